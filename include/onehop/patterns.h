@@ -1,0 +1,48 @@
+// Patterns are functions that return a schedule. Every rank calls them with the same global parameters and needs no
+// communication; `only_rank` builds just the part of one rank (as `Schedule::part` would cut it out).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onehop/schedule.h"
+
+namespace onehop {
+
+// How an N-dimensional global array of `extents` (C order, 1 to 6 dimensions) is split over a grid of ranks (C order:
+// the last grid dimension runs fastest in the rank number), with ghost layers around every rank's block.
+struct HaloSpec {
+  std::vector<std::int64_t> extents;  // global interior, without ghosts
+  std::vector<int> grid;              // ranks per dimension; the product is the number of ranks
+  // Ghost layers below and above, per dimension; may exceed a block (then data comes from further ranks).
+  std::vector<std::pair<std::int64_t, std::int64_t>> widths;
+  std::vector<bool> periodic;  // per dimension; at an open end ghosts exist but are not written
+  bool corners = false;        // also edges and corners, straight from their owners, in the same round
+  // One entry per field: bytes of one site's element (8 for a double, 24 for three doubles, ...).
+  std::vector<std::int64_t> element_bytes = {8};
+  Codec codec = Codec::raw;
+};
+
+// One rank's block: where its interior lies in the global array, and the shape of its local array with ghosts.
+struct HaloBlock {
+  std::vector<std::int64_t> start;   // global index of the first interior site
+  std::vector<std::int64_t> extents;  // interior sites per dimension; the first (extent mod grid) blocks have one more
+  std::vector<std::int64_t> shape;    // extents + both widths
+  std::vector<int> coords;            // position in the grid
+};
+
+[[nodiscard]] HaloBlock halo_block(const HaloSpec& spec, int rank);
+
+// One round: every ghost layer straight from the rank that owns it; all for one neighbour is one message. Array f of
+// the schedule is field f, with halo_block(...).shape elements. Throws BadInput.
+[[nodiscard]] Schedule halo(const HaloSpec& spec, std::optional<int> only_rank = std::nullopt);
+
+// One round in which every rank's block [rank * elements, (rank + 1) * elements) of array 0 goes to the same place on
+// every other rank.
+[[nodiscard]] Schedule allgather(int ranks, std::int64_t elements, std::int64_t element_bytes,
+                                 std::optional<int> only_rank = std::nullopt);
+
+}  // namespace onehop

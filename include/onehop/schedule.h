@@ -1,0 +1,93 @@
+// A `Schedule` is rounds of transfers between ranks: pure data, no memory, no network. The same object is counted
+// (count.h), verified (verify.h), saved as JSON, and executed (plan.h).
+//
+// Within a round all transfers happen at once: each reads what its source held before the round. Rounds follow each other.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onehop/codec.h"
+#include "onehop/slice.h"
+
+namespace onehop {
+
+// How what arrives combines with what is there. Everything but `replace` needs an element type that is not `bytes`.
+enum class Combine : std::uint8_t { replace, add, min, max, prod };
+
+// What an array holds. `bytes` is anything that is only moved, of any size.
+enum class ElementType : std::uint8_t { bytes, float32, float64, int32, int64 };
+
+[[nodiscard]] std::string_view to_string(Combine combine);
+[[nodiscard]] std::string_view to_string(ElementType type);
+[[nodiscard]] Combine combine_from_string(std::string_view name);
+[[nodiscard]] ElementType element_type_from_string(std::string_view name);
+
+// One array that the schedule moves data of. Every rank has one of each, of possibly different length.
+struct ArraySpec {
+  std::string name;
+  std::int64_t element_bytes = 8;
+  ElementType type = ElementType::bytes;
+  // Number of elements: one value for all ranks, or one per rank.
+  std::vector<std::int64_t> elements;
+
+  [[nodiscard]] std::int64_t elements_on(int rank) const {
+    return elements.size() == 1 ? elements.front() : elements.at(static_cast<std::size_t>(rank));
+  }
+  friend bool operator==(const ArraySpec&, const ArraySpec&) = default;
+};
+
+// One end of a transfer: a slice of one array of one rank.
+struct Place {
+  int rank = 0;
+  int array = 0;
+  Slice slice;
+  friend bool operator==(const Place&, const Place&) = default;
+};
+
+// One movement. A transfer whose two ranks are the same is a copy inside that rank and crosses no channel.
+struct Transfer {
+  Place from;
+  Place to;
+  Combine combine = Combine::replace;
+  Codec codec = Codec::raw;
+  friend bool operator==(const Transfer&, const Transfer&) = default;
+};
+
+struct Round {
+  std::vector<Transfer> transfers;
+  friend bool operator==(const Round&, const Round&) = default;
+};
+
+struct Schedule {
+  std::string name;
+  int ranks = 1;
+  std::vector<ArraySpec> arrays;
+  std::vector<Round> rounds;
+  // What the rounds together must write; checked by `verify`.
+  std::vector<Place> must_cover;
+
+  // The part that `rank` takes part in: transfers from it or to it, in the same rounds and order.
+  [[nodiscard]] Schedule part(int rank) const;
+
+  // Bytes on the wire of one transfer of this schedule.
+  [[nodiscard]] std::int64_t bytes(const Transfer& transfer) const;
+
+  [[nodiscard]] std::string to_json(int indent = -1) const;
+  // Throws BadInput with what is wrong and where ("rounds[0].transfers[3].to.slice: ...").
+  [[nodiscard]] static Schedule from_json(std::string_view text);
+
+  friend bool operator==(const Schedule&, const Schedule&) = default;
+};
+
+// The whole of several parts (see `Schedule::part`): a transfer that stands in two parts is taken once, in the order of
+// the sender's part. Throws Mismatch, naming both ranks, where one side has a transfer that the other lacks.
+[[nodiscard]] Schedule merge(std::span<const Schedule> parts);
+
+// Names a transfer in messages: "round 0, transfer 3 (rank 1 array u -> rank 0 array u, 128 elements)".
+[[nodiscard]] std::string describe(const Schedule& schedule, int round, int transfer);
+
+}  // namespace onehop
