@@ -1,0 +1,29 @@
+// How the ranks of a group find each other: one all-gather of bytes. Everything else is built on it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+
+#include "onehop/group.h"
+
+namespace onehop::detail {
+
+class Transport;
+
+class Bootstrap {
+ public:
+  virtual ~Bootstrap() = default;
+  [[nodiscard]] virtual Gathered allgather(std::span<const std::byte> mine) = 0;
+  // Collective: a bootstrap for the ranks that give the same colour, ordered by key. Null where this bootstrap cannot make
+  // one; then the group makes one in shared memory.
+  [[nodiscard]] virtual std::unique_ptr<Bootstrap> split(int colour, int key) {
+    (void)colour;
+    (void)key;
+    return nullptr;
+  }
+  // The transport between machines that comes with this bootstrap (MPI); null if none. Called once, collectively.
+  [[nodiscard]] virtual std::unique_ptr<Transport> remote_transport() { return nullptr; }
+};
+
+}  // namespace onehop::detail

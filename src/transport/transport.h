@@ -1,0 +1,100 @@
+// A transport makes the two ends of channels between ranks that it can connect. After that the fast path (channel.h) asks
+// nobody which transport it is: a colour is a word in memory, and a bell is a word that is non-zero when somebody must act
+// on a colour: a sleeper to be woken (shared memory), bytes to be sent (MPI).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "onehop/channel.h"
+
+namespace onehop::detail {
+
+struct GroupState;
+
+// Both ends of one channel agree on this before a transport is asked; it is the same on both ranks.
+struct ChannelShape {
+  int from = 0;
+  int to = 0;
+  int tag = 0;
+  std::int64_t bytes = 0;
+  std::int64_t slot_bytes = 0;
+  std::int64_t chunk_bytes = 0;
+  int slots = 2;
+  StoreKind stores = StoreKind::plain;
+  std::uint32_t id = 0;  // unique among the channels between these two ranks over the life of the group
+};
+
+// The slow path of one end. One object per end, so that a transport can keep its requests in it.
+class Endpoint {
+ public:
+  Endpoint(std::shared_ptr<GroupState> group, const ChannelShape& shape) : group_(std::move(group)), shape_(shape) {}
+  virtual ~Endpoint() = default;
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  // A sender's colour was stored while its bell was up. `use` counts from 1; `chunks` as in Sender::publish; `bytes` of the
+  // fragment are written so far.
+  virtual void published(std::uint64_t use, std::uint64_t chunks, std::int64_t bytes) = 0;
+  // A receiver's `released` was stored while its bell was up.
+  virtual void released(std::uint64_t use) = 0;
+  // Moves what can be moved without waiting. Called again and again while somebody waits.
+  virtual void progress() {}
+  // Whether progress() must be called for anything to move: then a waiting rank may not sleep for long.
+  [[nodiscard]] virtual bool needs_progress() const { return false; }
+
+  [[nodiscard]] const ChannelShape& shape() const noexcept { return shape_; }
+  [[nodiscard]] GroupState& group() const noexcept { return *group_; }
+  // "channel 0 -> 1 (tag 3)"
+  [[nodiscard]] std::string name() const;
+
+ private:
+  std::shared_ptr<GroupState> group_;
+  ChannelShape shape_;
+};
+
+// Everything that a sender's (receiver's) fast path needs.
+struct SenderParts {
+  SlotRing ring;
+  const std::atomic<std::uint64_t>* released = nullptr;
+  const std::atomic<std::uint32_t>* bell = nullptr;
+  std::shared_ptr<Endpoint> endpoint;
+};
+struct ReceiverParts {
+  SlotRing ring;
+  std::atomic<std::uint64_t>* released = nullptr;
+  const std::atomic<std::uint32_t>* bell = nullptr;
+  std::uint64_t release_mask = 0;  // `released` is stored when (use & mask) == 0
+  std::shared_ptr<Endpoint> endpoint;
+};
+
+struct Opened {
+  std::vector<SenderParts> senders;      // in the order of the shapes with from == own rank
+  std::vector<ReceiverParts> receivers;  // in the order of the shapes with to == own rank
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  // Empty if channels to `rank` are possible, else why not and what to do.
+  [[nodiscard]] virtual std::string unreachable(int rank) const = 0;
+  // Collective over the group: every rank calls it, with the channels of this transport that it has an end of (a channel
+  // to itself stands in the list once and gives both ends).
+  [[nodiscard]] virtual Opened open(const std::shared_ptr<GroupState>& group, std::span<const ChannelShape> shapes) = 0;
+};
+
+// Bytes of a ring, and a ring in `memory` (cache-line aligned, zeroed).
+[[nodiscard]] std::int64_t ring_bytes(const ChannelShape& shape);
+[[nodiscard]] SlotRing make_ring(const ChannelShape& shape, std::byte* memory);
+// Rings of many slots release half of them at once.
+[[nodiscard]] std::uint64_t release_mask(int slots);
+
+[[nodiscard]] std::unique_ptr<Transport> make_shared_memory_transport(GroupState& group);
+[[nodiscard]] std::unique_ptr<Transport> make_mock_transport();
+
+}  // namespace onehop::detail
