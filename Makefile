@@ -1,0 +1,69 @@
+# The commands of this repository. What each needs is set up on the way, and costs nothing when it is there already.
+#   make run CXX=g++-12     another compiler        make run PYTHON=python3.12     another Python (3.10 or newer)
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup build run test test-cpp test-python test-asan test-tsan bench model lint format mpich clean
+
+export CXX PYTHON JOBS
+# Open MPI, which the tour and the tests compare with, refuses to start as root unless told twice, as in a container.
+ifeq ($(shell id -u),0)
+export OMPI_ALLOW_RUN_AS_ROOT := 1
+export OMPI_ALLOW_RUN_AS_ROOT_CONFIRM := 1
+endif
+
+ONEHOP := .venv/bin/onehop
+CTEST := .venv/bin/ctest --output-on-failure --no-tests=error --parallel 2
+
+help:  ## This list
+	@sed -n 's/^\([a-z-]*\):.*##/\1 /p' $(MAKEFILE_LIST) | while read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
+
+setup:  ## Python packages in .venv, and the system packages that have no other source
+	@tools/setup.sh base mpi hwloc
+
+build: setup  ## The library and the Python extension
+	@tools/build.sh release _core
+
+run: build  ## Real work on two ranks, checked, against plain MPI
+	@$(ONEHOP) tour -n 2
+
+test: test-cpp test-python  ## All tests: ctest, then pytest
+
+test-cpp: setup
+	@tools/build.sh release
+	@$(CTEST) --test-dir build/release
+
+test-python: build
+	@tools/setup.sh test
+	@.venv/bin/pytest
+
+test-asan: setup  ## The C++ tests under the address and undefined-behaviour sanitizers
+	@tools/build.sh asan
+	@$(CTEST) --preset asan
+
+test-tsan: setup  ## The C++ tests whose ranks are threads, under the thread sanitizer
+	@tools/build.sh tsan
+	@$(CTEST) --preset tsan
+
+bench: build  ## Every benchmark on two ranks; tables here, JSON in results/
+	@mkdir -p results
+	@for name in pingpong channel halo poisson; do $(ONEHOP) bench $$name -n 2 --json results/$$name.json || exit 1; done
+
+model:  ## Explores the model of the channel protocol (SPIN)
+	@tools/model.sh
+
+lint: setup  ## Formatting and common mistakes, C++ and Python
+	@tools/setup.sh lint
+	@tools/lint.sh
+
+format: setup  ## Rewrites the sources in the house format
+	@tools/setup.sh lint
+	@tools/lint.sh --fix
+
+mpich:  ## MPICH beside Open MPI, in .mpich: `onehop bench ... --mpi mpich`
+	@tools/setup.sh base
+	@.venv/bin/pip install --quiet --upgrade --target .mpich mpich
+
+clean:  ## Removes everything that was made here: .venv, .mpich, build, results
+	@rm -rf .venv .mpich build results python/onehop/_core*.so
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,34 @@
+# The compiler: which are new enough, and the options that every target of the project gets.
+
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(_oldest 12)
+elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  set(_oldest 15)
+else()
+  set(_oldest 0)
+endif()
+if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS _oldest)
+  message(FATAL_ERROR
+    "onehop is C++20 and needs g++ 12 or clang++ 15, or newer. Found ${CMAKE_CXX_COMPILER_ID} "
+    "${CMAKE_CXX_COMPILER_VERSION} (${CMAKE_CXX_COMPILER}). Install a newer one (Debian, Ubuntu: apt-get install g++-12) "
+    "and name it in the environment: CXX=g++-12.")
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)  # the static library ends up in the Python extension
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)    # for clang-tidy
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release or RelWithDebInfo" FORCE)
+endif()
+
+# No -march here: one build runs on every machine of its kind. Code that wants wider instructions chooses at run time.
+if(ONEHOP_SANITIZE)
+  add_compile_options(-fsanitize=${ONEHOP_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${ONEHOP_SANITIZE})
+endif()
+
+function(onehop_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic $<$<BOOL:${ONEHOP_WERROR}>:-Werror>)
+endfunction()

@@ -1,0 +1,25 @@
+# The Python extension onehop._core: one bindings file per noun in python/bindings.
+
+find_package(Python 3.10 REQUIRED COMPONENTS Interpreter OPTIONAL_COMPONENTS Development.Module)
+if(NOT Python_Development.Module_FOUND)
+  message(FATAL_ERROR
+    "Python.h of ${Python_EXECUTABLE} (Python ${Python_VERSION}) is missing. Install it (Debian, Ubuntu: apt-get install "
+    "python${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}-dev), or configure with -DONEHOP_PYTHON=OFF for C++ alone.")
+endif()
+execute_process(
+  COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
+  OUTPUT_VARIABLE _nanobind_dir OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE _nanobind_missing)
+if(_nanobind_missing)
+  message(FATAL_ERROR "nanobind is missing in ${Python_EXECUTABLE}. Install it with `pip install nanobind`, "
+                      "or configure with -DONEHOP_PYTHON=OFF for C++ alone.")
+endif()
+find_package(nanobind CONFIG REQUIRED PATHS "${_nanobind_dir}" NO_DEFAULT_PATH)
+
+file(GLOB ONEHOP_BINDINGS CONFIGURE_DEPENDS python/bindings/*.cc)
+nanobind_add_module(_core NB_STATIC ${ONEHOP_BINDINGS})
+target_link_libraries(_core PRIVATE onehop)
+onehop_compile_options(_core)
+if(ONEHOP_INPLACE)
+  set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/python/onehop")
+endif()
+install(TARGETS _core LIBRARY DESTINATION onehop COMPONENT python)

@@ -1,0 +1,36 @@
+# The C++ tests: tests/test_NOUN.cc, all in one program, each test case a test of ctest.
+
+enable_testing()
+find_package(GTest)
+if(NOT GTest_FOUND)
+  message(FATAL_ERROR "GoogleTest is missing. Install it (Debian, Ubuntu: apt-get install libgtest-dev), "
+                      "or configure with -DONEHOP_TESTS=OFF.")
+endif()
+include(GoogleTest)
+
+# Every public header compiles by itself: one source per header that includes nothing else.
+file(GLOB ONEHOP_HEADERS CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}/include" include/onehop/*.h)
+foreach(header IN LISTS ONEHOP_HEADERS)
+  string(MAKE_C_IDENTIFIER "${header}" _name)
+  file(CONFIGURE OUTPUT "headers/${_name}.cc" CONTENT "#include <@header@>\n" @ONLY)
+  list(APPEND ONEHOP_HEADER_SOURCES "${CMAKE_CURRENT_BINARY_DIR}/headers/${_name}.cc")
+endforeach()
+add_library(onehop_headers OBJECT ${ONEHOP_HEADER_SOURCES})
+target_link_libraries(onehop_headers PRIVATE onehop)
+onehop_compile_options(onehop_headers)
+
+file(GLOB ONEHOP_TEST_SOURCES CONFIGURE_DEPENDS tests/*.cc)
+add_executable(onehop_tests ${ONEHOP_TEST_SOURCES})
+target_include_directories(onehop_tests PRIVATE src tests)
+target_link_libraries(onehop_tests PRIVATE onehop onehop_json GTest::gtest GTest::gtest_main)
+onehop_compile_options(onehop_tests)
+
+# The thread sanitizer of g++ 12 cannot map its shadow where the kernel randomises addresses with more than 28 bits.
+if(ONEHOP_SANITIZE MATCHES "thread")
+  find_program(ONEHOP_SETARCH setarch)
+  if(ONEHOP_SETARCH)
+    set_target_properties(onehop_tests PROPERTIES CROSSCOMPILING_EMULATOR "${ONEHOP_SETARCH};-R")
+  endif()
+endif()
+# The tests are listed when ctest starts, so that a test program that cannot start fails the test run and not the build.
+gtest_discover_tests(onehop_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 60)

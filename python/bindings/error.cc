@@ -1,0 +1,44 @@
+// The C++ errors become the Python exceptions of the same names in onehop.error.
+#include "onehop/error.h"
+
+#include "bindings.h"
+
+namespace {
+
+// Raises onehop.error.NAME(message) as the current Python exception.
+template <typename... Args>
+void raise(const char* name, Args... args) {
+  nb::object type = nb::module_::import_("onehop.error").attr(name);
+  nb::object instance = type(args...);
+  PyErr_SetObject(type.ptr(), instance.ptr());
+}
+
+void translate(const std::exception_ptr& error, void*) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const onehop::PeerLost& e) {
+    raise("PeerLost", e.what(), e.rank());
+  } catch (const onehop::BadInput& e) {
+    raise("BadInput", e.what());
+  } catch (const onehop::Mismatch& e) {
+    raise("Mismatch", e.what());
+  } catch (const onehop::Timeout& e) {
+    raise("Timeout", e.what());
+  } catch (const onehop::Error& e) {
+    raise("Error", e.what());
+  }
+}
+
+}  // namespace
+
+void bind_error(nb::module_& module) {
+  nb::register_exception_translator(translate);
+  // For the test that every C++ error arrives in Python as its namesake.
+  module.def("_throw", [](const std::string& name, const std::string& message) {
+    if (name == "PeerLost") throw onehop::PeerLost(3, message);
+    if (name == "BadInput") throw onehop::BadInput(message);
+    if (name == "Mismatch") throw onehop::Mismatch(message);
+    if (name == "Timeout") throw onehop::Timeout(message);
+    throw onehop::Error(message);
+  });
+}

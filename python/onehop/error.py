@@ -1,0 +1,33 @@
+"""The errors that a caller can act on. Every message says what was expected, what was found, and what to do."""
+
+from __future__ import annotations
+
+
+class Error(RuntimeError):
+    """The base of everything onehop raises. The command line ends with exit code 1."""
+
+
+class BadInput(Error, ValueError):
+    """The arguments cannot be right: a slice outside its array, a negative width. Exit code 2."""
+
+
+class Mismatch(Error):
+    """Two ranks prepared things that do not fit together. Raised on every rank; names both ranks and both sizes."""
+
+
+class Timeout(Error, TimeoutError):
+    """A wait outlasted the group's time limit."""
+
+
+class PeerLost(Error):
+    """A rank has died or left while this rank waited for it. Exit code 3.
+
+    Attributes
+    ----------
+    rank : int
+        The rank that was lost, in the numbering of the group whose wait failed; -1 is the launcher.
+    """
+
+    def __init__(self, message: str, rank: int = -1) -> None:
+        super().__init__(message)
+        self.rank = rank

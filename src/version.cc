@@ -1,0 +1,7 @@
+#include "onehop/version.h"
+
+namespace onehop {
+
+const char* version() noexcept { return ONEHOP_VERSION; }
+
+}  // namespace onehop

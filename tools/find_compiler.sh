@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Prints the C++ compiler to use: $CXX if it is set, else the first of the usual names that is new enough for C++20.
+# Says on stderr what was found, and fails, if none is.
+set -euo pipefail
+
+# Prints why a compiler cannot be used, or nothing when it can.
+complaint() {
+  local macros gcc clang
+  macros=$(echo '__GNUC__ __clang_major__' | $1 -x c++ -E -P - 2>/dev/null | tail -n 1) || { echo "does not run"; return; }
+  read -r gcc clang <<<"$macros"
+  if [[ $clang =~ ^[0-9]+$ ]]; then
+    [ "$clang" -ge 15 ] || echo "is clang $clang"
+  elif [[ $gcc =~ ^[0-9]+$ ]]; then
+    [ "$gcc" -ge 12 ] || echo "is gcc $gcc"
+  else
+    echo "is neither gcc nor clang"
+  fi
+}
+
+found=""
+for compiler in ${CXX:-g++ g++-15 g++-14 g++-13 g++-12 clang++ clang++-20 clang++-19 clang++-18 clang++-17 clang++-16 clang++-15}; do
+  command -v "$compiler" >/dev/null || continue
+  why=$(complaint "$compiler")
+  if [ -z "$why" ]; then
+    echo "$compiler"
+    exit 0
+  fi
+  found+=" $compiler $why;"
+done
+{
+  echo "onehop: C++20 needs g++ 12 or clang++ 15, or newer. Found:${found:- none${CXX:+ (CXX=$CXX)}}"
+  echo "    Install one (sudo apt-get install g++, or g++-12 where g++ is older) or name it: make CXX=/path/to/g++-12"
+} >&2
+exit 1
