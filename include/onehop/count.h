@@ -10,13 +10,13 @@
 
 namespace onehop {
 
-// All a rank sends to one other rank in one round is one message.
+// All a rank sends to one other rank in one round is one message; transfers of no elements are none.
 struct PairCount {
   int from = 0;
   int to = 0;
   std::int64_t messages = 0;
-  std::int64_t bytes = 0;
-  std::int64_t pieces = 0;           // contiguous pieces that the sender gathers, over all messages
+  std::int64_t bytes = 0;            // on the wire, as the codec leaves them
+  std::int64_t pieces = 0;           // contiguous pieces that the sender gathers: Slice::pieces of every transfer
   std::int64_t pieces_received = 0;  // contiguous pieces that the receiver scatters
   friend bool operator==(const PairCount&, const PairCount&) = default;
 };
@@ -33,7 +33,7 @@ struct RankCount {
 };
 
 struct Count {
-  int rounds = 0;  // rounds in which anything moves
+  int rounds = 0;  // rounds in which anything moves, local copies included
   std::int64_t messages = 0;
   std::int64_t bytes = 0;  // between ranks; `bytes_local` is on top
   std::int64_t bytes_local = 0;

@@ -28,16 +28,18 @@ struct HaloSpec {
 
 // One rank's block: where its interior lies in the global array, and the shape of its local array with ghosts.
 struct HaloBlock {
-  std::vector<std::int64_t> start;   // global index of the first interior site
+  std::vector<std::int64_t> start;    // global index of the first interior site
   std::vector<std::int64_t> extents;  // interior sites per dimension; the first (extent mod grid) blocks have one more
   std::vector<std::int64_t> shape;    // extents + both widths
   std::vector<int> coords;            // position in the grid
 };
 
+// Throws BadInput if `spec` is not one, or has no such rank.
 [[nodiscard]] HaloBlock halo_block(const HaloSpec& spec, int rank);
 
 // One round: every ghost layer straight from the rank that owns it; all for one neighbour is one message. Array f of
-// the schedule is field f, with halo_block(...).shape elements. Throws BadInput.
+// the schedule is field f ("field0", "field1", ...), with halo_block(...).shape elements. Transfers are sorted by sender,
+// receiver and field. `must_cover` holds every ghost that lies in the global array. Throws BadInput.
 [[nodiscard]] Schedule halo(const HaloSpec& spec, std::optional<int> only_rank = std::nullopt);
 
 // One round in which every rank's block [rank * elements, (rank + 1) * elements) of array 0 goes to the same place on

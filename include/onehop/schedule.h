@@ -29,7 +29,7 @@ enum class ElementType : std::uint8_t { bytes, float32, float64, int32, int64 };
 // One array that the schedule moves data of. Every rank has one of each, of possibly different length.
 struct ArraySpec {
   std::string name;
-  std::int64_t element_bytes = 8;
+  std::int64_t element_bytes = 8;  // at least 1; for every type but `bytes` the size of that type
   ElementType type = ElementType::bytes;
   // Number of elements: one value for all ranks, or one per rank.
   std::vector<std::int64_t> elements;
@@ -70,21 +70,29 @@ struct Schedule {
   // What the rounds together must write; checked by `verify`.
   std::vector<Place> must_cover;
 
-  // The part that `rank` takes part in: transfers from it or to it, in the same rounds and order.
+  // The part that `rank` takes part in: transfers from it or to it, in the same rounds and order, and its must_cover.
+  // Throws BadInput for a rank that the schedule does not have.
   [[nodiscard]] Schedule part(int rank) const;
 
-  // Bytes on the wire of one transfer of this schedule.
+  // Bytes on the wire of one transfer of this schedule. Throws BadInput if its array does not exist.
   [[nodiscard]] std::int64_t bytes(const Transfer& transfer) const;
 
+  // The text that from_json reads back exactly; docs/schedule.md describes it. One line, or with `indent` >= 0 broken
+  // into lines that a person can read. Throws BadInput if a name is not UTF-8.
   [[nodiscard]] std::string to_json(int indent = -1) const;
-  // Throws BadInput with what is wrong and where ("rounds[0].transfers[3].to.slice: ...").
+  // Throws BadInput with what is wrong and where ("rounds[0].transfers[3].to.slice: ..."). Reads what is well formed;
+  // whether it makes sense (ranks and arrays that exist, slices inside them) is for `verify` to say.
   [[nodiscard]] static Schedule from_json(std::string_view text);
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
-// The whole of several parts (see `Schedule::part`): a transfer that stands in two parts is taken once, in the order of
-// the sender's part. Throws Mismatch, naming both ranks, where one side has a transfer that the other lacks.
+// The bytes of one element of a type; 0 for `bytes`, which has none of its own.
+[[nodiscard]] std::int64_t bytes_of(ElementType type);
+
+// The whole of all parts, parts[r] being that of rank r (see `Schedule::part`): in each round the transfers from rank 0,
+// then those from rank 1, and so on, each in the order of the sender's part. Throws BadInput if that is not what `parts`
+// is, and Mismatch, naming both ranks, where one side has a transfer that the other lacks or has in another order.
 [[nodiscard]] Schedule merge(std::span<const Schedule> parts);
 
 // Names a transfer in messages: "round 0, transfer 3 (rank 1 array u -> rank 0 array u, 128 elements)".

@@ -22,7 +22,8 @@ class Slice {
   [[nodiscard]] static Slice range(std::int64_t offset, std::int64_t count);
 
   // A strided box: element (i0, i1, ...) is number offset + sum(i_d * strides[d]), the last index running fastest.
-  // At most `max_dims` dimensions; extents >= 0; strides may have any sign. Throws BadInput.
+  // At most `max_dims` dimensions; extents >= 0; strides may have any sign, but no element number may be negative.
+  // Throws BadInput.
   [[nodiscard]] static Slice box(std::int64_t offset, std::span<const std::int64_t> extents,
                                  std::span<const std::int64_t> strides);
 
@@ -42,7 +43,8 @@ class Slice {
   // Smallest element number and one past the largest; {0, 0} for an empty slice.
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> bounds() const;
 
-  // The box in its simplest form (dimensions of extent 1 dropped, neighbours that form one run joined). For a box only.
+  // The box in its simplest form (dimensions of extent 1 dropped, neighbours that form one run joined), which is the
+  // same for equal boxes: a single element and an empty slice have no dimensions. For a box only.
   [[nodiscard]] int dims() const noexcept { return dims_; }
   [[nodiscard]] std::int64_t offset() const noexcept { return offset_; }
   [[nodiscard]] std::span<const std::int64_t> extents() const noexcept {
@@ -58,9 +60,11 @@ class Slice {
   template <class Visit>
   void for_each_run(Visit&& visit) const;
 
-  // The elements number [first, last) of this slice, in its order, as up to 2 * dims - 1 slices.
+  // The elements number [first, last) of this slice, in its order: for a box up to max(1, 2 * dims - 1) slices, for a
+  // list one, none if first == last. Throws BadInput unless 0 <= first <= last <= elements().
   [[nodiscard]] std::vector<Slice> cut(std::int64_t first, std::int64_t last) const;
 
+  // Equal slices visit the same elements in the same order, whether box or list.
   friend bool operator==(const Slice& a, const Slice& b);
 
  private:
@@ -90,8 +94,9 @@ void Slice::for_each_run(Visit&& visit) const {
   const int outer = unit ? dims_ - 1 : dims_;
   std::array<std::int64_t, max_dims> index{};
   std::int64_t at = offset_;
+  std::int64_t begin = offset_;
+  std::int64_t count = run;
   for (;;) {
-    visit(at, run);
     int d = outer - 1;
     for (; d >= 0; --d) {
       at += strides_[d];
@@ -99,8 +104,16 @@ void Slice::for_each_run(Visit&& visit) const {
       at -= strides_[d] * extents_[d];
       index[d] = 0;
     }
-    if (d < 0) return;
+    if (d < 0) break;
+    if (at == begin + count) {  // only in boxes whose dimensions interleave: a carry may land right behind a run
+      count += run;
+    } else {
+      visit(begin, count);
+      begin = at;
+      count = run;
+    }
   }
+  visit(begin, count);
 }
 
 }  // namespace onehop
