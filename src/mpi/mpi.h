@@ -1,0 +1,50 @@
+// MPI, as the rest of onehop sees it. No MPI is needed to build onehop: a library is looked for and loaded when somebody asks
+// for it, and it may have the ABI of Open MPI, that of MPICH (also Intel MPI, MVAPICH, Cray), or the standard one.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bootstrap.h"
+
+namespace onehop::detail {
+
+// What a group is made of: this rank's place in a communicator, and the means to talk over a duplicate of it.
+struct MpiRanks {
+  int rank = 0;
+  int size = 1;
+  std::unique_ptr<Bootstrap> bootstrap;
+};
+
+// What the environment says about an MPI launcher.
+struct MpiLauncher {
+  enum class Kind { none, open_mpi, mpich, other };
+  Kind kind = Kind::none;
+  int ranks = 0;     // 0: the launcher does not tell
+  std::string name;  // for messages: "mpiexec of Open MPI"
+};
+[[nodiscard]] MpiLauncher mpi_launcher();
+
+// From the MPI_Comm handle that `comm` points to; the communicator is duplicated. Collective over it. Throws Error where no MPI
+// is loaded and initialised in this process.
+[[nodiscard]] MpiRanks mpi_from_communicator(const void* comm);
+
+// From MPI_COMM_WORLD. Loads an MPI and initialises it if nobody has done so; then it is finalised when the process ends
+// in order. Throws Error where no MPI is found, saying where was looked, or where the launcher started several ranks but this
+// MPI finds itself alone (it is not the launcher's).
+[[nodiscard]] MpiRanks mpi_world();
+
+// The library that is, or would be, used: its path, ABI and version, for people. Loads it, but does not initialise it.
+struct MpiLibraryInfo {
+  std::string path;  // empty: none found
+  std::string abi;   // "Open MPI", "MPICH", "standard"
+  std::string version;
+  std::vector<std::string> tried;  // where was looked, each with what was found there
+};
+[[nodiscard]] MpiLibraryInfo mpi_library_info();
+
+// Whether some MPI in this process is initialised and not yet finalised. Loads nothing.
+[[nodiscard]] bool mpi_is_running();
+
+}  // namespace onehop::detail
