@@ -5,7 +5,11 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test test-cpp test-python test-asan test-tsan bench model lint format mpich clean
 
-export CXX PYTHON JOBS
+export PYTHON JOBS
+# Make's own default for CXX is no wish of the user's: without one, tools/find_compiler.sh looks for one that is new enough.
+ifneq ($(origin CXX),default)
+export CXX
+endif
 # Open MPI, which the tour and the tests compare with, refuses to start as root unless told twice, as in a container.
 ifeq ($(shell id -u),0)
 export OMPI_ALLOW_RUN_AS_ROOT := 1

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # build.sh PRESET [TARGET]
-# Configures a preset of CMakePresets.json if its inputs changed, and builds it: everything, or one target.
+# Configures a preset of CMakePresets.json if its inputs changed, and builds it: everything, or one target, or (target
+# configure_only) nothing.
 # The C++ tests, and with them GoogleTest, come in when target `all` is built for the first time.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,7 +14,7 @@ export CXX
 folder=build/$preset
 
 tests=ON
-if [ "$target" = all ]; then
+if [ "$target" = all ] || [ "$target" = configure_only ]; then
   echo '#include <gtest/gtest.h>' | $CXX -E -x c++ - >/dev/null 2>&1 ||
     tools/system_package.sh libgtest-dev "GoogleTest, for the C++ tests, is missing."
 elif ! grep -qs '^ONEHOP_TESTS:BOOL=ON' "$folder/CMakeCache.txt"; then
@@ -35,4 +36,5 @@ if [ ! -f "$folder/build.ninja" ] || [ "$(cat "$folder/settings" 2>/dev/null)" !
   printf '%s' "$origin" >"$folder/origin"
   printf '%s' "$settings" >"$folder/settings"
 fi
+[ "$target" = configure_only ] && exit
 cmake --build "$folder" --target "$target" --parallel "${JOBS:-$(nproc)}"

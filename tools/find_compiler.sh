@@ -17,9 +17,14 @@ complaint() {
   fi
 }
 
+if [ -n "${CXX:-}" ]; then
+  candidates=("$CXX")
+else
+  candidates=(g++ g++-{16..12} clang++ clang++-{22..15})
+fi
 found=""
-for compiler in ${CXX:-g++ g++-15 g++-14 g++-13 g++-12 clang++ clang++-20 clang++-19 clang++-18 clang++-17 clang++-16 clang++-15}; do
-  command -v "$compiler" >/dev/null || continue
+for compiler in "${candidates[@]}"; do
+  command -v "${compiler%% *}" >/dev/null || continue  # CXX may be two words: ccache g++
   why=$(complaint "$compiler")
   if [ -z "$why" ]; then
     echo "$compiler"

@@ -59,24 +59,41 @@ link_sources() {
   chmod +x $venv/bin/onehop
 }
 
-# install GROUPS NAME: the packages of the groups, if the list is not the one of the stamp.
-install() {
-  local wanted
-  # shellcheck disable=SC2086  # the groups are words
-  wanted=$($venv/bin/python tools/requirements.py $1)
-  [ "$(cat "$stamps/$2" 2>/dev/null)" = "$wanted" ] && return
-  say "installing Python packages: $(echo "$wanted" | sed 's/[<>=!~].*//' | paste -sd ' ')"
-  # shellcheck disable=SC2086
-  $venv/bin/pip install --quiet $wanted || return
-  printf '%s' "$wanted" >"$stamps/$2"
+# packages_of GROUP: one a line
+packages_of() {
+  case $1 in
+    base) $venv/bin/python tools/requirements.py build-system project build plot ;;
+    *) $venv/bin/python tools/requirements.py "$1" ;;
+  esac
 }
 
-# The same for what onehop works without: where it cannot be had, say what is missing then, and go on.
+pip_install() {
+  say "installing Python packages: $(echo "$*" | sed 's/[<>=!~,][^ ]*//g')"
+  $venv/bin/pip install --quiet --quiet "$@"
+}
+
+# install GROUP: its packages, if the list is not the one of the stamp.
+install() {
+  local wanted packages
+  wanted=$(packages_of "$1")
+  [ "$(cat "$stamps/$1" 2>/dev/null)" = "$wanted" ] && return
+  mapfile -t packages <<<"$wanted"
+  pip_install "${packages[@]}"
+  printf '%s' "$wanted" >"$stamps/$1"
+}
+
+# install_optional GROUP WHAT_FOR: the same for what onehop works without. What cannot be had is named and left out.
 install_optional() {
-  [ -f "$stamps/$1.left_out" ] && return
-  install "$1" "$1" && return
-  say "warning: could not install the packages of '$1' ($2). Everything else works; try again with \`make clean setup\`."
-  touch "$stamps/$1.left_out"
+  local wanted packages package
+  wanted=$(packages_of "$1")
+  [ "$(cat "$stamps/$1" 2>/dev/null)" = "$wanted" ] && return
+  mapfile -t packages <<<"$wanted"
+  if ! pip_install "${packages[@]}"; then
+    for package in "${packages[@]}"; do
+      pip_install "$package" || say "warning: no $package, so without $2. Everything else works. For another try: rm .venv/stamps/$1, then make again"
+    done
+  fi
+  printf '%s' "$wanted" >"$stamps/$1"
 }
 
 check_python
@@ -84,12 +101,12 @@ make_venv
 for group in "$@"; do
   case $group in
     base)
-      install "build-system build project plot" base
+      install base
       need_headers
       link_sources
       ;;
     mpi) install_optional mpi "an MPI to compare with" ;;
     hwloc) install_optional hwloc "the topology in onehop doctor" ;;
-    *) install "$group" "$group" ;;
+    *) install "$group" ;;
   esac
 done

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Explores the model of the channel protocol in docs/model with SPIN, which apt installs where it is missing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+command -v spin >/dev/null || tools/system_package.sh spin "SPIN, the model checker, is missing."
+exec docs/model/run.sh "$@"
