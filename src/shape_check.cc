@@ -1,0 +1,70 @@
+#include "shape_check.h"
+
+namespace onehop::detail {
+
+std::string array_problem(const ArraySpec& array, int ranks) {
+  const auto found = [](std::int64_t value) { return ", found " + std::to_string(value); };
+  const std::int64_t type_bytes = bytes_of(array.type);
+  if (array.element_bytes < 1) return "expected element_bytes of 1 or more" + found(array.element_bytes);
+  if (type_bytes != 0 && array.element_bytes != type_bytes) {
+    return "expected element_bytes of " + std::to_string(type_bytes) + " for " + std::string(to_string(array.type)) +
+           found(array.element_bytes);
+  }
+  if (array.elements.size() != 1 && array.elements.size() != static_cast<std::size_t>(ranks)) {
+    return "expected its number of elements once, or for each of the " + std::to_string(ranks) + " ranks, found " +
+           std::to_string(array.elements.size()) + " numbers";
+  }
+  for (const std::int64_t elements : array.elements) {
+    if (elements < 0) return "expected 0 elements or more" + found(elements);
+    std::int64_t bytes = 0;
+    if (__builtin_mul_overflow(elements, array.element_bytes, &bytes)) {
+      return "expected fewer than 2^63 bytes" + found(elements) + " elements of " +
+             std::to_string(array.element_bytes) + " bytes";
+    }
+  }
+  return {};
+}
+
+std::string place_problem(const Schedule& schedule, const Place& place) {
+  if (place.rank < 0 || place.rank >= schedule.ranks) {
+    return "expected a rank from 0 to " + std::to_string(schedule.ranks - 1) + ", found " + std::to_string(place.rank);
+  }
+  if (place.array < 0 || static_cast<std::size_t>(place.array) >= schedule.arrays.size()) {
+    return "expected an array from 0 to " + std::to_string(static_cast<int>(schedule.arrays.size()) - 1) + ", found " +
+           std::to_string(place.array);
+  }
+  const ArraySpec& array = schedule.arrays[static_cast<std::size_t>(place.array)];
+  const auto [first, last] = place.slice.bounds();
+  if (last > array.elements_on(place.rank)) {
+    return "expected elements below " + std::to_string(array.elements_on(place.rank)) + ", which is the length of " +
+           "array " + array.name + " on rank " + std::to_string(place.rank) + ", found element " +
+           std::to_string(last - 1);
+  }
+  return {};
+}
+
+std::string transfer_problem(const Schedule& schedule, const Transfer& transfer) {
+  if (const auto problem = place_problem(schedule, transfer.from); !problem.empty()) return "from: " + problem;
+  if (const auto problem = place_problem(schedule, transfer.to); !problem.empty()) return "to: " + problem;
+  const std::int64_t sent = transfer.from.slice.elements();
+  const std::int64_t taken = transfer.to.slice.elements();
+  if (sent != taken) {
+    return "expected ends of equal size, found " + std::to_string(sent) + " elements from and " +
+           std::to_string(taken) + " to";
+  }
+  const ArraySpec& from = schedule.arrays[static_cast<std::size_t>(transfer.from.array)];
+  const ArraySpec& to = schedule.arrays[static_cast<std::size_t>(transfer.to.array)];
+  if (from.element_bytes != to.element_bytes) {
+    return "expected elements of equal size, found " + std::to_string(from.element_bytes) + " bytes in array " +
+           from.name + " and " + std::to_string(to.element_bytes) + " in array " + to.name;
+  }
+  if (transfer.combine == Combine::replace) return {};
+  if (from.type != to.type || to.type == ElementType::bytes) {
+    return "expected two arrays of the same type other than bytes for combine " +
+           std::string(to_string(transfer.combine)) + ", found " + std::string(to_string(from.type)) + " and " +
+           std::string(to_string(to.type));
+  }
+  return {};
+}
+
+}  // namespace onehop::detail

@@ -1,0 +1,17 @@
+// What can be said about an array, a place or a transfer by itself: whether it exists, fits and suits its type. Each
+// returns what is wrong ("expected ..., found ..."), or an empty string.
+#pragma once
+
+#include <string>
+
+#include "onehop/schedule.h"
+
+namespace onehop::detail {
+
+[[nodiscard]] std::string array_problem(const ArraySpec& array, int ranks);
+
+// Both need arrays without problems.
+[[nodiscard]] std::string place_problem(const Schedule& schedule, const Place& place);
+[[nodiscard]] std::string transfer_problem(const Schedule& schedule, const Transfer& transfer);
+
+}  // namespace onehop::detail

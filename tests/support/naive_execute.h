@@ -1,0 +1,90 @@
+// Executes a schedule for all ranks in the plainest way: a round reads everything into copies, then writes them one
+// element after the other in the order of its transfers. Shares no code with plans, packing or Slice::for_each_run, so
+// that these can be held against it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "onehop/schedule.h"
+
+namespace onehop::testing {
+
+// memory[rank][array] are the bytes of that array on that rank.
+using Memory = std::vector<std::vector<std::vector<std::byte>>>;
+
+inline Memory allocate(const Schedule& schedule, std::byte fill = std::byte{0}) {
+  Memory memory(static_cast<std::size_t>(schedule.ranks));
+  for (int rank = 0; rank < schedule.ranks; ++rank) {
+    for (const ArraySpec& array : schedule.arrays) {
+      const auto bytes = static_cast<std::size_t>(array.elements_on(rank) * array.element_bytes);
+      memory[static_cast<std::size_t>(rank)].emplace_back(bytes, fill);
+    }
+  }
+  return memory;
+}
+
+// All element numbers of a slice in visiting order, each computed by itself.
+inline std::vector<std::int64_t> elements_of(const Slice& slice) {
+  if (slice.is_list()) return {slice.indices().begin(), slice.indices().end()};
+  std::vector<std::int64_t> elements;
+  for (std::int64_t k = 0; k < slice.elements(); ++k) {
+    std::int64_t element = slice.offset();
+    std::int64_t rest = k;
+    for (int d = slice.dims() - 1; d >= 0; --d) {
+      const auto dim = static_cast<std::size_t>(d);
+      element += rest % slice.extents()[dim] * slice.strides()[dim];
+      rest /= slice.extents()[dim];
+    }
+    elements.push_back(element);
+  }
+  return elements;
+}
+
+template <class T>
+void combine_one(Combine combine, std::byte* target, const std::byte* source) {
+  T there{};
+  T comes{};
+  std::memcpy(&there, target, sizeof(T));
+  std::memcpy(&comes, source, sizeof(T));
+  if (combine == Combine::add) there = there + comes;
+  if (combine == Combine::prod) there = there * comes;
+  if (combine == Combine::min) there = std::min(there, comes);
+  if (combine == Combine::max) there = std::max(there, comes);
+  std::memcpy(target, &there, sizeof(T));
+}
+
+inline void write_one(const Transfer& transfer, const ArraySpec& array, std::byte* target, const std::byte* source) {
+  const bool replaces = transfer.combine == Combine::replace;
+  if (replaces) std::memcpy(target, source, static_cast<std::size_t>(array.element_bytes));
+  if (replaces) return;
+  if (array.type == ElementType::float32) combine_one<float>(transfer.combine, target, source);
+  if (array.type == ElementType::float64) combine_one<double>(transfer.combine, target, source);
+  if (array.type == ElementType::int32) combine_one<std::int32_t>(transfer.combine, target, source);
+  if (array.type == ElementType::int64) combine_one<std::int64_t>(transfer.combine, target, source);
+}
+
+inline void naive_execute_round(const Schedule& schedule, const Round& round, Memory& memory) {
+  const Memory before = memory;
+  for (const Transfer& transfer : round.transfers) {
+    const auto& source = before.at(static_cast<std::size_t>(transfer.from.rank)).at(static_cast<std::size_t>(transfer.from.array));
+    auto& target = memory.at(static_cast<std::size_t>(transfer.to.rank)).at(static_cast<std::size_t>(transfer.to.array));
+    const ArraySpec& array = schedule.arrays.at(static_cast<std::size_t>(transfer.to.array));
+    const auto reads = elements_of(transfer.from.slice);
+    const auto writes = elements_of(transfer.to.slice);
+    for (std::size_t i = 0; i < writes.size(); ++i) {
+      const auto write_at = static_cast<std::size_t>(writes[i] * array.element_bytes);
+      const auto read_at = static_cast<std::size_t>(reads.at(i) * array.element_bytes);
+      write_one(transfer, array, &target.at(write_at), &source.at(read_at));
+    }
+  }
+}
+
+inline void naive_execute(const Schedule& schedule, Memory& memory) {
+  for (const Round& round : schedule.rounds) naive_execute_round(schedule, round, memory);
+}
+
+}  // namespace onehop::testing
