@@ -66,9 +66,8 @@ void check_place(const Schedule& schedule, const Place& place, int round, std::s
   const bool array_exists = place.array >= 0 && static_cast<std::size_t>(place.array) < schedule.arrays.size();
   if (rank_exists && array_exists) return;
   throw BadInput("count: expected ranks below " + std::to_string(schedule.ranks) + " and arrays below " +
-                 std::to_string(schedule.arrays.size()) + ", found rank " + std::to_string(place.rank) +
-                 " and array " + std::to_string(place.array) + " in " +
-                 describe(schedule, round, static_cast<int>(transfer)));
+                 std::to_string(schedule.arrays.size()) + ", found rank " + std::to_string(place.rank) + " and array " +
+                 std::to_string(place.array) + " in " + describe(schedule, round, static_cast<int>(transfer)));
 }
 
 void add_pair(Count& total, const PairCount& pair) {

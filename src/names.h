@@ -25,7 +25,7 @@ template <class Value, std::size_t size>
   return "?";
 }
 
-// Throws BadInput for an unknown name and lists the known ones; `noun` is what the name should name.
+// Throws BadInput for an unknown name and lists the known ones; `noun` is what it should name: "a codec".
 template <class Value, std::size_t size>
 [[nodiscard]] Value value_of(std::string_view name, const NamedValue<Value> (&names)[size], std::string_view noun) {
   std::string known;
@@ -33,7 +33,7 @@ template <class Value, std::size_t size>
     if (entry.name == name) return entry.value;
     known += (known.empty() ? "" : ", ") + std::string(entry.name);
   }
-  throw BadInput("expected a " + std::string(noun) + " (one of: " + known + "), found \"" + std::string(name) + "\"");
+  throw BadInput("expected " + std::string(noun) + " (one of: " + known + "), found \"" + std::string(name) + "\"");
 }
 
 }  // namespace onehop::detail

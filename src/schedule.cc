@@ -54,8 +54,8 @@ void check_parts(std::span<const Schedule> parts) {
       const auto& transfers = part.rounds[round].transfers;
       for (std::size_t t = 0; t < transfers.size(); ++t) {
         if (takes_part(transfers[t], static_cast<int>(rank))) continue;
-        throw BadInput("merge: expected only transfers from or to rank " + std::to_string(rank) + " in its part, found " +
-                       describe(part, static_cast<int>(round), static_cast<int>(t)));
+        throw BadInput("merge: expected only transfers from or to rank " + std::to_string(rank) +
+                       " in its part, found " + describe(part, static_cast<int>(round), static_cast<int>(t)));
       }
     }
   }
@@ -138,9 +138,9 @@ class RoundMerge {
 
 std::string_view to_string(Combine combine) { return detail::name_of(combine, combines); }
 std::string_view to_string(ElementType type) { return detail::name_of(type, element_types); }
-Combine combine_from_string(std::string_view name) { return detail::value_of(name, combines, "combine"); }
+Combine combine_from_string(std::string_view name) { return detail::value_of(name, combines, "a way to combine"); }
 ElementType element_type_from_string(std::string_view name) {
-  return detail::value_of(name, element_types, "element type");
+  return detail::value_of(name, element_types, "an element type");
 }
 
 std::int64_t bytes_of(ElementType type) {

@@ -59,7 +59,8 @@ class Node {
     complain(expected, found);
   }
 
-  void expect_keys(std::initializer_list<const char*> required, std::initializer_list<const char*> optional = {}) const {
+  void expect_keys(std::initializer_list<const char*> required,
+                   std::initializer_list<const char*> optional = {}) const {
     if (!json_.is_object()) complain("an object");
     for (const auto& item : json_.items()) {
       const auto is_key = [&](const char* key) { return item.key() == key; };
@@ -110,9 +111,8 @@ class Node {
 
   [[nodiscard]] std::vector<std::int64_t> integers(std::int64_t smallest) const {
     std::vector<std::int64_t> values;
-    for_each([&](const Node& node) {
-      values.push_back(node.integer(smallest, std::numeric_limits<std::int64_t>::max()));
-    });
+    for_each(
+        [&](const Node& node) { values.push_back(node.integer(smallest, std::numeric_limits<std::int64_t>::max())); });
     return values;
   }
 

@@ -293,10 +293,10 @@ void Verifier::check_coverage(int rank, Entries writes, const std::vector<int>& 
     const std::int64_t element = set_of(covered_, place).first_missing(place.slice);
     if (element == ElementSet::none) continue;
     report(Rule::coverage, -1, index, -1,
-           "must_cover[" + std::to_string(index) + "] (" + name(place) + ", " +
-               std::to_string(place.slice.elements()) + " elements): expected every element to be written by some " +
-               "round, found none that writes element " + std::to_string(element) + ": a transfer to rank " +
-               std::to_string(rank) + " is missing or writes elsewhere");
+           "must_cover[" + std::to_string(index) + "] (" + name(place) + ", " + std::to_string(place.slice.elements()) +
+               " elements): expected every element to be written by some " + "round, found none that writes element " +
+               std::to_string(element) + ": a transfer to rank " + std::to_string(rank) +
+               " is missing or writes elsewhere");
   }
   for (const auto entry : writes) set_of(covered_, at(entry).to).erase(at(entry).to.slice);
 }

@@ -80,9 +80,8 @@ void expect_right(const HaloSpec& spec) {
   const Schedule schedule = halo(spec);
   Memory memory = filled(spec, schedule, [](std::int64_t, int ghosts) { return ghosts == 0; });
   testing::naive_execute(schedule, memory);
-  const Memory expected = filled(spec, schedule, [&](std::int64_t site, int ghosts) {
-    return site >= 0 && (ghosts <= 1 || spec.corners);
-  });
+  const Memory expected =
+      filled(spec, schedule, [&](std::int64_t site, int ghosts) { return site >= 0 && (ghosts <= 1 || spec.corners); });
   ASSERT_EQ(memory, expected);
 
   const auto violations = verify(schedule);
@@ -237,7 +236,8 @@ TEST(Halo, BadInputSaysWhatAndWhere) {
   bad([](HaloSpec& s) { s.element_bytes = {8, 0}; }, "expected element_bytes of 1 or more, found 0");
   bad([](HaloSpec& s) { s.grid = {1 << 16, 1 << 16}; }, "fewer than 2^31 ranks");
   bad([](HaloSpec& s) { s.extents = {std::int64_t{1} << 40, std::int64_t{1} << 40}; }, "below 2^63");
-  bad([](HaloSpec& s) { s.extents = {std::int64_t{1} << 30, std::int64_t{1} << 33}; }, "the bytes of a halo's local array");
+  bad([](HaloSpec& s) { s.extents = {std::int64_t{1} << 30, std::int64_t{1} << 33}; },
+      "the bytes of a halo's local array");
   EXPECT_THROW((void)halo(good, 4), BadInput);
   EXPECT_THROW((void)halo(good, -1), BadInput);
   EXPECT_THROW((void)halo_block(good, 4), BadInput);

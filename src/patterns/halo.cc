@@ -185,8 +185,7 @@ int HaloBuilder::rank_of(const Segments& segments, int AxisSegment::* end) const
 
 HaloBlock HaloBuilder::block(int rank) const {
   if (rank < 0 || rank >= ranks_) {
-    throw BadInput("halo: expected a rank from 0 to " + std::to_string(ranks_ - 1) + ", found " +
-                   std::to_string(rank));
+    throw BadInput("halo: expected a rank from 0 to " + std::to_string(ranks_ - 1) + ", found " + std::to_string(rank));
   }
   HaloBlock block;
   const auto coords = coords_of(rank);
@@ -291,8 +290,8 @@ void HaloBuilder::add_transfers(std::vector<Piece>& pieces, std::vector<Transfer
     for (int field = 0; field < static_cast<int>(spec_.element_bytes.size()); ++field) {
       for (std::size_t i = begin; i < end; ++i) {
         const Piece& piece = pieces[order[i]];
-        transfers.push_back({{piece.from, field, piece.read}, {piece.to, field, piece.write}, Combine::replace,
-                             spec_.codec});
+        transfers.push_back(
+            {{piece.from, field, piece.read}, {piece.to, field, piece.write}, Combine::replace, spec_.codec});
       }
     }
     begin = end;
@@ -324,8 +323,8 @@ void HaloBuilder::add_must_cover(int rank, std::vector<Place>& places) const {
   std::vector<std::int64_t> extents(dims());
   for (int field = 0; field < static_cast<int>(spec_.element_bytes.size()); ++field) {
     for (std::size_t d = 0; d < dims(); ++d) {
-      for (const AxisRange ghosts : {AxisRange{written[d].first, inside[d].first},
-                                     AxisRange{inside[d].last, written[d].last}}) {
+      for (const AxisRange ghosts :
+           {AxisRange{written[d].first, inside[d].first}, AxisRange{inside[d].last, written[d].last}}) {
         for (std::size_t e = 0; e < dims(); ++e) {
           const AxisRange range = e == d ? ghosts : e > d && spec_.corners ? written[e] : inside[e];
           start[e] = range.first;
@@ -349,8 +348,8 @@ Schedule HaloBuilder::build(std::optional<int> only_rank) {
     const auto sent = static_cast<std::ptrdiff_t>(pieces.size());
     add_pieces(*only_rank, false, pieces);
     // Copies inside the rank are found both as sent and as received.
-    const auto received = std::remove_if(pieces.begin() + sent, pieces.end(),
-                                         [](const Piece& piece) { return piece.from == piece.to; });
+    const auto received =
+        std::remove_if(pieces.begin() + sent, pieces.end(), [](const Piece& piece) { return piece.from == piece.to; });
     pieces.erase(received, pieces.end());
     add_transfers(pieces, transfers);
     add_must_cover(*only_rank, schedule.must_cover);

@@ -70,8 +70,10 @@ inline void write_one(const Transfer& transfer, const ArraySpec& array, std::byt
 inline void naive_execute_round(const Schedule& schedule, const Round& round, Memory& memory) {
   const Memory before = memory;
   for (const Transfer& transfer : round.transfers) {
-    const auto& source = before.at(static_cast<std::size_t>(transfer.from.rank)).at(static_cast<std::size_t>(transfer.from.array));
-    auto& target = memory.at(static_cast<std::size_t>(transfer.to.rank)).at(static_cast<std::size_t>(transfer.to.array));
+    const auto& source =
+        before.at(static_cast<std::size_t>(transfer.from.rank)).at(static_cast<std::size_t>(transfer.from.array));
+    auto& target =
+        memory.at(static_cast<std::size_t>(transfer.to.rank)).at(static_cast<std::size_t>(transfer.to.array));
     const ArraySpec& array = schedule.arrays.at(static_cast<std::size_t>(transfer.to.array));
     const auto reads = elements_of(transfer.from.slice);
     const auto writes = elements_of(transfer.to.slice);
