@@ -2,8 +2,30 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 void bind_error(nb::module_& module);
+void bind_slice(nb::module_& module);
+void bind_schedule(nb::module_& module);
+void bind_count(nb::module_& module);
+void bind_verify(nb::module_& module);
+void bind_patterns(nb::module_& module);
+void bind_memory(nb::module_& module);
+void bind_group(nb::module_& module);
+void bind_channel(nb::module_& module);
+void bind_plan(nb::module_& module);
+void bind_launch(nb::module_& module);
+
+// A list that comes out as a tuple, so that nobody believes that appending to it changes the object it came from.
+template <class Sequence>
+[[nodiscard]] nb::tuple as_tuple(const Sequence& items) {
+  nb::list list;
+  for (const auto& item : items) list.append(nb::cast(item));
+  return nb::tuple(list);
+}

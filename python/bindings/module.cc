@@ -6,5 +6,13 @@
 NB_MODULE(_core, module) {
   module.doc() = "The C++ library onehop.";
   module.attr("__version__") = onehop::version();
+  // A program that ends with an exception keeps objects alive in its traceback; that is no leak worth a warning.
+  nb::set_leak_warnings(false);
   bind_error(module);
+  bind_slice(module);
+  bind_schedule(module);
+  bind_count(module);
+  bind_verify(module);
+  bind_patterns(module);
+  bind_memory(module);
 }

@@ -2,5 +2,53 @@
 
 from onehop._core import __version__
 from onehop.error import BadInput, Error, Mismatch, PeerLost, Timeout
+from onehop.exit_code import install_excepthook
+from onehop.schedule import (
+    ArraySpec,
+    Count,
+    HaloBlock,
+    PairCount,
+    Place,
+    RankCount,
+    Round,
+    Schedule,
+    Slice,
+    Transfer,
+    Violation,
+    allgather,
+    count,
+    halo,
+    halo_block,
+    merge,
+    verify,
+    verify_or_throw,
+)
 
-__all__ = ["BadInput", "Error", "Mismatch", "PeerLost", "Timeout", "__version__"]
+__all__ = [
+    "ArraySpec",
+    "BadInput",
+    "Count",
+    "Error",
+    "HaloBlock",
+    "Mismatch",
+    "PairCount",
+    "PeerLost",
+    "Place",
+    "RankCount",
+    "Round",
+    "Schedule",
+    "Slice",
+    "Timeout",
+    "Transfer",
+    "Violation",
+    "__version__",
+    "allgather",
+    "count",
+    "halo",
+    "halo_block",
+    "merge",
+    "verify",
+    "verify_or_throw",
+]
+
+install_excepthook()

@@ -1,0 +1,37 @@
+#include "onehop/patterns.h"
+
+#include "bindings.h"
+
+using onehop::HaloBlock;
+using onehop::HaloSpec;
+
+void bind_patterns(nb::module_& module) {
+  nb::class_<HaloSpec>(module, "HaloSpec", "An array split over a grid of ranks, with ghost layers around every block.")
+      .def(
+          "__init__",
+          [](HaloSpec* self, std::vector<std::int64_t> extents, std::vector<int> grid,
+             std::vector<std::pair<std::int64_t, std::int64_t>> widths, std::vector<bool> periodic, bool corners,
+             std::vector<std::int64_t> element_bytes, const std::string& codec) {
+            new (self) HaloSpec{std::move(extents),
+                                std::move(grid),
+                                std::move(widths),
+                                std::move(periodic),
+                                corners,
+                                std::move(element_bytes),
+                                onehop::codec_from_string(codec)};
+          },
+          "extents"_a, "grid"_a, "widths"_a, "periodic"_a, "corners"_a, "element_bytes"_a, "codec"_a = "raw")
+      .def_ro("extents", &HaloSpec::extents)
+      .def_ro("grid", &HaloSpec::grid)
+      .def_ro("widths", &HaloSpec::widths);
+  nb::class_<HaloBlock>(module, "HaloBlock", "One rank's block of a halo.")
+      .def_ro("start", &HaloBlock::start)
+      .def_ro("extents", &HaloBlock::extents)
+      .def_ro("shape", &HaloBlock::shape)
+      .def_ro("coords", &HaloBlock::coords);
+  module.def("halo", &onehop::halo, "spec"_a, "only_rank"_a = nb::none(), nb::call_guard<nb::gil_scoped_release>());
+  module.def("halo_block", &onehop::halo_block, "spec"_a, "rank"_a);
+  module.def("allgather", &onehop::allgather, "ranks"_a, "elements"_a, "element_bytes"_a, "only_rank"_a = nb::none(),
+             nb::call_guard<nb::gil_scoped_release>(),
+             "One round in which every rank's block of array 0 goes to the same place on every other rank.");
+}

@@ -1,0 +1,153 @@
+#include "onehop/schedule.h"
+
+#include <nanobind/operators.h>
+#include <nanobind/stl/string_view.h>
+
+#include <nanobind/stl/variant.h>
+#include <variant>
+
+#include "bindings.h"
+
+using onehop::ArraySpec;
+using onehop::Place;
+using onehop::Round;
+using onehop::Schedule;
+using onehop::Slice;
+using onehop::Transfer;
+
+namespace {
+
+using Integers = std::vector<std::int64_t>;
+
+void bind_parts(nb::module_& module) {
+  nb::class_<ArraySpec>(module, "ArraySpec", "One array that a schedule moves data of. Every rank has one of each.")
+      .def(
+          "__init__",
+          [](ArraySpec* self, std::string name, const std::variant<std::int64_t, Integers>& elements,
+             std::int64_t element_bytes, const std::string& type) {
+            const auto* one = std::get_if<std::int64_t>(&elements);
+            new (self) ArraySpec{std::move(name), element_bytes, onehop::element_type_from_string(type),
+                                 one != nullptr ? Integers{*one} : std::get<Integers>(elements)};
+          },
+          "name"_a, "elements"_a, "element_bytes"_a = 8, "type"_a = "bytes",
+          "`elements`: how many, one value for all ranks or one per rank. `type`: bytes, float32, float64, int32, "
+          "int64.")
+      .def_ro("name", &ArraySpec::name, "What it is called in messages.")
+      .def_ro("element_bytes", &ArraySpec::element_bytes, "Bytes of one element.")
+      .def_prop_ro(
+          "type", [](const ArraySpec& a) { return onehop::to_string(a.type); }, "What an element is.")
+      .def_prop_ro(
+          "elements", [](const ArraySpec& a) { return as_tuple(a.elements); },
+          nb::sig("def elements(self) -> tuple[int, ...]"), "One value for all ranks, or one per rank.")
+      .def("elements_on", &ArraySpec::elements_on, "rank"_a, "Number of elements on a rank.")
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__repr__", [](const ArraySpec& a) {
+        return nb::str("ArraySpec({!r}, elements={}, element_bytes={}, type={!r})")
+            .format(a.name, as_tuple(a.elements), a.element_bytes, onehop::to_string(a.type));
+      });
+
+  nb::class_<Place>(module, "Place", "One end of a transfer: a slice of one array of one rank.")
+      .def(
+          "__init__",
+          [](Place* self, int rank, int array, Slice slice) { new (self) Place{rank, array, std::move(slice)}; },
+          "rank"_a, "array"_a, "slice"_a)
+      .def_ro("rank", &Place::rank, "The rank.")
+      .def_ro("array", &Place::array, "The number of the array in the schedule.")
+      .def_ro("slice", &Place::slice, "The elements.")
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__repr__", [](const Place& p) { return nb::str("Place({}, {}, {!r})").format(p.rank, p.array, p.slice); });
+
+  nb::class_<Transfer>(module, "Transfer", "One movement. Between a rank and itself it is a copy inside that rank.")
+      .def(
+          "__init__",
+          [](Transfer* self, Place from, Place to, const std::string& combine, const std::string& codec) {
+            new (self) Transfer{std::move(from), std::move(to), onehop::combine_from_string(combine),
+                                onehop::codec_from_string(codec)};
+          },
+          "from_"_a, "to"_a, "combine"_a = "replace", "codec"_a = "raw",
+          "`combine`: how what arrives combines with what is there: replace, add, min, max, prod.")
+      .def_ro("from_", &Transfer::from, "Where it is read.")
+      .def_ro("to", &Transfer::to, "Where it is written.")
+      .def_prop_ro(
+          "combine", [](const Transfer& t) { return onehop::to_string(t.combine); },
+          "How it combines with what is there.")
+      .def_prop_ro(
+          "codec", [](const Transfer& t) { return onehop::to_string(t.codec); }, "What it looks like on the wire.")
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__repr__", [](const Transfer& t) {
+        return nb::str("Transfer({!r}, {!r}, combine={!r}, codec={!r})")
+            .format(t.from, t.to, onehop::to_string(t.combine), onehop::to_string(t.codec));
+      });
+
+  nb::class_<Round>(module, "Round", "Transfers that happen at once: each reads what was there before the round.")
+      .def(
+          "__init__", [](Round* self, std::vector<Transfer> transfers) { new (self) Round{std::move(transfers)}; },
+          "transfers"_a)
+      .def_prop_ro(
+          "transfers", [](const Round& r) { return as_tuple(r.transfers); },
+          nb::sig("def transfers(self) -> tuple[Transfer, ...]"), "The transfers.")
+      .def("__len__", [](const Round& r) { return r.transfers.size(); })
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__repr__", [](const Round& r) { return nb::str("Round({!r})").format(as_tuple(r.transfers)); });
+}
+
+}  // namespace
+
+void bind_schedule(nb::module_& module) {
+  bind_parts(module);
+  nb::class_<Schedule>(
+      module, "Schedule",
+      "Rounds of transfers between ranks: pure data, no memory, no network. It is counted, verified, saved "
+      "and executed.")
+      .def(
+          "__init__",
+          [](Schedule* self, std::string name, int ranks, std::vector<ArraySpec> arrays, std::vector<Round> rounds,
+             std::vector<Place> must_cover) {
+            new (self) Schedule{std::move(name), ranks, std::move(arrays), std::move(rounds), std::move(must_cover)};
+          },
+          "name"_a, "ranks"_a, "arrays"_a, "rounds"_a, "must_cover"_a = std::vector<Place>{},
+          "`must_cover`: what the rounds together must write; checked by `verify`.")
+      .def_ro("name", &Schedule::name, "What it is called.")
+      .def_ro("ranks", &Schedule::ranks, "Number of ranks.")
+      .def_prop_ro(
+          "arrays", [](const Schedule& s) { return as_tuple(s.arrays); },
+          nb::sig("def arrays(self) -> tuple[ArraySpec, ...]"), "The arrays that every rank brings.")
+      .def_prop_ro(
+          "rounds", [](const Schedule& s) { return as_tuple(s.rounds); },
+          nb::sig("def rounds(self) -> tuple[Round, ...]"), "The rounds, which follow each other.")
+      .def_prop_ro(
+          "must_cover", [](const Schedule& s) { return as_tuple(s.must_cover); },
+          nb::sig("def must_cover(self) -> tuple[Place, ...]"), "What the rounds together must write.")
+      .def("part", &Schedule::part, "rank"_a, "The part that one rank takes part in.")
+      .def("bytes", &Schedule::bytes, "transfer"_a, "Bytes on the wire of one of its transfers.")
+      .def("describe", &onehop::describe, "round"_a, "transfer"_a, "A transfer in words, as messages name it.")
+      .def("to_json", &Schedule::to_json, "indent"_a = -1, "As JSON text; `indent` below 0: on one line.")
+      .def_static("from_json", &Schedule::from_json, "text"_a, "From what `to_json` wrote.")
+      .def(
+          "save",
+          [](const Schedule& self, const nb::object& path) {
+            nb::module_::import_("pathlib").attr("Path")(path).attr("write_text")(self.to_json(1) + "\n");
+          },
+          nb::sig("def save(self, path: str | os.PathLike[str]) -> None"), "path"_a, "Writes it to a file, as JSON.")
+      .def_static(
+          "load",
+          [](const nb::object& path) {
+            const nb::object text = nb::module_::import_("pathlib").attr("Path")(path).attr("read_text")();
+            return Schedule::from_json(nb::cast<std::string>(text));
+          },
+          nb::sig("def load(path: str | os.PathLike[str]) -> Schedule"), "path"_a, "Reads it from a file.")
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__reduce__",
+           [](const Schedule& self) {
+             return nb::make_tuple(nb::type<Schedule>().attr("from_json"), nb::make_tuple(self.to_json()));
+           })
+      .def("__repr__", [](const Schedule& s) {
+        std::size_t transfers = 0;
+        for (const auto& round : s.rounds) transfers += round.transfers.size();
+        return nb::str("<Schedule {!r}: {} ranks, {} arrays, {} rounds, {} transfers>")
+            .format(s.name, s.ranks, s.arrays.size(), s.rounds.size(), transfers);
+      });
+  module.def(
+      "merge", [](const std::vector<Schedule>& parts) { return onehop::merge(parts); }, "parts"_a,
+      "The whole schedule of its parts (see `Schedule.part`).");
+}

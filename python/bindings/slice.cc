@@ -1,0 +1,82 @@
+#include "onehop/slice.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/operators.h>
+
+#include <memory>
+
+#include "bindings.h"
+
+using onehop::Slice;
+
+namespace {
+
+using Integers = std::vector<std::int64_t>;
+
+nb::list runs(const Slice& slice) {
+  nb::list result;
+  slice.for_each_run([&](std::int64_t offset, std::int64_t count) { result.append(nb::make_tuple(offset, count)); });
+  return result;
+}
+
+nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>> element_numbers(const Slice& slice) {
+  auto numbers = std::make_unique<Integers>();
+  numbers->reserve(static_cast<std::size_t>(slice.elements()));
+  slice.for_each_run([&](std::int64_t offset, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) numbers->push_back(offset + i);
+  });
+  Integers* held = numbers.release();
+  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<Integers*>(p); });
+  return {held->data(), {held->size()}, owner};
+}
+
+nb::str repr(const Slice& slice) {
+  if (slice.is_list()) return nb::str("Slice.list({})").format(as_tuple(slice.indices()));
+  return nb::str("Slice.box({}, extents={}, strides={})")
+      .format(slice.offset(), as_tuple(slice.extents()), as_tuple(slice.strides()));
+}
+
+}  // namespace
+
+void bind_slice(nb::module_& module) {
+  nb::class_<Slice>(module, "Slice",
+                    "A region of an array: a strided box or a list of element numbers. It knows no memory.\n\n"
+                    "The order in which a slice visits its elements is the order in which they travel.")
+      .def(nb::init<>(), "An empty slice.")
+      .def_static("range", &Slice::range, "offset"_a, "count"_a, "`count` elements from number `offset` on.")
+      .def_static(
+          "box",
+          [](std::int64_t offset, const Integers& extents, const Integers& strides) {
+            return Slice::box(offset, extents, strides);
+          },
+          "offset"_a, "extents"_a, "strides"_a,
+          "Element (i0, i1, ...) is number offset + sum(i_d * strides[d]); the last index runs fastest.")
+      .def_static(
+          "subarray",
+          [](const Integers& shape, const Integers& start, const Integers& extents) {
+            return Slice::subarray(shape, start, extents);
+          },
+          "shape"_a, "start"_a, "extents"_a, "The region [start, start + extents) of a C-ordered array of `shape`.")
+      .def_static("list", &Slice::list, "indices"_a, "The elements with these numbers, in this order.")
+      .def_prop_ro("is_list", &Slice::is_list, "Whether this is a list of element numbers rather than a box.")
+      .def_prop_ro("elements", &Slice::elements, "Number of elements.")
+      .def_prop_ro("pieces", &Slice::pieces, "Number of maximal runs of consecutive elements; 1 is contiguous.")
+      .def_prop_ro("bounds", &Slice::bounds, "Smallest element number and one past the largest.")
+      .def_prop_ro("offset", &Slice::offset, "Of a box: the number of its first element.")
+      .def_prop_ro(
+          "extents", [](const Slice& s) { return as_tuple(s.extents()); },
+          nb::sig("def extents(self) -> tuple[int, ...]"), "Of a box, in its simplest form.")
+      .def_prop_ro(
+          "strides", [](const Slice& s) { return as_tuple(s.strides()); },
+          nb::sig("def strides(self) -> tuple[int, ...]"), "Of a box, in its simplest form.")
+      .def_prop_ro(
+          "indices", [](const Slice& s) { return as_tuple(s.indices()); },
+          nb::sig("def indices(self) -> tuple[int, ...]"), "Of a list: its element numbers.")
+      .def("runs", &runs, nb::sig("def runs(self) -> list[tuple[int, int]]"),
+           "The maximal runs of consecutive elements, in order: (offset, count).")
+      .def("element_numbers", &element_numbers, "All element numbers, in order, as a new array.")
+      .def("cut", &Slice::cut, "first"_a, "last"_a, "The elements number [first, last) of this slice, as slices.")
+      .def("__len__", &Slice::elements)
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__repr__", &repr);
+}

@@ -1,0 +1,85 @@
+"""The command `onehop`. Every subcommand is a module of its name with a function `register(app)`."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from onehop import __version__
+from onehop.cli.common import print_error
+from onehop.error import Error
+from onehop.exit_code import exit_code
+
+COMMANDS = ("doctor", "launch", "schedule")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"onehop {__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end."),
+    ] = False,
+) -> None:
+    """Moves data between the ranks of a distributed simulation in one hop."""
+
+
+def make_app() -> typer.Typer:
+    """The whole command line."""
+    app = typer.Typer(
+        name="onehop",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    for name in COMMANDS:
+        importlib.import_module(f"onehop.cli.{name}").register(app)
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What stands after `onehop`; by default that of this process.
+
+    Returns
+    -------
+    int
+        The exit code: 0, 1 for a failure, 2 for bad input, 3 for a lost peer, 130 after Ctrl-C.
+    """
+    command = typer.main.get_command(make_app())
+    try:
+        code = command.main(
+            args=None if arguments is None else list(arguments), prog_name="onehop", standalone_mode=False
+        )
+        return code if isinstance(code, int) else 0
+    except Error as error:
+        print_error(error)
+        return exit_code(error)
+    except (KeyboardInterrupt, typer.Abort):
+        return exit_code(KeyboardInterrupt())
+    except BrokenPipeError:  # as in `onehop ... | head`
+        sys.stderr.close()
+        return 141
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except Exception as error:
+        # A wrong command line; typer has its own exception classes for that, which differ between its versions.
+        show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
+        if show is None or code is None:
+            raise
+        show()
+        return code

@@ -1,0 +1,81 @@
+"""What the commands have in common: options, JSON, errors and progress, all on rank 0 only."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress
+
+from onehop.error import BadInput
+from onehop.launch.environment import current_launch
+
+JsonOption = Annotated[
+    str | None,
+    typer.Option("--json", metavar="FILE|-", help="Write the result as JSON to FILE, or to stdout (-)."),
+]
+RanksOption = Annotated[
+    int | None,
+    typer.Option(
+        "-n", "--ranks", metavar="RANKS", help="Ranks to start. Inside a launch, that launch is used."
+    ),
+]
+
+
+def own_rank() -> int:
+    """The rank of this process as its launcher says; 0 without one."""
+    launched = current_launch()
+    return 0 if launched is None else launched.rank
+
+
+def console(json_target: str | None = None) -> Console:
+    """Where tables go: stdout, or stderr if the JSON goes to stdout. Quiet on all ranks but 0."""
+    return Console(stderr=json_target == "-", quiet=own_rank() != 0, highlight=False)
+
+
+def write_json(target: str | None, result: Any) -> None:
+    """Write `result` where `--json` says; rank 0 only. Nothing happens without `--json`.
+
+    Raises
+    ------
+    BadInput
+        The file cannot be written.
+    """
+    if target is None or own_rank() != 0:
+        return
+    text = json.dumps(result, indent=2, allow_nan=False) + "\n"
+    if target == "-":
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    try:
+        Path(target).write_text(text)
+    except OSError as error:
+        raise BadInput(f"cannot write the result to {target}: {error.strerror}") from error
+
+
+def print_error(error: BaseException) -> None:
+    """One line on stderr, no traceback. Every rank prints; the launcher shows rank 0, or the rank that failed."""
+    Console(stderr=True, highlight=False, soft_wrap=True).print("[bold red]error:[/] ", end="")
+    print(error, file=sys.stderr)
+
+
+@contextlib.contextmanager
+def progress(description: str, total: float | None = None) -> Iterator[Callable[[float], None]]:
+    """A progress bar on stderr, on rank 0 and in a terminal only.
+
+    Yields a function that moves it on by so much of `total`.
+    """
+    target = Console(stderr=True)
+    if own_rank() != 0 or not target.is_terminal:
+        yield lambda _amount: None
+        return
+    with Progress(console=target, transient=True) as bar:
+        task = bar.add_task(description, total=total)
+        yield lambda amount: bar.advance(task, amount)

@@ -1,0 +1,7 @@
+"""`onehop doctor`."""
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""

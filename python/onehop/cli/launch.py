@@ -1,0 +1,61 @@
+"""`onehop launch`: ranks on this machine, without MPI."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from onehop.error import BadInput
+from onehop.launch import Output, command_of, current_launch
+from onehop.launch import launch as run_ranks
+
+
+def launch(
+    ranks: Annotated[int, typer.Option("-n", "--ranks", metavar="RANKS", help="How many ranks to start.")],
+    program: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PROGRAM ARGS...",
+            help="A program, or a .py file, which this Python runs.",
+            show_default=False,
+        ),
+    ] = None,
+    module: Annotated[
+        str | None, typer.Option("-m", metavar="MODULE", help="Run this Python module.")
+    ] = None,
+    output: Annotated[
+        Output,
+        typer.Option(help="prefix: whole lines after \\[rank]. rank0: rank 0 alone. raw: as it comes."),
+    ] = Output.PREFIX,
+    bind: Annotated[
+        bool,
+        typer.Option("--bind/--no-bind", help="Bind every rank to cores of its own, if there are enough."),
+    ] = True,
+    cores: Annotated[int, typer.Option(metavar="CORES", help="Cores per rank, when bound.")] = 1,
+    grace: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", help="After a failure, let the other ranks end by themselves for so long."
+        ),
+    ] = 0.0,
+) -> None:
+    """Run a program on several ranks of this machine.
+
+    The first rank that fails ends the launch with its exit code. Nothing is left behind.
+    """
+    inside = current_launch()
+    if inside is not None and inside.ranks > 1:
+        raise BadInput(
+            f"this is rank {inside.rank} of {inside.ranks} of a launch already ({inside.launcher}): start the program "
+            f"there directly, without `onehop launch`"
+        )
+    words = list(program or [])
+    first = words.pop(0) if words else None
+    command = command_of(first, words, module=module)
+    raise typer.Exit(run_ranks(ranks, command, output=output, bind=bind, cores_each=cores, grace=grace))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})(launch)

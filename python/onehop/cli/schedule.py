@@ -1,0 +1,222 @@
+"""`onehop schedule`: build, show, count and verify schedules, which are JSON files, without running them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from onehop.cli.common import JsonOption, console, write_json
+from onehop.error import BadInput
+from onehop.schedule import Schedule, count, halo, verify
+
+FileArgument = Annotated[str, typer.Argument(metavar="FILE|-", help="A schedule as JSON; - is stdin.")]
+RowsOption = Annotated[int, typer.Option(help="How many rows to show; 0: all.")]
+
+
+def _numbers(text: str, name: str) -> list[int]:
+    try:
+        return [int(number) for number in text.replace(",", "x").split("x")]
+    except ValueError:
+        raise BadInput(
+            f"expected {name} as numbers with an x between them, for example 128x64x64, found {text!r}"
+        ) from None
+
+
+def _widths(text: str) -> int | list[int | tuple[int, int]]:
+    """1, 1x2x1, or 1:2x1x1 with a pair below:above."""
+    try:
+        parts = [tuple(int(number) for number in part.split(":")) for part in text.split("x")]
+    except ValueError:
+        parts = [()]
+    if any(len(part) not in (1, 2) for part in parts):
+        raise BadInput(f"expected a width as 1, 1x2x1 or 1:0x2:2x1 (below:above), found {text!r}")
+    widths: list[Any] = [part if len(part) == 2 else part[0] for part in parts]
+    return widths[0] if len(widths) == 1 and not isinstance(widths[0], tuple) else widths
+
+
+def _periodic(text: str) -> bool | list[bool]:
+    words = {"yes": True, "no": False, "1": True, "0": False}
+    parts = text.lower().split("x")
+    if any(part not in words for part in parts):
+        raise BadInput(f"expected --periodic yes, no, or one per dimension as in yesxnoxno, found {text!r}")
+    return words[parts[0]] if len(parts) == 1 else [words[part] for part in parts]
+
+
+def _load(file: str) -> Schedule:
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"cannot read the schedule {file}: {error}") from error
+    try:
+        return Schedule.from_json(text)
+    except BadInput as error:
+        raise BadInput(f"{file} is no schedule: {error}") from error
+
+
+def make_halo(
+    extents: Annotated[str, typer.Option(metavar="AxBxC", help="The global array, without ghosts.")],
+    grid: Annotated[str, typer.Option(metavar="AxBxC", help="Ranks per dimension.")],
+    width: Annotated[
+        str, typer.Option(metavar="W", help="Ghost layers: 1, 1x2x1, or below:above as in 1:0x2:2x1.")
+    ] = "1",
+    periodic: Annotated[
+        str, typer.Option(metavar="YES|NO", help="Closed on itself: yes, no, or one per dimension.")
+    ] = "yes",
+    corners: Annotated[bool, typer.Option("--corners", help="Also edges and corners.")] = False,
+    dtype: Annotated[str, typer.Option(help="NumPy type of a site.")] = "float64",
+    fields: Annotated[int, typer.Option(help="Arrays that travel together.")] = 1,
+    out: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE|-", help="Where to write it; - is stdout.")
+    ] = "-",
+) -> None:
+    """Build the schedule of a halo exchange."""
+    schedule = halo(
+        extents=_numbers(extents, "--extents"),
+        grid=_numbers(grid, "--grid"),
+        width=_widths(width),
+        periodic=_periodic(periodic),
+        corners=corners,
+        dtype=dtype,
+        fields=fields,
+    )
+    if out == "-":
+        print(schedule.to_json(1))
+        return
+    try:
+        schedule.save(out)
+    except OSError as error:
+        raise BadInput(f"cannot write the schedule to {out}: {error.strerror}") from error
+    console().print(f"{out}: {schedule!r}", markup=False)
+
+
+def show(file: FileArgument, rows: RowsOption = 20, json_target: JsonOption = None) -> None:
+    """Show a schedule: its arrays and its transfers."""
+    schedule = _load(file)
+    screen = console(json_target)
+    screen.print(repr(schedule), markup=False)
+    arrays = Table("array", "name", "type", "bytes of an element", "elements", title="Arrays")
+    for number, array in enumerate(schedule.arrays):
+        per_rank = sorted(set(array.elements))
+        elements = f"{per_rank[0]}" if len(per_rank) == 1 else f"{per_rank[0]} to {per_rank[-1]}"
+        arrays.add_row(str(number), array.name, array.type, str(array.element_bytes), elements)
+    screen.print(arrays)
+    table = Table(
+        "round", "transfer", "from", "to", "elements", "pieces", "bytes", "combine", title="Transfers"
+    )
+    total = 0
+    for number, one in enumerate(schedule.rounds):
+        for index, transfer in enumerate(one.transfers):
+            total += 1
+            if rows and total > rows:
+                continue
+            table.add_row(
+                str(number),
+                str(index),
+                f"{transfer.from_.rank} {schedule.arrays[transfer.from_.array].name}",
+                f"{transfer.to.rank} {schedule.arrays[transfer.to.array].name}",
+                str(transfer.from_.slice.elements),
+                f"{transfer.from_.slice.pieces} to {transfer.to.slice.pieces}",
+                str(schedule.bytes(transfer)),
+                transfer.combine,
+            )
+    screen.print(table)
+    if rows and total > rows:
+        screen.print(f"... and {total - rows} more (--rows 0 shows all)")
+    write_json(json_target, json.loads(schedule.to_json()))
+
+
+def count_schedule(file: FileArgument, rows: RowsOption = 20, json_target: JsonOption = None) -> None:
+    """Count what a schedule will move, per rank and per pair of ranks."""
+    result = count(_load(file))
+    screen = console(json_target)
+    ranks = Table(
+        "rank",
+        "messages sent",
+        "received",
+        "bytes sent",
+        "received",
+        "inside",
+        "pieces sent",
+        "received",
+        title="Ranks",
+    )
+    for rank, one in enumerate(result.ranks):
+        if rows and rank >= rows:
+            break
+        ranks.add_row(
+            *map(
+                str,
+                (
+                    rank,
+                    one.messages_sent,
+                    one.messages_received,
+                    one.bytes_sent,
+                    one.bytes_received,
+                    one.bytes_local,
+                    one.pieces_sent,
+                    one.pieces_received,
+                ),
+            )
+        )
+    screen.print(ranks)
+    pairs = Table("from", "to", "messages", "bytes", "pieces sent", "received", title="Pairs of ranks")
+    for pair in result.pairs[: rows or None]:
+        pairs.add_row(
+            *map(str, (pair.from_, pair.to, pair.messages, pair.bytes, pair.pieces, pair.pieces_received))
+        )
+    screen.print(pairs)
+    hidden = max(len(result.ranks), len(result.pairs)) - rows
+    if rows and hidden > 0:
+        screen.print(
+            f"... and more: {len(result.ranks)} ranks, {len(result.pairs)} pairs (--rows 0 shows all)"
+        )
+    screen.print(
+        f"{result.rounds} rounds, {result.messages} messages, {result.bytes} bytes between ranks, "
+        f"{result.bytes_local} inside"
+    )
+    write_json(json_target, json.loads(result.to_json()))
+
+
+def verify_schedule(
+    file: FileArgument,
+    limit: Annotated[int, typer.Option(help="How many violations to name at most.")] = 10,
+    json_target: JsonOption = None,
+) -> None:
+    """Prove that a schedule loses and overwrites nothing; else name the transfers that do, with exit code 1."""
+    schedule = _load(file)
+    violations = verify(schedule, limit)
+    screen = console(json_target)
+    for violation in violations:
+        screen.print(f"[red]{violation.rule}[/]: ", end="")
+        screen.print(violation.message, markup=False, soft_wrap=True)
+    if not violations:
+        screen.print(f"[green]ok[/]: nothing is lost, overwritten or left out ({schedule.ranks} ranks)")
+    write_json(
+        json_target,
+        {
+            "ok": not violations,
+            "violations": [
+                {name: getattr(one, name) for name in ("rule", "round", "transfer", "other", "message")}
+                for one in violations
+            ],
+        },
+    )
+    if violations:
+        raise typer.Exit(1)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    schedule = typer.Typer(
+        no_args_is_help=True, help="Build, show, count and verify schedules without running them."
+    )
+    schedule.command("halo")(make_halo)
+    schedule.command("show")(show)
+    schedule.command("count")(count_schedule)
+    schedule.command("verify")(verify_schedule)
+    app.add_typer(schedule, name="schedule")

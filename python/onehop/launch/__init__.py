@@ -1,0 +1,24 @@
+"""Starting ranks: the built-in launcher for one machine, and how to find out who started this process."""
+
+from onehop.exit_code import BAD_INPUT, FAILURE, PEER_LOST, exit_code, install_excepthook
+from onehop.launch.environment import Launched, current_launch
+from onehop.launch.local import Output, command_of, launch
+from onehop.launch.mpi import MpiLauncher, find_mpi_launcher, launch_under_mpi
+from onehop.launch.ranks import ensure_ranks
+
+__all__ = [
+    "BAD_INPUT",
+    "FAILURE",
+    "PEER_LOST",
+    "Launched",
+    "MpiLauncher",
+    "Output",
+    "command_of",
+    "current_launch",
+    "ensure_ranks",
+    "exit_code",
+    "find_mpi_launcher",
+    "install_excepthook",
+    "launch",
+    "launch_under_mpi",
+]

@@ -1,0 +1,34 @@
+"""Which processor cores a rank gets."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_SYSFS = Path("/sys/devices/system/cpu")
+
+
+def _siblings(cpu: int) -> str:
+    try:
+        return (_SYSFS / f"cpu{cpu}/topology/thread_siblings_list").read_text().strip()
+    except OSError:
+        return str(cpu)
+
+
+def available_cores() -> list[int]:
+    """The processors that this process may run on; one thread of every core first, then the second threads."""
+    turn: dict[str, int] = {}
+    order = []
+    for cpu in sorted(os.sched_getaffinity(0)):
+        core = _siblings(cpu)
+        order.append((turn.get(core, 0), cpu))
+        turn[core] = turn.get(core, 0) + 1
+    return [cpu for _, cpu in sorted(order)]
+
+
+def share_cores(ranks: int, cores_each: int = 1) -> list[set[int]] | None:
+    """The processors of every rank, or None if there are not enough to give each its own."""
+    cores = available_cores()
+    if ranks * cores_each > len(cores):
+        return None
+    return [set(cores[rank * cores_each : (rank + 1) * cores_each]) for rank in range(ranks)]

@@ -1,0 +1,64 @@
+"""Which launch this process belongs to: what `onehop launch`, mpiexec, srun and torchrun leave in the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from onehop.error import BadInput
+
+
+@dataclass(frozen=True)
+class Launched:
+    """One rank of a launch.
+
+    Attributes
+    ----------
+    launcher : str
+        What started the ranks: "onehop launch", "Open MPI", "PMI" (MPICH and its relatives), "srun" or "torchrun".
+    rank, ranks : int
+        Who this is, and of how many.
+    """
+
+    launcher: str
+    rank: int
+    ranks: int
+
+
+# In the order of preference: the innermost launcher first. Each with its variables for the rank and the number of
+# ranks, and one more that must be there: SLURM_PROCID and RANK alone also stand in environments of single programs.
+_MARKS = (
+    ("onehop launch", "ONEHOP_RANK", "ONEHOP_RANKS", "ONEHOP_CONTROL"),
+    ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI", "PMI_RANK", "PMI_SIZE", "PMI_SIZE"),
+    ("srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_ID"),
+    ("torchrun", "RANK", "WORLD_SIZE", "MASTER_ADDR"),
+)
+
+
+def current_launch(environment: Mapping[str, str] | None = None) -> Launched | None:
+    """The launch that this process is a rank of, or None if it was started by itself.
+
+    Raises
+    ------
+    BadInput
+        A launcher's variables are there but are no numbers.
+    """
+    environment = os.environ if environment is None else environment
+    for launcher, rank, ranks, also in _MARKS:
+        if all(environment.get(name) for name in (rank, ranks, also)):
+            try:
+                return Launched(launcher, int(environment[rank]), int(environment[ranks]))
+            except ValueError:
+                raise BadInput(
+                    f"{rank} and {ranks} in the environment must be numbers, but they are {environment[rank]!r} and "
+                    f"{environment[ranks]!r}: unset them, or start the program with {launcher}"
+                ) from None
+    return None
+
+
+def variables() -> list[str]:
+    """The names of all variables that tell a process which rank it is."""
+    own = ["ONEHOP_CONTROL", "ONEHOP_RANK", "ONEHOP_RANKS", "ONEHOP_LAUNCHER_PID"]
+    return sorted({*own, *(name for _, *names in _MARKS for name in names)})

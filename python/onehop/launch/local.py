@@ -1,0 +1,171 @@
+"""The built-in launcher: ranks on this machine, with nothing left behind whatever happens."""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from onehop import _core
+from onehop.error import BadInput, Error
+from onehop.launch.cores import share_cores
+from onehop.launch.supervisor import Rank, Supervisor
+from onehop.launch.watchdog import Watchdog
+
+_PR_SET_PDEATHSIG = 1
+_libc = ctypes.CDLL(None)
+
+
+class Output(str, enum.Enum):
+    """What becomes of what the ranks print."""
+
+    PREFIX = "prefix"
+    """Whole lines with "[rank] " in front."""
+    RANK0 = "rank0"
+    """Rank 0 alone, as it is; of the others only the last words of the one that failed, if one fails."""
+    RAW = "raw"
+    """As it comes, straight to the terminal."""
+
+
+def command_of(program: str | None, arguments: Sequence[str] = (), *, module: str | None = None) -> list[str]:
+    """The command line of a rank: a .py file and a module run with this Python, anything else by itself.
+
+    Raises
+    ------
+    BadInput
+        There is no such program.
+    """
+    if module is not None:
+        return [sys.executable, "-m", module, *([program] if program is not None else []), *arguments]
+    if program is None:
+        raise BadInput("expected a program to launch, for example: onehop launch -n 2 program.py")
+    if program.endswith(".py"):
+        if not Path(program).is_file():
+            raise BadInput(f"there is no file {program} here ({Path.cwd()})")
+        return [sys.executable, program, *arguments]
+    if shutil.which(program) is None:
+        remedy = (
+            "make it executable (chmod +x)" if Path(program).is_file() else "check the name, or give its path"
+        )
+        raise BadInput(f"cannot run {program!r}: no executable of this name was found; {remedy}")
+    return [program, *arguments]
+
+
+def _prepare(launcher: int, cores: set[int] | None) -> None:
+    """Between fork and exec: an own process group, an own core, and death together with the launcher."""
+    os.setpgid(0, 0)
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != launcher:
+        os._exit(1)
+    if cores is not None:
+        os.sched_setaffinity(0, cores)
+
+
+def _streams(rank: int, output: Output) -> dict[str, int | None]:
+    """Where a rank's standard streams go; None is the launcher's own."""
+    typed = rank == 0 and os.isatty(0)
+    stdin = (subprocess.PIPE if typed else None) if rank == 0 else subprocess.DEVNULL
+    if output == Output.RAW or (output == Output.RANK0 and rank == 0):
+        return {"stdin": stdin, "stdout": None, "stderr": None}
+    if output == Output.RANK0:
+        return {"stdin": stdin, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    return {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+
+
+def _start(
+    rank: int, command: Sequence[str], environment: dict[str, str], cores: set[int] | None, output: Output
+) -> Rank:
+    launcher = os.getpid()
+    process = subprocess.Popen(
+        command,
+        env={**environment, "ONEHOP_RANK": str(rank)},
+        preexec_fn=lambda: _prepare(launcher, cores),
+        **_streams(rank, output),
+    )
+    return Rank(rank, process)
+
+
+def launch(
+    ranks: int,
+    command: Sequence[str],
+    *,
+    output: Output | str = Output.PREFIX,
+    bind: bool = True,
+    cores_each: int = 1,
+    grace: float = 0.0,
+    report: bool = True,
+    environment: Mapping[str, str] | None = None,
+) -> int:
+    """Run `command` on `ranks` ranks of this machine and wait for them.
+
+    The first rank that fails ends the launch: the others get SIGTERM, and two seconds later SIGKILL. So does Ctrl-C.
+    Whatever a rank leaves in its process group is killed when the rank ends.
+
+    Parameters
+    ----------
+    ranks : int
+        Number of ranks.
+    command : sequence of str
+        What to run; see `command_of`.
+    output : Output or str
+        "prefix", "rank0" or "raw".
+    bind : bool
+        Bind every rank to cores of its own, if there are enough.
+    cores_each : int
+        Cores per rank.
+    grace : float
+        Seconds that the other ranks get to end by themselves after the first failure.
+    report : bool
+        Say on stderr which rank failed. False: only where rank 0 has not spoken for itself.
+    environment : mapping of str to str, optional
+        The environment of the ranks; by default this process's own.
+
+    Returns
+    -------
+    int
+        The exit code: 0, that of the rank that failed (128 + the signal's number if a signal killed it), or 130 after
+        Ctrl-C.
+
+    Raises
+    ------
+    BadInput
+        A number of ranks below 1, or more cores per rank than there are.
+    Error
+        The ranks could not be started.
+    """
+    if ranks < 1:
+        raise BadInput(f"expected at least 1 rank, found {ranks}")
+    if cores_each < 1:
+        raise BadInput(f"expected at least 1 core per rank, found {cores_each}")
+    output = Output(output)
+    cores = share_cores(ranks, cores_each) if bind else None
+    control = _core.create_control(ranks)
+    environment = dict(os.environ if environment is None else environment)
+    environment.update(
+        ONEHOP_CONTROL=control.path, ONEHOP_RANKS=str(ranks), ONEHOP_LAUNCHER_PID=str(os.getpid())
+    )
+    if output != Output.RAW:
+        # A pipe would make Python keep its output back until the end.
+        environment.setdefault("PYTHONUNBUFFERED", "1")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    watchdog = Watchdog()
+    supervisor = Supervisor(watchdog, prefixed=output == Output.PREFIX, grace=grace, report=report)
+    try:
+        for rank in range(ranks):
+            supervisor.add(_start(rank, command, environment, cores[rank] if cores else None, output))
+        return supervisor.run()
+    except (OSError, subprocess.SubprocessError) as error:
+        if isinstance(error, BrokenPipeError):
+            return 128 + signal.SIGPIPE
+        raise Error(f"could not run {command[0]!r} on {ranks} ranks: {error}") from error
+    finally:
+        supervisor.close()
+        watchdog.close()
+        control.close()

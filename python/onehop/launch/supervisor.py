@@ -1,0 +1,291 @@
+"""Looks after running ranks: passes on what they print, ends all when one fails, and says which one it was."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from typing import IO, Protocol
+
+from onehop.exit_code import PEER_LOST
+from onehop.launch.output import Lines, Tail, write_all
+from onehop.launch.watchdog import Watchdog, kill_group
+
+# After the first failure, how long to look for others that happened at the same time, in seconds; a rank that lost its
+# peer says so before the peer's own end may be seen, or a second one fails for the same reason.
+SETTLE = 0.1
+SETTLE_PEER_LOST = 1.0
+# From SIGTERM (SIGINT) to SIGKILL.
+PATIENCE = 2.0
+
+
+class Sink(Protocol):
+    """Takes what one stream of one rank brings."""
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+
+    def close(self) -> None:
+        """Nothing more will come."""
+
+
+@dataclass
+class Rank:
+    """A rank that was started. Its process leads a process group of its own."""
+
+    rank: int
+    process: subprocess.Popen
+    code: int | None = None  # exit code, negative for a signal; None while it runs
+    stopped: bool = False  # by the launcher
+    last_words: Tail | None = None
+
+
+def describe_end(rank: Rank) -> str:
+    """For example "rank 2 failed with exit code 3"."""
+    assert rank.code is not None
+    if rank.code >= 0:
+        return f"rank {rank.rank} failed with exit code {rank.code}"
+    try:
+        name = f" ({signal.Signals(-rank.code).name})"
+    except ValueError:
+        name = ""
+    return f"rank {rank.rank} was killed by signal {-rank.code}{name}"
+
+
+class Supervisor:
+    """Owns the ranks from their start to the end of the launch."""
+
+    def __init__(self, watchdog: Watchdog, *, prefixed: bool, grace: float, report: bool) -> None:
+        self._watchdog = watchdog
+        self._prefixed = prefixed
+        self._grace = grace
+        self._report = report
+        self._ranks: list[Rank] = []
+        self._failed: list[Rank] = []  # in the order of their ends
+        self._sinks: list[Sink] = []
+        self._selector = selectors.DefaultSelector()
+        self._decide_at: float | None = None  # when the failures seen so far end the launch
+        self._kill_at: float | None = None
+        self._signal: int | None = None  # that told the launcher to stop
+        self._signals: list[int] = []  # received and not yet acted on
+        self._saved: dict[int, object] = {}
+        self._wake, self._woken = socket.socketpair()
+        self._saved_wakeup = -1
+        self._listen()
+
+    # -- the ranks -------------------------------------------------------------------------------------------------
+
+    def add(self, rank: Rank) -> None:
+        """Take a rank that has just been started into care."""
+        self._watchdog.started(rank.process.pid)
+        self._ranks.append(rank)
+        process = rank.process
+        if process.stdout is not None:
+            self._pass_on(process.stdout, Lines(1, f"[{rank.rank}] "))
+        if process.stderr is not None:
+            if not self._prefixed:
+                rank.last_words = Tail()
+            self._pass_on(process.stderr, rank.last_words or Lines(2, f"[{rank.rank}] "))
+        if process.stdin is not None:
+            os.set_blocking(process.stdin.fileno(), False)
+            self._selector.register(0, selectors.EVENT_READ, self._typed)
+
+    def run(self) -> int:
+        """Wait for all ranks; the exit code of the launch."""
+        while any(rank.code is None for rank in self._ranks):
+            for key, _ in self._selector.select(self._patience()):
+                key.data()
+            self._reap()
+            self._act_on_signals()
+            self._act_on_time()
+        self._drain()
+        return self._result()
+
+    def close(self) -> None:
+        """Kill what is left, whatever the reason."""
+        for rank in self._ranks:
+            if rank.code is None:
+                kill_group(rank.process.pid, signal.SIGKILL)
+                self._ended(rank, rank.process.wait())
+            for stream in (rank.process.stdin, rank.process.stdout, rank.process.stderr):
+                if stream is not None:
+                    with contextlib.suppress(OSError):
+                        stream.close()
+        self._selector.close()
+        if self._saved:
+            signal.set_wakeup_fd(self._saved_wakeup)
+            for number, handler in self._saved.items():
+                signal.signal(number, handler)
+        self._wake.close()
+        self._woken.close()
+
+    def _reap(self) -> None:
+        for rank in self._ranks:
+            if rank.code is None:
+                # Reaped only after its group was killed: as long as it is a zombie, nobody else gets its number.
+                if os.waitid(os.P_PID, rank.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                    continue
+                kill_group(rank.process.pid, signal.SIGKILL)
+                self._ended(rank, rank.process.wait())
+
+    def _ended(self, rank: Rank, code: int) -> None:
+        self._watchdog.ended(rank.process.pid)
+        rank.code = code
+        if code == 0 or rank.stopped or self._signal is not None:
+            return
+        self._failed.append(rank)
+        settle = max(SETTLE_PEER_LOST if code == PEER_LOST else SETTLE, self._grace)
+        decide_at = time.monotonic() + settle
+        self._decide_at = decide_at if self._decide_at is None else min(self._decide_at, decide_at)
+
+    def _stop(self, number: int) -> None:
+        for rank in self._ranks:
+            if rank.code is None:
+                rank.stopped = True
+                kill_group(rank.process.pid, number)
+        self._kill_at = time.monotonic() + PATIENCE
+
+    # -- time and signals ------------------------------------------------------------------------------------------
+
+    def _patience(self) -> float | None:
+        if not self._saved:
+            return 0.02  # no signals in this thread: look often
+        moments = [moment for moment in (self._decide_at, self._kill_at) if moment is not None]
+        return max(0.0, min(moments) - time.monotonic()) if moments else None
+
+    def _act_on_time(self) -> None:
+        now = time.monotonic()
+        if self._decide_at is not None and now >= self._decide_at:
+            self._decide_at = None
+            if self._kill_at is None:
+                self._stop(signal.SIGTERM)
+        if self._kill_at is not None and now >= self._kill_at:
+            self._stop(signal.SIGKILL)
+
+    def _act_on_signals(self) -> None:
+        while self._signals:
+            number = self._signals.pop(0)
+            if number == signal.SIGTSTP:
+                for rank in self._ranks:
+                    if rank.code is None:
+                        kill_group(rank.process.pid, signal.SIGSTOP)
+                os.kill(os.getpid(), signal.SIGSTOP)
+                for rank in self._ranks:
+                    if rank.code is None:
+                        kill_group(rank.process.pid, signal.SIGCONT)
+            elif self._signal is None:
+                self._signal = number
+                self._stop(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
+            else:  # told twice
+                self._stop(signal.SIGKILL)
+
+    def _listen(self) -> None:
+        """Signals and the ends of ranks wake the select; outside the main thread Python does not allow it."""
+        self._wake.setblocking(False)
+        self._woken.setblocking(False)
+        self._selector.register(self._woken, selectors.EVENT_READ, self._empty_wakeup)
+        if threading.current_thread() is not threading.main_thread():
+            return
+        self._saved_wakeup = signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
+        self._saved[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP):
+            if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
+                self._saved[number] = signal.signal(
+                    number, lambda received, _: self._signals.append(received)
+                )
+
+    def _empty_wakeup(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while self._woken.recv(4096):
+                pass
+
+    # -- input and output ------------------------------------------------------------------------------------------
+
+    def _pass_on(self, stream: IO[bytes], sink: Sink) -> None:
+        descriptor = stream.fileno()
+        os.set_blocking(descriptor, False)
+        self._sinks.append(sink)
+
+        def readable() -> None:
+            try:
+                data = os.read(descriptor, 1 << 16)
+            except BlockingIOError:
+                return
+            if data:
+                sink.feed(data)
+            else:
+                self._selector.unregister(descriptor)
+
+        self._selector.register(descriptor, selectors.EVENT_READ, readable)
+
+    def _typed(self) -> None:
+        """What the user types goes to rank 0, which cannot read the terminal from its own process group."""
+        if os.tcgetpgrp(0) != os.getpgrp():
+            time.sleep(0.05)  # in the background: reading would stop the launcher
+            return
+        data = os.read(0, 1 << 12)
+        stdin = self._ranks[0].process.stdin
+        assert stdin is not None
+        with contextlib.suppress(OSError):  # rank 0 does not read, or is gone
+            if data:
+                write_all(stdin.fileno(), data)
+                return
+            stdin.close()
+        self._selector.unregister(0)
+
+    def _drain(self) -> None:
+        """All ranks have ended; take what is still in the pipes."""
+        while True:
+            ready = [key for key, _ in self._selector.select(0) if key.fileobj not in (0, self._woken)]
+            if not ready:
+                break
+            for key in ready:
+                key.data()
+        for sink in self._sinks:
+            sink.close()
+
+    # -- the end ---------------------------------------------------------------------------------------------------
+
+    def _cause(self) -> Rank | None:
+        """The rank to blame: the first to fail, but one that only lost its peer comes after all others."""
+        if not self._failed:
+            return None
+        first = min(self._failed, key=lambda rank: rank.code == PEER_LOST)
+        # Where all fail alike (they found the same error), the lowest speaks for them.
+        return min((rank for rank in self._failed if rank.code == first.code), key=lambda rank: rank.rank)
+
+    def _result(self) -> int:
+        if self._signal is not None:
+            name = (
+                "interrupted"
+                if self._signal == signal.SIGINT
+                else f"ended by {signal.Signals(self._signal).name}"
+            )
+            print(f"onehop: {name}; all ranks were stopped", file=sys.stderr)
+            return 128 + self._signal
+        cause = self._cause()
+        if cause is None:
+            return 0
+        assert cause.code is not None
+        if cause.last_words is not None:
+            cause.last_words.show(2, f"[{cause.rank}] ")
+        if self._report or cause.rank != 0 or cause.code < 0:
+            print(f"onehop: {self._describe(cause)}", file=sys.stderr)
+        return cause.code if cause.code > 0 else 128 - cause.code
+
+    def _describe(self, cause: Rank) -> str:
+        text = describe_end(cause)
+        if cause.code == PEER_LOST:
+            done = [str(rank.rank) for rank in self._ranks if rank.code == 0]
+            if done:
+                text += f" (it lost a peer: rank {', '.join(done)} had already ended with exit code 0)"
+        if any(rank.stopped for rank in self._ranks):
+            text += "; the others were stopped"
+        return text

@@ -1,0 +1,56 @@
+"""A small process that ends the ranks, and all that they started, if the launcher itself is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+
+
+def kill_group(group: int, number: int) -> None:
+    """Send a signal to a process group; one that is gone is no error."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+
+
+class Watchdog:
+    """Kills the process groups that it was told of when the pipe to the launcher closes."""
+
+    def __init__(self) -> None:
+        reading, self._writing = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            try:
+                os.close(self._writing)
+                self._watch(reading)
+            finally:
+                os._exit(0)
+        os.close(reading)
+
+    def started(self, group: int) -> None:
+        """Take this process group into care."""
+        os.write(self._writing, b"+%d\n" % group)
+
+    def ended(self, group: int) -> None:
+        """Forget this process group."""
+        os.write(self._writing, b"-%d\n" % group)
+
+    def close(self) -> None:
+        """End the watch. Groups that are still in care are killed."""
+        os.close(self._writing)
+        os.waitpid(self._pid, 0)
+
+    @staticmethod
+    def _watch(reading: int) -> None:
+        os.setsid()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_IGN)
+        null = os.open(os.devnull, os.O_RDWR)
+        for descriptor in (0, 1, 2):
+            os.dup2(null, descriptor)
+        groups = set()
+        with os.fdopen(reading, "rb") as lines:
+            for line in lines:
+                (groups.add if line[:1] == b"+" else groups.discard)(int(line[1:]))
+        for group in groups:
+            kill_group(group, signal.SIGKILL)

@@ -1,0 +1,221 @@
+"""Schedules as data, and the patterns that make them: `halo`, `allgather`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onehop import _core
+from onehop._core import (
+    ArraySpec,
+    Count,
+    PairCount,
+    Place,
+    RankCount,
+    Round,
+    Schedule,
+    Slice,
+    Transfer,
+    Violation,
+    allgather,
+    count,
+    merge,
+    verify,
+    verify_or_throw,
+)
+from onehop.error import BadInput
+
+__all__ = [
+    "ArraySpec",
+    "Count",
+    "HaloBlock",
+    "PairCount",
+    "Place",
+    "RankCount",
+    "Round",
+    "Schedule",
+    "Slice",
+    "Transfer",
+    "Violation",
+    "allgather",
+    "count",
+    "halo",
+    "halo_block",
+    "merge",
+    "verify",
+    "verify_or_throw",
+]
+
+Width = int | Sequence[int | tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class HaloBlock:
+    """One rank's block of an array that is split over a grid of ranks.
+
+    Attributes
+    ----------
+    start : tuple of int
+        Global index of its first interior site.
+    extents : tuple of int
+        Interior sites per dimension; where the grid does not divide the array, the first blocks have one more.
+    shape : tuple of int
+        Shape of the rank's array: the interior and the ghost layers on both sides.
+    coords : tuple of int
+        Its position in the grid.
+    interior : tuple of slice
+        The interior in the rank's array: `u[block.interior]`.
+    """
+
+    start: tuple[int, ...]
+    extents: tuple[int, ...]
+    shape: tuple[int, ...]
+    coords: tuple[int, ...]
+    interior: tuple[slice, ...]
+
+
+def _per_dimension(value: Any, dims: int, name: str) -> list[Any]:
+    """One value for all dimensions, or one for each."""
+    if np.ndim(value) == 0:
+        return [value] * dims
+    values = list(value)
+    if len(values) != dims:
+        raise BadInput(
+            f"expected {name} for {dims} dimensions, as many as extents has, found {len(values)}: {value!r}"
+        )
+    return values
+
+
+def _widths(width: Width, dims: int) -> list[tuple[int, int]]:
+    values = [width] * dims if isinstance(width, (int, np.integer)) else list(width)
+    if len(values) != dims:
+        raise BadInput(
+            f"expected a width for each of {dims} dimensions, found {len(values)}: {width!r}; give one number, one per "
+            f"dimension, or a pair (below, above) per dimension"
+        )
+    pairs = [value if isinstance(value, (tuple, list)) else (value, value) for value in values]
+    for pair in pairs:
+        if len(pair) != 2:
+            raise BadInput(f"expected a width as a number or a pair (below, above), found {pair!r}")
+    return [(int(below), int(above)) for below, above in pairs]
+
+
+def _element_bytes(dtype: Any, fields: int | None) -> list[int]:
+    dtypes = dtype if isinstance(dtype, list) else [dtype]
+    try:
+        sizes = [np.dtype(one).itemsize for one in dtypes]
+    except TypeError as error:
+        raise BadInput(f"expected a NumPy dtype, or a list with one per field, found {dtype!r}") from error
+    if fields is None:
+        return sizes
+    if len(sizes) == 1:
+        return sizes * fields
+    if len(sizes) != fields:
+        raise BadInput(f"expected {fields} fields, found {len(sizes)} dtypes: {dtype!r}")
+    return sizes
+
+
+def _spec(
+    extents: Sequence[int],
+    grid: Sequence[int],
+    width: Width,
+    periodic: bool | Sequence[bool],
+    corners: bool,
+    dtype: Any,
+    fields: int | None,
+    codec: str,
+) -> _core.HaloSpec:
+    extents = [int(extent) for extent in extents]
+    dims = len(extents)
+    return _core.HaloSpec(
+        extents=extents,
+        grid=[int(ranks) for ranks in _per_dimension(tuple(grid), dims, "a grid")],
+        widths=_widths(width, dims),
+        periodic=[bool(one) for one in _per_dimension(periodic, dims, "periodic")],
+        corners=bool(corners),
+        element_bytes=_element_bytes(dtype, fields),
+        codec=codec,
+    )
+
+
+def halo(
+    *,
+    extents: Sequence[int],
+    grid: Sequence[int],
+    width: Width = 1,
+    periodic: bool | Sequence[bool] = True,
+    corners: bool = False,
+    dtype: Any = "float64",
+    fields: int | None = None,
+    codec: str = "raw",
+    rank: int | None = None,
+) -> Schedule:
+    """The exchange of ghost layers of an array that is split over a grid of ranks.
+
+    One round: every ghost layer comes straight from the rank that owns it, and all for one neighbour is one message.
+    No rank needs to talk to another to build it.
+
+    Parameters
+    ----------
+    extents : sequence of int
+        Shape of the global array, without ghosts; 1 to 6 dimensions, C order.
+    grid : sequence of int
+        Ranks per dimension; the last runs fastest in the rank number.
+    width : int or sequence
+        Ghost layers: one number, one per dimension, or a pair (below, above) per dimension.
+    periodic : bool or sequence of bool
+        Whether the array closes on itself, for all dimensions or each. At an open end ghosts exist but are not written.
+    corners : bool
+        Also edges and corners.
+    dtype : dtype, or list of dtypes
+        What a site holds: "float64", ("float64", 3), ...; a list has one entry per field.
+    fields : int, optional
+        Number of arrays of the same dtype that travel together.
+    codec : str
+        What the bytes look like on the wire.
+    rank : int, optional
+        Build only the part of this rank.
+
+    Returns
+    -------
+    Schedule
+        Its array f is field f, of the shape that `halo_block` gives.
+
+    Raises
+    ------
+    BadInput
+        The parameters do not fit together.
+    """
+    return _core.halo(_spec(extents, grid, width, periodic, corners, dtype, fields, codec), rank)
+
+
+def halo_block(
+    *,
+    extents: Sequence[int],
+    grid: Sequence[int],
+    rank: int,
+    width: Width = 1,
+    periodic: bool | Sequence[bool] = True,
+    corners: bool = False,
+    dtype: Any = "float64",
+    fields: int | None = None,
+    codec: str = "raw",
+) -> HaloBlock:
+    """Which part of the global array a rank has, and the shape of its own array; parameters as for `halo`.
+
+    Raises
+    ------
+    BadInput
+        The parameters do not fit together, or there is no such rank.
+    """
+    spec = _spec(extents, grid, width, periodic, corners, dtype, fields, codec)
+    block = _core.halo_block(spec, rank)
+    interior = tuple(
+        slice(below, below + extent) for (below, _), extent in zip(spec.widths, block.extents, strict=True)
+    )
+    return HaloBlock(
+        tuple(block.start), tuple(block.extents), tuple(block.shape), tuple(block.coords), interior
+    )
