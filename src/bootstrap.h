@@ -22,6 +22,8 @@ class Bootstrap {
     (void)key;
     return nullptr;
   }
+  // Limit in seconds for every wait (0: none).
+  virtual void set_timeout(double seconds) { (void)seconds; }
   // The transport between machines that comes with this bootstrap (MPI); null if none. Called once, collectively.
   [[nodiscard]] virtual std::unique_ptr<Transport> remote_transport() { return nullptr; }
 };

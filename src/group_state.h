@@ -1,15 +1,13 @@
-// What the parts of onehop know about a group: its ranks, who of them lives where, and how to wait for them.
+// What the parts of onehop know about a group: its ranks, who of them lives where, and whether they still live.
 #pragma once
-
-#include <sys/types.h>
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "bootstrap.h"
+#include "liveness.h"
 #include "onehop/channel.h"
 #include "onehop/group.h"
 #include "rank_page.h"
@@ -18,26 +16,32 @@
 namespace onehop::detail {
 
 struct GroupState {
-  GroupState() = default;
+  explicit GroupState(int ranks) : size(ranks), processes(ranks), pages(static_cast<std::size_t>(ranks)) {}
   ~GroupState();
   GroupState(const GroupState&) = delete;
   GroupState& operator=(const GroupState&) = delete;
 
   int rank = 0;
-  int size = 1;
+  int size;
   std::string origin;
   double timeout = 0;  // seconds; 0: none
   std::unique_ptr<Bootstrap> bootstrap;
-  // One per rank; a rank whose memory cannot be mapped here has an empty page and a reason.
-  std::vector<PeerPage> pages;
-  int ranks_on_host = 1;
-  bool crowded = false;  // more ranks here than processors: waiting gives way at once
-  // Numbers channels between each pair of ranks: the same on all ranks because open_channels is collective.
+  ProcessWatch processes;
+  std::vector<PeerPage> pages;  // one per rank
+  // More ranks share the processors than there are: waiting gives way at once.
+  bool crowded = false;
+  // Every rank here can run a barrier on all the others' threads; else nobody may sleep for long (docs/protocol.md).
+  bool far_barrier = false;
+  // Numbers channels; the same on all ranks because opening is collective.
   std::uint32_t channels_opened = 0;
   std::unique_ptr<Transport> shared_memory;
-  std::unique_ptr<Transport> remote;  // null: only shared memory
+  std::unique_ptr<Transport> remote;  // null: shared memory only
 
   [[nodiscard]] RankPage& own_page() noexcept { return *pages[static_cast<std::size_t>(rank)].page; }
+  [[nodiscard]] bool shares_memory(int other) const { return pages.at(static_cast<std::size_t>(other)).page != nullptr; }
+
+  // A rank that has died, by its own end or by what a peer saw; -1: all live. The first that anybody saw is preferred.
+  [[nodiscard]] int lost_rank();
 };
 
 // Joins the ranks that `bootstrap` connects to a group. Collective.

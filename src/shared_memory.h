@@ -6,37 +6,40 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <memory>
 #include <string>
 
 namespace onehop::detail {
 
+// A handle: copies share one mapping, which ends with the last of them.
 class SharedMemory {
  public:
-  SharedMemory() = default;
-  SharedMemory(SharedMemory&& other) noexcept;
-  SharedMemory& operator=(SharedMemory&& other) noexcept;
-  SharedMemory(const SharedMemory&) = delete;
-  SharedMemory& operator=(const SharedMemory&) = delete;
-  ~SharedMemory();
-
   // New zeroed memory, backed at once so that a shortage is an Error here and not a crash later. `what` names it there.
   [[nodiscard]] static SharedMemory create(std::int64_t bytes, const std::string& what);
 
-  // Maps memory that process `pid` made and has at descriptor `fd`. Throws Error with the system's reason.
-  [[nodiscard]] static SharedMemory open(pid_t pid, int fd, std::int64_t bytes);
+  // Maps memory that process `pid` made and has at descriptor `fd`. Memory of this very process (ranks that are threads) comes
+  // back at the address it already has. Throws Error with the system's reason.
+  [[nodiscard]] static SharedMemory open(pid_t pid, int fd);
   // The same by path ("/proc/PID/fd/N").
-  [[nodiscard]] static SharedMemory open(const std::string& path, std::int64_t bytes);
+  [[nodiscard]] static SharedMemory open(const std::string& path);
 
-  [[nodiscard]] std::byte* data() const noexcept { return data_; }
-  [[nodiscard]] std::int64_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::byte* data() const noexcept { return mapping_ ? mapping_->data : nullptr; }
+  [[nodiscard]] std::int64_t bytes() const noexcept { return mapping_ ? mapping_->bytes : 0; }
   // The descriptor under which peers find it; -1 for a mapping of somebody else's.
-  [[nodiscard]] int fd() const noexcept { return fd_; }
+  [[nodiscard]] int fd() const noexcept { return mapping_ ? mapping_->fd : -1; }
 
  private:
-  std::byte* data_ = nullptr;
-  std::int64_t bytes_ = 0;
-  int fd_ = -1;
+  struct Mapping {
+    std::byte* data = nullptr;
+    std::int64_t bytes = 0;
+    int fd = -1;
+    Mapping() = default;
+    Mapping(const Mapping&) = delete;
+    Mapping& operator=(const Mapping&) = delete;
+    ~Mapping();
+  };
+  struct OwnMappings;
+  std::shared_ptr<Mapping> mapping_;
 };
 
 // Bytes of memory that this process can still get: the least of the system's and its control groups' limits.

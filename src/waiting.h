@@ -1,10 +1,15 @@
-// Waiting for a colour: spin, give way, sleep on the own doorbell, and look after the peers meanwhile.
+// Waiting for a colour: spin, give way, then sleep on the own doorbell; and look after the peers meanwhile.
 #pragma once
 
-#include <chrono>
+#include <sched.h>
+
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "group_state.h"
+#include "liveness.h"
+#include "wait_limits.h"
 
 namespace onehop::detail {
 
@@ -16,23 +21,62 @@ inline void pause() noexcept {
 #endif
 }
 
-// How one wait goes on. Made where waiting begins; step() once per look that found nothing.
+// What is waited for, for messages.
+struct WaitingFor {
+  int peer = -1;
+  std::string what;  // "channel 0 -> 1 (tag 3)"
+};
+
+// One wait: idle() is called after each look that found nothing. Starting one costs nothing.
 class Waiting {
  public:
-  // `who`: the rank that is waited for and the channel or step, for messages; called only when it is needed.
-  template <class Describe>
-  Waiting(GroupState& group, const Describe& who);
+  // `polls`: something must be called for progress between the looks, so the rank may not sleep.
+  Waiting(GroupState& group, bool polls) noexcept : group_(group), polls_(polls) {}
 
-  // Spins or gives way. True when it is time to sleep: then call sleep() with the condition.
-  [[nodiscard]] bool step() noexcept;
+  // Something moved: spin again.
+  void reset() noexcept { looks_ = 0; }
 
-  // Sleeps until the doorbell rings or a while has passed, unless `ready()` holds. Looks after the peers: throws PeerLost,
-  // Timeout, or what the interrupt check throws.
-  template <class Ready>
-  void sleep(const Ready& ready);
+  // `ready()`: is there anything to do? `describe()`: a WaitingFor, called when something is wrong. Throws PeerLost, Timeout, or
+  // what the interrupt check throws.
+  template <class Ready, class Describe>
+  void idle(const Ready& ready, const Describe& describe) {
+    if (looks_ < spins()) [[likely]] {
+      ++looks_;
+      pause();
+      return;
+    }
+    if (looks_ < spins() + yields()) {
+      ++looks_;
+      sched_yield();
+      return;
+    }
+    if (polls_) {
+      sched_yield();
+      if (++looks_ % 512 != 0) return;
+    } else {
+      RankPage& own = group_.own_page();
+      const std::uint32_t seen = own.bell.load(std::memory_order_acquire);
+      own.sleeping.fetch_add(1, std::memory_order_seq_cst);
+      if (group_.far_barrier) far_barrier();
+      if (!ready()) sleep_on(own, seen, nap());
+      own.sleeping.fetch_sub(1, std::memory_order_relaxed);
+      if (ready()) return;
+    }
+    look_after(describe(), ready());
+  }
 
-  // The wait cannot sleep because something must be called for progress (MPI).
-  void keep_awake() noexcept { awake_ = true; }
+ private:
+  [[nodiscard]] int spins() const noexcept { return group_.crowded ? wait_limits.spins_crowded : wait_limits.spins; }
+  [[nodiscard]] static int yields() noexcept { return wait_limits.yields; }
+  [[nodiscard]] double nap() const noexcept { return group_.far_barrier ? 0.02 : 0.001; }
+  // A full barrier on every running thread of every process of the group.
+  static void far_barrier() noexcept;
+  void look_after(const WaitingFor& waiting, bool ready);
+
+  GroupState& group_;
+  bool polls_;
+  int looks_ = 0;
+  std::optional<Deadline> deadline_;
 };
 
 }  // namespace onehop::detail

@@ -1,0 +1,168 @@
+#include "control_memory.h"
+
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <new>
+
+#include "liveness.h"
+#include "onehop/error.h"
+
+namespace onehop::detail {
+namespace {
+
+constexpr std::uint64_t magic = 0x31'70'6f'68'65'6e'6f;  // "onehop1"
+constexpr std::int64_t mailbox_bytes = 16 << 10;
+
+// A rank's part. It writes round r (from 1) into mailbox r mod 2 and then raises `round`. Whoever has seen everybody at
+// round r knows that everybody has read round r - 1: two mailboxes are enough, and nothing is ever reset.
+struct alignas(128) Seat {
+  std::atomic<std::uint64_t> round;
+  std::atomic<std::int32_t> pid;  // 0: nobody has joined yet
+  std::atomic<std::uint32_t> left;
+  std::int64_t total[2];   // bytes of the whole contribution
+  std::int64_t length[2];  // bytes in the mailbox
+  std::byte mailbox[2][mailbox_bytes];
+};
+
+struct Control {
+  std::uint64_t magic;
+  std::int32_t ranks;
+};
+
+constexpr std::int64_t header_bytes = 128;
+
+class ControlBootstrap final : public Bootstrap {
+ public:
+  ControlBootstrap(SharedMemory memory, int rank, int ranks, pid_t launcher)
+      : memory_(std::move(memory)), rank_(rank), ranks_(ranks), launcher_(launcher), watched_(ranks) {
+    std::int32_t nobody = 0;
+    if (!seat(rank).pid.compare_exchange_strong(nobody, getpid())) {
+      throw Mismatch("rank " + std::to_string(rank) + " of this launch is already taken by process " +
+                     std::to_string(nobody) + "; a program may make its world group once per process");
+    }
+  }
+
+  ~ControlBootstrap() override { seat(rank_).left.store(1, std::memory_order_release); }
+
+  void set_timeout(double seconds) override { timeout_ = seconds; }
+
+  Gathered allgather(std::span<const std::byte> mine) override {
+    Gathered all(static_cast<std::size_t>(ranks_));
+    std::int64_t longest = 0;
+    std::int64_t sent = 0;
+    do {
+      post(mine, sent);
+      for (int other = 0; other < ranks_; ++other) {
+        wait_for(other);
+        const Seat& from = seat(other);
+        const auto box = round_ & 1;
+        auto& whole = all[static_cast<std::size_t>(other)];
+        whole.insert(whole.end(), from.mailbox[box], from.mailbox[box] + from.length[box]);
+        longest = std::max(longest, from.total[box]);
+      }
+      sent += mailbox_bytes;
+    } while (sent < longest);
+    return all;
+  }
+
+ private:
+  Seat& seat(int rank) const {
+    return *reinterpret_cast<Seat*>(memory_.data() + header_bytes + static_cast<std::int64_t>(sizeof(Seat)) * rank);
+  }
+
+  void post(std::span<const std::byte> mine, std::int64_t from) {
+    ++round_;
+    Seat& own = seat(rank_);
+    const auto box = round_ & 1;
+    const auto total = static_cast<std::int64_t>(mine.size());
+    const std::int64_t length = std::clamp<std::int64_t>(total - from, 0, mailbox_bytes);
+    own.total[box] = total;
+    own.length[box] = length;
+    if (length > 0) std::memcpy(own.mailbox[box], mine.data() + from, static_cast<std::size_t>(length));
+    own.round.store(round_, std::memory_order_release);
+  }
+
+  // Set-up may wait long (a rank that reads its input first), so this gives way soon and then naps.
+  void wait_for(int other) {
+    const Seat& from = seat(other);
+    Deadline deadline(timeout_);
+    for (int look = 0; from.round.load(std::memory_order_acquire) < round_; ++look) {
+      if (look < 200) {
+        sched_yield();
+        continue;
+      }
+      const timespec nap{0, look < 1000 ? 50'000 : 1'000'000};
+      nanosleep(&nap, nullptr);
+      if (look % 16 == 0) check(other, deadline);
+    }
+  }
+
+  void check(int other, Deadline& deadline) {
+    call_interrupt_check();
+    const std::string step = "set-up (all-gather " + std::to_string(round_) + ")";
+    const pid_t pid = seat(other).pid.load();
+    // What it posted before it went still counts: look at the round after looking at the process.
+    const bool gone = seat(other).left.load(std::memory_order_acquire) != 0 || (pid != 0 && watched_.ended(other, pid));
+    if (gone && seat(other).round.load(std::memory_order_acquire) < round_) {
+      throw PeerLost(other, "rank " + std::to_string(other) + " (process " + std::to_string(pid) + ") has ended while rank " +
+                                std::to_string(rank_) + " waited for it in " + step + "; see its own output for the reason");
+    }
+    if (launcher_ != 0 && launcher_watch_.ended(0, launcher_)) {
+      throw PeerLost(-1, "the launcher (process " + std::to_string(launcher_) + ") has ended while rank " +
+                             std::to_string(rank_) + " waited in " + step);
+    }
+    deadline.check([&] {
+      return "rank " + std::to_string(rank_) + " waited for rank " + std::to_string(other) + " in " + step +
+             (pid == 0 ? ", which has not joined" : "");
+    });
+  }
+
+  SharedMemory memory_;
+  int rank_;
+  int ranks_;
+  pid_t launcher_;
+  ProcessWatch watched_;
+  ProcessWatch launcher_watch_{1};
+  std::uint64_t round_ = 0;
+  double timeout_ = default_timeout();
+};
+
+}  // namespace
+
+ControlMemory ControlMemory::create(int ranks) {
+  if (ranks < 1) throw BadInput("a launch needs at least 1 rank, got " + std::to_string(ranks));
+  ControlMemory control;
+  control.memory_ = SharedMemory::create(header_bytes + static_cast<std::int64_t>(sizeof(Seat)) * ranks, "the launch's control memory");
+  new (control.memory_.data()) Control{magic, ranks};
+  return control;
+}
+
+std::string ControlMemory::path() const {
+  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(memory_.fd());
+}
+
+std::unique_ptr<Bootstrap> join_control_memory(const std::string& path, int rank, int ranks, pid_t launcher) {
+  SharedMemory memory;
+  try {
+    memory = SharedMemory::open(path);
+  } catch (const Error& error) {
+    throw Error(std::string("cannot reach the launcher's memory: ") + error.what() +
+                "; has `onehop launch` ended, or does this process run as another user or in another container?");
+  }
+  const auto* control = reinterpret_cast<const Control*>(memory.data());
+  if (control->magic != magic) {
+    throw Error(path + " is not the memory of an onehop launch of this version; start the program again with `onehop launch`");
+  }
+  if (control->ranks != ranks || rank < 0 || rank >= ranks) {
+    throw Mismatch("the launch was made for " + std::to_string(control->ranks) + " ranks, but this process was told to be rank " +
+                   std::to_string(rank) + " of " + std::to_string(ranks));
+  }
+  return std::make_unique<ControlBootstrap>(std::move(memory), rank, ranks, launcher);
+}
+
+}  // namespace onehop::detail

@@ -1,0 +1,31 @@
+// The memory through which ranks of one machine that share nothing else do their bootstrap all-gather: the launcher makes it
+// (or, for a split, the lowest rank), every rank maps it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "bootstrap.h"
+#include "shared_memory.h"
+
+namespace onehop::detail {
+
+class ControlMemory {
+ public:
+  // New control memory for `ranks` ranks. It lives as long as this object or any rank that joined.
+  [[nodiscard]] static ControlMemory create(int ranks);
+  // Where ranks find it: "/proc/PID/fd/N".
+  [[nodiscard]] std::string path() const;
+
+ private:
+  SharedMemory memory_;
+};
+
+// Joins as `rank` of `ranks`. Throws Mismatch when the memory was made for another number of ranks or the rank is taken,
+// Error when it is gone. `launcher`: the process whose end also ends the waits; 0: none.
+[[nodiscard]] std::unique_ptr<Bootstrap> join_control_memory(const std::string& path, int rank, int ranks, pid_t launcher);
+
+}  // namespace onehop::detail

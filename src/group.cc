@@ -1,0 +1,285 @@
+#include "onehop/group.h"
+
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <optional>
+
+#include "control_memory.h"
+#include "group_state.h"
+
+namespace onehop {
+namespace detail {
+namespace {
+
+// What a rank tells the others when a group is made.
+struct Introduction {
+  char host[96] = {};  // boot, process-number space and user: what must agree for /proc/PID/fd to work
+  std::int32_t pid = 0;
+  std::int32_t fd = -1;
+  std::int32_t far_barrier = 0;
+  std::int32_t padding = 0;
+  std::uint64_t processors[16] = {};  // the first 1024 that the rank may run on
+};
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& value) {
+  return std::as_bytes(std::span<const T, 1>(&value, 1));
+}
+
+Introduction introduce(int fd) {
+  Introduction own;
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  struct stat space{};
+  stat("/proc/self/ns/pid", &space);
+  const std::string host = boot + "/" + std::to_string(space.st_ino) + "/" + std::to_string(geteuid());
+  std::strncpy(own.host, host.c_str(), sizeof own.host - 1);
+  own.pid = getpid();
+  own.fd = fd;
+  own.far_barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 ? 1 : 0;
+  cpu_set_t mask;
+  if (sched_getaffinity(0, sizeof mask, &mask) == 0) std::memcpy(own.processors, &mask, std::min(sizeof mask, sizeof own.processors));
+  return own;
+}
+
+// Maps the peers' pages; what cannot be mapped keeps a reason.
+void map_pages(GroupState& group, const std::vector<Introduction>& all) {
+  const Introduction& own = all[static_cast<std::size_t>(group.rank)];
+  for (int r = 0; r < group.size; ++r) {
+    const Introduction& other = all[static_cast<std::size_t>(r)];
+    PeerPage& peer = group.pages[static_cast<std::size_t>(r)];
+    peer.pid = other.pid;
+    peer.host = other.host;
+    if (r == group.rank) continue;
+    if (std::strcmp(own.host, other.host) != 0) {
+      peer.why_not = "it is on another machine, in another container, or belongs to another user";
+      continue;
+    }
+    try {
+      peer.memory = SharedMemory::open(other.pid, other.fd);
+      group.processes.watch(r, other.pid);
+    } catch (const Error& error) {
+      peer.why_not = error.what();
+    }
+  }
+}
+
+// Memory is shared between two ranks if each can map the other's.
+void agree_on_sharing(GroupState& group) {
+  std::vector<std::byte> reach(static_cast<std::size_t>(group.size));
+  for (std::size_t r = 0; r < reach.size(); ++r) reach[r] = std::byte{group.pages[r].memory.data() != nullptr};
+  const Gathered all = group.bootstrap->allgather(reach);
+  for (std::size_t r = 0; r < reach.size(); ++r) {
+    PeerPage& peer = group.pages[r];
+    if (peer.memory.data() == nullptr) continue;
+    if (all[r].at(static_cast<std::size_t>(group.rank)) == std::byte{1}) {
+      peer.page = reinterpret_cast<RankPage*>(peer.memory.data());
+    } else {
+      peer.why_not = "rank " + std::to_string(r) + " cannot map this rank's memory";
+    }
+  }
+}
+
+bool is_crowded(const GroupState& group, const std::vector<Introduction>& all) {
+  std::uint64_t processors[16] = {};
+  long here = 0;
+  for (int r = 0; r < group.size; ++r) {
+    if (group.pages[static_cast<std::size_t>(r)].host != group.pages[static_cast<std::size_t>(group.rank)].host) continue;
+    ++here;
+    for (std::size_t w = 0; w < 16; ++w) processors[w] |= all[static_cast<std::size_t>(r)].processors[w];
+  }
+  long there = 0;
+  for (const std::uint64_t word : processors) there += std::popcount(word);
+  return there > 0 && here > there;
+}
+
+}  // namespace
+
+GroupState::~GroupState() {
+  if (pages.empty() || pages[static_cast<std::size_t>(rank)].page == nullptr) return;
+  own_page().left.store(1, std::memory_order_release);
+  for (const PeerPage& peer : pages) {
+    if (peer.page != nullptr && peer.page->sleeping.load(std::memory_order_seq_cst) != 0) ring(*peer.page);
+  }
+}
+
+int GroupState::lost_rank() {
+  int lost = -1;
+  for (int r = 0; r < size; ++r) {
+    const PeerPage& peer = pages[static_cast<std::size_t>(r)];
+    if (r == rank || peer.page == nullptr) continue;
+    // A rank that gave up because it saw somebody die names that one, not itself.
+    if (const std::uint32_t seen = peer.page->saw_lost.load(std::memory_order_acquire); seen != 0) {
+      if (seen - 1 != static_cast<std::uint32_t>(rank)) return static_cast<int>(seen) - 1;
+    }
+    if (lost < 0 && peer.page->left.load(std::memory_order_acquire) == 0 && processes.ended(r, peer.pid)) lost = r;
+  }
+  return lost;
+}
+
+std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, std::unique_ptr<Bootstrap> bootstrap) {
+  if (size < 1 || rank < 0 || rank >= size) {
+    throw BadInput("rank " + std::to_string(rank) + " of " + std::to_string(size) + " ranks: expected 0 <= rank < size");
+  }
+  auto group = std::make_shared<GroupState>(size);
+  group->rank = rank;
+  group->origin = std::move(origin);
+  group->timeout = default_timeout();
+  group->bootstrap = std::move(bootstrap);
+
+  PeerPage& own = group->pages[static_cast<std::size_t>(rank)];
+  own.memory = SharedMemory::create(sizeof(RankPage), "the rank's doorbell");
+  own.page = new (own.memory.data()) RankPage{};
+  const Gathered gathered = group->bootstrap->allgather(bytes_of(introduce(own.memory.fd())));
+  std::vector<Introduction> all(static_cast<std::size_t>(size));
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    if (gathered.size() != all.size() || gathered[r].size() != sizeof(Introduction)) {
+      throw Mismatch("the all-gather of this group gave " + std::to_string(gathered.size()) + " contributions, rank " +
+                     std::to_string(r) + "'s of " + std::to_string(r < gathered.size() ? gathered[r].size() : 0) +
+                     " bytes, where " + std::to_string(size) + " of " + std::to_string(sizeof(Introduction)) +
+                     " were expected; do all ranks run the same version of onehop?");
+    }
+    std::memcpy(&all[r], gathered[r].data(), sizeof(Introduction));
+  }
+  map_pages(*group, all);
+  agree_on_sharing(*group);
+  group->crowded = is_crowded(*group, all);
+  group->far_barrier = std::all_of(all.begin(), all.end(), [](const Introduction& i) { return i.far_barrier != 0; });
+  group->shared_memory = make_shared_memory_transport(*group);
+  group->remote = group->bootstrap->remote_transport();
+  return group;
+}
+
+namespace {
+
+class AloneBootstrap final : public Bootstrap {
+ public:
+  Gathered allgather(std::span<const std::byte> mine) override { return {{mine.begin(), mine.end()}}; }
+};
+
+class UserBootstrap final : public Bootstrap {
+ public:
+  explicit UserBootstrap(AllGather allgather) : allgather_(std::move(allgather)) {}
+  Gathered allgather(std::span<const std::byte> mine) override { return allgather_(mine); }
+
+ private:
+  AllGather allgather_;
+};
+
+struct Choice {
+  std::int32_t colour;
+  std::int32_t key;
+};
+
+// The lowest member makes control memory; its path travels through the parent's all-gather.
+std::unique_ptr<Bootstrap> split_in_memory(GroupState& parent, const std::vector<int>& members, int own_index) {
+  const bool leads = own_index == 0 && !members.empty();
+  std::optional<ControlMemory> control;
+  std::string path;
+  if (leads) {
+    control = ControlMemory::create(static_cast<int>(members.size()));
+    path = control->path();
+  }
+  const Gathered paths = parent.bootstrap->allgather(std::as_bytes(std::span<const char>(path)));
+  std::unique_ptr<Bootstrap> joined;
+  std::string failure;
+  if (!members.empty()) {
+    const auto& bytes = paths[static_cast<std::size_t>(members.front())];
+    const std::string where(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    try {
+      joined = join_control_memory(where, own_index, static_cast<int>(members.size()), 0);
+    } catch (const Error& error) {
+      failure = error.what();
+    }
+  }
+  // The leader's memory must live until all have mapped it, and a failure must be everybody's.
+  const Gathered failures = parent.bootstrap->allgather(std::as_bytes(std::span<const char>(failure)));
+  for (std::size_t r = 0; r < failures.size(); ++r) {
+    if (failures[r].empty()) continue;
+    throw Error("split: rank " + std::to_string(r) + ": " +
+                std::string(reinterpret_cast<const char*>(failures[r].data()), failures[r].size()) +
+                "; a group over several machines can be split only if it was made from MPI");
+  }
+  return joined;
+}
+
+}  // namespace
+}  // namespace detail
+
+Group Group::alone() { return Group(detail::make_group(0, 1, "alone", std::make_unique<detail::AloneBootstrap>())); }
+
+Group Group::from_allgather(int rank, int size, AllGather allgather) {
+  if (!allgather) throw BadInput("from_allgather needs a function that gathers bytes from all ranks");
+  return Group(detail::make_group(rank, size, "allgather", std::make_unique<detail::UserBootstrap>(std::move(allgather))));
+}
+
+int Group::rank() const noexcept { return state_->rank; }
+int Group::size() const noexcept { return state_->size; }
+const std::string& Group::origin() const noexcept { return state_->origin; }
+
+bool Group::shares_memory(int rank) const {
+  if (rank < 0 || rank >= size()) {
+    throw BadInput("there is no rank " + std::to_string(rank) + " in a group of " + std::to_string(size()));
+  }
+  return state_->shares_memory(rank);
+}
+
+std::vector<int> Group::neighbours_in_memory() const {
+  std::vector<int> ranks;
+  for (int r = 0; r < size(); ++r) {
+    if (state_->shares_memory(r)) ranks.push_back(r);
+  }
+  return ranks;
+}
+
+void Group::barrier() const { static_cast<void>(state_->bootstrap->allgather({})); }
+Gathered Group::allgather(std::span<const std::byte> mine) const { return state_->bootstrap->allgather(mine); }
+
+Group Group::split(int colour, int key) const {
+  const detail::Choice own{colour, key};
+  const Gathered choices = state_->bootstrap->allgather(detail::bytes_of(own));
+  std::vector<std::pair<int, int>> ordered;  // (key, rank)
+  for (std::size_t r = 0; r < choices.size(); ++r) {
+    detail::Choice choice{};
+    std::memcpy(&choice, choices[r].data(), sizeof choice);
+    if (colour >= 0 && choice.colour == colour) ordered.emplace_back(choice.key, static_cast<int>(r));
+  }
+  std::sort(ordered.begin(), ordered.end());
+  std::vector<int> members;
+  for (const auto& [unused, rank] : ordered) members.push_back(rank);
+  const auto at = std::find(members.begin(), members.end(), rank());
+  const int index = static_cast<int>(at - members.begin());
+  std::unique_ptr<detail::Bootstrap> bootstrap = state_->bootstrap->split(colour, key);
+  if (bootstrap == nullptr) bootstrap = detail::split_in_memory(*state_, members, index);
+  if (members.empty()) return {};
+  Group part(detail::make_group(index, static_cast<int>(members.size()), "split", std::move(bootstrap)));
+  part.set_timeout(timeout());
+  return part;
+}
+
+SharedArray Group::allocate(std::int64_t bytes) const {
+  auto memory = std::make_shared<detail::SharedMemory>(detail::SharedMemory::create(bytes, "an array of the group"));
+  SharedArray array;
+  array.bytes_ = {memory->data(), static_cast<std::size_t>(bytes)};
+  array.owner_ = std::move(memory);
+  return array;
+}
+
+void Group::set_timeout(double seconds) const {
+  if (!(seconds >= 0)) throw BadInput("a time limit must be 0 (none) or positive seconds, got " + std::to_string(seconds));
+  state_->timeout = seconds;
+  state_->bootstrap->set_timeout(seconds);
+}
+
+double Group::timeout() const noexcept { return state_->timeout; }
+
+}  // namespace onehop

@@ -1,0 +1,60 @@
+// Is a process still there? And how long may a wait take?
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace onehop::detail {
+
+// Watches processes by pidfd, which, unlike a process number, is never reused.
+class ProcessWatch {
+ public:
+  explicit ProcessWatch(int processes);
+  ~ProcessWatch();
+  ProcessWatch(const ProcessWatch&) = delete;
+  ProcessWatch& operator=(const ProcessWatch&) = delete;
+
+  // Starts to watch process `pid` as number `index`, if it is not yet watched.
+  void watch(int index, pid_t pid);
+  // Whether it has ended (a zombie has). Watches it from the first call on.
+  [[nodiscard]] bool ended(int index, pid_t pid);
+
+ private:
+  std::vector<int> fds_;  // -1: not yet watched; -2: was gone when it should have been
+};
+
+// How long a wait has taken. Warns once on stderr after half a minute. A limit of 0 is none.
+class Deadline {
+ public:
+  explicit Deadline(double seconds);
+  // Throws Timeout("... after N s") when the time is over.
+  template <class Describe>
+  void check(const Describe& describe) {
+    const double waited = seconds();
+    if (limit_ > 0 && waited > limit_) throw_timeout(describe(), waited);
+    if (!warned_ && waited > 30) {
+      warned_ = true;
+      warn(describe(), waited);
+    }
+  }
+  [[nodiscard]] double seconds() const;
+
+ private:
+  [[noreturn]] static void throw_timeout(const std::string& what, double waited);
+  static void warn(const std::string& what, double waited);
+
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  double limit_ = 0;
+  bool warned_ = false;
+};
+
+// The default limit from the environment.
+[[nodiscard]] double default_timeout();
+
+// Calls what set_interrupt_check gave, if anything.
+void call_interrupt_check();
+
+}  // namespace onehop::detail

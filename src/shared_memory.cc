@@ -1,0 +1,161 @@
+#include "shared_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <mutex>
+
+#include "onehop/error.h"
+
+namespace onehop::detail {
+namespace {
+
+constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
+
+std::string megabytes(std::int64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
+
+// "MemAvailable:   123 kB" -> bytes.
+std::int64_t system_memory() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string key, unit; file >> key;) {
+    if (key == "MemAvailable:") {
+      std::int64_t kib = 0;
+      file >> kib;
+      return kib * 1024;
+    }
+    std::getline(file, unit);
+  }
+  return no_limit;
+}
+
+// A number in a file of the control group; "max" and absence are no limit.
+std::int64_t number_in(const std::string& path) {
+  std::ifstream file(path);
+  std::int64_t value = 0;
+  return file >> value ? value : no_limit;
+}
+
+// What the control group (version 2) of this process, or one above it, leaves.
+std::int64_t control_group_memory() {
+  std::ifstream file("/proc/self/cgroup");
+  std::string line;
+  while (std::getline(file, line) && line.rfind("0::", 0) != 0) {
+  }
+  if (line.rfind("0::", 0) != 0) return no_limit;
+  std::int64_t least = no_limit;
+  for (std::string group = line.substr(3);; group.erase(group.rfind('/'))) {
+    const std::string folder = "/sys/fs/cgroup" + group;
+    const std::int64_t limit = number_in(folder + "/memory.max");
+    const std::int64_t used = number_in(folder + "/memory.current");
+    if (limit != no_limit && used != no_limit) least = std::min(least, std::max<std::int64_t>(0, limit - used));
+    if (group.rfind('/') == std::string::npos || group.rfind('/') == 0) return least;
+  }
+}
+
+std::byte* map(int fd, std::int64_t bytes, const std::string& what) {
+  void* at = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) {
+    throw Error("cannot map " + megabytes(bytes) + " of " + what + ": " + std::strerror(errno) +
+                "; check `ulimit -v` and the memory limit of the container");
+  }
+  return static_cast<std::byte*>(at);
+}
+
+}  // namespace
+
+std::int64_t available_memory() { return std::min(system_memory(), control_group_memory()); }
+
+// What this process has made, by descriptor: threads that are ranks must see each other's memory at one address.
+struct SharedMemory::OwnMappings {
+  std::mutex mutex;
+  std::map<int, std::weak_ptr<Mapping>> by_fd;
+
+  static OwnMappings& instance() {
+    static auto* all = new OwnMappings;  // never destroyed: mappings may outlive static objects
+    return *all;
+  }
+};
+
+SharedMemory::Mapping::~Mapping() {
+  if (data != nullptr) munmap(data, static_cast<std::size_t>(bytes));
+  if (fd < 0) return;
+  OwnMappings& own = OwnMappings::instance();
+  const std::lock_guard lock(own.mutex);
+  own.by_fd.erase(fd);
+  close(fd);
+}
+
+SharedMemory SharedMemory::create(std::int64_t bytes, const std::string& what) {
+  if (bytes < 0) throw BadInput("cannot allocate " + std::to_string(bytes) + " bytes for " + what);
+  const std::int64_t page = sysconf(_SC_PAGESIZE);
+  if (bytes > no_limit - page) throw Error("not enough memory for " + what + ": " + megabytes(bytes) + " asked for");
+  bytes = std::max(page, (bytes + page - 1) / page * page);
+  // Small pieces always fit; a look at the limits costs more than they are worth.
+  if (bytes > (1 << 20)) {
+    const std::int64_t there = available_memory();
+    if (bytes > there) {
+      throw Error("not enough memory for " + what + ": " + megabytes(bytes) + " asked for, " + megabytes(there) +
+                  " available on this machine or in its control group; use smaller arrays, fewer ranks here, or a "
+                  "smaller slot_bytes");
+    }
+  }
+  SharedMemory memory;
+  memory.mapping_ = std::make_shared<Mapping>();
+  const int fd = memfd_create("onehop", MFD_CLOEXEC);
+  if (fd < 0) throw Error("cannot make shared memory for " + what + ": " + std::strerror(errno));
+  {
+    OwnMappings& own = OwnMappings::instance();
+    const std::lock_guard lock(own.mutex);
+    own.by_fd[fd] = memory.mapping_;
+    memory.mapping_->fd = fd;
+  }
+  int failed = ftruncate(fd, bytes) == 0 ? 0 : errno;
+  // Back the pages now: a shortage later would be a bus error.
+  if (failed == 0) failed = posix_fallocate(fd, 0, bytes);
+  if (failed != 0) {
+    throw Error("not enough shared memory for " + what + " (" + megabytes(bytes) + "): " + std::strerror(failed));
+  }
+  memory.mapping_->data = map(fd, bytes, what);
+  memory.mapping_->bytes = bytes;
+  return memory;
+}
+
+SharedMemory SharedMemory::open(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) throw Error("cannot open " + path + ": " + std::strerror(errno));
+  struct stat status{};
+  SharedMemory memory;
+  memory.mapping_ = std::make_shared<Mapping>();
+  try {
+    if (fstat(fd, &status) != 0) throw Error("cannot look at " + path + ": " + std::strerror(errno));
+    memory.mapping_->data = map(fd, status.st_size, path);
+  } catch (...) {
+    close(fd);
+    throw;
+  }
+  memory.mapping_->bytes = status.st_size;
+  close(fd);
+  return memory;
+}
+
+SharedMemory SharedMemory::open(pid_t pid, int fd) {
+  if (pid == getpid()) {
+    OwnMappings& own = OwnMappings::instance();
+    const std::lock_guard lock(own.mutex);
+    const auto found = own.by_fd.find(fd);
+    SharedMemory memory;
+    if (found != own.by_fd.end()) memory.mapping_ = found->second.lock();
+    if (memory.mapping_) return memory;
+  }
+  return open("/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd));
+}
+
+}  // namespace onehop::detail

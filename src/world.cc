@@ -1,0 +1,132 @@
+// Group::world: which launcher started this program, and how its ranks find each other.
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "control_memory.h"
+#include "group_state.h"
+#include "mpi/mpi.h"
+#include "rendezvous.h"
+
+namespace onehop {
+namespace {
+
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+std::optional<int> number(const char* name) {
+  const auto text = environment(name);
+  if (!text) return std::nullopt;
+  char* end = nullptr;
+  const long value = std::strtol(text->c_str(), &end, 10);
+  if (*end != '\0' || value < 0 || value > 1 << 24) {
+    throw BadInput(std::string("the environment's ") + name + " should be a small whole number, but it is \"" + *text + "\"");
+  }
+  return static_cast<int>(value);
+}
+
+Group from_launcher(const std::string& control) {
+  const auto rank = number("ONEHOP_RANK");
+  const auto ranks = number("ONEHOP_RANKS");
+  if (!rank || !ranks) {
+    throw Error("ONEHOP_CONTROL is set but ONEHOP_RANK or ONEHOP_RANKS is not; start the program with `onehop launch`");
+  }
+  const int launcher = number("ONEHOP_LAUNCHER_PID").value_or(0);
+  return Group(detail::make_group(*rank, *ranks, "launcher", detail::join_control_memory(control, *rank, *ranks, launcher)));
+}
+
+// What a foreign launcher says of this process, by its environment variables.
+struct Told {
+  std::string launcher;
+  int rank = 0;
+  int ranks = 1;
+  bool all_here = false;  // all ranks are on this machine
+  std::string key;        // known to the ranks of this launch only
+};
+
+std::optional<Told> told_by_mpi_launcher() {
+  struct Names {
+    const char* launcher;
+    const char* rank;
+    const char* ranks;
+    const char* ranks_here;
+    const char* key;
+  };
+  static constexpr Names all[] = {
+      {"mpiexec (Open MPI)", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE"},
+      {"mpiexec (MPICH)", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "PMI_FD"},
+      {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE", "SLURM_STEP_ID"},
+  };
+  for (const Names& names : all) {
+    // A batch script under Slurm has SLURM_NTASKS, but only a step that srun started has a step.
+    if (std::string(names.launcher) == "srun" && !environment("SLURM_STEP_ID")) continue;
+    const auto rank = number(names.rank);
+    const auto ranks = number(names.ranks);
+    if (!rank || !ranks) continue;
+    Told told{names.launcher, *rank, *ranks, false, environment("SLURM_JOB_ID").value_or("") + "." + environment(names.key).value_or("")};
+    told.all_here = environment(names.ranks_here) == std::to_string(*ranks);
+    return told;
+  }
+  return std::nullopt;
+}
+
+std::optional<Told> told_by_torchrun() {
+  const auto rank = number("RANK");
+  const auto ranks = number("WORLD_SIZE");
+  const auto here = number("LOCAL_WORLD_SIZE");
+  const auto address = environment("MASTER_ADDR");
+  const auto port = environment("MASTER_PORT");
+  if (!rank || !ranks || !address || !port) return std::nullopt;
+  return Told{"torchrun", *rank, *ranks, here && *here == *ranks,
+              *address + ":" + *port + "." + environment("TORCHELASTIC_RUN_ID").value_or("") + "." +
+                  environment("TORCHELASTIC_RESTART_COUNT").value_or("")};
+}
+
+Group from_mpi_launcher(const Told& told) {
+  std::string trouble;
+  if (detail::mpi_available(trouble)) {
+    auto world = detail::mpi_world();
+    if (world.size != told.ranks) {
+      throw Error(told.launcher + " started this program as rank " + std::to_string(told.rank) + " of " + std::to_string(told.ranks) +
+                  ", but the MPI library that was loaded (" + detail::mpi_description() + ") sees " + std::to_string(world.size) +
+                  " rank(s): library and launcher do not belong together; use that library's own mpiexec, or set ONEHOP_MPI to the "
+                  "libmpi of this launcher");
+    }
+    return Group(detail::make_group(world.rank, world.size, "mpi", std::move(world.bootstrap)));
+  }
+  if (told.all_here && told.launcher == "srun") {
+    return Group(detail::make_group(told.rank, told.ranks, "srun", detail::meet(told.key, told.rank, told.ranks)));
+  }
+  throw Error(told.launcher + " started this program as rank " + std::to_string(told.rank) + " of " + std::to_string(told.ranks) +
+              ", but no MPI library could be loaded (" + trouble + "), so this rank is alone; set ONEHOP_MPI to the path of libmpi, or use "
+              "`onehop launch -n " + std::to_string(told.ranks) + "` on one machine");
+}
+
+}  // namespace
+
+Group Group::world() {
+  if (const auto control = environment("ONEHOP_CONTROL")) return from_launcher(*control);
+  if (const auto told = told_by_mpi_launcher()) return from_mpi_launcher(*told);
+  if (const auto told = told_by_torchrun(); told && told->ranks > 1) {
+    if (!told->all_here) {
+      throw Error("torchrun started " + std::to_string(told->ranks) +
+                  " ranks on several machines; make the group from torch's store there (Group.from_allgather), or use MPI");
+    }
+    return Group(detail::make_group(told->rank, told->ranks, "torchrun", detail::meet(told->key, told->rank, told->ranks)));
+  }
+  // A program that initialised MPI by itself, say with mpi4py, under a launcher that we do not know.
+  if (auto world = detail::mpi_world_if_initialised()) {
+    return Group(detail::make_group(world->rank, world->size, "mpi", std::move(world->bootstrap)));
+  }
+  return alone();
+}
+
+Group Group::from_mpi(const void* comm) {
+  auto made = detail::mpi_from_communicator(comm);
+  return Group(detail::make_group(made.rank, made.size, "mpi", std::move(made.bootstrap)));
+}
+
+}  // namespace onehop
