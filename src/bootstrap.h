@@ -6,10 +6,9 @@
 #include <span>
 
 #include "onehop/group.h"
+#include "transport/transport.h"
 
 namespace onehop::detail {
-
-class Transport;
 
 class Bootstrap {
  public:

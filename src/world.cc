@@ -85,24 +85,29 @@ std::optional<Told> told_by_torchrun() {
                   environment("TORCHELASTIC_RESTART_COUNT").value_or("")};
 }
 
+Group join_mpi(detail::MpiRanks made) {
+  return Group(detail::make_group(made.rank, made.size, "mpi", std::move(made.bootstrap)));
+}
+
 Group from_mpi_launcher(const Told& told) {
-  std::string trouble;
-  if (detail::mpi_available(trouble)) {
-    auto world = detail::mpi_world();
-    if (world.size != told.ranks) {
-      throw Error(told.launcher + " started this program as rank " + std::to_string(told.rank) + " of " + std::to_string(told.ranks) +
-                  ", but the MPI library that was loaded (" + detail::mpi_description() + ") sees " + std::to_string(world.size) +
-                  " rank(s): library and launcher do not belong together; use that library's own mpiexec, or set ONEHOP_MPI to the "
-                  "libmpi of this launcher");
-    }
-    return Group(detail::make_group(world.rank, world.size, "mpi", std::move(world.bootstrap)));
+  const detail::MpiLibraryInfo library = detail::mpi_library_info();
+  if (!library.path.empty()) {
+    detail::MpiRanks world = detail::mpi_world();
+    if (world.size == told.ranks) return join_mpi(std::move(world));
+    throw Error(told.launcher + " started this program as rank " + std::to_string(told.rank) + " of " +
+                std::to_string(told.ranks) + ", but the MPI library " + library.path + " sees " +
+                std::to_string(world.size) +
+                " rank(s): library and launcher do not belong together; use that library's own mpiexec, or set "
+                "ONEHOP_MPI to the libmpi of this launcher");
   }
   if (told.all_here && told.launcher == "srun") {
     return Group(detail::make_group(told.rank, told.ranks, "srun", detail::meet(told.key, told.rank, told.ranks)));
   }
-  throw Error(told.launcher + " started this program as rank " + std::to_string(told.rank) + " of " + std::to_string(told.ranks) +
-              ", but no MPI library could be loaded (" + trouble + "), so this rank is alone; set ONEHOP_MPI to the path of libmpi, or use "
-              "`onehop launch -n " + std::to_string(told.ranks) + "` on one machine");
+  throw Error(told.launcher + " started this program as rank " + std::to_string(told.rank) + " of " +
+              std::to_string(told.ranks) +
+              ", but no MPI library was found, so this rank is alone; set ONEHOP_MPI to the path of its libmpi, or use "
+              "`onehop launch -n " +
+              std::to_string(told.ranks) + "` on one machine (`onehop doctor` shows where was looked)");
 }
 
 }  // namespace
@@ -118,15 +123,10 @@ Group Group::world() {
     return Group(detail::make_group(told->rank, told->ranks, "torchrun", detail::meet(told->key, told->rank, told->ranks)));
   }
   // A program that initialised MPI by itself, say with mpi4py, under a launcher that we do not know.
-  if (auto world = detail::mpi_world_if_initialised()) {
-    return Group(detail::make_group(world->rank, world->size, "mpi", std::move(world->bootstrap)));
-  }
+  if (detail::mpi_is_running()) return join_mpi(detail::mpi_world());
   return alone();
 }
 
-Group Group::from_mpi(const void* comm) {
-  auto made = detail::mpi_from_communicator(comm);
-  return Group(detail::make_group(made.rank, made.size, "mpi", std::move(made.bootstrap)));
-}
+Group Group::from_mpi(const void* comm) { return join_mpi(detail::mpi_from_communicator(comm)); }
 
 }  // namespace onehop

@@ -4,13 +4,12 @@
 #pragma once
 
 #include <atomic>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <span>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "onehop/group.h"
@@ -161,6 +160,9 @@ class Sender {
     at_ = ring_.after(at_);
   }
   void wait_released();
+  // Moves what can be moved without waiting; needed between looks where needs_progress() says so.
+  void progress();
+  [[nodiscard]] bool needs_progress() const;
 
  private:
   friend struct ChannelAccess;
@@ -223,6 +225,8 @@ class Receiver {
   // Whether `chunks` chunks of the current fragment have arrived.
   [[nodiscard]] bool has(std::uint64_t chunks) const noexcept { return arrived() >= detail::colour(use_ + 1, chunks); }
   void wait_arrived(std::uint64_t colour);
+  void progress();
+  [[nodiscard]] bool needs_progress() const;
 
  private:
   friend struct ChannelAccess;

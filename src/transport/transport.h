@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -83,6 +84,8 @@ class Transport {
   [[nodiscard]] virtual std::string_view name() const = 0;
   // Empty if channels to `rank` are possible, else why not and what to do.
   [[nodiscard]] virtual std::string unreachable(int rank) const = 0;
+  // The longest slot that the transport can carry.
+  [[nodiscard]] virtual std::int64_t max_slot_bytes() const { return std::numeric_limits<std::int64_t>::max(); }
   // Collective over the group: every rank calls it, with the channels of this transport that it has an end of (a channel
   // to itself stands in the list once and gives both ends).
   [[nodiscard]] virtual Opened open(const std::shared_ptr<GroupState>& group, std::span<const ChannelShape> shapes) = 0;

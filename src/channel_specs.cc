@@ -1,0 +1,108 @@
+#include "channel_specs.h"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+
+#include "onehop/error.h"
+#include "onehop/tuning.h"
+
+namespace onehop::detail {
+namespace {
+
+constexpr std::int64_t largest_slot = std::int64_t{64} << 20;
+
+std::string text(std::int64_t value) { return std::to_string(value); }
+
+std::string end_of(const Wanted& end) {
+  const std::string tag = " (tag " + text(end.tag) + ")";
+  return "rank " + text(end.owner) + (end.sends != 0 ? " sends " : " receives ") + text(end.bytes) + " bytes " +
+         (end.sends != 0 ? "to" : "from") + " rank " + text(end.peer) + tag;
+}
+
+void check(const Wanted& end, int ranks) {
+  if (end.peer < 0 || end.peer >= ranks) {
+    throw BadInput("open_channels: " + end_of(end) + ", but the group has ranks 0 to " + text(ranks - 1));
+  }
+  if (end.bytes < 0 || end.slots < 0 || end.slot_bytes < 0 || end.chunk_bytes < 0) {
+    throw BadInput("open_channels: " + end_of(end) + ": bytes, slots, slot_bytes and chunk_bytes must not be negative");
+  }
+  if (end.sends != 0 && end.bytes > 0 && end.bytes / end.slot_bytes > std::int64_t{1} << 40) {
+    throw BadInput("open_channels: " + end_of(end) + ": slots of " + text(end.slot_bytes) + " bytes are too small for it");
+  }
+}
+
+auto key(const Wanted& end) {
+  const int from = end.sends != 0 ? end.owner : end.peer;
+  const int to = end.sends != 0 ? end.peer : end.owner;
+  return std::tuple(from, to, end.tag);
+}
+
+[[noreturn]] void throw_unmatched(const Wanted& end) {
+  throw Mismatch("open_channels: " + end_of(end) + ", but rank " + text(end.peer) +
+                 (end.sends != 0 ? " does not receive from" : " does not send to") + " rank " + text(end.owner) +
+                 " with that tag; both ends must be asked for in the same open_channels (or: do all ranks prepare the same plan?)");
+}
+
+void check_pair(const Wanted& sender, const Wanted& receiver) {
+  if (sender.bytes != receiver.bytes) {
+    throw Mismatch("open_channels: " + end_of(sender) + ", but rank " + text(receiver.owner) + " expects " +
+                   text(receiver.bytes) + " bytes");
+  }
+  if (sender.signature != receiver.signature) {
+    throw Mismatch("open_channels: " + end_of(sender) + " and rank " + text(receiver.owner) +
+                   " receives as many, but they mean different things by them (order, element sizes or combination differ); "
+                   "do all ranks build the schedule from the same parameters?");
+  }
+}
+
+}  // namespace
+
+Wanted wanted(const ChannelSpec& spec, int owner) {
+  Wanted end;
+  end.owner = owner;
+  end.peer = spec.peer;
+  end.tag = spec.tag;
+  end.sends = spec.direction == ChannelSpec::Direction::send ? 1 : 0;
+  end.bytes = spec.bytes;
+  end.signature = spec.signature;
+  const Tuning& here = tuning();
+  const SizeRule& rule = here.rule(spec.bytes);
+  end.stores = static_cast<std::int32_t>(rule.stores);
+  end.slots = spec.slots != 0 ? spec.slots : spec.bytes <= here.small_bytes ? here.small_slots : 2;
+  end.slot_bytes = spec.slot_bytes != 0 ? spec.slot_bytes : std::min(std::max<std::int64_t>(spec.bytes, 8), largest_slot);
+  end.chunk_bytes = spec.chunk_bytes != 0 ? spec.chunk_bytes : rule.chunk_bytes;
+  // A fragment must not have more chunks than its colour can count.
+  end.chunk_bytes = std::max(end.chunk_bytes, end.slot_bytes / static_cast<std::int64_t>(whole / 2) + 1);
+  return end;
+}
+
+std::vector<ChannelShape> match(std::span<const Wanted> all, int rank, int ranks, std::uint32_t first_id) {
+  std::vector<const Wanted*> order;
+  order.reserve(all.size());
+  for (const Wanted& end : all) {
+    check(end, ranks);
+    order.push_back(&end);
+  }
+  // Senders first within a channel; the ends of one channel come to lie side by side.
+  std::sort(order.begin(), order.end(), [](const Wanted* a, const Wanted* b) {
+    return std::tuple_cat(key(*a), std::tuple(-a->sends)) < std::tuple_cat(key(*b), std::tuple(-b->sends));
+  });
+  std::vector<ChannelShape> own;
+  std::uint32_t id = first_id;
+  for (std::size_t i = 0; i < order.size(); i += 2, ++id) {
+    const Wanted& sender = *order[i];
+    if (sender.sends == 0 || i + 1 == order.size() || key(*order[i + 1]) != key(sender)) throw_unmatched(sender);
+    const Wanted& receiver = *order[i + 1];
+    if (receiver.sends != 0 || (i + 2 < order.size() && key(*order[i + 2]) == key(sender))) {
+      throw BadInput("open_channels: " + end_of(receiver) + " twice; channels between the same two ranks need different tags");
+    }
+    check_pair(sender, receiver);
+    if (sender.owner != rank && receiver.owner != rank) continue;
+    own.push_back({sender.owner, receiver.owner, sender.tag, sender.bytes, sender.slot_bytes, sender.chunk_bytes, sender.slots,
+                   static_cast<StoreKind>(sender.stores), id});
+  }
+  return own;
+}
+
+}  // namespace onehop::detail

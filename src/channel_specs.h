@@ -1,0 +1,35 @@
+// What the ranks tell each other before channels are opened, and the check that both ends fit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "group_state.h"
+#include "onehop/channel.h"
+#include "transport/transport.h"
+
+namespace onehop::detail {
+
+// One end, as it travels: the spec with the sender's choices filled in.
+struct Wanted {
+  std::int32_t owner = 0;
+  std::int32_t peer = 0;
+  std::int32_t tag = 0;
+  std::int32_t sends = 0;
+  std::int64_t bytes = 0;
+  std::int64_t slot_bytes = 0;
+  std::int64_t chunk_bytes = 0;
+  std::uint64_t signature = 0;
+  std::int32_t slots = 0;
+  std::int32_t stores = 0;
+};
+
+// `spec` with every choice made that was left to onehop.
+[[nodiscard]] Wanted wanted(const ChannelSpec& spec, int owner);
+
+// All ranks' wishes, matched into channels in an order that is the same everywhere; returns those that `rank` has an end of.
+// Throws the same error on every rank: BadInput for an impossible spec, Mismatch for ends that do not fit.
+[[nodiscard]] std::vector<ChannelShape> match(std::span<const Wanted> all, int rank, int ranks, std::uint32_t first_id);
+
+}  // namespace onehop::detail

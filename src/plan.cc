@@ -1,0 +1,290 @@
+#include "onehop/plan.h"
+
+#include <cassert>
+#include <utility>
+
+#include "plan_program.h"
+#include "waiting.h"
+
+namespace onehop {
+
+using detail::Program;
+using detail::ProgramChunk;
+using detail::ProgramCopy;
+using detail::ProgramFragment;
+using detail::ProgramMessage;
+using detail::ProgramRound;
+using detail::ProgramStep;
+
+struct Plan::Impl {
+  std::shared_ptr<detail::GroupState> group;
+  Program program;
+  PlanCounters counters;
+  enum class State { idle, running, broken } state = State::idle;
+  std::size_t round = 0;
+  std::size_t open_messages = 0;  // of the round, in both directions
+
+  void begin();
+  void begin_round();
+  // One pass over everything of the round; whether anything moved.
+  bool move();
+  bool send(ProgramMessage& message);
+  bool receive(const ProgramRound& now, ProgramMessage& message);
+  void fill(detail::StoreFunction store, const ProgramChunk& chunk, std::byte* slot);
+  void empty(const ProgramChunk& chunk, const std::byte* slot);
+  void copy_inside(const ProgramRound& now);
+  void pack_steps(std::uint32_t first, std::uint32_t last, std::byte* wire) const;
+  void unpack_steps(std::uint32_t first, std::uint32_t last, const std::byte* wire) const;
+  [[nodiscard]] bool may_unpack(const ProgramRound& now, const ProgramMessage& message) const;
+  [[nodiscard]] bool anything_to_do();
+  [[nodiscard]] detail::WaitingFor waiting_for() const;
+  void progress();
+  // Goes on to the next round, if any is left. False: the run is complete.
+  bool next_round();
+};
+
+void Plan::Impl::pack_steps(std::uint32_t first, std::uint32_t last, std::byte* wire) const {
+  for (std::uint32_t i = first; i < last; ++i) {
+    const ProgramStep& step = program.steps[i];
+    detail::pack(step.copy, wire);
+    wire += step.copy.bytes;
+  }
+}
+
+void Plan::Impl::unpack_steps(std::uint32_t first, std::uint32_t last, const std::byte* wire) const {
+  for (std::uint32_t i = first; i < last; ++i) {
+    const ProgramStep& step = program.steps[i];
+    if (step.combine == Combine::replace) {
+      detail::unpack(step.copy, wire);
+    } else {
+      detail::unpack(step.copy, wire, step.combine, step.type);
+    }
+    wire += step.copy.bytes;
+  }
+}
+
+// Packs a chunk into a slot. Stores that should go past the caches must be whole lines in order, so what is not one contiguous
+// piece is packed in cache first.
+void Plan::Impl::fill(detail::StoreFunction store, const ProgramChunk& chunk, std::byte* slot) {
+  std::byte* to = slot + chunk.begin;
+  if (store == nullptr) {
+    pack_steps(chunk.first, chunk.last, to);
+    return;
+  }
+  const detail::CopyStep& only = program.steps[chunk.first].copy;
+  const std::byte* from = only.base;
+  if (chunk.last - chunk.first != 1 || only.outer != 0 || !only.pieces.empty()) {
+    pack_steps(chunk.first, chunk.last, program.scratch.data());
+    from = program.scratch.data();
+  }
+  store(to, from, static_cast<std::size_t>(chunk.end - chunk.begin));
+}
+
+void Plan::Impl::copy_inside(const ProgramRound& now) {
+  std::byte* scratch = program.scratch.data();
+  if (!now.copies_overlap) {
+    for (const ProgramCopy& copy : now.copies) {
+      pack_steps(copy.from_first, copy.from_last, scratch);
+      unpack_steps(copy.to_first, copy.to_last, scratch);
+      counters.bytes_local += copy.bytes;
+    }
+    return;
+  }
+  for (const ProgramCopy& copy : now.copies) {
+    pack_steps(copy.from_first, copy.from_last, scratch);
+    scratch += copy.bytes;
+  }
+  scratch = program.scratch.data();
+  for (const ProgramCopy& copy : now.copies) {
+    unpack_steps(copy.to_first, copy.to_last, scratch);
+    scratch += copy.bytes;
+    counters.bytes_local += copy.bytes;
+  }
+}
+
+bool Plan::Impl::send(ProgramMessage& message) {
+  Sender& sender = program.senders[message.end];
+  bool moved = false;
+  while (message.fragment < message.last && sender.ready()) {
+    const ProgramFragment& fragment = program.fragments[message.fragment];
+    std::byte* slot = sender.payload();
+    std::uint64_t chunks = 0;
+    for (std::uint32_t c = fragment.first; c < fragment.last; ++c) {
+      const ProgramChunk& chunk = program.chunks[c];
+      fill(program.stores[message.end], chunk, slot);
+      sender.publish(c + 1 == fragment.last ? detail::whole : ++chunks, chunk.end);
+    }
+    sender.advance();
+    counters.bytes_sent += fragment.bytes;
+    ++message.fragment;
+    moved = true;
+  }
+  if (moved && message.fragment == message.last) {
+    ++counters.messages_sent;
+    --open_messages;
+  }
+  return moved;
+}
+
+bool Plan::Impl::may_unpack(const ProgramRound& now, const ProgramMessage& message) const {
+  if (message.gate < 0) return true;
+  const ProgramMessage& out = now.out[static_cast<std::size_t>(message.gate)];
+  if (message.whole_gate) return out.fragment == out.last;
+  return out.fragment - out.first > message.fragment - message.first || out.fragment == out.last;
+}
+
+bool Plan::Impl::receive(const ProgramRound& now, ProgramMessage& message) {
+  Receiver& receiver = program.receivers[message.end];
+  bool moved = false;
+  while (message.fragment < message.last && may_unpack(now, message)) {
+    const ProgramFragment& fragment = program.fragments[message.fragment];
+    const std::uint32_t count = fragment.last - fragment.first;
+    const std::byte* slot = receiver.payload();
+    while (message.chunk < count && receiver.has(message.chunk + 1 == count ? detail::whole : message.chunk + 1)) {
+      const ProgramChunk& chunk = program.chunks[fragment.first + message.chunk];
+      unpack_steps(chunk.first, chunk.last, slot + chunk.begin);
+      ++message.chunk;
+      moved = true;
+    }
+    if (message.chunk < count) return moved;
+    receiver.release();
+    counters.bytes_received += fragment.bytes;
+    message.chunk = 0;
+    if (++message.fragment == message.last) {
+      ++counters.messages_received;
+      --open_messages;
+    }
+  }
+  return moved;
+}
+
+void Plan::Impl::begin_round() {
+  ProgramRound& now = program.rounds[round];
+  for (ProgramMessage& message : now.out) message.fragment = message.first;
+  for (ProgramMessage& message : now.in) message.fragment = message.first;
+  open_messages = now.out.size() + now.in.size();
+  // What goes to others first; copies inside the rank while it is on its way.
+  for (ProgramMessage& message : now.out) send(message);
+  copy_inside(now);
+}
+
+void Plan::Impl::begin() {
+  if (state != State::idle) {
+    throw BadInput(state == State::running ? "start() was called twice without finish() between"
+                                           : "this plan has failed and cannot be used again; make a new group and a new plan");
+  }
+  state = State::running;
+  round = 0;
+  if (!program.rounds.empty()) begin_round();
+}
+
+bool Plan::Impl::next_round() {
+  if (round + 1 >= program.rounds.size()) return false;
+  ++round;
+  begin_round();
+  return true;
+}
+
+bool Plan::Impl::move() {
+  ProgramRound& now = program.rounds[round];
+  bool moved = false;
+  for (ProgramMessage& message : now.in) {
+    if (message.fragment == message.last) continue;
+    moved |= receive(now, message);
+    if (now.ordered && message.fragment != message.last) break;
+  }
+  for (ProgramMessage& message : now.out) {
+    if (message.fragment != message.last) moved |= send(message);
+  }
+  return moved;
+}
+
+// The same conditions as move() acts on, without acting: what a sleeper looks at before it sleeps.
+bool Plan::Impl::anything_to_do() {
+  const ProgramRound& now = program.rounds[round];
+  for (const ProgramMessage& message : now.out) {
+    if (message.fragment != message.last && program.senders[message.end].ready()) return true;
+  }
+  for (const ProgramMessage& message : now.in) {
+    if (message.fragment == message.last) continue;
+    const ProgramFragment& fragment = program.fragments[message.fragment];
+    const std::uint32_t count = fragment.last - fragment.first;
+    const Receiver& receiver = program.receivers[message.end];
+    if (may_unpack(now, message) && receiver.has(message.chunk + 1 == count ? detail::whole : message.chunk + 1)) return true;
+    if (now.ordered) return false;
+  }
+  return false;
+}
+
+detail::WaitingFor Plan::Impl::waiting_for() const {
+  const ProgramRound& now = program.rounds[round];
+  const std::string where = round == 0 && program.rounds.size() == 1 ? "" : " in round " + std::to_string(round) + " of a plan";
+  const auto name = [&](int from, int to) {
+    return "channel " + std::to_string(from) + " -> " + std::to_string(to) + where;
+  };
+  for (const ProgramMessage& message : now.in) {
+    const int peer = program.receivers[message.end].peer();
+    if (message.fragment != message.last) return {peer, name(peer, group->rank)};
+  }
+  for (const ProgramMessage& message : now.out) {
+    const int peer = program.senders[message.end].peer();
+    if (message.fragment != message.last) return {peer, name(group->rank, peer)};
+  }
+  return {};
+}
+
+void Plan::Impl::progress() {
+  ProgramRound& now = program.rounds[round];
+  for (const ProgramMessage& message : now.out) program.senders[message.end].progress();
+  for (const ProgramMessage& message : now.in) {
+    if (message.fragment != message.last) program.receivers[message.end].progress();
+  }
+}
+
+Plan::Plan(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
+           const PlanOptions& options)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->group = group.state();
+  impl_->program = detail::make_program(group, schedule, arrays, options);
+}
+
+Plan::Plan(Plan&&) noexcept = default;
+Plan& Plan::operator=(Plan&&) noexcept = default;
+Plan::~Plan() = default;
+
+void Plan::start() { impl_->begin(); }
+
+void Plan::finish() {
+  Impl& run = *impl_;
+  if (run.state != Impl::State::running) throw BadInput("finish() needs a start() before it");
+  run.state = Impl::State::broken;  // until it is complete: an exception on the way leaves it so
+  do {
+    detail::Waiting waiting(*run.group, run.program.polls);
+    while (run.open_messages > 0) {
+      if (run.move()) {
+        waiting.reset();
+        continue;
+      }
+      if (run.program.polls) run.progress();
+      waiting.idle([&] { return run.anything_to_do(); }, [&] { return run.waiting_for(); });
+    }
+  } while (run.next_round());
+  run.state = Impl::State::idle;
+  ++run.counters.runs;
+}
+
+bool Plan::test() {
+  Impl& run = *impl_;
+  if (run.state != Impl::State::running) return true;
+  do {
+    if (run.program.polls) run.progress();
+    while (run.open_messages > 0 && run.move()) {
+    }
+  } while (run.open_messages == 0 && run.next_round());
+  return run.open_messages == 0;
+}
+
+const PlanCounters& Plan::counters() const noexcept { return impl_->counters; }
+std::int64_t Plan::staging_bytes() const noexcept { return impl_->program.staging_bytes; }
+
+}  // namespace onehop

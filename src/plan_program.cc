@@ -1,0 +1,317 @@
+#include "plan_program.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "group_state.h"
+#include "onehop/error.h"
+#include "onehop/tuning.h"
+#include "wire_layout.h"
+
+namespace onehop::detail {
+namespace {
+
+constexpr std::int64_t copy_piece = 16 << 10;  // a copy inside the rank goes through a scratch of this size, in cache
+
+using Transfers = std::vector<const Transfer*>;
+
+// The transfers of one round, sorted by what this rank has to do with them; schedule order within each.
+struct RoundPart {
+  std::map<int, Transfers> to;
+  std::map<int, Transfers> from;
+  Transfers own;
+};
+
+std::string text(std::int64_t value) { return std::to_string(value); }
+
+void check_arguments(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
+                     const PlanOptions& options) {
+  if (schedule.ranks != group.size()) {
+    throw BadInput("the schedule is for " + text(schedule.ranks) + " ranks, but the group has " + text(group.size()));
+  }
+  if (arrays.size() != schedule.arrays.size()) {
+    throw BadInput("the schedule moves data of " + text(static_cast<std::int64_t>(schedule.arrays.size())) +
+                   " array(s), but the plan was given " + text(static_cast<std::int64_t>(arrays.size())));
+  }
+  for (std::size_t a = 0; a < arrays.size(); ++a) {
+    const ArraySpec& spec = schedule.arrays[a];
+    const std::int64_t needed = spec.elements_on(group.rank()) * spec.element_bytes;
+    if (static_cast<std::int64_t>(arrays[a].size()) < needed) {
+      throw BadInput("array " + text(static_cast<std::int64_t>(a)) + " (" + spec.name + ") has " +
+                     text(static_cast<std::int64_t>(arrays[a].size())) + " bytes on rank " + text(group.rank()) +
+                     ", but the schedule needs " + text(needed));
+    }
+  }
+  if (options.slots < 0 || options.slot_bytes < 0 || options.chunk_bytes < 0) {
+    throw BadInput("a plan's slots, slot_bytes and chunk_bytes must not be negative (0: onehop chooses)");
+  }
+}
+
+void check_place(const Schedule& schedule, const Place& place, int round, std::size_t transfer) {
+  const auto where = [&] { return describe(schedule, round, static_cast<int>(transfer)); };
+  if (place.rank < 0 || place.rank >= schedule.ranks) throw BadInput(where() + ": there is no rank " + text(place.rank));
+  if (place.array < 0 || place.array >= static_cast<int>(schedule.arrays.size())) {
+    throw BadInput(where() + ": there is no array " + text(place.array));
+  }
+  const auto [low, high] = place.slice.bounds();
+  const std::int64_t there = schedule.arrays[static_cast<std::size_t>(place.array)].elements_on(place.rank);
+  if (low < 0 || high > there) {
+    throw BadInput(where() + ": elements " + text(low) + " to " + text(high - 1) + " are not all inside an array of " + text(there));
+  }
+}
+
+std::vector<RoundPart> sort_transfers(const Schedule& schedule, int rank) {
+  std::vector<RoundPart> parts(schedule.rounds.size());
+  for (std::size_t r = 0; r < parts.size(); ++r) {
+    const auto& transfers = schedule.rounds[r].transfers;
+    for (std::size_t t = 0; t < transfers.size(); ++t) {
+      const Transfer& transfer = transfers[t];
+      if (transfer.from.rank != rank && transfer.to.rank != rank) continue;
+      check_place(schedule, transfer.from, static_cast<int>(r), t);
+      check_place(schedule, transfer.to, static_cast<int>(r), t);
+      const ArraySpec& from = schedule.arrays[static_cast<std::size_t>(transfer.from.array)];
+      const ArraySpec& to = schedule.arrays[static_cast<std::size_t>(transfer.to.array)];
+      if (transfer.from.slice.elements() != transfer.to.slice.elements() || from.element_bytes != to.element_bytes) {
+        throw BadInput(describe(schedule, static_cast<int>(r), static_cast<int>(t)) + ": both ends must have equal size, but they are " +
+                       text(transfer.from.slice.elements()) + " x " + text(from.element_bytes) + " and " +
+                       text(transfer.to.slice.elements()) + " x " + text(to.element_bytes) + " bytes");
+      }
+      if (transfer.combine != Combine::replace && to.type == ElementType::bytes) {
+        throw BadInput(describe(schedule, static_cast<int>(r), static_cast<int>(t)) + ": \"" + std::string(to_string(transfer.combine)) +
+                       "\" needs an array with an element type, and array \"" + to.name + "\" is of plain bytes");
+      }
+      if (transfer.from.slice.elements() == 0) continue;
+      if (transfer.from.rank == transfer.to.rank) {
+        parts[r].own.push_back(&transfer);
+      } else if (transfer.from.rank == rank) {
+        parts[r].to[transfer.to.rank].push_back(&transfer);
+      } else {
+        parts[r].from[transfer.from.rank].push_back(&transfer);
+      }
+    }
+  }
+  return parts;
+}
+
+// One channel per peer and direction, for all rounds.
+struct Lane {
+  std::int64_t bytes = 0;          // of the longest message
+  std::int64_t element_bytes = 1;  // of the longest element
+  std::uint64_t signature = 0xcbf29ce484222325;
+};
+
+void mix(std::uint64_t& hash, std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; }
+
+void add_message(Lane& lane, const Schedule& schedule, std::size_t round, const Transfers& transfers) {
+  std::int64_t bytes = 0;
+  for (const Transfer* transfer : transfers) {
+    bytes += schedule.bytes(*transfer);
+    const ArraySpec& to = schedule.arrays[static_cast<std::size_t>(transfer->to.array)];
+    lane.element_bytes = std::max(lane.element_bytes, to.element_bytes);
+    mix(lane.signature, round);
+    mix(lane.signature, static_cast<std::uint64_t>(transfer->from.slice.elements()));
+    mix(lane.signature, static_cast<std::uint64_t>(to.element_bytes));
+    mix(lane.signature, static_cast<std::uint64_t>(transfer->combine) << 8 | static_cast<std::uint64_t>(to.type) << 4 |
+                            static_cast<std::uint64_t>(transfer->codec));
+  }
+  lane.bytes = std::max(lane.bytes, bytes);
+}
+
+ChannelSpec spec_for(ChannelSpec::Direction direction, int peer, const Lane& lane, const PlanOptions& options) {
+  ChannelSpec spec;
+  spec.direction = direction;
+  spec.peer = peer;
+  spec.bytes = lane.bytes;
+  spec.slots = options.slots;
+  const std::int64_t limit = options.slot_bytes != 0 ? options.slot_bytes : tuning().slot_bytes;
+  spec.slot_bytes = std::max({std::min(lane.bytes, limit), lane.element_bytes, std::int64_t{8}});
+  spec.chunk_bytes = options.chunk_bytes;
+  spec.signature = lane.signature;
+  return spec;
+}
+
+class Builder {
+ public:
+  Builder(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays)
+      : schedule_(schedule), arrays_(arrays), parts_(sort_transfers(schedule, group.rank())) {}
+
+  Program build(const Group& group, const PlanOptions& options) {
+    open(group, options);
+    for (std::size_t r = 0; r < parts_.size(); ++r) {
+      ProgramRound round;
+      const RoundPart& part = parts_[r];
+      for (const auto& [peer, transfers] : part.to) round.out.push_back(message(sender_of_.at(peer), transfers, true));
+      for (const auto& [peer, transfers] : part.from) round.in.push_back(message(receiver_of_.at(peer), transfers, false));
+      add_copies(round, part);
+      set_gates(round, part);
+      round.ordered = combines(part);
+      program_.rounds.push_back(std::move(round));
+    }
+    program_.scratch.resize(static_cast<std::size_t>(scratch_));
+    return std::move(program_);
+  }
+
+ private:
+  void open(const Group& group, const PlanOptions& options) {
+    std::map<int, Lane> to;
+    std::map<int, Lane> from;
+    for (std::size_t r = 0; r < parts_.size(); ++r) {
+      for (const auto& [peer, transfers] : parts_[r].to) add_message(to[peer], schedule_, r, transfers);
+      for (const auto& [peer, transfers] : parts_[r].from) add_message(from[peer], schedule_, r, transfers);
+    }
+    std::vector<ChannelSpec> specs;
+    for (const auto& [peer, lane] : to) {
+      sender_of_[peer] = static_cast<std::uint32_t>(sender_of_.size());
+      specs.push_back(spec_for(ChannelSpec::Direction::send, peer, lane, options));
+    }
+    for (const auto& [peer, lane] : from) {
+      receiver_of_[peer] = static_cast<std::uint32_t>(receiver_of_.size());
+      specs.push_back(spec_for(ChannelSpec::Direction::receive, peer, lane, options));
+    }
+    Channels channels = open_channels(group, specs, options.transport);
+    program_.senders = std::move(channels.senders);
+    program_.receivers = std::move(channels.receivers);
+    for (const Sender& sender : program_.senders) {
+      program_.stores.push_back(sender.stores() == StoreKind::plain ? nullptr : store_function(sender.stores()));
+      program_.polls |= sender.needs_progress();
+    }
+    for (const Receiver& receiver : program_.receivers) {
+      const SlotRing& ring = receiver.ring();
+      program_.staging_bytes += static_cast<std::int64_t>(ring.stride) * ring.slots;
+      program_.polls |= receiver.needs_progress();
+    }
+  }
+
+  [[nodiscard]] std::byte* memory(const Place& place) const { return arrays_[static_cast<std::size_t>(place.array)].data(); }
+  [[nodiscard]] const ArraySpec& array(const Place& place) const {
+    return schedule_.arrays[static_cast<std::size_t>(place.array)];
+  }
+
+  ProgramMessage message(std::uint32_t end, const Transfers& transfers, bool out) {
+    const SlotRing& ring = out ? program_.senders[end].ring() : program_.receivers[end].ring();
+    std::vector<WireSize> sizes;
+    for (const Transfer* transfer : transfers) sizes.push_back({transfer->from.slice.elements(), array(transfer->to).element_bytes});
+    ProgramMessage made;
+    made.end = end;
+    made.first = static_cast<std::uint32_t>(program_.fragments.size());
+    for (const WireFragment& fragment : lay_out(sizes, ring.slot_bytes, ring.chunk_bytes)) add_fragment(fragment, transfers, out);
+    made.last = static_cast<std::uint32_t>(program_.fragments.size());
+    return made;
+  }
+
+  void add_fragment(const WireFragment& fragment, const Transfers& transfers, bool out) {
+    ProgramFragment made;
+    made.bytes = fragment.bytes;
+    made.first = static_cast<std::uint32_t>(program_.chunks.size());
+    for (const WireChunk& chunk : fragment.chunks) {
+      ProgramChunk steps;
+      steps.begin = chunk.begin;
+      steps.end = chunk.end;
+      steps.first = static_cast<std::uint32_t>(program_.steps.size());
+      for (const WirePiece& piece : chunk.pieces) {
+        const Transfer& transfer = *transfers[static_cast<std::size_t>(piece.transfer)];
+        add_steps(out ? transfer.from : transfer.to, transfer.combine, piece.first, piece.last);
+      }
+      steps.last = static_cast<std::uint32_t>(program_.steps.size());
+      program_.chunks.push_back(steps);
+      scratch_ = std::max(scratch_, chunk.end - chunk.begin);
+    }
+    made.last = static_cast<std::uint32_t>(program_.chunks.size());
+    program_.fragments.push_back(made);
+  }
+
+  void add_steps(const Place& place, Combine combine, std::int64_t first, std::int64_t last) {
+    for (const Slice& slice : place.slice.cut(first, last)) {
+      program_.steps.push_back({make_step(slice, memory(place), array(place).element_bytes), combine, array(place).type});
+    }
+  }
+
+  // Copies inside the rank, cut so that each passes through the scratch while it is in cache.
+  void add_copies(ProgramRound& round, const RoundPart& part) {
+    std::int64_t total = 0;
+    for (const Transfer* transfer : part.own) {
+      const std::int64_t element_bytes = array(transfer->to).element_bytes;
+      const std::int64_t elements = transfer->from.slice.elements();
+      const std::int64_t at_once = std::max<std::int64_t>(1, copy_piece / element_bytes);
+      for (std::int64_t first = 0; first < elements; first += at_once) {
+        const std::int64_t last = std::min(first + at_once, elements);
+        ProgramCopy copy;
+        copy.bytes = (last - first) * element_bytes;
+        copy.from_first = static_cast<std::uint32_t>(program_.steps.size());
+        add_steps(transfer->from, Combine::replace, first, last);
+        copy.from_last = copy.to_first = static_cast<std::uint32_t>(program_.steps.size());
+        add_steps(transfer->to, transfer->combine, first, last);
+        copy.to_last = static_cast<std::uint32_t>(program_.steps.size());
+        scratch_ = std::max(scratch_, copy.bytes);
+        total += copy.bytes;
+        round.copies.push_back(copy);
+      }
+    }
+    round.copies_overlap = is_exchange(part.own, part.own);
+    if (round.copies_overlap) scratch_ = std::max(scratch_, total);
+  }
+
+  // Whether some element range is read by `out` and written by `in`: then the two are an exchange in place (`verify` allows
+  // no other overlap).
+  static bool is_exchange(const Transfers& out, const Transfers& in) {
+    std::set<std::tuple<int, std::int64_t, std::int64_t>> read;
+    const auto range = [](const Place& place) {
+      return std::tuple(place.array, place.slice.bounds().first, place.slice.elements());
+    };
+    for (const Transfer* transfer : out) read.insert(range(transfer->from));
+    return std::any_of(in.begin(), in.end(), [&](const Transfer* transfer) { return read.contains(range(transfer->to)); });
+  }
+
+  void set_gates(ProgramRound& round, const RoundPart& part) {
+    for (ProgramMessage& in : round.in) {
+      const int peer = program_.receivers[in.end].peer();
+      const auto out_transfers = part.to.find(peer);
+      if (out_transfers == part.to.end()) continue;
+      const Transfers& out = out_transfers->second;
+      const Transfers& back = part.from.at(peer);
+      if (!is_exchange(out, back)) continue;
+      in.gate = static_cast<int>(std::distance(part.to.begin(), out_transfers));
+      // Where both messages list the same slices in the same order, their fragments hold the same elements.
+      in.whole_gate = out.size() != back.size() ||
+                      !std::equal(out.begin(), out.end(), back.begin(), [](const Transfer* a, const Transfer* b) {
+                        return a->from.array == b->to.array && a->from.slice == b->to.slice;
+                      });
+      const ProgramMessage& partner = round.out[static_cast<std::size_t>(in.gate)];
+      const SlotRing& ring = program_.senders[partner.end].ring();
+      if (in.whole_gate && partner.last - partner.first > ring.slots) {
+        throw BadInput("the exchange in place between ranks " + text(part.to.at(peer).front()->from.rank) + " and " + text(peer) +
+                       " lists its slices in different orders in the two directions and is longer than " + text(ring.slots) +
+                       " slots of " + text(ring.slot_bytes) + " bytes; list them alike, or raise slot_bytes");
+      }
+    }
+  }
+
+  static bool combines(const RoundPart& part) {
+    return std::any_of(part.from.begin(), part.from.end(), [](const auto& entry) {
+      return std::any_of(entry.second.begin(), entry.second.end(),
+                         [](const Transfer* transfer) { return transfer->combine != Combine::replace; });
+    });
+  }
+
+  const Schedule& schedule_;
+  std::span<const std::span<std::byte>> arrays_;
+  std::vector<RoundPart> parts_;
+  Program program_;
+  std::map<int, std::uint32_t> sender_of_;
+  std::map<int, std::uint32_t> receiver_of_;
+  std::int64_t scratch_ = 0;
+};
+
+}  // namespace
+
+Program make_program(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
+                     const PlanOptions& options) {
+  check_arguments(group, schedule, arrays, options);
+  return Builder(group, schedule, arrays).build(group, options);
+}
+
+}  // namespace onehop::detail

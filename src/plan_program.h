@@ -1,0 +1,88 @@
+// A schedule's part of one rank, worked out to the last address: what a plan runs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "onehop/channel.h"
+#include "onehop/plan.h"
+#include "onehop/schedule.h"
+#include "slice_copy.h"
+#include "store.h"
+
+namespace onehop::detail {
+
+// One pack or unpack, and how it combines.
+struct ProgramStep {
+  CopyStep copy;
+  Combine combine = Combine::replace;
+  ElementType type = ElementType::bytes;
+};
+
+// Steps [first, last) fill the bytes [begin, end) of a fragment.
+struct ProgramChunk {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+};
+
+// Chunks [first, last) pass through one slot.
+struct ProgramFragment {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  std::int64_t bytes = 0;
+};
+
+// All that goes to, or comes from, one peer in a round: fragments [first, last).
+struct ProgramMessage {
+  std::uint32_t end = 0;  // index of the sender or receiver
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  // Of an incoming message: the outgoing one (index in the round) whose fragments must be packed before the same fragments of this
+  // one are unpacked, because both use the same elements; -1: none. `whole_gate`: all of it must be packed.
+  int gate = -1;
+  bool whole_gate = false;
+  // Where the run is: the next fragment, and the next chunk of it.
+  std::uint32_t fragment = 0;
+  std::uint32_t chunk = 0;
+};
+
+// A copy inside the rank, through the scratch: steps [from_first, from_last) gather, steps [to_first, to_last) scatter.
+struct ProgramCopy {
+  std::uint32_t from_first = 0;
+  std::uint32_t from_last = 0;
+  std::uint32_t to_first = 0;
+  std::uint32_t to_last = 0;
+  std::int64_t bytes = 0;
+};
+
+struct ProgramRound {
+  std::vector<ProgramMessage> out;
+  std::vector<ProgramMessage> in;
+  std::vector<ProgramCopy> copies;
+  // Copies that read what others of them write: all are read before any is written.
+  bool copies_overlap = false;
+  // Something combines: messages are unpacked in the order of their senders.
+  bool ordered = false;
+};
+
+struct Program {
+  std::vector<Sender> senders;
+  std::vector<Receiver> receivers;
+  std::vector<StoreFunction> stores;  // one per sender
+  std::vector<ProgramStep> steps;
+  std::vector<ProgramChunk> chunks;
+  std::vector<ProgramFragment> fragments;
+  std::vector<ProgramRound> rounds;
+  std::vector<std::byte> scratch;
+  std::int64_t staging_bytes = 0;
+  bool polls = false;  // some end needs progress() between looks
+};
+
+// Opens the channels and works everything out. Collective. Throws as Plan's constructor does.
+[[nodiscard]] Program make_program(const Group& group, const Schedule& schedule,
+                                   std::span<const std::span<std::byte>> arrays, const PlanOptions& options);
+
+}  // namespace onehop::detail
