@@ -19,7 +19,7 @@ add_library(onehop_headers OBJECT ${ONEHOP_HEADER_SOURCES})
 target_link_libraries(onehop_headers PRIVATE onehop)
 onehop_compile_options(onehop_headers)
 
-file(GLOB ONEHOP_TEST_SOURCES CONFIGURE_DEPENDS tests/*.cc)
+file(GLOB ONEHOP_TEST_SOURCES CONFIGURE_DEPENDS tests/*.cc tests/support/*.cc)
 add_executable(onehop_tests ${ONEHOP_TEST_SOURCES})
 target_include_directories(onehop_tests PRIVATE src tests)
 target_link_libraries(onehop_tests PRIVATE onehop onehop_json GTest::gtest GTest::gtest_main)
