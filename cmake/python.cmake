@@ -18,6 +18,8 @@ find_package(nanobind CONFIG REQUIRED PATHS "${_nanobind_dir}" NO_DEFAULT_PATH)
 file(GLOB ONEHOP_BINDINGS CONFIGURE_DEPENDS python/bindings/*.cc)
 nanobind_add_module(_core NB_STATIC ${ONEHOP_BINDINGS})
 target_link_libraries(_core PRIVATE onehop)
+# The launcher makes the memory through which ranks meet, and the doctor looks for MPI; programs see neither.
+target_include_directories(_core PRIVATE src)
 onehop_compile_options(_core)
 if(ONEHOP_INPLACE)
   set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/python/onehop")

@@ -15,4 +15,8 @@ NB_MODULE(_core, module) {
   bind_verify(module);
   bind_patterns(module);
   bind_memory(module);
+  bind_group(module);
+  bind_channel(module);
+  bind_plan(module);
+  bind_launch(module);
 }

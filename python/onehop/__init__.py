@@ -1,8 +1,11 @@
 """onehop moves data between the ranks of a distributed simulation in one hop."""
 
 from onehop._core import __version__
+from onehop.channel import Channels, Receiver, Sender
 from onehop.error import BadInput, Error, Mismatch, PeerLost, Timeout
 from onehop.exit_code import install_excepthook
+from onehop.group import Group
+from onehop.plan import Plan, PlanCounters
 from onehop.schedule import (
     ArraySpec,
     Count,
@@ -27,16 +30,22 @@ from onehop.schedule import (
 __all__ = [
     "ArraySpec",
     "BadInput",
+    "Channels",
     "Count",
     "Error",
+    "Group",
     "HaloBlock",
     "Mismatch",
     "PairCount",
     "PeerLost",
     "Place",
+    "Plan",
+    "PlanCounters",
     "RankCount",
+    "Receiver",
     "Round",
     "Schedule",
+    "Sender",
     "Slice",
     "Timeout",
     "Transfer",

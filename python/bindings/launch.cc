@@ -1,0 +1,42 @@
+// What the launcher and `onehop doctor` need to know, and programs do not.
+#include "bindings.h"
+#include "control_memory.h"
+#include "mpi/mpi.h"
+
+using onehop::detail::ControlMemory;
+
+namespace {
+
+struct Control {
+  std::optional<ControlMemory> memory;
+  std::string path;
+};
+
+}  // namespace
+
+void bind_launch(nb::module_& module) {
+  nb::class_<Control>(module, "Control", "The memory through which the ranks of a launch find each other.")
+      .def_ro("path", &Control::path, "Where ranks find it, as long as it is open.")
+      .def("close", [](Control& self) { self.memory.reset(); }, "Gives the memory back.");
+  module.def(
+      "create_control",
+      [](int ranks) {
+        ControlMemory memory = ControlMemory::create(ranks);
+        std::string path = memory.path();
+        return Control{std::move(memory), std::move(path)};
+      },
+      "ranks"_a);
+  module.def(
+      "mpi_library",
+      []() {
+        const auto info = onehop::detail::mpi_library_info();
+        nb::dict result;
+        result["path"] = info.path;
+        result["abi"] = info.abi;
+        result["version"] = info.version;
+        result["tried"] = info.tried;
+        return result;
+      },
+      nb::sig("def mpi_library() -> dict[str, typing.Any]"),
+      "The MPI library that is, or would be, used. Does not initialise it.");
+}

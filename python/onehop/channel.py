@@ -1,0 +1,92 @@
+"""Channels: prepared one-way paths between two ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from onehop import _core
+from onehop._core import Receiver, Sender
+from onehop.error import BadInput
+from onehop.group import Group
+
+__all__ = ["Channels", "Receiver", "Sender", "open_channels"]
+
+End = int | tuple[int, int]
+Message = int | tuple[Any, Any] | Any
+
+
+@dataclass(frozen=True)
+class Channels:
+    """The ends that `Group.channels` prepared on this rank.
+
+    Attributes
+    ----------
+    send : dict of Sender
+        By the key that was given: the receiving rank, or (rank, tag).
+    receive : dict of Receiver
+        By the sending rank, or (rank, tag).
+    """
+
+    send: dict[End, Sender] = field(default_factory=dict)
+    receive: dict[End, Receiver] = field(default_factory=dict)
+
+
+def _shaper(shape: Any, dtype: np.dtype) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda memory: memory.view(dtype).reshape(shape)
+
+
+def _message(end: End, message: Message) -> tuple[int, Callable[[np.ndarray], np.ndarray] | None]:
+    """Bytes of one message, and how to see a slot's bytes as what it is."""
+    if isinstance(message, (int, np.integer)):
+        return int(message), None
+    try:
+        if isinstance(message, tuple):
+            shape, dtype = message[0], np.dtype(message[1])
+        else:
+            shape, dtype = message.shape, np.dtype(message.dtype)
+        count = int(np.prod(shape, dtype=object))
+    except (AttributeError, IndexError, TypeError, ValueError):
+        raise BadInput(
+            f"expected a message for channel {end} as a number of bytes, an array like it, or (shape, dtype), "
+            f"found {message!r}"
+        ) from None
+    return count * dtype.itemsize, _shaper(shape, dtype)
+
+
+def _peer_and_tag(end: End) -> tuple[int, int]:
+    try:
+        peer, tag = end if isinstance(end, tuple) else (end, 0)
+        return int(peer), int(tag)
+    except (TypeError, ValueError):
+        raise BadInput(f"expected a channel's other end as a rank or (rank, tag), found {end!r}") from None
+
+
+def open_channels(
+    group: Group,
+    *,
+    send: Mapping[End, Message] | None = None,
+    receive: Mapping[End, Message] | None = None,
+    slots: int = 0,
+    slot_bytes: int = 0,
+    chunk_bytes: int = 0,
+    transport: str = "auto",
+) -> Channels:
+    """The same as `Group.channels`, where it is described."""
+    wanted = [(True, end, message) for end, message in (send or {}).items()]
+    wanted += [(False, end, message) for end, message in (receive or {}).items()]
+    specs, shapers = [], []
+    for sends, end, message in wanted:
+        peer, tag = _peer_and_tag(end)
+        size, shaper = _message(end, message)
+        specs.append(_core.ChannelSpec(sends, peer, size, tag, slots, slot_bytes, chunk_bytes))
+        shapers.append(shaper)
+    channels = Channels()
+    for (sends, end, _), made in zip(
+        wanted, _core.open_channels(group, specs, shapers, transport), strict=True
+    ):
+        (channels.send if sends else channels.receive)[end] = made
+    return channels

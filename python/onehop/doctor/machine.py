@@ -1,0 +1,153 @@
+"""The machine: processor, SIMD, memory, as Linux tells."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import shutil
+from pathlib import Path
+from typing import Any
+
+# What the processor calls a feature, and what people call it; the widest first.
+_SIMD = (
+    ("avx512f", "AVX-512"),
+    ("avx2", "AVX2"),
+    ("avx", "AVX"),
+    ("sse4_2", "SSE4.2"),
+    ("sve2", "SVE2"),
+    ("sve", "SVE"),
+    ("asimd", "NEON"),
+    ("vsx", "VSX"),
+)
+# What else matters for codecs and for moving cache lines.
+_FEATURES = (
+    "fma",
+    "f16c",
+    "avx512_bf16",
+    "avx512_fp16",
+    "avx512_vnni",
+    "amx_bf16",
+    "cldemote",
+    "3dnowprefetch",
+    "movdir64b",
+)
+
+
+@functools.cache
+def _cpuinfo() -> dict[str, str]:
+    """The first processor's entries."""
+    entries: dict[str, str] = {}
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return entries
+    for line in text.split("\n\n", 1)[0].splitlines():
+        name, _, value = line.partition(":")
+        entries[name.strip()] = value.strip()
+    return entries
+
+
+def cpu_name() -> str:
+    """The processor's name."""
+    entries = _cpuinfo()
+    return entries.get("model name") or entries.get("cpu") or entries.get("Hardware") or platform.machine()
+
+
+def simd() -> tuple[str, list[str]]:
+    """The widest SIMD target, and further features that matter here."""
+    flags = set((_cpuinfo().get("flags") or _cpuinfo().get("Features") or "").split())
+    widest = next((name for flag, name in _SIMD if flag in flags), "none known")
+    return widest, [feature for feature in _FEATURES if feature in flags]
+
+
+def _meminfo() -> dict[str, int]:
+    """/proc/meminfo in bytes."""
+    entries = {}
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        name, _, value = line.partition(":")
+        entries[name] = int(value.split()[0]) * (1024 if value.endswith("kB") else 1)
+    return entries
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):  # no such file, or "max"
+        return None
+
+
+def group_limit() -> int | None:
+    """Bytes that the control groups of this process still allow; None without a limit."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return None
+    left = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            root, limit, usage = Path("/sys/fs/cgroup"), "memory.max", "memory.current"
+        elif "memory" in controllers.split(","):
+            root, limit, usage = (
+                Path("/sys/fs/cgroup/memory"),
+                "memory.limit_in_bytes",
+                "memory.usage_in_bytes",
+            )
+        else:
+            continue
+        folder = root / path.lstrip("/")
+        for place in (folder, *folder.parents):
+            most, used = _number(place / limit), _number(place / usage)
+            if most is not None and used is not None and most < 1 << 60:
+                left.append(max(0, most - used))
+            if place == root:
+                break
+    return min(left, default=None)
+
+
+def memory() -> dict[str, int | None]:
+    """Bytes of memory: in all, available, what control groups still allow, and the size and rest of /dev/shm.
+
+    onehop's shared memory needs what is available; it does not live in /dev/shm.
+    """
+    entries = _meminfo()
+    try:
+        shm = shutil.disk_usage("/dev/shm")
+        shm_total, shm_free = shm.total, shm.free
+    except OSError:
+        shm_total = shm_free = None
+    return {
+        "total": entries.get("MemTotal"),
+        "available": entries.get("MemAvailable"),
+        "group_limit": group_limit(),
+        "dev_shm": shm_total,
+        "dev_shm_free": shm_free,
+    }
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def host(mpi: str | None = None) -> dict[str, Any]:
+    """The machine in short, as benchmarks write it into their results.
+
+    Parameters
+    ----------
+    mpi : str, optional
+        The MPI that took part.
+    """
+    widest, features = simd()
+    return {
+        "name": platform.node(),
+        "cpu": cpu_name(),
+        "cores": cores(),
+        "simd": widest,
+        "features": features,
+        "memory": memory()["total"],
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "mpi": mpi,
+    }

@@ -1,0 +1,133 @@
+"""A small exchange on two ranks, right or wrong: what `onehop doctor` runs for every transport.
+
+`python -m onehop.doctor.selftest TRANSPORT` is what each rank runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import onehop
+from onehop.launch.environment import variables
+from onehop.launch.mpi import MpiLauncher, mpi_command
+
+TIME_LIMIT = 30.0
+_EXTENTS = (8, 6)
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """How a transport did: `microseconds` for one halo exchange if it is right, else what went wrong."""
+
+    ok: bool
+    text: str
+    microseconds: float | None = None
+
+
+def _check_channels(group: onehop.Group, transport: str) -> None:
+    """Messages of two lengths each way; the longer does not fit in one chunk."""
+    peer = 1 - group.rank
+    for count in (1, 40_000):
+        ends = group.channels(send={peer: 8 * count}, receive={peer: 8 * count}, transport=transport)
+        got = np.zeros(count)
+        for step in range(3):
+            ends.send[peer].put(np.arange(count) + 1000.0 * group.rank + step)
+            ends.receive[peer].get(got)
+            if not np.array_equal(got, np.arange(count) + 1000.0 * peer + step):
+                raise onehop.Error(f"a message of {8 * count} bytes from rank {peer} arrived changed")
+
+
+def _check_halo(group: onehop.Group, transport: str) -> float:
+    """A periodic halo against NumPy's own idea of it; returns microseconds per exchange."""
+    layout = {"extents": _EXTENTS, "grid": (group.size, 1), "corners": True}
+    whole = np.arange(np.prod(_EXTENTS), dtype=float).reshape(_EXTENTS)
+    block = onehop.halo_block(**layout, rank=group.rank)
+    field = group.empty(block.shape)
+    start, extent = block.start[0], block.extents[0]
+    field[block.interior] = whole[start : start + extent]
+    plan = onehop.Plan(onehop.halo(**layout), group, [field], transport=transport)
+    plan.run()
+    expected = np.pad(whole, 1, mode="wrap")[start : start + extent + 2]
+    if transport != "mock" and not np.array_equal(field, expected):
+        raise onehop.Error("a halo exchange left other values than NumPy computes")
+    begin = time.perf_counter()
+    for _ in range(repeats := 200):
+        plan.run()
+    return (time.perf_counter() - begin) / repeats * 1e6
+
+
+def run_rank(transport: str) -> None:
+    """What every rank does."""
+    group = onehop.Group.world()
+    if group.size != 2:
+        raise onehop.Error(f"expected a launch of 2 ranks, found {group.size} ({group.origin})")
+    if transport != "mock":
+        _check_channels(group, transport)
+    microseconds = _check_halo(group, transport)
+    group.barrier()
+    if group.rank == 0:
+        print(json.dumps({"microseconds": microseconds}))
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> TestResult:
+    """Run it in a session of its own, so that nothing survives the time limit."""
+    hidden = variables()
+    clean = {name: value for name, value in environment.items() if name not in hidden}
+    with subprocess.Popen(
+        command, env=clean, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            out, errors = process.communicate(timeout=TIME_LIMIT)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGTERM)
+            try:
+                process.communicate(timeout=5)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+            return TestResult(False, f"not done after {TIME_LIMIT:.0f} s")
+    if process.returncode == 0:
+        for line in out.splitlines():
+            if line.startswith("{"):
+                microseconds = json.loads(line)["microseconds"]
+                return TestResult(True, f"right; {microseconds:.1f} µs for a small halo", microseconds)
+    said = [line for line in errors.splitlines() if "Error" in line or "error" in line] or errors.splitlines()
+    return TestResult(False, said[0].strip() if said else f"exit code {process.returncode} without a word")
+
+
+def _rank_command(transport: str) -> list[str]:
+    return [sys.executable, "-m", "onehop.doctor.selftest", transport]
+
+
+def test_local(transport: str) -> TestResult:
+    """Two ranks of the built-in launcher."""
+    command = [
+        sys.executable,
+        "-m",
+        "onehop",
+        "launch",
+        "-n",
+        "2",
+        "--output",
+        "raw",
+        *_rank_command(transport),
+    ]
+    return _run(command, os.environ)
+
+
+def test_mpi(launcher: MpiLauncher) -> TestResult:
+    """Two ranks under an mpiexec, with all messages over MPI."""
+    command, environment = mpi_command(launcher, 2, _rank_command("mpi"))
+    return _run(command, environment)
+
+
+if __name__ == "__main__":
+    run_rank(sys.argv[1])

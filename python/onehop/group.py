@@ -1,0 +1,180 @@
+"""`Group`: the ranks of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onehop import _core
+from onehop.error import BadInput
+
+if TYPE_CHECKING:
+    from onehop.channel import Channels, End, Message
+
+
+class Group(_core.Group):
+    """The ranks of a run: who I am, who shares memory with me, and an all-gather of bytes for set-up.
+
+    Made by `world`, `alone`, `from_mpi` or `from_allgather`. Making a group, `split`, `barrier`, `allgather` and
+    `channels` are collective: every rank of the group calls them, in the same order. Data moves through channels and
+    plans.
+
+    Attributes
+    ----------
+    rank, size : int
+        Who this is, and of how many.
+    origin : str
+        How the group came to be: "launcher", "mpi", "torchrun", "srun", "alone", "allgather" or "split".
+    timeout : float
+        Limit in seconds for every wait in this group; 0: none. The environment's ONEHOP_TIMEOUT sets another default.
+    neighbours_in_memory : list of int
+        The ranks that share memory with this one, itself included.
+    """
+
+    @classmethod
+    def world(cls) -> Group:
+        """The ranks that the launcher of this program started; one rank when there is no launcher.
+
+        Launchers are `onehop launch`, mpiexec, srun and torchrun. MPI is initialised if an MPI launcher started the
+        program and nobody has done so yet.
+
+        Raises
+        ------
+        Error
+            A launcher says that there are several ranks, but this one finds itself alone.
+        """
+        return cls(_core.Group.world())
+
+    @classmethod
+    def alone(cls) -> Group:
+        """One rank, whatever the launcher says."""
+        return cls(_core.Group.alone())
+
+    @classmethod
+    def from_mpi(cls, comm: Any) -> Group:
+        """The ranks of an MPI communicator of mpi4py, which is duplicated.
+
+        Raises
+        ------
+        BadInput
+            `comm` is no communicator of mpi4py.
+        """
+        try:
+            from mpi4py import MPI
+        except ImportError as error:
+            raise BadInput(
+                f"expected a communicator of mpi4py, but mpi4py cannot be imported: {error}"
+            ) from error
+        if not isinstance(comm, MPI.Comm):
+            raise BadInput(f"expected a communicator of mpi4py, found {type(comm).__name__}")
+        if comm == MPI.COMM_NULL:
+            raise BadInput("expected a communicator that this rank belongs to, found MPI.COMM_NULL")
+        return cls(_core.Group.from_mpi_handle(MPI._addressof(comm)))
+
+    @classmethod
+    def from_allgather(cls, rank: int, size: int, allgather: Callable[[bytes], Sequence[bytes]]) -> Group:
+        """A group from any all-gather of bytes; its ranks may be processes or threads.
+
+        Parameters
+        ----------
+        rank, size : int
+            Who this is, and of how many.
+        allgather : callable
+            Takes this rank's bytes and returns everybody's, in the order of ranks. Lengths may differ.
+        """
+        return cls(_core.Group.from_allgather(rank, size, allgather))
+
+    def split(self, colour: int, key: int = 0) -> Group | None:
+        """A new group of the ranks that give the same colour, ordered by `key` and then by rank.
+
+        A rank that gives a negative colour belongs to none and gets None.
+        """
+        part = super().split(colour, key)
+        return Group(part) if part.valid else None
+
+    def empty(self, shape: int | Sequence[int], dtype: Any = "float64") -> np.ndarray:
+        """An array, all zero, in memory that the ranks on this machine can reach directly. Not collective.
+
+        It lives as long as the array or a view of it does. Any array works in a plan; between arrays like this one it
+        can leave out a copy.
+
+        Raises
+        ------
+        Error
+            The machine has not enough memory; the message says how much there is.
+        """
+        dtype = np.dtype(dtype)
+        count = int(np.prod(shape, dtype=object))
+        if count < 0:
+            raise BadInput(f"expected a shape without negative extents, found {shape}")
+        if dtype.hasobject:
+            raise BadInput(f"expected a dtype of plain bytes, found {dtype}: Python objects cannot be shared")
+        size = count * dtype.itemsize
+        return self.allocate(max(size, 1))[:size].view(dtype).reshape(shape)
+
+    def channels(
+        self,
+        *,
+        send: Mapping[End, Message] | None = None,
+        receive: Mapping[End, Message] | None = None,
+        slots: int = 0,
+        slot_bytes: int = 0,
+        chunk_bytes: int = 0,
+        transport: str = "auto",
+    ) -> Channels:
+        """Prepare channels to and from other ranks. Collective: a rank without any calls it with nothing.
+
+        Parameters
+        ----------
+        send, receive : mapping
+            From the other rank, or (rank, tag) for several channels between the same two, to what one message is: a
+            number of bytes, an array like it, or (shape, dtype). What one rank sends the other must receive.
+        slots : int
+            Messages under way at once, as the sender sees it; 0: onehop chooses (two).
+        slot_bytes : int
+            Limit of one slot: longer messages pass through in pieces; 0: onehop chooses.
+        chunk_bytes : int
+            How much of a message is announced at a time; 0: onehop chooses.
+        transport : str
+            "auto", "shared_memory", "mpi" or "mock".
+
+        Returns
+        -------
+        Channels
+            `.send[rank]` and `.receive[rank]`, with the keys that were given.
+
+        Raises
+        ------
+        Mismatch
+            On all ranks: an end has no partner, or two ends disagree about the size.
+        BadInput
+            No such rank, or a message that is none of the above.
+
+        Examples
+        --------
+        A ring, in which every rank passes its number on:
+
+        >>> import numpy as np, onehop
+        >>> group = onehop.Group.world()
+        >>> right, left = (group.rank + 1) % group.size, (group.rank - 1) % group.size
+        >>> ring = group.channels(send={right: 8}, receive={left: 8})
+        >>> ring.send[right].put(np.array([group.rank]))
+        >>> number = np.zeros(1, int)
+        >>> ring.receive[left].get(number)
+        """
+        from onehop.channel import open_channels
+
+        return open_channels(
+            self,
+            send=send,
+            receive=receive,
+            slots=slots,
+            slot_bytes=slot_bytes,
+            chunk_bytes=chunk_bytes,
+            transport=transport,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Group: rank {self.rank} of {self.size}, {self.origin}>"
