@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test test-cpp test-python test-asan test-tsan bench model lint format mpich clean
+.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan bench model lint format mpich clean
 
 export PYTHON JOBS
 # Make's own default for CXX is no wish of the user's: without one, tools/find_compiler.sh looks for one that is new enough.
@@ -33,19 +33,21 @@ run: build  ## Real work on two ranks, checked, against plain MPI
 
 test: test-cpp test-python  ## All tests: ctest, then pytest
 
-test-cpp: setup
+setup-test: ; @tools/setup.sh base mpi hwloc gtest test
+
+test-cpp: setup-test
 	@tools/build.sh release
 	@$(CTEST) --test-dir build/release
 
-test-python: build
-	@tools/setup.sh test
+test-python: setup-test
+	@tools/build.sh release _core
 	@.venv/bin/pytest
 
-test-asan: setup  ## The C++ tests under the address and undefined-behaviour sanitizers
+test-asan: setup-test  ## The C++ tests under the address and undefined-behaviour sanitizers
 	@tools/build.sh asan
 	@$(CTEST) --preset asan
 
-test-tsan: setup  ## The C++ tests whose ranks are threads, under the thread sanitizer
+test-tsan: setup-test  ## The C++ tests whose ranks are threads, under the thread sanitizer
 	@tools/build.sh tsan
 	@$(CTEST) --preset tsan
 
@@ -56,7 +58,7 @@ bench: build  ## Every benchmark on two ranks; tables here, JSON in results/
 model:  ## Explores the model of the channel protocol (SPIN)
 	@tools/model.sh
 
-lint: setup  ## Formatting and common mistakes, C++ and Python
+lint: setup-test  ## Formatting and common mistakes, C++ and Python
 	@tools/setup.sh lint
 	@tools/lint.sh
 

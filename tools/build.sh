@@ -2,7 +2,7 @@
 # build.sh PRESET [TARGET]
 # Configures a preset of CMakePresets.json if its inputs changed, and builds it: everything, or one target, or (target
 # configure_only) nothing.
-# The C++ tests, and with them GoogleTest, come in when target `all` is built for the first time.
+# The C++ tests, and with them GoogleTest, stay out until something else than the Python extension _core is built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,10 +14,7 @@ export CXX
 folder=build/$preset
 
 tests=ON
-if [ "$target" = all ] || [ "$target" = configure_only ]; then
-  echo '#include <gtest/gtest.h>' | $CXX -E -x c++ - >/dev/null 2>&1 ||
-    tools/system_package.sh libgtest-dev "GoogleTest, for the C++ tests, is missing."
-elif ! grep -qs '^ONEHOP_TESTS:BOOL=ON' "$folder/CMakeCache.txt"; then
+if [ "$target" = _core ] && ! grep -qs '^ONEHOP_TESTS:BOOL=ON' "$folder/CMakeCache.txt"; then
   tests=OFF
 fi
 

@@ -3,5 +3,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-command -v spin >/dev/null || tools/system_package.sh spin "SPIN, the model checker, is missing."
+command -v spin >/dev/null || tools/system_packages.sh spin
 exec docs/model/run.sh "$@"

@@ -1,17 +1,25 @@
 #!/usr/bin/env bash
 # setup.sh GROUP...
-# Makes .venv and installs into it the Python packages of the named groups of pyproject.toml. What is there already costs
-# nothing: a stamp per group holds the list that was installed last.
+# Makes .venv and installs into it the Python packages of the named groups of pyproject.toml, and by apt what has no other
+# source: Python's venv module and headers where Debian left them out, and GoogleTest for the group `gtest`. What is there
+# already costs nothing: a stamp per group holds the list that was installed last.
 #   PYTHON=python3.12   the interpreter to start from
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 venv=.venv
 stamps=$venv/stamps
-python=${PYTHON:-python3}
 export PIP_DISABLE_PIP_VERSION_CHECK=1
 
 say() { echo "onehop: $*"; }
+
+# A virtual environment holds absolute paths: after its folder moved, or its Python went or is another one than asked for,
+# it is made again.
+venv_is_good() {
+  local here asked
+  { read -r here && read -r asked; } 2>/dev/null <$stamps/venv || return
+  [ "$here" = "$PWD" ] && [ "$asked" = "${PYTHON:-$asked}" ] && $venv/bin/python -c '' 2>/dev/null
+}
 
 check_python() {
   command -v "$python" >/dev/null || {
@@ -24,30 +32,26 @@ check_python() {
   }
 }
 
-# A virtual environment holds absolute paths: after its folder moved, or its Python went, it is made again.
-make_venv() {
-  local here
-  here="$PWD $("$python" -c 'import sys; print(sys.executable, sys.version_info[:2])')"
-  if [ -f $stamps/venv ] && [ "$(cat $stamps/venv)" = "$here" ] && $venv/bin/python -c '' 2>/dev/null; then
-    return
+# Everything that apt has to bring, in one go.
+install_system_packages() {
+  local version has_ensurepip headers
+  local packages=()
+  read -r version has_ensurepip headers < <("$python" -c 'import sys, sysconfig, importlib.util as u
+print("%d.%d" % sys.version_info[:2], int(u.find_spec("ensurepip") is not None), sysconfig.get_path("include"))')
+  venv_is_good || [ "$has_ensurepip" = 1 ] || packages+=("python$version-venv")
+  [ -f "$headers/Python.h" ] || packages+=("libpython$version-dev")
+  if [[ " $1 " == *" gtest "* ]]; then
+    echo '#include <gtest/gtest.h>' | $compiler -E -x c++ - >/dev/null 2>&1 || packages+=(libgtest-dev)
   fi
-  local version
-  version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-  "$python" -c 'import venv, ensurepip' 2>/dev/null ||
-    tools/system_package.sh "python$version-venv" "Python's venv module is missing."
+  if [ ${#packages[@]} -gt 0 ]; then tools/system_packages.sh "${packages[@]}"; fi
+}
+
+make_venv() {
+  venv_is_good && return
   say "making $venv with $("$python" --version)"
   "$python" -m venv --clear $venv
   mkdir -p $stamps
-  printf '%s' "$here" >$stamps/venv
-}
-
-# Headers are needed once, for the extension; Debian's python3 has them in a package of their own.
-need_headers() {
-  local include version
-  include=$($venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("include"))')
-  [ -f "$include/Python.h" ] && return
-  version=$($venv/bin/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-  tools/system_package.sh "libpython$version-dev" "Python.h is missing."
+  printf '%s\n%s\n' "$PWD" "${PYTHON:-python3}" >$stamps/venv
 }
 
 # The sources are imported where they lie, so that an edit needs no installation; `onehop` starts from them.
@@ -96,15 +100,19 @@ install_optional() {
   printf '%s' "$wanted" >"$stamps/$1"
 }
 
+python=${PYTHON:-python3}
+if venv_is_good; then python=$venv/bin/python; fi
 check_python
+compiler=$(tools/find_compiler.sh)
+install_system_packages "$*"
 make_venv
 for group in "$@"; do
   case $group in
     base)
       install base
-      need_headers
       link_sources
       ;;
+    gtest) ;;
     mpi) install_optional mpi "an MPI to compare with" ;;
     hwloc) install_optional hwloc "the topology in onehop doctor" ;;
     *) install "$group" ;;
