@@ -22,8 +22,8 @@ def launch(
         ),
     ] = None,
     module: Annotated[
-        str | None, typer.Option("-m", metavar="MODULE", help="Run this Python module.")
-    ] = None,
+        bool, typer.Option("-m", help="PROGRAM is a Python module, as after `python -m`.")
+    ] = False,
     output: Annotated[
         Output,
         typer.Option(help="prefix: whole lines after \\[rank]. rank0: rank 0 alone. raw: as it comes."),
@@ -50,12 +50,12 @@ def launch(
             f"this is rank {inside.rank} of {inside.ranks} of a launch already ({inside.launcher}): start the program "
             f"there directly, without `onehop launch`"
         )
-    words = list(program or [])
-    first = words.pop(0) if words else None
-    command = command_of(first, words, module=module)
+    if not program:
+        raise BadInput("expected a program to launch, for example: onehop launch -n 2 program.py")
+    command = command_of(program[0], program[1:], module=module)
     raise typer.Exit(run_ranks(ranks, command, output=output, bind=bind, cores_each=cores, grace=grace))
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})(launch)
+    app.command(context_settings={"allow_interspersed_args": False})(launch)

@@ -33,7 +33,7 @@ class Output(str, enum.Enum):
     """As it comes, straight to the terminal."""
 
 
-def command_of(program: str | None, arguments: Sequence[str] = (), *, module: str | None = None) -> list[str]:
+def command_of(program: str, arguments: Sequence[str] = (), *, module: bool = False) -> list[str]:
     """The command line of a rank: a .py file and a module run with this Python, anything else by itself.
 
     Raises
@@ -41,10 +41,8 @@ def command_of(program: str | None, arguments: Sequence[str] = (), *, module: st
     BadInput
         There is no such program.
     """
-    if module is not None:
-        return [sys.executable, "-m", module, *([program] if program is not None else []), *arguments]
-    if program is None:
-        raise BadInput("expected a program to launch, for example: onehop launch -n 2 program.py")
+    if module:
+        return [sys.executable, "-m", program, *arguments]
     if program.endswith(".py"):
         if not Path(program).is_file():
             raise BadInput(f"there is no file {program} here ({Path.cwd()})")

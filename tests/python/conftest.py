@@ -1,0 +1,133 @@
+"""Launching small programs on ranks, and looking for what they leave behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from onehop.launch.environment import variables
+
+PYTHON_FOLDER = Path(__file__).resolve().parents[2] / "python"
+
+
+class Ranks:
+    """Starts programs under `onehop launch`; every process of them carries a mark in its environment."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.temporary = folder / "temporary"
+        self.temporary.mkdir()
+        self.mark = f"ONEHOP_TEST_MARK={uuid.uuid4()}"
+        hidden = variables()
+        self.environment = {name: value for name, value in os.environ.items() if name not in hidden}
+        self.environment["TMPDIR"] = str(self.temporary)
+        self.environment["PYTHONPATH"] = os.pathsep.join(
+            filter(None, [str(PYTHON_FOLDER), os.environ.get("PYTHONPATH")])
+        )
+        name, _, value = self.mark.partition("=")
+        self.environment[name] = value
+
+    def script(self, source: str, name: str = "program.py") -> str:
+        """Write a program and return its path."""
+        path = self.folder / name
+        path.write_text(textwrap.dedent(source))
+        return str(path)
+
+    def onehop(
+        self, *arguments: object, timeout: float = 60, **more: object
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command of onehop and wait for it."""
+        return subprocess.run(
+            [sys.executable, "-m", "onehop", *map(str, arguments)],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+            **more,
+        )
+
+    def launch(
+        self, ranks: int, source: str, *options: object, **more: object
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program on ranks and wait for it."""
+        return self.onehop("launch", "-n", ranks, *options, self.script(source), **more)
+
+    def start(self, ranks: int, source: str, *options: object) -> subprocess.Popen[str]:
+        """Start a program on ranks; its output comes through pipes."""
+        return subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "onehop",
+                "launch",
+                "-n",
+                str(ranks),
+                *map(str, options),
+                self.script(source),
+            ],
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def processes(self) -> list[int]:
+        """The processes, zombies aside, that carry the mark."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if self.mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+        return found
+
+    def assert_nothing_left(self, within: float = 3.0) -> None:
+        """No process, and no temporary file, is left behind."""
+        until = time.monotonic() + within
+        while (left := self.processes()) and time.monotonic() < until:
+            time.sleep(0.02)
+        assert left == []
+        assert list(self.temporary.iterdir()) == []
+
+
+def _shared_memory_files() -> set[str]:
+    """Names in /dev/shm, but for those that an MPI of somebody else's makes."""
+    folder = Path("/dev/shm")
+    if not folder.is_dir():
+        return set()
+    foreign = ("sm_segment", "vader_segment", "osc_", "psm", "mpich", "sem.")
+    return {path.name for path in folder.iterdir() if not path.name.startswith(foreign)}
+
+
+@pytest.fixture
+def ranks(tmp_path: Path) -> Iterator[Ranks]:
+    """A launcher of small programs, whose leftovers are looked for after the test."""
+    before = _shared_memory_files()
+    here = Ranks(tmp_path)
+    yield here
+    here.assert_nothing_left()
+    assert _shared_memory_files() - before == set()
+
+
+@pytest.fixture
+def eventually() -> Callable[[Callable[[], bool]], None]:
+    """Waits up to ten seconds until something is so."""
+
+    def wait(condition: Callable[[], bool]) -> None:
+        until = time.monotonic() + 10
+        while not condition():
+            assert time.monotonic() < until, "it did not come about within ten seconds"
+            time.sleep(0.01)
+
+    return wait
