@@ -4,4 +4,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 command -v spin >/dev/null || tools/system_packages.sh spin
-exec docs/model/run.sh "$@"
+exec docs/model/check.sh "$@"

@@ -1,0 +1,108 @@
+/* Who is lost? Rank 0 waits for a message of rank 1, which sends it when it has one of rank 2. Rank 2 sends and leaves in order,
+ * or is killed at any moment. Rank 1 sends and leaves, or gives up: it writes down whom it saw die and ends, with or without
+ * leaving in order first.
+ * Checked: nobody gives up unless rank 2 was killed, and whoever gives up names rank 2.
+ *
+ * What makes it right is the order of looking: first at the processes, then at what they wrote before they ended (`left`,
+ * `saw_lost`), last at the colour. Broken on purpose by looking earlier: -DREADY_FIRST, -DLEFT_FIRST, -DSAW_LOST_FIRST.
+ */
+#define NOBODY 9
+
+bool colour[3], left[3], ended[3];
+byte saw_lost = NOBODY; /* of rank 1 */
+bool kill;
+
+active proctype killer() {
+  if
+  :: kill = true
+  :: skip
+  fi
+}
+
+active proctype rank2() {
+  {
+    colour[2] = true;
+    left[2] = true;
+    ended[2] = true
+  } unless { kill && !ended[2] };
+  ended[2] = true
+}
+
+/* One look at a peer, and the colour that is waited for. */
+inline look(ready) {
+#ifdef READY_FIRST
+  here = ready;
+#endif
+#ifdef SAW_LOST_FIRST
+  told = saw_lost;
+#endif
+#ifdef LEFT_FIRST
+  left1 = left[1];
+  left2 = left[2];
+#endif
+  ended1 = ended[1];
+  ended2 = ended[2];
+#ifndef LEFT_FIRST
+  left1 = left[1];
+  left2 = left[2];
+#endif
+#ifndef SAW_LOST_FIRST
+  told = saw_lost;
+#endif
+#ifndef READY_FIRST
+  here = ready
+#else
+  skip
+#endif
+}
+
+active proctype rank1() {
+  bool here, ended1, ended2, left1, left2;
+  byte told;
+  do
+  :: look(colour[2]);
+     if
+     :: here -> goto arrived
+     :: !here && ((ended2 && !left2) || left2) -> break
+     :: else
+     fi
+  od;
+  assert(kill);
+  saw_lost = 2;
+  if
+  :: left[1] = true
+  :: skip
+  fi;
+  goto end_of_process;
+arrived:
+  colour[1] = true;
+  left[1] = true;
+end_of_process:
+  ended[1] = true
+}
+
+active proctype rank0() {
+  bool here, ended1, ended2, left1, left2;
+  byte told, lost = NOBODY;
+  do
+  :: look(colour[1]);
+     if
+     :: here -> goto arrived
+     :: else
+     fi;
+     if
+     :: told != NOBODY -> lost = told
+     :: told == NOBODY && ended1 && !left1 -> lost = 1
+     :: told == NOBODY && !(ended1 && !left1) && ended2 && !left2 -> lost = 2
+     :: told == NOBODY && !(ended1 && !left1) && !(ended2 && !left2) && left1 -> lost = 1
+     :: else -> skip
+     fi;
+     if
+     :: lost != NOBODY -> break
+     :: else
+     fi
+  od;
+  assert(kill && lost == 2);
+arrived:
+  skip
+}
