@@ -12,8 +12,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from onehop.launch.environment import variables
+
+# An example takes as long as a busy machine lets it. In CI the examples are always the same ones, so that a failure there
+# is a failure at a desk too; at a desk they vary, and find more.
+settings.register_profile("onehop", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("onehop")
 
 PYTHON_FOLDER = Path(__file__).resolve().parents[2] / "python"
 
