@@ -27,7 +27,7 @@ std::size_t align(std::byte* to, const std::byte* from, std::size_t n) {
 __attribute__((target("prfchw"))) void store_prefetch(std::byte* to, const std::byte* from, std::size_t n) {
   constexpr std::size_t ahead = 1024;
   for (std::size_t i = 0; i < n; i += line) {
-    _m_prefetchw(to + i + ahead);
+    __builtin_prefetch(to + i + ahead, 1);  // prefetchw, with this target
     std::memcpy(to + i, from + i, n - i < line ? n - i : line);
   }
 }
