@@ -1,0 +1,191 @@
+"""Channels from Python: messages, slots in place, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onehop
+from onehop import Group
+from threads import run_threads
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 1000, 300_000])
+@pytest.mark.parametrize("slots", [0, 1, 5])
+def test_messages_arrive_in_order_and_unchanged(count: int, slots: int) -> None:
+    def rank(group: Group) -> None:
+        right, left = (group.rank + 1) % 3, (group.rank + 2) % 3
+        ends = group.channels(send={right: 8 * count}, receive={left: 8 * count}, slots=slots)
+        got = np.empty(count)
+        for step in range(20):
+            ends.send[right].put(np.arange(count) + 100.0 * group.rank + step)
+            ends.receive[left].get(got)
+            assert np.array_equal(got, np.arange(count) + 100.0 * left + step)
+
+    run_threads(3, rank)
+
+
+def test_slots_in_place_have_shape_and_type() -> None:
+    def rank(group: Group) -> None:
+        peer = 1 - group.rank
+        like = np.empty((3, 4), "float32")
+        ends = group.channels(send={peer: like}, receive={peer: ((3, 4), "float32")})
+        for step in range(5):
+            slot = ends.send[peer].slot()
+            assert slot.shape == (3, 4)
+            assert slot.dtype == np.float32
+            slot[:] = step + 10 * group.rank
+            ends.send[peer].put()
+            got = ends.receive[peer].wait()
+            assert got.shape == (3, 4)
+            assert (got == step + 10 * peer).all()
+            with pytest.raises(ValueError, match="read-only"):
+                got[0, 0] = 1
+            ends.receive[peer].release()
+
+    run_threads(2, rank)
+
+
+def test_bytes_are_what_a_plain_size_shows() -> None:
+    def rank(group: Group) -> None:
+        ends = group.channels(send={0: 5}, receive={0: 5})
+        ends.send[0].put(b"hello")
+        assert ends.receive[0].wait().tobytes() == b"hello"
+        assert ends.receive[0].wait().dtype == np.uint8
+        ends.receive[0].release()
+
+    run_threads(1, rank)
+
+
+def test_several_channels_between_the_same_ranks() -> None:
+    def rank(group: Group) -> None:
+        peer = 1 - group.rank
+        keys = {(peer, tag): 8 for tag in (3, 1, 2)}
+        ends = group.channels(send=keys, receive=dict(reversed(keys.items())))
+        for key, sender in ends.send.items():
+            sender.put(np.array([key[1]]))
+        for key, receiver in ends.receive.items():
+            assert receiver.wait().view(np.int64) == [key[1]]
+
+    run_threads(2, rank)
+
+
+def test_rank_without_channels_takes_part_with_nothing() -> None:
+    def rank(group: Group) -> None:
+        ends = (
+            group.channels(send={1: 8})
+            if group.rank == 0
+            else group.channels(receive={0: 8} if group.rank == 1 else None)
+        )
+        if group.rank == 0:
+            ends.send[1].put(np.ones(1))
+        if group.rank == 1:
+            assert ends.receive[0].wait().view(float) == [1]
+
+    run_threads(3, rank)
+
+
+def test_properties() -> None:
+    def rank(group: Group) -> None:
+        peer = 1 - group.rank
+        ends = group.channels(send={peer: 16}, receive={peer: 16}, slots=2)
+        sender, receiver = ends.send[peer], ends.receive[peer]
+        assert (sender.bytes, sender.peer, sender.in_place, sender.ready) == (16, peer, True, True)
+        assert (receiver.bytes, receiver.peer, receiver.in_place) == (16, peer, True)
+        group.barrier()
+        assert not receiver.ready
+        group.barrier()
+        for _ in range(2):
+            sender.put(np.zeros(2))
+        assert not sender.ready
+        group.barrier()
+        assert receiver.ready
+
+    run_threads(2, rank)
+
+
+def test_sizes_that_differ_are_reported_on_both_ranks() -> None:
+    def rank(group: Group) -> None:
+        peer = 1 - group.rank
+        with pytest.raises(onehop.Mismatch) as caught:
+            group.channels(send={peer: 8 + 8 * group.rank}, receive={peer: 8})
+        assert "8" in str(caught.value)
+        assert "16" in str(caught.value)
+
+    run_threads(2, rank)
+
+
+def test_end_without_partner_is_reported_on_all_ranks() -> None:
+    def rank(group: Group) -> None:
+        with pytest.raises(onehop.Mismatch, match="0"):
+            group.channels(send={1: 8} if group.rank == 0 else None)
+
+    run_threads(3, rank)
+
+
+@pytest.mark.parametrize(
+    "send",
+    [
+        {5: 8},
+        {-1: 8},
+        {0: -8},
+        {0: "eight"},
+        {0: ((2, 2), "no type")},
+        {"right": 8},
+        {(0, 1, 2): 8},
+        {0: None},
+    ],
+)
+def test_bad_ends_and_messages(send: Any) -> None:
+    with pytest.raises(onehop.BadInput):
+        Group.alone().channels(send=send)
+
+
+def test_unknown_transport() -> None:
+    with pytest.raises(onehop.BadInput, match="shared_memory"):
+        Group.alone().channels(send={0: 8}, receive={0: 8}, transport="pigeon")
+
+
+class TestWhatIsRefused:
+    """Messages that do not fit, or that are no memory."""
+
+    @pytest.fixture
+    def ends(self) -> onehop.Channels:
+        return Group.alone().channels(send={0: 32}, receive={0: 32})
+
+    @pytest.mark.parametrize(
+        ("message", "why"),
+        [
+            (np.zeros(3), "24"),
+            (np.zeros(8)[::2], "C-contiguous"),
+            (np.asfortranarray(np.zeros((2, 2))), "C-contiguous"),
+            ([1.0, 2.0, 3.0, 4.0], "must be an array"),
+            ("text", "must be an array"),
+        ],
+    )
+    def test_put(self, ends: onehop.Channels, message: Any, why: str) -> None:
+        with pytest.raises(onehop.BadInput, match=why):
+            ends.send[0].put(message)
+
+    def test_get_into_a_read_only_array(self, ends: onehop.Channels) -> None:
+        array = np.zeros(4)
+        array.flags.writeable = False
+        ends.send[0].put(array)
+        with pytest.raises(onehop.BadInput, match="read-only"):
+            ends.receive[0].get(array)
+
+    def test_slot_of_a_message_that_is_cut(self) -> None:
+        ends = Group.alone().channels(send={0: 1 << 20}, receive={0: 1 << 20}, slot_bytes=4096)
+        assert not ends.send[0].in_place
+        with pytest.raises(onehop.BadInput):
+            ends.send[0].slot()
+
+
+def test_views_outlive_their_channel() -> None:
+    ends = Group.alone().channels(send={0: 32}, receive={0: 32})
+    ends.send[0].put(np.arange(4.0))
+    got = ends.receive[0].wait()
+    del ends
+    assert got.view(float).tolist() == [0, 1, 2, 3]
