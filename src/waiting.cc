@@ -8,15 +8,16 @@ namespace onehop::detail {
 
 void Waiting::far_barrier() noexcept { syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); }
 
-void Waiting::look_after(const WaitingFor& waiting, bool ready) {
+Waiting::Ends Waiting::look_for_ends(int peer) {
   call_interrupt_check();
-  if (ready) return;
+  const bool watched = peer >= 0 && peer != group_.rank && group_.shares_memory(peer);
+  return {group_.lost_rank(),
+          watched && group_.pages[static_cast<std::size_t>(peer)].page->left.load(std::memory_order_acquire) != 0};
+}
+
+void Waiting::report(const Ends& ends, const WaitingFor& waiting) {
   const std::string rank = "rank " + std::to_string(group_.rank);
-  const int lost = group_.lost_rank();
-  const auto is_gone = [&](int peer) {
-    return peer >= 0 && peer != group_.rank && group_.shares_memory(peer) &&
-           group_.pages[static_cast<std::size_t>(peer)].page->left.load(std::memory_order_acquire) != 0;
-  };
+  const int lost = ends.lost;
   if (lost >= 0) {
     group_.own_page().saw_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
     throw PeerLost(lost, "rank " + std::to_string(lost) + " (process " +
@@ -24,7 +25,7 @@ void Waiting::look_after(const WaitingFor& waiting, bool ready) {
                              " was waiting for rank " + std::to_string(waiting.peer) + " in " + waiting.what +
                              "; see the output of rank " + std::to_string(lost) + " for the reason");
   }
-  if (is_gone(waiting.peer)) {
+  if (ends.peer_left) {
     throw PeerLost(waiting.peer, "rank " + std::to_string(waiting.peer) + " has closed its group while " + rank +
                                      " still waits for it in " + waiting.what +
                                      "; do all ranks make the same number of steps?");

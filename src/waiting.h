@@ -62,7 +62,11 @@ class Waiting {
       own.sleeping.fetch_sub(1, std::memory_order_relaxed);
       if (ready()) return;
     }
-    look_after(describe(), ready());
+    const WaitingFor waiting = describe();
+    const Ends ends = look_for_ends(waiting.peer);
+    // What a rank sent before it ended still counts: it may have arrived since the last look.
+    if (ready()) return;
+    report(ends, waiting);
   }
 
  private:
@@ -71,7 +75,15 @@ class Waiting {
   [[nodiscard]] double nap() const noexcept { return group_.far_barrier ? 0.02 : 0.001; }
   // A full barrier on every running thread of every process of the group.
   static void far_barrier() noexcept;
-  void look_after(const WaitingFor& waiting, bool ready);
+  // Who has ended: a rank that was lost (-1: none), or the peer, in order.
+  struct Ends {
+    int lost = -1;
+    bool peer_left = false;
+  };
+  // Also lets signals be handled.
+  [[nodiscard]] Ends look_for_ends(int peer);
+  // Throws for a rank that ended, or when the time is over.
+  void report(const Ends& ends, const WaitingFor& waiting);
 
   GroupState& group_;
   bool polls_;
