@@ -10,7 +10,9 @@
 namespace onehop::detail {
 namespace {
 
-constexpr std::int64_t largest_slot = std::int64_t{64} << 20;
+constexpr std::int64_t largest_slot = std::int64_t{64} << 20;  // unless the user wants a larger one
+constexpr int most_slots = 1 << 16;
+constexpr std::int64_t most_slot_bytes = std::int64_t{1} << 38;
 
 std::string text(std::int64_t value) { return std::to_string(value); }
 
@@ -26,6 +28,10 @@ void check(const Wanted& end, int ranks) {
   }
   if (end.bytes < 0 || end.slots < 0 || end.slot_bytes < 0 || end.chunk_bytes < 0) {
     throw BadInput("open_channels: " + end_of(end) + ": bytes, slots, slot_bytes and chunk_bytes must not be negative");
+  }
+  if (end.sends != 0 && (end.slots > most_slots || end.slot_bytes > most_slot_bytes)) {
+    throw BadInput("open_channels: " + end_of(end) + " through " + text(end.slots) + " slots of " + text(end.slot_bytes) +
+                   " bytes; at most " + text(most_slots) + " slots of at most " + text(most_slot_bytes) + " bytes are possible");
   }
   if (end.sends != 0 && end.bytes > 0 && end.bytes / end.slot_bytes > std::int64_t{1} << 40) {
     throw BadInput("open_channels: " + end_of(end) + ": slots of " + text(end.slot_bytes) + " bytes are too small for it");

@@ -112,18 +112,25 @@ GroupState::~GroupState() {
   }
 }
 
-int GroupState::lost_rank() {
-  int lost = -1;
+Absence GroupState::look_at_peers(int waited_for) {
+  Absence found;
+  int reported = -1;
   for (int r = 0; r < size; ++r) {
     const PeerPage& peer = pages[static_cast<std::size_t>(r)];
     if (r == rank || peer.page == nullptr) continue;
+    // In this order: a rank writes down what it saw before it closes its group, and closes it before it ends.
+    const bool ended = processes.ended(r, peer.pid);
+    const bool closed = peer.page->left.load(std::memory_order_acquire) != 0;
+    const std::uint32_t saw_lost = peer.page->saw_lost.load(std::memory_order_acquire);
+    if (found.lost < 0 && ended && !closed) found.lost = r;
+    if (r == waited_for) found.closed = closed;
     // A rank that gave up because it saw somebody die names that one, not itself.
-    if (const std::uint32_t seen = peer.page->saw_lost.load(std::memory_order_acquire); seen != 0) {
-      if (seen - 1 != static_cast<std::uint32_t>(rank)) return static_cast<int>(seen) - 1;
+    if (reported < 0 && saw_lost != 0 && saw_lost - 1 != static_cast<std::uint32_t>(rank)) {
+      reported = static_cast<int>(saw_lost) - 1;
     }
-    if (lost < 0 && peer.page->left.load(std::memory_order_acquire) == 0 && processes.ended(r, peer.pid)) lost = r;
   }
-  return lost;
+  if (reported >= 0) found.lost = reported;
+  return found;
 }
 
 std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, std::unique_ptr<Bootstrap> bootstrap) {

@@ -15,6 +15,12 @@
 
 namespace onehop::detail {
 
+// What a look at the peers found.
+struct Absence {
+  int lost = -1;        // a rank that has died, by its own end or by what a peer reports; -1: none
+  bool closed = false;  // whether the rank that is waited for has closed its group
+};
+
 struct GroupState {
   explicit GroupState(int ranks) : size(ranks), processes(ranks), pages(static_cast<std::size_t>(ranks)) {}
   ~GroupState();
@@ -40,8 +46,8 @@ struct GroupState {
   [[nodiscard]] RankPage& own_page() noexcept { return *pages[static_cast<std::size_t>(rank)].page; }
   [[nodiscard]] bool shares_memory(int other) const { return pages.at(static_cast<std::size_t>(other)).page != nullptr; }
 
-  // A rank that has died, by its own end or by what a peer saw; -1: all live. The first that anybody saw is preferred.
-  [[nodiscard]] int lost_rank();
+  // Who of those that share memory with this rank is gone. Look at the colour that is waited for after this, not before.
+  [[nodiscard]] Absence look_at_peers(int waited_for);
 };
 
 // Joins the ranks that `bootstrap` connects to a group. Collective.

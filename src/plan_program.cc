@@ -282,10 +282,12 @@ class Builder {
                       });
       const ProgramMessage& partner = round.out[static_cast<std::size_t>(in.gate)];
       const SlotRing& ring = program_.senders[partner.end].ring();
-      if (in.whole_gate && partner.last - partner.first > ring.slots) {
+      // All must be packed before the peer frees a slot, and it may not have told yet of the last ones that it freed.
+      const std::uint64_t free = ring.slots - release_mask(static_cast<int>(ring.slots));
+      if (in.whole_gate && partner.last - partner.first > free) {
         throw BadInput("the exchange in place between ranks " + text(part.to.at(peer).front()->from.rank) + " and " + text(peer) +
-                       " lists its slices in different orders in the two directions and is longer than " + text(ring.slots) +
-                       " slots of " + text(ring.slot_bytes) + " bytes; list them alike, or raise slot_bytes");
+                       " lists its slices in different orders in the two directions and is longer than " +
+                       text(static_cast<std::int64_t>(free)) + " free slots of " + text(ring.slot_bytes) + " bytes; list them alike, or raise slot_bytes");
       }
     }
   }

@@ -34,7 +34,10 @@ class Waiting {
   Waiting(GroupState& group, bool polls) noexcept : group_(group), polls_(polls) {}
 
   // Something moved: spin again.
-  void reset() noexcept { looks_ = 0; }
+  void reset() noexcept {
+    looks_ = 0;
+    deadline_.reset();
+  }
 
   // `ready()`: is there anything to do? `describe()`: a WaitingFor, called when something is wrong. Throws PeerLost, Timeout, or
   // what the interrupt check throws.
@@ -52,7 +55,8 @@ class Waiting {
     }
     if (polls_) {
       sched_yield();
-      if (++looks_ % 512 != 0) return;
+      if (++looks_ < spins() + yields() + polls_between) return;
+      looks_ -= polls_between;
     } else {
       RankPage& own = group_.own_page();
       const std::uint32_t seen = own.bell.load(std::memory_order_acquire);
@@ -62,28 +66,28 @@ class Waiting {
       own.sleeping.fetch_sub(1, std::memory_order_relaxed);
       if (ready()) return;
     }
+    look_after(ready, describe);
+  }
+
+  // Looks after the peers, without waiting. Throws as idle() does, unless `ready()`.
+  template <class Ready, class Describe>
+  void look_after(const Ready& ready, const Describe& describe) {
+    call_interrupt_check();
     const WaitingFor waiting = describe();
-    const Ends ends = look_for_ends(waiting.peer);
-    // What a rank sent before it ended still counts: it may have arrived since the last look.
-    if (ready()) return;
-    report(ends, waiting);
+    const Absence absence = group_.look_at_peers(waiting.peer);
+    // Only now: what a peer sent before it ended counts (docs/protocol.md, "When a peer dies").
+    if (!ready()) judge(waiting, absence);
   }
 
  private:
+  static constexpr int polls_between = 512;
+
   [[nodiscard]] int spins() const noexcept { return group_.crowded ? wait_limits.spins_crowded : wait_limits.spins; }
   [[nodiscard]] static int yields() noexcept { return wait_limits.yields; }
   [[nodiscard]] double nap() const noexcept { return group_.far_barrier ? 0.02 : 0.001; }
   // A full barrier on every running thread of every process of the group.
   static void far_barrier() noexcept;
-  // Who has ended: a rank that was lost (-1: none), or the peer, in order.
-  struct Ends {
-    int lost = -1;
-    bool peer_left = false;
-  };
-  // Also lets signals be handled.
-  [[nodiscard]] Ends look_for_ends(int peer);
-  // Throws for a rank that ended, or when the time is over.
-  void report(const Ends& ends, const WaitingFor& waiting);
+  void judge(const WaitingFor& waiting, const Absence& absence);
 
   GroupState& group_;
   bool polls_;

@@ -50,7 +50,7 @@ class Plan {
   // cannot be used after that.
   void finish();
 
-  // Moves on what can be moved without waiting; true if finish() would return at once.
+  // Moves on what can be moved without waiting; true if finish() would return at once. Throws PeerLost, though not at once.
   [[nodiscard]] bool test();
 
   void run() {
