@@ -87,22 +87,9 @@ void Plan::Impl::fill(detail::StoreFunction store, const ProgramChunk& chunk, st
 
 void Plan::Impl::copy_inside(const ProgramRound& now) {
   std::byte* scratch = program.scratch.data();
-  if (!now.copies_overlap) {
-    for (const ProgramCopy& copy : now.copies) {
-      pack_steps(copy.from_first, copy.from_last, scratch);
-      unpack_steps(copy.to_first, copy.to_last, scratch);
-      counters.bytes_local += copy.bytes;
-    }
-    return;
-  }
   for (const ProgramCopy& copy : now.copies) {
     pack_steps(copy.from_first, copy.from_last, scratch);
-    scratch += copy.bytes;
-  }
-  scratch = program.scratch.data();
-  for (const ProgramCopy& copy : now.copies) {
     unpack_steps(copy.to_first, copy.to_last, scratch);
-    scratch += copy.bytes;
     counters.bytes_local += copy.bytes;
   }
 }

@@ -232,7 +232,6 @@ class Builder {
 
   // Copies inside the rank, cut so that each passes through the scratch while it is in cache.
   void add_copies(ProgramRound& round, const RoundPart& part) {
-    std::int64_t total = 0;
     for (const Transfer* transfer : part.own) {
       const std::int64_t element_bytes = array(transfer->to).element_bytes;
       const std::int64_t elements = transfer->from.slice.elements();
@@ -247,12 +246,9 @@ class Builder {
         add_steps(transfer->to, transfer->combine, first, last);
         copy.to_last = static_cast<std::uint32_t>(program_.steps.size());
         scratch_ = std::max(scratch_, copy.bytes);
-        total += copy.bytes;
         round.copies.push_back(copy);
       }
     }
-    round.copies_overlap = is_exchange(part.own, part.own);
-    if (round.copies_overlap) scratch_ = std::max(scratch_, total);
   }
 
   // Whether some element range is read by `out` and written by `in`: then the two are an exchange in place (`verify` allows

@@ -62,8 +62,6 @@ struct ProgramRound {
   std::vector<ProgramMessage> out;
   std::vector<ProgramMessage> in;
   std::vector<ProgramCopy> copies;
-  // Copies that read what others of them write: all are read before any is written.
-  bool copies_overlap = false;
   // Something combines: messages are unpacked in the order of their senders.
   bool ordered = false;
 };
