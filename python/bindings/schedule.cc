@@ -137,10 +137,9 @@ void bind_schedule(nb::module_& module) {
           },
           nb::sig("def load(path: str | os.PathLike[str]) -> Schedule"), "path"_a, "Reads it from a file.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
-      .def("__reduce__",
-           [](const Schedule& self) {
-             return nb::make_tuple(nb::type<Schedule>().attr("from_json"), nb::make_tuple(self.to_json()));
-           })
+      .def("__getstate__", [](const Schedule& self) { return self.to_json(); })
+      .def("__setstate__",
+           [](Schedule& self, const std::string& json) { new (&self) Schedule(Schedule::from_json(json)); })
       .def("__repr__", [](const Schedule& s) {
         std::size_t transfers = 0;
         for (const auto& round : s.rounds) transfers += round.transfers.size();

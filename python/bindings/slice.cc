@@ -31,6 +31,7 @@ nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>> element_numbers(const Slice& s
 }
 
 nb::str repr(const Slice& slice) {
+  if (slice.elements() == 0) return nb::str("Slice()");
   if (slice.is_list()) return nb::str("Slice.list({})").format(as_tuple(slice.indices()));
   return nb::str("Slice.box({}, extents={}, strides={})")
       .format(slice.offset(), as_tuple(slice.extents()), as_tuple(slice.strides()));

@@ -19,7 +19,7 @@ class Timeout(Error, TimeoutError):
     """A wait outlasted the group's time limit."""
 
 
-class PeerLost(Error):
+class PeerLost(Error, ConnectionError):
     """A rank has died or left while this rank waited for it. Exit code 3.
 
     Attributes
@@ -31,3 +31,6 @@ class PeerLost(Error):
     def __init__(self, message: str, rank: int = -1) -> None:
         super().__init__(message)
         self.rank = rank
+
+    def __reduce__(self) -> tuple[type[PeerLost], tuple[str, int]]:
+        return type(self), (str(self), self.rank)

@@ -16,8 +16,8 @@ from hypothesis import settings
 
 from onehop.launch.environment import variables
 
-# An example takes as long as a busy machine lets it. In CI the examples are always the same ones, so that a failure there
-# is a failure at a desk too; at a desk they vary, and find more.
+# An example takes as long as a busy machine lets it. In CI the examples are always the same ones, so that a failure
+# there is a failure at a desk too; at a desk they vary, and find more.
 settings.register_profile("onehop", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("onehop")
 

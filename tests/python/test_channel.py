@@ -74,10 +74,8 @@ def test_several_channels_between_the_same_ranks() -> None:
 
 def test_rank_without_channels_takes_part_with_nothing() -> None:
     def rank(group: Group) -> None:
-        ends = (
-            group.channels(send={1: 8})
-            if group.rank == 0
-            else group.channels(receive={0: 8} if group.rank == 1 else None)
+        ends = group.channels(
+            send={1: 8} if group.rank == 0 else {}, receive={0: 8} if group.rank == 1 else {}
         )
         if group.rank == 0:
             ends.send[1].put(np.ones(1))

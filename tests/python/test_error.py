@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 
 import pytest
@@ -23,10 +24,17 @@ def test_lost_peer_names_its_rank() -> None:
     assert caught.value.rank == 3
 
 
-@pytest.mark.parametrize(("name", "builtin"), [("BadInput", ValueError), ("Timeout", TimeoutError)])
+@pytest.mark.parametrize(
+    ("name", "builtin"), [("BadInput", ValueError), ("Timeout", TimeoutError), ("PeerLost", ConnectionError)]
+)
 def test_is_also_the_builtin_error_of_its_kind(name: str, builtin: type[Exception]) -> None:
     with pytest.raises(builtin):
         _core._throw(name, "")
+
+
+def test_lost_peer_survives_pickling() -> None:
+    error = pickle.loads(pickle.dumps(onehop.PeerLost("rank 3 is gone", 3)))
+    assert (str(error), error.rank) == ("rank 3 is gone", 3)
 
 
 def test_version_is_three_numbers() -> None:

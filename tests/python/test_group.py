@@ -173,9 +173,11 @@ def test_ctrl_c_ends_a_long_wait(ranks: Ranks) -> None:
     process = ranks.start(2, source)
     for _ in range(2):
         process.stdout.readline()
+    time.sleep(0.5)
     begin = time.monotonic()
     process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=20)
+    out, errors = process.communicate(timeout=20)
+    assert errors == "onehop: interrupted; all ranks were stopped\n"
     assert time.monotonic() - begin < 1.5
     assert sorted(out.splitlines()) == ["[0] interrupted", "[1] interrupted"]
 

@@ -10,7 +10,7 @@ import onehop
 
 
 def run_threads(size: int, function: Callable[[onehop.Group], Any], seconds: float = 60) -> list[Any]:
-    """Call `function(group)` on every rank and return what they return; the first error that is no lost peer is raised."""
+    """Call `function(group)` on every rank and return what they return; raise the first error that is no lost peer."""
     barrier = threading.Barrier(size)
     given = [b""] * size
     results: list[Any] = [None] * size

@@ -1,0 +1,183 @@
+"""Schedules as data in Python: made by hand, counted, verified, saved."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import onehop
+from onehop import ArraySpec, Place, Round, Schedule, Slice, Transfer
+
+
+def small() -> Schedule:
+    """Rank 0 sends two of its elements to rank 1, which adds them; and rank 1 moves one inside."""
+    return Schedule(
+        "small",
+        ranks=2,
+        arrays=[ArraySpec("u", [10, 12], element_bytes=8, type="float64")],
+        rounds=[
+            Round([Transfer(Place(0, 0, Slice.list([4, 2])), Place(1, 0, Slice.range(0, 2)), combine="add")]),
+            Round([Transfer(Place(1, 0, Slice.range(0, 1)), Place(1, 0, Slice.range(11, 1)))]),
+        ],
+        must_cover=[Place(1, 0, Slice.range(11, 1))],
+    )
+
+
+def test_parts_can_be_read() -> None:
+    schedule = small()
+    assert (schedule.name, schedule.ranks, len(schedule.rounds)) == ("small", 2, 2)
+    transfer = schedule.rounds[0].transfers[0]
+    assert (transfer.from_.rank, transfer.to.rank) == (0, 1)
+    assert (transfer.combine, transfer.codec) == ("add", "raw")
+    assert transfer.from_.slice.indices == (4, 2)
+    assert schedule.arrays[0].elements == (10, 12)
+    assert schedule.arrays[0].elements_on(1) == 12
+    assert schedule.bytes(transfer) == 16
+    assert "rank 0" in schedule.describe(0, 0)
+
+
+def test_nothing_can_be_appended_by_mistake() -> None:
+    schedule = small()
+    for sequence in (schedule.rounds, schedule.arrays, schedule.must_cover, schedule.rounds[0].transfers):
+        assert isinstance(sequence, tuple)
+
+
+def test_json_round_trip(tmp_path: Path) -> None:
+    schedule = small()
+    assert Schedule.from_json(schedule.to_json()) == schedule
+    assert Schedule.from_json(schedule.to_json(2)) == schedule
+    json.loads(schedule.to_json())
+    schedule.save(tmp_path / "small.json")
+    assert Schedule.load(tmp_path / "small.json") == schedule
+    assert Schedule.load(str(tmp_path / "small.json")) == schedule
+    assert pickle.loads(pickle.dumps(schedule)) == schedule
+    assert copy.deepcopy(schedule) == schedule
+
+
+def test_bad_json_says_where() -> None:
+    text = small().to_json().replace('"add"', '"multiply"')
+    with pytest.raises(onehop.BadInput, match=r"rounds\[0\]\.transfers\[0\].*multiply"):
+        Schedule.from_json(text)
+    with pytest.raises(onehop.BadInput):
+        Schedule.from_json("not json")
+
+
+def test_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        Schedule.load(tmp_path / "nothing.json")
+
+
+def test_count() -> None:
+    counted = onehop.count(small())
+    assert (counted.rounds, counted.messages, counted.bytes, counted.bytes_local) == (2, 1, 16, 8)
+    assert (counted.ranks[0].bytes_sent, counted.ranks[1].bytes_received, counted.ranks[1].bytes_local) == (
+        16,
+        16,
+        8,
+    )
+    (pair,) = counted.pairs
+    assert (pair.from_, pair.to, pair.messages, pair.bytes, pair.pieces, pair.pieces_received) == (
+        0,
+        1,
+        1,
+        16,
+        2,
+        1,
+    )
+    assert json.loads(counted.to_json())["bytes"] == 16
+
+
+def test_verify_finds_what_is_wrong() -> None:
+    assert onehop.verify(small()) == []
+    onehop.verify_or_throw(small())
+    twice = Schedule(
+        "twice",
+        3,
+        [ArraySpec("u", 4)],
+        [
+            Round(
+                [
+                    Transfer(Place(rank, 0, Slice.range(0, 1)), Place(2, 0, Slice.range(3, 1)))
+                    for rank in range(2)
+                ]
+            )
+        ],
+        [Place(2, 0, Slice.range(0, 4))],
+    )
+    found = onehop.verify(twice)
+    assert {violation.rule for violation in found} == {"writes", "coverage"}
+    writes = next(violation for violation in found if violation.rule == "writes")
+    assert (writes.round, {writes.transfer, writes.other}) == (0, {0, 1})
+    assert "rank 2" in writes.message
+    assert len(onehop.verify(twice, limit=1)) == 1
+    with pytest.raises(onehop.BadInput):
+        onehop.verify_or_throw(twice)
+
+
+def test_part_and_merge() -> None:
+    whole = onehop.halo(extents=(12, 8), grid=(3, 2), corners=True)
+    parts = [whole.part(rank) for rank in range(6)]
+    assert onehop.merge(parts) == whole
+    assert onehop.count(parts[0]).ranks[0] == onehop.count(whole).ranks[0]
+
+
+def test_allgather() -> None:
+    counted = onehop.count(onehop.allgather(4, elements=10, element_bytes=4))
+    assert counted.messages == 12
+    assert counted.bytes == 12 * 40
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (Slice(), []),
+        (Slice.range(3, 4), [3, 4, 5, 6]),
+        (Slice.box(1, [2, 3], [10, 2]), [1, 3, 5, 11, 13, 15]),
+        (Slice.box(5, [3], [-2]), [5, 3, 1]),
+        (Slice.subarray([4, 5], [1, 2], [2, 3]), [7, 8, 9, 12, 13, 14]),
+        (Slice.list([9, 1, 2]), [9, 1, 2]),
+    ],
+    ids=repr,
+)
+def test_slices_visit_their_elements_in_order(made: Slice, expected: list[int]) -> None:
+    assert made.element_numbers().tolist() == expected
+    assert len(made) == made.elements == len(expected)
+    assert sum(count for _, count in made.runs()) == len(expected)
+    assert made.pieces == len(made.runs())
+    assert made.bounds == ((min(expected), max(expected) + 1) if expected else (0, 0))
+    assert eval(repr(made)).element_numbers().tolist() == expected
+
+
+def test_subarray_is_what_numpy_says() -> None:
+    whole = np.arange(3 * 4 * 5).reshape(3, 4, 5)
+    part = whole[1:3, 2:4, 1:2]
+    assert Slice.subarray([3, 4, 5], [1, 2, 1], [2, 2, 1]).element_numbers().tolist() == part.ravel().tolist()
+
+
+def test_bad_slices() -> None:
+    for make in (
+        lambda: Slice.range(0, -1),
+        lambda: Slice.list([-1]),
+        lambda: Slice.box(0, [1, 2], [1]),
+        lambda: Slice.subarray([4], [3], [2]),
+    ):
+        with pytest.raises(onehop.BadInput):
+            make()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ArraySpec("u", 1, type="float128"),
+        lambda: Transfer(Place(0, 0, Slice()), Place(0, 0, Slice()), combine="xor"),
+        lambda: Transfer(Place(0, 0, Slice()), Place(0, 0, Slice()), codec="morse"),
+    ],
+)
+def test_unknown_words(make: object) -> None:
+    with pytest.raises(onehop.BadInput):
+        make()
