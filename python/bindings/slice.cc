@@ -73,10 +73,11 @@ void bind_slice(nb::module_& module) {
       .def_prop_ro(
           "indices", [](const Slice& s) { return as_tuple(s.indices()); },
           nb::sig("def indices(self) -> tuple[int, ...]"), "Of a list: its element numbers.")
-      .def("runs", &runs, nb::sig("def runs(self) -> list[tuple[int, int]]"),
+      .def("runs", &runs, nb::sig("def runs(self) -> collections.abc.Sequence[tuple[int, int]]"),
            "The maximal runs of consecutive elements, in order: (offset, count).")
       .def("element_numbers", &element_numbers, "All element numbers, in order, as a new array.")
-      .def("cut", &Slice::cut, "first"_a, "last"_a, "The elements number [first, last) of this slice, as slices.")
+      .def("cut", &Slice::cut, nb::sig("def cut(self, first: int, last: int) -> collections.abc.Sequence[Slice]"),
+           "first"_a, "last"_a, "The elements number [first, last) of this slice, as slices.")
       .def("__len__", &Slice::elements)
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", &repr);

@@ -10,7 +10,7 @@ from typing import Any
 
 import onehop
 from onehop.doctor import machine, software
-from onehop.doctor.selftest import TestResult, test_local, test_mpi
+from onehop.doctor.selftest import Outcome, test_local, test_mpi
 from onehop.doctor.topology import topology
 from onehop.launch import MpiLauncher, current_launch
 
@@ -144,7 +144,7 @@ def _packages() -> Iterator[Finding]:
         yield _optional(name, software.package_version(name), f"`pip install {name}`, if you use it")
 
 
-def _tested(name: str, result: TestResult, failed: State, remedy: str) -> Finding:
+def _tested(name: str, result: Outcome, failed: State, remedy: str) -> Finding:
     if result.ok:
         return Finding(name, State.OK, result.text)
     return Finding(name, failed, result.text, remedy)

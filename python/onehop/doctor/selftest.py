@@ -25,7 +25,7 @@ _EXTENTS = (8, 6)
 
 
 @dataclass(frozen=True)
-class TestResult:
+class Outcome:
     """How a transport did: `microseconds` for one halo exchange if it is right, else what went wrong."""
 
     ok: bool
@@ -78,7 +78,7 @@ def run_rank(transport: str) -> None:
         print(json.dumps({"microseconds": microseconds}))
 
 
-def _run(command: Sequence[str], environment: Mapping[str, str]) -> TestResult:
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> Outcome:
     """Run it in a session of its own, so that nothing survives the time limit."""
     hidden = variables()
     clean = {name: value for name, value in environment.items() if name not in hidden}
@@ -93,21 +93,21 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> TestResult:
                 process.communicate(timeout=5)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
-            return TestResult(False, f"not done after {TIME_LIMIT:.0f} s")
+            return Outcome(False, f"not done after {TIME_LIMIT:.0f} s")
     if process.returncode == 0:
         for line in out.splitlines():
             if line.startswith("{"):
                 microseconds = json.loads(line)["microseconds"]
-                return TestResult(True, f"right; {microseconds:.1f} µs for a small halo", microseconds)
+                return Outcome(True, f"right; {microseconds:.1f} µs for a small halo", microseconds)
     said = [line for line in errors.splitlines() if "Error" in line or "error" in line] or errors.splitlines()
-    return TestResult(False, said[0].strip() if said else f"exit code {process.returncode} without a word")
+    return Outcome(False, said[0].strip() if said else f"exit code {process.returncode} without a word")
 
 
 def _rank_command(transport: str) -> list[str]:
     return [sys.executable, "-m", "onehop.doctor.selftest", transport]
 
 
-def test_local(transport: str) -> TestResult:
+def test_local(transport: str) -> Outcome:
     """Two ranks of the built-in launcher."""
     command = [
         sys.executable,
@@ -123,7 +123,7 @@ def test_local(transport: str) -> TestResult:
     return _run(command, os.environ)
 
 
-def test_mpi(launcher: MpiLauncher) -> TestResult:
+def test_mpi(launcher: MpiLauncher) -> Outcome:
     """Two ranks under an mpiexec, with all messages over MPI."""
     command, environment = mpi_command(launcher, 2, _rank_command("mpi"))
     return _run(command, environment)

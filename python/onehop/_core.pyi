@@ -1,0 +1,613 @@
+"""The C++ library onehop."""
+
+from collections.abc import Callable, Sequence
+import os
+from typing import Annotated, Any
+
+import numpy
+from numpy.typing import NDArray
+
+def _throw(arg0: str, arg1: str, /) -> None: ...
+
+class Slice:
+    """
+    A region of an array: a strided box or a list of element numbers. It knows no memory.
+
+    The order in which a slice visits its elements is the order in which they travel.
+    """
+
+    def __init__(self) -> None:
+        """An empty slice."""
+
+    @staticmethod
+    def range(offset: int, count: int) -> Slice:
+        """`count` elements from number `offset` on."""
+
+    @staticmethod
+    def box(offset: int, extents: Sequence[int], strides: Sequence[int]) -> Slice:
+        """
+        Element (i0, i1, ...) is number offset + sum(i_d * strides[d]); the last index runs fastest.
+        """
+
+    @staticmethod
+    def subarray(shape: Sequence[int], start: Sequence[int], extents: Sequence[int]) -> Slice:
+        """The region [start, start + extents) of a C-ordered array of `shape`."""
+
+    @staticmethod
+    def list(indices: Sequence[int]) -> Slice:
+        """The elements with these numbers, in this order."""
+
+    @property
+    def is_list(self) -> bool:
+        """Whether this is a list of element numbers rather than a box."""
+
+    @property
+    def elements(self) -> int:
+        """Number of elements."""
+
+    @property
+    def pieces(self) -> int:
+        """Number of maximal runs of consecutive elements; 1 is contiguous."""
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """Smallest element number and one past the largest."""
+
+    @property
+    def offset(self) -> int:
+        """Of a box: the number of its first element."""
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Of a box, in its simplest form."""
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Of a box, in its simplest form."""
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        """Of a list: its element numbers."""
+
+    def runs(self) -> Sequence[tuple[int, int]]:
+        """The maximal runs of consecutive elements, in order: (offset, count)."""
+
+    def element_numbers(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """All element numbers, in order, as a new array."""
+
+    def cut(self, first: int, last: int) -> Sequence[Slice]:
+        """The elements number [first, last) of this slice, as slices."""
+
+    def __len__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __repr__(self) -> str: ...
+
+class ArraySpec:
+    """One array that a schedule moves data of. Every rank has one of each."""
+
+    def __init__(
+        self, name: str, elements: int | Sequence[int], element_bytes: int = 8, type: str = "bytes"
+    ) -> None:
+        """
+        `elements`: how many, one value for all ranks or one per rank. `type`: bytes, float32, float64, int32, int64.
+        """
+
+    @property
+    def name(self) -> str:
+        """What it is called in messages."""
+
+    @property
+    def element_bytes(self) -> int:
+        """Bytes of one element."""
+
+    @property
+    def type(self) -> str:
+        """What an element is."""
+
+    @property
+    def elements(self) -> tuple[int, ...]:
+        """One value for all ranks, or one per rank."""
+
+    def elements_on(self, rank: int) -> int:
+        """Number of elements on a rank."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __repr__(self) -> str: ...
+
+class Place:
+    """One end of a transfer: a slice of one array of one rank."""
+
+    def __init__(self, rank: int, array: int, slice: Slice) -> None: ...
+    @property
+    def rank(self) -> int:
+        """The rank."""
+
+    @property
+    def array(self) -> int:
+        """The number of the array in the schedule."""
+
+    @property
+    def slice(self) -> Slice:
+        """The elements."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __repr__(self) -> str: ...
+
+class Transfer:
+    """One movement. Between a rank and itself it is a copy inside that rank."""
+
+    def __init__(self, from_: Place, to: Place, combine: str = "replace", codec: str = "raw") -> None:
+        """
+        `combine`: how what arrives combines with what is there: replace, add, min, max, prod.
+        """
+
+    @property
+    def from_(self) -> Place:
+        """Where it is read."""
+
+    @property
+    def to(self) -> Place:
+        """Where it is written."""
+
+    @property
+    def combine(self) -> str:
+        """How it combines with what is there."""
+
+    @property
+    def codec(self) -> str:
+        """What it looks like on the wire."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __repr__(self) -> str: ...
+
+class Round:
+    """
+    Transfers that happen at once: each reads what was there before the round.
+    """
+
+    def __init__(self, transfers: Sequence[Transfer]) -> None: ...
+    @property
+    def transfers(self) -> tuple[Transfer, ...]:
+        """The transfers."""
+
+    def __len__(self) -> int: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __repr__(self) -> str: ...
+
+class Schedule:
+    """
+    Rounds of transfers between ranks: pure data, no memory, no network. It is counted, verified, saved and executed.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        ranks: int,
+        arrays: Sequence[ArraySpec],
+        rounds: Sequence[Round],
+        must_cover: Sequence[Place] = [],
+    ) -> None:
+        """
+        `must_cover`: what the rounds together must write; checked by `verify`.
+        """
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+
+    @property
+    def arrays(self) -> tuple[ArraySpec, ...]:
+        """The arrays that every rank brings."""
+
+    @property
+    def rounds(self) -> tuple[Round, ...]:
+        """The rounds, which follow each other."""
+
+    @property
+    def must_cover(self) -> tuple[Place, ...]:
+        """What the rounds together must write."""
+
+    def part(self, rank: int) -> Schedule:
+        """The part that one rank takes part in."""
+
+    def bytes(self, transfer: Transfer) -> int:
+        """Bytes on the wire of one of its transfers."""
+
+    def describe(self, round: int, transfer: int) -> str:
+        """A transfer in words, as messages name it."""
+
+    def to_json(self, indent: int = -1) -> str:
+        """As JSON text; `indent` below 0: on one line."""
+
+    @staticmethod
+    def from_json(text: str) -> Schedule:
+        """From what `to_json` wrote."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes it to a file, as JSON."""
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Schedule:
+        """Reads it from a file."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getstate__(self) -> str: ...
+    def __setstate__(self, arg: str, /) -> None: ...
+    def __repr__(self) -> str: ...
+
+def merge(parts: Sequence[Schedule]) -> Schedule:
+    """The whole schedule of its parts (see `Schedule.part`)."""
+
+class PairCount:
+    """What one rank sends to another."""
+
+    @property
+    def from_(self) -> int:
+        """The sender."""
+
+    @property
+    def to(self) -> int:
+        """The receiver."""
+
+    @property
+    def messages(self) -> int:
+        """All for one rank in one round is one message."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes on the wire."""
+
+    @property
+    def pieces(self) -> int:
+        """Contiguous pieces that the sender gathers, over all messages."""
+
+    @property
+    def pieces_received(self) -> int:
+        """Contiguous pieces that the receiver scatters."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+class RankCount:
+    """What one rank sends and receives."""
+
+    @property
+    def messages_sent(self) -> int:
+        """Messages to other ranks."""
+
+    @property
+    def messages_received(self) -> int:
+        """Messages from other ranks."""
+
+    @property
+    def bytes_sent(self) -> int:
+        """Bytes to other ranks."""
+
+    @property
+    def bytes_received(self) -> int:
+        """Bytes from other ranks."""
+
+    @property
+    def bytes_local(self) -> int:
+        """Bytes copied inside the rank."""
+
+    @property
+    def pieces_sent(self) -> int:
+        """Contiguous pieces that it gathers."""
+
+    @property
+    def pieces_received(self) -> int:
+        """Contiguous pieces that it scatters."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+
+class Count:
+    """What a schedule moves."""
+
+    @property
+    def rounds(self) -> int:
+        """Rounds in which anything moves."""
+
+    @property
+    def messages(self) -> int:
+        """Messages between ranks."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes between ranks."""
+
+    @property
+    def bytes_local(self) -> int:
+        """Bytes copied inside ranks; not part of `bytes`."""
+
+    @property
+    def ranks(self) -> tuple[RankCount, ...]:
+        """One per rank."""
+
+    @property
+    def pairs(self) -> tuple[PairCount, ...]:
+        """Pairs with traffic, sorted."""
+
+    def to_json(self, indent: int = -1) -> str:
+        """As JSON text; `indent` below 0: on one line."""
+
+    def __repr__(self) -> str: ...
+
+def count(schedule: Schedule) -> Count:
+    """What a schedule will move, without moving it."""
+
+class Violation:
+    """A rule that a schedule breaks, and where."""
+
+    @property
+    def rule(self) -> str:
+        """shape, writes, reads or coverage."""
+
+    @property
+    def round(self) -> int:
+        """The round; -1 for coverage."""
+
+    @property
+    def transfer(self) -> int:
+        """The transfer in its round; for coverage the index in must_cover."""
+
+    @property
+    def other(self) -> int:
+        """The transfer it collides with; -1 if none."""
+
+    @property
+    def message(self) -> str:
+        """What is wrong, in words."""
+
+    def __repr__(self) -> str: ...
+
+def verify(schedule: Schedule, limit: int = 10) -> list[Violation]:
+    """
+    The first `limit` rules that a schedule breaks; an empty list is the proof that nothing is lost or overwritten.
+    """
+
+def verify_or_throw(schedule: Schedule) -> None:
+    """Raises BadInput with the first violation's message, if there is one."""
+
+class HaloSpec:
+    """
+    An array split over a grid of ranks, with ghost layers around every block.
+    """
+
+    def __init__(
+        self,
+        extents: Sequence[int],
+        grid: Sequence[int],
+        widths: Sequence[tuple[int, int]],
+        periodic: Sequence[bool],
+        corners: bool,
+        element_bytes: Sequence[int],
+        codec: str = "raw",
+    ) -> None: ...
+    @property
+    def extents(self) -> list[int]: ...
+    @property
+    def grid(self) -> list[int]: ...
+    @property
+    def widths(self) -> list[tuple[int, int]]: ...
+
+class HaloBlock:
+    """One rank's block of a halo."""
+
+    @property
+    def start(self) -> list[int]: ...
+    @property
+    def extents(self) -> list[int]: ...
+    @property
+    def shape(self) -> list[int]: ...
+    @property
+    def coords(self) -> list[int]: ...
+
+def halo(spec: HaloSpec, only_rank: int | None = None) -> Schedule: ...
+def halo_block(spec: HaloSpec, rank: int) -> HaloBlock: ...
+def allgather(ranks: int, elements: int, element_bytes: int, only_rank: int | None = None) -> Schedule:
+    """
+    One round in which every rank's block of array 0 goes to the same place on every other rank.
+    """
+
+class Memory:
+    """The memory of an array, held in place as long as this object lives."""
+
+    def __init__(self, array: object, writable: bool = True, what: str = "the array") -> None: ...
+    @property
+    def bytes(self) -> int:
+        """Its size."""
+
+    @property
+    def item_bytes(self) -> int:
+        """Bytes of one element."""
+
+    @property
+    def address(self) -> int:
+        """Where it lies."""
+
+class Group:
+    """The ranks of a run."""
+
+    def __init__(self, group: Group) -> None: ...
+    @staticmethod
+    def world() -> Group: ...
+    @staticmethod
+    def alone() -> Group: ...
+    @staticmethod
+    def from_allgather(rank: int, size: int, allgather: Callable[[bytes], Sequence[bytes]]) -> Group: ...
+    @staticmethod
+    def from_mpi_handle(address: int) -> Group: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def origin(self) -> str: ...
+    @property
+    def valid(self) -> bool: ...
+    @property
+    def timeout(self) -> float: ...
+    @timeout.setter
+    def timeout(self, arg: float, /) -> None: ...
+    def shares_memory(self, rank: int) -> bool: ...
+    @property
+    def neighbours_in_memory(self) -> list[int]: ...
+    def barrier(self) -> None: ...
+    def allgather(self, mine: bytes) -> list[bytes]: ...
+    def split(self, colour: int, key: int) -> Group: ...
+    def allocate(self, bytes: int) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
+
+class ChannelSpec:
+    """One end of a channel that this rank wants."""
+
+    def __init__(
+        self,
+        send: bool,
+        peer: int,
+        bytes: int,
+        tag: int = 0,
+        slots: int = 0,
+        slot_bytes: int = 0,
+        chunk_bytes: int = 0,
+        signature: int = 0,
+    ) -> None: ...
+
+class Sender:
+    """The sending end of a channel. Not for two threads at once."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one message."""
+
+    @property
+    def peer(self) -> int:
+        """The rank at the other end."""
+
+    @property
+    def in_place(self) -> bool:
+        """
+        Whether a message fits in a slot as a whole, so that `slot` may be used.
+        """
+
+    @property
+    def ready(self) -> bool:
+        """Whether the next slot is free."""
+
+    def slot(self) -> numpy.ndarray:
+        """
+        The memory of the next message, as soon as it may be written. Write there, then call put().
+        """
+
+    def put(self, message: Any = None) -> None:
+        """Sends what was written into `slot()`, or a copy of `message`."""
+
+class Receiver:
+    """The receiving end of a channel. Not for two threads at once."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one message."""
+
+    @property
+    def peer(self) -> int:
+        """The rank at the other end."""
+
+    @property
+    def in_place(self) -> bool:
+        """
+        Whether a message fits in a slot as a whole, so that `wait` may be used.
+        """
+
+    @property
+    def ready(self) -> bool:
+        """Whether the next message has arrived."""
+
+    def wait(self) -> numpy.ndarray:
+        """
+        Waits for the next message and returns it where it lies, read-only; it stays there until release().
+        """
+
+    def release(self) -> None:
+        """Gives the slot back to the sender."""
+
+    def get(self, array: Any) -> None:
+        """Waits for the next message, copies it into `array` and releases it."""
+
+def open_channels(group: Group, specs: Sequence[ChannelSpec], shapers: list, transport: str) -> list: ...
+
+class PlanCounters:
+    """What a plan has moved since it was made."""
+
+    @property
+    def runs(self) -> int:
+        """Finished runs."""
+
+    @property
+    def messages_sent(self) -> int: ...
+    @property
+    def messages_received(self) -> int: ...
+    @property
+    def bytes_sent(self) -> int: ...
+    @property
+    def bytes_received(self) -> int: ...
+    @property
+    def bytes_local(self) -> int:
+        """Bytes copied inside the rank."""
+
+    def __repr__(self) -> str: ...
+
+class Plan:
+    """A schedule bound to a group and to memory."""
+
+    def __init__(
+        self,
+        group: Group,
+        schedule: Schedule,
+        arrays: Sequence[Memory],
+        transport: str,
+        slots: int,
+        slot_bytes: int,
+        chunk_bytes: int,
+    ) -> None: ...
+    def start(self) -> None:
+        """Begins a run and never waits."""
+
+    def finish(self) -> None:
+        """Completes the run. Waits with the GIL released; Ctrl-C ends the wait."""
+
+    def run(self) -> None:
+        """start() and finish()."""
+
+    def test(self) -> bool:
+        """
+        Moves on what can be moved without waiting; True if finish() would return at once.
+        """
+
+    @property
+    def counters(self) -> PlanCounters:
+        """What it has moved since it was made."""
+
+    @property
+    def staging_bytes(self) -> int:
+        """Bytes of staging for incoming messages on this rank."""
+
+def array_use(schedule: Schedule, rank: int) -> list[tuple[bool, bool]]:
+    """For every array: whether the rank reads it, and writes it."""
+
+class Control:
+    """The memory through which the ranks of a launch find each other."""
+
+    @property
+    def path(self) -> str:
+        """Where ranks find it, as long as it is open."""
+
+    def close(self) -> None:
+        """Gives the memory back."""
+
+def create_control(ranks: int) -> Control: ...
+def mpi_library() -> dict[str, Any]:
+    """The MPI library that is, or would be, used. Does not initialise it."""

@@ -1,0 +1,210 @@
+"""The command line: version, exit codes, JSON, `-n`, and the schedule commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import onehop
+from conftest import Ranks
+from onehop.cli import COMMANDS, main
+from onehop.cli.common import console, own_rank, progress, write_json
+
+
+@pytest.fixture
+def halo(tmp_path: Path) -> str:
+    path = str(tmp_path / "halo.json")
+    assert main(["schedule", "halo", "--extents", "128x64x64", "--grid", "2x1x1", "-o", path]) == 0
+    return path
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"onehop {onehop.__version__}\n"
+
+
+def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in COMMANDS:
+        assert main([command, "--help"]) == 0
+        assert "Usage: onehop" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nothing"], ["launch"], ["schedule", "halo"], ["doctor", "--nothing"]]
+)
+def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err
+
+
+# -- schedules -------------------------------------------------------------------------------------------------------
+
+
+def test_halo_is_the_one_of_the_library(halo: str) -> None:
+    assert onehop.Schedule.load(halo) == onehop.halo(extents=(128, 64, 64), grid=(2, 1, 1))
+
+
+def test_halo_with_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "--extents 8x9 --grid 2x2 --width 1:2x3 --periodic yesxno --corners --dtype float32 --fields 2"
+    assert main(["schedule", "halo", *words.split()]) == 0
+    made = onehop.Schedule.from_json(capsys.readouterr().out)
+    assert made == onehop.halo(
+        extents=(8, 9),
+        grid=(2, 2),
+        width=[(1, 2), 3],
+        periodic=[True, False],
+        corners=True,
+        dtype="float32",
+        fields=2,
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--extents eight --grid 2",
+        "--extents 8 --grid 2x2",
+        "--extents 8 --grid 2 --width thin",
+        "--extents 8 --grid 2 --width 1:2:3",
+        "--extents 8 --grid 2 --periodic perhaps",
+        "--extents 8 --grid 2 --dtype nothing",
+        "--extents 8 --grid 2 -o no/such/folder/halo.json",
+    ],
+)
+def test_bad_halo_is_one_line_and_exit_code_2(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schedule", "halo", *words.split()]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert captured.err.count("\n") == 1
+
+
+def test_count(halo: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schedule", "count", halo]) == 0
+    assert "1 rounds, 2 messages, 131072 bytes between ranks, 262144 inside" in capsys.readouterr().out
+    assert main(["schedule", "count", halo, "--json", "-"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["bytes"] == 2 * 2 * 64 * 64 * 8
+    assert "131072 bytes" in captured.err
+
+
+def test_show(halo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schedule", "show", halo, "--rows", "3", "--json", str(tmp_path / "again.json")]) == 0
+    out = capsys.readouterr().out
+    assert "field0" in out
+    assert "and 9 more" in out
+    assert onehop.Schedule.load(tmp_path / "again.json") == onehop.Schedule.load(halo)
+
+
+def test_verify(halo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schedule", "verify", halo]) == 0
+    assert "ok" in capsys.readouterr().out
+    data = json.loads(Path(halo).read_text())
+    del data["rounds"][0]["transfers"][5]
+    (tmp_path / "broken.json").write_text(json.dumps(data))
+    assert main(["schedule", "verify", str(tmp_path / "broken.json"), "--json", "-"]) == 1
+    captured = capsys.readouterr()
+    result = json.loads(captured.out)
+    assert result["ok"] is False
+    assert result["violations"][0]["rule"] == "coverage"
+    assert "coverage" in captured.err
+
+
+def test_schedule_from_stdin(halo: str, ranks: Ranks) -> None:
+    done = ranks.onehop("schedule", "verify", "-", input=Path(halo).read_text())
+    assert done.returncode == 0
+
+
+def test_file_that_is_no_schedule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "x.json").write_text('{"ranks": "many"}')
+    for name in ("x.json", "nothing.json"):
+        assert main(["schedule", "count", str(tmp_path / name)]) == 2
+        assert name in capsys.readouterr().err
+
+
+# -- what the commands share -----------------------------------------------------------------------------------------
+
+
+def test_json_goes_to_a_file_or_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_json(None, {"a": 1})
+    assert capsys.readouterr().out == ""
+    write_json("-", {"a": 1})
+    assert json.loads(capsys.readouterr().out) == {"a": 1}
+    write_json(str(tmp_path / "x.json"), {"a": 1})
+    assert json.loads((tmp_path / "x.json").read_text()) == {"a": 1}
+    with pytest.raises(onehop.BadInput, match="no/such"):
+        write_json("no/such/x.json", {})
+
+
+def test_only_rank_0_speaks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("PMI_RANK", "1")
+    monkeypatch.setenv("PMI_SIZE", "2")
+    assert own_rank() == 1
+    console().print("table")
+    write_json("-", {})
+    with progress("work") as advance:
+        advance(1)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_progress_is_quiet_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress("work", 10) as advance:
+        advance(10)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_ranks_of_any_command(ranks: Ranks, tmp_path: Path) -> None:
+    done = ranks.onehop("doctor", "-n", 2, "--no-tests", "--json", tmp_path / "doctor.json")
+    assert done.returncode == 0
+    assert "rank 0 of 2" in done.stdout
+    assert "rank 1 of 2" not in done.stdout
+    launch = next(
+        one
+        for one in json.loads((tmp_path / "doctor.json").read_text())["findings"]
+        if one["name"] == "launch"
+    )
+    assert launch["text"] == "rank 0 of 2 (onehop launch)"
+
+
+def test_error_on_all_ranks_is_said_once(ranks: Ranks) -> None:
+    done = ranks.onehop("doctor", "-n", 3, "--no-tests", "--json", "no/such/folder/x.json")
+    assert done.returncode == 2
+    assert done.stderr.count("no/such/folder/x.json") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_closed_pipe_is_no_traceback(halo: str, ranks: Ranks) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "onehop", "schedule", "show", halo, "--rows", "0"],
+        env=ranks.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    process.stdout.close()
+    assert "Traceback" not in process.stderr.read()
+    process.wait(20)
+
+
+def test_in_a_terminal_rank_0_reads_what_is_typed(ranks: Ranks) -> None:
+    """Ranks have process groups of their own, and only the foreground group may read a terminal."""
+    program = ranks.script("print('got', input())")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(
+            sys.executable, [sys.executable, "-m", "onehop", "launch", "-n", "2", program], ranks.environment
+        )
+    os.write(terminal, b"hello\n")
+    seen = b""
+    while b"got hello" not in seen:
+        seen += os.read(terminal, 1024)  # raises OSError if the launch ends without it
+    os.close(terminal)
+    os.waitpid(pid, 0)
