@@ -10,6 +10,8 @@ include(GoogleTest)
 
 # Every public header compiles by itself: one source per header that includes nothing else.
 file(GLOB ONEHOP_HEADERS CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}/include" include/onehop/*.h)
+# onehop/mpi.h is for programs that have an mpi.h.
+list(REMOVE_ITEM ONEHOP_HEADERS onehop/mpi.h)
 foreach(header IN LISTS ONEHOP_HEADERS)
   string(MAKE_C_IDENTIFIER "${header}" _name)
   file(CONFIGURE OUTPUT "headers/${_name}.cc" CONTENT "#include <@header@>\n" @ONLY)
@@ -35,3 +37,24 @@ endif()
 # The tests are listed when ctest starts, so that a test program that cannot start fails the test run and not the build.
 # Parameters are numbered: printed, some are addresses, which differ from run to run. A failing test prints its own.
 gtest_discover_tests(onehop_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES PROPERTIES TIMEOUT 60)
+
+# MPI: a program that an MPI launcher starts as several ranks. Nothing of MPI is needed to build it; without a launcher the tests
+# are skipped.
+file(GLOB ONEHOP_MPI_TEST_SOURCES CONFIGURE_DEPENDS tests/mpi/*.cc bench/mpi_*.cc)
+add_executable(onehop_mpi_tests ${ONEHOP_MPI_TEST_SOURCES})
+target_include_directories(onehop_mpi_tests PRIVATE src tests bench)
+target_link_libraries(onehop_mpi_tests PRIVATE onehop GTest::gtest)
+onehop_compile_options(onehop_mpi_tests)
+foreach(kind open_mpi mpich)
+  foreach(ranks 2 4)
+    add_test(NAME mpi.${kind}.${ranks}_ranks
+             COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/mpi/run.sh ${kind} ${ranks} $<TARGET_FILE:onehop_mpi_tests>)
+  endforeach()
+  foreach(how failing leaving)
+    add_test(NAME mpi.${kind}.one_rank_${how}
+             COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/mpi/run.sh --ends ${kind} 3 $<TARGET_FILE:onehop_mpi_tests> ${how})
+  endforeach()
+endforeach()
+get_property(_tests DIRECTORY PROPERTY TESTS)
+list(FILTER _tests INCLUDE REGEX "^mpi\\.")
+set_tests_properties(${_tests} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 180 PROCESSORS 2)

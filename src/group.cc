@@ -133,6 +133,15 @@ Absence GroupState::look_at_peers(int waited_for) {
   return found;
 }
 
+int GroupState::gone_rank() {
+  if (const int lost = look_at_peers(-1).lost; lost >= 0) return lost;
+  for (int r = 0; r < size; ++r) {
+    const RankPage* page = pages[static_cast<std::size_t>(r)].page;
+    if (r != rank && page != nullptr && page->left.load(std::memory_order_acquire) != 0) return r;
+  }
+  return -1;
+}
+
 std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, std::unique_ptr<Bootstrap> bootstrap) {
   if (size < 1 || rank < 0 || rank >= size) {
     throw BadInput("rank " + std::to_string(rank) + " of " + std::to_string(size) + " ranks: expected 0 <= rank < size");
@@ -163,6 +172,10 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
   group->far_barrier = std::all_of(all.begin(), all.end(), [](const Introduction& i) { return i.far_barrier != 0; });
   group->shared_memory = make_shared_memory_transport(*group);
   group->remote = group->bootstrap->remote_transport();
+  group->bootstrap->watch([state = group.get()] { return state->gone_rank(); },
+                          [state = group.get()](int lost) {
+                            state->own_page().saw_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
+                          });
   return group;
 }
 

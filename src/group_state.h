@@ -48,6 +48,8 @@ struct GroupState {
 
   // Who of those that share memory with this rank is gone. Look at the colour that is waited for after this, not before.
   [[nodiscard]] Absence look_at_peers(int waited_for);
+  // The rank of these that has died, or else one that has closed its group in order; -1: all are there.
+  [[nodiscard]] int gone_rank();
 };
 
 // Joins the ranks that `bootstrap` connects to a group. Collective.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "bootstrap.h"
+#include "transport/transport.h"
 
 namespace onehop::detail {
 
@@ -31,8 +32,8 @@ struct MpiLauncher {
 [[nodiscard]] MpiRanks mpi_from_communicator(const void* comm);
 
 // From MPI_COMM_WORLD. Loads an MPI and initialises it if nobody has done so; then it is finalised when the process ends
-// in order. Throws Error where no MPI is found, saying where was looked, or where the launcher started several ranks but this
-// MPI finds itself alone (it is not the launcher's).
+// in order, with exit status 0 (a rank that ends with another status leaves the rest to the launcher, which ends them all).
+// Throws Error where no MPI is found, saying where was looked.
 [[nodiscard]] MpiRanks mpi_world();
 
 // The library that is, or would be, used: its path, ABI and version, for people. Loads it, but does not initialise it.

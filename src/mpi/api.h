@@ -1,0 +1,97 @@
+// The functions of MPI that onehop calls, bound to one library.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <variant>
+
+#include "mpi/abi.h"
+#include "mpi/library.h"
+#include "onehop/error.h"
+
+namespace onehop::detail {
+
+template <class Abi>
+struct MpiApi {
+  using Comm = typename Abi::Comm;
+  using Datatype = typename Abi::Datatype;
+  using Request = typename Abi::Request;
+  using Status = typename Abi::Status;
+
+  explicit MpiApi(const MpiLibrary& from);
+
+  const MpiLibrary& library;
+  const MpiHandles<Abi> handles;
+
+  int (*init_thread)(int*, char***, int, int*);
+  int (*finalize)();
+  int (*query_thread)(int*);
+  int (*error_string)(int, char*, int*);
+  int (*comm_rank)(Comm, int*);
+  int (*comm_size)(Comm, int*);
+  int (*comm_dup)(Comm, Comm*);
+  int (*comm_split)(Comm, int, int, Comm*);
+  int (*comm_free)(Comm*);
+  int (*comm_set_errhandler)(Comm, typename Abi::Errhandler);
+  int (*comm_get_attr)(Comm, int, void*, int*);
+  int (*iallgather)(const void*, int, Datatype, void*, int, Datatype, Comm, Request*);
+  int (*iallgatherv)(const void*, int, Datatype, void*, const int*, const int*, Datatype, Comm, Request*);
+  int (*isend)(const void*, int, Datatype, int, int, Comm, Request*);
+  int (*irecv)(void*, int, Datatype, int, int, Comm, Request*);
+  int (*test)(Request*, int*, Status*);
+  int (*cancel)(Request*);
+  int (*improbe)(int, int, Comm, int*, typename Abi::Message*, Status*);
+  int (*imrecv)(void*, int, Datatype, typename Abi::Message*, Request*);
+
+  // Calls a function as the thread level that MPI runs at demands, and throws Error with MPI's own words if it fails.
+  template <class... Parameters, class... Arguments>
+  void call(const char* what, int (*function)(Parameters...), Arguments... arguments) const {
+    int code = 0;
+    {
+      const auto guard = lock();
+      code = function(arguments...);
+    }
+    if (code != 0) [[unlikely]] fail(what, code);
+  }
+  // Whether the operation is complete; then the request is null.
+  [[nodiscard]] bool done(Request& request) const {
+    int flag = 0;
+    call("MPI_Test", test, &request, &flag, Abi::status_ignore());
+    return flag != 0;
+  }
+  // A duplicate of a communicator that reports errors instead of ending the program. Collective.
+  [[nodiscard]] Comm duplicate(Comm comm) const;
+  // Gives a communicator of our own back; does nothing after MPI was finalised. For destructors: reports no error.
+  void free_quietly(Comm& comm) const noexcept;
+  [[noreturn]] void fail(const char* what, int code) const;
+
+  // Asks MPI at which level it runs; to be called once it is initialised.
+  void learn_thread_level() const;
+
+ private:
+  // Held during calls unless MPI itself can be called by several threads at once.
+  [[nodiscard]] std::unique_lock<std::mutex> lock() const {
+    return serialised_.load(std::memory_order_relaxed) ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
+  }
+  mutable std::mutex mutex_;
+  mutable std::atomic<bool> serialised_{true};
+};
+
+extern template struct MpiApi<OpenMpiAbi>;
+extern template struct MpiApi<MpichAbi>;
+extern template struct MpiApi<StandardAbi>;
+
+// One of the three, chosen where something is set up: std::visit gives code that is compiled for each.
+using AnyMpi = std::variant<const MpiApi<OpenMpiAbi>*, const MpiApi<MpichAbi>*, const MpiApi<StandardAbi>*>;
+
+// The functions of a library, bound once. Lives to the end of the process.
+[[nodiscard]] AnyMpi mpi_api(const MpiLibrary& library);
+
+// The MPI that runs, or the one to be used (find_mpi_library), initialised now if need be. Throws Error where there is none.
+[[nodiscard]] AnyMpi running_mpi();
+
+}  // namespace onehop::detail

@@ -1,0 +1,17 @@
+// Which MPI launcher started this process, and where its library lies.
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+#include "mpi/mpi.h"
+
+namespace onehop::detail {
+
+// Folders that may hold the launcher's MPI library, the most certain first.
+[[nodiscard]] std::vector<std::filesystem::path> mpi_launcher_folders();
+
+// Folders of libraries that belong to a program in `folder`: .../bin -> .../lib, .../lib64, ...
+[[nodiscard]] std::vector<std::filesystem::path> library_folders_beside(const std::filesystem::path& folder);
+
+}  // namespace onehop::detail

@@ -1,0 +1,63 @@
+// The bootstrap over an MPI communicator.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "bootstrap.h"
+#include "liveness.h"
+#include "mpi/api.h"
+#include "transport/transport.h"
+
+namespace onehop::detail {
+
+template <class Abi>
+class MpiBootstrap final : public Bootstrap {
+ public:
+  using Comm = typename Abi::Comm;
+
+  // One MPI_Allgatherv counts in int: what all ranks give is gathered in portions that are in sum at most this long.
+  static constexpr std::int64_t largest_portion = std::int64_t{1} << 30;
+
+  // Takes over a communicator that nobody else uses.
+  MpiBootstrap(const MpiApi<Abi>& api, Comm own, std::int64_t portion = largest_portion);
+  ~MpiBootstrap() override;
+
+  [[nodiscard]] Gathered allgather(std::span<const std::byte> mine) override;
+  // A negative colour gives a bootstrap that throws when it is used.
+  [[nodiscard]] std::unique_ptr<Bootstrap> split(int colour, int key) override;
+  void set_timeout(double seconds) override { timeout_ = seconds; }
+  void watch(std::function<int()> gone, std::function<void(int)> tell) override {
+    gone_ = std::move(gone);
+    tell_ = std::move(tell);
+  }
+  [[nodiscard]] std::unique_ptr<Transport> remote_transport() override;
+
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+  [[nodiscard]] int size() const noexcept { return size_; }
+
+ private:
+  void wait(typename Abi::Request& request) const;
+  // Throws where waiting on makes no sense. `noticed`: when a rank was first seen to be gone.
+  void look_after(Deadline& deadline, double& noticed) const;
+  [[nodiscard]] std::vector<std::int64_t> gather_lengths(std::int64_t mine) const;
+
+  const MpiApi<Abi>& api_;
+  Comm comm_;
+  std::int64_t portion_;
+  int rank_ = 0;
+  int size_ = 1;
+  double timeout_ = 0;
+  std::function<int()> gone_;
+  std::function<void(int)> tell_;
+};
+
+extern template class MpiBootstrap<OpenMpiAbi>;
+extern template class MpiBootstrap<MpichAbi>;
+extern template class MpiBootstrap<StandardAbi>;
+
+}  // namespace onehop::detail

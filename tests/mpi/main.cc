@@ -1,0 +1,73 @@
+// The tests of MPI: one program that an MPI launcher starts as several ranks (tests/mpi/run.sh). Every rank runs the same tests
+// in the same order; rank 0 reports, the others only what fails.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "mpi/world.h"
+#include "onehop/error.h"
+
+namespace onehop::testing {
+namespace {
+
+std::unique_ptr<Group> the_world;
+
+class FailuresOnly final : public ::testing::EmptyTestEventListener {
+  void OnTestPartResult(const ::testing::TestPartResult& result) override {
+    if (!result.failed()) return;
+    std::fprintf(stderr, "rank %d: %s:%d: %s\n", world().rank(), result.file_name() == nullptr ? "?" : result.file_name(),
+                 result.line_number(), result.message());
+  }
+};
+
+// One rank ends early, in order or not; what becomes of the others is the launcher's and onehop's to decide.
+int end_early(std::string_view how) {
+  const Group& group = world();
+  if (group.rank() == group.size() - 1) {
+    if (how == "failing") {
+      std::fprintf(stderr, "rank %d ends with status 7\n", group.rank());
+      std::exit(7);
+    }
+    the_world.reset();
+    return 0;
+  }
+  const ChannelSpec spec{.direction = ChannelSpec::Direction::receive, .peer = group.size() - 1, .bytes = 8};
+  try {
+    static_cast<void>(open_channels(group, {&spec, 1}));
+  } catch (const Error& error) {
+    std::fprintf(stderr, "rank %d: %s\n", group.rank(), error.what());
+    return 3;
+  }
+  return 1;
+}
+
+}  // namespace
+
+const Group& world() { return *the_world; }
+
+}  // namespace onehop::testing
+
+int main(int argc, char** argv) {
+  using namespace onehop::testing;
+  ::testing::InitGoogleTest(&argc, argv);
+  try {
+    the_world = std::make_unique<onehop::Group>(onehop::Group::world());
+  } catch (const onehop::Error& error) {
+    std::fprintf(stderr, "no group: %s\n", error.what());
+    return 1;
+  }
+  world().set_timeout(60);
+  if (argc > 1) return end_early(argv[1]);
+  if (world().rank() != 0) {
+    auto& listeners = ::testing::UnitTest::GetInstance()->listeners();
+    delete listeners.Release(listeners.default_result_printer());
+    listeners.Append(new FailuresOnly);
+  }
+  const int result = RUN_ALL_TESTS();
+  the_world.reset();
+  return result;
+}

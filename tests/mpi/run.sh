@@ -1,0 +1,64 @@
+#!/bin/sh
+# Runs a test program under an MPI launcher:  run.sh open_mpi|mpich RANKS PROGRAM [ARGS...]
+# Ends with 77 and the reason if there is no launcher of that MPI. Looked for: the environments of this repository, PATH.
+#   run.sh --ends open_mpi|mpich RANKS PROGRAM HOW: one rank ends early; the launch must end by itself, in time, and not well.
+set -u
+
+ends=no
+if [ "$1" = --ends ]; then
+  ends=yes
+  shift
+fi
+kind=$1 ranks=$2
+shift 2
+root=$(cd "$(dirname "$0")/../.." && pwd)
+
+is_of_kind() {
+  version=$("$1" --version 2>/dev/null) || return 1
+  case "$kind:$version" in
+    open_mpi:*"Open MPI"* | open_mpi:*"OpenRTE"* | mpich:*HYDRA* | mpich:*MPICH*) return 0 ;;
+    *) return 1 ;;
+  esac
+}
+
+find_launcher() {
+  folders="$root/.venv/bin:$root/.mpich/bin:$PATH"
+  IFS=:
+  for folder in $folders; do
+    for name in mpiexec mpiexec.mpich mpiexec.hydra mpiexec.openmpi; do
+      if [ -x "$folder/$name" ] && is_of_kind "$folder/$name"; then
+        unset IFS
+        echo "$folder/$name"
+        return 0
+      fi
+    done
+  done
+  unset IFS
+  return 1
+}
+
+# Open MPI refuses to start as root unless told twice, as in a container.
+if [ "$(id -u)" = 0 ]; then
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+fi
+if ! launcher=$(find_launcher); then
+  echo "skipped: no mpiexec of $kind found (looked in .venv, .mpich and PATH; \`make mpich\` installs MPICH)"
+  exit 77
+fi
+# More ranks than cores is what these tests want; the window code of UCX only complains about itself.
+if [ "$kind" = open_mpi ]; then
+  set -- --map-by :OVERSUBSCRIBE --bind-to none "$@"
+  export OMPI_MCA_osc=^ucx
+fi
+limit=170
+[ $ends = yes ] && limit=30
+timeout -k 5 $limit "$launcher" -n "$ranks" "$@"
+status=$?
+if [ $ends = yes ]; then
+  if [ $status = 0 ] || [ $status -ge 124 ] && [ $status -le 137 ]; then
+    echo "expected: the launch fails by itself within $limit s; found: exit status $status"
+    exit 1
+  fi
+  exit 0
+fi
+exit $status

@@ -1,0 +1,252 @@
+// Channels and plans over MPI. Ranks share memory here too, so the transport is asked for by name.
+#include "onehop/channel.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "mpi/world.h"
+#include "onehop/error.h"
+#include "onehop/patterns.h"
+#include "onehop/plan.h"
+#include "support/naive_execute.h"
+
+namespace onehop {
+namespace {
+
+using testing::world;
+using Direction = ChannelSpec::Direction;
+
+std::vector<std::byte> message(int from, int number, std::int64_t bytes) {
+  std::vector<std::byte> made(static_cast<std::size_t>(bytes));
+  for (std::size_t i = 0; i < made.size(); ++i) {
+    made[i] = static_cast<std::byte>((static_cast<std::size_t>(from) * 101 + static_cast<std::size_t>(number) * 37 + i * 7 + (i >> 8) * 13) & 0xff);
+  }
+  return made;
+}
+
+int next() { return (world().rank() + 1) % world().size(); }
+int previous() { return (world().rank() + world().size() - 1) % world().size(); }
+
+// To the next rank, from the previous one.
+Channels open_ring(ChannelSpec shape) {
+  ChannelSpec send = shape, receive = shape;
+  send.peer = next();
+  receive.direction = Direction::receive;
+  receive.peer = previous();
+  return open_channels(world(), std::vector<ChannelSpec>{send, receive}, TransportKind::mpi);
+}
+
+struct Shape {
+  std::int64_t bytes;
+  int slots;
+  std::int64_t slot_bytes;
+};
+
+class MpiChannel : public ::testing::TestWithParam<Shape> {};
+
+TEST_P(MpiChannel, CarriesMessagesAroundARing) {
+  const Shape shape = GetParam();
+  Channels ring = open_ring({.bytes = shape.bytes, .slots = shape.slots, .slot_bytes = shape.slot_bytes});
+  Sender& sender = ring.senders.front();
+  Receiver& receiver = ring.receivers.front();
+  std::vector<std::byte> got(static_cast<std::size_t>(shape.bytes));
+  for (int k = 0; k < 20; ++k) {
+    // A message longer than its slots needs a receiver: rank 0 sends first.
+    const auto put = [&] { sender.put(message(world().rank(), k, shape.bytes)); };
+    const auto get = [&] { receiver.get(got); };
+    if (sender.in_place() || world().rank() == 0) {
+      put();
+      get();
+    } else {
+      get();
+      put();
+    }
+    ASSERT_EQ(got, message(previous(), k, shape.bytes)) << "message " << k;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, MpiChannel,
+                         ::testing::Values(Shape{0, 0, 0}, Shape{1, 0, 0}, Shape{8, 0, 0}, Shape{8, 1, 0}, Shape{56, 3, 0},
+                                           Shape{57, 2, 0}, Shape{1000, 0, 0}, Shape{4096, 8, 0}, Shape{100000, 0, 0},
+                                           Shape{1000, 2, 64}, Shape{100000, 1, 4096}, Shape{3000001, 0, 0},
+                                           Shape{3000001, 3, 65536}));
+
+TEST(MpiChannels, AreWrittenAndReadInPlace) {
+  Channels ring = open_ring({.bytes = 4000});
+  for (int k = 0; k < 50; ++k) {
+    const auto slot = ring.senders[0].slot();
+    const auto sent = message(world().rank(), k, 4000);
+    std::memcpy(slot.data(), sent.data(), sent.size());
+    ring.senders[0].put();
+    const auto got = ring.receivers[0].wait();
+    const auto expected = message(previous(), k, 4000);
+    ASSERT_TRUE(std::equal(got.begin(), got.end(), expected.begin(), expected.end())) << "message " << k;
+    ring.receivers[0].release();
+  }
+}
+
+TEST(MpiChannels, LeadToTheOwnRankToo) {
+  std::vector<ChannelSpec> specs{{.direction = Direction::send, .peer = world().rank(), .bytes = 70000},
+                                 {.direction = Direction::receive, .peer = world().rank(), .bytes = 70000}};
+  Channels own = open_channels(world(), specs, TransportKind::mpi);
+  std::vector<std::byte> got(70000);
+  for (int k = 0; k < 5; ++k) {
+    own.senders[0].put(message(world().rank(), k, 70000));
+    own.receivers[0].get(got);
+    ASSERT_EQ(got, message(world().rank(), k, 70000));
+  }
+}
+
+// Every rank to every rank, several tags, messages of many channels on their way at once and received in another order.
+TEST(MpiChannels, DoNotMixUpTheirMessages) {
+  constexpr int tags = 40;
+  std::vector<ChannelSpec> specs;
+  const auto bytes = [](int tag) { return std::int64_t{16} + tag * 100; };
+  for (int peer = 0; peer < world().size(); ++peer) {
+    for (int tag = 0; tag < tags; ++tag) {
+      specs.push_back({.direction = Direction::send, .peer = peer, .bytes = bytes(tag), .tag = tag});
+      specs.push_back({.direction = Direction::receive, .peer = peer, .bytes = bytes(tag), .tag = tag});
+    }
+  }
+  Channels all = open_channels(world(), specs, TransportKind::mpi);
+  for (int k = 0; k < 3; ++k) {
+    for (std::size_t i = 0; i < all.senders.size(); ++i) {
+      all.senders[i].put(message(world().rank() * 100 + static_cast<int>(i) % tags, k, all.senders[i].bytes()));
+    }
+    for (std::size_t i = all.receivers.size(); i-- > 0;) {
+      std::vector<std::byte> got(static_cast<std::size_t>(all.receivers[i].bytes()));
+      all.receivers[i].get(got);
+      const int from = static_cast<int>(i) / tags;
+      ASSERT_EQ(got, message(from * 100 + static_cast<int>(i) % tags, k, all.receivers[i].bytes())) << "channel " << i;
+    }
+  }
+}
+
+TEST(MpiChannels, WithDifferentSizesAreAMismatchOnEveryRank) {
+  ChannelSpec send{.direction = Direction::send, .peer = next(), .bytes = 64};
+  ChannelSpec receive{.direction = Direction::receive, .peer = previous(), .bytes = world().rank() == 0 ? 65 : 64};
+  try {
+    static_cast<void>(open_channels(world(), std::vector<ChannelSpec>{send, receive}, TransportKind::mpi));
+    FAIL() << "sizes differ";
+  } catch (const Mismatch& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("64 bytes"), std::string::npos) << text;
+    EXPECT_NE(text.find("65 bytes"), std::string::npos) << text;
+  }
+}
+
+// Receives are with MPI from the beginning; closing takes them back, and later channels do not see their messages.
+TEST(MpiChannels, CanBeClosedWithoutHavingBeenUsed) {
+  for (int i = 0; i < 50; ++i) static_cast<void>(open_ring({.bytes = 100 + i, .slots = 4}));
+  Channels ring = open_ring({.bytes = 100});
+  ring.senders[0].put(message(world().rank(), 9, 100));
+  std::vector<std::byte> got(100);
+  ring.receivers[0].get(got);
+  EXPECT_EQ(got, message(previous(), 9, 100));
+}
+
+// The sender goes before its long message has been asked for.
+TEST(MpiChannels, DeliverWhatWasSentBeforeTheyWereClosed) {
+  constexpr std::int64_t bytes = 1 << 20;
+  Receiver receiver;
+  {
+    Channels ring = open_ring({.bytes = bytes, .slots = 1});
+    ring.senders[0].put(message(world().rank(), 4, bytes));
+    receiver = std::move(ring.receivers[0]);
+  }
+  world().barrier();
+  std::vector<std::byte> got(bytes);
+  receiver.get(got);
+  EXPECT_EQ(got, message(previous(), 4, bytes));
+  world().barrier();
+}
+
+// Closed on both sides with messages under way that nobody has read.
+TEST(MpiChannels, MayLoseMessagesThatNobodyWanted) {
+  {
+    Channels ring = open_ring({.bytes = 300000, .slots = 2});
+    ring.senders[0].put(message(world().rank(), 1, 300000));
+    ring.senders[0].put(message(world().rank(), 2, 300000));
+  }
+  world().barrier();
+  Channels ring = open_ring({.bytes = 300000});
+  ring.senders[0].put(message(world().rank(), 3, 300000));
+  std::vector<std::byte> got(300000);
+  ring.receivers[0].get(got);
+  EXPECT_EQ(got, message(previous(), 3, 300000));
+}
+
+TEST(MpiChannels, RunOutOfTimeAndGoOn) {
+  Channels ring = open_ring({.bytes = 64});
+  world().set_timeout(0.2);
+  std::vector<std::byte> got(64);
+  EXPECT_THROW(ring.receivers[0].get(got), Timeout);
+  world().set_timeout(60);
+  world().barrier();
+  ring.senders[0].put(message(world().rank(), 0, 64));
+  ring.receivers[0].get(got);
+  EXPECT_EQ(got, message(previous(), 0, 64));
+}
+
+// MPI need not allow calls by several threads at once; channels may be used so nevertheless.
+TEST(MpiChannels, MayBeUsedByDifferentThreads) {
+  constexpr int threads = 3;
+  std::vector<ChannelSpec> specs;
+  for (int t = 0; t < threads; ++t) {
+    specs.push_back({.direction = Direction::send, .peer = next(), .bytes = 20000, .tag = t});
+    specs.push_back({.direction = Direction::receive, .peer = previous(), .bytes = 20000, .tag = t});
+  }
+  Channels all = open_channels(world(), specs, TransportKind::mpi);
+  std::vector<int> wrong(threads, 0);
+  std::vector<std::thread> running;
+  for (std::size_t t = 0; t < threads; ++t) {
+    running.emplace_back([&, t] {
+      std::vector<std::byte> got(20000);
+      for (int k = 0; k < 50; ++k) {
+        all.senders[t].put(message(world().rank(), k + 1000 * static_cast<int>(t), 20000));
+        all.receivers[t].get(got);
+        if (got != message(previous(), k + 1000 * static_cast<int>(t), 20000)) ++wrong[t];
+      }
+    });
+  }
+  for (auto& thread : running) thread.join();
+  EXPECT_EQ(wrong, std::vector<int>(threads, 0));
+}
+
+TEST(MpiPlan, RunsAHalo) {
+  HaloSpec spec;
+  spec.extents = {6L * world().size(), 5, 4};
+  spec.grid = {world().size(), 1, 1};
+  spec.widths = {{1, 1}, {1, 1}, {1, 2}};
+  spec.periodic = {true, false, true};
+  spec.corners = true;
+  const Schedule schedule = halo(spec);
+  testing::Memory expected = testing::allocate(schedule);
+  for (int r = 0; r < world().size(); ++r) {
+    auto& array = expected[static_cast<std::size_t>(r)][0];
+    array = message(r, 5, static_cast<std::int64_t>(array.size()));
+  }
+  const auto mine = static_cast<std::size_t>(world().rank());
+  for (const std::int64_t slot_bytes : {0, 96}) {
+    testing::Memory memory = expected;
+    std::vector<std::byte>& array = memory[mine][0];
+    const std::span<std::byte> arrays[] = {array};
+    Plan plan(world(), schedule, arrays, {.transport = TransportKind::mpi, .slot_bytes = slot_bytes});
+    testing::Memory wanted = expected;
+    for (int run = 0; run < 3; ++run) {
+      plan.run();
+      testing::naive_execute(schedule, wanted);
+      ASSERT_EQ(array, wanted[mine][0]) << "run " << run;
+      for (std::size_t i = 0; i < array.size(); i += 3) array[i] ^= std::byte{0x5a};
+      for (auto& rank : wanted) {
+        for (std::size_t i = 0; i < rank[0].size(); i += 3) rank[0][i] ^= std::byte{0x5a};
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace onehop

@@ -1,0 +1,149 @@
+// Groups made from MPI: which library is taken, the bootstrap, splitting.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <variant>
+
+#include "mpi/api.h"
+#include "mpi/mpi.h"
+#include "mpi/mpi_bootstrap.h"
+#include "mpi/world.h"
+#include "onehop/error.h"
+
+namespace onehop {
+namespace {
+
+using testing::world;
+
+std::vector<std::byte> pattern(int rank, std::size_t bytes) {
+  std::vector<std::byte> made(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) made[i] = static_cast<std::byte>((i * 31 + i / 257 + static_cast<std::size_t>(rank) * 7) & 0xff);
+  return made;
+}
+
+TEST(MpiLibrary, IsTheOneThatBelongsToTheLauncher) {
+  const detail::MpiLibraryInfo info = detail::mpi_library_info();
+  const bool open_mpi = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
+  EXPECT_EQ(info.abi == "Open MPI", open_mpi) << info.path << " (" << info.version << ")";
+  EXPECT_TRUE(detail::mpi_is_running());
+}
+
+TEST(MpiWorld, HasTheRanksThatTheLauncherSaid) {
+  const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  const char* size = std::getenv("OMPI_COMM_WORLD_SIZE");
+  if (rank == nullptr) rank = std::getenv("PMI_RANK");
+  if (size == nullptr) size = std::getenv("PMI_SIZE");
+  ASSERT_TRUE(rank != nullptr && size != nullptr);
+  EXPECT_EQ(world().rank(), std::atoi(rank));
+  EXPECT_EQ(world().size(), std::atoi(size));
+  EXPECT_EQ(world().origin(), "mpi");
+}
+
+TEST(MpiBootstrap, GathersDifferentLengths) {
+  const auto rank = static_cast<std::size_t>(world().rank());
+  for (const std::size_t unit : {0UL, 1UL, 1000UL, 1000000UL}) {
+    const Gathered all = world().allgather(pattern(world().rank(), rank * unit));
+    ASSERT_EQ(all.size(), static_cast<std::size_t>(world().size()));
+    for (std::size_t r = 0; r < all.size(); ++r) EXPECT_EQ(all[r], pattern(static_cast<int>(r), r * unit));
+  }
+}
+
+// What is longer than one MPI call can count goes in portions; here they are short.
+TEST(MpiBootstrap, GathersInPortions) {
+  std::visit(
+      []<class Abi>(const detail::MpiApi<Abi>* api) {
+        for (const std::int64_t portion : {1, 64, 1000}) {
+          detail::MpiBootstrap<Abi> bootstrap(*api, api->duplicate(api->handles.comm_world), portion);
+          const auto length = [](int rank) { return static_cast<std::size_t>(700 * ((rank + 1) % 3) + rank); };
+          const Gathered all = bootstrap.allgather(pattern(bootstrap.rank(), length(bootstrap.rank())));
+          for (int r = 0; r < bootstrap.size(); ++r) {
+            EXPECT_EQ(all[static_cast<std::size_t>(r)], pattern(r, length(r))) << "portions of " << portion;
+          }
+        }
+      },
+      detail::running_mpi());
+}
+
+TEST(MpiBootstrap, RunsOutOfTime) {
+  world().set_timeout(0.2);
+  if (world().rank() == 0) {
+    EXPECT_THROW(world().barrier(), Timeout);
+  } else {
+    std::this_thread::sleep_for(std::chrono::milliseconds(600));
+    // Rank 0 took part, so this ends; its next barrier is everybody's next one.
+    world().set_timeout(30);
+    world().barrier();
+  }
+  world().set_timeout(60);
+  world().barrier();
+}
+
+TEST(MpiGroup, Splits) {
+  const int rank = world().rank(), size = world().size();
+  const Group part = world().split(rank % 2, -rank);
+  ASSERT_TRUE(part.valid());
+  EXPECT_EQ(part.size(), (size + 1 - rank % 2) / 2);
+  // The highest old rank comes first.
+  const Gathered olds = part.allgather(std::as_bytes(std::span<const int, 1>(&rank, 1)));
+  int last = size;
+  for (const auto& bytes : olds) {
+    int old = 0;
+    std::memcpy(&old, bytes.data(), sizeof old);
+    EXPECT_EQ(old % 2, rank % 2);
+    EXPECT_LT(old, last);
+    last = old;
+  }
+}
+
+TEST(MpiGroup, LeavesOutRanksWithoutColour) {
+  const Group part = world().split(world().rank() == 0 ? -1 : 0, 0);
+  EXPECT_EQ(part.valid(), world().rank() != 0);
+  if (part.valid()) {
+    EXPECT_EQ(part.size(), world().size() - 1);
+    part.barrier();
+  }
+}
+
+TEST(MpiGroup, IsMadeFromACommunicator) {
+  std::visit(
+      []<class Abi>(const detail::MpiApi<Abi>* api) {
+        const typename Abi::Comm comm = api->handles.comm_world;
+        const Group group = Group::from_mpi(&comm);
+        EXPECT_EQ(group.rank(), world().rank());
+        EXPECT_EQ(group.size(), world().size());
+        group.barrier();
+      },
+      detail::running_mpi());
+  EXPECT_THROW(static_cast<void>(Group::from_mpi(nullptr)), BadInput);
+}
+
+// Many groups one after the other: communicators are given back.
+TEST(MpiGroup, CanBeMadeAgainAndAgain) {
+  constexpr int more_than_a_library_has = 3000;
+  for (int i = 0; i < more_than_a_library_has / 10; ++i) {
+    const auto made = detail::mpi_world();
+    for (int k = 0; k < 10; ++k) static_cast<void>(made.bootstrap->split(0, 0));
+  }
+}
+
+TEST(MpiError, IsAnExceptionInMpisOwnWords) {
+  std::visit(
+      []<class Abi>(const detail::MpiApi<Abi>* api) {
+        auto comm = api->duplicate(api->handles.comm_world);
+        auto request = api->handles.request_null;
+        try {
+          api->call("MPI_Isend", api->isend, static_cast<const void*>(nullptr), 0, api->handles.byte, 1 << 20, 0, comm, &request);
+          ADD_FAILURE() << "a message to a rank that does not exist was accepted";
+        } catch (const Error& error) {
+          EXPECT_NE(std::string(error.what()).find("MPI_Isend failed: "), std::string::npos) << error.what();
+          EXPECT_NE(std::string(error.what()).find("rank"), std::string::npos) << error.what();
+        }
+        api->free_quietly(comm);
+      },
+      detail::running_mpi());
+}
+
+}  // namespace
+}  // namespace onehop
