@@ -187,7 +187,7 @@ std::vector<detail::Wanted> gather(detail::GroupState& group, std::span<const Ch
     own.push_back(detail::wanted(spec, group.rank));
     own.back().slot_bytes = std::min(own.back().slot_bytes, slot_limit);
   }
-  const Gathered gathered = group.bootstrap->allgather(std::as_bytes(std::span<const detail::Wanted>(own)));
+  const Gathered gathered = group.allgather(std::as_bytes(std::span<const detail::Wanted>(own)));
   std::vector<detail::Wanted> all;
   for (const auto& part : gathered) {
     const std::size_t count = part.size() / sizeof(detail::Wanted);

@@ -8,10 +8,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <new>
 #include <optional>
+#include <thread>
 
 #include "control_memory.h"
 #include "group_state.h"
@@ -142,6 +144,30 @@ int GroupState::gone_rank() {
   return -1;
 }
 
+void GroupState::throw_if_lost(const std::string& step) {
+  for (int look = 0; look < 50; ++look) {
+    if (const int lost = look_at_peers(-1).lost; lost >= 0) {
+      own_page().saw_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
+      throw PeerLost(lost, "rank " + std::to_string(lost) + " (process " +
+                               std::to_string(pages[static_cast<std::size_t>(lost)].pid) + ") has ended while rank " +
+                               std::to_string(rank) + " was in set-up (" + step + "); see its own output for the reason");
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+Gathered GroupState::allgather(std::span<const std::byte> mine) {
+  try {
+    return bootstrap->allgather(mine);
+  } catch (const PeerLost& error) {
+    const int lost = error.rank() < 0 ? -1 : look_at_peers(error.rank()).lost;
+    if (lost >= 0) own_page().saw_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
+    if (lost < 0 || lost == error.rank()) throw;
+    throw PeerLost(lost, "rank " + std::to_string(lost) + " (process " +
+                             std::to_string(pages[static_cast<std::size_t>(lost)].pid) + ") has ended, and after it " + error.what());
+  }
+}
+
 std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, std::unique_ptr<Bootstrap> bootstrap) {
   if (size < 1 || rank < 0 || rank >= size) {
     throw BadInput("rank " + std::to_string(rank) + " of " + std::to_string(size) + " ranks: expected 0 <= rank < size");
@@ -209,7 +235,7 @@ std::unique_ptr<Bootstrap> split_in_memory(GroupState& parent, const std::vector
     control = ControlMemory::create(static_cast<int>(members.size()));
     path = control->path();
   }
-  const Gathered paths = parent.bootstrap->allgather(std::as_bytes(std::span<const char>(path)));
+  const Gathered paths = parent.allgather(std::as_bytes(std::span<const char>(path)));
   std::unique_ptr<Bootstrap> joined;
   std::string failure;
   if (!members.empty()) {
@@ -222,7 +248,7 @@ std::unique_ptr<Bootstrap> split_in_memory(GroupState& parent, const std::vector
     }
   }
   // The leader's memory must live until all have mapped it, and a failure must be everybody's.
-  const Gathered failures = parent.bootstrap->allgather(std::as_bytes(std::span<const char>(failure)));
+  const Gathered failures = parent.allgather(std::as_bytes(std::span<const char>(failure)));
   for (std::size_t r = 0; r < failures.size(); ++r) {
     if (failures[r].empty()) continue;
     throw Error("split: rank " + std::to_string(r) + ": " +
@@ -261,12 +287,12 @@ std::vector<int> Group::neighbours_in_memory() const {
   return ranks;
 }
 
-void Group::barrier() const { static_cast<void>(state_->bootstrap->allgather({})); }
-Gathered Group::allgather(std::span<const std::byte> mine) const { return state_->bootstrap->allgather(mine); }
+void Group::barrier() const { static_cast<void>(state_->allgather({})); }
+Gathered Group::allgather(std::span<const std::byte> mine) const { return state_->allgather(mine); }
 
 Group Group::split(int colour, int key) const {
   const detail::Choice own{colour, key};
-  const Gathered choices = state_->bootstrap->allgather(detail::bytes_of(own));
+  const Gathered choices = state_->allgather(detail::bytes_of(own));
   std::vector<std::pair<int, int>> ordered;  // (key, rank)
   for (std::size_t r = 0; r < choices.size(); ++r) {
     detail::Choice choice{};

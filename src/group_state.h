@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,13 @@ struct GroupState {
 
   [[nodiscard]] RankPage& own_page() noexcept { return *pages[static_cast<std::size_t>(rank)].page; }
   [[nodiscard]] bool shares_memory(int other) const { return pages.at(static_cast<std::size_t>(other)).page != nullptr; }
+
+  // The bootstrap's all-gather. PeerLost names the rank that was lost first, as far as anybody here knows.
+  [[nodiscard]] Gathered allgather(std::span<const std::byte> mine);
+
+  // For steps that failed and may have done so because a rank died meanwhile: throws PeerLost if one did. Takes a moment if
+  // none did, since the memory of a process goes before its end can be seen.
+  void throw_if_lost(const std::string& step);
 
   // Who of those that share memory with this rank is gone. Look at the colour that is waited for after this, not before.
   [[nodiscard]] Absence look_at_peers(int waited_for);

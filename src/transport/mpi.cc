@@ -265,7 +265,7 @@ class MpiReceiveEnd final : public MpiEnd<Abi> {
 
 // A failure on one rank is everybody's.
 void agree(GroupState& group, const std::string& failure) {
-  const Gathered failures = group.bootstrap->allgather(std::as_bytes(std::span<const char>(failure)));
+  const Gathered failures = group.allgather(std::as_bytes(std::span<const char>(failure)));
   for (std::size_t r = 0; r < failures.size(); ++r) {
     if (failures[r].empty()) continue;
     throw Error("opening channels over MPI failed on rank " + std::to_string(r) + ": " +

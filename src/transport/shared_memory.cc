@@ -66,7 +66,7 @@ class Rank {
 
   // All ranks' parts; throws on every rank if any rank could not make its memory.
   [[nodiscard]] std::vector<std::map<std::pair<std::uint32_t, bool>, std::int64_t>> exchange() {
-    const Gathered all = group_.bootstrap->allgather(packed());
+    const Gathered all = group_.allgather(packed());
     std::vector<std::map<std::pair<std::uint32_t, bool>, std::int64_t>> found(all.size());
     fds_.resize(all.size());
     for (std::size_t r = 0; r < all.size(); ++r) {
@@ -142,9 +142,10 @@ class SharedMemoryTransport final : public Transport {
       failure = error.what();
     }
     // Nobody goes on, and perhaps away, before everybody has mapped everything; a failure is everybody's.
-    const Gathered failures = group->bootstrap->allgather(std::as_bytes(std::span<const char>(failure)));
+    const Gathered failures = group->allgather(std::as_bytes(std::span<const char>(failure)));
     for (std::size_t r = 0; r < failures.size(); ++r) {
       if (failures[r].empty()) continue;
+      group->throw_if_lost("opening channels");
       throw Error("opening channels failed on rank " + std::to_string(r) + ": " +
                   std::string(reinterpret_cast<const char*>(failures[r].data()), failures[r].size()));
     }
