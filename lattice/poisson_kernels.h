@@ -1,0 +1,54 @@
+// The arithmetic of the Poisson solver on one rank. Every kernel does the same operations in the same order at each site,
+//
+//   t = b + ((below + above) + (left + right));  y = t * (1 / diagonal);  r = t - diagonal * x
+//
+// without contraction, so that all give bitwise the same.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace onehop::lattice::detail {
+
+// Rows of a block lie `stride` apart, a multiple of this. Behind each row's sites is padding that kernels may overwrite
+// with finite numbers. Before the first row and behind the last there are `guard` more elements.
+inline constexpr std::int64_t row_unit = 8;
+inline constexpr std::int64_t guard = 8;
+
+// One update of a block, from x to y.
+struct PoissonUpdate {
+  const double* x = nullptr;
+  const double* b = nullptr;
+  double* y = nullptr;
+  std::int64_t stride = 0;
+  std::array<std::int64_t, 2> extents{};
+  double diagonal = 4;
+  double inverse = 0.25;  // of the diagonal
+  // Adding and subtracting this rounds a squared residual to a multiple of a power of two (see poisson_sum.h).
+  double rounder = 0;
+};
+
+// Neighbours' faces and the own ones: below and above in dimension 0, below and above in dimension 1.
+struct PoissonEdges {
+  std::array<const double*, 4> in{};
+  std::array<double*, 4> out{};
+};
+
+// The kernels for one kind of processor. Each returns the sum of the rounded squared residuals of its sites.
+struct PoissonKernels {
+  std::string_view name;
+  // Sites without neighbours in other blocks. Also writes the first and last site of the rows between, wrongly: the boundary
+  // puts them right.
+  void (*interior)(const PoissonUpdate&) = nullptr;
+  double (*interior_residual)(const PoissonUpdate&) = nullptr;
+  // All others; also writes the new faces to edges.out.
+  void (*boundary)(const PoissonUpdate&, const PoissonEdges&) = nullptr;
+  double (*boundary_residual)(const PoissonUpdate&, const PoissonEdges&) = nullptr;
+};
+
+// All that this processor can run; the last is the best.
+[[nodiscard]] std::span<const PoissonKernels> poisson_kernels();
+
+}  // namespace onehop::lattice::detail
