@@ -155,7 +155,7 @@ struct Poisson::Impl {
   std::unique_ptr<PoissonExchange> exchange;
 
   [[nodiscard]] AlignedArray padded() const {
-    return AlignedArray(stride * block.extents[0] + 2 * detail::guard);
+    return AlignedArray(stride * block.extents[0]);
   }
   [[nodiscard]] std::vector<double> unpadded(const AlignedArray& array) const;
   void set_source(std::span<const double> values);
@@ -196,7 +196,7 @@ std::vector<double> Poisson::Impl::unpadded(const AlignedArray& array) const {
   std::vector<double> values;
   values.reserve(static_cast<std::size_t>(block.extents[0] * block.extents[1]));
   for (std::int64_t i = 0; i < block.extents[0]; ++i) {
-    const double* row = array.data() + detail::guard + i * stride;
+    const double* row = array.data() + i * stride;
     values.insert(values.end(), row, row + block.extents[1]);
   }
   return values;
@@ -227,15 +227,15 @@ void Poisson::Impl::set_source(std::span<const double> values) {
   }
   largest = over_all;
   for (std::int64_t i = 0; i < block.extents[0]; ++i) {
-    std::copy_n(values.data() + i * block.extents[1], block.extents[1], b.data() + detail::guard + i * stride);
+    std::copy_n(values.data() + i * block.extents[1], block.extents[1], b.data() + i * stride);
   }
 }
 
 PoissonUpdate Poisson::Impl::update() const {
   PoissonUpdate update;
-  update.x = x[current].data() + detail::guard;
-  update.y = x[1 - current].data() + detail::guard;
-  update.b = b.data() + detail::guard;
+  update.x = x[current].data();
+  update.y = x[1 - current].data();
+  update.b = b.data();
   update.stride = stride;
   update.extents = block.extents;
   update.diagonal = 4 + spec.mass * spec.mass;

@@ -13,9 +13,8 @@
 namespace onehop::lattice::detail {
 
 // Rows of a block lie `stride` apart, a multiple of this. Behind each row's sites is padding that kernels may overwrite
-// with finite numbers. Before the first row and behind the last there are `guard` more elements.
+// with finite numbers.
 inline constexpr std::int64_t row_unit = 8;
-inline constexpr std::int64_t guard = 8;
 
 // One update of a block, from x to y.
 struct PoissonUpdate {

@@ -70,7 +70,7 @@ struct PoissonOptions {
   int buffers = 2;               // slots per neighbour: 1 is single, 2 double buffering
   std::int64_t enlargement = 1;  // messages are so many times as long as the faces in them
   TransportKind transport = TransportKind::automatic;
-  MakePoissonExchange exchange;  // instead of the solver's own; then the three above are without effect
+  MakePoissonExchange exchange{};  // instead of the solver's own; then the three above are without effect
 };
 
 // |b - M x| after so many iterations.
@@ -101,7 +101,7 @@ struct PoissonControl {
   std::int64_t residual_every = 10;  // iterations
   double tolerance = 0;              // stop when |b - M x| <= tolerance * |b|; looked at with the residual
   // Called on every rank after a new residual, at most some ten times a second. May throw to give up.
-  std::function<void(const PoissonResidual&)> progress;
+  std::function<void(const PoissonResidual&)> progress{};
 };
 
 class Poisson {

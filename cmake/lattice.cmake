@@ -1,0 +1,10 @@
+# Lattice field theory and stencils: on top of the library's public headers only.
+
+file(GLOB ONEHOP_LATTICE_SOURCES CONFIGURE_DEPENDS lattice/*.cc)
+add_library(onehop_lattice STATIC ${ONEHOP_LATTICE_SOURCES})
+add_library(onehop::onehop_lattice ALIAS onehop_lattice)
+target_link_libraries(onehop_lattice PUBLIC onehop)
+onehop_compile_options(onehop_lattice)
+# Bitwise the same on every processor: no product and sum may become one rounding. The vectors of the kernels are passed to
+# inlined functions only, so that how they would be passed to others does not matter.
+set_source_files_properties(lattice/poisson_kernels.cc PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-Wno-psabi")
