@@ -20,6 +20,7 @@ void bind_memory(nb::module_& module);
 void bind_group(nb::module_& module);
 void bind_channel(nb::module_& module);
 void bind_plan(nb::module_& module);
+void bind_poisson(nb::module_& module);
 void bind_launch(nb::module_& module);
 
 // A list that comes out as a tuple, so that nobody believes that appending to it changes the object it came from.

@@ -18,5 +18,6 @@ NB_MODULE(_core, module) {
   bind_group(module);
   bind_channel(module);
   bind_plan(module);
+  bind_poisson(module);
   bind_launch(module);
 }

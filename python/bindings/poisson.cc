@@ -1,0 +1,123 @@
+#include "onehop/lattice/poisson.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/function.h>
+
+#include "bindings.h"
+#include "memory.h"
+
+using onehop::lattice::Poisson;
+using onehop::lattice::PoissonBlock;
+using onehop::lattice::PoissonControl;
+using onehop::lattice::PoissonOptions;
+using onehop::lattice::PoissonResidual;
+using onehop::lattice::PoissonResult;
+using onehop::lattice::PoissonSpec;
+using onehop::lattice::PoissonTimes;
+
+namespace {
+
+using Extents = std::array<std::int64_t, 2>;
+using Array = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+
+Array as_array(std::vector<double> values, const Extents& extents) {
+  auto* held = new std::vector<double>(std::move(values));
+  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<double>*>(p); });
+  return {held->data(), {static_cast<std::size_t>(extents[0]), static_cast<std::size_t>(extents[1])}, owner};
+}
+
+std::span<const double> doubles(const Memory& memory) {
+  return {reinterpret_cast<const double*>(memory.bytes().data()), memory.bytes().size() / sizeof(double)};
+}
+
+// Looks for signals whether or not anybody wants to hear of progress.
+void tell(const nb::object& progress, const PoissonResidual& residual) {
+  const nb::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  if (!progress.is_none()) progress(residual.iteration, residual.norm);
+}
+
+PoissonResult solve(Poisson& poisson, std::int64_t iterations, std::int64_t residual_every, double tolerance,
+                    const nb::object& progress) {
+  const PoissonControl control{iterations, residual_every, tolerance,
+                               [&progress](const PoissonResidual& residual) { tell(progress, residual); }};
+  const nb::gil_scoped_release released;
+  return poisson.solve(control);
+}
+
+Array gather(const Poisson& poisson, const Memory& block) {
+  std::vector<double> whole;
+  {
+    const nb::gil_scoped_release released;
+    whole = poisson.gather(doubles(block));
+  }
+  return as_array(std::move(whole), poisson.spec().extents);
+}
+
+}  // namespace
+
+void bind_poisson(nb::module_& module) {
+  using release = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<PoissonSpec>(module, "PoissonSpec", "A Poisson problem on a periodic lattice, and the grid of ranks that solves it.")
+      .def(
+          "__init__",
+          [](PoissonSpec* self, Extents extents, std::array<int, 2> grid, double mass, std::uint64_t seed) {
+            new (self) PoissonSpec{extents, grid, mass, seed};
+          },
+          "extents"_a, "grid"_a, "mass"_a, "seed"_a)
+      .def_ro("extents", &PoissonSpec::extents)
+      .def_ro("grid", &PoissonSpec::grid)
+      .def_ro("mass", &PoissonSpec::mass)
+      .def_ro("seed", &PoissonSpec::seed);
+  nb::class_<PoissonBlock>(module, "PoissonBlock", "One rank's block of the lattice.")
+      .def_ro("start", &PoissonBlock::start, "Its first site.")
+      .def_ro("extents", &PoissonBlock::extents, "Its sites per dimension.");
+  nb::class_<PoissonTimes>(module, "PoissonTimes", "Where one rank's time goes, in seconds per iteration.")
+      .def_ro("start", &PoissonTimes::start, "Packing and sending.")
+      .def_ro("interior", &PoissonTimes::interior, "While the faces fly.")
+      .def_ro("wait", &PoissonTimes::wait, "For the faces, and unpacking.")
+      .def_ro("boundary", &PoissonTimes::boundary)
+      .def_ro("residual", &PoissonTimes::residual, "The sum over the ranks.");
+  nb::class_<PoissonResult>(module, "PoissonResult", "What a solve came to.")
+      .def_ro("iterations", &PoissonResult::iterations)
+      .def_ro("reached_tolerance", &PoissonResult::reached_tolerance)
+      .def_ro("seconds", &PoissonResult::seconds, "For all iterations.")
+      .def_ro("times", &PoissonResult::times)
+      .def_prop_ro(
+          "history",
+          [](const PoissonResult& result) {
+            nb::list history;
+            for (const PoissonResidual& one : result.history) history.append(nb::make_tuple(one.iteration, one.norm));
+            return history;
+          },
+          nb::sig("def history(self) -> list[tuple[int, float]]"), "Pairs (iteration, |b - M x|); the last is that of the solution.");
+  nb::class_<Poisson>(module, "Poisson", "Jacobi's method for the Poisson equation on a grid of ranks.")
+      .def(
+          "__init__",
+          [](Poisson* self, const onehop::Group& group, const PoissonSpec& spec, int buffers, std::int64_t enlargement,
+             const std::string& transport) {
+            const PoissonOptions options{buffers, enlargement, onehop::transport_from_string(transport), {}};
+            const nb::gil_scoped_release released;
+            new (self) Poisson(group, spec, options);
+          },
+          "group"_a, "spec"_a, "buffers"_a, "enlargement"_a, "transport"_a)
+      .def(
+          "set_source", [](Poisson& poisson, const Memory& block) { poisson.set_source(doubles(block)); }, "block"_a, release())
+      .def("solve", &solve, "iterations"_a, "residual_every"_a, "tolerance"_a, "progress"_a = nb::none())
+      .def_prop_ro("solution", [](const Poisson& p) { return as_array(p.solution(), p.block().extents); })
+      .def_prop_ro("source", [](const Poisson& p) { return as_array(p.source(), p.block().extents); })
+      .def("gather", &gather, "block"_a)
+      .def_prop_ro("spec", &Poisson::spec)
+      .def_prop_ro("block", &Poisson::block)
+      .def_prop_ro("bytes_sent", &Poisson::bytes_sent);
+  module.def("poisson_grid", &onehop::lattice::poisson_grid, "extents"_a, "ranks"_a);
+  module.def("poisson_faces", &onehop::lattice::poisson_faces, "spec"_a, "enlargement"_a = 1,
+             "What one iteration sends, as a schedule.");
+  module.def(
+      "poisson_source",
+      [](const PoissonSpec& spec) {
+        return as_array(onehop::lattice::poisson_source(spec, {{0, 0}, spec.extents}), spec.extents);
+      },
+      "spec"_a, "The right-hand side on the whole lattice.");
+}
