@@ -45,15 +45,20 @@ double uniform(std::uint64_t seed, std::uint64_t site) {
 
 void check(const PoissonSpec& spec) {
   for (std::size_t d = 0; d < 2; ++d) {
-    if (spec.grid[d] < 1) throw BadInput("Poisson: expected a grid of at least 1 rank per dimension, found " + text(std::int64_t{spec.grid[d]}));
+    if (spec.grid[d] < 1)
+      throw BadInput("Poisson: expected a grid of at least 1 rank per dimension, found " +
+                     text(std::int64_t{spec.grid[d]}));
     if (spec.extents[d] < spec.grid[d]) {
-      throw BadInput("Poisson: expected at least one site per rank in dimension " + text(static_cast<std::int64_t>(d)) + ", found " +
-                     text(spec.extents[d]) + " sites for " + text(std::int64_t{spec.grid[d]}) + " ranks; take another grid or a larger lattice");
+      throw BadInput("Poisson: expected at least one site per rank in dimension " + text(static_cast<std::int64_t>(d)) +
+                     ", found " + text(spec.extents[d]) + " sites for " + text(std::int64_t{spec.grid[d]}) +
+                     " ranks; take another grid or a larger lattice");
     }
   }
-  if (std::int64_t{spec.grid[0]} * spec.grid[1] > std::numeric_limits<int>::max()) throw BadInput("Poisson: expected fewer than 2^31 ranks");
+  if (std::int64_t{spec.grid[0]} * spec.grid[1] > std::numeric_limits<int>::max())
+    throw BadInput("Poisson: expected fewer than 2^31 ranks");
   if (spec.extents[0] > (std::int64_t{1} << 40) / spec.extents[1]) {
-    throw BadInput("Poisson: expected at most 2^40 sites, found " + text(spec.extents[0]) + " x " + text(spec.extents[1]));
+    throw BadInput("Poisson: expected at most 2^40 sites, found " + text(spec.extents[0]) + " x " +
+                   text(spec.extents[1]));
   }
   if (!(spec.mass >= 1e-6 && spec.mass <= 1e6)) {
     throw BadInput("Poisson: expected a mass from 1e-6 to 1e6, found " + text(spec.mass) +
@@ -102,8 +107,9 @@ std::array<int, 2> poisson_grid(std::array<std::int64_t, 2> extents, int ranks) 
     }
   }
   if (best[0] == 0) {
-    throw BadInput("Poisson: no grid of " + text(std::int64_t{ranks}) + " ranks leaves every rank a site of a lattice of " +
-                   text(extents[0]) + " x " + text(extents[1]) + "; take fewer ranks or a larger lattice");
+    throw BadInput("Poisson: no grid of " + text(std::int64_t{ranks}) +
+                   " ranks leaves every rank a site of a lattice of " + text(extents[0]) + " x " + text(extents[1]) +
+                   "; take fewer ranks or a larger lattice");
   }
   return best;
 }
@@ -111,8 +117,8 @@ std::array<int, 2> poisson_grid(std::array<std::int64_t, 2> extents, int ranks) 
 PoissonBlock poisson_block(const PoissonSpec& spec, int rank) {
   check(spec);
   if (rank < 0 || rank >= spec.grid[0] * spec.grid[1]) {
-    throw BadInput("Poisson: expected a rank from 0 to " + text(std::int64_t{spec.grid[0]} * spec.grid[1] - 1) + ", found " +
-                   text(std::int64_t{rank}));
+    throw BadInput("Poisson: expected a rank from 0 to " + text(std::int64_t{spec.grid[0]} * spec.grid[1] - 1) +
+                   ", found " + text(std::int64_t{rank}));
   }
   const std::array<std::int64_t, 2> at{rank / spec.grid[1], rank % spec.grid[1]};
   PoissonBlock block;
@@ -154,9 +160,7 @@ struct Poisson::Impl {
   PoissonKernels kernels = detail::poisson_kernels().back();
   std::unique_ptr<PoissonExchange> exchange;
 
-  [[nodiscard]] AlignedArray padded() const {
-    return AlignedArray(stride * block.extents[0]);
-  }
+  [[nodiscard]] AlignedArray padded() const { return AlignedArray(stride * block.extents[0]); }
   [[nodiscard]] std::vector<double> unpadded(const AlignedArray& array) const;
   void set_source(std::span<const double> values);
   [[nodiscard]] PoissonUpdate update() const;
@@ -171,7 +175,8 @@ Poisson::Impl::Impl(const Group& the_group, const PoissonSpec& the_spec, const P
     throw BadInput("Poisson: expected a grid of the group's " + text(std::int64_t{group.size()}) + " ranks, found " +
                    text(std::int64_t{spec.grid[0]}) + " x " + text(std::int64_t{spec.grid[1]}));
   }
-  if (options.buffers < 1) throw BadInput("Poisson: expected 1 buffer or more, found " + text(std::int64_t{options.buffers}));
+  if (options.buffers < 1)
+    throw BadInput("Poisson: expected 1 buffer or more, found " + text(std::int64_t{options.buffers}));
   block = poisson_block(spec, group.rank());
   stride = (block.extents[1] + detail::row_unit - 1) / detail::row_unit * detail::row_unit;
   x = {padded(), padded()};
@@ -189,7 +194,8 @@ Poisson::Impl::Impl(const Group& the_group, const PoissonSpec& the_spec, const P
   }
   const std::array arrays{own_faces.bytes(), neighbours_faces.bytes()};
   exchange = options.exchange ? options.exchange(faces, arrays) : detail::plan_exchange(group, faces, arrays, options);
-  bytes_sent = count(faces).ranks[static_cast<std::size_t>(group.rank())].bytes_sent * (options.exchange ? options.enlargement : 1);
+  bytes_sent = count(faces).ranks[static_cast<std::size_t>(group.rank())].bytes_sent *
+               (options.exchange ? options.enlargement : 1);
 }
 
 std::vector<double> Poisson::Impl::unpadded(const AlignedArray& array) const {
@@ -215,13 +221,16 @@ void Poisson::Impl::set_source(std::span<const double> values) {
     double found = 0;
     std::memcpy(&found, all[rank].data(), sizeof found);
     if (found == -1) {
-      throw BadInput("Poisson: expected as many values of the right-hand side as the block has sites, found another number on rank " +
-                     text(static_cast<std::int64_t>(rank)) + " (here: " + text(sites) + " sites, " +
-                     text(static_cast<std::int64_t>(values.size())) + " values)");
+      throw BadInput(
+          "Poisson: expected as many values of the right-hand side as the block has sites, found another number on "
+          "rank " +
+          text(static_cast<std::int64_t>(rank)) + " (here: " + text(sites) + " sites, " +
+          text(static_cast<std::int64_t>(values.size())) + " values)");
     }
     if (found == -2) {
-      throw BadInput("Poisson: expected finite values of at most 1e140 in the right-hand side, found another one on rank " +
-                     text(static_cast<std::int64_t>(rank)));
+      throw BadInput(
+          "Poisson: expected finite values of at most 1e140 in the right-hand side, found another one on rank " +
+          text(static_cast<std::int64_t>(rank)));
     }
     over_all = std::max(over_all, found);
   }
@@ -282,7 +291,8 @@ PoissonResult Poisson::Impl::solve(const PoissonControl& control) {
     scale.know(pending, sum);
     result.history.push_back({pending, std::sqrt(sum)});
     pending = -1;
-    result.reached_tolerance = control.tolerance > 0 && result.history.back().norm <= control.tolerance * result.history.front().norm;
+    result.reached_tolerance =
+        control.tolerance > 0 && result.history.back().norm <= control.tolerance * result.history.front().norm;
     if (control.progress && seconds_now() - told > 0.1) {
       control.progress(result.history.back());
       told = seconds_now();

@@ -77,7 +77,11 @@ class PlanExchange : public PoissonExchange {
 
 Schedule poisson_faces(const PoissonSpec& spec, std::int64_t enlargement) {
   if (enlargement < 1) throw BadInput("Poisson: expected an enlargement of 1 or more, found " + text(enlargement));
-  Schedule schedule{"poisson", 0, {{"own", 8, ElementType::float64, {}}, {"neighbours'", 8, ElementType::float64, {}}}, {Round{}}, {}};
+  Schedule schedule{"poisson",
+                    0,
+                    {{"own", 8, ElementType::float64, {}}, {"neighbours'", 8, ElementType::float64, {}}},
+                    {Round{}},
+                    {}};
   std::vector<detail::FaceLayout> layouts{detail::face_layout(poisson_block(spec, 0), enlargement)};
   schedule.ranks = ranks_of(spec);
   for (int rank = 1; rank < schedule.ranks; ++rank) {
@@ -123,14 +127,17 @@ AlignedArray::AlignedArray(std::int64_t elements) : elements_(elements) {
   std::memset(data_.get(), 0, bytes);
 }
 
-void AlignedArray::Free::operator()(double* memory) const noexcept { ::operator delete[](memory, std::align_val_t{line}); }
+void AlignedArray::Free::operator()(double* memory) const noexcept {
+  ::operator delete[](memory, std::align_val_t{line});
+}
 
 std::span<std::byte> AlignedArray::bytes() const noexcept {
   return std::as_writable_bytes(std::span(data_.get(), static_cast<std::size_t>(elements_)));
 }
 
 std::unique_ptr<PoissonExchange> plan_exchange(const Group& group, const Schedule& faces,
-                                               std::span<const std::span<std::byte>> arrays, const PoissonOptions& options) {
+                                               std::span<const std::span<std::byte>> arrays,
+                                               const PoissonOptions& options) {
   return std::make_unique<PlanExchange>(group, faces, arrays, options);
 }
 

@@ -85,8 +85,8 @@ template <int width, bool residual>
   std::int64_t j = 1;
   Vector sum = {};
   for (; j + width < columns; j += width) {
-    const Vector t = load<Vector>(u.b + begin + j) +
-                     ((load<Vector>(below + j) + load<Vector>(above + j)) + (load<Vector>(x + j - 1) + load<Vector>(x + j + 1)));
+    const Vector t = load<Vector>(u.b + begin + j) + ((load<Vector>(below + j) + load<Vector>(above + j)) +
+                                                      (load<Vector>(x + j - 1) + load<Vector>(x + j + 1)));
     store(u.y + begin + j, Vector(t * u.inverse));
     if constexpr (residual) sum += rounded_square<Vector>(u, t, load<Vector>(x + j));
   }
@@ -111,7 +111,8 @@ template <int width, bool residual>
   }
   for (std::int64_t i = 1; i + 1 < rows; ++i) {
     const std::int64_t at = i * stride;
-    total += update_site<residual>(u, at, u.x[at - stride], u.x[at + stride], left[i], end > 0 ? u.x[at + 1] : right[i]);
+    total +=
+        update_site<residual>(u, at, u.x[at - stride], u.x[at + stride], left[i], end > 0 ? u.x[at + 1] : right[i]);
   }
   if (end > 0) {
     for (std::int64_t i = 1; i + 1 < rows; ++i) {
@@ -133,13 +134,17 @@ struct Baseline {
   static void interior(const PoissonUpdate& u) { update_interior<2, false>(u); }
   static double interior_residual(const PoissonUpdate& u) { return update_interior<2, true>(u); }
   static void boundary(const PoissonUpdate& u, const PoissonEdges& e) { update_boundary<2, false>(u, e); }
-  static double boundary_residual(const PoissonUpdate& u, const PoissonEdges& e) { return update_boundary<2, true>(u, e); }
+  static double boundary_residual(const PoissonUpdate& u, const PoissonEdges& e) {
+    return update_boundary<2, true>(u, e);
+  }
 };
 
 #if defined(__x86_64__)
 struct Avx2 {
   [[gnu::target("avx2")]] static void interior(const PoissonUpdate& u) { update_interior<4, false>(u); }
-  [[gnu::target("avx2")]] static double interior_residual(const PoissonUpdate& u) { return update_interior<4, true>(u); }
+  [[gnu::target("avx2")]] static double interior_residual(const PoissonUpdate& u) {
+    return update_interior<4, true>(u);
+  }
   [[gnu::target("avx2")]] static void boundary(const PoissonUpdate& u, const PoissonEdges& e) {
     update_boundary<4, false>(u, e);
   }

@@ -17,7 +17,11 @@ class SumScale {
  public:
   // For `sites` sites and |b| <= largest at each, starting from x = 0.
   SumScale(double sites, double largest, double mass)
-      : diagonal_(4 + mass * mass), shrink_(4 / diagonal_), mass_(mass), root_sites_(std::sqrt(sites)), largest_(largest),
+      : diagonal_(4 + mass * mass),
+        shrink_(4 / diagonal_),
+        mass_(mass),
+        root_sites_(std::sqrt(sites)),
+        largest_(largest),
         norm_(root_sites_ * largest) {}
 
   // The sum at `iteration` is known.
@@ -35,7 +39,7 @@ class SumScale {
     const double norm = 2 * norm_ * std::pow(shrink_, steps) + (steps + 4) * error;
     int exponent = 0;
     (void)std::frexp(std::max(norm * norm, 0x1p-900), &exponent);  // the sum is below 2^exponent = 2^51 units
-    return std::ldexp(1.5, exponent + 1);                           // 1.5 * 2^52 units
+    return std::ldexp(1.5, exponent + 1);                          // 1.5 * 2^52 units
   }
 
  private:

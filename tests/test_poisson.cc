@@ -32,7 +32,8 @@ std::vector<double> solve_directly(std::array<std::int64_t, 2> extents, double m
       };
       const std::size_t at = site(i, j);
       a[at][at] += 4 + mass * mass;
-      for (const std::size_t other : {site(i + 1, j), site(i - 1, j), site(i, j + 1), site(i, j - 1)}) a[at][other] -= 1;
+      for (const std::size_t other : {site(i + 1, j), site(i - 1, j), site(i, j + 1), site(i, j - 1)})
+        a[at][other] -= 1;
     }
   }
   for (std::size_t k = 0; k < n; ++k) {
@@ -58,7 +59,8 @@ struct Answer {
   std::vector<PoissonResidual> history;
 };
 
-Answer solve(const Group& group, const PoissonSpec& spec, const PoissonOptions& options = {}, const PoissonControl& control = {}) {
+Answer solve(const Group& group, const PoissonSpec& spec, const PoissonOptions& options = {},
+             const PoissonControl& control = {}) {
   Poisson poisson(group, spec, options);
   const PoissonResult result = poisson.solve(control);
   return {poisson.gather(poisson.solution()), result.history};
@@ -100,11 +102,13 @@ double norm_of_residual(const PoissonSpec& spec, const std::vector<double>& x, c
 }
 
 TEST(Poisson, AgreesWithADirectSolve) {
-  for (const std::array<std::int64_t, 2> extents : {std::array<std::int64_t, 2>{12, 10}, {1, 7}, {2, 2}, {1, 1}, {3, 18}}) {
+  for (const std::array<std::int64_t, 2> extents :
+       {std::array<std::int64_t, 2>{12, 10}, {1, 7}, {2, 2}, {1, 1}, {3, 18}}) {
     const PoissonSpec spec{.extents = extents, .mass = 0.7, .seed = 5};
     const Answer answer = solve_alone(spec);
     const auto direct = solve_directly(extents, spec.mass, poisson_source(spec, poisson_block(spec, 0)));
-    for (std::size_t i = 0; i < direct.size(); ++i) EXPECT_NEAR(answer.solution[i], direct[i], 1e-13) << extents[0] << " site " << i;
+    for (std::size_t i = 0; i < direct.size(); ++i)
+      EXPECT_NEAR(answer.solution[i], direct[i], 1e-13) << extents[0] << " site " << i;
   }
 }
 
@@ -158,7 +162,8 @@ TEST(Poisson, BuffersAndEnlargementChangeNothing) {
   for (const int buffers : {1, 2, 3}) {
     for (const std::int64_t enlargement : {1, 16, 1024}) {
       on_ranks(4, [&](const Group& group) {
-        expect_same_bits(solve(group, spec, {.buffers = buffers, .enlargement = enlargement}, {.iterations = 50}), expected);
+        expect_same_bits(solve(group, spec, {.buffers = buffers, .enlargement = enlargement}, {.iterations = 50}),
+                         expected);
       });
     }
   }
@@ -278,7 +283,8 @@ TEST(Poisson, SaysWhatIsWrong) {
 TEST(PoissonKernels, AllProcessorsGiveTheSameBits) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> uniform(-3, 3);
-  for (const std::array<std::int64_t, 2> extents : {std::array<std::int64_t, 2>{60, 60}, {1, 1}, {1, 9}, {9, 1}, {2, 17}, {5, 8}, {3, 33}}) {
+  for (const std::array<std::int64_t, 2> extents :
+       {std::array<std::int64_t, 2>{60, 60}, {1, 1}, {1, 9}, {9, 1}, {2, 17}, {5, 8}, {3, 33}}) {
     const std::int64_t stride = (extents[1] + 7) / 8 * 8;
     std::vector<double> x(static_cast<std::size_t>(stride * extents[0])), b(x.size()), faces(4 * 64);
     for (auto* values : {&x, &b, &faces}) {

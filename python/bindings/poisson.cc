@@ -59,7 +59,8 @@ Array gather(const Poisson& poisson, const Memory& block) {
 
 void bind_poisson(nb::module_& module) {
   using release = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<PoissonSpec>(module, "PoissonSpec", "A Poisson problem on a periodic lattice, and the grid of ranks that solves it.")
+  nb::class_<PoissonSpec>(module, "PoissonSpec",
+                          "A Poisson problem on a periodic lattice, and the grid of ranks that solves it.")
       .def(
           "__init__",
           [](PoissonSpec* self, Extents extents, std::array<int, 2> grid, double mass, std::uint64_t seed) {
@@ -91,7 +92,8 @@ void bind_poisson(nb::module_& module) {
             for (const PoissonResidual& one : result.history) history.append(nb::make_tuple(one.iteration, one.norm));
             return history;
           },
-          nb::sig("def history(self) -> list[tuple[int, float]]"), "Pairs (iteration, |b - M x|); the last is that of the solution.");
+          nb::sig("def history(self) -> list[tuple[int, float]]"),
+          "Pairs (iteration, |b - M x|); the last is that of the solution.");
   nb::class_<Poisson>(module, "Poisson", "Jacobi's method for the Poisson equation on a grid of ranks.")
       .def(
           "__init__",
@@ -103,10 +105,14 @@ void bind_poisson(nb::module_& module) {
           },
           "group"_a, "spec"_a, "buffers"_a, "enlargement"_a, "transport"_a)
       .def(
-          "set_source", [](Poisson& poisson, const Memory& block) { poisson.set_source(doubles(block)); }, "block"_a, release())
+          "set_source", [](Poisson& poisson, const Memory& block) { poisson.set_source(doubles(block)); }, "block"_a,
+          release())
       .def("solve", &solve, "iterations"_a, "residual_every"_a, "tolerance"_a, "progress"_a = nb::none())
-      .def_prop_ro("solution", [](const Poisson& p) { return as_array(p.solution(), p.block().extents); })
-      .def_prop_ro("source", [](const Poisson& p) { return as_array(p.source(), p.block().extents); })
+      .def_prop_ro(
+          "solution", [](const Poisson& p) { return as_array(p.solution(), p.block().extents); },
+          nb::rv_policy::automatic)
+      .def_prop_ro(
+          "source", [](const Poisson& p) { return as_array(p.source(), p.block().extents); }, nb::rv_policy::automatic)
       .def("gather", &gather, "block"_a)
       .def_prop_ro("spec", &Poisson::spec)
       .def_prop_ro("block", &Poisson::block)

@@ -6,6 +6,7 @@ from onehop.error import BadInput, Error, Mismatch, PeerLost, Timeout
 from onehop.exit_code import install_excepthook
 from onehop.group import Group
 from onehop.plan import Plan, PlanCounters
+from onehop.poisson import Poisson, PoissonResult
 from onehop.schedule import (
     ArraySpec,
     Count,
@@ -41,6 +42,8 @@ __all__ = [
     "Place",
     "Plan",
     "PlanCounters",
+    "Poisson",
+    "PoissonResult",
     "RankCount",
     "Receiver",
     "Round",

@@ -598,6 +598,99 @@ class Plan:
 def array_use(schedule: Schedule, rank: int) -> list[tuple[bool, bool]]:
     """For every array: whether the rank reads it, and writes it."""
 
+class PoissonSpec:
+    """
+    A Poisson problem on a periodic lattice, and the grid of ranks that solves it.
+    """
+
+    def __init__(self, extents: Sequence[int], grid: Sequence[int], mass: float, seed: int) -> None: ...
+    @property
+    def extents(self) -> list[int]: ...
+    @property
+    def grid(self) -> list[int]: ...
+    @property
+    def mass(self) -> float: ...
+    @property
+    def seed(self) -> int: ...
+
+class PoissonBlock:
+    """One rank's block of the lattice."""
+
+    @property
+    def start(self) -> list[int]:
+        """Its first site."""
+
+    @property
+    def extents(self) -> list[int]:
+        """Its sites per dimension."""
+
+class PoissonTimes:
+    """Where one rank's time goes, in seconds per iteration."""
+
+    @property
+    def start(self) -> float:
+        """Packing and sending."""
+
+    @property
+    def interior(self) -> float:
+        """While the faces fly."""
+
+    @property
+    def wait(self) -> float:
+        """For the faces, and unpacking."""
+
+    @property
+    def boundary(self) -> float: ...
+    @property
+    def residual(self) -> float:
+        """The sum over the ranks."""
+
+class PoissonResult:
+    """What a solve came to."""
+
+    @property
+    def iterations(self) -> int: ...
+    @property
+    def reached_tolerance(self) -> bool: ...
+    @property
+    def seconds(self) -> float:
+        """For all iterations."""
+
+    @property
+    def times(self) -> PoissonTimes: ...
+    @property
+    def history(self) -> list[tuple[int, float]]:
+        """Pairs (iteration, |b - M x|); the last is that of the solution."""
+
+class Poisson:
+    """Jacobi's method for the Poisson equation on a grid of ranks."""
+
+    def __init__(
+        self, group: Group, spec: PoissonSpec, buffers: int, enlargement: int, transport: str
+    ) -> None: ...
+    def set_source(self, block: Memory) -> None: ...
+    def solve(
+        self, iterations: int, residual_every: int, tolerance: float, progress: object | None = None
+    ) -> PoissonResult: ...
+    @property
+    def solution(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+    @property
+    def source(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+    def gather(self, block: Memory) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
+    @property
+    def spec(self) -> PoissonSpec: ...
+    @property
+    def block(self) -> PoissonBlock: ...
+    @property
+    def bytes_sent(self) -> int: ...
+
+def poisson_grid(extents: Sequence[int], ranks: int) -> list[int]: ...
+def poisson_faces(spec: PoissonSpec, enlargement: int = 1) -> Schedule:
+    """What one iteration sends, as a schedule."""
+
+def poisson_source(spec: PoissonSpec) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+    """The right-hand side on the whole lattice."""
+
 class Control:
     """The memory through which the ranks of a launch find each other."""
 

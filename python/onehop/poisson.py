@@ -99,7 +99,9 @@ class Poisson(_core.Poisson):
         memory = _core.Memory(source, False, "the source")
         dtype = getattr(source, "dtype", None)
         if memory.item_bytes != 8 or (isinstance(dtype, np.dtype) and dtype != np.float64):
-            raise BadInput(f"expected a source of float64, found {dtype or f'{memory.item_bytes} bytes an element'}")
+            raise BadInput(
+                f"expected a source of float64, found {dtype or f'{memory.item_bytes} bytes an element'}"
+            )
         super().set_source(memory)
 
     def solve(
@@ -178,7 +180,7 @@ def poisson_layout(
 
 
 def solve_directly(source: NDArray[np.float64], mass: float) -> NDArray[np.float64]:
-    """The exact solution for a right-hand side on the whole lattice, by Fourier transform: there the operator is diagonal."""
+    """The exact solution on the whole lattice, by Fourier transform: there the operator is diagonal."""
     rows, columns = (2 * np.cos(2 * np.pi * np.arange(n) / n) for n in source.shape)
     eigenvalues = 4 + mass * mass - rows[:, None] - columns[None, :]
     return np.real(np.fft.ifft2(np.fft.fft2(source) / eigenvalues))

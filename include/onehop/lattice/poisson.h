@@ -63,8 +63,8 @@ class PoissonExchange {
 };
 
 // Makes one for `faces` (enlargement 1) and the memory of its two arrays, which stays where it is. Collective.
-using MakePoissonExchange =
-    std::function<std::unique_ptr<PoissonExchange>(const Schedule& faces, std::span<const std::span<std::byte>> arrays)>;
+using MakePoissonExchange = std::function<std::unique_ptr<PoissonExchange>(
+    const Schedule& faces, std::span<const std::span<std::byte>> arrays)>;
 
 struct PoissonOptions {
   int buffers = 2;               // slots per neighbour: 1 is single, 2 double buffering

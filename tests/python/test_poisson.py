@@ -1,0 +1,128 @@
+"""The Poisson solver from Python: against a sparse direct solve, and the same bits on every grid of ranks."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from scipy.sparse.linalg import spsolve
+
+from onehop import BadInput, Group, Poisson
+from onehop.poisson import poisson_grid, poisson_layout, solve_directly
+from threads import run_threads
+
+GRIDS = [(1, 1), (2, 1), (1, 2), (3, 1), (2, 2), (4, 1), (3, 2), (1, 6), (2, 4), (8, 1)]
+
+
+def sparse_solve(source: np.ndarray, mass: float) -> np.ndarray:
+    """With the matrix written out, site by site, and factored: no Fourier transform, no iteration."""
+    rows, columns = source.shape
+    entries: dict[tuple[int, int], float] = {}
+    for i, j in itertools.product(range(rows), range(columns)):
+        at = i * columns + j
+        entries[at, at] = entries.get((at, at), 0) + 4 + mass**2
+        for p, q in ((i + 1, j), (i - 1, j), (i, j + 1), (i, j - 1)):
+            other = p % rows * columns + q % columns
+            entries[at, other] = entries.get((at, other), 0) - 1
+    places = np.array(list(entries))
+    matrix = csr_matrix((list(entries.values()), (places[:, 0], places[:, 1])))
+    return spsolve(matrix.tocsc(), source.ravel()).reshape(source.shape)
+
+
+def solve(
+    group: Group, *, iterations: int = 1000, **what: object
+) -> tuple[np.ndarray, list[tuple[int, float]]]:
+    poisson = Poisson(group, **what)
+    result = poisson.solve(iterations)
+    return poisson.gather(), result.history
+
+
+@pytest.mark.parametrize("extents", [(60, 60), (31, 47), (5, 1), (1, 1), (2, 9)])
+def test_agrees_with_direct_solves(extents: tuple[int, int]) -> None:
+    poisson = Poisson(Group.alone(), extents, mass=0.6, seed=9)
+    result = poisson.solve()
+    expected = sparse_solve(poisson.source, 0.6)
+    np.testing.assert_allclose(poisson.solution, expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(solve_directly(poisson.source, 0.6), expected, rtol=0, atol=1e-13)
+    assert result.iterations == 1000
+    assert [iteration for iteration, _ in result.history] == [*range(0, 1000, 10), 1000]
+    assert result.history[0][1] == pytest.approx(np.linalg.norm(poisson.source), rel=1e-11)
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_same_bits_on_every_grid(grid: tuple[int, int]) -> None:
+    extents = (33, 26)
+    expected, history = solve(Group.alone(), extents=extents, mass=0.3, iterations=200)
+    for found, found_history in run_threads(
+        grid[0] * grid[1], lambda group: solve(group, extents=extents, grid=grid, mass=0.3, iterations=200)
+    ):
+        assert found.tobytes() == expected.tobytes()
+        assert found_history == history
+
+
+def test_source_depends_on_the_global_site_alone() -> None:
+    whole = Poisson(Group.alone(), (12, 20), seed=4).source
+    assert whole.min() >= -1
+    assert whole.max() < 1
+    assert len(np.unique(whole)) == whole.size
+    for found in run_threads(6, lambda group: (p := Poisson(group, (12, 20), seed=4)).gather(p.source)):
+        assert found.tobytes() == whole.tobytes()
+    assert Poisson(Group.alone(), (12, 20), seed=5).source.tobytes() != whole.tobytes()
+
+
+def test_own_source_and_tolerance() -> None:
+    source = np.zeros((24, 24))
+    source[3, 5] = 1.0
+
+    def one_rank(group: Group) -> tuple[np.ndarray, bool]:
+        poisson = Poisson(group, source.shape, grid=(2, 1), mass=0.8)
+        start, rows = poisson.block.start[0], poisson.block.extents[0]
+        poisson.set_source(source[start : start + rows])
+        return poisson.gather(), poisson.solve(10_000, tolerance=1e-12).reached_tolerance and poisson.gather()
+
+    for before, after in run_threads(2, one_rank):
+        assert not before.any()
+        np.testing.assert_allclose(after, sparse_solve(source, 0.8), rtol=0, atol=1e-12)
+
+
+def test_progress_is_told_and_may_give_up() -> None:
+    heard = []
+    poisson = Poisson(Group.alone(), (16, 16))
+    poisson.solve(20, progress=lambda iteration, norm: heard.append((iteration, norm)))
+    assert heard
+    assert heard[0][0] == 0
+
+    def give_up(iteration: int, norm: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        poisson.solve(20, progress=give_up)
+
+
+def test_layouts() -> None:
+    assert poisson_layout(4) == ((120, 120), (2, 2))
+    assert poisson_layout(6, local=(10, 20)) == ((30, 40), (3, 2))
+    assert poisson_layout(2, (7, 100)) == ((7, 100), (1, 2))
+    assert poisson_grid((100, 7), 7) == (7, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"mass": 0.0}, "mass"),
+        ({"grid": (2, 1)}, "grid of 1 ranks"),
+        ({"extents": (0, 5)}, "no grid"),
+        ({"buffers": 0}, "buffer"),
+        ({"enlargement": 0}, "enlargement"),
+        ({"transport": "pigeon"}, "pigeon"),
+        ({"source": np.zeros((60, 60), np.float32)}, "float64"),
+        ({"source": np.zeros((60, 60), np.int64)}, "float64"),
+        ({"source": np.zeros((60, 59))}, "as many values"),
+        ({"source": np.full((60, 60), np.inf)}, "finite"),
+    ],
+)
+def test_says_what_is_wrong(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        Poisson(Group.alone(), **arguments)
