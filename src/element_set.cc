@@ -10,18 +10,18 @@ namespace {
 
 constexpr std::int64_t bits = 64;
 // 8 MiB. calloc takes that from the system, which gives zeroed pages when they are first touched and not before.
-constexpr std::int64_t most_words_per_block = std::int64_t{1} << 20;
+constexpr std::int64_t most_bits_per_block = std::int64_t{1} << 26;
 
 }  // namespace
 
 ElementSet::ElementSet(std::int64_t elements)
-    : words_per_block_(std::clamp<std::int64_t>(elements / bits + 1, 1, most_words_per_block)) {}
+    : block_shift_(std::bit_width(static_cast<Word>(std::clamp(elements, bits, most_bits_per_block)) - 1)) {}
 
 ElementSet::Word* ElementSet::block(std::int64_t number) {
   if (number == last_number_) return last_block_;
   auto& words = blocks_[number];
   if (!words) {
-    words.reset(static_cast<Word*>(std::calloc(static_cast<std::size_t>(words_per_block_), sizeof(Word))));
+    words.reset(static_cast<Word*>(std::calloc((std::size_t{1} << block_shift_) / bits, sizeof(Word))));
     if (!words) throw std::bad_alloc();
   }
   last_number_ = number;
@@ -31,13 +31,13 @@ ElementSet::Word* ElementSet::block(std::int64_t number) {
 
 template <class Visit>
 void ElementSet::for_each_word(const Slice& slice, Visit&& visit) {
-  const std::int64_t bits_per_block = words_per_block_ * bits;
+  const std::int64_t in_block = (std::int64_t{1} << block_shift_) - 1;
   slice.for_each_run([&](std::int64_t begin, std::int64_t count) {
     while (count > 0) {
       const std::int64_t bit = begin % bits;
       const std::int64_t here = std::min(count, bits - bit);
       const Word ones = here == bits ? ~Word{0} : (Word{1} << here) - 1;
-      Word& word = block(begin / bits_per_block)[begin % bits_per_block / bits];
+      Word& word = block(begin >> block_shift_)[(begin & in_block) / bits];
       visit(word, ones << bit, begin - bit);
       begin += here;
       count -= here;

@@ -41,7 +41,7 @@ class ElementSet {
   void for_each_word(const Slice& slice, Visit&& visit);
   [[nodiscard]] Word* block(std::int64_t number);
 
-  std::int64_t words_per_block_;
+  int block_shift_;  // a block has 2^block_shift_ bits
   std::int64_t last_number_ = none;
   Word* last_block_ = nullptr;
   std::unordered_map<std::int64_t, std::unique_ptr<Word[], Free>> blocks_;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <initializer_list>
 #include <limits>
-#include <set>
 
 #include "json_text.h"
 #include "onehop/error.h"
@@ -43,13 +42,14 @@ Json to_json_value(const ArraySpec& array) {
   return json;
 }
 
-// A value of the text together with the way to it, so that every complaint can say where.
+// A value of the text together with the way to it, so that every complaint can say where. The way is a chain of nodes,
+// each of which lives in the call that reads it, and becomes text only when somebody complains.
 class Node {
  public:
-  Node(const Json& json, std::string path) : json_(json), path_(std::move(path)) {}
+  explicit Node(const Json& root) : json_(root) {}
 
   [[noreturn]] void complain(const std::string& expected, const std::string& found) const {
-    throw BadInput((path_.empty() ? "the schedule" : path_) + ": expected " + expected + ", found " + found);
+    throw BadInput(path() + ": expected " + expected + ", found " + found);
   }
 
   [[noreturn]] void complain(const std::string& expected) const {
@@ -78,14 +78,12 @@ class Node {
 
   [[nodiscard]] bool has(const char* key) const { return json_.contains(key); }
 
-  [[nodiscard]] Node at(const char* key) const {
-    return {json_.at(key), path_.empty() ? std::string(key) : path_ + "." + key};
-  }
+  [[nodiscard]] Node at(const char* key) const { return {json_.at(key), this, key, 0}; }
 
   template <class Visit>
   void for_each(Visit&& visit) const {
     if (!json_.is_array()) complain("an array");
-    for (std::size_t i = 0; i < json_.size(); ++i) visit(Node(json_[i], path_ + "[" + std::to_string(i) + "]"));
+    for (std::size_t i = 0; i < json_.size(); ++i) visit(Node(json_[i], this, nullptr, i));
   }
 
   [[nodiscard]] bool is_array() const { return json_.is_array(); }
@@ -122,13 +120,25 @@ class Node {
     try {
       return read();
     } catch (const BadInput& error) {
-      throw BadInput(path_ + ": " + error.what());
+      throw BadInput(path() + ": " + error.what());
     }
   }
 
  private:
+  Node(const Json& json, const Node* parent, const char* key, std::size_t index)
+      : json_(json), parent_(parent), key_(key), index_(index) {}
+
+  [[nodiscard]] std::string path() const {
+    if (parent_ == nullptr) return "the schedule";
+    const std::string before = parent_->parent_ == nullptr ? "" : parent_->path();
+    if (key_ == nullptr) return before + "[" + std::to_string(index_) + "]";
+    return before.empty() ? key_ : before + "." + key_;
+  }
+
   const Json& json_;
-  std::string path_;
+  const Node* parent_ = nullptr;
+  const char* key_ = nullptr;  // in an object
+  std::size_t index_ = 0;      // in an array
 };
 
 constexpr std::int64_t any_integer = std::numeric_limits<std::int64_t>::min();
@@ -191,13 +201,16 @@ ArraySpec array_from(const Node& node, int ranks) {
 
 // A repeated key would silently win over the first; no schedule needs one.
 Json parse(std::string_view text) {
-  std::vector<std::set<std::string>> keys;
+  std::vector<std::vector<std::string>> keys;
   const auto check_keys = [&](int, Json::parse_event_t event, Json& value) {
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(value.get<std::string>()).second) {
-      throw BadInput("the schedule: expected every key once in an object, found " + value.dump() + " twice");
+    if (event != Json::parse_event_t::key) return true;
+    const auto key = value.get<std::string>();
+    if (std::ranges::find(keys.back(), key) != keys.back().end()) {
+      throw BadInput("the schedule: expected every key once in an object, found \"" + key + "\" twice");
     }
+    keys.back().push_back(key);
     return true;
   };
   try {
@@ -229,7 +242,7 @@ std::string Schedule::to_json(int indent) const {
 
 Schedule Schedule::from_json(std::string_view text) {
   const Json json = parse(text);
-  const Node root(json, "");
+  const Node root(json);
   root.expect_keys({"onehop_schedule", "ranks", "arrays", "rounds"}, {"name", "must_cover"});
   const Node version = root.at("onehop_schedule");
   if (version.integer(any_integer, largest_integer) != format_version) {

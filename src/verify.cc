@@ -139,7 +139,7 @@ class Verifier {
   void check_writes(Entries writes);
   void check_combined(Entries writes, Combine combine);
   void check_reads(Entries reads, Entries writes);
-  void check_coverage(int rank, Entries writes, const std::vector<int>& places);
+  void check_coverage(int rank, std::vector<ElementSet>& covered, const std::vector<int>& places);
   void report_write(Entries writes, TransfersByRank::Entry entry, std::int64_t element);
   void report_read(Entries writes, TransfersByRank::Entry entry, std::int64_t element);
   void report(Rule rule, int round, int transfer, int other, const std::string& what);
@@ -162,7 +162,7 @@ class Verifier {
   // One set per array; all empty between two ranks.
   std::vector<ElementSet> written_;   // in this round
   std::vector<ElementSet> repeated_;  // in this round more than once, by combining transfers
-  std::vector<ElementSet> covered_;   // in any round
+  std::vector<ElementSet> covered_;   // in any round, where there are several
 };
 
 void Verifier::report(Rule rule, int round, int transfer, int other, const std::string& what) {
@@ -219,6 +219,7 @@ void Verifier::check_rank(int rank, Entries writes, Entries reads, const std::ve
     entries = entries.subspan(taken.size());
     return taken;
   };
+  const bool one_round = !writes.empty() && writes.front().round == writes.back().round;
   Entries later_writes = writes;
   while (!later_writes.empty() && !full()) {
     const int round = later_writes.front().round;
@@ -227,12 +228,16 @@ void Verifier::check_rank(int rank, Entries writes, Entries reads, const std::ve
     const Entries round_reads = take_round(reads, round);
     check_writes(round_writes);
     check_reads(round_reads, round_writes);
+    if (one_round) check_coverage(rank, written_, places);
     for (const auto entry : round_writes) {
       set_of(written_, at(entry).to).erase(at(entry).to.slice);
       if (at(entry).combine != Combine::replace) set_of(repeated_, at(entry).to).erase(at(entry).to.slice);
     }
   }
-  check_coverage(rank, writes, places);
+  if (one_round || places.empty() || full()) return;
+  for (const auto entry : writes) set_of(covered_, at(entry).to).insert(at(entry).to.slice);
+  check_coverage(rank, covered_, places);
+  for (const auto entry : writes) set_of(covered_, at(entry).to).erase(at(entry).to.slice);
 }
 
 void Verifier::check_writes(Entries writes) {
@@ -285,12 +290,10 @@ void Verifier::check_reads(Entries reads, Entries writes) {
   }
 }
 
-void Verifier::check_coverage(int rank, Entries writes, const std::vector<int>& places) {
-  if (places.empty() || full()) return;
-  for (const auto entry : writes) set_of(covered_, at(entry).to).insert(at(entry).to.slice);
+void Verifier::check_coverage(int rank, std::vector<ElementSet>& covered, const std::vector<int>& places) {
   for (const int index : places) {
     const Place& place = schedule_.must_cover[static_cast<std::size_t>(index)];
-    const std::int64_t element = set_of(covered_, place).first_missing(place.slice);
+    const std::int64_t element = set_of(covered, place).first_missing(place.slice);
     if (element == ElementSet::none) continue;
     report(Rule::coverage, -1, index, -1,
            "must_cover[" + std::to_string(index) + "] (" + name(place) + ", " + std::to_string(place.slice.elements()) +
@@ -298,19 +301,16 @@ void Verifier::check_coverage(int rank, Entries writes, const std::vector<int>& 
                std::to_string(element) + ": a transfer to rank " + std::to_string(rank) +
                " is missing or writes elsewhere");
   }
-  for (const auto entry : writes) set_of(covered_, at(entry).to).erase(at(entry).to.slice);
 }
 
 void Verifier::report_write(Entries writes, TransfersByRank::Entry entry, std::int64_t element) {
   const Transfer& t = at(entry);
-  int other = entry.transfer;  // it may have hit the element twice itself
+  int other = entry.transfer;
   for (const auto candidate : writes) {
     const Transfer& o = at(candidate);
-    const bool went_in_before = t.combine == Combine::replace
-                                    ? o.combine == Combine::replace && candidate.transfer < entry.transfer
-                                    : o.combine < t.combine;
+    const bool went_in_before = t.combine == Combine::replace ? o.combine == Combine::replace : o.combine < t.combine;
     if (!went_in_before || o.to.array != t.to.array || !contains(o.to.slice, element)) continue;
-    other = candidate.transfer;
+    other = candidate.transfer;  // the first to write there, which is this transfer if it names the element twice
     break;
   }
   const int later = std::max(entry.transfer, other);

@@ -332,7 +332,6 @@ TEST(Verify, AgreesWithThePlainRulesOnRandomSchedules) {
   int broken_reads = 0;
   for (int i = 0; i < 4000; ++i) {
     const Schedule schedule = schedules.next();
-    SCOPED_TRACE(schedule.to_json(2));
     const auto violations = verify(schedule, 1000);
     sound_ones += violations.empty();
     std::set<std::size_t> places;
@@ -347,18 +346,18 @@ TEST(Verify, AgreesWithThePlainRulesOnRandomSchedules) {
         if (v.rule == Rule::reads) reads.insert(transfer);
         if (v.rule != Rule::writes) continue;
         writes = true;
-        ASSERT_TRUE(rules.collide(transfer, static_cast<std::size_t>(v.other))) << v.message;
+        ASSERT_TRUE(rules.collide(transfer, static_cast<std::size_t>(v.other))) << v.message << schedule.to_json(2);
       }
-      ASSERT_EQ(writes, rules.any_collide());
+      ASSERT_EQ(writes, rules.any_collide()) << schedule.to_json(2);
       if (writes) continue;
       for (std::size_t t = 0; t < schedule.rounds[r].transfers.size(); ++t) {
         ASSERT_EQ(reads.contains(t), rules.reads_wrongly(t))
-            << describe(schedule, static_cast<int>(r), static_cast<int>(t));
+            << describe(schedule, static_cast<int>(r), static_cast<int>(t)) << schedule.to_json(2);
       }
       broken_reads += !reads.empty();
     }
     if (!schedule.rounds.empty()) {
-      ASSERT_EQ(places, uncovered(schedule));
+      ASSERT_EQ(places, uncovered(schedule)) << schedule.to_json(2);
     }
   }
   EXPECT_GT(sound_ones, 200);
