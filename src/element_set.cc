@@ -8,20 +8,20 @@ namespace onehop::detail {
 
 namespace {
 
-constexpr std::int64_t bits = 64;
+constexpr std::uint64_t bits = 64;
 // 8 MiB. calloc takes that from the system, which gives zeroed pages when they are first touched and not before.
-constexpr std::int64_t most_bits_per_block = std::int64_t{1} << 26;
+constexpr std::uint64_t most_bits_per_block = std::uint64_t{1} << 26U;
 
 }  // namespace
 
 ElementSet::ElementSet(std::int64_t elements)
-    : block_shift_(std::bit_width(static_cast<Word>(std::clamp(elements, bits, most_bits_per_block)) - 1)) {}
+    : block_bits_(std::bit_ceil(std::clamp(static_cast<std::uint64_t>(elements), bits, most_bits_per_block))) {}
 
-ElementSet::Word* ElementSet::block(std::int64_t number) {
-  if (number == last_number_) return last_block_;
+ElementSet::Word* ElementSet::block(std::uint64_t number) {
+  if (last_block_ != nullptr && number == last_number_) return last_block_;
   auto& words = blocks_[number];
   if (!words) {
-    words.reset(static_cast<Word*>(std::calloc((std::size_t{1} << block_shift_) / bits, sizeof(Word))));
+    words.reset(static_cast<Word*>(std::calloc(block_bits_ / bits, sizeof(Word))));
     if (!words) throw std::bad_alloc();
   }
   last_number_ = number;
@@ -31,16 +31,18 @@ ElementSet::Word* ElementSet::block(std::int64_t number) {
 
 template <class Visit>
 void ElementSet::for_each_word(const Slice& slice, Visit&& visit) {
-  const std::int64_t in_block = (std::int64_t{1} << block_shift_) - 1;
+  const int block_shift = std::countr_zero(block_bits_);
   slice.for_each_run([&](std::int64_t begin, std::int64_t count) {
-    while (count > 0) {
-      const std::int64_t bit = begin % bits;
-      const std::int64_t here = std::min(count, bits - bit);
+    auto at = static_cast<std::uint64_t>(begin);
+    auto left = static_cast<std::uint64_t>(count);
+    while (left > 0) {
+      const std::uint64_t bit = at % bits;
+      const std::uint64_t here = std::min(left, bits - bit);
       const Word ones = here == bits ? ~Word{0} : (Word{1} << here) - 1;
-      Word& word = block(begin >> block_shift_)[(begin & in_block) / bits];
-      visit(word, ones << bit, begin - bit);
-      begin += here;
-      count -= here;
+      Word& word = block(at >> block_shift)[(at & (block_bits_ - 1)) / bits];
+      visit(word, ones << bit, static_cast<std::int64_t>(at - bit));
+      at += here;
+      left -= here;
     }
   });
 }

@@ -39,12 +39,12 @@ class ElementSet {
   // Words and bits that `slice` touches, one word after the other: visit(word, mask, number of the word's first bit).
   template <class Visit>
   void for_each_word(const Slice& slice, Visit&& visit);
-  [[nodiscard]] Word* block(std::int64_t number);
+  [[nodiscard]] Word* block(std::uint64_t number);
 
-  int block_shift_;  // a block has 2^block_shift_ bits
-  std::int64_t last_number_ = none;
+  std::uint64_t block_bits_;  // a power of two
+  std::uint64_t last_number_ = 0;
   Word* last_block_ = nullptr;
-  std::unordered_map<std::int64_t, std::unique_ptr<Word[], Free>> blocks_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Word[], Free>> blocks_;
 };
 
 }  // namespace onehop::detail
