@@ -31,7 +31,7 @@ ElementSet::Word* ElementSet::block(std::uint64_t number) {
 
 template <class Visit>
 void ElementSet::for_each_word(const Slice& slice, Visit&& visit) {
-  const int block_shift = std::countr_zero(block_bits_);
+  const auto block_shift = static_cast<unsigned>(std::countr_zero(block_bits_));
   slice.for_each_run([&](std::int64_t begin, std::int64_t count) {
     auto at = static_cast<std::uint64_t>(begin);
     auto left = static_cast<std::uint64_t>(count);

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "onehop/error.h"
+#include "support/two_to.h"
 
 namespace onehop {
 namespace {
+
+using testing::two_to;
 
 TEST(Codec, NamesGoBothWays) {
   EXPECT_EQ(to_string(Codec::raw), "raw");
@@ -24,8 +27,8 @@ TEST(Codec, AnUnknownNameListsTheKnownOnes) {
 TEST(Codec, RawSendsElementsAsTheyLie) {
   EXPECT_EQ(wire_bytes(Codec::raw, 0, 8), 0);
   EXPECT_EQ(wire_bytes(Codec::raw, 7, 24), 168);
-  EXPECT_EQ(wire_bytes(Codec::raw, std::int64_t{1} << 32, 16), std::int64_t{1} << 36);
-  EXPECT_THROW((void)wire_bytes(Codec::raw, std::int64_t{1} << 61, 8), BadInput);
+  EXPECT_EQ(wire_bytes(Codec::raw, two_to(32), 16), two_to(36));
+  EXPECT_THROW((void)wire_bytes(Codec::raw, two_to(61), 8), BadInput);
 }
 
 }  // namespace

@@ -10,9 +10,12 @@
 #include "support/naive_execute.h"
 #include "support/random_halo.h"
 #include "support/random_schedule.h"
+#include "support/two_to.h"
 
 namespace onehop {
 namespace {
+
+using testing::two_to;
 
 std::int64_t runs_of(const Slice& slice) {
   const auto elements = testing::elements_of(slice);
@@ -93,8 +96,8 @@ TEST(Count, ClosedFormsOfAHalo) {
   for (const std::int64_t n : {2, 5, 16}) {
     const Count faces = count(halo(cube(n, 3, false)));
     EXPECT_EQ(faces.rounds, 1);
-    EXPECT_EQ(faces.messages, 27 * 6);
-    EXPECT_EQ(faces.bytes, 27 * 6 * n * n * 8);
+    EXPECT_EQ(faces.messages, 162);
+    EXPECT_EQ(faces.bytes, 162 * n * n * 8);
     EXPECT_EQ(faces.pairs.size(), 27U * 6U);
     for (const RankCount& rank : faces.ranks) {
       EXPECT_EQ(rank.messages_sent, 6);
@@ -143,7 +146,7 @@ TEST(Count, SaysWhichTransferNamesWhatIsNotThere) {
   }
   schedule.rounds[0].transfers = {{{0, 1, Slice::range(0, 1)}, {1, 0, Slice::range(0, 1)}}};
   EXPECT_THROW((void)count(schedule), BadInput);
-  schedule.arrays[0].element_bytes = std::int64_t{1} << 60;
+  schedule.arrays[0].element_bytes = two_to(60);
   schedule.rounds[0].transfers = {{{0, 0, Slice::range(0, 7)}, {1, 0, Slice::range(0, 7)}},
                                   {{0, 0, Slice::range(0, 7)}, {1, 0, Slice::range(0, 7)}}};
   EXPECT_THROW((void)count(schedule), BadInput) << "2^63 bytes and more";

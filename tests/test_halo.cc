@@ -8,9 +8,12 @@
 #include "onehop/verify.h"
 #include "support/naive_execute.h"
 #include "support/random_halo.h"
+#include "support/two_to.h"
 
 namespace onehop {
 namespace {
+
+using testing::two_to;
 
 using testing::Memory;
 
@@ -187,12 +190,12 @@ TEST(Halo, AllFieldsForOneNeighbourAreOneMessage) {
 }
 
 TEST(Halo, SizesBeyond2To31) {
-  HaloSpec spec = cube(std::int64_t{1} << 21, 4, 2, 1, true);
-  spec.element_bytes = {std::int64_t{1} << 13};
+  HaloSpec spec = cube(two_to(21), 4, 2, 1, true);
+  spec.element_bytes = {two_to(13)};
   const Schedule schedule = halo(spec);
-  const std::int64_t edge = std::int64_t{1} << 19;
+  const std::int64_t edge = two_to(19);
   EXPECT_EQ(schedule.arrays.front().elements.front(), (edge + 2) * (edge + 2));
-  EXPECT_EQ(count(schedule).ranks[5].bytes_received, (4 * edge + 4) * (std::int64_t{1} << 13));
+  EXPECT_EQ(count(schedule).ranks[5].bytes_received, (4 * edge + 4) * two_to(13));
 }
 
 TEST(Halo, AThousandRanksTakeMilliseconds) {
@@ -234,10 +237,9 @@ TEST(Halo, BadInputSaysWhatAndWhere) {
   bad([](HaloSpec& s) { s.widths[1] = {1, -2}; }, "expected widths of 0 or more in dimension 1, found -2");
   bad([](HaloSpec& s) { s.element_bytes.clear(); }, "one field or more");
   bad([](HaloSpec& s) { s.element_bytes = {8, 0}; }, "expected element_bytes of 1 or more, found 0");
-  bad([](HaloSpec& s) { s.grid = {1 << 16, 1 << 16}; }, "fewer than 2^31 ranks");
-  bad([](HaloSpec& s) { s.extents = {std::int64_t{1} << 40, std::int64_t{1} << 40}; }, "below 2^63");
-  bad([](HaloSpec& s) { s.extents = {std::int64_t{1} << 30, std::int64_t{1} << 33}; },
-      "the bytes of a halo's local array");
+  bad([](HaloSpec& s) { s.grid = {65536, 65536}; }, "fewer than 2^31 ranks");
+  bad([](HaloSpec& s) { s.extents = {two_to(40), two_to(40)}; }, "below 2^63");
+  bad([](HaloSpec& s) { s.extents = {two_to(30), two_to(33)}; }, "the bytes of a halo's local array");
   EXPECT_THROW((void)halo(good, 4), BadInput);
   EXPECT_THROW((void)halo(good, -1), BadInput);
   EXPECT_THROW((void)halo_block(good, 4), BadInput);
@@ -273,7 +275,7 @@ TEST(Allgather, EveryBlockReachesEveryRank) {
   EXPECT_THROW((void)allgather(2, -1, 1), BadInput);
   EXPECT_THROW((void)allgather(2, 1, 0), BadInput);
   EXPECT_THROW((void)allgather(2, 1, 1, 2), BadInput);
-  EXPECT_THROW((void)allgather(2, std::int64_t{1} << 61, 4), BadInput);
+  EXPECT_THROW((void)allgather(2, two_to(61), 4), BadInput);
 }
 
 }  // namespace

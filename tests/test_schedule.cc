@@ -6,9 +6,12 @@
 #include "onehop/patterns.h"
 #include "support/random_halo.h"
 #include "support/random_schedule.h"
+#include "support/two_to.h"
 
 namespace onehop {
 namespace {
+
+using testing::two_to;
 
 Transfer move(int from, std::int64_t read, int to, std::int64_t write, std::int64_t count) {
   return {{from, 0, Slice::range(read, count)}, {to, 0, Slice::range(write, count)}, Combine::replace, Codec::raw};
@@ -71,12 +74,14 @@ TEST(Schedule, BytesAndDescription) {
 TEST(Merge, PartsMakeTheWhole) {
   const Schedule whole = ring();
   std::vector<Schedule> parts;
+  parts.reserve(3);
   for (int rank = 0; rank < 3; ++rank) parts.push_back(whole.part(rank));
   EXPECT_EQ(merge(parts), whole);
 }
 
 TEST(Merge, WhatOneSideLacksNamesBothRanks) {
   std::vector<Schedule> parts;
+  parts.reserve(3);
   for (int rank = 0; rank < 3; ++rank) parts.push_back(ring().part(rank));
 
   auto broken = parts;
@@ -127,9 +132,9 @@ TEST(ScheduleJson, RoundTripsExactly) {
     const Schedule schedule = halo(testing::random_halo(random));
     ASSERT_EQ(Schedule::from_json(schedule.to_json()), schedule);
   }
-  Schedule odd{"quotes \" and \xc3\xa9", 2, {{"", 1, ElementType::bytes, {std::int64_t{1} << 62, 3}}}, {{}, {}}, {}};
+  Schedule odd{"quotes \" and \xc3\xa9", 2, {{"", 1, ElementType::bytes, {two_to(62), 3}}}, {{}, {}}, {}};
   odd.rounds[0].transfers = {{{0, 0, Slice()}, {1, 0, Slice::list({})}, Combine::replace, Codec::raw},
-                             {{-4, 9, Slice::range(std::int64_t{1} << 61, 1)}, {1, 0, Slice::range(0, 1)}}};
+                             {{-4, 9, Slice::range(two_to(61), 1)}, {1, 0, Slice::range(0, 1)}}};
   EXPECT_EQ(Schedule::from_json(odd.to_json()), odd);
   EXPECT_TRUE(Schedule::from_json(odd.to_json()).rounds[0].transfers[0].to.slice.is_list());
 }

@@ -7,9 +7,12 @@
 
 #include "onehop/error.h"
 #include "support/naive_execute.h"
+#include "support/two_to.h"
 
 namespace onehop {
 namespace {
+
+using testing::two_to;
 
 using Numbers = std::vector<std::int64_t>;
 
@@ -169,11 +172,11 @@ TEST(Slice, EqualSlicesVisitTheSameInTheSameOrder) {
 }
 
 TEST(Slice, SizesBeyond2To31) {
-  const std::int64_t large = std::int64_t{1} << 40;
-  const Slice slice = Slice::box(large, Numbers{large, 2}, Numbers{1 << 20, 1});
+  const std::int64_t large = two_to(40);
+  const Slice slice = Slice::box(large, Numbers{large, 2}, Numbers{two_to(20), 1});
   EXPECT_EQ(slice.elements(), 2 * large);
   EXPECT_EQ(slice.pieces(), large);
-  EXPECT_EQ(slice.bounds().second, large + (large - 1) * (1 << 20) + 2);
+  EXPECT_EQ(slice.bounds().second, large + (large - 1) * two_to(20) + 2);
   const auto parts = slice.cut(1, 2 * large - 1);
   ASSERT_EQ(parts.size(), 3U);
   EXPECT_EQ(parts[1].elements(), 2 * large - 4);

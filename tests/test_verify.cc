@@ -11,9 +11,12 @@
 #include "support/naive_execute.h"
 #include "support/random_halo.h"
 #include "support/random_schedule.h"
+#include "support/two_to.h"
 
 namespace onehop {
 namespace {
+
+using testing::two_to;
 
 using Rule = Violation::Rule;
 
@@ -137,7 +140,7 @@ TEST(Verify, ShapeOfArrays) {
   expect({"u", 8, ElementType::bytes, {}}, "each of the 2 ranks, found 0 numbers");
   expect({"u", 8, ElementType::bytes, {1, 2, 3}}, "each of the 2 ranks, found 3 numbers");
   expect({"u", 8, ElementType::bytes, {1, -2}}, "expected 0 elements or more, found -2");
-  expect({"u", 8, ElementType::bytes, {std::int64_t{1} << 61, 1}}, "expected fewer than 2^63 bytes");
+  expect({"u", 8, ElementType::bytes, {two_to(61), 1}}, "expected fewer than 2^63 bytes");
   expect_only(Schedule{"", 0, {}, {}, {}}, Rule::shape, -1, -1, -1, "1 rank or more, found 0");
 }
 
@@ -366,7 +369,7 @@ TEST(Verify, AgreesWithThePlainRulesOnRandomSchedules) {
 
 TEST(Verify, LargeArraysCostOnlyWhatMoves) {
   // 2^44 elements a rank, of which the first, the last and some in between move.
-  const std::int64_t length = std::int64_t{1} << 44;
+  const std::int64_t length = two_to(44);
   Schedule schedule{"", 2, {{"u", 8, ElementType::float64, {length}}}, {Round{}}, {}};
   const std::int64_t extents[] = {64, 3};
   const std::int64_t strides[] = {length / 64, 1};
