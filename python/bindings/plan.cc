@@ -55,6 +55,26 @@ void bind_plan(nb::module_& module) {
       .def("start", &Plan::start, release(), "Begins a run and never waits.")
       .def("finish", &Plan::finish, release(), "Completes the run. Waits with the GIL released; Ctrl-C ends the wait.")
       .def("run", &Plan::run, release(), "start() and finish().")
+      .def(
+          "__enter__",
+          [](nb::handle_t<Plan> self) {
+            auto& plan = nb::cast<Plan&>(self);
+            {
+              const nb::gil_scoped_release released;
+              plan.start();
+            }
+            return nb::borrow(self);
+          },
+          nb::sig("def __enter__(self) -> Plan"), "start()")
+      .def(
+          "__exit__",
+          [](Plan& plan, nb::handle type, nb::handle, nb::handle) {
+            if (!type.is_none()) return;
+            const nb::gil_scoped_release released;
+            plan.finish();
+          },
+          nb::sig("def __exit__(self, type: object, error: object, trace: object) -> None"), "type"_a.none(),
+          "error"_a.none(), "trace"_a.none(), "finish(), unless the block raised.")
       .def("test", &Plan::test, release(),
            "Moves on what can be moved without waiting; True if finish() would return at once.")
       .def_prop_ro(

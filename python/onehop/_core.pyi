@@ -582,6 +582,12 @@ class Plan:
     def run(self) -> None:
         """start() and finish()."""
 
+    def __enter__(self) -> Plan:
+        """start()"""
+
+    def __exit__(self, type: object, error: object, trace: object) -> None:
+        """finish(), unless the block raised."""
+
     def test(self) -> bool:
         """
         Moves on what can be moved without waiting; True if finish() would return at once.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
 from typing import Any
 
 from onehop import _core
@@ -76,16 +75,6 @@ class Plan(_core.Plan):
         memory = _memory_of(schedule, group.rank, list(arrays))
         super().__init__(group, schedule, memory, transport, slots, slot_bytes, chunk_bytes)
         self._memory = memory  # kept in place as long as the plan lives
-
-    def __enter__(self) -> Plan:
-        self.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.finish()
 
 
 def _memory_of(schedule: Schedule, rank: int, arrays: list[Any]) -> list[_core.Memory]:
