@@ -78,7 +78,7 @@ void Plan::Impl::fill(detail::StoreFunction store, const ProgramChunk& chunk, st
   }
   const detail::CopyStep& only = program.steps[chunk.first].copy;
   const std::byte* from = only.base;
-  if (chunk.last - chunk.first != 1 || only.outer != 0 || !only.pieces.empty()) {
+  if (chunk.last - chunk.first != 1 || only.shape != nullptr) {
     pack_steps(chunk.first, chunk.last, program.scratch.data());
     from = program.scratch.data();
   }
@@ -88,8 +88,14 @@ void Plan::Impl::fill(detail::StoreFunction store, const ProgramChunk& chunk, st
 void Plan::Impl::copy_inside(const ProgramRound& now) {
   std::byte* scratch = program.scratch.data();
   for (const ProgramCopy& copy : now.copies) {
-    pack_steps(copy.from_first, copy.from_last, scratch);
-    unpack_steps(copy.to_first, copy.to_last, scratch);
+    if (copy.direct) {
+      for (std::uint32_t i = copy.from_first; i < copy.from_last; ++i) {
+        detail::copy_between(program.steps[copy.to_first + (i - copy.from_first)].copy, program.steps[i].copy);
+      }
+    } else {
+      pack_steps(copy.from_first, copy.from_last, scratch);
+      unpack_steps(copy.to_first, copy.to_last, scratch);
+    }
     counters.bytes_local += copy.bytes;
   }
 }

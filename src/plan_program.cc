@@ -15,7 +15,9 @@
 namespace onehop::detail {
 namespace {
 
-constexpr std::int64_t copy_piece = 16 << 10;  // a copy inside the rank goes through a scratch of this size, in cache
+// A copy inside the rank is done in parts of this many bytes, and of fewer elements where every one is in another cache line.
+constexpr std::int64_t copy_piece = 16 << 10;
+constexpr std::int64_t copy_elements = 128;
 
 using Transfers = std::vector<const Transfer*>;
 
@@ -226,29 +228,48 @@ class Builder {
 
   void add_steps(const Place& place, Combine combine, std::int64_t first, std::int64_t last) {
     for (const Slice& slice : place.slice.cut(first, last)) {
-      program_.steps.push_back({make_step(slice, memory(place), array(place).element_bytes), combine, array(place).type});
+      program_.steps.push_back(
+          {make_step(slice, memory(place), array(place).element_bytes, program_.shapes), combine, array(place).type});
     }
   }
 
-  // Copies inside the rank, cut so that each passes through the scratch while it is in cache.
+  // Copies inside the rank, cut in small parts. Parts that lie near each other in memory follow each other: the two faces of
+  // a periodic dimension touch the same cache lines.
   void add_copies(ProgramRound& round, const RoundPart& part) {
+    bool combining = false;
     for (const Transfer* transfer : part.own) {
       const std::int64_t element_bytes = array(transfer->to).element_bytes;
       const std::int64_t elements = transfer->from.slice.elements();
-      const std::int64_t at_once = std::max<std::int64_t>(1, copy_piece / element_bytes);
+      const std::int64_t run = elements / std::max<std::int64_t>(1, transfer->from.slice.pieces());
+      const std::int64_t at_once = std::max<std::int64_t>(1, run * element_bytes < 64 ? copy_elements : copy_piece / element_bytes);
       for (std::int64_t first = 0; first < elements; first += at_once) {
-        const std::int64_t last = std::min(first + at_once, elements);
-        ProgramCopy copy;
-        copy.bytes = (last - first) * element_bytes;
-        copy.from_first = static_cast<std::uint32_t>(program_.steps.size());
-        add_steps(transfer->from, Combine::replace, first, last);
-        copy.from_last = copy.to_first = static_cast<std::uint32_t>(program_.steps.size());
-        add_steps(transfer->to, transfer->combine, first, last);
-        copy.to_last = static_cast<std::uint32_t>(program_.steps.size());
-        scratch_ = std::max(scratch_, copy.bytes);
-        round.copies.push_back(copy);
+        add_copy(round, *transfer, first, std::min(first + at_once, elements));
+      }
+      combining |= transfer->combine != Combine::replace;
+    }
+    // What combines has an order.
+    if (combining) return;
+    std::sort(round.copies.begin(), round.copies.end(), [this](const ProgramCopy& a, const ProgramCopy& b) {
+      return program_.steps[a.from_first].copy.base < program_.steps[b.from_first].copy.base;
+    });
+  }
+
+  void add_copy(ProgramRound& round, const Transfer& transfer, std::int64_t first, std::int64_t last) {
+    ProgramCopy copy;
+    copy.bytes = (last - first) * array(transfer.to).element_bytes;
+    copy.from_first = static_cast<std::uint32_t>(program_.steps.size());
+    add_steps(transfer.from, Combine::replace, first, last);
+    copy.from_last = copy.to_first = static_cast<std::uint32_t>(program_.steps.size());
+    add_steps(transfer.to, transfer.combine, first, last);
+    copy.to_last = static_cast<std::uint32_t>(program_.steps.size());
+    if (copy.from_last - copy.from_first == copy.to_last - copy.to_first && transfer.combine == Combine::replace) {
+      copy.direct = true;
+      for (std::uint32_t i = 0; i < copy.from_last - copy.from_first; ++i) {
+        copy.direct &= alike(program_.steps[copy.to_first + i].copy, program_.steps[copy.from_first + i].copy);
       }
     }
+    scratch_ = std::max(scratch_, copy.bytes);
+    round.copies.push_back(copy);
   }
 
   // Whether some element range is read by `out` and written by `in`: then the two are an exchange in place (`verify` allows

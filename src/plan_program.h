@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -49,13 +50,15 @@ struct ProgramMessage {
   std::uint32_t chunk = 0;
 };
 
-// A copy inside the rank, through the scratch: steps [from_first, from_last) gather, steps [to_first, to_last) scatter.
+// A copy inside the rank: steps [from_first, from_last) gather into the scratch, steps [to_first, to_last) scatter. Where the
+// steps of both are alike one by one, the copy goes straight from one to the other.
 struct ProgramCopy {
   std::uint32_t from_first = 0;
   std::uint32_t from_last = 0;
   std::uint32_t to_first = 0;
   std::uint32_t to_last = 0;
   std::int64_t bytes = 0;
+  bool direct = false;
 };
 
 struct ProgramRound {
@@ -71,6 +74,7 @@ struct Program {
   std::vector<Receiver> receivers;
   std::vector<StoreFunction> stores;  // one per sender
   std::vector<ProgramStep> steps;
+  std::deque<CopyShape> shapes;  // of the steps; a deque, because they point to them
   std::vector<ProgramChunk> chunks;
   std::vector<ProgramFragment> fragments;
   std::vector<ProgramRound> rounds;

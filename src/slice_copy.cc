@@ -10,29 +10,37 @@ namespace {
 // Calls visit(address, wire offset) for every row: the innermost outer dimension, which is a loop of constant stride.
 template <class Visit>
 inline void for_each_row(const CopyStep& step, const Visit& visit) {
-  const int dims = step.outer - 1;  // those outside the row
-  std::array<std::int64_t, CopyStep::max_outer> index{};
+  const CopyShape& shape = *step.shape;
+  const int dims = shape.outer - 1;  // those outside the row
+  std::array<std::int64_t, Slice::max_dims> index{};
   std::byte* at = step.base;
-  const std::int64_t row_bytes = step.extents[static_cast<std::size_t>(dims)] * step.run;
+  const std::int64_t row_bytes = shape.extents[static_cast<std::size_t>(dims)] * shape.run;
   for (std::int64_t wire = 0;; wire += row_bytes) {
     visit(at, wire);
     int d = dims - 1;
     for (; d >= 0; --d) {
       const auto i = static_cast<std::size_t>(d);
-      at += step.strides[i];
-      if (++index[i] < step.extents[i]) break;
-      at -= step.strides[i] * step.extents[i];
+      at += shape.strides[i];
+      if (++index[i] < shape.extents[i]) break;
+      at -= shape.strides[i] * shape.extents[i];
       index[i] = 0;
     }
     if (d < 0) return;
   }
 }
 
-// One row of runs whose length the compiler knows.
+[[nodiscard]] inline std::int64_t row_length(const CopyShape& shape) {
+  return shape.extents[static_cast<std::size_t>(shape.outer - 1)];
+}
+[[nodiscard]] inline std::int64_t row_stride(const CopyShape& shape) {
+  return shape.strides[static_cast<std::size_t>(shape.outer - 1)];
+}
+
+// Rows of runs whose length the compiler knows.
 template <std::size_t run>
-inline void pack_rows(const CopyStep& step, std::byte* wire) {
-  const std::int64_t n = step.extents[static_cast<std::size_t>(step.outer - 1)];
-  const std::int64_t stride = step.strides[static_cast<std::size_t>(step.outer - 1)];
+void pack_rows(const CopyStep& step, std::byte* wire) noexcept {
+  const std::int64_t n = row_length(*step.shape);
+  const std::int64_t stride = row_stride(*step.shape);
   for_each_row(step, [&](const std::byte* from, std::int64_t offset) {
     std::byte* to = wire + offset;
     for (std::int64_t i = 0; i < n; ++i, from += stride, to += run) std::memcpy(to, from, run);
@@ -40,34 +48,80 @@ inline void pack_rows(const CopyStep& step, std::byte* wire) {
 }
 
 template <std::size_t run>
-inline void unpack_rows(const CopyStep& step, const std::byte* wire) {
-  const std::int64_t n = step.extents[static_cast<std::size_t>(step.outer - 1)];
-  const std::int64_t stride = step.strides[static_cast<std::size_t>(step.outer - 1)];
+void unpack_rows(const CopyStep& step, const std::byte* wire) noexcept {
+  const std::int64_t n = row_length(*step.shape);
+  const std::int64_t stride = row_stride(*step.shape);
   for_each_row(step, [&](std::byte* to, std::int64_t offset) {
     const std::byte* from = wire + offset;
     for (std::int64_t i = 0; i < n; ++i, from += run, to += stride) std::memcpy(to, from, run);
   });
 }
 
+// Two shapes alike, walked together: the difference of their rows' places is worked out from the same indices.
+template <class CopyRow>
+inline void for_each_row_pair(const CopyStep& to, const CopyStep& from, const CopyRow& copy_row) {
+  const CopyShape& a = *to.shape;
+  const CopyShape& b = *from.shape;
+  const int dims = a.outer - 1;
+  std::array<std::int64_t, Slice::max_dims> index{};
+  std::byte* write = to.base;
+  const std::byte* read = from.base;
+  for (;;) {
+    copy_row(write, read);
+    int d = dims - 1;
+    for (; d >= 0; --d) {
+      const auto i = static_cast<std::size_t>(d);
+      write += a.strides[i];
+      read += b.strides[i];
+      if (++index[i] < a.extents[i]) break;
+      write -= a.strides[i] * a.extents[i];
+      read -= b.strides[i] * a.extents[i];
+      index[i] = 0;
+    }
+    if (d < 0) return;
+  }
+}
+
+template <std::size_t run>
+void copy_rows(const CopyStep& to, const CopyStep& from) noexcept {
+  const std::int64_t n = row_length(*to.shape);
+  const std::int64_t write_stride = row_stride(*to.shape);
+  const std::int64_t read_stride = row_stride(*from.shape);
+  for_each_row_pair(to, from, [&](std::byte* write, const std::byte* read) {
+    for (std::int64_t i = 0; i < n; ++i, write += write_stride, read += read_stride) std::memcpy(write, read, run);
+  });
+}
+
+void copy_any_rows(const CopyStep& to, const CopyStep& from) noexcept {
+  const std::int64_t n = row_length(*to.shape);
+  const std::int64_t write_stride = row_stride(*to.shape);
+  const std::int64_t read_stride = row_stride(*from.shape);
+  const auto run = static_cast<std::size_t>(to.shape->run);
+  for_each_row_pair(to, from, [&](std::byte* write, const std::byte* read) {
+    for (std::int64_t i = 0; i < n; ++i, write += write_stride, read += read_stride) copy_bytes(write, read, run);
+  });
+}
+
 // Calls visit(address, wire offset, bytes) for every run of a step of any shape.
 template <class Visit>
 inline void for_each_run(const CopyStep& step, const Visit& visit) {
-  if (!step.pieces.empty()) {
+  if (step.shape == nullptr) {
+    visit(step.base, std::int64_t{0}, step.bytes);
+    return;
+  }
+  const CopyShape& shape = *step.shape;
+  if (!shape.pieces.empty()) {
     std::int64_t wire = 0;
-    for (const auto& [offset, length] : step.pieces) {
+    for (const auto& [offset, length] : shape.pieces) {
       visit(step.base + offset, wire, length);
       wire += length;
     }
     return;
   }
-  if (step.outer == 0) {
-    if (step.bytes > 0) visit(step.base, std::int64_t{0}, step.run);
-    return;
-  }
-  const std::int64_t n = step.extents[static_cast<std::size_t>(step.outer - 1)];
-  const std::int64_t stride = step.strides[static_cast<std::size_t>(step.outer - 1)];
+  const std::int64_t n = row_length(shape);
+  const std::int64_t stride = row_stride(shape);
   for_each_row(step, [&](std::byte* at, std::int64_t wire) {
-    for (std::int64_t i = 0; i < n; ++i) visit(at + i * stride, wire + i * step.run, step.run);
+    for (std::int64_t i = 0; i < n; ++i) visit(at + i * stride, wire + i * shape.run, shape.run);
   });
 }
 
@@ -99,71 +153,97 @@ inline void combine_as(const CopyStep& step, const std::byte* wire, Combine comb
 
 }  // namespace
 
-CopyStep make_step(const Slice& slice, std::byte* array, std::int64_t element_bytes) {
+CopyStep make_step(const Slice& slice, std::byte* array, std::int64_t element_bytes, std::deque<CopyShape>& shapes) {
   CopyStep step;
   step.base = array;
   step.bytes = slice.elements() * element_bytes;
-  step.element_bytes = element_bytes;
   if (step.bytes == 0) return step;
+  CopyShape shape;
   if (slice.is_list()) {
     slice.for_each_run([&](std::int64_t first, std::int64_t count) {
-      step.pieces.emplace_back(first * element_bytes, count * element_bytes);
+      shape.pieces.emplace_back(first * element_bytes, count * element_bytes);
     });
+    if (shape.pieces.size() == 1) {
+      step.base += shape.pieces.front().first;
+      return step;
+    }
+    step.shape = &shapes.emplace_back(std::move(shape));
     return step;
   }
   step.base += slice.offset() * element_bytes;
-  step.run = element_bytes;
   int dims = slice.dims();
+  shape.run = element_bytes;
   if (dims > 0 && slice.strides()[static_cast<std::size_t>(dims - 1)] == 1) {
     --dims;
-    step.run *= slice.extents()[static_cast<std::size_t>(dims)];
+    shape.run *= slice.extents()[static_cast<std::size_t>(dims)];
   }
-  step.outer = dims;
+  if (dims == 0) return step;
+  shape.outer = dims;
   for (std::size_t d = 0; d < static_cast<std::size_t>(dims); ++d) {
-    step.extents[d] = slice.extents()[d];
-    step.strides[d] = slice.strides()[d] * element_bytes;
+    shape.extents[d] = slice.extents()[d];
+    shape.strides[d] = slice.strides()[d] * element_bytes;
   }
+  step.shape = &shapes.emplace_back(std::move(shape));
   return step;
 }
 
-void pack(const CopyStep& step, std::byte* wire) noexcept {
-  if (step.outer > 0 && step.pieces.empty()) {
-    switch (step.run) {
-      case 1: return pack_rows<1>(step, wire);
-      case 2: return pack_rows<2>(step, wire);
-      case 4: return pack_rows<4>(step, wire);
-      case 8: return pack_rows<8>(step, wire);
-      case 16: return pack_rows<16>(step, wire);
-      case 24: return pack_rows<24>(step, wire);
-      case 32: return pack_rows<32>(step, wire);
-      case 48: return pack_rows<48>(step, wire);
-      case 64: return pack_rows<64>(step, wire);
-      default: break;
-    }
+void pack_shape(const CopyStep& step, std::byte* wire) noexcept {
+  switch (step.shape->run) {
+    case 1: return pack_rows<1>(step, wire);
+    case 2: return pack_rows<2>(step, wire);
+    case 4: return pack_rows<4>(step, wire);
+    case 8: return pack_rows<8>(step, wire);
+    case 16: return pack_rows<16>(step, wire);
+    case 24: return pack_rows<24>(step, wire);
+    case 32: return pack_rows<32>(step, wire);
+    case 48: return pack_rows<48>(step, wire);
+    case 64: return pack_rows<64>(step, wire);
+    default: break;
   }
   for_each_run(step, [&](const std::byte* from, std::int64_t offset, std::int64_t length) {
-    std::memcpy(wire + offset, from, static_cast<std::size_t>(length));
+    copy_bytes(wire + offset, from, static_cast<std::size_t>(length));
   });
 }
 
-void unpack(const CopyStep& step, const std::byte* wire) noexcept {
-  if (step.outer > 0 && step.pieces.empty()) {
-    switch (step.run) {
-      case 1: return unpack_rows<1>(step, wire);
-      case 2: return unpack_rows<2>(step, wire);
-      case 4: return unpack_rows<4>(step, wire);
-      case 8: return unpack_rows<8>(step, wire);
-      case 16: return unpack_rows<16>(step, wire);
-      case 24: return unpack_rows<24>(step, wire);
-      case 32: return unpack_rows<32>(step, wire);
-      case 48: return unpack_rows<48>(step, wire);
-      case 64: return unpack_rows<64>(step, wire);
-      default: break;
-    }
+void unpack_shape(const CopyStep& step, const std::byte* wire) noexcept {
+  switch (step.shape->run) {
+    case 1: return unpack_rows<1>(step, wire);
+    case 2: return unpack_rows<2>(step, wire);
+    case 4: return unpack_rows<4>(step, wire);
+    case 8: return unpack_rows<8>(step, wire);
+    case 16: return unpack_rows<16>(step, wire);
+    case 24: return unpack_rows<24>(step, wire);
+    case 32: return unpack_rows<32>(step, wire);
+    case 48: return unpack_rows<48>(step, wire);
+    case 64: return unpack_rows<64>(step, wire);
+    default: break;
   }
   for_each_run(step, [&](std::byte* to, std::int64_t offset, std::int64_t length) {
-    std::memcpy(to, wire + offset, static_cast<std::size_t>(length));
+    copy_bytes(to, wire + offset, static_cast<std::size_t>(length));
   });
+}
+
+bool alike(const CopyStep& to, const CopyStep& from) noexcept {
+  if (to.bytes != from.bytes || (to.shape == nullptr) != (from.shape == nullptr)) return false;
+  if (to.shape == nullptr) return true;
+  return to.shape->pieces.empty() && from.shape->pieces.empty() && to.shape->run == from.shape->run &&
+         to.shape->outer == from.shape->outer && to.shape->extents == from.shape->extents;
+}
+
+void copy_between(const CopyStep& to, const CopyStep& from) noexcept {
+  if (to.shape == nullptr) return copy_bytes(to.base, from.base, static_cast<std::size_t>(to.bytes));
+  switch (to.shape->run) {
+    case 1: return copy_rows<1>(to, from);
+    case 2: return copy_rows<2>(to, from);
+    case 4: return copy_rows<4>(to, from);
+    case 8: return copy_rows<8>(to, from);
+    case 16: return copy_rows<16>(to, from);
+    case 24: return copy_rows<24>(to, from);
+    case 32: return copy_rows<32>(to, from);
+    case 48: return copy_rows<48>(to, from);
+    case 64: return copy_rows<64>(to, from);
+    default: return copy_any_rows(to, from);
+  }
 }
 
 void unpack(const CopyStep& step, const std::byte* wire, Combine combine, ElementType type) noexcept {

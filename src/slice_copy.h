@@ -5,35 +5,55 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <vector>
 
+#include "onehop/channel.h"
 #include "onehop/schedule.h"
 #include "onehop/slice.h"
 
 namespace onehop::detail {
 
-// A slice of an array in memory: runs of `run` consecutive bytes, at the places that the other dimensions give.
-struct CopyStep {
-  static constexpr int max_outer = Slice::max_dims;
-
-  std::byte* base = nullptr;
-  std::int64_t bytes = 0;  // on the wire
+// How a slice that is not one piece lies in memory: runs of `run` consecutive bytes, at the places that the other dimensions
+// give; or a list of pieces.
+struct CopyShape {
   std::int64_t run = 0;
-  int outer = 0;                                     // dimensions besides the run
-  std::array<std::int64_t, max_outer> extents{};     // of those, the last running fastest
-  std::array<std::int64_t, max_outer> strides{};     // in bytes
-  std::vector<std::pair<std::int64_t, std::int64_t>> pieces;  // a list's runs as (offset, length) in bytes; else empty
-  std::int64_t element_bytes = 1;
+  int outer = 0;                                        // dimensions besides the run
+  std::array<std::int64_t, Slice::max_dims> extents{};  // of those, the last running fastest
+  std::array<std::int64_t, Slice::max_dims> strides{};  // in bytes
+  std::vector<std::pair<std::int64_t, std::int64_t>> pieces;  // (offset, length) in bytes; empty for a box
 };
 
-// The step for `slice` of an array of elements of `element_bytes` bytes that begins at `array`.
-[[nodiscard]] CopyStep make_step(const Slice& slice, std::byte* array, std::int64_t element_bytes);
+// A slice of an array in memory, and how many bytes it is on the wire.
+struct CopyStep {
+  std::byte* base = nullptr;
+  std::int64_t bytes = 0;
+  const CopyShape* shape = nullptr;  // null: one piece
+};
 
-// Gathers the slice into step.bytes consecutive bytes.
-void pack(const CopyStep& step, std::byte* wire) noexcept;
-// Scatters them.
-void unpack(const CopyStep& step, const std::byte* wire) noexcept;
-// Scatters them, combining with what is there.
+// The step for `slice` of an array of elements of `element_bytes` bytes that begins at `array`. Its shape is kept in `shapes`.
+[[nodiscard]] CopyStep make_step(const Slice& slice, std::byte* array, std::int64_t element_bytes, std::deque<CopyShape>& shapes);
+
+// Gathers a slice that is not one piece into step.bytes consecutive bytes; scatters them.
+void pack_shape(const CopyStep& step, std::byte* wire) noexcept;
+void unpack_shape(const CopyStep& step, const std::byte* wire) noexcept;
+
+inline void pack(const CopyStep& step, std::byte* wire) noexcept {
+  if (step.shape == nullptr) return copy_bytes(wire, step.base, static_cast<std::size_t>(step.bytes));
+  pack_shape(step, wire);
+}
+
+inline void unpack(const CopyStep& step, const std::byte* wire) noexcept {
+  if (step.shape == nullptr) return copy_bytes(step.base, wire, static_cast<std::size_t>(step.bytes));
+  unpack_shape(step, wire);
+}
+
+// Scatters and combines with what is there.
 void unpack(const CopyStep& step, const std::byte* wire, Combine combine, ElementType type) noexcept;
+
+// Whether copy_between can take the two: same runs and extents, strides as they may be.
+[[nodiscard]] bool alike(const CopyStep& to, const CopyStep& from) noexcept;
+// Copies from slice to slice, without a buffer.
+void copy_between(const CopyStep& to, const CopyStep& from) noexcept;
 
 }  // namespace onehop::detail

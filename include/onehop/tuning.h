@@ -28,8 +28,8 @@ struct Tuning {
   // Messages are cut in fragments of this size by plans that are not told otherwise.
   std::int64_t slot_bytes = 1 << 20;
   // Messages up to this size get `small_slots` slots instead of two: the sender then looks rarely at what was released.
-  std::int64_t small_bytes = 4096;
-  int small_slots = 8;
+  std::int64_t small_bytes = 512;
+  int small_slots = 16;
   std::string origin = "built in";  // or the file it was read from
 
   [[nodiscard]] const SizeRule& rule(std::int64_t bytes) const;
