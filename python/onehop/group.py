@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,11 @@ from onehop.error import BadInput
 
 if TYPE_CHECKING:
     from onehop.channel import Channels, End, Message
+
+
+_world: list[Group] = []
+# A group that is closed before the interpreter goes tells the other ranks that this one left in order.
+atexit.register(_world.clear)
 
 
 class Group(_core.Group):
@@ -38,14 +44,16 @@ class Group(_core.Group):
         """The ranks that the launcher of this program started; one rank when there is no launcher.
 
         Launchers are `onehop launch`, mpiexec, srun and torchrun. MPI is initialised if an MPI launcher started the
-        program and nobody has done so yet.
+        program and nobody has done so yet. The group is made once; every further call returns the same.
 
         Raises
         ------
         Error
             A launcher says that there are several ranks, but this one finds itself alone.
         """
-        return cls(_core.Group.world())
+        if not _world:
+            _world.append(cls(_core.Group.world()))
+        return _world[0]
 
     @classmethod
     def alone(cls) -> Group:

@@ -13,6 +13,7 @@ import pytest
 import onehop
 from conftest import Ranks
 from onehop import Group
+from onehop.launch.mpi import find_mpi_launcher, mpi_command
 from threads import run_threads
 
 
@@ -28,6 +29,72 @@ def test_alone() -> None:
 
 def test_world_without_a_launcher_is_alone() -> None:
     assert Group.world().size == 1
+
+
+def test_world_is_made_once(ranks: Ranks) -> None:
+    source = """
+        import onehop
+        first, again = onehop.Group.world(), onehop.Group.world()
+        print(first is again, first.allgather(b"x"), again.allgather(b"y"))
+    """
+    done = ranks.launch(2, source)
+    assert {line[4:] for line in done.stdout.splitlines()} == {"True [b'x', b'x'] [b'y', b'y']"}
+
+
+def test_rank_that_ends_in_order_is_not_lost_to_those_that_do_not_wait_for_it(ranks: Ranks) -> None:
+    source = """
+        import time, numpy as np, onehop
+        group = onehop.Group.world()
+        if group.rank == 2:
+            group.channels()
+        else:
+            peer = 1 - group.rank
+            ends = group.channels(send={peer: 8}, receive={peer: 8})
+            if group.rank == 0:
+                time.sleep(1)
+            ends.send[peer].put(np.zeros(1))
+            ends.receive[peer].get(np.zeros(1))
+            print("done")
+    """
+    done = ranks.launch(3, source)
+    assert sorted(done.stdout.splitlines()) == ["[0] done", "[1] done"]
+    assert done.returncode == 0
+
+
+def test_communicators_of_mpi4py(ranks: Ranks) -> None:
+    pytest.importorskip("mpi4py", exc_type=ImportError)
+    try:
+        launcher = find_mpi_launcher()
+    except onehop.BadInput as error:
+        pytest.skip(str(error))
+    source = """
+        from mpi4py import MPI
+        import numpy as np, onehop
+        comm = MPI.COMM_WORLD
+        group = onehop.Group.from_mpi(comm)
+        turned = onehop.Group.from_mpi(comm.Split(0, -comm.rank))
+        peer = 1 - group.rank
+        got = np.zeros(1, int)
+        for transport in ("shared_memory", "mpi"):
+            ends = group.channels(send={peer: 8}, receive={peer: 8}, transport=transport)
+            ends.send[peer].put(np.array([comm.rank]))
+            ends.receive[peer].get(got)
+            assert got[0] == peer
+        try:
+            onehop.Group.from_mpi(MPI.COMM_NULL)
+        except onehop.BadInput:
+            print(group.rank, group.size, group.origin, turned.rank, onehop.Group.world().size, flush=True)
+    """
+    command, environment = mpi_command(launcher, 2, [sys.executable, ranks.script(source)])
+    done = subprocess.run(
+        command,
+        env={**environment, **ranks.environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert sorted(done.stdout.splitlines()) == ["0 2 mpi 1 2", "1 2 mpi 0 2"]
 
 
 def test_allgather_of_different_lengths() -> None:

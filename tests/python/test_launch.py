@@ -296,6 +296,28 @@ def test_killed_rank_in_the_middle_of_an_exchange(ranks: Ranks) -> None:
     assert ranks.launch(4, source, "--grace", 4).returncode == 137
 
 
+def test_stopped_and_continued_with_the_launcher(
+    ranks: Ranks, eventually: Callable[[Callable[[], bool]], None]
+) -> None:
+    source = """
+        import os, time
+        print(os.getpid(), flush=True)
+        time.sleep(1)
+    """
+    process = ranks.start(2, source)
+    pids = [int(process.stdout.readline().split()[1]) for _ in range(2)]
+
+    def states() -> set[str]:
+        return {Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for pid in pids}
+
+    process.send_signal(signal.SIGTSTP)
+    eventually(lambda: states() == {"T"})
+    process.send_signal(signal.SIGCONT)
+    eventually(lambda: states() & {"T"} == set())
+    process.communicate(timeout=20)
+    assert process.returncode == 0
+
+
 # -- cores -----------------------------------------------------------------------------------------------------------
 
 

@@ -106,7 +106,7 @@ def _optional(name: str, found: str | None, remedy: str) -> Finding:
 
 def _mpi(library: dict[str, Any], launcher: MpiLauncher | None) -> Iterator[Finding]:
     if library["path"]:
-        first = library["version"].splitlines()[0] if library["version"] else library["abi"]
+        first = library["version"].splitlines()[0].split(",")[0] if library["version"] else library["abi"]
         yield Finding("MPI library", State.OK, f"{first} ({library['path']})")
     else:
         yield Finding(
