@@ -68,7 +68,7 @@ format: setup  ## Rewrites the sources in the house format
 
 mpich:  ## MPICH beside Open MPI, in .mpich: `onehop bench ... --mpi mpich`
 	@tools/setup.sh base
-	@.venv/bin/pip install --quiet --upgrade --ignore-installed --prefix .mpich mpich
+	@[ -x .mpich/bin/mpiexec ] || .venv/bin/pip install --quiet --quiet --ignore-installed --no-deps --prefix .mpich 'mpich>=4'
 
 clean:  ## Removes everything that was made here: .venv, .mpich, build, results
 	@rm -rf .venv .mpich build results python/onehop/_core*.so
