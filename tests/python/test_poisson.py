@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 from scipy.sparse.linalg import spsolve
 
+from conftest import Ranks
 from onehop import BadInput, Group, Poisson
 from onehop.poisson import poisson_grid, poisson_layout, solve_directly
 from threads import run_threads
@@ -126,3 +129,65 @@ def test_layouts() -> None:
 def test_says_what_is_wrong(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         Poisson(Group.alone(), **arguments)
+
+
+def test_command_reports_and_draws(ranks: Ranks, tmp_path: Path) -> None:
+    picture, report = tmp_path / "poisson.png", tmp_path / "poisson.json"
+    done = ranks.onehop(
+        "poisson", "-n", 3, "--global", "31x22", "--grid", "3x1", "--plot", picture, "--json", report
+    )
+    assert done.returncode == 0, done.stderr
+    assert "31x22 on 3x1 ranks" in done.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    found = json.loads(report.read_text())
+    _, history = solve(Group.alone(), extents=(31, 22))
+    assert [tuple(one) for one in found["residuals"]] == history
+    assert found["iterations"] == 1000
+    assert found["error"] < 1e-13
+    assert set(found["us_per_iteration"]) == {
+        "start",
+        "interior",
+        "wait",
+        "boundary",
+        "residual",
+        "iteration",
+    }
+
+
+def test_command_enlarges_and_stops(ranks: Ranks) -> None:
+    done = ranks.onehop(
+        "poisson",
+        "-n",
+        2,
+        "--local",
+        "8x8",
+        "--enlarge",
+        512,
+        "--buffers",
+        1,
+        "--tolerance",
+        1e-3,
+        "--json",
+        "-",
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["bytes_sent"] == 2 * 8 * 8 * 512
+    assert found["reached_tolerance"]
+    assert found["residuals"][-1][1] <= 1e-3 * found["residuals"][0][1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-n", 2, "--grid", "2x2"), "grid of 2 ranks"),
+        (("--local", "60"), "60x60"),
+        (("--global", "0x4"), "found '0x4'"),
+        (("--mass", 0), "mass"),
+        (("--plot", "no/such/folder/p.png"), "no folder"),
+    ],
+)
+def test_command_says_what_is_wrong(ranks: Ranks, arguments: tuple[object, ...], message: str) -> None:
+    done = ranks.onehop("poisson", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr

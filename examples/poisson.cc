@@ -1,0 +1,17 @@
+// The Poisson equation on as many ranks as there are. Try: onehop launch -n 4 ./poisson
+#include <cstdio>
+
+#include "onehop/lattice/poisson.h"
+
+int main() {
+  const onehop::Group group = onehop::Group::world();
+  const onehop::lattice::PoissonSpec spec{
+      .extents = {120, 120}, .grid = onehop::lattice::poisson_grid({120, 120}, group.size()), .mass = 0.5};
+  onehop::lattice::Poisson poisson(group, spec);
+  const onehop::lattice::PoissonResult result = poisson.solve({.tolerance = 1e-10});
+  if (group.rank() == 0) {
+    std::printf("%lld iterations, residual %.3e, %.2f us an iteration\n", static_cast<long long>(result.iterations),
+                result.history.back().norm, 1e6 * result.seconds / static_cast<double>(result.iterations));
+  }
+  return result.reached_tolerance ? 0 : 1;
+}
