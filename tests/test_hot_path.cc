@@ -56,10 +56,10 @@ Function next(const char* name) {
 #if ONEHOP_COUNTS_CALLS
 extern "C" {
 // The C library's own names of its allocator, for programs that put their own in front.
-void* __libc_malloc(std::size_t bytes);                             // NOLINT
-void* __libc_calloc(std::size_t count, std::size_t bytes);          // NOLINT
-void* __libc_realloc(void* at, std::size_t bytes);                  // NOLINT
-void* __libc_memalign(std::size_t alignment, std::size_t bytes);    // NOLINT
+void* __libc_malloc(std::size_t bytes);                           // NOLINT
+void* __libc_calloc(std::size_t count, std::size_t bytes);        // NOLINT
+void* __libc_realloc(void* at, std::size_t bytes);                // NOLINT
+void* __libc_memalign(std::size_t alignment, std::size_t bytes);  // NOLINT
 
 void* malloc(std::size_t bytes) noexcept {
   count(allocations);
@@ -226,7 +226,7 @@ constexpr int caught = 9;  // exit code of a process that made a system call
 
 // From now on every system call of this thread but write, exit and the return from a signal handler ends the process.
 void forbid_system_calls() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = [](int, siginfo_t* info, void*) {
     char text[] = "system call number    was made\n";
     int number = info->si_syscall;
@@ -238,15 +238,13 @@ void forbid_system_calls() {
   sigaction(SIGSYS, &action, nullptr);
   constexpr auto load_number = static_cast<std::uint32_t>(offsetof(seccomp_data, nr));
   sock_filter rules[] = {
-      {BPF_LD | BPF_W | BPF_ABS, 0, 0, load_number},
-      {BPF_JMP | BPF_JEQ | BPF_K, 3, 0, SYS_write},
-      {BPF_JMP | BPF_JEQ | BPF_K, 2, 0, SYS_exit_group},
-      {BPF_JMP | BPF_JEQ | BPF_K, 1, 0, SYS_rt_sigreturn},
-      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_TRAP},
-      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
+      {BPF_LD | BPF_W | BPF_ABS, 0, 0, load_number},     {BPF_JMP | BPF_JEQ | BPF_K, 3, 0, SYS_write},
+      {BPF_JMP | BPF_JEQ | BPF_K, 2, 0, SYS_exit_group}, {BPF_JMP | BPF_JEQ | BPF_K, 1, 0, SYS_rt_sigreturn},
+      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_TRAP},         {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
   };
   const sock_fprog program{sizeof rules / sizeof rules[0], rules};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) _exit(77);
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+    _exit(77);
 }
 
 // Runs `work` in a forked process and gives its exit code; 77: the kernel does not let system calls be forbidden.
@@ -306,7 +304,9 @@ TEST(HotPath, NoSystemCallBetweenProcesses) {
       forbid_system_calls();
       for (int run = 0; run < 50; ++run) plan.run();
       const auto there = static_cast<std::size_t>((1 - group.rank()) * words);
-      _exit(memory[there] == 1 - group.rank() && memory[there + static_cast<std::size_t>(words) - 1] == 1 - group.rank() ? 0 : 1);
+      _exit(memory[there] == 1 - group.rank() && memory[there + static_cast<std::size_t>(words) - 1] == 1 - group.rank()
+                ? 0
+                : 1);
     });
   }
 }
