@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -61,8 +62,15 @@ def write_json(target: str | None, result: Any) -> None:
 
 
 def print_error(error: BaseException) -> None:
-    """One line on stderr, no traceback. Every rank prints; the launcher shows rank 0, or the rank that failed."""
-    Console(stderr=True, highlight=False, soft_wrap=True).print("[bold red]error:[/] ", end="")
+    """One line on stderr, no traceback.
+
+    Where all ranks find the same error, rank 0 says it: the others give it the time to end the launch first.
+    """
+    rank = own_rank()
+    if rank != 0:
+        time.sleep(0.5)
+    who = f"rank {rank}: " if rank != 0 else ""
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"{who}[bold red]error:[/] ", end="")
     print(error, file=sys.stderr)
 
 

@@ -21,6 +21,17 @@ from onehop.launch.environment import variables
 from onehop.launch.mpi import MpiLauncher, mpi_command
 
 TIME_LIMIT = 30.0
+# What MPI's launchers leave for the library in a rank; a launch inside would take it for its own.
+_LAUNCHER_PREFIXES = (
+    "OMPI_COMM_WORLD_",
+    "OMPI_FILE_",
+    "PMIX_",
+    "PMI_",
+    "PRTE_LAUNCHED",
+    "HYDI_",
+    "HYDRA_",
+    "MPI_LOCAL",
+)
 _EXTENTS = (8, 6)
 
 
@@ -81,7 +92,11 @@ def run_rank(transport: str) -> None:
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> Outcome:
     """Run it in a session of its own, so that nothing survives the time limit."""
     hidden = variables()
-    clean = {name: value for name, value in environment.items() if name not in hidden}
+    clean = {
+        name: value
+        for name, value in environment.items()
+        if name not in hidden and not name.startswith(_LAUNCHER_PREFIXES)
+    }
     with subprocess.Popen(
         command, env=clean, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
