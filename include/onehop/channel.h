@@ -157,6 +157,12 @@ class Sender {
     put();
   }
 
+  // Lets the caller write the message where it will be read, in parts that are published one by one: fill(part, offset)
+  // writes all of `part` (a span of bytes), the message from `offset` on. For messages of any length. Throws PeerLost,
+  // Timeout.
+  template <class Fill>
+  void write(Fill&& fill);
+
   // For plans: the parts of put(). `payload` is where the current fragment goes; `publish(c, n)` tells that c chunks, n
   // bytes in all, of it are written (detail::whole: all of it); `advance` goes on to the next fragment.
   [[nodiscard]] std::byte* payload() const noexcept { return at_ + ring_.payload; }
@@ -232,6 +238,11 @@ class Receiver {
   // Throws BadInput unless message.size() == bytes(), PeerLost, Timeout.
   void get(std::span<std::byte> message);
 
+  // Waits for the next message and shows it where it lies, in the parts in which it arrives: visit(part, offset). A part
+  // must not be used after `visit` has returned. For messages of any length. Throws PeerLost, Timeout.
+  template <class Visit>
+  void read(Visit&& visit);
+
   // For plans: where the current fragment lies, and how far it has come.
   [[nodiscard]] const std::byte* payload() const noexcept { return at_ + ring_.payload; }
   [[nodiscard]] const detail::SlotRing& ring() const noexcept { return ring_; }
@@ -256,6 +267,49 @@ class Receiver {
   int peer_ = -1;
   std::shared_ptr<detail::Endpoint> endpoint_;
 };
+
+template <class Fill>
+void Sender::write(Fill&& fill) {
+  const std::int64_t total = ring_.message_bytes;
+  const std::int64_t step = ring_.chunk_bytes;
+  std::int64_t begin = 0;
+  do {
+    if (!ready()) [[unlikely]] wait_released();
+    const std::int64_t length = total - begin < ring_.slot_bytes ? total - begin : ring_.slot_bytes;
+    std::uint64_t chunks = 0;
+    std::int64_t at = 0;
+    while (length - at > step) {
+      fill(std::span<std::byte>(payload() + at, static_cast<std::size_t>(step)), begin + at);
+      at += step;
+      publish(++chunks, at);
+    }
+    fill(std::span<std::byte>(payload() + at, static_cast<std::size_t>(length - at)), begin + at);
+    publish(detail::whole, length);
+    advance();
+    begin += length;
+  } while (begin < total);
+}
+
+template <class Visit>
+void Receiver::read(Visit&& visit) {
+  const std::int64_t total = ring_.message_bytes;
+  const std::int64_t step = ring_.chunk_bytes;
+  std::int64_t begin = 0;
+  do {
+    const std::int64_t length = total - begin < ring_.slot_bytes ? total - begin : ring_.slot_bytes;
+    std::uint64_t chunks = 0;
+    std::int64_t at = 0;
+    while (length - at > step) {
+      if (!has(++chunks)) wait_arrived(detail::colour(use_ + 1, chunks));
+      visit(std::span<const std::byte>(payload() + at, static_cast<std::size_t>(step)), begin + at);
+      at += step;
+    }
+    if (!ready()) wait_arrived(detail::colour(use_ + 1, detail::whole));
+    visit(std::span<const std::byte>(payload() + at, static_cast<std::size_t>(length - at)), begin + at);
+    release();
+    begin += length;
+  } while (begin < total);
+}
 
 struct Channels {
   std::vector<Sender> senders;      // in the order of the specs that send

@@ -22,6 +22,8 @@ void bind_channel(nb::module_& module);
 void bind_plan(nb::module_& module);
 void bind_poisson(nb::module_& module);
 void bind_launch(nb::module_& module);
+void bind_tuning(nb::module_& module);
+void bind_bench(nb::module_& module);
 
 // A list that comes out as a tuple, so that nobody believes that appending to it changes the object it came from.
 template <class Sequence>

@@ -20,4 +20,6 @@ NB_MODULE(_core, module) {
   bind_plan(module);
   bind_poisson(module);
   bind_launch(module);
+  bind_tuning(module);
+  bind_bench(module);
 }

@@ -710,3 +710,63 @@ class Control:
 def create_control(ranks: int) -> Control: ...
 def mpi_library() -> dict[str, Any]:
     """The MPI library that is, or would be, used. Does not initialise it."""
+
+def tuning() -> str:
+    """The tuning in force, as JSON."""
+
+def tuning_origin() -> str:
+    """ "built in", or the file that it was read from."""
+
+def built_in_tuning() -> str:
+    """The built-in one, as JSON."""
+
+def tuning_file() -> str:
+    """Where `onehop tune` keeps its answer."""
+
+def check_tuning(json: str) -> str:
+    """The same tuning, as onehop reads it. Raises BadInput if it is none."""
+
+class BenchEffort:
+    """How long a benchmark measures."""
+
+    def __init__(self, seconds: float = 1.0, block_us: float = 400.0, min_rounds: int = 5) -> None: ...
+
+def bench_ping_pong(group: Group, bytes: int, effort: BenchEffort, get: bool, peers: bool) -> list:
+    """One message between two ranks, one way."""
+
+def bench_exchange(group: Group, bytes: int, messages: int, effort: BenchEffort, peers: bool) -> list:
+    """Several messages each way at once."""
+
+def bench_halo_exchange(
+    group: Group,
+    schedule: Schedule,
+    arrays: Sequence[Memory],
+    effort: BenchEffort,
+    peers: bool,
+    mock: bool,
+    compute_us: float,
+    others: list,
+) -> list:
+    """One round of a schedule, from array to array."""
+
+def bench_mpi_version() -> str:
+    """The MPI to compare with."""
+
+def bench_why_no_peers(ranks: int) -> str:
+    """Why there is no MPI to compare with; empty if there is."""
+
+def bench_try_stores(
+    group: Group,
+    bytes: int,
+    both_ways: bool,
+    choices: Sequence[tuple[str, int, int, int]],
+    effort: BenchEffort,
+) -> list:
+    """
+    Messages of one size with other settings of (stores, chunk_bytes, slot_bytes, slots).
+    """
+
+def bench_try_waits(
+    group: Group, compute_us: float, choices: Sequence[tuple[int, int, int]], effort: BenchEffort
+) -> list:
+    """Steps of a ring with other settings of (spins, spins_crowded, yields)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -156,6 +157,11 @@ def mpi_command(
     options, more = _options(launcher, ranks, bind)
     environment = {**_environment(launcher.kind), **more}
     environment.setdefault("PYTHONUNBUFFERED", "1")
+    # mpiexec may put a terminal of its own between the ranks and the user's: the ranks are to see his.
+    environment.setdefault("COLUMNS", str(shutil.get_terminal_size((160, 50)).columns))
+    if not sys.stdout.isatty():
+        environment.setdefault("NO_COLOR", "1")
+        environment.setdefault("TERM", "dumb")
     if launcher.library is not None:
         # The ranks must load the library that belongs to their launcher, not another one that is installed.
         environment.setdefault("ONEHOP_MPI", launcher.library)

@@ -1,0 +1,223 @@
+#include "channel.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "buffer.h"
+#include "limit.h"
+#include "mpi_peers.h"
+#include "onehop/plan.h"
+#include "store.h"
+#include "touch.h"
+
+namespace onehop::bench {
+namespace {
+
+constexpr std::int64_t line = 64;
+
+// Several messages one behind the other, each beginning at a line.
+class Messages {
+ public:
+  Messages(std::int64_t bytes, int count) : bytes_(bytes), count_(count), memory_(stride() * count) {}
+  [[nodiscard]] std::int64_t stride() const noexcept { return (bytes_ + line - 1) / line * line; }
+  [[nodiscard]] std::int64_t total() const noexcept { return stride() * count_; }
+  [[nodiscard]] int count() const noexcept { return count_; }
+  [[nodiscard]] std::span<std::byte> operator[](int message) const noexcept {
+    return memory_.bytes().subspan(static_cast<std::size_t>(stride() * message), static_cast<std::size_t>(bytes_));
+  }
+
+ private:
+  std::int64_t bytes_;
+  int count_;
+  Buffer memory_;
+};
+
+// One exchange, `repetitions` times. An end has source(message), and exchange(read), which calls read(part) for every part of
+// what came.
+template <class End>
+void both_ways(End& end, Touch& touch, std::int64_t bytes, int messages, int repetitions) {
+  const std::uint64_t lines = Touch::lines(bytes);
+  for (int i = 0; i < repetitions; ++i) {
+    for (int m = 0; m < messages; ++m) touch.dirty(end.source(m), lines * static_cast<std::uint64_t>(m));
+    touch.sent();
+    end.exchange([&](std::span<const std::byte> part) { touch.read(part); });
+    touch.received(lines * static_cast<std::uint64_t>(messages), end.name());
+  }
+}
+
+// All messages lie in one slot under one colour: packed straight into it, and read there.
+class InPlaceEnd {
+ public:
+  InPlaceEnd(const Group& group, std::int64_t bytes, int messages) : sources_(bytes, messages), bytes_(bytes) {
+    const int peer = 1 - group.rank();
+    const std::int64_t total = sources_.total();
+    // Both ranks write before they read, so the slot must hold everything.
+    const ChannelSpec specs[] = {
+        {.direction = ChannelSpec::Direction::send, .peer = peer, .bytes = total, .slot_bytes = total},
+        {.direction = ChannelSpec::Direction::receive, .peer = peer, .bytes = total, .slot_bytes = total},
+    };
+    Channels channels = open_channels(group, specs, TransportKind::shared_memory);
+    sender_ = std::move(channels.senders[0]);
+    receiver_ = std::move(channels.receivers[0]);
+    store_ = detail::store_function(sender_.stores());
+  }
+
+  [[nodiscard]] std::string name() const { return "onehop"; }
+  [[nodiscard]] std::span<std::byte> source(int message) const { return sources_[message]; }
+  template <class Read>
+  void exchange(Read&& read) {
+    sender_.write([this](std::span<std::byte> part, std::int64_t offset) { pack(part, offset); });
+    receiver_.read([&](std::span<const std::byte> part, std::int64_t) { read(part); });
+  }
+
+ private:
+  void pack(std::span<std::byte> part, std::int64_t offset) {
+    const std::int64_t stride = sources_.stride();
+    const std::int64_t end = offset + static_cast<std::int64_t>(part.size());
+    for (std::int64_t at = offset; at < end;) {
+      const std::int64_t message = at / stride;
+      const std::int64_t inside = at - message * stride;
+      const std::int64_t wanted = std::min(end, (message + 1) * stride) - at;
+      const std::int64_t length = std::min(wanted, bytes_ - inside);
+      if (length > 0) {
+        store_(part.data() + (at - offset), sources_[static_cast<int>(message)].data() + inside,
+               static_cast<std::size_t>(length));
+      }
+      at += wanted;
+    }
+  }
+
+  Messages sources_;
+  std::int64_t bytes_;
+  Sender sender_;
+  Receiver receiver_;
+  detail::StoreFunction store_ = nullptr;
+};
+
+// From arrays to arrays, one for each message.
+class PlanEnd {
+ public:
+  PlanEnd(const Group& group, std::int64_t bytes, int messages)
+      : sources_(bytes, messages), results_(bytes, messages), plan_(make(group, bytes, messages)) {}
+
+  [[nodiscard]] std::string name() const { return "onehop, plan"; }
+  [[nodiscard]] std::span<std::byte> source(int message) const { return sources_[message]; }
+  template <class Read>
+  void exchange(Read&& read) {
+    plan_.run();
+    for (int m = 0; m < results_.count(); ++m) read(std::span<const std::byte>(results_[m]));
+  }
+
+ private:
+  [[nodiscard]] Plan make(const Group& group, std::int64_t bytes, int messages) {
+    Schedule schedule;
+    schedule.name = "several messages each way";
+    schedule.ranks = 2;
+    schedule.rounds.resize(1);
+    std::vector<std::span<std::byte>> arrays;
+    const std::int64_t elements = bytes / 8;
+    for (int m = 0; m < messages; ++m) {
+      schedule.arrays.push_back({"out" + std::to_string(m), 8, ElementType::bytes, {elements}});
+      schedule.arrays.push_back({"in" + std::to_string(m), 8, ElementType::bytes, {elements}});
+      arrays.push_back(sources_[m]);
+      arrays.push_back(results_[m]);
+    }
+    for (int from = 0; from < 2; ++from) {
+      for (int m = 0; m < messages; ++m) {
+        const Slice all = Slice::range(0, elements);
+        schedule.rounds[0].transfers.push_back({{from, 2 * m, all}, {1 - from, 2 * m + 1, all}});
+      }
+    }
+    return Plan(group, schedule, arrays, {.transport = TransportKind::shared_memory});
+  }
+
+  Messages sources_;
+  Messages results_;
+  Plan plan_;
+};
+
+class MpiEnd {
+ public:
+  MpiEnd(ExchangePeer& peer, int messages) : peer_(peer), messages_(messages) {}
+  [[nodiscard]] std::string name() const { return std::string(peer_.name()); }
+  [[nodiscard]] std::span<std::byte> source(int message) const { return peer_.source(message); }
+  template <class Read>
+  void exchange(Read&& read) {
+    peer_.exchange();
+    for (int m = 0; m < messages_; ++m) read(peer_.result(m));
+  }
+
+ private:
+  ExchangePeer& peer_;
+  int messages_;
+};
+
+// All messages as one: nothing is packed, so this is the limit of what packing can reach.
+class LimitEnd {
+ public:
+  LimitEnd(const Group& group, std::int64_t bytes, int messages)
+      : limit_(group, (bytes + line - 1) / line * line * messages), bytes_(bytes) {}
+  void use(const LimitWay& way) { limit_.use(way); }
+  [[nodiscard]] std::string name() const { return "limit"; }
+  [[nodiscard]] std::span<std::byte> source(int message) {
+    return limit_.source().subspan(static_cast<std::size_t>((bytes_ + line - 1) / line * line * message),
+                                   static_cast<std::size_t>(bytes_));
+  }
+  template <class Read>
+  void exchange(Read&& read) {
+    limit_.send();
+    limit_.receive(std::forward<Read>(read));
+  }
+
+ private:
+  Limit limit_;
+  std::int64_t bytes_;
+};
+
+template <class End>
+std::function<void(int)> block_of(std::shared_ptr<End> end, std::int64_t bytes, int messages,
+                                  std::shared_ptr<Touch> touch) {
+  return [=](int repetitions) { both_ways(*end, *touch, bytes, messages, repetitions); };
+}
+
+Contestant limit_of(Arena& arena, std::int64_t bytes, const ExchangeOptions& options) {
+  const int messages = options.messages;
+  const auto end = std::make_shared<LimitEnd>(arena.group(), bytes, messages);
+  const auto block = block_of(end, bytes, messages, std::make_shared<Touch>());
+  std::vector<Contestant> ways;
+  for (const LimitWay& way : limit_ways((bytes + line - 1) / line * line * messages, false)) {
+    ways.push_back({way.name, Role::limit, [end, way, block](int repetitions) {
+                      end->use(way);
+                      block(repetitions);
+                    }});
+  }
+  return best_way(arena, std::move(ways), options.effort);
+}
+
+}  // namespace
+
+std::vector<Samples> exchange(const Group& group, std::int64_t bytes, const ExchangeOptions& options) {
+  if (bytes < 8 || bytes % 8 != 0 || options.messages < 1) {
+    throw BadInput("expected messages of a multiple of 8 bytes, and at least one of them, found " +
+                   std::to_string(options.messages) + " of " + std::to_string(bytes) + " bytes");
+  }
+  Arena arena(group);
+  const int messages = options.messages;
+  std::vector<Contestant> contestants;
+  const auto add = [&](auto end, Role role) {
+    contestants.push_back({end->name(), role, block_of(end, bytes, messages, std::make_shared<Touch>())});
+  };
+  add(std::make_shared<InPlaceEnd>(group, bytes, messages), Role::ours);
+  add(std::make_shared<PlanEnd>(group, bytes, messages), Role::variant);
+  contestants.push_back(limit_of(arena, bytes, options));
+  std::vector<std::unique_ptr<ExchangePeer>> peers;
+  if (options.peers) peers = mpi_exchange_peers();
+  for (const auto& peer : peers) {
+    peer->prepare(bytes, messages);
+    add(std::make_shared<MpiEnd>(*peer, messages), Role::peer);
+  }
+  return run_rounds(arena, contestants, options.effort);
+}
+
+}  // namespace onehop::bench

@@ -1,0 +1,37 @@
+// Work that touches no memory.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace onehop::bench {
+
+// About so many µs on a core of one's own; nothing for 0.
+class Compute {
+ public:
+  explicit Compute(double us) {
+    if (us <= 0) return;
+    using Clock = std::chrono::steady_clock;
+    constexpr std::int64_t trial = 20000;
+    double best = 1e30;
+    steps_ = trial;
+    for (int i = 0; i < 20; ++i) {
+      const auto begin = Clock::now();
+      (*this)();
+      best = std::min(best, std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+    }
+    steps_ = static_cast<std::int64_t>(us / best * trial);
+  }
+  void operator()() noexcept {
+    double x = 1;
+    for (std::int64_t i = 0; i < steps_; ++i) x = x * 0.999 + 0.001;
+    sink_ = x;
+  }
+
+ private:
+  std::int64_t steps_ = 0;
+  volatile double sink_ = 0;
+};
+
+}  // namespace onehop::bench

@@ -1,0 +1,139 @@
+#include "halo.h"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "compute.h"
+#include "mpi_peers.h"
+#include "onehop/error.h"
+#include "onehop/plan.h"
+
+namespace onehop::bench {
+namespace {
+
+// Where this rank writes before an exchange, and where it looks after it: one word of each line that crosses ranks.
+class Marks {
+ public:
+  Marks(const Schedule& schedule, int rank, std::span<const std::span<std::byte>> arrays) {
+    for (const Transfer& transfer : schedule.rounds.at(0).transfers) {
+      if (transfer.from.rank == transfer.to.rank) continue;
+      const std::vector<std::int64_t> chosen =
+          one_a_line(transfer.from.slice, schedule.arrays[at(transfer.from.array)].element_bytes);
+      if (transfer.from.rank == rank) add(out_, schedule, transfer.from, chosen, arrays);
+      if (transfer.to.rank == rank) add(in_, schedule, transfer.to, chosen, arrays);
+    }
+  }
+
+  void dirty() noexcept {
+    ++written_;
+    for (const Mark& mark : out_) {
+      const std::uint64_t value = written_ + mark.number;
+      *reinterpret_cast<volatile std::uint64_t*>(mark.place) = value;
+    }
+  }
+  void check(const std::string& contestant) {
+    ++looked_;
+    std::uint64_t wrong = 0;
+    for (const Mark& mark : in_) {
+      std::uint64_t value;
+      std::memcpy(&value, mark.place, sizeof value);
+      wrong |= value ^ (looked_ + mark.number);
+    }
+    if (wrong != 0) [[unlikely]]
+      throw Error(contestant + " delivered wrong data in exchange " + std::to_string(looked_));
+  }
+  // Only reads; for what moves nothing.
+  void look() noexcept {
+    ++looked_;
+    std::uint64_t sum = 0;
+    for (const Mark& mark : in_) {
+      std::uint64_t value;
+      std::memcpy(&value, mark.place, sizeof value);
+      sum += value;
+    }
+    sink_ = sum;
+  }
+
+ private:
+  struct Mark {
+    std::byte* place;
+    std::uint64_t number;  // the same on both ranks
+  };
+
+  static std::size_t at(int index) { return static_cast<std::size_t>(index); }
+
+  // Element numbers of a slice in its order, of which every run's first and then one in each 64 bytes are chosen.
+  static std::vector<std::int64_t> one_a_line(const Slice& slice, std::int64_t element_bytes) {
+    const std::int64_t step = std::max<std::int64_t>(1, 64 / element_bytes);
+    std::vector<std::int64_t> chosen;
+    std::int64_t position = 0;
+    slice.for_each_run([&](std::int64_t, std::int64_t count) {
+      for (std::int64_t i = 0; i < count; i += step) chosen.push_back(position + i);
+      position += count;
+    });
+    return chosen;
+  }
+
+  static void add(std::vector<Mark>& marks, const Schedule& schedule, const Place& place,
+                  const std::vector<std::int64_t>& chosen, std::span<const std::span<std::byte>> arrays) {
+    std::vector<std::int64_t> elements;
+    place.slice.for_each_run([&](std::int64_t offset, std::int64_t count) {
+      for (std::int64_t i = 0; i < count; ++i) elements.push_back(offset + i);
+    });
+    const std::int64_t element_bytes = schedule.arrays[at(place.array)].element_bytes;
+    if (element_bytes < 8)
+      throw BadInput("benchmarks of schedules need elements of at least 8 bytes, found " +
+                     std::to_string(element_bytes));
+    std::uint64_t number = 0;
+    for (const std::int64_t i : chosen) {
+      marks.push_back(
+          {arrays[at(place.array)].data() + elements[static_cast<std::size_t>(i)] * element_bytes, number++});
+    }
+  }
+
+  std::vector<Mark> out_;
+  std::vector<Mark> in_;
+  std::uint64_t written_ = 0;
+  std::uint64_t looked_ = 0;
+  volatile std::uint64_t sink_ = 0;
+};
+
+}  // namespace
+
+std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
+                                   std::span<const std::span<std::byte>> arrays, const HaloOptions& options) {
+  Arena arena(group);
+  Marks marks(schedule, group.rank(), arrays);
+  Compute compute(options.compute_us);
+  std::vector<Contestant> contestants;
+  const auto add = [&](std::string name, Role role, std::function<void()> run, bool moves = true) {
+    contestants.push_back({name, role, [&marks, &compute, name, run = std::move(run), moves](int repetitions) {
+                             for (int i = 0; i < repetitions; ++i) {
+                               marks.dirty();
+                               compute();
+                               run();
+                               moves ? marks.check(name) : marks.look();
+                             }
+                           }});
+  };
+  Plan plan(group, schedule, arrays, {.transport = TransportKind::shared_memory});
+  add("onehop", Role::ours, [&plan] { plan.run(); });
+  std::unique_ptr<Plan> mock;
+  if (options.mock) {
+    mock = std::make_unique<Plan>(group, schedule, arrays, PlanOptions{.transport = TransportKind::mock});
+    add("onehop, packing only", Role::variant, [&mock] { mock->run(); }, false);
+  }
+  if (options.compute_us > 0) add("limit: computing alone", Role::limit, [] {}, false);
+  for (const OtherWay& other : options.others) add(other.name, other.role, other.run);
+  std::vector<std::unique_ptr<HaloPeer>> peers;
+  if (options.peers) peers = mpi_halo_peers();
+  for (const auto& peer : peers) {
+    peer->prepare(schedule, arrays);
+    add(std::string(peer->name()), Role::peer, [&peer] { peer->run(); });
+  }
+  return run_rounds(arena, contestants, options.effort);
+}
+
+}  // namespace onehop::bench

@@ -1,0 +1,103 @@
+// The bare limit: a flag in shared memory, and a copy into a slot with a flag, without any library around it. Written apart
+// from onehop's channels on purpose: what both have in common would not show.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "onehop/group.h"
+#include "shared_memory.h"
+#include "waiting.h"
+
+namespace onehop::bench {
+
+// How the copy is done, and how much of it before each rise of the flag (0: all).
+struct LimitWay {
+  std::string name;
+  void (*copy)(std::byte* to, const std::byte* from, std::size_t bytes) = nullptr;
+  std::int64_t chunk = 0;
+  // Two slots in turn, or one, which is enough to and fro: nobody writes before the other has read and answered.
+  unsigned slots = 2;
+};
+
+// What is worth trying on this processor for messages of so many bytes; `one_slot`: also with a single slot.
+[[nodiscard]] std::vector<LimitWay> limit_ways(std::int64_t bytes, bool one_slot);
+
+// Both directions of a path between two ranks: slots each way, one flag.
+class Limit {
+ public:
+  // Collective over the two ranks of `group`.
+  Limit(const Group& group, std::int64_t bytes);
+
+  // Another way from now on; both ranks must change between the same two messages.
+  void use(const LimitWay& way) noexcept { way_ = way; }
+
+  [[nodiscard]] std::span<std::byte> source() noexcept { return source_; }
+
+  void send() noexcept {
+    if (beside_flag_) {
+      std::memcpy(theirs_ + 8, source_.data(), static_cast<std::size_t>(bytes_));
+      raise();
+      return;
+    }
+    std::byte* to = theirs_ + flag_bytes + (out_ & (way_.slots - 1)) * stride_;
+    ++out_;
+    const std::int64_t chunk = chunk_bytes();
+    for (std::int64_t at = 0; at < bytes_; at += chunk) {
+      const std::int64_t length = chunk < bytes_ - at ? chunk : bytes_ - at;
+      way_.copy(to + at, source_.data() + at, static_cast<std::size_t>(length));
+      raise();
+    }
+  }
+
+  // Calls read(part) for each part as it arrives.
+  template <class Read>
+  void receive(Read&& read) noexcept {
+    if (beside_flag_) {
+      await();
+      read(std::span<const std::byte>(own_ + 8, static_cast<std::size_t>(bytes_)));
+      return;
+    }
+    const std::byte* from = own_ + flag_bytes + (in_ & (way_.slots - 1)) * stride_;
+    ++in_;
+    const std::int64_t chunk = chunk_bytes();
+    for (std::int64_t at = 0; at < bytes_; at += chunk) {
+      const std::int64_t length = chunk < bytes_ - at ? chunk : bytes_ - at;
+      await();
+      read(std::span<const std::byte>(from + at, static_cast<std::size_t>(length)));
+    }
+  }
+
+ private:
+  static constexpr std::int64_t flag_bytes = 128;
+
+  [[nodiscard]] std::int64_t chunk_bytes() const noexcept { return way_.chunk == 0 ? bytes_ : way_.chunk; }
+  static std::atomic<std::uint64_t>& flag(std::byte* memory) noexcept {
+    return *reinterpret_cast<std::atomic<std::uint64_t>*>(memory);
+  }
+  void raise() noexcept { flag(theirs_).store(++raised_, std::memory_order_release); }
+  void await() noexcept {
+    ++awaited_;
+    while (flag(own_).load(std::memory_order_acquire) < awaited_) detail::pause();
+  }
+
+  std::int64_t bytes_;
+  std::int64_t stride_;
+  bool beside_flag_;  // the message fits into the flag's line
+  LimitWay way_;
+  detail::SharedMemory own_memory_;
+  detail::SharedMemory their_memory_;
+  std::byte* own_ = nullptr;
+  std::byte* theirs_ = nullptr;
+  std::vector<std::byte> source_memory_;
+  std::span<std::byte> source_;
+  std::uint64_t raised_ = 0;
+  std::uint64_t awaited_ = 0;
+  std::uint64_t out_ = 0;
+  std::uint64_t in_ = 0;
+};
+
+}  // namespace onehop::bench

@@ -1,0 +1,157 @@
+#include "pingpong.h"
+
+#include <memory>
+#include <utility>
+
+#include "buffer.h"
+#include "limit.h"
+#include "mpi_peers.h"
+#include "onehop/channel.h"
+#include "touch.h"
+
+namespace onehop::bench {
+namespace {
+
+constexpr double one_way = 0.5;
+
+// One message from rank 0 to rank 1 and one back, `repetitions` times. An end has source(), send(), and receive(read), which
+// calls read(part) for every part of the message.
+template <class End>
+void to_and_fro(End& end, Touch& touch, bool first, std::int64_t bytes, int repetitions) {
+  const std::uint64_t lines = Touch::lines(bytes);
+  const std::span<std::byte> source = end.source();
+  const auto send = [&] {
+    touch.dirty(source);
+    touch.sent();
+    end.send();
+  };
+  const auto receive = [&] {
+    end.receive([&](std::span<const std::byte> part) { touch.read(part); });
+    touch.received(lines, end.name());
+  };
+  for (int i = 0; i < repetitions; ++i) {
+    if (first) send();
+    receive();
+    if (!first) send();
+  }
+}
+
+class OnehopEnd {
+ public:
+  OnehopEnd(const Group& group, std::int64_t bytes, bool get) : source_(bytes), result_(get ? bytes : 0), get_(get) {
+    const int peer = 1 - group.rank();
+    const ChannelSpec specs[] = {
+        {.direction = ChannelSpec::Direction::send, .peer = peer, .bytes = bytes},
+        {.direction = ChannelSpec::Direction::receive, .peer = peer, .bytes = bytes},
+    };
+    Channels channels = open_channels(group, specs, TransportKind::shared_memory);
+    sender_ = std::move(channels.senders[0]);
+    receiver_ = std::move(channels.receivers[0]);
+    whole_ = receiver_.in_place() && receiver_.bytes() <= receiver_.ring().chunk_bytes;
+  }
+
+  [[nodiscard]] std::string name() const { return get_ ? "onehop, get" : "onehop"; }
+  [[nodiscard]] std::span<std::byte> source() noexcept { return source_.bytes(); }
+  void send() { sender_.put(source_.bytes()); }
+  template <class Read>
+  void receive(Read&& read) {
+    if (get_) {
+      receiver_.get(result_.bytes());
+      read(std::span<const std::byte>(result_.bytes()));
+    } else if (whole_) {
+      read(receiver_.wait());
+      receiver_.release();
+    } else {
+      receiver_.read([&](std::span<const std::byte> part, std::int64_t) { read(part); });
+    }
+  }
+
+ private:
+  Buffer source_;
+  Buffer result_;
+  Sender sender_;
+  Receiver receiver_;
+  bool get_;
+  bool whole_ = true;
+};
+
+class MpiEnd {
+ public:
+  explicit MpiEnd(OneWayPeer& peer) : peer_(peer) {}
+  [[nodiscard]] std::string name() const { return std::string(peer_.name()); }
+  [[nodiscard]] std::span<std::byte> source() { return peer_.source(); }
+  void send() { peer_.send(); }
+  template <class Read>
+  void receive(Read&& read) {
+    read(peer_.receive());
+  }
+
+ private:
+  OneWayPeer& peer_;
+};
+
+class LimitEnd {
+ public:
+  LimitEnd(const Group& group, std::int64_t bytes) : limit_(group, bytes) {}
+  void use(const LimitWay& way) { limit_.use(way); }
+  [[nodiscard]] std::string name() const { return "limit"; }
+  [[nodiscard]] std::span<std::byte> source() { return limit_.source(); }
+  void send() noexcept { limit_.send(); }
+  template <class Read>
+  void receive(Read&& read) {
+    limit_.receive(std::forward<Read>(read));
+  }
+
+ private:
+  Limit limit_;
+};
+
+template <class End>
+std::function<void(int)> block_of(std::shared_ptr<End> end, bool first, std::int64_t bytes,
+                                  std::shared_ptr<Touch> touch) {
+  return [end, first, bytes, touch](int repetitions) { to_and_fro(*end, *touch, first, bytes, repetitions); };
+}
+
+template <class End>
+std::function<void(int)> block_of(std::shared_ptr<End> end, bool first, std::int64_t bytes) {
+  return block_of(std::move(end), first, bytes, std::make_shared<Touch>());
+}
+
+}  // namespace
+
+std::vector<Samples> ping_pong(const Group& group, std::int64_t bytes, const PingPongOptions& options) {
+  Arena arena(group);
+  const bool first = group.rank() == 0;
+  std::vector<Contestant> contestants;
+  contestants.push_back(
+      {"onehop", Role::ours, block_of(std::make_shared<OnehopEnd>(group, bytes, false), first, bytes), one_way});
+  if (options.get) {
+    contestants.push_back({"onehop, get", Role::variant,
+                           block_of(std::make_shared<OnehopEnd>(group, bytes, true), first, bytes), one_way});
+  }
+
+  const auto limit = std::make_shared<LimitEnd>(group, bytes);
+  const auto touch = std::make_shared<Touch>();
+  std::vector<Contestant> ways;
+  for (const LimitWay& way : limit_ways(bytes, true)) {
+    const auto block = block_of(limit, first, bytes, touch);
+    ways.push_back({way.name, Role::limit,
+                    [limit, way, block](int repetitions) {
+                      limit->use(way);
+                      block(repetitions);
+                    },
+                    one_way});
+  }
+  contestants.push_back(best_way(arena, std::move(ways), options.effort));
+
+  std::vector<std::unique_ptr<OneWayPeer>> peers;
+  if (options.peers) peers = mpi_one_way_peers();
+  for (const auto& peer : peers) {
+    peer->prepare(bytes);
+    contestants.push_back(
+        {std::string(peer->name()), Role::peer, block_of(std::make_shared<MpiEnd>(*peer), first, bytes), one_way});
+  }
+  return run_rounds(arena, contestants, options.effort);
+}
+
+}  // namespace onehop::bench

@@ -1,0 +1,20 @@
+// `onehop bench pingpong`: one message to and fro between two ranks; half of it is one way.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "rounds.h"
+
+namespace onehop::bench {
+
+struct PingPongOptions {
+  Effort effort;
+  bool get = false;   // also: through Receiver::get into an array
+  bool peers = true;  // compare with MPI where there is one
+};
+
+// Collective over a group of two ranks. Samples are of one way, in µs; bytes = 0 is a bare signal.
+[[nodiscard]] std::vector<Samples> ping_pong(const Group& group, std::int64_t bytes, const PingPongOptions& options);
+
+}  // namespace onehop::bench

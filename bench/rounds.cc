@@ -1,0 +1,178 @@
+#include "rounds.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <new>
+
+#include "waiting.h"
+
+namespace onehop::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double microseconds(Clock::duration time) { return std::chrono::duration<double, std::micro>(time).count(); }
+
+struct Where {
+  pid_t pid = 0;
+  int fd = -1;
+};
+
+detail::SharedMemory common_page(const Group& group) {
+  detail::SharedMemory memory;
+  Where own;
+  if (group.rank() == 0) {
+    memory = detail::SharedMemory::create(4096, "the meeting point of a benchmark");
+    own = {getpid(), memory.fd()};
+  }
+  const Gathered all = group.allgather(std::as_bytes(std::span<const Where>(&own, 1)));
+  if (group.rank() != 0) {
+    Where first;
+    std::memcpy(&first, all[0].data(), sizeof first);
+    memory = detail::SharedMemory::open(first.pid, first.fd);
+  }
+  group.barrier();
+  return memory;
+}
+
+double time_block(Arena& arena, const Contestant& contestant, int repetitions) {
+  arena.barrier();
+  const auto begin = Clock::now();
+  contestant.block(repetitions);
+  return microseconds(Clock::now() - begin);
+}
+
+// How often a block repeats the thing to take about `block_us`.
+int repetitions_for(Arena& arena, const Contestant& contestant, double block_us) {
+  constexpr int most = 1 << 20;
+  int repetitions = 1;
+  contestant.block(2);
+  for (;;) {
+    const double us = time_block(arena, contestant, repetitions);
+    const double factor = std::clamp(block_us / std::max(us, 0.01), 0.0, 8.0);
+    const int next = std::clamp(static_cast<int>(repetitions * factor), 2, most);
+    const bool done = factor < 1.5 || next >= most;
+    repetitions = static_cast<int>(arena.agree(done ? -next : next));
+    if (repetitions < 0) return -repetitions;
+  }
+}
+
+// The slowest rank's times, on every rank.
+void take_slowest(const Group& group, std::vector<double>& us) {
+  const Gathered all = group.allgather(std::as_bytes(std::span<const double>(us)));
+  for (const auto& part : all) {
+    for (std::size_t r = 0; r < us.size(); ++r) {
+      double value;
+      std::memcpy(&value, part.data() + r * sizeof value, sizeof value);
+      us[r] = std::max(us[r], value);
+    }
+  }
+}
+
+}  // namespace
+
+struct Arena::Page {
+  alignas(128) std::atomic<int> arrived;
+  alignas(128) std::atomic<std::uint32_t> generation;
+  alignas(128) std::atomic<std::int64_t> word;
+};
+
+Arena::Arena(const Group& group)
+    : group_(group),
+      rank_(group.rank()),
+      size_(group.size()),
+      memory_(common_page(group)),
+      page_(reinterpret_cast<Page*>(memory_.data())) {}
+
+void Arena::barrier() noexcept {
+  const std::uint32_t generation = page_->generation.load(std::memory_order_acquire);
+  if (page_->arrived.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
+    page_->arrived.store(0, std::memory_order_relaxed);
+    page_->generation.store(generation + 1, std::memory_order_release);
+    return;
+  }
+  constexpr int patience = 2000;
+  for (int looks = 0; page_->generation.load(std::memory_order_acquire) == generation; ++looks) {
+    detail::pause();
+    if (looks > patience) sched_yield();
+  }
+}
+
+std::int64_t Arena::agree(std::int64_t value) noexcept {
+  if (rank_ == 0) page_->word.store(value, std::memory_order_relaxed);
+  barrier();
+  const std::int64_t agreed = page_->word.load(std::memory_order_relaxed);
+  barrier();
+  return agreed;
+}
+
+const char* to_string(Role role) {
+  switch (role) {
+    case Role::ours:
+      return "ours";
+    case Role::variant:
+      return "variant";
+    case Role::peer:
+      return "peer";
+    case Role::limit:
+      return "limit";
+  }
+  return "";
+}
+
+std::vector<Samples> run_rounds(Arena& arena, const std::vector<Contestant>& contestants, const Effort& effort) {
+  const std::size_t count = contestants.size();
+  std::vector<int> repetitions;
+  double round_us = 0;
+  for (const Contestant& contestant : contestants) {
+    repetitions.push_back(repetitions_for(arena, contestant, effort.block_us));
+    round_us += time_block(arena, contestant, repetitions.back() + 1);
+  }
+  const auto affordable = static_cast<std::int64_t>(effort.seconds * 1e6 / std::max(round_us, 1.0));
+  const auto rounds = static_cast<std::size_t>(
+      arena.agree(std::clamp(affordable, std::int64_t{effort.min_rounds}, std::int64_t{effort.max_rounds})));
+
+  std::vector<Samples> samples;
+  for (const Contestant& contestant : contestants) samples.push_back({contestant.name, contestant.role, {}});
+  for (auto& one : samples) one.us.resize(rounds);
+  for (std::size_t round = 0; round < rounds; ++round) {
+    for (std::size_t turn = 0; turn < count; ++turn) {
+      const std::size_t who = (turn + round) % count;
+      contestants[who].block(1);  // brings its memory into the caches that it had to leave to the others
+      const double us = time_block(arena, contestants[who], repetitions[who]);
+      samples[who].us[round] = us * contestants[who].scale / repetitions[who];
+    }
+  }
+  for (Samples& one : samples) take_slowest(arena.group(), one.us);
+  return samples;
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+Contestant best_way(Arena& arena, std::vector<Contestant> ways, const Effort& effort) {
+  std::size_t best = 0;
+  if (ways.size() > 1) {
+    Effort search = effort;
+    search.seconds = effort.seconds / 4;
+    search.block_us = effort.block_us / 4;
+    const std::vector<Samples> samples = run_rounds(arena, ways, search);
+    for (std::size_t i = 1; i < samples.size(); ++i) {
+      if (median(samples[i].us) < median(samples[best].us)) best = i;
+    }
+  }
+  Contestant chosen = std::move(ways[best]);
+  chosen.name = "limit: " + chosen.name;
+  return chosen;
+}
+
+}  // namespace onehop::bench

@@ -1,0 +1,64 @@
+// What a program does with a message: it writes the source before sending and reads what arrived. Without both, copies come
+// out of the wrong cache and look several times faster than they are.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+
+#include "onehop/error.h"
+
+namespace onehop::bench {
+
+// Writes one word in each line of what is sent and checks one word in each line of what came. One object for each contestant;
+// both ranks count along.
+class Touch {
+ public:
+  // The first word of every line of the next message. `first_line` counts on where a message consists of several parts.
+  void dirty(std::span<std::byte> source, std::uint64_t first_line = 0) noexcept {
+    const std::size_t n = source.size();
+    std::uint64_t line = sent_ + 1 + first_line;
+    for (std::size_t at = 0; at + word <= n; at += line_bytes, ++line) {
+      *reinterpret_cast<volatile std::uint64_t*>(source.data() + at) = line;
+    }
+  }
+  void sent() noexcept { ++sent_; }
+
+  // Reads a part of the message that came.
+  void read(std::span<const std::byte> part) noexcept {
+    const std::size_t n = part.size();
+    std::uint64_t sum = 0;
+    for (std::size_t at = 0; at + word <= n; at += line_bytes) {
+      std::uint64_t value;
+      std::memcpy(&value, part.data() + at, word);
+      sum += value;
+    }
+    sum_ += sum;
+  }
+  // The whole message, `lines` lines in all, was read.
+  void received(std::uint64_t lines, const std::string& contestant) {
+    ++received_;
+    const std::uint64_t expected = lines * received_ + lines * (lines - 1) / 2;
+    if (sum_ != expected) [[unlikely]] {
+      throw Error(contestant + " delivered wrong data in message " + std::to_string(received_) + ": expected the sum " +
+                  std::to_string(expected) + ", found " + std::to_string(sum_));
+    }
+    sum_ = 0;
+  }
+
+  // Lines that dirty() writes in a part of so many bytes.
+  [[nodiscard]] static std::uint64_t lines(std::int64_t bytes) noexcept {
+    return bytes < static_cast<std::int64_t>(word) ? 0 : static_cast<std::uint64_t>(bytes - 8) / line_bytes + 1;
+  }
+
+ private:
+  static constexpr std::size_t word = 8;
+  static constexpr std::size_t line_bytes = 64;
+  std::uint64_t sent_ = 0;
+  std::uint64_t received_ = 0;
+  std::uint64_t sum_ = 0;
+};
+
+}  // namespace onehop::bench

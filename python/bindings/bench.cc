@@ -1,0 +1,132 @@
+// The benchmarks: what python/onehop/bench makes tables of. Everything is collective.
+#include <string>
+#include <tuple>
+
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/tuple.h>
+
+#include "bindings.h"
+#include "channel.h"
+#include "halo.h"
+#include "memory.h"
+#include "mpi_peers.h"
+#include "pingpong.h"
+#include "tune.h"
+
+namespace bench = onehop::bench;
+
+namespace {
+
+using bench::Effort;
+using onehop::Group;
+
+// (name, role, µs of each round) for each contestant.
+nb::list as_list(const std::vector<bench::Samples>& samples) {
+  nb::list list;
+  for (const bench::Samples& one : samples) list.append(nb::make_tuple(one.name, bench::to_string(one.role), one.us));
+  return list;
+}
+
+template <class Measure>
+nb::list measure(const Measure& function) {
+  std::vector<bench::Samples> samples;
+  {
+    const nb::gil_scoped_release released;
+    samples = function();
+  }
+  return as_list(samples);
+}
+
+bench::Role role_from_string(const std::string& name) {
+  for (const bench::Role role : {bench::Role::ours, bench::Role::variant, bench::Role::peer, bench::Role::limit}) {
+    if (name == bench::to_string(role)) return role;
+  }
+  throw onehop::BadInput("unknown role \"" + name + "\"");
+}
+
+// (name, role, callable) -> a way that calls Python.
+std::vector<bench::OtherWay> other_ways(const nb::list& list) {
+  std::vector<bench::OtherWay> ways;
+  for (const nb::handle item : list) {
+    const auto entry = nb::cast<nb::tuple>(item);
+    const auto call = nb::cast<nb::callable>(entry[2]);
+    ways.push_back({nb::cast<std::string>(entry[0]), role_from_string(nb::cast<std::string>(entry[1])),
+                    [handle = nb::handle(call)] {
+                      const nb::gil_scoped_acquire gil;
+                      handle();
+                    }});
+  }
+  return ways;
+}
+
+nb::list halo_exchange(const Group& group, const onehop::Schedule& schedule, const std::vector<const Memory*>& memory,
+                       const Effort& effort, bool peers, bool mock, double compute_us, const nb::list& others) {
+  std::vector<std::span<std::byte>> arrays;
+  for (const Memory* one : memory) arrays.push_back(one->bytes());
+  const bench::HaloOptions options{effort, peers, mock, compute_us, other_ways(others)};
+  return measure([&] { return bench::halo_exchange(group, schedule, arrays, options); });
+}
+
+// Each choice is (stores, chunk_bytes, slot_bytes, slots).
+nb::list try_stores(const Group& group, std::int64_t bytes, bool both_ways,
+                    const std::vector<std::tuple<std::string, std::int64_t, std::int64_t, int>>& choices,
+                    const Effort& effort) {
+  std::vector<bench::StoreChoice> list;
+  for (const auto& [stores, chunk, slot_bytes, slots] : choices) {
+    list.push_back({onehop::store_kind_from_string(stores), chunk, slot_bytes, slots});
+  }
+  return measure([&] { return bench::try_stores(group, bytes, both_ways, list, effort); });
+}
+
+// Each choice is (spins, spins_crowded, yields).
+nb::list try_waits(const Group& group, double compute_us, const std::vector<std::tuple<int, int, int>>& choices,
+                   const Effort& effort) {
+  std::vector<bench::WaitChoice> list;
+  for (const auto& [spins, crowded, yields] : choices) list.push_back({spins, crowded, yields});
+  return measure([&] { return bench::try_waits(group, compute_us, list, effort); });
+}
+
+std::string why_no_peers(int ranks) {
+  std::string why;
+  if (ranks == 2) {
+    static_cast<void>(bench::mpi_one_way_peers(&why));
+  } else {
+    static_cast<void>(bench::mpi_halo_peers(&why));
+  }
+  return why;
+}
+
+}  // namespace
+
+void bind_bench(nb::module_& module) {
+  using release = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Effort>(module, "BenchEffort", "How long a benchmark measures.")
+      .def(
+          "__init__",
+          [](Effort* self, double seconds, double block_us, int min_rounds) {
+            new (self) Effort{.seconds = seconds, .block_us = block_us, .min_rounds = min_rounds};
+          },
+          "seconds"_a = 1.0, "block_us"_a = 400.0, "min_rounds"_a = 5);
+  module.def(
+      "bench_ping_pong",
+      [](const Group& group, std::int64_t bytes, const Effort& effort, bool get, bool peers) {
+        return measure([&] { return bench::ping_pong(group, bytes, {effort, get, peers}); });
+      },
+      "group"_a, "bytes"_a, "effort"_a, "get"_a, "peers"_a, "One message between two ranks, one way.");
+  module.def(
+      "bench_exchange",
+      [](const Group& group, std::int64_t bytes, int messages, const Effort& effort, bool peers) {
+        return measure([&] { return bench::exchange(group, bytes, {effort, messages, peers}); });
+      },
+      "group"_a, "bytes"_a, "messages"_a, "effort"_a, "peers"_a, "Several messages each way at once.");
+  module.def("bench_halo_exchange", &halo_exchange, "group"_a, "schedule"_a, "arrays"_a, "effort"_a, "peers"_a,
+             "mock"_a, "compute_us"_a, "others"_a, "One round of a schedule, from array to array.");
+  module.def(
+      "bench_mpi_version", [] { return bench::MpiWorld::make()->version(); }, release(), "The MPI to compare with.");
+  module.def("bench_why_no_peers", &why_no_peers, "ranks"_a, release(),
+             "Why there is no MPI to compare with; empty if there is.");
+  module.def("bench_try_stores", &try_stores, "group"_a, "bytes"_a, "both_ways"_a, "choices"_a, "effort"_a,
+             "Messages of one size with other settings of (stores, chunk_bytes, slot_bytes, slots).");
+  module.def("bench_try_waits", &try_waits, "group"_a, "compute_us"_a, "choices"_a, "effort"_a,
+             "Steps of a ring with other settings of (spins, spins_crowded, yields).");
+}

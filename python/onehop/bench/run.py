@@ -1,0 +1,222 @@
+"""The cases of each benchmark, measured on all ranks of a group."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onehop import _core
+from onehop.bench.result import Bench, Row, Samples, make_row
+from onehop.bench.sizes import size_text
+from onehop.doctor import host
+from onehop.error import BadInput, Error
+from onehop.group import Group
+from onehop.plan import Plan
+from onehop.schedule import ArraySpec, Place, Round, Schedule, Slice, Transfer, halo, halo_block
+
+PINGPONG_SIZES = (0, 8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
+CHANNEL_SIZES = (64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10)
+HALO_BLOCKS = ((64, 32, 32), (128, 64, 64))
+RING_BYTES = 64
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to measure.
+
+    Attributes
+    ----------
+    seconds : float
+        For all cases together.
+    quick : bool
+        As short as can be: shows that it works, the figures mean little.
+    peers : bool
+        Compare with MPI where there is one.
+    """
+
+    seconds: float = 15
+    quick: bool = False
+    peers: bool = True
+
+    def effort(self, cases: int, block_us: float = 400.0) -> _core.BenchEffort:
+        """For one of so many cases."""
+        if self.quick:
+            return _core.BenchEffort(seconds=0.02, block_us=min(block_us, 50.0), min_rounds=3)
+        return _core.BenchEffort(seconds=self.seconds / max(cases, 1), block_us=block_us)
+
+
+def _samples(measured: Iterable[tuple[str, str, list[float]]]) -> list[Samples]:
+    return [Samples(name, role, np.array(us)) for name, role, us in measured]
+
+
+def _begin(bench: str, group: Group, ranks: int | None) -> Bench:
+    if ranks is not None and group.size != ranks:
+        raise BadInput(
+            f"onehop bench {bench} measures {ranks} ranks, but this launch has {group.size}: use -n {ranks}"
+        )
+    if len(group.neighbours_in_memory) != group.size:
+        raise BadInput(
+            f"onehop bench {bench} compares ways through shared memory: start all ranks on one machine"
+        )
+    why_not = _core.bench_why_no_peers(group.size)
+    version = None
+    if not why_not:
+        try:
+            version = _core.bench_mpi_version()
+        except Error as error:
+            why_not = str(error)
+    about = host(version)
+    about["cores"] = os.cpu_count()
+    result = Bench(bench, about)
+    if why_not:
+        result.notes.append(f"no MPI to compare with: {why_not}")
+    return result
+
+
+Advance = Callable[[float], None]
+
+
+def pingpong(
+    group: Group,
+    settings: Settings,
+    advance: Advance,
+    sizes: Sequence[int] = PINGPONG_SIZES,
+    get: bool = False,
+) -> Bench:
+    """One message to and fro; half of that is one way."""
+    result = _begin("pingpong", group, 2)
+    effort = settings.effort(len(sizes))
+    for size in sizes:
+        measured = _core.bench_ping_pong(group, size, effort, get, settings.peers)
+        case = size_text(size) if size else "flag"
+        result.rows.append(make_row(case, size, 2, _samples(measured)))
+        advance(1)
+    return result
+
+
+def channel(
+    group: Group,
+    settings: Settings,
+    advance: Advance,
+    sizes: Sequence[int] = CHANNEL_SIZES,
+    messages: int = 10,
+) -> Bench:
+    """Several messages each way at once to one neighbour."""
+    result = _begin("channel", group, 2)
+    effort = settings.effort(len(sizes))
+    for size in sizes:
+        measured = _core.bench_exchange(group, size, messages, effort, settings.peers)
+        result.rows.append(
+            make_row(f"{messages} x {size_text(size)}", size * messages, 2, _samples(measured))
+        )
+        advance(1)
+    return result
+
+
+def _bytes_out(schedule: Schedule, rank: int) -> int:
+    return sum(
+        schedule.bytes(transfer)
+        for one in schedule.rounds
+        for transfer in one.transfers
+        if transfer.from_.rank == rank != transfer.to.rank
+    )
+
+
+@dataclass(frozen=True)
+class HaloCase:
+    """One way to lay the ranks' blocks beside each other.
+
+    Attributes
+    ----------
+    name : str
+        What is added to the block's extents.
+    dimension : int
+        Which one is split over the ranks.
+    closed : bool
+        Whether the other dimensions are periodic, so that each rank also copies its own faces.
+    """
+
+    name: str
+    dimension: int
+    closed: bool
+
+
+HALO_CASES = (
+    HaloCase("", 0, True),
+    HaloCase(", crossing only", 0, False),
+    HaloCase(", last dimension, crossing only", -1, False),
+)
+
+
+def _halo_samples(
+    group: Group, block: tuple[int, ...], case: HaloCase, effort: _core.BenchEffort, peers: bool
+) -> tuple[int, list[Samples]]:
+    extents, grid = list(block), [1] * len(block)
+    extents[case.dimension] *= group.size
+    grid[case.dimension] = group.size
+    periodic = [case.closed] * len(block)
+    periodic[case.dimension] = True
+    layout = {"extents": extents, "grid": grid, "width": 1, "periodic": periodic}
+    schedule = halo(**layout)
+    array = np.zeros(halo_block(**layout, rank=group.rank).shape)
+    plan = Plan(schedule, group, [array])
+    others: list[tuple[str, str, Callable[[], Any]]] = [("onehop from Python", "variant", plan.run)]
+    memory = [_core.Memory(array, True, "array")]
+    measured = _core.bench_halo_exchange(group, schedule, memory, effort, peers, True, 0.0, others)
+    return _bytes_out(schedule, group.rank), _samples(measured)
+
+
+def halo_exchange(
+    group: Group, settings: Settings, advance: Advance, blocks: Sequence[tuple[int, ...]] = HALO_BLOCKS
+) -> Bench:
+    """Ghost layers, one site wide, of an array of float64 that is split along one dimension; `blocks` are one rank's.
+
+    The split dimension is periodic. The first case closes the others as well; there most copies stay inside a rank.
+    """
+    result = _begin("halo", group, 2)
+    effort = settings.effort(len(blocks) * len(HALO_CASES))
+    for block in blocks:
+        name = "x".join(map(str, block))
+        for case in HALO_CASES:
+            size, samples = _halo_samples(group, block, case, effort, settings.peers)
+            result.rows.append(make_row(name + case.name, size, group.size, samples))
+            advance(1)
+    return result
+
+
+def _ring_schedule(ranks: int, size: int) -> Schedule:
+    words = size // 8
+    arrays = [ArraySpec("out", words, 8), ArraySpec("in", words, 8)]
+    everything = Slice.range(0, words)
+    transfers = [
+        Transfer(Place(rank, 0, everything), Place((rank + 1) % ranks, 1, everything))
+        for rank in range(ranks)
+    ]
+    return Schedule("ring", ranks, arrays, [Round(transfers)])
+
+
+def ring(
+    group: Group, settings: Settings, advance: Advance, computing: Sequence[float] = (0.0, 10.0)
+) -> Bench:
+    """Every rank sends 64 bytes to the next, also with so many µs of computing before; also with more ranks than cores."""
+    result = _begin("ring", group, None)
+    # With more ranks than cores a block must outlast several of the scheduler's time slices.
+    effort = settings.effort(len(computing), 400.0 if group.size <= (os.cpu_count() or 1) else 20000.0)
+    schedule = _ring_schedule(group.size, RING_BYTES)
+    for microseconds in computing:
+        arrays = [np.zeros(RING_BYTES // 8, np.int64) for _ in range(2)]
+        memory = [_core.Memory(array, True, "array") for array in arrays]
+        measured = _core.bench_halo_exchange(
+            group, schedule, memory, effort, settings.peers, False, microseconds, []
+        )
+        name = f"{group.size} ranks" + (f", each computing {microseconds:g} µs" if microseconds else "")
+        result.rows.append(make_row(name, RING_BYTES, group.size, _samples(measured)))
+        advance(1)
+    return result
+
+
+__all__ = ["Advance", "Row", "Settings", "channel", "halo_exchange", "pingpong", "ring"]

@@ -1,0 +1,36 @@
+"""Sizes as people write them."""
+
+from __future__ import annotations
+
+import re
+
+from onehop.error import BadInput
+
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def parse_size(text: str) -> int:
+    """Bytes of "8", "64B", "1K", "4KiB", "1M".
+
+    Raises
+    ------
+    BadInput
+        It is none of these.
+    """
+    found = re.fullmatch(r"(\d+)\s*([kmg]?)(?:i?b)?", text.strip().lower())
+    if found is None:
+        raise BadInput(f"expected a size such as 8, 64, 1K or 4M, found {text!r}")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def parse_sizes(text: str) -> list[int]:
+    """The sizes of a list such as "8,1K,4M"."""
+    return [parse_size(part) for part in text.split(",")]
+
+
+def size_text(size: int) -> str:
+    """The shortest exact way to write a size: "64 B", "1 KiB"."""
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit} {name}"
+    return f"{size} B"

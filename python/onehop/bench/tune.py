@@ -1,0 +1,283 @@
+"""What this machine likes: onehop's settings, measured in turn and chosen so that no phase of the machine is bad.
+
+Run as a module this is one rank of the measurement; `tune` starts the ranks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onehop import _core
+from onehop.error import Error
+from onehop.group import Group
+from onehop.launch import Output, launch
+
+Stores = tuple[str, int, int, int]
+Waits = tuple[int, int, int]
+
+# Messages up to these sizes share a rule; each is measured at its upper end, the last, which has none, at 4 MiB.
+CLASSES = (256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, None)
+LARGE = 4 << 20
+CHUNKS = (1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10)
+SLOTS = (128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20)
+SPINS = (100, 300, 1000, 3000)
+CROWDED = (0, 2, 10, 50)
+YIELDS = (5, 20, 100)
+
+# A setting replaces the built-in one only if it is better by more than measuring twice would differ.
+WORTHWHILE = 0.03
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen for one thing.
+
+    Attributes
+    ----------
+    what : str
+        The thing: "messages up to 1024 bytes", "slots", "waiting".
+    built_in, chosen : str
+        The two settings, for people.
+    built_in_us, chosen_us : float
+        What they took on average.
+    """
+
+    what: str
+    built_in: str
+    built_in_us: float
+    chosen: str
+    chosen_us: float
+
+    @property
+    def gain(self) -> float:
+        """Part of the time that is saved."""
+        return 1 - self.chosen_us / self.built_in_us
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON shows it."""
+        return {**asdict(self), "gain": self.gain}
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The outcome: a tuning as the library reads it, and how it came about."""
+
+    tuning: dict[str, Any]
+    choices: list[Choice]
+
+
+def cost(us: Sequence[float]) -> float:
+    """What a setting costs in the long run: the mean, without the rounds in which something else had the processor.
+
+    A median would choose for the machine's commonest phase and ignore the others.
+    """
+    values = np.sort(np.asarray(us, dtype=float))
+    return float(values[: max(1, int(np.ceil(0.95 * len(values))))].mean())
+
+
+def pick(costs: Sequence[Sequence[float]], default: int | None) -> int:
+    """The setting to take, given for every way of measuring the cost of every setting.
+
+    Parameters
+    ----------
+    costs : sequence of sequence of float
+        One row per way of measuring, one entry per setting.
+    default : int or None
+        The built-in setting, kept unless another is clearly better.
+    """
+    table = np.asarray(costs, dtype=float)
+    score = (table / table.min(axis=1, keepdims=True)).mean(axis=0)
+    best = int(score.argmin())
+    if default is not None and score[default] <= score[best] * (1 + WORTHWHILE):
+        return default
+    return best
+
+
+def store_choices(size: int, demote: bool) -> list[Stores]:
+    """What is worth trying for messages of `size` bytes."""
+    kinds = ["plain"]
+    if size >= 512:
+        kinds += ["prefetch", "nontemporal"]
+    if demote and size <= 16 << 10:
+        kinds.append("demote")
+    chunks = [chunk for chunk in CHUNKS if chunk < size <= 256 * chunk]
+    whole = next((chunk for chunk in CHUNKS if chunk >= size), None)
+    chunks += [] if whole is None else [whole]
+    return [(kind, chunk, 0, 0) for kind in kinds for chunk in chunks]
+
+
+def _rule_for(tuning: dict[str, Any], size: int) -> dict[str, Any]:
+    rules = tuning["rules"]
+    return next((rule for rule in rules if rule["up_to"] is None or size <= rule["up_to"]), rules[-1])
+
+
+# The ranks' part
+
+
+def _costs(measured: list[tuple[str, str, list[float]]]) -> list[float]:
+    return [cost(us) for _, _, us in measured]
+
+
+def _measure_stores(group: Group, seconds: float, demote: bool) -> dict[str, Any]:
+    built_in = json.loads(_core.built_in_tuning())
+    effort = _core.BenchEffort(seconds=seconds / (2 * (len(CLASSES) + 1)), block_us=150.0, min_rounds=5)
+    result: dict[str, Any] = {"classes": []}
+    for up_to in CLASSES:
+        size = LARGE if up_to is None else up_to
+        rule = _rule_for(built_in, size)
+        default = (rule["stores"], rule["chunk_bytes"], 0, 0)
+        choices = store_choices(size, demote)
+        if default not in choices:
+            choices.insert(0, default)
+        costs = [_costs(_core.bench_try_stores(group, size, both, choices, effort)) for both in (False, True)]
+        result["classes"].append({"up_to": up_to, "choices": choices, "default": default, "costs": costs})
+    rule = _rule_for(built_in, LARGE)
+    choices = [(rule["stores"], rule["chunk_bytes"], slot, 0) for slot in SLOTS]
+    costs = [_costs(_core.bench_try_stores(group, LARGE, False, choices, effort))]
+    result["slots"] = {"choices": choices, "costs": costs}
+    return result
+
+
+def _measure_waits(group: Group, seconds: float, crowded: bool) -> dict[str, Any]:
+    built_in = json.loads(_core.built_in_tuning())
+    default = (built_in["spins"], built_in["spins_crowded"], built_in["yields"])
+    if crowded:
+        choices = [(default[0], spins, yields) for spins in CROWDED for yields in YIELDS]
+    else:
+        choices = [(spins, default[1], default[2]) for spins in SPINS]
+    if default not in choices:
+        choices.insert(0, default)
+    effort = _core.BenchEffort(seconds=seconds / 2, block_us=15000.0 if crowded else 300.0, min_rounds=3)
+    costs = [_costs(_core.bench_try_waits(group, us, choices, effort)) for us in (0.0, 10.0)]
+    return {"choices": choices, "default": default, "costs": costs}
+
+
+def _rank_main(part: str, seconds: float, demote: bool, out: Path) -> None:
+    group = Group.world()
+    if part == "stores":
+        result = _measure_stores(group, seconds, demote)
+    else:
+        result = _measure_waits(group, seconds, part == "crowded")
+    if group.rank == 0:
+        out.write_text(json.dumps(result))
+    group.barrier()
+
+
+# The launcher's part
+
+
+def _on_ranks(ranks: int, part: str, seconds: float, demote: bool, folder: Path) -> dict[str, Any]:
+    out = folder / part
+    command = [sys.executable, "-m", "onehop.bench.tune", part, str(seconds), str(int(demote)), str(out)]
+    # A tuning that is in force must not decide what is tried.
+    environment = {**os.environ, "ONEHOP_TUNING": str(folder / "none")}
+    code = launch(ranks, command, output=Output.RANK0, report=True, environment=environment)
+    if code != 0:
+        raise Error(f"measuring on {ranks} ranks failed with exit code {code}; what went wrong stands above")
+    return json.loads(out.read_text())
+
+
+def _text(stores: Sequence[Any]) -> str:
+    return f"{stores[0]}, chunks of {stores[1]}"
+
+
+def _choose_rules(measured: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[Choice]]:
+    rules, choices = [], []
+    for one in measured:
+        settings = one["choices"]
+        default = settings.index(one["default"])
+        chosen = pick(one["costs"], default)
+        stores, chunk, *_ = settings[chosen]
+        rules.append({"up_to": one["up_to"], "chunk_bytes": chunk, "stores": stores})
+        what = "longer messages" if one["up_to"] is None else f"messages up to {one['up_to']} bytes"
+        before, after = (float(np.mean([row[i] for row in one["costs"]])) for i in (default, chosen))
+        choices.append(Choice(what, _text(settings[default]), before, _text(settings[chosen]), after))
+    return rules, choices
+
+
+def choose(
+    stores: dict[str, Any], waits: dict[str, Any], crowded: dict[str, Any], built_in: dict[str, Any]
+) -> Tuned:
+    """Make a tuning of what was measured."""
+    tuning = dict(built_in)
+    tuning["rules"], choices = _choose_rules(stores["classes"])
+
+    slots = [choice[2] for choice in stores["slots"]["choices"]]
+    default = slots.index(built_in["slot_bytes"]) if built_in["slot_bytes"] in slots else None
+    chosen = pick(stores["slots"]["costs"], default)
+    tuning["slot_bytes"] = slots[chosen]
+    costs = stores["slots"]["costs"][0]
+    before = costs[chosen if default is None else default]
+    choices.append(Choice("slots", str(built_in["slot_bytes"]), before, str(slots[chosen]), costs[chosen]))
+
+    for measured, name, parts in (
+        (waits, "spinning", {"spins": 0}),
+        (crowded, "waiting, more ranks than cores", {"spins_crowded": 1, "yields": 2}),
+    ):
+        settings = measured["choices"]
+        default = settings.index(measured["default"])
+        chosen = pick(measured["costs"], default)
+        for key, place in parts.items():
+            tuning[key] = settings[chosen][place]
+        texts = [
+            ", ".join(f"{key} {settings[i][place]}" for key, place in parts.items())
+            for i in (default, chosen)
+        ]
+        before, after = (float(np.mean([row[i] for row in measured["costs"]])) for i in (default, chosen))
+        choices.append(Choice(name, texts[0], before, texts[1], after))
+    return Tuned(json.loads(_core.check_tuning(json.dumps(tuning))), choices)
+
+
+def tune(seconds: float, *, demote: bool, cores: int, advance: Callable[[float], None]) -> Tuned:
+    """Measure on ranks of this machine and choose.
+
+    Parameters
+    ----------
+    seconds : float
+        For everything together.
+    demote : bool
+        Whether the processor can push lines out of its cache (cldemote).
+    cores : int
+        Processors of this machine; two at least.
+    advance : callable
+        Told after each of three parts.
+    """
+    with tempfile.TemporaryDirectory(prefix="onehop-tune-") as name:
+        folder = Path(name)
+        stores = _on_ranks(2, "stores", seconds * 0.7, demote, folder)
+        advance(1)
+        waits = _on_ranks(2, "waits", seconds * 0.1, demote, folder)
+        advance(1)
+        crowded = _on_ranks(2 * cores, "crowded", seconds * 0.2, demote, folder)
+        advance(1)
+    return choose(stores, waits, crowded, json.loads(_core.built_in_tuning()))
+
+
+def save(tuning: dict[str, Any], file: Path) -> None:
+    """Write a tuning so that nobody ever reads half of one.
+
+    Raises
+    ------
+    Error
+        It cannot be written there.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=file.parent, prefix=file.name, delete=False) as part:
+            part.write(json.dumps(tuning, indent=2) + "\n")
+        Path(part.name).replace(file)
+    except OSError as error:
+        raise Error(f"cannot write {file}: {error.strerror}; ONEHOP_TUNING names another place") from error
+
+
+if __name__ == "__main__":
+    _rank_main(sys.argv[1], float(sys.argv[2]), sys.argv[3] == "1", Path(sys.argv[4]))

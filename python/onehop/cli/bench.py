@@ -1,0 +1,181 @@
+"""`onehop bench`: onehop, plain MPI and the bare limit, measured in turn in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from onehop.bench import parse_sizes
+from onehop.bench.plot import save_plot
+from onehop.bench.result import Bench
+from onehop.bench.run import (
+    CHANNEL_SIZES,
+    HALO_BLOCKS,
+    HALO_CASES,
+    PINGPONG_SIZES,
+    Advance,
+    Settings,
+    channel,
+    halo_exchange,
+    pingpong,
+    ring,
+)
+from onehop.bench.table import make_peer_table, make_table
+from onehop.cli.common import JsonOption, RanksOption, console, own_rank, progress, write_json
+from onehop.error import BadInput
+from onehop.group import Group
+from onehop.launch import current_launch, ensure_ranks, find_mpi_launcher
+
+SecondsOption = Annotated[
+    float, typer.Option(metavar="SECONDS", help="How long to measure, all cases together.")
+]
+QuickOption = Annotated[
+    bool, typer.Option("--quick", help="As short as can be: shows that it works; the figures mean little.")
+]
+MpiOption = Annotated[
+    str | None,
+    typer.Option(
+        "--mpi",
+        metavar="openmpi|mpich|PATH|none",
+        help="The MPI to start under and to compare with; none: the built-in launcher.",
+    ),
+]
+PlotOption = Annotated[str | None, typer.Option("--plot", metavar="FILE.png", help="Also draw a picture.")]
+SizesOption = Annotated[
+    str | None, typer.Option("--sizes", metavar="8,1K,...", help="Bytes of one message; 0 is a bare flag.")
+]
+
+Measure = Callable[[Group, Settings, Advance], Bench]
+
+
+def _start_ranks(ranks: int | None, default: int, mpi: str | None) -> None:
+    """Return on every rank; under an MPI's mpiexec if there is one, else without MPI."""
+    if current_launch() is None and mpi != "none":
+        try:
+            find_mpi_launcher(mpi)
+        except BadInput:
+            if mpi is not None:
+                raise
+        else:
+            ensure_ranks(ranks, default=default, launcher="mpi", mpi=mpi)
+    ensure_ranks(ranks, default=default)
+
+
+def _run(
+    measure: Measure,
+    cases: int,
+    ranks: int | None,
+    default: int,
+    mpi: str | None,
+    settings: Settings,
+    json_target: str | None,
+    plot: str | None,
+) -> None:
+    if settings.seconds <= 0:
+        raise BadInput(f"expected --seconds above 0, found {settings.seconds:g}")
+    _start_ranks(ranks, default, mpi)
+    with progress("measuring", cases) as advance:
+        result = measure(Group.world(), settings, advance)
+    screen = console(json_target)
+    screen.print(make_table(result))
+    peers = make_peer_table(result)
+    if peers is not None:
+        screen.print(peers)
+    for note in result.notes:
+        screen.print(note, markup=False)
+    write_json(json_target, result.to_dict())
+    if plot is not None and own_rank() == 0:
+        save_plot(result, plot)
+
+
+def bench_pingpong(
+    sizes: SizesOption = None,
+    get: Annotated[bool, typer.Option("--get", help="Also through get() into an array.")] = False,
+    ranks: RanksOption = None,
+    mpi: MpiOption = None,
+    seconds: SecondsOption = 20,
+    quick: QuickOption = False,
+    json_target: JsonOption = None,
+    plot: PlotOption = None,
+) -> None:
+    """One message to and fro between two ranks; figures are one way."""
+    chosen = PINGPONG_SIZES if sizes is None else parse_sizes(sizes)
+
+    def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
+        return pingpong(group, settings, advance, chosen, get)
+
+    _run(measure, len(chosen), ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
+
+
+def bench_channel(
+    sizes: SizesOption = None,
+    messages: Annotated[int, typer.Option(help="Messages each way at once.")] = 10,
+    ranks: RanksOption = None,
+    mpi: MpiOption = None,
+    seconds: SecondsOption = 15,
+    quick: QuickOption = False,
+    json_target: JsonOption = None,
+    plot: PlotOption = None,
+) -> None:
+    """Several messages each way at once between two ranks."""
+    chosen = CHANNEL_SIZES if sizes is None else parse_sizes(sizes)
+
+    def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
+        return channel(group, settings, advance, chosen, messages)
+
+    _run(measure, len(chosen), ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
+
+
+def _blocks(text: str) -> list[tuple[int, ...]]:
+    try:
+        blocks = [tuple(int(extent) for extent in block.split("x")) for block in text.split(",")]
+    except ValueError:
+        blocks = [()]
+    if any(not block or min(block) < 1 for block in blocks):
+        raise BadInput(f"expected --blocks such as 64x32x32,128x64x64, found {text!r}")
+    return blocks
+
+
+def bench_halo(
+    blocks: Annotated[
+        str | None,
+        typer.Option("--blocks", metavar="AxBxC,...", help="One rank's part of the array, without ghosts."),
+    ] = None,
+    ranks: RanksOption = None,
+    mpi: MpiOption = None,
+    seconds: SecondsOption = 10,
+    quick: QuickOption = False,
+    json_target: JsonOption = None,
+    plot: PlotOption = None,
+) -> None:
+    """Ghost layers of a float64 array, from array to array, packing included."""
+    chosen = HALO_BLOCKS if blocks is None else _blocks(blocks)
+
+    def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
+        return halo_exchange(group, settings, advance, chosen)
+
+    _run(measure, len(chosen) * len(HALO_CASES), ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
+
+
+def bench_ring(
+    ranks: RanksOption = None,
+    mpi: MpiOption = None,
+    seconds: SecondsOption = 10,
+    quick: QuickOption = False,
+    json_target: JsonOption = None,
+    plot: PlotOption = None,
+) -> None:
+    """64 bytes from every rank to the next, also with more ranks than cores."""
+    _run(ring, 2, ranks, 4, mpi, Settings(seconds, quick), json_target, plot)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    group = typer.Typer(no_args_is_help=True, help="Measure onehop against plain MPI and the bare limit.")
+    group.command("pingpong")(bench_pingpong)
+    group.command("channel")(bench_channel)
+    group.command("halo")(bench_halo)
+    group.command("ring")(bench_ring)
+    app.add_typer(group, name="bench")

@@ -1,0 +1,83 @@
+"""`onehop tune`: measure once what this machine likes, and keep it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+import onehop
+from onehop import _core
+from onehop.bench.table import number
+from onehop.bench.tune import Tuned, save
+from onehop.bench.tune import tune as measure
+from onehop.cli.common import JsonOption, console, progress, write_json
+from onehop.doctor import host
+from onehop.error import BadInput, Error
+from onehop.launch import current_launch
+
+
+def _table(tuned: Tuned) -> Table:
+    table = Table("what", "built in", title="onehop tune", title_justify="left")
+    table.add_column("µs", justify="right")
+    table.add_column("chosen")
+    table.add_column("µs", justify="right")
+    table.add_column("gain", justify="right")
+    for one in tuned.choices:
+        same = one.chosen == one.built_in
+        table.add_row(
+            one.what,
+            one.built_in,
+            number(one.built_in_us),
+            "the same" if same else one.chosen,
+            "" if same else number(one.chosen_us),
+            "" if same else f"{one.gain:.0%}",
+        )
+    return table
+
+
+def tune(
+    seconds: Annotated[float, typer.Option(metavar="SECONDS", help="How long to measure.")] = 35,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Measure and show; keep nothing.")] = False,
+    json_target: JsonOption = None,
+) -> None:
+    """Measure which stores, chunks, slots and ways of waiting this machine likes, and keep the answer.
+
+    onehop reads it whenever a program starts. Deleting the file brings the built-in settings back.
+    """
+    if current_launch() is not None:
+        raise BadInput("onehop tune starts its own ranks: run it by itself, outside of any launch")
+    if seconds <= 0:
+        raise BadInput(f"expected --seconds above 0, found {seconds:g}")
+    cores = len(os.sched_getaffinity(0))
+    if cores < 2:
+        raise Error("onehop tune needs two processors, for two ranks that run at the same time; found one")
+    about = host()
+    with progress("measuring", 3) as advance:
+        tuned = measure(seconds, demote="cldemote" in about["features"], cores=cores, advance=advance)
+    file = Path(_core.tuning_file())
+    screen = console(json_target)
+    screen.print(_table(tuned))
+    if dry_run:
+        screen.print("not kept (--dry-run)")
+    else:
+        save(tuned.tuning, file)
+        screen.print(f"kept in {file}", markup=False)
+    result = {
+        "tune": "onehop",
+        "version": onehop.__version__,
+        "host": about,
+        "file": str(file),
+        "written": not dry_run,
+        "rows": [one.to_dict() for one in tuned.choices],
+        "tuning": tuned.tuning,
+    }
+    write_json(json_target, result)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(tune)
