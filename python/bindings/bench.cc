@@ -11,6 +11,7 @@
 #include "memory.h"
 #include "mpi_peers.h"
 #include "pingpong.h"
+#include "poisson.h"
 #include "tune.h"
 
 namespace bench = onehop::bench;
@@ -125,6 +126,12 @@ void bind_bench(nb::module_& module) {
       "bench_mpi_version", [] { return bench::MpiWorld::make()->version(); }, release(), "The MPI to compare with.");
   module.def("bench_why_no_peers", &why_no_peers, "ranks"_a, release(),
              "Why there is no MPI to compare with; empty if there is.");
+  module.def(
+      "bench_poisson",
+      [](const Group& group, std::int64_t local, std::int64_t enlargement, const Effort& effort, bool peers) {
+        return measure([&] { return bench::poisson(group, {effort, local, enlargement, peers}); });
+      },
+      "group"_a, "local"_a, "enlargement"_a, "effort"_a, "peers"_a, "One iteration of the Poisson solver.");
   module.def("bench_try_stores", &try_stores, "group"_a, "bytes"_a, "both_ways"_a, "choices"_a, "effort"_a,
              "Messages of one size with other settings of (stores, chunk_bytes, slot_bytes, slots).");
   module.def("bench_try_waits", &try_waits, "group"_a, "compute_us"_a, "choices"_a, "effort"_a,

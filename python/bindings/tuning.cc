@@ -4,7 +4,8 @@
 
 void bind_tuning(nb::module_& module) {
   module.def("tuning", [] { return onehop::tuning().to_json(); }, "The tuning in force, as JSON.");
-  module.def("tuning_origin", [] { return onehop::tuning().origin; }, "\"built in\", or the file that it was read from.");
+  module.def(
+      "tuning_origin", [] { return onehop::tuning().origin; }, "\"built in\", or the file that it was read from.");
   module.def("built_in_tuning", [] { return onehop::built_in_tuning().to_json(); }, "The built-in one, as JSON.");
   module.def("tuning_file", &onehop::tuning_file, "Where `onehop tune` keeps its answer.");
   module.def(

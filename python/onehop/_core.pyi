@@ -755,6 +755,9 @@ def bench_mpi_version() -> str:
 def bench_why_no_peers(ranks: int) -> str:
     """Why there is no MPI to compare with; empty if there is."""
 
+def bench_poisson(group: Group, local: int, enlargement: int, effort: BenchEffort, peers: bool) -> list:
+    """One iteration of the Poisson solver."""
+
 def bench_try_stores(
     group: Group,
     bytes: int,

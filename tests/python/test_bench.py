@@ -197,6 +197,9 @@ def test_with_mpi(ranks: Ranks) -> None:
 
 @needs_mpi
 def test_exchanges_with_mpi(ranks: Ranks) -> None:
+    solver = measure(ranks, "poisson", "--enlarge", "1,16")
+    assert [row["case"] for row in solver["rows"]] == ["x1", "x16"]
+    assert "packed, one message a neighbour, persistent" in solver["rows"][0]["peers"]
     channel = measure(ranks, "channel", "--sizes", "512")
     assert {"Isend/Irecv", "persistent", "Neighbor_alltoallw", "Put + flush + flag"} <= set(
         channel["rows"][0]["peers"]

@@ -21,6 +21,7 @@ from onehop.schedule import ArraySpec, Place, Round, Schedule, Slice, Transfer, 
 PINGPONG_SIZES = (0, 8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
 CHANNEL_SIZES = (64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10)
 HALO_BLOCKS = ((64, 32, 32), (128, 64, 64))
+POISSON_ENLARGEMENTS = (1, 16, 256, 1024)
 RING_BYTES = 64
 
 
@@ -188,6 +189,25 @@ def halo_exchange(
     return result
 
 
+def poisson(
+    group: Group,
+    settings: Settings,
+    advance: Advance,
+    enlargements: Sequence[int] = POISSON_ENLARGEMENTS,
+    local: int = 60,
+) -> Bench:
+    """One iteration of the Poisson solver on `local` x `local` sites a rank, with messages so many times as long."""
+    result = _begin("poisson", group, None)
+    effort = settings.effort(len(enlargements))
+    for enlargement in enlargements:
+        measured = _core.bench_poisson(group, local, enlargement, effort, settings.peers)
+        # With two ranks two faces cross; the others stay inside.
+        size = 2 * local * 8 * enlargement
+        result.rows.append(make_row(f"x{enlargement}", size, group.size, _samples(measured)))
+        advance(1)
+    return result
+
+
 def _ring_schedule(ranks: int, size: int) -> Schedule:
     words = size // 8
     arrays = [ArraySpec("out", words, 8), ArraySpec("in", words, 8)]
@@ -202,7 +222,7 @@ def _ring_schedule(ranks: int, size: int) -> Schedule:
 def ring(
     group: Group, settings: Settings, advance: Advance, computing: Sequence[float] = (0.0, 10.0)
 ) -> Bench:
-    """Every rank sends 64 bytes to the next, also with so many µs of computing before; also with more ranks than cores."""
+    """Every rank sends 64 bytes to the next, also with so many µs of computing before it."""
     result = _begin("ring", group, None)
     # With more ranks than cores a block must outlast several of the scheduler's time slices.
     effort = settings.effort(len(computing), 400.0 if group.size <= (os.cpu_count() or 1) else 20000.0)
@@ -219,4 +239,4 @@ def ring(
     return result
 
 
-__all__ = ["Advance", "Row", "Settings", "channel", "halo_exchange", "pingpong", "ring"]
+__all__ = ["Advance", "Row", "Settings", "channel", "halo_exchange", "pingpong", "poisson", "ring"]

@@ -15,11 +15,13 @@ from onehop.bench.run import (
     HALO_BLOCKS,
     HALO_CASES,
     PINGPONG_SIZES,
+    POISSON_ENLARGEMENTS,
     Advance,
     Settings,
     channel,
     halo_exchange,
     pingpong,
+    poisson,
     ring,
 )
 from onehop.bench.table import make_peer_table, make_table
@@ -159,6 +161,29 @@ def bench_halo(
     _run(measure, len(chosen) * len(HALO_CASES), ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
 
 
+def bench_poisson(
+    enlarge: Annotated[
+        str | None, typer.Option("--enlarge", metavar="1,16,...", help="Messages so many times as long.")
+    ] = None,
+    local: Annotated[int, typer.Option(help="Sites of a rank's block in each dimension.")] = 60,
+    ranks: RanksOption = None,
+    mpi: MpiOption = None,
+    seconds: SecondsOption = 12,
+    quick: QuickOption = False,
+    json_target: JsonOption = None,
+    plot: PlotOption = None,
+) -> None:
+    """One iteration of the Poisson solver; the limit is computing alone."""
+    chosen = POISSON_ENLARGEMENTS if enlarge is None else parse_sizes(enlarge)
+    if local < 1 or min(chosen) < 1:
+        raise BadInput(f"expected --local and --enlarge of at least 1, found {local} and {min(chosen)}")
+
+    def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
+        return poisson(group, settings, advance, chosen, local)
+
+    _run(measure, len(chosen), ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
+
+
 def bench_ring(
     ranks: RanksOption = None,
     mpi: MpiOption = None,
@@ -177,5 +202,6 @@ def register(app: typer.Typer) -> None:
     group.command("pingpong")(bench_pingpong)
     group.command("channel")(bench_channel)
     group.command("halo")(bench_halo)
+    group.command("poisson")(bench_poisson)
     group.command("ring")(bench_ring)
     app.add_typer(group, name="bench")

@@ -1,0 +1,104 @@
+#include "poisson.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "mpi_peers.h"
+#include "onehop/error.h"
+#include "onehop/lattice/poisson.h"
+
+namespace onehop::bench {
+namespace {
+
+using lattice::Poisson;
+using lattice::PoissonExchange;
+using lattice::PoissonOptions;
+using lattice::PoissonSpec;
+
+// Faces stay where they are.
+class NoExchange final : public PoissonExchange {
+ public:
+  void start() override {}
+  void finish() override {}
+  void start_sum(double mine) override { sum_ = mine; }
+  double finish_sum() override { return sum_; }
+
+ private:
+  double sum_ = 0;
+};
+
+class MpiExchange final : public PoissonExchange {
+ public:
+  MpiExchange(HaloPeer& peer, MpiWorld& world) : peer_(peer), world_(world) {}
+  void start() override { peer_.start(); }
+  void finish() override { peer_.finish(); }
+  void start_sum(double mine) override { mine_ = mine; }
+  double finish_sum() override { return world_.allreduce_sum(mine_); }
+
+ private:
+  HaloPeer& peer_;
+  MpiWorld& world_;
+  double mine_ = 0;
+};
+
+PoissonSpec spec_for(int ranks, std::int64_t local) {
+  PoissonSpec spec;
+  spec.grid = lattice::poisson_grid({local * ranks, local * ranks}, ranks);
+  for (std::size_t d = 0; d < 2; ++d) spec.extents[d] = local * spec.grid[d];
+  return spec;
+}
+
+Contestant contestant(std::string name, Role role, Poisson& solver) {
+  return {std::move(name), role,
+          [&solver](int iterations) { static_cast<void>(solver.solve({.iterations = iterations})); }};
+}
+
+std::vector<double> solution(Poisson& solver) {
+  static_cast<void>(solver.solve({.iterations = 21}));
+  return solver.solution();
+}
+
+}  // namespace
+
+std::vector<Samples> poisson(const Group& group, const PoissonBenchOptions& options) {
+  const PoissonSpec spec = spec_for(group.size(), options.local);
+  Arena arena(group);
+  std::vector<std::unique_ptr<Poisson>> solvers;
+  std::vector<Contestant> contestants;
+  const auto add = [&](const std::string& name, Role role, const PoissonOptions& how) {
+    solvers.push_back(std::make_unique<Poisson>(group, spec, how));
+    contestants.push_back(contestant(name, role, *solvers.back()));
+  };
+  add("onehop", Role::ours, {.buffers = 2, .enlargement = options.enlargement});
+  add("onehop, single buffering", Role::variant, {.buffers = 1, .enlargement = options.enlargement});
+
+  std::vector<std::unique_ptr<HaloPeer>> peers;
+  std::unique_ptr<MpiWorld> world;
+  if (options.peers) peers = mpi_halo_peers();
+  if (!peers.empty()) world = MpiWorld::make();
+  for (const auto& peer : peers) {
+    // Derived types have nothing to enlarge; what packs each face by itself is slower for several faces to one neighbour.
+    if (!peer->name().starts_with("packed, one message")) continue;
+    HaloPeer* const one = peer.get();
+    add(std::string(one->name()), Role::peer,
+        {.exchange = [one, &world, &options](const Schedule& faces, std::span<const std::span<std::byte>> arrays) {
+          one->prepare(faces, arrays, options.enlargement);
+          return std::unique_ptr<PoissonExchange>(std::make_unique<MpiExchange>(*one, *world));
+        }});
+  }
+  const std::vector<double> expected = solution(*solvers.front());
+  for (std::size_t i = 1; i < solvers.size(); ++i) {
+    if (solution(*solvers[i]) != expected) {
+      throw Error("poisson: \"" + contestants[i].name + "\" finds another solution than \"" + contestants.front().name +
+                  "\"");
+    }
+  }
+  add("limit: computing alone", Role::limit, {.exchange = [](const Schedule&, std::span<const std::span<std::byte>>) {
+        return std::unique_ptr<PoissonExchange>(std::make_unique<NoExchange>());
+      }});
+  return run_rounds(arena, contestants, options.effort);
+}
+
+}  // namespace onehop::bench
