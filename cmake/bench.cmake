@@ -1,7 +1,6 @@
-# The contestants and the clockwork of `onehop bench` and `onehop tune`. bench/hot_path.cc is a program of its own.
+# The contestants and the clockwork of `onehop bench` and `onehop tune`.
 
 file(GLOB ONEHOP_BENCH_SOURCES CONFIGURE_DEPENDS bench/*.cc)
-list(FILTER ONEHOP_BENCH_SOURCES EXCLUDE REGEX "/hot_path\\.cc$")
 add_library(onehop_bench STATIC ${ONEHOP_BENCH_SOURCES})
 target_include_directories(onehop_bench PUBLIC bench PRIVATE src)
 target_link_libraries(onehop_bench PUBLIC onehop onehop_lattice)
