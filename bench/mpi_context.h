@@ -49,6 +49,7 @@ struct MpiCalls {
     library.bind(win_flush, "MPI_Win_flush");
     library.bind(win_sync, "MPI_Win_sync");
     library.bind(put, "MPI_Put");
+    library.bind(iprobe, "MPI_Iprobe");
     library.bind(dist_graph_create_adjacent, "MPI_Dist_graph_create_adjacent");
     library.bind(neighbor_alltoallw, "MPI_Neighbor_alltoallw");
     library.bind(type_contiguous, "MPI_Type_contiguous");
@@ -80,6 +81,7 @@ struct MpiCalls {
   int (*win_flush)(int, Win);
   int (*win_sync)(Win);
   int (*put)(const void*, int, Datatype, int, Aint, int, Datatype, Win);
+  int (*iprobe)(int, int, Comm, int*, Status*);
   int (*dist_graph_create_adjacent)(Comm, int, const int*, const int*, int, const int*, const int*, Info, int, Comm*);
   int (*neighbor_alltoallw)(const void*, const int*, const Aint*, const Datatype*, void*, const int*, const Aint*,
                             const Datatype*, Comm);
@@ -108,7 +110,8 @@ class MpiContext {
 
   // Nothing but the call itself may cost time here.
   void check(int code, const char* what) const {
-    if (code != 0) [[unlikely]] api.fail(what, code);
+    if (code != 0) [[unlikely]]
+      api.fail(what, code);
   }
   [[nodiscard]] bool running() const { return api.library.running(); }
   static typename Abi::Status* ignore() noexcept { return Abi::status_ignore(); }

@@ -74,11 +74,13 @@ class Persistent final : public MpiExchange<Abi> {
     requests_.clear();
     this->allocate(bytes, messages);
     for (int m = 0; m < messages; ++m) {
-      c.check(c.mpi.recv_init(this->result_.data() + this->place(m), this->count(), c.byte, c.peer, m, c.comm, requests_.add()),
+      c.check(c.mpi.recv_init(this->result_.data() + this->place(m), this->count(), c.byte, c.peer, m, c.comm,
+                              requests_.add()),
               "MPI_Recv_init");
     }
     for (int m = 0; m < messages; ++m) {
-      c.check(c.mpi.send_init(this->source_.data() + this->place(m), this->count(), c.byte, c.peer, m, c.comm, requests_.add()),
+      c.check(c.mpi.send_init(this->source_.data() + this->place(m), this->count(), c.byte, c.peer, m, c.comm,
+                              requests_.add()),
               "MPI_Send_init");
     }
   }
@@ -107,8 +109,9 @@ class NeighbourCollective final : public MpiExchange<Abi> {
     this->allocate(bytes, messages);
     const auto edges = static_cast<std::size_t>(messages);
     const std::vector<int> neighbours(edges, c.peer), weights(edges, 1);
-    c.check(c.mpi.dist_graph_create_adjacent(c.comm, messages, neighbours.data(), weights.data(), messages, neighbours.data(),
-                                             weights.data(), c.api.handles.info_null, 0, &graph_.emplace()),
+    c.check(c.mpi.dist_graph_create_adjacent(c.comm, messages, neighbours.data(), weights.data(), messages,
+                                             neighbours.data(), weights.data(), c.api.handles.info_null, 0,
+                                             &graph_.emplace()),
             "MPI_Dist_graph_create_adjacent");
     counts_.assign(edges, this->count());
     types_.assign(edges, c.byte);
@@ -116,8 +119,8 @@ class NeighbourCollective final : public MpiExchange<Abi> {
     for (int m = 0; m < messages; ++m) places_.push_back(static_cast<std::intptr_t>(this->place(m)));
     if (persistent_) {
       c.check(c.mpi.neighbor_alltoallw_init(this->source_.data(), counts_.data(), places_.data(), types_.data(),
-                                            this->result_.data(), counts_.data(), places_.data(), types_.data(), *graph_,
-                                            c.api.handles.info_null, requests_.add()),
+                                            this->result_.data(), counts_.data(), places_.data(), types_.data(),
+                                            *graph_, c.api.handles.info_null, requests_.add()),
               "MPI_Neighbor_alltoallw_init");
     }
   }
@@ -152,7 +155,8 @@ class NeighbourCollective final : public MpiExchange<Abi> {
 template <class Abi>
 class Put final : public MpiExchange<Abi> {
  public:
-  Put(const MpiApi<Abi>& api, WindowKind kind, std::string name) : MpiExchange<Abi>(api, std::move(name)), kind_(kind) {}
+  Put(const MpiApi<Abi>& api, WindowKind kind, std::string name)
+      : MpiExchange<Abi>(api, std::move(name)), kind_(kind) {}
   void prepare(std::int64_t bytes, int messages) override {
     this->allocate(bytes, messages);
     window_.reset();
@@ -189,8 +193,10 @@ void add_all(const MpiApi<Abi>& api, std::vector<std::unique_ptr<ExchangePeer>>&
   if (MpiCalls<Abi>(api.library).neighbor_alltoallw_init != nullptr) {
     peers.push_back(std::make_unique<NeighbourCollective<Abi>>(api, true));
   }
-  peers.push_back(std::make_unique<Put<Abi>>(api, WindowKind::allocated, "Put + flush + flag"));
-  peers.push_back(std::make_unique<Put<Abi>>(api, WindowKind::shared, "Put + flush + flag (shared window)"));
+  if (windows_work(api)) {
+    peers.push_back(std::make_unique<Put<Abi>>(api, WindowKind::allocated, "Put + flush + flag"));
+    peers.push_back(std::make_unique<Put<Abi>>(api, WindowKind::shared, "Put + flush + flag (shared window)"));
+  }
 }
 
 }  // namespace

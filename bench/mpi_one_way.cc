@@ -169,8 +169,10 @@ void add_all(const MpiApi<Abi>& api, std::vector<std::unique_ptr<OneWayPeer>>& p
   peers.push_back(std::make_unique<SendRecv<Abi>>(api));
   peers.push_back(std::make_unique<Nonblocking<Abi>>(api));
   peers.push_back(std::make_unique<Persistent<Abi>>(api));
-  peers.push_back(std::make_unique<Put<Abi>>(api, WindowKind::allocated, "Put + flush + flag"));
-  peers.push_back(std::make_unique<Put<Abi>>(api, WindowKind::shared, "Put + flush + flag (shared window)"));
+  if (windows_work(api)) {
+    peers.push_back(std::make_unique<Put<Abi>>(api, WindowKind::allocated, "Put + flush + flag"));
+    peers.push_back(std::make_unique<Put<Abi>>(api, WindowKind::shared, "Put + flush + flag (shared window)"));
+  }
 }
 
 }  // namespace

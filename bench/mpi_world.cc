@@ -50,7 +50,8 @@ std::optional<detail::AnyMpi> mpi_to_compete_with(int ranks, std::string* why_no
         },
         mpi);
     if (ranks != 0 && size != ranks) {
-      return give_reason("MPI runs " + std::to_string(size) + " rank(s), this comparison needs " + std::to_string(ranks));
+      return give_reason("MPI runs " + std::to_string(size) + " rank(s), this comparison needs " +
+                         std::to_string(ranks));
     }
     return mpi;
   } catch (const Error& error) {

@@ -98,16 +98,19 @@ class Rows {
   }
 
   template <class Word>
-  static void copy_words(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step, std::int64_t n) {
+  static void copy_words(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step,
+                         std::int64_t n) {
     for (; n > 0; --n, to += to_step, from += from_step) std::memcpy(to, from, sizeof(Word));
   }
-  void copy_elements(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step, std::int64_t n) const {
+  void copy_elements(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step,
+                     std::int64_t n) const {
     if (element_bytes_ == 8) {
       copy_words<std::uint64_t>(to, to_step, from, from_step, n);
     } else if (element_bytes_ == 4) {
       copy_words<std::uint32_t>(to, to_step, from, from_step, n);
     } else {
-      for (; n > 0; --n, to += to_step, from += from_step) std::memcpy(to, from, static_cast<std::size_t>(element_bytes_));
+      for (; n > 0; --n, to += to_step, from += from_step)
+        std::memcpy(to, from, static_cast<std::size_t>(element_bytes_));
     }
   }
 

@@ -55,7 +55,8 @@ struct MpiApi {
       const auto guard = lock();
       code = function(arguments...);
     }
-    if (code != 0) [[unlikely]] fail(what, code);
+    if (code != 0) [[unlikely]]
+      fail(what, code);
   }
   // Whether the operation is complete; then the request is null.
   [[nodiscard]] bool done(Request& request) const {

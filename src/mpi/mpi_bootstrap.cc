@@ -75,8 +75,8 @@ void MpiBootstrap<Abi>::look_after(Deadline& deadline, double& noticed) const {
   if (gone >= 0 && noticed < 0) noticed = deadline.seconds();
   if (gone >= 0 && deadline.seconds() > noticed + grace_seconds) {
     tell_(gone);
-    throw PeerLost(gone, "rank " + std::to_string(gone) + " has ended or closed its group while " + own + " waits for it in " +
-                             where + "; do all ranks make the same steps?");
+    throw PeerLost(gone, "rank " + std::to_string(gone) + " has ended or closed its group while " + own +
+                             " waits for it in " + where + "; do all ranks make the same steps?");
   }
   deadline.check([&] { return own + " waited for the other ranks in " + where; });
 }

@@ -56,8 +56,8 @@ class MpiWire {
     // The largest tag is an attribute of the world communicator.
     int* value = nullptr;
     int found = 0;
-    api.call("MPI_Comm_get_attr", api.comm_get_attr, api.handles.comm_world, int{Abi::tag_ub}, static_cast<void*>(&value),
-             &found);
+    api.call("MPI_Comm_get_attr", api.comm_get_attr, api.handles.comm_world, int{Abi::tag_ub},
+             static_cast<void*>(&value), &found);
     constexpr int least = 32767;
     tags_ = static_cast<std::uint32_t>(found != 0 ? *value : least) + 1U;
   }

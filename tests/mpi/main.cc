@@ -19,8 +19,8 @@ std::unique_ptr<Group> the_world;
 class FailuresOnly final : public ::testing::EmptyTestEventListener {
   void OnTestPartResult(const ::testing::TestPartResult& result) override {
     if (!result.failed()) return;
-    std::fprintf(stderr, "rank %d: %s:%d: %s\n", world().rank(), result.file_name() == nullptr ? "?" : result.file_name(),
-                 result.line_number(), result.message());
+    std::fprintf(stderr, "rank %d: %s:%d: %s\n", world().rank(),
+                 result.file_name() == nullptr ? "?" : result.file_name(), result.line_number(), result.message());
   }
 };
 

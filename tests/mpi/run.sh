@@ -1,5 +1,6 @@
 #!/bin/sh
-# Runs a test program under an MPI launcher:  run.sh open_mpi|mpich RANKS PROGRAM [ARGS...]
+# Runs a test program under an MPI launcher:  run.sh open_mpi|mpich|standard RANKS PROGRAM [ARGS...]
+# "standard" is MPICH with its library for MPI's standard binary interface.
 # Ends with 77 and the reason if there is no launcher of that MPI. Looked for: the environments of this repository, PATH.
 #   run.sh --ends open_mpi|mpich RANKS PROGRAM HOW: one rank ends early; the launch must end by itself, in time, and not well.
 set -u
@@ -17,8 +18,16 @@ is_of_kind() {
   version=$("$1" --version 2>/dev/null) || return 1
   case "$kind:$version" in
     open_mpi:*"Open MPI"* | open_mpi:*"OpenRTE"* | mpich:*HYDRA* | mpich:*MPICH*) return 0 ;;
+    standard:*HYDRA*) standard_library "$1" >/dev/null ;;
     *) return 1 ;;
   esac
+}
+
+standard_library() {
+  for library in "$(dirname "$1")"/../lib/libmpi_abi.so.*; do
+    [ -e "$library" ] && echo "$library" && return 0
+  done
+  return 1
 }
 
 find_launcher() {
@@ -50,6 +59,9 @@ if [ "$kind" = open_mpi ]; then
   set -- --map-by :OVERSUBSCRIBE --bind-to none "$@"
   export OMPI_MCA_osc=^ucx
 fi
+# What MPI libraries do not give back at the end is not onehop's to answer for.
+export ASAN_OPTIONS="detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
+[ "$kind" = standard ] && ONEHOP_MPI=$(standard_library "$launcher") && export ONEHOP_MPI
 limit=170
 [ $ends = yes ] && limit=30
 timeout -k 5 $limit "$launcher" -n "$ranks" "$@"

@@ -22,7 +22,8 @@ using Direction = ChannelSpec::Direction;
 std::vector<std::byte> message(int from, int number, std::int64_t bytes) {
   std::vector<std::byte> made(static_cast<std::size_t>(bytes));
   for (std::size_t i = 0; i < made.size(); ++i) {
-    made[i] = static_cast<std::byte>((static_cast<std::size_t>(from) * 101 + static_cast<std::size_t>(number) * 37 + i * 7 + (i >> 8) * 13) & 0xff);
+    made[i] = static_cast<std::byte>(
+        (static_cast<std::size_t>(from) * 101 + static_cast<std::size_t>(number) * 37 + i * 7 + (i >> 8) * 13) & 0xff);
   }
   return made;
 }
@@ -69,10 +70,10 @@ TEST_P(MpiChannel, CarriesMessagesAroundARing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, MpiChannel,
-                         ::testing::Values(Shape{0, 0, 0}, Shape{1, 0, 0}, Shape{8, 0, 0}, Shape{8, 1, 0}, Shape{56, 3, 0},
-                                           Shape{57, 2, 0}, Shape{1000, 0, 0}, Shape{4096, 8, 0}, Shape{100000, 0, 0},
-                                           Shape{1000, 2, 64}, Shape{100000, 1, 4096}, Shape{3000001, 0, 0},
-                                           Shape{3000001, 3, 65536}));
+                         ::testing::Values(Shape{0, 0, 0}, Shape{1, 0, 0}, Shape{8, 0, 0}, Shape{8, 1, 0},
+                                           Shape{56, 3, 0}, Shape{57, 2, 0}, Shape{1000, 0, 0}, Shape{4096, 8, 0},
+                                           Shape{100000, 0, 0}, Shape{1000, 2, 64}, Shape{100000, 1, 4096},
+                                           Shape{3000001, 0, 0}, Shape{3000001, 3, 65536}));
 
 TEST(MpiChannels, AreWrittenAndReadInPlace) {
   Channels ring = open_ring({.bytes = 4000});

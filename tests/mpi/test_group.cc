@@ -19,14 +19,19 @@ using testing::world;
 
 std::vector<std::byte> pattern(int rank, std::size_t bytes) {
   std::vector<std::byte> made(bytes);
-  for (std::size_t i = 0; i < bytes; ++i) made[i] = static_cast<std::byte>((i * 31 + i / 257 + static_cast<std::size_t>(rank) * 7) & 0xff);
+  for (std::size_t i = 0; i < bytes; ++i)
+    made[i] = static_cast<std::byte>((i * 31 + i / 257 + static_cast<std::size_t>(rank) * 7) & 0xff);
   return made;
 }
 
 TEST(MpiLibrary, IsTheOneThatBelongsToTheLauncher) {
   const detail::MpiLibraryInfo info = detail::mpi_library_info();
   const bool open_mpi = std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
-  EXPECT_EQ(info.abi == "Open MPI", open_mpi) << info.path << " (" << info.version << ")";
+  const bool standard = std::getenv("ONEHOP_MPI") != nullptr;
+  EXPECT_EQ(info.abi, open_mpi   ? "Open MPI"
+                      : standard ? "standard"
+                                 : "MPICH")
+      << info.path << " (" << info.version << ")";
   EXPECT_TRUE(detail::mpi_is_running());
 }
 
@@ -134,7 +139,8 @@ TEST(MpiError, IsAnExceptionInMpisOwnWords) {
         auto comm = api->duplicate(api->handles.comm_world);
         auto request = api->handles.request_null;
         try {
-          api->call("MPI_Isend", api->isend, static_cast<const void*>(nullptr), 0, api->handles.byte, 1 << 20, 0, comm, &request);
+          api->call("MPI_Isend", api->isend, static_cast<const void*>(nullptr), 0, api->handles.byte, 1 << 20, 0, comm,
+                    &request);
           ADD_FAILURE() << "a message to a rank that does not exist was accepted";
         } catch (const Error& error) {
           EXPECT_NE(std::string(error.what()).find("MPI_Isend failed: "), std::string::npos) << error.what();

@@ -59,14 +59,6 @@ def describe_end(rank: Rank) -> str:
     return f"rank {rank.rank} was killed by signal {-rank.code}{name}"
 
 
-def _in_background() -> bool:
-    """Whether the terminal at stdin belongs to another process group now."""
-    try:
-        return os.tcgetpgrp(0) != os.getpgrp()
-    except OSError:  # a terminal, but not the controlling one: anybody may read it
-        return False
-
-
 class Supervisor:
     """Owns the ranks from their start to the end of the launch."""
 
@@ -235,18 +227,18 @@ class Supervisor:
 
     def _typed(self) -> None:
         """What the user types goes to rank 0, which cannot read the terminal from its own process group."""
-        if _in_background():
-            time.sleep(0.05)  # reading would stop the launcher
+        if os.tcgetpgrp(0) != os.getpgrp():
+            time.sleep(0.05)  # in the background: reading would stop the launcher
             return
+        data = os.read(0, 1 << 12)
         stdin = self._ranks[0].process.stdin
         assert stdin is not None
-        with contextlib.suppress(OSError):  # the terminal is gone, or rank 0 does not read
-            if data := os.read(0, 1 << 12):
+        with contextlib.suppress(OSError):  # rank 0 does not read, or is gone
+            if data:
                 write_all(stdin.fileno(), data)
                 return
-        self._selector.unregister(0)
-        with contextlib.suppress(OSError):
             stdin.close()
+        self._selector.unregister(0)
 
     def _drain(self) -> None:
         """All ranks have ended; take what is still in the pipes."""
