@@ -63,7 +63,7 @@ class InPlaceEnd {
     store_ = detail::store_function(sender_.stores());
   }
 
-  [[nodiscard]] std::string name() const { return "onehop"; }
+  [[nodiscard]] std::string_view name() const { return "onehop"; }
   [[nodiscard]] std::span<std::byte> source(int message) const { return sources_[message]; }
   template <class Read>
   void exchange(Read&& read) {
@@ -101,7 +101,7 @@ class PlanEnd {
   PlanEnd(const Group& group, std::int64_t bytes, int messages)
       : sources_(bytes, messages), results_(bytes, messages), plan_(make(group, bytes, messages)) {}
 
-  [[nodiscard]] std::string name() const { return "onehop, plan"; }
+  [[nodiscard]] std::string_view name() const { return "onehop, plan"; }
   [[nodiscard]] std::span<std::byte> source(int message) const { return sources_[message]; }
   template <class Read>
   void exchange(Read&& read) {
@@ -140,7 +140,7 @@ class PlanEnd {
 class MpiEnd {
  public:
   MpiEnd(ExchangePeer& peer, int messages) : peer_(peer), messages_(messages) {}
-  [[nodiscard]] std::string name() const { return std::string(peer_.name()); }
+  [[nodiscard]] std::string_view name() const { return peer_.name(); }
   [[nodiscard]] std::span<std::byte> source(int message) const { return peer_.source(message); }
   template <class Read>
   void exchange(Read&& read) {
@@ -159,7 +159,7 @@ class LimitEnd {
   LimitEnd(const Group& group, std::int64_t bytes, int messages)
       : limit_(group, (bytes + line - 1) / line * line * messages), bytes_(bytes) {}
   void use(const LimitWay& way) { limit_.use(way); }
-  [[nodiscard]] std::string name() const { return "limit"; }
+  [[nodiscard]] std::string_view name() const { return "limit"; }
   [[nodiscard]] std::span<std::byte> source(int message) {
     return limit_.source().subspan(static_cast<std::size_t>((bytes_ + line - 1) / line * line * message),
                                    static_cast<std::size_t>(bytes_));
@@ -206,7 +206,7 @@ std::vector<Samples> exchange(const Group& group, std::int64_t bytes, const Exch
   const int messages = options.messages;
   std::vector<Contestant> contestants;
   const auto add = [&](auto end, Role role) {
-    contestants.push_back({end->name(), role, block_of(end, bytes, messages, std::make_shared<Touch>())});
+    contestants.push_back({std::string(end->name()), role, block_of(end, bytes, messages, std::make_shared<Touch>())});
   };
   add(std::make_shared<InPlaceEnd>(group, bytes, messages), Role::ours);
   add(std::make_shared<PlanEnd>(group, bytes, messages), Role::variant);

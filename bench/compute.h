@@ -24,14 +24,14 @@ class Compute {
     steps_ = static_cast<std::int64_t>(us / best * trial);
   }
   void operator()() noexcept {
-    double x = 1;
+    double x = sink_;  // unknown to the compiler, so that it cannot leave the loop out
     for (std::int64_t i = 0; i < steps_; ++i) x = x * 0.999 + 0.001;
     sink_ = x;
   }
 
  private:
   std::int64_t steps_ = 0;
-  volatile double sink_ = 0;
+  volatile double sink_ = 2;
 };
 
 }  // namespace onehop::bench

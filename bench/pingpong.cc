@@ -50,7 +50,7 @@ class OnehopEnd {
     whole_ = receiver_.in_place() && receiver_.bytes() <= receiver_.ring().chunk_bytes;
   }
 
-  [[nodiscard]] std::string name() const { return get_ ? "onehop, get" : "onehop"; }
+  [[nodiscard]] std::string_view name() const { return get_ ? "onehop, get" : "onehop"; }
   [[nodiscard]] std::span<std::byte> source() noexcept { return source_.bytes(); }
   void send() { sender_.put(source_.bytes()); }
   template <class Read>
@@ -78,7 +78,7 @@ class OnehopEnd {
 class MpiEnd {
  public:
   explicit MpiEnd(OneWayPeer& peer) : peer_(peer) {}
-  [[nodiscard]] std::string name() const { return std::string(peer_.name()); }
+  [[nodiscard]] std::string_view name() const { return peer_.name(); }
   [[nodiscard]] std::span<std::byte> source() { return peer_.source(); }
   void send() { peer_.send(); }
   template <class Read>
@@ -94,7 +94,7 @@ class LimitEnd {
  public:
   LimitEnd(const Group& group, std::int64_t bytes) : limit_(group, bytes) {}
   void use(const LimitWay& way) { limit_.use(way); }
-  [[nodiscard]] std::string name() const { return "limit"; }
+  [[nodiscard]] std::string_view name() const { return "limit"; }
   [[nodiscard]] std::span<std::byte> source() { return limit_.source(); }
   void send() noexcept { limit_.send(); }
   template <class Read>

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "onehop/error.h"
 
@@ -38,11 +39,11 @@ class Touch {
     sum_ += sum;
   }
   // The whole message, `lines` lines in all, was read.
-  void received(std::uint64_t lines, const std::string& contestant) {
+  void received(std::uint64_t lines, std::string_view contestant) {
     ++received_;
     const std::uint64_t expected = lines * received_ + lines * (lines - 1) / 2;
     if (sum_ != expected) [[unlikely]] {
-      throw Error(contestant + " delivered wrong data in message " + std::to_string(received_) + ": expected the sum " +
+      throw Error(std::string(contestant) + " delivered wrong data in message " + std::to_string(received_) + ": expected the sum " +
                   std::to_string(expected) + ", found " + std::to_string(sum_));
     }
     sum_ = 0;

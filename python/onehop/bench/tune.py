@@ -33,6 +33,9 @@ SPINS = (100, 300, 1000, 3000)
 CROWDED = (0, 2, 10, 50)
 YIELDS = (5, 20, 100)
 
+# How often everything is measured.
+PASSES = 4
+
 # A setting replaces the built-in one only if it is better by more than measuring twice would differ.
 WORTHWHILE = 0.03
 
@@ -123,28 +126,35 @@ def _rule_for(tuning: dict[str, Any], size: int) -> dict[str, Any]:
 # The ranks' part
 
 
-def _costs(measured: list[tuple[str, str, list[float]]]) -> list[float]:
-    return [cost(us) for _, _, us in measured]
+def _costs(*passes: list[tuple[str, str, list[float]]]) -> list[float]:
+    """The cost of every setting over all passes."""
+    return [cost([us for one in passes for us in one[setting][2]]) for setting in range(len(passes[0]))]
+
+
+def _store_settings(up_to: int | None, built_in: dict[str, Any], demote: bool) -> dict[str, Any]:
+    size = LARGE if up_to is None else up_to
+    rule = _rule_for(built_in, size)
+    default = (rule["stores"], rule["chunk_bytes"], 0, 0)
+    choices = store_choices(size, demote)
+    if default not in choices:
+        choices.insert(0, default)
+    return {"up_to": up_to, "size": size, "choices": choices, "default": default, "costs": []}
 
 
 def _measure_stores(group: Group, seconds: float, demote: bool) -> dict[str, Any]:
     built_in = json.loads(_core.built_in_tuning())
-    effort = _core.BenchEffort(seconds=seconds / (2 * (len(CLASSES) + 1)), block_us=150.0, min_rounds=5)
-    result: dict[str, Any] = {"classes": []}
-    for up_to in CLASSES:
-        size = LARGE if up_to is None else up_to
-        rule = _rule_for(built_in, size)
-        default = (rule["stores"], rule["chunk_bytes"], 0, 0)
-        choices = store_choices(size, demote)
-        if default not in choices:
-            choices.insert(0, default)
-        costs = [_costs(_core.bench_try_stores(group, size, both, choices, effort)) for both in (False, True)]
-        result["classes"].append({"up_to": up_to, "choices": choices, "default": default, "costs": costs})
+    classes = [_store_settings(up_to, built_in, demote) for up_to in CLASSES]
     rule = _rule_for(built_in, LARGE)
-    choices = [(rule["stores"], rule["chunk_bytes"], slot, 0) for slot in SLOTS]
-    costs = [_costs(_core.bench_try_stores(group, LARGE, False, choices, effort))]
-    result["slots"] = {"choices": choices, "costs": costs}
-    return result
+    slots = [(rule["stores"], rule["chunk_bytes"], slot, 0) for slot in SLOTS]
+    tries = [(one["size"], both, one["choices"]) for one in classes for both in (False, True)]
+    tries.append((LARGE, False, slots))
+    effort = _core.BenchEffort(seconds=seconds / (len(tries) * PASSES), block_us=150.0, min_rounds=3)
+    # Each is measured several times over the whole, so that all see the phases that the machine goes through.
+    passes = [[_core.bench_try_stores(group, *one, effort) for one in tries] for _ in range(PASSES)]
+    costs = [_costs(*(each[number] for each in passes)) for number in range(len(tries))]
+    for number, one in enumerate(classes):
+        one["costs"] = costs[2 * number : 2 * number + 2]
+    return {"classes": classes, "slots": {"choices": slots, "costs": costs[-1:]}}
 
 
 def _measure_waits(group: Group, seconds: float, crowded: bool) -> dict[str, Any]:
