@@ -95,7 +95,8 @@ Schedule poisson_faces(const PoissonSpec& spec, std::int64_t enlargement) {
     for (std::size_t face = 0; face < 4; ++face) {
       // The face below goes to the rank below, where it is the neighbour's above; and the other way round.
       const int to = neighbour(spec, rank, face / 2, face % 2 == 0 ? -1 : 1);
-      const std::int64_t sites = own.sites[face] * enlargement;
+      // What stays inside the rank is no message, and is not enlarged.
+      const std::int64_t sites = own.sites[face] * (to == rank ? 1 : enlargement);
       const std::int64_t there = layouts[static_cast<std::size_t>(to)].offset[face ^ 1];
       schedule.rounds[0].transfers.push_back(
           {{rank, 0, Slice::range(own.offset[face], sites)}, {to, 1, Slice::range(there, sites)}});

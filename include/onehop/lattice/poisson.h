@@ -47,7 +47,7 @@ struct PoissonBlock {
 
 // What one iteration sends. Array 0 holds a rank's own faces, array 1 those of its neighbours, each as below and above in
 // dimension 0, below and above in dimension 1. Every face is followed by padding to `enlargement` times its length, which
-// travels with it. Throws BadInput.
+// travels with it to another rank. Throws BadInput.
 [[nodiscard]] Schedule poisson_faces(const PoissonSpec& spec, std::int64_t enlargement = 1);
 
 // How faces travel and residuals are added up. The solver brings its own, made of two plans; a benchmark may bring another.
