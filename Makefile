@@ -51,9 +51,10 @@ test-tsan: setup-test  ## The C++ tests whose ranks are threads, under the threa
 	@tools/build.sh tsan
 	@$(CTEST) --preset tsan
 
-bench: build  ## Every benchmark on two ranks; tables here, JSON in results/
+bench: build  ## Every benchmark; tables here, JSON in results/
 	@mkdir -p results
 	@for name in pingpong channel halo poisson; do $(ONEHOP) bench $$name -n 2 --json results/$$name.json || exit 1; done
+	@for ranks in 4 8; do $(ONEHOP) bench ring -n $$ranks --json results/ring-$$ranks.json || exit 1; done
 
 model:  ## Explores the model of the channel protocol (SPIN)
 	@tools/model.sh
