@@ -41,7 +41,7 @@ gtest_discover_tests(onehop_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 N
 
 # MPI: a program that an MPI launcher starts as several ranks. Nothing of MPI is needed to build it; without a launcher the tests
 # are skipped.
-file(GLOB ONEHOP_MPI_TEST_SOURCES CONFIGURE_DEPENDS tests/mpi/*.cc)
+file(GLOB ONEHOP_MPI_TEST_SOURCES CONFIGURE_DEPENDS tests/mpi/*.cc tests/support/transport_suite.cc)
 add_executable(onehop_mpi_tests ${ONEHOP_MPI_TEST_SOURCES})
 target_include_directories(onehop_mpi_tests PRIVATE src tests)
 target_link_libraries(onehop_mpi_tests PRIVATE onehop onehop_bench GTest::gtest)
