@@ -29,7 +29,7 @@ struct Tuning {
   std::int64_t slot_bytes = 1 << 20;
   // Messages up to this size get `small_slots` slots instead of two: the sender then looks rarely at what was released.
   std::int64_t small_bytes = 512;
-  int small_slots = 16;
+  int small_slots = 4;
   std::string origin = "built in";  // or the file it was read from
 
   [[nodiscard]] const SizeRule& rule(std::int64_t bytes) const;
