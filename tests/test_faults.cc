@@ -303,7 +303,7 @@ TEST(Faults, TimeLimitNamesRankAndChannel) {
   on_ranks(2, [](const Group& group) {
     Channels channels = ring_of_channels(group, 8);
     if (group.rank() == 1) {
-      nap(0.6);
+      group.barrier();
       return;
     }
     group.set_timeout(0.2);
@@ -317,27 +317,29 @@ TEST(Faults, TimeLimitNamesRankAndChannel) {
       EXPECT_NE(message.find("channel 1 -> 0"), std::string::npos) << message;
     }
     EXPECT_GT(seconds_since(begin), 0.19);
-    EXPECT_LT(seconds_since(begin), 0.5);
+    EXPECT_LT(seconds_since(begin), 5);
+    group.set_timeout(0);
+    group.barrier();
   });
 }
 
 // The limit is for one wait: a plan that goes on moving, slowly, is not stopped.
 TEST(Faults, TimeLimitStartsAnewWhenSomethingMoved) {
   on_ranks(2, [](const Group& group) {
-    group.set_timeout(0.25);
+    group.set_timeout(0.8);
     ChannelSpec send = end(Direction::send, 1 - group.rank(), 8 * 1024);
     send.slot_bytes = 1024;
     const std::vector<ChannelSpec> specs = {send, end(Direction::receive, 1 - group.rank(), 8 * 1024)};
     Channels channels = open_channels(group, specs);
     std::vector<std::byte> message(8 * 1024);
     if (group.rank() == 0) {
-      channels.receivers[0].get(message);  // eight fragments, 0.8 s in all
+      channels.receivers[0].get(message);  // eight fragments, more than a second in all
       return;
     }
     // The same by hand, one fragment after the other.
     Sender& sender = channels.senders[0];
     for (int fragment = 0; fragment < 8; ++fragment) {
-      nap(0.1);
+      nap(0.14);
       if (!sender.ready()) sender.wait_released();
       sender.publish(detail::whole, 1024);
       sender.advance();
