@@ -149,9 +149,9 @@ class MpiSearch {
     query(text.data(), &length);
     const std::string_view all(text.data());
     std::string line(all.substr(0, all.find('\n')));
-    // "MPICH Version:      5.0.2"
-    const auto tail =
-        std::ranges::unique(line, [](char a, char b) { return (a == ' ' || a == '\t') && (b == ' ' || b == '\t'); });
+    // "MPICH Version:      5.0.2", with blanks or a tab
+    std::ranges::replace(line, '\t', ' ');
+    const auto tail = std::ranges::unique(line, [](char a, char b) { return a == ' ' && b == ' '; });
     line.erase(tail.begin(), tail.end());
     return line;
   }
