@@ -126,6 +126,8 @@ TEST(MpiGroup, IsMadeFromACommunicator) {
 
 // Many groups one after the other: communicators are given back.
 TEST(MpiGroup, CanBeMadeAgainAndAgain) {
+  if (world().size() > 2)
+    GTEST_SKIP() << "takes minutes where more ranks than cores wait for each other without giving way";
   constexpr int more_than_a_library_has = 3000;
   for (int i = 0; i < more_than_a_library_has / 10; ++i) {
     const auto made = detail::mpi_world();
