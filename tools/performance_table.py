@@ -1,6 +1,6 @@
 """Prints results of `onehop bench NAME --json FILE` as the tables of docs/performance.md.
 
-performance_table.py FILE... : files of the same benchmark stand beside each other, as runs in several phases of the machine.
+performance_table.py FILE... : files of the same benchmark stand side by side, as runs in several phases of the machine.
 """
 
 from __future__ import annotations

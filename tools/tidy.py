@@ -1,7 +1,7 @@
 """Runs clang-tidy over C++ sources: `tidy.py BUILD_FOLDER SOURCE...`, all cores at once.
 
-A source is left out when nothing has changed since it last passed: neither it, nor a header of ours that it includes, nor the
-settings. So the second run takes no time, and the one after an edit a few seconds.
+A source is left out when nothing has changed since it last passed: neither it, nor a header of ours that it includes, nor
+the settings. So the second run takes no time, and the one after an edit a few seconds.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def main() -> int:
         if stamp.is_file() and stamp.read_text(encoding="utf-8") == now:
             return True
         command = ["clang-tidy", "--quiet", "-p", str(folder), str(source)]
-        run = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+        run = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False
+        )
         print(run.stdout, end="", flush=True)
         if run.returncode == 0:
             stamp.write_text(now, encoding="utf-8")

@@ -133,6 +133,9 @@ def _environment(kind: str) -> dict[str, str]:
     environment = dict(os.environ)
     if kind == "openmpi" and os.geteuid() == 0:
         environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    if kind == "openmpi":
+        # Within one machine its windows over UCX are left out all the same, but not before an error for each window.
+        environment.setdefault("OMPI_MCA_osc", "^ucx")
     return environment
 
 
