@@ -43,8 +43,8 @@ class Touch {
     ++received_;
     const std::uint64_t expected = lines * received_ + lines * (lines - 1) / 2;
     if (sum_ != expected) [[unlikely]] {
-      throw Error(std::string(contestant) + " delivered wrong data in message " + std::to_string(received_) + ": expected the sum " +
-                  std::to_string(expected) + ", found " + std::to_string(sum_));
+      throw Error(std::string(contestant) + " delivered wrong data in message " + std::to_string(received_) +
+                  ": expected the sum " + std::to_string(expected) + ", found " + std::to_string(sum_));
     }
     sum_ = 0;
   }

@@ -17,13 +17,14 @@ namespace {
 constexpr std::array<std::string_view, 4> transport_names = {"automatic", "shared_memory", "mpi", "mock"};
 
 [[noreturn]] void throw_size(const detail::Endpoint& end, std::int64_t expected, std::size_t found) {
-  throw BadInput(end.name() + " carries messages of " + std::to_string(expected) + " bytes, but " + std::to_string(found) +
-                 " were given");
+  throw BadInput(end.name() + " carries messages of " + std::to_string(expected) + " bytes, but " +
+                 std::to_string(found) + " were given");
 }
 
 [[noreturn]] void throw_in_place(const detail::Endpoint& end, const detail::SlotRing& ring) {
-  throw BadInput(end.name() + ": a message of " + std::to_string(ring.message_bytes) + " bytes is longer than a slot (" +
-                 std::to_string(ring.slot_bytes) + " bytes) and cannot be used in place; use put(message) and get(message), or "
+  throw BadInput(end.name() + ": a message of " + std::to_string(ring.message_bytes) +
+                 " bytes is longer than a slot (" + std::to_string(ring.slot_bytes) +
+                 " bytes) and cannot be used in place; use put(message) and get(message), or "
                  "ask for a larger slot_bytes");
 }
 
@@ -180,7 +181,8 @@ struct Routes {
   }
 };
 
-std::vector<detail::Wanted> gather(detail::GroupState& group, std::span<const ChannelSpec> specs, std::int64_t slot_limit) {
+std::vector<detail::Wanted> gather(detail::GroupState& group, std::span<const ChannelSpec> specs,
+                                   std::int64_t slot_limit) {
   std::vector<detail::Wanted> own;
   own.reserve(specs.size());
   for (const ChannelSpec& spec : specs) {
@@ -204,7 +206,8 @@ Channels open_channels(const Group& group, std::span<const ChannelSpec> specs, T
   const std::shared_ptr<detail::GroupState>& state = group.state();
   const Routes routes(*state, kind);
   std::int64_t slot_limit = std::numeric_limits<std::int64_t>::max();
-  for (const detail::Transport* transport : routes.transports) slot_limit = std::min(slot_limit, transport->max_slot_bytes());
+  for (const detail::Transport* transport : routes.transports)
+    slot_limit = std::min(slot_limit, transport->max_slot_bytes());
   const std::vector<detail::Wanted> all = gather(*state, specs, slot_limit);
   const auto shapes = detail::match(all, state->rank, state->size, state->channels_opened);
   state->channels_opened += static_cast<std::uint32_t>(all.size() / 2);

@@ -30,11 +30,13 @@ void check(const Wanted& end, int ranks) {
     throw BadInput("open_channels: " + end_of(end) + ": bytes, slots, slot_bytes and chunk_bytes must not be negative");
   }
   if (end.sends != 0 && (end.slots > most_slots || end.slot_bytes > most_slot_bytes)) {
-    throw BadInput("open_channels: " + end_of(end) + " through " + text(end.slots) + " slots of " + text(end.slot_bytes) +
-                   " bytes; at most " + text(most_slots) + " slots of at most " + text(most_slot_bytes) + " bytes are possible");
+    throw BadInput("open_channels: " + end_of(end) + " through " + text(end.slots) + " slots of " +
+                   text(end.slot_bytes) + " bytes; at most " + text(most_slots) + " slots of at most " +
+                   text(most_slot_bytes) + " bytes are possible");
   }
   if (end.sends != 0 && end.bytes > 0 && end.bytes / end.slot_bytes > std::int64_t{1} << 40) {
-    throw BadInput("open_channels: " + end_of(end) + ": slots of " + text(end.slot_bytes) + " bytes are too small for it");
+    throw BadInput("open_channels: " + end_of(end) + ": slots of " + text(end.slot_bytes) +
+                   " bytes are too small for it");
   }
 }
 
@@ -47,7 +49,8 @@ auto key(const Wanted& end) {
 [[noreturn]] void throw_unmatched(const Wanted& end) {
   throw Mismatch("open_channels: " + end_of(end) + ", but rank " + text(end.peer) +
                  (end.sends != 0 ? " does not receive from" : " does not send to") + " rank " + text(end.owner) +
-                 " with that tag; both ends must be asked for in the same open_channels (or: do all ranks prepare the same plan?)");
+                 " with that tag; both ends must be asked for in the same open_channels (or: do all ranks prepare the "
+                 "same plan?)");
 }
 
 void check_pair(const Wanted& sender, const Wanted& receiver) {
@@ -56,9 +59,10 @@ void check_pair(const Wanted& sender, const Wanted& receiver) {
                    text(receiver.bytes) + " bytes");
   }
   if (sender.signature != receiver.signature) {
-    throw Mismatch("open_channels: " + end_of(sender) + " and rank " + text(receiver.owner) +
-                   " receives as many, but they mean different things by them (order, element sizes or combination differ); "
-                   "do all ranks build the schedule from the same parameters?");
+    throw Mismatch(
+        "open_channels: " + end_of(sender) + " and rank " + text(receiver.owner) +
+        " receives as many, but they mean different things by them (order, element sizes or combination differ); "
+        "do all ranks build the schedule from the same parameters?");
   }
 }
 
@@ -76,7 +80,8 @@ Wanted wanted(const ChannelSpec& spec, int owner) {
   const SizeRule& rule = here.rule(spec.bytes);
   end.stores = static_cast<std::int32_t>(rule.stores);
   end.slots = spec.slots != 0 ? spec.slots : spec.bytes <= here.small_bytes ? here.small_slots : 2;
-  end.slot_bytes = spec.slot_bytes != 0 ? spec.slot_bytes : std::min(std::max<std::int64_t>(spec.bytes, 8), largest_slot);
+  end.slot_bytes =
+      spec.slot_bytes != 0 ? spec.slot_bytes : std::min(std::max<std::int64_t>(spec.bytes, 8), largest_slot);
   end.chunk_bytes = spec.chunk_bytes != 0 ? spec.chunk_bytes : rule.chunk_bytes;
   // A fragment must not have more chunks than its colour can count.
   end.chunk_bytes = std::max(end.chunk_bytes, end.slot_bytes / static_cast<std::int64_t>(whole / 2) + 1);
@@ -101,12 +106,13 @@ std::vector<ChannelShape> match(std::span<const Wanted> all, int rank, int ranks
     if (sender.sends == 0 || i + 1 == order.size() || key(*order[i + 1]) != key(sender)) throw_unmatched(sender);
     const Wanted& receiver = *order[i + 1];
     if (receiver.sends != 0 || (i + 2 < order.size() && key(*order[i + 2]) == key(sender))) {
-      throw BadInput("open_channels: " + end_of(receiver) + " twice; channels between the same two ranks need different tags");
+      throw BadInput("open_channels: " + end_of(receiver) +
+                     " twice; channels between the same two ranks need different tags");
     }
     check_pair(sender, receiver);
     if (sender.owner != rank && receiver.owner != rank) continue;
-    own.push_back({sender.owner, receiver.owner, sender.tag, sender.bytes, sender.slot_bytes, sender.chunk_bytes, sender.slots,
-                   static_cast<StoreKind>(sender.stores), id});
+    own.push_back({sender.owner, receiver.owner, sender.tag, sender.bytes, sender.slot_bytes, sender.chunk_bytes,
+                   sender.slots, static_cast<StoreKind>(sender.stores), id});
   }
   return own;
 }

@@ -109,8 +109,9 @@ class ControlBootstrap final : public Bootstrap {
     // What it posted before it went still counts: look at the round after looking at the process.
     const bool gone = seat(other).left.load(std::memory_order_acquire) != 0 || (pid != 0 && watched_.ended(other, pid));
     if (gone && seat(other).round.load(std::memory_order_acquire) < round_) {
-      throw PeerLost(other, "rank " + std::to_string(other) + " (process " + std::to_string(pid) + ") has ended while rank " +
-                                std::to_string(rank_) + " waited for it in " + step + "; see its own output for the reason");
+      throw PeerLost(other, "rank " + std::to_string(other) + " (process " + std::to_string(pid) +
+                                ") has ended while rank " + std::to_string(rank_) + " waited for it in " + step +
+                                "; see its own output for the reason");
     }
     if (launcher_ != 0 && launcher_watch_.ended(0, launcher_)) {
       throw PeerLost(-1, "the launcher (process " + std::to_string(launcher_) + ") has ended while rank " +
@@ -137,7 +138,8 @@ class ControlBootstrap final : public Bootstrap {
 ControlMemory ControlMemory::create(int ranks) {
   if (ranks < 1) throw BadInput("a launch needs at least 1 rank, got " + std::to_string(ranks));
   ControlMemory control;
-  control.memory_ = SharedMemory::create(header_bytes + static_cast<std::int64_t>(sizeof(Seat)) * ranks, "the launch's control memory");
+  control.memory_ = SharedMemory::create(header_bytes + static_cast<std::int64_t>(sizeof(Seat)) * ranks,
+                                         "the launch's control memory");
   new (control.memory_.data()) Control{magic, ranks};
   return control;
 }
@@ -156,11 +158,13 @@ std::unique_ptr<Bootstrap> join_control_memory(const std::string& path, int rank
   }
   const auto* control = reinterpret_cast<const Control*>(memory.data());
   if (control->magic != magic) {
-    throw Error(path + " is not the memory of an onehop launch of this version; start the program again with `onehop launch`");
+    throw Error(path +
+                " is not the memory of an onehop launch of this version; start the program again with `onehop launch`");
   }
   if (control->ranks != ranks || rank < 0 || rank >= ranks) {
-    throw Mismatch("the launch was made for " + std::to_string(control->ranks) + " ranks, but this process was told to be rank " +
-                   std::to_string(rank) + " of " + std::to_string(ranks));
+    throw Mismatch("the launch was made for " + std::to_string(control->ranks) +
+                   " ranks, but this process was told to be rank " + std::to_string(rank) + " of " +
+                   std::to_string(ranks));
   }
   return std::make_unique<ControlBootstrap>(std::move(memory), rank, ranks, launcher);
 }

@@ -26,6 +26,7 @@ class ControlMemory {
 
 // Joins as `rank` of `ranks`. Throws Mismatch when the memory was made for another number of ranks or the rank is taken,
 // Error when it is gone. `launcher`: the process whose end also ends the waits; 0: none.
-[[nodiscard]] std::unique_ptr<Bootstrap> join_control_memory(const std::string& path, int rank, int ranks, pid_t launcher);
+[[nodiscard]] std::unique_ptr<Bootstrap> join_control_memory(const std::string& path, int rank, int ranks,
+                                                             pid_t launcher);
 
 }  // namespace onehop::detail

@@ -49,7 +49,8 @@ Introduction introduce(int fd) {
   own.fd = fd;
   own.far_barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 ? 1 : 0;
   cpu_set_t mask;
-  if (sched_getaffinity(0, sizeof mask, &mask) == 0) std::memcpy(own.processors, &mask, std::min(sizeof mask, sizeof own.processors));
+  if (sched_getaffinity(0, sizeof mask, &mask) == 0)
+    std::memcpy(own.processors, &mask, std::min(sizeof mask, sizeof own.processors));
   return own;
 }
 
@@ -95,7 +96,8 @@ bool is_crowded(const GroupState& group, const std::vector<Introduction>& all) {
   std::uint64_t processors[16] = {};
   long here = 0;
   for (int r = 0; r < group.size; ++r) {
-    if (group.pages[static_cast<std::size_t>(r)].host != group.pages[static_cast<std::size_t>(group.rank)].host) continue;
+    if (group.pages[static_cast<std::size_t>(r)].host != group.pages[static_cast<std::size_t>(group.rank)].host)
+      continue;
     ++here;
     for (std::size_t w = 0; w < 16; ++w) processors[w] |= all[static_cast<std::size_t>(r)].processors[w];
   }
@@ -150,7 +152,8 @@ void GroupState::throw_if_lost(const std::string& step) {
       own_page().saw_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
       throw PeerLost(lost, "rank " + std::to_string(lost) + " (process " +
                                std::to_string(pages[static_cast<std::size_t>(lost)].pid) + ") has ended while rank " +
-                               std::to_string(rank) + " was in set-up (" + step + "); see its own output for the reason");
+                               std::to_string(rank) + " was in set-up (" + step +
+                               "); see its own output for the reason");
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -164,13 +167,15 @@ Gathered GroupState::allgather(std::span<const std::byte> mine) {
     if (lost >= 0) own_page().saw_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
     if (lost < 0 || lost == error.rank()) throw;
     throw PeerLost(lost, "rank " + std::to_string(lost) + " (process " +
-                             std::to_string(pages[static_cast<std::size_t>(lost)].pid) + ") has ended, and after it " + error.what());
+                             std::to_string(pages[static_cast<std::size_t>(lost)].pid) + ") has ended, and after it " +
+                             error.what());
   }
 }
 
 std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, std::unique_ptr<Bootstrap> bootstrap) {
   if (size < 1 || rank < 0 || rank >= size) {
-    throw BadInput("rank " + std::to_string(rank) + " of " + std::to_string(size) + " ranks: expected 0 <= rank < size");
+    throw BadInput("rank " + std::to_string(rank) + " of " + std::to_string(size) +
+                   " ranks: expected 0 <= rank < size");
   }
   auto group = std::make_shared<GroupState>(size);
   group->rank = rank;
@@ -200,7 +205,8 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
   group->remote = group->bootstrap->remote_transport();
   group->bootstrap->watch([state = group.get()] { return state->gone_rank(); },
                           [state = group.get()](int lost) {
-                            state->own_page().saw_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
+                            state->own_page().saw_lost.store(static_cast<std::uint32_t>(lost) + 1,
+                                                             std::memory_order_release);
                           });
   return group;
 }
@@ -265,7 +271,8 @@ Group Group::alone() { return Group(detail::make_group(0, 1, "alone", std::make_
 
 Group Group::from_allgather(int rank, int size, AllGather allgather) {
   if (!allgather) throw BadInput("from_allgather needs a function that gathers bytes from all ranks");
-  return Group(detail::make_group(rank, size, "allgather", std::make_unique<detail::UserBootstrap>(std::move(allgather))));
+  return Group(
+      detail::make_group(rank, size, "allgather", std::make_unique<detail::UserBootstrap>(std::move(allgather))));
 }
 
 int Group::rank() const noexcept { return state_->rank; }
@@ -321,7 +328,8 @@ SharedArray Group::allocate(std::int64_t bytes) const {
 }
 
 void Group::set_timeout(double seconds) const {
-  if (!(seconds >= 0)) throw BadInput("a time limit must be 0 (none) or positive seconds, got " + std::to_string(seconds));
+  if (!(seconds >= 0))
+    throw BadInput("a time limit must be 0 (none) or positive seconds, got " + std::to_string(seconds));
   state_->timeout = seconds;
   state_->bootstrap->set_timeout(seconds);
 }

@@ -45,7 +45,9 @@ struct GroupState {
   std::unique_ptr<Transport> remote;  // null: shared memory only
 
   [[nodiscard]] RankPage& own_page() noexcept { return *pages[static_cast<std::size_t>(rank)].page; }
-  [[nodiscard]] bool shares_memory(int other) const { return pages.at(static_cast<std::size_t>(other)).page != nullptr; }
+  [[nodiscard]] bool shares_memory(int other) const {
+    return pages.at(static_cast<std::size_t>(other)).page != nullptr;
+  }
 
   // The bootstrap's all-gather. PeerLost names the rank that was lost first, as far as anybody here knows.
   [[nodiscard]] Gathered allgather(std::span<const std::byte> mine);

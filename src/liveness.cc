@@ -68,11 +68,13 @@ double Deadline::seconds() const {
 void Deadline::throw_timeout(const std::string& what, double waited) {
   char text[32];
   std::snprintf(text, sizeof text, "%.1f", waited);
-  throw Timeout(what + " for " + text + " s, longer than the group's limit; is that rank busy, stopped, or in another step?");
+  throw Timeout(what + " for " + text +
+                " s, longer than the group's limit; is that rank busy, stopped, or in another step?");
 }
 
 void Deadline::warn(const std::string& what, double waited) {
-  std::fprintf(stderr, "onehop: %s for %.0f s and goes on waiting (set ONEHOP_TIMEOUT to give up)\n", what.c_str(), waited);
+  std::fprintf(stderr, "onehop: %s for %.0f s and goes on waiting (set ONEHOP_TIMEOUT to give up)\n", what.c_str(),
+               waited);
 }
 
 }  // namespace detail

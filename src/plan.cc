@@ -168,8 +168,9 @@ void Plan::Impl::begin_round() {
 
 void Plan::Impl::begin() {
   if (state != State::idle) {
-    throw BadInput(state == State::running ? "start() was called twice without finish() between"
-                                           : "this plan has failed and cannot be used again; make a new group and a new plan");
+    throw BadInput(state == State::running
+                       ? "start() was called twice without finish() between"
+                       : "this plan has failed and cannot be used again; make a new group and a new plan");
   }
   state = State::running;
   round = 0;
@@ -208,7 +209,8 @@ bool Plan::Impl::anything_to_do() {
     const ProgramFragment& fragment = program.fragments[message.fragment];
     const std::uint32_t count = fragment.last - fragment.first;
     const Receiver& receiver = program.receivers[message.end];
-    if (may_unpack(now, message) && receiver.has(message.chunk + 1 == count ? detail::whole : message.chunk + 1)) return true;
+    if (may_unpack(now, message) && receiver.has(message.chunk + 1 == count ? detail::whole : message.chunk + 1))
+      return true;
     if (now.ordered) return false;
   }
   return false;
@@ -216,7 +218,8 @@ bool Plan::Impl::anything_to_do() {
 
 detail::WaitingFor Plan::Impl::waiting_for() const {
   const ProgramRound& now = program.rounds[round];
-  const std::string where = round == 0 && program.rounds.size() == 1 ? "" : " in round " + std::to_string(round) + " of a plan";
+  const std::string where =
+      round == 0 && program.rounds.size() == 1 ? "" : " in round " + std::to_string(round) + " of a plan";
   const auto name = [&](int from, int to) {
     return "channel " + std::to_string(from) + " -> " + std::to_string(to) + where;
   };

@@ -55,14 +55,16 @@ void check_arguments(const Group& group, const Schedule& schedule, std::span<con
 
 void check_place(const Schedule& schedule, const Place& place, int round, std::size_t transfer) {
   const auto where = [&] { return describe(schedule, round, static_cast<int>(transfer)); };
-  if (place.rank < 0 || place.rank >= schedule.ranks) throw BadInput(where() + ": there is no rank " + text(place.rank));
+  if (place.rank < 0 || place.rank >= schedule.ranks)
+    throw BadInput(where() + ": there is no rank " + text(place.rank));
   if (place.array < 0 || place.array >= static_cast<int>(schedule.arrays.size())) {
     throw BadInput(where() + ": there is no array " + text(place.array));
   }
   const auto [low, high] = place.slice.bounds();
   const std::int64_t there = schedule.arrays[static_cast<std::size_t>(place.array)].elements_on(place.rank);
   if (low < 0 || high > there) {
-    throw BadInput(where() + ": elements " + text(low) + " to " + text(high - 1) + " are not all inside an array of " + text(there));
+    throw BadInput(where() + ": elements " + text(low) + " to " + text(high - 1) + " are not all inside an array of " +
+                   text(there));
   }
 }
 
@@ -78,12 +80,14 @@ std::vector<RoundPart> sort_transfers(const Schedule& schedule, int rank) {
       const ArraySpec& from = schedule.arrays[static_cast<std::size_t>(transfer.from.array)];
       const ArraySpec& to = schedule.arrays[static_cast<std::size_t>(transfer.to.array)];
       if (transfer.from.slice.elements() != transfer.to.slice.elements() || from.element_bytes != to.element_bytes) {
-        throw BadInput(describe(schedule, static_cast<int>(r), static_cast<int>(t)) + ": both ends must have equal size, but they are " +
-                       text(transfer.from.slice.elements()) + " x " + text(from.element_bytes) + " and " +
-                       text(transfer.to.slice.elements()) + " x " + text(to.element_bytes) + " bytes");
+        throw BadInput(describe(schedule, static_cast<int>(r), static_cast<int>(t)) +
+                       ": both ends must have equal size, but they are " + text(transfer.from.slice.elements()) +
+                       " x " + text(from.element_bytes) + " and " + text(transfer.to.slice.elements()) + " x " +
+                       text(to.element_bytes) + " bytes");
       }
       if (transfer.combine != Combine::replace && to.type == ElementType::bytes) {
-        throw BadInput(describe(schedule, static_cast<int>(r), static_cast<int>(t)) + ": \"" + std::string(to_string(transfer.combine)) +
+        throw BadInput(describe(schedule, static_cast<int>(r), static_cast<int>(t)) + ": \"" +
+                       std::string(to_string(transfer.combine)) +
                        "\" needs an array with an element type, and array \"" + to.name + "\" is of plain bytes");
       }
       if (transfer.from.slice.elements() == 0) continue;
@@ -147,7 +151,8 @@ class Builder {
       ProgramRound round;
       const RoundPart& part = parts_[r];
       for (const auto& [peer, transfers] : part.to) round.out.push_back(message(sender_of_.at(peer), transfers, true));
-      for (const auto& [peer, transfers] : part.from) round.in.push_back(message(receiver_of_.at(peer), transfers, false));
+      for (const auto& [peer, transfers] : part.from)
+        round.in.push_back(message(receiver_of_.at(peer), transfers, false));
       add_copies(round, part);
       set_gates(round, part);
       round.ordered = combines(part);
@@ -188,7 +193,9 @@ class Builder {
     }
   }
 
-  [[nodiscard]] std::byte* memory(const Place& place) const { return arrays_[static_cast<std::size_t>(place.array)].data(); }
+  [[nodiscard]] std::byte* memory(const Place& place) const {
+    return arrays_[static_cast<std::size_t>(place.array)].data();
+  }
   [[nodiscard]] const ArraySpec& array(const Place& place) const {
     return schedule_.arrays[static_cast<std::size_t>(place.array)];
   }
@@ -196,11 +203,13 @@ class Builder {
   ProgramMessage message(std::uint32_t end, const Transfers& transfers, bool out) {
     const SlotRing& ring = out ? program_.senders[end].ring() : program_.receivers[end].ring();
     std::vector<WireSize> sizes;
-    for (const Transfer* transfer : transfers) sizes.push_back({transfer->from.slice.elements(), array(transfer->to).element_bytes});
+    for (const Transfer* transfer : transfers)
+      sizes.push_back({transfer->from.slice.elements(), array(transfer->to).element_bytes});
     ProgramMessage made;
     made.end = end;
     made.first = static_cast<std::uint32_t>(program_.fragments.size());
-    for (const WireFragment& fragment : lay_out(sizes, ring.slot_bytes, ring.chunk_bytes)) add_fragment(fragment, transfers, out);
+    for (const WireFragment& fragment : lay_out(sizes, ring.slot_bytes, ring.chunk_bytes))
+      add_fragment(fragment, transfers, out);
     made.last = static_cast<std::uint32_t>(program_.fragments.size());
     return made;
   }
@@ -241,7 +250,8 @@ class Builder {
       const std::int64_t element_bytes = array(transfer->to).element_bytes;
       const std::int64_t elements = transfer->from.slice.elements();
       const std::int64_t run = elements / std::max<std::int64_t>(1, transfer->from.slice.pieces());
-      const std::int64_t at_once = std::max<std::int64_t>(1, run * element_bytes < 64 ? copy_elements : copy_piece / element_bytes);
+      const std::int64_t at_once =
+          std::max<std::int64_t>(1, run * element_bytes < 64 ? copy_elements : copy_piece / element_bytes);
       for (std::int64_t first = 0; first < elements; first += at_once) {
         add_copy(round, *transfer, first, std::min(first + at_once, elements));
       }
@@ -280,7 +290,8 @@ class Builder {
       return std::tuple(place.array, place.slice.bounds().first, place.slice.elements());
     };
     for (const Transfer* transfer : out) read.insert(range(transfer->from));
-    return std::any_of(in.begin(), in.end(), [&](const Transfer* transfer) { return read.contains(range(transfer->to)); });
+    return std::any_of(in.begin(), in.end(),
+                       [&](const Transfer* transfer) { return read.contains(range(transfer->to)); });
   }
 
   void set_gates(ProgramRound& round, const RoundPart& part) {
@@ -302,9 +313,10 @@ class Builder {
       // All must be packed before the peer frees a slot, and it may not have told yet of the last ones that it freed.
       const std::uint64_t free = ring.slots - release_mask(static_cast<int>(ring.slots));
       if (in.whole_gate && partner.last - partner.first > free) {
-        throw BadInput("the exchange in place between ranks " + text(part.to.at(peer).front()->from.rank) + " and " + text(peer) +
-                       " lists its slices in different orders in the two directions and is longer than " +
-                       text(static_cast<std::int64_t>(free)) + " free slots of " + text(ring.slot_bytes) + " bytes; list them alike, or raise slot_bytes");
+        throw BadInput("the exchange in place between ranks " + text(part.to.at(peer).front()->from.rank) + " and " +
+                       text(peer) + " lists its slices in different orders in the two directions and is longer than " +
+                       text(static_cast<std::int64_t>(free)) + " free slots of " + text(ring.slot_bytes) +
+                       " bytes; list them alike, or raise slot_bytes");
       }
     }
   }

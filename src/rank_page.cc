@@ -23,7 +23,8 @@ void ring(RankPage& page) noexcept {
 }
 
 void sleep_on(RankPage& page, std::uint32_t seen, double seconds) noexcept {
-  const timespec limit{static_cast<time_t>(seconds), static_cast<long>((seconds - static_cast<double>(static_cast<time_t>(seconds))) * 1e9)};
+  const timespec limit{static_cast<time_t>(seconds),
+                       static_cast<long>((seconds - static_cast<double>(static_cast<time_t>(seconds))) * 1e9)};
   futex(page.bell, FUTEX_WAIT, seen, &limit);
 }
 

@@ -52,8 +52,10 @@ double meeting_limit() {
 }
 
 [[noreturn]] void throw_alone(int rank, int ranks, const std::string& found) {
-  throw Error("the launcher says that this is rank " + std::to_string(rank) + " of " + std::to_string(ranks) + ", but " + found +
-              "; are all ranks on this machine and do all call Group::world()? For several machines use MPI (mpiexec, srun --mpi)");
+  throw Error("the launcher says that this is rank " + std::to_string(rank) + " of " + std::to_string(ranks) +
+              ", but " + found +
+              "; are all ranks on this machine and do all call Group::world()? For several machines use MPI (mpiexec, "
+              "srun --mpi)");
 }
 
 // Tells every other rank the path, then waits until they have all joined (their first all-gather does that).
@@ -66,7 +68,8 @@ void hand_out(const Socket& door, const std::string& path, int ranks) {
       const Socket guest(accept4(door.fd(), nullptr, nullptr, SOCK_CLOEXEC));
       if (guest.fd() >= 0 && write(guest.fd(), path.data(), path.size()) == static_cast<ssize_t>(path.size())) ++told;
     } else if (deadline.seconds() > meeting_limit()) {
-      throw_alone(0, ranks, "only " + std::to_string(told) + " of the other " + std::to_string(ranks - 1) + " have come");
+      throw_alone(0, ranks,
+                  "only " + std::to_string(told) + " of the other " + std::to_string(ranks - 1) + " have come");
     }
   }
 }

@@ -143,11 +143,21 @@ inline void combine_with(const CopyStep& step, const std::byte* wire, const Oper
 template <class T>
 inline void combine_as(const CopyStep& step, const std::byte* wire, Combine combine) {
   switch (combine) {
-    case Combine::replace: unpack(step, wire); return;
-    case Combine::add: combine_with<T>(step, wire, [](T a, T b) { return static_cast<T>(a + b); }); return;
-    case Combine::min: combine_with<T>(step, wire, [](T a, T b) { return b < a ? b : a; }); return;
-    case Combine::max: combine_with<T>(step, wire, [](T a, T b) { return a < b ? b : a; }); return;
-    case Combine::prod: combine_with<T>(step, wire, [](T a, T b) { return static_cast<T>(a * b); }); return;
+    case Combine::replace:
+      unpack(step, wire);
+      return;
+    case Combine::add:
+      combine_with<T>(step, wire, [](T a, T b) { return static_cast<T>(a + b); });
+      return;
+    case Combine::min:
+      combine_with<T>(step, wire, [](T a, T b) { return b < a ? b : a; });
+      return;
+    case Combine::max:
+      combine_with<T>(step, wire, [](T a, T b) { return a < b ? b : a; });
+      return;
+    case Combine::prod:
+      combine_with<T>(step, wire, [](T a, T b) { return static_cast<T>(a * b); });
+      return;
   }
 }
 
@@ -189,16 +199,26 @@ CopyStep make_step(const Slice& slice, std::byte* array, std::int64_t element_by
 
 void pack_shape(const CopyStep& step, std::byte* wire) noexcept {
   switch (step.shape->run) {
-    case 1: return pack_rows<1>(step, wire);
-    case 2: return pack_rows<2>(step, wire);
-    case 4: return pack_rows<4>(step, wire);
-    case 8: return pack_rows<8>(step, wire);
-    case 16: return pack_rows<16>(step, wire);
-    case 24: return pack_rows<24>(step, wire);
-    case 32: return pack_rows<32>(step, wire);
-    case 48: return pack_rows<48>(step, wire);
-    case 64: return pack_rows<64>(step, wire);
-    default: break;
+    case 1:
+      return pack_rows<1>(step, wire);
+    case 2:
+      return pack_rows<2>(step, wire);
+    case 4:
+      return pack_rows<4>(step, wire);
+    case 8:
+      return pack_rows<8>(step, wire);
+    case 16:
+      return pack_rows<16>(step, wire);
+    case 24:
+      return pack_rows<24>(step, wire);
+    case 32:
+      return pack_rows<32>(step, wire);
+    case 48:
+      return pack_rows<48>(step, wire);
+    case 64:
+      return pack_rows<64>(step, wire);
+    default:
+      break;
   }
   for_each_run(step, [&](const std::byte* from, std::int64_t offset, std::int64_t length) {
     copy_bytes(wire + offset, from, static_cast<std::size_t>(length));
@@ -207,16 +227,26 @@ void pack_shape(const CopyStep& step, std::byte* wire) noexcept {
 
 void unpack_shape(const CopyStep& step, const std::byte* wire) noexcept {
   switch (step.shape->run) {
-    case 1: return unpack_rows<1>(step, wire);
-    case 2: return unpack_rows<2>(step, wire);
-    case 4: return unpack_rows<4>(step, wire);
-    case 8: return unpack_rows<8>(step, wire);
-    case 16: return unpack_rows<16>(step, wire);
-    case 24: return unpack_rows<24>(step, wire);
-    case 32: return unpack_rows<32>(step, wire);
-    case 48: return unpack_rows<48>(step, wire);
-    case 64: return unpack_rows<64>(step, wire);
-    default: break;
+    case 1:
+      return unpack_rows<1>(step, wire);
+    case 2:
+      return unpack_rows<2>(step, wire);
+    case 4:
+      return unpack_rows<4>(step, wire);
+    case 8:
+      return unpack_rows<8>(step, wire);
+    case 16:
+      return unpack_rows<16>(step, wire);
+    case 24:
+      return unpack_rows<24>(step, wire);
+    case 32:
+      return unpack_rows<32>(step, wire);
+    case 48:
+      return unpack_rows<48>(step, wire);
+    case 64:
+      return unpack_rows<64>(step, wire);
+    default:
+      break;
   }
   for_each_run(step, [&](std::byte* to, std::int64_t offset, std::int64_t length) {
     copy_bytes(to, wire + offset, static_cast<std::size_t>(length));
@@ -233,27 +263,42 @@ bool alike(const CopyStep& to, const CopyStep& from) noexcept {
 void copy_between(const CopyStep& to, const CopyStep& from) noexcept {
   if (to.shape == nullptr) return copy_bytes(to.base, from.base, static_cast<std::size_t>(to.bytes));
   switch (to.shape->run) {
-    case 1: return copy_rows<1>(to, from);
-    case 2: return copy_rows<2>(to, from);
-    case 4: return copy_rows<4>(to, from);
-    case 8: return copy_rows<8>(to, from);
-    case 16: return copy_rows<16>(to, from);
-    case 24: return copy_rows<24>(to, from);
-    case 32: return copy_rows<32>(to, from);
-    case 48: return copy_rows<48>(to, from);
-    case 64: return copy_rows<64>(to, from);
-    default: return copy_any_rows(to, from);
+    case 1:
+      return copy_rows<1>(to, from);
+    case 2:
+      return copy_rows<2>(to, from);
+    case 4:
+      return copy_rows<4>(to, from);
+    case 8:
+      return copy_rows<8>(to, from);
+    case 16:
+      return copy_rows<16>(to, from);
+    case 24:
+      return copy_rows<24>(to, from);
+    case 32:
+      return copy_rows<32>(to, from);
+    case 48:
+      return copy_rows<48>(to, from);
+    case 64:
+      return copy_rows<64>(to, from);
+    default:
+      return copy_any_rows(to, from);
   }
 }
 
 void unpack(const CopyStep& step, const std::byte* wire, Combine combine, ElementType type) noexcept {
   if (combine == Combine::replace) return unpack(step, wire);
   switch (type) {
-    case ElementType::float32: return combine_as<float>(step, wire, combine);
-    case ElementType::float64: return combine_as<double>(step, wire, combine);
-    case ElementType::int32: return combine_as<std::int32_t>(step, wire, combine);
-    case ElementType::int64: return combine_as<std::int64_t>(step, wire, combine);
-    case ElementType::bytes: break;
+    case ElementType::float32:
+      return combine_as<float>(step, wire, combine);
+    case ElementType::float64:
+      return combine_as<double>(step, wire, combine);
+    case ElementType::int32:
+      return combine_as<std::int32_t>(step, wire, combine);
+    case ElementType::int64:
+      return combine_as<std::int64_t>(step, wire, combine);
+    case ElementType::bytes:
+      break;
   }
   assert(!"bytes can only be replaced; the plan has checked that");
 }

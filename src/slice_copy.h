@@ -18,9 +18,9 @@ namespace onehop::detail {
 // give; or a list of pieces.
 struct CopyShape {
   std::int64_t run = 0;
-  int outer = 0;                                        // dimensions besides the run
-  std::array<std::int64_t, Slice::max_dims> extents{};  // of those, the last running fastest
-  std::array<std::int64_t, Slice::max_dims> strides{};  // in bytes
+  int outer = 0;                                              // dimensions besides the run
+  std::array<std::int64_t, Slice::max_dims> extents{};        // of those, the last running fastest
+  std::array<std::int64_t, Slice::max_dims> strides{};        // in bytes
   std::vector<std::pair<std::int64_t, std::int64_t>> pieces;  // (offset, length) in bytes; empty for a box
 };
 
@@ -32,7 +32,8 @@ struct CopyStep {
 };
 
 // The step for `slice` of an array of elements of `element_bytes` bytes that begins at `array`. Its shape is kept in `shapes`.
-[[nodiscard]] CopyStep make_step(const Slice& slice, std::byte* array, std::int64_t element_bytes, std::deque<CopyShape>& shapes);
+[[nodiscard]] CopyStep make_step(const Slice& slice, std::byte* array, std::int64_t element_bytes,
+                                 std::deque<CopyShape>& shapes);
 
 // Gathers a slice that is not one piece into step.bytes consecutive bytes; scatters them.
 void pack_shape(const CopyStep& step, std::byte* wire) noexcept;

@@ -51,7 +51,8 @@ void store_nontemporal_sse2(std::byte* to, const std::byte* from, std::size_t n)
 __attribute__((target("avx"))) void store_nontemporal_avx(std::byte* to, const std::byte* from, std::size_t n) {
   std::size_t i = align(to, from, n);
   for (; i + 32 <= n; i += 32) {
-    _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i)));
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(to + i),
+                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i)));
   }
   std::memcpy(to + i, from + i, n - i);
   _mm_sfence();
@@ -59,7 +60,8 @@ __attribute__((target("avx"))) void store_nontemporal_avx(std::byte* to, const s
 
 __attribute__((target("avx512f"))) void store_nontemporal_avx512(std::byte* to, const std::byte* from, std::size_t n) {
   std::size_t i = align(to, from, n);
-  for (; i + line <= n; i += line) _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), _mm512_loadu_si512(from + i));
+  for (; i + line <= n; i += line)
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), _mm512_loadu_si512(from + i));
   std::memcpy(to + i, from + i, n - i);
   _mm_sfence();
 }
@@ -79,10 +81,14 @@ StoreFunction store_function(StoreKind kind) {
 #if defined(__x86_64__)
   static const StoreFunction streaming = nontemporal();
   switch (kind) {
-    case StoreKind::plain: return store_plain;
-    case StoreKind::prefetch: return store_prefetch;  // both hints do nothing on processors that lack them
-    case StoreKind::demote: return store_demote;
-    case StoreKind::nontemporal: return streaming;
+    case StoreKind::plain:
+      return store_plain;
+    case StoreKind::prefetch:
+      return store_prefetch;  // both hints do nothing on processors that lack them
+    case StoreKind::demote:
+      return store_demote;
+    case StoreKind::nontemporal:
+      return streaming;
   }
 #endif
   static_cast<void>(kind);

@@ -76,7 +76,8 @@ StoreKind store_kind_from_string(std::string_view name) {
 }
 
 const SizeRule& Tuning::rule(std::int64_t bytes) const {
-  const auto found = std::find_if(rules.begin(), rules.end(), [&](const SizeRule& rule) { return bytes <= rule.up_to; });
+  const auto found =
+      std::find_if(rules.begin(), rules.end(), [&](const SizeRule& rule) { return bytes <= rule.up_to; });
   return found == rules.end() ? rules.back() : *found;
 }
 
@@ -140,8 +141,10 @@ Tuning built_in_tuning() {
                     {64 * kib, 16 * kib, StoreKind::nontemporal},
                     {no_end, 64 * kib, StoreKind::nontemporal}};
   } else if (is_intel()) {
-    tuning.rules = {{1 * kib, 1 * kib, StoreKind::demote},      {16 * kib, 1 * kib, StoreKind::prefetch},
-                    {64 * kib, 4 * kib, StoreKind::prefetch},   {2048 * kib, 16 * kib, StoreKind::plain},
+    tuning.rules = {{1 * kib, 1 * kib, StoreKind::demote},
+                    {16 * kib, 1 * kib, StoreKind::prefetch},
+                    {64 * kib, 4 * kib, StoreKind::prefetch},
+                    {2048 * kib, 16 * kib, StoreKind::plain},
                     {no_end, 256 * kib, StoreKind::plain}};
   } else {
     tuning.rules = {{4 * kib, 4 * kib, StoreKind::plain}, {no_end, 16 * kib, StoreKind::plain}};

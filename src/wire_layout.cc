@@ -5,9 +5,12 @@
 
 namespace onehop::detail {
 
-std::vector<WireFragment> lay_out(std::span<const WireSize> transfers, std::int64_t slot_bytes, std::int64_t chunk_bytes) {
+std::vector<WireFragment> lay_out(std::span<const WireSize> transfers, std::int64_t slot_bytes,
+                                  std::int64_t chunk_bytes) {
   std::vector<WireFragment> fragments;
-  const auto new_chunk = [&] { fragments.back().chunks.push_back({{}, fragments.back().bytes, fragments.back().bytes}); };
+  const auto new_chunk = [&] {
+    fragments.back().chunks.push_back({{}, fragments.back().bytes, fragments.back().bytes});
+  };
   const auto new_fragment = [&] {
     fragments.emplace_back();
     new_chunk();

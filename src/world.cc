@@ -23,7 +23,8 @@ std::optional<int> number(const char* name) {
   char* end = nullptr;
   const long value = std::strtol(text->c_str(), &end, 10);
   if (*end != '\0' || value < 0 || value > 1 << 24) {
-    throw BadInput(std::string("the environment's ") + name + " should be a small whole number, but it is \"" + *text + "\"");
+    throw BadInput(std::string("the environment's ") + name + " should be a small whole number, but it is \"" + *text +
+                   "\"");
   }
   return static_cast<int>(value);
 }
@@ -35,7 +36,8 @@ Group from_launcher(const std::string& control) {
     throw Error("ONEHOP_CONTROL is set but ONEHOP_RANK or ONEHOP_RANKS is not; start the program with `onehop launch`");
   }
   const int launcher = number("ONEHOP_LAUNCHER_PID").value_or(0);
-  return Group(detail::make_group(*rank, *ranks, "launcher", detail::join_control_memory(control, *rank, *ranks, launcher)));
+  return Group(
+      detail::make_group(*rank, *ranks, "launcher", detail::join_control_memory(control, *rank, *ranks, launcher)));
 }
 
 // What a foreign launcher says of this process, by its environment variables.
@@ -56,7 +58,8 @@ std::optional<Told> told_by_mpi_launcher() {
     const char* key;
   };
   static constexpr Names all[] = {
-      {"mpiexec (Open MPI)", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE"},
+      {"mpiexec (Open MPI)", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+       "PMIX_NAMESPACE"},
       {"mpiexec (MPICH)", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "PMI_FD"},
       {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE", "SLURM_STEP_ID"},
   };
@@ -66,7 +69,8 @@ std::optional<Told> told_by_mpi_launcher() {
     const auto rank = number(names.rank);
     const auto ranks = number(names.ranks);
     if (!rank || !ranks) continue;
-    Told told{names.launcher, *rank, *ranks, false, environment("SLURM_JOB_ID").value_or("") + "." + environment(names.key).value_or("")};
+    Told told{names.launcher, *rank, *ranks, false,
+              environment("SLURM_JOB_ID").value_or("") + "." + environment(names.key).value_or("")};
     told.all_here = environment(names.ranks_here) == std::to_string(*ranks);
     return told;
   }
@@ -117,10 +121,12 @@ Group Group::world() {
   if (const auto told = told_by_mpi_launcher()) return from_mpi_launcher(*told);
   if (const auto told = told_by_torchrun(); told && told->ranks > 1) {
     if (!told->all_here) {
-      throw Error("torchrun started " + std::to_string(told->ranks) +
-                  " ranks on several machines; make the group from torch's store there (Group.from_allgather), or use MPI");
+      throw Error(
+          "torchrun started " + std::to_string(told->ranks) +
+          " ranks on several machines; make the group from torch's store there (Group.from_allgather), or use MPI");
     }
-    return Group(detail::make_group(told->rank, told->ranks, "torchrun", detail::meet(told->key, told->rank, told->ranks)));
+    return Group(
+        detail::make_group(told->rank, told->ranks, "torchrun", detail::meet(told->key, told->rank, told->ranks)));
   }
   // A program that initialised MPI by itself, say with mpi4py, under a launcher that we do not know.
   if (detail::mpi_is_running()) return join_mpi(detail::mpi_world());

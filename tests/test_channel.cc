@@ -60,12 +60,14 @@ TEST(Channel, EightRanksOnFewProcessors) {
 
 TEST(Channel, OneEndTwiceIsBadInput) {
   const std::vector<ChannelSpec> specs = {end_of_channel(Direction::send, 0, 8), end_of_channel(Direction::send, 0, 8),
-                                          end_of_channel(Direction::receive, 0, 8), end_of_channel(Direction::receive, 0, 8)};
+                                          end_of_channel(Direction::receive, 0, 8),
+                                          end_of_channel(Direction::receive, 0, 8)};
   EXPECT_THROW(static_cast<void>(open_channels(Group::alone(), specs)), BadInput);
 }
 
 TEST(Channel, APeerThatDoesNotExistIsBadInput) {
-  EXPECT_THROW(static_cast<void>(open_channels(Group::alone(), std::vector{end_of_channel(Direction::send, 1, 8)})), BadInput);
+  EXPECT_THROW(static_cast<void>(open_channels(Group::alone(), std::vector{end_of_channel(Direction::send, 1, 8)})),
+               BadInput);
 }
 
 TEST(Channel, AMessageLongerThanASlotHasNoPlace) {
@@ -86,7 +88,8 @@ TEST(Channel, MessagesBeyondTwoGibibytes) {
   constexpr std::int64_t bytes = (std::int64_t{1} << 31) + 12'345;
   if (sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) < 4 * bytes) GTEST_SKIP() << "this machine has too little memory";
   on_ranks(2, [&](const Group& group) {
-    ChannelSpec spec = end_of_channel(group.rank() == 0 ? Direction::send : Direction::receive, 1 - group.rank(), bytes);
+    ChannelSpec spec =
+        end_of_channel(group.rank() == 0 ? Direction::send : Direction::receive, 1 - group.rank(), bytes);
     spec.slot_bytes = 1 << 20;
     Channels channels = open_channels(group, std::span(&spec, 1));
     std::vector<std::byte> message(static_cast<std::size_t>(bytes));
@@ -96,7 +99,8 @@ TEST(Channel, MessagesBeyondTwoGibibytes) {
       channels.senders[0].put(message);
     } else {
       channels.receivers[0].get(message);
-      for (std::int64_t at = 0; at < bytes; at += 4093) ASSERT_EQ(message[static_cast<std::size_t>(at)], value(at)) << at;
+      for (std::int64_t at = 0; at < bytes; at += 4093)
+        ASSERT_EQ(message[static_cast<std::size_t>(at)], value(at)) << at;
     }
   });
 }

@@ -30,10 +30,13 @@ std::vector<std::byte> bytes_of(const std::string& text) {
 void expect_gathers(const Group& group) {
   // Of different lengths, none at all, and longer than a mailbox.
   for (const int step : {0, 1, 7000}) {
-    const auto contribution = [step](int rank) { return bytes_of(std::string(static_cast<std::size_t>(rank * step), static_cast<char>('a' + rank))); };
+    const auto contribution = [step](int rank) {
+      return bytes_of(std::string(static_cast<std::size_t>(rank * step), static_cast<char>('a' + rank)));
+    };
     const Gathered all = group.allgather(contribution(group.rank()));
     ASSERT_EQ(all.size(), static_cast<std::size_t>(group.size()));
-    for (int r = 0; r < group.size(); ++r) ASSERT_EQ(all[static_cast<std::size_t>(r)], contribution(r)) << "from rank " << r;
+    for (int r = 0; r < group.size(); ++r)
+      ASSERT_EQ(all[static_cast<std::size_t>(r)], contribution(r)) << "from rank " << r;
   }
 }
 
@@ -119,7 +122,8 @@ TEST(Group, RefusesImpossibleRanks) {
   const auto alone = [](std::span<const std::byte> mine) { return Gathered{{mine.begin(), mine.end()}}; };
   EXPECT_THROW(static_cast<void>(Group::from_allgather(1, 1, alone)), BadInput);
   EXPECT_THROW(static_cast<void>(Group::from_allgather(0, 0, alone)), BadInput);
-  EXPECT_THROW(static_cast<void>(Group::from_allgather(0, 2, alone)), Mismatch) << "the all-gather gave one contribution";
+  EXPECT_THROW(static_cast<void>(Group::from_allgather(0, 2, alone)), Mismatch)
+      << "the all-gather gave one contribution";
   EXPECT_THROW(static_cast<void>(Group::from_allgather(0, 1, nullptr)), BadInput);
   EXPECT_THROW(Group::alone().set_timeout(-1), BadInput);
 }
@@ -165,7 +169,8 @@ class World : public ::testing::Test {
     if (pipe(ends) != 0) return "no pipe";
     const int pid = fork();
     if (pid == 0) {
-      for (const char* name : {"ONEHOP_CONTROL", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_STEP_ID", "RANK"}) unsetenv(name);
+      for (const char* name : {"ONEHOP_CONTROL", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_STEP_ID", "RANK"})
+        unsetenv(name);
       for (const auto& [name, value] : environment) setenv(name, value, 1);
       std::string text;
       try {
@@ -190,8 +195,12 @@ class World : public ::testing::Test {
 TEST_F(World, WithoutALauncherIsOneRank) { EXPECT_EQ(world_says({}), "alone of 1"); }
 
 TEST_F(World, ARankOfSeveralThatFindsItselfAloneSaysSo) {
-  const std::string text = world_says({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"LOCAL_WORLD_SIZE", "2"}, {"MASTER_ADDR", "localhost"},
-                                       {"MASTER_PORT", "1"}, {"ONEHOP_TIMEOUT", "0.3"}});
+  const std::string text = world_says({{"RANK", "1"},
+                                       {"WORLD_SIZE", "2"},
+                                       {"LOCAL_WORLD_SIZE", "2"},
+                                       {"MASTER_ADDR", "localhost"},
+                                       {"MASTER_PORT", "1"},
+                                       {"ONEHOP_TIMEOUT", "0.3"}});
   EXPECT_NE(text.find("rank 1 of 2"), std::string::npos) << text;
   EXPECT_NE(text.find("rank 0 was not found"), std::string::npos) << text;
 }
@@ -202,7 +211,8 @@ TEST_F(World, UnreadableNumbersAreBadInput) {
 }
 
 TEST_F(World, AnEndedLauncherIsNamed) {
-  const std::string text = world_says({{"ONEHOP_CONTROL", "/proc/1/fd/9999"}, {"ONEHOP_RANK", "0"}, {"ONEHOP_RANKS", "2"}});
+  const std::string text =
+      world_says({{"ONEHOP_CONTROL", "/proc/1/fd/9999"}, {"ONEHOP_RANK", "0"}, {"ONEHOP_RANKS", "2"}});
   EXPECT_NE(text.find("onehop launch"), std::string::npos) << text;
 }
 

@@ -50,8 +50,8 @@ void expect_plan_does(const Group& group, const Schedule& schedule, const Schedu
     plan.finish();
     for (std::size_t a = 0; a < mine.size(); ++a) {
       for (std::size_t i = 0; i < mine[a].size(); ++i) {
-        ASSERT_EQ(mine[a][i], expected[rank][a][i]) << "byte " << i << " of array " << a << " in run " << run << " on rank "
-                                                    << group.rank() << " of " << schedule.to_json();
+        ASSERT_EQ(mine[a][i], expected[rank][a][i]) << "byte " << i << " of array " << a << " in run " << run
+                                                    << " on rank " << group.rank() << " of " << schedule.to_json();
       }
     }
   }
@@ -143,7 +143,8 @@ TEST(Plan, CombinesInAFixedOrder) {
     schedule.arrays = {doubles(100)};
     schedule.rounds.resize(2);
     for (int from = 0; from < 4; ++from) {
-      schedule.rounds[0].transfers.push_back({{from, 0, Slice::range(0, 40)}, {0, 0, Slice::range(50, 40)}, combine, Codec::raw});
+      schedule.rounds[0].transfers.push_back(
+          {{from, 0, Slice::range(0, 40)}, {0, 0, Slice::range(50, 40)}, combine, Codec::raw});
     }
     for (int to = 1; to < 4; ++to) {
       schedule.rounds[1].transfers.push_back({{0, 0, Slice::range(50, 40)}, {to, 0, Slice::range(50, 40)}});
@@ -201,11 +202,14 @@ TEST(Plan, ListsAndBoxesMix) {
   transfers.push_back({{0, 1, Slice::list({9, 0, 4})}, {1, 1, Slice::list({1, 2, 19})}});
   transfers.push_back({{2, 1, Slice::range(20, 10)}, {1, 1, Slice::range(5, 10)}});
   transfers.push_back({{1, 0, Slice::list({})}, {2, 0, Slice::range(0, 0)}});
-  schedule.rounds.emplace_back().transfers.push_back({{1, 0, Slice::range(20, 5)}, {2, 0, Slice::list({1, 3, 5, 7, 9})}});
+  schedule.rounds.emplace_back().transfers.push_back(
+      {{1, 0, Slice::range(20, 5)}, {2, 0, Slice::list({1, 3, 5, 7, 9})}});
   verify_or_throw(schedule);
   const Memory memory = random_memory(schedule, 8);
   on_threads(3, [&](const Group& group) { expect_plan_does(group, schedule, schedule, {}, memory); });
-  on_threads(3, [&](const Group& group) { expect_plan_does(group, schedule, schedule.part(group.rank()), cut(3, 40, 20), memory); });
+  on_threads(3, [&](const Group& group) {
+    expect_plan_does(group, schedule, schedule.part(group.rank()), cut(3, 40, 20), memory);
+  });
 }
 
 TEST(Plan, EmptyScheduleRuns) {
@@ -220,7 +224,9 @@ TEST(Plan, RefusesWhatCannotBeRight) {
   const Schedule schedule = allgather(1, 10, 8);
   std::vector<std::byte> memory(80);
   std::vector<std::byte> little(79);
-  const auto make = [&](const Schedule& given, std::vector<std::span<std::byte>> arrays) { Plan plan(group, given, arrays); };
+  const auto make = [&](const Schedule& given, std::vector<std::span<std::byte>> arrays) {
+    Plan plan(group, given, arrays);
+  };
   EXPECT_NO_THROW(make(schedule, {memory}));
   EXPECT_THROW(make(schedule, {}), BadInput);
   EXPECT_THROW(make(schedule, {little}), BadInput);
@@ -263,7 +269,8 @@ TEST(Plan, RanksWithDifferentSchedulesAreAMismatch) {
 TEST(Plan, SameSizeButAnotherMeaningIsAMismatch) {
   EXPECT_THROW(on_threads(2,
                           [](const Group& group) {
-                            const Schedule schedule = allgather(2, group.rank() == 0 ? 8 : 16, group.rank() == 0 ? 8 : 4);
+                            const Schedule schedule =
+                                allgather(2, group.rank() == 0 ? 8 : 16, group.rank() == 0 ? 8 : 4);
                             std::vector<std::byte> memory(1000);
                             std::vector<std::span<std::byte>> arrays = {memory};
                             const Plan plan(group, schedule, arrays);
@@ -279,7 +286,8 @@ TEST(Plan, MockPacksAndUnpacksButMovesNothing) {
   spec.periodic = {true, true};
   const Schedule schedule = halo(spec);
   on_threads(2, [&](const Group& group) {
-    std::vector<std::byte> memory(static_cast<std::size_t>(schedule.arrays[0].elements_on(group.rank()) * 8), std::byte{1});
+    std::vector<std::byte> memory(static_cast<std::size_t>(schedule.arrays[0].elements_on(group.rank()) * 8),
+                                  std::byte{1});
     std::vector<std::span<std::byte>> arrays = {memory};
     PlanOptions options;
     options.transport = TransportKind::mock;

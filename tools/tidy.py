@@ -1,7 +1,7 @@
 """Runs clang-tidy over C++ sources: `tidy.py BUILD_FOLDER SOURCE...`, all cores at once.
 
-A source is left out when nothing has changed since it last passed: neither it, nor a header of ours that it includes, nor
-the settings. So the second run takes no time, and the one after an edit a few seconds.
+A source is left out when nothing has changed since it last passed: neither it, nor a header of ours that it includes,
+nor the settings. So the second run takes no time, and the one after an edit a few seconds.
 """
 
 from __future__ import annotations

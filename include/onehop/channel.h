@@ -18,10 +18,10 @@ namespace onehop {
 
 // How a sender writes into a slot. Which is best depends on the machine and the size: see tuning.h.
 enum class StoreKind : std::uint8_t {
-  plain,         // ordinary stores
-  prefetch,      // ordinary stores, lines fetched for writing 1 KiB ahead
-  demote,        // ordinary stores, each line pushed out of the own cache at once (cldemote)
-  nontemporal,   // stores past the caches
+  plain,        // ordinary stores
+  prefetch,     // ordinary stores, lines fetched for writing 1 KiB ahead
+  demote,       // ordinary stores, each line pushed out of the own cache at once (cldemote)
+  nontemporal,  // stores past the caches
 };
 
 // One end that this rank wants. Both ends of a channel must ask for it in the same `open_channels`.
@@ -35,12 +35,12 @@ struct ChannelSpec {
   // slots one after the other: staging is slots * slot_bytes and no more.
   int slots = 0;
   std::int64_t slot_bytes = 0;
-  std::int64_t chunk_bytes = 0;   // a colour is raised after each chunk of a fragment
-  std::uint64_t signature = 0;    // must agree on both ends: what the messages mean
+  std::int64_t chunk_bytes = 0;  // a colour is raised after each chunk of a fragment
+  std::uint64_t signature = 0;   // must agree on both ends: what the messages mean
 };
 
 enum class TransportKind : std::uint8_t {
-  automatic,      // shared memory where it is, else MPI
+  automatic,  // shared memory where it is, else MPI
   shared_memory,
   mpi,
   mock,  // moves nothing and never waits: isolates the cost of packing
@@ -134,8 +134,10 @@ class Sender {
   // The memory of the next message, waiting until it may be written. Write the message there, then call put().
   // Throws BadInput unless `in_place()`, PeerLost, Timeout.
   [[nodiscard]] std::span<std::byte> slot() {
-    if (!ready()) [[unlikely]] wait_released();
-    if (!in_place()) [[unlikely]] throw_not_in_place();
+    if (!ready()) [[unlikely]]
+      wait_released();
+    if (!in_place()) [[unlikely]]
+      throw_not_in_place();
     return {at_ + ring_.payload, static_cast<std::size_t>(ring_.message_bytes)};
   }
 
@@ -152,7 +154,8 @@ class Sender {
       put_in_chunks(message);
       return;
     }
-    if (!ready()) [[unlikely]] wait_released();
+    if (!ready()) [[unlikely]]
+      wait_released();
     detail::copy_bytes(at_ + ring_.payload, message.data(), message.size());
     put();
   }
@@ -173,7 +176,8 @@ class Sender {
     // The compiler must not look at the bell before the colour is out; the processor is kept in order by the sleeper's
     // own barrier (docs/protocol.md, "Sleeping").
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (bell_->load(std::memory_order_relaxed) != 0) [[unlikely]] ring_bell(chunks, bytes);
+    if (bell_->load(std::memory_order_relaxed) != 0) [[unlikely]]
+      ring_bell(chunks, bytes);
   }
   void advance() noexcept {
     ++use_;
@@ -218,7 +222,8 @@ class Receiver {
   // `in_place()`, PeerLost, Timeout.
   [[nodiscard]] std::span<const std::byte> wait() {
     if (!ready()) wait_arrived(detail::colour(use_ + 1, detail::whole));
-    if (!in_place()) [[unlikely]] throw_not_in_place();
+    if (!in_place()) [[unlikely]]
+      throw_not_in_place();
     return {at_ + ring_.payload, static_cast<std::size_t>(ring_.message_bytes)};
   }
 
@@ -230,7 +235,8 @@ class Receiver {
     if ((use_ & release_mask_) == 0) {
       released_->store(use_, std::memory_order_release);
       std::atomic_signal_fence(std::memory_order_seq_cst);
-      if (bell_->load(std::memory_order_relaxed) != 0) [[unlikely]] ring_bell();
+      if (bell_->load(std::memory_order_relaxed) != 0) [[unlikely]]
+        ring_bell();
     }
   }
 
@@ -274,7 +280,8 @@ void Sender::write(Fill&& fill) {
   const std::int64_t step = ring_.chunk_bytes;
   std::int64_t begin = 0;
   do {
-    if (!ready()) [[unlikely]] wait_released();
+    if (!ready()) [[unlikely]]
+      wait_released();
     const std::int64_t length = total - begin < ring_.slot_bytes ? total - begin : ring_.slot_bytes;
     std::uint64_t chunks = 0;
     std::int64_t at = 0;

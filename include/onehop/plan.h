@@ -16,9 +16,9 @@ namespace onehop {
 
 struct PlanOptions {
   TransportKind transport = TransportKind::automatic;
-  int slots = 0;                  // per channel; 0: two (1 is single buffering)
-  std::int64_t slot_bytes = 0;    // limit of one slot; 0: onehop chooses. Staging is slots * slot_bytes per channel.
-  std::int64_t chunk_bytes = 0;   // 0: onehop chooses
+  int slots = 0;                 // per channel; 0: two (1 is single buffering)
+  std::int64_t slot_bytes = 0;   // limit of one slot; 0: onehop chooses. Staging is slots * slot_bytes per channel.
+  std::int64_t chunk_bytes = 0;  // 0: onehop chooses
 };
 
 // What a plan has moved since it was made; for one run equal to `count(schedule).ranks[rank]`.

@@ -93,7 +93,8 @@ class Rank {
     if (peer == group_.rank) return memory_;
     auto& mapped = mapped_[peer];
     if (mapped.data() == nullptr) {
-      mapped = SharedMemory::open(group_.pages[static_cast<std::size_t>(peer)].pid, fds_[static_cast<std::size_t>(peer)]);
+      mapped =
+          SharedMemory::open(group_.pages[static_cast<std::size_t>(peer)].pid, fds_[static_cast<std::size_t>(peer)]);
     }
     return mapped;
   }
@@ -125,7 +126,8 @@ class SharedMemoryTransport final : public Transport {
 
   std::string unreachable(int rank) const override {
     const PeerPage& peer = group_.pages[static_cast<std::size_t>(rank)];
-    return peer.page != nullptr ? "" : "rank " + std::to_string(rank) + " shares no memory with this one: " + peer.why_not;
+    return peer.page != nullptr ? ""
+                                : "rank " + std::to_string(rank) + " shares no memory with this one: " + peer.why_not;
   }
 
   Opened open(const std::shared_ptr<GroupState>& group, std::span<const ChannelShape> shapes) override {
@@ -155,23 +157,25 @@ class SharedMemoryTransport final : public Transport {
  private:
   using Parts = std::vector<std::map<std::pair<std::uint32_t, bool>, std::int64_t>>;
 
-  static SenderParts sender(const std::shared_ptr<GroupState>& group, const ChannelShape& shape, Rank& own, const Parts& parts) {
+  static SenderParts sender(const std::shared_ptr<GroupState>& group, const ChannelShape& shape, Rank& own,
+                            const Parts& parts) {
     const SharedMemory& there = own.memory_of(shape.to);
     SenderParts made;
     made.ring = make_ring(shape, there.data() + parts[static_cast<std::size_t>(shape.to)].at({shape.id, true}));
-    made.released = reinterpret_cast<std::atomic<std::uint64_t>*>(own.memory().data() +
-                                                                  parts[static_cast<std::size_t>(shape.from)].at({shape.id, false}));
+    made.released = reinterpret_cast<std::atomic<std::uint64_t>*>(
+        own.memory().data() + parts[static_cast<std::size_t>(shape.from)].at({shape.id, false}));
     made.bell = &group->pages[static_cast<std::size_t>(shape.to)].page->sleeping;
     made.endpoint = std::make_shared<SharedMemoryEndpoint>(group, shape, shape.to, own.memory(), there);
     return made;
   }
 
-  static ReceiverParts receiver(const std::shared_ptr<GroupState>& group, const ChannelShape& shape, Rank& own, const Parts& parts) {
+  static ReceiverParts receiver(const std::shared_ptr<GroupState>& group, const ChannelShape& shape, Rank& own,
+                                const Parts& parts) {
     const SharedMemory& there = own.memory_of(shape.from);
     ReceiverParts made;
     made.ring = make_ring(shape, own.memory().data() + parts[static_cast<std::size_t>(shape.to)].at({shape.id, true}));
-    made.released = reinterpret_cast<std::atomic<std::uint64_t>*>(there.data() +
-                                                                  parts[static_cast<std::size_t>(shape.from)].at({shape.id, false}));
+    made.released = reinterpret_cast<std::atomic<std::uint64_t>*>(
+        there.data() + parts[static_cast<std::size_t>(shape.from)].at({shape.id, false}));
     made.bell = &group->pages[static_cast<std::size_t>(shape.from)].page->sleeping;
     made.release_mask = release_mask(shape.slots);
     made.endpoint = std::make_shared<SharedMemoryEndpoint>(group, shape, shape.from, own.memory(), there);

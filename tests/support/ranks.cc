@@ -19,11 +19,13 @@
 namespace onehop::testing {
 namespace {
 
-[[noreturn]] void be_rank(const std::string& control, int rank, int ranks, int out, const std::function<void(const Group&)>& rank_main) {
+[[noreturn]] void be_rank(const std::string& control, int rank, int ranks, int out,
+                          const std::function<void(const Group&)>& rank_main) {
   int code = 0;
   std::string message;
   try {
-    const Group group(detail::make_group(rank, ranks, "launcher", detail::join_control_memory(control, rank, ranks, getppid())));
+    const Group group(
+        detail::make_group(rank, ranks, "launcher", detail::join_control_memory(control, rank, ranks, getppid())));
     rank_main(group);
     if (::testing::Test::HasFailure()) code = 1, message = "an expectation failed (see above)";
   } catch (const PeerLost& error) {
@@ -48,7 +50,8 @@ std::string read_all(int fd) {
 
 }  // namespace
 
-std::vector<Ended> fork_ranks(int ranks, const std::function<void(const Group&)>& rank_main, const ForkOptions& options) {
+std::vector<Ended> fork_ranks(int ranks, const std::function<void(const Group&)>& rank_main,
+                              const ForkOptions& options) {
   const detail::ControlMemory control = detail::ControlMemory::create(ranks);
   std::vector<int> pids;
   std::vector<int> outs;
@@ -90,8 +93,8 @@ void on_ranks(int ranks, const std::function<void(const Group&)>& rank_main) {
   const auto ended = fork_ranks(ranks, rank_main);
   for (int r = 0; r < ranks; ++r) {
     const Ended& rank = ended[static_cast<std::size_t>(r)];
-    EXPECT_TRUE(rank.ok) << "rank " << r << " of " << ranks << ": exit code " << rank.exit_code << ", signal " << rank.signal << ": "
-                         << rank.message;
+    EXPECT_TRUE(rank.ok) << "rank " << r << " of " << ranks << ": exit code " << rank.exit_code << ", signal "
+                         << rank.signal << ": " << rank.message;
   }
 }
 
@@ -126,7 +129,8 @@ void on_threads(int ranks, const std::function<void(const Group&)>& rank_main) {
   for (int rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        rank_main(Group::from_allgather(rank, ranks, [&, rank](std::span<const std::byte> mine) { return gather(rank, mine); }));
+        rank_main(Group::from_allgather(rank, ranks,
+                                        [&, rank](std::span<const std::byte> mine) { return gather(rank, mine); }));
       } catch (...) {
         errors[static_cast<std::size_t>(rank)] = std::current_exception();
       }

@@ -24,7 +24,8 @@ struct ForkOptions {
 };
 
 // Runs `rank_main` in `ranks` forked processes, each with a group made as `onehop launch` makes it.
-std::vector<Ended> fork_ranks(int ranks, const std::function<void(const Group&)>& rank_main, const ForkOptions& options = {});
+std::vector<Ended> fork_ranks(int ranks, const std::function<void(const Group&)>& rank_main,
+                              const ForkOptions& options = {});
 
 // The same, expecting (EXPECT) that every rank ends well.
 void on_ranks(int ranks, const std::function<void(const Group&)>& rank_main);

@@ -33,7 +33,8 @@ Channels open_all(const Group& group, const Carrier& carrier, std::int64_t bytes
 }
 
 // Everybody sends `count` messages to everybody, in turns: a message longer than its slots needs a receiver meanwhile.
-void all_to_all(const Group& group, const Carrier& carrier, std::int64_t bytes, int count, const ChannelSpec& shape = {}) {
+void all_to_all(const Group& group, const Carrier& carrier, std::int64_t bytes, int count,
+                const ChannelSpec& shape = {}) {
   Channels channels = open_all(group, carrier, bytes, shape);
   std::vector<std::byte> got(static_cast<std::size_t>(bytes));
   for (int k = 0; k < count; ++k) {
@@ -158,8 +159,9 @@ void names_both_ranks_of_a_mismatch(const Group& group, const Carrier& carrier) 
 }
 
 void refuses_messages_of_another_size(const Group& group, const Carrier& carrier) {
-  Channels channels = open_channels(group, std::vector{end_of_channel(Direction::send, group.rank(), 8),
-                                                       end_of_channel(Direction::receive, group.rank(), 8)},
+  Channels channels = open_channels(group,
+                                    std::vector{end_of_channel(Direction::send, group.rank(), 8),
+                                                end_of_channel(Direction::receive, group.rank(), 8)},
                                     carrier.kind);
   EXPECT_THROW(channels.senders[0].put(make_message(0, 9)), BadInput);
   channels.senders[0].put(make_message(3, 8));
