@@ -157,7 +157,7 @@ struct Poisson::Impl {
   AlignedArray own_faces;
   AlignedArray neighbours_faces;
   PoissonEdges edges;
-  PoissonKernels kernels = detail::poisson_kernels().back();
+  PoissonKernels kernels = detail::best_poisson_kernels();
   std::unique_ptr<PoissonExchange> exchange;
 
   [[nodiscard]] AlignedArray padded() const { return AlignedArray(stride * block.extents[0]); }

