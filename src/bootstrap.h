@@ -26,10 +26,8 @@ class Bootstrap {
   virtual void set_timeout(double seconds) { (void)seconds; }
   // For a bootstrap that cannot see by itself how its ranks are: `gone` gives one that has died or has closed its group, or -1;
   // `tell` makes known to the others, who wait for this rank in turn, which one this rank has given up for.
-  virtual void watch(std::function<int()> gone, std::function<void(int)> tell) {
-    (void)gone;
-    (void)tell;
-  }
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): who does something here keeps both.
+  virtual void watch(std::function<int()> /*gone*/, std::function<void(int)> /*tell*/) {}
   // The transport between machines that comes with this bootstrap (MPI); null if none. Called once, collectively.
   [[nodiscard]] virtual std::unique_ptr<Transport> remote_transport() { return nullptr; }
 };
