@@ -40,11 +40,17 @@ detail::SharedMemory common_page(const Group& group) {
   return memory;
 }
 
-double time_block(Arena& arena, const Contestant& contestant, int repetitions) {
+// When a block began and ended, in µs of the clock that all ranks share.
+struct Span {
+  double begin = 0;
+  double end = 0;
+};
+
+Span time_block(Arena& arena, const Contestant& contestant, int repetitions) {
   arena.barrier();
   const auto begin = Clock::now();
   contestant.block(repetitions);
-  return microseconds(Clock::now() - begin);
+  return {microseconds(begin.time_since_epoch()), microseconds(Clock::now().time_since_epoch())};
 }
 
 // How often a block repeats the thing to take about `block_us`.
@@ -53,7 +59,8 @@ int repetitions_for(Arena& arena, const Contestant& contestant, double block_us)
   int repetitions = 1;
   contestant.block(2);
   for (;;) {
-    const double us = time_block(arena, contestant, repetitions);
+    const Span span = time_block(arena, contestant, repetitions);
+    const double us = span.end - span.begin;
     const double factor = std::clamp(block_us / std::max(us, 0.01), 0.0, 8.0);
     const int next = std::clamp(static_cast<int>(repetitions * factor), 2, most);
     const bool done = factor < 1.5 || next >= most;
@@ -62,16 +69,20 @@ int repetitions_for(Arena& arena, const Contestant& contestant, double block_us)
   }
 }
 
-// The slowest rank's times, on every rank.
-void take_slowest(const Group& group, std::vector<double>& us) {
-  const Gathered all = group.allgather(std::as_bytes(std::span<const double>(us)));
-  for (const auto& part : all) {
-    for (std::size_t r = 0; r < us.size(); ++r) {
-      double value;
-      std::memcpy(&value, part.data() + r * sizeof value, sizeof value);
-      us[r] = std::max(us[r], value);
+// From the first rank's beginning to the last one's end: where ranks share a core, one may begin when another has ended.
+std::vector<double> over_all_ranks(const Group& group, const std::vector<Span>& spans) {
+  const Gathered all = group.allgather(std::as_bytes(std::span<const Span>(spans)));
+  std::vector<double> us;
+  for (std::size_t r = 0; r < spans.size(); ++r) {
+    Span widest = spans[r];
+    for (const auto& part : all) {
+      Span other;
+      std::memcpy(&other, part.data() + r * sizeof other, sizeof other);
+      widest = {std::min(widest.begin, other.begin), std::max(widest.end, other.end)};
     }
+    us.push_back(widest.end - widest.begin);
   }
+  return us;
 }
 
 }  // namespace
@@ -131,24 +142,27 @@ std::vector<Samples> run_rounds(Arena& arena, const std::vector<Contestant>& con
   double round_us = 0;
   for (const Contestant& contestant : contestants) {
     repetitions.push_back(repetitions_for(arena, contestant, effort.block_us));
-    round_us += time_block(arena, contestant, repetitions.back() + 1);
+    const Span span = time_block(arena, contestant, repetitions.back() + 1);
+    round_us += span.end - span.begin;
   }
   const auto affordable = static_cast<std::int64_t>(effort.seconds * 1e6 / std::max(round_us, 1.0));
   const auto rounds = static_cast<std::size_t>(
       arena.agree(std::clamp(affordable, std::int64_t{effort.min_rounds}, std::int64_t{effort.max_rounds})));
 
-  std::vector<Samples> samples;
-  for (const Contestant& contestant : contestants) samples.push_back({contestant.name, contestant.role, {}});
-  for (auto& one : samples) one.us.resize(rounds);
+  std::vector<std::vector<Span>> spans(count, std::vector<Span>(rounds));
   for (std::size_t round = 0; round < rounds; ++round) {
     for (std::size_t turn = 0; turn < count; ++turn) {
       const std::size_t who = (turn + round) % count;
       contestants[who].block(1);  // brings its memory into the caches that it had to leave to the others
-      const double us = time_block(arena, contestants[who], repetitions[who]);
-      samples[who].us[round] = us * contestants[who].scale / repetitions[who];
+      spans[who][round] = time_block(arena, contestants[who], repetitions[who]);
     }
   }
-  for (Samples& one : samples) take_slowest(arena.group(), one.us);
+  std::vector<Samples> samples;
+  for (std::size_t who = 0; who < count; ++who) {
+    Samples one{contestants[who].name, contestants[who].role, over_all_ranks(arena.group(), spans[who])};
+    for (double& us : one.us) us *= contestants[who].scale / repetitions[who];
+    samples.push_back(std::move(one));
+  }
   return samples;
 }
 

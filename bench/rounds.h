@@ -61,7 +61,7 @@ struct Effort {
   int max_rounds = 4000;
 };
 
-// Collective. The time of a block is that of the slowest rank.
+// Collective. The time of a block is from the first rank's beginning to the last one's end.
 [[nodiscard]] std::vector<Samples> run_rounds(Arena& arena, const std::vector<Contestant>& contestants,
                                               const Effort& effort);
 
