@@ -60,7 +60,7 @@ class InPlaceEnd {
     Channels channels = open_channels(group, specs, TransportKind::shared_memory);
     sender_ = std::move(channels.senders[0]);
     receiver_ = std::move(channels.receivers[0]);
-    store_ = detail::store_function(sender_.stores());
+    store_ = detail::piece_function(sender_.stores());
   }
 
   [[nodiscard]] std::string_view name() const { return "onehop"; }
@@ -86,6 +86,7 @@ class InPlaceEnd {
       }
       at += wanted;
     }
+    detail::finish_stores(sender_.stores());
   }
 
   Messages sources_;

@@ -45,7 +45,6 @@ void store_nontemporal_sse2(std::byte* to, const std::byte* from, std::size_t n)
     _mm_stream_si128(reinterpret_cast<__m128i*>(to + i), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
   }
   std::memcpy(to + i, from + i, n - i);
-  _mm_sfence();
 }
 
 __attribute__((target("avx"))) void store_nontemporal_avx(std::byte* to, const std::byte* from, std::size_t n) {
@@ -55,7 +54,6 @@ __attribute__((target("avx"))) void store_nontemporal_avx(std::byte* to, const s
                         _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + i)));
   }
   std::memcpy(to + i, from + i, n - i);
-  _mm_sfence();
 }
 
 __attribute__((target("avx512f"))) void store_nontemporal_avx512(std::byte* to, const std::byte* from, std::size_t n) {
@@ -63,23 +61,44 @@ __attribute__((target("avx512f"))) void store_nontemporal_avx512(std::byte* to, 
   for (; i + line <= n; i += line)
     _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), _mm512_loadu_si512(from + i));
   std::memcpy(to + i, from + i, n - i);
+}
+
+// How to store past the caches, without a fence and with one.
+struct Streaming {
+  StoreFunction piece;
+  StoreFunction whole;
+};
+
+template <StoreFunction piece>
+void fenced(std::byte* to, const std::byte* from, std::size_t n) {
+  piece(to, from, n);
   _mm_sfence();
 }
 
-StoreFunction nontemporal() {
+Streaming nontemporal() {
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f")) return store_nontemporal_avx512;
-  if (__builtin_cpu_supports("avx")) return store_nontemporal_avx;
-  return store_nontemporal_sse2;
+  if (__builtin_cpu_supports("avx512f")) return {store_nontemporal_avx512, fenced<store_nontemporal_avx512>};
+  if (__builtin_cpu_supports("avx")) return {store_nontemporal_avx, fenced<store_nontemporal_avx>};
+  return {store_nontemporal_sse2, fenced<store_nontemporal_sse2>};
 }
 
 #endif
 
 }  // namespace
 
-StoreFunction store_function(StoreKind kind) {
+namespace {
+
 #if defined(__x86_64__)
-  static const StoreFunction streaming = nontemporal();
+const Streaming& streaming() {
+  static const Streaming found = nontemporal();
+  return found;
+}
+#endif
+
+}  // namespace
+
+StoreFunction piece_function(StoreKind kind) {
+#if defined(__x86_64__)
   switch (kind) {
     case StoreKind::plain:
       return store_plain;
@@ -88,11 +107,25 @@ StoreFunction store_function(StoreKind kind) {
     case StoreKind::demote:
       return store_demote;
     case StoreKind::nontemporal:
-      return streaming;
+      return streaming().piece;
   }
 #endif
   static_cast<void>(kind);
   return store_plain;
+}
+
+StoreFunction store_function(StoreKind kind) {
+#if defined(__x86_64__)
+  if (kind == StoreKind::nontemporal) return streaming().whole;
+#endif
+  return piece_function(kind);
+}
+
+void finish_stores(StoreKind kind) noexcept {
+#if defined(__x86_64__)
+  if (kind == StoreKind::nontemporal) _mm_sfence();
+#endif
+  static_cast<void>(kind);
 }
 
 }  // namespace onehop::detail
