@@ -43,21 +43,33 @@ std::int64_t number_in(const std::string& path) {
   return file >> value ? value : no_limit;
 }
 
-// What the control group (version 2) of this process, or one above it, leaves.
+// What a control group at `folder` leaves.
+std::int64_t left_in(const std::string& folder, const char* limit_file, const char* usage_file) {
+  const std::int64_t limit = number_in(folder + limit_file);
+  const std::int64_t used = number_in(folder + usage_file);
+  return limit == no_limit || used == no_limit ? no_limit : std::max<std::int64_t>(0, limit - used);
+}
+
+// What the control groups of this process, or those above them, leave: version 2 ("0::/path") and version 1
+// ("4:memory:/path"). Inside a container the path may be the host's; then only the top is there, and it is the container's.
 std::int64_t control_group_memory() {
   std::ifstream file("/proc/self/cgroup");
-  std::string line;
-  while (std::getline(file, line) && line.rfind("0::", 0) != 0) {
-  }
-  if (line.rfind("0::", 0) != 0) return no_limit;
   std::int64_t least = no_limit;
-  for (std::string group = line.substr(3);; group.erase(group.rfind('/'))) {
-    const std::string folder = "/sys/fs/cgroup" + group;
-    const std::int64_t limit = number_in(folder + "/memory.max");
-    const std::int64_t used = number_in(folder + "/memory.current");
-    if (limit != no_limit && used != no_limit) least = std::min(least, std::max<std::int64_t>(0, limit - used));
-    if (group.rfind('/') == std::string::npos || group.rfind('/') == 0) return least;
+  for (std::string line; std::getline(file, line);) {
+    const bool second = line.rfind("0::", 0) == 0;
+    const std::size_t first = line.find(":memory:");
+    if (!second && first == std::string::npos) continue;
+    const std::string top = second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+    std::string group = second ? line.substr(3) : line.substr(first + 8);
+    for (;;) {
+      least = std::min(least, second ? left_in(top + group, "/memory.max", "/memory.current")
+                                     : left_in(top + group, "/memory.limit_in_bytes", "/memory.usage_in_bytes"));
+      const std::size_t cut = group.rfind('/');
+      if (cut == std::string::npos) break;
+      group.erase(cut);
+    }
   }
+  return least;
 }
 
 std::byte* map(int fd, std::int64_t bytes, const std::string& what) {

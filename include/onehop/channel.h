@@ -54,7 +54,7 @@ namespace detail {
 class Endpoint;  // the slow path of a channel end: waiting, and what a transport does when its bell is up
 
 // The colour of use u of a slot after c chunks of it were written is (u << chunk_bits) | c; `whole` stands for all of them.
-inline constexpr int chunk_bits = 20;
+inline constexpr int chunk_bits = 16;
 inline constexpr std::uint64_t whole = (std::uint64_t{1} << chunk_bits) - 1;
 
 [[nodiscard]] constexpr std::uint64_t colour(std::uint64_t use, std::uint64_t chunks) noexcept {
