@@ -18,6 +18,7 @@ using detail::ProgramStep;
 
 namespace {
 constexpr std::uint32_t tests_between_looks = 512;
+constexpr std::int64_t long_piece = 512;
 }
 
 struct Plan::Impl {
@@ -35,7 +36,7 @@ struct Plan::Impl {
   bool move();
   bool send(ProgramMessage& message);
   bool receive(const ProgramRound& now, ProgramMessage& message);
-  void fill(detail::StoreFunction store, const ProgramChunk& chunk, std::byte* slot);
+  void fill(std::uint32_t sender, const ProgramChunk& chunk, std::byte* slot);
   void empty(const ProgramChunk& chunk, const std::byte* slot);
   void copy_inside(const ProgramRound& now);
   void pack_steps(std::uint32_t first, std::uint32_t last, std::byte* wire) const;
@@ -68,21 +69,35 @@ void Plan::Impl::unpack_steps(std::uint32_t first, std::uint32_t last, const std
   }
 }
 
-// Packs a chunk into a slot. Stores that should go past the caches must be whole lines in order, so what is not one contiguous
-// piece is packed in cache first.
-void Plan::Impl::fill(detail::StoreFunction store, const ProgramChunk& chunk, std::byte* slot) {
+// Packs a chunk into a slot. Stores past the caches are fast only in whole lines, so short and scattered pieces are packed in
+// cache first; long ones go straight from the array.
+void Plan::Impl::fill(std::uint32_t sender, const ProgramChunk& chunk, std::byte* slot) {
   std::byte* to = slot + chunk.begin;
+  const detail::StoreFunction store = program.stores[sender];
   if (store == nullptr) {
     pack_steps(chunk.first, chunk.last, to);
     return;
   }
-  const detail::CopyStep& only = program.steps[chunk.first].copy;
-  const std::byte* from = only.base;
-  if (chunk.last - chunk.first != 1 || only.shape != nullptr) {
-    pack_steps(chunk.first, chunk.last, program.scratch.data());
-    from = program.scratch.data();
+  std::byte* const scratch = program.scratch.data();
+  std::byte* packed = scratch;
+  const auto store_packed = [&] {
+    store(to, scratch, static_cast<std::size_t>(packed - scratch));
+    to += packed - scratch;
+    packed = scratch;
+  };
+  for (std::uint32_t i = chunk.first; i < chunk.last; ++i) {
+    const detail::CopyStep& step = program.steps[i].copy;
+    if (step.shape != nullptr || step.bytes < long_piece) {
+      detail::pack(step, packed);
+      packed += step.bytes;
+      continue;
+    }
+    if (packed != scratch) store_packed();
+    store(to, step.base, static_cast<std::size_t>(step.bytes));
+    to += step.bytes;
   }
-  store(to, from, static_cast<std::size_t>(chunk.end - chunk.begin));
+  if (packed != scratch) store_packed();
+  detail::finish_stores(program.senders[sender].stores());
 }
 
 void Plan::Impl::copy_inside(const ProgramRound& now) {
@@ -109,7 +124,7 @@ bool Plan::Impl::send(ProgramMessage& message) {
     std::uint64_t chunks = 0;
     for (std::uint32_t c = fragment.first; c < fragment.last; ++c) {
       const ProgramChunk& chunk = program.chunks[c];
-      fill(program.stores[message.end], chunk, slot);
+      fill(message.end, chunk, slot);
       sender.publish(c + 1 == fragment.last ? detail::whole : ++chunks, chunk.end);
     }
     sender.advance();

@@ -183,7 +183,7 @@ class Builder {
     program_.senders = std::move(channels.senders);
     program_.receivers = std::move(channels.receivers);
     for (const Sender& sender : program_.senders) {
-      program_.stores.push_back(sender.stores() == StoreKind::plain ? nullptr : store_function(sender.stores()));
+      program_.stores.push_back(sender.stores() == StoreKind::plain ? nullptr : piece_function(sender.stores()));
       program_.polls |= sender.needs_progress();
     }
     for (const Receiver& receiver : program_.receivers) {

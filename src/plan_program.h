@@ -72,7 +72,7 @@ struct ProgramRound {
 struct Program {
   std::vector<Sender> senders;
   std::vector<Receiver> receivers;
-  std::vector<StoreFunction> stores;  // one per sender
+  std::vector<StoreFunction> stores;  // one per sender, for pieces; null: ordinary stores
   std::vector<ProgramStep> steps;
   std::deque<CopyShape> shapes;  // of the steps; a deque, because they point to them
   std::vector<ProgramChunk> chunks;

@@ -137,7 +137,7 @@ Tuning built_in_tuning() {
   constexpr std::int64_t kib = 1 << 10;
   if (is_amd()) {
     tuning.rules = {{2 * kib, 2 * kib, StoreKind::plain},
-                    {12 * kib, 1 * kib, StoreKind::plain},
+                    {4 * kib, 1 * kib, StoreKind::plain},
                     {64 * kib, 16 * kib, StoreKind::nontemporal},
                     {no_end, 64 * kib, StoreKind::nontemporal}};
   } else if (is_intel()) {

@@ -44,8 +44,8 @@ class Waiting {
   template <class Ready, class Describe>
   void idle(const Ready& ready, const Describe& describe) {
     if (looks_ < spins()) [[likely]] {
-      ++looks_;
-      pause();
+      // What is just coming is seen soonest without pauses.
+      if (++looks_ > looks_without_pause) pause();
       return;
     }
     if (looks_ < spins() + yields()) {
@@ -81,6 +81,7 @@ class Waiting {
 
  private:
   static constexpr int polls_between = 512;
+  static constexpr int looks_without_pause = 40;
 
   [[nodiscard]] int spins() const noexcept { return group_.crowded ? wait_limits.spins_crowded : wait_limits.spins; }
   [[nodiscard]] static int yields() noexcept { return wait_limits.yields; }

@@ -26,7 +26,7 @@ struct Tuning {
   // Ascending; the last rule holds for everything longer, too.
   std::vector<SizeRule> rules;
   // Messages are cut in fragments of this size by plans that are not told otherwise.
-  std::int64_t slot_bytes = 1 << 20;
+  std::int64_t slot_bytes = 256 << 10;
   // Messages up to this size get `small_slots` slots instead of two: the sender then looks rarely at what was released.
   std::int64_t small_bytes = 512;
   int small_slots = 4;
