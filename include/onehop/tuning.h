@@ -28,7 +28,7 @@ struct Tuning {
   // Messages are cut in fragments of this size by plans that are not told otherwise.
   std::int64_t slot_bytes = 256 << 10;
   // Messages up to this size get `small_slots` slots instead of two: the sender then looks rarely at what was released.
-  std::int64_t small_bytes = 512;
+  std::int64_t small_bytes = 1024;
   int small_slots = 4;
   std::string origin = "built in";  // or the file it was read from
 
