@@ -162,7 +162,7 @@ class Sender {
 
   // Lets the caller write the message where it will be read, in parts that are published one by one: fill(part, offset)
   // writes all of `part` (a span of bytes), the message from `offset` on. For messages of any length. Throws PeerLost,
-  // Timeout.
+  // Timeout, and what `fill` throws; then the channel cannot be used again.
   template <class Fill>
   void write(Fill&& fill);
 
@@ -245,7 +245,8 @@ class Receiver {
   void get(std::span<std::byte> message);
 
   // Waits for the next message and shows it where it lies, in the parts in which it arrives: visit(part, offset). A part
-  // must not be used after `visit` has returned. For messages of any length. Throws PeerLost, Timeout.
+  // must not be used after `visit` has returned. For messages of any length. Throws PeerLost, Timeout, and what `visit`
+  // throws; then the channel cannot be used again.
   template <class Visit>
   void read(Visit&& visit);
 
