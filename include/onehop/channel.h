@@ -107,7 +107,7 @@ inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t n) noex
     std::memcpy(to + 16, &b, 16);
     std::memcpy(to + n - 32, &c, 16);
     std::memcpy(to + n - 16, &d, 16);
-  } else {
+  } else if (n != 0) {  // memcpy may not be given a null pointer, even for nothing
     std::memcpy(to, from, n);
   }
 }
