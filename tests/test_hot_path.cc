@@ -292,7 +292,6 @@ TEST(HotPath, NoSystemCallBetweenProcesses) {
   if (!can_forbid()) GTEST_SKIP() << "system calls cannot be forbidden here (sanitizer, or no seccomp)";
   for (const std::int64_t words : {8, 1 << 15}) {
     on_ranks(2, [&](const Group& group) {
-      detail::wait_limits.spins = detail::wait_limits.spins_crowded = INT_MAX;
       std::vector<std::int64_t> memory(static_cast<std::size_t>(2 * words), group.rank());
       const std::vector<std::span<std::byte>> arrays = {std::as_writable_bytes(std::span(memory))};
       PlanOptions options;
@@ -300,6 +299,8 @@ TEST(HotPath, NoSystemCallBetweenProcesses) {
       options.chunk_bytes = 8 << 10;
       Plan plan(group, allgather(2, words, 8), arrays, options);
       plan.run();
+      // Only now: making the plan has read the tuning, which sets the limits of waiting.
+      detail::wait_limits.spins = detail::wait_limits.spins_crowded = INT_MAX;
       group.barrier();
       forbid_system_calls();
       for (int run = 0; run < 50; ++run) plan.run();
