@@ -160,6 +160,11 @@ void GroupState::throw_if_lost(const std::string& step) {
 }
 
 Gathered GroupState::allgather(std::span<const std::byte> mine) {
+  if (out_of_step) {
+    throw Error("rank " + std::to_string(rank) +
+                " broke off an earlier collective step of this group (a barrier, an all-gather, opening channels, a split), so "
+                "its next one could not be told from the others' last; make a new group, or start the program again");
+  }
   try {
     return bootstrap->allgather(mine);
   } catch (const PeerLost& error) {
@@ -169,6 +174,9 @@ Gathered GroupState::allgather(std::span<const std::byte> mine) {
     throw PeerLost(lost, "rank " + std::to_string(lost) + " (process " +
                              std::to_string(pages[static_cast<std::size_t>(lost)].pid) + ") has ended, and after it " +
                              error.what());
+  } catch (...) {
+    out_of_step = true;
+    throw;
   }
 }
 

@@ -39,6 +39,8 @@ struct GroupState {
   bool crowded = false;
   // Every rank here can run a barrier on all the others' threads; else nobody may sleep for long (docs/protocol.md).
   bool far_barrier = false;
+  // A collective step was broken off here (a time limit, an interrupt): the ranks are not in step any more.
+  bool out_of_step = false;
   // Numbers channels; the same on all ranks because opening is collective.
   std::uint32_t channels_opened = 0;
   std::unique_ptr<Transport> shared_memory;

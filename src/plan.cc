@@ -17,9 +17,15 @@ using detail::ProgramRound;
 using detail::ProgramStep;
 
 namespace {
+
 constexpr std::uint32_t tests_between_looks = 512;
 constexpr std::int64_t long_piece = 512;
+
+[[noreturn]] void throw_broken() {
+  throw BadInput("this plan has failed and cannot be used again; make a new group and a new plan");
 }
+
+}  // namespace
 
 struct Plan::Impl {
   std::shared_ptr<detail::GroupState> group;
@@ -142,8 +148,7 @@ bool Plan::Impl::send(ProgramMessage& message) {
 bool Plan::Impl::may_unpack(const ProgramRound& now, const ProgramMessage& message) const {
   if (message.gate < 0) return true;
   const ProgramMessage& out = now.out[static_cast<std::size_t>(message.gate)];
-  if (message.whole_gate) return out.fragment == out.last;
-  return out.fragment - out.first > message.fragment - message.first || out.fragment == out.last;
+  return out.fragment - out.first >= program.fragments[message.fragment].after;
 }
 
 bool Plan::Impl::receive(const ProgramRound& now, ProgramMessage& message) {
@@ -182,14 +187,12 @@ void Plan::Impl::begin_round() {
 }
 
 void Plan::Impl::begin() {
-  if (state != State::idle) {
-    throw BadInput(state == State::running
-                       ? "start() was called twice without finish() between"
-                       : "this plan has failed and cannot be used again; make a new group and a new plan");
-  }
-  state = State::running;
+  if (state == State::broken) throw_broken();
+  if (state == State::running) throw BadInput("start() was called twice without finish() between");
+  state = State::broken;  // an exception on the way leaves it so
   round = 0;
   if (!program.rounds.empty()) begin_round();
+  state = State::running;
 }
 
 bool Plan::Impl::next_round() {
@@ -272,7 +275,8 @@ void Plan::start() { impl_->begin(); }
 
 void Plan::finish() {
   Impl& run = *impl_;
-  if (run.state != Impl::State::running) throw BadInput("finish() needs a start() before it");
+  if (run.state == Impl::State::broken) throw_broken();
+  if (run.state == Impl::State::idle) throw BadInput("finish() needs a start() before it");
   run.state = Impl::State::broken;  // until it is complete: an exception on the way leaves it so
   do {
     detail::Waiting waiting(*run.group, run.program.polls);
@@ -291,21 +295,22 @@ void Plan::finish() {
 
 bool Plan::test() {
   Impl& run = *impl_;
-  if (run.state != Impl::State::running) return true;
+  if (run.state == Impl::State::broken) throw_broken();
+  if (run.state == Impl::State::idle) return true;
+  run.state = Impl::State::broken;  // an exception on the way leaves it so
   do {
     if (run.program.polls) run.progress();
     while (run.open_messages > 0 && run.move()) {
     }
   } while (run.open_messages == 0 && run.next_round());
-  if (run.open_messages == 0) return true;
+  const bool complete = run.open_messages == 0;
   // Somebody who only ever asks must learn of a lost peer, too.
-  if (++run.vain_tests % tests_between_looks == 0) {
-    run.state = Impl::State::broken;
+  if (!complete && ++run.vain_tests % tests_between_looks == 0) {
     detail::Waiting(*run.group, run.program.polls)
         .look_after([&] { return run.anything_to_do(); }, [&] { return run.waiting_for(); });
-    run.state = Impl::State::running;
   }
-  return false;
+  run.state = Impl::State::running;
+  return complete;
 }
 
 const PlanCounters& Plan::counters() const noexcept { return impl_->counters; }

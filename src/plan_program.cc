@@ -10,6 +10,7 @@
 #include "group_state.h"
 #include "onehop/error.h"
 #include "onehop/tuning.h"
+#include "shape_check.h"
 #include "wire_layout.h"
 
 namespace onehop::detail {
@@ -41,6 +42,9 @@ void check_arguments(const Group& group, const Schedule& schedule, std::span<con
   }
   for (std::size_t a = 0; a < arrays.size(); ++a) {
     const ArraySpec& spec = schedule.arrays[a];
+    if (const std::string problem = array_problem(spec, schedule.ranks); !problem.empty()) {
+      throw BadInput("array " + text(static_cast<std::int64_t>(a)) + " (" + spec.name + "): " + problem);
+    }
     const std::int64_t needed = spec.elements_on(group.rank()) * spec.element_bytes;
     if (static_cast<std::int64_t>(arrays[a].size()) < needed) {
       throw BadInput("array " + text(static_cast<std::int64_t>(a)) + " (" + spec.name + ") has " +
@@ -53,21 +57,6 @@ void check_arguments(const Group& group, const Schedule& schedule, std::span<con
   }
 }
 
-void check_place(const Schedule& schedule, const Place& place, int round, std::size_t transfer) {
-  const auto where = [&] { return describe(schedule, round, static_cast<int>(transfer)); };
-  if (place.rank < 0 || place.rank >= schedule.ranks)
-    throw BadInput(where() + ": there is no rank " + text(place.rank));
-  if (place.array < 0 || place.array >= static_cast<int>(schedule.arrays.size())) {
-    throw BadInput(where() + ": there is no array " + text(place.array));
-  }
-  const auto [low, high] = place.slice.bounds();
-  const std::int64_t there = schedule.arrays[static_cast<std::size_t>(place.array)].elements_on(place.rank);
-  if (low < 0 || high > there) {
-    throw BadInput(where() + ": elements " + text(low) + " to " + text(high - 1) + " are not all inside an array of " +
-                   text(there));
-  }
-}
-
 std::vector<RoundPart> sort_transfers(const Schedule& schedule, int rank) {
   std::vector<RoundPart> parts(schedule.rounds.size());
   for (std::size_t r = 0; r < parts.size(); ++r) {
@@ -75,20 +64,8 @@ std::vector<RoundPart> sort_transfers(const Schedule& schedule, int rank) {
     for (std::size_t t = 0; t < transfers.size(); ++t) {
       const Transfer& transfer = transfers[t];
       if (transfer.from.rank != rank && transfer.to.rank != rank) continue;
-      check_place(schedule, transfer.from, static_cast<int>(r), t);
-      check_place(schedule, transfer.to, static_cast<int>(r), t);
-      const ArraySpec& from = schedule.arrays[static_cast<std::size_t>(transfer.from.array)];
-      const ArraySpec& to = schedule.arrays[static_cast<std::size_t>(transfer.to.array)];
-      if (transfer.from.slice.elements() != transfer.to.slice.elements() || from.element_bytes != to.element_bytes) {
-        throw BadInput(describe(schedule, static_cast<int>(r), static_cast<int>(t)) +
-                       ": both ends must have equal size, but they are " + text(transfer.from.slice.elements()) +
-                       " x " + text(from.element_bytes) + " and " + text(transfer.to.slice.elements()) + " x " +
-                       text(to.element_bytes) + " bytes");
-      }
-      if (transfer.combine != Combine::replace && to.type == ElementType::bytes) {
-        throw BadInput(describe(schedule, static_cast<int>(r), static_cast<int>(t)) + ": \"" +
-                       std::string(to_string(transfer.combine)) +
-                       "\" needs an array with an element type, and array \"" + to.name + "\" is of plain bytes");
+      if (const std::string problem = transfer_problem(schedule, transfer); !problem.empty()) {
+        throw BadInput(describe(schedule, static_cast<int>(r), static_cast<int>(t)) + ": " + problem);
       }
       if (transfer.from.slice.elements() == 0) continue;
       if (transfer.from.rank == transfer.to.rank) {
@@ -203,8 +180,14 @@ class Builder {
   ProgramMessage message(std::uint32_t end, const Transfers& transfers, bool out) {
     const SlotRing& ring = out ? program_.senders[end].ring() : program_.receivers[end].ring();
     std::vector<WireSize> sizes;
-    for (const Transfer* transfer : transfers)
+    for (const Transfer* transfer : transfers) {
       sizes.push_back({transfer->from.slice.elements(), array(transfer->to).element_bytes});
+      if (sizes.back().element_bytes > ring.slot_bytes) {
+        throw BadInput("one element of array " + array(transfer->to).name + " has " + text(sizes.back().element_bytes) +
+                       " bytes, but a slot between these ranks holds at most " + text(ring.slot_bytes) +
+                       "; describe the array by smaller elements");
+      }
+    }
     ProgramMessage made;
     made.end = end;
     made.first = static_cast<std::uint32_t>(program_.fragments.size());
@@ -303,21 +286,37 @@ class Builder {
       const Transfers& back = part.from.at(peer);
       if (!is_exchange(out, back)) continue;
       in.gate = static_cast<int>(std::distance(part.to.begin(), out_transfers));
-      // Where both messages list the same slices in the same order, their fragments hold the same elements.
-      in.whole_gate = out.size() != back.size() ||
-                      !std::equal(out.begin(), out.end(), back.begin(), [](const Transfer* a, const Transfer* b) {
-                        return a->from.array == b->to.array && a->from.slice == b->to.slice;
-                      });
       const ProgramMessage& partner = round.out[static_cast<std::size_t>(in.gate)];
+      // Where both messages list the same slices in the same order, equal bytes on the wire are the same elements.
+      if (out.size() == back.size() &&
+          std::equal(out.begin(), out.end(), back.begin(), [](const Transfer* a, const Transfer* b) {
+            return a->from.array == b->to.array && a->from.slice == b->to.slice;
+          })) {
+        gate_by_bytes(in, partner);
+        continue;
+      }
+      for (std::uint32_t f = in.first; f < in.last; ++f) program_.fragments[f].after = partner.last - partner.first;
       const SlotRing& ring = program_.senders[partner.end].ring();
       // All must be packed before the peer frees a slot, and it may not have told yet of the last ones that it freed.
       const std::uint64_t free = ring.slots - release_mask(static_cast<int>(ring.slots));
-      if (in.whole_gate && partner.last - partner.first > free) {
+      if (partner.last - partner.first > free) {
         throw BadInput("the exchange in place between ranks " + text(part.to.at(peer).front()->from.rank) + " and " +
                        text(peer) + " lists its slices in different orders in the two directions and is longer than " +
                        text(static_cast<std::int64_t>(free)) + " free slots of " + text(ring.slot_bytes) +
                        " bytes; list them alike, or raise slot_bytes");
       }
+    }
+  }
+
+  // The two directions may be cut differently: each sender has its own slots.
+  void gate_by_bytes(const ProgramMessage& in, const ProgramMessage& partner) {
+    std::int64_t unpacked = 0;
+    std::int64_t packed = 0;
+    std::uint32_t after = 0;
+    for (std::uint32_t f = in.first; f < in.last; ++f) {
+      unpacked += program_.fragments[f].bytes;
+      for (; packed < unpacked; ++after) packed += program_.fragments[partner.first + after].bytes;
+      program_.fragments[f].after = after;
     }
   }
 

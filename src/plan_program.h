@@ -34,6 +34,8 @@ struct ProgramFragment {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
   std::int64_t bytes = 0;
+  // Of an incoming fragment: so many fragments of the message's gate must be packed before it is unpacked.
+  std::uint32_t after = 0;
 };
 
 // All that goes to, or comes from, one peer in a round: fragments [first, last).
@@ -41,10 +43,9 @@ struct ProgramMessage {
   std::uint32_t end = 0;  // index of the sender or receiver
   std::uint32_t first = 0;
   std::uint32_t last = 0;
-  // Of an incoming message: the outgoing one (index in the round) whose fragments must be packed before the same fragments of this
-  // one are unpacked, because both use the same elements; -1: none. `whole_gate`: all of it must be packed.
+  // Of an incoming message: the outgoing one (index in the round) that uses the same elements, so that it must be packed before
+  // this one is unpacked over them; -1: none. `ProgramFragment::after` says how far.
   int gate = -1;
-  bool whole_gate = false;
   // Where the run is: the next fragment, and the next chunk of it.
   std::uint32_t fragment = 0;
   std::uint32_t chunk = 0;

@@ -114,6 +114,13 @@ TEST(Group, ATimeLimitEndsAWait) {
     const auto begin = std::chrono::steady_clock::now();
     EXPECT_THROW(group.barrier(), Timeout);
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(1));
+    // The others have not been in that barrier: what came next would meet the wrong step of theirs.
+    try {
+      group.barrier();
+      ADD_FAILURE() << "the ranks are out of step";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("earlier collective step"), std::string::npos) << error.what();
+    }
   });
   for (const auto& rank : ended) EXPECT_TRUE(rank.ok) << rank.message;
 }

@@ -193,6 +193,24 @@ TEST(Plan, ExchangeInPlace) {
   }
 }
 
+// Each sender has its own slots (another tuning, other options): what one fragment brings in, several may have to take out before.
+TEST(Plan, ExchangeInPlaceWhereTheRanksCutDifferently) {
+  Schedule schedule;
+  schedule.ranks = 2;
+  schedule.arrays = {doubles(4000)};
+  auto& transfers = schedule.rounds.emplace_back().transfers;
+  transfers.push_back({{0, 0, Slice::range(0, 4000)}, {1, 0, Slice::range(0, 4000)}});
+  transfers.push_back({{1, 0, Slice::range(0, 4000)}, {0, 0, Slice::range(0, 4000)}});
+  verify_or_throw(schedule);
+  const Memory memory = random_memory(schedule, 10);
+  for (const int slots : {1, 2}) {
+    on_threads(2, [&](const Group& group) {
+      const PlanOptions options = group.rank() == 0 ? cut(slots, 8000, 1000) : cut(slots, 1000, 400);
+      expect_plan_does(group, schedule, schedule, options, memory);
+    });
+  }
+}
+
 TEST(Plan, ListsAndBoxesMix) {
   Schedule schedule;
   schedule.ranks = 3;
@@ -231,6 +249,12 @@ TEST(Plan, RefusesWhatCannotBeRight) {
   EXPECT_THROW(make(schedule, {}), BadInput);
   EXPECT_THROW(make(schedule, {little}), BadInput);
   EXPECT_THROW(make(allgather(2, 10, 8), {memory}), BadInput);
+  Schedule endless = schedule;
+  endless.arrays[0].elements = {std::int64_t{1} << 61};  // 2^64 bytes: nothing, counted in 64 bits
+  EXPECT_THROW(make(endless, {memory}), BadInput);
+  Schedule for_three = schedule;
+  for_three.arrays[0].elements = {10, 10, 10};
+  EXPECT_THROW(make(for_three, {memory}), BadInput);
   Schedule outside = schedule;
   outside.rounds.resize(1);
   outside.rounds[0].transfers.push_back({{0, 0, Slice::range(0, 5)}, {0, 0, Slice::range(8, 5)}});
