@@ -161,9 +161,10 @@ void GroupState::throw_if_lost(const std::string& step) {
 
 Gathered GroupState::allgather(std::span<const std::byte> mine) {
   if (out_of_step) {
-    throw Error("rank " + std::to_string(rank) +
-                " broke off an earlier collective step of this group (a barrier, an all-gather, opening channels, a split), so "
-                "its next one could not be told from the others' last; make a new group, or start the program again");
+    throw Error(
+        "rank " + std::to_string(rank) +
+        " broke off an earlier collective step of this group (a barrier, an all-gather, opening channels, a split), so "
+        "its next one could not be told from the others' last; make a new group, or start the program again");
   }
   try {
     return bootstrap->allgather(mine);

@@ -401,3 +401,15 @@ def test_no_such_mpi() -> None:
 def test_the_launcher_works_without_a_terminal_or_input(ranks: Ranks) -> None:
     done = ranks.launch(2, "print('fine')", stdin=subprocess.DEVNULL)
     assert done.returncode == 0
+
+
+def test_more_ranks_than_a_machine_bears_are_refused() -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "onehop", "launch", "-n", "100000", "/bin/true"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert result.returncode == 2
+    assert "at most 1024 ranks" in result.stderr

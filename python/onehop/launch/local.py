@@ -33,6 +33,10 @@ class Output(str, enum.Enum):
     """As it comes, straight to the terminal."""
 
 
+# Each is a process: more would only fill the process table.
+MOST_RANKS = 1024
+
+
 def command_of(program: str, arguments: Sequence[str] = (), *, module: bool = False) -> list[str]:
     """The command line of a rank: a .py file and a module run with this Python, anything else by itself.
 
@@ -139,6 +143,11 @@ def launch(
     """
     if ranks < 1:
         raise BadInput(f"expected at least 1 rank, found {ranks}")
+    if ranks > MOST_RANKS:
+        raise BadInput(
+            f"expected at most {MOST_RANKS} ranks on one machine, found {ranks}; "
+            "`onehop schedule` counts and verifies for any number of ranks without starting them"
+        )
     if cores_each < 1:
         raise BadInput(f"expected at least 1 core per rank, found {cores_each}")
     output = Output(output)
