@@ -312,6 +312,9 @@ Group Group::split(int colour, int key) const {
   std::vector<std::pair<int, int>> ordered;  // (key, rank)
   for (std::size_t r = 0; r < choices.size(); ++r) {
     detail::Choice choice{};
+    if (choices[r].size() != sizeof choice) {
+      throw Mismatch("split: rank " + std::to_string(r) + " is in another collective step than this one");
+    }
     std::memcpy(&choice, choices[r].data(), sizeof choice);
     if (colour >= 0 && choice.colour == colour) ordered.emplace_back(choice.key, static_cast<int>(r));
   }

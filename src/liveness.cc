@@ -1,6 +1,7 @@
 #include "liveness.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -43,7 +44,10 @@ void ProcessWatch::watch(int index, pid_t pid) {
 bool ProcessWatch::ended(int index, pid_t pid) {
   watch(index, pid);
   const int fd = fds_[static_cast<std::size_t>(index)];
-  if (fd < 0) return fd == -2;
+  if (fd < 0) {
+    // Not watchable (an old kernel, no descriptors left): the process number has to do.
+    return fd == -2 || (pid != getpid() && kill(pid, 0) != 0 && errno == ESRCH);
+  }
   pollfd look{fd, POLLIN, 0};
   return poll(&look, 1, 0) > 0;
 }

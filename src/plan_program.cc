@@ -31,6 +31,17 @@ struct RoundPart {
 
 std::string text(std::int64_t value) { return std::to_string(value); }
 
+// Whether a rank's transfers read or write an array.
+bool touches(const Schedule& schedule, int rank, int array) {
+  const auto is_there = [&](const Place& place) {
+    return place.rank == rank && place.array == array && place.slice.elements() > 0;
+  };
+  return std::any_of(schedule.rounds.begin(), schedule.rounds.end(), [&](const Round& round) {
+    return std::any_of(round.transfers.begin(), round.transfers.end(),
+                       [&](const Transfer& transfer) { return is_there(transfer.from) || is_there(transfer.to); });
+  });
+}
+
 void check_arguments(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
                      const PlanOptions& options) {
   if (schedule.ranks != group.size()) {
@@ -45,6 +56,8 @@ void check_arguments(const Group& group, const Schedule& schedule, std::span<con
     if (const std::string problem = array_problem(spec, schedule.ranks); !problem.empty()) {
       throw BadInput("array " + text(static_cast<std::int64_t>(a)) + " (" + spec.name + "): " + problem);
     }
+    // An array that this rank neither reads nor writes may be absent.
+    if (arrays[a].empty() && !touches(schedule, group.rank(), static_cast<int>(a))) continue;
     const std::int64_t needed = spec.elements_on(group.rank()) * spec.element_bytes;
     if (static_cast<std::int64_t>(arrays[a].size()) < needed) {
       throw BadInput("array " + text(static_cast<std::int64_t>(a)) + " (" + spec.name + ") has " +

@@ -66,8 +66,11 @@ void hand_out(const Socket& door, const std::string& path, int ranks) {
     pollfd look{door.fd(), POLLIN, 0};
     if (poll(&look, 1, 50) > 0) {
       const Socket guest(accept4(door.fd(), nullptr, nullptr, SOCK_CLOEXEC));
-      if (guest.fd() >= 0 && write(guest.fd(), path.data(), path.size()) == static_cast<ssize_t>(path.size())) ++told;
-    } else if (deadline.seconds() > meeting_limit()) {
+      if (guest.fd() >= 0 &&
+          send(guest.fd(), path.data(), path.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(path.size()))
+        ++told;
+    }
+    if (told < ranks - 1 && deadline.seconds() > meeting_limit()) {
       throw_alone(0, ranks,
                   "only " + std::to_string(told) + " of the other " + std::to_string(ranks - 1) + " have come");
     }

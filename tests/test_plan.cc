@@ -261,6 +261,17 @@ TEST(Plan, RefusesWhatCannotBeRight) {
   EXPECT_THROW(make(outside, {memory}), BadInput);
 }
 
+TEST(Plan, AnArrayThatTheRankDoesNotTouchMayBeAbsent) {
+  Schedule schedule;
+  schedule.arrays = {doubles(10), doubles(20)};
+  schedule.rounds.emplace_back().transfers.push_back({{0, 0, Slice::range(0, 5)}, {0, 0, Slice::range(5, 5)}});
+  std::vector<std::byte> memory(80);
+  const std::vector<std::span<std::byte>> first_only = {memory, {}};
+  const std::vector<std::span<std::byte>> second_only = {{}, memory};
+  EXPECT_NO_THROW(Plan(Group::alone(), schedule, first_only).run());
+  EXPECT_THROW(Plan(Group::alone(), schedule, second_only), BadInput);
+}
+
 TEST(Plan, StartAndFinishComeInPairs) {
   const Group group = Group::alone();
   std::vector<std::byte> memory(80);
