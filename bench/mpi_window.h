@@ -22,9 +22,11 @@ class MpiWindow {
     const auto info = context.api.handles.info_null;
     void* base = nullptr;
     if (kind == WindowKind::shared) {
-      context.check(mpi.win_allocate_shared(size, 1, info, context.comm, &base, &win_), "MPI_Win_allocate_shared");
+      context.check(mpi.win_allocate_shared(size, 1, info, context.comm, static_cast<void*>(&base), &win_),
+                    "MPI_Win_allocate_shared");
     } else {
-      context.check(mpi.win_allocate(size, 1, info, context.comm, &base, &win_), "MPI_Win_allocate");
+      context.check(mpi.win_allocate(size, 1, info, context.comm, static_cast<void*>(&base), &win_),
+                    "MPI_Win_allocate");
     }
     base_ = static_cast<std::byte*>(base);
     std::memset(base_, 0, static_cast<std::size_t>(size));

@@ -9,6 +9,6 @@
 namespace onehop {
 
 // The ranks of a communicator, which is duplicated. Collective over it. Throws Error if MPI is not initialised.
-[[nodiscard]] inline Group group_from_mpi(MPI_Comm comm) { return Group::from_mpi(&comm); }
+[[nodiscard]] inline Group group_from_mpi(MPI_Comm comm) { return Group::from_mpi(static_cast<const void*>(&comm)); }
 
 }  // namespace onehop

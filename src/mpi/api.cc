@@ -76,14 +76,8 @@ AnyMpi mpi_api(const MpiLibrary& library) {
   const std::lock_guard guard(mutex);
   if (const auto found = bound->find(&library); found != bound->end()) return found->second;
   const auto make = [&library]() -> AnyMpi {
-    switch (library.abi()) {
-      case MpiAbiKind::open_mpi:
-        return new const MpiApi<OpenMpiAbi>(library);
-      case MpiAbiKind::standard:
-        return new const MpiApi<StandardAbi>(library);
-      case MpiAbiKind::mpich:
-        break;
-    }
+    if (library.abi() == MpiAbiKind::open_mpi) return new const MpiApi<OpenMpiAbi>(library);
+    if (library.abi() == MpiAbiKind::standard) return new const MpiApi<StandardAbi>(library);
     return new const MpiApi<MpichAbi>(library);
   };
   return bound->emplace(&library, make()).first->second;

@@ -174,7 +174,7 @@ namespace {
 std::mutex search_mutex;
 
 std::vector<std::string> file_names(MpiLauncher::Kind kind) {
-  const std::vector<std::string> open_mpi{"libmpi.so.40", "libmpi.so.20"};
+  std::vector<std::string> open_mpi{"libmpi.so.40", "libmpi.so.20"};
   std::vector<std::string> names{"libmpi.so.12", "libmpich.so.12", "libmpi_abi.so.1", "libmpi_abi.so.0",
                                  "libmpi_cray.so.12"};
   if (kind == MpiLauncher::Kind::open_mpi) return open_mpi;

@@ -15,14 +15,8 @@ namespace onehop::detail {
 namespace {
 
 std::string_view name_of(MpiAbiKind abi) {
-  switch (abi) {
-    case MpiAbiKind::open_mpi:
-      return OpenMpiAbi::name;
-    case MpiAbiKind::mpich:
-      return MpichAbi::name;
-    case MpiAbiKind::standard:
-      break;
-  }
+  if (abi == MpiAbiKind::open_mpi) return OpenMpiAbi::name;
+  if (abi == MpiAbiKind::mpich) return MpichAbi::name;
   return StandardAbi::name;
 }
 

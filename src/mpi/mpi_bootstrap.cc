@@ -31,6 +31,12 @@ struct Portion {
   std::vector<int> starts;
 };
 
+// Lets memory be where MPI may still write to it.
+template <class T>
+void give_up(std::unique_ptr<T>& owner) {
+  [[maybe_unused]] const T* memory = owner.release();
+}
+
 }  // namespace
 
 template <class Abi>
@@ -92,8 +98,8 @@ std::vector<std::int64_t> MpiBootstrap<Abi>::gather_lengths(std::int64_t mine) c
     wait(request);
   } catch (...) {
     // The operation goes on without us: its memory must stay.
-    static_cast<void>(own.release());
-    static_cast<void>(all.release());
+    give_up(own);
+    give_up(all);
     throw;
   }
   return std::move(*all);
@@ -126,7 +132,7 @@ Gathered MpiBootstrap<Abi>::allgather(std::span<const std::byte> mine) {
     try {
       wait(request);
     } catch (...) {
-      static_cast<void>(portion.release());
+      give_up(portion);
       throw;
     }
     for (std::size_t r = 0; r < lengths.size(); ++r) {

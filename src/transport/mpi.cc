@@ -133,7 +133,7 @@ class MpiWire {
         linger(std::move(scratch), {request});
       }
     } catch (const Error&) {
-      // Then they stay where they are.
+      return;  // then they stay where they are
     }
   }
 
@@ -222,7 +222,7 @@ class MpiReceiveEnd final : public MpiEnd<Abi> {
       try {
         api.call("MPI_Cancel", api.cancel, &this->request(use));
       } catch (const Error&) {
-        // Then it lingers like a message that is just arriving.
+        continue;  // then it lingers like a message that is just arriving
       }
     }
     // A message that is just arriving cannot be cancelled.

@@ -105,7 +105,7 @@ TEST(MpiChannels, LeadToTheOwnRankToo) {
 TEST(MpiChannels, DoNotMixUpTheirMessages) {
   constexpr int tags = 40;
   std::vector<ChannelSpec> specs;
-  const auto bytes = [](int tag) { return std::int64_t{16} + tag * 100; };
+  const auto bytes = [](int tag) { return 16 + std::int64_t{100} * tag; };
   for (int peer = 0; peer < world().size(); ++peer) {
     for (int tag = 0; tag < tags; ++tag) {
       specs.push_back({.direction = Direction::send, .peer = peer, .bytes = bytes(tag), .tag = tag});

@@ -61,7 +61,9 @@ TEST(MpiBootstrap, GathersInPortions) {
       []<class Abi>(const detail::MpiApi<Abi>* api) {
         for (const std::int64_t portion : {1, 64, 1000}) {
           detail::MpiBootstrap<Abi> bootstrap(*api, api->duplicate(api->handles.comm_world), portion);
-          const auto length = [](int rank) { return static_cast<std::size_t>(700 * ((rank + 1) % 3) + rank); };
+          const auto length = [](int rank) {
+            return std::size_t{700} * static_cast<std::size_t>((rank + 1) % 3) + static_cast<std::size_t>(rank);
+          };
           const Gathered all = bootstrap.allgather(pattern(bootstrap.rank(), length(bootstrap.rank())));
           for (int r = 0; r < bootstrap.size(); ++r) {
             EXPECT_EQ(all[static_cast<std::size_t>(r)], pattern(r, length(r))) << "portions of " << portion;
@@ -116,7 +118,7 @@ TEST(MpiGroup, IsMadeFromACommunicator) {
   std::visit(
       []<class Abi>(const detail::MpiApi<Abi>* api) {
         const typename Abi::Comm comm = api->handles.comm_world;
-        const Group group = Group::from_mpi(&comm);
+        const Group group = Group::from_mpi(static_cast<const void*>(&comm));
         EXPECT_EQ(group.rank(), world().rank());
         EXPECT_EQ(group.size(), world().size());
         group.barrier();
