@@ -20,7 +20,9 @@ namespace {
 
 constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 
-std::string megabytes(std::int64_t bytes) { return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB"; }
+std::string megabytes(std::int64_t bytes) {
+  return std::to_string((bytes >> 20) + (bytes % (1 << 20) != 0 ? 1 : 0)) + " MiB";
+}
 
 // "MemAvailable:   123 kB" -> bytes.
 std::int64_t system_memory() {
