@@ -10,7 +10,7 @@ include(GoogleTest)
 
 # Every public header compiles by itself: one source per header that includes nothing else.
 file(GLOB ONEHOP_HEADERS CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}/include"
-     include/onehop/*.h include/onehop/lattice/*.h)
+     include/onehop/*.h include/onehop/lattice/*.h include/onehop/quantum/*.h)
 # onehop/mpi.h is for programs that have an mpi.h.
 list(REMOVE_ITEM ONEHOP_HEADERS onehop/mpi.h)
 foreach(header IN LISTS ONEHOP_HEADERS)
@@ -24,8 +24,8 @@ onehop_compile_options(onehop_headers)
 
 file(GLOB ONEHOP_TEST_SOURCES CONFIGURE_DEPENDS tests/*.cc tests/support/*.cc)
 add_executable(onehop_tests ${ONEHOP_TEST_SOURCES})
-target_include_directories(onehop_tests PRIVATE src lattice tests)
-target_link_libraries(onehop_tests PRIVATE onehop onehop_lattice onehop_json GTest::gtest GTest::gtest_main)
+target_include_directories(onehop_tests PRIVATE src lattice quantum tests)
+target_link_libraries(onehop_tests PRIVATE onehop onehop_lattice onehop_quantum onehop_json GTest::gtest GTest::gtest_main)
 onehop_compile_options(onehop_tests)
 
 # The thread sanitizer of g++ 12 cannot map its shadow where the kernel randomises addresses with more than 28 bits.
@@ -76,7 +76,7 @@ file(GLOB ONEHOP_EXAMPLES CONFIGURE_DEPENDS examples/*.cc)
 foreach(source IN LISTS ONEHOP_EXAMPLES)
   cmake_path(GET source STEM _name)
   add_executable(example_${_name} ${source})
-  target_link_libraries(example_${_name} PRIVATE onehop onehop_lattice)
+  target_link_libraries(example_${_name} PRIVATE onehop onehop_lattice onehop_quantum)
   onehop_compile_options(example_${_name})
   add_test(NAME example_${_name} COMMAND example_${_name})
   set_tests_properties(example_${_name} PROPERTIES TIMEOUT 60)

@@ -1,0 +1,120 @@
+// What must hold of a circuit (the header says it); the named gates are in gates.cc.
+#include "onehop/quantum/circuit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "onehop/error.h"
+
+namespace onehop::quantum {
+namespace {
+
+constexpr double unitarity_tolerance = 1e-9;
+
+[[noreturn]] void bad(std::size_t index, const Operation& operation, const std::string& what) {
+  throw BadInput("operation " + std::to_string(index) + " (" + operation.name + "): " + what);
+}
+
+void check_bits(std::size_t index, const Operation& operation, const std::vector<int>& bits, int limit,
+                const char* noun) {
+  std::set<int> seen;
+  for (const int bit : bits) {
+    if (bit < 0 || bit >= limit) {
+      bad(index, operation,
+          std::string(noun) + " " + std::to_string(bit) + " does not exist; the circuit has " + std::to_string(limit));
+    }
+    if (!seen.insert(bit).second)
+      bad(index, operation, std::string(noun) + " " + std::to_string(bit) + " is named twice");
+  }
+}
+
+void check_unitary(std::size_t index, const Operation& operation) {
+  const std::size_t size = std::size_t{1} << operation.targets.size();
+  const auto& m = operation.values;
+  double worst = 0;
+  if (operation.kind == OperationKind::diagonal) {
+    for (const Complex& value : m) worst = std::max(worst, std::abs(std::norm(value) - 1));
+  } else {
+    for (std::size_t r = 0; r < size; ++r) {
+      for (std::size_t c = 0; c <= r; ++c) {
+        Complex sum = 0;
+        for (std::size_t k = 0; k < size; ++k) sum += m[r * size + k] * std::conj(m[c * size + k]);
+        worst = std::max(worst, std::abs(sum - (r == c ? 1.0 : 0.0)));
+      }
+    }
+  }
+  if (!(worst <= unitarity_tolerance)) {
+    bad(index, operation,
+        "the matrix is not unitary: U U^dagger differs from 1 by " + std::to_string(worst) +
+            "; a gate needs a unitary one (use a channel for anything else)");
+  }
+}
+
+void check_values(std::size_t index, const Operation& operation) {
+  const std::size_t k = operation.targets.size();
+  const std::size_t expected =
+      operation.kind == OperationKind::matrix ? std::size_t{1} << (2 * k) : std::size_t{1} << k;
+  if (operation.values.size() != expected) {
+    bad(index, operation,
+        std::to_string(operation.values.size()) + " numbers given for " + std::to_string(k) + " targets, expected " +
+            std::to_string(expected));
+  }
+  check_unitary(index, operation);
+}
+
+void check_operation(std::size_t index, const Operation& operation, int qubits, int clbits) {
+  std::vector<int> all = operation.targets;
+  all.insert(all.end(), operation.controls.begin(), operation.controls.end());
+  check_bits(index, operation, all, qubits, "qubit");
+  check_bits(index, operation, operation.clbits, clbits, "classical bit");
+  check_bits(index, operation, operation.condition.clbits, clbits, "classical bit");
+  if (!operation.controls.empty() && !operation.is_gate()) bad(index, operation, "only gates can have controls");
+  if (operation.controls.size() > 63) bad(index, operation, "more than 63 controls");
+  switch (operation.kind) {
+    case OperationKind::matrix:
+      if (operation.targets.empty()) bad(index, operation, "a matrix needs at least one target");
+      if (operation.targets.size() > 12) bad(index, operation, "a dense matrix on more than 12 qubits");
+      check_values(index, operation);
+      break;
+    case OperationKind::diagonal:
+      if (operation.targets.size() > 24) bad(index, operation, "a diagonal on more than 24 qubits");
+      check_values(index, operation);
+      break;
+    case OperationKind::swap:
+      if (operation.targets.size() != 2) bad(index, operation, "a swap needs two targets");
+      break;
+    case OperationKind::pauli_rotation:
+      if (operation.paulis.size() != operation.targets.size() ||
+          operation.paulis.find_first_not_of("XYZ") != std::string::npos) {
+        bad(index, operation,
+            "needs one of X, Y, Z for each of its " + std::to_string(operation.targets.size()) + " targets, found '" +
+                operation.paulis + "'");
+      }
+      break;
+    case OperationKind::measure:
+      if (operation.targets.size() != operation.clbits.size()) {
+        bad(index, operation,
+            std::to_string(operation.targets.size()) + " qubits into " + std::to_string(operation.clbits.size()) +
+                " classical bits");
+      }
+      break;
+    case OperationKind::assign:
+      if (operation.clbits.size() != 1) bad(index, operation, "needs one classical bit to write");
+      break;
+    default:
+      break;
+  }
+  if (!std::isfinite(operation.angle)) bad(index, operation, "the angle is not a finite number");
+}
+
+}  // namespace
+
+void Circuit::validate() const {
+  if (qubits < 1 || qubits > 62) {
+    throw BadInput("a circuit has 1 to 62 qubits, found " + std::to_string(qubits));
+  }
+  for (std::size_t i = 0; i < operations.size(); ++i) check_operation(i, operations[i], qubits, clbits + hidden_clbits);
+}
+
+}  // namespace onehop::quantum
