@@ -43,10 +43,16 @@ Group from_launcher(const std::string& control) {
 // What a foreign launcher says of this process, by its environment variables.
 struct Told {
   std::string launcher;
-  int rank = 0;
+  std::optional<int> rank;  // MPI itself may know it where the environment does not
   int ranks = 1;
   bool all_here = false;  // all ranks are on this machine
   std::string key;        // known to the ranks of this launch only
+
+  // "mpiexec (MPICH) started this program as rank 1 of 4"
+  [[nodiscard]] std::string text() const {
+    return launcher + " started this program as " + (rank ? "rank " + std::to_string(*rank) : "one rank") + " of " +
+           std::to_string(ranks);
+  }
 };
 
 std::optional<Told> told_by_mpi_launcher() {
@@ -61,6 +67,7 @@ std::optional<Told> told_by_mpi_launcher() {
       {"mpiexec (Open MPI)", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
        "PMIX_NAMESPACE"},
       {"mpiexec (MPICH)", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "PMI_FD"},
+      {"mpirun_rsh (MVAPICH)", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "MPIRUN_ID"},
       {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE", "SLURM_STEP_ID"},
   };
   for (const Names& names : all) {
@@ -68,8 +75,9 @@ std::optional<Told> told_by_mpi_launcher() {
     if (std::string(names.launcher) == "srun" && !environment("SLURM_STEP_ID")) continue;
     const auto rank = number(names.rank);
     const auto ranks = number(names.ranks);
-    if (!rank || !ranks) continue;
-    Told told{names.launcher, *rank, *ranks, false,
+    // Of several ranks, but which one was lost on the way: this must not go on as a run of its own.
+    if (!ranks || (!rank && *ranks == 1)) continue;
+    Told told{names.launcher, rank, *ranks, false,
               environment("SLURM_JOB_ID").value_or("") + "." + environment(names.key).value_or("")};
     told.all_here = environment(names.ranks_here) == std::to_string(*ranks);
     return told;
@@ -98,17 +106,14 @@ Group from_mpi_launcher(const Told& told) {
   if (!library.path.empty()) {
     detail::MpiRanks world = detail::mpi_world();
     if (world.size == told.ranks) return join_mpi(std::move(world));
-    throw Error(told.launcher + " started this program as rank " + std::to_string(told.rank) + " of " +
-                std::to_string(told.ranks) + ", but the MPI library " + library.path + " sees " +
-                std::to_string(world.size) +
+    throw Error(told.text() + ", but the MPI library " + library.path + " sees " + std::to_string(world.size) +
                 " rank(s): library and launcher do not belong together; use that library's own mpiexec, or set "
                 "ONEHOP_MPI to the libmpi of this launcher");
   }
-  if (told.all_here && told.launcher == "srun") {
-    return Group(detail::make_group(told.rank, told.ranks, "srun", detail::meet(told.key, told.rank, told.ranks)));
+  if (told.all_here && told.rank && told.launcher == "srun") {
+    return Group(detail::make_group(*told.rank, told.ranks, "srun", detail::meet(told.key, *told.rank, told.ranks)));
   }
-  throw Error(told.launcher + " started this program as rank " + std::to_string(told.rank) + " of " +
-              std::to_string(told.ranks) +
+  throw Error(told.text() +
               ", but no MPI library was found, so this rank is alone; set ONEHOP_MPI to the path of its libmpi, or use "
               "`onehop launch -n " +
               std::to_string(told.ranks) + "` on one machine (`onehop doctor` shows where was looked)");
@@ -126,7 +131,7 @@ Group Group::world() {
           " ranks on several machines; make the group from torch's store there (Group.from_allgather), or use MPI");
     }
     return Group(
-        detail::make_group(told->rank, told->ranks, "torchrun", detail::meet(told->key, told->rank, told->ranks)));
+        detail::make_group(*told->rank, told->ranks, "torchrun", detail::meet(told->key, *told->rank, told->ranks)));
   }
   // A program that initialised MPI by itself, say with mpi4py, under a launcher that we do not know.
   if (detail::mpi_is_running()) return join_mpi(detail::mpi_world());

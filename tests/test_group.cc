@@ -176,7 +176,9 @@ class World : public ::testing::Test {
     if (pipe(ends) != 0) return "no pipe";
     const int pid = fork();
     if (pid == 0) {
-      for (const char* name : {"ONEHOP_CONTROL", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_STEP_ID", "RANK"})
+      for (const char* name : {"ONEHOP_CONTROL", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE",
+                               "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS",
+                               "SLURM_STEP_ID", "RANK", "WORLD_SIZE"})
         unsetenv(name);
       for (const auto& [name, value] : environment) setenv(name, value, 1);
       std::string text;
@@ -210,6 +212,17 @@ TEST_F(World, ARankOfSeveralThatFindsItselfAloneSaysSo) {
                                        {"ONEHOP_TIMEOUT", "0.3"}});
   EXPECT_NE(text.find("rank 1 of 2"), std::string::npos) << text;
   EXPECT_NE(text.find("rank 0 was not found"), std::string::npos) << text;
+}
+
+TEST_F(World, ARankOfSeveralThatDoesNotKnowItsNumberIsNotARunOfItsOwn) {
+  for (const char* size : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS"}) {
+    const std::string text = world_says({{size, "4"}, {"SLURM_STEP_ID", "0"}, {"ONEHOP_MPI", "none"}});
+    EXPECT_NE(text.find("one rank of 4"), std::string::npos) << size << ": " << text;
+    EXPECT_NE(text.find("alone"), std::string::npos) << size << ": " << text;
+    EXPECT_EQ(world_says({{size, "1"}, {"SLURM_STEP_ID", "0"}, {"ONEHOP_MPI", "none"}}), "alone of 1") << size;
+  }
+  // A batch script has the number of tasks of its job, and is one program.
+  EXPECT_EQ(world_says({{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}, {"ONEHOP_MPI", "none"}}), "alone of 1");
 }
 
 TEST_F(World, UnreadableNumbersAreBadInput) {

@@ -64,7 +64,8 @@ class Ranks:
     def launch(
         self, ranks: int, source: str, *options: object, **more: object
     ) -> subprocess.CompletedProcess[str]:
-        """Run a program on ranks and wait for it."""
+        """Run a program on ranks, in a folder of its own, and wait for it."""
+        more.setdefault("cwd", self.folder)
         return self.onehop("launch", "-n", ranks, *options, self.script(source), **more)
 
     def start(self, ranks: int, source: str, *options: object) -> subprocess.Popen[str]:
@@ -81,6 +82,7 @@ class Ranks:
                 self.script(source),
             ],
             env=self.environment,
+            cwd=self.folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

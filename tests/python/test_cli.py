@@ -7,13 +7,16 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer
 
 import onehop
 from conftest import Ranks
-from onehop.cli import COMMANDS, main
+from onehop.cli import main, make_app
 from onehop.cli.common import console, own_rank, progress, write_json
 from onehop.launch.mpi import find_mpi_launcher, mpi_command
 
@@ -30,10 +33,30 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"onehop {onehop.__version__}\n"
 
 
-def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in COMMANDS:
-        assert main([command, "--help"]) == 0
-        assert "Usage: onehop" in capsys.readouterr().out
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """All commands of the command line with the words that lead to them, groups of commands aside."""
+    below = getattr(command, "commands", None)
+    if below is None:
+        yield path, command
+        return
+    for name, one in below.items():
+        yield from commands(one, (*path, name))
+
+
+COMMANDS = dict(commands(typer.main.get_command(make_app())))
+
+
+def test_all_commands_are_walked() -> None:
+    assert {("launch",), ("doctor",), ("bench", "ring"), ("schedule", "halo")} <= COMMANDS.keys()
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_has_help_and_json(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*path, "--help"]) == 0
+    assert "Usage: onehop" in capsys.readouterr().out
+    options = [option for one in COMMANDS[path].params for option in one.opts]
+    assert "--json" in options
+    assert COMMANDS[path].help
 
 
 @pytest.mark.parametrize(
@@ -51,6 +74,15 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.Capture
 
 def test_halo_is_the_one_of_the_library(halo: str) -> None:
     assert onehop.Schedule.load(halo) == onehop.halo(extents=(128, 64, 64), grid=(2, 1, 1))
+
+
+def test_halo_goes_where_json_goes(halo: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["schedule", "halo", "--extents", "128x64x64", "--grid", "2x1x1", "--json"]
+    assert main([*words, str(tmp_path / "again.json")]) == 0
+    assert (tmp_path / "again.json").read_text() == Path(halo).read_text()
+    capsys.readouterr()
+    assert main([*words, "-"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(Path(halo).read_text())
 
 
 def test_halo_with_everything(capsys: pytest.CaptureFixture[str]) -> None:

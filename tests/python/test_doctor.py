@@ -115,6 +115,15 @@ def test_rank_count_that_the_launcher_promised_is_not_there(monkeypatch: pytest.
     assert found.remedy
 
 
+def test_rank_that_does_not_know_its_number(ranks: Ranks) -> None:
+    ranks.environment.update(PMI_SIZE="3", ONEHOP_MPI="none")
+    done = ranks.onehop("doctor", "--no-tests", "--json", "-")
+    assert done.returncode == 1
+    launch = next(one for one in json.loads(done.stdout)["findings"] if one["name"] == "launch")
+    assert launch["state"] == "broken"
+    assert "one rank of 3" in launch["text"]
+
+
 def test_failed_test_makes_the_exit_code_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,10 +19,16 @@ def test_example(ranks: Ranks, example: Path, count: int) -> None:
     if count == 1:
         command = [sys.executable, str(example)]
         done = subprocess.run(
-            command, env=ranks.environment, capture_output=True, text=True, timeout=60, check=False
+            command,
+            env=ranks.environment,
+            cwd=ranks.folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
         )
     else:
-        done = ranks.onehop("launch", "-n", count, str(example))
+        done = ranks.onehop("launch", "-n", count, str(example), cwd=ranks.folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -128,6 +129,11 @@ def test_file_that_is_no_program_names_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("no program")
     with pytest.raises(onehop.BadInput, match=r"chmod \+x"):
         command_of(str(tmp_path / "data"))
+
+
+def test_folder_is_no_program(tmp_path: Path) -> None:
+    with pytest.raises(onehop.BadInput, match="is a folder; expected a program"):
+        command_of(str(tmp_path))
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "two"])
@@ -318,6 +324,39 @@ def test_stopped_and_continued_with_the_launcher(
     assert process.returncode == 0
 
 
+# -- what became of the ranks ----------------------------------------------------------------------------------------
+
+
+def test_json_tells_how_each_rank_ended(ranks: Ranks) -> None:
+    source = """
+        import os, signal, sys, time
+        rank = int(os.environ["ONEHOP_RANK"])
+        if rank == 1:
+            time.sleep(0.3)
+            sys.exit(7)
+        if rank == 2:
+            time.sleep(60)
+    """
+    done = ranks.launch(3, source, "--json", "end.json")
+    assert done.returncode == 7
+    told = json.loads((ranks.folder / "end.json").read_text())
+    assert (told["exit_code"], told["failed"]) == (7, 1)
+    assert told["command"][-1] == str(ranks.folder / "program.py")
+    assert [(one["exit_code"], one["signal"], one["stopped"]) for one in told["ranks"]] == [
+        (0, None, False), (7, None, False), (None, "SIGTERM", True),
+    ]  # fmt: skip
+    seconds = [one["seconds"] for one in told["ranks"]]
+    assert 0.3 <= seconds[1] <= seconds[2] <= told["seconds"] < 30
+
+
+@pytest.mark.parametrize(("output", "said"), [("prefix", ["[0] hello", "[1] hello"]), ("raw", ["hello"] * 2)])
+def test_json_has_stdout_for_itself(ranks: Ranks, output: str, said: list[str]) -> None:
+    done = ranks.launch(2, "print('hello')", "--output", output, "--json", "-")
+    assert lines_of(done.stderr) == said
+    told = json.loads(done.stdout)
+    assert (told["exit_code"], told["failed"], len(told["ranks"])) == (0, None, 2)
+
+
 # -- cores -----------------------------------------------------------------------------------------------------------
 
 
@@ -333,6 +372,16 @@ def test_ranks_are_bound_to_cores_of_their_own(ranks: Ranks) -> None:
         assert {line.split("] ", 1)[1] for line in done.stdout.splitlines()} == {str(cores)}
 
 
+def test_more_cores_than_there_are(ranks: Ranks) -> None:
+    here = len(os.sched_getaffinity(0))
+    done = ranks.launch(2, "print('never')", "--cores", here)
+    assert done.returncode == (2 if here > 1 else 0)
+    done = ranks.launch(1, "print('never')", "--cores", here + 1)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"need {here + 1} cores, but there are {here} here" in done.stderr
+    assert ranks.launch(1, "print('shared')", "--cores", here + 1, "--no-bind").stdout == "[0] shared\n"
+
+
 # -- launches of others ----------------------------------------------------------------------------------------------
 
 
@@ -342,6 +391,7 @@ def test_ranks_are_bound_to_cores_of_their_own(ranks: Ranks) -> None:
         ({"ONEHOP_CONTROL": "x", "ONEHOP_RANK": "1", "ONEHOP_RANKS": "3"}, "onehop launch"),
         ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "3"}, "Open MPI"),
         ({"PMI_RANK": "1", "PMI_SIZE": "3"}, "PMI"),
+        ({"MV2_COMM_WORLD_RANK": "1", "MV2_COMM_WORLD_SIZE": "3"}, "MVAPICH"),
         ({"SLURM_PROCID": "1", "SLURM_NTASKS": "3", "SLURM_STEP_ID": "0"}, "srun"),
         ({"RANK": "1", "WORLD_SIZE": "3", "MASTER_ADDR": "localhost"}, "torchrun"),
     ],

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from onehop.cli.common import JsonOption, write_json
 from onehop.error import BadInput
 from onehop.launch import Output, command_of, current_launch
 from onehop.launch import launch as run_ranks
@@ -39,10 +40,12 @@ def launch(
             metavar="SECONDS", help="After a failure, let the other ranks end by themselves for so long."
         ),
     ] = 0.0,
+    json_target: JsonOption = None,
 ) -> None:
     """Run a program on several ranks of this machine.
 
-    The first rank that fails ends the launch with its exit code. Nothing is left behind.
+    The first rank that fails ends the launch with its exit code. Nothing is left behind. With --json: how each rank
+    ended, and after how long; `--json -` leaves stdout to that alone, and what the ranks print goes to stderr.
     """
     inside = current_launch()
     if inside is not None and inside.ranks > 1:
@@ -53,7 +56,17 @@ def launch(
     if not program:
         raise BadInput("expected a program to launch, for example: onehop launch -n 2 program.py")
     command = command_of(program[0], program[1:], module=module)
-    raise typer.Exit(run_ranks(ranks, command, output=output, bind=bind, cores_each=cores, grace=grace))
+    code = run_ranks(
+        ranks,
+        command,
+        output=output,
+        bind=bind,
+        cores_each=cores,
+        grace=grace,
+        stdout=2 if json_target == "-" else 1,
+        told=lambda result: write_json(json_target, result.to_dict()),
+    )
+    raise typer.Exit(code)
 
 
 def register(app: typer.Typer) -> None:

@@ -71,7 +71,10 @@ def make_halo(
     dtype: Annotated[str, typer.Option(help="NumPy type of a site.")] = "float64",
     fields: Annotated[int, typer.Option(help="Arrays that travel together.")] = 1,
     out: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE|-", help="Where to write it; - is stdout.")
+        str,
+        typer.Option(
+            "-o", "--output", "--json", metavar="FILE|-", help="Where to write it, as JSON; - is stdout."
+        ),
     ] = "-",
 ) -> None:
     """Build the schedule of a halo exchange."""

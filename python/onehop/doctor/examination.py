@@ -82,20 +82,22 @@ def _memory() -> Finding:
 
 def _launch() -> Finding:
     launched = current_launch()
-    if launched is None:
-        return Finding("launch", State.OK, "none: this process was started by itself")
     try:
-        size = onehop.Group.world().size
+        group = onehop.Group.world()
     except onehop.Error as error:
         return Finding(
             "launch", State.BROKEN, str(error), "start with `onehop launch`, or with the mpiexec of this MPI"
         )
-    if size == launched.ranks:
-        return Finding("launch", State.OK, f"rank {launched.rank} of {size} ({launched.launcher})")
+    if launched is None:
+        alone = "none: this process was started by itself"
+        text = alone if group.size == 1 else f"rank {group.rank} of {group.size} ({group.origin})"
+        return Finding("launch", State.OK, text)
+    if group.size == launched.ranks:
+        return Finding("launch", State.OK, f"rank {launched.rank} of {group.size} ({launched.launcher})")
     return Finding(
         "launch",
         State.BROKEN,
-        f"{launched.launcher} started {launched.ranks} ranks, but this group has {size}",
+        f"{launched.launcher} started {launched.ranks} ranks, but this group has {group.size}",
         "start with `onehop launch`, or with the mpiexec that belongs to the MPI library below",
     )
 

@@ -5,14 +5,17 @@ from onehop.launch.environment import Launched, current_launch
 from onehop.launch.local import Output, command_of, launch
 from onehop.launch.mpi import MpiLauncher, find_mpi_launcher, launch_under_mpi
 from onehop.launch.ranks import ensure_ranks
+from onehop.launch.result import LaunchResult, RankResult
 
 __all__ = [
     "BAD_INPUT",
     "FAILURE",
     "PEER_LOST",
+    "LaunchResult",
     "Launched",
     "MpiLauncher",
     "Output",
+    "RankResult",
     "command_of",
     "current_launch",
     "ensure_ranks",

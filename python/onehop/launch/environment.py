@@ -16,7 +16,8 @@ class Launched:
     Attributes
     ----------
     launcher : str
-        What started the ranks: "onehop launch", "Open MPI", "PMI" (MPICH and its relatives), "srun" or "torchrun".
+        What started the ranks: "onehop launch", "Open MPI", "PMI" (MPICH and its relatives), "MVAPICH", "srun" or
+        "torchrun".
     rank, ranks : int
         Who this is, and of how many.
     """
@@ -32,6 +33,7 @@ _MARKS = (
     ("onehop launch", "ONEHOP_RANK", "ONEHOP_RANKS", "ONEHOP_CONTROL"),
     ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"),
     ("PMI", "PMI_RANK", "PMI_SIZE", "PMI_SIZE"),
+    ("MVAPICH", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE"),
     ("srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_STEP_ID"),
     ("torchrun", "RANK", "WORLD_SIZE", "MASTER_ADDR"),
 )

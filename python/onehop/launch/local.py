@@ -9,12 +9,13 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from onehop import _core
 from onehop.error import BadInput, Error
-from onehop.launch.cores import share_cores
+from onehop.launch.cores import available_cores, share_cores
+from onehop.launch.result import LaunchResult
 from onehop.launch.supervisor import Rank, Supervisor
 from onehop.launch.watchdog import Watchdog
 
@@ -51,6 +52,8 @@ def command_of(program: str, arguments: Sequence[str] = (), *, module: bool = Fa
         if not Path(program).is_file():
             raise BadInput(f"there is no file {program} here ({Path.cwd()})")
         return [sys.executable, program, *arguments]
+    if Path(program).is_dir():
+        raise BadInput(f"{program} is a folder; expected a program, a .py file, or -m and a module")
     if shutil.which(program) is None:
         remedy = (
             "make it executable (chmod +x)" if Path(program).is_file() else "check the name, or give its path"
@@ -69,28 +72,50 @@ def _prepare(launcher: int, cores: set[int] | None) -> None:
         os.sched_setaffinity(0, cores)
 
 
-def _streams(rank: int, output: Output) -> dict[str, int | None]:
+def _streams(rank: int, output: Output, stdout: int) -> dict[str, int | None]:
     """Where a rank's standard streams go; None is the launcher's own."""
     typed = rank == 0 and os.isatty(0)
     stdin = (subprocess.PIPE if typed else None) if rank == 0 else subprocess.DEVNULL
     if output == Output.RAW or (output == Output.RANK0 and rank == 0):
-        return {"stdin": stdin, "stdout": None, "stderr": None}
+        return {"stdin": stdin, "stdout": None if stdout == 1 else stdout, "stderr": None}
     if output == Output.RANK0:
         return {"stdin": stdin, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
     return {"stdin": stdin, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
 
 def _start(
-    rank: int, command: Sequence[str], environment: dict[str, str], cores: set[int] | None, output: Output
+    rank: int,
+    command: Sequence[str],
+    environment: dict[str, str],
+    cores: set[int] | None,
+    streams: dict[str, int | None],
 ) -> Rank:
     launcher = os.getpid()
     process = subprocess.Popen(
         command,
         env={**environment, "ONEHOP_RANK": str(rank)},
         preexec_fn=lambda: _prepare(launcher, cores),
-        **_streams(rank, output),
+        **streams,
     )
     return Rank(rank, process)
+
+
+def _check(ranks: int, cores_each: int, bind: bool) -> None:
+    if ranks < 1:
+        raise BadInput(f"expected at least 1 rank, found {ranks}")
+    if ranks > MOST_RANKS:
+        raise BadInput(
+            f"expected at most {MOST_RANKS} ranks on one machine, found {ranks}; "
+            "`onehop schedule` counts and verifies for any number of ranks without starting them"
+        )
+    if cores_each < 1:
+        raise BadInput(f"expected at least 1 core per rank, found {cores_each}")
+    here = len(available_cores())
+    if bind and cores_each > 1 and ranks * cores_each > here:
+        raise BadInput(
+            f"{ranks} rank(s) with {cores_each} cores each need {ranks * cores_each} cores, but there are {here} here; "
+            "ask for fewer, or let the ranks share them (--no-bind)"
+        )
 
 
 def launch(
@@ -103,6 +128,8 @@ def launch(
     grace: float = 0.0,
     report: bool = True,
     environment: Mapping[str, str] | None = None,
+    stdout: int = 1,
+    told: Callable[[LaunchResult], None] | None = None,
 ) -> int:
     """Run `command` on `ranks` ranks of this machine and wait for them.
 
@@ -127,6 +154,10 @@ def launch(
         Say on stderr which rank failed. False: only where rank 0 has not spoken for itself.
     environment : mapping of str to str, optional
         The environment of the ranks; by default this process's own.
+    stdout : int
+        The descriptor that takes what the ranks write to their standard output.
+    told : callable, optional
+        Called at the end with what became of every rank.
 
     Returns
     -------
@@ -137,19 +168,11 @@ def launch(
     Raises
     ------
     BadInput
-        A number of ranks below 1, or more cores per rank than there are.
+        A number of ranks below 1, or more than one core per rank where there are not enough.
     Error
         The ranks could not be started.
     """
-    if ranks < 1:
-        raise BadInput(f"expected at least 1 rank, found {ranks}")
-    if ranks > MOST_RANKS:
-        raise BadInput(
-            f"expected at most {MOST_RANKS} ranks on one machine, found {ranks}; "
-            "`onehop schedule` counts and verifies for any number of ranks without starting them"
-        )
-    if cores_each < 1:
-        raise BadInput(f"expected at least 1 core per rank, found {cores_each}")
+    _check(ranks, cores_each, bind)
     output = Output(output)
     cores = share_cores(ranks, cores_each) if bind else None
     control = _core.create_control(ranks)
@@ -163,11 +186,13 @@ def launch(
     sys.stdout.flush()
     sys.stderr.flush()
     watchdog = Watchdog()
-    supervisor = Supervisor(watchdog, prefixed=output == Output.PREFIX, grace=grace, report=report)
+    prefixed = output == Output.PREFIX
+    supervisor = Supervisor(watchdog, prefixed=prefixed, grace=grace, report=report, stdout=stdout)
     try:
         for rank in range(ranks):
-            supervisor.add(_start(rank, command, environment, cores[rank] if cores else None, output))
-        return supervisor.run()
+            streams = _streams(rank, output, stdout)
+            supervisor.add(_start(rank, command, environment, cores[rank] if cores else None, streams))
+        code = supervisor.run()
     except (OSError, subprocess.SubprocessError) as error:
         if isinstance(error, BrokenPipeError):
             return 128 + signal.SIGPIPE
@@ -176,3 +201,6 @@ def launch(
         supervisor.close()
         watchdog.close()
         control.close()
+    if told is not None:
+        told(supervisor.result(command, code))
+    return code

@@ -11,11 +11,13 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import IO, Protocol
 
 from onehop.exit_code import PEER_LOST
 from onehop.launch.output import Lines, Tail, write_all
+from onehop.launch.result import LaunchResult, RankResult, signal_name
 from onehop.launch.watchdog import Watchdog, kill_group
 
 # After the first failure, how long to look for others that happened at the same time, in seconds; a rank that lost its
@@ -44,6 +46,8 @@ class Rank:
     process: subprocess.Popen
     code: int | None = None  # exit code, negative for a signal; None while it runs
     stopped: bool = False  # by the launcher
+    began: float = field(default_factory=time.monotonic)
+    ended: float = 0.0
     last_words: Tail | None = None
 
 
@@ -52,19 +56,18 @@ def describe_end(rank: Rank) -> str:
     assert rank.code is not None
     if rank.code >= 0:
         return f"rank {rank.rank} failed with exit code {rank.code}"
-    try:
-        name = f" ({signal.Signals(-rank.code).name})"
-    except ValueError:
-        name = ""
-    return f"rank {rank.rank} was killed by signal {-rank.code}{name}"
+    return f"rank {rank.rank} was killed by signal {-rank.code} ({signal_name(-rank.code)})"
 
 
 class Supervisor:
     """Owns the ranks from their start to the end of the launch."""
 
-    def __init__(self, watchdog: Watchdog, *, prefixed: bool, grace: float, report: bool) -> None:
+    def __init__(
+        self, watchdog: Watchdog, *, prefixed: bool, grace: float, report: bool, stdout: int = 1
+    ) -> None:
         self._watchdog = watchdog
         self._prefixed = prefixed
+        self._stdout = stdout
         self._grace = grace
         self._report = report
         self._ranks: list[Rank] = []
@@ -88,7 +91,7 @@ class Supervisor:
         self._ranks.append(rank)
         process = rank.process
         if process.stdout is not None:
-            self._pass_on(process.stdout, Lines(1, f"[{rank.rank}] "))
+            self._pass_on(process.stdout, Lines(self._stdout, f"[{rank.rank}] "))
         if process.stderr is not None:
             if not self._prefixed:
                 rank.last_words = Tail()
@@ -107,6 +110,26 @@ class Supervisor:
             self._act_on_time()
         self._drain()
         return self._result()
+
+    def result(self, command: Sequence[str], exit_code: int) -> LaunchResult:
+        """What became of every rank, once `run` has returned `exit_code`."""
+        cause = self._cause() if self._signal is None else None
+        ranks = []
+        for rank in self._ranks:
+            assert rank.code is not None
+            by_signal = rank.code < 0
+            ranks.append(
+                RankResult(
+                    rank.rank,
+                    None if by_signal else rank.code,
+                    signal_name(-rank.code) if by_signal else None,
+                    rank.stopped,
+                    round(rank.ended - rank.began, 3),
+                )
+            )
+        seconds = max(rank.ended for rank in self._ranks) - min(rank.began for rank in self._ranks)
+        failed = None if cause is None else cause.rank
+        return LaunchResult(list(command), exit_code, failed, round(seconds, 3), ranks)
 
     def close(self) -> None:
         """Kill what is left, whatever the reason."""
@@ -138,6 +161,7 @@ class Supervisor:
     def _ended(self, rank: Rank, code: int) -> None:
         self._watchdog.ended(rank.process.pid)
         rank.code = code
+        rank.ended = time.monotonic()
         if code == 0 or rank.stopped or self._signal is not None:
             return
         self._failed.append(rank)
@@ -263,11 +287,7 @@ class Supervisor:
 
     def _result(self) -> int:
         if self._signal is not None:
-            name = (
-                "interrupted"
-                if self._signal == signal.SIGINT
-                else f"ended by {signal.Signals(self._signal).name}"
-            )
+            name = "interrupted" if self._signal == signal.SIGINT else f"ended by {signal_name(self._signal)}"
             print(f"onehop: {name}; all ranks were stopped", file=sys.stderr)
             return 128 + self._signal
         cause = self._cause()
