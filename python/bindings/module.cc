@@ -22,4 +22,5 @@ NB_MODULE(_core, module) {
   bind_launch(module);
   bind_tuning(module);
   bind_bench(module);
+  bind_quantum_circuit(module);
 }
