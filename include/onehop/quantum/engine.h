@@ -20,10 +20,10 @@ enum class LocalKind : std::uint8_t {
 
 struct LocalOperation {
   LocalKind kind = LocalKind::matrix;
-  std::vector<int> bits;             // local bits, distinct
+  std::vector<int> bits = {};        // local bits, distinct
   std::uint64_t control_mask = 0;    // local bits that must have ...
   std::uint64_t control_values = 0;  // ... these values (a subset of control_mask)
-  std::vector<std::complex<double>> values;
+  std::vector<std::complex<double>> values = {};
   // pauli_rotation: P = i^(number of Y) * X-part * Z-part as Pauli strings: bit set in x_mask only: X, in z_mask only: Z, in both: Y.
   // No bits beyond the local ones; `angle` already has the sign that bits of the rank number give.
   std::uint64_t x_mask = 0;
@@ -33,7 +33,9 @@ struct LocalOperation {
 };
 
 struct EngineOptions {
-  int threads = 0;  // 0: as many as the rank may use (its affinity mask, or ONEHOP_THREADS)
+  // 0: ONEHOP_THREADS, or as many as the affinity mask of the calling thread allows. Ranks that share a machine without being bound
+  // to parts of it must give each its share.
+  int threads = 0;
 };
 
 // What a call did, for plans and profiles: a pass reads and writes the whole local state once.
@@ -89,7 +91,7 @@ void collapse(std::span<std::complex<T>> amplitudes, int bit, int value, double 
               const EngineOptions& options = {});
 
 // Sampling: `thresholds` ascending numbers in [0, norm_squared); out[i] = the smallest index j such that the sum of |a|^2 up to and
-// including j exceeds thresholds[i]. One pass, no copy.
+// including j exceeds thresholds[i], never one whose amplitude is zero. One pass that reads, no copy.
 template <typename T>
 void sample(std::span<const std::complex<T>> amplitudes, std::span<const double> thresholds,
             std::span<std::uint64_t> out, const EngineOptions& options = {});
