@@ -51,6 +51,11 @@ void check_parts(std::span<const Schedule> parts) {
                      ": build both with the same parameters");
     }
     for (std::size_t round = 0; round < part.rounds.size(); ++round) {
+      if (part.rounds[round].permutation != first.rounds[round].permutation) {
+        throw Mismatch("merge: the parts of rank 0 and rank " + std::to_string(rank) +
+                       " differ in the permutation of round " + std::to_string(round) +
+                       ": build both with the same parameters");
+      }
       const auto& transfers = part.rounds[round].transfers;
       for (std::size_t t = 0; t < transfers.size(); ++t) {
         if (takes_part(transfers[t], static_cast<int>(rank))) continue;
@@ -76,6 +81,7 @@ class RoundMerge {
 
   [[nodiscard]] Round merged() {
     Round whole;
+    whole.permutation = parts_.front().rounds[static_cast<std::size_t>(round_)].permutation;
     for (int rank = 0; rank < static_cast<int>(parts_.size()); ++rank) {
       const auto& transfers = transfers_of(rank);
       for (std::size_t t = 0; t < transfers.size(); ++t) {
@@ -163,6 +169,7 @@ Schedule Schedule::part(int rank) const {
   }
   Schedule part{name, ranks, arrays, std::vector<Round>(rounds.size()), {}};
   for (std::size_t round = 0; round < rounds.size(); ++round) {
+    part.rounds[round].permutation = rounds[round].permutation;
     std::ranges::copy_if(rounds[round].transfers, std::back_inserter(part.rounds[round].transfers),
                          [&](const Transfer& transfer) { return takes_part(transfer, rank); });
   }

@@ -42,6 +42,10 @@ Json to_json_value(const ArraySpec& array) {
   return json;
 }
 
+Json to_json_value(const BitPermutation& permutation) {
+  return {{"array", permutation.array}, {"local_bits", permutation.local_bits}, {"to", permutation.to}};
+}
+
 // A value of the text together with the way to it, so that every complaint can say where. The way is a chain of nodes,
 // each of which lives in the call that reads it, and becomes text only when somebody complains.
 class Node {
@@ -180,6 +184,14 @@ Transfer transfer_from(const Node& node) {
           named(node, "codec", Codec::raw, codec_from_string)};
 }
 
+// Whether it is a permutation, and of this schedule, is left to `verify` as well.
+BitPermutation permutation_from(const Node& node) {
+  node.expect_keys({"array", "local_bits", "to"});
+  BitPermutation permutation{node.at("array").small_integer(0), node.at("local_bits").small_integer(0), {}};
+  node.at("to").for_each([&](const Node& bit) { permutation.to.push_back(bit.small_integer(0)); });
+  return permutation;
+}
+
 ArraySpec array_from(const Node& node, int ranks) {
   node.expect_keys({"name", "element_bytes", "elements"}, {"type"});
   ArraySpec array{node.at("name").text(),
@@ -234,6 +246,7 @@ std::string Schedule::to_json(int indent) const {
     Json transfers = Json::array();
     for (const Transfer& transfer : round.transfers) transfers.push_back(to_json_value(transfer));
     json["rounds"].push_back({{"transfers", std::move(transfers)}});
+    if (round.permutation) json["rounds"].back()["permutation"] = to_json_value(*round.permutation);
   }
   json["must_cover"] = Json::array();
   for (const Place& place : must_cover) json["must_cover"].push_back(to_json_value(place));
@@ -253,8 +266,9 @@ Schedule Schedule::from_json(std::string_view text) {
   schedule.ranks = root.at("ranks").small_integer(1);
   root.at("arrays").for_each([&](const Node& node) { schedule.arrays.push_back(array_from(node, schedule.ranks)); });
   root.at("rounds").for_each([&](const Node& node) {
-    node.expect_keys({"transfers"});
+    node.expect_keys({"transfers"}, {"permutation"});
     Round round;
+    if (node.has("permutation")) round.permutation = permutation_from(node.at("permutation"));
     node.at("transfers").for_each([&](const Node& transfer) { round.transfers.push_back(transfer_from(transfer)); });
     schedule.rounds.push_back(std::move(round));
   });

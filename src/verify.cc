@@ -7,6 +7,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "bit_permutation.h"
 #include "element_set.h"
 #include "names.h"
 #include "onehop/error.h"
@@ -134,6 +135,7 @@ class Verifier {
 
   void check_arrays();
   void check_shapes();
+  void check_permutation(int round);
   void check_ranks();
   void check_rank(int rank, Entries writes, Entries reads, const std::vector<int>& places);
   void check_writes(Entries writes);
@@ -187,7 +189,31 @@ void Verifier::check_shapes() {
       const std::string problem = transfer_problem(schedule_, transfers[static_cast<std::size_t>(t)]);
       if (!problem.empty()) report(Rule::shape, round, t, -1, describe(schedule_, round, t) + ": " + problem);
     }
+    if (schedule_.rounds[static_cast<std::size_t>(round)].permutation) check_permutation(round);
   }
+}
+
+// A round that says what it permutes must list just that: as a whole, or as the part of one rank.
+void Verifier::check_permutation(int round) {
+  const Round& now = schedule_.rounds[static_cast<std::size_t>(round)];
+  const std::string name = "round " + std::to_string(round) + " and its permutation: ";
+  if (const std::string problem = detail::permutation_problem(schedule_, *now.permutation); !problem.empty()) {
+    report(Rule::shape, round, -1, -1, name + problem);
+    return;
+  }
+  if (now.transfers.empty()) return;
+  const Transfer& first = now.transfers.front();
+  const auto lists = [&](std::optional<int> rank) {
+    return detail::permutation_transfers(*now.permutation, first.codec, rank) == now.transfers;
+  };
+  if (lists(first.from.rank) || lists(first.to.rank) || lists(std::nullopt)) return;
+  const auto expected = detail::permutation_transfers(*now.permutation, first.codec, std::nullopt);
+  const auto [found, missing] = std::ranges::mismatch(now.transfers, expected);
+  const int at = static_cast<int>(found - now.transfers.begin());
+  report(Rule::shape, round, found == now.transfers.end() ? -1 : at, -1,
+         name + "expected the " + std::to_string(expected.size()) + " transfers that it moves, in their order, found " +
+             std::to_string(now.transfers.size()) + ", the first that differs being number " + std::to_string(at) +
+             ": build the round with permute_bits, or leave its permutation away");
 }
 
 void Verifier::check_ranks() {
@@ -227,7 +253,8 @@ void Verifier::check_rank(int rank, Entries writes, Entries reads, const std::ve
     const Entries round_writes = take_round(later_writes, round);
     const Entries round_reads = take_round(reads, round);
     check_writes(round_writes);
-    check_reads(round_reads, round_writes);
+    // A permutation is in place: each element is read before what takes its place is written, and verified as a whole.
+    if (!schedule_.rounds[static_cast<std::size_t>(round)].permutation) check_reads(round_reads, round_writes);
     if (one_round) check_coverage(rank, written_, places);
     for (const auto entry : round_writes) {
       set_of(written_, at(entry).to).erase(at(entry).to.slice);

@@ -194,12 +194,12 @@ void expect_bad(Call&& call, const std::string& message) {
 
 TEST(Slice, BadInputSaysWhatWasExpectedAndFound) {
   const std::int64_t huge = std::numeric_limits<std::int64_t>::max();
-  const Numbers nine(9, 1);
+  const Numbers seventeen(17, 1);
   expect_bad([] { return Slice::range(0, -1); }, "expected extents of 0 or more, found -1 in dimension 0");
   expect_bad([] { return Slice::range(-1, 2); }, "expected element numbers of 0 or more, found -1");
   expect_bad([] { return Slice::box(3, Numbers{5}, Numbers{-1}); }, "found -1 as the smallest");
   expect_bad([] { return Slice::box(0, Numbers{2, 2}, Numbers{1}); }, "of equal length, found 2 and 1");
-  expect_bad([&] { return Slice::box(0, nine, nine); }, "at most 8 dimensions, found 9");
+  expect_bad([&] { return Slice::box(0, seventeen, seventeen); }, "at most 16 dimensions, found 17");
   expect_bad([&] { return Slice::box(0, Numbers{huge, 3}, Numbers{0, 0}); }, "below 2^63");
   expect_bad([&] { return Slice::box(0, Numbers{3}, Numbers{huge}); }, "below 2^63");
   expect_bad([&] { return Slice::range(huge, 1); }, "below 2^63");

@@ -47,4 +47,26 @@ struct HaloBlock {
 [[nodiscard]] Schedule allgather(int ranks, std::int64_t elements, std::int64_t element_bytes,
                                  std::optional<int> only_rank = std::nullopt);
 
+// A state of 2^bits elements over 2^(bits - local_bits) ranks: the bits of an element's index below `local_bits` number it
+// within its rank's array, the others are the rank's number.
+struct PermuteBitsSpec {
+  int bits = 0;        // at most 62
+  int local_bits = 0;  // 0 to bits; a rank's array has 2^local_bits elements
+  // Bit i of the index goes to bit permutation[i]: what lies at index x before lies afterwards at the index y whose bit
+  // permutation[i] is bit i of x. Each of 0 .. bits - 1 stands in it once.
+  std::vector<int> permutation;
+  std::int64_t element_bytes = 16;  // a complex double
+  Codec codec = Codec::raw;
+};
+
+// One round, in place in array 0 ("state"): every element straight to its final place, those of a rank for all its up to
+// 2^k - 1 partners at once (k: the bits that go from the local ones to the rank's). Elements that keep their place are in no
+// transfer, those that move within their rank are local transfers. Sorted by sender and receiver; `must_cover` holds every
+// element that does not keep its place. Throws BadInput.
+[[nodiscard]] Schedule permute_bits(const PermuteBitsSpec& spec, std::optional<int> only_rank = std::nullopt);
+
+// The same result as one round per exchange of two bits, one after the other: what permute_bits is measured against.
+[[nodiscard]] Schedule permute_bits_one_swap_at_a_time(const PermuteBitsSpec& spec,
+                                                       std::optional<int> only_rank = std::nullopt);
+
 }  // namespace onehop

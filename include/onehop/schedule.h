@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -57,8 +58,20 @@ struct Transfer {
   friend bool operator==(const Transfer&, const Transfer&) = default;
 };
 
+// A permutation of the bits of an index that runs over the elements of one array on all ranks: the lower `local_bits` bits
+// number the element on its rank, the others the rank. What lies at index x goes to the index whose bit to[i] is bit i of x.
+struct BitPermutation {
+  int array = 0;
+  int local_bits = 0;
+  std::vector<int> to;  // one entry per bit of the index, local bits first
+  friend bool operator==(const BitPermutation&, const BitPermutation&) = default;
+};
+
 struct Round {
   std::vector<Transfer> transfers;
+  // Says that the transfers are all that this permutation moves, as `permute_bits` (patterns.h) lists them: it may then be in
+  // place in any cycle of ranks and within a rank, which transfers alone may not. `verify` and plans hold it to its word.
+  std::optional<BitPermutation> permutation = std::nullopt;
   friend bool operator==(const Round&, const Round&) = default;
 };
 

@@ -13,7 +13,7 @@ namespace onehop {
 
 class Slice {
  public:
-  static constexpr int max_dims = 8;
+  static constexpr int max_dims = 16;
 
   // An empty slice.
   Slice() = default;

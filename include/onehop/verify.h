@@ -4,7 +4,9 @@
 //                combine in the same way, which has a fixed order: that of the round);
 //   3. reads:    no transfer of a round reads an element of its rank that another of the same round writes, except an
 //                exact exchange: two transfers between the same two (different) ranks, each written exactly where the
-//                other is read (same elements, same order), which a plan executes chunk by chunk, reading first;
+//                other is read (same elements, same order), which a plan executes chunk by chunk, reading first; and
+//                except in a round that says which permutation it is (`Round::permutation`): then its transfers must be
+//                all that the permutation moves, or one rank's part of that, which a plan does in place as a whole;
 //   4. coverage: every element of `Schedule::must_cover` is written by some round.
 #pragma once
 

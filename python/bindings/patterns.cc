@@ -29,6 +29,19 @@ void bind_patterns(nb::module_& module) {
       .def_ro("extents", &HaloBlock::extents)
       .def_ro("shape", &HaloBlock::shape)
       .def_ro("coords", &HaloBlock::coords);
+  using Permute = onehop::Schedule (*)(const onehop::PermuteBitsSpec&, std::optional<int>);
+  for (const auto& [name, permute] : {std::pair<const char*, Permute>{"permute_bits", &onehop::permute_bits},
+                                      {"permute_bits_one_swap_at_a_time", &onehop::permute_bits_one_swap_at_a_time}}) {
+    module.def(
+        name,
+        [permute = permute](int bits, int local_bits, std::vector<int> permutation, std::int64_t element_bytes,
+                            const std::string& codec, std::optional<int> only_rank) {
+          return permute({bits, local_bits, std::move(permutation), element_bytes, onehop::codec_from_string(codec)},
+                         only_rank);
+        },
+        "bits"_a, "local_bits"_a, "permutation"_a, "element_bytes"_a, "codec"_a, "only_rank"_a = nb::none(),
+        nb::call_guard<nb::gil_scoped_release>());
+  }
   module.def("halo", &onehop::halo, "spec"_a, "only_rank"_a = nb::none(), nb::call_guard<nb::gil_scoped_release>());
   module.def("halo_block", &onehop::halo_block, "spec"_a, "rank"_a);
   module.def("allgather", &onehop::allgather, "ranks"_a, "elements"_a, "element_bytes"_a, "only_rank"_a = nb::none(),

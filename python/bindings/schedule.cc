@@ -84,6 +84,11 @@ void bind_parts(nb::module_& module) {
           "__init__", [](Round* self, std::vector<Transfer> transfers) { new (self) Round{std::move(transfers)}; },
           "transfers"_a)
       .def_prop_ro(
+          "permutation",
+          [](const Round& r) { return r.permutation ? as_tuple(r.permutation->to) : nb::object(nb::none()); },
+          nb::sig("def permutation(self) -> tuple[int, ...] | None"),
+          "Where each bit of the index goes, if the transfers are all that a permutation of bits moves.")
+      .def_prop_ro(
           "transfers", [](const Round& r) { return as_tuple(r.transfers); },
           nb::sig("def transfers(self) -> tuple[Transfer, ...]"), "The transfers.")
       .def("__len__", [](const Round& r) { return r.transfers.size(); })

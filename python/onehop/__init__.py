@@ -5,6 +5,7 @@ from onehop.channel import Channels, Receiver, Sender
 from onehop.error import BadInput, Error, Mismatch, PeerLost, Timeout
 from onehop.exit_code import install_excepthook
 from onehop.group import Group
+from onehop.permutation import permute_bits, permute_bits_one_swap_at_a_time
 from onehop.plan import Plan, PlanCounters
 from onehop.poisson import Poisson, PoissonResult
 from onehop.schedule import (
@@ -59,6 +60,8 @@ __all__ = [
     "halo",
     "halo_block",
     "merge",
+    "permute_bits",
+    "permute_bits_one_swap_at_a_time",
     "verify",
     "verify_or_throw",
 ]

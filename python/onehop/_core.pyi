@@ -173,6 +173,12 @@ class Round:
     def __init__(self, transfers: Sequence[Transfer]) -> None: ...
 
     @property
+    def permutation(self) -> tuple[int, ...] | None:
+        """
+        Where each bit of the index goes, if the transfers are all that a permutation of bits moves.
+        """
+
+    @property
     def transfers(self) -> tuple[Transfer, ...]:
         """The transfers."""
 
@@ -407,6 +413,22 @@ class HaloBlock:
     @property
     def coords(self) -> list[int]: ...
 
+def permute_bits(
+    bits: int,
+    local_bits: int,
+    permutation: Sequence[int],
+    element_bytes: int,
+    codec: str,
+    only_rank: int | None = None,
+) -> Schedule: ...
+def permute_bits_one_swap_at_a_time(
+    bits: int,
+    local_bits: int,
+    permutation: Sequence[int],
+    element_bytes: int,
+    codec: str,
+    only_rank: int | None = None,
+) -> Schedule: ...
 def halo(spec: HaloSpec, only_rank: int | None = None) -> Schedule: ...
 
 def halo_block(spec: HaloSpec, rank: int) -> HaloBlock: ...
