@@ -213,7 +213,7 @@ std::vector<Samples> exchange(const Group& group, std::int64_t bytes, const Exch
   add(std::make_shared<PlanEnd>(group, bytes, messages), Role::variant);
   contestants.push_back(limit_of(arena, bytes, options));
   std::vector<std::unique_ptr<ExchangePeer>> peers;
-  if (options.peers) peers = mpi_exchange_peers();
+  if (options.peers) peers = mpi_exchange_peers(group);
   for (const auto& peer : peers) {
     peer->prepare(bytes, messages);
     add(std::make_shared<MpiEnd>(*peer, messages), Role::peer);

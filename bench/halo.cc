@@ -128,7 +128,7 @@ std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
   if (options.compute_us > 0) add("limit: computing alone", Role::limit, [] {}, false);
   for (const OtherWay& other : options.others) add(other.name, other.role, other.run);
   std::vector<std::unique_ptr<HaloPeer>> peers;
-  if (options.peers) peers = mpi_halo_peers();
+  if (options.peers) peers = mpi_halo_peers(group);
   for (const auto& peer : peers) {
     peer->prepare(schedule, arrays);
     add(std::string(peer->name()), Role::peer, [&peer] { peer->run(); });

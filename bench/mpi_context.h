@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "mpi/api.h"
+#include "onehop/group.h"
 
 namespace onehop::bench {
 
@@ -182,7 +183,8 @@ class MpiRequests {
   const MpiContext<Abi>& context_;
 };
 
-// The MPI to compete with, initialised; nothing, and a reason, if there is none or not `ranks` ranks (0: any number) run in it.
-[[nodiscard]] std::optional<detail::AnyMpi> mpi_to_compete_with(int ranks, std::string* why_not);
+// Collective. The MPI to compete with, initialised; nothing, and a reason, on every rank if one has none, or if the ranks of
+// MPI_COMM_WORLD are not those of the group in the same order.
+[[nodiscard]] std::optional<detail::AnyMpi> mpi_to_compete_with(const Group& group, std::string* why_not = nullptr);
 
 }  // namespace onehop::bench

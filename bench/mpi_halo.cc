@@ -3,9 +3,9 @@
 
 namespace onehop::bench {
 
-std::vector<std::unique_ptr<HaloPeer>> mpi_halo_peers(std::string* why_not) {
+std::vector<std::unique_ptr<HaloPeer>> mpi_halo_peers(const Group& group) {
   std::vector<std::unique_ptr<HaloPeer>> peers;
-  if (const auto mpi = mpi_to_compete_with(0, why_not)) {
+  if (const auto mpi = mpi_to_compete_with(group)) {
     std::visit(
         [&peers](const auto* api) {
           add_packed_halos(*api, peers);

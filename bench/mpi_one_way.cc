@@ -177,9 +177,11 @@ void add_all(const MpiApi<Abi>& api, std::vector<std::unique_ptr<OneWayPeer>>& p
 
 }  // namespace
 
-std::vector<std::unique_ptr<OneWayPeer>> mpi_one_way_peers(std::string* why_not) {
+std::vector<std::unique_ptr<OneWayPeer>> mpi_one_way_peers(const Group& group) {
   std::vector<std::unique_ptr<OneWayPeer>> peers;
-  if (const auto mpi = mpi_to_compete_with(2, why_not)) {
+  if (group.size() != 2)
+    throw BadInput("this comparison with MPI needs 2 ranks, found " + std::to_string(group.size()));
+  if (const auto mpi = mpi_to_compete_with(group)) {
     std::visit([&peers](const auto* api) { add_all(*api, peers); }, *mpi);
   }
   return peers;

@@ -1,5 +1,5 @@
 // What plain MPI does with the same work: the contestants that `onehop bench` compares with, each written as a careful user of
-// MPI would write it. They use the MPI that onehop itself found and loaded, on two ranks of its world communicator.
+// MPI would write it. They use the MPI that onehop itself found and loaded, on its world communicator, which must be the group.
 //
 // Everything that says "collective" is called by both ranks in the same order. The caller dirties the source before each send and
 // reads the result.
@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "onehop/group.h"
 #include "onehop/schedule.h"
 
 namespace onehop::bench {
@@ -64,12 +65,16 @@ class HaloPeer {
   }
 };
 
-// All contestants of a kind, best settings each. Collective: MPI is loaded and initialised if it is not yet. Empty if `why_not`
-// (unless null) receives a reason: no MPI here, or not two ranks.
-[[nodiscard]] std::vector<std::unique_ptr<OneWayPeer>> mpi_one_way_peers(std::string* why_not = nullptr);
-[[nodiscard]] std::vector<std::unique_ptr<ExchangePeer>> mpi_exchange_peers(std::string* why_not = nullptr);
+// Why MPI cannot be compared with, the same on every rank; empty if it can: none is here, or its ranks are not those of the
+// group. Collective: MPI is loaded and initialised if it is not yet.
+[[nodiscard]] std::string why_no_mpi_peers(const Group& group);
+
+// All contestants of a kind, best settings each; none where why_no_mpi_peers has a reason. Collective. The first two are for groups
+// of two ranks.
+[[nodiscard]] std::vector<std::unique_ptr<OneWayPeer>> mpi_one_way_peers(const Group& group);
+[[nodiscard]] std::vector<std::unique_ptr<ExchangePeer>> mpi_exchange_peers(const Group& group);
 // Any number of ranks. "derived datatypes, persistent", "packed, Isend/Irecv", "packed, persistent", "neighbour collective"
-[[nodiscard]] std::vector<std::unique_ptr<HaloPeer>> mpi_halo_peers(std::string* why_not = nullptr);
+[[nodiscard]] std::vector<std::unique_ptr<HaloPeer>> mpi_halo_peers(const Group& group);
 
 // For the solvers' plain-MPI versions and the benchmarks' own clockwork, over MPI_COMM_WORLD.
 class MpiWorld {

@@ -28,35 +28,53 @@ class World final : public MpiWorld {
   MpiContext<Abi> context_;
 };
 
-}  // namespace
-
-std::optional<detail::AnyMpi> mpi_to_compete_with(int ranks, std::string* why_not) {
-  const auto give_reason = [why_not](std::string reason) {
-    if (why_not != nullptr) *why_not = std::move(reason);
-    return std::nullopt;
-  };
+// Why this rank cannot compete with MPI; empty if it can, and then `mpi` is set.
+std::string why_not_here(const Group& group, std::optional<detail::AnyMpi>& mpi) {
   // Without a launcher MPI would start as one rank, or not at all: then the processor's time is better spent otherwise.
   const detail::MpiLauncher launcher = detail::mpi_launcher();
   if (launcher.kind == detail::MpiLauncher::Kind::none && !detail::mpi_is_running()) {
-    return give_reason("this program was not started by an MPI launcher");
+    return "this program was not started by an MPI launcher";
   }
   try {
-    const detail::AnyMpi mpi = detail::running_mpi();
-    const int size = std::visit(
-        [](const auto* api) {
-          int found = 0;
-          api->call("MPI_Comm_size", api->comm_size, api->handles.comm_world, &found);
-          return found;
+    mpi = detail::running_mpi();
+    int rank = 0;
+    int size = 0;
+    std::visit(
+        [&](const auto* api) {
+          api->call("MPI_Comm_rank", api->comm_rank, api->handles.comm_world, &rank);
+          api->call("MPI_Comm_size", api->comm_size, api->handles.comm_world, &size);
         },
-        mpi);
-    if (ranks != 0 && size != ranks) {
-      return give_reason("MPI runs " + std::to_string(size) + " rank(s), this comparison needs " +
-                         std::to_string(ranks));
+        *mpi);
+    if (size != group.size()) {
+      return "MPI runs " + std::to_string(size) + " rank(s), but this group has " + std::to_string(group.size());
     }
-    return mpi;
+    if (rank != group.rank()) {
+      return "rank " + std::to_string(group.rank()) + " of this group is rank " + std::to_string(rank) + " in MPI";
+    }
   } catch (const Error& error) {
-    return give_reason(error.what());
+    return error.what();
   }
+  return {};
+}
+
+}  // namespace
+
+std::optional<detail::AnyMpi> mpi_to_compete_with(const Group& group, std::string* why_not) {
+  std::optional<detail::AnyMpi> mpi;
+  const std::string mine = why_not_here(group, mpi);
+  // All or none: what the contestants do is collective.
+  for (const auto& bytes : group.allgather(std::as_bytes(std::span(mine)))) {
+    if (bytes.empty()) continue;
+    if (why_not != nullptr) why_not->assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return std::nullopt;
+  }
+  return mpi;
+}
+
+std::string why_no_mpi_peers(const Group& group) {
+  std::string why;
+  static_cast<void>(mpi_to_compete_with(group, &why));
+  return why;
 }
 
 std::unique_ptr<MpiWorld> MpiWorld::make() {

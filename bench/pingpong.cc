@@ -145,7 +145,7 @@ std::vector<Samples> ping_pong(const Group& group, std::int64_t bytes, const Pin
   contestants.push_back(best_way(arena, std::move(ways), options.effort));
 
   std::vector<std::unique_ptr<OneWayPeer>> peers;
-  if (options.peers) peers = mpi_one_way_peers();
+  if (options.peers) peers = mpi_one_way_peers(group);
   for (const auto& peer : peers) {
     peer->prepare(bytes);
     contestants.push_back(

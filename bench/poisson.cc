@@ -79,7 +79,7 @@ std::vector<Samples> poisson(const Group& group, const PoissonBenchOptions& opti
 
   std::vector<std::unique_ptr<HaloPeer>> peers;
   std::unique_ptr<MpiWorld> world;
-  if (options.peers) peers = mpi_halo_peers();
+  if (options.peers) peers = mpi_halo_peers(group);
   if (!peers.empty()) world = MpiWorld::make();
   for (const auto& peer : peers) {
     // Derived types have nothing to enlarge; what packs each face by itself is slower for several faces to one neighbour.

@@ -87,16 +87,6 @@ nb::list try_waits(const Group& group, double compute_us, const std::vector<std:
   return measure([&] { return bench::try_waits(group, compute_us, list, effort); });
 }
 
-std::string why_no_peers(int ranks) {
-  std::string why;
-  if (ranks == 2) {
-    static_cast<void>(bench::mpi_one_way_peers(&why));
-  } else {
-    static_cast<void>(bench::mpi_halo_peers(&why));
-  }
-  return why;
-}
-
 }  // namespace
 
 void bind_bench(nb::module_& module) {
@@ -124,8 +114,8 @@ void bind_bench(nb::module_& module) {
              "mock"_a, "compute_us"_a, "others"_a, "One round of a schedule, from array to array.");
   module.def(
       "bench_mpi_version", [] { return bench::MpiWorld::make()->version(); }, release(), "The MPI to compare with.");
-  module.def("bench_why_no_peers", &why_no_peers, "ranks"_a, release(),
-             "Why there is no MPI to compare with; empty if there is.");
+  module.def("bench_why_no_peers", &bench::why_no_mpi_peers, "group"_a, release(),
+             "Why there is no MPI to compare with; empty if there is. Collective.");
   module.def(
       "bench_poisson",
       [](const Group& group, std::int64_t local, std::int64_t enlargement, const Effort& effort, bool peers) {

@@ -785,8 +785,8 @@ def bench_halo_exchange(group: Group, schedule: Schedule, arrays: Sequence[Memor
 def bench_mpi_version() -> str:
     """The MPI to compare with."""
 
-def bench_why_no_peers(ranks: int) -> str:
-    """Why there is no MPI to compare with; empty if there is."""
+def bench_why_no_peers(group: Group) -> str:
+    """Why there is no MPI to compare with; empty if there is. Collective."""
 
 def bench_poisson(group: Group, local: int, enlargement: int, effort: BenchEffort, peers: bool) -> list:
     """One iteration of the Poisson solver."""

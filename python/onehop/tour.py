@@ -94,7 +94,7 @@ def why_no_baseline(group: Group) -> str:
     """Why plain MPI cannot be measured here, and what to do; empty if it can. Collective."""
     if len(group.neighbours_in_memory) != group.size:
         return "the ranks are on several machines; figures beside plain MPI come from one machine"
-    why = _core.bench_why_no_peers(group.size)
+    why = _core.bench_why_no_peers(group)
     if not why:
         return ""
     return (

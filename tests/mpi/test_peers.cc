@@ -30,7 +30,7 @@ void expect(std::span<const std::byte> bytes, std::size_t size, int rank, int nu
 
 TEST(MpiPeers, SendOneMessageToAndFro) {
   if (world().size() != 2) GTEST_SKIP() << "for two ranks";
-  const auto peers = mpi_one_way_peers();
+  const auto peers = mpi_one_way_peers(world());
   ASSERT_GE(peers.size(), 3U);
   // Two rounds, so that contestants meet each other's leftovers.
   for (const std::int64_t bytes : {8, 0, 1000, 100000, 8}) {
@@ -55,7 +55,7 @@ TEST(MpiPeers, SendOneMessageToAndFro) {
 
 TEST(MpiPeers, ExchangeManyMessages) {
   if (world().size() != 2) GTEST_SKIP() << "for two ranks";
-  const auto peers = mpi_exchange_peers();
+  const auto peers = mpi_exchange_peers(world());
   ASSERT_GE(peers.size(), 3U);
   for (const int messages : {10, 1, 3}) {
     for (const std::int64_t bytes : {64, 0, 1000, 70000}) {
@@ -104,7 +104,7 @@ void check_halo(HaloPeer& peer, const Schedule& schedule, std::int64_t enlargeme
 }
 
 TEST(MpiPeers, ExchangeHalos) {
-  const auto peers = mpi_halo_peers();
+  const auto peers = mpi_halo_peers(world());
   ASSERT_EQ(peers.size(), 7U);
   for (const auto& peer : peers) {
     for (int dimension = 0; dimension < 3; ++dimension) {
@@ -117,6 +117,17 @@ TEST(MpiPeers, ExchangeHalos) {
       }
     }
   }
+}
+
+TEST(MpiPeers, AreLeftOutWhereTheRanksAreOthers) {
+  EXPECT_EQ(why_no_mpi_peers(world()), "");
+  if (world().size() == 1) return;
+  const Group backwards = world().split(0, -world().rank());
+  EXPECT_TRUE(mpi_halo_peers(backwards).empty());
+  EXPECT_NE(why_no_mpi_peers(backwards).find("rank 0 of this group is rank "), std::string::npos);
+  const Group half = world().split(world().rank() % 2, 0);
+  EXPECT_TRUE(mpi_halo_peers(half).empty());
+  EXPECT_NE(why_no_mpi_peers(half).find("MPI runs " + std::to_string(world().size())), std::string::npos);
 }
 
 TEST(MpiPeers, SumOverAllRanks) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -224,3 +225,21 @@ def test_bad_input_is_exit_code_2(ranks: Ranks, arguments: tuple[str, ...]) -> N
     assert done.returncode == 2, done.stderr
     assert "expected" in done.stderr or "measures 2 ranks" in done.stderr
     assert done.stdout == ""
+
+
+def test_an_mpi_of_other_ranks_is_left_out(ranks: Ranks) -> None:
+    """Each rank of a launch that initialises MPI by itself is alone in its MPI."""
+    pytest.importorskip("mpi4py")
+    source = """
+        from mpi4py import MPI
+        import onehop
+        from onehop.bench.run import Settings, pingpong
+
+        result = pingpong(onehop.Group.world(), Settings(quick=True), lambda _: None, [8])
+        assert result.rows[0].peers == {}, result.rows
+        assert "MPI runs 1 rank(s), but this group has 2" in result.notes[0], result.notes
+    """
+    done = ranks.launch(2, source)
+    assert done.returncode == 0, done.stderr
+    for folder in ranks.temporary.glob("ompi.*"):  # Open MPI's own, when its ranks have no mpiexec
+        shutil.rmtree(folder)

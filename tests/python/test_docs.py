@@ -63,7 +63,8 @@ def test_commands_exist(page: Path) -> None:
             command = command.commands[words.pop(0)]
         assert not hasattr(command, "commands") or words in ([], ["..."]), f"no such command: onehop {text}"
         takes = {name: option for option in command.params for name in (*option.opts, *option.secondary_opts)}
-        while words and (command.allow_interspersed_args or words[0].startswith("-")):
+        anywhere = command.context_settings.get("allow_interspersed_args", True)
+        while words and (anywhere or words[0].startswith("-")):
             word = words.pop(0)
             assert word in takes or not word.startswith("-") or word == "-", f"no {word}: onehop {text}"
             if word in takes and not takes[word].is_flag:

@@ -63,7 +63,7 @@ def _begin(bench: str, group: Group, ranks: int | None) -> Bench:
         raise BadInput(
             f"onehop bench {bench} compares ways through shared memory: start all ranks on one machine"
         )
-    why_not = _core.bench_why_no_peers(group.size)
+    why_not = _core.bench_why_no_peers(group)
     version = None
     if not why_not:
         try:
