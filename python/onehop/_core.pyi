@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import numpy
 from numpy.typing import NDArray
 
-
 def _throw(arg0: str, arg1: str, /) -> None: ...
 
 class Slice:
@@ -80,15 +79,15 @@ class Slice:
         """The elements number [first, last) of this slice, as slices."""
 
     def __len__(self) -> int: ...
-
     def __eq__(self, other: object, /) -> bool: ...
-
     def __repr__(self) -> str: ...
 
 class ArraySpec:
     """One array that a schedule moves data of. Every rank has one of each."""
 
-    def __init__(self, name: str, elements: int | Sequence[int], element_bytes: int = 8, type: str = 'bytes') -> None:
+    def __init__(
+        self, name: str, elements: int | Sequence[int], element_bytes: int = 8, type: str = "bytes"
+    ) -> None:
         """
         `elements`: how many, one value for all ranks or one per rank. `type`: bytes, float32, float64, int32, int64.
         """
@@ -113,14 +112,12 @@ class ArraySpec:
         """Number of elements on a rank."""
 
     def __eq__(self, other: object, /) -> bool: ...
-
     def __repr__(self) -> str: ...
 
 class Place:
     """One end of a transfer: a slice of one array of one rank."""
 
     def __init__(self, rank: int, array: int, slice: Slice) -> None: ...
-
     @property
     def rank(self) -> int:
         """The rank."""
@@ -134,13 +131,12 @@ class Place:
         """The elements."""
 
     def __eq__(self, other: object, /) -> bool: ...
-
     def __repr__(self) -> str: ...
 
 class Transfer:
     """One movement. Between a rank and itself it is a copy inside that rank."""
 
-    def __init__(self, from_: Place, to: Place, combine: str = 'replace', codec: str = 'raw') -> None:
+    def __init__(self, from_: Place, to: Place, combine: str = "replace", codec: str = "raw") -> None:
         """
         `combine`: how what arrives combines with what is there: replace, add, min, max, prod.
         """
@@ -162,7 +158,6 @@ class Transfer:
         """What it looks like on the wire."""
 
     def __eq__(self, other: object, /) -> bool: ...
-
     def __repr__(self) -> str: ...
 
 class Round:
@@ -171,7 +166,6 @@ class Round:
     """
 
     def __init__(self, transfers: Sequence[Transfer]) -> None: ...
-
     @property
     def permutation(self) -> tuple[int, ...] | None:
         """
@@ -183,9 +177,7 @@ class Round:
         """The transfers."""
 
     def __len__(self) -> int: ...
-
     def __eq__(self, other: object, /) -> bool: ...
-
     def __repr__(self) -> str: ...
 
 class Schedule:
@@ -193,7 +185,14 @@ class Schedule:
     Rounds of transfers between ranks: pure data, no memory, no network. It is counted, verified, saved and executed.
     """
 
-    def __init__(self, name: str, ranks: int, arrays: Sequence[ArraySpec], rounds: Sequence[Round], must_cover: Sequence[Place] = []) -> None:
+    def __init__(
+        self,
+        name: str,
+        ranks: int,
+        arrays: Sequence[ArraySpec],
+        rounds: Sequence[Round],
+        must_cover: Sequence[Place] = [],
+    ) -> None:
         """
         `must_cover`: what the rounds together must write; checked by `verify`.
         """
@@ -242,11 +241,8 @@ class Schedule:
         """Reads it from a file."""
 
     def __eq__(self, other: object, /) -> bool: ...
-
     def __getstate__(self) -> str: ...
-
     def __setstate__(self, arg: str, /) -> None: ...
-
     def __repr__(self) -> str: ...
 
 def merge(parts: Sequence[Schedule]) -> Schedule:
@@ -387,14 +383,20 @@ class HaloSpec:
     An array split over a grid of ranks, with ghost layers around every block.
     """
 
-    def __init__(self, extents: Sequence[int], grid: Sequence[int], widths: Sequence[tuple[int, int]], periodic: Sequence[bool], corners: bool, element_bytes: Sequence[int], codec: str = 'raw') -> None: ...
-
+    def __init__(
+        self,
+        extents: Sequence[int],
+        grid: Sequence[int],
+        widths: Sequence[tuple[int, int]],
+        periodic: Sequence[bool],
+        corners: bool,
+        element_bytes: Sequence[int],
+        codec: str = "raw",
+    ) -> None: ...
     @property
     def extents(self) -> list[int]: ...
-
     @property
     def grid(self) -> list[int]: ...
-
     @property
     def widths(self) -> list[tuple[int, int]]: ...
 
@@ -403,13 +405,10 @@ class HaloBlock:
 
     @property
     def start(self) -> list[int]: ...
-
     @property
     def extents(self) -> list[int]: ...
-
     @property
     def shape(self) -> list[int]: ...
-
     @property
     def coords(self) -> list[int]: ...
 
@@ -430,9 +429,7 @@ def permute_bits_one_swap_at_a_time(
     only_rank: int | None = None,
 ) -> Schedule: ...
 def halo(spec: HaloSpec, only_rank: int | None = None) -> Schedule: ...
-
 def halo_block(spec: HaloSpec, rank: int) -> HaloBlock: ...
-
 def allgather(ranks: int, elements: int, element_bytes: int, only_rank: int | None = None) -> Schedule:
     """
     One round in which every rank's block of array 0 goes to the same place on every other rank.
@@ -441,8 +438,7 @@ def allgather(ranks: int, elements: int, element_bytes: int, only_rank: int | No
 class Memory:
     """The memory of an array, held in place as long as this object lives."""
 
-    def __init__(self, array: object, writable: bool = True, what: str = 'the array') -> None: ...
-
+    def __init__(self, array: object, writable: bool = True, what: str = "the array") -> None: ...
     @property
     def bytes(self) -> int:
         """Its size."""
@@ -459,54 +455,48 @@ class Group:
     """The ranks of a run."""
 
     def __init__(self, group: Group) -> None: ...
-
     @staticmethod
     def world() -> Group: ...
-
     @staticmethod
     def alone() -> Group: ...
-
     @staticmethod
     def from_allgather(rank: int, size: int, allgather: Callable[[bytes], Sequence[bytes]]) -> Group: ...
-
     @staticmethod
     def from_mpi_handle(address: int) -> Group: ...
-
     @property
     def rank(self) -> int: ...
-
     @property
     def size(self) -> int: ...
-
     @property
     def origin(self) -> str: ...
-
     @property
     def valid(self) -> bool: ...
-
     @property
     def timeout(self) -> float: ...
-
     @timeout.setter
     def timeout(self, arg: float, /) -> None: ...
-
     def shares_memory(self, rank: int) -> bool: ...
-
     @property
     def neighbours_in_memory(self) -> list[int]: ...
-
     def barrier(self) -> None: ...
-
     def allgather(self, mine: bytes) -> list[bytes]: ...
-
     def split(self, colour: int, key: int) -> Group: ...
-
     def allocate(self, bytes: int) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
 
 class ChannelSpec:
     """One end of a channel that this rank wants."""
 
-    def __init__(self, send: bool, peer: int, bytes: int, tag: int = 0, slots: int = 0, slot_bytes: int = 0, chunk_bytes: int = 0, signature: int = 0) -> None: ...
+    def __init__(
+        self,
+        send: bool,
+        peer: int,
+        bytes: int,
+        tag: int = 0,
+        slots: int = 0,
+        slot_bytes: int = 0,
+        chunk_bytes: int = 0,
+        signature: int = 0,
+    ) -> None: ...
 
 class Sender:
     """The sending end of a channel. Not for two threads at once."""
@@ -580,16 +570,12 @@ class PlanCounters:
 
     @property
     def messages_sent(self) -> int: ...
-
     @property
     def messages_received(self) -> int: ...
-
     @property
     def bytes_sent(self) -> int: ...
-
     @property
     def bytes_received(self) -> int: ...
-
     @property
     def bytes_local(self) -> int:
         """Bytes copied inside the rank."""
@@ -599,8 +585,16 @@ class PlanCounters:
 class Plan:
     """A schedule bound to a group and to memory."""
 
-    def __init__(self, group: Group, schedule: Schedule, arrays: Sequence[Memory], transport: str, slots: int, slot_bytes: int, chunk_bytes: int) -> None: ...
-
+    def __init__(
+        self,
+        group: Group,
+        schedule: Schedule,
+        arrays: Sequence[Memory],
+        transport: str,
+        slots: int,
+        slot_bytes: int,
+        chunk_bytes: int,
+    ) -> None: ...
     def start(self) -> None:
         """Begins a run and never waits."""
 
@@ -638,16 +632,12 @@ class PoissonSpec:
     """
 
     def __init__(self, extents: Sequence[int], grid: Sequence[int], mass: float, seed: int) -> None: ...
-
     @property
     def extents(self) -> list[int]: ...
-
     @property
     def grid(self) -> list[int]: ...
-
     @property
     def mass(self) -> float: ...
-
     @property
     def seed(self) -> int: ...
 
@@ -679,7 +669,6 @@ class PoissonTimes:
 
     @property
     def boundary(self) -> float: ...
-
     @property
     def residual(self) -> float:
         """The sum over the ranks."""
@@ -689,17 +678,14 @@ class PoissonResult:
 
     @property
     def iterations(self) -> int: ...
-
     @property
     def reached_tolerance(self) -> bool: ...
-
     @property
     def seconds(self) -> float:
         """For all iterations."""
 
     @property
     def times(self) -> PoissonTimes: ...
-
     @property
     def history(self) -> list[tuple[int, float]]:
         """Pairs (iteration, |b - M x|); the last is that of the solution."""
@@ -707,31 +693,26 @@ class PoissonResult:
 class Poisson:
     """Jacobi's method for the Poisson equation on a grid of ranks."""
 
-    def __init__(self, group: Group, spec: PoissonSpec, buffers: int, enlargement: int, transport: str) -> None: ...
-
+    def __init__(
+        self, group: Group, spec: PoissonSpec, buffers: int, enlargement: int, transport: str
+    ) -> None: ...
     def set_source(self, block: Memory) -> None: ...
-
-    def solve(self, iterations: int, residual_every: int, tolerance: float, progress: object | None = None) -> PoissonResult: ...
-
+    def solve(
+        self, iterations: int, residual_every: int, tolerance: float, progress: object | None = None
+    ) -> PoissonResult: ...
     @property
     def solution(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
-
     @property
     def source(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
-
     def gather(self, block: Memory) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]: ...
-
     @property
     def spec(self) -> PoissonSpec: ...
-
     @property
     def block(self) -> PoissonBlock: ...
-
     @property
     def bytes_sent(self) -> int: ...
 
 def poisson_grid(extents: Sequence[int], ranks: int) -> list[int]: ...
-
 def poisson_faces(spec: PoissonSpec, enlargement: int = 1) -> Schedule:
     """What one iteration sends, as a schedule."""
 
@@ -749,7 +730,6 @@ class Control:
         """Gives the memory back."""
 
 def create_control(ranks: int) -> Control: ...
-
 def mpi_library() -> dict[str, Any]:
     """The MPI library that is, or would be, used. Does not initialise it."""
 
@@ -757,7 +737,7 @@ def tuning() -> str:
     """The tuning in force, as JSON."""
 
 def tuning_origin() -> str:
-    """"built in", or the file that it was read from."""
+    """ "built in", or the file that it was read from."""
 
 def built_in_tuning() -> str:
     """The built-in one, as JSON."""
@@ -779,7 +759,16 @@ def bench_ping_pong(group: Group, bytes: int, effort: BenchEffort, get: bool, pe
 def bench_exchange(group: Group, bytes: int, messages: int, effort: BenchEffort, peers: bool) -> list:
     """Several messages each way at once."""
 
-def bench_halo_exchange(group: Group, schedule: Schedule, arrays: Sequence[Memory], effort: BenchEffort, peers: bool, mock: bool, compute_us: float, others: list) -> list:
+def bench_halo_exchange(
+    group: Group,
+    schedule: Schedule,
+    arrays: Sequence[Memory],
+    effort: BenchEffort,
+    peers: bool,
+    mock: bool,
+    compute_us: float,
+    others: list,
+) -> list:
     """One round of a schedule, from array to array."""
 
 def bench_mpi_version() -> str:
@@ -791,12 +780,20 @@ def bench_why_no_peers(group: Group) -> str:
 def bench_poisson(group: Group, local: int, enlargement: int, effort: BenchEffort, peers: bool) -> list:
     """One iteration of the Poisson solver."""
 
-def bench_try_stores(group: Group, bytes: int, both_ways: bool, choices: Sequence[tuple[str, int, int, int]], effort: BenchEffort) -> list:
+def bench_try_stores(
+    group: Group,
+    bytes: int,
+    both_ways: bool,
+    choices: Sequence[tuple[str, int, int, int]],
+    effort: BenchEffort,
+) -> list:
     """
     Messages of one size with other settings of (stores, chunk_bytes, slot_bytes, slots).
     """
 
-def bench_try_waits(group: Group, compute_us: float, choices: Sequence[tuple[int, int, int]], effort: BenchEffort) -> list:
+def bench_try_waits(
+    group: Group, compute_us: float, choices: Sequence[tuple[int, int, int]], effort: BenchEffort
+) -> list:
     """Steps of a ring with other settings of (spins, spins_crowded, yields)."""
 
 class Condition:
@@ -805,141 +802,122 @@ class Condition:
     """
 
     def __init__(self, clbits: Sequence[int], value: int, negated: bool = False) -> None: ...
-
     @property
     def clbits(self) -> tuple: ...
-
     @property
     def value(self) -> int: ...
-
     @property
     def negated(self) -> bool:
         """Done when the number is another one."""
 
     def __bool__(self) -> bool: ...
-
     def __eq__(self, other: object) -> bool: ...
 
 class Register:
     """A named run of classical bits."""
 
     def __init__(self, name: str, first: int, size: int) -> None: ...
-
     @property
     def name(self) -> str: ...
-
     @property
     def first(self) -> int: ...
-
     @property
     def size(self) -> int: ...
-
     def __eq__(self, other: object) -> bool: ...
 
 class Operation:
     """One operation of a circuit."""
 
-    def __init__(self, kind: str, name: str, targets: Sequence[int], *, controls: Sequence[int] = [], control_values: int = 0, values: Annotated[NDArray[numpy.complex128], dict(shape=(None,), order='C', device='cpu', writable=False)] | None = None, paulis: str = '', angle: float = 0.0, clbits: Sequence[int] = [], condition: Condition = ...) -> None: ...
-
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        targets: Sequence[int],
+        *,
+        controls: Sequence[int] = [],
+        control_values: int = 0,
+        values: Annotated[
+            NDArray[numpy.complex128], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ]
+        | None = None,
+        paulis: str = "",
+        angle: float = 0.0,
+        clbits: Sequence[int] = [],
+        condition: Condition = ...,
+    ) -> None: ...
     @property
     def kind(self) -> str: ...
-
     @property
     def name(self) -> str: ...
-
     @name.setter
     def name(self, arg: str, /) -> None: ...
-
     @property
     def targets(self) -> tuple[int, ...]: ...
-
     @targets.setter
     def targets(self, arg: Sequence[int], /) -> None: ...
-
     @property
     def controls(self) -> tuple[int, ...]: ...
-
     @controls.setter
     def controls(self, arg: Sequence[int], /) -> None: ...
-
     @property
     def control_values(self) -> int:
         """Bit i: the value that controls[i] must have."""
 
     @control_values.setter
     def control_values(self, arg: int, /) -> None: ...
-
     @property
     def values(self) -> Annotated[NDArray[numpy.complex128], dict(shape=(None,))]:
         """The numbers of a matrix (row-major) or diagonal, copied."""
 
     @property
     def paulis(self) -> str: ...
-
     @property
     def angle(self) -> float: ...
-
     @property
     def clbits(self) -> tuple[int, ...]: ...
-
     @clbits.setter
     def clbits(self, arg: Sequence[int], /) -> None: ...
-
     @property
     def condition(self) -> Condition: ...
-
     @condition.setter
     def condition(self, arg: Condition, /) -> None: ...
-
     @property
     def is_gate(self) -> bool: ...
-
     @property
     def is_diagonal(self) -> bool: ...
-
     def matrix(self) -> Annotated[NDArray[numpy.complex128], dict(shape=(None,))]:
         """The matrix on its targets, controls left out: 4^k numbers, row-major."""
 
     def __eq__(self, other: object) -> bool: ...
-
     def __repr__(self) -> str: ...
 
 class Circuit:
     """A quantum circuit as plain data."""
 
-    def __init__(self, qubits: int, clbits: int = 0, name: str = '') -> None: ...
-
+    def __init__(self, qubits: int, clbits: int = 0, name: str = "") -> None: ...
     @property
     def name(self) -> str: ...
-
     @name.setter
     def name(self, arg: str, /) -> None: ...
-
     @property
     def qubits(self) -> int: ...
-
     @property
     def clbits(self) -> int: ...
-
     @property
     def hidden_clbits(self) -> int:
         """Further classical bits after those of the source."""
 
     @hidden_clbits.setter
     def hidden_clbits(self, arg: int, /) -> None: ...
-
     @property
     def registers(self) -> tuple[Register, ...]: ...
-
     @registers.setter
     def registers(self, arg: Sequence[Register], /) -> None: ...
-
     @property
     def operations(self) -> tuple[Operation, ...]:
         """Copies, in program order."""
 
     def operation(self, index: int) -> Operation: ...
-
     def add(self, operation: Operation) -> None:
         """Appends an operation as it is."""
 
@@ -947,7 +925,6 @@ class Circuit:
         """Raises BadInput that names the operation that cannot be."""
 
     def __len__(self) -> int: ...
-
     def __eq__(self, other: object) -> bool: ...
 
 def gate(name: str, qubits: Sequence[int], parameters: Sequence[float] = []) -> Operation:

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from onehop.error import BadInput
 from onehop.launch.environment import variables
+from onehop.launch.mpi import find_mpi_launcher, mpi_command
 
 # An example takes as long as a busy machine lets it. In CI the examples are always the same ones, so that a failure
 # there is a failure at a desk too; at a desk they vary, and find more.
@@ -67,6 +69,22 @@ class Ranks:
         """Run a program on ranks, in a folder of its own, and wait for it."""
         more.setdefault("cwd", self.folder)
         return self.onehop("launch", "-n", ranks, *options, self.script(source), **more)
+
+    def mpiexec(self, ranks: int, *command: str, mpi: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a command on ranks under an MPI's mpiexec and wait for it; the test is skipped if there is none."""
+        try:
+            launcher = find_mpi_launcher(mpi)
+        except BadInput as error:
+            pytest.skip(str(error))
+        line, environment = mpi_command(launcher, ranks, [sys.executable, *command])
+        return subprocess.run(
+            line,
+            env={**environment, **self.environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
 
     def start(self, ranks: int, source: str, *options: object) -> subprocess.Popen[str]:
         """Start a program on ranks; its output comes through pipes."""

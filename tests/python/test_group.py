@@ -13,7 +13,6 @@ import pytest
 import onehop
 from conftest import Ranks
 from onehop import Group
-from onehop.launch.mpi import find_mpi_launcher, mpi_command
 from threads import run_threads
 
 
@@ -63,10 +62,6 @@ def test_rank_that_ends_in_order_is_not_lost_to_those_that_do_not_wait_for_it(ra
 
 def test_communicators_of_mpi4py(ranks: Ranks) -> None:
     pytest.importorskip("mpi4py", exc_type=ImportError)
-    try:
-        launcher = find_mpi_launcher()
-    except onehop.BadInput as error:
-        pytest.skip(str(error))
     source = """
         from mpi4py import MPI
         import numpy as np, onehop
@@ -85,15 +80,7 @@ def test_communicators_of_mpi4py(ranks: Ranks) -> None:
         except onehop.BadInput:
             print(group.rank, group.size, group.origin, turned.rank, onehop.Group.world().size, flush=True)
     """
-    command, environment = mpi_command(launcher, 2, [sys.executable, ranks.script(source)])
-    done = subprocess.run(
-        command,
-        env={**environment, **ranks.environment},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = ranks.mpiexec(2, ranks.script(source))
     assert sorted(done.stdout.splitlines()) == ["0 2 mpi 1 2", "1 2 mpi 0 2"]
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from conftest import Ranks
-from onehop import Group, tour
+from onehop import BadInput, Group, tour
+from onehop.launch import find_mpi_launcher
 from onehop.tour import StepResult
 from threads import run_threads
 
@@ -38,9 +39,6 @@ def test_command(ranks: Ranks, ranks_wanted: int) -> None:
 
 
 def test_command_beside_mpi(ranks: Ranks) -> None:
-    from onehop.error import BadInput
-    from onehop.launch import find_mpi_launcher
-
     try:
         find_mpi_launcher()
     except BadInput:

@@ -25,10 +25,10 @@ from onehop.bench.run import (
     ring,
 )
 from onehop.bench.table import make_peer_table, make_table
-from onehop.cli.common import JsonOption, RanksOption, console, own_rank, progress, write_json
+from onehop.cli.common import JsonOption, MpiOption, RanksOption, console, own_rank, progress, write_json
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.launch import current_launch, ensure_ranks, find_mpi_launcher
+from onehop.launch import ensure_ranks_beside_mpi
 
 SecondsOption = Annotated[
     float, typer.Option(metavar="SECONDS", help="How long to measure, all cases together.")
@@ -36,33 +36,12 @@ SecondsOption = Annotated[
 QuickOption = Annotated[
     bool, typer.Option("--quick", help="As short as can be: shows that it works; the figures mean little.")
 ]
-MpiOption = Annotated[
-    str | None,
-    typer.Option(
-        "--mpi",
-        metavar="openmpi|mpich|PATH|none",
-        help="The MPI to start under and to compare with; none: the built-in launcher.",
-    ),
-]
 PlotOption = Annotated[str | None, typer.Option("--plot", metavar="FILE.png", help="Also draw a picture.")]
 SizesOption = Annotated[
     str | None, typer.Option("--sizes", metavar="8,1K,...", help="Bytes of one message; 0 is a bare flag.")
 ]
 
 Measure = Callable[[Group, Settings, Advance], Bench]
-
-
-def _start_ranks(ranks: int | None, default: int, mpi: str | None) -> None:
-    """Return on every rank; under an MPI's mpiexec if there is one, else without MPI."""
-    if current_launch() is None and mpi != "none":
-        try:
-            find_mpi_launcher(mpi)
-        except BadInput:
-            if mpi is not None:
-                raise
-        else:
-            ensure_ranks(ranks, default=default, launcher="mpi", mpi=mpi)
-    ensure_ranks(ranks, default=default)
 
 
 def _run(
@@ -77,7 +56,7 @@ def _run(
 ) -> None:
     if settings.seconds <= 0:
         raise BadInput(f"expected --seconds above 0, found {settings.seconds:g}")
-    _start_ranks(ranks, default, mpi)
+    ensure_ranks_beside_mpi(ranks, mpi, default=default)
     with progress("measuring", cases) as advance:
         result = measure(Group.world(), settings, advance)
     screen = console(json_target)

@@ -27,6 +27,14 @@ RanksOption = Annotated[
         "-n", "--ranks", metavar="RANKS", help="Ranks to start. Inside a launch, that launch is used."
     ),
 ]
+MpiOption = Annotated[
+    str | None,
+    typer.Option(
+        "--mpi",
+        metavar="openmpi|mpich|PATH|none",
+        help="The MPI to start under and to compare with; none: the built-in launcher.",
+    ),
+]
 
 
 def own_rank() -> int:

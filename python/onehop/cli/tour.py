@@ -8,24 +8,11 @@ import typer
 from rich.table import Table
 
 from onehop import __version__
-from onehop.cli.common import JsonOption, RanksOption, console, progress, write_json
+from onehop.cli.common import JsonOption, MpiOption, RanksOption, console, progress, write_json
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.launch import current_launch, ensure_ranks, find_mpi_launcher
+from onehop.launch import ensure_ranks_beside_mpi
 from onehop.tour import STEPS, StepResult, run, why_no_baseline
-
-
-def _start_ranks(ranks: int | None, mpi: str | None) -> None:
-    """Return on every rank; under an mpiexec if there is one to compare with."""
-    if current_launch() is None and mpi != "none":
-        try:
-            find_mpi_launcher(mpi)
-        except BadInput:
-            if mpi is not None:
-                raise
-        else:
-            ensure_ranks(ranks, default=2, launcher="mpi", mpi=mpi)
-    ensure_ranks(ranks, default=2)
 
 
 def _time(seconds: float | None) -> str:
@@ -62,21 +49,14 @@ def _table(results: list[StepResult], ranks: int) -> Table:
 
 def tour(
     ranks: RanksOption = None,
-    mpi: Annotated[
-        str | None,
-        typer.Option(
-            "--mpi",
-            metavar="openmpi|mpich|PATH|none",
-            help="The MPI to start under and to compare with; none: the built-in launcher.",
-        ),
-    ] = None,
+    mpi: MpiOption = None,
     seconds: Annotated[float, typer.Option(help="How long each step measures.")] = 5.0,
     json_target: JsonOption = None,
 ) -> None:
     """Do real work on a few ranks, check it, and compare with plain MPI. Fails if an answer is wrong."""
     if not 0 < seconds <= 600:
         raise BadInput(f"expected --seconds above 0 and up to 600, found {seconds:g}")
-    _start_ranks(ranks, mpi)
+    ensure_ranks_beside_mpi(ranks, mpi, default=2)
     group = Group.world()
     why_not = why_no_baseline(group)
     with progress("the tour", len(STEPS)) as advance:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from onehop.error import BadInput
 from onehop.launch.environment import current_launch
 from onehop.launch.local import Output, launch
-from onehop.launch.mpi import launch_under_mpi
+from onehop.launch.mpi import find_mpi_launcher, launch_under_mpi
 
 
 def ensure_ranks(
@@ -62,3 +62,31 @@ def ensure_ranks(
     if launcher == "mpi":
         raise SystemExit(launch_under_mpi(ranks, command, mpi, bind=bind))
     raise SystemExit(launch(ranks, command, output=Output.RANK0, bind=bind, report=False))
+
+
+def ensure_ranks_beside_mpi(ranks: int | None, mpi: str | None, *, default: int) -> None:
+    """As `ensure_ranks`, for commands that compare with MPI: under an mpiexec if there is one, else without MPI.
+
+    Parameters
+    ----------
+    ranks : int or None
+        What the user asked for.
+    mpi : str or None
+        As for `find_mpi_launcher`; "none": the built-in launcher; None: whichever is found.
+    default : int
+        Number of ranks outside a launch when the user asked for none.
+
+    Raises
+    ------
+    BadInput
+        As `ensure_ranks`, or the MPI that was asked for is not here.
+    """
+    launcher = "local"
+    if current_launch() is None and mpi != "none":
+        try:
+            find_mpi_launcher(mpi)
+            launcher = "mpi"
+        except BadInput:
+            if mpi is not None:
+                raise
+    ensure_ranks(ranks, default=default, launcher=launcher, mpi=mpi)
