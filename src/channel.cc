@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <exception>
 #include <map>
+#include <optional>
 #include <tuple>
 
+#include "agreement.h"
 #include "channel_specs.h"
 #include "group_state.h"
 #include "store.h"
@@ -28,16 +31,51 @@ constexpr std::array<std::string_view, 4> transport_names = {"automatic", "share
                  "ask for a larger slot_bytes");
 }
 
+[[noreturn]] void throw_spent(const detail::Endpoint& end) {
+  throw Error(
+      end.name() + " was broken off inside a message (" + end.spent +
+      "); the rest of that message cannot be told from the next one, so this end cannot be used again: open new "
+      "channels on both ranks");
+}
+
+// Waits for what the other end of a channel to the own rank would have to do, which is waiting here.
+[[noreturn]] void throw_hopeless(const detail::Endpoint& end, bool sends) {
+  const std::string rank = "rank " + std::to_string(end.shape().from);
+  throw BadInput(end.name() + (sends ? " has no free slot, and only " + rank +
+                                           " itself, which waits here, can free one; "
+                                           "receive a message first, or ask for more slots or a larger slot_bytes"
+                                     : " is empty, and only " + rank +
+                                           " itself, which waits here, can send on it; put a "
+                                           "message before receiving it"));
+}
+
+// Whether a look that found nothing was in vain for good. Bytes that somebody must move by progress() get their time.
+bool is_hopeless(detail::Endpoint& end, bool polls, int& looks) {
+  constexpr int enough_looks = 1000;
+  return end.shape().from == end.shape().to && (!polls || ++looks > enough_looks) && end.hopeless();
+}
+
 // Waits until `ready()`.
 template <class Ready>
-void wait_until(detail::Endpoint& end, int peer, const Ready& ready) {
+void wait_until(detail::Endpoint& end, int peer, bool sends, const Ready& ready) {
+  if (!end.spent.empty()) throw_spent(end);
   const bool polls = end.needs_progress();
+  int looks = 0;
   detail::Waiting waiting(end.group(), polls);
   while (!ready()) {
+    if (is_hopeless(end, polls, looks)) throw_hopeless(end, sends);
     if (polls) end.progress();
     waiting.idle(ready, [&] { return detail::WaitingFor{peer, end.name()}; });
   }
 }
+
+// What a spent end is left with, so that every use of it leads to throw_spent: words that never let it go on, words and a slot
+// that nobody reads, and a use beyond all colours.
+constexpr std::uint64_t no_use = (std::uint64_t{1} << (64 - detail::chunk_bits)) - 2;
+constinit std::atomic<std::uint64_t> never{0};
+constinit std::atomic<std::uint64_t> unread{0};
+constinit std::atomic<std::uint32_t> silent{0};
+alignas(64) constinit std::array<std::byte, 64> nowhere{};
 
 }  // namespace
 
@@ -53,7 +91,7 @@ TransportKind transport_from_string(std::string_view name) {
 std::string_view to_string(TransportKind kind) { return transport_names.at(static_cast<std::size_t>(kind)); }
 
 void Sender::wait_released() {
-  wait_until(*endpoint_, peer_, [this] { return ready(); });
+  wait_until(*endpoint_, peer_, true, [this] { return ready(); });
 }
 
 void Sender::ring_bell(std::uint64_t chunks, std::int64_t bytes) { endpoint_->published(use_ + 1, chunks, bytes); }
@@ -61,32 +99,30 @@ void Sender::throw_not_in_place() const { throw_in_place(*endpoint_, ring_); }
 void Sender::progress() { endpoint_->progress(); }
 bool Sender::needs_progress() const { return endpoint_->needs_progress(); }
 
+void Sender::break_off() {
+  endpoint_->spent = detail::message_of(std::current_exception());
+  ring_.first = at_ = nowhere.data();
+  ring_.stride = 0;
+  use_ = no_use;
+  released_seen_ = 0;
+  released_ = &never;
+  bell_ = &silent;
+  single_chunk_ = false;
+}
+
 void Sender::put_in_chunks(std::span<const std::byte> message) {
   if (static_cast<std::int64_t>(message.size()) != ring_.message_bytes) {
     throw_size(*endpoint_, ring_.message_bytes, message.size());
   }
   const detail::StoreFunction store = detail::store_function(stores_);
-  const std::int64_t total = ring_.message_bytes;
-  std::int64_t begin = 0;
-  do {
-    if (!ready()) wait_released();
-    const std::int64_t length = std::min(ring_.slot_bytes, total - begin);
-    std::byte* to = payload();
-    const std::byte* from = message.data() + begin;
-    std::uint64_t chunks = 0;
-    for (std::int64_t at = 0; at < length; at += ring_.chunk_bytes) {
-      const std::int64_t end = std::min(at + ring_.chunk_bytes, length);
-      store(to + at, from + at, static_cast<std::size_t>(end - at));
-      publish(end == length ? detail::whole : ++chunks, end);
-    }
-    if (length == 0) publish(detail::whole, 0);
-    advance();
-    begin += length;
-  } while (begin < total);
+  // As write() does it, with stores of the kind that was chosen.
+  write([&](std::span<std::byte> part, std::int64_t at) {
+    if (!part.empty()) store(part.data(), message.data() + at, part.size());
+  });
 }
 
 void Receiver::wait_arrived(std::uint64_t colour) {
-  wait_until(*endpoint_, peer_, [this, colour] { return arrived() >= colour; });
+  wait_until(*endpoint_, peer_, false, [this, colour] { return arrived() >= colour; });
 }
 
 void Receiver::ring_bell() { endpoint_->released(use_); }
@@ -94,25 +130,21 @@ void Receiver::throw_not_in_place() const { throw_in_place(*endpoint_, ring_); }
 void Receiver::progress() { endpoint_->progress(); }
 bool Receiver::needs_progress() const { return endpoint_->needs_progress(); }
 
+void Receiver::break_off() {
+  endpoint_->spent = detail::message_of(std::current_exception());
+  ring_.first = at_ = nowhere.data();
+  ring_.stride = 0;
+  use_ = no_use;
+  released_ = &unread;
+  bell_ = &silent;
+}
+
 void Receiver::get(std::span<std::byte> message) {
   const std::int64_t total = ring_.message_bytes;
   if (static_cast<std::int64_t>(message.size()) != total) throw_size(*endpoint_, total, message.size());
-  std::int64_t begin = 0;
-  do {
-    const std::int64_t length = std::min(ring_.slot_bytes, total - begin);
-    const std::byte* from = payload();
-    std::byte* to = message.data() + begin;
-    std::uint64_t chunks = 0;
-    for (std::int64_t at = 0; at < length; at += ring_.chunk_bytes) {
-      const std::int64_t end = std::min(at + ring_.chunk_bytes, length);
-      const std::uint64_t wanted = detail::colour(use_ + 1, end == length ? detail::whole : ++chunks);
-      if (arrived() < wanted) wait_arrived(wanted);
-      std::memcpy(to + at, from + at, static_cast<std::size_t>(end - at));
-    }
-    if (length == 0 && !ready()) wait_arrived(detail::colour(use_ + 1, detail::whole));
-    release();
-    begin += length;
-  } while (begin < total);
+  read([&](std::span<const std::byte> part, std::int64_t at) {
+    if (!part.empty()) std::memcpy(message.data() + at, part.data(), part.size());
+  });
 }
 
 // Makes ends of the parts that a transport gives.
@@ -179,47 +211,66 @@ struct Routes {
     throw Error("no channel to rank " + std::to_string(rank) + " is possible: " + why +
                 "; start ranks on several machines with an MPI launcher");
   }
+
+  // "shared_memory, mpi"
+  [[nodiscard]] std::string names() const {
+    std::string all;
+    for (const detail::Transport* transport : transports)
+      all += (all.empty() ? "" : ", ") + std::string(transport->name());
+    return all;
+  }
 };
 
-std::vector<detail::Wanted> gather(detail::GroupState& group, std::span<const ChannelSpec> specs,
-                                   std::int64_t slot_limit) {
+// This rank's wishes with every choice made. Throws where one can be met by no transport; what all ranks can see to be wrong
+// is left to match().
+std::vector<detail::Wanted> wishes(const detail::GroupState& group, std::span<const ChannelSpec> specs,
+                                   const Routes& routes) {
+  std::int64_t slot_limit = std::numeric_limits<std::int64_t>::max();
+  for (const detail::Transport* transport : routes.transports)
+    slot_limit = std::min(slot_limit, transport->max_slot_bytes());
   std::vector<detail::Wanted> own;
   own.reserve(specs.size());
   for (const ChannelSpec& spec : specs) {
     own.push_back(detail::wanted(spec, group.rank));
     own.back().slot_bytes = std::min(own.back().slot_bytes, slot_limit);
+    if (spec.peer >= 0 && spec.peer < group.size) static_cast<void>(routes.to(spec.peer));
   }
-  const Gathered gathered = group.allgather(std::as_bytes(std::span<const detail::Wanted>(own)));
-  std::vector<detail::Wanted> all;
-  for (const auto& part : gathered) {
-    const std::size_t count = part.size() / sizeof(detail::Wanted);
-    const std::size_t begin = all.size();
-    all.resize(begin + count);
-    if (count > 0) std::memcpy(&all[begin], part.data(), count * sizeof(detail::Wanted));
-  }
-  return all;
+  return own;
 }
 
 }  // namespace
 
+void refuse_channels(const Group& group, const std::string& why) {
+  try {
+    detail::exchange_refusal(*group.state(), why);
+  } catch (const Error&) {
+    return;  // a lost peer, say: what this rank was about to throw anyway says more
+  }
+}
+
 Channels open_channels(const Group& group, std::span<const ChannelSpec> specs, TransportKind kind) {
   const std::shared_ptr<detail::GroupState>& state = group.state();
-  const Routes routes(*state, kind);
-  std::int64_t slot_limit = std::numeric_limits<std::int64_t>::max();
-  for (const detail::Transport* transport : routes.transports)
-    slot_limit = std::min(slot_limit, transport->max_slot_bytes());
-  const std::vector<detail::Wanted> all = gather(*state, specs, slot_limit);
+  std::optional<Routes> routes;
+  std::vector<detail::Wanted> own;
+  try {
+    routes.emplace(*state, kind);
+    own = wishes(*state, specs, *routes);
+  } catch (const std::exception& error) {
+    refuse_channels(group, error.what());
+    throw;
+  }
+  const std::vector<detail::Wanted> all = detail::exchange(*state, own, routes->names());
   const auto shapes = detail::match(all, state->rank, state->size, state->channels_opened);
   state->channels_opened += static_cast<std::uint32_t>(all.size() / 2);
 
-  std::vector<std::vector<detail::ChannelShape>> by_transport(routes.transports.size());
+  std::vector<std::vector<detail::ChannelShape>> by_transport(routes->transports.size());
   for (const detail::ChannelShape& shape : shapes) {
-    by_transport[routes.to(shape.from == state->rank ? shape.to : shape.from)].push_back(shape);
+    by_transport[routes->to(shape.from == state->rank ? shape.to : shape.from)].push_back(shape);
   }
   std::map<Key, Sender> senders;
   std::map<Key, Receiver> receivers;
   for (std::size_t i = 0; i < by_transport.size(); ++i) {
-    detail::Opened opened = routes.transports[i]->open(state, by_transport[i]);
+    detail::Opened opened = routes->transports[i]->open(state, by_transport[i]);
     for (auto& parts : opened.senders) {
       const detail::ChannelShape shape = parts.endpoint->shape();
       senders[{true, shape.to, shape.tag}] = ChannelAccess::sender(std::move(parts));

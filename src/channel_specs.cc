@@ -1,6 +1,7 @@
 #include "channel_specs.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <tuple>
 
@@ -86,6 +87,83 @@ Wanted wanted(const ChannelSpec& spec, int owner) {
   // A fragment must not have more chunks than its colour can count.
   end.chunk_bytes = std::max(end.chunk_bytes, end.slot_bytes / static_cast<std::int64_t>(whole / 2) + 1);
   return end;
+}
+
+namespace {
+
+// What a rank's contribution begins with; then `name_bytes` of text (the transports, or why it refuses), then its wishes.
+struct Opening {
+  static constexpr std::uint64_t magic = 0x676e'696e'6570'6f01;  // no other collective step begins with it
+  std::uint64_t mark = magic;
+  std::int32_t refused = 0;
+  std::int32_t text_bytes = 0;
+};
+
+std::vector<std::byte> packed(bool refused, const std::string& words, std::span<const Wanted> own) {
+  Opening head;
+  head.refused = refused ? 1 : 0;
+  head.text_bytes = static_cast<std::int32_t>(words.size());
+  const auto wishes = std::as_bytes(own);
+  std::vector<std::byte> bytes(sizeof head + words.size() + wishes.size());
+  std::memcpy(bytes.data(), &head, sizeof head);
+  std::memcpy(bytes.data() + sizeof head, words.data(), words.size());
+  if (!wishes.empty()) std::memcpy(bytes.data() + sizeof head + words.size(), wishes.data(), wishes.size());
+  return bytes;
+}
+
+struct Contribution {
+  bool refused = false;
+  std::string words;
+  std::vector<Wanted> wishes;
+};
+
+Contribution unpacked(std::span<const std::byte> bytes, std::size_t rank) {
+  Opening head;
+  head.mark = 0;
+  if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
+  if (head.mark != Opening::magic) {
+    throw Mismatch(
+        "open_channels: rank " + std::to_string(rank) +
+        " is in another collective step (a barrier, an all-gather, a split); do all ranks make the same steps "
+        "in the same order?");
+  }
+  Contribution given;
+  given.refused = head.refused != 0;
+  bytes = bytes.subspan(sizeof head);
+  const auto length = static_cast<std::size_t>(head.text_bytes);
+  given.words.assign(reinterpret_cast<const char*>(bytes.data()), length);
+  bytes = bytes.subspan(length);
+  given.wishes.resize(bytes.size() / sizeof(Wanted));
+  if (!bytes.empty()) std::memcpy(given.wishes.data(), bytes.data(), given.wishes.size() * sizeof(Wanted));
+  return given;
+}
+
+}  // namespace
+
+std::vector<Wanted> exchange(GroupState& group, std::span<const Wanted> own, const std::string& transports) {
+  const Gathered gathered = group.allgather(packed(false, transports, own));
+  std::vector<Contribution> given;
+  try {
+    for (std::size_t r = 0; r < gathered.size(); ++r) given.push_back(unpacked(gathered[r], r));
+  } catch (const Mismatch&) {
+    group.out_of_step = true;
+    throw;
+  }
+  std::vector<Wanted> all;
+  for (std::size_t r = 0; r < given.size(); ++r) {
+    if (given[r].refused) throw Error("opening channels failed on rank " + std::to_string(r) + ": " + given[r].words);
+    all.insert(all.end(), given[r].wishes.begin(), given[r].wishes.end());
+  }
+  for (std::size_t r = 0; r < given.size(); ++r) {
+    if (given[r].words == given[0].words) continue;
+    throw Mismatch("open_channels: rank 0 opens its channels over " + given[0].words + ", but rank " +
+                   std::to_string(r) + " over " + given[r].words + "; all ranks must ask for the same transport");
+  }
+  return all;
+}
+
+void exchange_refusal(GroupState& group, const std::string& why) {
+  static_cast<void>(group.allgather(packed(true, why.empty() ? "no reason given" : why, {})));
 }
 
 std::vector<ChannelShape> match(std::span<const Wanted> all, int rank, int ranks, std::uint32_t first_id) {

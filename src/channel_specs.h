@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "group_state.h"
@@ -27,6 +28,15 @@ struct Wanted {
 
 // `spec` with every choice made that was left to onehop.
 [[nodiscard]] Wanted wanted(const ChannelSpec& spec, int owner);
+
+// Collective: everybody's wishes. `transports` names what this rank opens its channels over, which must be the same everywhere.
+// Throws Error where a rank has refused (below), Mismatch where ranks differ in their transports or one is in another collective
+// step.
+[[nodiscard]] std::vector<Wanted> exchange(GroupState& group, std::span<const Wanted> own,
+                                           const std::string& transports);
+
+// The part of a rank in the same step that cannot have any channels: `why` goes to the others.
+void exchange_refusal(GroupState& group, const std::string& why);
 
 // All ranks' wishes, matched into channels in an order that is the same everywhere; returns those that `rank` has an end of.
 // Throws the same error on every rank: BadInput for an impossible spec, Mismatch for ends that do not fit.

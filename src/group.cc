@@ -17,6 +17,7 @@
 
 #include "control_memory.h"
 #include "group_state.h"
+#include "user_bootstrap.h"
 
 namespace onehop {
 namespace detail {
@@ -82,9 +83,14 @@ void agree_on_sharing(GroupState& group) {
   for (std::size_t r = 0; r < reach.size(); ++r) reach[r] = std::byte{group.pages[r].memory.data() != nullptr};
   const Gathered all = group.bootstrap->allgather(reach);
   for (std::size_t r = 0; r < reach.size(); ++r) {
+    if (all[r].size() != reach.size()) {
+      throw Mismatch("rank " + std::to_string(r) + " is in another collective step than rank " +
+                     std::to_string(group.rank) + ", which makes a group of " + std::to_string(group.size) +
+                     " ranks; do all ranks make the same steps in the same order?");
+    }
     PeerPage& peer = group.pages[r];
     if (peer.memory.data() == nullptr) continue;
-    if (all[r].at(static_cast<std::size_t>(group.rank)) == std::byte{1}) {
+    if (all[r][static_cast<std::size_t>(group.rank)] == std::byte{1}) {
       peer.page = reinterpret_cast<RankPage*>(peer.memory.data());
     } else {
       peer.why_not = "rank " + std::to_string(r) + " cannot map this rank's memory";
@@ -198,10 +204,9 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
   const Gathered gathered = group->bootstrap->allgather(bytes_of(introduce(own.memory.fd())));
   std::vector<Introduction> all(static_cast<std::size_t>(size));
   for (std::size_t r = 0; r < all.size(); ++r) {
-    if (gathered.size() != all.size() || gathered[r].size() != sizeof(Introduction)) {
-      throw Mismatch("the all-gather of this group gave " + std::to_string(gathered.size()) + " contributions, rank " +
-                     std::to_string(r) + "'s of " + std::to_string(r < gathered.size() ? gathered[r].size() : 0) +
-                     " bytes, where " + std::to_string(size) + " of " + std::to_string(sizeof(Introduction)) +
+    if (gathered[r].size() != sizeof(Introduction)) {
+      throw Mismatch("making a group: rank " + std::to_string(r) + " gave " + std::to_string(gathered[r].size()) +
+                     " bytes where " + std::to_string(sizeof(Introduction)) +
                      " were expected; do all ranks run the same version of onehop?");
     }
     std::memcpy(&all[r], gathered[r].data(), sizeof(Introduction));
@@ -225,15 +230,6 @@ namespace {
 class AloneBootstrap final : public Bootstrap {
  public:
   Gathered allgather(std::span<const std::byte> mine) override { return {{mine.begin(), mine.end()}}; }
-};
-
-class UserBootstrap final : public Bootstrap {
- public:
-  explicit UserBootstrap(AllGather allgather) : allgather_(std::move(allgather)) {}
-  Gathered allgather(std::span<const std::byte> mine) override { return allgather_(mine); }
-
- private:
-  AllGather allgather_;
 };
 
 struct Choice {
@@ -281,7 +277,7 @@ Group Group::alone() { return Group(detail::make_group(0, 1, "alone", std::make_
 Group Group::from_allgather(int rank, int size, AllGather allgather) {
   if (!allgather) throw BadInput("from_allgather needs a function that gathers bytes from all ranks");
   return Group(
-      detail::make_group(rank, size, "allgather", std::make_unique<detail::UserBootstrap>(std::move(allgather))));
+      detail::make_group(rank, size, "allgather", detail::make_user_bootstrap(rank, size, std::move(allgather))));
 }
 
 int Group::rank() const noexcept { return state_->rank; }

@@ -1,12 +1,15 @@
 #include "plan_program.h"
 
 #include <algorithm>
+#include <exception>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
 #include <utility>
 
+#include "agreement.h"
 #include "group_state.h"
 #include "onehop/error.h"
 #include "onehop/tuning.h"
@@ -132,11 +135,30 @@ ChannelSpec spec_for(ChannelSpec::Direction direction, int peer, const Lane& lan
 
 class Builder {
  public:
-  Builder(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays)
-      : schedule_(schedule), arrays_(arrays), parts_(sort_transfers(schedule, group.rank())) {}
+  // Everything that can be found wrong without the other ranks is found wrong here.
+  Builder(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
+          const PlanOptions& options)
+      : schedule_(schedule), arrays_(arrays) {
+    check_arguments(group, schedule, arrays, options);
+    parts_ = sort_transfers(schedule, group.rank());
+    want_channels(options);
+  }
 
+  // Collective.
   Program build(const Group& group, const PlanOptions& options) {
     open(group, options);
+    std::exception_ptr failure;
+    try {
+      work_out();
+    } catch (const std::exception&) {
+      failure = std::current_exception();
+    }
+    agree(*group.state(), "making a plan", failure);
+    return std::move(program_);
+  }
+
+ private:
+  void work_out() {
     for (std::size_t r = 0; r < parts_.size(); ++r) {
       ProgramRound round;
       const RoundPart& part = parts_[r];
@@ -149,27 +171,27 @@ class Builder {
       program_.rounds.push_back(std::move(round));
     }
     program_.scratch.resize(static_cast<std::size_t>(scratch_));
-    return std::move(program_);
   }
 
- private:
-  void open(const Group& group, const PlanOptions& options) {
+  void want_channels(const PlanOptions& options) {
     std::map<int, Lane> to;
     std::map<int, Lane> from;
     for (std::size_t r = 0; r < parts_.size(); ++r) {
       for (const auto& [peer, transfers] : parts_[r].to) add_message(to[peer], schedule_, r, transfers);
       for (const auto& [peer, transfers] : parts_[r].from) add_message(from[peer], schedule_, r, transfers);
     }
-    std::vector<ChannelSpec> specs;
     for (const auto& [peer, lane] : to) {
       sender_of_[peer] = static_cast<std::uint32_t>(sender_of_.size());
-      specs.push_back(spec_for(ChannelSpec::Direction::send, peer, lane, options));
+      specs_.push_back(spec_for(ChannelSpec::Direction::send, peer, lane, options));
     }
     for (const auto& [peer, lane] : from) {
       receiver_of_[peer] = static_cast<std::uint32_t>(receiver_of_.size());
-      specs.push_back(spec_for(ChannelSpec::Direction::receive, peer, lane, options));
+      specs_.push_back(spec_for(ChannelSpec::Direction::receive, peer, lane, options));
     }
-    Channels channels = open_channels(group, specs, options.transport);
+  }
+
+  void open(const Group& group, const PlanOptions& options) {
+    Channels channels = open_channels(group, specs_, options.transport);
     program_.senders = std::move(channels.senders);
     program_.receivers = std::move(channels.receivers);
     for (const Sender& sender : program_.senders) {
@@ -343,6 +365,7 @@ class Builder {
   const Schedule& schedule_;
   std::span<const std::span<std::byte>> arrays_;
   std::vector<RoundPart> parts_;
+  std::vector<ChannelSpec> specs_;
   Program program_;
   std::map<int, std::uint32_t> sender_of_;
   std::map<int, std::uint32_t> receiver_of_;
@@ -353,8 +376,14 @@ class Builder {
 
 Program make_program(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
                      const PlanOptions& options) {
-  check_arguments(group, schedule, arrays, options);
-  return Builder(group, schedule, arrays).build(group, options);
+  std::optional<Builder> builder;
+  try {
+    builder.emplace(group, schedule, arrays, options);
+  } catch (const std::exception& error) {
+    refuse_channels(group, error.what());
+    throw;
+  }
+  return builder->build(group, options);
 }
 
 }  // namespace onehop::detail

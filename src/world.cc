@@ -1,7 +1,12 @@
 // Group::world: which launcher started this program, and how its ranks find each other.
+#include <stdlib.h>
+#include <unistd.h>
+
 #include <cstdlib>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "control_memory.h"
 #include "group_state.h"
@@ -121,7 +126,9 @@ Group from_mpi_launcher(const Told& told) {
 
 }  // namespace
 
-Group Group::world() {
+namespace {
+
+Group make_world() {
   if (const auto control = environment("ONEHOP_CONTROL")) return from_launcher(*control);
   if (const auto told = told_by_mpi_launcher()) return from_mpi_launcher(*told);
   if (const auto told = told_by_torchrun(); told && told->ranks > 1) {
@@ -135,7 +142,46 @@ Group Group::world() {
   }
   // A program that initialised MPI by itself, say with mpi4py, under a launcher that we do not know.
   if (detail::mpi_is_running()) return join_mpi(detail::mpi_world());
-  return alone();
+  return Group::alone();
+}
+
+// The world of this process, made once: joining a launch is collective and can be done only once.
+struct World {
+  std::mutex mutex;
+  Group group;
+  pid_t process = 0;  // a fork's child must neither use nor close what is its parent's
+};
+
+World& the_world() {
+  static World* const world = new World;  // never destroyed: who is destroyed at exit may still look
+  return *world;
+}
+
+// A program that ends well leaves its group in order. One that fails does not: to the others it is lost.
+void leave_at_exit(int status, void* /*argument*/) {
+  if (status == 0) Group::close_world();
+}
+
+}  // namespace
+
+Group Group::world() {
+  World& world = the_world();
+  const std::lock_guard guard(world.mutex);
+  if (!world.group.valid() || world.process != getpid()) {
+    Group made = make_world();
+    if (world.group.valid()) static_cast<void>(new Group(std::move(world.group)));  // the parent's: never closed here
+    world.group = std::move(made);
+    world.process = getpid();
+    ::on_exit(&leave_at_exit, nullptr);
+  }
+  return world.group;
+}
+
+void Group::close_world() noexcept {
+  World& world = the_world();
+  Group last;  // let go after the lock
+  const std::lock_guard guard(world.mutex);
+  if (world.process == getpid()) std::swap(last, world.group);
 }
 
 Group Group::from_mpi(const void* comm) { return join_mpi(detail::mpi_from_communicator(comm)); }

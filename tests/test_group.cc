@@ -11,6 +11,7 @@
 
 #include "control_memory.h"
 #include "group_state.h"
+#include "onehop/channel.h"
 #include "onehop/error.h"
 #include "rendezvous.h"
 #include "shared_memory.h"
@@ -129,10 +130,81 @@ TEST(Group, RefusesImpossibleRanks) {
   const auto alone = [](std::span<const std::byte> mine) { return Gathered{{mine.begin(), mine.end()}}; };
   EXPECT_THROW(static_cast<void>(Group::from_allgather(1, 1, alone)), BadInput);
   EXPECT_THROW(static_cast<void>(Group::from_allgather(0, 0, alone)), BadInput);
-  EXPECT_THROW(static_cast<void>(Group::from_allgather(0, 2, alone)), Mismatch)
-      << "the all-gather gave one contribution";
   EXPECT_THROW(static_cast<void>(Group::from_allgather(0, 1, nullptr)), BadInput);
   EXPECT_THROW(Group::alone().set_timeout(-1), BadInput);
+}
+
+// What a group of `size` says of an all-gather that goes wrong in its call number `call` (from 0).
+std::string says_of(int size, int call, const AllGather& wrong) {
+  int calls = 0;
+  const auto gather = [&](std::span<const std::byte> mine) {
+    return calls++ == call ? wrong(mine) : Gathered{{mine.begin(), mine.end()}};
+  };
+  try {
+    const Group group = Group::from_allgather(0, size, gather);
+    ChannelSpec send;
+    ChannelSpec receive;
+    receive.direction = ChannelSpec::Direction::receive;
+    static_cast<void>(open_channels(group, std::vector{send, receive}));
+    static_cast<void>(group.split(0, 0));
+    group.barrier();
+  } catch (const BadInput& error) {
+    return error.what();
+  }
+  return calls > call ? "nothing" : "";
+}
+
+TEST(Group, AnAllGatherThatGoesWrongIsToldWhatItDid) {
+  const auto bytes = [](std::span<const std::byte> mine) { return std::vector<std::byte>(mine.begin(), mine.end()); };
+  std::vector<std::byte> first;
+  struct Case {
+    const char* words;
+    int size;
+    AllGather wrong;
+  };
+  const std::vector<Case> cases = {
+      {"returned 0 entries, but the group has 1 ranks", 1, [&](auto) { return Gathered{}; }},
+      {"returned 2 entries, but the group has 1 ranks", 1,
+       [&](auto mine) { return Gathered{bytes(mine), bytes(mine)}; }},
+      {"returned 1 entry, but the group has 2 ranks", 2, [&](auto mine) { return Gathered{bytes(mine)}; }},
+      {"entry 0 of what it returned has 10 bytes, fewer", 1,
+       [&](auto mine) { return Gathered{bytes(mine.first(10))}; }},
+      {"entry 0 of what it returned has", 1, [&](auto mine) { return Gathered{bytes(mine.first(mine.size() - 1))}; }},
+      {"none may be cut or padded", 1,
+       [&](auto mine) {
+         Gathered all{bytes(mine)};
+         all[0].resize(4096);
+         return all;
+       }},
+      {"does not begin like what rank 0 gave", 1,
+       [&](auto mine) { return Gathered{std::vector<std::byte>(mine.size())}; }},
+      {"entry 1 of what it returned is what rank 0 gave", 2,
+       [&](auto mine) { return Gathered{bytes(mine), bytes(mine)}; }},
+  };
+  for (const auto& [words, size, wrong] : cases) {
+    // In every all-gather that making and using a group takes; a group of two that does not exist gets no further.
+    int call = 0;
+    for (std::string text; !(text = says_of(size, call, wrong)).empty(); ++call) {
+      EXPECT_NE(text.find(words), std::string::npos) << "call " << call << ": " << text;
+      EXPECT_NE(text.find("the all-gather given to Group::from_allgather went wrong on rank 0"), std::string::npos);
+      if (size > 1) break;
+    }
+    EXPECT_GE(call, size == 1 ? 6 : 0);
+  }
+}
+
+TEST(Group, AnAllGatherThatHandsOutAnOldStepIsToldSo) {
+  Gathered kept;
+  const auto gather = [&](std::span<const std::byte> mine) {
+    if (kept.empty()) kept = {{mine.begin(), mine.end()}};
+    return kept;
+  };
+  try {
+    static_cast<void>(Group::from_allgather(0, 1, gather));
+    FAIL() << "the second step got the first one's bytes";
+  } catch (const BadInput& error) {
+    EXPECT_NE(std::string(error.what()).find("went wrong on rank 0"), std::string::npos) << error.what();
+  }
 }
 
 TEST(Group, ControlMemoryKnowsItsRanks) {
@@ -183,8 +255,12 @@ class World : public ::testing::Test {
       for (const auto& [name, value] : environment) setenv(name, value, 1);
       std::string text;
       try {
+        // The first handle is gone when the second is asked for.
+        const auto* first = Group::world().state().get();
         const Group group = Group::world();
-        text = group.origin() + " of " + std::to_string(group.size());
+        group.barrier();
+        text =
+            group.origin() + " of " + std::to_string(group.size()) + (group.state().get() == first ? "" : ", another");
       } catch (const Error& error) {
         text = error.what();
       }
@@ -202,6 +278,35 @@ class World : public ::testing::Test {
 };
 
 TEST_F(World, WithoutALauncherIsOneRank) { EXPECT_EQ(world_says({}), "alone of 1"); }
+
+TEST_F(World, IsMadeOnce) {
+  const auto control = detail::ControlMemory::create(1);
+  const std::string path = control.path();
+  EXPECT_EQ(world_says({{"ONEHOP_CONTROL", path.c_str()}, {"ONEHOP_RANK", "0"}, {"ONEHOP_RANKS", "1"}}),
+            "launcher of 1");
+}
+
+// The world is closed when its program ends, in order only if that ends with status 0.
+TEST_F(World, IsClosedAtTheEndOfTheProgram) {
+  for (const int status : {0, 4}) {
+    const auto control = detail::ControlMemory::create(2);
+    const std::string path = control.path();
+    const int pid = fork();
+    if (pid == 0) {
+      setenv("ONEHOP_CONTROL", path.c_str(), 1);
+      setenv("ONEHOP_RANK", "1", 1);
+      setenv("ONEHOP_RANKS", "2", 1);
+      static_cast<void>(Group::world());
+      Group::world().barrier();
+      std::exit(status);
+    }
+    const Group group(detail::make_group(0, 2, "launcher", detail::join_control_memory(path, 0, 2, 0)));
+    group.barrier();
+    waitpid(pid, nullptr, 0);
+    EXPECT_EQ(group.state()->look_at_peers(1).closed, status == 0);
+    EXPECT_EQ(group.state()->look_at_peers(1).lost, status == 0 ? -1 : 1);
+  }
+}
 
 TEST_F(World, ARankOfSeveralThatFindsItselfAloneSaysSo) {
   const std::string text = world_says({{"RANK", "1"},

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -162,9 +163,12 @@ class Sender {
 
   // Lets the caller write the message where it will be read, in parts that are published one by one: fill(part, offset)
   // writes all of `part` (a span of bytes), the message from `offset` on. For messages of any length. Throws PeerLost,
-  // Timeout, and what `fill` throws; then the channel cannot be used again.
+  // Timeout, and what `fill` throws.
   template <class Fill>
   void write(Fill&& fill);
+
+  // A put() or write() that throws before anything of its message was published may be called again. Later the end is
+  // spent: nobody knows any more where the next message begins, so every further use throws Error saying what happened.
 
   // For plans: the parts of put(). `payload` is where the current fragment goes; `publish(c, n)` tells that c chunks, n
   // bytes in all, of it are written (detail::whole: all of it); `advance` goes on to the next fragment.
@@ -192,6 +196,8 @@ class Sender {
   friend struct ChannelAccess;
   void put_in_chunks(std::span<const std::byte> message);
   void ring_bell(std::uint64_t chunks, std::int64_t bytes);
+  // Called while an exception is handled that broke off a message: from now on every slow path throws, and all lead there.
+  void break_off();
   [[noreturn]] void throw_not_in_place() const;
 
   std::byte* at_ = nullptr;  // the slot of the next use
@@ -246,9 +252,12 @@ class Receiver {
 
   // Waits for the next message and shows it where it lies, in the parts in which it arrives: visit(part, offset). A part
   // must not be used after `visit` has returned. For messages of any length. Throws PeerLost, Timeout, and what `visit`
-  // throws; then the channel cannot be used again.
+  // throws.
   template <class Visit>
   void read(Visit&& visit);
+
+  // A get() or read() that throws while the whole message is still there may be called again, and begins again. Once
+  // a slot of it has gone back to the sender the end is spent, as a Sender's.
 
   // For plans: where the current fragment lies, and how far it has come.
   [[nodiscard]] const std::byte* payload() const noexcept { return at_ + ring_.payload; }
@@ -263,6 +272,7 @@ class Receiver {
  private:
   friend struct ChannelAccess;
   void ring_bell();
+  void break_off();
   [[noreturn]] void throw_not_in_place() const;
 
   std::byte* at_ = nullptr;
@@ -280,22 +290,27 @@ void Sender::write(Fill&& fill) {
   const std::int64_t total = ring_.message_bytes;
   const std::int64_t step = ring_.chunk_bytes;
   std::int64_t begin = 0;
-  do {
-    if (!ready()) [[unlikely]]
-      wait_released();
-    const std::int64_t length = total - begin < ring_.slot_bytes ? total - begin : ring_.slot_bytes;
-    std::uint64_t chunks = 0;
-    std::int64_t at = 0;
-    while (length - at > step) {
-      fill(std::span<std::byte>(payload() + at, static_cast<std::size_t>(step)), begin + at);
-      at += step;
-      publish(++chunks, at);
-    }
-    fill(std::span<std::byte>(payload() + at, static_cast<std::size_t>(length - at)), begin + at);
-    publish(detail::whole, length);
-    advance();
-    begin += length;
-  } while (begin < total);
+  std::uint64_t chunks = 0;
+  try {
+    do {
+      if (!ready()) [[unlikely]]
+        wait_released();
+      const std::int64_t length = total - begin < ring_.slot_bytes ? total - begin : ring_.slot_bytes;
+      std::int64_t at = 0;
+      for (chunks = 0; length - at > step;) {
+        fill(std::span<std::byte>(payload() + at, static_cast<std::size_t>(step)), begin + at);
+        at += step;
+        publish(++chunks, at);
+      }
+      fill(std::span<std::byte>(payload() + at, static_cast<std::size_t>(length - at)), begin + at);
+      publish(detail::whole, length);
+      advance();
+      begin += length;
+    } while (begin < total);
+  } catch (...) {
+    if (begin > 0 || chunks > 0) break_off();
+    throw;
+  }
 }
 
 template <class Visit>
@@ -303,20 +318,25 @@ void Receiver::read(Visit&& visit) {
   const std::int64_t total = ring_.message_bytes;
   const std::int64_t step = ring_.chunk_bytes;
   std::int64_t begin = 0;
-  do {
-    const std::int64_t length = total - begin < ring_.slot_bytes ? total - begin : ring_.slot_bytes;
-    std::uint64_t chunks = 0;
-    std::int64_t at = 0;
-    while (length - at > step) {
-      if (!has(++chunks)) wait_arrived(detail::colour(use_ + 1, chunks));
-      visit(std::span<const std::byte>(payload() + at, static_cast<std::size_t>(step)), begin + at);
-      at += step;
-    }
-    if (!ready()) wait_arrived(detail::colour(use_ + 1, detail::whole));
-    visit(std::span<const std::byte>(payload() + at, static_cast<std::size_t>(length - at)), begin + at);
-    release();
-    begin += length;
-  } while (begin < total);
+  try {
+    do {
+      const std::int64_t length = total - begin < ring_.slot_bytes ? total - begin : ring_.slot_bytes;
+      std::uint64_t chunks = 0;
+      std::int64_t at = 0;
+      while (length - at > step) {
+        if (!has(++chunks)) wait_arrived(detail::colour(use_ + 1, chunks));
+        visit(std::span<const std::byte>(payload() + at, static_cast<std::size_t>(step)), begin + at);
+        at += step;
+      }
+      if (!ready()) wait_arrived(detail::colour(use_ + 1, detail::whole));
+      visit(std::span<const std::byte>(payload() + at, static_cast<std::size_t>(length - at)), begin + at);
+      release();
+      begin += length;
+    } while (begin < total);
+  } catch (...) {
+    if (begin > 0) break_off();
+    throw;
+  }
 }
 
 struct Channels {
@@ -325,9 +345,13 @@ struct Channels {
 };
 
 // Prepares channels. Collective: every rank of the group calls it with the ends it wants, possibly none. Throws, on every
-// rank alike, Mismatch naming both ranks where an end has no partner or sizes or signatures differ; Error where memory
-// does not suffice.
+// rank alike, Mismatch naming both ranks where an end has no partner or sizes, signatures or transports differ; Error where
+// memory does not suffice. A rank whose own wishes cannot be met throws why, and all others Error with its number and reason.
 [[nodiscard]] Channels open_channels(const Group& group, std::span<const ChannelSpec> specs,
                                      TransportKind transport = TransportKind::automatic);
+
+// Takes part in an open_channels, or in the making of a plan, for a rank that has found out before that it cannot: all others
+// throw Error with this rank's number and `why` instead of waiting for it. Collective; throws nothing but an interrupt.
+void refuse_channels(const Group& group, const std::string& why);
 
 }  // namespace onehop

@@ -42,13 +42,19 @@ class Group {
  public:
   // The group of everything that the launcher of this program started: `onehop launch`, mpiexec, srun, torchrun; one
   // rank when there is no launcher. Throws Error when a launcher says N ranks but this rank finds itself alone.
-  // Initialises MPI if an MPI launcher started the program and nobody has done so yet.
+  // Initialises MPI if an MPI launcher started the program and nobody has done so yet. The group is made by the first call,
+  // which is collective; every further one returns the same. It stays open until the program ends with status 0.
   [[nodiscard]] static Group world();
+
+  // Gives up world()'s own hold of its group, which is closed then once no copy of it, no channel and no plan is left: for
+  // programs that want to leave before they end. Without a world() before it does nothing.
+  static void close_world() noexcept;
 
   // One rank, no launcher.
   [[nodiscard]] static Group alone();
 
-  // From any all-gather of bytes. Ranks may be processes or threads of one process.
+  // From any all-gather of bytes. Ranks may be processes or threads of one process. Every call of it is checked: BadInput,
+  // then and later, where it returns anything else than one entry per rank with that rank's bytes.
   [[nodiscard]] static Group from_allgather(int rank, int size, AllGather allgather);
 
   // From an MPI communicator of any MPI that is loaded in this process: `comm` points to the MPI_Comm handle. The

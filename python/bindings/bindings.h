@@ -7,6 +7,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "onehop/channel.h"
+
 namespace nb = nanobind;
 using namespace nb::literals;
 
@@ -33,3 +35,6 @@ template <class Sequence>
   for (const auto& item : items) list.append(nb::cast(item));
   return nb::tuple(list);
 }
+
+// The transport of a collective step by its name. An unknown one is this rank's error, and the others hear of it.
+[[nodiscard]] onehop::TransportKind transport_for(const onehop::Group& group, const std::string& name);

@@ -96,7 +96,7 @@ void get(ReceiverEnd& self, nb::handle array) {
 // The ends in the order of the specs. A shaper per spec.
 nb::list open_channels(const onehop::Group& group, const std::vector<ChannelSpec>& specs, const nb::list& shapers,
                        const std::string& transport) {
-  const auto kind = onehop::transport_from_string(transport);
+  const auto kind = transport_for(group, transport);
   onehop::Channels channels;
   {
     const nb::gil_scoped_release released;
@@ -118,6 +118,16 @@ nb::list open_channels(const onehop::Group& group, const std::vector<ChannelSpec
 }
 
 }  // namespace
+
+onehop::TransportKind transport_for(const onehop::Group& group, const std::string& name) {
+  try {
+    return onehop::transport_from_string(name);
+  } catch (const onehop::Error& error) {
+    const nb::gil_scoped_release released;
+    onehop::refuse_channels(group, error.what());
+    throw;
+  }
+}
 
 void bind_channel(nb::module_& module) {
   nb::class_<ChannelSpec>(module, "ChannelSpec", "One end of a channel that this rank wants.")
@@ -164,4 +174,6 @@ void bind_channel(nb::module_& module) {
            "Waits for the next message, copies it into `array` and releases it.");
 
   module.def("open_channels", &open_channels, "group"_a, "specs"_a, "shapers"_a, "transport"_a);
+  module.def("refuse_channels", &onehop::refuse_channels, "group"_a, "why"_a, nb::call_guard<nb::gil_scoped_release>(),
+             "Takes part in an open_channels or the making of a plan without having any: the other ranks raise Error.");
 }

@@ -65,6 +65,7 @@ void bind_group(nb::module_& module) {
   nb::class_<Group>(module, "Group", "The ranks of a run.")
       .def(nb::init<const Group&>(), "group"_a)
       .def_static("world", &Group::world, release())
+      .def_static("close_world", &Group::close_world)
       .def_static("alone", &Group::alone)
       .def_static(
           "from_allgather",

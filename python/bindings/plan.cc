@@ -46,7 +46,7 @@ void bind_plan(nb::module_& module) {
              std::int64_t chunk_bytes) {
             std::vector<std::span<std::byte>> spans;
             for (const Memory* memory : arrays) spans.push_back(memory->bytes());
-            const onehop::PlanOptions options{onehop::transport_from_string(transport), slots, slot_bytes, chunk_bytes};
+            const onehop::PlanOptions options{transport_for(group, transport), slots, slot_bytes, chunk_bytes};
             const nb::gil_scoped_release released;
             new (self) Plan(group, schedule, spans, options);
           },

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +66,19 @@ def _peer_and_tag(end: End) -> tuple[int, int]:
         raise BadInput(f"expected a channel's other end as a rank or (rank, tag), found {end!r}") from None
 
 
+@contextmanager
+def heard_by_all(group: Group) -> Iterator[None]:
+    """Look at the arguments of a collective step: an error here is raised, and makes every other rank raise as well.
+
+    Around what comes before the step itself, which tells the others by its own means.
+    """
+    try:
+        yield
+    except Exception as error:
+        _core.refuse_channels(group, str(error) or type(error).__name__)
+        raise
+
+
 def open_channels(
     group: Group,
     *,
@@ -79,11 +93,12 @@ def open_channels(
     wanted = [(True, end, message) for end, message in (send or {}).items()]
     wanted += [(False, end, message) for end, message in (receive or {}).items()]
     specs, shapers = [], []
-    for sends, end, message in wanted:
-        peer, tag = _peer_and_tag(end)
-        size, shaper = _message(end, message)
-        specs.append(_core.ChannelSpec(sends, peer, size, tag, slots, slot_bytes, chunk_bytes))
-        shapers.append(shaper)
+    with heard_by_all(group):
+        for sends, end, message in wanted:
+            peer, tag = _peer_and_tag(end)
+            size, shaper = _message(end, message)
+            specs.append(_core.ChannelSpec(sends, peer, size, tag, slots, slot_bytes, chunk_bytes))
+            shapers.append(shaper)
     channels = Channels()
     for (sends, end, _), made in zip(
         wanted, _core.open_channels(group, specs, shapers, transport), strict=True

@@ -16,8 +16,13 @@ if TYPE_CHECKING:
 
 
 _world: list[Group] = []
-# A group that is closed before the interpreter goes tells the other ranks that this one left in order.
-atexit.register(_world.clear)
+
+
+@atexit.register
+def _close_world() -> None:
+    """Close the world before the interpreter goes: that tells the other ranks that this one left in order."""
+    _world.clear()
+    _core.Group.close_world()
 
 
 class Group(_core.Group):
@@ -158,7 +163,7 @@ class Group(_core.Group):
         Mismatch
             On all ranks: an end has no partner, or two ends disagree about the size.
         BadInput
-            No such rank, or a message that is none of the above.
+            No such rank, or a message that is none of the above. All other ranks raise Error.
 
         Examples
         --------

@@ -7,6 +7,7 @@ from typing import Any
 
 from onehop import _core
 from onehop._core import PlanCounters, Schedule
+from onehop.channel import heard_by_all
 from onehop.error import BadInput
 from onehop.group import Group
 
@@ -54,7 +55,8 @@ class Plan(_core.Plan):
     Raises
     ------
     BadInput
-        Arrays that are too short, not contiguous, read-only where written, or not as many as the schedule has.
+        Arrays that are too short, not contiguous, read-only where written, or not as many as the schedule has. All
+        other ranks raise Error with this rank's number and the reason.
     Mismatch
         On all ranks: the ranks' schedules do not fit together.
     PeerLost, Timeout
@@ -72,7 +74,8 @@ class Plan(_core.Plan):
         slot_bytes: int = 0,
         chunk_bytes: int = 0,
     ) -> None:
-        memory = _memory_of(schedule, group.rank, list(arrays))
+        with heard_by_all(group):
+            memory = _memory_of(schedule, group.rank, list(arrays))
         super().__init__(group, schedule, memory, transport, slots, slot_bytes, chunk_bytes)
         self._memory = memory  # kept in place as long as the plan lives
 

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <utility>
 
+#include "agreement.h"
 #include "group_state.h"
 #include "onehop/error.h"
 
@@ -182,6 +183,9 @@ class MpiEnd : public Endpoint {
 };
 
 template <class Abi>
+class MpiReceiveEnd;
+
+template <class Abi>
 class MpiSendEnd final : public MpiEnd<Abi> {
  public:
   using MpiEnd<Abi>::MpiEnd;
@@ -204,6 +208,14 @@ class MpiSendEnd final : public MpiEnd<Abi> {
     if (sent_ != before) released_word.store(sent_, std::memory_order_release);
   }
 
+  // The other end, where it is this rank's own, shows whether anything can still come of waiting.
+  bool hopeless() override {
+    const auto receiver = other.lock();
+    return receiver != nullptr && receiver->offered() <= sent_;
+  }
+  [[nodiscard]] std::uint64_t given() const noexcept { return given_; }
+
+  std::weak_ptr<MpiReceiveEnd<Abi>> other;
   std::atomic<std::uint64_t> released_word{0};
 
  private:
@@ -248,6 +260,13 @@ class MpiReceiveEnd final : public MpiEnd<Abi> {
     }
   }
 
+  bool hopeless() override {
+    const auto sender = other.lock();
+    return sender != nullptr && sender->given() <= arrived_;
+  }
+  [[nodiscard]] std::uint64_t offered() const noexcept { return offered_; }
+
+  std::weak_ptr<MpiSendEnd<Abi>> other;
   std::atomic<std::uint64_t> released_word{0};
 
  private:
@@ -263,16 +282,6 @@ class MpiReceiveEnd final : public MpiEnd<Abi> {
   std::uint64_t arrived_ = 0;
 };
 
-// A failure on one rank is everybody's.
-void agree(GroupState& group, const std::string& failure) {
-  const Gathered failures = group.allgather(std::as_bytes(std::span<const char>(failure)));
-  for (std::size_t r = 0; r < failures.size(); ++r) {
-    if (failures[r].empty()) continue;
-    throw Error("opening channels over MPI failed on rank " + std::to_string(r) + ": " +
-                std::string(reinterpret_cast<const char*>(failures[r].data()), failures[r].size()));
-  }
-}
-
 template <class Abi>
 class MpiTransport final : public Transport {
  public:
@@ -286,7 +295,7 @@ class MpiTransport final : public Transport {
     wire_->settle();
     std::vector<std::shared_ptr<MpiSendEnd<Abi>>> senders;
     std::vector<std::shared_ptr<MpiReceiveEnd<Abi>>> receivers;
-    std::string failure;
+    std::exception_ptr failure;
     try {
       for (const ChannelShape& shape : shapes) {
         if (shape.slot_bytes > largest_slot) {
@@ -296,11 +305,15 @@ class MpiTransport final : public Transport {
         wire_->expect(shape.slot_bytes);
         if (shape.from == group->rank) senders.push_back(std::make_shared<MpiSendEnd<Abi>>(group, shape, wire_));
         if (shape.to == group->rank) receivers.push_back(std::make_shared<MpiReceiveEnd<Abi>>(group, shape, wire_));
+        if (shape.from == shape.to) {
+          senders.back()->other = receivers.back();
+          receivers.back()->other = senders.back();
+        }
       }
-    } catch (const Error& error) {
-      failure = error.what();
+    } catch (const std::exception&) {
+      failure = std::current_exception();
     }
-    agree(*group, failure);
+    agree(*group, "opening channels over MPI", failure);
     Opened opened;
     for (auto& end : senders) opened.senders.push_back({end->ring(), &end->released_word, &always_up, end});
     for (auto& end : receivers) {

@@ -71,6 +71,10 @@ class Rank {
     fds_.resize(all.size());
     for (std::size_t r = 0; r < all.size(); ++r) {
       Offer offer;
+      if (all[r].size() < sizeof offer) {
+        throw Mismatch("opening channels: rank " + std::to_string(r) +
+                       " is in another collective step; do all ranks make the same steps in the same order?");
+      }
       std::memcpy(&offer, all[r].data(), sizeof offer);
       const std::byte* rest = all[r].data() + sizeof offer;
       if (offer.failed != 0) {
@@ -177,7 +181,8 @@ class SharedMemoryTransport final : public Transport {
     made.released = reinterpret_cast<std::atomic<std::uint64_t>*>(
         there.data() + parts[static_cast<std::size_t>(shape.from)].at({shape.id, false}));
     made.bell = &group->pages[static_cast<std::size_t>(shape.from)].page->sleeping;
-    made.release_mask = release_mask(shape.slots);
+    // Who sends to himself cannot wait for a release that is told later.
+    made.release_mask = shape.from == shape.to ? 0 : release_mask(shape.slots);
     made.endpoint = std::make_shared<SharedMemoryEndpoint>(group, shape, shape.from, own.memory(), there);
     return made;
   }

@@ -53,6 +53,13 @@ class Endpoint {
   // "channel 0 -> 1 (tag 3)"
   [[nodiscard]] std::string name() const;
 
+  // Of a channel to the own rank, when it is not ready: whether it never will be, since the other end is this rank's own and it
+  // waits here.
+  [[nodiscard]] virtual bool hopeless() { return shape_.from == shape_.to; }
+
+  // Why the end cannot be used any more (Sender::write, Receiver::read); empty: it can.
+  std::string spent;
+
  private:
   std::shared_ptr<GroupState> group_;
   ChannelShape shape_;

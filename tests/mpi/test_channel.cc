@@ -99,6 +99,30 @@ TEST(MpiChannels, LeadToTheOwnRankToo) {
     own.receivers[0].get(got);
     ASSERT_EQ(got, message(world().rank(), k, 70000));
   }
+  // Nobody else could send what is waited for.
+  EXPECT_THROW(own.receivers[0].get(got), BadInput);
+  own.senders[0].put(message(world().rank(), 7, 70000));
+  own.receivers[0].get(got);
+  ASSERT_EQ(got, message(world().rank(), 7, 70000));
+}
+
+TEST(MpiChannels, ToTheOwnRankAreRefusedAtOnceWhenFull) {
+  // Long enough that MPI keeps no copy: it waits for the receiver, who is this rank.
+  constexpr std::int64_t bytes = 1 << 20;
+  std::vector<ChannelSpec> specs{{.direction = Direction::send, .peer = world().rank(), .bytes = bytes, .slots = 2},
+                                 {.direction = Direction::receive, .peer = world().rank(), .bytes = bytes}};
+  Channels own = open_channels(world(), specs, TransportKind::mpi);
+  int sent = 0;
+  const auto fill = [&] {
+    for (; sent < 100; ++sent) own.senders[0].put(message(world().rank(), sent, bytes));
+  };
+  EXPECT_THROW(fill(), BadInput);
+  EXPECT_GE(sent, 2);
+  std::vector<std::byte> got(bytes);
+  for (int k = 0; k < sent; ++k) {
+    own.receivers[0].get(got);
+    ASSERT_EQ(got, message(world().rank(), k, bytes));
+  }
 }
 
 // Every rank to every rank, several tags, messages of many channels on their way at once and received in another order.

@@ -141,6 +141,56 @@ def test_bad_ends_and_messages(send: Any) -> None:
         Group.alone().channels(send=send)
 
 
+def test_what_one_rank_asks_wrongly_is_heard_by_all() -> None:
+    layout = {"extents": (12,), "grid": (3,)}
+    schedule = onehop.halo(**layout)
+
+    def rank(group: Group) -> None:
+        wrong = group.rank == 1
+        short = np.zeros(4 if wrong else 6)[:: 2 if wrong else 1]
+        cases = [
+            (lambda: group.channels(send={0: "eight"} if wrong else {}), "as a number of bytes"),
+            (lambda: group.channels(transport="pigeon" if wrong else "auto"), "unknown transport"),
+            (lambda: onehop.Plan(schedule, group, [short]), "C-contiguous"),
+            (lambda: onehop.Plan(schedule, group, [None] if wrong else [np.zeros(6)]), "found None"),
+        ]
+        for prepare, words in cases:
+            with pytest.raises(onehop.BadInput if wrong else onehop.Error, match=words) as caught:
+                prepare()
+            assert ("failed on rank 1: " in str(caught.value)) == (not wrong)
+        onehop.Plan(schedule, group, [np.zeros(6)]).run()
+
+    run_threads(3, rank)
+
+
+def test_a_channel_to_oneself_in_the_wrong_order() -> None:
+    ends = Group.alone().channels(send={0: 8}, receive={0: 8}, slots=1)
+    number = np.zeros(1)
+    with pytest.raises(onehop.BadInput, match="channel 0 -> 0 is empty"):
+        ends.receive[0].get(number)
+    ends.send[0].put(np.ones(1))
+    with pytest.raises(onehop.BadInput, match="no free slot"):
+        ends.send[0].slot()
+    ends.receive[0].get(number)
+    assert number[0] == 1
+
+
+def test_a_message_that_was_broken_off_spends_its_end() -> None:
+    def rank(group: Group) -> None:
+        peer = 1 - group.rank
+        ends = group.channels(send={peer: 4096}, receive={peer: 4096}, slot_bytes=1024)
+        group.timeout = 0.05
+        message = np.zeros(512)
+        with pytest.raises(onehop.Timeout):
+            ends.send[peer].put(message)
+        with pytest.raises(onehop.Error, match="broken off inside a message") as caught:
+            ends.send[peer].put(message)
+        assert not isinstance(caught.value, onehop.Timeout)
+        group.barrier()
+
+    run_threads(2, rank)
+
+
 def test_unknown_transport() -> None:
     with pytest.raises(onehop.BadInput, match="shared_memory"):
         Group.alone().channels(send={0: 8}, receive={0: 8}, transport="pigeon")
