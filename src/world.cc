@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "control_memory.h"
 #include "group_state.h"
@@ -149,7 +150,8 @@ Group make_world() {
 struct World {
   std::mutex mutex;
   Group group;
-  pid_t process = 0;  // a fork's child must neither use nor close what is its parent's
+  pid_t process = 0;              // a fork's child must neither use nor close what is its parent's
+  std::vector<Group> of_parents;  // so these are kept
 };
 
 World& the_world() {
@@ -169,7 +171,7 @@ Group Group::world() {
   const std::lock_guard guard(world.mutex);
   if (!world.group.valid() || world.process != getpid()) {
     Group made = make_world();
-    if (world.group.valid()) static_cast<void>(new Group(std::move(world.group)));  // the parent's: never closed here
+    if (world.group.valid()) world.of_parents.push_back(std::move(world.group));
     world.group = std::move(made);
     world.process = getpid();
     ::on_exit(&leave_at_exit, nullptr);

@@ -458,6 +458,9 @@ class Group:
     @staticmethod
     def world() -> Group: ...
     @staticmethod
+    def close_world() -> None: ...
+
+    @staticmethod
     def alone() -> Group: ...
     @staticmethod
     def from_allgather(rank: int, size: int, allgather: Callable[[bytes], Sequence[bytes]]) -> Group: ...
@@ -560,6 +563,11 @@ class Receiver:
         """Waits for the next message, copies it into `array` and releases it."""
 
 def open_channels(group: Group, specs: Sequence[ChannelSpec], shapers: list, transport: str) -> list: ...
+
+def refuse_channels(group: Group, why: str) -> None:
+    """
+    Takes part in an open_channels or the making of a plan without having any: the other ranks raise Error.
+    """
 
 class PlanCounters:
     """What a plan has moved since it was made."""
