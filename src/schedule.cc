@@ -20,7 +20,9 @@ constexpr detail::NamedValue<ElementType> element_types[] = {{ElementType::bytes
                                                              {ElementType::float32, "float32"},
                                                              {ElementType::float64, "float64"},
                                                              {ElementType::int32, "int32"},
-                                                             {ElementType::int64, "int64"}};
+                                                             {ElementType::int64, "int64"},
+                                                             {ElementType::float16, "float16"},
+                                                             {ElementType::bfloat16, "bfloat16"}};
 
 bool takes_part(const Transfer& transfer, int rank) { return transfer.from.rank == rank || transfer.to.rank == rank; }
 
@@ -153,6 +155,9 @@ std::int64_t bytes_of(ElementType type) {
   switch (type) {
     case ElementType::bytes:
       return 0;
+    case ElementType::float16:
+    case ElementType::bfloat16:
+      return 2;
     case ElementType::float32:
     case ElementType::int32:
       return 4;

@@ -4,8 +4,22 @@
 #include <cassert>
 #include <cstring>
 
+#include "onehop/half.h"
+
 namespace onehop::detail {
 namespace {
+
+// A 16-bit number that calculates as a float does, rounded after each operation.
+struct Half : Float16 {
+  Half() = default;
+  explicit Half(float value) : Float16(to_float16(value)) {}
+  operator float() const { return to_float(*this); }
+};
+struct BrainHalf : BFloat16 {
+  BrainHalf() = default;
+  explicit BrainHalf(float value) : BFloat16(to_bfloat16(value)) {}
+  operator float() const { return to_float(*this); }
+};
 
 // Calls visit(address, wire offset) for every row: the innermost outer dimension, which is a loop of constant stride.
 template <class Visit>
@@ -297,6 +311,10 @@ void unpack(const CopyStep& step, const std::byte* wire, Combine combine, Elemen
       return combine_as<std::int32_t>(step, wire, combine);
     case ElementType::int64:
       return combine_as<std::int64_t>(step, wire, combine);
+    case ElementType::float16:
+      return combine_as<Half>(step, wire, combine);
+    case ElementType::bfloat16:
+      return combine_as<BrainHalf>(step, wire, combine);
     case ElementType::bytes:
       break;
   }

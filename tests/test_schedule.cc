@@ -40,11 +40,13 @@ TEST(Schedule, NamesGoBothWays) {
     EXPECT_EQ(combine_from_string(to_string(combine)), combine);
   }
   for (const auto type :
-       {ElementType::bytes, ElementType::float32, ElementType::float64, ElementType::int32, ElementType::int64}) {
+       {ElementType::bytes, ElementType::float32, ElementType::float64, ElementType::int32, ElementType::int64,
+        ElementType::float16, ElementType::bfloat16}) {
     EXPECT_EQ(element_type_from_string(to_string(type)), type);
   }
   EXPECT_EQ(bytes_of(ElementType::float32), 4);
   EXPECT_EQ(bytes_of(ElementType::int64), 8);
+  EXPECT_EQ(bytes_of(ElementType::bfloat16), 2);
   EXPECT_EQ(message_of([] { (void)combine_from_string("sum"); }),
             "expected a way to combine (one of: replace, add, min, max, prod), found \"sum\"");
   EXPECT_THROW((void)element_type_from_string("double"), BadInput);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -68,5 +69,40 @@ struct PermuteBitsSpec {
 // The same result as one round per exchange of two bits, one after the other: what permute_bits is measured against.
 [[nodiscard]] Schedule permute_bits_one_swap_at_a_time(const PermuteBitsSpec& spec,
                                                        std::optional<int> only_rank = std::nullopt);
+
+// One round in which array 0 of rank `root` goes to the same place on every other rank.
+[[nodiscard]] Schedule broadcast(int ranks, std::int64_t elements, std::int64_t element_bytes, int root,
+                                 std::optional<int> only_rank = std::nullopt);
+
+// How a reduction is spread over the ranks.
+enum class ReduceAlgorithm : std::uint8_t {
+  automatic,  // for whoever executes it to choose; the patterns want to be told
+  one_shot,   // everyone sends everything to everyone, and everyone reduces everything
+  two_shot,   // everyone reduces a segment of its own, and sends it to everyone
+};
+
+[[nodiscard]] std::string_view to_string(ReduceAlgorithm algorithm);
+[[nodiscard]] ReduceAlgorithm reduce_algorithm_from_string(std::string_view name);  // "auto", "one_shot", "two_shot"
+
+struct AllReduceSpec {
+  int ranks = 1;
+  std::int64_t elements = 0;
+  ElementType type = ElementType::float32;
+  Combine combine = Combine::add;  // not `replace`
+  ReduceAlgorithm algorithm = ReduceAlgorithm::two_shot;
+};
+
+// The segment [first, last) of so many elements that a rank reduces in two-shot: blocks of 64 elements, as evenly as
+// can be, the first ranks having one more.
+[[nodiscard]] std::pair<std::int64_t, std::int64_t> reduce_segment(std::int64_t elements, int ranks, int rank);
+
+// Array 0 ("source") of all ranks, combined in the order of ranks, ends up in array 1 ("result") of every rank. What rank
+// 0 has replaces, in the first round; what the others have is added to it in the order of ranks, in the second. In two-shot
+// that happens for each rank's segment, and a third round sends the segments round. Throws BadInput.
+[[nodiscard]] Schedule allreduce(const AllReduceSpec& spec, std::optional<int> only_rank = std::nullopt);
+
+// The first two of these rounds for blocks of equal length: block r of the sources (`spec.elements` elements each), combined,
+// ends up as the result on rank r. `spec.algorithm` is not looked at.
+[[nodiscard]] Schedule reduce_scatter(const AllReduceSpec& spec, std::optional<int> only_rank = std::nullopt);
 
 }  // namespace onehop

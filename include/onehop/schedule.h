@@ -20,7 +20,7 @@ namespace onehop {
 enum class Combine : std::uint8_t { replace, add, min, max, prod };
 
 // What an array holds. `bytes` is anything that is only moved, of any size.
-enum class ElementType : std::uint8_t { bytes, float32, float64, int32, int64 };
+enum class ElementType : std::uint8_t { bytes, float32, float64, int32, int64, float16, bfloat16 };
 
 [[nodiscard]] std::string_view to_string(Combine combine);
 [[nodiscard]] std::string_view to_string(ElementType type);
