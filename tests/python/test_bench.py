@@ -13,6 +13,7 @@ import pytest
 import onehop
 from conftest import Ranks
 from onehop.bench import Bench, Samples, make_row, parse_sizes, size_text
+from onehop.bench.ghex import ghex_version
 from onehop.bench.plot import save_plot
 from onehop.bench.table import make_peer_table, make_table, number
 from onehop.error import BadInput
@@ -207,6 +208,15 @@ def test_exchanges_with_mpi(ranks: Ranks) -> None:
     )
     halo = measure(ranks, "halo", "--blocks", "6x6x6")
     assert {"derived datatypes, persistent", "packed, Isend/Irecv"} <= set(halo["rows"][0]["peers"])
+
+
+@needs_mpi
+def test_halo_beside_ghex(ranks: Ranks) -> None:
+    if ghex_version() is None:
+        pytest.skip("needs GHEX")
+    result = measure(ranks, "halo", "--blocks", "6x6x6")
+    assert "GHEX" in result["notes"][0]
+    assert all("GHEX from Python" in row["peers"] for row in result["rows"])
 
 
 @pytest.mark.parametrize(

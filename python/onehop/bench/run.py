@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from onehop import _core
+from onehop.bench.ghex import ghex_halo, ghex_version
 from onehop.bench.result import Bench, Row, Samples, make_row
 from onehop.bench.sizes import size_text
 from onehop.doctor import host
@@ -154,7 +155,7 @@ HALO_CASES = (
 
 
 def _halo_samples(
-    group: Group, block: tuple[int, ...], case: HaloCase, effort: _core.BenchEffort, peers: bool
+    group: Group, block: tuple[int, ...], case: HaloCase, effort: _core.BenchEffort, peers: bool, ghex: bool
 ) -> tuple[int, list[Samples]]:
     extents, grid = list(block), [1] * len(block)
     extents[case.dimension] *= group.size
@@ -166,6 +167,8 @@ def _halo_samples(
     array = np.zeros(halo_block(**layout, rank=group.rank).shape)
     plan = Plan(schedule, group, [array])
     others: list[tuple[str, str, Callable[[], Any]]] = [("onehop from Python", "variant", plan.run)]
+    if ghex:
+        others.append(("GHEX from Python", "peer", ghex_halo(group, layout, array)))
     memory = [_core.Memory(array, True, "array")]
     measured = _core.bench_halo_exchange(group, schedule, memory, effort, peers, True, 0.0, others)
     return _bytes_out(schedule, group.rank), _samples(measured)
@@ -179,11 +182,14 @@ def halo_exchange(
     The split dimension is periodic. The first case closes the others as well; there most copies stay inside a rank.
     """
     result = _begin("halo", group, 2)
+    ghex = settings.peers and ghex_version() is not None and not _core.bench_why_no_peers(group)
+    if ghex:
+        result.notes.append(f"GHEX {ghex_version()}, called from Python; edges and corners included")
     effort = settings.effort(len(blocks) * len(HALO_CASES))
     for block in blocks:
         name = "x".join(map(str, block))
         for case in HALO_CASES:
-            size, samples = _halo_samples(group, block, case, effort, settings.peers)
+            size, samples = _halo_samples(group, block, case, effort, settings.peers, ghex)
             result.rows.append(make_row(name + case.name, size, group.size, samples))
             advance(1)
     return result
