@@ -15,7 +15,7 @@
 namespace onehop::detail {
 namespace {
 
-constexpr std::uint64_t magic = 0x31'70'6f'68'65'6e'6f;  // "onehop1"
+constexpr std::uint64_t magic = 0x32'70'6f'68'65'6e'6f;  // "onehop2"
 constexpr std::int64_t mailbox_bytes = 16 << 10;
 
 // A rank's part. It writes round r (from 1) into mailbox r mod 2 and then raises `round`. Whoever has seen everybody at
@@ -24,8 +24,10 @@ struct alignas(128) Seat {
   std::atomic<std::uint64_t> round;
   std::atomic<std::int32_t> pid;  // 0: nobody has joined yet
   std::atomic<std::uint32_t> left;
-  std::int64_t total[2];   // bytes of the whole contribution
-  std::int64_t length[2];  // bytes in the mailbox
+  std::atomic<std::uint32_t> ended;     // the launcher's word for it, also where nobody has joined
+  std::atomic<std::uint32_t> saw_lost;  // the rank (plus one) because of which this one gave up
+  std::int64_t total[2];                // bytes of the whole contribution
+  std::int64_t length[2];               // bytes in the mailbox
   std::byte mailbox[2][mailbox_bytes];
 };
 
@@ -35,6 +37,10 @@ struct Control {
 };
 
 constexpr std::int64_t header_bytes = 128;
+
+Seat& seat_of(const SharedMemory& memory, int rank) {
+  return *reinterpret_cast<Seat*>(memory.data() + header_bytes + static_cast<std::int64_t>(sizeof(Seat)) * rank);
+}
 
 class ControlBootstrap final : public Bootstrap {
  public:
@@ -71,9 +77,7 @@ class ControlBootstrap final : public Bootstrap {
   }
 
  private:
-  Seat& seat(int rank) const {
-    return *reinterpret_cast<Seat*>(memory_.data() + header_bytes + static_cast<std::int64_t>(sizeof(Seat)) * rank);
-  }
+  Seat& seat(int rank) const { return seat_of(memory_, rank); }
 
   void post(std::span<const std::byte> mine, std::int64_t from) {
     ++round_;
@@ -107,12 +111,10 @@ class ControlBootstrap final : public Bootstrap {
     const std::string step = "set-up (all-gather " + std::to_string(round_) + ")";
     const pid_t pid = seat(other).pid.load();
     // What it posted before it went still counts: look at the round after looking at the process.
-    const bool gone = seat(other).left.load(std::memory_order_acquire) != 0 || (pid != 0 && watched_.ended(other, pid));
-    if (gone && seat(other).round.load(std::memory_order_acquire) < round_) {
-      throw PeerLost(other, "rank " + std::to_string(other) + " (process " + std::to_string(pid) +
-                                ") has ended while rank " + std::to_string(rank_) + " waited for it in " + step +
-                                "; see its own output for the reason");
-    }
+    const bool gone = seat(other).left.load(std::memory_order_acquire) != 0 ||
+                      seat(other).ended.load(std::memory_order_acquire) != 0 ||
+                      (pid != 0 && watched_.ended(other, pid));
+    if (gone && seat(other).round.load(std::memory_order_acquire) < round_) throw_lost(other, pid, step);
     if (launcher_ != 0 && launcher_watch_.ended(0, launcher_)) {
       throw PeerLost(-1, "the launcher (process " + std::to_string(launcher_) + ") has ended while rank " +
                              std::to_string(rank_) + " waited in " + step);
@@ -121,6 +123,19 @@ class ControlBootstrap final : public Bootstrap {
       return "rank " + std::to_string(rank_) + " waited for rank " + std::to_string(other) + " in " + step +
              (pid == 0 ? ", which has not joined" : "");
     });
+  }
+
+  // Names the rank that was lost first: `other` may be gone only because it lost somebody.
+  [[noreturn]] void throw_lost(int other, pid_t pid, const std::string& step) {
+    const std::uint32_t saw_lost = seat(other).saw_lost.load(std::memory_order_acquire);
+    const int lost = saw_lost != 0 ? static_cast<int>(saw_lost) - 1 : other;
+    seat(rank_).saw_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
+    const std::string name = "rank " + std::to_string(other);
+    const std::string who =
+        pid != 0 ? name + " (process " + std::to_string(pid) + ") has ended" : name + " has ended without joining";
+    throw PeerLost(lost, (lost == other ? "" : "rank " + std::to_string(lost) + " has ended, and after it ") + who +
+                             " while rank " + std::to_string(rank_) + " waited for it in " + step +
+                             "; see the output of rank " + std::to_string(lost) + " for the reason");
   }
 
   SharedMemory memory_;
@@ -142,6 +157,13 @@ ControlMemory ControlMemory::create(int ranks) {
                                          "the launch's control memory");
   new (control.memory_.data()) Control{magic, ranks};
   return control;
+}
+
+void ControlMemory::tell_ended(int rank) {
+  if (rank < 0 || rank >= reinterpret_cast<const Control*>(memory_.data())->ranks) {
+    throw BadInput("there is no rank " + std::to_string(rank) + " in this launch");
+  }
+  seat_of(memory_, rank).ended.store(1, std::memory_order_release);
 }
 
 std::string ControlMemory::path() const {

@@ -19,6 +19,8 @@ class ControlMemory {
   [[nodiscard]] static ControlMemory create(int ranks);
   // Where ranks find it: "/proc/PID/fd/N".
   [[nodiscard]] std::string path() const;
+  // For a launcher, which knows it first, and even of a rank that never joined: its process has ended.
+  void tell_ended(int rank);
 
  private:
   SharedMemory memory_;

@@ -17,6 +17,12 @@ struct Control {
 void bind_launch(nb::module_& module) {
   nb::class_<Control>(module, "Control", "The memory through which the ranks of a launch find each other.")
       .def_ro("path", &Control::path, "Where ranks find it, as long as it is open.")
+      .def(
+          "tell_ended",
+          [](Control& self, int rank) {
+            if (self.memory) self.memory->tell_ended(rank);
+          },
+          "rank"_a, "Tells the other ranks that this one's process has ended.")
       .def("close", [](Control& self) { self.memory.reset(); }, "Gives the memory back.");
   module.def(
       "create_control",

@@ -734,6 +734,9 @@ class Control:
     def path(self) -> str:
         """Where ranks find it, as long as it is open."""
 
+    def tell_ended(self, rank: int) -> None:
+        """Tells the other ranks that this one's process has ended."""
+
     def close(self) -> None:
         """Gives the memory back."""
 

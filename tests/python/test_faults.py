@@ -44,6 +44,13 @@ WORK = {
         def step():
             group.channels(send={right: 8}, receive={left: 8})
     """,
+    "plan_and_barrier": """
+        field = np.zeros((66, 66))
+        plan = onehop.Plan(onehop.halo(extents=(64 * group.size, 64), grid=(group.size, 1)), group, [field])
+        def step():
+            plan.run()
+            group.barrier()
+    """,
     "asleep": """
         ring = group.channels(send={right: 8}, receive={left: 8})
         def step():
@@ -51,54 +58,96 @@ WORK = {
     """,
 }
 
-# Survivors say whom they lost and when, by the clock that the test has, too.
+# Survivors say whom they lost, when, by the clock that the test has, too, and how the error names it.
 PROGRAM = """
-import os, time, numpy as np, onehop
-group = onehop.Group.world()
-right, left = (group.rank + 1) % group.size, (group.rank - 1) % group.size
-{work}
-group.barrier()
+import os, time
 print("process", os.getpid(), flush=True)
+import numpy as np, onehop
+begun = time.clock_gettime(time.CLOCK_MONOTONIC)
 try:
+    group = onehop.Group.world()
+    right, left = (group.rank + 1) % group.size, (group.rank - 1) % group.size
+{work}
+    group.barrier()
+    print("at work", flush=True)
     while True:
         step()
 except onehop.PeerLost as error:
-    print("lost", error.rank, time.clock_gettime(time.CLOCK_MONOTONIC), flush=True)
+    print("lost", error.rank, begun, time.clock_gettime(time.CLOCK_MONOTONIC), error, flush=True)
 """
 
 
 def program(work: str) -> str:
     """The source of a program that does this work."""
-    lines = [line[8:] for line in WORK[work].splitlines()]
+    lines = [line[4:] for line in WORK[work].splitlines()]
     return PROGRAM.format(work="\n".join(lines))
 
 
-def read_pids(process: object, number: int) -> dict[int, int]:
-    """The process of each rank, as the ranks print it."""
+def read_pids(process: object, number: int, *, at_work: bool = True) -> dict[int, int]:
+    """The process of each rank, as the ranks print it; when all are at work, or as soon as they have started."""
     pids = {}
-    while len(pids) < number:
-        prefix, word, pid = process.stdout.readline().split()
-        assert word == "process"
-        pids[int(prefix.strip("[]"))] = int(pid)
+    working = 0
+    while len(pids) < number or (at_work and working < number):
+        prefix, word, *rest = process.stdout.readline().split()
+        if word == "process":
+            pids[int(prefix.strip("[]"))] = int(rest[0])
+        else:
+            assert (word, rest) == ("at", ["work"])
+            working += 1
     return pids
+
+
+def kill_one(ranks: Ranks, number: int, work: str, longest: float, *, at_work: bool = True) -> None:
+    """Kill one of some ranks at a random moment: all others name it, in time, and the launch ends with its code."""
+    victim = random.randrange(number)
+    process = ranks.start(number, program(work), "--grace", 8)
+    pids = read_pids(process, number, at_work=at_work)
+    delay = random.uniform(0, longest)
+    time.sleep(delay)
+    killed = time.clock_gettime(time.CLOCK_MONOTONIC)
+    os.kill(pids[victim], signal.SIGKILL)
+    output, errors = process.communicate(timeout=30)
+    what = f"rank {victim} of {number} killed after {delay:.4f} s in {work}: {output} {errors}"
+    assert process.returncode == 128 + signal.SIGKILL, what
+    assert f"onehop: rank {victim} was killed by signal 9 (SIGKILL)" in errors, what
+    said = [line.split(maxsplit=5) for line in output.splitlines() if " lost " in line]
+    assert sorted(int(line[0].strip("[]")) for line in said) == sorted(set(range(number)) - {victim}), what
+    for _, _, lost, begun, moment, text in said:
+        assert int(lost) == victim, what
+        assert f"rank {victim} " in text, what
+        assert "channel " in text or "in set-up" in text, what
+        took = float(moment) - max(killed, float(begun))
+        print(f"{work}: {took:.4f} s")
+        assert took < 2, what
 
 
 @pytest.mark.parametrize("work", WORK)
 def test_killed_rank_is_named_by_all_others_in_time(ranks: Ranks, work: str) -> None:
-    number = 3
-    victim = random.randrange(number)
-    process = ranks.start(number, program(work), "--grace", 5)
-    pids = read_pids(process, number)
-    time.sleep(random.uniform(0, 0.1))
-    killed = time.clock_gettime(time.CLOCK_MONOTONIC)
-    os.kill(pids[victim], signal.SIGKILL)
-    output, errors = process.communicate(timeout=20)
-    assert process.returncode == 128 + signal.SIGKILL, errors
-    said = [line.split() for line in output.splitlines()]
-    assert sorted(int(line[0].strip("[]")) for line in said) == sorted(set(range(number)) - {victim}), errors
-    for _, word, lost, moment in said:
-        assert (word, int(lost)) == ("lost", victim), errors
-        assert float(moment) - killed < 2
+    kill_one(ranks, random.choice((3, 4)), work, 0.1)
+
+
+def test_rank_that_is_killed_before_or_while_the_group_is_made(ranks: Ranks) -> None:
+    # Importing takes a few tenths of a second, and every rank its own time.
+    kill_one(ranks, 4, "plan_and_barrier", 0.01, at_work=False)
+    kill_one(ranks, 3, "preparation", 1, at_work=False)
+
+
+def test_rank_that_ends_without_joining_is_lost_to_the_others(ranks: Ranks) -> None:
+    source = """
+        import os, onehop
+        if os.environ["ONEHOP_RANK"] == "1":
+            os._exit(0)
+        try:
+            onehop.Group.world()
+        except onehop.PeerLost as error:
+            print(error.rank, str(error).split(" while")[0])
+            raise
+    """
+    done = ranks.launch(3, source)
+    assert sorted(done.stdout.splitlines()) == [
+        f"[{rank}] 1 rank 1 has ended without joining" for rank in (0, 2)
+    ]
+    assert done.returncode == 3
 
 
 @pytest.mark.parametrize("work", ["plan", "asleep", "preparation"])

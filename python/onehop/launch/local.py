@@ -187,7 +187,9 @@ def launch(
     sys.stderr.flush()
     watchdog = Watchdog()
     prefixed = output == Output.PREFIX
-    supervisor = Supervisor(watchdog, prefixed=prefixed, grace=grace, report=report, stdout=stdout)
+    supervisor = Supervisor(
+        watchdog, control.tell_ended, prefixed=prefixed, grace=grace, report=report, stdout=stdout
+    )
     try:
         for rank in range(ranks):
             streams = _streams(rank, output, stdout)

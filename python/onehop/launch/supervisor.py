@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import IO, Protocol
 
@@ -63,9 +63,17 @@ class Supervisor:
     """Owns the ranks from their start to the end of the launch."""
 
     def __init__(
-        self, watchdog: Watchdog, *, prefixed: bool, grace: float, report: bool, stdout: int = 1
+        self,
+        watchdog: Watchdog,
+        tell_ended: Callable[[int], None],
+        *,
+        prefixed: bool,
+        grace: float,
+        report: bool,
+        stdout: int = 1,
     ) -> None:
         self._watchdog = watchdog
+        self._tell_ended = tell_ended  # the other ranks, who may wait for one that never joined them
         self._prefixed = prefixed
         self._stdout = stdout
         self._grace = grace
@@ -160,6 +168,7 @@ class Supervisor:
 
     def _ended(self, rank: Rank, code: int) -> None:
         self._watchdog.ended(rank.process.pid)
+        self._tell_ended(rank.rank)
         rank.code = code
         rank.ended = time.monotonic()
         if code == 0 or rank.stopped or self._signal is not None:
