@@ -459,7 +459,6 @@ class Group:
     def world() -> Group: ...
     @staticmethod
     def close_world() -> None: ...
-
     @staticmethod
     def alone() -> Group: ...
     @staticmethod
@@ -563,7 +562,6 @@ class Receiver:
         """Waits for the next message, copies it into `array` and releases it."""
 
 def open_channels(group: Group, specs: Sequence[ChannelSpec], shapers: list, transport: str) -> list: ...
-
 def refuse_channels(group: Group, why: str) -> None:
     """
     Takes part in an open_channels or the making of a plan without having any: the other ranks raise Error.
