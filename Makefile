@@ -23,7 +23,7 @@ help:  ## This list
 	@sed -n 's/^\([a-z-]*\):.*##/\1 /p' $(MAKEFILE_LIST) | while read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
 
 setup:  ## Python packages in .venv, and the system packages that have no other source
-	@tools/setup.sh base mpi hwloc
+	@tools/setup.sh base mpi hwloc quantum
 
 build: setup  ## The library and the Python extension
 	@tools/build.sh release _core
@@ -33,7 +33,7 @@ run: build  ## Real work on two ranks, checked, against plain MPI
 
 test: test-cpp test-python  ## All tests: ctest, then pytest
 
-setup-test: ; @tools/setup.sh base mpi hwloc gtest test
+setup-test: ; @tools/setup.sh base mpi hwloc quantum gtest test
 
 test-cpp: setup-test
 	@tools/build.sh release

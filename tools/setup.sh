@@ -115,6 +115,7 @@ for group in "$@"; do
     gtest) ;;
     mpi) install_optional mpi "an MPI to compare with" ;;
     hwloc) install_optional hwloc "the topology in onehop doctor" ;;
+    quantum) install_optional quantum "circuits from OpenQASM files and the Qiskit backend" ;;
     *) install "$group" ;;
   esac
 done

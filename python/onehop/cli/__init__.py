@@ -14,7 +14,7 @@ from onehop.cli.common import print_error
 from onehop.error import Error
 from onehop.exit_code import exit_code
 
-COMMANDS = ("bench", "doctor", "launch", "poisson", "schedule", "tour", "tune")
+COMMANDS = ("bench", "circuit", "doctor", "hamlib", "launch", "poisson", "schedule", "tour", "tune")
 
 
 def _print_version(wanted: bool) -> None:

@@ -1,0 +1,229 @@
+"""Circuits that everybody measures with: QFT, phase estimation, spin models, GHZ, random ones, quantum volume, QAOA.
+
+Each function returns a `Program`: `onehop circuit KIND` writes it as OpenQASM, `to_circuit` makes what runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from onehop.error import BadInput
+from onehop.quantum.graphs import random_regular_bonds
+from onehop.quantum.hamlib import heisenberg, tfim
+from onehop.quantum.observables import PauliSum
+from onehop.quantum.program import Program
+from onehop.quantum.trotter import add_trotter
+from onehop.quantum.two_qubit import add_two_qubit_unitary, haar_unitary
+
+__all__ = ["evolution", "ghz", "heisenberg", "qaoa", "qft", "qpe", "quantum_volume", "random_circuit", "tfim"]
+
+
+def _add_qft(circuit: Program, qubits: int) -> None:
+    for high in reversed(range(qubits)):
+        circuit.add("h", high)
+        for low in reversed(range(high)):
+            circuit.add("cp", (low, high), math.pi / 2 ** (high - low))
+    for low in range(qubits // 2):
+        circuit.add("swap", (low, qubits - 1 - low))
+
+
+def _prepare(circuit: Program, state: str | int) -> None:
+    """X gates for a basis state: a number, bits with the last qubit first, or "neel"."""
+    qubits = circuit.qubits
+    if state == "neel":
+        number = sum(1 << qubit for qubit in range(0, qubits, 2))
+    elif isinstance(state, str):
+        if len(state) != qubits or set(state) - {"0", "1"}:
+            raise BadInput(f"expected a state of {qubits} bits, a 0 or 1 each, or neel; found {state!r}")
+        number = int(state, 2)
+    else:
+        number = state
+    if not 0 <= number < 1 << qubits:
+        raise BadInput(f"expected a basis state of {qubits} qubits, found number {number}")
+    for qubit in range(qubits):
+        if number >> qubit & 1:
+            circuit.add("x", qubit)
+
+
+def qft(qubits: int, *, state: str | int = 1, inverse: bool = False) -> Program:
+    """The quantum Fourier transform of a basis state: amplitude y becomes exp(2 pi i x y / 2^n) / sqrt(2^n).
+
+    Parameters
+    ----------
+    qubits : int
+        n.
+    state : int or str
+        x, as a number or as bits.
+    inverse : bool
+        The inverse transform.
+    """
+    circuit = Program(qubits, name=f"qft of {qubits} qubits")
+    _prepare(circuit, state)
+    transform = Program(qubits)
+    _add_qft(transform, qubits)
+    return circuit.extend(transform.inverse_steps() if inverse else transform.steps)
+
+
+def qpe(qubits: int, *, phase: float | None = None) -> Program:
+    """Phase estimation of diag(1, exp(2 pi i phase)), measured: the counts' number over 2^(qubits-1) is the phase.
+
+    Parameters
+    ----------
+    qubits : int
+        All but the last count, the last holds the eigenstate.
+    phase : float, optional
+        In [0, 1); by default the number next to 1/3 that is measured with certainty.
+
+    Raises
+    ------
+    BadInput
+        Fewer than 2 qubits, or a phase outside.
+    """
+    if qubits < 2:
+        raise BadInput(f"phase estimation needs at least 2 qubits, found {qubits}")
+    counting = qubits - 1
+    if phase is None:
+        phase = round(2**counting / 3) / 2**counting
+    if not 0 <= phase < 1:
+        raise BadInput(f"expected a phase in [0, 1), found {phase}")
+    circuit = Program(qubits, counting, f"qpe of {qubits} qubits, phase {phase!r}")
+    circuit.add("x", counting)
+    for qubit in range(counting):
+        circuit.add("h", qubit)
+    for qubit in range(counting):
+        circuit.add("cp", (qubit, counting), 2 * math.pi * math.fmod(phase * 2**qubit, 1.0))
+    transform = Program(counting)
+    _add_qft(transform, counting)
+    circuit.extend(transform.inverse_steps())
+    return circuit.measure(range(counting), range(counting))
+
+
+def evolution(
+    model: PauliSum,
+    qubits: int,
+    *,
+    time: float = 1.0,
+    steps: int = 10,
+    order: int = 2,
+    state: str | int = "neel",
+    mirror: bool = False,
+    name: str = "evolution",
+) -> Program:
+    """A Trotter evolution from a basis state.
+
+    Parameters
+    ----------
+    model : PauliSum
+        The Hamiltonian, such as `tfim(...)` or `heisenberg(...)`.
+    qubits, time, steps, order
+        As for `trotter`.
+    state : int or str
+        Where it begins: a number, bits, or "neel": 1 on every second qubit.
+    mirror : bool
+        Followed by its inverse, so that the state at the end is the one of the beginning.
+    name : str
+        For messages.
+    """
+    circuit = Program(qubits, name=name)
+    _prepare(circuit, state)
+    body = add_trotter(Program(qubits), model, time, steps, order=order)
+    circuit.extend(body.steps)
+    if mirror:
+        circuit.barrier()
+        circuit.extend(body.inverse_steps())
+    return circuit
+
+
+def ghz(qubits: int) -> Program:
+    """(|0...0> + |1...1>) / sqrt(2)."""
+    circuit = Program(qubits, name=f"ghz of {qubits} qubits").add("h", 0)
+    for qubit in range(1, qubits):
+        circuit.add("cx", (qubit - 1, qubit))
+    return circuit
+
+
+def random_circuit(qubits: int, *, depth: int = 20, seed: int = 0) -> Program:
+    """Layers of random one-qubit gates and of CZ on random pairs.
+
+    Parameters
+    ----------
+    qubits : int
+        How many.
+    depth : int
+        Layers.
+    seed : int
+        The same seed gives the same circuit.
+    """
+    random = np.random.default_rng(seed)
+    circuit = Program(qubits, name=f"random circuit of {qubits} qubits, depth {depth}, seed {seed}")
+    for _ in range(depth):
+        for qubit in range(qubits):
+            theta, phi, lambda_ = random.uniform(-math.pi, math.pi, 3)
+            circuit.add("u", qubit, (theta, phi, lambda_))
+        order = random.permutation(qubits)
+        for a, b in zip(order[::2], order[1::2], strict=False):
+            circuit.add("cz", (a, b))
+    return circuit
+
+
+def quantum_volume(qubits: int, *, depth: int | None = None, seed: int = 0) -> Program:
+    """Layers of Haar-random two-qubit gates on random pairs.
+
+    Parameters
+    ----------
+    qubits, seed
+        As for `random_circuit`.
+    depth : int, optional
+        Layers; by default as many as there are qubits.
+    """
+    depth = qubits if depth is None else depth
+    random = np.random.default_rng(seed)
+    name = f"quantum volume circuit of {qubits} qubits, depth {depth}, seed {seed}"
+    circuit = Program(qubits, name=name)
+    for _ in range(depth):
+        order = [int(qubit) for qubit in random.permutation(qubits)]
+        for a, b in zip(order[::2], order[1::2], strict=False):
+            add_two_qubit_unitary(circuit, haar_unitary(4, random), a, b)
+    return circuit
+
+
+def qaoa(
+    qubits: int, *, layers: int = 2, degree: int = 3, seed: int = 0, angles: Sequence[float] | None = None
+) -> Program:
+    """The quantum approximate optimisation algorithm for the largest cut of a random regular graph.
+
+    Parameters
+    ----------
+    qubits : int
+        One per site of the graph.
+    layers : int
+        Pairs of cost and mixing layers.
+    degree : int
+        Neighbours of each site.
+    seed : int
+        Of the graph and, unless given, the angles.
+    angles : sequence of float, optional
+        Cost and mixing angle of every layer in turn.
+
+    Raises
+    ------
+    BadInput
+        There is no such graph, or a wrong number of angles.
+    """
+    random = np.random.default_rng(seed)
+    bonds = random_regular_bonds(qubits, degree, random)
+    chosen = random.uniform(0, math.pi, 2 * layers) if angles is None else angles
+    if len(chosen) != 2 * layers:
+        raise BadInput(f"expected {2 * layers} angles for {layers} layers, found {len(chosen)}")
+    circuit = Program(qubits, name=f"qaoa of {qubits} qubits, {layers} layers, seed {seed}")
+    for qubit in range(qubits):
+        circuit.add("h", qubit)
+    for layer in range(layers):
+        for a, b in bonds:
+            circuit.add("rzz", (a, b), float(chosen[2 * layer]))
+        for qubit in range(qubits):
+            circuit.add("rx", qubit, 2 * float(chosen[2 * layer + 1]))
+    return circuit

@@ -1,0 +1,82 @@
+"""Which sites interact: chains, square and triangular lattices, random regular graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onehop.error import BadInput
+
+__all__ = ["LATTICES", "Bond", "lattice_bonds", "random_regular_bonds"]
+
+Bond = tuple[int, int]
+LATTICES = ("grid", "triangular")
+
+
+def lattice_bonds(extents: Sequence[int], *, lattice: str = "grid", periodic: bool = False) -> list[Bond]:
+    """The nearest neighbours on a lattice, each pair once, by ascending sites.
+
+    Parameters
+    ----------
+    extents : sequence of int
+        Sites in each dimension, one or two; site (x, y) has the number x * extents[1] + y.
+    lattice : str
+        "grid": chains and square lattices; "triangular": with one diagonal, (x, y) to (x + 1, y + 1).
+    periodic : bool
+        Whether the last site is a neighbour of the first, in every dimension.
+
+    Raises
+    ------
+    BadInput
+        No such lattice.
+    """
+    if lattice not in LATTICES:
+        raise BadInput(f"expected a lattice ({', '.join(LATTICES)}), found {lattice!r}")
+    if not 1 <= len(extents) <= 2 or any(extent < 1 for extent in extents):
+        raise BadInput(
+            f"expected a lattice of one or two dimensions of at least one site each, found {extents}"
+        )
+    if lattice == "triangular" and len(extents) != 2:
+        raise BadInput(f"a triangular lattice has two dimensions, found {len(extents)}")
+    steps = [tuple(int(axis == other) for other in range(len(extents))) for axis in range(len(extents))]
+    if lattice == "triangular":
+        steps.append((1, 1))
+    found: set[Bond] = set()
+    for site in np.ndindex(*extents):
+        for step in steps:
+            other = [place + one for place, one in zip(site, step, strict=True)]
+            if periodic:
+                other = [place % extent for place, extent in zip(other, extents, strict=True)]
+            elif any(place >= extent for place, extent in zip(other, extents, strict=True)):
+                continue
+            a, b = (int(np.ravel_multi_index(tuple(one), tuple(extents))) for one in (site, other))
+            if a != b:
+                found.add((min(a, b), max(a, b)))
+    return sorted(found)
+
+
+def random_regular_bonds(sites: int, degree: int, random: np.random.Generator) -> list[Bond]:
+    """A random graph in which every site has `degree` neighbours, each pair once, by ascending sites.
+
+    Raises
+    ------
+    BadInput
+        There is no such graph: `sites` times `degree` is odd, or there are too few sites.
+    """
+    if sites * degree % 2 or not 0 <= degree < sites:
+        raise BadInput(f"there is no graph of {sites} sites with {degree} neighbours each")
+    # A circulant graph, mixed by swapping the ends of random pairs of bonds.
+    bonds = {(site, (site + step) % sites) for site in range(sites) for step in range(1, degree // 2 + 1)}
+    if degree % 2:
+        bonds |= {(site, site + sites // 2) for site in range(sites // 2)}
+    mixed = {(min(bond), max(bond)) for bond in bonds}
+    for _ in range(20 * len(mixed)):
+        (a, b), (c, d) = (sorted(mixed)[i] for i in random.integers(len(mixed), size=2))
+        if random.integers(2):
+            c, d = d, c
+        new = {(min(a, c), max(a, c)), (min(b, d), max(b, d))}
+        if len({a, b, c, d}) == 4 and not new & mixed:
+            mixed -= {(a, b), (min(c, d), max(c, d))}
+            mixed |= new
+    return sorted(mixed)

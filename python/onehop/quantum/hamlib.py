@@ -1,0 +1,192 @@
+"""HamLib files (HDF5, a data set of text per Hamiltonian): reading them, and making them for spin models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+
+from onehop.error import BadInput
+from onehop.quantum.graphs import lattice_bonds
+from onehop.quantum.observables import PauliSum, PauliTerm
+
+__all__ = ["hamlib_names", "heisenberg", "read_hamlib", "tfim", "tfim_name", "write_tfim_file"]
+
+
+def _h5py() -> ModuleType:
+    try:
+        import h5py
+    except ImportError as error:
+        raise BadInput(
+            "HamLib files need h5py: `pip install 'onehop[quantum]'`, or `pip install h5py`"
+        ) from error
+    return h5py
+
+
+def tfim(
+    extents: Sequence[int],
+    *,
+    lattice: str = "grid",
+    periodic: bool = False,
+    coupling: float = 1.0,
+    field: float = 1.0,
+) -> PauliSum:
+    """The Ising model in a transverse field: coupling * sum of Z Z over neighbours + field * sum of X."""
+    bonds = lattice_bonds(extents, lattice=lattice, periodic=periodic)
+    return PauliSum(
+        tuple(PauliTerm(complex(coupling), ((a, "Z"), (b, "Z"))) for a, b in bonds)
+        + tuple(PauliTerm(complex(field), ((site, "X"),)) for site in range(_sites(extents)))
+    )
+
+
+def heisenberg(
+    extents: Sequence[int],
+    *,
+    lattice: str = "grid",
+    periodic: bool = False,
+    coupling: float = 1.0,
+    field: float = 0.0,
+) -> PauliSum:
+    """The Heisenberg model: coupling * sum of X X + Y Y + Z Z over neighbours + field * sum of Z."""
+    bonds = lattice_bonds(extents, lattice=lattice, periodic=periodic)
+    return PauliSum(
+        tuple(PauliTerm(complex(coupling), ((a, letter), (b, letter))) for a, b in bonds for letter in "XYZ")
+        + tuple(PauliTerm(complex(field), ((site, "Z"),)) for site in range(_sites(extents)) if field)
+    )
+
+
+def _sites(extents: Sequence[int]) -> int:
+    sites = 1
+    for extent in extents:
+        sites *= extent
+    return sites
+
+
+def tfim_name(
+    extents: Sequence[int], *, lattice: str = "grid", periodic: bool = True, field: float = 1.0
+) -> str:
+    """HamLib's name of a data set, such as `graph-1D-grid-pbc-qubitnodes_Lx-12_h-2`."""
+    kind = "triag" if lattice == "triangular" else lattice
+    ends = "pbc" if periodic else "nonpbc"
+    lengths = "_".join(f"L{axis}-{extent}" for axis, extent in zip("xyz", extents, strict=False))
+    return f"graph-{len(extents)}D-{kind}-{ends}-qubitnodes_{lengths}_h-{field:g}"
+
+
+def write_tfim_file(
+    file: str | Path,
+    lattices: Iterable[tuple[Sequence[int], str]],
+    *,
+    fields: Sequence[float] = (0.1, 0.5, 1, 2),
+) -> list[str]:
+    """Make a HamLib file of Ising models in a transverse field.
+
+    Parameters
+    ----------
+    file : path
+        What to write (HDF5).
+    lattices : iterable of (extents, lattice)
+        Lattices as for `lattice_bonds`; each with open and with periodic ends.
+    fields : sequence of float
+        Strengths of the field, each with every lattice.
+
+    Returns
+    -------
+    list of str
+        The names of the data sets.
+
+    Raises
+    ------
+    BadInput
+        The file cannot be written, or h5py is missing.
+    """
+    h5py = _h5py()
+    names = []
+    try:
+        with h5py.File(file, "w") as stored:
+            for extents, lattice in lattices:
+                for periodic in (False, True):
+                    for field in fields:
+                        name = tfim_name(extents, lattice=lattice, periodic=periodic, field=field)
+                        model = tfim(extents, lattice=lattice, periodic=periodic, field=field)
+                        data = stored.create_dataset(name, data=to_hamlib_text(model))
+                        data.attrs["nqubits"] = _sites(extents)
+                        names.append(name)
+    except OSError as error:
+        raise BadInput(f"cannot write the Hamiltonians to {file}: {error}") from error
+    return names
+
+
+def to_hamlib_text(hamiltonian: PauliSum) -> str:
+    """The text of a data set: `(1+0j) [Z0 Z1] +` and so on, a term a line."""
+    return " +\n".join(
+        f"({term.coefficient.real:g}{term.coefficient.imag:+g}j) "
+        f"[{' '.join(f'{letter}{qubit}' for qubit, letter in term.paulis)}]"
+        for term in hamiltonian
+    )
+
+
+def hamlib_names(file: str | Path) -> list[str]:
+    """The names of all Hamiltonians in a HamLib file.
+
+    Raises
+    ------
+    BadInput
+        The file cannot be read, or h5py is missing.
+    """
+    h5py = _h5py()
+    names: list[str] = []
+    try:
+        with h5py.File(file, "r") as stored:
+            stored.visititems(
+                lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None
+            )
+    except OSError as error:
+        raise BadInput(f"cannot read Hamiltonians from {file}: {error}") from error
+    return names
+
+
+def read_hamlib(file: str | Path, name: str) -> tuple[PauliSum, int]:
+    """A Hamiltonian of a HamLib file.
+
+    Parameters
+    ----------
+    file : path
+        HDF5.
+    name : str
+        Of the data set, with or without a leading `/`.
+
+    Returns
+    -------
+    PauliSum, int
+        The Hamiltonian and its number of qubits.
+
+    Raises
+    ------
+    BadInput
+        No such file or data set (the message names some that are there), text that is no Hamiltonian, more qubits in
+        the text than the attribute says, or h5py is missing.
+    """
+    h5py = _h5py()
+    try:
+        with h5py.File(file, "r") as stored:
+            item = stored.get(name)
+            if not isinstance(item, h5py.Dataset):
+                there = ", ".join(hamlib_names(file)[:5]) or "none"
+                raise BadInput(f"{file} has no Hamiltonian {name!r}; it has {there}")
+            raw = item[()]
+            qubits = item.attrs.get("nqubits")
+    except OSError as error:
+        raise BadInput(f"cannot read Hamiltonians from {file}: {error}") from error
+    if not isinstance(raw, (bytes, str)):
+        raise BadInput(f"{file}, {name}: expected text, found an array of {type(raw).__name__}")
+    text = raw.decode() if isinstance(raw, bytes) else raw
+    try:
+        found = PauliSum.parse(text)
+    except BadInput as error:
+        raise BadInput(f"{file}, {name}: {error}") from error
+    qubits = found.qubits if qubits is None else int(qubits)
+    if found.qubits > qubits:
+        raise BadInput(
+            f"{file}, {name}: names qubit {found.qubits - 1}, but its attribute nqubits is {qubits}"
+        )
+    return found, qubits

@@ -1,0 +1,272 @@
+"""`PauliSum`: weighted sums of Pauli strings, as text and as masks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onehop.error import BadInput
+
+__all__ = ["PauliSum", "PauliTerm"]
+
+_NUMBER = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+_TOKEN = re.compile(
+    rf"""\s*(?:
+        (?P<pauli>[IXYZ]_?(?P<qubit>\d+)) | (?P<identity>I(?![A-Za-z0-9_]))
+      | (?P<complex>\(\s*[+-]?[\d.eE+\-\s]*j\s*\)) | (?P<real>\(\s*[+-]?{_NUMBER}\s*\))
+      | (?P<number>{_NUMBER}) | (?P<sign>[+-]) | (?P<times>\*) | (?P<bracket>[\[\]])
+    )""",
+    re.X,
+)
+
+
+@dataclass(frozen=True)
+class PauliTerm:
+    """A weighted Pauli string.
+
+    Attributes
+    ----------
+    coefficient : complex
+        Its weight.
+    paulis : tuple of (int, str)
+        Qubit and letter (X, Y or Z), by ascending qubit; empty: the identity.
+    """
+
+    coefficient: complex
+    paulis: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def x_mask(self) -> int:
+        """The qubits with X or Y, as bits."""
+        return sum(1 << qubit for qubit, letter in self.paulis if letter in "XY")
+
+    @property
+    def z_mask(self) -> int:
+        """The qubits with Z or Y, as bits."""
+        return sum(1 << qubit for qubit, letter in self.paulis if letter in "YZ")
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether there is no X and no Y in it."""
+        return all(letter == "Z" for _, letter in self.paulis)
+
+    def __str__(self) -> str:
+        c = self.coefficient
+        weight = repr(c.real) if c.imag == 0 else repr(c)
+        return "*".join([weight, " ".join(f"{letter}{qubit}" for qubit, letter in self.paulis) or "I"])
+
+
+@dataclass(frozen=True)
+class PauliSum:
+    """A weighted sum of Pauli strings: a Hamiltonian or another observable.
+
+    Attributes
+    ----------
+    terms : tuple of PauliTerm
+        In the order given; equal strings are not combined.
+    """
+
+    terms: tuple[PauliTerm, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> PauliSum:
+        """Read `Z0 Z1 + 0.5*X2 - Y0*Y3 + 2`, or HamLib's `(1+0j) [Z0 Z1] + (2+0j) [X0]`.
+
+        A term is a weight and factors, a letter and a qubit each, with a space or `*` between. A weight alone
+        stands for so many times the identity, which may be written `I`.
+
+        Raises
+        ------
+        BadInput
+            Anything else, with the column; a qubit twice in a term.
+        """
+        return cls(tuple(_Parser(text).terms()))
+
+    @classmethod
+    def of(cls, observable: Any) -> PauliSum:
+        """From text, a `PauliSum`, Qiskit's `SparsePauliOp` or `Pauli`.
+
+        Raises
+        ------
+        BadInput
+            Anything else.
+        """
+        if isinstance(observable, PauliSum):
+            return observable
+        if isinstance(observable, str):
+            return cls.parse(observable)
+        listed = getattr(observable, "to_sparse_list", None)
+        if listed is not None:
+            return cls(
+                tuple(
+                    PauliTerm(complex(weight), tuple(sorted(zip(map(int, qubits), letters, strict=True))))
+                    for letters, qubits, weight in listed()
+                )
+            )
+        label = getattr(observable, "to_label", None)
+        if label is not None:
+            return cls((_from_label(label()),))
+        raise BadInput(
+            f"expected an observable as text, PauliSum or Qiskit's SparsePauliOp, found {type(observable).__name__}"
+        )
+
+    @property
+    def qubits(self) -> int:
+        """One more than the largest qubit named; 0 if none is."""
+        return max((term.paulis[-1][0] + 1 for term in self.terms if term.paulis), default=0)
+
+    @property
+    def is_hermitian(self) -> bool:
+        """Whether all weights are real."""
+        return all(term.coefficient.imag == 0 for term in self.terms)
+
+    def require(self, qubits: int) -> None:
+        """Check that the sum fits a state.
+
+        Raises
+        ------
+        BadInput
+            It names a qubit that a state of `qubits` qubits does not have.
+        """
+        if self.qubits > qubits:
+            raise BadInput(
+                f"the observable names qubit {self.qubits - 1}, but there are {qubits} qubits: 0 to {qubits - 1}"
+            )
+
+    def masks(self) -> tuple[NDArray[np.complex128], NDArray[np.uint64], NDArray[np.uint64]]:
+        """Weights, x masks and z masks, a number per term."""
+        return (
+            np.array([term.coefficient for term in self.terms], np.complex128),
+            np.array([term.x_mask for term in self.terms], np.uint64),
+            np.array([term.z_mask for term in self.terms], np.uint64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def __iter__(self) -> Iterator[PauliTerm]:
+        return iter(self.terms)
+
+    def __add__(self, other: PauliSum) -> PauliSum:
+        return PauliSum(self.terms + other.terms)
+
+    def __str__(self) -> str:
+        return " + ".join(map(str, self.terms)) or "0"
+
+
+def _from_label(label: str) -> PauliTerm:
+    """From Qiskit's label, the last qubit first, a phase such as -i in front."""
+    letters = label.lstrip("+-ij1")
+    phase = {"": 1, "-": -1, "i": 1j, "-i": -1j}[label[: len(label) - len(letters)].strip("+")]
+    pairs = ((qubit, letter) for qubit, letter in enumerate(reversed(letters)) if letter != "I")
+    return PauliTerm(phase, tuple(pairs))
+
+
+@dataclass
+class _Token:
+    kind: str
+    text: str
+    column: int
+    qubit: int = 0
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = list(self._split())
+        self.next = 0
+
+    def _split(self) -> Iterable[_Token]:
+        place, end = 0, len(self.text.rstrip())
+        while place < end:
+            match = _TOKEN.match(self.text, place)
+            if match is None:
+                start = place + len(self.text[place:]) - len(self.text[place:].lstrip())
+                word = re.split(r"[\s*+\]\[]", self.text[start:] + " ")[0] or self.text[start]
+                raise self._bad(f"found {word!r}", start)
+            kind = match.lastgroup
+            if kind == "qubit":
+                kind = "pauli"
+            start = match.start(kind)
+            token = _Token(kind, match[kind], start)
+            if kind == "pauli":
+                token.qubit = self._qubit(match["qubit"], start)
+            yield token
+            place = match.end()
+
+    def _qubit(self, digits: str, start: int) -> int:
+        if len(digits) > 6:
+            raise self._bad(f"there is no qubit {digits}", start)
+        return int(digits)
+
+    def _bad(self, what: str, column: int) -> BadInput:
+        shown = self.text if len(self.text) <= 60 else self.text[max(0, column - 30) : column + 30] + "..."
+        return BadInput(
+            f"observable {shown!r}, column {column + 1}: {what}; expected terms such as in "
+            '"Z0 Z1 + 0.5*X2", a letter X, Y or Z and a qubit each'
+        )
+
+    def _take(self, *kinds: str) -> _Token | None:
+        if self.next < len(self.tokens) and self.tokens[self.next].kind in kinds:
+            self.next += 1
+            return self.tokens[self.next - 1]
+        return None
+
+    def terms(self) -> Iterator[PauliTerm]:
+        """All terms."""
+        if not self.tokens:
+            raise self._bad("nothing is there", 0)
+        first = True
+        while self.next < len(self.tokens):
+            signs = []
+            while (sign := self._take("sign")) is not None:
+                signs.append(sign.text)
+            if not first and not signs:
+                token = self.tokens[self.next]
+                raise self._bad(f"expected + or - before {token.text!r}", token.column)
+            if signs and self.next == len(self.tokens):
+                raise self._bad("a term is missing after the last sign", len(self.text) - 1)
+            yield self._term(-1 if signs.count("-") % 2 else 1)
+            first = False
+
+    def _weight(self) -> complex | None:
+        token = self._take("complex", "real", "number")
+        if token is None:
+            return None
+        try:
+            return complex(token.text.replace(" ", ""))
+        except ValueError as error:
+            raise self._bad(f"{token.text!r} is no number", token.column) from error
+
+    def _term(self, sign: int) -> PauliTerm:
+        begin = self.next
+        weight = self._weight()
+        factors: dict[int, str] = {}
+        times = self._take("times") if weight is not None else None
+        bracket = self._take("bracket")
+        if bracket is not None and bracket.text != "[":
+            raise self._bad("found ']' without '['", bracket.column)
+        last = None
+        while (token := self._take("pauli", "identity", "times")) is not None:
+            if token.kind == "times" and (last is None or last.kind == "times"):
+                raise self._bad("a factor is missing before '*'", token.column)
+            last = token
+            if token.kind == "pauli" and token.text[0] != "I":
+                if token.qubit in factors:
+                    raise self._bad(f"qubit {token.qubit} stands twice in a term", token.column)
+                factors[token.qubit] = token.text[0]
+        if (last is not None and last.kind == "times") or (times is not None and last is None):
+            raise self._bad("a factor is missing after '*'", self.tokens[self.next - 1].column)
+        if bracket is not None:
+            closing = self._take("bracket")
+            if closing is None or closing.text != "]":
+                raise self._bad("']' is missing", bracket.column)
+        if self.next == begin:
+            token = self.tokens[self.next]
+            raise self._bad(f"found {token.text!r} where a term should begin", token.column)
+        return PauliTerm(complex(sign * (1 if weight is None else weight)), tuple(sorted(factors.items())))

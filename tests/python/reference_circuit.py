@@ -1,0 +1,107 @@
+"""A circuit applied with NumPy, plainly, all outcomes of measurements at once: what the package is compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from onehop.quantum import Circuit, Condition, Operation
+
+
+@dataclass
+class Branch:
+    """A state (not normalised) and what was measured on the way to it."""
+
+    state: np.ndarray
+    bits: dict[int, int] = field(default_factory=dict)
+
+    def holds(self, condition: Condition) -> bool:
+        """Whether a condition is fulfilled."""
+        if not condition.clbits:
+            return True
+        number = sum(self.bits.get(bit, 0) << k for k, bit in enumerate(condition.clbits))
+        return (number == condition.value) != condition.negated
+
+
+def apply_gate(state: np.ndarray, operation: Operation) -> np.ndarray:
+    """A gate on a state, as a sum over the matrix."""
+    index = np.arange(len(state))
+    chosen = np.ones(len(state), bool)
+    for k, control in enumerate(operation.controls):
+        chosen &= (index >> control & 1) == (operation.control_values >> k & 1)
+    size = 1 << len(operation.targets)
+    matrix = np.asarray(operation.matrix()).reshape(size, size)
+    row = sum((index >> target & 1) << k for k, target in enumerate(operation.targets)) + 0 * index
+    rest = index & ~sum(1 << target for target in operation.targets)
+    new = np.zeros(len(state), complex)
+    for column in range(size):
+        source = rest + sum((column >> k & 1) << target for k, target in enumerate(operation.targets))
+        new += matrix[row, column] * state[source]
+    return np.where(chosen, new, state)
+
+
+def _project(branch: Branch, qubit: int, value: int) -> np.ndarray:
+    index = np.arange(len(branch.state))
+    return np.where(index >> qubit & 1 == value, branch.state, 0)
+
+
+def _measured(branch: Branch, qubit: int, clbit: int) -> list[Branch]:
+    made = [Branch(_project(branch, qubit, value), {**branch.bits, clbit: value}) for value in (0, 1)]
+    return [one for one in made if np.vdot(one.state, one.state).real > 1e-14]
+
+
+def _reset(branch: Branch, qubit: int) -> list[Branch]:
+    index = np.arange(len(branch.state))
+    down = np.where(index >> qubit & 1 == 0, branch.state[index | 1 << qubit], 0)
+    made = [Branch(one, dict(branch.bits)) for one in (_project(branch, qubit, 0), down)]
+    return [one for one in made if np.vdot(one.state, one.state).real > 1e-14]
+
+
+def branches(circuit: Circuit) -> list[Branch]:
+    """Every way that the circuit can go."""
+    circuit.validate()
+    state = np.zeros(1 << circuit.qubits, complex)
+    state[0] = 1
+    found = [Branch(state)]
+    for operation in circuit.operations:
+        following: list[Branch] = []
+        for branch in found:
+            if operation.kind == "assign":
+                branch.bits[operation.clbits[0]] = int(branch.holds(operation.condition))
+                following.append(branch)
+            elif not branch.holds(operation.condition) or operation.kind == "barrier":
+                following.append(branch)
+            elif operation.kind in ("measure", "reset"):
+                ways = [branch]
+                for k, qubit in enumerate(operation.targets):
+                    ways = [
+                        new
+                        for one in ways
+                        for new in (
+                            _measured(one, qubit, operation.clbits[k])
+                            if operation.kind == "measure"
+                            else _reset(one, qubit)
+                        )
+                    ]
+                following += ways
+            else:
+                branch.state = apply_gate(branch.state, operation)
+                following.append(branch)
+        found = following
+    return found
+
+
+def final_state(circuit: Circuit) -> np.ndarray:
+    """The state of a circuit that measures nothing."""
+    (only,) = branches(circuit)
+    return only.state
+
+
+def distribution(circuit: Circuit) -> dict[int, float]:
+    """The probability of each value of the classical bits (the hidden ones left out)."""
+    found: dict[int, float] = {}
+    for branch in branches(circuit):
+        key = sum(value << bit for bit, value in branch.bits.items() if bit < circuit.clbits)
+        found[key] = found.get(key, 0.0) + float(np.vdot(branch.state, branch.state).real)
+    return found

@@ -1,0 +1,79 @@
+"""Every named gate against Qiskit's matrix of the same name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onehop import BadInput
+from onehop.quantum import Circuit, gate, gate_names
+from reference_circuit import apply_gate
+
+pytest.importorskip("qiskit")
+from qiskit.circuit import ControlledGate, Gate
+from qiskit.circuit.library import standard_gates as library
+from qiskit.quantum_info import Operator
+
+ANGLES = (0.7, -1.3, 2.1, 0.4)
+QISKIT = {
+    "id": library.IGate,
+    "u0": lambda _: library.IGate(),
+    "phase": library.PhaseGate,
+    "p": library.PhaseGate,
+    "U": library.UGate,
+    "CX": library.CXGate,
+    "cphase": library.CPhaseGate,
+    "cp": library.CPhaseGate,
+    "sxdg": library.SXdgGate,
+    "sdg": library.SdgGate,
+    "tdg": library.TdgGate,
+    "csdg": library.CSdgGate,
+    "c3x": library.C3XGate,
+    "c4x": library.C4XGate,
+    "c3sqrtx": library.C3SXGate,
+    "rccx": library.RCCXGate,
+    "rc3x": library.RC3XGate,
+    "rcccx": library.RC3XGate,
+    "iswap": library.iSwapGate,
+    "mcx": lambda: library.MCXGate(5),
+    "mcphase": lambda angle: library.MCPhaseGate(angle, 4),
+    "gphase": library.GlobalPhaseGate,
+}
+
+
+def _of_qiskit(name: str, parameters: tuple[float, ...]) -> Gate | ControlledGate:
+    known = QISKIT.get(name) or getattr(
+        library, {"ccx": "CCX", "cswap": "CSwap"}.get(name, name.upper()) + "Gate", None
+    )
+    if known is None:
+        known = getattr(library, name.capitalize() + "Gate")
+    return known(*parameters)
+
+
+@pytest.mark.parametrize(("name", "qubits", "parameters"), gate_names())
+def test_matrix_is_qiskits(name: str, qubits: int, parameters: int) -> None:
+    reference = _of_qiskit(name, ANGLES[:parameters])
+    count = reference.num_qubits
+    assert qubits in (-1, count)
+    operation = gate(name, list(range(count)), list(ANGLES[:parameters]))
+    columns = [apply_gate(column, operation) for column in np.eye(1 << count, dtype=complex)]
+    assert np.abs(np.array(columns).T - Operator(reference).data).max() < 1e-14
+
+
+def test_qelib1_and_stdgates_are_there() -> None:
+    qelib1 = """u3 u2 u1 cx id u0 u p x y z h s sdg t tdg rx ry rz sx sxdg cz cy swap ch ccx cswap crx cry crz cu1 cp
+        cu3 csx cu rxx rzz rccx rc3x c3x c3sqrtx c4x"""
+    stdgates = """p x y z h s sdg t tdg sx rx ry rz cx cy cz cp crx cry crz ch swap ccx cswap cu CX phase cphase id u1
+        u2 u3"""
+    assert {*qelib1.split(), *stdgates.split(), "U", "gphase"} <= {name for name, _, _ in gate_names()}
+
+
+def test_what_is_wrong_is_said() -> None:
+    with pytest.raises(BadInput, match='found "nogate"'):
+        gate("nogate", [0])
+    with pytest.raises(BadInput, match="gate cx: expected 2 qubits, found 3"):
+        gate("cx", [0, 1, 2])
+    circuit = Circuit(2)
+    circuit.add(gate("cx", [1, 1]))
+    with pytest.raises(BadInput, match=r"operation 0 \(cx\): qubit 1 is named twice"):
+        circuit.validate()
