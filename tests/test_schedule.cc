@@ -39,9 +39,8 @@ TEST(Schedule, NamesGoBothWays) {
   for (const auto combine : {Combine::replace, Combine::add, Combine::min, Combine::max, Combine::prod}) {
     EXPECT_EQ(combine_from_string(to_string(combine)), combine);
   }
-  for (const auto type :
-       {ElementType::bytes, ElementType::float32, ElementType::float64, ElementType::int32, ElementType::int64,
-        ElementType::float16, ElementType::bfloat16}) {
+  for (const auto type : {ElementType::bytes, ElementType::float32, ElementType::float64, ElementType::int32,
+                          ElementType::int64, ElementType::float16, ElementType::bfloat16}) {
     EXPECT_EQ(element_type_from_string(to_string(type)), type);
   }
   EXPECT_EQ(bytes_of(ElementType::float32), 4);
@@ -219,8 +218,10 @@ INSTANTIATE_TEST_SUITE_P(
                    "arrays[0].elements: expected one number, or one for each of the 3 ranks, found 2"},
         Corruption{"\"elements\": 10", "\"elements\": -10", "arrays[0].elements: expected an integer from 0"},
         Corruption{"\"type\": \"float64\"", "\"type\": \"double\"",
-                   "arrays[0].type: expected an element type (one of: bytes, float32, float64, int32, int64), found "},
-        Corruption{"\"transfers\"", "\"transfer\"", "rounds[0]: expected only the keys transfers, found \"transfer\""},
+                   "arrays[0].type: expected an element type (one of: bytes, float32, float64, int32, int64, float16, "
+                   "bfloat16), found "},
+        Corruption{"\"transfers\"", "\"transfer\"",
+                   "rounds[0]: expected only the keys transfers, permutation, found \"transfer\""},
         Corruption{"\"extents\": [4]", "\"extents\": [-4]",
                    "rounds[0].transfers[0].from.slice.extents[0]: expected an integer from 0 to"},
         Corruption{
