@@ -17,7 +17,7 @@ find_package(nanobind CONFIG REQUIRED PATHS "${_nanobind_dir}" NO_DEFAULT_PATH)
 
 file(GLOB ONEHOP_BINDINGS CONFIGURE_DEPENDS python/bindings/*.cc)
 nanobind_add_module(_core NB_STATIC ${ONEHOP_BINDINGS})
-target_link_libraries(_core PRIVATE onehop onehop_bench onehop_lattice onehop_quantum)
+target_link_libraries(_core PRIVATE onehop onehop_bench onehop_lattice onehop_quantum onehop_tensors)
 # The launcher makes the memory through which ranks meet, and the doctor looks for MPI; programs see neither.
 target_include_directories(_core PRIVATE src)
 onehop_compile_options(_core)

@@ -10,7 +10,8 @@ include(GoogleTest)
 
 # Every public header compiles by itself: one source per header that includes nothing else.
 file(GLOB ONEHOP_HEADERS CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}/include"
-     include/onehop/*.h include/onehop/lattice/*.h include/onehop/quantum/*.h)
+     include/onehop/*.h include/onehop/lattice/*.h include/onehop/quantum/*.h
+     include/onehop/tensors/*.h)
 # onehop/mpi.h is for programs that have an mpi.h.
 list(REMOVE_ITEM ONEHOP_HEADERS onehop/mpi.h)
 foreach(header IN LISTS ONEHOP_HEADERS)
@@ -24,8 +25,8 @@ onehop_compile_options(onehop_headers)
 
 file(GLOB ONEHOP_TEST_SOURCES CONFIGURE_DEPENDS tests/*.cc tests/support/*.cc)
 add_executable(onehop_tests ${ONEHOP_TEST_SOURCES})
-target_include_directories(onehop_tests PRIVATE src lattice quantum tests)
-target_link_libraries(onehop_tests PRIVATE onehop onehop_lattice onehop_quantum onehop_json GTest::gtest GTest::gtest_main)
+target_include_directories(onehop_tests PRIVATE src lattice quantum tensors tests)
+target_link_libraries(onehop_tests PRIVATE onehop onehop_lattice onehop_quantum onehop_tensors onehop_json GTest::gtest GTest::gtest_main)
 onehop_compile_options(onehop_tests)
 
 # The thread sanitizer of g++ 12 cannot map its shadow where the kernel randomises addresses with more than 28 bits.

@@ -79,6 +79,10 @@ alignas(64) constinit std::array<std::byte, 64> nowhere{};
 
 }  // namespace
 
+void store_bytes(StoreKind kind, std::byte* to, std::span<const std::byte> from) {
+  detail::store_function(kind)(to, from.data(), from.size());
+}
+
 TransportKind transport_from_string(std::string_view name) {
   if (name == "auto") return TransportKind::automatic;
   const auto found = std::find(transport_names.begin(), transport_names.end(), name);

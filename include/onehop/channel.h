@@ -40,6 +40,9 @@ struct ChannelSpec {
   std::uint64_t signature = 0;   // must agree on both ends: what the messages mean
 };
 
+// Copies with stores of that kind. A release store after it (a colour) comes after the copy for everyone.
+void store_bytes(StoreKind kind, std::byte* to, std::span<const std::byte> from);
+
 enum class TransportKind : std::uint8_t {
   automatic,  // shared memory where it is, else MPI
   shared_memory,

@@ -1,0 +1,181 @@
+// How collectives are executed. Every operation has up to two phases. In the first, ranks send parts of their sources to the
+// ranks that fold them; in the second, they send parts of what they have to where it is wanted. Both are cut into chunks, one
+// slot each, and the phases of neighbouring chunks overlap.
+//
+// Every operation begins with an announcement from everybody to everybody, one cache line that says what is to be done and
+// carries short contributions: so that each rank finds out by itself if another one does something else.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "fold.h"
+#include "onehop/tensors/collectives.h"
+
+namespace onehop::tensors::detail {
+
+// What a rank announces. Equal on all ranks, or it is a mismatch.
+struct Announcement {
+  enum class Kind : std::uint8_t { barrier, allreduce, reduce_scatter, allgather, broadcast, all_to_all };
+  Kind kind = Kind::barrier;
+  ElementType type = ElementType::bytes;
+  ReduceOp op = ReduceOp::sum;
+  Codec codec = Codec::raw;
+  ReduceAlgorithm algorithm = ReduceAlgorithm::automatic;
+  std::uint8_t log2_chunk = 0;
+  std::uint16_t root = 0;
+  std::int64_t elements = 0;
+
+  friend bool operator==(const Announcement&, const Announcement&) = default;
+};
+static_assert(sizeof(Announcement) == 16);
+
+// An announcement and what fits beside it into the cache line of a colour.
+struct Line {
+  static constexpr std::size_t payload_bytes = 40;
+  Announcement what;
+  std::array<std::byte, payload_bytes> payload;
+};
+static_assert(sizeof(Line) == 56);
+
+// Elements [first, last) of an array.
+struct Range {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  [[nodiscard]] std::int64_t elements() const noexcept { return last - first; }
+};
+
+// A prepared operation. Ranges have an entry for every rank.
+struct Operation {
+  Announcement what;
+  std::int64_t element_bytes = 1;
+  std::int64_t source_elements = 0;
+  std::int64_t result_elements = 0;
+  std::int64_t chunk = 0;  // elements
+  StoreKind stores = StoreKind::plain;
+  bool in_line = false;  // the whole contribution travels in the announcement
+  // Source and result may lie in the same memory: element `in_place_at_source` of the source is then element
+  // `in_place_at_result` of the result.
+  bool in_place = false;
+  std::int64_t in_place_at_source = 0;
+  std::int64_t in_place_at_result = 0;
+
+  // First phase: what of the own source goes to each rank; the own range is what is folded here and comes to stand at
+  // `folded_at` in the result.
+  bool folds = false;
+  FoldFunction fold = nullptr;
+  std::vector<Range> contribute;
+  std::int64_t folded_at = 0;
+
+  // Second phase: what of the own result (`spreads_result`) or source goes to each rank, and where in the result that of
+  // each rank comes to stand. The own ranges are copied here.
+  bool spreads = false;
+  bool spreads_result = false;
+  std::vector<Range> spread;
+  std::vector<Range> gather;
+
+  // Chunks of the longest range of a phase.
+  std::int64_t fold_chunks = 0;
+  std::int64_t spread_chunks = 0;
+
+  [[nodiscard]] std::int64_t chunks(const Range& range) const noexcept {
+    return (range.elements() + chunk - 1) / chunk;
+  }
+  [[nodiscard]] Range part(const Range& range, std::int64_t number) const noexcept {
+    const std::int64_t first = range.first + number * chunk;
+    return {first, first + chunk < range.last ? first + chunk : range.last};
+  }
+};
+
+// The memory of an operation: one source and one result, or several arrays that lie behind each other as far as the operation
+// can see.
+class Arrays {
+ public:
+  void set(const std::byte* source, std::byte* result, std::int64_t element_bytes);
+  void set(std::span<const Part> parts, std::int64_t element_bytes);
+
+  // Calls visit(source, result, bytes) for each piece of a range.
+  template <class Visit>
+  void for_each(const Range& range, Visit&& visit) const {
+    if (begins_.empty()) {
+      const std::int64_t at = range.first * element_bytes_;
+      if (range.elements() > 0) visit(source_ + at, result_ + at, range.elements() * element_bytes_);
+      return;
+    }
+    std::int64_t first = range.first;
+    for (std::size_t i = find(first); first < range.last; ++i) {
+      const Part& part = parts_[i];
+      const std::int64_t end = begins_[i] + part.elements < range.last ? begins_[i] + part.elements : range.last;
+      const std::int64_t at = (first - begins_[i]) * element_bytes_;
+      if (end > first) visit(part.source + at, part.result + at, (end - first) * element_bytes_);
+      first = end > first ? end : first;
+    }
+  }
+
+  // Where the range begins if it lies in one piece, else null.
+  [[nodiscard]] const std::byte* source(const Range& range) const;
+  [[nodiscard]] std::byte* result(const Range& range) const;
+
+ private:
+  [[nodiscard]] std::size_t find(std::int64_t element) const;
+  [[nodiscard]] bool in_one_piece(const Range& range, std::size_t part) const;
+
+  std::int64_t element_bytes_ = 1;
+  const std::byte* source_ = nullptr;
+  std::byte* result_ = nullptr;
+  std::vector<Part> parts_;
+  std::vector<std::int64_t> begins_;  // of the parts; empty: one source and one result
+};
+
+struct Exchange {
+  Exchange(const Group& of, const CollectivesOptions& options);
+
+  // Throws BadInput if an operation runs.
+  void check_idle() const;
+  // The arrays are set.
+  void start(const Operation& operation);
+  void finish();
+
+  Group group;
+  int rank;
+  int size;
+  std::int64_t slot_bytes = 0;
+  Arrays arrays;
+  CollectivesCounters counters;
+  const Operation* running = nullptr;
+  bool broken = false;
+
+ private:
+  struct Peer {
+    int rank = 0;
+    Sender line_out;
+    Sender fold_out;
+    Sender spread_out;
+    Receiver line_in;
+    Receiver fold_in;
+    Receiver spread_in;
+    std::int64_t contributed = 0;  // chunks of the running operation's first phase
+  };
+
+  void announce();
+  void check_announcements();
+  void check(const Peer& peer, const Announcement& theirs) const;
+  void start_in_line();
+  void finish_in_line();
+  void send_contribution(Peer& peer);
+  void send_contributions_ahead();
+  void fold(std::int64_t number);
+  void send_spread(Peer& peer, std::int64_t number);
+  void receive_spread(Peer& peer, std::int64_t number);
+  void copy_own() const;
+
+  std::vector<Peer> peers_;
+  std::vector<const std::byte*> sources_;  // of a fold, by rank
+  std::vector<std::byte> gathered_;        // a chunk of the source that lies in several arrays
+  std::vector<std::byte> folded_;          // and of the result
+};
+
+}  // namespace onehop::tensors::detail
