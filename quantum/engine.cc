@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string>
 
-#include "engine_direct.h"
+#include "engine_run.h"
 #include "engine_threads.h"
 #include "onehop/error.h"
 
@@ -17,12 +17,12 @@ EngineCounters apply(std::span<std::complex<T>> amplitudes, std::span<const Loca
     throw BadInput("expected a power of two of amplitudes, found " + std::to_string(amplitudes.size()));
   }
   const int bits = std::bit_width(amplitudes.size()) - 1;
-  for (std::size_t i = 0; i < operations.size(); ++i) check_operation(operations[i], i, bits);
   const int threads = thread_count(options.threads);
   const auto begin = std::chrono::steady_clock::now();
-  for (const LocalOperation& operation : operations) apply_directly(amplitudes, operation, threads);
+  const PassList list = make_pass_list(bits, operations, tile_sizes(bits, sizeof(std::complex<T>)));
+  run_passes<T>(amplitudes, operations, list, kernels<T>(), threads);
   EngineCounters counters;
-  counters.passes = count_passes(bits, operations, sizeof(std::complex<T>));
+  counters.passes = static_cast<double>(list.passes.size());
   counters.operations = static_cast<std::int64_t>(operations.size());
   counters.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return counters;
@@ -33,9 +33,8 @@ template EngineCounters apply<float>(std::span<std::complex<float>>, std::span<c
 template EngineCounters apply<double>(std::span<std::complex<double>>, std::span<const LocalOperation>,
                                       const EngineOptions&);
 
-double count_passes(int bits, std::span<const LocalOperation> operations, int /*bytes_per_amplitude*/) {
-  for (std::size_t i = 0; i < operations.size(); ++i) check_operation(operations[i], i, bits);
-  return static_cast<double>(operations.size());
+double count_passes(int bits, std::span<const LocalOperation> operations, int bytes_per_amplitude) {
+  return static_cast<double>(make_pass_list(bits, operations, tile_sizes(bits, bytes_per_amplitude)).passes.size());
 }
 
 }  // namespace onehop::quantum

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <random>
 
+#include "engine_run.h"
 #include "onehop/error.h"
 
 namespace onehop::quantum {
@@ -248,6 +249,36 @@ TEST(QuantumEngine, Circuits) {
       for (int i = 0; i < 40; ++i) operations.push_back(random_operation(random, bits, 3));
       expect_same(bits, operations, random_state(random, bits),
                   std::to_string(bits) + " bits, round " + std::to_string(round));
+    }
+  }
+}
+
+// Tiles small enough that many make up a state that can be checked by definition; every kind of vectors that this processor has.
+TEST(QuantumEngine, Tiles) {
+  Random random(3);
+  for (int round = 0; round < 60; ++round) {
+    const int bits = number(random, 10, 12);
+    std::vector<LocalOperation> operations;
+    const int count = number(random, 1, 60);
+    for (int i = 0; i < count; ++i) operations.push_back(random_operation(random, bits, 3));
+    const State start = random_state(random, bits);
+    State expected = start;
+    double most = 1;
+    for (const auto& op : operations) {
+      expected = by_definition(expected, op);
+      most = std::max(most, largest(expected));
+    }
+    const TileSizes sizes{number(random, 9, bits), number(random, 4, 6)};
+    const PassList list = make_pass_list(bits, operations, sizes);
+    const double each = 1 + static_cast<double>(operations.size());
+    for (const std::string& simd : simd_names()) {
+      const std::string what = simd + ", round " + std::to_string(round);
+      auto found = as<double>(start);
+      run_passes<double>(found, operations, list, kernels_named<double>(simd), number(random, 1, 3));
+      ASSERT_LT(distance(expected, found), 1e-14 * each * most) << what;
+      auto single = as<float>(start);
+      run_passes<float>(single, operations, list, kernels_named<float>(simd), number(random, 1, 3));
+      ASSERT_LT(distance(expected, single), 1e-6 * each * most) << what;
     }
   }
 }

@@ -1,0 +1,79 @@
+// The operations in the engine's own few forms. Every one-bit gate is a diagonal, a real rotation and a diagonal, and diagonals become
+// conditional factors, so that what is left to compute is real and what is diagonal can merge with its neighbours.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "onehop/quantum/engine.h"
+
+namespace onehop::quantum {
+
+// Multiplies by `factor` the amplitudes i where all bits of `mask` have the values `want` (all_of),
+// or where an odd number of the bits of `mask` is set (odd).
+struct Phase {
+  enum class When : std::uint8_t { all_of, odd };
+  When when = When::all_of;
+  std::uint64_t mask = 0;
+  std::uint64_t want = 0;
+  std::complex<double> factor = 1;
+};
+
+// a' = a - tangent b, b' = b + tangent a for the two values of a bit, times `cosine`, which is left for whatever multiplies next.
+struct Butterfly {
+  int bit = 0;
+  double tangent = 0;
+  double cosine = 1;
+};
+
+// A real 2x2 matrix on every pair (i, i ^ x_mask), where i has a zero at the top bit of x_mask: matrix[p], row-major, p the parity of
+// i & z_mask. Pairs whose controls do not hold stay.
+struct PairOperation {
+  std::uint64_t x_mask = 0;
+  std::uint64_t z_mask = 0;
+  std::uint64_t control_mask = 0;
+  std::uint64_t control_values = 0;
+  double matrix[2][4] = {};
+};
+
+// A matrix on at most `most_dense_bits` bits, bits[0] the least significant one of its index; no control is one of the lowest bits.
+struct Dense {
+  std::vector<int> bits;
+  std::uint64_t control_mask = 0;
+  std::uint64_t control_values = 0;
+  std::vector<std::complex<double>> matrix;
+};
+
+inline constexpr int most_dense_bits = 5;
+inline constexpr int most_lane_bits = 4;  // bits of an index inside a vector, at most
+
+enum class ItemKind : std::uint8_t {
+  phase,
+  butterfly,
+  pair,
+  dense,
+  table,   // a diagonal that is no product of few phases: an operation as it came
+  direct,  // whatever tiles cannot take: an operation as it came
+};
+
+struct Item {
+  ItemKind kind = ItemKind::phase;
+  std::uint64_t mixed = 0;    // bits that must be in the tile
+  std::uint64_t watched = 0;  // bits whose value matters but stays
+  std::uint32_t index = 0;    // into the list of its kind, or into the operations
+};
+
+struct Items {
+  std::vector<Item> order;
+  std::vector<Phase> phases;
+  std::vector<Butterfly> butterflies;
+  std::vector<PairOperation> pairs;
+  std::vector<Dense> dense;
+};
+
+// `most_mixed`: how many bits above the lowest `low_bits` a tile can hold.
+[[nodiscard]] Items make_items(std::span<const LocalOperation> operations, int bits, int low_bits, int most_mixed);
+
+}  // namespace onehop::quantum

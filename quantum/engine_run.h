@@ -1,0 +1,31 @@
+// The engine with its choices open: what `apply` in onehop/quantum/engine.h decides by itself, and tests vary.
+#pragma once
+
+#include <complex>
+#include <span>
+
+#include "engine_items.h"
+#include "engine_plan.h"
+#include "kernels.h"
+#include "onehop/quantum/engine.h"
+
+namespace onehop::quantum {
+
+// The passes of a list of operations. Throws BadInput, naming the operation, for one that makes no sense.
+struct PassList {
+  Items items;
+  std::vector<Pass> passes;
+};
+[[nodiscard]] PassList make_pass_list(int bits, std::span<const LocalOperation> operations, const TileSizes& sizes);
+
+// `list` must come from the same operations.
+template <typename T>
+void run_passes(std::span<std::complex<T>> amplitudes, std::span<const LocalOperation> operations, const PassList& list,
+                const Kernels<T>& kernels, int threads);
+
+extern template void run_passes<float>(std::span<std::complex<float>>, std::span<const LocalOperation>, const PassList&,
+                                       const Kernels<float>&, int);
+extern template void run_passes<double>(std::span<std::complex<double>>, std::span<const LocalOperation>,
+                                        const PassList&, const Kernels<double>&, int);
+
+}  // namespace onehop::quantum

@@ -1,0 +1,320 @@
+#include "engine_tile.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace onehop::quantum {
+namespace {
+
+// Rows of this many bits: a table for one, and those for a few conditions on the row's number, stay in the first-level cache.
+constexpr int most_row_bits = 8;
+constexpr std::size_t gap_bytes = 128;
+
+TileShape shape_of(std::uint64_t tile, int lane_bits, std::size_t number_bytes) {
+  TileShape shape;
+  shape.bits = std::popcount(tile);
+  shape.lane_bits = lane_bits;
+  shape.row_bits = std::min(std::countr_one(tile), most_row_bits);
+  shape.row_gap = shape.bits > shape.row_bits ? gap_bytes / number_bytes : 0;
+  return shape;
+}
+
+}  // namespace
+
+// Puts the items of a pass into steps: turn by turn everything that mixes and may be done now, then every diagonal that may.
+template <typename T>
+class TileProgram<T>::Builder {
+ public:
+  Builder(TileProgram& program, const Items& items, std::span<const LocalOperation> operations)
+      : program_(program), items_(items), operations_(operations) {}
+
+  void build(std::vector<Item> rest) {
+    while (!rest.empty()) {
+      const std::size_t before = rest.size();
+      rest = take(rest, [](const Item& item) { return item.kind == ItemKind::butterfly; });
+      flush_butterflies();
+      if (rest.size() != before) continue;
+      rest = take_one(rest);
+      if (rest.size() != before) continue;
+      rest = take(rest, [](const Item& item) { return item.kind == ItemKind::phase; });
+      flush_phases();
+    }
+    program_.last_scale_ = static_cast<T>(scale_);
+  }
+
+ private:
+  struct Left {
+    std::uint64_t mixed = 0, watched = 0;
+    [[nodiscard]] bool allows(const Item& item) const {
+      return (item.mixed & (mixed | watched)) == 0 && (item.watched & mixed) == 0;
+    }
+    void leave(const Item& item) {
+      mixed |= item.mixed;
+      watched |= item.watched;
+    }
+  };
+
+  // Takes every item of the wanted kind that nothing left behind holds back; returns the others.
+  template <typename Wanted>
+  std::vector<Item> take(const std::vector<Item>& items, const Wanted& wanted) {
+    std::vector<Item> rest;
+    Left left;
+    for (const Item& item : items) {
+      if (!wanted(item) || !left.allows(item)) {
+        left.leave(item);
+        rest.push_back(item);
+      } else if (item.kind == ItemKind::phase) {
+        phases_.push_back(items_.phases[item.index]);
+      } else {
+        layer_.push_back(items_.butterflies[item.index]);
+        left.leave(item);  // one butterfly a bit and layer
+      }
+    }
+    return rest;
+  }
+
+  // The first item that is neither butterfly nor phase, if it may be done now.
+  std::vector<Item> take_one(std::vector<Item> items) {
+    Left left;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const Item item = items[i];
+      if (item.kind == ItemKind::butterfly || item.kind == ItemKind::phase || !left.allows(item)) {
+        left.leave(item);
+        continue;
+      }
+      items.erase(items.begin() + static_cast<std::ptrdiff_t>(i));
+      if (item.kind == ItemKind::pair) add_pair(items_.pairs[item.index]);
+      if (item.kind == ItemKind::dense) add_dense(items_.dense[item.index]);
+      if (item.kind == ItemKind::table) add_table(operations_[item.index]);
+      break;
+    }
+    return items;
+  }
+
+  void step(StepKind kind, std::size_t index) { program_.steps_.push_back({kind, index}); }
+
+  void flush_butterflies() {
+    if (layer_.empty()) return;
+    std::sort(layer_.begin(), layer_.end(), [](const Butterfly& a, const Butterfly& b) { return a.bit < b.bit; });
+    Butterflies lanes;
+    Butterflies group;
+    const auto close = [&] {
+      if (group.count == 0) return;
+      step(StepKind::butterflies, program_.butterflies_.size());
+      program_.butterflies_.push_back(group);
+      group = {};
+    };
+    std::size_t left = layer_.size();
+    for (const Butterfly& butterfly : layer_) {
+      const int at = position(butterfly.bit);
+      scale_ *= butterfly.cosine;
+      if (at < lane_bits()) {
+        ++lanes.count;
+        lanes.tangents[at] = static_cast<T>(butterfly.tangent);
+        --left;
+        continue;
+      }
+      if (lanes.count > 0) {
+        step(StepKind::lane_butterflies, program_.butterflies_.size());
+        program_.butterflies_.push_back(lanes);
+        lanes.count = 0;
+      }
+      group.bits[group.count] = at - lane_bits();
+      group.tangents[group.count++] = static_cast<T>(butterfly.tangent);
+      --left;
+      // 5 and 6 go as 3 and 2 or 3, not as 4 and 1 or 2.
+      if (group.count == 4 || (group.count == 3 && (left == 2 || left == 3))) close();
+    }
+    if (lanes.count > 0) {
+      step(StepKind::lane_butterflies, program_.butterflies_.size());
+      program_.butterflies_.push_back(lanes);
+    }
+    close();
+    layer_.clear();
+    if (scale_ < smallest_scale()) flush_phases();
+  }
+
+  // Unscaled amplitudes grow; they are brought back long before they could overflow.
+  static double smallest_scale() { return sizeof(T) == sizeof(float) ? 1e-12 : 1e-100; }
+
+  void flush_phases() {
+    if (phases_.empty() && scale_ == 1) return;
+    step(StepKind::diagonal, program_.diagonals_.size());
+    program_.diagonals_.emplace_back(std::move(phases_), scale_);
+    phases_.clear();
+    scale_ = 1;
+  }
+
+  // --- Masks of the whole index into masks of the vector number and of the lanes ----------------------------------------------------
+
+  [[nodiscard]] int lane_bits() const { return program_.shape_.lane_bits; }
+  [[nodiscard]] int position(int bit) const { return std::popcount(program_.tile_ & ((std::uint64_t{1} << bit) - 1)); }
+  [[nodiscard]] std::size_t inside(std::uint64_t mask) const { return together(mask & program_.tile_, program_.tile_); }
+  [[nodiscard]] unsigned in_lane(std::uint64_t mask) const {
+    return static_cast<unsigned>(inside(mask) & ((1U << lane_bits()) - 1));
+  }
+  [[nodiscard]] std::size_t in_vector(std::uint64_t mask) const { return inside(mask) >> lane_bits(); }
+  [[nodiscard]] Outside outside(std::uint64_t controls, std::uint64_t values, std::uint64_t sign) const {
+    const std::uint64_t other = ~program_.tile_;
+    return {controls & other, values & other, sign & other};
+  }
+
+  void add_pair(const PairOperation& op) {
+    Pair pair{outside(op.control_mask, op.control_values, op.z_mask), {}};
+    PairStep<T>& s = pair.step;
+    s.partner = in_vector(op.x_mask);
+    s.top = s.partner == 0 ? 0 : std::bit_floor(s.partner);
+    s.lane_partner = in_lane(op.x_mask);
+    s.sign = in_vector(op.z_mask);
+    s.controls = in_vector(op.control_mask);
+    s.control_values = in_vector(op.control_values);
+    fill_coefficients(s, op);
+    step(StepKind::pair, program_.pairs_.size());
+    program_.pairs_.push_back(std::move(pair));
+  }
+
+  void fill_coefficients(PairStep<T>& s, const PairOperation& op) const {
+    const unsigned lanes = 1U << lane_bits();
+    const unsigned sign = in_lane(op.z_mask);
+    const unsigned controls = in_lane(op.control_mask);
+    const unsigned control_values = in_lane(op.control_values);
+    const unsigned lane_top = std::bit_floor(s.lane_partner);
+    s.coefficients.assign(std::size_t{8} * lanes, T(0));
+    for (unsigned p = 0; p < 2; ++p) {
+      for (unsigned lane = 0; lane < lanes; ++lane) {
+        const auto at = [&](unsigned which) -> T& { return s.coefficients[(p * 4 + which) * lanes + lane]; };
+        if ((lane & controls) != control_values) {
+          at(0) = at(2) = 1;
+          continue;
+        }
+        const double* as_first = op.matrix[(p + static_cast<unsigned>(std::popcount(lane & sign))) % 2];
+        const double* as_second =
+            op.matrix[(p + static_cast<unsigned>(std::popcount((lane ^ s.lane_partner) & sign))) % 2];
+        const bool second = s.partner == 0 && (lane & lane_top) != 0;
+        at(0) = static_cast<T>(second ? as_second[3] : as_first[0]);
+        at(1) = static_cast<T>(second ? as_second[2] : as_first[1]);
+        at(2) = static_cast<T>(as_second[3]);
+        at(3) = static_cast<T>(as_second[2]);
+      }
+    }
+  }
+
+  // Matrices work on bits of the vector number: bits inside a vector change places with others before and after.
+  void add_dense(const Dense& dense) {
+    DenseMatrix matrix{outside(dense.control_mask, dense.control_values, 0), {}};
+    matrix.step.controls = in_vector(dense.control_mask);
+    matrix.step.control_values = in_vector(dense.control_values);
+    matrix.step.matrix.assign(dense.matrix.begin(), dense.matrix.end());
+    std::uint64_t used = dense.control_mask & program_.tile_;
+    for (const int bit : dense.bits) used |= std::uint64_t{1} << bit;
+    std::vector<std::uint64_t> exchanged;
+    std::uint64_t free = program_.tile_ & ~used & ~((std::uint64_t{1} << lane_bits()) - 1);
+    for (int bit : dense.bits) {
+      if (bit < lane_bits()) {
+        const std::uint64_t other = free & -free;
+        free ^= other;
+        exchanged.push_back(other | std::uint64_t{1} << bit);
+        bit = std::countr_zero(other);
+      }
+      matrix.step.bits.push_back(position(bit) - lane_bits());
+    }
+    const auto exchange = [&] {
+      for (const std::uint64_t both : exchanged) add_pair({both, both, 0, 0, {{1, 0, 0, 1}, {0, 1, 1, 0}}});
+    };
+    exchange();
+    step(StepKind::dense, program_.dense_.size());
+    program_.dense_.push_back(std::move(matrix));
+    exchange();
+  }
+
+  void add_table(const LocalOperation& op) {
+    Table table{&op, {}};
+    const std::size_t size = std::size_t{1} << op.bits.size();
+    for (std::size_t i = 0; i < size; ++i) {
+      table.values.emplace_back(op.kind == LocalKind::matrix ? op.values[i * size + i] : op.values[i]);
+    }
+    step(StepKind::table, program_.tables_.size());
+    program_.tables_.push_back(std::move(table));
+  }
+
+  TileProgram& program_;
+  const Items& items_;
+  std::span<const LocalOperation> operations_;
+  std::vector<Butterfly> layer_;
+  std::vector<Phase> phases_;
+  double scale_ = 1;
+};
+
+template <typename T>
+TileProgram<T>::TileProgram(const Pass& pass, const Items& items, std::span<const LocalOperation> operations, int bits,
+                            const Kernels<T>& kernels)
+    : bits_(bits), tile_(pass.tile), shape_(shape_of(pass.tile, kernels.lane_bits, sizeof(T))), kernels_(kernels) {
+  const std::uint64_t high = tile_ & ~((std::uint64_t{1} << shape_.row_bits) - 1);
+  for (std::size_t r = 0; r < shape_.rows(); ++r) offsets_.push_back(apart(r, high));
+  Builder(*this, items, operations).build(pass.items);
+}
+
+template <typename T>
+void TileProgram<T>::run_table(const Table& table, std::uint64_t base, T* tile) const {
+  const LocalOperation& op = *table.operation;
+  const std::size_t lanes = std::size_t{1} << shape_.lane_bits;
+  for (std::size_t r = 0; r < shape_.rows(); ++r) {
+    T* const row = tile + r * shape_.row_stride();
+    for (std::size_t l = 0; l < std::size_t{1} << shape_.row_bits; ++l) {
+      const std::uint64_t i = base | offsets_[r] | l;
+      if ((i & op.control_mask) != op.control_values) continue;
+      std::size_t value = 0;
+      for (std::size_t b = 0; b < op.bits.size(); ++b) value |= (i >> op.bits[b] & 1) << b;
+      T& re = row[l / lanes * 2 * lanes + l % lanes];
+      T& im = row[l / lanes * 2 * lanes + l % lanes + lanes];
+      const std::complex<T> factor = table.values[value];
+      const std::complex<T> old(re, im);
+      re = factor.real() * old.real() - factor.imag() * old.imag();
+      im = factor.real() * old.imag() + factor.imag() * old.real();
+    }
+  }
+}
+
+template <typename T>
+void TileProgram<T>::run(std::complex<T>* amplitudes, std::size_t tile, Scratch& scratch) const {
+  const std::uint64_t all = (std::uint64_t{1} << bits_) - 1;
+  const std::uint64_t base = apart(tile, ~tile_ & all);
+  T* const data = scratch.tile;
+  const auto holds = [&](const Outside& outside) { return (base & outside.controls) == outside.control_values; };
+  kernels_.gather(amplitudes + base, offsets_.data(), shape_, data);
+  for (const Step& step : steps_) {
+    switch (step.kind) {
+      case StepKind::butterflies: {
+        const Butterflies& b = butterflies_[step.index];
+        kernels_.butterflies(data, shape_, b.bits, b.tangents, b.count);
+        break;
+      }
+      case StepKind::lane_butterflies:
+        kernels_.lane_butterflies(data, shape_, butterflies_[step.index].tangents);
+        break;
+      case StepKind::diagonal:
+        diagonals_[step.index].apply(data, base, shape_, kernels_, scratch.diagonal);
+        break;
+      case StepKind::pair: {
+        const Pair& pair = pairs_[step.index];
+        if (holds(pair.outside)) {
+          kernels_.pair(data, shape_, pair.step, std::popcount(base & pair.outside.sign) % 2 != 0);
+        }
+        break;
+      }
+      case StepKind::dense:
+        if (holds(dense_[step.index].outside)) kernels_.dense(data, shape_, dense_[step.index].step);
+        break;
+      case StepKind::table:
+        run_table(tables_[step.index], base, data);
+        break;
+    }
+  }
+  kernels_.scatter(amplitudes + base, offsets_.data(), shape_, data, last_scale_);
+}
+
+template class TileProgram<float>;
+template class TileProgram<double>;
+
+}  // namespace onehop::quantum

@@ -1,0 +1,85 @@
+// One pass as steps on a tile: what the items of a pass become for one precision and one kind of vector instructions.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine_diagonal.h"
+#include "engine_items.h"
+#include "engine_plan.h"
+#include "kernels.h"
+
+namespace onehop::quantum {
+
+template <typename T>
+class TileProgram {
+ public:
+  // `pass` is one with a tile. The operations must live as long as the program.
+  TileProgram(const Pass& pass, const Items& items, std::span<const LocalOperation> operations, int bits,
+              const Kernels<T>& kernels);
+
+  [[nodiscard]] std::size_t tiles() const { return std::size_t{1} << (bits_ - shape_.bits); }
+  [[nodiscard]] const TileShape& shape() const { return shape_; }
+
+  // The tables of the diagonals, each prepared once, by any thread, before the first tile.
+  [[nodiscard]] std::size_t diagonals() const { return diagonals_.size(); }
+  void prepare(std::size_t diagonal) { diagonals_[diagonal].prepare(tile_, shape_); }
+
+  // What a thread needs for its tiles.
+  struct Scratch {
+    T* tile = nullptr;  // shape().numbers() numbers, aligned to 64 bytes
+    typename DiagonalRun<T>::Scratch diagonal;
+  };
+  void run(std::complex<T>* amplitudes, std::size_t tile, Scratch& scratch) const;
+
+ private:
+  enum class StepKind : std::uint8_t { butterflies, lane_butterflies, diagonal, pair, dense, table };
+  struct Step {
+    StepKind kind = StepKind::diagonal;
+    std::size_t index = 0;
+  };
+  struct Butterflies {
+    int count = 0;
+    int bits[4] = {};
+    T tangents[4] = {};
+  };
+  // What a step asks of the bits outside of the tile.
+  struct Outside {
+    std::uint64_t controls = 0, control_values = 0, sign = 0;
+  };
+  struct Pair {
+    Outside outside;
+    PairStep<T> step;
+  };
+  struct DenseMatrix {
+    Outside outside;
+    DenseStep<T> step;
+  };
+  struct Table {
+    const LocalOperation* operation = nullptr;
+    std::vector<std::complex<T>> values;
+  };
+  class Builder;
+
+  void run_table(const Table& table, std::uint64_t base, T* tile) const;
+
+  int bits_;
+  std::uint64_t tile_;
+  TileShape shape_;
+  const Kernels<T>& kernels_;
+  std::vector<std::uint64_t> offsets_;  // of each row
+  std::vector<Step> steps_;
+  std::vector<Butterflies> butterflies_;
+  std::vector<DiagonalRun<T>> diagonals_;
+  std::vector<Pair> pairs_;
+  std::vector<DenseMatrix> dense_;
+  std::vector<Table> tables_;
+  T last_scale_ = 1;
+};
+
+extern template class TileProgram<float>;
+extern template class TileProgram<double>;
+
+}  // namespace onehop::quantum

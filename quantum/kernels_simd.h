@@ -1,0 +1,348 @@
+// The source of all kernels; see kernels.h. Included by kernels_*.cc, which say how long a vector is.
+namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE {
+namespace {
+
+template <typename T>
+struct Simd;
+template <>
+struct Simd<float> {
+  typedef float Vector __attribute__((vector_size(ONEHOP_SIMD_BYTES)));
+};
+template <>
+struct Simd<double> {
+  typedef double Vector __attribute__((vector_size(ONEHOP_SIMD_BYTES)));
+};
+template <typename T>
+using Vector = typename Simd<T>::Vector;
+
+template <typename T>
+inline constexpr int lanes = static_cast<int>(ONEHOP_SIMD_BYTES / sizeof(T));
+template <typename T>
+inline constexpr int lane_bits = lanes<T> == 2   ? 1
+                                 : lanes<T> == 4 ? 2
+                                 : lanes<T> == 8 ? 3
+                                                 : 4;
+
+#define ONEHOP_INLINE inline __attribute__((always_inline))
+
+template <typename T>
+ONEHOP_INLINE Vector<T> load(const T* p) {
+  Vector<T> v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+template <typename T>
+ONEHOP_INLINE void store(T* p, Vector<T> v) {
+  __builtin_memcpy(p, &v, sizeof v);
+}
+template <typename T>
+ONEHOP_INLINE Vector<T> all(T x) {
+  return Vector<T>{} + x;
+}
+
+template <int... I>
+struct Numbers {};
+template <int N, int... I>
+struct CountTo : CountTo<N - 1, N - 1, I...> {};
+template <int... I>
+struct CountTo<0, I...> {
+  using Type = Numbers<I...>;
+};
+template <typename T>
+using LaneNumbers = typename CountTo<lanes<T>>::Type;
+
+// Lane l of the result is lane l ^ X.
+template <int X, typename V, int... I>
+ONEHOP_INLINE V exchange(V v, Numbers<I...>) {
+  return __builtin_shufflevector(v, v, (I ^ X)...);
+}
+template <typename V, int... I>
+ONEHOP_INLINE V even_lanes(V a, V b, Numbers<I...>) {
+  return __builtin_shufflevector(a, b, (2 * I)...);
+}
+template <typename V, int... I>
+ONEHOP_INLINE V odd_lanes(V a, V b, Numbers<I...>) {
+  return __builtin_shufflevector(a, b, (2 * I + 1)...);
+}
+// Of the lower (Half 0) or upper (1) halves of a and b, alternating.
+template <int Half, typename V, int... I>
+ONEHOP_INLINE V mixed_halves(V a, V b, Numbers<I...>) {
+  constexpr int n = sizeof...(I);
+  return __builtin_shufflevector(a, b, (I / 2 + Half * n / 2 + (I % 2) * n)...);
+}
+
+// --- Into the tile and out of it ----------------------------------------------------------------------------------------------------
+
+template <typename T>
+void gather(const std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, T* tile) {
+  const std::size_t rows = shape.rows();
+  const std::size_t numbers = std::size_t{2} << shape.row_bits;
+  for (std::size_t r = 0; r < rows; ++r) {
+    const T* from = reinterpret_cast<const T*>(amplitudes + offsets[r]);
+    T* to = tile + r * shape.row_stride();
+    for (std::size_t i = 0; i < numbers; i += 2 * lanes<T>) {
+      const Vector<T> a = load(from + i);
+      const Vector<T> b = load(from + i + lanes<T>);
+      store(to + i, even_lanes(a, b, LaneNumbers<T>()));
+      store(to + i + lanes<T>, odd_lanes(a, b, LaneNumbers<T>()));
+    }
+  }
+}
+
+template <typename T>
+void scatter(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, const T* tile,
+             T scale) {
+  const std::size_t rows = shape.rows();
+  const std::size_t numbers = std::size_t{2} << shape.row_bits;
+  const Vector<T> factor = all<T>(scale);
+  for (std::size_t r = 0; r < rows; ++r) {
+    T* to = reinterpret_cast<T*>(amplitudes + offsets[r]);
+    const T* from = tile + r * shape.row_stride();
+    for (std::size_t i = 0; i < numbers; i += 2 * lanes<T>) {
+      const Vector<T> re = load(from + i) * factor;
+      const Vector<T> im = load(from + i + lanes<T>) * factor;
+      store(to + i, mixed_halves<0>(re, im, LaneNumbers<T>()));
+      store(to + i + lanes<T>, mixed_halves<1>(re, im, LaneNumbers<T>()));
+    }
+  }
+}
+
+// --- Butterflies: real, so the real and the imaginary parts go through by themselves ------------------------------------------------
+
+template <typename T, int Count>
+void butterflies_of(T* tile, const TileShape& shape, const int* bits, const T* tangents) {
+  constexpr int size = 1 << Count;
+  std::size_t mask = 0;
+  Vector<T> t[Count];
+#pragma GCC unroll 4
+  for (int b = 0; b < Count; ++b) {
+    mask |= std::size_t{1} << bits[b];
+    t[b] = all<T>(tangents[b]);
+  }
+  std::size_t offsets[size];
+  for (int j = 0; j < size; ++j) {
+    std::size_t v = 0;
+    for (int b = 0; b < Count; ++b) v |= static_cast<std::size_t>(j >> b & 1) << bits[b];
+    offsets[j] = shape.place(v);
+  }
+  const std::size_t groups = (std::size_t{1} << (shape.bits - shape.lane_bits)) >> Count;
+  std::size_t v = 0;
+  for (std::size_t g = 0; g < groups; ++g, v = ((v | mask) + 1) & ~mask) {
+    T* part = tile + shape.place(v);
+    for (int half = 0; half < 2; ++half, part += lanes<T>) {
+      Vector<T> x[size];
+#pragma GCC unroll 16
+      for (int j = 0; j < size; ++j) x[j] = load(part + offsets[j]);
+#pragma GCC unroll 4
+      for (int b = 0; b < Count; ++b) {
+#pragma GCC unroll 16
+        for (int j = 0; j < size; ++j) {
+          if ((j >> b & 1) != 0) continue;
+          const Vector<T> first = x[j];
+          const Vector<T> second = x[j | 1 << b];
+          x[j] = first - t[b] * second;
+          x[j | 1 << b] = second + t[b] * first;
+        }
+      }
+#pragma GCC unroll 16
+      for (int j = 0; j < size; ++j) store(part + offsets[j], x[j]);
+    }
+  }
+}
+
+template <typename T>
+void butterflies(T* tile, const TileShape& shape, const int* bits, const T* tangents, int count) {
+  switch (count) {
+    case 1:
+      return butterflies_of<T, 1>(tile, shape, bits, tangents);
+    case 2:
+      return butterflies_of<T, 2>(tile, shape, bits, tangents);
+    case 3:
+      return butterflies_of<T, 3>(tile, shape, bits, tangents);
+    default:
+      return butterflies_of<T, 4>(tile, shape, bits, tangents);
+  }
+}
+
+template <typename T, int Bit>
+ONEHOP_INLINE Vector<T> lane_butterfly(Vector<T> v, const Vector<T>* signed_tangents) {
+  if constexpr (Bit < lane_bits<T>) {
+    v = v + signed_tangents[Bit] * exchange<(1 << Bit)>(v, LaneNumbers<T>());
+    return lane_butterfly<T, Bit + 1>(v, signed_tangents);
+  } else {
+    return v;
+  }
+}
+
+template <typename T>
+void lane_butterflies(T* tile, const TileShape& shape, const T* tangents) {
+  Vector<T> signed_tangents[lane_bits<T>];
+  for (int b = 0; b < lane_bits<T>; ++b) {
+    for (int l = 0; l < lanes<T>; ++l) signed_tangents[b][l] = (l >> b & 1) != 0 ? tangents[b] : -tangents[b];
+  }
+  const std::size_t numbers = std::size_t{2} << shape.row_bits;
+  for (std::size_t r = 0; r < shape.rows(); ++r) {
+    T* row = tile + r * shape.row_stride();
+    for (std::size_t i = 0; i < numbers; i += 2 * lanes<T>) {
+      const Vector<T> re = lane_butterfly<T, 0>(load(row + i), signed_tangents);
+      const Vector<T> im = lane_butterfly<T, 0>(load(row + i + lanes<T>), signed_tangents);
+      store(row + i, re);
+      store(row + i + lanes<T>, im);
+    }
+  }
+}
+
+// --- Pairs ---------------------------------------------------------------------------------------------------------------------------
+
+template <typename T, int LanePartner>
+void pair_of(T* tile, const TileShape& shape, const PairStep<T>& step, bool odd) {
+  const std::size_t fixed = step.controls | step.top;
+  const std::size_t count = std::size_t{1} << (shape.bits - shape.lane_bits - __builtin_popcountll(fixed));
+  Vector<T> c[2][4];
+  for (int p = 0; p < 2; ++p) {
+    for (int k = 0; k < 4; ++k) c[p][k] = load(step.coefficients.data() + (p * 4 + k) * lanes<T>);
+  }
+  std::size_t free = 0;
+  for (std::size_t i = 0; i < count; ++i, free = ((free | fixed) + 1) & ~fixed) {
+    const std::size_t v = free | step.control_values;
+    const int p = (__builtin_popcountll(v & step.sign) & 1) ^ static_cast<int>(odd);
+    T* first = tile + shape.place(v);
+    if (step.partner == 0) {
+      for (int half = 0; half < 2; ++half, first += lanes<T>) {
+        const Vector<T> a = load(first);
+        store(first, c[p][0] * a + c[p][1] * exchange<LanePartner>(a, LaneNumbers<T>()));
+      }
+      continue;
+    }
+    T* second = tile + shape.place(v ^ step.partner);
+    for (int half = 0; half < 2; ++half, first += lanes<T>, second += lanes<T>) {
+      const Vector<T> a = load(first);
+      const Vector<T> b = load(second);
+      store(first, c[p][0] * a + c[p][1] * exchange<LanePartner>(b, LaneNumbers<T>()));
+      store(second, c[p][2] * b + c[p][3] * exchange<LanePartner>(a, LaneNumbers<T>()));
+    }
+  }
+}
+
+template <typename T, int LanePartner>
+void pair_from(T* tile, const TileShape& shape, const PairStep<T>& step, bool odd) {
+  if (step.lane_partner == LanePartner) return pair_of<T, LanePartner>(tile, shape, step, odd);
+  if constexpr (LanePartner + 1 < lanes<T>) pair_from<T, LanePartner + 1>(tile, shape, step, odd);
+}
+
+template <typename T>
+void pair(T* tile, const TileShape& shape, const PairStep<T>& step, bool odd) {
+  pair_from<T, 0>(tile, shape, step, odd);
+}
+
+// --- Matrices ------------------------------------------------------------------------------------------------------------------------
+
+template <typename T, int Count>
+void dense_of(T* tile, const TileShape& shape, const DenseStep<T>& step) {
+  constexpr int size = 1 << Count;
+  std::size_t mask = step.controls;
+  for (int b = 0; b < Count; ++b) mask |= std::size_t{1} << step.bits[static_cast<std::size_t>(b)];
+  std::size_t offsets[size];
+  for (int j = 0; j < size; ++j) {
+    std::size_t v = 0;
+    for (int b = 0; b < Count; ++b) v |= static_cast<std::size_t>(j >> b & 1) << step.bits[static_cast<std::size_t>(b)];
+    offsets[j] = shape.place(v);
+  }
+  const T* const matrix = reinterpret_cast<const T*>(step.matrix.data());
+  const std::size_t count = std::size_t{1} << (shape.bits - shape.lane_bits - __builtin_popcountll(mask));
+  std::size_t free = 0;
+  for (std::size_t i = 0; i < count; ++i, free = ((free | mask) + 1) & ~mask) {
+    T* const group = tile + shape.place(free | step.control_values);
+    Vector<T> re[size];
+    Vector<T> im[size];
+#pragma GCC unroll 8
+    for (int j = 0; j < size; ++j) {
+      re[j] = load(group + offsets[j]);
+      im[j] = load(group + offsets[j] + lanes<T>);
+    }
+    const T* m = matrix;
+    for (int r = 0; r < size; ++r, m += 2 * size) {
+      Vector<T> sum_re = m[0] * re[0];
+      Vector<T> sum_im = m[0] * im[0];
+      Vector<T> more_re = m[1] * im[0];
+      Vector<T> more_im = m[1] * re[0];
+#pragma GCC unroll 8
+      for (int c = 1; c < size; ++c) {
+        sum_re = sum_re + m[2 * c] * re[c];
+        sum_im = sum_im + m[2 * c] * im[c];
+        more_re = more_re + m[2 * c + 1] * im[c];
+        more_im = more_im + m[2 * c + 1] * re[c];
+      }
+      store(group + offsets[r], sum_re - more_re);
+      store(group + offsets[r] + lanes<T>, sum_im + more_im);
+    }
+  }
+}
+
+template <typename T>
+void dense(T* tile, const TileShape& shape, const DenseStep<T>& step) {
+  switch (step.bits.size()) {
+    case 1:
+      return dense_of<T, 1>(tile, shape, step);
+    case 2:
+      return dense_of<T, 2>(tile, shape, step);
+    case 3:
+      return dense_of<T, 3>(tile, shape, step);
+    case 4:
+      return dense_of<T, 4>(tile, shape, step);
+    default:
+      return dense_of<T, 5>(tile, shape, step);
+  }
+}
+
+// --- Diagonals -----------------------------------------------------------------------------------------------------------------------
+
+template <typename T>
+void multiply(T* row, const T* table, std::complex<T> factor, std::size_t vectors) {
+  const T* const parts = reinterpret_cast<const T*>(&factor);
+  const Vector<T> f_re = all<T>(parts[0]);
+  const Vector<T> f_im = all<T>(parts[1]);
+  const bool one = parts[0] == 1 && parts[1] == 0;
+  for (std::size_t i = 0; i < vectors; ++i, row += 2 * lanes<T>, table += 2 * lanes<T>) {
+    Vector<T> w_re = load(table);
+    Vector<T> w_im = load(table + lanes<T>);
+    if (!one) {
+      const Vector<T> t = w_re;
+      w_re = f_re * t - f_im * w_im;
+      w_im = f_re * w_im + f_im * t;
+    }
+    const Vector<T> re = load(row);
+    const Vector<T> im = load(row + lanes<T>);
+    store(row, w_re * re - w_im * im);
+    store(row + lanes<T>, w_re * im + w_im * re);
+  }
+}
+
+template <typename T>
+void scale(T* row, std::complex<T> factor, std::size_t vectors) {
+  const T* const parts = reinterpret_cast<const T*>(&factor);
+  const Vector<T> f_re = all<T>(parts[0]);
+  const Vector<T> f_im = all<T>(parts[1]);
+  for (std::size_t i = 0; i < vectors; ++i, row += 2 * lanes<T>) {
+    const Vector<T> re = load(row);
+    const Vector<T> im = load(row + lanes<T>);
+    store(row, f_re * re - f_im * im);
+    store(row + lanes<T>, f_re * im + f_im * re);
+  }
+}
+
+template <typename T>
+const Kernels<T>& these() {
+  static constexpr Kernels<T> kernels = {lane_bits<T>, gather<T>, scatter<T>,  butterflies<T>, lane_butterflies<T>,
+                                         pair<T>,      dense<T>,  multiply<T>, scale<T>};
+  return kernels;
+}
+
+#undef ONEHOP_INLINE
+
+}  // namespace
+
+const Kernels<float>& float_kernels() { return these<float>(); }
+const Kernels<double>& double_kernels() { return these<double>(); }
+
+}  // namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE
