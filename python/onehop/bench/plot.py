@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Sequence
+from itertools import cycle, pairwise
+from typing import Any
 
-from onehop.bench.result import Bench
+from onehop.bench.result import Bench, Row
 from onehop.error import BadInput, Error
+
+# Red is onehop's, black the limit's.
+_PEER_COLOURS = (
+    "tab:blue",
+    "tab:orange",
+    "tab:green",
+    "tab:purple",
+    "tab:brown",
+    "tab:pink",
+    "tab:olive",
+    "tab:cyan",
+)
 
 
 def save_plot(result: Bench, file: str) -> None:
-    """Time over size, or over the cases where sizes do not ascend, onehop against all peers and the limit.
+    """Times, and ratios below, over size, or over the cases where sizes do not ascend: onehop, all peers and the limit.
 
     Raises
     ------
@@ -22,36 +36,64 @@ def save_plot(result: Bench, file: str) -> None:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise Error(f"--plot needs matplotlib ({error}): pip install matplotlib") from error
+    figure = Figure(figsize=(8, 7), layout="constrained")
+    times, ratios = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     rows = result.rows
     sizes = [row.bytes for row in rows]
-    by_size = min(sizes) > 0 and len(rows) > 1 and all(a < b for a, b in pairwise(sizes))
+    ascending = len(rows) > 1 and all(a < b for a, b in pairwise(sizes))
+    by_size = ascending and sizes[0] > 0
     places = sizes if by_size else list(range(len(rows)))
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    axes = figure.add_subplot()
-    marker = "o" if by_size else "s"
-    for name in dict.fromkeys(name for row in rows for name in row.peers):
-        axes.plot(places, [row.peers.get(name) for row in rows], "--", marker=".", label=name, linewidth=1)
-    if any(row.limit_us is not None for row in rows):
-        axes.plot(places, [row.limit_us for row in rows], ":", color="black", label="limit")
-    axes.plot(
-        places, [row.ours_us for row in rows], marker=marker, color="tab:red", label="onehop", linewidth=2
-    )
-    axes.fill_between(
-        places, [row.p10_us for row in rows], [row.p90_us for row in rows], color="tab:red", alpha=0.15
-    )
-    axes.set_yscale("log")
-    if by_size:
-        axes.set_xscale("log", base=2)
-        axes.set_xlabel("bytes")
-    else:
-        axes.set_xticks(places, [row.case for row in rows], rotation=20, ha="right")
-    axes.set_ylabel("µs, median (band: p10 to p90)")
-    axes.set_title(
+    line = "-" if ascending else ""  # nothing lies between cases that are of different kinds
+    _draw_times(times, rows, places, line)
+    _draw_ratios(ratios, rows, places, line)
+    times.set_title(
         f"onehop bench {result.bench}: {result.host['cpu']}, {result.host['mpi'] or 'no MPI'}", fontsize=10
     )
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
+    if by_size:
+        ratios.set_xscale("log", base=2)
+        ratios.set_xlabel("bytes")
+    else:
+        ratios.set_xticks(places, [row.case.replace(", ", ",\n") for row in rows])
     try:
         figure.savefig(file, dpi=130)
     except (OSError, ValueError) as error:
         raise BadInput(f"cannot write the plot to {file}: {error}") from error
+
+
+def _draw_times(axes: Any, rows: Sequence[Row], places: Sequence[int], line: str) -> None:
+    ours = [row.ours_us for row in rows]
+    spread = [[row.ours_us - row.p10_us for row in rows], [row.p90_us - row.ours_us for row in rows]]
+    look = {"marker": "o", "color": "tab:red", "linewidth": 2, "capsize": 3, "zorder": 3}
+    axes.errorbar(places, ours, spread, label="onehop", linestyle=line, elinewidth=1, **look)
+    names = dict.fromkeys(name for row in rows for name in row.peers)
+    for name, colour in zip(names, cycle(_PEER_COLOURS)):
+        times = [row.peers.get(name) for row in rows]
+        axes.plot(
+            places, times, linestyle=line * 2 or "none", marker=".", color=colour, label=name, linewidth=1
+        )
+    if any(row.limit_us is not None for row in rows):
+        axes.plot(places, [row.limit_us for row in rows], "_:" if line else "_", color="black", label="limit")
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.set_ylabel("µs, median (bars: p10 to p90)")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+
+
+def _draw_ratios(axes: Any, rows: Sequence[Row], places: Sequence[int], line: str) -> None:
+    axes.axhline(1, color="black", linewidth=0.8)
+    highest = 1.0
+    for values, style, colour, label in (
+        ([row.ratio for row in rows], "o" + line, "tab:red", "the best peer"),
+        ([row.limit_ratio for row in rows], "_:" if line else "_", "black", "the limit"),
+    ):
+        there = [value for value in values if value is not None]
+        if there:
+            axes.plot(places, values, style, color=colour, label=label)
+            highest = max(highest, *there)
+    # Where communication is nothing but cost, the limit is far away: what counts is near 1.
+    axes.set_ylim(0, min(1.1 * highest, 3))
+    axes.set_ylabel("onehop over ...")
+    axes.grid(alpha=0.3)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize=8)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from onehop.bench.result import Bench, Row
+from onehop.bench.sizes import size_text
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -24,10 +26,10 @@ def _colour(ratio: float | None) -> str:
     return f"[green]{text}[/]" if ratio < 1 else f"[red]{text}[/]"
 
 
-def _cells(row: Row, limits: bool) -> list[str]:
+def _cells(row: Row, sizes: bool, limits: bool) -> list[str]:
     cells = [
         row.case,
-        str(row.bytes),
+        *([str(row.bytes)] if sizes else []),
         number(row.ours_us),
         number(row.p10_us),
         number(row.p90_us),
@@ -39,34 +41,48 @@ def _cells(row: Row, limits: bool) -> list[str]:
     return [*cells, number(row.limit_us), number(row.limit_ratio)] if limits else cells
 
 
+def _empty(title: str, caption: str | None = None) -> Table:
+    look = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False, "show_edge": False}
+    return Table(title=title, caption=caption, title_justify="left", caption_justify="left", **look)
+
+
 def make_table(result: Bench) -> Table:
     """The table of a benchmark."""
     host = result.host
-    caption = f"{host['cpu']}, {host['cores']} cores, {host['simd']}; {host['mpi'] or 'no MPI'}"
     limits = any(row.limit_us is not None for row in result.rows)
-    table = Table(title=f"onehop bench {result.bench}", caption=caption, title_justify="left")
-    table.add_column("case", no_wrap=True)
-    for name in ("bytes", "µs", "p10", "p90", "GB/s"):
+    caption = f"{host['cpu']}, {host['cores']} cores, {host['simd']}; {host['mpi'] or 'no MPI'}"
+    if any(row.ratio is not None for row in result.rows):
+        caption += "\nratio: onehop's time over the best peer's in the same round; below 1 onehop is faster"
+    # Where the cases are the sizes, as from 8 B to 4 MiB, a column for them says nothing new.
+    sizes = any(row.case != size_text(row.bytes) for row in result.rows if row.bytes)
+    table = _empty(f"onehop bench {result.bench}", caption)
+    table.add_column("case", overflow="fold", min_width=min(8, max(len(row.case) for row in result.rows)))
+    for name in (*(("bytes",) if sizes else ()), "µs", "p10", "p90", "GB/s"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("best peer")
+    table.add_column("best peer", overflow="fold", min_width=7)
     for name in ("its µs", "ratio", *(("limit µs", "x limit") if limits else ())):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(name, justify="right", min_width=6)  # the heading may be two lines
     for row in result.rows:
-        table.add_row(*_cells(row, limits))
+        table.add_row(*_cells(row, sizes, limits))
     return table
 
 
 def make_peer_table(result: Bench) -> Table | None:
-    """The ratio to every peer, and the other ways; None if there is neither."""
-    peers = list(dict.fromkeys(name for row in result.rows for name in row.peers))
-    variants = list(dict.fromkeys(name for row in result.rows for name in row.variants))
+    """The ratio to every peer, and the other ways; None if there is neither. What there is more of goes downwards."""
+    rows = result.rows
+    peers = list(dict.fromkeys(name for row in rows for name in row.peers))
+    variants = list(dict.fromkeys(name for row in rows for name in row.variants))
     if not peers and not variants:
         return None
-    table = Table(title="onehop over each peer; other ways, µs", title_justify="left")
-    table.add_column("case", no_wrap=True)
-    for name in (*peers, *variants):
-        table.add_column(name, justify="right")
-    for row in result.rows:
-        ratios = [_colour(row.ratios.get(name)) for name in peers]
-        table.add_row(row.case, *ratios, *(number(row.variants.get(name)) for name in variants))
+    ways = [[name, *(_colour(row.ratios.get(name)) for row in rows)] for name in peers]
+    ways += [[f"{name}, µs", *(number(row.variants.get(name)) for row in rows)] for name in variants]
+    lines = [["case", *(row.case for row in rows)], *ways]
+    if len(ways) <= len(rows):
+        lines = [list(line) for line in zip(*lines, strict=True)]
+    titles = ["onehop over each peer"] * bool(peers) + ["other ways, µs"] * bool(variants)
+    table = _empty("; ".join(titles))
+    for place, heading in enumerate(lines[0]):
+        table.add_column(heading, justify="right" if place else "left", overflow="fold")
+    for line in lines[1:]:
+        table.add_row(*line)
     return table

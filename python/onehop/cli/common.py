@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -43,9 +44,15 @@ def own_rank() -> int:
     return 0 if launched is None else launched.rank
 
 
+def _console(**options: Any) -> Console:
+    # Older versions of rich do not know the variable.
+    no_terminal = os.environ.get("TTY_COMPATIBLE") == "0"
+    return Console(highlight=False, force_terminal=False if no_terminal else None, **options)
+
+
 def console(json_target: str | None = None) -> Console:
     """Where tables go: stdout, or stderr if the JSON goes to stdout. Quiet on all ranks but 0."""
-    return Console(stderr=json_target == "-", quiet=own_rank() != 0, highlight=False)
+    return _console(stderr=json_target == "-", quiet=own_rank() != 0)
 
 
 def write_json(target: str | None, result: Any) -> None:
@@ -78,7 +85,7 @@ def print_error(error: BaseException) -> None:
     if rank != 0:
         time.sleep(0.5)
     who = f"rank {rank}: " if rank != 0 else ""
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"{who}[bold red]error:[/] ", end="")
+    _console(stderr=True, soft_wrap=True).print(f"{who}[bold red]error:[/] ", end="")
     print(error, file=sys.stderr)
 
 
@@ -88,7 +95,7 @@ def progress(description: str, total: float | None = None) -> Iterator[Callable[
 
     Yields a function that moves it on by so much of `total`.
     """
-    target = Console(stderr=True)
+    target = _console(stderr=True)
     if own_rank() != 0 or not target.is_terminal:
         yield lambda _amount: None
         return

@@ -31,7 +31,9 @@ def doctor(
     with Console(stderr=True, quiet=not first).status("looking around") as status:
         findings = examine(status.update, tests=tests and first)
     colours = {State.OK: "green", State.ABSENT: "dim", State.WRONG: "yellow", State.BROKEN: "bold red"}
-    table = Table("", "", "", title=f"onehop {__version__}", show_header=False)
+    table = Table(title=f"onehop {__version__}", show_header=False)
+    for _ in range(3):
+        table.add_column(overflow="fold")
     for finding in findings:
         colour = colours[finding.state]
         text = finding.text if not finding.remedy else f"{finding.text}\n-> {finding.remedy}"

@@ -30,7 +30,11 @@ def _size(number: int) -> str:
 
 
 def _table(results: list[StepResult], ranks: int) -> Table:
-    table = Table(title=f"onehop {__version__} on {ranks} ranks", show_lines=True)
+    caption = "ratio: onehop's time over that of MPI's best way, measured in turn; below 1 onehop is faster"
+    if all(one.ratio is None for one in results):
+        caption = None
+    title = f"onehop {__version__} on {ranks} rank{'s' if ranks > 1 else ''}"
+    table = Table(title=title, caption=caption, caption_justify="left", show_lines=True)
     for heading in ("what ran", "right?", "checked against", "onehop", "plain MPI", "ratio", "moved"):
         table.add_column(heading, justify="left" if heading in ("what ran", "checked against") else "right")
     for one in results:

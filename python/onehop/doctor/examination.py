@@ -136,7 +136,7 @@ def _packages() -> Iterator[Finding]:
         software.package_version("mpi4py"),
         "`pip install mpi4py`, for groups from its communicators",
     )
-    yield _optional("UCX", software.ucx_version(), "not used yet; `apt-get install libucx0` brings it")
+    yield _optional("UCX", software.ucx_version(), "nothing needs it; `apt-get install libucx0` brings it")
     devices = software.cuda_devices()
     driver = software.cuda_driver()
     if driver and not devices:

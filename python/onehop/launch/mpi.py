@@ -164,7 +164,7 @@ def mpi_command(
     environment.setdefault("COLUMNS", str(shutil.get_terminal_size((160, 50)).columns))
     if not sys.stdout.isatty():
         environment.setdefault("NO_COLOR", "1")
-        environment.setdefault("TERM", "dumb")
+        environment["TTY_COMPATIBLE"] = "0"  # as rich calls it: a terminal that is none
     if launcher.library is not None:
         # The ranks must load the library that belongs to their launcher, not another one that is installed.
         environment.setdefault("ONEHOP_MPI", launcher.library)
