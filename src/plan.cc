@@ -34,6 +34,7 @@ struct Plan::Impl {
   enum class State { idle, running, broken } state = State::idle;
   std::size_t round = 0;
   std::size_t open_messages = 0;  // of the round, in both directions
+  bool round_ended = false;
   std::uint32_t vain_tests = 0;
 
   void begin();
@@ -51,7 +52,12 @@ struct Plan::Impl {
   [[nodiscard]] bool anything_to_do();
   [[nodiscard]] detail::WaitingFor waiting_for() const;
   void progress();
-  // Goes on to the next round, if any is left. False: the run is complete.
+  [[nodiscard]] bool all_moved() const {
+    return program.rounds.empty() || (open_messages == 0 && program.rounds[round].direct.complete());
+  }
+  // What follows inside the rank when everything has come.
+  void end_round();
+  // Ends the round and goes on to the next one, if any is left. False: the run is complete.
   bool next_round();
 };
 
@@ -181,9 +187,26 @@ void Plan::Impl::begin_round() {
   for (ProgramMessage& message : now.out) message.fragment = message.first;
   for (ProgramMessage& message : now.in) message.fragment = message.first;
   open_messages = now.out.size() + now.in.size();
+  round_ended = false;
+  now.direct.begin(program.signals);
   // What goes to others first; copies inside the rank while it is on its way.
   for (ProgramMessage& message : now.out) send(message);
   copy_inside(now);
+  if (!now.direct.empty()) now.direct.move(program.signals);
+}
+
+void Plan::Impl::end_round() {
+  if (round_ended) return;
+  const ProgramRound& now = program.rounds[round];
+  for (const detail::ProgramSwap& swap : now.inside) {
+    detail::swap_bits(swap.array, swap.bits, swap.a, swap.b, swap.element_bytes);
+  }
+  counters.messages_sent += now.moved.messages_sent;
+  counters.messages_received += now.moved.messages_received;
+  counters.bytes_sent += now.moved.bytes_sent;
+  counters.bytes_received += now.moved.bytes_received;
+  counters.bytes_local += now.moved.bytes_local;
+  round_ended = true;
 }
 
 void Plan::Impl::begin() {
@@ -196,6 +219,8 @@ void Plan::Impl::begin() {
 }
 
 bool Plan::Impl::next_round() {
+  if (program.rounds.empty()) return false;
+  end_round();
   if (round + 1 >= program.rounds.size()) return false;
   ++round;
   begin_round();
@@ -213,12 +238,14 @@ bool Plan::Impl::move() {
   for (ProgramMessage& message : now.out) {
     if (message.fragment != message.last) moved |= send(message);
   }
+  if (!now.direct.complete()) moved |= now.direct.move(program.signals);
   return moved;
 }
 
 // The same conditions as move() acts on, without acting: what a sleeper looks at before it sleeps.
 bool Plan::Impl::anything_to_do() {
   const ProgramRound& now = program.rounds[round];
+  if (!now.direct.complete() && now.direct.anything_to_do(program.signals)) return true;
   for (const ProgramMessage& message : now.out) {
     if (message.fragment != message.last && program.senders[message.end].ready()) return true;
   }
@@ -242,12 +269,19 @@ detail::WaitingFor Plan::Impl::waiting_for() const {
     return "channel " + std::to_string(from) + " -> " + std::to_string(to) + where;
   };
   for (const ProgramMessage& message : now.in) {
+    if (message.fragment == message.last) continue;
+    // What has arrived and may not be unpacked yet waits for room at the receiver of its gate, listed below. The sender may have
+    // gone in order since.
+    if (!may_unpack(now, message) && program.receivers[message.end].has(message.chunk + 1)) continue;
     const int peer = program.receivers[message.end].peer();
-    if (message.fragment != message.last) return {peer, name(peer, group->rank)};
+    return {peer, name(peer, group->rank)};
   }
   for (const ProgramMessage& message : now.out) {
     const int peer = program.senders[message.end].peer();
     if (message.fragment != message.last) return {peer, name(group->rank, peer)};
+  }
+  if (const int peer = now.direct.waits_for(program.signals); peer >= 0) {
+    return {peer, "an exchange in place with rank " + std::to_string(peer) + where};
   }
   return {};
 }
@@ -280,7 +314,7 @@ void Plan::finish() {
   run.state = Impl::State::broken;  // until it is complete: an exception on the way leaves it so
   do {
     detail::Waiting waiting(*run.group, run.program.polls);
-    while (run.open_messages > 0) {
+    while (!run.all_moved()) {
       if (run.move()) {
         waiting.reset();
         continue;
@@ -300,10 +334,10 @@ bool Plan::test() {
   run.state = Impl::State::broken;  // an exception on the way leaves it so
   do {
     if (run.program.polls) run.progress();
-    while (run.open_messages > 0 && run.move()) {
+    while (!run.all_moved() && run.move()) {
     }
-  } while (run.open_messages == 0 && run.next_round());
-  const bool complete = run.open_messages == 0;
+  } while (run.all_moved() && run.next_round());
+  const bool complete = run.all_moved();
   // Somebody who only ever asks must learn of a lost peer, too.
   if (!complete && ++run.vain_tests % tests_between_looks == 0) {
     detail::Waiting(*run.group, run.program.polls)

@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "agreement.h"
+#include "bit_permutation.h"
+#include "direct_exchange.h"
 #include "group_state.h"
 #include "onehop/error.h"
 #include "onehop/tuning.h"
@@ -23,13 +25,24 @@ namespace {
 constexpr std::int64_t copy_piece = 16 << 10;
 constexpr std::int64_t copy_elements = 128;
 
+// The channels that carry "ready" and "done" of direct exchanges; messages have tag 0.
+constexpr int signal_tag = 1;
+
 using Transfers = std::vector<const Transfer*>;
+
+// The slots of an exchange in place between machines hold more than those in shared memory: 8 MiB for each other rank.
+constexpr std::int64_t slot_bytes_between_machines = 4 << 20;
 
 // The transfers of one round, sorted by what this rank has to do with them; schedule order within each.
 struct RoundPart {
   std::map<int, Transfers> to;
   std::map<int, Transfers> from;
   Transfers own;
+  // A permutation of index bits: the above are those of its exchange; and what it moves inside the rank.
+  std::optional<PermutationSteps> steps;
+  std::vector<Transfer> exchange;
+  PlanCounters moved;         // what crosses no channel
+  std::vector<Cycle> direct;  // cycles that need no messages
 };
 
 std::string text(std::int64_t value) { return std::to_string(value); }
@@ -73,9 +86,52 @@ void check_arguments(const Group& group, const Schedule& schedule, std::span<con
   }
 }
 
+void sort_transfer(const Transfer& transfer, int rank, RoundPart& part) {
+  if (transfer.from.slice.elements() == 0) return;
+  if (transfer.from.rank == transfer.to.rank) {
+    part.own.push_back(&transfer);
+  } else if (transfer.from.rank == rank) {
+    part.to[transfer.to.rank].push_back(&transfer);
+  } else {
+    part.from[transfer.from.rank].push_back(&transfer);
+  }
+}
+
+// A permutation of index bits is done as an exchange between ranks, and what follows on each. The round's own transfers say only
+// that it is what it says it is, and how much it moves.
+void take_apart(const Schedule& schedule, std::size_t round, int rank, RoundPart& part) {
+  const BitPermutation& permutation = *schedule.rounds[round].permutation;
+  const std::string name = "round " + text(static_cast<std::int64_t>(round)) + " and its permutation: ";
+  if (const std::string problem = permutation_problem(schedule, permutation); !problem.empty()) {
+    throw BadInput(name + problem);
+  }
+  std::vector<const Transfer*> found;
+  for (const Transfer& transfer : schedule.rounds[round].transfers) {
+    if (transfer.from.rank == rank || transfer.to.rank == rank) found.push_back(&transfer);
+  }
+  const Codec codec = found.empty() ? Codec::raw : found.front()->codec;
+  if (!std::ranges::equal(found, permutation_transfers(permutation, codec, rank),
+                          [](const Transfer* a, const Transfer& b) { return *a == b; })) {
+    throw BadInput(name + "the transfers of rank " + text(rank) +
+                   " are not those that it moves; build the round with permute_bits, or leave its permutation away");
+  }
+  for (const Transfer* transfer : found) {
+    if (transfer->from.rank == transfer->to.rank) part.moved.bytes_local += schedule.bytes(*transfer);
+  }
+  part.steps = steps_of(permutation);
+  part.exchange = permutation_transfers(part.steps->exchange, codec, rank);
+  for (const Transfer& transfer : part.exchange) sort_transfer(transfer, rank, part);
+}
+
+void mix(std::uint64_t& hash, std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; }
+
 std::vector<RoundPart> sort_transfers(const Schedule& schedule, int rank) {
   std::vector<RoundPart> parts(schedule.rounds.size());
   for (std::size_t r = 0; r < parts.size(); ++r) {
+    if (schedule.rounds[r].permutation) {
+      take_apart(schedule, r, rank, parts[r]);
+      continue;
+    }
     const auto& transfers = schedule.rounds[r].transfers;
     for (std::size_t t = 0; t < transfers.size(); ++t) {
       const Transfer& transfer = transfers[t];
@@ -83,17 +139,25 @@ std::vector<RoundPart> sort_transfers(const Schedule& schedule, int rank) {
       if (const std::string problem = transfer_problem(schedule, transfer); !problem.empty()) {
         throw BadInput(describe(schedule, static_cast<int>(r), static_cast<int>(t)) + ": " + problem);
       }
-      if (transfer.from.slice.elements() == 0) continue;
-      if (transfer.from.rank == transfer.to.rank) {
-        parts[r].own.push_back(&transfer);
-      } else if (transfer.from.rank == rank) {
-        parts[r].to[transfer.to.rank].push_back(&transfer);
-      } else {
-        parts[r].from[transfer.from.rank].push_back(&transfer);
-      }
+      sort_transfer(transfer, rank, parts[r]);
     }
   }
   return parts;
+}
+
+// The same number on all ranks if their rounds permute the same bits of the same arrays; 0: none permutes any.
+std::uint64_t permutations_of(const Schedule& schedule) {
+  std::uint64_t hash = 0;
+  for (std::size_t r = 0; r < schedule.rounds.size(); ++r) {
+    if (!schedule.rounds[r].permutation) continue;
+    const BitPermutation& permutation = *schedule.rounds[r].permutation;
+    if (hash == 0) hash = 0xcbf29ce484222325;
+    mix(hash, r);
+    mix(hash, static_cast<std::uint64_t>(permutation.array));
+    mix(hash, static_cast<std::uint64_t>(permutation.local_bits));
+    for (const int bit : permutation.to) mix(hash, static_cast<std::uint64_t>(bit));
+  }
+  return hash;
 }
 
 // One channel per peer and direction, for all rounds.
@@ -101,9 +165,8 @@ struct Lane {
   std::int64_t bytes = 0;          // of the longest message
   std::int64_t element_bytes = 1;  // of the longest element
   std::uint64_t signature = 0xcbf29ce484222325;
+  bool permutes = false;  // some message is of a permutation of index bits
 };
-
-void mix(std::uint64_t& hash, std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; }
 
 void add_message(Lane& lane, const Schedule& schedule, std::size_t round, const Transfers& transfers) {
   std::int64_t bytes = 0;
@@ -120,13 +183,15 @@ void add_message(Lane& lane, const Schedule& schedule, std::size_t round, const 
   lane.bytes = std::max(lane.bytes, bytes);
 }
 
-ChannelSpec spec_for(ChannelSpec::Direction direction, int peer, const Lane& lane, const PlanOptions& options) {
+ChannelSpec spec_for(ChannelSpec::Direction direction, int peer, const Lane& lane, const PlanOptions& options,
+                     bool between_machines) {
   ChannelSpec spec;
   spec.direction = direction;
   spec.peer = peer;
   spec.bytes = lane.bytes;
   spec.slots = options.slots;
-  const std::int64_t limit = options.slot_bytes != 0 ? options.slot_bytes : tuning().slot_bytes;
+  const std::int64_t chosen = lane.permutes && between_machines ? slot_bytes_between_machines : tuning().slot_bytes;
+  const std::int64_t limit = options.slot_bytes != 0 ? options.slot_bytes : chosen;
   spec.slot_bytes = std::max({std::min(lane.bytes, limit), lane.element_bytes, std::int64_t{8}});
   spec.chunk_bytes = options.chunk_bytes;
   spec.signature = lane.signature;
@@ -138,14 +203,18 @@ class Builder {
   // Everything that can be found wrong without the other ranks is found wrong here.
   Builder(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
           const PlanOptions& options)
-      : schedule_(schedule), arrays_(arrays) {
+      : schedule_(schedule), arrays_(arrays), rank_(group.rank()) {
     check_arguments(group, schedule, arrays, options);
-    parts_ = sort_transfers(schedule, group.rank());
-    want_channels(options);
+    parts_ = sort_transfers(schedule, rank_);
   }
 
   // Collective.
   Program build(const Group& group, const PlanOptions& options) {
+    const bool may_share =
+        options.transport == TransportKind::automatic || options.transport == TransportKind::shared_memory;
+    shared_.emplace(*group.state(), arrays_, may_share, permutations_of(schedule_));
+    for (RoundPart& part : parts_) take_direct(part);
+    want_channels(group, options);
     open(group, options);
     std::exception_ptr failure;
     try {
@@ -168,25 +237,105 @@ class Builder {
       add_copies(round, part);
       set_gates(round, part);
       round.ordered = combines(part);
+      round.moved = part.moved;
+      if (part.steps) add_inside(round, *part.steps);
       program_.rounds.push_back(std::move(round));
     }
+    add_direct();
     program_.scratch.resize(static_cast<std::size_t>(scratch_));
   }
 
-  void want_channels(const PlanOptions& options) {
+  // Which cycles of a permutation need no messages.
+  void take_direct(RoundPart& part) {
+    if (!part.steps || part.exchange.empty() || part.exchange.front().codec != Codec::raw) return;
+    const BitPermutation& exchange = part.steps->exchange;
+    for (Cycle& cycle : cycles_of(exchange, rank_)) {
+      if (!shared_->holds(cycle, exchange.array)) continue;
+      const auto own = std::ranges::find(cycle, rank_, &CyclePlace::rank) - cycle.begin();
+      const auto length = static_cast<std::ptrdiff_t>(cycle.size());
+      const auto rank_at = [&](std::ptrdiff_t place) { return cycle[static_cast<std::size_t>(place % length)].rank; };
+      const auto next = part.to.find(rank_at(own + 1));
+      const auto last = part.from.find(rank_at(own + length - 1));
+      ++part.moved.messages_sent;
+      ++part.moved.messages_received;
+      for (const Transfer* transfer : next->second) part.moved.bytes_sent += schedule_.bytes(*transfer);
+      for (const Transfer* transfer : last->second) part.moved.bytes_received += schedule_.bytes(*transfer);
+      part.to.erase(next);
+      part.from.erase(last);
+      for (const CyclePlace& place : cycle) {
+        if (place.rank != rank_) signals_of_.emplace(place.rank, static_cast<std::uint32_t>(signals_of_.size()));
+      }
+      part.direct.push_back(std::move(cycle));
+    }
+  }
+
+  // Maps the other ranks' arrays and says who moves what.
+  void add_direct() {
+    for (std::size_t r = 0; r < parts_.size(); ++r) {
+      for (const Cycle& cycle : parts_[r].direct) add_cycle(cycle, parts_[r].steps->exchange, program_.rounds[r]);
+    }
+    program_.kept = shared_->take_mapped();
+  }
+
+  void add_cycle(const Cycle& cycle, const BitPermutation& exchange, ProgramRound& round) {
+    const std::int64_t element_bytes = schedule_.arrays[static_cast<std::size_t>(exchange.array)].element_bytes;
+    std::uint64_t moving = 0;
+    for (int bit = 0; bit < exchange.local_bits; ++bit) {
+      if (exchange.to[static_cast<std::size_t>(bit)] != bit) moving |= std::uint64_t{1} << bit;
+    }
+    std::vector<std::byte*> places;
+    std::vector<std::uint32_t> signals;
+    for (const CyclePlace& place : cycle) {
+      std::byte* const array = place.rank == rank_ ? arrays_[static_cast<std::size_t>(exchange.array)].data()
+                                                   : shared_->at(place.rank, exchange.array);
+      places.push_back(array + place.first * static_cast<std::uint64_t>(element_bytes));
+      if (place.rank != rank_) signals.push_back(signals_of_.at(place.rank));
+    }
+    round.direct.add(cycle, rank_, std::move(places), Runs(exchange.local_bits, moving, element_bytes), signals);
+  }
+
+  void add_inside(ProgramRound& round, const PermutationSteps& steps) const {
+    const BitPermutation& exchange = steps.exchange;
+    for (const auto& [a, b] : steps.inside) {
+      round.inside.push_back({arrays_[static_cast<std::size_t>(exchange.array)].data(), exchange.local_bits, a, b,
+                              schedule_.arrays[static_cast<std::size_t>(exchange.array)].element_bytes});
+    }
+  }
+
+  void want_channels(const Group& group, const PlanOptions& options) {
     std::map<int, Lane> to;
     std::map<int, Lane> from;
     for (std::size_t r = 0; r < parts_.size(); ++r) {
-      for (const auto& [peer, transfers] : parts_[r].to) add_message(to[peer], schedule_, r, transfers);
-      for (const auto& [peer, transfers] : parts_[r].from) add_message(from[peer], schedule_, r, transfers);
+      for (const auto& [peer, transfers] : parts_[r].to) {
+        add_message(to[peer], schedule_, r, transfers);
+        to[peer].permutes |= parts_[r].steps.has_value();
+      }
+      for (const auto& [peer, transfers] : parts_[r].from) {
+        add_message(from[peer], schedule_, r, transfers);
+        from[peer].permutes |= parts_[r].steps.has_value();
+      }
     }
+    const auto far = [&](int peer) {
+      return options.transport == TransportKind::mpi || !group.state()->shares_memory(peer);
+    };
     for (const auto& [peer, lane] : to) {
       sender_of_[peer] = static_cast<std::uint32_t>(sender_of_.size());
-      specs_.push_back(spec_for(ChannelSpec::Direction::send, peer, lane, options));
+      specs_.push_back(spec_for(ChannelSpec::Direction::send, peer, lane, options, far(peer)));
     }
     for (const auto& [peer, lane] : from) {
       receiver_of_[peer] = static_cast<std::uint32_t>(receiver_of_.size());
-      specs_.push_back(spec_for(ChannelSpec::Direction::receive, peer, lane, options));
+      specs_.push_back(spec_for(ChannelSpec::Direction::receive, peer, lane, options, far(peer)));
+    }
+    std::vector<int> partners(signals_of_.size());
+    for (const auto& [peer, index] : signals_of_) partners[index] = peer;
+    for (const int peer : partners) {
+      for (const auto direction : {ChannelSpec::Direction::send, ChannelSpec::Direction::receive}) {
+        ChannelSpec& signal = specs_.emplace_back();
+        signal.direction = direction;
+        signal.peer = peer;
+        signal.tag = signal_tag;
+        signal.slots = 2;
+      }
     }
   }
 
@@ -194,6 +343,15 @@ class Builder {
     Channels channels = open_channels(group, specs_, options.transport);
     program_.senders = std::move(channels.senders);
     program_.receivers = std::move(channels.receivers);
+    // Those of the signals are the last.
+    const std::size_t senders = sender_of_.size();
+    const std::size_t receivers = receiver_of_.size();
+    for (std::size_t i = 0; i < signals_of_.size(); ++i) {
+      program_.signals.push_back(
+          {std::move(program_.senders[senders + i]), std::move(program_.receivers[receivers + i])});
+    }
+    program_.senders.resize(senders);
+    program_.receivers.resize(receivers);
     for (const Sender& sender : program_.senders) {
       program_.stores.push_back(sender.stores() == StoreKind::plain ? nullptr : piece_function(sender.stores()));
       program_.polls |= sender.needs_progress();
@@ -312,7 +470,26 @@ class Builder {
                        [&](const Transfer* transfer) { return read.contains(range(transfer->to)); });
   }
 
+  // Whether both messages list the same slices in the same order: then equal bytes on the wire are the same elements.
+  static bool lists_alike(const Transfers& out, const Transfers& in) {
+    return std::ranges::equal(out, in, [](const Transfer* a, const Transfer* b) {
+      return a->from.array == b->to.array && a->from.slice == b->to.slice;
+    });
+  }
+
+  // In the cycles of a permutation the places that one rank's elements leave may be taken by another's.
+  void set_gates_of_cycles(ProgramRound& round, const RoundPart& part) {
+    for (ProgramMessage& in : round.in) {
+      const Transfers& back = part.from.at(program_.receivers[in.end].peer());
+      const auto out =
+          std::ranges::find_if(part.to, [&](const auto& entry) { return lists_alike(entry.second, back); });
+      in.gate = static_cast<int>(std::distance(part.to.begin(), out));
+      gate_by_bytes(in, round.out[static_cast<std::size_t>(in.gate)]);
+    }
+  }
+
   void set_gates(ProgramRound& round, const RoundPart& part) {
+    if (part.steps) return set_gates_of_cycles(round, part);
     for (ProgramMessage& in : round.in) {
       const int peer = program_.receivers[in.end].peer();
       const auto out_transfers = part.to.find(peer);
@@ -322,11 +499,7 @@ class Builder {
       if (!is_exchange(out, back)) continue;
       in.gate = static_cast<int>(std::distance(part.to.begin(), out_transfers));
       const ProgramMessage& partner = round.out[static_cast<std::size_t>(in.gate)];
-      // Where both messages list the same slices in the same order, equal bytes on the wire are the same elements.
-      if (out.size() == back.size() &&
-          std::equal(out.begin(), out.end(), back.begin(), [](const Transfer* a, const Transfer* b) {
-            return a->from.array == b->to.array && a->from.slice == b->to.slice;
-          })) {
+      if (lists_alike(out, back)) {
         gate_by_bytes(in, partner);
         continue;
       }
@@ -364,8 +537,11 @@ class Builder {
 
   const Schedule& schedule_;
   std::span<const std::span<std::byte>> arrays_;
+  int rank_;
   std::vector<RoundPart> parts_;
   std::vector<ChannelSpec> specs_;
+  std::map<int, std::uint32_t> signals_of_;  // index in the program's signals, by the other rank
+  std::optional<SharedArrays> shared_;
   Program program_;
   std::map<int, std::uint32_t> sender_of_;
   std::map<int, std::uint32_t> receiver_of_;
@@ -380,6 +556,7 @@ Program make_program(const Group& group, const Schedule& schedule, std::span<con
   try {
     builder.emplace(group, schedule, arrays, options);
   } catch (const std::exception& error) {
+    SharedArrays::refuse(*group.state());
     refuse_channels(group, error.what());
     throw;
   }

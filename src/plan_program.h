@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "direct_exchange.h"
 #include "onehop/channel.h"
 #include "onehop/plan.h"
 #include "onehop/schedule.h"
@@ -62,12 +63,26 @@ struct ProgramCopy {
   bool direct = false;
 };
 
+// Two bits of the element number of an array of 2^bits elements that change places.
+struct ProgramSwap {
+  std::byte* array = nullptr;
+  int bits = 0;
+  int a = 0;
+  int b = 0;
+  std::int64_t element_bytes = 1;
+};
+
 struct ProgramRound {
   std::vector<ProgramMessage> out;
   std::vector<ProgramMessage> in;
   std::vector<ProgramCopy> copies;
   // Something combines: messages are unpacked in the order of their senders.
   bool ordered = false;
+  // Of a permutation of index bits: what goes straight from array to array, and what follows inside the rank when all has come.
+  DirectExchange direct;
+  std::vector<ProgramSwap> inside;
+  // What those two move.
+  PlanCounters moved;
 };
 
 struct Program {
@@ -80,6 +95,8 @@ struct Program {
   std::vector<ProgramFragment> fragments;
   std::vector<ProgramRound> rounds;
   std::vector<std::byte> scratch;
+  std::vector<Signals> signals;    // of direct exchanges, one per rank that takes part
+  std::vector<SharedMemory> kept;  // arrays of other ranks that direct exchanges reach
   std::int64_t staging_bytes = 0;
   bool polls = false;  // some end needs progress() between looks
 };

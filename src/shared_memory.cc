@@ -12,6 +12,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <vector>
 
 #include "onehop/error.h"
 
@@ -137,7 +138,9 @@ SharedMemory SharedMemory::create(std::int64_t bytes, const std::string& what) {
   if (failed != 0) {
     throw Error("not enough shared memory for " + what + " (" + megabytes(bytes) + "): " + std::strerror(failed));
   }
-  memory.mapping_->data = map(fd, bytes, what);
+  std::byte* const data = map(fd, bytes, what);
+  const std::lock_guard lock(OwnMappings::instance().mutex);  // `holding` may be looking
+  memory.mapping_->data = data;
   memory.mapping_->bytes = bytes;
   return memory;
 }
@@ -170,6 +173,23 @@ SharedMemory SharedMemory::open(pid_t pid, int fd) {
     if (memory.mapping_) return memory;
   }
   return open("/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd));
+}
+
+SharedMemory SharedMemory::holding(std::span<const std::byte> bytes) {
+  OwnMappings& own = OwnMappings::instance();
+  // Handles that turn out to be the last of their memory must not go while the lock is held.
+  std::vector<std::shared_ptr<Mapping>> looked_at;
+  const std::lock_guard lock(own.mutex);
+  for (const auto& [fd, mapping] : own.by_fd) {
+    looked_at.push_back(mapping.lock());
+    const Mapping* memory = looked_at.back().get();
+    if (memory == nullptr || memory->data == nullptr || bytes.data() < memory->data) continue;
+    if (bytes.data() + bytes.size() > memory->data + memory->bytes || bytes.empty()) continue;
+    SharedMemory found;
+    found.mapping_ = looked_at.back();
+    return found;
+  }
+  return {};
 }
 
 }  // namespace onehop::detail

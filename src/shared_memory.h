@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 namespace onehop::detail {
@@ -22,6 +23,9 @@ class SharedMemory {
   [[nodiscard]] static SharedMemory open(pid_t pid, int fd);
   // The same by path ("/proc/PID/fd/N").
   [[nodiscard]] static SharedMemory open(const std::string& path);
+
+  // The memory made by this process in which all of `bytes` lies; empty if there is none.
+  [[nodiscard]] static SharedMemory holding(std::span<const std::byte> bytes);
 
   [[nodiscard]] std::byte* data() const noexcept { return mapping_ ? mapping_->data : nullptr; }
   [[nodiscard]] std::int64_t bytes() const noexcept { return mapping_ ? mapping_->bytes : 0; }

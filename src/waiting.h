@@ -76,7 +76,8 @@ class Waiting {
     const WaitingFor waiting = describe();
     const Absence absence = group_.look_at_peers(waiting.peer);
     // Only now: what a peer sent before it ended counts (docs/protocol.md, "When a peer dies").
-    if (!ready()) judge(waiting, absence);
+    // And it may be another by now that is waited for, who has not been looked at.
+    if (!ready() && describe().peer == waiting.peer) judge(waiting, absence);
   }
 
  private:

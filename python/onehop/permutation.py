@@ -36,7 +36,7 @@ def permute_bits(
     pairs : iterable of (int, int)
         Pairs of bits that change places; no bit in two of them.
     permutation : sequence of int
-        Instead of `pairs`, any permutation: bit i of the index goes to bit permutation[i], that is, what lies at index x
+        Instead of `pairs`, any permutation: bit i of the index goes to bit permutation[i], that is, what lies at x
         before lies afterwards at the index y whose bit permutation[i] is bit i of x.
     element_bytes : int
         Bytes of one element; 16 is a complex double.

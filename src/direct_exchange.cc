@@ -1,0 +1,203 @@
+#include "direct_exchange.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "onehop/error.h"
+
+namespace onehop::detail {
+
+std::vector<Cycle> cycles_of(const BitPermutation& exchange, int rank) {
+  const int local = exchange.local_bits;
+  std::vector<int> moving;
+  for (int bit = 0; bit < local; ++bit) {
+    if (exchange.to[static_cast<std::size_t>(bit)] != bit) moving.push_back(bit);
+  }
+  const auto next = [&](std::uint64_t index) {
+    std::uint64_t there = 0;
+    for (std::size_t bit = 0; bit < exchange.to.size(); ++bit) {
+      there |= (index >> bit & 1) << exchange.to[bit];
+    }
+    return there;
+  };
+  const std::uint64_t in_rank = (std::uint64_t{1} << local) - 1;
+  std::vector<Cycle> cycles;
+  for (std::uint64_t pattern = 0; pattern < std::uint64_t{1} << moving.size(); ++pattern) {
+    const auto start_rank = static_cast<std::uint64_t>(rank);
+    std::uint64_t start = start_rank << local;
+    for (std::size_t i = 0; i < moving.size(); ++i) start |= (pattern >> i & 1) << moving[i];
+    Cycle cycle;
+    std::uint64_t index = start;
+    do {
+      cycle.push_back({static_cast<int>(index >> local), index & in_rank});
+      index = next(index);
+    } while (index != start);
+    if (cycle.size() == 1) continue;
+    std::rotate(cycle.begin(),
+                std::min_element(cycle.begin(), cycle.end(),
+                                 [](const CyclePlace& a, const CyclePlace& b) { return a.rank < b.rank; }),
+                cycle.end());
+    cycles.push_back(std::move(cycle));
+  }
+  const auto distance = [rank](const Cycle& cycle) {
+    int nearest = -1;
+    for (const CyclePlace& place : cycle) {
+      if (place.rank != rank && (nearest < 0 || (place.rank ^ rank) < nearest)) nearest = place.rank ^ rank;
+    }
+    return nearest;
+  };
+  std::stable_sort(cycles.begin(), cycles.end(),
+                   [&](const Cycle& a, const Cycle& b) { return distance(a) < distance(b); });
+  return cycles;
+}
+
+SharedArrays::SharedArrays(GroupState& group, std::span<const std::span<std::byte>> arrays, bool allowed,
+                           std::uint64_t permutations)
+    : group_(group), arrays_(arrays.size()) {
+  const auto ranks = static_cast<std::size_t>(group.size);
+  std::vector<Location> own(arrays.size());
+  for (std::size_t a = 0; allowed && permutations != 0 && a < arrays.size(); ++a) {
+    const SharedMemory memory = SharedMemory::holding(arrays[a]);
+    if (memory.data() != nullptr) own[a] = {memory.fd(), 0, arrays[a].data() - memory.data()};
+  }
+  std::vector<std::byte> mine(sizeof permutations + ranks);
+  std::memcpy(mine.data(), &permutations, sizeof permutations);
+  for (std::size_t r = 0; r < ranks; ++r) {
+    mine[sizeof permutations + r] = std::byte{group.shares_memory(static_cast<int>(r))};
+  }
+  const auto places = std::as_bytes(std::span<const Location>(own));
+  mine.insert(mine.end(), places.begin(), places.end());
+  const Gathered all = group.allgather(mine);
+  // A rank that refuses is heard of when channels are opened.
+  if (std::ranges::any_of(all, [](const auto& theirs) { return theirs.empty(); })) return;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    std::uint64_t theirs = 0;
+    if (all[r].size() >= sizeof theirs) std::memcpy(&theirs, all[r].data(), sizeof theirs);
+    if (theirs == permutations && (permutations == 0 || all[r].size() == mine.size())) continue;
+    throw Mismatch("the schedules of rank " + std::to_string(group.rank) + " and rank " + std::to_string(r) +
+                   " have different arrays or permute different bits in their rounds; build both with the same "
+                   "parameters");
+  }
+  if (permutations == 0) return;
+  for (const auto& theirs : all) {
+    const std::byte* at = theirs.data() + sizeof permutations;
+    shares_.insert(shares_.end(), at, at + ranks);
+    at += ranks;
+    for (std::size_t a = 0; a < arrays_; ++a, at += sizeof(Location)) {
+      std::memcpy(&locations_.emplace_back(), at, sizeof(Location));
+    }
+  }
+  mapped_of_.resize(ranks);
+}
+
+void SharedArrays::refuse(GroupState& group) {
+  try {
+    static_cast<void>(group.allgather({}));
+  } catch (const Error&) {
+    return;  // a lost peer, say: what this rank was about to throw anyway says more
+  }
+}
+
+bool SharedArrays::shares(int a, int b) const {
+  const auto ranks = static_cast<std::size_t>(group_.size);
+  return a == b || shares_[static_cast<std::size_t>(a) * ranks + static_cast<std::size_t>(b)] != std::byte{0};
+}
+
+bool SharedArrays::holds(const Cycle& cycle, int array) const {
+  if (locations_.empty()) return false;
+  return std::ranges::all_of(cycle, [&](const CyclePlace& a) {
+    const auto number = static_cast<std::size_t>(a.rank) * arrays_ + static_cast<std::size_t>(array);
+    return locations_[number].fd >= 0 &&
+           std::ranges::all_of(cycle, [&](const CyclePlace& b) { return shares(a.rank, b.rank); });
+  });
+}
+
+std::byte* SharedArrays::at(int rank, int array) {
+  const Location& there = locations_[static_cast<std::size_t>(rank) * arrays_ + static_cast<std::size_t>(array)];
+  auto& known = mapped_of_[static_cast<std::size_t>(rank)];
+  for (const auto& [fd, memory] : known) {
+    if (fd == there.fd) return memory.data() + there.offset;
+  }
+  SharedMemory memory = SharedMemory::open(group_.pages[static_cast<std::size_t>(rank)].pid, there.fd);
+  known.emplace_back(there.fd, memory);
+  mapped_.push_back(memory);
+  return memory.data() + there.offset;
+}
+
+std::uint32_t DirectExchange::partner_for(std::uint32_t signals) {
+  const auto found = std::ranges::find(partners_, signals, &Partner::signals);
+  if (found != partners_.end()) return static_cast<std::uint32_t>(found - partners_.begin());
+  partners_.push_back({signals});
+  return static_cast<std::uint32_t>(partners_.size() - 1);
+}
+
+void DirectExchange::add(const Cycle& cycle, int rank, std::vector<std::byte*> places, const Runs& runs,
+                         const std::vector<std::uint32_t>& signals) {
+  std::uint64_t number = 0;
+  for (const CyclePlace& place : cycle) number += place.rank < rank ? 1U : 0U;
+  Share share;
+  share.places = std::move(places);
+  share.runs = runs;
+  // Halves (thirds, ...) of the elements, in whole runs.
+  share.first = runs.count() * number / cycle.size();
+  share.last = runs.count() * (number + 1) / cycle.size();
+  for (const std::uint32_t one : signals) {
+    share.partners.push_back(partner_for(one));
+    ++partners_[share.partners.back()].shares;
+  }
+  shares_.push_back(std::move(share));
+}
+
+void DirectExchange::begin(std::span<Signals> signals) {
+  for (Share& share : shares_) share.moved = false;
+  for (Partner& partner : partners_) {
+    partner.shares_left = partner.shares;
+    partner.ready = partner.done = false;
+    // Both slots are free: the peer had read this rank's last "ready" before its own last "done", and this rank's last "done"
+    // before it went on to where it is now.
+    Sender& sender = signals[partner.signals].sender;
+    if (!sender.ready()) sender.wait_released();
+    sender.put();
+  }
+  open_ = partners_.size();
+}
+
+bool DirectExchange::move_share(Share& share, std::span<Signals> signals) {
+  if (share.moved) return false;
+  if (!std::ranges::all_of(share.partners, [&](std::uint32_t p) { return partners_[p].ready; })) return false;
+  rotate(share.runs, share.places, share.first, share.last);
+  share.moved = true;
+  for (const std::uint32_t p : share.partners) {
+    Partner& partner = partners_[p];
+    if (--partner.shares_left == 0) signals[partner.signals].sender.put();
+  }
+  return true;
+}
+
+bool DirectExchange::move(std::span<Signals> signals) {
+  bool moved = false;
+  for (Partner& partner : partners_) {
+    Receiver& receiver = signals[partner.signals].receiver;
+    while (!partner.done && receiver.ready()) {
+      receiver.release();
+      moved = true;
+      if (partner.ready) --open_;
+      partner.done = partner.ready;
+      partner.ready = true;
+    }
+  }
+  for (Share& share : shares_) moved |= move_share(share, signals);
+  return moved;
+}
+
+bool DirectExchange::anything_to_do(std::span<const Signals> signals) const {
+  return std::ranges::any_of(
+      partners_, [&](const Partner& partner) { return !partner.done && signals[partner.signals].receiver.ready(); });
+}
+
+int DirectExchange::waits_for(std::span<const Signals> signals) const {
+  const auto found = std::ranges::find(partners_, false, &Partner::done);
+  return found == partners_.end() ? -1 : signals[found->signals].receiver.peer();
+}
+
+}  // namespace onehop::detail

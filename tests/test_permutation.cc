@@ -1,0 +1,281 @@
+// Permutations of index bits as plans: in arrays that the ranks share, through channels, and mixed with other rounds; against the
+// naive executor and the counters. Ranks are threads in most, so that the thread sanitizer sees the exchange in place.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+#include "bit_permutation.h"
+#include "direct_exchange.h"
+#include "onehop/count.h"
+#include "onehop/patterns.h"
+#include "onehop/plan.h"
+#include "onehop/verify.h"
+#include "run_exchange.h"
+#include "support/naive_execute.h"
+#include "support/ranks.h"
+
+namespace onehop {
+namespace {
+
+using testing::Memory;
+using testing::on_ranks;
+using testing::on_threads;
+
+struct Case {
+  PermuteBitsSpec spec;
+  [[nodiscard]] int ranks() const { return 1 << (spec.bits - spec.local_bits); }
+};
+
+Case random_case(std::mt19937& random, int most_bits, int most_rank_bits) {
+  Case made;
+  PermuteBitsSpec& spec = made.spec;
+  spec.bits = 1 + static_cast<int>(random() % static_cast<unsigned>(most_bits));
+  spec.local_bits = std::max(0, spec.bits - static_cast<int>(random() % static_cast<unsigned>(most_rank_bits + 1)));
+  spec.permutation.resize(static_cast<std::size_t>(spec.bits));
+  std::iota(spec.permutation.begin(), spec.permutation.end(), 0);
+  std::shuffle(spec.permutation.begin(), spec.permutation.end(), random);
+  constexpr std::int64_t sizes[] = {1, 4, 8, 16, 24, 40};
+  spec.element_bytes = sizes[random() % 6];
+  return made;
+}
+
+Memory random_memory(const Schedule& schedule, unsigned seed) {
+  std::mt19937 random(seed);
+  Memory memory = testing::allocate(schedule);
+  for (auto& rank : memory) {
+    for (std::byte& b : rank[0]) b = static_cast<std::byte>(random());
+  }
+  return memory;
+}
+
+// Runs the plan twice on this rank, in memory of the group or in other memory.
+void expect_plan_does(const Group& group, const Schedule& schedule, const PlanOptions& options, bool shared,
+                      Memory expected) {
+  const auto rank = static_cast<std::size_t>(group.rank());
+  const std::vector<std::byte> before = expected[rank][0];
+  SharedArray array = group.allocate(static_cast<std::int64_t>(before.size()));
+  std::vector<std::byte> own(before.size());
+  const std::span<std::byte> mine = shared ? array.bytes() : std::span<std::byte>(own);
+  std::ranges::copy(before, mine.begin());
+  const std::vector<std::span<std::byte>> arrays = {mine};
+  Plan plan(group, schedule.part(group.rank()), arrays, options);
+  if (shared && options.transport == TransportKind::automatic) {
+    EXPECT_EQ(plan.staging_bytes(), 0);
+  }
+  for (int run = 0; run < 2; ++run) {
+    testing::naive_execute(schedule, expected);
+    plan.start();
+    while (run == 1 && !plan.test()) {
+    }
+    plan.finish();
+    ASSERT_TRUE(std::ranges::equal(mine, expected[rank][0])) << "run " << run << ", rank " << rank;
+  }
+  const RankCount counted = count(schedule).ranks[rank];
+  const PlanCounters& moved = plan.counters();
+  EXPECT_EQ(moved.messages_sent, 2 * counted.messages_sent);
+  EXPECT_EQ(moved.messages_received, 2 * counted.messages_received);
+  EXPECT_EQ(moved.bytes_sent, 2 * counted.bytes_sent);
+  EXPECT_EQ(moved.bytes_received, 2 * counted.bytes_received);
+  EXPECT_EQ(moved.bytes_local, 2 * counted.bytes_local);
+}
+
+TEST(Permutation, VerifiedAndSplitInPartsWhateverItIs) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 200; ++i) {
+    const Case one = random_case(random, 10, 4);
+    const Schedule schedule = permute_bits(one.spec);
+    const auto violations = verify(schedule);
+    ASSERT_TRUE(violations.empty()) << violations.front().message;
+    std::vector<Schedule> parts;
+    for (int rank = 0; rank < one.ranks(); ++rank) {
+      parts.push_back(permute_bits(one.spec, rank));
+      ASSERT_EQ(parts.back(), schedule.part(rank));
+      ASSERT_TRUE(verify(parts.back()).empty());
+    }
+    ASSERT_EQ(merge(parts), schedule);
+    ASSERT_EQ(Schedule::from_json(schedule.to_json()), schedule);
+  }
+}
+
+TEST(Permutation, MovesTheElementsOfItsFormula) {
+  std::mt19937 random(2);
+  for (int i = 0; i < 100; ++i) {
+    Case one = random_case(random, 10, 4);
+    one.spec.element_bytes = 8;
+    for (const Schedule& schedule : {permute_bits(one.spec), permute_bits_one_swap_at_a_time(one.spec)}) {
+      Memory memory = testing::allocate(schedule);
+      const std::uint64_t size = std::uint64_t{1} << one.spec.local_bits;
+      for (std::uint64_t x = 0; x < size * memory.size(); ++x) std::memcpy(&memory[x / size][0][x % size * 8], &x, 8);
+      testing::naive_execute(schedule, memory);
+      for (std::uint64_t x = 0; x < size * memory.size(); ++x) {
+        std::uint64_t y = 0;
+        for (int bit = 0; bit < one.spec.bits; ++bit) {
+          y |= (x >> bit & 1) << one.spec.permutation[static_cast<std::size_t>(bit)];
+        }
+        std::uint64_t found = 0;
+        std::memcpy(&found, &memory[y / size][0][y % size * 8], 8);
+        ASSERT_EQ(found, x);
+      }
+    }
+  }
+}
+
+TEST(Permutation, FusedSwapsMoveTheirShareOfBytes) {
+  for (int rank_bits = 1; rank_bits <= 6; ++rank_bits) {
+    for (int eta = 1; eta <= rank_bits; ++eta) {
+      PermuteBitsSpec spec{.bits = rank_bits + 8, .local_bits = 8, .permutation = {}};
+      for (int bit = 0; bit < spec.bits; ++bit) {
+        spec.permutation.push_back(bit < eta ? bit + 8 : bit >= 8 && bit < 8 + eta ? bit - 8 : bit);
+      }
+      const std::int64_t fused = count(permute_bits(spec)).bytes;
+      const std::int64_t slow = count(permute_bits_one_swap_at_a_time(spec)).bytes;
+      EXPECT_EQ(fused * eta << eta, slow * 2 * ((1 << eta) - 1)) << eta << " of " << rank_bits;
+    }
+  }
+}
+
+TEST(Permutation, InPlaceBetweenSharedArraysOfThreads) {
+  std::mt19937 random(3);
+  for (int i = 0; i < 30; ++i) {
+    const Case one = random_case(random, 10, 3);
+    const Schedule schedule = permute_bits(one.spec);
+    const Memory memory = random_memory(schedule, static_cast<unsigned>(i));
+    on_threads(one.ranks(), [&](const Group& group) { expect_plan_does(group, schedule, {}, true, memory); });
+  }
+}
+
+TEST(Permutation, StagedWithFewSmallSlots) {
+  std::mt19937 random(4);
+  for (int i = 0; i < 30; ++i) {
+    const Case one = random_case(random, 10, 3);
+    const Schedule schedule = permute_bits(one.spec);
+    const Memory memory = random_memory(schedule, static_cast<unsigned>(i));
+    const PlanOptions options{.slots = 1 + i % 3, .slot_bytes = 64 + 40 * (i % 4)};
+    on_threads(one.ranks(), [&](const Group& group) { expect_plan_does(group, schedule, options, false, memory); });
+  }
+}
+
+TEST(Permutation, SeveralRoundsFollowEachOther) {
+  std::mt19937 random(5);
+  for (int i = 0; i < 10; ++i) {
+    Case one = random_case(random, 9, 3);
+    const Schedule schedule = permute_bits_one_swap_at_a_time(one.spec);
+    const Memory memory = random_memory(schedule, static_cast<unsigned>(i));
+    on_threads(one.ranks(), [&](const Group& group) { expect_plan_does(group, schedule, {}, i % 2 == 0, memory); });
+  }
+}
+
+TEST(Permutation, OnRanksThatAreProcesses) {
+  std::mt19937 random(6);
+  for (const int rank_bits : {1, 2, 3}) {
+    Case one = random_case(random, 12, 0);
+    one.spec.bits = 12;
+    one.spec.local_bits = 12 - rank_bits;
+    one.spec.permutation.resize(12);
+    std::iota(one.spec.permutation.begin(), one.spec.permutation.end(), 0);
+    std::shuffle(one.spec.permutation.begin(), one.spec.permutation.end(), random);
+    const Schedule schedule = permute_bits(one.spec);
+    const Memory memory = random_memory(schedule, 6);
+    on_ranks(one.ranks(), [&](const Group& group) {
+      expect_plan_does(group, schedule, {}, true, memory);
+      expect_plan_does(group, schedule, {.slots = 2, .slot_bytes = 1000}, false, memory);
+    });
+  }
+}
+
+TEST(Permutation, OneRankWithoutASharedArrayStagesItsOwnCyclesOnly) {
+  const PermuteBitsSpec spec{.bits = 8, .local_bits = 6, .permutation = {6, 1, 2, 3, 4, 7, 0, 5}};
+  const Schedule schedule = permute_bits(spec);
+  const Memory memory = random_memory(schedule, 7);
+  on_threads(4, [&](const Group& group) {
+    const PlanOptions options{.transport = TransportKind::shared_memory, .slot_bytes = 4096};
+    expect_plan_does(group, schedule, options, group.rank() != 1, memory);
+  });
+}
+
+TEST(Permutation, RanksWithDifferentPermutationsAreAMismatch) {
+  on_threads(2, [](const Group& group) {
+    PermuteBitsSpec spec{.bits = 4, .local_bits = 3, .permutation = {3, 1, 2, 0}};
+    if (group.rank() == 1) spec.permutation = {0, 3, 2, 1};
+    std::vector<std::byte> state(8 * 16);
+    const std::vector<std::span<std::byte>> arrays = {state};
+    EXPECT_THROW(Plan(group, permute_bits(spec), arrays), Mismatch);
+  });
+}
+
+TEST(Permutation, ARoundThatIsNotItsPermutationIsRefused) {
+  Schedule schedule = permute_bits({.bits = 4, .local_bits = 4, .permutation = {1, 0, 3, 2}});
+  std::vector<std::byte> state(16 * 16);
+  const std::vector<std::span<std::byte>> arrays = {state};
+  EXPECT_NO_THROW(Plan(Group::alone(), schedule, arrays).run());
+  schedule.rounds[0].transfers.pop_back();
+  EXPECT_THROW(Plan(Group::alone(), schedule, arrays), BadInput);
+  ASSERT_FALSE(verify(schedule).empty());
+  EXPECT_NE(verify(schedule).front().message.find("permute_bits"), std::string::npos);
+  schedule.rounds[0].permutation->to = {1, 0, 3, 3};
+  EXPECT_NE(verify(schedule).front().message.find("found 3 twice"), std::string::npos);
+}
+
+TEST(Permutation, APeerThatClosesItsGroupIsLost) {
+  on_threads(2, [](const Group& group) {
+    const PermuteBitsSpec spec{.bits = 4, .local_bits = 3, .permutation = {3, 1, 2, 0}};
+    SharedArray state = group.allocate(8 * 16);
+    const std::vector<std::span<std::byte>> arrays = {state.bytes()};
+    Plan plan(group, permute_bits(spec), arrays);
+    plan.run();
+    if (group.rank() == 1) return;
+    try {
+      plan.run();
+      ADD_FAILURE() << "rank 1 makes one run only";
+    } catch (const PeerLost& error) {
+      EXPECT_EQ(error.rank(), 1);
+      EXPECT_NE(std::string(error.what()).find("an exchange in place with rank 1"), std::string::npos) << error.what();
+    }
+  });
+}
+
+TEST(Permutation, EveryCycleHasARankOnceAndAllItsRanksAgreeOnIt) {
+  std::mt19937 random(8);
+  for (int i = 0; i < 200; ++i) {
+    const Case one = random_case(random, 12, 4);
+    const BitPermutation permutation{0, one.spec.local_bits, one.spec.permutation};
+    const BitPermutation exchange = detail::steps_of(permutation).exchange;
+    const auto same = [](const detail::Cycle& a, const detail::Cycle& b) {
+      return std::ranges::equal(a, b,
+                                [](const auto& x, const auto& y) { return x.rank == y.rank && x.first == y.first; });
+    };
+    for (int rank = 0; rank < one.ranks(); ++rank) {
+      for (const detail::Cycle& cycle : detail::cycles_of(exchange, rank)) {
+        for (const detail::CyclePlace& place : cycle) {
+          EXPECT_EQ(std::ranges::count(cycle, place.rank, &detail::CyclePlace::rank), 1);
+          const auto theirs = detail::cycles_of(exchange, place.rank);
+          EXPECT_EQ(std::ranges::count_if(theirs, [&](const auto& other) { return same(cycle, other); }), 1);
+        }
+      }
+    }
+  }
+}
+
+TEST(Permutation, RunsAreTheElementsWithoutTheFixedBits) {
+  for (const std::uint64_t fixed : {0U, 1U, 4U, 0x15U, 0x80U, 0xffU}) {
+    const detail::Runs runs(8, fixed, 16);
+    const auto length = static_cast<std::uint64_t>(runs.run_bytes() / 16);
+    std::vector<std::uint64_t> found;
+    std::uint64_t at = runs.first_of(0);
+    for (std::uint64_t run = 0; run < runs.count(); ++run, at = runs.after(at)) {
+      ASSERT_EQ(at, runs.first_of(run));
+      for (std::uint64_t i = 0; i < length; ++i) found.push_back(at + i);
+    }
+    std::vector<std::uint64_t> expected;
+    for (std::uint64_t x = 0; x < 256; ++x) {
+      if ((x & fixed) == 0) expected.push_back(x);
+    }
+    EXPECT_EQ(found, expected);
+  }
+}
+
+}  // namespace
+}  // namespace onehop
