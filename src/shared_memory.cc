@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -126,26 +127,28 @@ SharedMemory SharedMemory::create(std::int64_t bytes, const std::string& what) {
   memory.mapping_ = std::make_shared<Mapping>();
   const int fd = memfd_create("onehop", MFD_CLOEXEC);
   if (fd < 0) throw Error("cannot make shared memory for " + what + ": " + std::strerror(errno));
-  {
-    OwnMappings& own = OwnMappings::instance();
-    const std::lock_guard lock(own.mutex);
-    own.by_fd[fd] = memory.mapping_;
-    memory.mapping_->fd = fd;
-  }
+  memory.mapping_->fd = fd;
   int failed = ftruncate(fd, bytes) == 0 ? 0 : errno;
   // Back the pages now: a shortage later would be a bus error.
   if (failed == 0) failed = posix_fallocate(fd, 0, bytes);
   if (failed != 0) {
     throw Error("not enough shared memory for " + what + " (" + megabytes(bytes) + "): " + std::strerror(failed));
   }
-  std::byte* const data = map(fd, bytes, what);
-  const std::lock_guard lock(OwnMappings::instance().mutex);  // `holding` may be looking
-  memory.mapping_->data = data;
+  memory.mapping_->data = map(fd, bytes, what);
   memory.mapping_->bytes = bytes;
+  // Complete only now: another thread may find it here.
+  OwnMappings& own = OwnMappings::instance();
+  const std::lock_guard lock(own.mutex);
+  own.by_fd[fd] = memory.mapping_;
   return memory;
 }
 
 SharedMemory SharedMemory::open(const std::string& path) {
+  int pid = 0;
+  int own_fd = -1;
+  if (std::sscanf(path.c_str(), "/proc/%d/fd/%d", &pid, &own_fd) == 2 && pid == getpid()) {
+    if (SharedMemory own = own_memory(own_fd); own.mapping_) return own;
+  }
   const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) throw Error("cannot open " + path + ": " + std::strerror(errno));
   struct stat status{};
@@ -164,14 +167,6 @@ SharedMemory SharedMemory::open(const std::string& path) {
 }
 
 SharedMemory SharedMemory::open(pid_t pid, int fd) {
-  if (pid == getpid()) {
-    OwnMappings& own = OwnMappings::instance();
-    const std::lock_guard lock(own.mutex);
-    const auto found = own.by_fd.find(fd);
-    SharedMemory memory;
-    if (found != own.by_fd.end()) memory.mapping_ = found->second.lock();
-    if (memory.mapping_) return memory;
-  }
   return open("/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd));
 }
 
@@ -190,6 +185,15 @@ SharedMemory SharedMemory::holding(std::span<const std::byte> bytes) {
     return found;
   }
   return {};
+}
+
+SharedMemory SharedMemory::own_memory(int fd) {
+  OwnMappings& own = OwnMappings::instance();
+  const std::lock_guard lock(own.mutex);
+  const auto found = own.by_fd.find(fd);
+  SharedMemory memory;
+  if (found != own.by_fd.end()) memory.mapping_ = found->second.lock();
+  return memory;
 }
 
 }  // namespace onehop::detail

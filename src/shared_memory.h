@@ -21,7 +21,7 @@ class SharedMemory {
   // Maps memory that process `pid` made and has at descriptor `fd`. Memory of this very process (ranks that are threads) comes
   // back at the address it already has. Throws Error with the system's reason.
   [[nodiscard]] static SharedMemory open(pid_t pid, int fd);
-  // The same by path ("/proc/PID/fd/N").
+  // The same by its path, "/proc/PID/fd/N".
   [[nodiscard]] static SharedMemory open(const std::string& path);
 
   // The memory made by this process in which all of `bytes` lies; empty if there is none.
@@ -43,6 +43,8 @@ class SharedMemory {
     ~Mapping();
   };
   struct OwnMappings;
+  // What this process made and has at this descriptor; empty if it did not.
+  static SharedMemory own_memory(int fd);
   std::shared_ptr<Mapping> mapping_;
 };
 
