@@ -59,6 +59,7 @@ struct MpiCalls {
     library.bind(type_commit, "MPI_Type_commit");
     library.bind(type_free, "MPI_Type_free");
     // New in MPI 4.
+    allreduce_init = reinterpret_cast<decltype(allreduce_init)>(library.find("MPI_Allreduce_init"));
     neighbor_alltoallw_init =
         reinterpret_cast<decltype(neighbor_alltoallw_init)>(library.find("MPI_Neighbor_alltoallw_init"));
   }
@@ -73,6 +74,8 @@ struct MpiCalls {
   int (*start)(Request*);
   int (*startall)(int, Request*);
   int (*allreduce)(const void*, void*, int, Datatype, typename Abi::Op, Comm);
+  int (*allreduce_init)(const void*, void*, int, Datatype, typename Abi::Op, Comm, Info,
+                        Request*);  // null in older ones
   int (*barrier)(Comm);
   int (*win_allocate)(Aint, int, Info, Comm, void*, Win*);
   int (*win_allocate_shared)(Aint, int, Info, Comm, void*, Win*);

@@ -69,12 +69,24 @@ class HaloPeer {
 // group. Collective: MPI is loaded and initialised if it is not yet.
 [[nodiscard]] std::string why_no_mpi_peers(const Group& group);
 
+// A sum of float32 over all ranks.
+class AllReducePeer {
+ public:
+  virtual ~AllReducePeer() = default;
+  [[nodiscard]] virtual std::string_view name() const = 0;  // "MPI_Allreduce", "MPI_Allreduce_init"
+  // Collective. The arrays must stay until the next prepare() or the end.
+  virtual void prepare(std::span<const float> source, std::span<float> result) = 0;
+  virtual void run() = 0;
+};
+
 // All contestants of a kind, best settings each; none where why_no_mpi_peers has a reason. Collective. The first two are for groups
 // of two ranks.
 [[nodiscard]] std::vector<std::unique_ptr<OneWayPeer>> mpi_one_way_peers(const Group& group);
 [[nodiscard]] std::vector<std::unique_ptr<ExchangePeer>> mpi_exchange_peers(const Group& group);
 // Any number of ranks. "derived datatypes, persistent", "packed, Isend/Irecv", "packed, persistent", "neighbour collective"
 [[nodiscard]] std::vector<std::unique_ptr<HaloPeer>> mpi_halo_peers(const Group& group);
+
+[[nodiscard]] std::vector<std::unique_ptr<AllReducePeer>> mpi_allreduce_peers(const Group& group);
 
 // For the solvers' plain-MPI versions and the benchmarks' own clockwork, over MPI_COMM_WORLD.
 class MpiWorld {

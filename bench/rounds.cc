@@ -48,6 +48,7 @@ struct Span {
 
 Span time_block(Arena& arena, const Contestant& contestant, int repetitions) {
   arena.barrier();
+  if (contestant.timed) return {0, contestant.timed(repetitions)};
   const auto begin = Clock::now();
   contestant.block(repetitions);
   return {microseconds(begin.time_since_epoch()), microseconds(Clock::now().time_since_epoch())};

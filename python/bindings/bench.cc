@@ -5,6 +5,7 @@
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/tuple.h>
 
+#include "allreduce.h"
 #include "bindings.h"
 #include "channel.h"
 #include "halo.h"
@@ -87,6 +88,44 @@ nb::list try_waits(const Group& group, double compute_us, const std::vector<std:
   return measure([&] { return bench::try_waits(group, compute_us, list, effort); });
 }
 
+// Each way is (name, role, codec, algorithm, chunk_bytes), each other one (name, callable, source, result).
+nb::list allreduce(
+    const Group& group, std::int64_t bytes, const Effort& effort, bool peers,
+    const std::vector<std::tuple<std::string, std::string, std::string, std::string, std::int64_t>>& ways,
+    const nb::list& others) {
+  bench::AllReduceOptions options;
+  options.effort = effort;
+  options.peers = peers;
+  for (const auto& [name, role, codec, algorithm, chunk] : ways) {
+    options.ways.push_back({name, role_from_string(role), onehop::codec_from_string(codec),
+                            onehop::reduce_algorithm_from_string(algorithm), chunk});
+  }
+  const auto floats = [](nb::handle memory) {
+    const auto span = nb::cast<const Memory*>(memory)->bytes();
+    return std::span<float>(reinterpret_cast<float*>(span.data()), span.size() / sizeof(float));
+  };
+  for (const nb::handle item : others) {
+    const auto entry = nb::cast<nb::tuple>(item);
+    options.others.push_back({nb::cast<std::string>(entry[0]),
+                              [handle = nb::handle(entry[1])] {
+                                const nb::gil_scoped_acquire gil;
+                                handle();
+                              },
+                              floats(entry[2]), floats(entry[3])});
+  }
+  bench::AllReduceSamples measured;
+  {
+    const nb::gil_scoped_release released;
+    measured = bench::allreduce(group, bytes, options);
+  }
+  nb::list list;
+  for (std::size_t i = 0; i < measured.samples.size(); ++i) {
+    const bench::Samples& one = measured.samples[i];
+    list.append(nb::make_tuple(one.name, bench::to_string(one.role), one.us, measured.errors[i]));
+  }
+  return list;
+}
+
 }  // namespace
 
 void bind_bench(nb::module_& module) {
@@ -122,6 +161,8 @@ void bind_bench(nb::module_& module) {
         return measure([&] { return bench::poisson(group, {effort, local, enlargement, peers}); });
       },
       "group"_a, "local"_a, "enlargement"_a, "effort"_a, "peers"_a, "One iteration of the Poisson solver.");
+  module.def("bench_allreduce", &allreduce, "group"_a, "bytes"_a, "effort"_a, "peers"_a, "ways"_a, "others"_a,
+             "A sum of float32 over all ranks: (name, role, microseconds of each round, error) of every contestant.");
   module.def("bench_try_stores", &try_stores, "group"_a, "bytes"_a, "both_ways"_a, "choices"_a, "effort"_a,
              "Messages of one size with other settings of (stores, chunk_bytes, slot_bytes, slots).");
   module.def("bench_try_waits", &try_waits, "group"_a, "compute_us"_a, "choices"_a, "effort"_a,

@@ -22,6 +22,7 @@ void bind_memory(nb::module_& module);
 void bind_group(nb::module_& module);
 void bind_channel(nb::module_& module);
 void bind_plan(nb::module_& module);
+void bind_collectives(nb::module_& module);
 void bind_poisson(nb::module_& module);
 void bind_launch(nb::module_& module);
 void bind_tuning(nb::module_& module);

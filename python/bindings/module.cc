@@ -18,6 +18,7 @@ NB_MODULE(_core, module) {
   bind_group(module);
   bind_channel(module);
   bind_plan(module);
+  bind_collectives(module);
   bind_poisson(module);
   bind_launch(module);
   bind_tuning(module);

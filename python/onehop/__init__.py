@@ -28,6 +28,7 @@ from onehop.schedule import (
     verify,
     verify_or_throw,
 )
+from onehop.tensors import allreduce, barrier, broadcast, reduce_scatter
 
 __all__ = [
     "ArraySpec",
@@ -56,12 +57,16 @@ __all__ = [
     "Violation",
     "__version__",
     "allgather",
+    "allreduce",
+    "barrier",
+    "broadcast",
     "count",
     "halo",
     "halo_block",
     "merge",
     "permute_bits",
     "permute_bits_one_swap_at_a_time",
+    "reduce_scatter",
     "verify",
     "verify_or_throw",
 ]

@@ -632,6 +632,86 @@ class Plan:
 def array_use(schedule: Schedule, rank: int) -> list[tuple[bool, bool]]:
     """For every array: whether the rank reads it, and writes it."""
 
+def allreduce_schedule(
+    ranks: int,
+    elements: int,
+    type: str = "float32",
+    combine: str = "add",
+    algorithm: str = "two_shot",
+    only_rank: int | None = None,
+) -> Schedule:
+    """
+    What an all-reduce moves: array 0 of all ranks, combined in their order, to array 1 of every rank.
+    """
+
+def reduce_scatter_schedule(
+    ranks: int, elements: int, type: str = "float32", combine: str = "add", only_rank: int | None = None
+) -> Schedule:
+    """What a reduce-scatter of blocks of so many elements moves."""
+
+def broadcast_schedule(
+    ranks: int, elements: int, element_bytes: int, root: int = 0, only_rank: int | None = None
+) -> Schedule:
+    """What a broadcast of array 0 moves."""
+
+class Collective:
+    """A prepared operation on tensors."""
+
+    def start(self, source: Memory, result: Memory) -> None:
+        """Begins and never waits."""
+
+    def finish(self) -> None:
+        """Completes it."""
+
+    def run(self, source: Memory, result: Memory) -> None:
+        """start() and finish()."""
+
+    def run_parts(self, parts: Sequence[tuple[int, int, int]]) -> None:
+        """
+        Runs it on (address of the source, address of the result, elements) of several arrays.
+        """
+
+    def run_at(self, source: int, result: int) -> None:
+        """Runs it on arrays of the right length at these addresses."""
+
+    @property
+    def source_bytes(self) -> int: ...
+    @property
+    def result_bytes(self) -> int: ...
+    @property
+    def chunk_bytes(self) -> int:
+        """Bytes of the pieces in which it travels."""
+
+    @property
+    def algorithm(self) -> str:
+        """What was chosen for "auto"."""
+
+class Collectives:
+    """Prepared paths between all ranks of a group. Making it is collective."""
+
+    def __init__(
+        self, group: Group, transport: str = "auto", slots: int = 0, slot_bytes: int = 0
+    ) -> None: ...
+    def allreduce(
+        self,
+        elements: int,
+        type: str,
+        op: str = "sum",
+        codec: str = "raw",
+        algorithm: str = "auto",
+        chunk_bytes: int = 0,
+    ) -> Collective: ...
+    def reduce_scatter(
+        self, elements: int, type: str, op: str = "sum", codec: str = "raw", chunk_bytes: int = 0
+    ) -> Collective: ...
+    def allgather(self, bytes: Sequence[int]) -> Collective: ...
+    def broadcast(self, bytes: int, root: int = 0) -> Collective: ...
+    def all_to_all(self, bytes_to: Sequence[int], bytes_from: Sequence[int]) -> Collective: ...
+    def barrier(self) -> None: ...
+    @property
+    def counters(self) -> tuple:
+        """Operations, bytes sent, bytes received since it was made."""
+
 class PoissonSpec:
     """
     A Poisson problem on a periodic lattice, and the grid of ranks that solves it.
@@ -788,6 +868,18 @@ def bench_why_no_peers(group: Group) -> str:
 
 def bench_poisson(group: Group, local: int, enlargement: int, effort: BenchEffort, peers: bool) -> list:
     """One iteration of the Poisson solver."""
+
+def bench_allreduce(
+    group: Group,
+    bytes: int,
+    effort: BenchEffort,
+    peers: bool,
+    ways: Sequence[tuple[str, str, str, str, int]],
+    others: list,
+) -> list:
+    """
+    A sum of float32 over all ranks: (name, role, microseconds of each round, error) of every contestant.
+    """
 
 def bench_try_stores(
     group: Group,

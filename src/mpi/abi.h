@@ -14,6 +14,7 @@ struct MpiHandles {
   typename Abi::Comm comm_world{};
   typename Abi::Comm comm_null{};
   typename Abi::Datatype byte{};
+  typename Abi::Datatype float32{};
   typename Abi::Datatype float64{};
   typename Abi::Op sum{};
   typename Abi::Info info_null{};
@@ -48,6 +49,7 @@ struct OpenMpiAbi {
     return {.comm_world = static_cast<Comm>(symbol("ompi_mpi_comm_world")),
             .comm_null = static_cast<Comm>(symbol("ompi_mpi_comm_null")),
             .byte = static_cast<Datatype>(symbol("ompi_mpi_byte")),
+            .float32 = static_cast<Datatype>(symbol("ompi_mpi_float")),
             .float64 = static_cast<Datatype>(symbol("ompi_mpi_double")),
             .sum = static_cast<Op>(symbol("ompi_mpi_op_sum")),
             .info_null = static_cast<Info>(symbol("ompi_mpi_info_null")),
@@ -82,6 +84,7 @@ struct MpichAbi {
     return {.comm_world = 0x44000000,
             .comm_null = 0x04000000,
             .byte = 0x4c00010d,
+            .float32 = 0x4c00040a,
             .float64 = 0x4c00080b,
             .sum = 0x58000003,
             .info_null = 0x1c000000,
@@ -116,6 +119,7 @@ struct StandardAbi {
     return {.comm_world = at<Comm>(0x101),
             .comm_null = at<Comm>(0x100),
             .byte = at<Datatype>(0x247),
+            .float32 = at<Datatype>(0x210),
             .float64 = at<Datatype>(0x214),
             .sum = at<Op>(0x21),
             .info_null = at<Info>(0x130),

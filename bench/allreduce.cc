@@ -1,0 +1,152 @@
+#include "allreduce.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "buffer.h"
+#include "mpi_peers.h"
+#include "onehop/error.h"
+
+namespace onehop::bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t timed_alone = 16 << 10;
+constexpr std::size_t stride = 16;  // floats of a cache line
+constexpr int cycle = 61;           // of the numbers written
+
+// One contestant's arrays, and what is written to and expected in them.
+class Arrays {
+ public:
+  Arrays(const Group& group, std::span<float> source, std::span<float> result)
+      : rank_(group.rank()), ranks_(group.size()), source_(source), result_(result) {}
+
+  // A number that differs from line to line and from call to call, small enough for exact sums.
+  void dirty() noexcept {
+    const float base = static_cast<float>((rank_ + 1) * (calls_ % cycle + 1));
+    for (std::size_t i = 0; i < source_.size(); i += stride) source_[i] = base;
+  }
+
+  // Reads a number in every line. `tolerance` is relative to the exact sum.
+  void check(const std::string& name, float tolerance) {
+    const float exact = static_cast<float>(ranks_ * (ranks_ + 1) / 2 * (calls_ % cycle + 1));
+    float largest = exact;
+    float smallest = exact;
+    for (std::size_t i = 0; i < result_.size(); i += stride) {
+      largest = std::max(largest, result_[i]);
+      smallest = std::min(smallest, result_[i]);
+    }
+    ++calls_;
+    const float error = std::max(largest - exact, exact - smallest) / exact;
+    if (!(error <= tolerance)) [[unlikely]] {
+      throw Error(name + " sums wrongly: expected " + std::to_string(exact) + ", found from " +
+                  std::to_string(smallest) + " to " + std::to_string(largest));
+    }
+  }
+
+  // The largest error for numbers of all kinds, over the largest exact sum. Also leaves every number of the source defined.
+  [[nodiscard]] double error_of(const std::function<void()>& run) {
+    const auto number = [](int rank, std::size_t i) {
+      return std::sin(0.37 * static_cast<double>(i % 9973) + 1.7 * rank);
+    };
+    for (std::size_t i = 0; i < source_.size(); ++i) source_[i] = static_cast<float>(number(rank_, i));
+    run();
+    double worst = 0;
+    double largest = 0;
+    for (std::size_t i = 0; i < result_.size(); ++i) {
+      double exact = 0;
+      for (int rank = 0; rank < ranks_; ++rank) exact += static_cast<float>(number(rank, i));
+      largest = std::max(largest, std::abs(exact));
+      worst = std::max(worst, std::abs(static_cast<double>(result_[i]) - exact));
+    }
+    return largest == 0 ? 0 : worst / largest;
+  }
+
+ private:
+  int rank_;
+  int ranks_;
+  std::span<float> source_;
+  std::span<float> result_;
+  int calls_ = 0;
+};
+
+std::span<float> floats(const Buffer& buffer) {
+  return {reinterpret_cast<float*>(buffer.data()), buffer.bytes().size() / sizeof(float)};
+}
+
+Contestant contestant(const std::string& name, Role role, std::shared_ptr<Arrays> arrays, std::function<void()> run,
+                      std::int64_t bytes, float tolerance) {
+  Contestant made{name, role, [=](int repetitions) {
+                    for (int i = 0; i < repetitions; ++i) {
+                      arrays->dirty();
+                      run();
+                      arrays->check(name, tolerance);
+                    }
+                  }};
+  if (bytes < timed_alone) return made;
+  made.timed = [=](int repetitions) {
+    Clock::duration total{};
+    for (int i = 0; i < repetitions; ++i) {
+      arrays->dirty();
+      const auto begin = Clock::now();
+      run();
+      total += Clock::now() - begin;
+      arrays->check(name, tolerance);
+    }
+    return std::chrono::duration<double, std::micro>(total).count();
+  };
+  return made;
+}
+
+// What a codec's error may be where all numbers of a block are zero but one.
+float tolerance_of(Codec codec) { return codec == Codec::raw ? 0.0F : 0.25F; }
+
+}  // namespace
+
+AllReduceSamples allreduce(const Group& group, std::int64_t bytes, const AllReduceOptions& options) {
+  const std::int64_t elements = bytes / static_cast<std::int64_t>(sizeof(float));
+  Arena arena(group);
+  const tensors::Collectives collectives(group);
+  std::vector<Buffer> buffers;
+  std::vector<Contestant> contestants;
+  AllReduceSamples measured;
+  const auto add = [&](const std::string& name, Role role, std::span<float> source, std::span<float> result,
+                       const std::function<void()>& run, float tolerance) {
+    const auto arrays = std::make_shared<Arrays>(group, source, result);
+    measured.errors.push_back(arrays->error_of(run));
+    contestants.push_back(contestant(name, role, arrays, run, bytes, tolerance));
+  };
+  const auto buffer = [&] {
+    buffers.emplace_back(bytes);
+    return floats(buffers.back()).first(static_cast<std::size_t>(elements));
+  };
+
+  for (const AllReduceWay& way : options.ways) {
+    const auto source = buffer();
+    const auto result = buffer();
+    auto operation = std::make_shared<tensors::Collective>(collectives.allreduce(
+        {elements, ElementType::float32, tensors::ReduceOp::sum, way.codec, way.algorithm, way.chunk_bytes}));
+    add(
+        way.name, way.role, source, result,
+        [operation, source, result] { operation->run(std::as_bytes(source), std::as_writable_bytes(result)); },
+        tolerance_of(way.codec));
+  }
+  std::vector<std::unique_ptr<AllReducePeer>> peers;
+  if (options.peers) peers = mpi_allreduce_peers(group);
+  for (const auto& peer : peers) {
+    const auto source = buffer();
+    const auto result = buffer();
+    peer->prepare(source, result);
+    add(std::string(peer->name()), Role::peer, source, result, [one = peer.get()] { one->run(); }, 0.0F);
+  }
+  for (const OtherReduction& other : options.others)
+    add(other.name, Role::peer, other.source, other.result, other.run, 0.0F);
+  measured.samples = run_rounds(arena, contestants, options.effort);
+  return measured;
+}
+
+}  // namespace onehop::bench

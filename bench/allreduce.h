@@ -1,0 +1,49 @@
+// `onehop bench allreduce`: a sum of float32 over all ranks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "onehop/codec.h"
+#include "onehop/tensors/collectives.h"
+#include "rounds.h"
+
+namespace onehop::bench {
+
+// One setting of onehop to try.
+struct AllReduceWay {
+  std::string name;
+  Role role = Role::variant;
+  Codec codec = Codec::raw;
+  ReduceAlgorithm algorithm = ReduceAlgorithm::automatic;
+  std::int64_t chunk_bytes = 0;  // 0: onehop chooses
+};
+
+// Somebody else's way, on arrays that are given to it once.
+struct OtherReduction {
+  std::string name;
+  std::function<void()> run;
+  std::span<float> source;
+  std::span<float> result;
+};
+
+struct AllReduceOptions {
+  Effort effort;
+  std::vector<AllReduceWay> ways;
+  std::vector<OtherReduction> others;
+  bool peers = true;
+};
+
+struct AllReduceSamples {
+  std::vector<Samples> samples;
+  // Of every contestant: the largest error of a result, over the largest number in the exact one.
+  std::vector<double> errors;
+};
+
+// Collective over any group in shared memory. In every repetition one number in each cache line of the source is written, and one
+// in each line of the result is read and compared; from 16 KiB on the clock runs only while the ranks reduce.
+[[nodiscard]] AllReduceSamples allreduce(const Group& group, std::int64_t bytes, const AllReduceOptions& options);
+
+}  // namespace onehop::bench

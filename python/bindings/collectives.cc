@@ -1,0 +1,147 @@
+#include "onehop/tensors/collectives.h"
+
+#include <nanobind/stl/tuple.h>
+
+#include <tuple>
+
+#include "bindings.h"
+#include "memory.h"
+
+using onehop::ReduceAlgorithm;
+using onehop::tensors::Collective;
+using onehop::tensors::Collectives;
+using onehop::tensors::CollectivesCounters;
+using onehop::tensors::CollectivesOptions;
+using onehop::tensors::Part;
+using onehop::tensors::Reduction;
+
+namespace {
+
+Reduction reduction(std::int64_t elements, const std::string& type, const std::string& op, const std::string& codec,
+                    const std::string& algorithm, std::int64_t chunk_bytes) {
+  return {elements,
+          onehop::element_type_from_string(type),
+          onehop::tensors::reduce_op_from_string(op),
+          onehop::codec_from_string(codec),
+          onehop::reduce_algorithm_from_string(algorithm),
+          chunk_bytes};
+}
+
+// Each part is (source, result, elements), the first two as addresses.
+std::vector<Part> parts_at(const std::vector<std::tuple<std::uintptr_t, std::uintptr_t, std::int64_t>>& addresses) {
+  std::vector<Part> parts;
+  for (const auto& [source, result, elements] : addresses) {
+    parts.push_back({reinterpret_cast<const std::byte*>(source), reinterpret_cast<std::byte*>(result), elements});
+  }
+  return parts;
+}
+
+onehop::Schedule allreduce_schedule(int ranks, std::int64_t elements, const std::string& type,
+                                    const std::string& combine, const std::string& algorithm,
+                                    std::optional<int> only_rank) {
+  return onehop::allreduce({ranks, elements, onehop::element_type_from_string(type),
+                            onehop::combine_from_string(combine), onehop::reduce_algorithm_from_string(algorithm)},
+                           only_rank);
+}
+
+onehop::Schedule reduce_scatter_schedule(int ranks, std::int64_t elements, const std::string& type,
+                                         const std::string& combine, std::optional<int> only_rank) {
+  return onehop::reduce_scatter(
+      {ranks, elements, onehop::element_type_from_string(type), onehop::combine_from_string(combine)}, only_rank);
+}
+
+}  // namespace
+
+void bind_collectives(nb::module_& module) {
+  using release = nb::call_guard<nb::gil_scoped_release>;
+  module.def("allreduce_schedule", &allreduce_schedule, "ranks"_a, "elements"_a, "type"_a = "float32",
+             "combine"_a = "add", "algorithm"_a = "two_shot", "only_rank"_a = nb::none(), release(),
+             "What an all-reduce moves: array 0 of all ranks, combined in their order, to array 1 of every rank.");
+  module.def("reduce_scatter_schedule", &reduce_scatter_schedule, "ranks"_a, "elements"_a, "type"_a = "float32",
+             "combine"_a = "add", "only_rank"_a = nb::none(), release(),
+             "What a reduce-scatter of blocks of so many elements moves.");
+  module.def("broadcast_schedule", &onehop::broadcast, "ranks"_a, "elements"_a, "element_bytes"_a, "root"_a = 0,
+             "only_rank"_a = nb::none(), release(), "What a broadcast of array 0 moves.");
+  nb::class_<Collective>(module, "Collective", "A prepared operation on tensors.")
+      .def(
+          "start",
+          [](Collective& self, const Memory& source, const Memory& result) {
+            const nb::gil_scoped_release released;
+            self.start(source.bytes(), result.bytes());
+          },
+          "source"_a, "result"_a, "Begins and never waits.", nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+      .def("finish", &Collective::finish, release(), "Completes it.")
+      .def(
+          "run",
+          [](Collective& self, const Memory& source, const Memory& result) {
+            const nb::gil_scoped_release released;
+            self.run(source.bytes(), result.bytes());
+          },
+          "source"_a, "result"_a, "start() and finish().")
+      .def(
+          "run_parts",
+          [](Collective& self, const std::vector<std::tuple<std::uintptr_t, std::uintptr_t, std::int64_t>>& addresses) {
+            const std::vector<Part> parts = parts_at(addresses);
+            const nb::gil_scoped_release released;
+            self.start(parts);
+            self.finish();
+          },
+          "parts"_a, "Runs it on (address of the source, address of the result, elements) of several arrays.")
+      .def(
+          "run_at",
+          [](Collective& self, std::uintptr_t source, std::uintptr_t result) {
+            const nb::gil_scoped_release released;
+            self.run({reinterpret_cast<const std::byte*>(source), static_cast<std::size_t>(self.source_bytes())},
+                     {reinterpret_cast<std::byte*>(result), static_cast<std::size_t>(self.result_bytes())});
+          },
+          "source"_a, "result"_a, "Runs it on arrays of the right length at these addresses.")
+      .def_prop_ro("source_bytes", &Collective::source_bytes)
+      .def_prop_ro("result_bytes", &Collective::result_bytes)
+      .def_prop_ro("chunk_bytes", &Collective::chunk_bytes, "Bytes of the pieces in which it travels.")
+      .def_prop_ro(
+          "algorithm", [](const Collective& c) { return std::string(onehop::to_string(c.algorithm())); },
+          "What was chosen for \"auto\".");
+  nb::class_<Collectives>(module, "Collectives",
+                          "Prepared paths between all ranks of a group. Making it is collective.")
+      .def(
+          "__init__",
+          [](Collectives* self, const onehop::Group& group, const std::string& transport, int slots,
+             std::int64_t slot_bytes) {
+            const CollectivesOptions options{onehop::transport_from_string(transport), slots, slot_bytes};
+            const nb::gil_scoped_release released;
+            new (self) Collectives(group, options);
+          },
+          "group"_a, "transport"_a = "auto", "slots"_a = 0, "slot_bytes"_a = 0)
+      .def(
+          "allreduce",
+          [](const Collectives& self, std::int64_t elements, const std::string& type, const std::string& op,
+             const std::string& codec, const std::string& algorithm, std::int64_t chunk_bytes) {
+            return self.allreduce(reduction(elements, type, op, codec, algorithm, chunk_bytes));
+          },
+          "elements"_a, "type"_a, "op"_a = "sum", "codec"_a = "raw", "algorithm"_a = "auto", "chunk_bytes"_a = 0)
+      .def(
+          "reduce_scatter",
+          [](const Collectives& self, std::int64_t elements, const std::string& type, const std::string& op,
+             const std::string& codec, std::int64_t chunk_bytes) {
+            return self.reduce_scatter(reduction(elements, type, op, codec, "auto", chunk_bytes));
+          },
+          "elements"_a, "type"_a, "op"_a = "sum", "codec"_a = "raw", "chunk_bytes"_a = 0)
+      .def(
+          "allgather",
+          [](const Collectives& self, const std::vector<std::int64_t>& bytes) { return self.allgather(bytes); },
+          "bytes"_a)
+      .def("broadcast", &Collectives::broadcast, "bytes"_a, "root"_a = 0)
+      .def(
+          "all_to_all",
+          [](const Collectives& self, const std::vector<std::int64_t>& bytes_to,
+             const std::vector<std::int64_t>& bytes_from) { return self.all_to_all(bytes_to, bytes_from); },
+          "bytes_to"_a, "bytes_from"_a)
+      .def("barrier", &Collectives::barrier, release())
+      .def_prop_ro(
+          "counters",
+          [](const Collectives& self) {
+            const CollectivesCounters c = self.counters();
+            return nb::make_tuple(c.operations, c.bytes_sent, c.bytes_received);
+          },
+          "Operations, bytes sent, bytes received since it was made.");
+}

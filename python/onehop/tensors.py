@@ -1,0 +1,323 @@
+"""Operations on tensors over all ranks: all-reduce, reduce-scatter, all-gather, broadcast, all-to-all, barrier.
+
+Arrays are NumPy's, or anything else with the buffer protocol or DLPack (tensors of torch on the processor):
+C-contiguous, and nothing is copied. Everything here is collective: every rank of the group calls it, in the same
+order, with arrays of the same shape and type.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from onehop import _core
+from onehop._core import Collective, Collectives
+from onehop.error import BadInput
+from onehop.group import Group
+
+__all__ = [
+    "Collective",
+    "Collectives",
+    "all_to_all",
+    "allgather",
+    "allreduce",
+    "barrier",
+    "broadcast",
+    "reduce_scatter",
+]
+
+MOST_PLANS = 512
+_TYPES = frozenset({"float16", "bfloat16", "float32", "float64", "int32", "int64"})
+
+
+class Plans:
+    """What a group has prepared for its tensors: the paths, and the operations used last.
+
+    Parameters
+    ----------
+    group : Group
+        The ranks. Making it is collective.
+    """
+
+    def __init__(self, group: Group) -> None:
+        self.collectives = Collectives(group)
+        self._operations: OrderedDict[tuple[Any, ...], Collective] = OrderedDict()
+
+    def get(self, kind: str, *what: Any) -> Collective:
+        """The operation `Collectives.kind(*what)`, made only if it is not kept."""
+        key = (kind, *what)
+        operation = self._operations.get(key)
+        if operation is None:
+            operation = getattr(self.collectives, kind)(*what)
+            self._operations[key] = operation
+            if len(self._operations) > MOST_PLANS:
+                self._operations.popitem(last=False)
+        else:
+            self._operations.move_to_end(key)
+        return operation
+
+    def __len__(self) -> int:
+        return len(self._operations)
+
+
+def plans(group: Group) -> Plans:
+    """The plans of a group, made at the first use of any operation on tensors."""
+    found: Plans | None = group.__dict__.get("_plans")
+    if found is None:
+        found = Plans(group)
+        group.__dict__["_plans"] = found
+    return found
+
+
+def element_type(array: Any) -> str:
+    """The name of the type of an array's elements: "float32" for NumPy's, torch's and others'."""
+    dtype = getattr(array, "dtype", None)
+    return getattr(dtype, "name", None) or str(dtype).rpartition(".")[2]
+
+
+def _number_type(array: Any) -> str:
+    name = element_type(array)
+    if name not in _TYPES:
+        raise BadInput(f"expected elements of one of {', '.join(sorted(_TYPES))}, found {name}")
+    dtype = getattr(array, "dtype", None)
+    if isinstance(dtype, np.dtype) and not dtype.isnative:
+        raise BadInput(f"expected elements in this machine's byte order, found {dtype}; convert them first")
+    return name
+
+
+def _plain(array: Any) -> Any:
+    """The array without what keeps it from handing out its memory."""
+    if isinstance(array, np.ndarray):
+        return array
+    detach = getattr(array, "detach", None)
+    return array if detach is None else detach()
+
+
+def _memory(array: Any, writable: bool, what: str) -> _core.Memory:
+    array = _plain(array)
+    # Types that the buffer protocol cannot name, such as bfloat16 of ml_dtypes.
+    if isinstance(array, np.ndarray) and array.dtype.kind == "V" and array.ndim > 0:
+        array = array.view(np.uint8)
+    return _core.Memory(array, writable, what)
+
+
+def _new(array: Any, shape: Sequence[int]) -> Any:
+    """An array like it, of another shape."""
+    if isinstance(array, np.ndarray):
+        return np.empty(shape, array.dtype)
+    make = getattr(array, "new_empty", None)
+    if make is None:
+        raise BadInput(f"expected `out` for a {type(array).__name__}: onehop knows no way to make one")
+    return make(tuple(shape))
+
+
+def _length(shape: Sequence[int]) -> int:
+    length = 1
+    for extent in shape:
+        length *= int(extent)
+    return length
+
+
+def _run(operation: Collective, source: Any, result: Any) -> None:
+    operation.run(_memory(source, False, "the source"), _memory(result, True, "the result"))
+
+
+def allreduce(
+    group: Group,
+    array: Any,
+    op: str = "sum",
+    codec: str = "raw",
+    algorithm: str = "auto",
+    *,
+    out: Any = None,
+    compress_above: int = 0,
+) -> Any:
+    """Combine the arrays of all ranks, element by element, and give everybody the result.
+
+    Elements are combined in the order of ranks, so the result has the same bits on every rank and in every run,
+    whatever the algorithm. 16-bit numbers are calculated with as float32 and rounded once.
+
+    Parameters
+    ----------
+    group : Group
+        The ranks.
+    array : array, or sequence of arrays
+        What this rank has: float64, float32, float16, bfloat16, int32 or int64. Several arrays of one type are
+        combined in one go.
+    op : str
+        "sum", "mean" (not of integers), "min", "max" or "prod". A NaN anywhere is a NaN in the result.
+    codec : str
+        What travels: "raw", or for fewer bytes and less precision one of the codecs (docs/codecs.md).
+    algorithm : str
+        "one_shot", "two_shot", or "auto": what is fastest here for the size.
+    out : array, or sequence of arrays
+        Where the result goes; may be `array` itself. None: a new one like it.
+    compress_above : int
+        Arrays with fewer bytes travel raw whatever the codec.
+
+    Returns
+    -------
+    array, or list of arrays
+        `out`.
+
+    Raises
+    ------
+    Mismatch
+        On every rank, if one does something else. The group cannot be used for tensors after that.
+    BadInput
+        A type, shape or memory that cannot be; nothing was sent then.
+
+    Examples
+    --------
+    >>> import numpy as np, onehop
+    >>> group = onehop.Group.world()
+    >>> onehop.allreduce(group, np.ones(3)) / group.size
+    array([1., 1., 1.])
+    """
+    if isinstance(array, (list, tuple)):
+        return _allreduce_several(group, array, op, codec, algorithm, out, compress_above)
+    result = _new(array, array.shape) if out is None else out
+    kind = _number_type(array)
+    if element_type(result) != kind or tuple(result.shape) != tuple(array.shape):
+        raise BadInput(
+            f"expected `out` with shape {tuple(array.shape)} and type {kind}, "
+            f"found {tuple(result.shape)} and {element_type(result)}"
+        )
+    source, target = _memory(array, False, "the array"), _memory(result, True, "the result")
+    used = codec if source.bytes >= compress_above else "raw"
+    operation = plans(group).get("allreduce", _length(array.shape), kind, op, used, algorithm)
+    operation.run(source, target)
+    return result
+
+
+def _allreduce_several(
+    group: Group,
+    arrays: Sequence[Any],
+    op: str,
+    codec: str,
+    algorithm: str,
+    out: Sequence[Any] | None,
+    compress_above: int,
+) -> list[Any]:
+    results = [_new(array, array.shape) for array in arrays] if out is None else list(out)
+    if len(results) != len(arrays):
+        raise BadInput(f"expected {len(arrays)} arrays in `out`, found {len(results)}")
+    kinds = {_number_type(array) for array in [*arrays, *results]}
+    if len(kinds) > 1:
+        raise BadInput(
+            f"expected arrays of one type, found {', '.join(sorted(kinds))}; reduce them separately"
+        )
+    held, parts, total = [], [], 0
+    for number, (array, result) in enumerate(zip(arrays, results, strict=True)):
+        if tuple(array.shape) != tuple(result.shape):
+            raise BadInput(
+                f"expected out[{number}] with shape {tuple(array.shape)}, found {tuple(result.shape)}"
+            )
+        memory = (
+            _memory(array, False, f"array {number}"),
+            _memory(result, True, f"out[{number}]"),
+        )
+        held.append(memory)
+        parts.append((memory[0].address, memory[1].address, _length(array.shape)))
+        total += memory[0].bytes
+    used = codec if total >= compress_above else "raw"
+    kind = kinds.pop() if kinds else "float32"
+    elements = sum(part[2] for part in parts)
+    plans(group).get("allreduce", elements, kind, op, used, algorithm).run_parts(parts)
+    return results
+
+
+def reduce_scatter(group: Group, array: Any, op: str = "sum", codec: str = "raw", *, out: Any = None) -> Any:
+    """Combine the arrays of all ranks and give each rank one block of the result.
+
+    Parameters
+    ----------
+    group, op, codec
+        As for `allreduce`.
+    array : array
+        Its first dimension is split evenly over the ranks: block r goes to rank r.
+    out : array
+        Where this rank's block goes; None: a new one.
+
+    Returns
+    -------
+    array
+        `out`.
+    """
+    shape = _block_shape(group, array)
+    result = _new(array, shape) if out is None else out
+    kind = _number_type(array)
+    _run(plans(group).get("reduce_scatter", _length(shape), kind, op, codec), array, result)
+    return result
+
+
+def _block_shape(group: Group, array: Any) -> tuple[int, ...]:
+    shape = tuple(array.shape)
+    if not shape or shape[0] % group.size:
+        raise BadInput(
+            f"expected an array whose first dimension is a multiple of {group.size} ranks, found shape {shape}"
+        )
+    return (shape[0] // group.size, *shape[1:])
+
+
+def allgather(group: Group, array: Any, *, out: Any = None) -> Any:
+    """Give everybody the arrays of all ranks, of any type.
+
+    Parameters
+    ----------
+    group : Group
+        The ranks.
+    array : array
+        Of the same shape on every rank.
+    out : array
+        Where they go, of shape (ranks, *shape); None: a new one.
+
+    Returns
+    -------
+    array
+        `out`; out[r] is that of rank r.
+    """
+    result = _new(array, (group.size, *array.shape)) if out is None else out
+    source, target = _memory(array, False, "the array"), _memory(result, True, "the result")
+    plans(group).get("allgather", (source.bytes,) * group.size).run(source, target)
+    return result
+
+
+def broadcast(group: Group, array: Any, root: int = 0) -> Any:
+    """Overwrite the arrays of all ranks, of any type, with that of rank `root`; returns `array`."""
+    memory = _memory(array, True, "the array")
+    plans(group).get("broadcast", memory.bytes, root).run(memory, memory)
+    return array
+
+
+def all_to_all(group: Group, array: Any, *, out: Any = None) -> Any:
+    """Send block r of the array to rank r, and receive as block r what rank r has for this one.
+
+    Parameters
+    ----------
+    group : Group
+        The ranks.
+    array : array
+        Its first dimension is split evenly over the ranks.
+    out : array
+        Where the blocks go, of the same shape; None: a new one.
+
+    Returns
+    -------
+    array
+        `out`.
+    """
+    _block_shape(group, array)
+    result = _new(array, array.shape) if out is None else out
+    source, target = _memory(array, False, "the array"), _memory(result, True, "the result")
+    lengths = (source.bytes // group.size,) * group.size
+    plans(group).get("all_to_all", lengths, lengths).run(source, target)
+    return result
+
+
+def barrier(group: Group) -> None:
+    """Wait until every rank has come. Quicker than `Group.barrier`, which is for set-up."""
+    plans(group).collectives.barrier()
