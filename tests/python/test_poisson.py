@@ -173,8 +173,15 @@ def test_command_enlarges_and_stops(ranks: Ranks) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["bytes_sent"] == 2 * 8 * 8 * 512
-    assert found["reached_tolerance"]
+    assert (found["tolerance"], found["reached_tolerance"]) == (1e-3, True)
+    assert "(tolerance 0.001 reached)" in done.stderr
     assert found["residuals"][-1][1] <= 1e-3 * found["residuals"][0][1]
+
+
+def test_command_says_that_it_did_not_get_there(ranks: Ranks) -> None:
+    done = ranks.onehop("poisson", "--local", "8x8", "--iterations", 3, "--tolerance", 1e-9)
+    assert done.returncode == 0, done.stderr
+    assert "(tolerance 1e-09 NOT reached)" in done.stdout
 
 
 @pytest.mark.parametrize(

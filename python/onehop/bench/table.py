@@ -26,19 +26,16 @@ def _colour(ratio: float | None) -> str:
     return f"[green]{text}[/]" if ratio < 1 else f"[red]{text}[/]"
 
 
-def _cells(row: Row, sizes: bool, limits: bool) -> list[str]:
-    cells = [
+def _cells(row: Row, sizes: bool, peers: bool, limits: bool) -> list[str]:
+    ours = [number(value) for value in (row.ours_us, row.p10_us, row.p90_us)]
+    return [
         row.case,
         *([str(row.bytes)] if sizes else []),
-        number(row.ours_us),
-        number(row.p10_us),
-        number(row.p90_us),
+        *ours,
         f"{row.gigabytes_per_second:.2f}",
-        row.best_peer or "-",
-        number(row.best_peer_us),
-        _colour(row.ratio),
+        *([row.best_peer or "-", number(row.best_peer_us), _colour(row.ratio)] if peers else []),
+        *([number(row.limit_us), number(row.limit_ratio)] if limits else []),
     ]
-    return [*cells, number(row.limit_us), number(row.limit_ratio)] if limits else cells
 
 
 def _empty(title: str, caption: str | None = None) -> Table:
@@ -51,7 +48,8 @@ def make_table(result: Bench) -> Table:
     host = result.host
     limits = any(row.limit_us is not None for row in result.rows)
     caption = f"{host['cpu']}, {host['cores']} cores, {host['simd']}; {host['mpi'] or 'no MPI'}"
-    if any(row.ratio is not None for row in result.rows):
+    peers = any(row.best_peer is not None for row in result.rows)
+    if peers:
         caption += "\nratio: onehop's time over the best peer's in the same round; below 1 onehop is faster"
     # Where the cases are the sizes, as from 8 B to 4 MiB, a column for them says nothing new.
     sizes = any(row.case != size_text(row.bytes) for row in result.rows if row.bytes)
@@ -59,11 +57,12 @@ def make_table(result: Bench) -> Table:
     table.add_column("case", overflow="fold", min_width=min(8, max(len(row.case) for row in result.rows)))
     for name in (*(("bytes",) if sizes else ()), "µs", "p10", "p90", "GB/s"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("best peer", overflow="fold", min_width=7)
-    for name in ("its µs", "ratio", *(("limit µs", "x limit") if limits else ())):
+    if peers:
+        table.add_column("best peer", overflow="fold", min_width=7)
+    for name in (*(("its µs", "ratio") if peers else ()), *(("limit µs", "x limit") if limits else ())):
         table.add_column(name, justify="right", min_width=6)  # the heading may be two lines
     for row in result.rows:
-        table.add_row(*_cells(row, sizes, limits))
+        table.add_row(*_cells(row, sizes, peers, limits))
     return table
 
 

@@ -25,7 +25,16 @@ from onehop.bench.run import (
     ring,
 )
 from onehop.bench.table import make_peer_table, make_table
-from onehop.cli.common import JsonOption, MpiOption, RanksOption, console, own_rank, progress, write_json
+from onehop.cli.common import (
+    JsonOption,
+    MpiOption,
+    RanksOption,
+    check_plot,
+    console,
+    own_rank,
+    progress,
+    write_json,
+)
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.launch import ensure_ranks_beside_mpi
@@ -56,6 +65,7 @@ def _run(
 ) -> None:
     if settings.seconds <= 0:
         raise BadInput(f"expected --seconds above 0, found {settings.seconds:g}")
+    check_plot(plot)
     ensure_ranks_beside_mpi(ranks, mpi, default=default)
     with progress("measuring", cases) as advance:
         result = measure(Group.world(), settings, advance)
@@ -63,6 +73,7 @@ def _run(
     screen.print(make_table(result))
     peers = make_peer_table(result)
     if peers is not None:
+        screen.print()
         screen.print(peers)
     for note in result.notes:
         screen.print(note, markup=False)

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +16,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from onehop.error import BadInput
+from onehop.error import BadInput, Error
 from onehop.launch.environment import current_launch
 
 JsonOption = Annotated[
@@ -53,6 +54,24 @@ def _console(**options: Any) -> Console:
 def console(json_target: str | None = None) -> Console:
     """Where tables go: stdout, or stderr if the JSON goes to stdout. Quiet on all ranks but 0."""
     return _console(stderr=json_target == "-", quiet=own_rank() != 0)
+
+
+def check_plot(file: str | None) -> None:
+    """Find out before the work that what `--plot` asks for cannot be drawn.
+
+    Raises
+    ------
+    Error
+        matplotlib is not installed.
+    BadInput
+        There is no such folder.
+    """
+    if file is None:
+        return
+    if find_spec("matplotlib") is None:
+        raise Error("--plot needs matplotlib, which is not installed: `pip install matplotlib`")
+    if not Path(file).parent.is_dir():
+        raise BadInput(f"cannot write the plot to {file}: there is no folder {Path(file).parent}")
 
 
 def write_json(target: str | None, result: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from onehop import __version__
-from onehop.cli.common import JsonOption, RanksOption, console, own_rank, progress, write_json
+from onehop.cli.common import JsonOption, RanksOption, check_plot, console, own_rank, progress, write_json
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.launch import ensure_ranks
@@ -44,7 +43,7 @@ def _all_times(group: Group, result: PoissonResult) -> dict[str, float]:
 
 
 def _report(
-    poisson: Poisson, result: PoissonResult, us: dict[str, float], error: float | None
+    poisson: Poisson, result: PoissonResult, tolerance: float, us: dict[str, float], error: float | None
 ) -> dict[str, Any]:
     spec = poisson.spec
     return {
@@ -54,6 +53,7 @@ def _report(
         "mass": spec.mass,
         "seed": spec.seed,
         "iterations": result.iterations,
+        "tolerance": tolerance,
         "reached_tolerance": result.reached_tolerance,
         "seconds": us["iteration"] * 1e-6 * result.iterations,
         "bytes_sent": poisson.bytes_sent,
@@ -92,7 +92,9 @@ def _show(screen: Console, report: dict[str, Any]) -> None:
         iteration, norm = residuals[index]
         history.add_row(str(iteration), f"{norm:.6e}")
     screen.print(history)
-    ended = "tolerance reached" if report["reached_tolerance"] else "all done"
+    ended = "all that were asked for"
+    if report["tolerance"] > 0:
+        ended = f"tolerance {report['tolerance']:g} {'' if report['reached_tolerance'] else 'NOT '}reached"
     screen.print(
         f"{report['iterations']} iterations in {report['seconds']:.4f} s ({ended}); "
         f"rank 0 sends {report['bytes_sent']} bytes an iteration"
@@ -102,10 +104,8 @@ def _show(screen: Console, report: dict[str, Any]) -> None:
 
 
 def _plot(file: str, report: dict[str, Any], solution: np.ndarray) -> None:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise BadInput("--plot needs matplotlib: `pip install matplotlib`") from error
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(11, 4.5), layout="constrained")
     left, right = figure.subplots(1, 2)
     iterations, norms = zip(*report["residuals"], strict=True)
@@ -156,8 +156,7 @@ def poisson(
     the same for every grid of ranks.
     """
     sizes = _pair(local, "--local") or (60, 60), _pair(extents, "--global"), _pair(grid, "--grid")
-    if plot is not None and not Path(plot).parent.is_dir():
-        raise BadInput(f"cannot write the plot to {plot}: there is no folder {Path(plot).parent}")
+    check_plot(plot)
     ensure_ranks(ranks)
     group = Group.world()
     whole, chosen_grid = poisson_layout(group.size, sizes[1], local=sizes[0], grid=sizes[2])
@@ -187,7 +186,7 @@ def poisson(
         solution, source = solver.gather(), solver.gather(solver.source)
         if wanted and own_rank() == 0:
             error = float(np.abs(solution - solve_directly(source, mass)).max())
-    report = _report(solver, result, us, error)
+    report = _report(solver, result, tolerance, us, error)
     if own_rank() != 0:
         return
     _show(console(json_target), report)
