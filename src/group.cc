@@ -344,4 +344,6 @@ void Group::set_timeout(double seconds) const {
 
 double Group::timeout() const noexcept { return state_->timeout; }
 
+std::int64_t available_memory() { return detail::available_memory(); }
+
 }  // namespace onehop

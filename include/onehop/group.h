@@ -99,6 +99,9 @@ class Group {
   std::shared_ptr<detail::GroupState> state_;
 };
 
+// Bytes of memory that this process can still get: the least of the system's and its control groups' limits.
+[[nodiscard]] std::int64_t available_memory();
+
 // Called about every 20 ms in long waits; may throw to end the wait (the Python package looks for signals here).
 using InterruptCheck = void (*)();
 void set_interrupt_check(InterruptCheck check) noexcept;

@@ -28,6 +28,8 @@ void bind_launch(nb::module_& module);
 void bind_tuning(nb::module_& module);
 void bind_bench(nb::module_& module);
 void bind_quantum_circuit(nb::module_& module);
+void bind_quantum_placement(nb::module_& module);
+void bind_quantum_simulator(nb::module_& module);
 
 // A list that comes out as a tuple, so that nobody believes that appending to it changes the object it came from.
 template <class Sequence>

@@ -24,4 +24,6 @@ NB_MODULE(_core, module) {
   bind_tuning(module);
   bind_bench(module);
   bind_quantum_circuit(module);
+  bind_quantum_placement(module);
+  bind_quantum_simulator(module);
 }

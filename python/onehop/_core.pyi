@@ -1035,3 +1035,203 @@ def gate_names() -> list[tuple[str, int, int]]:
     """
     Every name that `gate` knows, with its numbers of qubits (-1: any) and parameters.
     """
+
+class Stage:
+    """
+    An exchange between ranks (or none), and operations that every rank does by itself.
+    """
+
+    @property
+    def swaps(self) -> tuple[tuple[int, int], ...]:
+        """
+        The exchange before it: pairs of a local bit and a bit of the rank's number.
+        """
+
+    @property
+    def bits(self) -> tuple[int, ...]:
+        """The bit of each wire after the exchange."""
+
+    @property
+    def operations(self) -> tuple[int, ...]:
+        """Operations of the circuit, in the order of execution."""
+
+    @property
+    def fraction_moved(self) -> float:
+        """Of a rank's amplitudes, in the exchange."""
+
+class Placement:
+    """Which qubits are local when."""
+
+    @property
+    def qubits(self) -> int: ...
+    @property
+    def ranks(self) -> int: ...
+    @property
+    def local_bits(self) -> int: ...
+    @property
+    def bytes_per_amplitude(self) -> int: ...
+    @property
+    def wires(self) -> tuple[int, ...]:
+        """The wire that is each qubit at the end."""
+
+    @property
+    def first_bits(self) -> tuple[int, ...]:
+        """Where each wire lies at the beginning."""
+
+    @property
+    def stages(self) -> tuple[Stage, ...]: ...
+    @property
+    def exchanges(self) -> int: ...
+    @property
+    def fraction_moved(self) -> float: ...
+    @property
+    def bytes_per_rank(self) -> int: ...
+    @property
+    def baselines(self) -> dict[str, float]:
+        """What other rules would move, as fractions."""
+
+    def passes(self) -> float: ...
+
+def place(circuit: Circuit, ranks: int, bytes_per_amplitude: int, effort: float) -> Placement: ...
+def usable_ranks(circuit: Circuit, ranks: int) -> int: ...
+
+class MemoryNeed:
+    """What a state needs and what there is, in bytes."""
+
+    @property
+    def per_rank(self) -> int: ...
+    @property
+    def in_all(self) -> int: ...
+    @property
+    def here(self) -> int:
+        """Of the ranks on this machine."""
+
+    @property
+    def available(self) -> int:
+        """To the ranks of this machine together."""
+
+    @property
+    def fits(self) -> bool: ...
+
+def memory_need(qubits: int, ranks: int, precision: str, ranks_here: int) -> MemoryNeed: ...
+
+class PauliSum:
+    """A weighted sum of Pauli strings."""
+
+    def __init__(self, terms: Sequence[tuple[complex, Sequence[tuple[int, str]]]]) -> None: ...
+    @staticmethod
+    def parse(text: str) -> PauliSum: ...
+    @property
+    def qubits(self) -> int:
+        """One more than the highest qubit."""
+
+    def __len__(self) -> int: ...
+    @property
+    def terms(self) -> tuple[tuple[complex, tuple[tuple[int, str], ...]], ...]: ...
+
+class State:
+    """A state vector split over the ranks of a group."""
+
+    def __init__(self, group: Group, qubits: int, precision: str, threads: int, staging: int) -> None: ...
+    @property
+    def qubits(self) -> int: ...
+    @property
+    def local_bits(self) -> int: ...
+    @property
+    def ranks(self) -> int: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def precision(self) -> str: ...
+    @property
+    def bits(self) -> tuple[int, ...]: ...
+    @property
+    def flips(self) -> int: ...
+    @property
+    def exchanges(self) -> int: ...
+    @property
+    def bytes_sent(self) -> int: ...
+    def local(self) -> object:
+        """This rank's amplitudes themselves, where `bits` and `flips` say."""
+
+    def set_layout(self, bits: Sequence[int], flips: int) -> None: ...
+    def set_basis_state(self, index: int) -> None: ...
+    def set_amplitudes(
+        self,
+        amplitudes: Annotated[
+            NDArray[numpy.complex128], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> None: ...
+    def run(self, circuit: Circuit, seed: int) -> list[bool]: ...
+    def restore_order(self) -> None: ...
+    def norm_squared(self) -> float: ...
+    def amplitudes(
+        self,
+        indices: Annotated[
+            NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+    ) -> Annotated[NDArray[numpy.complex128], dict(shape=(None,))]: ...
+    def gather(self) -> Annotated[NDArray[numpy.complex128], dict(shape=(None,))]: ...
+    def probabilities(
+        self, qubits: Sequence[int]
+    ) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
+    def inner_product(self, other: State) -> complex: ...
+    def reduced_density_matrix(
+        self, qubits: Sequence[int]
+    ) -> Annotated[NDArray[numpy.complex128], dict(shape=(None,))]: ...
+    def expectations(self, sums: Sequence[PauliSum]) -> list[complex]: ...
+    def sample(
+        self, qubits: Sequence[int], shots: int, seed: int
+    ) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
+
+class Outcomes:
+    """What measurements gave."""
+
+    @property
+    def clbits(self) -> int: ...
+    @property
+    def values(self) -> list[int]:
+        """The distinct outcomes, ascending; bit i is classical bit i."""
+
+    @property
+    def counts(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """Of each value."""
+
+    @property
+    def of_shot(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
+        """The place in `values` of each shot's outcome."""
+
+class SimulationResult:
+    """What a simulation came to."""
+
+    @property
+    def outcomes(self) -> Outcomes: ...
+    @property
+    def expectations(self) -> Annotated[NDArray[numpy.complex128], dict(shape=(None,))]: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def ranks(self) -> int: ...
+    @property
+    def runs(self) -> int: ...
+    @property
+    def exchanges(self) -> int: ...
+    @property
+    def bytes_moved(self) -> int: ...
+    @property
+    def passes(self) -> float: ...
+    def take_state(self) -> State:
+        """The state, once."""
+
+def simulate(
+    circuit: Circuit,
+    group: Group,
+    shots: int,
+    seed: int,
+    precision: str,
+    observables: Sequence[PauliSum],
+    threads: int,
+    staging: int,
+    effort: float,
+    progress: object | None,
+) -> SimulationResult: ...

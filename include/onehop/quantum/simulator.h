@@ -1,0 +1,112 @@
+// The simulator: a circuit run on a state, with measurements, shots and expectation values.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "onehop/quantum/circuit.h"
+#include "onehop/quantum/observable.h"
+#include "onehop/quantum/placement.h"
+#include "onehop/quantum/state.h"
+
+namespace onehop::quantum {
+
+// Runs the operations of a placement on a state, once. It takes matrices as they are (they need not be unitary) and leaves the drawing of
+// outcomes to its caller, so that shots, noise and restarts can be built on it. Collective.
+class Executor {
+ public:
+  // Given a measurement or reset that is next (its number in the circuit, which of its targets) and the probability of 1: the outcome.
+  using Draw = std::function<int(int operation, int target, double probability_of_one)>;
+
+  // Both must outlive it. If the placement chose the first state, it is written now; else the state must lie as the placement begins.
+  Executor(State& state, const Placement& placement, int clbits, Draw draw);
+
+  // Does some more: a stage, or a part of a long one. False when there was nothing left; then the state's qubits are the circuit's.
+  bool step();
+
+  [[nodiscard]] std::vector<bool>& clbits() noexcept { return clbits_; }
+  // For each operation whether it has been done (or needs nothing): with the amplitudes on their wires, the classical bits and what the
+  // caller's draws depend on, where to go on from later, also on another number of ranks.
+  [[nodiscard]] const std::vector<bool>& done() const noexcept { return done_; }
+  [[nodiscard]] std::int64_t operations_done() const noexcept { return operations_done_; }
+  [[nodiscard]] const EngineCounters& counters() const noexcept { return counters_; }
+
+ private:
+  void enter_stage();
+  void do_one(int index);
+  void flush();
+  [[nodiscard]] bool asked(const Condition& condition) const;
+  int measure(int index, int target);
+
+  State& state_;
+  const Placement& placement_;
+  Draw draw_;
+  std::vector<bool> clbits_;
+  std::vector<bool> done_;
+  std::vector<LocalOperation> pending_;
+  std::size_t stage_ = 0;
+  std::size_t next_ = 0;  // in the stage
+  std::int64_t operations_done_ = 0;
+  EngineCounters counters_;
+};
+
+// What measurements gave. An outcome is the circuit's classical bits, bit 0 least significant in word 0.
+struct Outcomes {
+  int clbits = 0;
+  std::vector<std::vector<std::uint64_t>> values;  // distinct, ascending as numbers
+  std::vector<std::int64_t> counts;                // of each value
+  std::vector<std::uint32_t> of_shot;              // the place in `values` of each shot's outcome
+};
+
+struct Progress {
+  std::int64_t done = 0;   // operations of this run
+  std::int64_t total = 0;  // of a run
+  std::int64_t run = 0;    // a circuit with measurements inside runs once for each history of outcomes
+  std::int64_t shots_done = 0;
+};
+
+struct SimulationOptions {
+  Precision precision = Precision::double_precision;
+  std::int64_t shots = 0;
+  std::uint64_t seed = 0;
+  std::vector<PauliSum> observables;
+  StateOptions state;
+  double effort = 1;  // of the placement
+  std::function<void(const Progress&)>
+      progress;  // called on every rank, some hundred times at most in a run; may throw to end it
+};
+
+struct SimulationResult {
+  Outcomes outcomes;
+  // One for each observable; of a circuit with measurements inside the average over the shots.
+  std::vector<std::complex<double>> expectations;
+  double seconds = 0;
+  int ranks = 1;                 // over which the state was split
+  std::int64_t runs = 0;         // histories of outcomes
+  int exchanges = 0;             // of all runs
+  std::int64_t bytes_moved = 0;  // sum over the ranks
+  EngineCounters engine;
+  std::unique_ptr<State> state;  // after the last run, final measurements not made
+};
+
+// Runs a circuit from |0...0>. Collective; every rank gets the same result. The same seed gives the same shots on every number of ranks
+// (see docs/simulator.md). Ranks that the circuit is too small for repeat what others do.
+//
+// Measurements that nothing follows are not made: shots are drawn from the state, which stays as it is. Otherwise shots share runs by their
+// history of outcomes: one run for each history that occurs, and never a second state.
+// Throws BadInput for a circuit that is none, Error where the memory does not suffice.
+[[nodiscard]] SimulationResult simulate(const Circuit& circuit, const Group& group,
+                                        const SimulationOptions& options = {});
+
+// Runs a circuit on a state that is there; its measurements are made, with random numbers from `seed`. Returns the classical bits.
+std::vector<bool> run(State& state, const Circuit& circuit, std::uint64_t seed = 0);
+
+// Outcomes of measuring these qubits (at most 64) of a state `shots` times, each time of the state as it is: bit i is that of qubits[i].
+[[nodiscard]] std::vector<std::uint64_t> sample(const State& state, std::span<const int> qubits, std::int64_t shots,
+                                                std::uint64_t seed);
+
+}  // namespace onehop::quantum

@@ -1,0 +1,240 @@
+#include "onehop/quantum/simulator.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/complex.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/unique_ptr.h>
+
+#include "bindings.h"
+#include "onehop/error.h"
+
+using onehop::Group;
+using onehop::quantum::Circuit;
+using onehop::quantum::Complex;
+using onehop::quantum::Outcomes;
+using onehop::quantum::PauliSum;
+using onehop::quantum::PauliTerm;
+using onehop::quantum::Precision;
+using onehop::quantum::Progress;
+using onehop::quantum::SimulationOptions;
+using onehop::quantum::SimulationResult;
+using onehop::quantum::State;
+using onehop::quantum::StateOptions;
+
+namespace {
+
+using release = nb::call_guard<nb::gil_scoped_release>;
+template <typename T>
+using Array = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+using Indices = nb::ndarray<const std::uint64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Amplitudes = nb::ndarray<const Complex, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+template <typename T>
+Array<T> as_array(std::vector<T> values) {
+  auto* held = new std::vector<T>(std::move(values));
+  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return {held->data(), {held->size()}, owner};
+}
+
+// Calls without the GIL and hands the numbers over as an array.
+template <typename Function>
+auto computed(Function&& function) {
+  decltype(function()) values;
+  {
+    const nb::gil_scoped_release released;
+    values = function();
+  }
+  return as_array(std::move(values));
+}
+
+Precision precision_from(const std::string& name) {
+  if (name == "single") return Precision::single_precision;
+  if (name == "double") return Precision::double_precision;
+  throw onehop::BadInput("expected the precision 'single' or 'double', found '" + name + "'");
+}
+
+StateOptions state_options(int threads, std::int64_t staging) {
+  StateOptions options;
+  options.threads = threads;
+  if (staging > 0) options.staging = staging;
+  return options;
+}
+
+void bind_observable(nb::module_& module) {
+  nb::class_<PauliSum>(module, "PauliSum", "A weighted sum of Pauli strings.")
+      .def(
+          "__init__",
+          [](PauliSum* self, const std::vector<std::pair<Complex, std::vector<std::pair<int, std::string>>>>& terms) {
+            PauliSum sum;
+            for (const auto& [coefficient, paulis] : terms) {
+              PauliTerm term{coefficient};
+              for (const auto& [qubit, letter] : paulis) {
+                if (letter.size() != 1 || std::string("XYZ").find(letter) == std::string::npos) {
+                  throw onehop::BadInput("a Pauli string is made of X, Y and Z, found '" + letter + "'");
+                }
+                term.paulis.emplace_back(qubit, letter.front());
+              }
+              sum.terms.push_back(std::move(term));
+            }
+            new (self) PauliSum(std::move(sum));
+          },
+          "terms"_a)
+      .def_static("parse", &PauliSum::parse, "text"_a)
+      .def_prop_ro("qubits", &PauliSum::qubits, "One more than the highest qubit.")
+      .def("__len__", [](const PauliSum& sum) { return sum.terms.size(); })
+      .def_prop_ro(
+          "terms",
+          [](const PauliSum& sum) {
+            nb::list list;
+            for (const PauliTerm& term : sum.terms) {
+              nb::list paulis;
+              for (const auto& [qubit, letter] : term.paulis)
+                paulis.append(nb::make_tuple(qubit, std::string(1, letter)));
+              list.append(nb::make_tuple(term.coefficient, nb::tuple(paulis)));
+            }
+            return nb::tuple(list);
+          },
+          nb::sig("def terms(self) -> tuple[tuple[complex, tuple[tuple[int, str], ...]], ...]"));
+}
+
+void bind_state(nb::module_& module) {
+  nb::class_<State>(module, "State", "A state vector split over the ranks of a group.")
+      .def(
+          "__init__",
+          [](State* self, const Group& group, int qubits, const std::string& precision, int threads,
+             std::int64_t staging) {
+            const Precision which = precision_from(precision);
+            const nb::gil_scoped_release released;
+            new (self) State(group, qubits, which, state_options(threads, staging));
+          },
+          "group"_a, "qubits"_a, "precision"_a, "threads"_a, "staging"_a)
+      .def_prop_ro("qubits", &State::qubits)
+      .def_prop_ro("local_bits", &State::local_bits)
+      .def_prop_ro("ranks", [](const State& s) { return s.group().size(); })
+      .def_prop_ro("rank", [](const State& s) { return s.group().rank(); })
+      .def_prop_ro("precision",
+                   [](const State& s) { return s.precision() == Precision::single_precision ? "single" : "double"; })
+      .def_prop_ro(
+          "bits", [](const State& s) { return as_tuple(s.bits()); }, nb::sig("def bits(self) -> tuple[int, ...]"))
+      .def_prop_ro("flips", &State::flips)
+      .def_prop_ro("exchanges", [](const State& s) { return s.counters().exchanges; })
+      .def_prop_ro("bytes_sent", [](const State& s) { return s.counters().bytes_sent; })
+      .def(
+          "local",
+          [](nb::handle_t<State> self) -> nb::object {
+            const auto& state = nb::cast<const State&>(self);
+            if (state.precision() == Precision::single_precision) {
+              const auto span = state.local<float>();
+              return nb::cast(Array<std::complex<float>>(span.data(), {span.size()}, self), nb::rv_policy::reference);
+            }
+            const auto span = state.local<double>();
+            return nb::cast(Array<Complex>(span.data(), {span.size()}, self), nb::rv_policy::reference);
+          },
+          "This rank's amplitudes themselves, where `bits` and `flips` say.")
+      .def("set_layout", &State::set_layout, "bits"_a, "flips"_a)
+      .def("set_basis_state", &State::set_basis_state, "index"_a, release())
+      .def(
+          "set_amplitudes",
+          [](State& s, const Amplitudes& amplitudes) {
+            const std::span<const Complex> values(amplitudes.data(), amplitudes.size());
+            const nb::gil_scoped_release released;
+            s.set_amplitudes(values);
+          },
+          "amplitudes"_a)
+      .def(
+          "run", [](State& s, const Circuit& circuit, std::uint64_t seed) { return run(s, circuit, seed); },
+          "circuit"_a, "seed"_a, release())
+      .def("restore_order", &State::restore_order, release())
+      .def("norm_squared", &State::norm_squared, release())
+      .def(
+          "amplitudes",
+          [](const State& s, const Indices& indices) {
+            const std::span<const std::uint64_t> list(indices.data(), indices.size());
+            return computed([&] { return s.amplitudes(list); });
+          },
+          "indices"_a)
+      .def("gather", [](const State& s) { return computed([&] { return s.gather(); }); })
+      .def(
+          "probabilities",
+          [](const State& s, const std::vector<int>& qubits) {
+            return computed([&] { return s.probabilities(qubits); });
+          },
+          "qubits"_a)
+      .def("inner_product", &State::inner_product, "other"_a, release())
+      .def(
+          "reduced_density_matrix",
+          [](State& s, const std::vector<int>& qubits) {
+            return computed([&] { return s.reduced_density_matrix(qubits); });
+          },
+          "qubits"_a)
+      .def(
+          "expectations", [](State& s, const std::vector<PauliSum>& sums) { return expectations(s, sums); }, "sums"_a,
+          release())
+      .def(
+          "sample",
+          [](const State& s, const std::vector<int>& qubits, std::int64_t shots, std::uint64_t seed) {
+            return computed([&] { return sample(s, qubits, shots, seed); });
+          },
+          "qubits"_a, "shots"_a, "seed"_a);
+}
+
+// Looks for signals whether or not anybody wants to hear of progress.
+void tell(const nb::object& progress, const Progress& p) {
+  const nb::gil_scoped_acquire gil;
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  if (!progress.is_none()) progress(p.done, p.total, p.run, p.shots_done);
+}
+
+SimulationResult simulate(const Circuit& circuit, const Group& group, std::int64_t shots, std::uint64_t seed,
+                          const std::string& precision, const std::vector<PauliSum>& observables, int threads,
+                          std::int64_t staging, double effort, const nb::object& progress) {
+  SimulationOptions options;
+  options.shots = shots;
+  options.seed = seed;
+  options.precision = precision_from(precision);
+  options.observables = observables;
+  options.state = state_options(threads, staging);
+  options.effort = effort;
+  options.progress = [&progress](const Progress& p) { tell(progress, p); };
+  const nb::gil_scoped_release released;
+  return onehop::quantum::simulate(circuit, group, options);
+}
+
+}  // namespace
+
+void bind_quantum_simulator(nb::module_& module) {
+  bind_observable(module);
+  bind_state(module);
+  nb::class_<Outcomes>(module, "Outcomes", "What measurements gave.")
+      .def_ro("clbits", &Outcomes::clbits)
+      .def_prop_ro(
+          "values",
+          [](const Outcomes& o) {
+            nb::list list;
+            for (const auto& words : o.values) {
+              nb::object number = nb::int_(0);
+              for (std::size_t w = words.size(); w-- > 0;) number = (number << nb::int_(64)) | nb::int_(words[w]);
+              list.append(number);
+            }
+            return list;
+          },
+          nb::sig("def values(self) -> list[int]"), "The distinct outcomes, ascending; bit i is classical bit i.")
+      .def_prop_ro(
+          "counts", [](const Outcomes& o) { return as_array(o.counts); }, nb::rv_policy::automatic, "Of each value.")
+      .def_prop_ro(
+          "of_shot", [](const Outcomes& o) { return as_array(o.of_shot); }, nb::rv_policy::automatic,
+          "The place in `values` of each shot's outcome.");
+  nb::class_<SimulationResult>(module, "SimulationResult", "What a simulation came to.")
+      .def_ro("outcomes", &SimulationResult::outcomes)
+      .def_prop_ro(
+          "expectations", [](const SimulationResult& r) { return as_array(r.expectations); }, nb::rv_policy::automatic)
+      .def_ro("seconds", &SimulationResult::seconds)
+      .def_ro("ranks", &SimulationResult::ranks)
+      .def_ro("runs", &SimulationResult::runs)
+      .def_ro("exchanges", &SimulationResult::exchanges)
+      .def_ro("bytes_moved", &SimulationResult::bytes_moved)
+      .def_prop_ro("passes", [](const SimulationResult& r) { return r.engine.passes; })
+      .def("take_state", [](SimulationResult& r) { return std::move(r.state); }, "The state, once.");
+  module.def("simulate", &simulate, "circuit"_a, "group"_a, "shots"_a, "seed"_a, "precision"_a, "observables"_a,
+             "threads"_a, "staging"_a, "effort"_a, "progress"_a.none());
+}

@@ -1,0 +1,271 @@
+"""`simulate` runs a circuit; `plan` says beforehand what that needs and moves."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onehop import _core
+from onehop._core import Placement
+from onehop.group import Group
+from onehop.quantum.circuit import Circuit
+from onehop.quantum.observables import PauliSum
+from onehop.quantum.state import State, core_sum, real_where_real
+
+__all__ = ["CircuitPlan", "Result", "plan", "simulate"]
+
+
+@dataclass
+class Result:
+    """What a simulation came to; the same on every rank.
+
+    Attributes
+    ----------
+    shots, seed : int
+    counts : dict from str to int
+        How often each outcome was drawn. Bits as Qiskit writes them: classical bit 0 is the last character, registers
+        are separated by blanks, the first one last.
+    expectations : list of float or complex
+        Of each observable, in their order.
+    seconds : float
+        For everything after the placement.
+    ranks : int
+        Over which the state was split: fewer than the group has if the circuit is too small for all.
+    runs : int
+        How often the circuit ran: once, or once for each history of outcomes if it measures inside.
+    exchanges, bytes_moved : int
+        Exchanges between ranks; bytes, the sum over the ranks.
+    passes : float
+        Passes over a rank's amplitudes.
+    """
+
+    shots: int
+    seed: int
+    expectations: list[float | complex]
+    seconds: float
+    ranks: int
+    runs: int
+    exchanges: int
+    bytes_moved: int
+    passes: float
+    state: State
+    """The state after the last run, measurements at the end not made."""
+    outcomes: _core.Outcomes = field(repr=False)
+    _registers: tuple[_core.Register, ...] = field(repr=False, default=())
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """How often each outcome was drawn."""
+        counts = self.outcomes.counts.tolist()
+        return {self._bits(v): c for v, c in zip(self.outcomes.values, counts, strict=True)}
+
+    @cached_property
+    def hex_counts(self) -> dict[str, int]:
+        """The same by hexadecimal numbers, as Qiskit's results carry them."""
+        return {hex(v): c for v, c in zip(self.outcomes.values, self.outcomes.counts.tolist(), strict=True)}
+
+    @property
+    def memory(self) -> list[str]:
+        """The outcome of each shot, in hexadecimal."""
+        values = [hex(v) for v in self.outcomes.values]
+        return [values[i] for i in self.outcomes.of_shot.tolist()]
+
+    def shot_values(self) -> NDArray[Any]:
+        """The outcome of each shot as a number, bit i classical bit i; Python's integers beyond 64 bits."""
+        values = self.outcomes.values
+        kind: Any = np.uint64 if self.outcomes.clbits <= 64 else object
+        return np.array(values, kind)[self.outcomes.of_shot] if values else np.array([], kind)
+
+    def _bits(self, value: int) -> str:
+        width = self.outcomes.clbits
+        text = format(value, f"0{width}b") if width else ""
+        if len(self._registers) < 2:
+            return text
+        parts = [text[width - r.first - r.size : width - r.first] for r in self._registers]
+        return " ".join(reversed(parts))
+
+
+@dataclass(frozen=True)
+class CircuitPlan:
+    """What a circuit needs and moves, before anything runs. Bytes are of a rank unless they say otherwise.
+
+    Attributes
+    ----------
+    qubits, ranks : int
+        The ranks over which the state is split: fewer than asked for if the circuit is too small for all.
+    operations : int
+        That are left to do after swaps and gates on fresh qubits were taken out.
+    fits : bool
+        Whether the memory of this machine suffices for `ranks_here` of the ranks.
+    memory_per_rank, memory_in_all, memory_available : int
+        Amplitudes and staging; what there is on this machine for its ranks together.
+    exchanges : int
+    bytes_per_rank : int
+        Sent by each rank, in all exchanges.
+    bytes_per_exchange : list of int
+        Of each exchange.
+    baseline_bytes_per_rank : int
+        If each gate on a bit of the rank's number exchanged with the partner by itself.
+    one_swap_at_a_time_bytes_per_rank : int
+        If each such qubit were swapped down by itself, and back after the gate.
+    passes : float
+        Passes over a rank's amplitudes.
+    placement : Placement
+        Stage by stage.
+    """
+
+    qubits: int
+    ranks: int
+    precision: str
+    operations: int
+    fits: bool
+    memory_per_rank: int
+    memory_in_all: int
+    memory_available: int
+    exchanges: int
+    bytes_per_rank: int
+    bytes_per_exchange: list[int]
+    baseline_bytes_per_rank: int
+    one_swap_at_a_time_bytes_per_rank: int
+    passes: float
+    placement: Placement = field(repr=False, compare=False)
+
+
+def plan(
+    circuit: Circuit,
+    ranks: int = 1,
+    precision: str = "double",
+    *,
+    ranks_here: int | None = None,
+    effort: float = 1,
+) -> CircuitPlan:
+    """What running a circuit on so many ranks needs and moves.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    ranks : int
+        A power of two. No rank has to exist.
+    precision : str
+        "double" or "single".
+    ranks_here : int, optional
+        How many of them share this machine's memory; all unless given.
+    effort : float
+        How hard to look for a placement that moves less, about in seconds; 0: the rule alone.
+
+    Raises
+    ------
+    BadInput
+        A circuit that cannot be, or ranks that are no power of two.
+    """
+    circuit.validate()
+    usable = _core.usable_ranks(circuit, ranks) if ranks > 0 and ranks & (ranks - 1) == 0 else ranks
+    amplitude = 8 if precision == "single" else 16
+    need = _core.memory_need(
+        circuit.qubits, usable, precision, usable if ranks_here is None else min(ranks_here, usable)
+    )
+    placement = _core.place(circuit, usable, amplitude, effort)
+    share = amplitude << placement.local_bits
+    baselines = placement.baselines
+    return CircuitPlan(
+        qubits=circuit.qubits,
+        ranks=usable,
+        precision=precision,
+        operations=sum(len(stage.operations) for stage in placement.stages),
+        fits=need.fits,
+        memory_per_rank=need.per_rank,
+        memory_in_all=need.in_all,
+        memory_available=need.available,
+        exchanges=placement.exchanges,
+        bytes_per_rank=placement.bytes_per_rank,
+        bytes_per_exchange=[round(s.fraction_moved * share) for s in placement.stages if s.swaps],
+        baseline_bytes_per_rank=round(baselines["gate_by_gate"] * share),
+        one_swap_at_a_time_bytes_per_rank=round(baselines["one_swap_at_a_time"] * share),
+        passes=placement.passes(),
+        placement=placement,
+    )
+
+
+def simulate(
+    circuit: Circuit,
+    group: Group | None = None,
+    *,
+    shots: int = 0,
+    seed: int | None = None,
+    precision: str = "double",
+    observables: Sequence[Any] = (),
+    threads: int = 0,
+    staging: int = 0,
+    effort: float = 1,
+    progress: Callable[[int, int, int, int], None] | None = None,
+) -> Result:
+    """Run a circuit from |0...0>. Collective over the group; every rank gets the same result.
+
+    Parameters
+    ----------
+    circuit : Circuit
+    group : Group, optional
+        A power of two of ranks; this process alone unless given.
+    shots : int
+        How often to draw the outcomes of its measurements; up to millions cost little where they stand at the end.
+    seed : int, optional
+        The same seed gives the same shots on every number of ranks; a fresh one unless given.
+    precision : str
+        "double" or "single".
+    observables : sequence of PauliSum or str
+        Whose expectation values are wanted.
+    threads : int
+        Of each rank; 0: its share of the cores that it may use.
+    staging : int
+        Bytes that an exchange may hold per partner, at most; 0: 8 MiB.
+    effort : float
+        How hard to look for a placement that moves less, about in seconds.
+    progress : callable, optional
+        Called on every rank with the operations done and the operations of a run, the number of the run, and the shots
+        that are done. It may raise to end the simulation.
+
+    Raises
+    ------
+    BadInput
+        A circuit that cannot be, ranks that are no power of two, an observable on qubits that the circuit does not
+        have.
+    Error
+        The memory does not suffice; nothing has been done then.
+    """
+    group = group or Group.alone()
+    if seed is None:
+        # One for all: every rank would draw another.
+        seed = int.from_bytes(group.allgather(secrets.token_bytes(6))[0], "little")
+    sums = [PauliSum.of(o) for o in observables]
+    core = _core.simulate(
+        circuit,
+        group,
+        shots,
+        seed,
+        precision,
+        [core_sum(s) for s in sums],
+        threads,
+        staging,
+        effort,
+        progress,
+    )
+    return Result(
+        shots=shots,
+        seed=seed,
+        expectations=real_where_real(sums, core.expectations),
+        seconds=core.seconds,
+        ranks=core.ranks,
+        runs=core.runs,
+        exchanges=core.exchanges,
+        bytes_moved=core.bytes_moved,
+        passes=core.passes,
+        state=State._of(core.take_state()),
+        outcomes=core.outcomes,
+        _registers=circuit.registers,
+    )

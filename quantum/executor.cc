@@ -1,0 +1,119 @@
+// One run of a placement on a state.
+#include <algorithm>
+#include <string>
+
+#include "onehop/error.h"
+#include "onehop/quantum/simulator.h"
+
+namespace onehop::quantum {
+namespace {
+
+// Operations handed to the engine at once: enough that it loses nothing by the cut, few enough that progress can be seen.
+constexpr std::size_t most_pending = 512;
+
+}  // namespace
+
+Executor::Executor(State& state, const Placement& placement, int clbits, Draw draw)
+    : state_(state),
+      placement_(placement),
+      draw_(std::move(draw)),
+      clbits_(static_cast<std::size_t>(clbits), false),
+      done_(placement.operations.size(), true) {
+  if (state.qubits() != placement.qubits || state.group().size() != placement.ranks) {
+    throw BadInput("the placement is for " + std::to_string(placement.qubits) + " qubits on " +
+                   std::to_string(placement.ranks) + " ranks, the state has " + std::to_string(state.qubits()) +
+                   " on " + std::to_string(state.group().size()));
+  }
+  for (const Stage& stage : placement.stages) {
+    for (const int index : stage.operations) done_[static_cast<std::size_t>(index)] = false;
+  }
+  if (!placement.first_state.empty()) state.set_product(placement.first_state, placement.first_bits);
+  // Until the end the state's qubits are wires.
+  if (!std::equal(state.bits().begin(), state.bits().end(), placement.first_bits.begin())) {
+    throw BadInput("the state does not lie as the placement begins; make the placement for its bits");
+  }
+}
+
+bool Executor::step() {
+  if (stage_ == placement_.stages.size()) return false;
+  if (next_ == 0) enter_stage();
+  const Stage& stage = placement_.stages[stage_];
+  const std::size_t end = std::min(stage.operations.size(), next_ + most_pending);
+  while (next_ < end) do_one(stage.operations[next_++]);
+  flush();
+  if (next_ < stage.operations.size()) return true;
+  next_ = 0;
+  if (++stage_ < placement_.stages.size()) return true;
+  // The names that swaps of the circuit gave the wires.
+  std::vector<int> bits;
+  for (const int wire : placement_.wires) bits.push_back(state_.bits()[static_cast<std::size_t>(wire)]);
+  state_.set_layout(std::move(bits), state_.flips());
+  return true;
+}
+
+void Executor::enter_stage() { state_.exchange(placement_.stages[stage_].swaps); }
+
+void Executor::flush() {
+  const EngineCounters more = state_.apply(pending_);
+  counters_.passes += more.passes;
+  counters_.operations += more.operations;
+  counters_.seconds += more.seconds;
+  pending_.clear();
+}
+
+bool Executor::asked(const Condition& condition) const {
+  if (condition.clbits.empty()) return true;
+  bool equal = true;
+  for (std::size_t i = 0; i < condition.clbits.size(); ++i) {
+    const bool wanted = i < 64 && (condition.value >> i & 1U) != 0;
+    equal = equal && clbits_[static_cast<std::size_t>(condition.clbits[i])] == wanted;
+  }
+  return equal != condition.negated;
+}
+
+int Executor::measure(int index, int target) {
+  flush();
+  const Operation& operation = placement_.operations[static_cast<std::size_t>(index)];
+  const int wire = operation.targets[static_cast<std::size_t>(target)];
+  const std::vector<double> p = state_.probabilities(std::span(&wire, 1));
+  const double all = p[0] + p[1];
+  const int outcome = draw_(index, target, p[1] / all);
+  const double probability = p[static_cast<std::size_t>(outcome)];
+  if (!(probability > 0)) {
+    throw Error("operation " + std::to_string(index) + " (" + operation.name + "): the outcome " +
+                std::to_string(outcome) + " has probability 0");
+  }
+  state_.collapse(wire, outcome, probability);
+  return outcome;
+}
+
+void Executor::do_one(int index) {
+  const Operation& operation = placement_.operations[static_cast<std::size_t>(index)];
+  done_[static_cast<std::size_t>(index)] = true;
+  ++operations_done_;
+  if (operation.kind == OperationKind::assign) {
+    clbits_[static_cast<std::size_t>(operation.clbits[0])] = asked(operation.condition);
+    return;
+  }
+  if (!asked(operation.condition)) return;
+  if (operation.is_gate()) {
+    std::uint64_t flips = state_.flips();
+    auto local = resolve(operation, state_.bits(), state_.local_bits(), state_.group().rank(), flips);
+    if (local) {
+      local->source = index;
+      pending_.push_back(std::move(*local));
+    }
+    if (flips != state_.flips()) state_.set_layout({state_.bits().begin(), state_.bits().end()}, flips);
+    return;
+  }
+  for (int target = 0; target < static_cast<int>(operation.targets.size()); ++target) {
+    const int outcome = measure(index, target);
+    if (operation.kind == OperationKind::measure) {
+      clbits_[static_cast<std::size_t>(operation.clbits[static_cast<std::size_t>(target)])] = outcome != 0;
+    } else if (outcome != 0) {
+      state_.flip(operation.targets[static_cast<std::size_t>(target)]);
+    }
+  }
+}
+
+}  // namespace onehop::quantum

@@ -1,0 +1,50 @@
+// What a state is made of; shared by the sources of `State`.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "onehop/plan.h"
+#include "onehop/quantum/state.h"
+
+namespace onehop::quantum {
+
+struct State::Impl {
+  Impl(const Group& group, int qubits, Precision precision, const StateOptions& options);
+
+  Group group;
+  int qubits;
+  int local_bits = 0;
+  Precision precision;
+  std::int64_t staging = 0;  // bytes per partner
+  EngineOptions engine;
+  SharedArray memory;
+  std::vector<int> bits;    // of each qubit
+  std::uint64_t flips = 0;  // by bit, those of the rank's number only
+  StateCounters counters;
+  std::vector<std::pair<std::vector<int>, std::unique_ptr<Plan>>> plans;
+
+  template <typename T>
+  [[nodiscard]] std::span<std::complex<T>> amplitudes() const {
+    return {reinterpret_cast<std::complex<T>*>(memory.bytes().data()), std::size_t{1} << local_bits};
+  }
+
+  // Calls with the amplitudes in the state's precision.
+  template <typename Function>
+  decltype(auto) visit(Function&& function) const {
+    if (precision == Precision::single_precision) return function(amplitudes<float>());
+    return function(amplitudes<double>());
+  }
+
+  // Collective, the first time for each permutation.
+  [[nodiscard]] Plan& plan_for(const std::vector<int>& permutation);
+  // The value that a bit of this rank's number stands for.
+  [[nodiscard]] unsigned held(int bit) const;
+  [[nodiscard]] int bit_of(int qubit) const;
+  // Throws BadInput unless all exist and none is named twice.
+  void check_distinct(std::span<const int> qubits) const;
+};
+
+}  // namespace onehop::quantum

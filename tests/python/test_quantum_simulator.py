@@ -1,0 +1,384 @@
+"""The simulator against NumPy, on several ranks and in both precisions."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import brute_force
+from onehop import BadInput, Error, Group, quantum
+from threads import run_threads
+
+TOLERANCE = {"double": 1e-12, "single": 1e-5}
+
+
+def same_on(ranks: int, function: Callable[[Group], Any]) -> Any:
+    """What `function` returns, which every rank must return bit by bit."""
+    results = run_threads(ranks, function)
+    first = results[0]
+    for other in results[1:]:
+        if isinstance(first, np.ndarray):
+            assert first.tobytes() == other.tobytes()
+        else:
+            assert first == other
+    return first
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 2**32),
+    qubits=st.integers(4, 7),
+    ranks=st.sampled_from([1, 2, 4, 8]),
+    precision=st.sampled_from(["double", "single"]),
+    gates=st.integers(1, 30),
+)
+def test_random_circuits_agree_with_brute_force(
+    seed: int, qubits: int, ranks: int, precision: str, gates: int
+) -> None:
+    most = min(3, qubits - {1: 0, 2: 1, 4: 2, 8: 3}[ranks])
+    circuit = brute_force.random_circuit(qubits, gates, seed, most)
+    found = same_on(ranks, lambda group: quantum.simulate(circuit, group, precision=precision).state.vector())
+    np.testing.assert_allclose(found, brute_force.run(circuit), rtol=0, atol=TOLERANCE[precision])
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**32), ranks=st.sampled_from([1, 2, 4, 8]), gates=st.integers(1, 10))
+def test_circuits_on_a_state_that_is_there(seed: int, ranks: int, gates: int) -> None:
+    rng = np.random.default_rng(seed)
+    vector = brute_force.random_vector(rng, 6)
+    circuits = [brute_force.random_circuit(6, gates, seed + i) for i in range(3)]
+
+    def run(group: Group) -> np.ndarray:
+        state = quantum.State(6, group).set_amplitudes(vector)
+        for circuit in circuits:
+            state.run(circuit)
+        before = state.vector()
+        state.restore_order()
+        assert before.tobytes() == state.vector().tobytes()
+        assert state.local().tobytes() == before.reshape(ranks, -1)[group.rank].tobytes()
+        return before
+
+    expected = vector
+    for circuit in circuits:
+        expected = brute_force.run(circuit, expected)
+    np.testing.assert_allclose(same_on(ranks, run), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4, 8])
+def test_looking_at_a_state(ranks: int) -> None:
+    rng = np.random.default_rng(7)
+    n = 7
+    circuit = brute_force.random_circuit(n, 40, 11)
+    vector = brute_force.run(circuit)
+    other = brute_force.random_vector(rng, n)
+    tensor = np.abs(vector.reshape([2] * n)) ** 2  # axis 0 is the highest qubit
+
+    def look(group: Group) -> list[Any]:
+        state = quantum.simulate(circuit, group).state
+        indices = [5, 0, 127, 64]
+        np.testing.assert_allclose(state.amplitudes(indices), vector[indices], atol=1e-12)
+        for qubits in ([0], [6, 2], [3, 0, 6, 5], list(range(n)), []):
+            rest = tuple(n - 1 - q for q in range(n) if q not in qubits)
+            expected = tensor.sum(axis=rest)  # axes: the kept ones, the highest first
+            kept = sorted(qubits, reverse=True)
+            order = [kept.index(q) for q in reversed(qubits)]
+            np.testing.assert_allclose(
+                state.probabilities(qubits), expected.transpose(order).reshape(-1), atol=1e-12
+            )
+        second = quantum.State(n, group).set_amplitudes(other)
+        second.run(quantum.Circuit(n).x(n - 1).x(n - 1))
+        assert state.inner_product(second) == pytest.approx(np.vdot(vector, other), abs=1e-12)
+        assert state.fidelity(second) == pytest.approx(abs(np.vdot(vector, other)) ** 2, abs=1e-12)
+        for qubits in ([1], [6, 0], [2, 6, 4]):
+            axes = [n - 1 - q for q in reversed(qubits)]
+            rest = [a for a in range(n) if a not in axes]
+            m = vector.reshape([2] * n).transpose(axes + rest).reshape(1 << len(qubits), -1)
+            np.testing.assert_allclose(state.density_matrix(qubits), m @ m.conj().T, atol=1e-12)
+            values = np.linalg.svd(m, compute_uv=False) ** 2
+            entropy = -sum(v * np.log2(v) for v in values if v > 1e-15)
+            assert state.entropy(qubits) == pytest.approx(entropy, abs=1e-10)
+        np.testing.assert_allclose(
+            state.partial_trace([0, 1, 3, 4, 5]), state.density_matrix([2, 6]), atol=1e-12
+        )
+        assert state.norm() == pytest.approx(1, abs=1e-12)
+        return [state.entropy([0, 1]), state.probabilities([5, 6]).tolist()]
+
+    same_on(ranks, look)
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 2**32), ranks=st.sampled_from([1, 2, 4, 8]), terms=st.integers(1, 60))
+def test_expectations_agree_with_matrices(seed: int, ranks: int, terms: int) -> None:
+    """Strings with X and Y on every bit among them, which no order of bits makes local."""
+    n = 6
+    rng = np.random.default_rng(seed)
+    circuit = brute_force.random_circuit(n, 15, seed)
+    strings = ["".join(rng.choice(list("IXYZ"), n, p=rng.dirichlet([1] * 4))) for _ in range(terms)]
+    weights = rng.normal(size=terms)
+    vector = brute_force.run(circuit)
+    expected = sum(
+        w * np.vdot(vector, brute_force.pauli_matrix(s) @ vector).real
+        for w, s in zip(weights, strings, strict=True)
+    )
+    text = " + ".join(
+        f"{w}*" + (" ".join(f"{p}{q}" for q, p in enumerate(s) if p != "I") or "I")
+        for w, s in zip(weights, strings, strict=True)
+    ).replace("+ -", "- ")
+
+    def look(group: Group) -> list[Any]:
+        result = quantum.simulate(circuit, group, observables=[text, f"2*{'X' + str(n - 1)}"])
+        np.testing.assert_allclose(result.state.vector(), vector, atol=1e-12)
+        return result.expectations
+
+    found = same_on(ranks, look)
+    assert found[0] == pytest.approx(expected, abs=1e-11)
+
+
+# -- measurements ------------------------------------------------------------------------------------------------------
+
+
+def teleportation() -> quantum.Circuit:
+    c = quantum.Circuit(3, 3)
+    c.u(1.1, 0.4, -0.3, 0).h(1).cx(1, 2).cx(0, 1).h(0)
+    c.measure(0, 0).measure(1, 1)
+    with c.when(1):
+        c.x(2)
+    with c.when(0):
+        c.z(2)
+    c.u(-1.1, 0.3, -0.4, 2)  # the inverse: what arrived is |0>
+    return c.measure(2, 2)
+
+
+def test_the_same_shots_on_every_number_of_ranks() -> None:
+    unconditional = brute_force.random_circuit(6, 30, 5)
+    unconditional.measure([0, 2, 5, 1], [0, 1, 2, 3])
+    inside = brute_force.random_circuit(5, 20, 6)
+    inside.measure([0, 4], [1, 0]).reset(3).h(4).cx(4, 3)
+    with inside.when([0, 1], 2):
+        inside.x(2)
+    for i in range(5):
+        inside.h(i)
+    inside.measure([0, 1, 2, 3, 4], [0, 1, 2, 3, 4])
+    for circuit in (unconditional, inside, teleportation()):
+        runs = [
+            same_on(
+                ranks,
+                lambda group, circuit=circuit: quantum.simulate(circuit, group, shots=2000, seed=12).memory,
+            )
+            for ranks in (1, 2, 4, 8)
+        ]
+        assert runs[0] == runs[1] == runs[2] == runs[3]
+    other = quantum.simulate(unconditional, shots=2000, seed=13)
+    assert other.memory != quantum.simulate(unconditional, shots=2000, seed=12).memory
+
+
+def test_teleportation_arrives_and_shares_runs() -> None:
+    result = quantum.simulate(teleportation(), shots=4000, seed=1)
+    assert result.runs == 4
+    assert {bits[0] for bits in result.counts} == {"0"}
+    assert set(result.counts) == {"000", "001", "010", "011"}
+    assert all(850 < count < 1150 for count in result.counts.values())
+    assert sum(result.counts.values()) == 4000
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_counts_follow_the_probabilities(ranks: int) -> None:
+    n = 6
+    circuit = brute_force.random_circuit(n, 30, 3)
+    expected = np.abs(brute_force.run(circuit)) ** 2
+    circuit.measure_all()
+    shots = 200_000
+    result = same_on(
+        ranks,
+        lambda g: np.bincount(quantum.simulate(circuit, g, shots=shots, seed=4).shot_values(), minlength=64),
+    )
+    chi_square = sum((result - shots * expected) ** 2 / np.maximum(shots * expected, 1e-9))
+    assert chi_square < 64 + 6 * np.sqrt(128)
+
+
+def test_sampling_more_qubits_than_are_decided_at_once() -> None:
+    """GHZ on 24 qubits, the second half turned: the outcomes are known although the state has 2^24 places."""
+    n = 22
+    c = quantum.Circuit(n, n).h(0)
+    for q in range(1, n):
+        c.cx(q - 1, q)
+    for q in range(0, n, 3):
+        c.x(q)
+    c.measure_all()
+    flips = sum(1 << q for q in range(0, n, 3))
+    found = same_on(2, lambda g: quantum.simulate(c, g, shots=300, seed=2, precision="single").memory)
+    assert set(found) == {hex(flips), hex(flips ^ (1 << n) - 1)}
+    assert 100 < found.count(hex(flips)) < 200
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 8])
+def test_reset_and_measured_states(ranks: int) -> None:
+    """After a measurement the state is the projected one; reset leaves |0>, whatever it was."""
+    n = 6
+    circuit = brute_force.random_circuit(n, 20, 21)
+    vector = brute_force.run(circuit)
+
+    def run(group: Group) -> list[int]:
+        state = quantum.State(n, group)
+        state.run(circuit)
+        measure = quantum.Circuit(n, 2).measure([4, 1], [0, 1])
+        bits = state.run(measure, seed=8)
+        index = np.arange(1 << n)
+        kept = np.where(((index >> 4 & 1) == bits[0]) & ((index >> 1 & 1) == bits[1]), vector, 0)
+        kept /= np.linalg.norm(kept)
+        np.testing.assert_allclose(state.vector(), kept, atol=1e-12)
+        state.run(quantum.Circuit(n).reset([4, 0]), seed=9)
+        assert state.probabilities([4])[0] == pytest.approx(1)
+        assert state.probabilities([0])[0] == pytest.approx(1)
+        assert state.norm() == pytest.approx(1)
+        return bits
+
+    same_on(ranks, run)
+
+
+def test_expectations_with_measurements_inside_are_averages() -> None:
+    c = quantum.Circuit(2, 1).ry(1.0, 0).measure(0, 0)
+    with c.when(0):
+        c.x(1)
+    result = quantum.simulate(c, shots=5000, seed=3, observables=["Z1", "Z0 Z1"])
+    ones = result.counts["1"] / 5000
+    assert result.runs == 2
+    assert result.expectations == pytest.approx([1 - 2 * ones, 1], abs=1e-12)
+    assert ones == pytest.approx(np.sin(0.5) ** 2, abs=0.03)
+
+
+def test_conditions_and_counts_by_registers() -> None:
+    c = quantum.Circuit(3, 3)
+    c.registers = [quantum.Register("a", 0, 1), quantum.Register("b", 1, 2)]
+    c.x(0).measure(0, 0)
+    with c.when([0, 1], 2, negated=True):
+        c.x(1)
+        c.measure(1, 1)
+        c.x(2)  # the condition was asked before bit 1 was written
+    c.measure(2, 2)
+    result = quantum.simulate(c, shots=10, seed=1)
+    assert result.counts == {"11 1": 10}
+    assert result.hex_counts == {"0x7": 10}
+
+
+def test_more_than_64_classical_bits() -> None:
+    c = quantum.Circuit(1, 70)
+    for bit in range(70):
+        c.x(0).measure(0, bit)
+    result = quantum.simulate(c, shots=3, seed=1)
+    assert result.counts == {"01" * 35: 3}
+    assert result.shot_values().tolist() == [int("01" * 35, 2)] * 3
+
+
+def test_tfim_against_exact_diagonalisation() -> None:
+    """Trotter steps small enough that the energy and the magnetisation follow the exact evolution."""
+    n, steps, time, field = 6, 200, 0.8, 0.7
+    text = (
+        " ".join(f"- Z{i} Z{i + 1}" for i in range(n - 1))
+        + " "
+        + " ".join(f"- {field}*X{i}" for i in range(n))
+    )
+    hamiltonian = np.zeros((1 << n, 1 << n), complex)
+    for i in range(n - 1):
+        hamiltonian -= brute_force.pauli_matrix("".join("Z" if q in (i, i + 1) else "I" for q in range(n)))
+    for i in range(n):
+        hamiltonian -= field * brute_force.pauli_matrix("".join("X" if q == i else "I" for q in range(n)))
+    energies, modes = np.linalg.eigh(hamiltonian)
+    start = np.zeros(1 << n)
+    start[5] = 1
+    exact = modes @ (np.exp(-1j * energies * time) * (modes.conj().T @ start))
+    dt = time / steps
+    c = quantum.Circuit(n).x(0).x(2)
+    for _ in range(steps):
+        for i in range(n):
+            c.rx(-field * dt, i)
+        for i in range(n - 1):
+            c.rzz(-2 * dt, i, i + 1)
+        for i in range(n):
+            c.rx(-field * dt, i)
+    z = np.real(np.vdot(exact, brute_force.pauli_matrix("IIZIII") @ exact))
+    found = same_on(4, lambda g: quantum.simulate(c, g, observables=[text, "Z2"]).expectations)
+    assert found[0] == pytest.approx(np.vdot(start, hamiltonian @ start).real, abs=1e-4)
+    assert found[1] == pytest.approx(z, abs=1e-4)
+
+
+# -- ranks, memory, what is refused -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("qubits", "ranks"), [*itertools.product([1, 2, 3], [2, 8])])
+def test_circuits_too_small_for_the_ranks(qubits: int, ranks: int) -> None:
+    circuit = brute_force.random_circuit(qubits, 12, 4)
+    results = run_threads(ranks, lambda g: _small(circuit, g))
+    assert all(r == results[0] for r in results)
+
+
+def _small(circuit: quantum.Circuit, group: Group) -> list[Any]:
+    measured = quantum.Circuit(circuit.qubits, circuit.qubits)
+    for operation in circuit.operations:
+        measured.add(operation)
+    result = quantum.simulate(measured.measure_all(), group, shots=50, seed=1)
+    assert result.ranks <= 1 << (circuit.qubits - 1)
+    np.testing.assert_allclose(result.state.vector(), brute_force.run(circuit), atol=1e-12)
+    return [*result.memory, result.ranks]
+
+
+def test_what_cannot_be_is_refused() -> None:
+    circuit = quantum.Circuit(3, 3).h(0)
+    with pytest.raises(BadInput, match="power of two of ranks, found 3; take 2 or 4"):
+        run_threads(3, lambda g: quantum.simulate(circuit, g))
+    with pytest.raises(BadInput, match="too few amplitudes for 8 ranks; take at most 4"):
+        run_threads(8, lambda g: quantum.State(3, g))
+    with pytest.raises(BadInput, match="qubit 3"):
+        quantum.simulate(circuit, observables=["Z3"])
+    with pytest.raises(BadInput, match="'double'"):
+        quantum.simulate(circuit, precision="half")
+    with pytest.raises(BadInput, match="not unitary"):
+        quantum.simulate(quantum.Circuit(1).unitary([[1, 0], [0, 2]], [0]))
+    with pytest.raises(BadInput, match="the circuit has 3 qubits, the state 2"):
+        quantum.State(2).run(circuit)
+    with pytest.raises(BadInput, match="amplitude 4"):
+        quantum.State(2).amplitudes(4)
+    with pytest.raises(BadInput, match="named twice"):
+        quantum.State(2).probabilities([1, 1])
+    with pytest.raises(Error, match=r"qubits in double precision needs .* on each of 1 ranks.*qubits fit"):
+        quantum.simulate(quantum.Circuit(45).h(0))
+    plan = quantum.plan(quantum.Circuit(45).h(0), 64)
+    assert not plan.fits
+    assert plan.memory_in_all >= 16 << 45
+
+
+def test_plan_says_what_moves() -> None:
+    circuit = quantum.Circuit(12)
+    for layer in range(4):
+        for q in range(12):
+            circuit.u(0.3, 0.1 * q, layer, q)
+        for q in range(layer % 2, 11, 2):
+            circuit.cx(q, q + 1)
+    plan = quantum.plan(circuit, 4)
+    results = run_threads(4, lambda g: quantum.simulate(circuit, g).state.bytes_sent)
+    assert results == [plan.bytes_per_rank] * 4
+    assert sum(plan.bytes_per_exchange) == plan.bytes_per_rank
+    assert plan.exchanges > 0
+    assert plan.passes > 0
+    assert 3 * plan.bytes_per_rank <= plan.baseline_bytes_per_rank
+
+
+def test_progress_may_end_a_run() -> None:
+    seen: list[tuple[int, ...]] = []
+
+    def stop(*what: int) -> None:
+        seen.append(what)
+        if what[0] > 1000:
+            raise KeyError("enough")
+
+    circuit = brute_force.random_circuit(5, 3000, 1)
+    with pytest.raises(KeyError, match="enough"):
+        quantum.simulate(circuit, progress=stop)
+    assert [done for done, *_ in seen] == sorted(done for done, *_ in seen)
+    assert len(seen) >= 2
