@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <tuple>
 
@@ -117,16 +118,12 @@ struct Contribution {
   std::vector<Wanted> wishes;
 };
 
-Contribution unpacked(std::span<const std::byte> bytes, std::size_t rank) {
+// Nothing, if it is a contribution to another step.
+std::optional<Contribution> unpacked(std::span<const std::byte> bytes) {
   Opening head;
   head.mark = 0;
   if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
-  if (head.mark != Opening::magic) {
-    throw Mismatch(
-        "open_channels: rank " + std::to_string(rank) +
-        " is in another collective step (a barrier, an all-gather, a split); do all ranks make the same steps "
-        "in the same order?");
-  }
+  if (head.mark != Opening::magic) return std::nullopt;
   Contribution given;
   given.refused = head.refused != 0;
   bytes = bytes.subspan(sizeof head);
@@ -140,24 +137,32 @@ Contribution unpacked(std::span<const std::byte> bytes, std::size_t rank) {
 
 }  // namespace
 
+void throw_refusal(const Gathered& gathered, const std::string& step) {
+  for (std::size_t r = 0; r < gathered.size(); ++r) {
+    const auto given = unpacked(gathered[r]);
+    if (given && given->refused) throw Error(step + " failed on rank " + std::to_string(r) + ": " + given->words);
+  }
+}
+
 std::vector<Wanted> exchange(GroupState& group, std::span<const Wanted> own, const std::string& transports) {
   const Gathered gathered = group.allgather(packed(false, transports, own));
-  std::vector<Contribution> given;
-  try {
-    for (std::size_t r = 0; r < gathered.size(); ++r) given.push_back(unpacked(gathered[r], r));
-  } catch (const Mismatch&) {
-    group.out_of_step = true;
-    throw;
-  }
+  throw_refusal(gathered, "opening channels");
   std::vector<Wanted> all;
-  for (std::size_t r = 0; r < given.size(); ++r) {
-    if (given[r].refused) throw Error("opening channels failed on rank " + std::to_string(r) + ": " + given[r].words);
-    all.insert(all.end(), given[r].wishes.begin(), given[r].wishes.end());
-  }
-  for (std::size_t r = 0; r < given.size(); ++r) {
-    if (given[r].words == given[0].words) continue;
-    throw Mismatch("open_channels: rank 0 opens its channels over " + given[0].words + ", but rank " +
-                   std::to_string(r) + " over " + given[r].words + "; all ranks must ask for the same transport");
+  std::string first;
+  for (std::size_t r = 0; r < gathered.size(); ++r) {
+    const auto given = unpacked(gathered[r]);
+    if (!given) {
+      group.out_of_step = true;
+      throw Mismatch("open_channels: rank " + std::to_string(r) +
+                     " is in another collective step (a barrier, an all-gather, a split); do all ranks make the same "
+                     "steps in the same order?");
+    }
+    if (r == 0) first = given->words;
+    if (given->words != first) {
+      throw Mismatch("open_channels: rank 0 opens its channels over " + first + ", but rank " + std::to_string(r) +
+                     " over " + given->words + "; all ranks must ask for the same transport");
+    }
+    all.insert(all.end(), given->wishes.begin(), given->wishes.end());
   }
   return all;
 }

@@ -38,6 +38,9 @@ struct Wanted {
 // The part of a rank in the same step that cannot have any channels: `why` goes to the others.
 void exchange_refusal(GroupState& group, const std::string& why);
 
+// For a step that comes before this one and that a rank may refuse in the same way: throws Error where one has.
+void throw_refusal(const Gathered& gathered, const std::string& step);
+
 // All ranks' wishes, matched into channels in an order that is the same everywhere; returns those that `rank` has an end of.
 // Throws the same error on every rank: BadInput for an impossible spec, Mismatch for ends that do not fit.
 [[nodiscard]] std::vector<ChannelShape> match(std::span<const Wanted> all, int rank, int ranks, std::uint32_t first_id);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "channel_specs.h"
 #include "onehop/error.h"
 
 namespace onehop::detail {
@@ -68,8 +69,7 @@ SharedArrays::SharedArrays(GroupState& group, std::span<const std::span<std::byt
   const auto places = std::as_bytes(std::span<const Location>(own));
   mine.insert(mine.end(), places.begin(), places.end());
   const Gathered all = group.allgather(mine);
-  // A rank that refuses is heard of when channels are opened.
-  if (std::ranges::any_of(all, [](const auto& theirs) { return theirs.empty(); })) return;
+  throw_refusal(all, "making a plan");
   for (std::size_t r = 0; r < ranks; ++r) {
     std::uint64_t theirs = 0;
     if (all[r].size() >= sizeof theirs) std::memcpy(&theirs, all[r].data(), sizeof theirs);
@@ -88,14 +88,6 @@ SharedArrays::SharedArrays(GroupState& group, std::span<const std::span<std::byt
     }
   }
   mapped_of_.resize(ranks);
-}
-
-void SharedArrays::refuse(GroupState& group) {
-  try {
-    static_cast<void>(group.allgather({}));
-  } catch (const Error&) {
-    return;  // a lost peer, say: what this rank was about to throw anyway says more
-  }
 }
 
 bool SharedArrays::shares(int a, int b) const {

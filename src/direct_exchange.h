@@ -32,10 +32,8 @@ using Cycle = std::vector<CyclePlace>;
 // Which of the plan's arrays lie in memory that other ranks can map, on every rank.
 class SharedArrays {
  public:
-  // What a rank does that will not make its plan: the others find nothing shared. Throws nothing.
-  static void refuse(GroupState& group);
   // Collective: every rank says where its arrays lie. `permutations` is a number that must be equal on all ranks: what the
-  // schedule's rounds permute. Throws Mismatch where it is not.
+  // schedule's rounds permute. Throws Mismatch where it is not, Error where a rank refuses (refuse_channels).
   SharedArrays(GroupState& group, std::span<const std::span<std::byte>> arrays, bool allowed,
                std::uint64_t permutations);
 

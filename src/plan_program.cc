@@ -213,8 +213,13 @@ class Builder {
     const bool may_share =
         options.transport == TransportKind::automatic || options.transport == TransportKind::shared_memory;
     shared_.emplace(*group.state(), arrays_, may_share, permutations_of(schedule_));
-    for (RoundPart& part : parts_) take_direct(part);
-    want_channels(group, options);
+    try {
+      for (RoundPart& part : parts_) take_direct(part);
+      want_channels(group, options);
+    } catch (const std::exception& error) {
+      refuse_channels(group, error.what());
+      throw;
+    }
     open(group, options);
     std::exception_ptr failure;
     try {
@@ -556,7 +561,6 @@ Program make_program(const Group& group, const Schedule& schedule, std::span<con
   try {
     builder.emplace(group, schedule, arrays, options);
   } catch (const std::exception& error) {
-    SharedArrays::refuse(*group.state());
     refuse_channels(group, error.what());
     throw;
   }

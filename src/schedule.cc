@@ -16,13 +16,10 @@ constexpr detail::NamedValue<Combine> combines[] = {{Combine::replace, "replace"
                                                     {Combine::max, "max"},
                                                     {Combine::prod, "prod"}};
 
-constexpr detail::NamedValue<ElementType> element_types[] = {{ElementType::bytes, "bytes"},
-                                                             {ElementType::float32, "float32"},
-                                                             {ElementType::float64, "float64"},
-                                                             {ElementType::int32, "int32"},
-                                                             {ElementType::int64, "int64"},
-                                                             {ElementType::float16, "float16"},
-                                                             {ElementType::bfloat16, "bfloat16"}};
+constexpr detail::NamedValue<ElementType> element_types[] = {
+    {ElementType::bytes, "bytes"},      {ElementType::float32, "float32"}, {ElementType::float64, "float64"},
+    {ElementType::int32, "int32"},      {ElementType::int64, "int64"},     {ElementType::float16, "float16"},
+    {ElementType::bfloat16, "bfloat16"}};
 
 bool takes_part(const Transfer& transfer, int rank) { return transfer.from.rank == rank || transfer.to.rank == rank; }
 
