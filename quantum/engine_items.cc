@@ -6,11 +6,12 @@
 #include <cmath>
 #include <optional>
 
+#include "engine_split.h"
+
 namespace onehop::quantum {
 namespace {
 
 using Number = std::complex<double>;
-using Matrix2 = std::array<Number, 4>;
 
 // Steeper rotations are computed with both cosine and sine, for their amplitudes would grow too much before they are scaled.
 constexpr double steepest = 16;
@@ -37,10 +38,6 @@ bool is_unitary(const Matrix2& m) {
   return std::abs(std::norm(m[0]) + std::norm(m[1]) - 1) < tolerance &&
          std::abs(std::norm(m[2]) + std::norm(m[3]) - 1) < tolerance &&
          std::abs(m[0] * std::conj(m[2]) + m[1] * std::conj(m[3])) < tolerance;
-}
-
-Matrix2 product(const Matrix2& a, const Matrix2& b) {
-  return {a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3], a[2] * b[0] + a[3] * b[2], a[2] * b[1] + a[3] * b[3]};
 }
 
 struct Controls {
@@ -111,7 +108,43 @@ class Maker {
         return;
       }
     }
+    if (op.bits.size() == 2 && controls.mask == 0 && fits_tile(bit_of(op.bits[0]) | bit_of(op.bits[1]))) {
+      if (const auto split = split_two_bits(op.values)) return add_split(*split, op.bits);
+    }
     add_dense(op, index);
+  }
+
+  void multiply_waiting(int bit, const Matrix2& m) {
+    auto& waiting = waiting_[static_cast<std::size_t>(bit)];
+    waiting = waiting ? product(m, *waiting) : m;
+  }
+
+  void add_split(const TwoBitSplit& split, const std::vector<int>& bits) {
+    const std::uint64_t both = bit_of(bits[0]) | bit_of(bits[1]);
+    const std::uint64_t top = std::bit_floor(both);
+    for (std::size_t b = 0; b < 2; ++b) multiply_waiting(bits[b], split.before[b]);
+    flush(both, 0);
+    phase_on(0, 0, {}, std::polar(1.0, split.zz));
+    push_phase({Phase::When::odd, both, 0, std::polar(1.0, -2 * split.zz)});
+    // X X and Y Y together turn 00 and 11 into each other by the difference of their angles, 01 and 10 by the sum.
+    const double angles[2] = {split.xx - split.yy, split.xx + split.yy};
+    if (std::abs(std::sin(angles[0])) > negligible || std::abs(std::sin(angles[1])) > negligible) {
+      PairOperation turn{both, both, 0, 0, {}};
+      for (int p = 0; p < 2; ++p) {
+        const double cosine = std::cos(angles[p]);
+        const double sine = std::sin(angles[p]);
+        const double matrix[4] = {cosine, sine, -sine, cosine};
+        std::copy_n(matrix, 4, turn.matrix[p]);
+      }
+      phase_on(top, top, {}, Number(0, 1));
+      push_pair(turn);
+      phase_on(top, top, {}, Number(0, -1));
+    } else {
+      // Half turns leave signs.
+      phase_on(0, 0, {}, std::cos(angles[0]));
+      push_phase({Phase::When::odd, both, 0, std::cos(angles[1]) / std::cos(angles[0])});
+    }
+    for (std::size_t b = 0; b < 2; ++b) multiply_waiting(bits[b], split.after[b]);
   }
 
   void add_dense(const LocalOperation& op, std::uint32_t index) {

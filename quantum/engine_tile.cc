@@ -10,6 +10,8 @@ namespace {
 // Rows of this many bits: a table for one, and those for a few conditions on the row's number, stay in the first-level cache.
 constexpr int most_row_bits = 8;
 constexpr std::size_t gap_bytes = 128;
+// A state of this size is not found in a cache when its next pass comes.
+constexpr std::size_t least_bytes_past_caches = std::size_t{1} << 26;
 
 TileShape shape_of(std::uint64_t tile, int lane_bits, std::size_t number_bytes) {
   TileShape shape;
@@ -311,7 +313,8 @@ void TileProgram<T>::run(std::complex<T>* amplitudes, std::size_t tile, Scratch&
         break;
     }
   }
-  kernels_.scatter(amplitudes + base, offsets_.data(), shape_, data, last_scale_);
+  const bool past_caches = (sizeof(std::complex<T>) << bits_) >= least_bytes_past_caches;
+  kernels_.scatter(amplitudes + base, offsets_.data(), shape_, data, last_scale_, past_caches);
 }
 
 template class TileProgram<float>;

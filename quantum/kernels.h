@@ -54,10 +54,11 @@ template <typename T>
 struct Kernels {
   int lane_bits;
 
-  // amplitudes + offsets[r] is where row r lies. `scatter` multiplies by `scale`.
+  // amplitudes + offsets[r] is where row r lies. `scatter` multiplies by `scale`; `past_caches`: with stores that do not read what
+  // they overwrite, for states that no cache holds.
   void (*gather)(const std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, T* tile);
   void (*scatter)(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, const T* tile,
-                  T scale);
+                  T scale, bool past_caches);
 
   // a' = a - t b, b' = b + t a, on `count` (1 to 4) bits of the vector number.
   void (*butterflies)(T* tile, const TileShape& shape, const int* bits, const T* tangents, int count);

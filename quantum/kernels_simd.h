@@ -35,6 +35,33 @@ template <typename T>
 ONEHOP_INLINE void store(T* p, Vector<T> v) {
   __builtin_memcpy(p, &v, sizeof v);
 }
+// Past the caches, to an address that is a multiple of the vector's size.
+template <typename T>
+ONEHOP_INLINE void stream(T* p, Vector<T> v) {
+#if defined(__clang__)
+  __builtin_nontemporal_store(v, reinterpret_cast<Vector<T>*>(p));
+#elif defined(__x86_64__) && ONEHOP_SIMD_BYTES == 64
+  if constexpr (sizeof(T) == 4) {
+    __builtin_ia32_movntps512(reinterpret_cast<float*>(p), v);
+  } else {
+    __builtin_ia32_movntpd512(reinterpret_cast<double*>(p), v);
+  }
+#elif defined(__x86_64__) && ONEHOP_SIMD_BYTES == 32
+  if constexpr (sizeof(T) == 4) {
+    __builtin_ia32_movntps256(reinterpret_cast<float*>(p), v);
+  } else {
+    __builtin_ia32_movntpd256(reinterpret_cast<double*>(p), v);
+  }
+#else
+  store(p, v);
+#endif
+}
+// What was streamed is visible to other threads after this.
+inline void finish_streaming() {
+#if defined(__x86_64__)
+  __builtin_ia32_sfence();
+#endif
+}
 template <typename T>
 ONEHOP_INLINE Vector<T> all(T x) {
   return Vector<T>{} + x;
@@ -73,14 +100,19 @@ ONEHOP_INLINE V mixed_halves(V a, V b, Numbers<I...>) {
 
 // --- Into the tile and out of it ----------------------------------------------------------------------------------------------------
 
+// Rows lie apart, so that the processor's own prefetching starts anew in each: the next ones are asked for ahead.
 template <typename T>
 void gather(const std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, T* tile) {
   const std::size_t rows = shape.rows();
   const std::size_t numbers = std::size_t{2} << shape.row_bits;
+  constexpr std::size_t line = 64 / sizeof(T);
+  const std::size_t ahead = numbers * sizeof(T) >= 2048 ? 1 : 2048 / (numbers * sizeof(T));
   for (std::size_t r = 0; r < rows; ++r) {
     const T* from = reinterpret_cast<const T*>(amplitudes + offsets[r]);
+    const T* next = reinterpret_cast<const T*>(amplitudes + offsets[r + ahead < rows ? r + ahead : rows - 1]);
     T* to = tile + r * shape.row_stride();
     for (std::size_t i = 0; i < numbers; i += 2 * lanes<T>) {
+      for (std::size_t k = 0; k < 2 * lanes<T>; k += line) __builtin_prefetch(next + i + k);
       const Vector<T> a = load(from + i);
       const Vector<T> b = load(from + i + lanes<T>);
       store(to + i, even_lanes(a, b, LaneNumbers<T>()));
@@ -89,9 +121,9 @@ void gather(const std::complex<T>* amplitudes, const std::uint64_t* offsets, con
   }
 }
 
-template <typename T>
-void scatter(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, const T* tile,
-             T scale) {
+template <bool Stream, typename T>
+ONEHOP_INLINE void scatter_with(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape,
+                                const T* tile, T scale) {
   const std::size_t rows = shape.rows();
   const std::size_t numbers = std::size_t{2} << shape.row_bits;
   const Vector<T> factor = all<T>(scale);
@@ -101,9 +133,25 @@ void scatter(std::complex<T>* amplitudes, const std::uint64_t* offsets, const Ti
     for (std::size_t i = 0; i < numbers; i += 2 * lanes<T>) {
       const Vector<T> re = load(from + i) * factor;
       const Vector<T> im = load(from + i + lanes<T>) * factor;
-      store(to + i, mixed_halves<0>(re, im, LaneNumbers<T>()));
-      store(to + i + lanes<T>, mixed_halves<1>(re, im, LaneNumbers<T>()));
+      if constexpr (Stream) {
+        stream(to + i, mixed_halves<0>(re, im, LaneNumbers<T>()));
+        stream(to + i + lanes<T>, mixed_halves<1>(re, im, LaneNumbers<T>()));
+      } else {
+        store(to + i, mixed_halves<0>(re, im, LaneNumbers<T>()));
+        store(to + i + lanes<T>, mixed_halves<1>(re, im, LaneNumbers<T>()));
+      }
     }
+  }
+}
+
+template <typename T>
+void scatter(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, const T* tile, T scale,
+             bool past_caches) {
+  if (past_caches && reinterpret_cast<std::uintptr_t>(amplitudes) % ONEHOP_SIMD_BYTES == 0) {
+    scatter_with<true>(amplitudes, offsets, shape, tile, scale);
+    finish_streaming();
+  } else {
+    scatter_with<false>(amplitudes, offsets, shape, tile, scale);
   }
 }
 
