@@ -44,8 +44,9 @@ def launch(
 ) -> None:
     """Run a program on several ranks of this machine.
 
-    The first rank that fails ends the launch with its exit code. Nothing is left behind. With --json: how each rank
-    ended, and after how long; `--json -` leaves stdout to that alone, and what the ranks print goes to stderr.
+    The first rank that fails ends the launch with its exit code. Nothing is left behind.
+
+    The result of --json is how each rank ended, and when; with `--json -` what the ranks print goes to stderr.
     """
     inside = current_launch()
     if inside is not None and inside.ranks > 1:
