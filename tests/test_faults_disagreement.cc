@@ -163,6 +163,32 @@ TEST(Faults, WhatGoesWrongOnOneRankIsHeardByAll) {
   });
 }
 
+// A plan that permutes index bits looks first for arrays in shared memory.
+TEST(Faults, WhatGoesWrongBeforeArraysAreSharedIsHeardByAll) {
+  on_ranks(2, [](const Group& group) {
+    PermuteBitsSpec spec;
+    spec.bits = 7;
+    spec.local_bits = 6;
+    spec.permutation = {6, 1, 2, 3, 4, 5, 0};
+    const Schedule schedule = permute_bits(spec);
+    const auto bytes = static_cast<std::int64_t>(64 * spec.element_bytes);
+    for (const bool wrong : {true, false}) {
+      const SharedArray array = group.allocate(bytes);
+      const auto prepare = [&] {
+        const auto short_by = static_cast<std::size_t>(wrong ? group.rank() : 0);
+        const std::vector<std::span<std::byte>> arrays = {
+            array.bytes().first(static_cast<std::size_t>(bytes) - short_by)};
+        Plan(group, schedule, arrays).run();
+      };
+      if (wrong) {
+        expect_heard_by_all<BadInput>(group, std::to_string(bytes - 1) + " bytes on rank 1", prepare);
+      } else {
+        prepare();
+      }
+    }
+  });
+}
+
 TEST(Faults, WhatGoesWrongAfterChannelsAreOpenIsHeardByAll) {
   on_ranks(3, [](const Group& group) {
     Schedule schedule = crossed_exchange(16);
