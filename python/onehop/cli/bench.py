@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from onehop.bench import parse_sizes
+from onehop.bench.allreduce import ALLREDUCE_SIZES, allreduce, make_allreduce_table
 from onehop.bench.plot import save_plot
 from onehop.bench.result import Bench
 from onehop.bench.run import (
@@ -70,7 +71,7 @@ def _run(
     with progress("measuring", cases) as advance:
         result = measure(Group.world(), settings, advance)
     screen = console(json_target)
-    screen.print(make_table(result))
+    screen.print(make_allreduce_table(result) if result.bench == "allreduce" else make_table(result))
     peers = make_peer_table(result)
     if peers is not None:
         screen.print()
@@ -174,6 +175,30 @@ def bench_poisson(
     _run(measure, len(chosen), ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
 
 
+def bench_allreduce(
+    sizes: SizesOption = None,
+    codecs: Annotated[
+        str,
+        typer.Option("--codecs", metavar="raw,q8,...", help="How the numbers travel; the first is compared."),
+    ] = "raw",
+    ranks: RanksOption = None,
+    mpi: MpiOption = None,
+    seconds: SecondsOption = 20,
+    quick: QuickOption = False,
+    json_target: JsonOption = None,
+    plot: PlotOption = None,
+) -> None:
+    """A sum of float32 over all ranks, in the columns of nccl-tests; beside MPI_Allreduce, and gloo where torch is."""
+    chosen = ALLREDUCE_SIZES if sizes is None else parse_sizes(sizes)
+    if min(chosen) < 4:
+        raise BadInput(f"expected --sizes of at least 4 bytes, one number, found {min(chosen)}")
+
+    def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
+        return allreduce(group, settings, advance, chosen, codecs.split(","))
+
+    _run(measure, len(chosen), ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
+
+
 def bench_ring(
     ranks: RanksOption = None,
     mpi: MpiOption = None,
@@ -193,5 +218,6 @@ def register(app: typer.Typer) -> None:
     group.command("channel")(bench_channel)
     group.command("halo")(bench_halo)
     group.command("poisson")(bench_poisson)
+    group.command("allreduce")(bench_allreduce)
     group.command("ring")(bench_ring)
     app.add_typer(group, name="bench")

@@ -1,0 +1,149 @@
+"""`onehop bench allreduce`: a sum of float32 over all ranks, in the columns of nccl-tests."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from onehop import _core
+from onehop.bench.result import Bench, Row, Samples, make_row
+from onehop.bench.run import Advance, Settings, _begin
+from onehop.bench.sizes import size_text
+from onehop.bench.table import _colour, _empty, number
+from onehop.group import Group
+
+ALLREDUCE_SIZES = (8, 64, 512, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
+ALGORITHMS = ("one_shot", "two_shot")
+
+
+@dataclass(frozen=True)
+class AllReduceRow(Row):
+    """One size and codec.
+
+    Attributes
+    ----------
+    count : int
+        Numbers of an array.
+    type, codec : str
+        What they are, and how they travel.
+    algbw, busbw : float
+        Bytes of the array over the time, in 10^9 per second; and that times 2 (ranks - 1) / ranks, which makes
+        figures for different numbers of ranks comparable.
+    wrong : int
+        Results that were wrong; a benchmark with wrong ones ends with an error instead.
+    error : float
+        The largest error of a result over the largest exact one.
+    """
+
+    count: int
+    type: str
+    codec: str
+    algbw: float
+    busbw: float
+    wrong: int
+    error: float
+
+
+def _gloo(group: Group, size: int) -> list[tuple[Any, ...]]:
+    """What torch's gloo does with the same, in place; nothing where torch is not installed."""
+    if importlib.util.find_spec("torch") is None:
+        return []
+    import torch
+    import torch.distributed as dist
+
+    def store() -> Any:
+        return dist.TCPStore("127.0.0.1", port, group.size, group.rank == 0, timedelta(seconds=30), False)
+
+    port = 0
+    made = store() if group.rank == 0 else None
+    port = int(group.allgather(str(made.port if made else 0).encode())[0])
+    made = made or store()
+    gloo = dist.ProcessGroupGloo(made, group.rank, group.size, timedelta(seconds=30))
+    tensor = torch.zeros(size // 4)
+    memory = _core.Memory(tensor)
+    # The callable holds what must live as long as it does.
+    return [("gloo", lambda held=made: (held, gloo.allreduce([tensor]).wait()), memory, memory)]
+
+
+def _row(size: int, codec: str, ranks: int, measured: Sequence[tuple[Any, ...]]) -> AllReduceRow:
+    samples = [Samples(name, role, np.array(us)) for name, role, us, _ in measured]
+    row = make_row(f"{size_text(size)} {codec}", size, ranks, samples)
+    error = next(error for _, role, _, error in measured if role == "ours")
+    return AllReduceRow(
+        **vars(row),
+        count=size // 4,
+        type="float32",
+        codec=codec,
+        algbw=row.gigabytes_per_second,
+        busbw=row.gigabytes_per_second * 2 * (ranks - 1) / ranks,
+        wrong=0,
+        error=error,
+    )
+
+
+def allreduce(
+    group: Group,
+    settings: Settings,
+    advance: Advance,
+    sizes: Sequence[int] = ALLREDUCE_SIZES,
+    codecs: Sequence[str] = ("raw",),
+) -> Bench:
+    """Sums of float32 over all ranks; from 16 KiB on the clock runs only while the ranks reduce."""
+    result = _begin("allreduce", group, None)
+    for size in sizes:
+        # A block must outlast the scheduler's slices where there are more ranks than processors.
+        effort = settings.effort(len(sizes), 400.0 if group.size <= 2 else 4000.0)
+        ways = [("onehop", "ours", codecs[0], "auto", 0)]
+        ways += [(f"onehop, {codec}", "variant", codec, "auto", 0) for codec in codecs[1:]]
+        ways += [(f"onehop, {name}", "variant", codecs[0], name, 0) for name in ALGORITHMS]
+        others = _gloo(group, size) if settings.peers else []
+        measured = _core.bench_allreduce(group, size, effort, settings.peers, ways, others)
+        for codec in codecs:
+            name = "onehop" if codec == codecs[0] else f"onehop, {codec}"
+            chosen = [
+                (one[0], "ours" if one[0] == name else "variant" if one[1] == "ours" else one[1], *one[2:])
+                for one in measured
+            ]
+            result.rows.append(_row(size, codec, group.size, chosen))
+        advance(1)
+    return result
+
+
+def make_allreduce_table(result: Bench) -> Table:
+    """The table in nccl-tests' columns, and the ratio to the best peer."""
+    host = result.host
+    ranks = result.rows[0].ranks
+    table = _empty(
+        f"onehop bench allreduce, {ranks} ranks, sum",
+        f"{host['cpu']}, {host['cores']} cores, {host['simd']}; {host['mpi'] or 'no MPI'}\n"
+        "ratio: onehop's time over the best peer's in the same round; below 1 onehop is faster",
+    )
+    for name in ("size", "count", "type", "codec"):
+        table.add_column(name, justify="left" if name in ("type", "codec") else "right", no_wrap=True)
+    for name in ("time µs", "p10", "p90", "algbw GB/s", "busbw GB/s", "#wrong", "error"):
+        table.add_column(name, justify="right", min_width=5)
+    table.add_column("best peer", overflow="fold", min_width=7)
+    table.add_column("its µs", justify="right")
+    table.add_column("ratio", justify="right")
+    for row in result.rows:
+        table.add_row(
+            str(row.bytes),
+            str(row.count),
+            row.type,
+            row.codec,
+            *(number(us) for us in (row.ours_us, row.p10_us, row.p90_us)),
+            f"{row.algbw:.2f}",
+            f"{row.busbw:.2f}",
+            str(row.wrong),
+            f"{row.error:.1e}",
+            row.best_peer or "-",
+            number(row.best_peer_us),
+            _colour(row.ratio),
+        )
+    return table

@@ -1,0 +1,179 @@
+"""The backend for torch.distributed, against gloo and against what is calculated here."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from conftest import Ranks
+from onehop.point_to_point import PACKET_BYTES, PointToPoint
+from threads import run_threads
+
+EVERYTHING = """
+    import sys
+    import torch
+    import torch.distributed as dist
+    import onehop.torch
+
+    world = onehop.Group.world()
+    rank, size = world.rank, world.size
+    dist.init_process_group("onehop", init_method=f"file://{sys.argv[1]}", rank=rank, world_size=size)
+    assert dist.get_backend() == "onehop"
+    total = size * (size + 1) // 2
+
+    for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.int64):
+        tensor = torch.full((1000, 3), rank + 1, dtype=dtype)
+        dist.all_reduce(tensor)
+        assert (tensor == total).all() and tensor.dtype == dtype
+    odd = torch.arange(12.0).reshape(3, 4).t()
+    dist.all_reduce(odd, op=dist.ReduceOp.MAX)
+    assert torch.equal(odd, torch.arange(12.0).reshape(3, 4).t())
+    mean = torch.full((5,), float(rank))
+    works = [dist.all_reduce(mean, op=dist.ReduceOp.AVG, async_op=True) for _ in range(3)]
+    assert all(work.wait() for work in works) and works[0].is_completed() and works[0].is_success()
+    assert torch.allclose(mean, torch.full((5,), (size - 1) / 2))
+    assert torch.equal(works[2].get_future().value()[0], mean)
+
+    tensor = torch.arange(7) * rank
+    dist.broadcast(tensor, 1)
+    assert torch.equal(tensor, torch.arange(7))
+    gathered = [torch.empty(2, 2, dtype=torch.uint8) for _ in range(size)]
+    dist.all_gather(gathered, torch.full((2, 2), rank, dtype=torch.uint8))
+    assert all((part == r).all() for r, part in enumerate(gathered))
+    flat = torch.empty(size * 3)
+    dist.all_gather_into_tensor(flat, torch.full((3,), float(rank)))
+    assert torch.equal(flat, torch.arange(float(size)).repeat_interleave(3))
+    block = torch.empty(4)
+    dist.reduce_scatter_tensor(block, torch.arange(4.0 * size) * (rank + 1))
+    assert torch.equal(block, torch.arange(4.0 * size)[4 * rank : 4 * rank + 4] * total)
+    dist.reduce_scatter(block, [torch.full((4,), float(r)) for r in range(size)])
+    assert (block == rank * size).all()
+    out = torch.empty(2 * size, dtype=torch.int64)
+    dist.all_to_all_single(out, torch.arange(size).repeat_interleave(2) + 10 * rank)
+    assert torch.equal(out, (10 * torch.arange(size) + rank).repeat_interleave(2))
+    lists = [torch.empty(r + 1) for r in range(size)]
+    dist.all_to_all(lists, [torch.full((rank + 1,), float(10 * rank + r)) for r in range(size)])
+    assert all((part == 10 * r + rank).all() for r, part in enumerate(lists))
+    tensor = torch.full((3,), float(rank + 1))
+    dist.reduce(tensor, 0)
+    assert (tensor == (total if rank == 0 else rank + 1)).all()
+    parts = [torch.empty(2) for _ in range(size)] if rank == 1 else None
+    dist.gather(torch.full((2,), float(rank)), parts, 1)
+    assert rank != 1 or all((part == r).all() for r, part in enumerate(parts))
+    dist.scatter(block, [torch.full((4,), float(r)) for r in range(size)] if rank == 2 else None, 2)
+    assert (block == rank).all()
+    objects = [None] * size
+    dist.all_gather_object(objects, {"rank": rank})
+    assert objects == [{"rank": r} for r in range(size)]
+    dist.barrier()
+
+    # Messages longer than the path holds, both ways at once, and out of order.
+    right, left = (rank + 1) % size, (rank - 1) % size
+    there, back = torch.full((300_000,), float(rank)), torch.empty(300_000)
+    for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, there, right), dist.P2POp(dist.irecv, back, left)]):
+        work.wait()
+    assert (back == left).all()
+    if rank == 0:
+        dist.send(torch.tensor([1.0]), 1, tag=1)
+        dist.send(torch.tensor([2.0]), 1, tag=2)
+    elif rank == 1:
+        two, one = torch.empty(1), torch.empty(1)
+        dist.recv(two, 0, tag=2)
+        dist.recv(one, 0, tag=1)
+        assert (one.item(), two.item()) == (1, 2)
+
+    half = dist.new_group([0, 2])
+    if rank != 1:
+        tensor = torch.tensor([float(rank)])
+        dist.all_reduce(tensor, group=half)
+        assert tensor.item() == 2
+    for wrong in (torch.zeros(3, dtype=torch.uint8), torch.zeros(3, device="meta")):
+        try:
+            dist.all_reduce(wrong)
+        except Exception as error:
+            assert "onehop" in type(error).__module__ or "expected" in str(error), error
+        else:
+            raise SystemExit("reduced what cannot be")
+    dist.barrier()
+    dist.destroy_process_group()
+    print("all there", flush=True)
+"""
+
+TRAINING = """
+    import sys
+    import torch
+    import torch.distributed as dist
+    import onehop.torch
+
+    dist.init_process_group(sys.argv[1])
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    model = torch.nn.Sequential(torch.nn.Linear(20, 300), torch.nn.ReLU(), torch.nn.Linear(300, 3))
+    model = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.01)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    torch.manual_seed(dist.get_rank())
+    for _ in range(5):
+        optimizer.zero_grad()
+        model(torch.randn(16, 20)).square().mean().backward()
+        optimizer.step()
+    if dist.get_rank() == 0:
+        torch.save([parameter.detach() for parameter in model.parameters()], sys.argv[2])
+    dist.destroy_process_group()
+"""
+
+
+def test_every_operation_of_torch(ranks: Ranks) -> None:
+    pytest.importorskip("torch")
+    done = ranks.onehop("launch", "-n", 3, ranks.script(EVERYTHING), ranks.folder / "store", timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("all there") == 3
+
+
+def test_training_under_torchrun_is_that_of_gloo(ranks: Ranks) -> None:
+    torch = pytest.importorskip("torch")
+    program = ranks.script(TRAINING)
+    results = {}
+    for backend in ("onehop", "gloo"):
+        out = ranks.folder / f"{backend}.pt"
+        command = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
+        done = subprocess.run(
+            [sys.executable, *command, program, backend, str(out)],
+            env={**ranks.environment, "OMP_NUM_THREADS": "1", "TMPDIR": str(ranks.folder)},
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        results[backend] = torch.load(out)
+    # Two ranks have one order of summation.
+    for ours, theirs in zip(results["onehop"], results["gloo"], strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_the_entry_point_registers_and_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    import onehop_torch
+
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setitem(sys.modules, "torch.distributed", None)
+    onehop_torch.register()
+
+
+def test_messages_of_any_length_and_order() -> None:
+    def one_rank(group: object) -> None:
+        messages = PointToPoint(group)
+        rank, size = group.rank, group.size
+        lengths = (0, 1, PACKET_BYTES - 16, PACKET_BYTES - 15, 100_000)
+        for other in range(size):
+            for tag, length in enumerate(lengths[: 3 if other != rank else None]):
+                messages.send(other, np.full(length, rank * 16 + tag, np.uint8), tag)
+        for other in range(size):
+            for tag in reversed(range(3)):
+                found = np.empty(lengths[tag], np.uint8)
+                messages.receive(other, found, tag)
+                assert (found == other * 16 + tag).all()
+
+    run_threads(3, one_rank)
