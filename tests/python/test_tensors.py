@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -223,3 +225,20 @@ def test_mismatch_is_raised_on_every_rank() -> None:
             onehop.allreduce(group, np.zeros(10, np.float64 if group.rank == 1 else np.float32))
 
     run_threads(4, one_rank)
+
+
+def test_benchmark_has_the_columns_of_nccl_tests(ranks: Ranks) -> None:
+    done = ranks.onehop(
+        "bench", "allreduce", "-n", 2, "--sizes", "8,64K", "--mpi", "none", "--quick", "--json", "-"
+    )
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert [(row["case"], row["bytes"], row["count"]) for row in rows] == [
+        ("8 B raw", 8, 2),
+        ("64 KiB raw", 65536, 16384),
+    ]
+    for row in rows:
+        assert (row["type"], row["wrong"]) == ("float32", 0)
+        assert row["error"] < 1e-6
+        assert row["busbw"] == row["algbw"] > 0  # two ranks
+        assert set(row["variants"]) == {"onehop, one_shot", "onehop, two_shot"}
