@@ -209,16 +209,15 @@ void DiagonalRun<T>::factors_of_tile(std::uint64_t base, const TileShape& shape,
 }
 
 template <typename T>
-const T* DiagonalRun<T>::tables_of_tile(const Layer& layer, int number, const TileShape& shape,
-                                        Scratch& scratch) const {
-  if (!layer.moving) return layer.tables.data();
+void DiagonalRun<T>::tables_of_tile(std::size_t number, const TileShape& shape, Scratch& scratch) const {
   const std::size_t size = std::size_t{1} << shape.row_bits;
   const std::size_t lanes = std::size_t{1} << shape.lane_bits;
-  scratch.table = layer.tables;
-  const std::size_t count = layer.all_one.size();
+  const std::size_t count = layers_[number].all_one.size();
+  auto& tables = scratch.tables[number];
+  tables = layers_[number].tables;
   if (number == 0 && low_moves_) {
     for (std::size_t c = 0; c < count; ++c) {
-      T* const table = scratch.table.data() + c * 2 * size;
+      T* const table = tables.data() + c * 2 * size;
       for (std::size_t l = 0; l < size; ++l) {
         T* const at = table + l / lanes * 2 * lanes + l % lanes;
         const Number value = times({at[0], at[lanes]}, scratch.low_factors[l]);
@@ -230,12 +229,12 @@ const T* DiagonalRun<T>::tables_of_tile(const Layer& layer, int number, const Ti
   for (std::size_t m = 0; m < monomials_.size(); ++m) {
     const auto& [inner, its_layer, selector] = monomials_[m];
     const Number factor = scratch.monomials[m];
-    if (selector < 0 || its_layer != number || factor == 1.0) continue;
+    if (selector < 0 || static_cast<std::size_t>(its_layer) != number || factor == 1.0) continue;
     for (std::size_t c = 0; c < count; ++c) {
       const bool selected = (c >> selector & 1) != 0;
       if (inner.when == Phase::When::all_of && !selected) continue;
       const bool flipped = inner.when == Phase::When::odd && selected;
-      T* const table = scratch.table.data() + c * 2 * size;
+      T* const table = tables.data() + c * 2 * size;
       for (std::size_t l = 0; l < size; ++l) {
         if (holds(inner.when, inner.low, inner.low_want, l) == flipped) continue;
         T* const at = table + l / lanes * 2 * lanes + l % lanes;
@@ -245,29 +244,35 @@ const T* DiagonalRun<T>::tables_of_tile(const Layer& layer, int number, const Ti
       }
     }
   }
-  return scratch.table.data();
 }
 
 template <typename T>
-void DiagonalRun<T>::apply(T* tile, std::uint64_t base, const TileShape& shape, const Kernels<T>& kernels,
-                           Scratch& scratch) const {
-  const std::vector<Number>* factors = &row_factors_;
-  if (!moving_.empty()) {
-    factors_of_tile(base, shape, scratch);
-    factors = &scratch.row_factors;
+void DiagonalRun<T>::begin_tile(std::uint64_t base, const TileShape& shape, Scratch& scratch) const {
+  if (moving_.empty()) return;
+  factors_of_tile(base, shape, scratch);
+  scratch.tables.resize(layers_.size());
+  for (std::size_t number = 0; number < layers_.size(); ++number) {
+    if (layers_[number].moving) tables_of_tile(number, shape, scratch);
   }
+}
+
+template <typename T>
+void DiagonalRun<T>::apply(T* rows, std::size_t first, std::size_t count, const TileShape& shape,
+                           const Kernels<T>& kernels, const Scratch& scratch) const {
+  const std::vector<Number>& factors = moving_.empty() ? row_factors_ : scratch.row_factors;
   const std::size_t numbers = std::size_t{2} << shape.row_bits;
   const std::size_t vectors = std::size_t{1} << (shape.row_bits - shape.lane_bits);
   for (std::size_t number = 0; number < layers_.size(); ++number) {
     const Layer& layer = layers_[number];
-    const T* const tables = tables_of_tile(layer, static_cast<int>(number), shape, scratch);
-    for (std::size_t r = 0; r < shape.rows(); ++r) {
-      const std::complex<T> factor = number == 0 ? std::complex<T>((*factors)[r]) : std::complex<T>(1);
-      T* const row = tile + r * shape.row_stride();
-      if (!layer.moving && layer.all_one[layer.choice[r]]) {
+    const T* const tables = layer.moving ? scratch.tables[number].data() : layer.tables.data();
+    for (std::size_t r = 0; r < count; ++r) {
+      const std::complex<T> factor = number == 0 ? std::complex<T>(factors[first + r]) : std::complex<T>(1);
+      const std::uint8_t choice = layer.choice[first + r];
+      T* const row = rows + r * shape.row_stride();
+      if (!layer.moving && layer.all_one[choice]) {
         if (factor != std::complex<T>(1)) kernels.scale(row, factor, vectors);
       } else {
-        kernels.multiply(row, tables + layer.choice[r] * numbers, factor, vectors);
+        kernels.multiply(row, tables + choice * numbers, factor, vectors);
       }
     }
   }

@@ -21,14 +21,17 @@ class DiagonalRun {
   // Makes the tables. `tile`: the bits of the tile.
   void prepare(std::uint64_t tile, const TileShape& shape);
 
-  // What one thread needs beside.
+  // What a thread keeps of a tile while it works on it.
   struct Scratch {
     std::vector<std::complex<double>> monomials, row_factors, low_factors;
-    std::vector<T> table;
+    std::vector<std::vector<T>> tables;  // of each layer that differs from tile to tile
   };
 
-  // Multiplies the tile whose other bits are `base`.
-  void apply(T* tile, std::uint64_t base, const TileShape& shape, const Kernels<T>& kernels, Scratch& scratch) const;
+  // For the tile whose other bits are `base`.
+  void begin_tile(std::uint64_t base, const TileShape& shape, Scratch& scratch) const;
+  // Multiplies `count` rows, the first of which is row `first` of the tile begun and lies at `rows`.
+  void apply(T* rows, std::size_t first, std::size_t count, const TileShape& shape, const Kernels<T>& kernels,
+             const Scratch& scratch) const;
 
  private:
   using Number = std::complex<double>;
@@ -65,7 +68,7 @@ class DiagonalRun {
   std::pair<int, int> selector_of(const Inner& inner);
   void fill_layer(std::size_t which, std::span<const std::pair<Inner, Number>> fixed, const TileShape& shape);
   void factors_of_tile(std::uint64_t base, const TileShape& shape, Scratch& scratch) const;
-  const T* tables_of_tile(const Layer& layer, int number, const TileShape& shape, Scratch& scratch) const;
+  void tables_of_tile(std::size_t number, const TileShape& shape, Scratch& scratch) const;
 
   std::vector<Phase> phases_;
   double scale_;

@@ -100,41 +100,41 @@ class TileProgram<T>::Builder {
     if (layer_.empty()) return;
     std::sort(layer_.begin(), layer_.end(), [](const Butterfly& a, const Butterfly& b) { return a.bit < b.bit; });
     Butterflies lanes;
-    Butterflies group;
-    const auto close = [&] {
-      if (group.count == 0) return;
-      step(StepKind::butterflies, program_.butterflies_.size());
-      program_.butterflies_.push_back(group);
-      group = {};
-    };
-    std::size_t left = layer_.size();
+    std::vector<Butterfly> in_block;
+    std::vector<Butterfly> beyond;
     for (const Butterfly& butterfly : layer_) {
       const int at = position(butterfly.bit);
       scale_ *= butterfly.cosine;
       if (at < lane_bits()) {
         ++lanes.count;
         lanes.tangents[at] = static_cast<T>(butterfly.tangent);
-        --left;
-        continue;
+      } else {
+        (at < program_.block_.bits ? in_block : beyond).push_back(butterfly);
       }
-      if (lanes.count > 0) {
-        step(StepKind::lane_butterflies, program_.butterflies_.size());
-        program_.butterflies_.push_back(lanes);
-        lanes.count = 0;
-      }
-      group.bits[group.count] = at - lane_bits();
-      group.tangents[group.count++] = static_cast<T>(butterfly.tangent);
-      --left;
-      // 5 and 6 go as 3 and 2 or 3, not as 4 and 1 or 2.
-      if (group.count == 4 || (group.count == 3 && (left == 2 || left == 3))) close();
     }
+    layer_.clear();
     if (lanes.count > 0) {
       step(StepKind::lane_butterflies, program_.butterflies_.size());
       program_.butterflies_.push_back(lanes);
     }
-    close();
-    layer_.clear();
+    add_butterflies(in_block);
+    add_butterflies(beyond);
     if (scale_ < smallest_scale()) flush_phases();
+  }
+
+  // Four at a time; five or six as three and the rest.
+  void add_butterflies(std::span<const Butterfly> layer) {
+    while (!layer.empty()) {
+      const std::size_t count = layer.size() == 5 || layer.size() == 6 ? 3 : std::min<std::size_t>(4, layer.size());
+      Butterflies group;
+      for (const Butterfly& butterfly : layer.first(count)) {
+        group.bits[group.count] = position(butterfly.bit) - lane_bits();
+        group.tangents[group.count++] = static_cast<T>(butterfly.tangent);
+      }
+      step(StepKind::butterflies, program_.butterflies_.size());
+      program_.butterflies_.push_back(group);
+      layer = layer.subspan(count);
+    }
   }
 
   // Unscaled amplitudes grow; they are brought back long before they could overflow.
@@ -254,7 +254,10 @@ TileProgram<T>::TileProgram(const Pass& pass, const Items& items, std::span<cons
     : bits_(bits), tile_(pass.tile), shape_(shape_of(pass.tile, kernels.lane_bits, sizeof(T))), kernels_(kernels) {
   const std::uint64_t high = tile_ & ~((std::uint64_t{1} << shape_.row_bits) - 1);
   for (std::size_t r = 0; r < shape_.rows(); ++r) offsets_.push_back(apart(r, high));
+  block_ = shape_;
+  block_.bits = std::min(shape_.bits, std::max(shape_.row_bits, sizeof(T) == sizeof(float) ? 11 : 10));
   Builder(*this, items, operations).build(pass.items);
+  find_stretches();
 }
 
 template <typename T>
@@ -279,38 +282,88 @@ void TileProgram<T>::run_table(const Table& table, std::uint64_t base, T* tile) 
 }
 
 template <typename T>
+bool TileProgram<T>::is_local(const Step& step) const {
+  const std::size_t beyond = ~((std::size_t{1} << (block_.bits - block_.lane_bits)) - 1);
+  switch (step.kind) {
+    case StepKind::butterflies: {
+      const Butterflies& b = butterflies_[step.index];
+      return b.bits[b.count - 1] < block_.bits - block_.lane_bits;
+    }
+    case StepKind::pair: {
+      const PairStep<T>& pair = pairs_[step.index].step;
+      return ((pair.partner | pair.sign | pair.controls) & beyond) == 0;
+    }
+    case StepKind::dense: {
+      const DenseStep<T>& dense = dense_[step.index].step;
+      return (dense.controls & beyond) == 0 &&
+             *std::max_element(dense.bits.begin(), dense.bits.end()) < block_.bits - block_.lane_bits;
+    }
+    case StepKind::table:
+      return false;
+    default:
+      return true;
+  }
+}
+
+template <typename T>
+void TileProgram<T>::find_stretches() {
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    const bool local = is_local(steps_[s]);
+    if (stretches_.empty() || stretches_.back().local != local) stretches_.push_back({s, s, local});
+    stretches_.back().end = s + 1;
+  }
+}
+
+template <typename T>
+void TileProgram<T>::run_step(const Step& step, std::uint64_t base, std::size_t first_row, const TileShape& shape,
+                              T* data, const Scratch& scratch) const {
+  const auto holds = [&](const Outside& outside) { return (base & outside.controls) == outside.control_values; };
+  switch (step.kind) {
+    case StepKind::butterflies: {
+      const Butterflies& b = butterflies_[step.index];
+      kernels_.butterflies(data, shape, b.bits, b.tangents, b.count);
+      break;
+    }
+    case StepKind::lane_butterflies:
+      kernels_.lane_butterflies(data, shape, butterflies_[step.index].tangents);
+      break;
+    case StepKind::diagonal:
+      diagonals_[step.index].apply(data, first_row, shape.rows(), shape, kernels_, scratch.diagonals[step.index]);
+      break;
+    case StepKind::pair: {
+      const Pair& pair = pairs_[step.index];
+      if (holds(pair.outside)) {
+        kernels_.pair(data, shape, pair.step, std::popcount(base & pair.outside.sign) % 2 != 0);
+      }
+      break;
+    }
+    case StepKind::dense:
+      if (holds(dense_[step.index].outside)) kernels_.dense(data, shape, dense_[step.index].step);
+      break;
+    case StepKind::table:
+      run_table(tables_[step.index], base, data);
+      break;
+  }
+}
+
+template <typename T>
 void TileProgram<T>::run(std::complex<T>* amplitudes, std::size_t tile, Scratch& scratch) const {
   const std::uint64_t all = (std::uint64_t{1} << bits_) - 1;
   const std::uint64_t base = apart(tile, ~tile_ & all);
   T* const data = scratch.tile;
-  const auto holds = [&](const Outside& outside) { return (base & outside.controls) == outside.control_values; };
+  scratch.diagonals.resize(diagonals_.size());
   kernels_.gather(amplitudes + base, offsets_.data(), shape_, data);
-  for (const Step& step : steps_) {
-    switch (step.kind) {
-      case StepKind::butterflies: {
-        const Butterflies& b = butterflies_[step.index];
-        kernels_.butterflies(data, shape_, b.bits, b.tangents, b.count);
-        break;
+  for (const Stretch& stretch : stretches_) {
+    for (std::size_t s = stretch.begin; s < stretch.end; ++s) {
+      if (steps_[s].kind == StepKind::diagonal) {
+        diagonals_[steps_[s].index].begin_tile(base, shape_, scratch.diagonals[steps_[s].index]);
       }
-      case StepKind::lane_butterflies:
-        kernels_.lane_butterflies(data, shape_, butterflies_[step.index].tangents);
-        break;
-      case StepKind::diagonal:
-        diagonals_[step.index].apply(data, base, shape_, kernels_, scratch.diagonal);
-        break;
-      case StepKind::pair: {
-        const Pair& pair = pairs_[step.index];
-        if (holds(pair.outside)) {
-          kernels_.pair(data, shape_, pair.step, std::popcount(base & pair.outside.sign) % 2 != 0);
-        }
-        break;
+    }
+    const TileShape& shape = stretch.local ? block_ : shape_;
+    for (std::size_t row = 0; row < shape_.rows(); row += shape.rows()) {
+      for (std::size_t s = stretch.begin; s < stretch.end; ++s) {
+        run_step(steps_[s], base, row, shape, data + row * shape_.row_stride(), scratch);
       }
-      case StepKind::dense:
-        if (holds(dense_[step.index].outside)) kernels_.dense(data, shape_, dense_[step.index].step);
-        break;
-      case StepKind::table:
-        run_table(tables_[step.index], base, data);
-        break;
     }
   }
   const bool past_caches = (sizeof(std::complex<T>) << bits_) >= least_bytes_past_caches;

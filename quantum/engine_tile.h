@@ -30,7 +30,7 @@ class TileProgram {
   // What a thread needs for its tiles.
   struct Scratch {
     T* tile = nullptr;  // shape().numbers() numbers, aligned to 64 bytes
-    typename DiagonalRun<T>::Scratch diagonal;
+    std::vector<typename DiagonalRun<T>::Scratch> diagonals;
   };
   void run(std::complex<T>* amplitudes, std::size_t tile, Scratch& scratch) const;
 
@@ -39,6 +39,11 @@ class TileProgram {
   struct Step {
     StepKind kind = StepKind::diagonal;
     std::size_t index = 0;
+  };
+  // Steps one after the other; `local`: they mix nothing beyond a block, so that all are done on one block before the next.
+  struct Stretch {
+    std::size_t begin = 0, end = 0;
+    bool local = false;
   };
   struct Butterflies {
     int count = 0;
@@ -63,14 +68,20 @@ class TileProgram {
   };
   class Builder;
 
+  [[nodiscard]] bool is_local(const Step& step) const;
+  void find_stretches();
+  void run_step(const Step& step, std::uint64_t base, std::size_t first_row, const TileShape& shape, T* data,
+                const Scratch& scratch) const;
   void run_table(const Table& table, std::uint64_t base, T* tile) const;
 
   int bits_;
   std::uint64_t tile_;
   TileShape shape_;
+  TileShape block_;  // of neighbouring rows, as many as the first-level cache holds with their tables
   const Kernels<T>& kernels_;
   std::vector<std::uint64_t> offsets_;  // of each row
   std::vector<Step> steps_;
+  std::vector<Stretch> stretches_;
   std::vector<Butterflies> butterflies_;
   std::vector<DiagonalRun<T>> diagonals_;
   std::vector<Pair> pairs_;
