@@ -5,6 +5,7 @@
 
 #include "names.h"
 #include "onehop/error.h"
+#include "wire_size.h"
 
 namespace onehop {
 
@@ -15,11 +16,6 @@ constexpr detail::NamedValue<Combine> combines[] = {{Combine::replace, "replace"
                                                     {Combine::min, "min"},
                                                     {Combine::max, "max"},
                                                     {Combine::prod, "prod"}};
-
-constexpr detail::NamedValue<ElementType> element_types[] = {
-    {ElementType::bytes, "bytes"},      {ElementType::float32, "float32"}, {ElementType::float64, "float64"},
-    {ElementType::int32, "int32"},      {ElementType::int64, "int64"},     {ElementType::float16, "float16"},
-    {ElementType::bfloat16, "bfloat16"}};
 
 bool takes_part(const Transfer& transfer, int rank) { return transfer.from.rank == rank || transfer.to.rank == rank; }
 
@@ -142,28 +138,7 @@ class RoundMerge {
 }  // namespace
 
 std::string_view to_string(Combine combine) { return detail::name_of(combine, combines); }
-std::string_view to_string(ElementType type) { return detail::name_of(type, element_types); }
 Combine combine_from_string(std::string_view name) { return detail::value_of(name, combines, "a way to combine"); }
-ElementType element_type_from_string(std::string_view name) {
-  return detail::value_of(name, element_types, "an element type");
-}
-
-std::int64_t bytes_of(ElementType type) {
-  switch (type) {
-    case ElementType::bytes:
-      return 0;
-    case ElementType::float16:
-    case ElementType::bfloat16:
-      return 2;
-    case ElementType::float32:
-    case ElementType::int32:
-      return 4;
-    case ElementType::float64:
-    case ElementType::int64:
-      return 8;
-  }
-  return 0;
-}
 
 Schedule Schedule::part(int rank) const {
   if (rank < 0 || rank >= ranks) {
@@ -186,8 +161,8 @@ std::int64_t Schedule::bytes(const Transfer& transfer) const {
     throw BadInput("schedule: expected an array from 0 to " + std::to_string(static_cast<int>(arrays.size()) - 1) +
                    ", found " + std::to_string(array));
   }
-  return wire_bytes(transfer.codec, transfer.from.slice.elements(),
-                    arrays[static_cast<std::size_t>(array)].element_bytes);
+  return detail::bytes_on_wire(arrays[static_cast<std::size_t>(array)], detail::wire_codec(transfer),
+                               transfer.from.slice.elements());
 }
 
 Schedule merge(std::span<const Schedule> parts) {

@@ -6,9 +6,9 @@ std::string array_problem(const ArraySpec& array, int ranks) {
   const auto found = [](std::int64_t value) { return ", found " + std::to_string(value); };
   const std::int64_t type_bytes = bytes_of(array.type);
   if (array.element_bytes < 1) return "expected element_bytes of 1 or more" + found(array.element_bytes);
-  if (type_bytes != 0 && array.element_bytes != type_bytes) {
-    return "expected element_bytes of " + std::to_string(type_bytes) + " for " + std::string(to_string(array.type)) +
-           found(array.element_bytes);
+  if (type_bytes != 0 && array.element_bytes % type_bytes != 0) {
+    return "expected element_bytes of " + std::to_string(type_bytes) + ", or a multiple of it, for " +
+           std::string(to_string(array.type)) + found(array.element_bytes);
   }
   if (array.elements.size() != 1 && array.elements.size() != static_cast<std::size_t>(ranks)) {
     return "expected its number of elements once, or for each of the " + std::to_string(ranks) + " ranks, found " +
@@ -57,6 +57,11 @@ std::string transfer_problem(const Schedule& schedule, const Transfer& transfer)
   if (from.element_bytes != to.element_bytes) {
     return "expected elements of equal size, found " + std::to_string(from.element_bytes) + " bytes in array " +
            from.name + " and " + std::to_string(to.element_bytes) + " in array " + to.name;
+  }
+  if (transfer.codec != Codec::raw && (from.type != to.type || !takes(transfer.codec, to.type))) {
+    return "expected two arrays of the same type, float32, float64, float16 or bfloat16, for codec " +
+           std::string(to_string(transfer.codec)) + ", found " + std::string(to_string(from.type)) + " and " +
+           std::string(to_string(to.type));
   }
   if (transfer.combine == Combine::replace) return {};
   if (from.type != to.type || to.type == ElementType::bytes) {

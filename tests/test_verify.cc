@@ -136,7 +136,7 @@ TEST(Verify, ShapeOfArrays) {
     expect_only(with(array), Rule::shape, -1, -1, -1, text);
   };
   expect({"u", 0, ElementType::bytes, {4}}, "array u: expected element_bytes of 1 or more, found 0");
-  expect({"u", 4, ElementType::float64, {4}}, "expected element_bytes of 8 for float64, found 4");
+  expect({"u", 4, ElementType::float64, {4}}, "expected element_bytes of 8, or a multiple of it, for float64, found 4");
   expect({"u", 8, ElementType::bytes, {}}, "each of the 2 ranks, found 0 numbers");
   expect({"u", 8, ElementType::bytes, {1, 2, 3}}, "each of the 2 ranks, found 3 numbers");
   expect({"u", 8, ElementType::bytes, {1, -2}}, "expected 0 elements or more, found -2");

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "onehop/codec.h"
+#include "onehop/element_type.h"
 #include "onehop/slice.h"
 
 namespace onehop {
@@ -19,18 +20,14 @@ namespace onehop {
 // How what arrives combines with what is there. Everything but `replace` needs an element type that is not `bytes`.
 enum class Combine : std::uint8_t { replace, add, min, max, prod };
 
-// What an array holds. `bytes` is anything that is only moved, of any size.
-enum class ElementType : std::uint8_t { bytes, float32, float64, int32, int64, float16, bfloat16 };
-
 [[nodiscard]] std::string_view to_string(Combine combine);
-[[nodiscard]] std::string_view to_string(ElementType type);
 [[nodiscard]] Combine combine_from_string(std::string_view name);
-[[nodiscard]] ElementType element_type_from_string(std::string_view name);
 
 // One array that the schedule moves data of. Every rank has one of each, of possibly different length.
 struct ArraySpec {
   std::string name;
-  std::int64_t element_bytes = 8;  // at least 1; for every type but `bytes` the size of that type
+  // At least 1; for every type but `bytes` the size of that type, or a multiple: elements of several numbers, as complex ones.
+  std::int64_t element_bytes = 8;
   ElementType type = ElementType::bytes;
   // Number of elements: one value for all ranks, or one per rank.
   std::vector<std::int64_t> elements;
@@ -87,7 +84,8 @@ struct Schedule {
   // Throws BadInput for a rank that the schedule does not have.
   [[nodiscard]] Schedule part(int rank) const;
 
-  // Bytes on the wire of one transfer of this schedule. Throws BadInput if its array does not exist.
+  // Bytes on the wire of one transfer of this schedule; inside a rank, where no codec is at work, in memory. Throws BadInput if
+  // its array does not exist, or is not of a type that the codec takes.
   [[nodiscard]] std::int64_t bytes(const Transfer& transfer) const;
 
   // The text that from_json reads back exactly; docs/schedule.md describes it. One line, or with `indent` >= 0 broken
@@ -99,9 +97,6 @@ struct Schedule {
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
-
-// The bytes of one element of a type; 0 for `bytes`, which has none of its own.
-[[nodiscard]] std::int64_t bytes_of(ElementType type);
 
 // The whole of all parts, parts[r] being that of rank r (see `Schedule::part`): in each round the transfers from rank 0,
 // then those from rank 1, and so on, each in the order of the sender's part. Throws BadInput if that is not what `parts`

@@ -1,0 +1,43 @@
+// The loops of every codec, one set for each kind of processor: all write the same bytes. A loop works on groups of 32 float32
+// numbers and their bytes on the wire; addresses need no alignment.
+//
+// This header is included where the compiler may use instructions that not every processor has. It must declare only: an
+// inline function or template of external linkage compiled there could end up in the whole program.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "onehop/codec.h"
+
+namespace onehop::detail {
+
+inline constexpr std::int64_t group_elements = 32;
+
+struct CodecLoops {
+  using Encode = void (*)(const std::byte* source, std::int64_t groups, std::byte* wire);
+  using Decode = void (*)(const std::byte* wire, std::int64_t groups, std::byte* target);
+  Encode encode = nullptr;
+  Decode decode = nullptr;
+  Decode decode_add = nullptr;
+};
+
+// One entry per codec, by its number; that of `raw` is empty.
+struct CodecSet {
+  const char* name = "";
+  CodecLoops of[7];
+};
+
+[[nodiscard]] const CodecSet& portable_codecs();
+// Null where this build does not have the instructions. Whether the processor has them is for the caller to ask: a source that
+// is compiled for other processors must not run on this one, not even to find that out (`available_codecs`, codec_run.h).
+[[nodiscard]] const CodecSet* avx2_codecs();
+[[nodiscard]] const CodecSet* avx512_codecs();
+
+// Blocks with infinities, NaNs or magnitudes of 2^127 and more, which the wide loops leave to the portable ones.
+constexpr std::uint32_t special_magnitude = 0x7f000000;
+void encode_special(Codec codec, const std::byte* source, std::byte* wire);
+void decode_special(Codec codec, const std::byte* wire, std::byte* target);
+void decode_add_special(Codec codec, const std::byte* wire, std::byte* target);
+
+}  // namespace onehop::detail

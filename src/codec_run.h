@@ -1,0 +1,27 @@
+// Encoding and decoding without checks, for plans: any number of elements of any type that the codec takes, by the loops of
+// codec_loops.h. The caller has made sure that both sides are long enough (`encoded_bytes`).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "onehop/codec.h"
+
+namespace onehop::detail {
+
+struct CodecSet;
+
+void encode(Codec codec, ElementType type, const std::byte* source, std::int64_t elements, std::byte* wire) noexcept;
+void decode(Codec codec, ElementType type, const std::byte* wire, std::int64_t elements, std::byte* target) noexcept;
+// Not for ElementType::bytes.
+void decode_add(Codec codec, ElementType type, const std::byte* wire, std::int64_t elements,
+                std::byte* target) noexcept;
+
+// The loops that this processor can run, best first.
+[[nodiscard]] const std::vector<const CodecSet*>& available_codecs();
+
+// For tests and benchmarks: which loops the three above use from now on.
+void use_codecs(const CodecSet& set) noexcept;
+
+}  // namespace onehop::detail

@@ -1,0 +1,225 @@
+// The loops of the codecs with a scale for x86, over the few steps that differ with the width of the registers. `Wide` gives
+//   largest_magnitude(x)             of 32 numbers, as bits
+//   quantise(x, inverse)             32 numbers to 32 signed bytes
+//   put<adding>(codes, scale, to)    and back
+//   to_e4m3, put_e4m3                the same for E4M3
+//
+// Included only by sources that are compiled for one kind of processor, each for itself (see codec_loops.h).
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "codec_loops.h"
+
+namespace onehop::detail {
+namespace {  // NOLINT: on purpose, each source has its own
+
+constexpr std::int64_t source_bytes = group_elements * 4;
+constexpr int batch = 16;  // blocks whose scales are worked out together
+
+inline float as_float(std::uint32_t bits) {
+  float value;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+inline std::uint32_t as_bits(float value) {
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+struct Scales {
+  alignas(64) std::uint32_t magnitude[batch];
+  alignas(64) std::uint32_t scale[batch];  // bits of a float32, the lower half zero
+  alignas(64) float inverse[batch];
+};
+
+// As Symmetric::scale and E4m3::scale in codec_block.h, for ordinary blocks.
+template <int levels>
+inline void find_scales(Scales& s) {
+  for (int b = 0; b < batch; ++b) {
+    const float exact = as_float(s.magnitude[b]) / static_cast<float>(levels);
+    const std::uint32_t rounded = (as_bits(exact) + 0xffff) & 0xffff0000;
+    constexpr std::uint32_t least = 2U << 23;  // 2^-125
+    s.scale[b] = rounded > least ? rounded : least;
+    s.inverse[b] = 1.0F / as_float(s.scale[b]);
+  }
+}
+inline void find_e4m3_scales(Scales& s) {
+  for (int b = 0; b < batch; ++b) {
+    const auto exponent = static_cast<std::int32_t>((s.magnitude[b] + 0x17ffff) & 0x7f800000);
+    const std::int32_t scale = exponent - (8 << 23);
+    constexpr std::int32_t least = 12 << 23;  // 2^-115
+    s.scale[b] = static_cast<std::uint32_t>(scale > least ? scale : least);
+    s.inverse[b] = as_float((254U << 23) - s.scale[b]);
+  }
+}
+
+inline void put_header(std::uint32_t scale, std::byte* wire) {
+  const auto header = static_cast<std::uint16_t>(scale >> 16);
+  std::memcpy(wire, &header, sizeof header);
+}
+
+// 32 signed bytes to and from their places on the wire.
+struct Bytes8 {
+  static constexpr std::int64_t bytes = 34;
+  static constexpr int levels = 127;
+  static constexpr Codec codec = Codec::q8;
+  static void pack(__m256i codes, std::byte* wire) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(wire), codes); }
+  static __m256i unpack(const std::byte* wire) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(wire)); }
+};
+
+// Code i in the lower half of byte i, code i + 16 in the upper.
+inline __m128i pack_nibbles(__m256i codes) {
+  const __m128i lower = _mm_and_si128(_mm256_castsi256_si128(codes), _mm_set1_epi8(15));
+  const __m128i upper = _mm_and_si128(_mm_slli_epi16(_mm256_extracti128_si256(codes, 1), 4), _mm_set1_epi8(-16));
+  return _mm_or_si128(lower, upper);
+}
+inline __m256i unpack_nibbles(const std::byte* wire) {
+  const __m128i pairs = _mm_loadu_si128(reinterpret_cast<const __m128i*>(wire));
+  const __m256i both = _mm256_inserti128_si256(_mm256_castsi128_si256(pairs), _mm_srli_epi16(pairs, 4), 1);
+  return _mm256_and_si256(both, _mm256_set1_epi8(15));
+}
+
+struct Bits4 {
+  static constexpr std::int64_t bytes = 18;
+  static constexpr int levels = 7;
+  static constexpr Codec codec = Codec::q4;
+  static void pack(__m256i codes, std::byte* wire) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(wire), pack_nibbles(codes));
+  }
+  static __m256i unpack(const std::byte* wire) {
+    const __m256i signs =
+        _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1));
+    return _mm256_shuffle_epi8(signs, unpack_nibbles(wire));
+  }
+};
+
+// The lower four bits as Bits4, then the upper two: those of codes i, i + 8, i + 16, i + 24 in byte i.
+struct Bits6 {
+  static constexpr std::int64_t bytes = 26;
+  static constexpr int levels = 31;
+  static constexpr Codec codec = Codec::q6;
+  static __m256i places() { return _mm256_setr_epi64x(0, 2, 4, 6); }
+  static void pack(__m256i codes, std::byte* wire) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(wire), pack_nibbles(codes));
+    const __m256i upper = _mm256_and_si256(_mm256_srli_epi16(codes, 4), _mm256_set1_epi8(3));
+    const __m256i placed = _mm256_sllv_epi64(upper, places());
+    const __m128i half = _mm_or_si128(_mm256_castsi256_si128(placed), _mm256_extracti128_si256(placed, 1));
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(wire + 16), _mm_or_si128(half, _mm_unpackhi_epi64(half, half)));
+  }
+  static __m256i unpack(const std::byte* wire) {
+    const __m128i packed = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(wire + 16));
+    const __m256i spread = _mm256_srlv_epi64(_mm256_broadcastq_epi64(packed), places());
+    const __m256i upper = _mm256_slli_epi16(_mm256_and_si256(spread, _mm256_set1_epi8(3)), 4);
+    const __m256i codes = _mm256_or_si256(upper, unpack_nibbles(wire));
+    const __m256i sign = _mm256_set1_epi8(32);
+    return _mm256_sub_epi8(_mm256_xor_si256(codes, sign), sign);
+  }
+};
+
+template <class Wide, class Layout>
+struct SymmetricSteps {
+  static constexpr std::int64_t bytes = Layout::bytes;
+  static constexpr Codec codec = Layout::codec;
+  static void scales(Scales& s) { find_scales<Layout::levels>(s); }
+  static void encode(const std::byte* source, float inverse, std::byte* wire) {
+    Layout::pack(Wide::quantise(source, inverse), wire);
+  }
+  template <bool adding>
+  static void decode(const std::byte* wire, float scale, std::byte* target) {
+    Wide::template put<adding>(Layout::unpack(wire), scale, target);
+  }
+};
+
+template <class Wide>
+struct E4m3Steps {
+  static constexpr std::int64_t bytes = 34;
+  static constexpr Codec codec = Codec::fp8;
+  static void scales(Scales& s) { find_e4m3_scales(s); }
+  static void encode(const std::byte* source, float inverse, std::byte* wire) {
+    Bytes8::pack(Wide::to_e4m3(source, inverse), wire);
+  }
+  template <bool adding>
+  static void decode(const std::byte* wire, float scale, std::byte* target) {
+    Wide::template put_e4m3<adding>(Bytes8::unpack(wire), scale * 256.0F, target);
+  }
+};
+
+template <class Wide, class Steps>
+void encode_blocks(const std::byte* source, std::int64_t groups, std::byte* wire) {
+  Scales s{};
+  while (groups > 0) {
+    const int now = groups < batch ? static_cast<int>(groups) : batch;
+    for (int b = 0; b < now; ++b) s.magnitude[b] = Wide::largest_magnitude(source + b * source_bytes);
+    Steps::scales(s);
+    for (int b = 0; b < now; ++b, source += source_bytes, wire += Steps::bytes) {
+      if (s.magnitude[b] >= special_magnitude) [[unlikely]] {
+        encode_special(Steps::codec, source, wire);
+        continue;
+      }
+      put_header(s.scale[b], wire);
+      Steps::encode(source, s.inverse[b], wire + 2);
+    }
+    groups -= now;
+  }
+}
+
+template <class Steps, bool adding>
+void decode_blocks(const std::byte* wire, std::int64_t groups, std::byte* target) {
+  for (; groups > 0; --groups, wire += Steps::bytes, target += source_bytes) {
+    std::uint16_t header;
+    std::memcpy(&header, wire, sizeof header);
+    if ((header & 0x8000) != 0) [[unlikely]] {
+      if constexpr (adding) {
+        decode_add_special(Steps::codec, wire, target);
+      } else {
+        decode_special(Steps::codec, wire, target);
+      }
+      continue;
+    }
+    Steps::template decode<adding>(wire + 2, as_float(static_cast<std::uint32_t>(header) << 16), target);
+  }
+}
+
+template <class Wide>
+void encode_fp16(const std::byte* source, std::int64_t groups, std::byte* wire) {
+  for (; groups > 0; --groups, source += source_bytes, wire += source_bytes / 2) Wide::to_fp16(source, wire);
+}
+template <class Wide>
+void encode_bf16(const std::byte* source, std::int64_t groups, std::byte* wire) {
+  for (; groups > 0; --groups, source += source_bytes, wire += source_bytes / 2) Wide::to_bf16(source, wire);
+}
+template <class Wide, bool adding>
+void decode_fp16(const std::byte* wire, std::int64_t groups, std::byte* target) {
+  for (; groups > 0; --groups, wire += source_bytes / 2, target += source_bytes) {
+    Wide::template put_fp16<adding>(wire, target);
+  }
+}
+template <class Wide, bool adding>
+void decode_bf16(const std::byte* wire, std::int64_t groups, std::byte* target) {
+  for (; groups > 0; --groups, wire += source_bytes / 2, target += source_bytes) {
+    Wide::template put_bf16<adding>(wire, target);
+  }
+}
+
+template <class Wide, class Steps>
+constexpr CodecLoops loops_of{encode_blocks<Wide, Steps>, decode_blocks<Steps, false>, decode_blocks<Steps, true>};
+
+template <class Wide>
+constexpr CodecSet set_of(const char* name) {
+  return {name,
+          {{},
+           {encode_fp16<Wide>, decode_fp16<Wide, false>, decode_fp16<Wide, true>},
+           {encode_bf16<Wide>, decode_bf16<Wide, false>, decode_bf16<Wide, true>},
+           loops_of<Wide, E4m3Steps<Wide>>,
+           loops_of<Wide, SymmetricSteps<Wide, Bytes8>>,
+           loops_of<Wide, SymmetricSteps<Wide, Bits6>>,
+           loops_of<Wide, SymmetricSteps<Wide, Bits4>>}};
+}
+
+}  // namespace
+}  // namespace onehop::detail
