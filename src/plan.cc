@@ -3,6 +3,7 @@
 #include <cassert>
 #include <utility>
 
+#include "plan_codec.h"
 #include "plan_program.h"
 #include "waiting.h"
 
@@ -86,6 +87,13 @@ void Plan::Impl::unpack_steps(std::uint32_t first, std::uint32_t last, const std
 void Plan::Impl::fill(std::uint32_t sender, const ProgramChunk& chunk, std::byte* slot) {
   std::byte* to = slot + chunk.begin;
   const detail::StoreFunction store = program.stores[sender];
+  if (chunk.encoded()) {
+    std::byte* const wire = store == nullptr ? to : program.scratch.data();
+    detail::encode_pieces(program, chunk, wire);
+    if (store == nullptr) return;
+    store(to, wire, static_cast<std::size_t>(chunk.end - chunk.begin));
+    return detail::finish_stores(program.senders[sender].stores());
+  }
   if (store == nullptr) {
     pack_steps(chunk.first, chunk.last, to);
     return;
@@ -110,6 +118,11 @@ void Plan::Impl::fill(std::uint32_t sender, const ProgramChunk& chunk, std::byte
   }
   if (packed != scratch) store_packed();
   detail::finish_stores(program.senders[sender].stores());
+}
+
+void Plan::Impl::empty(const ProgramChunk& chunk, const std::byte* slot) {
+  if (chunk.encoded()) return detail::decode_pieces(program, chunk, slot + chunk.begin);
+  unpack_steps(chunk.first, chunk.last, slot + chunk.begin);
 }
 
 void Plan::Impl::copy_inside(const ProgramRound& now) {
@@ -166,7 +179,7 @@ bool Plan::Impl::receive(const ProgramRound& now, ProgramMessage& message) {
     const std::byte* slot = receiver.payload();
     while (message.chunk < count && receiver.has(message.chunk + 1 == count ? detail::whole : message.chunk + 1)) {
       const ProgramChunk& chunk = program.chunks[fragment.first + message.chunk];
-      unpack_steps(chunk.first, chunk.last, slot + chunk.begin);
+      empty(chunk, slot);
       ++message.chunk;
       moved = true;
     }

@@ -17,6 +17,7 @@
 #include "onehop/tuning.h"
 #include "shape_check.h"
 #include "wire_layout.h"
+#include "wire_size.h"
 
 namespace onehop::detail {
 namespace {
@@ -163,17 +164,21 @@ std::uint64_t permutations_of(const Schedule& schedule) {
 // One channel per peer and direction, for all rounds.
 struct Lane {
   std::int64_t bytes = 0;          // of the longest message
-  std::int64_t element_bytes = 1;  // of the longest element
+  std::int64_t unit_bytes = 1;  // of the longest part that cannot be cut
   std::uint64_t signature = 0xcbf29ce484222325;
   bool permutes = false;  // some message is of a permutation of index bits
 };
+
+std::int64_t unit_bytes(const ArraySpec& array, Codec codec) {
+  return bytes_on_wire(array, codec, elements_per_cut(array, codec));
+}
 
 void add_message(Lane& lane, const Schedule& schedule, std::size_t round, const Transfers& transfers) {
   std::int64_t bytes = 0;
   for (const Transfer* transfer : transfers) {
     bytes += schedule.bytes(*transfer);
     const ArraySpec& to = schedule.arrays[static_cast<std::size_t>(transfer->to.array)];
-    lane.element_bytes = std::max(lane.element_bytes, to.element_bytes);
+    lane.unit_bytes = std::max(lane.unit_bytes, unit_bytes(to, transfer->codec));
     mix(lane.signature, round);
     mix(lane.signature, static_cast<std::uint64_t>(transfer->from.slice.elements()));
     mix(lane.signature, static_cast<std::uint64_t>(to.element_bytes));
@@ -192,7 +197,7 @@ ChannelSpec spec_for(ChannelSpec::Direction direction, int peer, const Lane& lan
   spec.slots = options.slots;
   const std::int64_t chosen = lane.permutes && between_machines ? slot_bytes_between_machines : tuning().slot_bytes;
   const std::int64_t limit = options.slot_bytes != 0 ? options.slot_bytes : chosen;
-  spec.slot_bytes = std::max({std::min(lane.bytes, limit), lane.element_bytes, std::int64_t{8}});
+  spec.slot_bytes = std::max({std::min(lane.bytes, limit), lane.unit_bytes, std::int64_t{8}});
   spec.chunk_bytes = options.chunk_bytes;
   spec.signature = lane.signature;
   return spec;
@@ -248,6 +253,7 @@ class Builder {
     }
     add_direct();
     program_.scratch.resize(static_cast<std::size_t>(scratch_));
+    program_.numbers.resize(static_cast<std::size_t>(numbers_));
   }
 
   // Which cycles of a permutation need no messages.
@@ -379,9 +385,10 @@ class Builder {
     const SlotRing& ring = out ? program_.senders[end].ring() : program_.receivers[end].ring();
     std::vector<WireSize> sizes;
     for (const Transfer* transfer : transfers) {
-      sizes.push_back({transfer->from.slice.elements(), array(transfer->to).element_bytes});
-      if (sizes.back().element_bytes > ring.slot_bytes) {
-        throw BadInput("one element of array " + array(transfer->to).name + " has " + text(sizes.back().element_bytes) +
+      sizes.push_back({transfer->from.slice.elements(), unit_bytes(array(transfer->to), transfer->codec),
+                       elements_per_cut(array(transfer->to), transfer->codec), schedule_.bytes(*transfer)});
+      if (sizes.back().unit_bytes > ring.slot_bytes) {
+        throw BadInput("one element of array " + array(transfer->to).name + " has " + text(sizes.back().unit_bytes) +
                        " bytes, but a slot between these ranks holds at most " + text(ring.slot_bytes) +
                        "; describe the array by smaller elements");
       }
@@ -404,16 +411,31 @@ class Builder {
       steps.begin = chunk.begin;
       steps.end = chunk.end;
       steps.first = static_cast<std::uint32_t>(program_.steps.size());
+      const auto codec_of = [&](const WirePiece& piece) {
+        return transfers[static_cast<std::size_t>(piece.transfer)]->codec;
+      };
+      const bool encoded =
+          std::ranges::any_of(chunk.pieces, [&](const WirePiece& piece) { return codec_of(piece) != Codec::raw; });
+      steps.first_piece = static_cast<std::uint32_t>(program_.pieces.size());
       for (const WirePiece& piece : chunk.pieces) {
         const Transfer& transfer = *transfers[static_cast<std::size_t>(piece.transfer)];
+        const auto first = static_cast<std::uint32_t>(program_.steps.size());
         add_steps(out ? transfer.from : transfer.to, transfer.combine, piece.first, piece.last);
+        if (encoded) add_piece(first, array(transfer.to), transfer.codec, piece.last - piece.first);
       }
+      steps.last_piece = static_cast<std::uint32_t>(program_.pieces.size());
       steps.last = static_cast<std::uint32_t>(program_.steps.size());
       program_.chunks.push_back(steps);
       scratch_ = std::max(scratch_, chunk.end - chunk.begin);
     }
     made.last = static_cast<std::uint32_t>(program_.chunks.size());
     program_.fragments.push_back(made);
+  }
+
+  void add_piece(std::uint32_t first, const ArraySpec& spec, Codec codec, std::int64_t elements) {
+    program_.pieces.push_back({first, static_cast<std::uint32_t>(program_.steps.size()), codec,
+                               elements * numbers_per_element(spec), bytes_on_wire(spec, codec, elements)});
+    numbers_ = std::max(numbers_, elements * spec.element_bytes);
   }
 
   void add_steps(const Place& place, Combine combine, std::int64_t first, std::int64_t last) {
@@ -478,7 +500,7 @@ class Builder {
   // Whether both messages list the same slices in the same order: then equal bytes on the wire are the same elements.
   static bool lists_alike(const Transfers& out, const Transfers& in) {
     return std::ranges::equal(out, in, [](const Transfer* a, const Transfer* b) {
-      return a->from.array == b->to.array && a->from.slice == b->to.slice;
+      return a->from.array == b->to.array && a->from.slice == b->to.slice && a->codec == b->codec;
     });
   }
 
@@ -551,6 +573,7 @@ class Builder {
   std::map<int, std::uint32_t> sender_of_;
   std::map<int, std::uint32_t> receiver_of_;
   std::int64_t scratch_ = 0;
+  std::int64_t numbers_ = 0;
 };
 
 }  // namespace

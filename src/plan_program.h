@@ -22,12 +22,26 @@ struct ProgramStep {
   ElementType type = ElementType::bytes;
 };
 
-// Steps [first, last) fill the bytes [begin, end) of a fragment.
+// Steps [first, last) are encoded together: a part of one transfer, from the start of a codec's block to the end of one.
+struct ProgramPiece {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  Codec codec = Codec::raw;
+  std::int64_t numbers = 0;
+  std::int64_t wire_bytes = 0;
+};
+
+// Steps [first, last) fill the bytes [begin, end) of a fragment. Where some of it is encoded, all its steps are in the pieces
+// [first_piece, last_piece); else there are none.
 struct ProgramChunk {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
   std::int64_t begin = 0;
   std::int64_t end = 0;
+  std::uint32_t first_piece = 0;
+  std::uint32_t last_piece = 0;
+
+  [[nodiscard]] bool encoded() const noexcept { return first_piece != last_piece; }
 };
 
 // Chunks [first, last) pass through one slot.
@@ -91,10 +105,12 @@ struct Program {
   std::vector<StoreFunction> stores;  // one per sender, for pieces; null: ordinary stores
   std::vector<ProgramStep> steps;
   std::deque<CopyShape> shapes;  // of the steps; a deque, because they point to them
+  std::vector<ProgramPiece> pieces;
   std::vector<ProgramChunk> chunks;
   std::vector<ProgramFragment> fragments;
   std::vector<ProgramRound> rounds;
   std::vector<std::byte> scratch;
+  std::vector<std::byte> numbers;  // what is to be encoded, or was decoded, where it does not lie in one piece
   std::vector<Signals> signals;    // of direct exchanges, one per rank that takes part
   std::vector<SharedMemory> kept;  // arrays of other ranks that direct exchanges reach
   std::int64_t staging_bytes = 0;

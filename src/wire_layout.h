@@ -25,14 +25,16 @@ struct WireFragment {
   std::int64_t bytes = 0;
 };
 
-// The size of one transfer of a message.
+// The size of one transfer of a message, which may be cut after every `unit_elements` elements.
 struct WireSize {
   std::int64_t elements = 0;
-  std::int64_t element_bytes = 1;
+  std::int64_t unit_bytes = 1;
+  std::int64_t unit_elements = 1;
+  std::int64_t bytes = 0;  // of all elements; the last unit may be less than a whole one
 };
 
-// Cuts between elements only: a chunk ends at or before chunk_bytes unless a single element is longer; no fragment exceeds
-// slot_bytes, which must hold the longest element.
+// Cuts between units only: a chunk ends at or before chunk_bytes unless a single unit is longer; no fragment exceeds
+// slot_bytes, which must hold the longest unit.
 [[nodiscard]] std::vector<WireFragment> lay_out(std::span<const WireSize> transfers, std::int64_t slot_bytes,
                                                 std::int64_t chunk_bytes);
 

@@ -25,6 +25,8 @@ struct HaloSpec {
   // One entry per field: bytes of one site's element (8 for a double, 24 for three doubles, ...).
   std::vector<std::int64_t> element_bytes = {8};
   Codec codec = Codec::raw;
+  // What a site's numbers are, one entry per field, as a codec needs to know; empty: bytes.
+  std::vector<ElementType> types = {};
 };
 
 // One rank's block: where its interior lies in the global array, and the shape of its local array with ghosts.
@@ -58,6 +60,7 @@ struct PermuteBitsSpec {
   std::vector<int> permutation;
   std::int64_t element_bytes = 16;  // a complex double
   Codec codec = Codec::raw;
+  ElementType type = ElementType::bytes;  // what an element's numbers are, as a codec needs to know
 };
 
 // One round, in place in array 0 ("state"): every element straight to its final place, those of a rank for all its up to

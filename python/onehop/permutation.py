@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
 
 from onehop import _core
 from onehop._core import Schedule
+from onehop.codec import element_type
 from onehop.error import BadInput
 
 __all__ = ["permute_bits", "permute_bits_one_swap_at_a_time"]
@@ -18,6 +22,7 @@ def permute_bits(
     pairs: Iterable[tuple[int, int]] | None = None,
     permutation: Sequence[int] | None = None,
     element_bytes: int = 16,
+    dtype: Any = None,
     codec: str = "raw",
     rank: int | None = None,
 ) -> Schedule:
@@ -40,8 +45,10 @@ def permute_bits(
         before lies afterwards at the index y whose bit permutation[i] is bit i of x.
     element_bytes : int
         Bytes of one element; 16 is a complex double.
+    dtype : dtype, optional
+        Instead of `element_bytes`, and needed for a codec: what an element is, "complex128" for example.
     codec : str
-        What the bytes look like on the wire.
+        What the bytes look like on the wire (docs/codecs.md): all but "raw" round what crosses between ranks.
     rank : int, optional
         Build only the part of this rank.
 
@@ -61,7 +68,8 @@ def permute_bits(
     >>> onehop.count(schedule).ranks[0].bytes_sent == (2**17 - 2**14) * 16
     True
     """
-    return _core.permute_bits(bits, local, _targets(bits, pairs, permutation), element_bytes, codec, rank)
+    size, kind = _element(element_bytes, dtype)
+    return _core.permute_bits(bits, local, _targets(bits, pairs, permutation), size, codec, rank, kind)
 
 
 def permute_bits_one_swap_at_a_time(
@@ -71,6 +79,7 @@ def permute_bits_one_swap_at_a_time(
     pairs: Iterable[tuple[int, int]] | None = None,
     permutation: Sequence[int] | None = None,
     element_bytes: int = 16,
+    dtype: Any = None,
     codec: str = "raw",
     rank: int | None = None,
 ) -> Schedule:
@@ -79,7 +88,15 @@ def permute_bits_one_swap_at_a_time(
     Parameters, result and errors as for `permute_bits`.
     """
     targets = _targets(bits, pairs, permutation)
-    return _core.permute_bits_one_swap_at_a_time(bits, local, targets, element_bytes, codec, rank)
+    size, kind = _element(element_bytes, dtype)
+    return _core.permute_bits_one_swap_at_a_time(bits, local, targets, size, codec, rank, kind)
+
+
+def _element(element_bytes: int, dtype: Any) -> tuple[int, str]:
+    if dtype is None:
+        return element_bytes, "bytes"
+    kind = element_type(dtype)
+    return (2 if kind == "bfloat16" else np.dtype(dtype).itemsize), kind
 
 
 def _targets(

@@ -26,6 +26,7 @@ from onehop._core import (
     verify,
     verify_or_throw,
 )
+from onehop.codec import element_type
 from onehop.error import BadInput
 
 __all__ = [
@@ -118,6 +119,11 @@ def _element_bytes(dtype: Any, fields: int | None) -> list[int]:
     return sizes
 
 
+def _types(dtype: Any, fields: int | None) -> list[str]:
+    types = [element_type(one) for one in (dtype if isinstance(dtype, list) else [dtype])]
+    return types * fields if fields is not None and len(types) == 1 else types
+
+
 def _spec(
     extents: Sequence[int],
     grid: Sequence[int],
@@ -138,6 +144,7 @@ def _spec(
         corners=bool(corners),
         element_bytes=_element_bytes(dtype, fields),
         codec=codec,
+        types=_types(dtype, fields),
     )
 
 
@@ -175,7 +182,8 @@ def halo(
     fields : int, optional
         Number of arrays of the same dtype that travel together.
     codec : str
-        What the bytes look like on the wire.
+        What the bytes look like on the wire (docs/codecs.md): all but "raw" round, and need floating-point or complex
+        dtypes. Inside a rank nothing is encoded.
     rank : int, optional
         Build only the part of this rank.
 

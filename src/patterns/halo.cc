@@ -68,6 +68,26 @@ void check_dims(const HaloSpec& spec) {
   check(spec.periodic.size(), "periodic");
 }
 
+void check_types(const HaloSpec& spec) {
+  if (!spec.types.empty() && spec.types.size() != spec.element_bytes.size()) {
+    throw BadInput("halo: expected a type for each of " + std::to_string(spec.element_bytes.size()) +
+                   " fields, or none, found " + std::to_string(spec.types.size()));
+  }
+  for (std::size_t field = 0; field < spec.element_bytes.size(); ++field) {
+    const ElementType type = spec.types.empty() ? ElementType::bytes : spec.types[field];
+    if (!takes(spec.codec, type)) {
+      throw BadInput("halo: codec " + std::string(to_string(spec.codec)) +
+                     " needs fields of float32, float64, float16 or bfloat16, found " + std::string(to_string(type)) +
+                     " in field " + std::to_string(field));
+    }
+    const std::int64_t size = bytes_of(type);
+    if (size != 0 && spec.element_bytes[field] % size != 0) {
+      throw BadInput("halo: expected element_bytes of a multiple of " + std::to_string(size) + " for " +
+                     std::string(to_string(type)) + ", found " + std::to_string(spec.element_bytes[field]));
+    }
+  }
+}
+
 int check_values(const HaloSpec& spec) {
   std::int64_t ranks = 1;
   const auto complain = [](std::size_t d, const char* expected, std::int64_t found) {
@@ -88,6 +108,7 @@ int check_values(const HaloSpec& spec) {
   for (const std::int64_t bytes : spec.element_bytes) {
     if (bytes < 1) throw BadInput("halo: expected element_bytes of 1 or more, found " + std::to_string(bytes));
   }
+  check_types(spec);
   return static_cast<int>(ranks);
 }
 
@@ -216,7 +237,8 @@ std::vector<ArraySpec> HaloBuilder::array_specs() const {
   std::vector<ArraySpec> arrays;
   for (std::size_t field = 0; field < spec_.element_bytes.size(); ++field) {
     (void)detail::checked_multiply(most, spec_.element_bytes[field], "the bytes of a halo's local array");
-    arrays.push_back({"field" + std::to_string(field), spec_.element_bytes[field], ElementType::bytes, elements});
+    const ElementType type = spec_.types.empty() ? ElementType::bytes : spec_.types[field];
+    arrays.push_back({"field" + std::to_string(field), spec_.element_bytes[field], type, elements});
   }
   return arrays;
 }

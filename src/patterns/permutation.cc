@@ -12,6 +12,11 @@ BitPermutation checked(const PermuteBitsSpec& spec, std::optional<int> only_rank
     throw BadInput("permute_bits: expected where each of the " + std::to_string(spec.bits) +
                    " bits of the index goes, found " + std::to_string(spec.permutation.size()) + " entries");
   }
+  if (!takes(spec.codec, spec.type)) {
+    throw BadInput("permute_bits: codec " + std::string(to_string(spec.codec)) +
+                   " needs elements of float32, float64, float16 or bfloat16, found " +
+                   std::string(to_string(spec.type)));
+  }
   if (const std::string problem = detail::permutation_problem(permutation); !problem.empty()) {
     throw BadInput("permute_bits: " + problem);
   }
@@ -36,7 +41,7 @@ Schedule empty_schedule(const PermuteBitsSpec& spec, const BitPermutation& permu
   Schedule schedule;
   schedule.name = name;
   schedule.ranks = 1 << (spec.bits - spec.local_bits);
-  schedule.arrays = {{"state", spec.element_bytes, ElementType::bytes, {std::int64_t{1} << spec.local_bits}}};
+  schedule.arrays = {{"state", spec.element_bytes, spec.type, {std::int64_t{1} << spec.local_bits}}};
   for (int rank = only_rank.value_or(0); rank <= only_rank.value_or(schedule.ranks - 1); ++rank) {
     auto places = detail::permutation_moves(permutation, rank);
     schedule.must_cover.insert(schedule.must_cover.end(), std::make_move_iterator(places.begin()),

@@ -1,6 +1,6 @@
 // Executes a schedule for all ranks in the plainest way: a round reads everything into copies, then writes them one
 // element after the other in the order of its transfers. Shares no code with plans, packing or Slice::for_each_run, so
-// that these can be held against it.
+// that these can be held against it; a codec is what `encode` and `decode` (codec.h) make of all elements of a transfer.
 #pragma once
 
 #include <algorithm>
@@ -67,6 +67,22 @@ inline void write_one(const Transfer& transfer, const ArraySpec& array, std::byt
   if (array.type == ElementType::int64) combine_one<std::int64_t>(transfer.combine, target, source);
 }
 
+// The elements of a transfer as they arrive, one after the other.
+inline std::vector<std::byte> arriving(const Transfer& transfer, const ArraySpec& array,
+                                       const std::vector<std::byte>& source) {
+  std::vector<std::byte> bytes;
+  for (const std::int64_t element : elements_of(transfer.from.slice)) {
+    const auto at = source.begin() + element * array.element_bytes;
+    bytes.insert(bytes.end(), at, at + array.element_bytes);
+  }
+  if (transfer.codec == Codec::raw || transfer.from.rank == transfer.to.rank) return bytes;
+  const auto numbers = static_cast<std::int64_t>(bytes.size()) / bytes_of(array.type);
+  std::vector<std::byte> wire(static_cast<std::size_t>(encoded_bytes(transfer.codec, array.type, numbers)));
+  encode(transfer.codec, array.type, bytes, wire);
+  decode(transfer.codec, array.type, wire, bytes);
+  return bytes;
+}
+
 inline void naive_execute_round(const Schedule& schedule, const Round& round, Memory& memory) {
   const Memory before = memory;
   for (const Transfer& transfer : round.transfers) {
@@ -75,12 +91,12 @@ inline void naive_execute_round(const Schedule& schedule, const Round& round, Me
     auto& target =
         memory.at(static_cast<std::size_t>(transfer.to.rank)).at(static_cast<std::size_t>(transfer.to.array));
     const ArraySpec& array = schedule.arrays.at(static_cast<std::size_t>(transfer.to.array));
-    const auto reads = elements_of(transfer.from.slice);
+    const std::vector<std::byte> arrived = arriving(transfer, array, source);
     const auto writes = elements_of(transfer.to.slice);
     for (std::size_t i = 0; i < writes.size(); ++i) {
       const auto write_at = static_cast<std::size_t>(writes[i] * array.element_bytes);
-      const auto read_at = static_cast<std::size_t>(reads.at(i) * array.element_bytes);
-      write_one(transfer, array, &target.at(write_at), &source.at(read_at));
+      const auto read_at = i * static_cast<std::size_t>(array.element_bytes);
+      write_one(transfer, array, &target.at(write_at), &arrived.at(read_at));
     }
   }
 }

@@ -70,6 +70,9 @@ def make_halo(
     corners: Annotated[bool, typer.Option("--corners", help="Also edges and corners.")] = False,
     dtype: Annotated[str, typer.Option(help="NumPy type of a site.")] = "float64",
     fields: Annotated[int, typer.Option(help="Arrays that travel together.")] = 1,
+    codec: Annotated[
+        str, typer.Option(help="What the bytes look like on the wire: raw, fp16, bf16, fp8, q8, q6, q4.")
+    ] = "raw",
     out: Annotated[
         str,
         typer.Option(
@@ -86,6 +89,7 @@ def make_halo(
         corners=corners,
         dtype=dtype,
         fields=fields,
+        codec=codec,
     )
     if out == "-":
         print(schedule.to_json(1))

@@ -1,0 +1,37 @@
+#include "onehop/codec.h"
+
+#include <string>
+
+#include "bindings.h"
+#include "memory.h"
+
+using onehop::codec_from_string;
+using onehop::element_type_from_string;
+
+void bind_codec(nb::module_& module) {
+  module.def(
+      "encoded_bytes",
+      [](const std::string& codec, const std::string& type, std::int64_t elements) {
+        return onehop::encoded_bytes(codec_from_string(codec), element_type_from_string(type), elements);
+      },
+      "codec"_a, "type"_a, "elements"_a, "Bytes on the wire for so many numbers of a type.");
+  module.def(
+      "encode",
+      [](const std::string& codec, const std::string& type, nb::handle source, nb::handle wire) {
+        const Memory from(source, false, "source");
+        const Memory to(wire, true, "wire");
+        const nb::gil_scoped_release released;
+        onehop::encode(codec_from_string(codec), element_type_from_string(type), from.bytes(), to.bytes());
+      },
+      "codec"_a, "type"_a, "source"_a, "wire"_a, "Encodes all of an array's numbers.");
+  module.def(
+      "decode",
+      [](const std::string& codec, const std::string& type, nb::handle wire, nb::handle target, bool add) {
+        const Memory from(wire, false, "wire");
+        const Memory to(target, true, "target");
+        const nb::gil_scoped_release released;
+        const auto decode = add ? &onehop::decode_add : &onehop::decode;
+        decode(codec_from_string(codec), element_type_from_string(type), from.bytes(), to.bytes());
+      },
+      "codec"_a, "type"_a, "wire"_a, "target"_a, "add"_a, "Decodes as many numbers as an array has.");
+}
