@@ -50,7 +50,9 @@ struct Symmetric {
   static float value(std::uint8_t code, float scale) noexcept {
     return static_cast<float>(static_cast<std::int8_t>(code)) * scale;
   }
-  static std::uint8_t infinity(bool negative) noexcept { return static_cast<std::uint8_t>(negative ? -levels : levels); }
+  static std::uint8_t infinity(bool negative) noexcept {
+    return static_cast<std::uint8_t>(negative ? -levels : levels);
+  }
   static bool is_infinity(std::uint8_t code) noexcept { return code == infinity(false) || code == infinity(true); }
   static bool is_nan(std::uint8_t code) noexcept { return code == nan; }
 
@@ -65,8 +67,7 @@ struct Symmetric {
     if constexpr (bits == 6) {
       const auto upper = [&](std::size_t i) { return codes[i] >> 4 & 3; };
       for (std::size_t i = 0; i < 8; ++i) {
-        wire[16 + i] =
-            static_cast<std::byte>(upper(i) | upper(i + 8) << 2 | upper(i + 16) << 4 | upper(i + 24) << 6);
+        wire[16 + i] = static_cast<std::byte>(upper(i) | upper(i + 8) << 2 | upper(i + 16) << 4 | upper(i + 24) << 6);
       }
     }
   }

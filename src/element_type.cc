@@ -6,8 +6,8 @@ namespace onehop {
 
 namespace {
 constexpr detail::NamedValue<ElementType> element_types[] = {
-    {ElementType::bytes, "bytes"}, {ElementType::float32, "float32"}, {ElementType::float64, "float64"},
-    {ElementType::int32, "int32"}, {ElementType::int64, "int64"},     {ElementType::float16, "float16"},
+    {ElementType::bytes, "bytes"},      {ElementType::float32, "float32"}, {ElementType::float64, "float64"},
+    {ElementType::int32, "int32"},      {ElementType::int64, "int64"},     {ElementType::float16, "float16"},
     {ElementType::bfloat16, "bfloat16"}};
 }  // namespace
 

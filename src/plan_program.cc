@@ -163,7 +163,7 @@ std::uint64_t permutations_of(const Schedule& schedule) {
 
 // One channel per peer and direction, for all rounds.
 struct Lane {
-  std::int64_t bytes = 0;          // of the longest message
+  std::int64_t bytes = 0;       // of the longest message
   std::int64_t unit_bytes = 1;  // of the longest part that cannot be cut
   std::uint64_t signature = 0xcbf29ce484222325;
   bool permutes = false;  // some message is of a permutation of index bits

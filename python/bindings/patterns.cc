@@ -45,8 +45,7 @@ void bind_patterns(nb::module_& module) {
                          only_rank);
         },
         "bits"_a, "local_bits"_a, "permutation"_a, "element_bytes"_a, "codec"_a, "only_rank"_a = nb::none(),
-        "type"_a = "bytes",
-        nb::call_guard<nb::gil_scoped_release>());
+        "type"_a = "bytes", nb::call_guard<nb::gil_scoped_release>());
   }
   module.def("halo", &onehop::halo, "spec"_a, "only_rank"_a = nb::none(), nb::call_guard<nb::gil_scoped_release>());
   module.def("halo_block", &onehop::halo_block, "spec"_a, "rank"_a);

@@ -8,6 +8,14 @@ import numpy
 from numpy.typing import NDArray
 
 def _throw(arg0: str, arg1: str, /) -> None: ...
+def encoded_bytes(codec: str, type: str, elements: int) -> int:
+    """Bytes on the wire for so many numbers of a type."""
+
+def encode(codec: str, type: str, source: object, wire: object) -> None:
+    """Encodes all of an array's numbers."""
+
+def decode(codec: str, type: str, wire: object, target: object, add: bool) -> None:
+    """Decodes as many numbers as an array has."""
 
 class Slice:
     """
@@ -392,6 +400,7 @@ class HaloSpec:
         corners: bool,
         element_bytes: Sequence[int],
         codec: str = "raw",
+        types: Sequence[str] = [],
     ) -> None: ...
     @property
     def extents(self) -> list[int]: ...
@@ -419,6 +428,7 @@ def permute_bits(
     element_bytes: int,
     codec: str,
     only_rank: int | None = None,
+    type: str = "bytes",
 ) -> Schedule: ...
 def permute_bits_one_swap_at_a_time(
     bits: int,
@@ -427,6 +437,7 @@ def permute_bits_one_swap_at_a_time(
     element_bytes: int,
     codec: str,
     only_rank: int | None = None,
+    type: str = "bytes",
 ) -> Schedule: ...
 def halo(spec: HaloSpec, only_rank: int | None = None) -> Schedule: ...
 def halo_block(spec: HaloSpec, rank: int) -> HaloBlock: ...
