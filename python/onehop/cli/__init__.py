@@ -14,7 +14,20 @@ from onehop.cli.common import print_error
 from onehop.error import Error
 from onehop.exit_code import exit_code
 
-COMMANDS = ("bench", "circuit", "doctor", "hamlib", "launch", "poisson", "schedule", "tour", "tune")
+COMMANDS = (
+    "bench",
+    "circuit",
+    "doctor",
+    "hamlib",
+    "launch",
+    "plan",
+    "poisson",
+    "qedc",
+    "run",
+    "schedule",
+    "tour",
+    "tune",
+)
 
 
 def _print_version(wanted: bool) -> None:
@@ -47,6 +60,21 @@ def make_app() -> typer.Typer:
     return app
 
 
+def _json_to_stdout(arguments: Sequence[str]) -> list[str]:
+    """`--json` without a file means stdout: `-` is put behind it."""
+    made = list(arguments)
+    end = made.index("--") if "--" in made else len(made)
+    if "launch" in made[:1]:
+        return made  # the options may be those of a program
+    for place in reversed(range(end)):
+        following = made[place + 1] if place + 1 < end else "-n"
+        if made[place] == "--json" and (
+            following.endswith(".qasm") or (following[0:1] == "-" and following != "-")
+        ):
+            made.insert(place + 1, "-")
+    return made
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
@@ -63,7 +91,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = typer.main.get_command(make_app())
     try:
         code = command.main(
-            args=None if arguments is None else list(arguments), prog_name="onehop", standalone_mode=False
+            args=_json_to_stdout(sys.argv[1:] if arguments is None else arguments),
+            prog_name="onehop",
+            standalone_mode=False,
         )
         return code if isinstance(code, int) else 0
     except Error as error:

@@ -111,8 +111,10 @@ def _bad(name: str, message: str) -> BadInput:
     """With the place in front, columns from 1; the file may be an included one."""
     found = _PLACE.match(message)
     if found:
+        before = re.match(r"cannot use non-builtin custom instruction '(\w+)' before definition", found[4])
+        what = f"'{before[1]}' is not defined; is `include \"qelib1.inc\";` missing?" if before else found[4]
         file = name if found[1] in (None, "<input>") else found[1]
-        return BadInput(f"{file}:{found[2]}:{int(found[3]) + 1}: {found[4]}")
+        return BadInput(f"{file}:{found[2]}:{int(found[3]) + 1}: {what}")
     return BadInput(f"{name}: {message}")
 
 

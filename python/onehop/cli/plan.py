@@ -1,0 +1,137 @@
+"""`onehop plan`: what a circuit would need and move, before anything runs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from onehop import __version__
+from onehop.cli.common import JsonOption, console, write_json
+from onehop.error import BadInput, Error
+from onehop.group import Group
+from onehop.quantum import CircuitPlan
+from onehop.quantum import plan as plan_circuit
+from onehop.quantum.travel import read_circuit
+
+PrecisionOption = Annotated[str, typer.Option(help="double (16 bytes an amplitude) or single (8).")]
+
+
+def size(number: float) -> str:
+    """Bytes for people."""
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
+        if number < 1024 or unit == "PiB":
+            return f"{number:.4g} {unit}"
+        number /= 1024
+    return ""
+
+
+def one_line(planned: CircuitPlan) -> str:
+    """What `run` says before it begins."""
+    return (
+        f"{planned.qubits} qubits on {planned.ranks} ranks: {size(planned.memory_per_rank)} a rank, "
+        f"{planned.exchanges} exchanges, {size(planned.bytes_per_rank)} sent by each rank, {planned.passes:.4g} passes"
+    )
+
+
+def remedy(planned: CircuitPlan) -> str:
+    """What would do where the memory does not suffice."""
+    ranks = planned.ranks
+    while planned.memory_in_all / ranks > planned.memory_available:
+        ranks *= 2
+    more = f"{ranks} machines like this one with a rank each" if ranks > 1 else "fewer ranks on this machine"
+    single = "" if planned.precision == "single" else ", or half as much with --precision single"
+    return f"{size(planned.memory_in_all)} in all would do, on {more}{single}"
+
+
+def check_fits(planned: CircuitPlan, name: str) -> None:
+    """Refuse what cannot fit.
+
+    Raises
+    ------
+    Error
+        With what is needed, what there is, and what would do.
+    """
+    if not planned.fits:
+        raise Error(
+            f"circuit {name} of {planned.qubits} qubits does not fit: {planned.ranks} ranks need "
+            f"{size(planned.memory_per_rank)} each, and there are {size(planned.memory_available)} on this machine; "
+            f"{remedy(planned)}"
+        )
+
+
+def _table(planned: CircuitPlan, name: str) -> Table:
+    table = Table(
+        "", "", title=f"{name}: {planned.qubits} qubits on {planned.ranks} ranks", show_header=False
+    )
+    table.columns[1].justify = "right"
+    table.add_row("memory of a rank", size(planned.memory_per_rank))
+    table.add_row("memory in all", size(planned.memory_in_all))
+    table.add_row("there is, on this machine", size(planned.memory_available))
+    table.add_row("fits here", "yes" if planned.fits else "[bold red]no[/]")
+    table.add_section()
+    table.add_row("operations", str(planned.operations))
+    table.add_row("stages", str(len(planned.placement.stages)))
+    table.add_row("exchanges", str(planned.exchanges))
+    table.add_row("bytes sent by each rank", size(planned.bytes_per_rank))
+    if planned.bytes_per_exchange:
+        largest = max(planned.bytes_per_exchange)
+        table.add_row("in the largest exchange", size(largest))
+    table.add_row("exchanged gate by gate", size(planned.baseline_bytes_per_rank))
+    table.add_row("one swap at a time", size(planned.one_swap_at_a_time_bytes_per_rank))
+    table.add_row("passes over a rank's memory", f"{planned.passes:.4g}")
+    return table
+
+
+def _report(planned: CircuitPlan, name: str) -> dict[str, Any]:
+    return {
+        "version": __version__,
+        "circuit": name,
+        "qubits": planned.qubits,
+        "ranks": planned.ranks,
+        "precision": planned.precision,
+        "fits": planned.fits,
+        "memory_per_rank": planned.memory_per_rank,
+        "memory_in_all": planned.memory_in_all,
+        "memory_available": planned.memory_available,
+        "operations": planned.operations,
+        "stages": len(planned.placement.stages),
+        "exchanges": planned.exchanges,
+        "bytes_per_rank": planned.bytes_per_rank,
+        "bytes_per_exchange": list(planned.bytes_per_exchange),
+        "passes": planned.passes,
+        "baseline_bytes_per_rank": planned.baseline_bytes_per_rank,
+        "one_swap_at_a_time_bytes_per_rank": planned.one_swap_at_a_time_bytes_per_rank,
+    }
+
+
+def plan(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="An OpenQASM 2 or 3 file.")],
+    ranks: Annotated[
+        int, typer.Option("-n", "--ranks", min=1, metavar="RANKS", help="A power of two; none is started.")
+    ] = 1,
+    here: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="RANKS", help="How many of them share one machine; all unless given."),
+    ] = None,
+    precision: PrecisionOption = "double",
+    json_target: JsonOption = None,
+) -> None:
+    """Say what a circuit needs and moves on so many ranks, without running it."""
+    circuit = read_circuit(file, Group.alone())
+    if precision not in ("single", "double"):
+        raise BadInput(f"expected --precision double or single, found {precision!r}")
+    planned = plan_circuit(circuit, ranks, precision, ranks_here=here)
+    screen = console(json_target)
+    screen.print(_table(planned, circuit.name))
+    if planned.ranks < ranks:
+        screen.print(f"the circuit is too small for more than {planned.ranks} ranks")
+    if not planned.fits:
+        screen.print(f"it does not fit on this machine: {remedy(planned)}", markup=False, soft_wrap=True)
+    write_json(json_target, _report(planned, circuit.name))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(plan)

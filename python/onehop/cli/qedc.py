@@ -1,0 +1,112 @@
+"""`onehop qedc`: a benchmark of the QED-C suite, unmodified, on the simulator."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import io
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from onehop import __version__
+from onehop.cli.common import JsonOption, RanksOption, console, own_rank, write_json
+from onehop.error import BadInput
+from onehop.launch import current_launch
+
+
+def _backend(ranks: int | None, precision: str, seed: int | None) -> Any:
+    """Ours: with ranks of its own, unless this runs inside a launch."""
+    inside = current_launch()
+    if inside is not None and inside.ranks > 1:
+        # The suite knows that it has several ranks when it sees mpi4py.
+        with contextlib.suppress(ImportError):
+            importlib.import_module("mpi4py.MPI")
+    try:
+        from onehop.qiskit import OnehopBackend
+    except ImportError as error:
+        raise BadInput(str(error)) from error
+    return OnehopBackend(ranks, precision=precision, seed=seed)
+
+
+def qedc(
+    file: Annotated[
+        str,
+        typer.Argument(metavar="PATH", help="A script of the suite: .../phase_estimation/pe_benchmark.py."),
+    ],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="-- ARGS...", help="What the script takes: -min 3 -max 8 ...", show_default=False
+        ),
+    ] = None,
+    ranks: RanksOption = None,
+    precision: Annotated[str, typer.Option(help="double or single.")] = "double",
+    seed: Annotated[int | None, typer.Option(min=0, help="Of the shots.")] = None,
+    json_target: JsonOption = None,
+) -> None:
+    """Run a benchmark of the QED-C suite (SRI-International/QC-App-Oriented-Benchmarks) as it is.
+
+    The suite chooses among backends that it knows by name; this hands it ours. Its own packages (qiskit-aer and
+    others) must be there. The script runs once, its circuits on -n ranks; under mpiexec it runs on every rank.
+    """
+    if not Path(file).is_file():
+        raise BadInput(f"there is no benchmark {file}; name a script of the suite")
+    from onehop.qedc import run_benchmark
+
+    backend = _backend(ranks, precision, seed)
+    counted = _Counting(backend)
+    silent = contextlib.redirect_stdout(io.StringIO()) if own_rank() != 0 else contextlib.nullcontext()
+    if json_target == "-":
+        silent = contextlib.redirect_stdout(sys.stderr)
+    begin = time.perf_counter()
+    with silent:
+        run_benchmark(file, arguments or [], backend)
+    report = {
+        "version": __version__,
+        "benchmark": file,
+        "arguments": arguments or [],
+        "ranks": backend.crew.size,
+        "seconds": time.perf_counter() - begin,
+        **counted.report(),
+    }
+    console(json_target).print(
+        f"onehop: {counted.circuits} circuits on {backend.crew.size} ranks, {counted.seconds:.2f} s of simulation",
+        markup=False,
+    )
+    write_json(json_target, report)
+
+
+class _Counting:
+    """Adds up what a backend simulates."""
+
+    def __init__(self, backend: Any) -> None:
+        self.circuits = 0
+        self.seconds = 0.0
+        self.bytes_moved = 0
+        perform = backend.perform
+
+        def counted(*arguments: Any, **options: Any) -> Any:
+            outcomes, seeds = perform(*arguments, **options)
+            self.circuits += len(outcomes)
+            self.seconds += sum(one.seconds for one in outcomes)
+            self.bytes_moved += sum(one.bytes_moved for one in outcomes)
+            return outcomes, seeds
+
+        backend.perform = counted
+
+    def report(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "circuits": self.circuits,
+            "simulated_seconds": self.seconds,
+            "bytes_moved": self.bytes_moved,
+        }
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(qedc)

@@ -1,0 +1,172 @@
+"""`SamplerV2` and `EstimatorV2`: Qiskit's primitives on the simulator."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from qiskit import QuantumCircuit
+from qiskit.primitives import (
+    BaseEstimatorV2,
+    BaseSamplerV2,
+    BitArray,
+    DataBin,
+    PrimitiveResult,
+    PubResult,
+    SamplerPubResult,
+)
+from qiskit.primitives.containers import EstimatorPubLike, SamplerPubLike
+from qiskit.primitives.containers.estimator_pub import EstimatorPub
+from qiskit.primitives.containers.sampler_pub import SamplerPub
+from qiskit.quantum_info import SparsePauliOp
+
+from onehop.error import BadInput
+from onehop.qiskit.backend import OnehopBackend
+from onehop.qiskit.job import DoneJob
+from onehop.quantum.observables import PauliSum
+from onehop.quantum.task import Outcome
+
+__all__ = ["EstimatorV2", "SamplerV2"]
+
+
+class SamplerV2(BaseSamplerV2):
+    """Samples circuits: bit arrays by classical register. Collective inside a launch, as the backend.
+
+    Parameters
+    ----------
+    backend : OnehopBackend, optional
+        Who simulates; by default a new one.
+    default_shots : int
+        Where `run` and the circuit name no number.
+    seed : int, optional
+        Of the shots.
+    """
+
+    def __init__(
+        self, backend: OnehopBackend | None = None, *, default_shots: int = 1024, seed: int | None = None
+    ) -> None:
+        self.backend = backend or OnehopBackend()
+        self.default_shots = default_shots
+        self.seed = seed
+
+    def run(self, pubs: Iterable[SamplerPubLike], *, shots: int | None = None) -> DoneJob:
+        """Sample circuits; the job is done already.
+
+        Parameters
+        ----------
+        pubs : iterable
+            Circuits, or tuples of a circuit, its parameters' values and a number of shots.
+        shots : int, optional
+            Where they name none.
+        """
+        asked = [SamplerPub.coerce(pub, self.default_shots if shots is None else shots) for pub in pubs]
+        results = [self._one(pub, 1000 * k) for k, pub in enumerate(asked)]
+        job_id = self.backend.crew.agree(str(uuid.uuid4()))
+        return DoneJob(job_id, PrimitiveResult(results, metadata={"version": 2}))
+
+    def _one(self, pub: SamplerPub, offset: int) -> SamplerPubResult:
+        bound = np.asarray(pub.parameter_values.bind_all(pub.circuit), dtype=object)
+        seed = None if self.seed is None else self.seed + offset
+        outcomes, _ = self.backend.perform(list(bound.ravel()), shots=pub.shots, seed_simulator=seed)
+        data = {}
+        for register in pub.circuit.cregs:
+            places = [pub.circuit.find_bit(bit).index for bit in register]
+            rows = np.array([_packed(outcome, places) for outcome in outcomes], np.uint8)
+            shape = (*bound.shape, pub.shots, -(-max(len(places), 1) // 8))
+            data[register.name] = BitArray(rows.reshape(shape), len(places))
+        times = sum(outcome.seconds for outcome in outcomes)
+        return SamplerPubResult(
+            DataBin(**data, shape=bound.shape),
+            metadata={"shots": pub.shots, "circuit_metadata": pub.circuit.metadata, "time_taken": times},
+        )
+
+
+def _packed(outcome: Outcome, places: list[int]) -> NDArray[np.uint8]:
+    """The bits of a register, of each shot, as bytes; the most significant first."""
+    width = -(-max(len(places), 1) // 8)
+    numbers = [sum((value >> place & 1) << k for k, place in enumerate(places)) for value in outcome.values]
+    rows = np.array([list(number.to_bytes(width, "big")) for number in numbers], np.uint8)
+    return rows.reshape(-1, width)[np.asarray(outcome.of_shot, np.int64)]
+
+
+class EstimatorV2(BaseEstimatorV2):
+    """Expectation values, exact unless a precision is asked for. Collective inside a launch, as the backend.
+
+    Parameters
+    ----------
+    backend : OnehopBackend, optional
+        Who simulates; by default a new one.
+    default_precision : float
+        Standard deviation of the noise that is added, as many shots would have it; 0: none.
+    seed : int, optional
+        Of that noise, and of measurements inside circuits.
+    """
+
+    def __init__(
+        self,
+        backend: OnehopBackend | None = None,
+        *,
+        default_precision: float = 0.0,
+        seed: int | None = None,
+    ) -> None:
+        self.backend = backend or OnehopBackend()
+        self.default_precision = default_precision
+        self.seed = seed
+
+    def run(self, pubs: Iterable[EstimatorPubLike], *, precision: float | None = None) -> DoneJob:
+        """Expectation values of circuits' observables; the job is done already.
+
+        Parameters
+        ----------
+        pubs : iterable
+            Tuples of a circuit, observables, and values of parameters.
+        precision : float, optional
+            Where they name none.
+        """
+        wanted = self.default_precision if precision is None else precision
+        asked = [EstimatorPub.coerce(pub, wanted) for pub in pubs]
+        seed = self.backend.crew.agree(np.random.SeedSequence().entropy) if self.seed is None else self.seed
+        results = [self._one(pub, np.random.default_rng([k, seed])) for k, pub in enumerate(asked)]
+        job_id = self.backend.crew.agree(str(uuid.uuid4()))
+        return DoneJob(job_id, PrimitiveResult(results, metadata={"version": 2}))
+
+    def _one(self, pub: EstimatorPub, random: np.random.Generator) -> PubResult:
+        bound = np.asarray(pub.parameter_values.bind_all(pub.circuit), dtype=object)
+        circuits, observables = np.broadcast_arrays(bound, np.asarray(pub.observables))
+        # Each circuit runs once, with all that is asked of it.
+        of_circuit: dict[int, tuple[QuantumCircuit, list[tuple[Any, ...]]]] = {}
+        for index in np.ndindex(*circuits.shape):
+            of_circuit.setdefault(id(circuits[index]), (circuits[index], []))[1].append(index)
+        runs = list(of_circuit.values())
+        sums = [[_pauli_sum(observables[index]) for index in indices] for _, indices in runs]
+        outcomes, _ = self.backend.perform(
+            [circuit for circuit, _ in runs],
+            observables=sums,
+            seed_simulator=int(random.integers(1 << 32)),
+        )
+        values = np.zeros(circuits.shape)
+        for (_, indices), outcome in zip(runs, outcomes, strict=True):
+            for index, value in zip(indices, outcome.expectations, strict=True):
+                values[index] = np.real(value)
+        if pub.precision:
+            values = values + random.normal(0, pub.precision, circuits.shape)
+        data = DataBin(evs=values, stds=np.full(circuits.shape, float(pub.precision)), shape=circuits.shape)
+        times = sum(outcome.seconds for outcome in outcomes)
+        return PubResult(
+            data,
+            metadata={
+                "target_precision": pub.precision,
+                "circuit_metadata": pub.circuit.metadata,
+                "time_taken": times,
+            },
+        )
+
+
+def _pauli_sum(observable: Any) -> PauliSum:
+    labels = list(observable)
+    if any(set(label) - set("IXYZ") for label in labels):
+        raise BadInput(f"expected observables of Pauli strings (I, X, Y, Z), found {labels[0]!r}")
+    return PauliSum.of(SparsePauliOp(labels, [observable[label] for label in labels]))

@@ -1,0 +1,98 @@
+"""What the simulator takes, for Qiskit's transpiler."""
+
+from __future__ import annotations
+
+import os
+
+from qiskit.circuit import (
+    Barrier,
+    Delay,
+    ForLoopOp,
+    IfElseOp,
+    Instruction,
+    Measure,
+    Parameter,
+    Reset,
+    SwitchCaseOp,
+)
+from qiskit.circuit.library import DiagonalGate, PauliEvolutionGate, PauliGate, PermutationGate, UnitaryGate
+from qiskit.circuit.library import standard_gates as gates
+from qiskit.transpiler import Target
+
+__all__ = ["largest_state", "make_target"]
+
+_PLAIN = (
+    *(
+        "IGate",
+        "XGate",
+        "YGate",
+        "ZGate",
+        "HGate",
+        "SGate",
+        "SdgGate",
+        "TGate",
+        "TdgGate",
+        "SXGate",
+        "SXdgGate",
+    ),
+    *(
+        "CXGate",
+        "CYGate",
+        "CZGate",
+        "CHGate",
+        "CSGate",
+        "CSdgGate",
+        "CSXGate",
+        "SwapGate",
+        "iSwapGate",
+        "DCXGate",
+    ),
+    *("ECRGate", "CCXGate", "CCZGate", "CSwapGate", "RCCXGate"),
+)
+_WITH_ANGLES = {
+    1: (
+        *("PhaseGate", "U1Gate", "RXGate", "RYGate", "RZGate", "CPhaseGate", "CU1Gate", "CRXGate", "CRYGate"),
+        *("CRZGate", "RXXGate", "RYYGate", "RZZGate", "RZXGate", "GlobalPhaseGate"),
+    ),
+    2: ("U2Gate", "RGate", "XXPlusYYGate", "XXMinusYYGate"),
+    3: ("UGate", "U3Gate", "CU3Gate"),
+    4: ("CUGate",),
+}
+# Of any width: the target takes the class.
+_ANY_WIDTH = {
+    "unitary": UnitaryGate,
+    "diagonal": DiagonalGate,
+    "pauli": PauliGate,
+    "permutation": PermutationGate,
+    "PauliEvolution": PauliEvolutionGate,
+    "mcx": gates.MCXGate,
+    "mcphase": gates.MCPhaseGate,
+    "barrier": Barrier,
+    "if_else": IfElseOp,
+    "for_loop": ForLoopOp,
+    "switch_case": SwitchCaseOp,
+}
+
+
+def largest_state(bytes_per_amplitude: int) -> int:
+    """The number of qubits whose state fits into this machine's memory."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return (memory // bytes_per_amplitude).bit_length() - 1
+
+
+def _instructions() -> list[Instruction]:
+    found: list[Instruction] = [getattr(gates, name)() for name in _PLAIN]
+    for number, names in _WITH_ANGLES.items():
+        angles = [Parameter(f"angle{k}") for k in range(number)]
+        found += [getattr(gates, name)(*angles) for name in names]
+    return [*found, Measure(), Reset(), Delay(Parameter("t"))]
+
+
+def make_target(qubits: int) -> Target:
+    """All gates, between all qubits."""
+    target = Target(description="onehop_simulator", num_qubits=qubits)
+    for instruction in _instructions():
+        target.add_instruction(instruction, None, name=instruction.name)
+    for name, kind in _ANY_WIDTH.items():
+        target.add_instruction(kind, name=name)
+    return target
