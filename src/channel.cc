@@ -83,6 +83,12 @@ void store_bytes(StoreKind kind, std::byte* to, std::span<const std::byte> from)
   detail::store_function(kind)(to, from.data(), from.size());
 }
 
+void store_piece(StoreKind kind, std::byte* to, std::span<const std::byte> from) {
+  detail::piece_function(kind)(to, from.data(), from.size());
+}
+
+void finish_stores(StoreKind kind) noexcept { detail::finish_stores(kind); }
+
 TransportKind transport_from_string(std::string_view name) {
   if (name == "auto") return TransportKind::automatic;
   const auto found = std::find(transport_names.begin(), transport_names.end(), name);

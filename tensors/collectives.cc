@@ -41,12 +41,18 @@ std::int64_t chunk_elements(std::int64_t wanted_bytes, std::int64_t slot_bytes, 
   return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max(bytes / element_bytes, block))));
 }
 
+// For `bytes` bytes to each peer. What arrives is read once, so where stores past the caches are good for long messages they
+// are good for all but the shortest; and the fewer chunks, the better, as long as two of them are under way.
 void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t bytes, std::int64_t chunk_bytes) {
+  constexpr std::int64_t kib = 1 << 10;
   const SizeRule& rule = tuning().rule(bytes);
-  operation.stores = rule.stores;
+  const bool streams = tuning().rules.back().stores == StoreKind::nontemporal;
+  operation.stores = streams && bytes > kib ? StoreKind::nontemporal : rule.stores;
+  const std::int64_t usual = bytes < 512 * kib ? 64 * kib : 256 * kib;
   operation.chunk =
-      chunk_elements(chunk_bytes != 0 ? chunk_bytes : rule.chunk_bytes, exchange.slot_bytes, operation.element_bytes);
+      chunk_elements(chunk_bytes != 0 ? chunk_bytes : usual, exchange.slot_bytes, operation.element_bytes);
   operation.what.log2_chunk = static_cast<std::uint8_t>(std::countr_zero(static_cast<std::uint64_t>(operation.chunk)));
+  operation.streams = operation.result_elements * operation.element_bytes >= 4096 * kib;
 }
 
 // Counts the chunks of both phases, now that the ranges are known.
@@ -67,6 +73,13 @@ Operation reduction_of(const Reduction& reduction, Announcement::Kind kind, cons
     throw BadInput(what + ": there is no " + std::string(to_string(reduction.op)) + " of " +
                    std::string(to_string(reduction.type)));
   }
+  if (!takes(reduction.codec, reduction.type)) {
+    throw BadInput(what + ": the codec " + std::string(to_string(reduction.codec)) + " does not take " +
+                   std::string(to_string(reduction.type)) + "; use raw");
+  }
+  const bool is_double = reduction.type == ElementType::float64;
+  operation.fold_wide = detail::fold_function(is_double ? reduction.type : ElementType::float32, reduction.op);
+  operation.encoded = reduction.codec != Codec::raw;
   operation.element_bytes = bytes_of(reduction.type);
   check_length(what, reduction.elements, operation.element_bytes, times);
   if (reduction.chunk_bytes < 0)
@@ -202,7 +215,7 @@ Collective Collectives::allreduce(const Reduction& reduction) const {
   operation.what.algorithm = algorithm;
   operation.source_elements = operation.result_elements = elements;
   operation.in_place = true;
-  operation.in_line = !two_shot && bytes <= static_cast<std::int64_t>(Line::payload_bytes);
+  operation.in_line = !two_shot && !operation.encoded && bytes <= static_cast<std::int64_t>(Line::payload_bytes);
   set_chunk(operation, *exchange_, two_shot ? bytes / ranks : bytes, reduction.chunk_bytes);
   for (int r = 0; r < ranks; ++r) {
     const auto [first, last] = two_shot ? reduce_segment(elements, ranks, r) : std::pair(std::int64_t{0}, elements);

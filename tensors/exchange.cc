@@ -84,9 +84,9 @@ std::byte* Arrays::result(const Range& range) const {
 }
 
 Exchange::Exchange(const Group& of, const CollectivesOptions& options)
-    : group(of), rank(of.rank()), size(of.size()), sources_(index(of.size())) {
+    : group(of), rank(of.rank()), size(of.size()), sources_(index(of.size())), shifted_(index(of.size())) {
   slot_bytes = options.slot_bytes != 0 ? options.slot_bytes : default_slot_bytes;
-  const int slots = options.slots != 0 ? options.slots : default_slots;
+  slots_ = options.slots != 0 ? options.slots : default_slots;
   using Direction = ChannelSpec::Direction;
   std::vector<ChannelSpec> specs;
   for (int other = 0; other < size; ++other) {
@@ -98,7 +98,7 @@ Exchange::Exchange(const Group& of, const CollectivesOptions& options)
                          .peer = other,
                          .bytes = slot_bytes,
                          .tag = tag,
-                         .slots = slots,
+                         .slots = slots_,
                          .slot_bytes = slot_bytes,
                          .chunk_bytes = slot_bytes});
       }
@@ -135,7 +135,8 @@ void Exchange::start(const Operation& operation) {
     start_in_line();
   } else {
     announce();
-    if (operation.folds) send_contributions_ahead();
+    if (operation.encoded) prepare_codec();
+    if (operation.folds) send_contributions_ahead(slots_);
   }
   broken = false;
 }
@@ -158,12 +159,13 @@ void Exchange::finish() {
           const bool more = number < operation.chunks(operation.contribute[index(peer.rank)]);
           if (more && peer.contributed <= number) send_contribution(peer);
         }
-        send_contributions_ahead();
+        send_contributions_ahead(number + slots_);
         if (number < operation.chunks(operation.contribute[index(rank)])) fold(number);
       }
       if (!operation.spreads) continue;
       for (Peer& peer : peers_) {
-        if (number < operation.chunks(operation.spread[index(peer.rank)])) send_spread(peer, number);
+        const bool more = number < operation.chunks(operation.spread[index(peer.rank)]);
+        if (more && !spread_with_fold_) send_spread(peer, number);
       }
       // What the others have reduced of a chunk comes when they have seen this rank's part of it.
       for (Peer& peer : peers_) {
@@ -242,22 +244,27 @@ void Exchange::send_contribution(Peer& peer) {
   const Operation& operation = *running;
   const Range range = operation.part(operation.contribute[index(peer.rank)], peer.contributed);
   std::byte* to = peer.fold_out.slot().data();
-  arrays.for_each(range, [&](const std::byte* source, std::byte*, std::int64_t length) {
-    store_bytes(operation.stores, to, {source, index(length)});
-    to += length;
-  });
-  const std::int64_t bytes = range.elements() * operation.element_bytes;
+  const std::int64_t bytes = wire_bytes(range);
+  if (operation.encoded) {
+    store_bytes(operation.stores, to, encoded(range, peer.contributed));
+  } else {
+    arrays.for_each(range, [&](const std::byte* source, std::byte*, std::int64_t length) {
+      store_bytes(operation.stores, to, {source, index(length)});
+      to += length;
+    });
+  }
   peer.fold_out.publish(whole, bytes);
   peer.fold_out.advance();
   counters.bytes_sent += bytes;
   ++peer.contributed;
 }
 
-void Exchange::send_contributions_ahead() {
+void Exchange::send_contributions_ahead(std::int64_t limit) {
   for (bool moved = true; moved;) {
     moved = false;
     for (Peer& peer : peers_) {
-      if (peer.contributed < running->chunks(running->contribute[index(peer.rank)]) && peer.fold_out.ready()) {
+      const std::int64_t chunks = running->chunks(running->contribute[index(peer.rank)]);
+      if (peer.contributed < std::min(chunks, limit) && peer.fold_out.ready()) {
         send_contribution(peer);
         moved = true;
       }
@@ -265,28 +272,39 @@ void Exchange::send_contributions_ahead() {
   }
 }
 
+const std::byte* Exchange::gathered(const Range& range) {
+  if (const std::byte* own = arrays.source(range); own != nullptr) return own;
+  std::byte* to = gathered_.data();
+  arrays.for_each(range, [&](const std::byte* source, std::byte*, std::int64_t length) {
+    std::memcpy(to, source, index(length));
+    to += length;
+  });
+  return gathered_.data();
+}
+
 void Exchange::fold(std::int64_t number) {
   const Operation& operation = *running;
   const Range range = operation.part(operation.contribute[index(rank)], number);
-  const std::int64_t bytes = range.elements() * operation.element_bytes;
+  spread_with_fold_ = false;
+  const std::int64_t bytes = wire_bytes(range);
   for (Peer& peer : peers_) {
     sources_[index(peer.rank)] = peer.fold_in.wait().data();
     counters.bytes_received += bytes;
   }
   const Range target{operation.folded_at + number * operation.chunk,
                      operation.folded_at + number * operation.chunk + range.elements()};
-  const std::byte* own = arrays.source(range);
   std::byte* const result = arrays.result(target);
-  if (own == nullptr) {
-    std::byte* to = gathered_.data();
-    arrays.for_each(range, [&](const std::byte* source, std::byte*, std::int64_t length) {
-      std::memcpy(to, source, index(length));
-      to += length;
-    });
-    own = gathered_.data();
+  std::byte* const to = result != nullptr ? result : folded_.data();
+  if (operation.encoded) {
+    fold_encoded(range, number, to);
+  } else {
+    sources_[index(rank)] = gathered(range);
+    if (operation.streams && result != nullptr) {
+      fold_streaming(range, result);
+    } else {
+      operation.fold(sources_.data(), size, to, index(range.elements()));
+    }
   }
-  sources_[index(rank)] = own;
-  operation.fold(sources_.data(), size, result != nullptr ? result : folded_.data(), index(range.elements()));
   for (Peer& peer : peers_) peer.fold_in.release();
   if (result == nullptr) {
     const std::byte* from = folded_.data();
@@ -297,15 +315,47 @@ void Exchange::fold(std::int64_t number) {
   }
 }
 
+// Folds a piece at a time in the nearest cache and stores it past the caches: into the result, and to the others.
+void Exchange::fold_streaming(const Range& range, std::byte* result) {
+  constexpr std::int64_t piece = 8 << 10;
+  const Operation& operation = *running;
+  const std::int64_t bytes = range.elements() * operation.element_bytes;
+  spread_with_fold_ = operation.spreads_result;
+  if (spread_with_fold_) {
+    for (Peer& peer : peers_) static_cast<void>(peer.spread_out.slot());
+  }
+  for (std::int64_t at = 0; at < bytes; at += piece) {
+    const std::int64_t length = std::min(piece, bytes - at);
+    for (std::size_t r = 0; r < sources_.size(); ++r) shifted_[r] = sources_[r] + at;
+    operation.fold(shifted_.data(), size, folded_.data(), index(length / operation.element_bytes));
+    const std::span<const std::byte> folded(folded_.data(), index(length));
+    store_piece(StoreKind::nontemporal, result + at, folded);
+    if (!spread_with_fold_) continue;
+    for (Peer& peer : peers_) store_piece(operation.stores, peer.spread_out.payload() + at, folded);
+  }
+  finish_stores(StoreKind::nontemporal);
+  if (!spread_with_fold_) return;
+  finish_stores(operation.stores);
+  for (Peer& peer : peers_) {
+    peer.spread_out.publish(whole, bytes);
+    peer.spread_out.advance();
+    counters.bytes_sent += bytes;
+  }
+}
+
 void Exchange::send_spread(Peer& peer, std::int64_t number) {
   const Operation& operation = *running;
   const Range range = operation.part(operation.spread[index(peer.rank)], number);
   std::byte* to = peer.spread_out.slot().data();
-  arrays.for_each(range, [&](const std::byte* source, const std::byte* result, std::int64_t length) {
-    store_bytes(operation.stores, to, {operation.spreads_result ? result : source, index(length)});
-    to += length;
-  });
-  const std::int64_t bytes = range.elements() * operation.element_bytes;
+  const std::int64_t bytes = wire_bytes(range);
+  if (operation.encoded) {  // the chunk that was folded just now
+    store_bytes(operation.stores, to, {folded_encoded_.data(), index(bytes)});
+  } else {
+    arrays.for_each(range, [&](const std::byte* source, const std::byte* result, std::int64_t length) {
+      store_bytes(operation.stores, to, {operation.spreads_result ? result : source, index(length)});
+      to += length;
+    });
+  }
   peer.spread_out.publish(whole, bytes);
   peer.spread_out.advance();
   counters.bytes_sent += bytes;
@@ -315,12 +365,23 @@ void Exchange::receive_spread(Peer& peer, std::int64_t number) {
   const Operation& operation = *running;
   const Range range = operation.part(operation.gather[index(peer.rank)], number);
   const std::byte* from = peer.spread_in.wait().data();
-  arrays.for_each(range, [&](const std::byte*, std::byte* result, std::int64_t length) {
-    std::memcpy(result, from, index(length));
-    from += length;
-  });
+  const std::int64_t bytes = wire_bytes(range);
+  std::byte* const whole = arrays.result(range);
+  if (operation.encoded) {
+    const auto decoded = index(range.elements() * operation.element_bytes);
+    std::byte* const to = whole != nullptr ? whole : folded_.data();
+    decode(operation.what.codec, operation.what.type, {from, index(bytes)}, {to, decoded});
+    from = folded_.data();
+  }
+  if (!operation.encoded || whole == nullptr) {
+    const StoreKind stores = operation.streams ? StoreKind::nontemporal : StoreKind::plain;
+    arrays.for_each(range, [&](const std::byte*, std::byte* result, std::int64_t length) {
+      store_bytes(stores, result, {from, index(length)});
+      from += length;
+    });
+  }
   peer.spread_in.release();
-  counters.bytes_received += range.elements() * operation.element_bytes;
+  counters.bytes_received += bytes;
 }
 
 void Exchange::copy_own() const {

@@ -56,6 +56,8 @@ struct Operation {
   std::int64_t result_elements = 0;
   std::int64_t chunk = 0;  // elements
   StoreKind stores = StoreKind::plain;
+  bool streams = false;  // the result is stored past the caches, because they cannot hold it
+  bool encoded = false;  // contributions and what is spread travel through a codec
   bool in_line = false;  // the whole contribution travels in the announcement
   // Source and result may lie in the same memory: element `in_place_at_source` of the source is then element
   // `in_place_at_result` of the result.
@@ -67,6 +69,7 @@ struct Operation {
   // `folded_at` in the result.
   bool folds = false;
   FoldFunction fold = nullptr;
+  FoldFunction fold_wide = nullptr;  // of decoded numbers
   std::vector<Range> contribute;
   std::int64_t folded_at = 0;
 
@@ -166,16 +169,34 @@ struct Exchange {
   void start_in_line();
   void finish_in_line();
   void send_contribution(Peer& peer);
-  void send_contributions_ahead();
+  // As far as slots are free, chunks below `limit`.
+  void send_contributions_ahead(std::int64_t limit);
   void fold(std::int64_t number);
+  void fold_streaming(const Range& range, std::byte* result);
+  // Makes the memory that codecs need, once.
+  void prepare_codec();
+  // What a peer gets of a range, where it lies encoded (exchange_codec.cc).
+  [[nodiscard]] std::span<const std::byte> encoded(const Range& range, std::int64_t number);
+  void fold_encoded(const Range& range, std::int64_t number, std::byte* result);
+  [[nodiscard]] std::int64_t wire_bytes(const Range& range) const;
+  [[nodiscard]] const std::byte* gathered(const Range& range);
   void send_spread(Peer& peer, std::int64_t number);
   void receive_spread(Peer& peer, std::int64_t number);
   void copy_own() const;
 
   std::vector<Peer> peers_;
   std::vector<const std::byte*> sources_;  // of a fold, by rank
+  std::vector<const std::byte*> shifted_;  // the same, further on
+  bool spread_with_fold_ = false;          // the chunk just folded is already with the others
   std::vector<std::byte> gathered_;        // a chunk of the source that lies in several arrays
   std::vector<std::byte> folded_;          // and of the result
+  int slots_ = 0;
+  // With a codec: the own chunks, of which as many as there are slots may be under way; the folded chunk; blocks to
+  // calculate in.
+  std::vector<std::vector<std::byte>> own_encoded_;
+  std::int64_t own_encoded_until_ = 0;
+  std::vector<std::byte> folded_encoded_;
+  std::vector<std::byte> decoded_;
 };
 
 }  // namespace onehop::tensors::detail
