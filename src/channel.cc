@@ -87,7 +87,7 @@ void store_piece(StoreKind kind, std::byte* to, std::span<const std::byte> from)
   detail::piece_function(kind)(to, from.data(), from.size());
 }
 
-void finish_stores(StoreKind kind) noexcept { detail::finish_stores(kind); }
+void finish_pieces(StoreKind kind) noexcept { detail::finish_stores(kind); }
 
 TransportKind transport_from_string(std::string_view name) {
   if (name == "auto") return TransportKind::automatic;

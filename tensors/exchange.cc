@@ -333,9 +333,9 @@ void Exchange::fold_streaming(const Range& range, std::byte* result) {
     if (!spread_with_fold_) continue;
     for (Peer& peer : peers_) store_piece(operation.stores, peer.spread_out.payload() + at, folded);
   }
-  finish_stores(StoreKind::nontemporal);
+  finish_pieces(StoreKind::nontemporal);
   if (!spread_with_fold_) return;
-  finish_stores(operation.stores);
+  finish_pieces(operation.stores);
   for (Peer& peer : peers_) {
     peer.spread_out.publish(whole, bytes);
     peer.spread_out.advance();

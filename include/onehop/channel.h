@@ -43,9 +43,9 @@ struct ChannelSpec {
 // Copies with stores of that kind. A release store after it (a colour) comes after the copy for everyone.
 void store_bytes(StoreKind kind, std::byte* to, std::span<const std::byte> from);
 
-// The same for several pieces in a row: finish_stores comes after the last and before the release store.
+// The same for several pieces in a row: finish_pieces comes after the last and before the release store.
 void store_piece(StoreKind kind, std::byte* to, std::span<const std::byte> from);
-void finish_stores(StoreKind kind) noexcept;
+void finish_pieces(StoreKind kind) noexcept;
 
 enum class TransportKind : std::uint8_t {
   automatic,  // shared memory where it is, else MPI
