@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
-#include <optional>
+#include <utility>
 
 #include "random.h"
 #include "state_impl.h"
@@ -18,7 +17,9 @@ constexpr std::size_t most_at_once = std::size_t{1} << 15;         // prefixes w
 // Weights of the 2^k values of some qubits as a tree: node 1 is all, the children of i are 2i (the highest qubit 0) and 2i + 1.
 class Tree {
  public:
-  explicit Tree(std::span<const double> weights) : size_(weights.size()), nodes_(2 * weights.size()) {
+  void set(std::span<const double> weights) {
+    size_ = weights.size();
+    nodes_.resize(2 * size_);
     std::copy(weights.begin(), weights.end(), nodes_.begin() + static_cast<std::ptrdiff_t>(size_));
     for (std::size_t i = size_ - 1; i > 0; --i) nodes_[i] = nodes_[2 * i] + nodes_[2 * i + 1];
   }
@@ -35,7 +36,7 @@ class Tree {
   }
 
  private:
-  std::size_t size_;
+  std::size_t size_ = 0;
   std::vector<double> nodes_;
 };
 
@@ -46,7 +47,7 @@ struct Deciding {
   std::vector<std::uint64_t> got;  // for each shot: the value of the last decided is its lowest bit
 };
 
-// The places of this rank where the decided qubits have the values `prefix`: begin, and the bits that are free.
+// The places of this rank where qubits have some values: those decided already, and `further` ones.
 class Places {
  public:
   Places(const State& state, const Deciding& deciding, std::size_t further) : state_(&state) {
@@ -54,30 +55,36 @@ class Places {
     free_ = (std::uint64_t{1} << local) - 1;
     for (std::size_t i = 0; i < deciding.decided + further; ++i) {
       const int bit = state.bits()[static_cast<std::size_t>(deciding.order[i])];
-      bits_.push_back(bit);
+      (i < deciding.decided ? decided_ : further_).push_back(bit);
       if (bit < local) free_ &= ~(std::uint64_t{1} << bit);
     }
-    // What the bits of the rank's number stand for.
-    held_ = (static_cast<std::uint64_t>(state.group().rank()) << local) ^ state.flips();
+    for (std::uint64_t v = 0; v < std::uint64_t{1} << further; ++v) offsets_.push_back(scatter(v, further_));
+    rank_bits_ = ~((std::uint64_t{1} << local) - 1);
+    held_ = ((static_cast<std::uint64_t>(state.group().rank()) << local) ^ state.flips()) & rank_bits_;
+    rank_decided_ = scatter(~std::uint64_t{0}, decided_) & rank_bits_;
+    rank_further_ = scatter(~std::uint64_t{0}, further_) & rank_bits_;
   }
 
-  // The sum of probabilities where the qubits have the value `value`, the last of them lowest.
-  [[nodiscard]] double probability(std::uint64_t value) const {
-    std::uint64_t place = 0;
-    for (std::size_t i = 0; i < bits_.size(); ++i) {
-      const std::uint64_t wanted = value >> (bits_.size() - 1 - i) & 1U;
-      const int bit = bits_[i];
-      if (bit < state_->local_bits()) {
-        place |= wanted << bit;
-      } else if ((held_ >> bit & 1U) != wanted) {
-        return 0;
-      }
+  // The sums of probabilities of the values of the further qubits where the decided ones have the value `prefix`.
+  void probabilities(std::uint64_t prefix, std::span<double> out) const {
+    const std::uint64_t place = scatter(prefix, decided_);
+    if (((place ^ held_) & rank_decided_) != 0) return;
+    for (std::size_t v = 0; v < out.size(); ++v) {
+      if (((offsets_[v] ^ held_) & rank_further_) != 0) continue;
+      const std::uint64_t first = (place | offsets_[v]) & ~rank_bits_;
+      out[v] = state_->precision() == Precision::single_precision ? sum(state_->local<float>(), first)
+                                                                  : sum(state_->local<double>(), first);
     }
-    if (state_->precision() == Precision::single_precision) return sum(state_->local<float>(), place);
-    return sum(state_->local<double>(), place);
   }
 
  private:
+  // The lowest bit of the value to the last of the bits.
+  [[nodiscard]] static std::uint64_t scatter(std::uint64_t value, const std::vector<int>& bits) {
+    std::uint64_t place = 0;
+    for (std::size_t i = bits.size(); i-- > 0; value >>= 1) place |= (value & 1U) << bits[i];
+    return place;
+  }
+
   template <typename Amplitudes>
   [[nodiscard]] double sum(Amplitudes amplitudes, std::uint64_t place) const {
     double total = 0;
@@ -92,9 +99,14 @@ class Places {
   }
 
   const State* state_;
-  std::vector<int> bits_;
+  std::vector<int> decided_;  // bits, the highest qubit first
+  std::vector<int> further_;
+  std::vector<std::uint64_t> offsets_;  // of each value of the further qubits
   std::uint64_t free_ = 0;
-  std::uint64_t held_ = 0;
+  std::uint64_t rank_bits_ = 0;
+  std::uint64_t held_ = 0;  // what the bits of the rank's number stand for
+  std::uint64_t rank_decided_ = 0;
+  std::uint64_t rank_further_ = 0;
 };
 
 void decide_first(const State& state, Deciding& deciding, std::span<const std::uint64_t> shots, std::uint64_t seed) {
@@ -102,7 +114,8 @@ void decide_first(const State& state, Deciding& deciding, std::span<const std::u
   const std::size_t count = std::min(deciding.order.size(), static_cast<std::size_t>(most));
   std::vector<int> lowest_first(deciding.order.begin(), deciding.order.begin() + static_cast<std::ptrdiff_t>(count));
   std::reverse(lowest_first.begin(), lowest_first.end());
-  const Tree tree(state.probabilities(lowest_first));
+  Tree tree;
+  tree.set(state.probabilities(lowest_first));
   for (std::size_t i = 0; i < shots.size(); ++i) deciding.got[i] = tree.draw(seed, shots[i], sampling_events);
   deciding.decided = count;
 }
@@ -118,26 +131,28 @@ void decide_some(const State& state, Deciding& deciding, std::span<const std::ui
   const Places places(state, deciding, count);
   std::vector<double> weights(prefixes.size() * values);
   for (std::size_t p = 0; p < prefixes.size(); ++p) {
-    for (std::size_t v = 0; v < values; ++v) weights[p * values + v] = places.probability(prefixes[p] << count | v);
+    places.probabilities(prefixes[p], std::span(weights).subspan(p * values, values));
   }
   sum_over_ranks(state.group(), weights);
-  std::size_t p = 0;
-  std::optional<Tree> tree;
+  Tree tree;
+  std::size_t p = prefixes.size();  // whose weights the tree has
+  std::size_t next = 0;
   for (const std::size_t i : sorted) {
-    if (deciding.got[i] != prefixes[p] || !tree) {
-      if (deciding.got[i] != prefixes[p]) ++p;
-      tree.emplace(std::span(weights).subspan(p * values, values));
+    if (p == prefixes.size() || deciding.got[i] != prefixes[p]) {
+      p = next++;
+      tree.set(std::span(weights).subspan(p * values, values));
     }
-    deciding.got[i] = deciding.got[i] << count | tree->draw(seed, shots[i], sampling_events + deciding.decided);
+    deciding.got[i] = deciding.got[i] << count | tree.draw(seed, shots[i], sampling_events + deciding.decided);
   }
 }
 
 void decide_next(const State& state, Deciding& deciding, std::span<const std::uint64_t> shots, std::uint64_t seed) {
   const std::size_t count = std::min<std::size_t>(later_qubits, deciding.order.size() - deciding.decided);
+  std::vector<std::pair<std::uint64_t, std::size_t>> keys(shots.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = {deciding.got[i], i};
+  std::sort(keys.begin(), keys.end());
   std::vector<std::size_t> sorted(shots.size());
-  std::iota(sorted.begin(), sorted.end(), std::size_t{0});
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [&](std::size_t a, std::size_t b) { return deciding.got[a] < deciding.got[b]; });
+  for (std::size_t i = 0; i < keys.size(); ++i) sorted[i] = keys[i].second;
   for (std::size_t begin = 0; begin < sorted.size();) {
     // Whole groups of equal prefixes, as many as may be at once.
     std::size_t end = begin;
