@@ -112,8 +112,9 @@ struct E4m3 {
     return static_cast<std::uint8_t>((magnitude < bits_of(0x1p-6F) ? small : normal) | (bits >> 24 & 0x80));
   }
   static float value(std::uint8_t code, float scale) noexcept {
-    // As float16 with the exponent 8 too low, which has the same subnormal numbers.
-    return to_float(Float16{static_cast<std::uint16_t>((code & 0x7f) << 7 | (code & 0x80) << 8)}) * (scale * 256.0F);
+    // As float16 with the exponent 8 too low, which has the same subnormal numbers. The scale may be 2^120: it comes last.
+    const Float16 half{static_cast<std::uint16_t>((code & 0x7f) << 7 | (code & 0x80) << 8)};
+    return to_float(half) * 256.0F * scale;
   }
   static std::uint8_t infinity(bool negative) noexcept { return negative ? 0xfe : 0x7e; }
   static bool is_infinity(std::uint8_t code) noexcept { return (code & 0x7f) == 0x7e; }

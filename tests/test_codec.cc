@@ -275,6 +275,7 @@ TEST(Codec, TheLargestNumbersDoNotOverflow) {
     for (const float one : y) EXPECT_TRUE(std::isfinite(one)) << to_string(codec);
     EXPECT_NEAR(y[0] / largest, 1.0F, 0.1F);
     EXPECT_NEAR(y[1] / largest, -1.0F, 0.1F);
+    EXPECT_EQ(there_and_back(codec, {largest, 0.0F, 1.0F}), (std::vector<float>{y[0], 0.0F, 0.0F}));
   }
   EXPECT_EQ(there_and_back(Codec::fp16, {65504.0F, 65519.0F, 65520.0F, -1e6F}),
             (std::vector<float>{65504.0F, 65504.0F, infinity, -infinity}));
