@@ -37,4 +37,23 @@ double count_passes(int bits, std::span<const LocalOperation> operations, int by
   return static_cast<double>(make_pass_list(bits, operations, tile_sizes(bits, bytes_per_amplitude)).passes.size());
 }
 
+std::vector<PassSummary> summarize_passes(int bits, std::span<const LocalOperation> operations,
+                                          int bytes_per_amplitude) {
+  std::vector<PassSummary> summaries;
+  for (const Pass& pass : make_pass_list(bits, operations, tile_sizes(bits, bytes_per_amplitude)).passes) {
+    PassSummary& summary = summaries.emplace_back();
+    for (int bit = 0; bit < bits; ++bit) {
+      if ((pass.tile >> bit & 1) != 0) summary.tile_bits.push_back(bit);
+    }
+    for (const Item& item : pass.items) {
+      summary.rotations += item.kind == ItemKind::butterfly ? 1 : 0;
+      summary.pairs += item.kind == ItemKind::pair ? 1 : 0;
+      summary.matrices += item.kind == ItemKind::dense ? 1 : 0;
+      summary.phases += item.kind == ItemKind::phase ? 1 : 0;
+      summary.tables += item.kind == ItemKind::table ? 1 : 0;
+    }
+  }
+  return summaries;
+}
+
 }  // namespace onehop::quantum

@@ -19,6 +19,7 @@ using Sum = std::complex<double>;
 constexpr std::uint64_t block_size = std::uint64_t{1} << 13;
 // A probability for each of many values does not fit a core's cache in many copies: the blocks are then few.
 constexpr std::uint64_t most_partial_numbers = std::uint64_t{1} << 22;
+constexpr std::uint64_t most_parts = 256;
 
 std::uint64_t blocks_in(std::uint64_t count) { return (count + block_size - 1) / block_size; }
 
@@ -87,6 +88,49 @@ std::vector<SharedX> shared_x(std::span<const LocalPauli> paulis) {
   return groups;
 }
 
+// values[z] = the sum of values[j] (-1)^parity(j & z), for all z.
+void walsh_transform(std::vector<double>& values) {
+  for (std::size_t half = 1; half < values.size(); half *= 2) {
+    for (std::size_t j = 0; j < values.size(); j += 2 * half) {
+      for (std::size_t k = j; k < j + half; ++k) {
+        const double first = values[k];
+        const double second = values[k + half];
+        values[k] = first + second;
+        values[k + half] = first - second;
+      }
+    }
+  }
+}
+
+// Adds the sums of one block for the Z parts of `members`. Of many, all sums that there can be are cheaper than each by itself.
+void add_signed_sums(std::vector<double>& re, std::vector<double>& im, std::uint64_t begin,
+                     std::span<const std::size_t> members, std::span<const LocalPauli> paulis, std::span<Sum> out) {
+  constexpr std::size_t many = 6;
+  const std::uint64_t inside = re.size() - 1;
+  const bool transform = members.size() >= many;
+  if (transform) {
+    walsh_transform(re);
+    walsh_transform(im);
+  }
+  for (const std::size_t member : members) {
+    const std::uint64_t z = paulis[member].z_mask;
+    Sum sum;
+    if (transform) {
+      sum = {re[z & inside], im[z & inside]};
+    } else {
+      double sum_re = 0;
+      double sum_im = 0;
+      for (std::uint64_t j = 0; j < re.size(); ++j) {
+        const double sign = std::popcount(j & z) % 2 == 0 ? 1 : -1;
+        sum_re += sign * re[j];
+        sum_im += sign * im[j];
+      }
+      sum = {sum_re, sum_im};
+    }
+    out[member] += std::popcount(begin & z) % 2 == 0 ? sum : -sum;
+  }
+}
+
 }  // namespace
 
 template <typename T>
@@ -120,8 +164,8 @@ void probabilities(std::span<const std::complex<T>> amplitudes, std::span<const 
   for (const int bit : bits) low_value_bits += bit < 6;
   std::vector<std::size_t> low_values(64);
   for (std::uint64_t i = 0; i < 64; ++i) low_values[i] = value_of(i);
-  const std::uint64_t parts =
-      std::clamp<std::uint64_t>(std::min(blocks_in(amplitudes.size()), most_partial_numbers / out.size()), 1, 256);
+  const std::uint64_t parts = std::clamp<std::uint64_t>(
+      std::min(blocks_in(amplitudes.size()), most_partial_numbers / out.size()), 1, most_parts);
   const std::uint64_t part = std::max<std::uint64_t>(64, (amplitudes.size() + parts - 1) / parts);
   const std::uint64_t used = (amplitudes.size() + part - 1) / part;
   std::vector<std::vector<double>> sums(used);
@@ -146,6 +190,9 @@ void probabilities(std::span<const std::complex<T>> amplitudes, std::span<const 
 template <typename T>
 void pauli_products(std::span<const std::complex<T>> a, std::span<const std::complex<T>> b,
                     std::span<const LocalPauli> paulis, std::span<Sum> out, const EngineOptions& options) {
+  if (!std::has_single_bit(a.size())) {
+    throw BadInput("expected a power of two of amplitudes, found " + std::to_string(a.size()));
+  }
   check_sizes(a.size(), b.size(), "pauli_products, second state");
   check_sizes(paulis.size(), out.size(), "pauli_products, results");
   for (const LocalPauli& pauli : paulis) {
@@ -154,29 +201,25 @@ void pauli_products(std::span<const std::complex<T>> a, std::span<const std::com
     }
   }
   const auto groups = shared_x(paulis);
-  std::vector<std::vector<Sum>> sums(blocks_in(a.size()));
-  parallel_for(thread_count(options.threads), a.size(), block_size, [&](std::uint64_t begin, std::uint64_t end) {
-    auto& sum = sums[begin / block_size];
+  const std::uint64_t part = std::max<std::uint64_t>(block_size, a.size() / most_parts);
+  std::vector<std::vector<Sum>> sums((a.size() + part - 1) / part);
+  parallel_for(thread_count(options.threads), a.size(), part, [&](std::uint64_t part_begin, std::uint64_t part_end) {
+    auto& sum = sums[part_begin / part];
     sum.assign(paulis.size(), Sum(0));
-    std::vector<Sum> products(end - begin);
-    for (const SharedX& group : groups) {
-      for (std::uint64_t j = begin; j < end; ++j) {
-        const std::complex<T> left = a[j ^ group.x_mask];
-        const std::complex<T> right = b[j];
-        products[j - begin] = {
-            static_cast<double>(left.real()) * right.real() + static_cast<double>(left.imag()) * right.imag(),
-            static_cast<double>(left.real()) * right.imag() - static_cast<double>(left.imag()) * right.real()};
-      }
-      for (const std::size_t member : group.members) {
-        const std::uint64_t z = paulis[member].z_mask;
-        double re = 0;
-        double im = 0;
-        for (std::uint64_t j = begin; j < end; ++j) {
-          const double sign = std::popcount(j & z) % 2 == 0 ? 1 : -1;
-          re += sign * products[j - begin].real();
-          im += sign * products[j - begin].imag();
+    const std::uint64_t size = std::min(block_size, part_end - part_begin);
+    std::vector<double> re(size);
+    std::vector<double> im(size);
+    for (std::uint64_t begin = part_begin; begin < part_end; begin += size) {
+      for (const SharedX& group : groups) {
+        for (std::uint64_t j = 0; j < size; ++j) {
+          const std::complex<T> left = a[(begin + j) ^ group.x_mask];
+          const std::complex<T> right = b[begin + j];
+          const double left_re = left.real();
+          const double left_im = left.imag();
+          re[j] = left_re * right.real() + left_im * right.imag();
+          im[j] = left_re * right.imag() - left_im * right.real();
         }
-        sum[member] = {re, im};
+        add_signed_sums(re, im, begin, group.members, paulis, sum);
       }
     }
   });

@@ -14,11 +14,16 @@ using Number = std::complex<double>;
 using Matrix4 = std::array<Number, 16>;
 using Real4 = std::array<double, 16>;
 
+// Without the cases for infinities that operator* has: circuits of thousands of gates are split.
+Number times(Number a, Number b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+
 Matrix4 times(const Matrix4& a, const Matrix4& b) {
   Matrix4 c{};
   for (std::size_t r = 0; r < 4; ++r) {
     for (std::size_t k = 0; k < 4; ++k) {
-      for (std::size_t j = 0; j < 4; ++j) c[r * 4 + j] += a[r * 4 + k] * b[k * 4 + j];
+      for (std::size_t j = 0; j < 4; ++j) c[r * 4 + j] += times(a[r * 4 + k], b[k * 4 + j]);
     }
   }
   return c;
@@ -71,7 +76,7 @@ Number determinant(Matrix4 m) {
     result *= m[k * 5];
     for (std::size_t r = k + 1; r < 4; ++r) {
       const Number factor = m[r * 4 + k] / m[k * 5];
-      for (std::size_t c = k; c < 4; ++c) m[r * 4 + c] -= factor * m[k * 4 + c];
+      for (std::size_t c = k; c < 4; ++c) m[r * 4 + c] -= times(factor, m[k * 4 + c]);
     }
   }
   return result;
@@ -86,10 +91,10 @@ Real4 eigenvectors(Real4 a) {
     for (std::size_t p = 0; p < 4; ++p) {
       for (std::size_t q = p + 1; q < 4; ++q) {
         off = std::max(off, std::abs(a[p * 4 + q]));
-        if (std::abs(a[p * 4 + q]) < 1e-300) continue;
+        if (std::abs(a[p * 4 + q]) < 1e-20) continue;
         const double theta = (a[q * 5] - a[p * 5]) / (2 * a[p * 4 + q]);
-        const double t = (theta >= 0 ? 1 : -1) / (std::abs(theta) + std::hypot(theta, 1.0));
-        const double c = 1 / std::hypot(t, 1.0);
+        const double t = (theta >= 0 ? 1 : -1) / (std::abs(theta) + std::sqrt(theta * theta + 1));
+        const double c = 1 / std::sqrt(t * t + 1);
         const double s = t * c;
         for (std::size_t k = 0; k < 4; ++k) {
           const double kp = a[k * 4 + p];
@@ -109,7 +114,7 @@ Real4 eigenvectors(Real4 a) {
         }
       }
     }
-    if (off < 1e-16) break;
+    if (off < 1e-9) break;  // what was left before this sweep is squared by it
   }
   return v;
 }

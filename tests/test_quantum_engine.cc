@@ -225,6 +225,7 @@ void expect_same(int bits, const std::vector<LocalOperation>& operations, const 
     const auto counters = apply<double>(found, operations, {.threads = threads});
     ASSERT_LT(distance(expected, found), 1e-14 * each * most) << what << ", double, " << threads << " threads";
     ASSERT_EQ(counters.passes, count_passes(bits, operations, 16));
+    ASSERT_EQ(counters.passes, static_cast<double>(summarize_passes(bits, operations, 16).size()));
     auto single = as<float>(start);
     apply<float>(single, operations, {.threads = threads});
     ASSERT_LT(distance(expected, single), 1e-6 * each * most) << what << ", float, " << threads << " threads";
@@ -416,11 +417,12 @@ TEST(QuantumEngine, Reductions) {
 
 TEST(QuantumEngine, PauliProducts) {
   Random random(5);
-  const int bits = 6;
+  const int bits = 14;  // more than one block
   const State a = random_state(random, bits);
   const State b = random_state(random, bits);
   std::vector<LocalPauli> paulis;
-  for (int i = 0; i < 40; ++i) paulis.push_back({.x_mask = random() % 4 * 8 + i % 3, .z_mask = random() % 64});
+  for (int i = 0; i < 12; ++i)
+    paulis.push_back({.x_mask = i < 8 ? 0x2008U : random() % 16384, .z_mask = random() % 16384});
   for (const int threads : {1, 2}) {
     std::vector<Complex> found(paulis.size());
     pauli_products<double>(a, b, paulis, found, {.threads = threads});

@@ -59,6 +59,18 @@ extern template EngineCounters apply<double>(std::span<std::complex<double>>, st
 // How many passes `apply` would make: the same grouping, no amplitudes.
 [[nodiscard]] double count_passes(int bits, std::span<const LocalOperation> operations, int bytes_per_amplitude);
 
+// The passes that `apply` would make, one after the other.
+struct PassSummary {
+  std::vector<int> tile_bits;  // the bits of an index that run within a tile; none: one operation straight in memory
+  int rotations = 0;           // of one bit
+  int pairs = 0;               // of two amplitudes otherwise: with controls, or of several bits
+  int matrices = 0;
+  int phases = 0;  // diagonal factors, before they merge
+  int tables = 0;  // diagonals that do not merge
+};
+[[nodiscard]] std::vector<PassSummary> summarize_passes(int bits, std::span<const LocalOperation> operations,
+                                                        int bytes_per_amplitude);
+
 // Reductions. All sum in a fixed order that does not depend on the number of threads.
 
 // Sum of |a|^2.
