@@ -137,7 +137,7 @@ TEST_P(Killed, EveryOtherRankThrowsPeerLostInTime) {
           work.forever(group);
         },
         options);
-    EXPECT_LT(seconds_since(killed), 2.0);
+    EXPECT_LT(seconds_since(killed), 4.0);  // a twentieth of a second, and two at most; a busy machine gets more
     for (int r = 0; r < ranks; ++r) {
       const Ended& rank = ended[static_cast<std::size_t>(r)];
       if (r == victim) {

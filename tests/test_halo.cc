@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 
 #include "onehop/count.h"
 #include "onehop/error.h"
@@ -200,15 +200,15 @@ TEST(Halo, SizesBeyond2To31) {
 
 TEST(Halo, AThousandRanksTakeMilliseconds) {
   const HaloSpec spec = cube(320, 10, 3, 1, true);
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // of this process alone: others may keep the machine busy
   const Schedule schedule = halo(spec);
   const Count counted = count(schedule);
-  const auto took = std::chrono::steady_clock::now() - begin;
+  const double took = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   EXPECT_EQ(schedule.rounds.front().transfers.size(), 26000U);
   EXPECT_EQ(counted.messages, 26000);
   EXPECT_EQ(counted.bytes, std::int64_t{1000} * (34 * 34 * 34 - 32 * 32 * 32) * 8);
-  // Some 20 ms; sanitizers and a busy machine take longer, anything quadratic far longer.
-  EXPECT_LT(took, std::chrono::seconds(2));
+  // Some 20 ms; under a sanitizer half a second, and anything quadratic far longer.
+  EXPECT_LT(took, 3.0);
 }
 
 void expect_bad(const HaloSpec& spec, const std::string& message) {
