@@ -241,7 +241,7 @@ INSTANTIATE_TEST_SUITE_P(
         Corruption{"\"combine\": \"replace\"", "\"combine\": \"xor\"",
                    "rounds[0].transfers[0].combine: expected a way to combine"},
         Corruption{"\"codec\": \"raw\"", "\"codec\": \"zip\"",
-                   "rounds[0].transfers[0].codec: expected a codec (one of: raw)"},
+                   "rounds[0].transfers[0].codec: expected a codec (one of: raw, "},
         Corruption{"\"must_cover\": [", "\"must_cover\": [7, ", "must_cover[0]: expected an object, found 7"}));
 
 }  // namespace
