@@ -58,12 +58,6 @@ Split split(const Circuit& circuit) {
   return result;
 }
 
-// Shots that have had the same outcomes so far.
-struct Branch {
-  std::vector<bool> history;
-  std::vector<std::uint64_t> shots;
-};
-
 class Shots {
  public:
   Shots(int clbits, std::int64_t shots)
@@ -73,6 +67,13 @@ class Shots {
     std::uint64_t& word = values_[shot * words_ + static_cast<std::size_t>(bit) / 64];
     const std::uint64_t mask = std::uint64_t{1} << (bit % 64);
     word = value ? word | mask : word & ~mask;
+  }
+
+  [[nodiscard]] const std::vector<std::uint64_t>& words() const noexcept { return values_; }
+
+  void set_words(const std::vector<std::uint64_t>& words) {
+    if (words.size() != values_.size()) throw BadInput("the standing is of another number of shots or classical bits");
+    values_ = words;
   }
 
   [[nodiscard]] Outcomes outcomes(int clbits, std::int64_t shots) const {
@@ -116,10 +117,7 @@ class Simulation {
                      "; take " + std::to_string(ranks) + " or " + std::to_string(2 * ranks));
     }
     const Group part = ranks == group.size() ? group : group.split(group.rank() / ranks, group.rank() % ranks);
-    PlacementOptions how;
-    how.bytes_per_amplitude = bytes_per_amplitude(options.precision);
-    how.effort = options.effort;
-    placement_ = place(split_.inside, ranks, how);
+    placement_ = place(split_.inside, ranks, placement_options());
     result_.ranks = ranks;
     result_.state = std::make_unique<State>(part, circuit.qubits, options.precision, options.state);
     for (const Stage& stage : placement_.stages) operations_ += static_cast<std::int64_t>(stage.operations.size());
@@ -134,10 +132,11 @@ class Simulation {
     weight_ = 1.0 / static_cast<double>(all.size());
     result_.expectations.assign(options_.observables.size(), 0);
     open_.push_back({{}, std::move(all)});
+    if (options_.resume != nullptr) resume(*options_.resume);
     while (!open_.empty()) {
       Branch branch = std::move(open_.back());
       open_.pop_back();
-      run_branch(std::move(branch));
+      run_branch(std::move(branch), placement_, nullptr);
       ++result_.runs;
     }
     result_.outcomes = shots_.outcomes(circuit_.clbits, options_.shots);
@@ -151,6 +150,35 @@ class Simulation {
   }
 
  private:
+  [[nodiscard]] PlacementOptions placement_options() const {
+    PlacementOptions how;
+    how.bytes_per_amplitude = bytes_per_amplitude(options_.precision);
+    how.effort = options_.effort;
+    return how;
+  }
+
+  // Does the rest of the run that was under way; the others follow as always.
+  void resume(const Standing& standing) {
+    if (standing.waiting.empty() || standing.expectations.size() != result_.expectations.size() ||
+        standing.done.size() != split_.inside.operations.size()) {
+      throw BadInput("the standing is of another circuit or of other observables");
+    }
+    shots_.set_words(standing.outcomes);
+    result_.expectations = standing.expectations;
+    result_.runs = standing.runs;
+    open_ = standing.waiting;
+    Branch branch = std::move(open_.back());
+    open_.pop_back();
+    PlacementOptions how = placement_options();
+    how.bits = standing.bits;
+    how.done = standing.done;
+    const Placement rest = place(split_.inside, result_.ranks, how);
+    result_.state->set_layout(standing.bits, 0);
+    options_.restore(*result_.state);
+    run_branch(std::move(branch), rest, &standing);
+    ++result_.runs;
+  }
+
   // The outcome for this branch; shots that have another one wait as a branch of their own.
   int draw(Branch& branch, std::size_t event, double one) {
     if (event < branch.history.size()) return branch.history[event] ? 1 : 0;
@@ -169,14 +197,16 @@ class Simulation {
     return follow_one ? 1 : 0;
   }
 
-  void run_branch(Branch branch) {
-    std::size_t event = 0;
-    Executor executor(*result_.state, placement_, circuit_.clbits + circuit_.hidden_clbits,
+  void run_branch(Branch branch, const Placement& placement, const Standing* from) {
+    std::size_t event = from != nullptr ? from->events : 0;
+    Executor executor(*result_.state, placement, circuit_.clbits + circuit_.hidden_clbits,
                       [&](int, int, double one) { return draw(branch, event++, one); });
+    if (from != nullptr) executor.clbits() = from->clbits;
     do {
       if (options_.progress) {
         options_.progress({executor.operations_done(), operations_, result_.runs, options_.shots - open_shots(branch)});
       }
+      if (!executor.finished() && options_.due && options_.due()) keep(executor, branch, event);
     } while (executor.step());
     result_.engine.passes += executor.counters().passes;
     result_.engine.operations += executor.counters().operations;
@@ -186,6 +216,20 @@ class Simulation {
     for (std::size_t i = 0; i < values.size(); ++i) {
       result_.expectations[i] += values[i] * (static_cast<double>(branch.shots.size()) * weight_);
     }
+  }
+
+  void keep(Executor& executor, const Branch& branch, std::size_t event) const {
+    Standing standing;
+    standing.bits.assign(result_.state->bits().begin(), result_.state->bits().end());
+    standing.done = executor.done();
+    standing.clbits = executor.clbits();
+    standing.events = event;
+    standing.waiting = open_;
+    standing.waiting.push_back(branch);
+    standing.outcomes = shots_.words();
+    standing.expectations = result_.expectations;
+    standing.runs = result_.runs;
+    options_.keep(*result_.state, standing);
   }
 
   [[nodiscard]] std::int64_t open_shots(const Branch& branch) const {

@@ -9,6 +9,7 @@
 #include "onehop/error.h"
 
 using onehop::Group;
+using onehop::quantum::Branch;
 using onehop::quantum::Circuit;
 using onehop::quantum::Complex;
 using onehop::quantum::Outcomes;
@@ -18,6 +19,7 @@ using onehop::quantum::Precision;
 using onehop::quantum::Progress;
 using onehop::quantum::SimulationOptions;
 using onehop::quantum::SimulationResult;
+using onehop::quantum::Standing;
 using onehop::quantum::State;
 using onehop::quantum::StateOptions;
 
@@ -144,6 +146,23 @@ void bind_state(nb::module_& module) {
       .def(
           "run", [](State& s, const Circuit& circuit, std::uint64_t seed) { return run(s, circuit, seed); },
           "circuit"_a, "seed"_a, release())
+      .def(
+          "apply",
+          [](State& s, const Circuit& circuit, double effort) {
+            onehop::quantum::PlacementOptions options;
+            options.bytes_per_amplitude = bytes_per_amplitude(s.precision());
+            options.bits.assign(s.bits().begin(), s.bits().end());
+            options.effort = effort;
+            const auto placement = place(circuit, s.group().size(), options);
+            onehop::quantum::Executor executor(s, placement, 0, [](int, int, double) -> int {
+              throw onehop::BadInput("only matrices can be applied, found a measurement or reset");
+            });
+            while (executor.step()) {
+            }
+          },
+          "circuit"_a, "effort"_a, release(),
+          "Applies operations without conditions as they are: their matrices need not be unitary, and the qubits must "
+          "exist.")
       .def("restore_order", &State::restore_order, release())
       .def("norm_squared", &State::norm_squared, release())
       .def(
@@ -185,9 +204,62 @@ void tell(const nb::object& progress, const Progress& p) {
   if (!progress.is_none()) progress(p.done, p.total, p.run, p.shots_done);
 }
 
+// Shots as arrays: there may be millions.
+nb::list as_list(const std::vector<Branch>& branches) {
+  nb::list list;
+  for (const Branch& branch : branches) list.append(nb::make_tuple(branch.history, as_array(branch.shots)));
+  return list;
+}
+
+std::vector<std::uint64_t> words(const Indices& array) { return {array.data(), array.data() + array.size()}; }
+
+void bind_standing(nb::module_& module) {
+  nb::class_<Standing>(module, "Standing", "Where a simulation stands between two steps.")
+      .def(nb::init<>())
+      .def_rw("bits", &Standing::bits)
+      .def_rw("done", &Standing::done)
+      .def_rw("clbits", &Standing::clbits)
+      .def_rw("events", &Standing::events)
+      .def_rw("runs", &Standing::runs)
+      .def_rw("expectations", &Standing::expectations)
+      .def_prop_rw(
+          "outcomes", [](const Standing& s) { return as_array(s.outcomes); },
+          [](Standing& s, const Indices& array) { s.outcomes = words(array); }, nb::rv_policy::automatic)
+      .def_prop_ro(
+          "waiting", [](const Standing& s) { return as_list(s.waiting); },
+          nb::sig("def waiting(self) -> list[tuple[list[bool], NDArray[numpy.uint64]]]"),
+          "Runs to be made: outcomes so far, shots. The last one is under way.")
+      .def(
+          "add_waiting",
+          [](Standing& s, std::vector<bool> history, const Indices& shots) {
+            s.waiting.push_back({std::move(history), words(shots)});
+          },
+          "history"_a, "shots"_a);
+}
+
+// `due`, `keep` and `restore` as they come from Python; None: no checkpoints.
+void set_checkpoints(SimulationOptions& options, const nb::object& due, const nb::object& keep,
+                     const nb::object& restore) {
+  if (!due.is_none()) {
+    options.due = [&due] {
+      const nb::gil_scoped_acquire gil;
+      return nb::cast<bool>(due());
+    };
+    options.keep = [&keep](const State& state, const Standing& standing) {
+      const nb::gil_scoped_acquire gil;
+      keep(nb::cast(&state, nb::rv_policy::reference), nb::cast(&standing, nb::rv_policy::reference));
+    };
+  }
+  options.restore = [&restore](const State& state) {
+    const nb::gil_scoped_acquire gil;
+    restore(nb::cast(&state, nb::rv_policy::reference));
+  };
+}
+
 SimulationResult simulate(const Circuit& circuit, const Group& group, std::int64_t shots, std::uint64_t seed,
                           const std::string& precision, const std::vector<PauliSum>& observables, int threads,
-                          std::int64_t staging, double effort, const nb::object& progress) {
+                          std::int64_t staging, double effort, const nb::object& progress, const nb::object& due,
+                          const nb::object& keep, const Standing* resume, const nb::object& restore) {
   SimulationOptions options;
   options.shots = shots;
   options.seed = seed;
@@ -196,6 +268,8 @@ SimulationResult simulate(const Circuit& circuit, const Group& group, std::int64
   options.state = state_options(threads, staging);
   options.effort = effort;
   options.progress = [&progress](const Progress& p) { tell(progress, p); };
+  options.resume = resume;
+  set_checkpoints(options, due, keep, restore);
   const nb::gil_scoped_release released;
   return onehop::quantum::simulate(circuit, group, options);
 }
@@ -205,6 +279,7 @@ SimulationResult simulate(const Circuit& circuit, const Group& group, std::int64
 void bind_quantum_simulator(nb::module_& module) {
   bind_observable(module);
   bind_state(module);
+  bind_standing(module);
   nb::class_<Outcomes>(module, "Outcomes", "What measurements gave.")
       .def_ro("clbits", &Outcomes::clbits)
       .def_prop_ro(
@@ -236,5 +311,6 @@ void bind_quantum_simulator(nb::module_& module) {
       .def_prop_ro("passes", [](const SimulationResult& r) { return r.engine.passes; })
       .def("take_state", [](SimulationResult& r) { return std::move(r.state); }, "The state, once.");
   module.def("simulate", &simulate, "circuit"_a, "group"_a, "shots"_a, "seed"_a, "precision"_a, "observables"_a,
-             "threads"_a, "staging"_a, "effort"_a, "progress"_a.none());
+             "threads"_a, "staging"_a, "effort"_a, "progress"_a.none(), "due"_a.none() = nb::none(),
+             "keep"_a.none() = nb::none(), "resume"_a.none() = nb::none(), "restore"_a.none() = nb::none());
 }

@@ -33,6 +33,8 @@ class Executor {
   // caller's draws depend on, where to go on from later, also on another number of ranks.
   [[nodiscard]] const std::vector<bool>& done() const noexcept { return done_; }
   [[nodiscard]] std::int64_t operations_done() const noexcept { return operations_done_; }
+  // Nothing is left, and the state's qubits are the circuit's.
+  [[nodiscard]] bool finished() const noexcept { return stage_ == placement_.stages.size(); }
   [[nodiscard]] const EngineCounters& counters() const noexcept { return counters_; }
 
  private:
@@ -69,6 +71,24 @@ struct Progress {
   std::int64_t shots_done = 0;
 };
 
+// Shots that have had the same outcomes so far.
+struct Branch {
+  std::vector<bool> history;
+  std::vector<std::uint64_t> shots;
+};
+
+// Where a simulation stands between two steps. With the amplitudes it goes on from here on any number of ranks, with the same shots.
+struct Standing {
+  std::vector<int> bits;                // of each wire: the state speaks of wires here
+  std::vector<bool> done;               // operations of the circuit that need not be done again in this run
+  std::vector<bool> clbits;             // hidden ones included
+  std::uint64_t events = 0;             // outcomes drawn in this run: with the seed all that the next ones depend on
+  std::vector<Branch> waiting;          // the last one is the run under way
+  std::vector<std::uint64_t> outcomes;  // words of each shot, as far as they are known
+  std::vector<std::complex<double>> expectations;  // summed up so far
+  std::int64_t runs = 0;
+};
+
 struct SimulationOptions {
   Precision precision = Precision::double_precision;
   std::int64_t shots = 0;
@@ -78,6 +98,13 @@ struct SimulationOptions {
   double effort = 1;  // of the placement
   std::function<void(const Progress&)>
       progress;  // called on every rank, some hundred times at most in a run; may throw to end it
+  // Asked on every rank between steps whether to keep the standing now; they must answer alike. May be empty.
+  std::function<bool()> due;
+  // Keeps it. The flips of the state's rank bits belong to what the amplitudes mean.
+  std::function<void(const State&, const Standing&)> keep;
+  // Go on from here: `restore` then writes the amplitudes, on bits `resume->bits` without flips. Must outlive the call.
+  const Standing* resume = nullptr;
+  std::function<void(const State&)> restore;
 };
 
 struct SimulationResult {
