@@ -1174,6 +1174,11 @@ class State:
         ],
     ) -> None: ...
     def run(self, circuit: Circuit, seed: int) -> list[bool]: ...
+    def apply(self, circuit: Circuit, effort: float) -> None:
+        """
+        Applies operations without conditions as they are: their matrices need not be unitary, and the qubits must exist.
+        """
+
     def restore_order(self) -> None: ...
     def norm_squared(self) -> float: ...
     def amplitudes(
@@ -1194,6 +1199,52 @@ class State:
     def sample(
         self, qubits: Sequence[int], shots: int, seed: int
     ) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
+
+class Standing:
+    """Where a simulation stands between two steps."""
+
+    def __init__(self) -> None: ...
+    @property
+    def bits(self) -> list[int]: ...
+    @bits.setter
+    def bits(self, arg: Sequence[int], /) -> None: ...
+    @property
+    def done(self) -> list[bool]: ...
+    @done.setter
+    def done(self, arg: Sequence[bool], /) -> None: ...
+    @property
+    def clbits(self) -> list[bool]: ...
+    @clbits.setter
+    def clbits(self, arg: Sequence[bool], /) -> None: ...
+    @property
+    def events(self) -> int: ...
+    @events.setter
+    def events(self, arg: int, /) -> None: ...
+    @property
+    def runs(self) -> int: ...
+    @runs.setter
+    def runs(self, arg: int, /) -> None: ...
+    @property
+    def expectations(self) -> list[complex]: ...
+    @expectations.setter
+    def expectations(self, arg: Sequence[complex], /) -> None: ...
+    @property
+    def outcomes(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
+    @outcomes.setter
+    def outcomes(
+        self,
+        arg: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        /,
+    ) -> None: ...
+    @property
+    def waiting(self) -> list[tuple[list[bool], NDArray[numpy.uint64]]]:
+        """Runs to be made: outcomes so far, shots. The last one is under way."""
+
+    def add_waiting(
+        self,
+        history: Sequence[bool],
+        shots: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
 
 class Outcomes:
     """What measurements gave."""
@@ -1245,4 +1296,8 @@ def simulate(
     staging: int,
     effort: float,
     progress: object | None,
+    due: object | None = None,
+    keep: object | None = None,
+    resume: Standing | None = None,
+    restore: object | None = None,
 ) -> SimulationResult: ...

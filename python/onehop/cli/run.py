@@ -19,12 +19,14 @@ from onehop.cli.plan import PrecisionOption, check_fits, one_line, size
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.launch import ensure_ranks
+from onehop.launch.supervisor import PATIENCE
 from onehop.quantum import Circuit, plan, simulate
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.state_file import check_state_file, save_state
 from onehop.quantum.travel import read_circuit
 
 MOST_BARS = 24
+PATIENCE_TO_WRITE = 600.0
 
 
 def _peak_memory(group: Group) -> int:
@@ -98,6 +100,18 @@ def _check_outputs(plot: str | None, save: str | None) -> None:
         check_state_file(save)
 
 
+def _duration(text: str) -> float:
+    """Seconds of 90, 30s, 10m, 2h."""
+    number, unit = (text[:-1], text[-1]) if text[-1:] in "smh" else (text, "s")
+    try:
+        seconds = float(number) * {"s": 1, "m": 60, "h": 3600}[unit or "s"]
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise BadInput(f"--every: expected a time above 0 such as 30s, 10m or 2h, found {text!r}")
+    return seconds
+
+
 def _observables(texts: list[str], qubits: int) -> list[PauliSum]:
     found = []
     for text in texts:
@@ -145,6 +159,16 @@ def run(
         str | None, typer.Option(metavar="FILE", help="Draw the counts (.png, .svg, .pdf).")
     ] = None,
     rows: Annotated[int, typer.Option(min=1, help="How many outcomes the table shows.")] = 20,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep in this file where the run stands, also at SIGUSR1 and SIGTERM; go on from there if it exists.",
+        ),
+    ] = None,
+    every: Annotated[
+        str, typer.Option(metavar="TIME", help="From one checkpoint to the next: 30s, 10m, 2h.")
+    ] = "10m",
     json_target: JsonOption = None,
 ) -> None:
     """Simulate a circuit on several ranks.
@@ -153,7 +177,9 @@ def run(
     all qubits. Expectation values are those before measurements at the end.
     """
     _check_outputs(plot, save)
-    ensure_ranks(ranks)
+    seconds_between = _duration(every)
+    # Who is told to end needs time for a checkpoint.
+    ensure_ranks(ranks, patience=PATIENCE if checkpoint is None else PATIENCE_TO_WRITE)
     group = Group.world()
     circuit = read_circuit(file, group)
     asked = _observables(observable or [], circuit.qubits)
@@ -171,7 +197,11 @@ def run(
             precision=precision,
             observables=asked,
             progress=_teller(advance),
+            checkpoint=checkpoint,
+            every=seconds_between,
         )
+    if result.resumed:
+        screen.print(f"went on from {checkpoint}", markup=False, soft_wrap=True)
     seconds = time.perf_counter() - begin
     report = {
         "version": __version__,
@@ -188,6 +218,7 @@ def run(
         "peak_memory_per_rank": _peak_memory(group),
         "precision": precision,
         "seed": result.seed,
+        "resumed": result.resumed,
     }
     if save is not None:
         save_state(save, result.state, group, {"circuit": circuit.name, "seed": result.seed})
@@ -201,6 +232,8 @@ def run(
     if plot is not None:
         _plot(plot, report)
     write_json(json_target, json.loads(json.dumps(report)))
+    if checkpoint is not None:
+        Path(checkpoint).unlink(missing_ok=True)  # the run is done
 
 
 def _number(value: complex | float) -> Any:

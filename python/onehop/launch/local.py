@@ -16,7 +16,7 @@ from onehop import _core
 from onehop.error import BadInput, Error
 from onehop.launch.cores import available_cores, share_cores
 from onehop.launch.result import LaunchResult
-from onehop.launch.supervisor import Rank, Supervisor
+from onehop.launch.supervisor import PATIENCE, Rank, Supervisor
 from onehop.launch.watchdog import Watchdog
 
 _PR_SET_PDEATHSIG = 1
@@ -130,10 +130,12 @@ def launch(
     environment: Mapping[str, str] | None = None,
     stdout: int = 1,
     told: Callable[[LaunchResult], None] | None = None,
+    patience: float = PATIENCE,
 ) -> int:
     """Run `command` on `ranks` ranks of this machine and wait for them.
 
     The first rank that fails ends the launch: the others get SIGTERM, and two seconds later SIGKILL. So does Ctrl-C.
+    SIGUSR1 is passed on to the ranks.
     Whatever a rank leaves in its process group is killed when the rank ends.
 
     Parameters
@@ -158,6 +160,8 @@ def launch(
         The descriptor that takes what the ranks write to their standard output.
     told : callable, optional
         Called at the end with what became of every rank.
+    patience : float
+        Seconds from SIGTERM to SIGKILL.
 
     Returns
     -------
@@ -188,7 +192,13 @@ def launch(
     watchdog = Watchdog()
     prefixed = output == Output.PREFIX
     supervisor = Supervisor(
-        watchdog, control.tell_ended, prefixed=prefixed, grace=grace, report=report, stdout=stdout
+        watchdog,
+        control.tell_ended,
+        prefixed=prefixed,
+        grace=grace,
+        report=report,
+        stdout=stdout,
+        patience=patience,
     )
     try:
         for rank in range(ranks):

@@ -9,6 +9,7 @@ from onehop.error import BadInput
 from onehop.launch.environment import current_launch
 from onehop.launch.local import Output, launch
 from onehop.launch.mpi import find_mpi_launcher, launch_under_mpi
+from onehop.launch.supervisor import PATIENCE
 
 
 def ensure_ranks(
@@ -19,6 +20,7 @@ def ensure_ranks(
     launcher: str = "local",
     mpi: str | None = None,
     bind: bool = True,
+    patience: float = PATIENCE,
 ) -> None:
     """Return on every one of `ranks` ranks of this command.
 
@@ -39,6 +41,8 @@ def ensure_ranks(
         Which one, as for `find_mpi_launcher`.
     bind : bool
         Bind ranks to cores if there are enough.
+    patience : float
+        Seconds that ranks have from SIGTERM to SIGKILL, with the built-in launcher.
 
     Raises
     ------
@@ -61,7 +65,7 @@ def ensure_ranks(
     command = [sys.executable, "-m", "onehop", *(sys.argv[1:] if arguments is None else arguments)]
     if launcher == "mpi":
         raise SystemExit(launch_under_mpi(ranks, command, mpi, bind=bind))
-    raise SystemExit(launch(ranks, command, output=Output.RANK0, bind=bind, report=False))
+    raise SystemExit(launch(ranks, command, output=Output.RANK0, bind=bind, report=False, patience=patience))
 
 
 def ensure_ranks_beside_mpi(ranks: int | None, mpi: str | None, *, default: int) -> None:

@@ -71,6 +71,7 @@ class Supervisor:
         grace: float,
         report: bool,
         stdout: int = 1,
+        patience: float = PATIENCE,
     ) -> None:
         self._watchdog = watchdog
         self._tell_ended = tell_ended  # the other ranks, who may wait for one that never joined them
@@ -78,6 +79,7 @@ class Supervisor:
         self._stdout = stdout
         self._grace = grace
         self._report = report
+        self._patience_seconds = patience
         self._ranks: list[Rank] = []
         self._failed: list[Rank] = []  # in the order of their ends
         self._sinks: list[Sink] = []
@@ -183,7 +185,7 @@ class Supervisor:
             if rank.code is None:
                 rank.stopped = True
                 kill_group(rank.process.pid, number)
-        self._kill_at = time.monotonic() + PATIENCE
+        self._kill_at = time.monotonic() + self._patience_seconds
 
     # -- time and signals ------------------------------------------------------------------------------------------
 
@@ -213,6 +215,10 @@ class Supervisor:
                 for rank in self._ranks:
                     if rank.code is None:
                         kill_group(rank.process.pid, signal.SIGCONT)
+            elif number == signal.SIGUSR1:  # means something to the ranks, if to anybody
+                for rank in self._ranks:
+                    if rank.code is None:
+                        kill_group(rank.process.pid, number)
             elif self._signal is None:
                 self._signal = number
                 self._stop(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
@@ -228,7 +234,7 @@ class Supervisor:
             return
         self._saved_wakeup = signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
         self._saved[signal.SIGCHLD] = signal.signal(signal.SIGCHLD, lambda *_: None)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP, signal.SIGUSR1):
             if signal.getsignal(number) != signal.SIG_IGN:  # as under nohup
                 self._saved[number] = signal.signal(
                     number, lambda received, _: self._signals.append(received)

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop._core import Placement
 from onehop.group import Group
+from onehop.quantum.checkpoint import Checkpoints
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.state import State, core_sum, real_where_real
@@ -58,6 +60,8 @@ class Result:
     """The state after the last run, measurements at the end not made."""
     outcomes: _core.Outcomes = field(repr=False)
     _registers: tuple[_core.Register, ...] = field(repr=False, default=())
+    resumed: bool = False
+    """Whether it went on from a checkpoint; seconds, exchanges, bytes and passes are those since then."""
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -204,6 +208,8 @@ def simulate(
     staging: int = 0,
     effort: float = 1,
     progress: Callable[[int, int, int, int], None] | None = None,
+    checkpoint: str | Path | None = None,
+    every: float = 600,
 ) -> Result:
     """Run a circuit from |0...0>. Collective over the group; every rank gets the same result.
 
@@ -229,21 +235,37 @@ def simulate(
     progress : callable, optional
         Called on every rank with the operations done and the operations of a run, the number of the run, and the shots
         that are done. It may raise to end the simulation.
+    checkpoint : path, optional
+        Write where the simulation stands to this file (HDF5, needs h5py) again and again, also at SIGUSR1, and at
+        SIGTERM before the program ends. If the file exists, go on from there, on any number of ranks: the shots are
+        the same. Whoever has the result removes it.
+    every : float
+        Seconds from one checkpoint to the next.
 
     Raises
     ------
     BadInput
         A circuit that cannot be, ranks that are no power of two, an observable on qubits that the circuit does not
-        have.
+        have, a checkpoint that is damaged or of something else.
     Error
         The memory does not suffice; nothing has been done then.
     """
     group = group or Group.alone()
+    sums = [PauliSum.of(o) for o in observables]
+    checkpoints = None
+    if checkpoint is not None:
+        settings = {
+            "seed": seed,
+            "shots": shots,
+            "precision": precision,
+            "observables": [repr(s.terms) for s in sums],
+        }
+        checkpoints = Checkpoints(checkpoint, group, circuit, settings, every)
+        seed = checkpoints.settings["seed"]
     if seed is None:
         # One for all: every rank would draw another.
         seed = int.from_bytes(group.allgather(secrets.token_bytes(6))[0], "little")
-    sums = [PauliSum.of(o) for o in observables]
-    core = _core.simulate(
+    arguments = [
         circuit,
         group,
         shots,
@@ -254,7 +276,15 @@ def simulate(
         staging,
         effort,
         progress,
-    )
+    ]
+    if checkpoints is None:
+        core = _core.simulate(*arguments)
+    else:
+        checkpoints.settings["seed"] = seed
+        with checkpoints.signals():
+            core = _core.simulate(
+                *arguments, checkpoints.due, checkpoints.keep, checkpoints.standing(), checkpoints.restore
+            )
     return Result(
         shots=shots,
         seed=seed,
@@ -268,4 +298,5 @@ def simulate(
         state=State._of(core.take_state()),
         outcomes=core.outcomes,
         _registers=circuit.registers,
+        resumed=checkpoints is not None and checkpoints.resumes,
     )

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onehop import _core
+from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.observables import PauliSum
+from onehop.quantum.state_file import agree, read_state, save_state
 
 __all__ = ["State"]
 
@@ -64,6 +67,34 @@ class State:
         self._core = _core.State(group or Group.alone(), qubits, precision, threads, staging)
 
     @classmethod
+    def load(
+        cls, file: str | Path, group: Group | None = None, *, threads: int = 0, staging: int = 0
+    ) -> State:
+        """A state from a file of `save` (or a checkpoint), each rank its share. Collective.
+
+        Raises
+        ------
+        BadInput
+            No such file, no state in it, cut short, or altered.
+        """
+        group = group or Group.alone()
+        stored, wrong = None, ""
+        try:
+            stored = read_state(file)
+        except BadInput as error:
+            wrong = str(error)
+        agree(group, wrong)
+        assert stored is not None
+        state = cls(stored.qubits, group, precision=stored.precision, threads=threads, staging=staging)
+        state._core.set_layout(list(stored.bits), 0)
+        try:
+            stored.fill(state.local(), state._core.rank)
+        except BadInput as error:
+            wrong = str(error)
+        agree(group, wrong)
+        return state
+
+    @classmethod
     def _of(cls, core: _core.State) -> State:
         state = cls.__new__(cls)
         state._core = core
@@ -110,6 +141,27 @@ class State:
             The classical bits.
         """
         return [int(bit) for bit in self._core.run(circuit, seed)]
+
+    def save(
+        self, file: str | Path, group: Group | None = None, attributes: Mapping[str, Any] | None = None
+    ) -> State:
+        """Write all amplitudes, by index, to a file (HDF5, needs h5py), which appears when it is complete.
+
+        Parameters
+        ----------
+        file : path
+        group : Group, optional
+            All ranks that call this; needed if there is more than one.
+        attributes : mapping, optional
+            What else the file says.
+
+        Raises
+        ------
+        BadInput
+            On every rank: the file cannot be written.
+        """
+        save_state(file, self, group or Group.alone(), attributes)
+        return self
 
     def restore_order(self) -> State:
         """Bring qubit i back to bit i of an amplitude's place; nothing but `local` shows the difference."""
