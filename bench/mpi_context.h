@@ -33,6 +33,7 @@ struct MpiCalls {
   explicit MpiCalls(const detail::MpiLibrary& library) {
     library.bind(send, "MPI_Send");
     library.bind(recv, "MPI_Recv");
+    library.bind(sendrecv, "MPI_Sendrecv");
     library.bind(wait, "MPI_Wait");
     library.bind(waitall, "MPI_Waitall");
     library.bind(request_free, "MPI_Request_free");
@@ -66,6 +67,7 @@ struct MpiCalls {
 
   int (*send)(const void*, int, Datatype, int, int, Comm);
   int (*recv)(void*, int, Datatype, int, int, Comm, Status*);
+  int (*sendrecv)(const void*, int, Datatype, int, int, void*, int, Datatype, int, int, Comm, Status*);
   int (*wait)(Request*, Status*);
   int (*waitall)(int, Request*, Status*);
   int (*request_free)(Request*);

@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdint>
 #include <cstring>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 namespace onehop::detail {
 namespace {
@@ -53,7 +58,71 @@ void swap_long(const Runs& runs, std::byte* a, std::byte* b, std::uint64_t first
   }
 }
 
+#if defined(__x86_64__)
+
+// Runs shorter than a cache line: both lines are read and written once. Taken run by run, a line would be asked for again and
+// again while the other one, at the same place in a page, may push it out of the first cache each time. Only the words that
+// change are touched: what else the line holds may be somebody else's to write at this moment.
+__attribute__((target("avx512f"))) void swap_lines_avx512(const Runs& runs, std::byte* a, std::byte* b,
+                                                          std::uint64_t first, std::uint64_t last) noexcept {
+  const std::uint64_t in_line = runs.in_line();
+  const auto run_words = static_cast<std::uint64_t>(runs.run_bytes()) / 8;
+  const std::uint64_t a_word = reinterpret_cast<std::uintptr_t>(a) / 8 % 8;
+  const std::uint64_t b_word = reinterpret_cast<std::uintptr_t>(b) / 8 % 8;
+  // Where in the other line each word of a line comes from, and which words change at all.
+  alignas(64) std::array<std::uint64_t, 8> from_b{};
+  alignas(64) std::array<std::uint64_t, 8> from_a{};
+  unsigned a_changes = 0;
+  unsigned b_changes = 0;
+  for (std::uint64_t run = 0, at = 0; run < in_line; ++run, at = runs.after(at)) {
+    for (std::uint64_t word = 0; word < run_words; ++word) {
+      const std::uint64_t offset = at * static_cast<std::uint64_t>(runs.element_bytes()) / 8 + word;
+      from_b[a_word + offset] = b_word + offset;
+      from_a[b_word + offset] = a_word + offset;
+      a_changes |= 1U << (a_word + offset);
+      b_changes |= 1U << (b_word + offset);
+    }
+  }
+  const __m512i take_b = _mm512_load_si512(from_b.data());
+  const __m512i take_a = _mm512_load_si512(from_a.data());
+  const auto a_words = static_cast<__mmask8>(a_changes);
+  const auto b_words = static_cast<__mmask8>(b_changes);
+  std::byte* const a_lines = a - a_word * 8;
+  std::byte* const b_lines = b - b_word * 8;
+  std::uint64_t at = runs.first_of(first);
+  for (std::uint64_t run = first; run < last; run += in_line) {
+    const std::uint64_t offset = at * static_cast<std::uint64_t>(runs.element_bytes());
+    const __m512i x = _mm512_maskz_load_epi64(a_words, a_lines + offset);
+    const __m512i y = _mm512_maskz_load_epi64(b_words, b_lines + offset);
+    _mm512_mask_store_epi64(a_lines + offset, a_words, _mm512_maskz_permutexvar_epi64(a_words, take_b, y));
+    _mm512_mask_store_epi64(b_lines + offset, b_words, _mm512_maskz_permutexvar_epi64(b_words, take_a, x));
+    at = runs.after_line(at);
+  }
+}
+
+// False: this is not the place for it (no lines of whole runs, no such processor).
+bool swap_lines(const Runs& runs, std::byte* a, std::byte* b, std::uint64_t first, std::uint64_t last) noexcept {
+  static const bool possible = __builtin_cpu_supports("avx512f");
+  const std::uint64_t in_line = runs.in_line();
+  if (!possible || in_line == 0 || first % in_line != 0 || last % in_line != 0) return false;
+  // The runs of one line must not begin in one line and end in the next.
+  const std::uint64_t lowest = runs.first_of(in_line - 1) * static_cast<std::uint64_t>(runs.element_bytes());
+  for (const std::byte* place : {a, b}) {
+    const auto where = reinterpret_cast<std::uintptr_t>(place) % 64;
+    if (where % 8 != 0 || where + lowest + static_cast<std::uint64_t>(runs.run_bytes()) > 64) return false;
+  }
+  swap_lines_avx512(runs, a, b, first, last);
+  return true;
+}
+
+#else
+
+bool swap_lines(const Runs&, std::byte*, std::byte*, std::uint64_t, std::uint64_t) noexcept { return false; }
+
+#endif
+
 void swap_runs(const Runs& runs, std::byte* a, std::byte* b, std::uint64_t first, std::uint64_t last) noexcept {
+  if (swap_lines(runs, a, b, first, last)) return;
   switch (runs.run_bytes()) {
     case 8:
       return swap_short<8>(runs, a, b, first, last);
@@ -68,10 +137,18 @@ void swap_runs(const Runs& runs, std::byte* a, std::byte* b, std::uint64_t first
 
 }  // namespace
 
-Runs::Runs(int bits, std::uint64_t fixed, std::int64_t element_bytes) : fixed_(fixed), element_bytes_(element_bytes) {
+Runs::Runs(int bits, std::uint64_t fixed, std::int64_t element_bytes) : element_bytes_(element_bytes) {
   const int free_below = fixed == 0 ? bits : std::countr_zero(fixed);
   while (run_bits_ < free_below && element_bytes << (run_bits_ + 1) <= longest_run) ++run_bits_;
   skipped_ = fixed | ((std::uint64_t{1} << run_bits_) - 1);
+  const bool fits =
+      element_bytes >= 8 && element_bytes <= 64 && std::has_single_bit(static_cast<std::uint64_t>(element_bytes));
+  const int line_bits = fits ? std::countr_zero(std::uint64_t{64} / static_cast<std::uint64_t>(element_bytes)) : 0;
+  if (fits && run_bits_ < line_bits && line_bits <= bits) {
+    const std::uint64_t line = (std::uint64_t{1} << line_bits) - 1;
+    in_line_ = std::uint64_t{1} << (line_bits - std::popcount(skipped_ & line));
+    line_skipped_ = skipped_ | line;
+  }
   count_ = std::uint64_t{1} << (bits - std::popcount(skipped_));
 }
 

@@ -20,10 +20,17 @@ class Runs {
   // The first element of run number `run`, and of the run after that of element `at`.
   [[nodiscard]] std::uint64_t first_of(std::uint64_t run) const noexcept;
   [[nodiscard]] std::uint64_t after(std::uint64_t at) const noexcept { return ((at | skipped_) + 1) & ~skipped_; }
+  // How many runs lie in one cache line, if they are shorter than one and made of whole words; else 0. And the first element of
+  // the next line that has runs.
+  [[nodiscard]] std::uint64_t in_line() const noexcept { return in_line_; }
+  [[nodiscard]] std::uint64_t after_line(std::uint64_t at) const noexcept {
+    return ((at | line_skipped_) + 1) & ~line_skipped_;
+  }
 
  private:
-  std::uint64_t fixed_ = 0;
-  std::uint64_t skipped_ = 0;  // the fixed bits, and those inside a run
+  std::uint64_t skipped_ = 0;       // the fixed bits, and those inside a run
+  std::uint64_t line_skipped_ = 0;  // and those inside a line
+  std::uint64_t in_line_ = 0;
   std::uint64_t count_ = 0;
   std::int64_t element_bytes_ = 1;
   int run_bits_ = 0;

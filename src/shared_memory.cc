@@ -85,6 +85,26 @@ std::byte* map(int fd, std::int64_t bytes, const std::string& what) {
   return static_cast<std::byte*>(at);
 }
 
+// Maps where the address has these lower 28 bits; null if there is no room for that.
+std::byte* map_at(int fd, std::int64_t bytes, std::uintptr_t low_bits) {
+  constexpr std::uintptr_t window = std::uintptr_t{1} << 28;
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto size = (static_cast<std::uintptr_t>(bytes) + page - 1) / page * page;
+  void* const room = mmap(nullptr, size + window, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return nullptr;
+  const auto begin = reinterpret_cast<std::uintptr_t>(room);
+  const std::uintptr_t before = (low_bits / page * page - begin) % window;
+  std::byte* const at = static_cast<std::byte*>(room) + before;
+  void* const mapped = mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+  if (mapped == MAP_FAILED) {
+    munmap(room, size + window);
+    return nullptr;
+  }
+  if (before > 0) munmap(room, before);
+  if (window > before) munmap(at + size, window - before);
+  return at;
+}
+
 }  // namespace
 
 std::int64_t available_memory() { return std::min(system_memory(), control_group_memory()); }
@@ -143,7 +163,7 @@ SharedMemory SharedMemory::create(std::int64_t bytes, const std::string& what) {
   return memory;
 }
 
-SharedMemory SharedMemory::open(const std::string& path) {
+SharedMemory SharedMemory::open(const std::string& path, std::uintptr_t low_bits) {
   int pid = 0;
   int own_fd = -1;
   if (std::sscanf(path.c_str(), "/proc/%d/fd/%d", &pid, &own_fd) == 2 && pid == getpid()) {
@@ -156,7 +176,8 @@ SharedMemory SharedMemory::open(const std::string& path) {
   memory.mapping_ = std::make_shared<Mapping>();
   try {
     if (fstat(fd, &status) != 0) throw Error("cannot look at " + path + ": " + std::strerror(errno));
-    memory.mapping_->data = map(fd, status.st_size, path);
+    if (low_bits != 0) memory.mapping_->data = map_at(fd, status.st_size, low_bits);
+    if (memory.mapping_->data == nullptr) memory.mapping_->data = map(fd, status.st_size, path);
   } catch (...) {
     close(fd);
     throw;
@@ -166,8 +187,8 @@ SharedMemory SharedMemory::open(const std::string& path) {
   return memory;
 }
 
-SharedMemory SharedMemory::open(pid_t pid, int fd) {
-  return open("/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd));
+SharedMemory SharedMemory::open(pid_t pid, int fd, std::uintptr_t low_bits) {
+  return open("/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd), low_bits);
 }
 
 SharedMemory SharedMemory::holding(std::span<const std::byte> bytes) {

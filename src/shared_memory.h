@@ -20,9 +20,10 @@ class SharedMemory {
 
   // Maps memory that process `pid` made and has at descriptor `fd`. Memory of this very process (ranks that are threads) comes
   // back at the address it already has. Throws Error with the system's reason.
-  [[nodiscard]] static SharedMemory open(pid_t pid, int fd);
+  // `low_bits`, if not 0: the address is to agree with it in the lower 28 bits, down to whole pages, if that can be.
+  [[nodiscard]] static SharedMemory open(pid_t pid, int fd, std::uintptr_t low_bits = 0);
   // The same by its path, "/proc/PID/fd/N".
-  [[nodiscard]] static SharedMemory open(const std::string& path);
+  [[nodiscard]] static SharedMemory open(const std::string& path, std::uintptr_t low_bits = 0);
 
   // The memory made by this process in which all of `bytes` lies; empty if there is none.
   [[nodiscard]] static SharedMemory holding(std::span<const std::byte> bytes);

@@ -277,5 +277,43 @@ TEST(Permutation, RunsAreTheElementsWithoutTheFixedBits) {
   }
 }
 
+// Lines that are read and written whole, and pieces of them: all ways to exchange short runs do the same.
+TEST(Permutation, ShortRunsChangePlacesWhereverTheyLie) {
+  std::mt19937 random(9);
+  for (const std::int64_t element_bytes : {4, 8, 16, 32, 24}) {
+    for (int i = 0; i < 60; ++i) {
+      const std::uint64_t fixed = 1 + random() % 63;
+      const auto pattern = [&] { return random() & fixed; };
+      const std::uint64_t first[2] = {pattern(), pattern()};
+      const std::size_t shift = i % 3 == 0 ? 0 : random() % 9;
+      const std::size_t size = 64 * static_cast<std::size_t>(element_bytes);
+      std::vector<std::vector<std::byte>> memory(2, std::vector<std::byte>(size + 128));
+      for (auto& one : memory) {
+        for (std::byte& b : one) b = static_cast<std::byte>(random());
+      }
+      std::vector<std::byte*> places;
+      std::size_t begin[2];
+      for (std::size_t m = 0; m < 2; ++m) {
+        begin[m] = -reinterpret_cast<std::uintptr_t>(memory[m].data()) % 64 + shift +
+                   first[m] * static_cast<std::size_t>(element_bytes);
+        places.push_back(memory[m].data() + begin[m]);
+      }
+      auto expected = memory;
+      for (std::size_t x = 0; x < 64; ++x) {
+        if ((x & fixed) != 0) continue;
+        const std::size_t offset = x * static_cast<std::size_t>(element_bytes);
+        for (std::size_t m = 0; m < 2; ++m) {
+          std::memcpy(&expected[m][begin[m] + offset], &memory[1 - m][begin[1 - m] + offset],
+                      static_cast<std::size_t>(element_bytes));
+        }
+      }
+      const detail::Runs runs(6, fixed, element_bytes);
+      detail::rotate(runs, places, 0, runs.count() / 2);
+      detail::rotate(runs, places, runs.count() / 2, runs.count());
+      ASSERT_EQ(memory, expected) << element_bytes << " bytes, fixed " << fixed << ", shift " << shift;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace onehop

@@ -11,8 +11,10 @@
 #include "halo.h"
 #include "memory.h"
 #include "mpi_peers.h"
+#include "permutation.h"
 #include "pingpong.h"
 #include "poisson.h"
+#include "shared_memory.h"
 #include "tune.h"
 
 namespace bench = onehop::bench;
@@ -155,6 +157,25 @@ void bind_bench(nb::module_& module) {
       "bench_mpi_version", [] { return bench::MpiWorld::make()->version(); }, release(), "The MPI to compare with.");
   module.def("bench_why_no_peers", &bench::why_no_mpi_peers, "group"_a, release(),
              "Why there is no MPI to compare with; empty if there is. Collective.");
+  module.def("bench_available_memory", &onehop::detail::available_memory,
+             "Bytes of memory that this process can still get.");
+  module.def(
+      "bench_permutation",
+      [](const Group& group, int local_bits, const std::vector<std::pair<int, int>>& pairs, std::int64_t element_bytes,
+         const std::string& transport, const Effort& effort, bool peers) {
+        onehop::PermuteBitsSpec spec;
+        spec.local_bits = spec.bits = local_bits;
+        while (1 << (spec.bits - local_bits) < group.size()) ++spec.bits;
+        for (int bit = 0; bit < spec.bits; ++bit) spec.permutation.push_back(bit);
+        for (const auto& [a, b] : pairs) {
+          std::swap(spec.permutation.at(static_cast<std::size_t>(a)), spec.permutation.at(static_cast<std::size_t>(b)));
+        }
+        spec.element_bytes = element_bytes;
+        const bench::PermutationOptions options{effort, peers, onehop::transport_from_string(transport), pairs};
+        return measure([&] { return bench::permutation(group, spec, options); });
+      },
+      "group"_a, "local_bits"_a, "pairs"_a, "element_bytes"_a, "transport"_a, "effort"_a, "peers"_a,
+      "Pairs of a local bit and one of the rank's change places in a state of a power of two of ranks.");
   module.def(
       "bench_poisson",
       [](const Group& group, std::int64_t local, std::int64_t enlargement, const Effort& effort, bool peers) {

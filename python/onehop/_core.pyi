@@ -877,6 +877,22 @@ def bench_mpi_version() -> str:
 def bench_why_no_peers(group: Group) -> str:
     """Why there is no MPI to compare with; empty if there is. Collective."""
 
+def bench_available_memory() -> int:
+    """Bytes of memory that this process can still get."""
+
+def bench_permutation(
+    group: Group,
+    local_bits: int,
+    pairs: Sequence[tuple[int, int]],
+    element_bytes: int,
+    transport: str,
+    effort: BenchEffort,
+    peers: bool,
+) -> list:
+    """
+    Pairs of a local bit and one of the rank's change places in a state of a power of two of ranks.
+    """
+
 def bench_poisson(group: Group, local: int, enlargement: int, effort: BenchEffort, peers: bool) -> list:
     """One iteration of the Poisson solver."""
 

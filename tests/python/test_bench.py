@@ -187,6 +187,25 @@ def test_halo_knows_how_much_crosses(ranks: Ranks) -> None:
         assert set(row["variants"]) == {"onehop, packing only", "onehop from Python"}
 
 
+def test_permutation_has_a_row_for_each_case(ranks: Ranks) -> None:
+    arguments = ("permutation", "-n", "2", "--qubits", "10,11", "--mpi", "none")
+    rows = measure(ranks, *arguments)["rows"]
+    assert [(row["qubits"], row["eta"], row["ranks"]) for row in rows] == [(10, 1, 2)] * 2 + [(11, 1, 2)] * 2
+    for row in rows:
+        assert row["fraction_moved"] == 0.5
+        assert row["bytes"] == 16 * 2 ** (row["qubits"] - 2)
+        assert row["one_at_a_time_us"] > 0
+        assert row["limit_us"] > 0
+        assert row["mpi_us"] is None
+
+
+@needs_mpi
+def test_permutation_with_mpi(ranks: Ranks) -> None:
+    result = measure(ranks, "permutation", "-n", "4", "--qubits", "12", "--transports", "auto,mpi")
+    assert [row["eta"] for row in result["rows"]] == [1, 2] * 4
+    assert all(row["mpi_us"] > 0 for row in result["rows"])
+
+
 @needs_mpi
 def test_with_mpi(ranks: Ranks) -> None:
     result = measure(ranks, "pingpong", "--sizes", "8,2K")
@@ -227,6 +246,8 @@ def test_halo_beside_ghex(ranks: Ranks) -> None:
         ("channel", "--sizes", "7", "--mpi", "none"),
         ("channel", "--seconds", "0"),
         ("halo", "--blocks", "axb"),
+        ("permutation", "--qubits", "many"),
+        ("permutation", "-n", "3", "--mpi", "none"),
         ("pingpong", "--mpi", "/no/such/mpi"),
     ],
 )

@@ -9,6 +9,7 @@ import typer
 
 from onehop.bench import parse_sizes
 from onehop.bench.allreduce import ALLREDUCE_SIZES, allreduce, make_allreduce_table
+from onehop.bench.permutation import QUBITS, permutation, permutation_cases
 from onehop.bench.plot import save_plot
 from onehop.bench.result import Bench
 from onehop.bench.run import (
@@ -199,6 +200,41 @@ def bench_allreduce(
     _run(measure, len(chosen), ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
 
 
+def _numbers(text: str, option: str) -> list[int]:
+    try:
+        return [int(number) for number in text.split(",")]
+    except ValueError:
+        raise BadInput(f"expected {option} as numbers with commas between, found {text!r}") from None
+
+
+def bench_permutation(
+    qubits: Annotated[
+        str | None, typer.Option("--qubits", metavar="22,24,...", help="Bits of the state's index.")
+    ] = None,
+    transports: Annotated[
+        str,
+        typer.Option(
+            "--transports", metavar="auto,mpi", help="In place in shared memory, or staged through MPI."
+        ),
+    ] = "auto",
+    ranks: RanksOption = None,
+    mpi: MpiOption = None,
+    seconds: SecondsOption = 20,
+    quick: QuickOption = False,
+    json_target: JsonOption = None,
+    plot: PlotOption = None,
+) -> None:
+    """Qubits of the rank's number change places with local ones, up to three at once."""
+    chosen = ([12] if quick else QUBITS) if qubits is None else _numbers(qubits, "--qubits")
+    ways = transports.split(",")
+
+    def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
+        return permutation(group, settings, advance, chosen, ways)
+
+    cases = len(list(permutation_cases(ranks or 2, chosen, ways)))
+    _run(measure, cases, ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
+
+
 def bench_ring(
     ranks: RanksOption = None,
     mpi: MpiOption = None,
@@ -219,5 +255,6 @@ def register(app: typer.Typer) -> None:
     group.command("halo")(bench_halo)
     group.command("poisson")(bench_poisson)
     group.command("allreduce")(bench_allreduce)
+    group.command("permutation")(bench_permutation)
     group.command("ring")(bench_ring)
     app.add_typer(group, name="bench")

@@ -1,0 +1,137 @@
+#include "permutation.h"
+
+#include <bit>
+#include <cstring>
+#include <random>
+#include <string>
+
+#include "onehop/error.h"
+#include "onehop/plan.h"
+
+namespace onehop::bench {
+namespace {
+
+// Some elements of the state, where they are before the permutation and where after it: written by the rank that has them, looked
+// for by the rank that gets them.
+class Witnesses {
+ public:
+  Witnesses(const PermuteBitsSpec& spec, int rank, std::span<std::byte> state) {
+    std::mt19937_64 random(spec.permutation.size());
+    const std::uint64_t mask = (std::uint64_t{1} << spec.bits) - 1;
+    for (std::uint64_t number = 0; number < 64; ++number) {
+      const std::uint64_t from = random() & mask;
+      std::uint64_t to = 0;
+      for (int bit = 0; bit < spec.bits; ++bit) {
+        to |= (from >> bit & 1) << spec.permutation[static_cast<std::size_t>(bit)];
+      }
+      add(spec, rank, state, from, number, before_);
+      add(spec, rank, state, to, number, after_);
+    }
+  }
+
+  void write() noexcept {
+    ++run_;
+    for (const Mark& mark : before_) {
+      const std::uint64_t value = run_ << 8 | mark.number;
+      std::memcpy(mark.place, &value, sizeof value);
+    }
+  }
+
+  void check(const std::string& contestant) const {
+    for (const Mark& mark : after_) {
+      std::uint64_t value = 0;
+      std::memcpy(&value, mark.place, sizeof value);
+      if (value != (run_ << 8 | mark.number)) {
+        throw Error(contestant + " delivered wrong data in run " + std::to_string(run_));
+      }
+    }
+  }
+
+ private:
+  struct Mark {
+    std::byte* place;
+    std::uint64_t number;
+  };
+
+  static void add(const PermuteBitsSpec& spec, int rank, std::span<std::byte> state, std::uint64_t index,
+                  std::uint64_t number, std::vector<Mark>& marks) {
+    if (static_cast<int>(index >> spec.local_bits) != rank) return;
+    const std::uint64_t element = index & ((std::uint64_t{1} << spec.local_bits) - 1);
+    marks.push_back({state.data() + element * static_cast<std::uint64_t>(spec.element_bytes), number});
+  }
+
+  std::vector<Mark> before_;
+  std::vector<Mark> after_;
+  std::uint64_t run_ = 0;
+};
+
+// Reads and writes every line of `streams` equal parts of the memory, side by side.
+void read_and_write(std::span<std::byte> memory, std::size_t streams) noexcept {
+  struct Line {
+    std::uint64_t words[8];
+  };
+  static volatile std::uint64_t nothing = 0;  // the compiler must not know that nothing changes
+  const std::uint64_t change = nothing;
+  const std::size_t part = memory.size() / streams;
+  for (std::size_t i = 0; i + sizeof(Line) <= part; i += sizeof(Line)) {
+    for (std::size_t s = 0; s < streams; ++s) {
+      Line line;
+      std::memcpy(&line, memory.data() + s * part + i, sizeof line);
+      for (std::uint64_t& word : line.words) word ^= change;
+      std::memcpy(memory.data() + s * part + i, &line, sizeof line);
+    }
+  }
+}
+
+// Bytes of the lines of one rank's part that hold an element that moves.
+std::size_t bytes_of_lines(const PermuteBitsSpec& spec, const std::vector<std::pair<int, int>>& pairs) {
+  const auto all = static_cast<std::size_t>(spec.element_bytes) << spec.local_bits;
+  for (const auto& [local, unused] : pairs) {
+    if (spec.element_bytes << local < 64) return all;  // every line has elements with this bit and without it
+  }
+  return all - (all >> pairs.size());
+}
+
+}  // namespace
+
+std::vector<Samples> permutation(const Group& group, const PermuteBitsSpec& spec, const PermutationOptions& options) {
+  if (spec.element_bytes < 8) {
+    throw BadInput("bench permutation needs elements of at least 8 bytes, found " + std::to_string(spec.element_bytes));
+  }
+  Arena arena(group);
+  const SharedArray state = group.allocate(spec.element_bytes << spec.local_bits);
+  const std::vector<std::span<std::byte>> arrays = {state.bytes()};
+  Witnesses samples(spec, group.rank(), state.bytes());
+  std::vector<Contestant> contestants;
+  const auto add = [&](std::string name, Role role, std::function<void()> run) {
+    contestants.push_back({name, role, [&samples, name, run = std::move(run)](int repetitions) {
+                             for (int i = 0; i < repetitions; ++i) {
+                               samples.write();
+                               run();
+                               samples.check(name);
+                             }
+                           }});
+  };
+  const PlanOptions plan_options{.transport = options.transport};
+  Plan fused(group, permute_bits(spec, group.rank()), arrays, plan_options);
+  Plan slow(group, permute_bits_one_swap_at_a_time(spec, group.rank()), arrays, plan_options);
+  add("onehop", Role::ours, [&] { fused.run(); });
+  add("onehop, one swap at a time", Role::variant, [&] { slow.run(); });
+  std::unique_ptr<PermutationPeer> peer;
+  if (options.peers) peer = mpi_swap_peer(group, state.bytes(), spec, options.pairs);
+  if (peer) add("Sendrecv through a full buffer, one swap at a time", Role::peer, [&] { peer->run(); });
+  const std::span<std::byte> lines = state.bytes().first(bytes_of_lines(spec, options.pairs));
+  std::vector<Contestant> floors;
+  for (const std::size_t streams : {1U, 2U}) {
+    floors.push_back({"each line read and written once, " + std::to_string(streams) + " streams", Role::limit,
+                      [lines, streams](int repetitions) {
+                        for (int i = 0; i < repetitions; ++i) read_and_write(lines, streams);
+                      }});
+  }
+  contestants.push_back(best_way(arena, std::move(floors), options.effort));
+  auto measured = run_rounds(arena, contestants, options.effort);
+  group.barrier();  // nobody's state goes while others use it
+  return measured;
+}
+
+}  // namespace onehop::bench

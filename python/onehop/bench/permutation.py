@@ -1,0 +1,128 @@
+"""`onehop bench permutation`: bits of the rank's number change places with local bits of a distributed state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+
+from onehop import _core
+from onehop.bench.result import Bench, Row, make_row
+from onehop.bench.run import Advance, Settings, _begin, _samples
+from onehop.error import BadInput
+from onehop.group import Group
+
+__all__ = ["QUBITS", "PermutationRow", "permutation", "permutation_cases"]
+
+QUBITS = (22, 24, 26)
+AMPLITUDE_BYTES = 16
+TRANSPORTS = {"auto": "in place", "mpi": "over MPI"}
+
+
+@dataclass(frozen=True)
+class PermutationRow(Row):
+    """One case.
+
+    Attributes
+    ----------
+    qubits : int
+        Bits of the state's index.
+    eta : int
+        Pairs of bits that change places.
+    one_at_a_time_us : float
+        onehop, with a round for each pair.
+    mpi_us : float or None
+        MPI_Sendrecv through a buffer as large as the rank's part, pair after pair; None without MPI.
+    fraction_moved : float
+        Of a rank's amplitudes, those that go to another rank.
+    """
+
+    qubits: int
+    eta: int
+    one_at_a_time_us: float
+    mpi_us: float | None
+    fraction_moved: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is measured once."""
+
+    qubits: int
+    local: int
+    eta: int
+    where: str
+    transport: str
+
+    @property
+    def name(self) -> str:
+        """As the table shows it."""
+        return f"{self.qubits} qubits, {self.eta} {self.where}, {TRANSPORTS[self.transport]}"
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Local bits from the lowest or the highest on, and the lowest bits of the rank's number."""
+        first = 0 if self.where == "lowest" else self.local - self.eta
+        return [(first + k, self.local + k) for k in range(self.eta)]
+
+
+def permutation_cases(ranks: int, qubits: Sequence[int], transports: Sequence[str]) -> Iterator[Case]:
+    """All that is measured on so many ranks: up to three pairs, with the lowest and with the highest local bits."""
+    rank_bits = ranks.bit_length() - 1
+    if ranks != 1 << rank_bits or ranks < 2:
+        raise BadInput(f"onehop bench permutation needs 2, 4, 8, ... ranks, found {ranks}")
+    for transport in transports:
+        if transport not in TRANSPORTS:
+            raise BadInput(f"expected transports among {', '.join(TRANSPORTS)}, found {transport!r}")
+    for bits in qubits:
+        if bits - rank_bits < 3:
+            raise BadInput(f"expected at least {rank_bits + 3} qubits on {ranks} ranks, found {bits}")
+        for transport in transports:
+            for where in ("lowest", "highest"):
+                for eta in range(1, min(rank_bits, 3) + 1):
+                    yield Case(bits, bits - rank_bits, eta, where, transport)
+
+
+def _available(group: Group) -> int:
+    """Bytes that the rank with the least can still get: all must leave out the same cases."""
+    mine = _core.bench_available_memory().to_bytes(8, "little")
+    return min(int.from_bytes(theirs, "little") for theirs in group.allgather(mine))
+
+
+def permutation(
+    group: Group,
+    settings: Settings,
+    advance: Advance,
+    qubits: Sequence[int] = QUBITS,
+    transports: Sequence[str] = ("auto",),
+) -> Bench:
+    """Amplitudes of 16 bytes. The limit reads and writes each cache line that holds one that moves, once."""
+    result = _begin("permutation", group, None)
+    cases = list(permutation_cases(group.size, qubits, transports))
+    effort = settings.effort(len(cases))
+    for case in cases:
+        state = AMPLITUDE_BYTES << case.qubits
+        # The state, the buffers of MPI, and what others need.
+        if 2.5 * state > _available(group):
+            result.notes.append(f"{case.name}: left out, it needs {2.5 * state / 2**30:.1f} GiB")
+            advance(1)
+            continue
+        measured = _samples(
+            _core.bench_permutation(
+                group, case.local, case.pairs, AMPLITUDE_BYTES, case.transport, effort, settings.peers
+            )
+        )
+        fraction = 1 - 0.5**case.eta
+        sent = int(fraction * (AMPLITUDE_BYTES << case.local))
+        row = make_row(case.name, sent, group.size, measured)
+        result.rows.append(
+            PermutationRow(
+                **{one.name: getattr(row, one.name) for one in fields(row)},
+                qubits=case.qubits,
+                eta=case.eta,
+                one_at_a_time_us=next(iter(row.variants.values())),
+                mpi_us=row.best_peer_us,
+                fraction_moved=fraction,
+            )
+        )
+        advance(1)
+    return result
