@@ -3,6 +3,7 @@
 #include <bit>
 #include <cstring>
 #include <random>
+#include <set>
 #include <string>
 
 #include "onehop/error.h"
@@ -18,8 +19,10 @@ class Witnesses {
   Witnesses(const PermuteBitsSpec& spec, int rank, std::span<std::byte> state) {
     std::mt19937_64 random(spec.permutation.size());
     const std::uint64_t mask = (std::uint64_t{1} << spec.bits) - 1;
+    std::set<std::uint64_t> chosen;
     for (std::uint64_t number = 0; number < 64; ++number) {
       const std::uint64_t from = random() & mask;
+      if (!chosen.insert(from).second) continue;  // in a small state
       std::uint64_t to = 0;
       for (int bit = 0; bit < spec.bits; ++bit) {
         to |= (from >> bit & 1) << spec.permutation[static_cast<std::size_t>(bit)];
