@@ -119,7 +119,7 @@ def run_benchmark(file: str | Path, arguments: Sequence[str], backend: Any) -> N
     saved = list(sys.argv), list(sys.path)
     sys.meta_path.insert(0, finder)
     sys.argv = [str(path), *arguments]
-    sys.path.insert(0, str(path.parent))
+    sys.path[:0] = [str(path.parent), *_library(path)]
     try:
         runpy.run_path(str(path), run_name="__main__")
     except ModuleNotFoundError as error:
@@ -129,6 +129,11 @@ def run_benchmark(file: str | Path, arguments: Sequence[str], backend: Any) -> N
     finally:
         sys.meta_path.remove(finder)
         sys.argv, sys.path[:] = saved
+
+
+def _library(script: Path) -> list[str]:
+    """The folder above the script that holds the suite's library, as in a checkout that is not installed."""
+    return [str(folder) for folder in script.parents if (folder / "qedclib" / "__init__.py").is_file()][:1]
 
 
 def _package(module: str | None) -> str:

@@ -5,9 +5,11 @@ Every step is a function of a group and how long to measure; `@step` puts it int
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +19,15 @@ from onehop.bench.result import Samples, make_row
 from onehop.group import Group
 from onehop.plan import Plan
 from onehop.poisson import Poisson, solve_directly
+from onehop.quantum import Circuit, simulate
+from onehop.quantum.generators import evolution, qpe, tfim
+from onehop.quantum.program import Program
+from onehop.quantum.travel import read_circuit
 from onehop.schedule import count, halo, halo_block
 
 __all__ = ["STEPS", "Figures", "Step", "StepResult", "run", "step", "why_no_baseline"]
 
+_SHOTS = 1000
 POISSON_LOCAL = (60, 60)
 POISSON_ITERATIONS = 1000
 HALO_LOCAL = (128, 64, 64)
@@ -199,6 +206,49 @@ def halo_exchange(group: Group, seconds: float) -> StepResult:
         bytes_moved=count(schedule).bytes,
         **asdict(figures),
     )
+
+
+def _example_circuit(name: str, made: Program, group: Group) -> tuple[Circuit, str]:
+    """A circuit of the examples, and where it is from: generated anew where the file or its reader is missing."""
+    file = Path(__file__).resolve().parents[2] / "examples" / name
+    here = file.is_file() and importlib.util.find_spec("qiskit") is not None
+    if all(one == b"1" for one in group.allgather(b"1" if here else b"0")):
+        return read_circuit(file, group), f"examples/{name}"
+    return made.to_circuit(), "generated"
+
+
+def _circuit_step(group: Group, what: str, name: str, made: Program, answer: int) -> StepResult:
+    """A circuit whose every shot must give `answer`, on the largest power of two of ranks."""
+    circuit, source = _example_circuit(name, made, group)
+    ranks = 1 << (group.size.bit_length() - 1)
+    part = group.split(0 if group.rank < ranks else -1)
+    expected = {format(answer, f"0{circuit.clbits}b"): _SHOTS}
+    found = None if part is None else simulate(circuit, part, shots=_SHOTS, seed=1)
+    right = found is None or found.counts == expected
+    moved = 0 if found is None else found.bytes_moved
+    figures = _simply_timed(group, lambda: part is None or simulate(circuit, part, shots=_SHOTS, seed=1))
+    return StepResult(
+        name=f"{what}: {circuit.qubits} qubits, {len(circuit)} operations, {_SHOTS} shots ({source})",
+        ok=_everywhere(group, right),
+        checked_against=f"the answer known beforehand, {answer:#x}, in every shot",
+        bytes_moved=max(int(one) for one in group.allgather(str(moved).encode())),
+        **asdict(figures),
+    )
+
+
+@step
+def phase_estimation(group: Group, _seconds: float) -> StepResult:
+    """A quantum circuit that finds a phase; the state vector lies on all ranks."""
+    made = qpe(22)
+    return _circuit_step(group, "QPE", "qpe.qasm", made, round(2**21 / 3))
+
+
+@step
+def ising_model(group: Group, _seconds: float) -> StepResult:
+    """A two-dimensional Ising model in a transverse field, forwards in time and back."""
+    model = tfim((4, 5), periodic=True, field=2)
+    made = evolution(model, 20, time=0.6, steps=3, mirror=True).measure_all()
+    return _circuit_step(group, "TFIM 4x5 and its mirror", "tfim.qasm", made, sum(4**k for k in range(10)))
 
 
 def run(

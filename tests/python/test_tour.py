@@ -11,6 +11,7 @@ import pytest
 from conftest import Ranks
 from onehop import BadInput, Group, tour
 from onehop.launch import find_mpi_launcher
+from onehop.quantum import Circuit, gate
 from onehop.tour import StepResult
 from threads import run_threads
 
@@ -23,7 +24,12 @@ def test_command(ranks: Ranks, ranks_wanted: int) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["ranks"] == ranks_wanted
-    assert [one["name"].split()[0] for one in found["steps"]] == ["Poisson", "Halo"]
+    assert [one["name"].replace(":", " ").split()[0] for one in found["steps"]] == [
+        "Poisson",
+        "Halo",
+        "QPE",
+        "TFIM",
+    ]
     for one in found["steps"]:
         assert one["ok"] is True
         assert one["checked_against"]
@@ -45,8 +51,9 @@ def test_command_beside_mpi(ranks: Ranks) -> None:
         pytest.skip("there is no MPI to compare with")
     done = ranks.onehop("tour", "-n", 2, "--seconds", 0.05, "--json", "-", timeout=110)
     assert done.returncode == 0, done.stderr
-    for one in json.loads(done.stdout)["steps"]:
-        assert one["ok"] is True
+    steps = json.loads(done.stdout)["steps"]
+    assert all(one["ok"] is True for one in steps)
+    for one in steps[:2]:
         assert one["baseline_seconds"] > 0
         assert one["ratio"] > 0
 
@@ -73,6 +80,21 @@ def test_a_wrong_answer_is_noticed(monkeypatch: pytest.MonkeyPatch, number: int,
     assert all(one.ok for one in right)
     monkeypatch.setattr(tour, checked, _spoiled(getattr(tour, checked)))
     assert not any(one.ok for one in run_threads(2, lambda group: tour.STEPS[number](group, 0.01)))
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_a_wrong_circuit_is_noticed(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    right = tour._example_circuit
+
+    def wrong(*arguments: object) -> tuple[object, str]:
+        circuit, source = right(*arguments)
+        changed = Circuit(circuit.qubits, circuit.clbits)
+        for operation in [gate("x", [0]), *circuit.operations]:
+            changed.add(operation)
+        return changed, source
+
+    monkeypatch.setattr(tour, "_example_circuit", wrong)
+    assert not tour.STEPS[number](Group.alone(), 0.01).ok
 
 
 def test_a_failed_step_is_the_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
