@@ -90,8 +90,7 @@ class Pool {
     {
       const std::lock_guard lock(mutex_);
       if (owner_ != getpid()) {
-        for (auto& worker : idle_) (void)worker.release();
-        idle_.clear();
+        leave_idle();
         owner_ = getpid();
       }
       while (!idle_.empty() && static_cast<int>(leased.size()) < count) {
@@ -109,11 +108,17 @@ class Pool {
   }
 
   ~Pool() {
-    if (owner_ == getpid()) return;
-    for (auto& worker : idle_) (void)worker.release();
+    if (owner_ != getpid()) leave_idle();
   }
 
  private:
+  void leave_idle() {
+    for (auto& worker : idle_) {
+      [[maybe_unused]] const Worker* of_the_parent = worker.release();
+    }
+    idle_.clear();
+  }
+
   std::mutex mutex_;
   std::vector<std::unique_ptr<Worker>> idle_;
   pid_t owner_ = getpid();

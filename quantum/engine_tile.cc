@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <optional>
 
 namespace onehop::quantum {
 namespace {
@@ -42,6 +43,7 @@ class TileProgram<T>::Builder {
       rest = take(rest, [](const Item& item) { return item.kind == ItemKind::phase; });
       flush_phases();
     }
+    flush_held();
     program_.last_scale_ = static_cast<T>(scale_);
   }
 
@@ -94,7 +96,10 @@ class TileProgram<T>::Builder {
     return items;
   }
 
-  void step(StepKind kind, std::size_t index) { program_.steps_.push_back({kind, index}); }
+  void step(StepKind kind, std::size_t index) {
+    flush_held();
+    program_.steps_.push_back({kind, index});
+  }
 
   void flush_butterflies() {
     if (layer_.empty()) return;
@@ -162,7 +167,42 @@ class TileProgram<T>::Builder {
     return {controls & other, values & other, sign & other};
   }
 
+  // A pair that may go together with another: of two bits beyond those inside a vector, signed by these, without controls.
+  [[nodiscard]] bool goes_with_others(const PairOperation& op) const {
+    return std::popcount(op.x_mask) == 2 && op.z_mask == op.x_mask && op.control_mask == 0 && in_lane(op.x_mask) == 0;
+  }
+
   void add_pair(const PairOperation& op) {
+    if (held_ && ((op.x_mask | op.z_mask | op.control_mask) & held_->x_mask) != 0) flush_held();
+    if (!goes_with_others(op)) {
+      add_one_pair(op);
+    } else if (held_) {
+      TwoPairsStep<T> both;
+      for (int k = 0; k < 2; ++k) {
+        const PairOperation& each = k == 0 ? *held_ : op;
+        const std::size_t bits = in_vector(each.x_mask);
+        both.bits[2 * k] = std::countr_zero(bits);
+        both.bits[2 * k + 1] = static_cast<int>(std::bit_width(bits)) - 1;
+        for (int p = 0; p < 2; ++p) {
+          for (int i = 0; i < 4; ++i) both.matrix[k][p][i] = static_cast<T>(each.matrix[p][i]);
+        }
+      }
+      held_.reset();
+      step(StepKind::two_pairs, program_.two_pairs_.size());
+      program_.two_pairs_.push_back(both);
+    } else {
+      held_ = op;
+    }
+  }
+
+  void flush_held() {
+    if (!held_) return;
+    const PairOperation op = *held_;
+    held_.reset();
+    add_one_pair(op);
+  }
+
+  void add_one_pair(const PairOperation& op) {
     Pair pair{outside(op.control_mask, op.control_values, op.z_mask), {}};
     PairStep<T>& s = pair.step;
     s.partner = in_vector(op.x_mask);
@@ -172,7 +212,8 @@ class TileProgram<T>::Builder {
     s.controls = in_vector(op.control_mask);
     s.control_values = in_vector(op.control_values);
     fill_coefficients(s, op);
-    step(StepKind::pair, program_.pairs_.size());
+    // Not `step`: a pair held back may stay so, for this one has no bit of it.
+    program_.steps_.push_back({StepKind::pair, program_.pairs_.size()});
     program_.pairs_.push_back(std::move(pair));
   }
 
@@ -245,6 +286,7 @@ class TileProgram<T>::Builder {
   std::span<const LocalOperation> operations_;
   std::vector<Butterfly> layer_;
   std::vector<Phase> phases_;
+  std::optional<PairOperation> held_;
   double scale_ = 1;
 };
 
@@ -288,6 +330,10 @@ bool TileProgram<T>::is_local(const Step& step) const {
     case StepKind::butterflies: {
       const Butterflies& b = butterflies_[step.index];
       return b.bits[b.count - 1] < block_.bits - block_.lane_bits;
+    }
+    case StepKind::two_pairs: {
+      const auto& bits = two_pairs_[step.index].bits;
+      return *std::max_element(bits, bits + 4) < block_.bits - block_.lane_bits;
     }
     case StepKind::pair: {
       const PairStep<T>& pair = pairs_[step.index].step;
@@ -337,6 +383,9 @@ void TileProgram<T>::run_step(const Step& step, std::uint64_t base, std::size_t 
       }
       break;
     }
+    case StepKind::two_pairs:
+      kernels_.two_pairs(data, shape, two_pairs_[step.index]);
+      break;
     case StepKind::dense:
       if (holds(dense_[step.index].outside)) kernels_.dense(data, shape, dense_[step.index].step);
       break;

@@ -35,7 +35,7 @@ class TileProgram {
   void run(std::complex<T>* amplitudes, std::size_t tile, Scratch& scratch) const;
 
  private:
-  enum class StepKind : std::uint8_t { butterflies, lane_butterflies, diagonal, pair, dense, table };
+  enum class StepKind : std::uint8_t { butterflies, lane_butterflies, diagonal, pair, two_pairs, dense, table };
   struct Step {
     StepKind kind = StepKind::diagonal;
     std::size_t index = 0;
@@ -85,6 +85,7 @@ class TileProgram {
   std::vector<Butterflies> butterflies_;
   std::vector<DiagonalRun<T>> diagonals_;
   std::vector<Pair> pairs_;
+  std::vector<TwoPairsStep<T>> two_pairs_;
   std::vector<DenseMatrix> dense_;
   std::vector<Table> tables_;
   T last_scale_ = 1;

@@ -50,6 +50,14 @@ struct DenseStep {
   std::vector<std::complex<T>> matrix;
 };
 
+// Two pairs at once, on bits of the vector number: bits 0 and 1 of the list turn 00 with 11 by matrix[0][0] and 01 with 10 by
+// matrix[0][1] (as in PairOperation: row-major, the one whose second bit is 0 first), bits 2 and 3 by matrix[1].
+template <typename T>
+struct TwoPairsStep {
+  int bits[4] = {};
+  T matrix[2][2][4] = {};
+};
+
 template <typename T>
 struct Kernels {
   int lane_bits;
@@ -66,6 +74,7 @@ struct Kernels {
   void (*lane_butterflies)(T* tile, const TileShape& shape, const T* tangents);
 
   void (*pair)(T* tile, const TileShape& shape, const PairStep<T>& step, bool odd);
+  void (*two_pairs)(T* tile, const TileShape& shape, const TwoPairsStep<T>& step);
   void (*dense)(T* tile, const TileShape& shape, const DenseStep<T>& step);
 
   // A row times a table of a row's form, times a factor.

@@ -283,6 +283,47 @@ void pair(T* tile, const TileShape& shape, const PairStep<T>& step, bool odd) {
   pair_from<T, 0>(tile, shape, step, odd);
 }
 
+template <typename T>
+ONEHOP_INLINE void turn(Vector<T>& first, Vector<T>& second, const T* m) {
+  const Vector<T> a = first;
+  first = m[0] * a + m[1] * second;
+  second = m[3] * second + m[2] * a;
+}
+
+template <typename T>
+void two_pairs(T* tile, const TileShape& shape, const TwoPairsStep<T>& step) {
+  std::size_t mask = 0;
+  for (const int bit : step.bits) mask |= std::size_t{1} << bit;
+  std::size_t offsets[16];
+  for (int j = 0; j < 16; ++j) {
+    std::size_t v = 0;
+    for (int b = 0; b < 4; ++b) v |= static_cast<std::size_t>(j >> b & 1) << step.bits[b];
+    offsets[j] = shape.place(v);
+  }
+  const std::size_t groups = (std::size_t{1} << (shape.bits - shape.lane_bits)) >> 4;
+  std::size_t v = 0;
+  for (std::size_t g = 0; g < groups; ++g, v = ((v | mask) + 1) & ~mask) {
+    T* part = tile + shape.place(v);
+    for (int half = 0; half < 2; ++half, part += lanes<T>) {
+      Vector<T> x[16];
+#pragma GCC unroll 16
+      for (int j = 0; j < 16; ++j) x[j] = load(part + offsets[j]);
+#pragma GCC unroll 4
+      for (int k = 0; k < 4; ++k) {
+        turn(x[4 * k], x[4 * k + 3], step.matrix[0][0]);
+        turn(x[4 * k + 1], x[4 * k + 2], step.matrix[0][1]);
+      }
+#pragma GCC unroll 4
+      for (int k = 0; k < 4; ++k) {
+        turn(x[k], x[k + 12], step.matrix[1][0]);
+        turn(x[k + 4], x[k + 8], step.matrix[1][1]);
+      }
+#pragma GCC unroll 16
+      for (int j = 0; j < 16; ++j) store(part + offsets[j], x[j]);
+    }
+  }
+}
+
 // --- Matrices ------------------------------------------------------------------------------------------------------------------------
 
 template <typename T, int Count>
@@ -381,8 +422,8 @@ void scale(T* row, std::complex<T> factor, std::size_t vectors) {
 
 template <typename T>
 const Kernels<T>& these() {
-  static constexpr Kernels<T> kernels = {lane_bits<T>, gather<T>, scatter<T>,  butterflies<T>, lane_butterflies<T>,
-                                         pair<T>,      dense<T>,  multiply<T>, scale<T>};
+  static constexpr Kernels<T> kernels = {lane_bits<T>, gather<T>,    scatter<T>, butterflies<T>, lane_butterflies<T>,
+                                         pair<T>,      two_pairs<T>, dense<T>,   multiply<T>,    scale<T>};
   return kernels;
 }
 

@@ -263,6 +263,16 @@ TEST(QuantumEngine, Tiles) {
     std::vector<LocalOperation> operations;
     const int count = number(random, 1, 60);
     for (int i = 0; i < count; ++i) operations.push_back(random_operation(random, bits, 3));
+    if (round % 3 == 0) {  // gates side by side, of which some go together
+      std::vector<int> order(static_cast<std::size_t>(bits));
+      std::iota(order.begin(), order.end(), 0);
+      std::shuffle(order.begin(), order.end(), random);
+      for (std::size_t k = 0; k + 1 < order.size(); k += 2) {
+        operations.push_back(
+            {.kind = LocalKind::matrix, .bits = {order[k], order[k + 1]}, .values = random_unitary(random, 4)});
+        if (k % 4 == 0) operations.push_back({.kind = LocalKind::swap, .bits = {order[k], order[k + 1]}});
+      }
+    }
     const State start = random_state(random, bits);
     State expected = start;
     double most = 1;
