@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ __all__ = [
     "barrier",
     "broadcast",
     "reduce_scatter",
+    "should_allreduce",
 ]
 
 MOST_PLANS = 512
@@ -102,6 +104,38 @@ def _memory(array: Any, writable: bool, what: str) -> _core.Memory:
     if isinstance(array, np.ndarray) and array.dtype.kind == "V" and array.ndim > 0:
         array = array.view(np.uint8)
     return _core.Memory(array, writable, what)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether something is possible; true or false by itself.
+
+    Attributes
+    ----------
+    ok : bool
+        Whether it is.
+    reason : str
+        Why not; empty if it is.
+    """
+
+    ok: bool
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+
+def should_allreduce(array: Any, codec: str = "raw", op: str = "sum") -> Verdict:
+    """Whether `allreduce` takes an array as it is, and why not; asks nobody else, and moves nothing."""
+    try:
+        kind = _number_type(array)
+        _memory(array, True, "the array")
+        if kind.startswith("int") and (codec != "raw" or op == "mean"):
+            return Verdict(False, f"there is no {op} of {kind} with the codec {codec}")
+        _core.encoded_bytes(codec, kind, _length(array.shape))
+    except (BadInput, AttributeError) as error:
+        return Verdict(False, str(error))
+    return Verdict(True)
 
 
 def _new(array: Any, shape: Sequence[int]) -> Any:

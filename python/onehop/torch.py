@@ -26,7 +26,13 @@ from onehop.point_to_point import PointToPoint
 from onehop.tensors import Plans, element_type
 from onehop_torch import register
 
-__all__ = ["ProcessGroup", "create_process_group", "group_from_store"]
+__all__ = [
+    "CompressionState",
+    "ProcessGroup",
+    "compressed_allreduce",
+    "create_process_group",
+    "group_from_store",
+]
 
 _REDUCIBLE = {
     torch.float16,
@@ -544,3 +550,6 @@ def create_process_group(store: Any, rank: int, size: int, timeout: timedelta) -
 
 
 register()
+
+# They use what is above.
+from onehop.gradients import CompressionState, compressed_allreduce  # noqa: E402

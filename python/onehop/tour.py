@@ -16,6 +16,7 @@ import numpy as np
 
 from onehop import _core
 from onehop.bench.result import Samples, make_row
+from onehop.codec import encoded_bytes
 from onehop.group import Group
 from onehop.plan import Plan
 from onehop.poisson import Poisson, solve_directly
@@ -24,6 +25,7 @@ from onehop.quantum.generators import evolution, qpe, tfim
 from onehop.quantum.program import Program
 from onehop.quantum.travel import read_circuit
 from onehop.schedule import count, halo, halo_block
+from onehop.tensors import allreduce
 
 __all__ = ["STEPS", "Figures", "Step", "StepResult", "run", "step", "why_no_baseline"]
 
@@ -249,6 +251,54 @@ def ising_model(group: Group, _seconds: float) -> StepResult:
     model = tfim((4, 5), periodic=True, field=2)
     made = evolution(model, 20, time=0.6, steps=3, mirror=True).measure_all()
     return _circuit_step(group, "TFIM 4x5 and its mirror", "tfim.qasm", made, sum(4**k for k in range(10)))
+
+
+def _gradient(rank: int) -> np.ndarray:
+    """The gradient of a small network's loss (64 inputs, 512 hidden, 10 classes) on a rank's own batch."""
+    random = np.random.default_rng([21, rank])
+    model = np.random.default_rng(22)
+    first, second = model.normal(0, 0.1, (64, 512)), model.normal(0, 0.1, (512, 10))
+    centres = model.normal(0, 1, (10, 64))
+    labels = random.integers(0, 10, 128)
+    inputs = centres[labels] + random.normal(0, 1, (128, 64))
+    hidden = np.maximum(inputs @ first, 0)
+    scores = hidden @ second
+    chances = np.exp(scores - scores.max(axis=1, keepdims=True))
+    chances /= chances.sum(axis=1, keepdims=True)
+    chances[np.arange(128), labels] -= 1
+    behind = (chances @ second.T) * (hidden > 0)
+    return np.concatenate([(inputs.T @ behind).ravel(), (hidden.T @ chances).ravel()]).astype(np.float32)
+
+
+@step
+def gradients(group: Group, seconds: float) -> StepResult:
+    """The sum of a network's gradients over all ranks, raw and with a quarter of the bytes."""
+    everybody = [_gradient(rank) for rank in range(group.size)]
+    expected = everybody[0].copy()
+    for one in everybody[1:]:
+        expected += one
+    mine = everybody[group.rank]
+    raw = allreduce(group, mine)
+    short = allreduce(group, mine, codec="q8")
+    error = float(np.abs(short - expected).max() / np.abs(expected).max())
+    same = raw.tobytes() == expected.tobytes()
+    ok = _everywhere(group, same and error < 0.005 * (group.size + 1))
+    if _on_one_machine(group):
+        effort = _core.BenchEffort(seconds=seconds)
+        ways = [("onehop", "ours", "raw", "auto", 0), ("onehop, q8", "variant", "q8", "auto", 0)]
+        measured = _core.bench_allreduce(group, mine.nbytes, effort, True, ways, [])
+        figures = _figures([one[:3] for one in measured], 1)
+    else:
+        figures = _simply_timed(group, lambda: allreduce(group, mine, out=raw))
+    schedule = _core.allreduce_schedule(group.size, mine.size)
+    return StepResult(
+        name=f"Sum of {mine.size} gradients, float32",
+        ok=ok,
+        checked_against=f"NumPy, in the order of ranks: {'the same' if same else 'NOT the same'} bits; as q8, "
+        f"{encoded_bytes('q8', np.float32, mine.size) / mine.nbytes:.0%} of the bytes off by {error:.1e} of the largest",
+        bytes_moved=count(schedule).bytes,
+        **asdict(figures),
+    )
 
 
 def run(

@@ -125,6 +125,62 @@ TRAINING = """
 """
 
 
+COMPRESSED = """
+    import sys
+    import torch
+    import torch.distributed as dist
+    import onehop.torch
+
+    backend, codec, feedback = sys.argv[1:4]
+    dist.init_process_group(backend)
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    model = torch.nn.Linear(64, 1)
+    model = torch.nn.parallel.DistributedDataParallel(model)
+    state = onehop.torch.CompressionState(codec=codec, feedback=feedback == "feedback")
+    model.register_comm_hook(state, onehop.torch.compressed_allreduce)
+    optimizer = torch.optim.SGD(model.parameters(), 0.05)
+    truth = torch.linspace(-1, 1, 64)
+    torch.manual_seed(1 + dist.get_rank())
+    for _ in range(200):
+        x = torch.randn(32, 64)
+        optimizer.zero_grad()
+        (model(x).squeeze(1) - x @ truth).square().mean().backward()
+        optimizer.step()
+    error = (model.module.weight.detach().squeeze() - truth).abs().max().item()
+    weights = [torch.empty_like(model.module.weight) for _ in range(2)]
+    dist.all_gather(weights, model.module.weight.detach())
+    assert torch.equal(*weights)
+    assert state.bytes_sent < state.bytes_raw / 2.5
+    if dist.get_rank() == 0:
+        print("error", error, flush=True)
+    assert error < 0.01, error
+    dist.destroy_process_group()
+"""
+
+
+@pytest.mark.parametrize(("backend", "codec"), [("gloo", "q8"), ("onehop", "q4")])
+def test_compressed_gradients_train_as_well(ranks: Ranks, backend: str, codec: str) -> None:
+    pytest.importorskip("torch")
+    done = torchrun(ranks, COMPRESSED, backend, codec, "feedback")
+    assert done.returncode == 0, done.stderr
+
+
+def torchrun(ranks: Ranks, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Two ranks."""
+    return subprocess.run(
+        [
+            *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"),
+            *(ranks.script(program), *arguments),
+        ],
+        env={**ranks.environment, "OMP_NUM_THREADS": "1", "TMPDIR": str(ranks.folder)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
 def test_every_operation_of_torch(ranks: Ranks) -> None:
     pytest.importorskip("torch")
     done = ranks.onehop("launch", "-n", 3, ranks.script(EVERYTHING), ranks.folder / "store", timeout=100)
@@ -134,19 +190,10 @@ def test_every_operation_of_torch(ranks: Ranks) -> None:
 
 def test_training_under_torchrun_is_that_of_gloo(ranks: Ranks) -> None:
     torch = pytest.importorskip("torch")
-    program = ranks.script(TRAINING)
     results = {}
     for backend in ("onehop", "gloo"):
         out = ranks.folder / f"{backend}.pt"
-        command = ["-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"]
-        done = subprocess.run(
-            [sys.executable, *command, program, backend, str(out)],
-            env={**ranks.environment, "OMP_NUM_THREADS": "1", "TMPDIR": str(ranks.folder)},
-            capture_output=True,
-            text=True,
-            timeout=100,
-            check=False,
-        )
+        done = torchrun(ranks, TRAINING, backend, str(out))
         assert done.returncode == 0, done.stderr
         results[backend] = torch.load(out)
     # Two ranks have one order of summation.

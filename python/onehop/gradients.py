@@ -1,0 +1,90 @@
+"""Gradients that travel compressed: a communication hook for DistributedDataParallel, with error feedback."""
+
+# Annotations must stay what they are, not text: DistributedDataParallel looks at those of a hook.
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from onehop import _core
+from onehop.codec import CODECS
+from onehop.error import BadInput
+from onehop.group import Group
+from onehop.tensors import allreduce, element_type
+from onehop.torch import _Thread
+
+__all__ = ["CompressionState", "compressed_allreduce", "group_from_process_group"]
+
+
+def group_from_process_group(process_group: Any = None) -> Group:
+    """A group of the ranks of a process group of torch, of any backend. Collective."""
+    size = dist.get_world_size(process_group)
+
+    def allgather(mine: bytes) -> list[bytes]:
+        everybody: list[bytes] = [b""] * size
+        dist.all_gather_object(everybody, mine, group=process_group)
+        return everybody
+
+    return Group.from_allgather(dist.get_rank(process_group), size, allgather)
+
+
+class CompressionState:
+    """What `compressed_allreduce` keeps from step to step.
+
+    Making it is collective over the process group, whose backend may be any that can gather objects.
+
+    Parameters
+    ----------
+    process_group : ProcessGroup, optional
+        The ranks whose gradients are averaged; None: all.
+    codec : str
+        How gradients travel: one of `onehop.codec.CODECS`.
+    feedback : bool
+        Whether what a codec took from a gradient is added to the next step's, so that it is late and not lost.
+
+    Attributes
+    ----------
+    bytes_raw, bytes_sent : int
+        What one contribution of each bucket so far has in memory, and on the wire.
+    """
+
+    def __init__(self, process_group: Any = None, codec: str = "q8", feedback: bool = True) -> None:
+        if codec not in CODECS:
+            raise BadInput(f"expected a codec (one of: {', '.join(CODECS)}), found {codec!r}")
+        self.codec, self.feedback = codec, feedback and codec != "raw"
+        self.group = group_from_process_group(process_group)
+        self.bytes_raw = self.bytes_sent = 0
+        self._residuals: dict[int, torch.Tensor] = {}
+        self._thread = _Thread("onehop gradients")
+
+    def _average(self, index: int, gradient: torch.Tensor) -> torch.Tensor:
+        here = gradient.detach().to("cpu").contiguous()
+        kind = element_type(here)
+        wire = torch.empty(_core.encoded_bytes(self.codec, kind, here.numel()), dtype=torch.uint8)
+        if self.feedback and here.numel() > 0:
+            late = self._residuals.get(index)
+            if late is not None and late.shape == here.shape and late.dtype == here.dtype:
+                here = here + late
+            rounded = torch.empty_like(here)
+            _core.encode(self.codec, kind, here, wire)
+            _core.decode(self.codec, kind, wire, rounded, False)
+            # An overflow is no error that could be made good later.
+            self._residuals[index] = torch.nan_to_num(here - rounded, 0.0, 0.0, 0.0)
+        allreduce(self.group, here, "mean", self.codec, out=here)
+        self.bytes_raw += here.numel() * here.element_size()
+        self.bytes_sent += wire.numel()
+        if here.data_ptr() != gradient.data_ptr():
+            gradient.copy_(here)
+        return gradient
+
+    def close(self) -> None:
+        """End the thread."""
+        self._thread.close()
+
+
+def compressed_allreduce(
+    state: CompressionState, bucket: dist.GradBucket
+) -> torch.futures.Future[torch.Tensor]:
+    """Average a bucket of gradients over all ranks: `ddp.register_comm_hook(state, compressed_allreduce)`."""
+    gradient, index = bucket.buffer(), bucket.index()
+    return state._thread.submit(lambda: state._average(index, gradient), False).get_future()
