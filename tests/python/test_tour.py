@@ -29,6 +29,7 @@ def test_command(ranks: Ranks, ranks_wanted: int) -> None:
         "Halo",
         "QPE",
         "TFIM",
+        "Sum",
     ]
     for one in found["steps"]:
         assert one["ok"] is True
