@@ -19,7 +19,7 @@ using detail::Dependencies;
 // Below this many local bits nothing is said about which of them take part in exchanges.
 constexpr int enough_local_bits = 10;
 // Steps that a walk makes in a second, about.
-constexpr double steps_per_second = 2e7;
+constexpr double steps_per_second = 3e6;
 
 bool is_plain_swap(const Operation& operation) {
   return operation.kind == OperationKind::swap && operation.controls.empty() && operation.condition.clbits.empty();
