@@ -96,6 +96,7 @@ def test_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert found["memory_per_rank"] >= 16 << 14
     assert found["exchanges"] == len(found["bytes_per_exchange"]) >= 1
     assert found["passes"] > 0
+    assert 0 < found["predicted_seconds"] < 60
     assert "exchanges" in captured.err
     assert main(["plan", file, "-n", "2", "--precision", "single", "--json", str(tmp_path / "p.json")]) == 0
     assert json.loads((tmp_path / "p.json").read_text())["memory_per_rank"] >= 8 << 19

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.table import Table
 
@@ -11,10 +13,12 @@ from onehop import __version__
 from onehop.cli.common import JsonOption, console, write_json
 from onehop.error import BadInput, Error
 from onehop.group import Group
-from onehop.quantum import CircuitPlan
+from onehop.quantum import CircuitPlan, simulate
 from onehop.quantum import plan as plan_circuit
+from onehop.quantum.generators import random_circuit
 from onehop.quantum.travel import read_circuit
 
+_TRIAL_QUBITS = 16
 PrecisionOption = Annotated[str, typer.Option(help="double (16 bytes an amplitude) or single (8).")]
 
 
@@ -33,6 +37,30 @@ def one_line(planned: CircuitPlan) -> str:
         f"{planned.qubits} qubits on {planned.ranks} ranks: {size(planned.memory_per_rank)} a rank, "
         f"{planned.exchanges} exchanges, {size(planned.bytes_per_rank)} sent by each rank, {planned.passes:.4g} passes"
     )
+
+
+def predict(planned: CircuitPlan) -> float:
+    """About how many seconds the circuit would take if all its ranks were on machines like this one.
+
+    A small random circuit and a copy in memory, some ten milliseconds each, say how fast gates and bytes are here; all
+    ranks of a machine share that speed.
+    """
+    trial = random_circuit(_TRIAL_QUBITS, depth=4).to_circuit()
+    simulate(trial, precision=planned.precision, effort=0)
+    seconds = min(simulate(trial, precision=planned.precision, effort=0).seconds for _ in range(3))
+    per_amplitude = seconds / (len(trial) << _TRIAL_QUBITS)
+    block = np.ones(1 << 22)
+    copies = []
+    for _ in range(4):
+        begin = time.perf_counter()
+        block.copy()
+        copies.append(time.perf_counter() - begin)
+    per_byte = min(copies) / (2 * block.nbytes)
+    gates = planned.operations * per_amplitude * 2.0**planned.qubits
+    passes = planned.passes * per_byte * 2 * planned.memory_per_rank * planned.ranks
+    exchanges = 2 * planned.bytes_per_rank * planned.ranks * per_byte
+    machines = max(1.0, planned.memory_in_all / max(planned.memory_available, 1))
+    return (max(gates, passes) + exchanges) / machines
 
 
 def remedy(planned: CircuitPlan) -> str:
@@ -61,7 +89,7 @@ def check_fits(planned: CircuitPlan, name: str) -> None:
         )
 
 
-def _table(planned: CircuitPlan, name: str) -> Table:
+def _table(planned: CircuitPlan, name: str, seconds: float) -> Table:
     table = Table(
         "", "", title=f"{name}: {planned.qubits} qubits on {planned.ranks} ranks", show_header=False
     )
@@ -81,6 +109,7 @@ def _table(planned: CircuitPlan, name: str) -> Table:
     table.add_row("exchanged gate by gate", size(planned.baseline_bytes_per_rank))
     table.add_row("one swap at a time", size(planned.one_swap_at_a_time_bytes_per_rank))
     table.add_row("passes over a rank's memory", f"{planned.passes:.4g}")
+    table.add_row("predicted time, about", f"{seconds:.3g} s")
     return table
 
 
@@ -124,12 +153,13 @@ def plan(
         raise BadInput(f"expected --precision double or single, found {precision!r}")
     planned = plan_circuit(circuit, ranks, precision, ranks_here=here)
     screen = console(json_target)
-    screen.print(_table(planned, circuit.name))
+    seconds = predict(planned)
+    screen.print(_table(planned, circuit.name, seconds))
     if planned.ranks < ranks:
         screen.print(f"the circuit is too small for more than {planned.ranks} ranks")
     if not planned.fits:
         screen.print(f"it does not fit on this machine: {remedy(planned)}", markup=False, soft_wrap=True)
-    write_json(json_target, _report(planned, circuit.name))
+    write_json(json_target, {**_report(planned, circuit.name), "predicted_seconds": seconds})
 
 
 def register(app: typer.Typer) -> None:
