@@ -1,22 +1,30 @@
 """Quantum circuits on a state vector that is split over ranks."""
 
+from onehop.quantum.channel import Channel, NoiseModel, channel
 from onehop.quantum.circuit import Circuit, Condition, Operation, Register, gate, gate_names
+from onehop.quantum.density_matrix import DensityMatrix
 from onehop.quantum.from_qiskit import from_qiskit
+from onehop.quantum.noisy import NoisyResult, simulate_density, simulate_trajectories
 from onehop.quantum.observables import PauliSum, PauliTerm
 from onehop.quantum.qasm import load_qasm, parse_qasm
 from onehop.quantum.simulator import CircuitPlan, Result, plan, simulate
 from onehop.quantum.state import State
 
 __all__ = [
+    "Channel",
     "Circuit",
     "CircuitPlan",
     "Condition",
+    "DensityMatrix",
+    "NoiseModel",
+    "NoisyResult",
     "Operation",
     "PauliSum",
     "PauliTerm",
     "Register",
     "Result",
     "State",
+    "channel",
     "from_qiskit",
     "gate",
     "gate_names",
@@ -24,4 +32,6 @@ __all__ = [
     "parse_qasm",
     "plan",
     "simulate",
+    "simulate_density",
+    "simulate_trajectories",
 ]

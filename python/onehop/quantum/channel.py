@@ -1,0 +1,333 @@
+"""Noise: channels as Kraus operators, and which of them follows which gate."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onehop.error import BadInput
+from onehop.quantum.circuit import Operation
+
+__all__ = ["Channel", "NoiseModel", "channel", "channel_names"]
+
+Matrix = NDArray[np.complex128]
+
+_PAULI: dict[str, Any] = {
+    "I": np.eye(2),
+    "X": np.array([[0, 1], [1, 0]]),
+    "Y": np.array([[0, -1j], [1j, 0]]),
+    "Z": np.diag([1, -1]),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """What noise does to k qubits: rho becomes the sum of K rho K^dagger over the Kraus operators K.
+
+    Parameters
+    ----------
+    kraus : sequence of arrays of shape (2^k, 2^k)
+        The first qubit is the least significant bit of their index.
+    name : str
+
+    Attributes
+    ----------
+    probabilities : array, optional
+        Where every Kraus operator is a unitary matrix times a number: the squares of those numbers.
+
+    Raises
+    ------
+    BadInput
+        Matrices of different or impossible shapes, or that are not complete: the sum of K^dagger K is not 1.
+    """
+
+    kraus: tuple[Matrix, ...]
+    name: str = "kraus"
+    probabilities: NDArray[np.float64] | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        matrices = tuple(np.ascontiguousarray(matrix, np.complex128) for matrix in self.kraus)
+        if not matrices or matrices[0].ndim != 2 or len(matrices[0]) < 2 or len(matrices[0]).bit_count() != 1:
+            raise BadInput(f"{self.name}: expected one or more matrices of 2^k rows and columns")
+        size = len(matrices[0])
+        if any(matrix.shape != (size, size) for matrix in matrices):
+            shapes = ", ".join(str(matrix.shape) for matrix in matrices)
+            raise BadInput(f"{self.name}: expected Kraus operators of shape ({size}, {size}), found {shapes}")
+        products = [matrix.conj().T @ matrix for matrix in matrices]
+        worst = np.abs(sum(products) - np.eye(size)).max()
+        if not worst <= 1e-9:
+            raise BadInput(
+                f"{self.name}: the Kraus operators are not complete: "
+                f"the sum of K^dagger K differs from 1 by {worst:.3g}"
+            )
+        weights = np.array([product[0, 0].real for product in products])
+        mixed = all(
+            np.abs(product - weight * np.eye(size)).max() < 1e-13
+            for product, weight in zip(products, weights, strict=True)
+        )
+        object.__setattr__(self, "kraus", matrices)
+        object.__setattr__(self, "probabilities", weights if mixed else None)
+
+    @property
+    def qubits(self) -> int:
+        """On how many qubits it acts."""
+        return len(self.kraus[0]).bit_length() - 1
+
+    def superoperator(self) -> Matrix:
+        """The matrix of 4^k rows that acts on a density matrix column after column (row index least significant)."""
+        return sum((np.kron(matrix.conj(), matrix) for matrix in self.kraus), np.zeros((1, 1), complex))
+
+
+def _probability(name: str, value: float, most: float = 1.0) -> float:
+    if not 0 <= value <= most:
+        raise BadInput(f"{name}: expected a probability from 0 to {most:.6g}, found {value}")
+    return float(value)
+
+
+def _mixture(name: str, weights: Mapping[str, float]) -> Channel:
+    """Pauli strings with probabilities; the last letter belongs to the first qubit, as Qiskit writes it."""
+    operators = []
+    for letters, weight in weights.items():
+        matrix = np.eye(1)
+        for letter in letters:
+            matrix = np.kron(matrix, _PAULI[letter])
+        if weight > 0:
+            operators.append(math.sqrt(weight) * matrix)
+    return Channel(tuple(operators), name)
+
+
+def depolarizing(probability: float, qubits: int = 1) -> Channel:
+    """Rho becomes (1 - p) rho + p 1/2^k; p from 0 to 4^k / (4^k - 1)."""
+    number = 4**qubits
+    p = _probability("depolarizing", probability, number / (number - 1))
+    strings = ["".join(letters) for letters in itertools.product("IXYZ", repeat=qubits)]
+    weights = dict.fromkeys(strings, p / number)
+    weights["I" * qubits] = max(0.0, 1 - p * (number - 1) / number)
+    return _mixture("depolarizing", weights)
+
+
+def dephasing(probability: float) -> Channel:
+    """What is off the diagonal is multiplied by 1 - p."""
+    p = _probability("dephasing", probability)
+    return _mixture("dephasing", {"I": 1 - p / 2, "Z": p / 2})
+
+
+def bit_flip(probability: float) -> Channel:
+    """X with probability p."""
+    p = _probability("bit_flip", probability)
+    return _mixture("bit_flip", {"I": 1 - p, "X": p})
+
+
+def phase_flip(probability: float) -> Channel:
+    """Z with probability p."""
+    p = _probability("phase_flip", probability)
+    return _mixture("phase_flip", {"I": 1 - p, "Z": p})
+
+
+def pauli(weights: Mapping[str, float]) -> Channel:
+    """Pauli strings (last letter: first qubit) with their probabilities; the identity with what is left."""
+    lengths = {len(letters) for letters in weights}
+    if len(lengths) != 1 or any(set(letters) - set("IXYZ") for letters in weights):
+        raise BadInput(f"pauli: expected strings of I, X, Y, Z of one length, found {', '.join(weights)}")
+    for weight in weights.values():
+        _probability("pauli", weight)
+    identity = "I" * lengths.pop()
+    rest = sum(weight for letters, weight in weights.items() if letters != identity)
+    return _mixture("pauli", {**weights, identity: 1 - _probability("pauli", rest)})
+
+
+def amplitude_damping(probability: float) -> Channel:
+    """|1> falls to |0> with probability p."""
+    p = _probability("amplitude_damping", probability)
+    kraus = (np.diag([1, math.sqrt(1 - p)]), np.array([[0, math.sqrt(p)], [0, 0]]))
+    return Channel(kraus, "amplitude_damping")
+
+
+def phase_damping(probability: float) -> Channel:
+    """|1> is noticed by the surroundings with probability p: off the diagonal a factor sqrt(1 - p)."""
+    p = _probability("phase_damping", probability)
+    return Channel((np.diag([1, math.sqrt(1 - p)]), np.diag([0, math.sqrt(p)])), "phase_damping")
+
+
+_NAMED: dict[str, Callable[..., Channel]] = {
+    "depolarizing": depolarizing,
+    "dephasing": dephasing,
+    "bit_flip": bit_flip,
+    "phase_flip": phase_flip,
+    "amplitude_damping": amplitude_damping,
+    "phase_damping": phase_damping,
+    "pauli": pauli,
+}
+
+
+def channel_names() -> list[str]:
+    """The names that `channel` and noise models know."""
+    return list(_NAMED)
+
+
+def channel(name: str, *parameters: Any) -> Channel:
+    """A named channel.
+
+    Raises
+    ------
+    BadInput
+        An unknown name, or parameters that cannot be.
+    """
+    make = _NAMED.get(name.replace("depolarising", "depolarizing"))
+    if make is None:
+        raise BadInput(f"there is no channel called '{name}'; there are {', '.join(_NAMED)}")
+    try:
+        return make(*parameters)
+    except TypeError as error:
+        raise BadInput(f"{name}: {error}") from error
+
+
+@dataclass
+class _Rule:
+    make: Callable[[int], Channel]
+    gates: frozenset[str] | None
+    qubits: frozenset[int] | None
+
+
+class NoiseModel:
+    """Which channels follow which gates, and how often a measured bit is read wrongly.
+
+    Examples
+    --------
+    >>> noise = NoiseModel().add("depolarizing", 0.01, gates=["cx"]).add("amplitude_damping", 0.002).readout(0.02)
+    """
+
+    def __init__(self) -> None:
+        self._rules: list[_Rule] = []
+        self._readout: list[tuple[float, float, frozenset[int] | None]] = []
+
+    def add(
+        self,
+        what: str | Channel,
+        *parameters: Any,
+        gates: Sequence[str] | None = None,
+        qubits: Sequence[int] | None = None,
+    ) -> NoiseModel:
+        """Let a channel follow gates.
+
+        Parameters
+        ----------
+        what : str or Channel
+            A named channel with its parameters, or one of your own. `depolarizing` by name acts on all qubits of the
+            gate together, other channels on one qubit act on each by itself.
+        gates : sequence of str, optional
+            Names of gates; all gates unless given.
+        qubits : sequence of int, optional
+            Only gates all of whose qubits are among these.
+
+        Raises
+        ------
+        BadInput
+            As for `channel`.
+        """
+        if isinstance(what, str):
+            named = channel(what, *parameters)
+            together = named.name == "depolarizing" and len(parameters) == 1
+            cache: dict[int, Channel] = {1: named}
+
+            def make(number: int) -> Channel:
+                if not together:
+                    return named
+                return cache.setdefault(number, cache.get(number) or depolarizing(parameters[0], number))
+        else:
+            own = what
+
+            def make(number: int) -> Channel:
+                return own
+
+        self._rules.append(
+            _Rule(
+                make,
+                None if gates is None else frozenset(gates),
+                None if qubits is None else frozenset(qubits),
+            )
+        )
+        return self
+
+    def readout(
+        self, one_for_zero: float, zero_for_one: float | None = None, *, qubits: Sequence[int] | None = None
+    ) -> NoiseModel:
+        """Read 1 where 0 was with one probability, and 0 where 1 was with another (the same unless given)."""
+        other = one_for_zero if zero_for_one is None else zero_for_one
+        self._readout.append(
+            (
+                _probability("readout", one_for_zero),
+                _probability("readout", other),
+                None if qubits is None else frozenset(qubits),
+            )
+        )
+        return self
+
+    def after(self, operation: Operation) -> list[tuple[Channel, list[int]]]:
+        """The channels that follow an operation, and the qubits of each."""
+        if not operation.is_gate:
+            return []
+        touched = [*operation.controls, *operation.targets]
+        found = []
+        for rule in self._rules:
+            if rule.gates is not None and operation.name not in rule.gates:
+                continue
+            if not touched or (rule.qubits is not None and not rule.qubits.issuperset(touched)):
+                continue
+            one = rule.make(len(touched))
+            if one.qubits == len(touched):
+                found.append((one, touched))
+            elif one.qubits == 1:
+                found.extend((one, [qubit]) for qubit in touched)
+            else:
+                raise BadInput(
+                    f"a channel on {one.qubits} qubits ({one.name}) cannot follow {operation.name} on {len(touched)}"
+                )
+        return found
+
+    def misread(self, qubit: int) -> tuple[float, float]:
+        """The probabilities to read 1 for 0 and 0 for 1 on a qubit; the last rule for it counts."""
+        for zero, one, qubits in reversed(self._readout):
+            if qubits is None or qubit in qubits:
+                return zero, one
+        return 0.0, 0.0
+
+    @classmethod
+    def parse(cls, text: str) -> NoiseModel:
+        """A model from text: `depolarizing=0.01:cx,cz; amplitude_damping=0.002; readout=0.02,0.03`.
+
+        Raises
+        ------
+        BadInput
+            What is not of the form NAME=NUMBERS or NAME=NUMBERS:GATES, an unknown name, or a number that cannot be.
+        """
+        model = cls()
+        for part in filter(None, (part.strip() for part in text.split(";"))):
+            name, equals, rest = part.partition("=")
+            numbers, _, gates = rest.partition(":")
+            try:
+                values = [float(number) for number in numbers.split(",")]
+            except ValueError:
+                values = []
+            if not equals or not values:
+                raise BadInput(f"expected noise as NAME=NUMBERS or NAME=NUMBERS:GATES, found '{part}'")
+            if name.strip() == "readout" and len(values) <= 2:
+                model.readout(*values)
+            elif len(values) > 1 or name.strip() == "pauli":
+                if name.strip() != "pauli" or len(values) != 3:
+                    raise BadInput(f"'{part}': expected one number, or three for pauli (X, Y, Z)")
+                weights = dict(zip("XYZ", values, strict=True))
+                model.add("pauli", weights, gates=_names(gates))
+            else:
+                model.add(name.strip(), values[0], gates=_names(gates))
+        return model
+
+
+def _names(text: str) -> list[str] | None:
+    return [name.strip() for name in text.split(",")] if text.strip() else None

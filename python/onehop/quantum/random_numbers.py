@@ -1,0 +1,38 @@
+"""The simulator's random numbers (Philox4x32 with ten rounds): functions of seed, shot and event alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+__all__ = ["uniform"]
+
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+
+
+def uniform(seed: int, shots: Any, event: int) -> Any:
+    """Numbers in [0, 1), multiples of 2^-53: one for each shot."""
+    alone = np.ndim(shots) == 0
+    shots = np.atleast_1d(np.asarray(shots, np.uint64))
+    full = np.full_like(shots, 0)
+    counter = [
+        shots & _LOW,
+        shots >> _HALF,
+        full + np.uint64(event & 0xFFFFFFFF),
+        full + np.uint64(event >> 32),
+    ]
+    key = [seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF]
+    for _ in range(10):
+        a = np.uint64(0xD2511F53) * counter[0]
+        b = np.uint64(0xCD9E8D57) * counter[2]
+        counter = [
+            b >> _HALF ^ counter[1] ^ np.uint64(key[0]),
+            b & _LOW,
+            a >> _HALF ^ counter[3] ^ np.uint64(key[1]),
+            a & _LOW,
+        ]
+        key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    numbers = ((counter[0] << _HALF | counter[1]) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return numbers[0] if alone else numbers

@@ -1,0 +1,248 @@
+"""Density matrices, channels and noise against NumPy and Qiskit; trajectories against density matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import brute_force
+from onehop import BadInput, Group, quantum
+from onehop.quantum import Channel, DensityMatrix, NoiseModel, channel
+from threads import run_threads
+
+N = 4
+NAMED = [
+    ("depolarizing", 0.3),
+    ("depolarizing", 0.2, 2),
+    ("dephasing", 0.4),
+    ("bit_flip", 0.2),
+    ("phase_flip", 0.15),
+    ("pauli", {"X": 0.1, "Y": 0.2, "Z": 0.05}),
+    ("pauli", {"XY": 0.1, "ZI": 0.2}),
+    ("amplitude_damping", 0.3),
+    ("phase_damping", 0.35),
+]
+
+
+def wide(matrix: np.ndarray, qubits: list[int], n: int = N) -> np.ndarray:
+    """A matrix on some qubits as one on all."""
+    operation = quantum.Operation(
+        "matrix", "m", qubits, values=np.ascontiguousarray(matrix, complex).reshape(-1)
+    )
+    return np.array([brute_force.apply(column, operation) for column in np.eye(1 << n, dtype=complex)]).T
+
+
+def gate_matrix(operation: quantum.Operation, n: int = N) -> np.ndarray:
+    return np.array([brute_force.apply(column, operation) for column in np.eye(1 << n, dtype=complex)]).T
+
+
+def random_channel(rng: np.random.Generator, qubits: int, operators: int) -> Channel:
+    size = 1 << qubits
+    unitary = brute_force.random_unitary(rng, operators * size)
+    return Channel([unitary[i * size : (i + 1) * size, :size] for i in range(operators)])
+
+
+def random_density(rng: np.random.Generator, n: int = N) -> np.ndarray:
+    m = rng.normal(size=(1 << n, 1 << n)) + 1j * rng.normal(size=(1 << n, 1 << n))
+    m = m @ m.conj().T
+    return m / np.trace(m)
+
+
+def through(one: Channel, qubits: list[int], rho: np.ndarray) -> np.ndarray:
+    return sum(wide(k, qubits) @ rho @ wide(k, qubits).conj().T for k in one.kraus)
+
+
+@settings(max_examples=15)
+@given(
+    seed=st.integers(0, 2**32),
+    ranks=st.sampled_from([1, 2, 4, 8]),
+    precision=st.sampled_from(["double", "single"]),
+)
+def test_gates_and_channels_agree_with_brute_force(seed: int, ranks: int, precision: str) -> None:
+    rng = np.random.default_rng(seed)
+    circuit = brute_force.random_circuit(N, 12, seed, 2)
+    general = [random_channel(rng, k, int(rng.integers(1, 4))) for k in (1, 2)]
+    places = [rng.permutation(N)[: one.qubits].tolist() for one in general]
+    rho = random_density(rng)
+    expected = rho
+    for operation in circuit.operations:
+        m = gate_matrix(operation)
+        expected = m @ expected @ m.conj().T
+    for one, qubits in zip(general, places, strict=True):
+        expected = through(one, qubits, expected)
+
+    def run(group: Group) -> np.ndarray:
+        state = DensityMatrix(N, group, precision=precision).set_matrix(rho)
+        state.run(circuit)
+        for one, qubits in zip(general, places, strict=True):
+            state.apply(one, qubits)
+        return state.matrix()
+
+    for found in run_threads(ranks, run):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 if precision == "double" else 1e-5)
+
+
+@pytest.mark.parametrize("arguments", NAMED, ids=lambda a: f"{a[0]}")
+def test_named_channels_agree_with_qiskit(arguments: tuple[Any, ...]) -> None:
+    info = pytest.importorskip("qiskit.quantum_info")
+    one = channel(*arguments)
+    kraus = info.Kraus(list(one.kraus))
+    assert kraus.is_cptp()
+    np.testing.assert_allclose(one.superoperator(), info.SuperOp(kraus).data, atol=1e-14)
+    rng = np.random.default_rng(4)
+    rho = random_density(rng)
+    qubits = [2, 0][: one.qubits]
+    expected = info.DensityMatrix(rho).evolve(kraus, qubits).data
+    for ranks in (1, 4):
+        for found in run_threads(
+            ranks, lambda group: DensityMatrix(N, group).set_matrix(rho).apply(one, qubits).matrix()
+        ):
+            np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_named_channels_do_what_they_say() -> None:
+    """On a general qubit, by the formulas of their definitions."""
+    rho = np.array([[0.3, 0.2 - 0.1j], [0.2 + 0.1j, 0.7]])
+    x, z = brute_force.PAULI["X"], brute_force.PAULI["Z"]
+    p = 0.3
+    off = np.array([[0, 1], [1, 0]])
+    expected = {
+        "depolarizing": (1 - p) * rho + p * np.eye(2) / 2,
+        "dephasing": rho * (1 - p * off),
+        "bit_flip": (1 - p) * rho + p * x @ rho @ x,
+        "phase_flip": (1 - p) * rho + p * z @ rho @ z,
+        "amplitude_damping": np.array(
+            [[0.3 + p * 0.7, rho[0, 1] * (1 - p) ** 0.5], [rho[1, 0] * (1 - p) ** 0.5, 0.7 * (1 - p)]]
+        ),
+        "phase_damping": np.where(off, rho * (1 - p) ** 0.5, rho),
+    }
+    for name, value in expected.items():
+        found = DensityMatrix(1).set_matrix(rho).apply(channel(name, p), [0]).matrix()
+        np.testing.assert_allclose(found, value, atol=1e-14, err_msg=name)
+
+
+def test_looking_at_a_density_matrix() -> None:
+    info = pytest.importorskip("qiskit.quantum_info")
+    rng = np.random.default_rng(8)
+    rho, other = random_density(rng), random_density(rng)
+    vector = brute_force.random_vector(rng, N)
+    known = info.DensityMatrix(rho)
+    text = "0.5*X0 Y2 + Z1 - 2*Y0 Y1 X3"
+    pauli = info.SparsePauliOp.from_sparse_list(
+        [("XY", [0, 2], 0.5), ("Z", [1], 1), ("YYX", [0, 1, 3], -2)], N
+    )
+
+    def look(group: Group) -> list[int]:
+        state = DensityMatrix(N, group).set_matrix(rho)
+        assert state.trace() == pytest.approx(1, abs=1e-12)
+        assert state.purity() == pytest.approx(known.purity().real, abs=1e-12)
+        assert state.expectation(text) == pytest.approx(known.expectation_value(pauli).real, abs=1e-12)
+        np.testing.assert_allclose(state.probabilities([2, 0]), known.probabilities([2, 0]), atol=1e-12)
+        np.testing.assert_allclose(state.partial_trace([1]), info.partial_trace(known, [1]).data, atol=1e-12)
+        fidelity = info.state_fidelity(known, info.DensityMatrix(other))
+        assert state.fidelity(DensityMatrix(N, group).set_matrix(other)) == pytest.approx(fidelity, abs=1e-10)
+        assert state.fidelity(vector) == pytest.approx(np.vdot(vector, rho @ vector).real, abs=1e-12)
+        drawn = state.sample(4000, [3, 1], seed=5)
+        np.testing.assert_allclose(
+            np.bincount(drawn.astype(int), minlength=4) / 4000, state.probabilities([3, 1]), atol=0.04
+        )
+        outcome = state.measure([2], seed=3)[0]
+        kept = wide(np.diag([1 - outcome, outcome]), [2])
+        np.testing.assert_allclose(state.matrix(), kept @ rho @ kept / np.trace(kept @ rho).real, atol=1e-12)
+        return [outcome, *drawn[:50].tolist()]
+
+    results = [run_threads(ranks, look)[0] for ranks in (1, 2, 8)]
+    assert results[0] == results[1] == results[2]
+
+
+def noisy_circuit() -> quantum.Circuit:
+    circuit = quantum.Circuit(3, 4)
+    circuit.h(0).cx(0, 1).ry(0.7, 2).cx(1, 2).measure(0, 3)
+    with circuit.when(3):
+        circuit.rx(0.4, 1).h(0)
+    return circuit.cz(0, 2).ry(0.3, 0).measure([0, 1, 2], [0, 1, 2])
+
+
+def noise() -> NoiseModel:
+    model = NoiseModel().add("depolarizing", 0.05, gates=["cx"]).add("amplitude_damping", 0.08)
+    return model.add("dephasing", 0.05, qubits=[1, 2]).readout(0.03, 0.06)
+
+
+def exact(model: NoiseModel) -> np.ndarray:
+    """The probabilities of the four bits of the noisy circuit, and <Z0 X2>, by matrices."""
+
+    def after(m: np.ndarray, rho: np.ndarray, o: quantum.Operation) -> np.ndarray:
+        rho = m @ rho @ m.conj().T
+        for one, qubits in model.after(o):
+            rho = sum(wide(k, qubits, 3) @ rho @ wide(k, qubits, 3).conj().T for k in one.kraus)
+        return rho
+
+    rho = np.zeros((8, 8), complex)
+    rho[0, 0] = 1
+    parts = [rho, None]  # by what was read
+    for o in noisy_circuit().operations:
+        if o.kind == "measure" and list(o.clbits) == [3]:
+            zero, one = (wide(np.diag(d), [0], 3) for d in ([1, 0], [0, 1]))
+            kept = [zero @ parts[0] @ zero, one @ parts[0] @ one]
+            parts = [0.97 * kept[0] + 0.06 * kept[1], 0.03 * kept[0] + 0.94 * kept[1]]
+        elif o.kind != "measure":
+            parts = [
+                part if part is None or (o.condition and read == 0) else after(gate_matrix(o, 3), part, o)
+                for read, part in enumerate(parts)
+            ]
+    misread = np.array([[0.97, 0.06], [0.03, 0.94]])
+    three = np.kron(misread, np.kron(misread, misread))
+    value = np.trace((parts[0] + parts[1]) @ brute_force.pauli_matrix("ZIX")).real
+    return np.array([*(three @ np.diag(parts[0]).real), *(three @ np.diag(parts[1]).real), value])
+
+
+@pytest.mark.parametrize("how", ["density", "trajectories"])
+def test_noisy_circuits_agree_with_matrices(how: str) -> None:
+    """Frequencies within five standard errors of probabilities, with measurements and conditions inside."""
+    number = 2500
+    expected = exact(noise())
+
+    def run(group: Group) -> quantum.NoisyResult:
+        options: dict[str, Any] = {"noise": noise(), "seed": 11, "shots": number, "observables": ["Z0 X2"]}
+        if how == "density":
+            return quantum.simulate_density(noisy_circuit(), group, **options)
+        return quantum.simulate_trajectories(noisy_circuit(), group, trajectories=number, **options)
+
+    result = run(Group.alone())
+    found = np.array([result.counts.get(format(i, "04b"), 0) for i in range(16)]) / number
+    allowed = 5 * np.sqrt(expected[:16] * (1 - expected[:16]) / number)
+    assert (np.abs(found - expected[:16]) <= allowed).all()
+    assert 0 < result.errors[0] < 0.03
+    assert abs(result.expectations[0] - expected[16]) < 5 * result.errors[0]
+    for other in run_threads(2, run):
+        assert other.counts == result.counts
+        assert other.expectations == pytest.approx(result.expectations, abs=1e-12)
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(BadInput, match="not complete"):
+        Channel([np.eye(2) * 0.9])
+    with pytest.raises(BadInput, match="shape"):
+        Channel([np.eye(2), np.eye(4)])
+    with pytest.raises(BadInput, match="probability"):
+        channel("bit_flip", 1.2)
+    with pytest.raises(BadInput, match="no channel"):
+        channel("gravity", 0.1)
+    with pytest.raises(BadInput, match="acts on 2 qubits"):
+        DensityMatrix(2).apply(channel("depolarizing", 0.1, 2), [0])
+    with pytest.raises(BadInput, match="different qubits"):
+        DensityMatrix(2).apply(channel("depolarizing", 0.1, 2), [0, 2])
+    for text in ("depolarizing", "bit_flip=x", "gravity=0.1", "bit_flip=0.1,0.2", "readout=1.5"):
+        with pytest.raises(BadInput):
+            NoiseModel.parse(text)
+    model = NoiseModel.parse("depolarizing=0.1:cx,cz; pauli=0.1,0.2,0.3; readout=0.02,0.04")
+    assert model.misread(3) == (0.02, 0.04)
+    assert [(c.name, q) for c, q in model.after(quantum.gate("cz", [2, 0]))] == [
+        ("depolarizing", [2, 0]),
+        ("pauli", [2]),
+        ("pauli", [0]),
+    ]
