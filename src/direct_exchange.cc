@@ -52,6 +52,31 @@ std::vector<Cycle> cycles_of(const BitPermutation& exchange, int rank) {
   return cycles;
 }
 
+CycleGroup cycles_together(const BitPermutation& exchange, int rank, std::int64_t element_bytes) {
+  int moving = 0;
+  bool in_line = false;
+  for (int bit = 0; bit < exchange.local_bits; ++bit) {
+    if (exchange.to[static_cast<std::size_t>(bit)] == bit) continue;
+    ++moving;
+    in_line |= element_bytes << bit < 64;
+  }
+  CycleGroup group;
+  if (!in_line || moving < 2) return group;
+  group.ranks = {rank};
+  for (std::size_t i = 0; i < group.ranks.size(); ++i) {
+    const int here = group.ranks[i];
+    for (Cycle& cycle : cycles_of(exchange, here)) {
+      for (const CyclePlace& place : cycle) {
+        if (std::ranges::find(group.ranks, place.rank) == group.ranks.end()) group.ranks.push_back(place.rank);
+      }
+      // Each cycle once: with the lowest of its ranks, which comes first in it.
+      if (cycle.front().rank == here) group.cycles.push_back(std::move(cycle));
+    }
+  }
+  std::ranges::sort(group.ranks);
+  return group;
+}
+
 SharedArrays::SharedArrays(GroupState& group, std::span<const std::span<std::byte>> arrays, bool allowed,
                            std::uint64_t permutations)
     : group_(group), arrays_(arrays.size()) {
@@ -96,12 +121,11 @@ bool SharedArrays::shares(int a, int b) const {
   return a == b || shares_[static_cast<std::size_t>(a) * ranks + static_cast<std::size_t>(b)] != std::byte{0};
 }
 
-bool SharedArrays::holds(const Cycle& cycle, int array) const {
+bool SharedArrays::holds(const std::vector<int>& ranks, int array) const {
   if (locations_.empty()) return false;
-  return std::ranges::all_of(cycle, [&](const CyclePlace& a) {
-    const auto number = static_cast<std::size_t>(a.rank) * arrays_ + static_cast<std::size_t>(array);
-    return locations_[number].fd >= 0 &&
-           std::ranges::all_of(cycle, [&](const CyclePlace& b) { return shares(a.rank, b.rank); });
+  return std::ranges::all_of(ranks, [&](int a) {
+    const auto number = static_cast<std::size_t>(a) * arrays_ + static_cast<std::size_t>(array);
+    return locations_[number].fd >= 0 && std::ranges::all_of(ranks, [&](int b) { return shares(a, b); });
   });
 }
 
@@ -130,16 +154,21 @@ std::uint32_t DirectExchange::partner_for(std::uint32_t signals) {
   return static_cast<std::uint32_t>(partners_.size() - 1);
 }
 
-void DirectExchange::add(const Cycle& cycle, int rank, std::vector<std::byte*> places, const Runs& runs,
-                         const std::vector<std::uint32_t>& signals) {
-  std::uint64_t number = 0;
-  for (const CyclePlace& place : cycle) number += place.rank < rank ? 1U : 0U;
+void DirectExchange::add(std::vector<std::vector<std::byte*>> cycles, const Runs& runs, std::size_t number,
+                         std::size_t ranks, const std::vector<std::uint32_t>& signals) {
+  // What cycles that are done together have in common must stay in the second cache until the last of them.
+  constexpr std::uint64_t lines_at_once = 4096;
   Share share;
-  share.places = std::move(places);
   share.runs = runs;
   // Halves (thirds, ...) of the elements, in whole runs.
-  share.first = runs.count() * number / cycle.size();
-  share.last = runs.count() * (number + 1) / cycle.size();
+  share.first = runs.count() * number / ranks;
+  share.last = runs.count() * (number + 1) / ranks;
+  share.at_once = std::max<std::uint64_t>(1, share.last - share.first);
+  if (cycles.size() > 1) {
+    share.at_once =
+        std::max<std::uint64_t>(1, runs.in_line()) * std::max<std::uint64_t>(16, lines_at_once / (2 * cycles.size()));
+  }
+  share.cycles = std::move(cycles);
   for (const std::uint32_t one : signals) {
     share.partners.push_back(partner_for(one));
     ++partners_[share.partners.back()].shares;
@@ -164,7 +193,11 @@ void DirectExchange::begin(std::span<Signals> signals) {
 bool DirectExchange::move_share(Share& share, std::span<Signals> signals) {
   if (share.moved) return false;
   if (!std::ranges::all_of(share.partners, [&](std::uint32_t p) { return partners_[p].ready; })) return false;
-  rotate(share.runs, share.places, share.first, share.last);
+  for (std::uint64_t run = share.first; run < share.last; run += share.at_once) {
+    for (const auto& places : share.cycles) {
+      rotate(share.runs, places, run, std::min(run + share.at_once, share.last));
+    }
+  }
   share.moved = true;
   for (const std::uint32_t p : share.partners) {
     Partner& partner = partners_[p];

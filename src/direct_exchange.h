@@ -29,6 +29,14 @@ using Cycle = std::vector<CyclePlace>;
 // first, so that the ranks do not all turn to the same one at once.
 [[nodiscard]] std::vector<Cycle> cycles_of(const BitPermutation& exchange, int rank);
 
+// Cycles that are done together, all by each of their ranks for a part of the elements: those of all ranks that are connected with
+// `rank` by cycles. Empty if nothing is gained by that: it is where several cycles have elements in the same cache lines.
+struct CycleGroup {
+  std::vector<int> ranks;  // in order
+  std::vector<Cycle> cycles;
+};
+[[nodiscard]] CycleGroup cycles_together(const BitPermutation& exchange, int rank, std::int64_t element_bytes);
+
 // Which of the plan's arrays lie in memory that other ranks can map, on every rank.
 class SharedArrays {
  public:
@@ -38,7 +46,7 @@ class SharedArrays {
                std::uint64_t permutations);
 
   // Whether all these ranks share memory with one another and have the array there; the same answer on each of them.
-  [[nodiscard]] bool holds(const Cycle& cycle, int array) const;
+  [[nodiscard]] bool holds(const std::vector<int>& ranks, int array) const;
   // Where the array of a rank lies here. A collective step must follow the last call before a rank may give its array up.
   [[nodiscard]] std::byte* at(int rank, int array);
   [[nodiscard]] std::vector<SharedMemory> take_mapped() { return std::move(mapped_); }
@@ -70,8 +78,9 @@ struct Signals {
 // One round's cycles in shared memory, as this rank takes part in them.
 class DirectExchange {
  public:
-  // Adds a cycle: where its places lie here, and which entries of the plan's signals lead to the other ranks.
-  void add(const Cycle& cycle, int rank, std::vector<std::byte*> places, const Runs& runs,
+  // Adds cycles of which this rank, number `number` of `ranks`, does its share when all of them are ready: where the places of each
+  // lie here, and which entries of the plan's signals lead to the other ranks.
+  void add(std::vector<std::vector<std::byte*>> cycles, const Runs& runs, std::size_t number, std::size_t ranks,
            const std::vector<std::uint32_t>& signals);
 
   [[nodiscard]] bool empty() const noexcept { return shares_.empty(); }
@@ -87,12 +96,13 @@ class DirectExchange {
   [[nodiscard]] int waits_for(std::span<const Signals> signals) const;
 
  private:
-  // This rank's share of a cycle.
+  // This rank's share of some cycles.
   struct Share {
-    std::vector<std::byte*> places;
+    std::vector<std::vector<std::byte*>> cycles;
     Runs runs;
     std::uint64_t first = 0;
     std::uint64_t last = 0;
+    std::uint64_t at_once = 0;            // runs of one cycle before it is the next one's turn
     std::vector<std::uint32_t> partners;  // indices in partners_
     bool moved = false;
   };

@@ -42,8 +42,8 @@ struct RoundPart {
   // A permutation of index bits: the above are those of its exchange; and what it moves inside the rank.
   std::optional<PermutationSteps> steps;
   std::vector<Transfer> exchange;
-  PlanCounters moved;         // what crosses no channel
-  std::vector<Cycle> direct;  // cycles that need no messages
+  PlanCounters moved;              // what crosses no channel
+  std::vector<CycleGroup> direct;  // cycles that need no messages
 };
 
 std::string text(std::int64_t value) { return std::to_string(value); }
@@ -261,7 +261,9 @@ class Builder {
     if (!part.steps || part.exchange.empty() || part.exchange.front().codec != Codec::raw) return;
     const BitPermutation& exchange = part.steps->exchange;
     for (Cycle& cycle : cycles_of(exchange, rank_)) {
-      if (!shared_->holds(cycle, exchange.array)) continue;
+      std::vector<int> ranks;
+      for (const CyclePlace& place : cycle) ranks.push_back(place.rank);
+      if (!shared_->holds(ranks, exchange.array)) continue;
       const auto own = std::ranges::find(cycle, rank_, &CyclePlace::rank) - cycle.begin();
       const auto length = static_cast<std::ptrdiff_t>(cycle.size());
       const auto rank_at = [&](std::ptrdiff_t place) { return cycle[static_cast<std::size_t>(place % length)].rank; };
@@ -273,36 +275,52 @@ class Builder {
       for (const Transfer* transfer : last->second) part.moved.bytes_received += schedule_.bytes(*transfer);
       part.to.erase(next);
       part.from.erase(last);
-      for (const CyclePlace& place : cycle) {
-        if (place.rank != rank_) signals_of_.emplace(place.rank, static_cast<std::uint32_t>(signals_of_.size()));
+      std::ranges::sort(ranks);
+      part.direct.push_back({std::move(ranks), {std::move(cycle)}});
+    }
+    const std::int64_t element_bytes = schedule_.arrays[static_cast<std::size_t>(exchange.array)].element_bytes;
+    CycleGroup together = cycles_together(exchange, rank_, element_bytes);
+    if (!together.cycles.empty() && shared_->holds(together.ranks, exchange.array)) {
+      part.direct.clear();
+      part.direct.push_back(std::move(together));
+    }
+    for (const CycleGroup& group : part.direct) {
+      for (const int other : group.ranks) {
+        if (other != rank_) signals_of_.emplace(other, static_cast<std::uint32_t>(signals_of_.size()));
       }
-      part.direct.push_back(std::move(cycle));
     }
   }
 
   // Maps the other ranks' arrays and says who moves what.
   void add_direct() {
     for (std::size_t r = 0; r < parts_.size(); ++r) {
-      for (const Cycle& cycle : parts_[r].direct) add_cycle(cycle, parts_[r].steps->exchange, program_.rounds[r]);
+      for (const CycleGroup& group : parts_[r].direct) add_cycles(group, parts_[r].steps->exchange, program_.rounds[r]);
     }
     program_.kept = shared_->take_mapped();
   }
 
-  void add_cycle(const Cycle& cycle, const BitPermutation& exchange, ProgramRound& round) {
+  void add_cycles(const CycleGroup& group, const BitPermutation& exchange, ProgramRound& round) {
     const std::int64_t element_bytes = schedule_.arrays[static_cast<std::size_t>(exchange.array)].element_bytes;
     std::uint64_t moving = 0;
     for (int bit = 0; bit < exchange.local_bits; ++bit) {
       if (exchange.to[static_cast<std::size_t>(bit)] != bit) moving |= std::uint64_t{1} << bit;
     }
-    std::vector<std::byte*> places;
-    std::vector<std::uint32_t> signals;
-    for (const CyclePlace& place : cycle) {
-      std::byte* const array = place.rank == rank_ ? arrays_[static_cast<std::size_t>(exchange.array)].data()
-                                                   : shared_->at(place.rank, exchange.array);
-      places.push_back(array + place.first * static_cast<std::uint64_t>(element_bytes));
-      if (place.rank != rank_) signals.push_back(signals_of_.at(place.rank));
+    std::vector<std::vector<std::byte*>> cycles;
+    for (const Cycle& cycle : group.cycles) {
+      std::vector<std::byte*>& places = cycles.emplace_back();
+      for (const CyclePlace& place : cycle) {
+        std::byte* const array = place.rank == rank_ ? arrays_[static_cast<std::size_t>(exchange.array)].data()
+                                                     : shared_->at(place.rank, exchange.array);
+        places.push_back(array + place.first * static_cast<std::uint64_t>(element_bytes));
+      }
     }
-    round.direct.add(cycle, rank_, std::move(places), Runs(exchange.local_bits, moving, element_bytes), signals);
+    std::vector<std::uint32_t> signals;
+    for (const int other : group.ranks) {
+      if (other != rank_) signals.push_back(signals_of_.at(other));
+    }
+    const auto number = static_cast<std::size_t>(std::ranges::find(group.ranks, rank_) - group.ranks.begin());
+    round.direct.add(std::move(cycles), Runs(exchange.local_bits, moving, element_bytes), number, group.ranks.size(),
+                     signals);
   }
 
   void add_inside(ProgramRound& round, const PermutationSteps& steps) const {
