@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 
+#include "engine_threads.h"
 #include "onehop/error.h"
 #include "onehop/patterns.h"
 #include "onehop/plan.h"
@@ -194,7 +195,8 @@ void State::Impl::check_distinct(std::span<const int> list) const {
 
 State::State(const Group& group, int qubits, Precision precision, const StateOptions& options)
     : impl_(std::make_unique<Impl>(group, qubits, precision, options)) {
-  set_basis_state(0);
+  // The memory is zero.
+  if (group.rank() == 0) impl_->visit([](auto amplitudes) { amplitudes[0] = 1; });
 }
 State::State(State&&) noexcept = default;
 State& State::operator=(State&&) noexcept = default;
@@ -253,22 +255,28 @@ void State::set_product(std::span<const std::array<std::complex<double>, 2>> wir
       factor *= wires[wire][impl_->held(bit)];
     }
   }
-  impl_->visit([&](auto amplitudes) {
-    using Amplitude = typename decltype(amplitudes)::value_type;
-    // Doubles what is there, bit by bit: the values of the lower bits times each of the two of the next.
-    amplitudes[0] = Amplitude(factor);
-    for (std::size_t bit = 0; bit < local.size(); ++bit) {
-      const Amplitude zero(local[bit][0]);
-      const Amplitude one(local[bit][1]);
-      const std::size_t size = std::size_t{1} << bit;
-      if (one == Amplitude{}) {
-        std::fill_n(amplitudes.begin() + static_cast<std::ptrdiff_t>(size), size, Amplitude{});
-      } else {
-        for (std::size_t i = 0; i < size; ++i) amplitudes[size + i] = amplitudes[i] * one;
-      }
-      if (zero == Amplitude(1)) continue;
-      for (std::size_t i = 0; i < size; ++i) amplitudes[i] *= zero;
-    }
+  // The values of the lower bits once, then one write of each amplitude: those times what the higher bits say.
+  const int low = std::min(impl_->local_bits, 12);
+  std::vector<std::complex<double>> table{factor};
+  for (int bit = 0; bit < low; ++bit) {
+    const auto& [zero, one] = local[static_cast<std::size_t>(bit)];
+    const std::size_t size = table.size();
+    for (std::size_t i = 0; i < size; ++i) table.push_back(table[i] * one);
+    for (std::size_t i = 0; i < size; ++i) table[i] *= zero;
+  }
+  impl_->visit([&]<typename T>(std::span<std::complex<T>> amplitudes) {
+    parallel_for(thread_count(impl_->engine.threads), amplitudes.size(), table.size(),
+                 [&](std::uint64_t begin, std::uint64_t) {
+                   std::complex<double> high = 1;
+                   for (int bit = low; bit < impl_->local_bits; ++bit)
+                     high *= local[static_cast<std::size_t>(bit)][begin >> bit & 1U];
+                   for (std::size_t i = 0; i < table.size(); ++i) {
+                     // Written out: a product of complex numbers looks for infinities.
+                     const double re = table[i].real() * high.real() - table[i].imag() * high.imag();
+                     const double im = table[i].real() * high.imag() + table[i].imag() * high.real();
+                     amplitudes[begin + i] = {static_cast<T>(re), static_cast<T>(im)};
+                   }
+                 });
   });
 }
 
