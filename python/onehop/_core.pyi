@@ -1192,7 +1192,7 @@ class State:
     def run(self, circuit: Circuit, seed: int) -> list[bool]: ...
     def apply(self, circuit: Circuit, effort: float) -> None:
         """
-        Applies operations without conditions as they are: their matrices need not be unitary, and the qubits must exist.
+        Applies gates without conditions as they are: their matrices need not be unitary, the qubits must exist.
         """
 
     def restore_order(self) -> None: ...

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 import brute_force
 from onehop import BadInput, Group, quantum
+from onehop.cli import main
 from onehop.quantum import Channel, DensityMatrix, NoiseModel, channel
 from threads import run_threads
 
@@ -203,7 +206,7 @@ def exact(model: NoiseModel) -> np.ndarray:
 @pytest.mark.parametrize("how", ["density", "trajectories"])
 def test_noisy_circuits_agree_with_matrices(how: str) -> None:
     """Frequencies within five standard errors of probabilities, with measurements and conditions inside."""
-    number = 2500
+    number = 1500
     expected = exact(noise())
 
     def run(group: Group) -> quantum.NoisyResult:
@@ -216,11 +219,31 @@ def test_noisy_circuits_agree_with_matrices(how: str) -> None:
     found = np.array([result.counts.get(format(i, "04b"), 0) for i in range(16)]) / number
     allowed = 5 * np.sqrt(expected[:16] * (1 - expected[:16]) / number)
     assert (np.abs(found - expected[:16]) <= allowed).all()
-    assert 0 < result.errors[0] < 0.03
+    assert 0 < result.errors[0] < 0.04
     assert abs(result.expectations[0] - expected[16]) < 5 * result.errors[0]
-    for other in run_threads(2, run):
+    for other in run_threads(4, run):  # more ranks than it can be split over
         assert other.counts == result.counts
         assert other.expectations == pytest.approx(result.expectations, abs=1e-12)
+
+
+def test_run_with_noise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("qiskit")
+    program = tmp_path / "bell.qasm"
+    program.write_text('OPENQASM 2.0; include "qelib1.inc"; qreg q[2]; h q[0]; cx q[0], q[1];')
+    words = ["run", str(program), "--seed", "5", "--noise", "depolarizing=0.2:cx", "--observable", "Z0 Z1"]
+    words += ["--shots", "400", "--json", "-"]
+    assert main(words) == 0
+    exact = json.loads(capsys.readouterr().out)
+    assert exact["expectations"]["Z0 Z1"] == pytest.approx(0.8, abs=1e-12)
+    assert sum(exact["counts"].values()) == 400
+    assert main([*words, "--trajectories", "400"]) == 0
+    drawn = json.loads(capsys.readouterr().out)
+    error = drawn["standard_errors"]["Z0 Z1"]
+    assert 0 < error < 0.1
+    assert abs(drawn["expectations"]["Z0 Z1"] - 0.8) < 5 * error
+    assert main(["run", str(program), "--noise", "gravity=1"]) == 2
+    assert main(["run", str(program), "--trajectories", "9"]) == 2
+    assert main([*words, "--save", str(tmp_path / "x.h5")]) == 2
 
 
 def test_what_cannot_be_is_refused() -> None:

@@ -20,7 +20,15 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.launch import ensure_ranks
 from onehop.launch.supervisor import PATIENCE
-from onehop.quantum import Circuit, plan, simulate
+from onehop.quantum import (
+    Circuit,
+    NoiseModel,
+    NoisyResult,
+    plan,
+    simulate,
+    simulate_density,
+    simulate_trajectories,
+)
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.state_file import check_state_file, save_state
 from onehop.quantum.travel import read_circuit
@@ -139,6 +147,79 @@ def _teller(advance: Callable[[float], None]) -> Callable[[int, int, int, int], 
     return tell
 
 
+def _noise(
+    spec: str | None, trajectories: int | None, save: str | None, checkpoint: str | None
+) -> NoiseModel | None:
+    if spec is None:
+        if trajectories is not None:
+            raise BadInput("--trajectories needs --noise: without noise all trajectories are the same")
+        return None
+    if save is not None or checkpoint is not None:
+        raise BadInput("--save and --checkpoint are for runs without --noise; leave one of them out")
+    return NoiseModel.parse(spec)
+
+
+def _noisy(
+    circuit: Circuit,
+    group: Group,
+    model: NoiseModel,
+    trajectories: int | None,
+    shots: int,
+    seed: int | None,
+    precision: str,
+    asked: list[PauliSum],
+) -> NoisyResult:
+    circuit = _measuring(circuit) if shots else circuit
+    if trajectories is not None:
+        return simulate_trajectories(
+            circuit,
+            group,
+            noise=model,
+            trajectories=trajectories,
+            shots=shots,
+            seed=seed,
+            precision=precision,
+            observables=asked,
+        )
+    return simulate_density(
+        circuit, group, noise=model, shots=shots, seed=seed, precision=precision, observables=asked
+    )
+
+
+def _show_noisy(
+    screen: Console,
+    circuit: Circuit,
+    result: NoisyResult,
+    observables: list[str],
+    rows: int,
+    precision: str,
+    plot: str | None,
+    json_target: str | None,
+) -> None:
+    report = {
+        "version": __version__,
+        "circuit": circuit.name,
+        "qubits": circuit.qubits,
+        "shots": result.shots,
+        "counts": result.counts,
+        "expectations": dict(zip(observables, result.expectations, strict=True)),
+        "seconds": result.seconds,
+        "ranks": result.ranks,
+        "bytes_moved": result.bytes_moved,
+        "exchanges": result.exchanges,
+        "peak_memory_per_rank": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "precision": precision,
+        "seed": result.seed,
+        "standard_errors": dict(zip(observables, result.errors, strict=True)),
+        "histories": result.runs,
+    }
+    _table(screen, report, rows)
+    if plot is not None:
+        _plot(plot, report)
+    report["expectations"] = {text: _number(value) for text, value in report["expectations"].items()}
+    write_json(json_target, report)
+
+
 def run(
     file: Annotated[str, typer.Argument(metavar="FILE", help="An OpenQASM 2 or 3 file.")],
     ranks: RanksOption = None,
@@ -169,6 +250,17 @@ def run(
     every: Annotated[
         str, typer.Option(metavar="TIME", help="From one checkpoint to the next: 30s, 10m, 2h.")
     ] = "10m",
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help='What follows the gates: "depolarizing=0.01:cx,cz; readout=0.02" (docs/density.md).',
+        ),
+    ] = None,
+    trajectories: Annotated[
+        int | None,
+        typer.Option(min=1, help="Noise on so many state vectors; a density matrix unless given."),
+    ] = None,
     json_target: JsonOption = None,
 ) -> None:
     """Simulate a circuit on several ranks.
@@ -178,13 +270,19 @@ def run(
     """
     _check_outputs(plot, save)
     seconds_between = _duration(every)
+    model = _noise(noise, trajectories, save, checkpoint)
     # Who is told to end needs time for a checkpoint.
     ensure_ranks(ranks, patience=PATIENCE if checkpoint is None else PATIENCE_TO_WRITE)
     group = Group.world()
     circuit = read_circuit(file, group)
     asked = _observables(observable or [], circuit.qubits)
-    planned = plan(circuit, group.size, precision, ranks_here=len(group.neighbours_in_memory))
     screen = console(json_target)
+    if model is not None:
+        result = _noisy(circuit, group, model, trajectories, shots, seed, precision, asked)
+        if own_rank() == 0:
+            _show_noisy(screen, circuit, result, observable or [], rows, precision, plot, json_target)
+        return
+    planned = plan(circuit, group.size, precision, ranks_here=len(group.neighbours_in_memory))
     screen.print(one_line(planned), markup=False, soft_wrap=True)
     check_fits(planned, circuit.name)
     begin = time.perf_counter()

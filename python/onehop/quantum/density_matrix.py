@@ -99,26 +99,9 @@ class DensityMatrix:
 
     def do(self, items: Sequence[Operation | tuple[Channel, list[int]]]) -> None:
         """Apply gates and channels, placed together; conditions are not looked at."""
-        both = Circuit(2 * self.qubits)
-        for item in items:
-            if isinstance(item, Operation):
-                both.add(moved(item, 0, conjugate=False))
-                both.add(moved(item, self.qubits, conjugate=True))
-            else:
-                both.add(self._superoperator(*item))
+        both = on_rows_and_columns(items, self.qubits)
         if len(both):
             self.state._core.apply(both, 0)
-
-    def _superoperator(self, channel: Channel, qubits: list[int]) -> Operation:
-        if channel.qubits != len(qubits):
-            raise BadInput(
-                f"{channel.name} acts on {channel.qubits} qubits, {len(qubits)} are given: {qubits}"
-            )
-        targets = [*qubits, *(qubit + self.qubits for qubit in qubits)]
-        matrix = channel.superoperator()
-        if np.count_nonzero(matrix - np.diag(np.diag(matrix))) == 0:  # moves nothing between ranks
-            return Operation("diagonal", channel.name, targets, values=np.diag(matrix).copy())
-        return Operation("matrix", channel.name, targets, values=matrix.reshape(-1))
 
     def measure(self, qubits: Sequence[int], *, seed: int = 0) -> list[int]:
         """Measure qubits: what they become, with random numbers from `seed`."""
@@ -238,6 +221,28 @@ class DensityMatrix:
 
     def __repr__(self) -> str:
         return f"<DensityMatrix: {self.qubits} qubits, {self.state.precision} precision, {self.ranks} ranks>"
+
+
+def on_rows_and_columns(items: Sequence[Operation | tuple[Channel, list[int]]], qubits: int) -> Circuit:
+    """Gates and channels on a density matrix as a circuit on a vector of twice as many qubits."""
+    both = Circuit(2 * qubits)
+    for item in items:
+        if isinstance(item, Operation):
+            both.add(moved(item, 0, conjugate=False))
+            both.add(moved(item, qubits, conjugate=True))
+        else:
+            both.add(_superoperator(*item, above=qubits))
+    return both
+
+
+def _superoperator(channel: Channel, qubits: list[int], above: int) -> Operation:
+    if channel.qubits != len(qubits):
+        raise BadInput(f"{channel.name} acts on {channel.qubits} qubits, {len(qubits)} are given: {qubits}")
+    targets = [*qubits, *(qubit + above for qubit in qubits)]
+    matrix = channel.superoperator()
+    if np.count_nonzero(matrix - np.diag(np.diag(matrix))) == 0:  # moves nothing between ranks
+        return Operation("diagonal", channel.name, targets, values=np.diag(matrix).copy())
+    return Operation("matrix", channel.name, targets, values=matrix.reshape(-1))
 
 
 def moved(o: Operation, by: int, *, conjugate: bool) -> Operation:

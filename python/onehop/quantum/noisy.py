@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.channel import Channel, NoiseModel
 from onehop.quantum.circuit import Circuit, Condition, Operation, Register
-from onehop.quantum.density_matrix import DensityMatrix, moved
+from onehop.quantum.density_matrix import DensityMatrix, moved, on_rows_and_columns
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.random_numbers import uniform
 from onehop.quantum.state import State
@@ -334,7 +335,33 @@ def _text(row: NDArray[np.uint8], registers: Sequence[Register]) -> str:
     return " ".join(reversed(parts))
 
 
+def _usable(circuit: Circuit, noise: NoiseModel, group: Group, *, mixed: bool) -> Group:
+    """The ranks that a circuit can be split over: fewer than there are if it is small; parts repeat what others do."""
+    items: list[Operation | tuple[Channel, list[int]]] = []
+    for operation in circuit.operations:
+        if operation.is_gate:
+            items += [operation, *noise.after(operation)]
+    if mixed:
+        largest = on_rows_and_columns(items, circuit.qubits)
+    else:
+        largest = Circuit(circuit.qubits)
+        for item in items:
+            if isinstance(item, Operation):
+                largest.add(moved(item, 0, conjugate=False))
+            else:  # all its qubits may have to be local
+                largest.add(Operation("matrix", "channel", item[1], values=_full(item[0].qubits)))
+    ranks = _core.usable_ranks(largest, group.size)
+    if ranks == group.size or group.size & (group.size - 1):
+        return group
+    return Group(group.split(group.rank // ranks, group.rank % ranks))
+
+
+def _full(qubits: int) -> NDArray[np.complex128]:
+    return np.ones(4**qubits, complex)
+
+
 def _simulate(
+    mixed: bool,
     make: Callable[[Group], _Mixed | _Pure],
     circuit: Circuit,
     noise: NoiseModel | None,
@@ -353,8 +380,10 @@ def _simulate(
     if seed is None:
         seed = int.from_bytes(group.allgather(secrets.token_bytes(6))[0], "little")
     begin = time.perf_counter()
+    noise = noise or NoiseModel()
+    group = _usable(circuit, noise, group, mixed=mixed)
     backend = make(group)
-    simulation = _Simulation(backend, circuit, noise or NoiseModel(), trajectories, shots, seed, sums)
+    simulation = _Simulation(backend, circuit, noise, trajectories, shots, seed, sums)
     histories = 0
     while simulation.open:
         simulation.branch(simulation.open.pop())
@@ -392,6 +421,7 @@ def simulate_density(
     Expectation values are exact, but for measurements inside the circuit, whose histories are drawn.
     """
     return _simulate(
+        True,
         lambda group: _Mixed(DensityMatrix(circuit.qubits, group, precision=precision, threads=threads)),
         circuit,
         noise,
@@ -428,6 +458,7 @@ def simulate_trajectories(
         Shot s is drawn at the end of trajectory s modulo their number; one shot for each unless given.
     """
     return _simulate(
+        False,
         lambda group: _Pure(State(circuit.qubits, group, precision=precision, threads=threads)),
         circuit,
         noise,
