@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "engine_threads.h"
 #include "random.h"
 #include "state_impl.h"
 
@@ -116,7 +117,9 @@ void decide_first(const State& state, Deciding& deciding, std::span<const std::u
   std::reverse(lowest_first.begin(), lowest_first.end());
   Tree tree;
   tree.set(state.probabilities(lowest_first));
-  for (std::size_t i = 0; i < shots.size(); ++i) deciding.got[i] = tree.draw(seed, shots[i], sampling_events);
+  parallel_for(thread_count(state.engine().threads), shots.size(), 4096, [&](std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t i = begin; i < end; ++i) deciding.got[i] = tree.draw(seed, shots[i], sampling_events);
+  });
   deciding.decided = count;
 }
 
