@@ -98,7 +98,7 @@ std::optional<Told> told_by_torchrun() {
   const auto address = environment("MASTER_ADDR");
   const auto port = environment("MASTER_PORT");
   if (!rank || !ranks || !address || !port) return std::nullopt;
-  return Told{"torchrun", *rank, *ranks, here && *here == *ranks,
+  return Told{"torchrun", rank, *ranks, here && *here == *ranks,
               *address + ":" + *port + "." + environment("TORCHELASTIC_RUN_ID").value_or("") + "." +
                   environment("TORCHELASTIC_RESTART_COUNT").value_or("")};
 }

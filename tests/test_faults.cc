@@ -269,11 +269,12 @@ TEST(Faults, TimeLimitNamesRankAndChannel) {
 TEST(Faults, TimeLimitStartsAnewWhenSomethingMoved) {
   on_ranks(2, [](const Group& group) {
     group.set_timeout(0.8);
-    ChannelSpec send = end_of_channel(Direction::send, 1 - group.rank(), 8 * 1024);
+    constexpr std::int64_t bytes = 8192;
+    ChannelSpec send = end_of_channel(Direction::send, 1 - group.rank(), bytes);
     send.slot_bytes = 1024;
-    const std::vector<ChannelSpec> specs = {send, end_of_channel(Direction::receive, 1 - group.rank(), 8 * 1024)};
+    const std::vector<ChannelSpec> specs = {send, end_of_channel(Direction::receive, 1 - group.rank(), bytes)};
     Channels channels = open_channels(group, specs);
-    std::vector<std::byte> message(8 * 1024);
+    std::vector<std::byte> message(bytes);
     if (group.rank() == 0) {
       channels.receivers[0].get(message);  // eight fragments, more than a second in all
       return;

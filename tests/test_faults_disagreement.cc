@@ -84,12 +84,12 @@ TEST(Faults, ExchangeThatMustBePackedAsAWholeFitsOrIsRefused) {
     // Four fragments of eight elements, where one of the four slots may not have been given back.
     EXPECT_THROW(Plan(group, crossed_exchange(16), arrays, options), BadInput);
     Plan plan(group, crossed_exchange(12), arrays, options);
-    for (int run = 0; run < 20; ++run) {
-      for (std::size_t i = 0; i < u.size(); ++i)
-        u[i] = static_cast<std::int64_t>(i) + 1000 * group.rank() + 10'000 * run;
+    const std::int64_t rank = group.rank();
+    for (std::int64_t run = 0; run < 20; ++run) {
+      for (std::size_t i = 0; i < u.size(); ++i) u[i] = static_cast<std::int64_t>(i) + 1000 * rank + 10'000 * run;
       plan.run();
       for (std::size_t i = 0; i < 24; ++i) {
-        EXPECT_EQ(u[i], static_cast<std::int64_t>(i) + 1000 * (1 - group.rank()) + 10'000 * run);
+        EXPECT_EQ(u[i], static_cast<std::int64_t>(i) + 1000 * (1 - rank) + 10'000 * run);
       }
     }
   });
@@ -137,7 +137,7 @@ TEST(Faults, WhatGoesWrongOnOneRankIsHeardByAll) {
       spec.periodic = {true};
       std::vector<std::byte> memory(wrong ? 799 : 800);
       const std::vector<std::span<std::byte>> arrays = {memory};
-      Plan(group, halo(spec), arrays);
+      const Plan plan(group, halo(spec), arrays);
     });
     expect_heard_by_all<BadInput>(group, "must not be negative", [&] {
       PlanOptions options;
@@ -150,7 +150,7 @@ TEST(Faults, WhatGoesWrongOnOneRankIsHeardByAll) {
       if (wrong) schedule.rounds[0].transfers[0].to.slice = Slice::range(100, 1);
       std::vector<std::byte> memory(800);
       const std::vector<std::span<std::byte>> arrays = {memory};
-      Plan(group, schedule, arrays);
+      const Plan plan(group, schedule, arrays);
     });
     // What a caller finds out before: the Python package does so.
     if (wrong) refuse_channels(group, "no memory to show");
@@ -199,7 +199,7 @@ TEST(Faults, WhatGoesWrongAfterChannelsAreOpenIsHeardByAll) {
     std::vector<std::byte> memory(800);
     const std::vector<std::span<std::byte>> arrays = {memory};
     try {
-      Plan(group, schedule, arrays, options);
+      const Plan plan(group, schedule, arrays, options);
       ADD_FAILURE() << "nothing was thrown";
     } catch (const BadInput& error) {
       EXPECT_LT(group.rank(), 2) << error.what();
