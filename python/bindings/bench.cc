@@ -8,6 +8,7 @@
 #include "allreduce.h"
 #include "bindings.h"
 #include "channel.h"
+#include "codec.h"
 #include "halo.h"
 #include "memory.h"
 #include "mpi_peers.h"
@@ -151,6 +152,16 @@ void bind_bench(nb::module_& module) {
         return measure([&] { return bench::exchange(group, bytes, {effort, messages, peers}); });
       },
       "group"_a, "bytes"_a, "messages"_a, "effort"_a, "peers"_a, "Several messages each way at once.");
+  module.def(
+      "bench_codec",
+      [](const Group& group, const std::string& codec, const std::string& step, std::int64_t bytes,
+         const Effort& effort) {
+        return measure([&] {
+          return bench::codec(group, onehop::codec_from_string(codec), bench::codec_step_from_string(step), bytes,
+                              effort);
+        });
+      },
+      "group"_a, "codec"_a, "step"_a, "bytes"_a, "effort"_a, "Encoding or decoding so many bytes of float32.");
   module.def("bench_halo_exchange", &halo_exchange, "group"_a, "schedule"_a, "arrays"_a, "effort"_a, "peers"_a,
              "mock"_a, "compute_us"_a, "others"_a, "One round of a schedule, from array to array.");
   module.def(

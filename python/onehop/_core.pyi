@@ -859,6 +859,9 @@ def bench_ping_pong(group: Group, bytes: int, effort: BenchEffort, get: bool, pe
 def bench_exchange(group: Group, bytes: int, messages: int, effort: BenchEffort, peers: bool) -> list:
     """Several messages each way at once."""
 
+def bench_codec(group: Group, codec: str, step: str, bytes: int, effort: BenchEffort) -> list:
+    """Encoding or decoding so many bytes of float32."""
+
 def bench_halo_exchange(
     group: Group,
     schedule: Schedule,

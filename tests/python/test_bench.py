@@ -274,3 +274,14 @@ def test_an_mpi_of_other_ranks_is_left_out(ranks: Ranks) -> None:
     assert done.returncode == 0, done.stderr
     for folder in ranks.temporary.glob("ompi.*"):  # Open MPI's own, when its ranks have no mpiexec
         shutil.rmtree(folder)
+
+
+def test_codec_compares_with_a_copy(ranks: Ranks) -> None:
+    found = ranks.onehop("bench", "codec", "--quick", "--sizes", "4K", "--codecs", "q8,fp16", "--json", "-")
+    assert found.returncode == 0, found.stderr
+    result = json.loads(found.stdout)
+    assert [row["case"] for row in result["rows"]] == [
+        f"{codec} {step}, 4 KiB" for codec in ("q8", "fp16") for step in ("encode", "decode_add")
+    ]
+    assert all(row["limit"] == "copy" and row["limit_us"] > 0 for row in result["rows"])
+    assert "root mean square" in result["notes"][0]

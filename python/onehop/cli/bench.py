@@ -9,6 +9,7 @@ import typer
 
 from onehop.bench import parse_sizes
 from onehop.bench.allreduce import ALLREDUCE_SIZES, allreduce, make_allreduce_table
+from onehop.bench.codec import CODEC_SIZES, CODEC_STEPS, codec
 from onehop.bench.permutation import QUBITS, permutation, permutation_cases
 from onehop.bench.plot import save_plot
 from onehop.bench.result import Bench
@@ -37,6 +38,7 @@ from onehop.cli.common import (
     progress,
     write_json,
 )
+from onehop.codec import CODECS
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.launch import ensure_ranks_beside_mpi
@@ -247,12 +249,36 @@ def bench_ring(
     _run(ring, 2, ranks, 4, mpi, Settings(seconds, quick), json_target, plot)
 
 
+def bench_codec(
+    sizes: Annotated[
+        str | None, typer.Option("--sizes", metavar="64K,64M,...", help="Bytes of float32 numbers.")
+    ] = None,
+    codecs: Annotated[str, typer.Option("--codecs", metavar="q8,...", help="Which ones.")] = ",".join(
+        CODECS[1:]
+    ),
+    seconds: SecondsOption = 15,
+    quick: QuickOption = False,
+    json_target: JsonOption = None,
+    plot: PlotOption = None,
+) -> None:
+    """Encoding and decoding on one core; the limit is a copy of the same numbers."""
+    chosen = CODEC_SIZES if sizes is None else parse_sizes(sizes)
+    names = codecs.split(",")
+
+    def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
+        return codec(group, settings, advance, chosen, names)
+
+    cases = len(chosen) * len(names) * len(CODEC_STEPS)
+    _run(measure, cases, None, 1, "none", Settings(seconds, quick, peers=False), json_target, plot)
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
     group = typer.Typer(no_args_is_help=True, help="Measure onehop against plain MPI and the bare limit.")
     group.command("pingpong")(bench_pingpong)
     group.command("channel")(bench_channel)
     group.command("halo")(bench_halo)
+    group.command("codec")(bench_codec)
     group.command("poisson")(bench_poisson)
     group.command("allreduce")(bench_allreduce)
     group.command("permutation")(bench_permutation)

@@ -1,0 +1,58 @@
+"""Encoding and decoding on one core, against a plain copy of the same numbers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from onehop import _core
+from onehop.bench.result import Bench, Samples, make_row
+from onehop.bench.run import Advance, Settings
+from onehop.bench.sizes import size_text
+from onehop.codec import CODECS, decode, encode
+from onehop.doctor import host
+from onehop.error import BadInput
+from onehop.group import Group
+
+CODEC_SIZES = (64 << 10, 64 << 20)
+CODEC_STEPS = ("encode", "decode_add")
+
+
+def _errors() -> str:
+    """What the codecs do to normally distributed numbers: the error's root mean square over that of the numbers."""
+    numbers = np.random.default_rng(0).normal(size=1 << 16).astype(np.float32)
+    errors = []
+    for codec in CODECS[1:]:
+        back = decode(codec, encode(codec, numbers), np.empty_like(numbers))
+        error = np.sqrt(np.mean((back - numbers) ** 2) / np.mean(numbers**2))
+        errors.append(f"{codec} {error:.1e}")
+    return "error of normally distributed numbers, root mean square over theirs: " + ", ".join(errors)
+
+
+def codec(
+    group: Group,
+    settings: Settings,
+    advance: Advance,
+    sizes: Sequence[int] = CODEC_SIZES,
+    codecs: Sequence[str] = CODECS[1:],
+) -> Bench:
+    """Every codec, in both directions, on arrays of so many bytes of float32; the limit is memcpy of them."""
+    if group.size != 1:
+        raise BadInput(
+            f"onehop bench codec measures one core, but this launch has {group.size} ranks: use -n 1"
+        )
+    about = host(None)
+    about["cores"] = os.cpu_count()
+    result = Bench("codec", about)
+    result.notes.append(_errors())
+    effort = settings.effort(len(sizes) * len(codecs) * len(CODEC_STEPS))
+    for size in sizes:
+        for name in codecs:
+            for step in CODEC_STEPS:
+                measured = _core.bench_codec(group, name, step, size, effort)
+                samples = [Samples(who, role, np.array(us)) for who, role, us in measured]
+                result.rows.append(make_row(f"{name} {step}, {size_text(size)}", size, 1, samples))
+                advance(1)
+    return result
