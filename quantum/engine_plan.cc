@@ -46,7 +46,7 @@ class Grouping {
 
   std::vector<Pass> all() {
     std::vector<Pass> passes;
-    while (!rest_.empty()) passes.push_back(next());
+    while (begin_ < rest_.size()) passes.push_back(next());
     return passes;
   }
 
@@ -61,7 +61,8 @@ class Grouping {
     Left left;
     int worth_done = 0;
     const std::uint64_t all = low_mask(bits_);
-    for (const Item& item : rest_) {
+    for (std::size_t i = begin_; i < rest_.size(); ++i) {
+      const Item& item = rest_[i];
       if (item.kind == ItemKind::direct || !left.allows(item)) {
         left.leave(item);
         if (left.mixed == all) break;
@@ -96,32 +97,31 @@ class Grouping {
 
   Pass next() {
     Pass pass;
-    if (rest_.front().kind == ItemKind::direct) {
-      pass.items.push_back(rest_.front());
-      rest_.erase(rest_.begin());
+    if (rest_[begin_].kind == ItemKind::direct) {
+      pass.items.push_back(rest_[begin_++]);
       return pass;
     }
     pass.tile = best_tile();
     Left left;
-    std::vector<Item> rest;
-    for (std::size_t i = 0; i < rest_.size(); ++i) {
+    std::vector<Item> behind;
+    std::size_t i = begin_;
+    for (; i < rest_.size() && left.mixed != low_mask(bits_); ++i) {
       const Item& item = rest_[i];
       if (item.kind != ItemKind::direct && (item.mixed & ~pass.tile) == 0 && left.allows(item)) {
         pass.items.push_back(item);
-        continue;
-      }
-      left.leave(item);
-      rest.push_back(item);
-      if (left.mixed == low_mask(bits_)) {
-        rest.insert(rest.end(), rest_.begin() + static_cast<std::ptrdiff_t>(i) + 1, rest_.end());
-        break;
+      } else {
+        left.leave(item);
+        behind.push_back(item);
       }
     }
-    rest_ = std::move(rest);
+    // What was left behind goes where the next pass begins.
+    begin_ = i - behind.size();
+    std::copy(behind.begin(), behind.end(), rest_.begin() + static_cast<std::ptrdiff_t>(begin_));
     return pass;
   }
 
-  std::vector<Item> rest_;
+  std::vector<Item> rest_;  // from begin_ on
+  std::size_t begin_ = 0;
   int bits_;
   TileSizes sizes_;
 };
