@@ -312,6 +312,28 @@ TEST(HotPath, NoSystemCallBetweenProcesses) {
   }
 }
 
+// Bits of an index that change places straight between the arrays of two processes.
+TEST(HotPath, NoSystemCallInAnExchangeInPlace) {
+  if (!can_forbid()) GTEST_SKIP() << "system calls cannot be forbidden here (sanitizer, or no seccomp)";
+  on_ranks(2, [&](const Group& group) {
+    SharedArray state = group.allocate(8 << 10);
+    std::memset(state.bytes().data(), group.rank(), state.bytes().size());
+    const std::vector<std::span<std::byte>> arrays = {state.bytes()};
+    Plan plan(
+        group,
+        permute_bits(
+            {.bits = 11, .local_bits = 10, .permutation = {10, 2, 1, 3, 4, 5, 6, 7, 8, 9, 0}, .element_bytes = 8}),
+        arrays);
+    plan.run();
+    detail::wait_limits.spins = detail::wait_limits.spins_crowded = INT_MAX;
+    group.barrier();
+    forbid_system_calls();
+    for (int run = 0; run < 50; ++run) plan.run();
+    // After 51 runs an element with bit 0 set is of rank 1.
+    _exit(state.bytes()[0] == std::byte{0} && state.bytes()[8] == std::byte{1} ? 0 : 1);
+  });
+}
+
 // -- instructions --------------------------------------------------------------------------------------------------
 
 // What tools/hot_path.sh runs under callgrind, which counts only inside hot_path_start and hot_path_finish.
