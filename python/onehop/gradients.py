@@ -11,7 +11,7 @@ from onehop.codec import CODECS
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.tensors import allreduce, element_type
-from onehop.torch import _Thread
+from onehop.torch_jobs import Thread
 
 __all__ = ["CompressionState", "compressed_allreduce", "group_from_process_group"]
 
@@ -55,7 +55,7 @@ class CompressionState:
         self.group = group_from_process_group(process_group)
         self.bytes_raw = self.bytes_sent = 0
         self._residuals: dict[int, torch.Tensor] = {}
-        self._thread = _Thread("onehop gradients")
+        self._thread = Thread("onehop gradients")
 
     def _average(self, index: int, gradient: torch.Tensor) -> torch.Tensor:
         here = gradient.detach().to("cpu").contiguous()

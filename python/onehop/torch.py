@@ -11,8 +11,6 @@ what is asynchronous, in the order in which it was called.
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
@@ -21,9 +19,11 @@ import torch
 import torch.distributed as dist
 
 from onehop.error import BadInput, Error
+from onehop.gradients import CompressionState, compressed_allreduce
 from onehop.group import Group
 from onehop.point_to_point import PointToPoint
 from onehop.tensors import Plans, element_type
+from onehop.torch_jobs import Thread, Work
 from onehop_torch import register
 
 __all__ = [
@@ -73,97 +73,6 @@ def group_from_store(store: Any, rank: int, size: int) -> Group:
         return [b"" if other == empty else other for other in everybody]
 
     return Group.from_allgather(rank, size, allgather)
-
-
-class _Work(dist._Work):
-    """One operation under way, or done."""
-
-    def __init__(self, future: torch.futures.Future) -> None:
-        super().__init__()
-        self._future = future
-
-    def wait(self, timeout: timedelta | None = None) -> bool:
-        """Until it is done; raises what it raised."""
-        self._future.wait()
-        return True
-
-    def get_future(self) -> torch.futures.Future:
-        """Its future, of a list of tensors."""
-        return self._future
-
-    def is_completed(self) -> bool:
-        """Whether it is done."""
-        return self._future.done()
-
-    def is_success(self) -> bool:
-        """Whether it is done, and well."""
-        return self._future.done() and self.exception() is None
-
-    def exception(self) -> BaseException | None:
-        """What it raised."""
-        try:
-            self._future.value()
-        except Exception as error:
-            return error
-        return None
-
-    def result(self) -> Any:
-        """The tensors."""
-        return self._future.wait()
-
-    def synchronize(self) -> None:
-        """The same as wait()."""
-        self.wait()
-
-
-class _Thread:
-    """Runs jobs one after the other, in a thread that is started when it is first needed."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], torch.futures.Future] | None] = (
-            queue.SimpleQueue()
-        )
-        self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
-        self._pending = 0
-
-    def submit(self, job: Callable[[], Any], wait: bool) -> _Work:
-        """Run the job: here if the caller would wait anyway and nothing is before it."""
-        future: torch.futures.Future = torch.futures.Future()
-        with self._lock:
-            here = wait and self._pending == 0
-            if not here:
-                self._pending += 1
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._loop, name=self._name, daemon=True)
-                    self._thread.start()
-        if here:
-            future.set_result(job())
-        else:
-            self._jobs.put((job, future))
-        return _Work(future)
-
-    def _loop(self) -> None:
-        while (item := self._jobs.get()) is not None:
-            job, future = item
-            try:
-                result, error = job(), None
-            except Exception as caught:
-                result, error = None, caught
-            with self._lock:
-                self._pending -= 1
-            if error is None:
-                future.set_result(result)
-            else:
-                future.set_exception(error)
-            del job, future, item, result, error
-
-    def close(self) -> None:
-        """End the thread after the jobs that it has."""
-        if self._thread is not None:
-            self._jobs.put(None)
-            self._thread.join(timeout=10)
 
 
 def _flat(tensors: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -220,8 +129,8 @@ class ProcessGroup(dist.ProcessGroup):
         self.group.timeout = timeout.total_seconds()
         self._plans = Plans(self.group)
         self._messages = PointToPoint(self.group)
-        self._collective = _Thread("onehop collectives")
-        self._paths: dict[tuple[int, bool], _Thread] = {}
+        self._collective = Thread("onehop collectives")
+        self._paths: dict[tuple[int, bool], Thread] = {}
 
     # What torch asks a group.
 
@@ -255,7 +164,7 @@ class ProcessGroup(dist.ProcessGroup):
 
     # Reductions.
 
-    def _do(self, job: Callable[[], Any], opts: Any = None) -> _Work:
+    def _do(self, job: Callable[[], Any], opts: Any = None) -> Work:
         return self._collective.submit(job, not getattr(opts, "asyncOp", True))
 
     def _reduce(self, tensors: Sequence[torch.Tensor], op: str) -> None:
@@ -273,7 +182,7 @@ class ProcessGroup(dist.ProcessGroup):
             if tensor is not used:
                 tensor.copy_(used)
 
-    def allreduce(self, tensors: Any, opts: Any = None) -> _Work:
+    def allreduce(self, tensors: Any, opts: Any = None) -> Work:
         """Combine in place, for everybody."""
         tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
         op = (
@@ -291,7 +200,7 @@ class ProcessGroup(dist.ProcessGroup):
 
     allreduce_coalesced = allreduce
 
-    def reduce(self, tensors: Sequence[torch.Tensor], opts: Any) -> _Work:
+    def reduce(self, tensors: Sequence[torch.Tensor], opts: Any) -> Work:
         """Combine for one rank; the others' tensors stay as they are."""
         (tensor,) = tensors
         _check(tensor)
@@ -306,7 +215,7 @@ class ProcessGroup(dist.ProcessGroup):
 
         return self._do(job, opts)
 
-    def reduce_scatter_single(self, output: torch.Tensor, source: torch.Tensor, opts: Any) -> _Work:
+    def reduce_scatter_single(self, output: torch.Tensor, source: torch.Tensor, opts: Any) -> Work:
         """Combine, and give each rank one block."""
         _check(output, source)
         op, kind = _op_name(opts.reduceOp), _number_type(source)
@@ -329,12 +238,12 @@ class ProcessGroup(dist.ProcessGroup):
 
     _reduce_scatter_base = reduce_scatter_single
 
-    def reduce_scatter(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any) -> _Work:
+    def reduce_scatter(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any) -> Work:
         """The same with a list of blocks."""
         (output,), (blocks,) = outputs, inputs
         return self.reduce_scatter_single(output, _flat(blocks), opts)
 
-    def reduce_scatter_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> _Work:
+    def reduce_scatter_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         """Several one after the other."""
         opts = opts if opts is not None else dist.ReduceScatterOptions()
         works = [self.reduce_scatter_single(*pair, opts) for pair in zip(outputs, inputs, strict=True)]
@@ -347,7 +256,7 @@ class ProcessGroup(dist.ProcessGroup):
     def _move(self, kind: str, source: torch.Tensor, result: torch.Tensor, *what: Any) -> None:
         self._plans.get(kind, *what).run_at(source.data_ptr(), result.data_ptr())
 
-    def broadcast(self, tensors: Any, opts: Any = None) -> _Work:
+    def broadcast(self, tensors: Any, opts: Any = None) -> Work:
         """One rank's tensors for everybody."""
         tensors = [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
         root = opts if isinstance(opts, int) else getattr(opts, "rootRank", 0)
@@ -363,7 +272,7 @@ class ProcessGroup(dist.ProcessGroup):
 
         return self._do(job, opts)
 
-    def all_gather_single(self, output: torch.Tensor, source: torch.Tensor, opts: Any = None) -> _Work:
+    def all_gather_single(self, output: torch.Tensor, source: torch.Tensor, opts: Any = None) -> Work:
         """Everybody's tensors behind each other."""
         _check(output, source)
         if _bytes(output) != self._size * _bytes(source):
@@ -384,7 +293,7 @@ class ProcessGroup(dist.ProcessGroup):
 
     _allgather_base = all_gather_single
 
-    def allgather(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any = None) -> _Work:
+    def allgather(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any = None) -> Work:
         """Everybody's tensors in a list; each may have a shape of its own."""
         (targets,), (source,) = outputs, inputs
         _check(source, *targets)
@@ -401,7 +310,7 @@ class ProcessGroup(dist.ProcessGroup):
 
         return self._do(job, opts)
 
-    def all_gather_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> _Work:
+    def all_gather_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         """Several one after the other."""
         return [self.all_gather_single(*pair, opts) for pair in zip(outputs, inputs, strict=True)][-1]
 
@@ -422,7 +331,7 @@ class ProcessGroup(dist.ProcessGroup):
         output_splits: Sequence[int] | None = None,
         input_splits: Sequence[int] | None = None,
         opts: Any = None,
-    ) -> _Work:
+    ) -> Work:
         """Blocks of rows, one for each rank."""
         _check(output, source)
 
@@ -448,7 +357,7 @@ class ProcessGroup(dist.ProcessGroup):
 
     def alltoall(
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None
-    ) -> _Work:
+    ) -> Work:
         """The same with lists of tensors."""
         _check(*outputs, *inputs)
 
@@ -462,7 +371,7 @@ class ProcessGroup(dist.ProcessGroup):
 
         return self._do(job, opts)
 
-    def gather(self, outputs: Sequence[Any], inputs: Sequence[torch.Tensor], opts: Any) -> _Work:
+    def gather(self, outputs: Sequence[Any], inputs: Sequence[torch.Tensor], opts: Any) -> Work:
         """Everybody's tensors for one rank."""
         (source,) = inputs
         root = opts.rootRank
@@ -480,7 +389,7 @@ class ProcessGroup(dist.ProcessGroup):
 
         return self._do(job, opts)
 
-    def scatter(self, outputs: Sequence[torch.Tensor], inputs: Sequence[Any], opts: Any) -> _Work:
+    def scatter(self, outputs: Sequence[torch.Tensor], inputs: Sequence[Any], opts: Any) -> Work:
         """One rank's tensors, one for each."""
         (output,) = outputs
         root = opts.rootRank
@@ -497,20 +406,20 @@ class ProcessGroup(dist.ProcessGroup):
 
         return self._do(job, opts)
 
-    def barrier(self, opts: Any = None) -> _Work:
+    def barrier(self, opts: Any = None) -> Work:
         """Until everybody has come."""
         return self._do(self._plans.collectives.barrier, opts)
 
     # Messages.
 
-    def _path(self, other: int, sends: bool) -> _Thread:
+    def _path(self, other: int, sends: bool) -> Thread:
         found = self._paths.get((other, sends))
         if found is None:
-            found = _Thread(f"onehop {'to' if sends else 'from'} {other}")
+            found = Thread(f"onehop {'to' if sends else 'from'} {other}")
             self._paths[other, sends] = found
         return found
 
-    def send(self, tensors: Sequence[torch.Tensor], destination: int, tag: int = 0) -> _Work:
+    def send(self, tensors: Sequence[torch.Tensor], destination: int, tag: int = 0) -> Work:
         """A message to one rank."""
         (tensor,) = tensors
         _check(tensor)
@@ -522,7 +431,7 @@ class ProcessGroup(dist.ProcessGroup):
 
         return self._path(destination, True).submit(job, False)
 
-    def recv(self, tensors: Sequence[torch.Tensor], source: int, tag: int = 0) -> _Work:
+    def recv(self, tensors: Sequence[torch.Tensor], source: int, tag: int = 0) -> Work:
         """A message from one rank."""
         (tensor,) = tensors
         _check(tensor)
@@ -537,7 +446,7 @@ class ProcessGroup(dist.ProcessGroup):
 
         return self._path(source, False).submit(job, False)
 
-    def recv_anysource(self, tensors: Sequence[torch.Tensor], tag: int = 0) -> _Work:
+    def recv_anysource(self, tensors: Sequence[torch.Tensor], tag: int = 0) -> Work:
         """Refused: messages come over a path of their own from each rank."""
         raise Error(
             f"the backend onehop receives from a rank that is named (tag {tag}); give recv() its `src`"
@@ -550,6 +459,3 @@ def create_process_group(store: Any, rank: int, size: int, timeout: timedelta) -
 
 
 register()
-
-# They use what is above.
-from onehop.gradients import CompressionState, compressed_allreduce  # noqa: E402
