@@ -22,7 +22,7 @@ struct Wide256 {
 
   static std::uint32_t largest_magnitude(const std::byte* x) {
     const __m256i magnitude = everywhere(0x7fffffff);
-    const auto load_magnitude = [&](int i) { return _mm256_and_si256(load_bits(x + 32 * i), magnitude); };
+    const auto load_magnitude = [&](std::ptrdiff_t i) { return _mm256_and_si256(load_bits(x + 32 * i), magnitude); };
     const __m256i d = _mm256_max_epi32(_mm256_max_epi32(load_magnitude(0), load_magnitude(1)),
                                        _mm256_max_epi32(load_magnitude(2), load_magnitude(3)));
     const __m128i e = _mm_max_epi32(_mm256_castsi256_si128(d), _mm256_extracti128_si256(d, 1));
@@ -38,14 +38,14 @@ struct Wide256 {
 
   static __m256i quantise(const std::byte* x, float inverse) {
     const __m256 factor = _mm256_set1_ps(inverse);
-    const auto codes = [&](int i) { return _mm256_cvtps_epi32(_mm256_mul_ps(load(x + 32 * i), factor)); };
+    const auto codes = [&](std::ptrdiff_t i) { return _mm256_cvtps_epi32(_mm256_mul_ps(load(x + 32 * i), factor)); };
     return join(codes(0), codes(1), codes(2), codes(3));
   }
 
   template <bool adding>
   static void put(__m256i codes, float scale, std::byte* to) {
     const __m256 factor = _mm256_set1_ps(scale);
-    const auto put_eight = [&](__m128i eight, int i) {
+    const auto put_eight = [&](__m128i eight, std::ptrdiff_t i) {
       store<adding>(_mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(eight)), factor), to + 32 * i);
     };
     const __m128i lower = _mm256_castsi256_si128(codes);
@@ -70,14 +70,14 @@ struct Wide256 {
   }
   static __m256i to_e4m3(const std::byte* x, float inverse) {
     const __m256 factor = _mm256_set1_ps(inverse);
-    const auto codes = [&](int i) { return e4m3_code(_mm256_mul_ps(load(x + 32 * i), factor)); };
+    const auto codes = [&](std::ptrdiff_t i) { return e4m3_code(_mm256_mul_ps(load(x + 32 * i), factor)); };
     return join(codes(0), codes(1), codes(2), codes(3));
   }
 
   template <bool adding>
   static void put_e4m3(__m256i codes, float scale, std::byte* to) {
     const __m256 factor = _mm256_set1_ps(scale);
-    const auto put_sixteen = [&](__m128i sixteen, int i) {
+    const auto put_sixteen = [&](__m128i sixteen, std::ptrdiff_t i) {
       const __m256i shifted = _mm256_slli_epi16(_mm256_cvtepi8_epi16(sixteen), 7);
       const __m256i halves = _mm256_and_si256(shifted, _mm256_set1_epi16(static_cast<short>(0xbfff)));
       store<adding>(_mm256_mul_ps(_mm256_cvtph_ps(_mm256_castsi256_si128(halves)), factor), to + 64 * i);
@@ -89,13 +89,13 @@ struct Wide256 {
 
   static void to_fp16(const std::byte* x, std::byte* wire) {
     constexpr int how = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-    for (int i = 0; i < 4; ++i) {
+    for (std::ptrdiff_t i = 0; i < 4; ++i) {
       _mm_storeu_si128(reinterpret_cast<__m128i*>(wire + 16 * i), _mm256_cvtps_ph(load(x + 32 * i), how));
     }
   }
   template <bool adding>
   static void put_fp16(const std::byte* wire, std::byte* to) {
-    for (int i = 0; i < 4; ++i) store<adding>(_mm256_cvtph_ps(load_half(wire + 16 * i)), to + 32 * i);
+    for (std::ptrdiff_t i = 0; i < 4; ++i) store<adding>(_mm256_cvtph_ps(load_half(wire + 16 * i)), to + 32 * i);
   }
 
   // As to_bfloat16, in the lower half of each number.
@@ -108,7 +108,7 @@ struct Wide256 {
     return _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, is_nan), 16);
   }
   static void to_bf16(const std::byte* x, std::byte* wire) {
-    for (int i = 0; i < 2; ++i) {
+    for (std::ptrdiff_t i = 0; i < 2; ++i) {
       const __m256i a = bf16_of(load_bits(x + 64 * i));
       const __m256i b = bf16_of(load_bits(x + 64 * i + 32));
       const __m256i joined = _mm256_permute4x64_epi64(_mm256_packus_epi32(a, b), 0xd8);
@@ -117,7 +117,7 @@ struct Wide256 {
   }
   template <bool adding>
   static void put_bf16(const std::byte* wire, std::byte* to) {
-    for (int i = 0; i < 4; ++i) {
+    for (std::ptrdiff_t i = 0; i < 4; ++i) {
       const __m256i widened = _mm256_slli_epi32(_mm256_cvtepu16_epi32(load_half(wire + 16 * i)), 16);
       store<adding>(_mm256_castsi256_ps(widened), to + 32 * i);
     }

@@ -2,6 +2,9 @@
 #include "codec_loops.h"
 
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__) && defined(__AVX512DQ__)
+#if !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // the intrinsics of g++ 12 warn of themselves
+#endif
 #include "codec_x86.h"
 
 namespace onehop::detail {

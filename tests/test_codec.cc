@@ -215,7 +215,7 @@ TEST(Codec, TwoByteNumbersOfAllBits) {
 
 // What a block becomes depends on its 32 numbers alone.
 TEST(Codec, BlocksKnowNothingOfEachOther) {
-  const std::vector<float> x = all_kinds(32 * 50, 7);
+  const std::vector<float> x = all_kinds(std::size_t{32} * 50, 7);
   for (const Codec codec : with_scale) {
     const std::vector<std::byte> whole = encoded(codec, x);
     const std::size_t bytes = whole.size() / 50;
@@ -235,7 +235,7 @@ TEST(Codec, AnyLengthAndAlignment) {
       const std::vector<float> some(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(n));
       const std::vector<std::byte> wire = encoded(codec, some);
       std::vector<std::byte> source(n * 4 + 1);
-      std::memcpy(source.data() + 1, some.data(), n * 4);
+      if (n > 0) std::memcpy(source.data() + 1, some.data(), n * 4);
       std::vector<std::byte> shifted(wire.size() + 3, std::byte{0xa5});
       encode(codec, ElementType::float32, std::span(source).subspan(1), std::span(shifted).subspan(1, wire.size()));
       EXPECT_TRUE(std::equal(wire.begin(), wire.end(), shifted.begin() + 1));

@@ -177,7 +177,7 @@ TEST(Plan, RanksWithDifferentCodecsDoNotMatch) {
     if (group.rank() == 1) {
       for (Transfer& transfer : schedule.rounds[0].transfers) transfer.codec = Codec::fp8;
     }
-    std::vector<std::byte> array(96 * 8);
+    std::vector<std::byte> array(std::size_t{96} * 8);
     const std::array spans{std::span<std::byte>(array)};
     EXPECT_THROW(Plan(group, schedule, spans), Mismatch);
   });
