@@ -103,6 +103,7 @@ EVERYTHING = """
 """
 
 TRAINING = """
+    import os
     import sys
     import torch
     import torch.distributed as dist
@@ -122,10 +123,13 @@ TRAINING = """
     if dist.get_rank() == 0:
         torch.save([parameter.detach() for parameter in model.parameters()], sys.argv[2])
     dist.destroy_process_group()
+    sys.stdout.flush()
+    os._exit(0)  # gloo's own threads now and then end with an abort
 """
 
 
 COMPRESSED = """
+    import os
     import sys
     import torch
     import torch.distributed as dist
@@ -156,6 +160,8 @@ COMPRESSED = """
         print("error", error, flush=True)
     assert error < 0.01, error
     dist.destroy_process_group()
+    sys.stdout.flush()
+    os._exit(0)  # gloo's own threads now and then end with an abort
 """
 
 
