@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -22,6 +23,9 @@ from onehop.launch.mpi import find_mpi_launcher, mpi_command
 # there is a failure at a desk too; at a desk they vary, and find more.
 settings.register_profile("onehop", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("onehop")
+
+# A shell that starts the tests in the background lets them ignore SIGINT, and what they start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PYTHON_FOLDER = Path(__file__).resolve().parents[2] / "python"
 
