@@ -69,7 +69,9 @@ def permutation_cases(ranks: int, qubits: Sequence[int], transports: Sequence[st
     """All that is measured on so many ranks: up to three pairs, with the lowest and with the highest local bits."""
     rank_bits = ranks.bit_length() - 1
     if ranks != 1 << rank_bits or ranks < 2:
-        raise BadInput(f"onehop bench permutation: expected a power of two of ranks, 2 or more; found {ranks}")
+        raise BadInput(
+            f"onehop bench permutation: expected a power of two of ranks, 2 or more; found {ranks}"
+        )
     for transport in transports:
         if transport not in TRANSPORTS:
             raise BadInput(f"expected transports among {', '.join(TRANSPORTS)}, found {transport!r}")
