@@ -3,6 +3,6 @@
 file(GLOB ONEHOP_QUANTUM_SOURCES CONFIGURE_DEPENDS quantum/*.cc)
 add_library(onehop_quantum STATIC ${ONEHOP_QUANTUM_SOURCES})
 add_library(onehop::onehop_quantum ALIAS onehop_quantum)
-target_link_libraries(onehop_quantum PUBLIC onehop PRIVATE $<BUILD_INTERFACE:onehop_json>)
+target_link_libraries(onehop_quantum PUBLIC onehop)
 target_include_directories(onehop_quantum PRIVATE quantum)
 onehop_compile_options(onehop_quantum)
