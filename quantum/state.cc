@@ -112,7 +112,7 @@ void sum_numbers(const Group& group, std::span<T> numbers) {
       throw Mismatch("ranks sum different amounts: " + std::to_string(bytes.size()) + " and " +
                      std::to_string(numbers.size_bytes()) + " bytes; every rank must make the same calls");
     }
-    std::memcpy(theirs.data(), bytes.data(), bytes.size());
+    std::ranges::copy(bytes, std::as_writable_bytes(std::span(theirs)).begin());
     for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] += theirs[i];
   }
 }
