@@ -8,3 +8,4 @@ onehop_compile_options(onehop_lattice)
 # Bitwise the same on every processor: no product and sum may become one rounding. The vectors of the kernels are passed to
 # inlined functions only, so that how they would be passed to others does not matter.
 set_source_files_properties(lattice/poisson_kernels.cc PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-Wno-psabi")
+onehop_precompile(onehop_lattice)

@@ -21,6 +21,7 @@ target_link_libraries(_core PRIVATE onehop onehop_bench onehop_lattice onehop_qu
 # The launcher makes the memory through which ranks meet, and the doctor looks for MPI; programs see neither.
 target_include_directories(_core PRIVATE src)
 onehop_compile_options(_core)
+onehop_precompile(_core <nanobind/nanobind.h> <nanobind/stl/string.h> <nanobind/stl/vector.h>)
 if(ONEHOP_INPLACE)
   set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/python/onehop")
 endif()

@@ -28,6 +28,7 @@ add_executable(onehop_tests ${ONEHOP_TEST_SOURCES})
 target_include_directories(onehop_tests PRIVATE src lattice quantum tensors tests)
 target_link_libraries(onehop_tests PRIVATE onehop onehop_lattice onehop_quantum onehop_tensors onehop_json GTest::gtest GTest::gtest_main)
 onehop_compile_options(onehop_tests)
+onehop_precompile(onehop_tests <gtest/gtest.h>)
 
 # The thread sanitizer of g++ 12 cannot map its shadow where the kernel randomises addresses with more than 28 bits.
 if(ONEHOP_SANITIZE MATCHES "thread")
@@ -47,6 +48,7 @@ add_executable(onehop_mpi_tests ${ONEHOP_MPI_TEST_SOURCES})
 target_include_directories(onehop_mpi_tests PRIVATE src tests)
 target_link_libraries(onehop_mpi_tests PRIVATE onehop onehop_bench GTest::gtest)
 onehop_compile_options(onehop_mpi_tests)
+onehop_precompile(onehop_mpi_tests <gtest/gtest.h>)
 if(ONEHOP_SANITIZE MATCHES "thread")
   set(_kinds "")  # an MPI library that is not instrumented is all races to it
 else()
