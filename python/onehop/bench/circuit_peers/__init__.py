@@ -1,0 +1,174 @@
+"""Other simulators of circuits, each in a process of its own, in whichever environment has it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from onehop.error import BadInput, Error
+
+__all__ = ["CIRCUIT_PEERS", "Peer", "Timing", "WorkerPeer", "find_peers"]
+
+CIRCUIT_PEERS = ("qiskit-aer", "qsim", "qulacs", "lightning.qubit", "lightning.kokkos")
+_PACKAGES = {
+    "qsim": "qsimcirq",
+    "lightning.qubit": "pennylane-lightning",
+    "lightning.kokkos": "pennylane-lightning-kokkos",
+}
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Runs of a circuit, one after the other.
+
+    Attributes
+    ----------
+    seconds : list of float
+        Of each run.
+    amplitudes : array of complex
+        Of the last one's state, at the indices that were asked for.
+    """
+
+    seconds: list[float]
+    amplitudes: np.ndarray
+
+
+class Peer(Protocol):
+    """A simulator to compare with."""
+
+    name: str
+    version: str
+    precisions: Sequence[str]
+
+    def load(self, gates: Sequence[Any], qubits: int, precision: str) -> list[str]:
+        """Take a circuit; the names of the settings in which it can be run, the likeliest first."""
+
+    def run(self, setting: str, seconds: float, indices: Sequence[int]) -> Timing:
+        """Take |0...0> through the circuit, as often as fits into so many seconds, at least once."""
+
+    def close(self) -> None:
+        """End it."""
+
+
+class WorkerPeer:
+    """A simulator in a process of its own (`worker.py`).
+
+    Raises
+    ------
+    ImportError
+        That Python does not have it.
+    """
+
+    def __init__(self, name: str, python: str, threads: int) -> None:
+        self.name = name
+        environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
+        command = [python, str(Path(__file__).with_name("worker.py")), name, str(threads)]
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            text=True,
+            bufsize=1,
+        )
+        try:
+            about = self._read()
+        except Error as error:
+            raise ImportError(str(error)) from error
+        if "missing" in about:
+            self.close()
+            raise ImportError(about["missing"])
+        self.version: str = about["version"]
+        self.precisions: Sequence[str] = about["precisions"]
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            status = self._process.wait()
+            assert self._process.stderr is not None
+            said = self._process.stderr.read().strip().splitlines()[-1:]
+            raise Error(f"{self.name} ended with status {status}{': ' + said[0] if said else ''}")
+        return json.loads(line)
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+        except BrokenPipeError:
+            pass  # its end is what reading finds
+        answer = self._read()
+        if "error" in answer:
+            raise Error(f"{self.name}: {answer['error']}")
+        return answer
+
+    def load(self, gates: Sequence[Any], qubits: int, precision: str) -> list[str]:  # noqa: D102
+        return self._ask({"do": "load", "gates": gates, "qubits": qubits, "precision": precision})["settings"]
+
+    def run(self, setting: str, seconds: float, indices: Sequence[int]) -> Timing:  # noqa: D102
+        answer = self._ask({"do": "run", "setting": setting, "seconds": seconds, "indices": list(indices)})
+        numbers = np.array(answer["amplitudes"], np.float64)
+        return Timing(answer["seconds"], numbers.view(np.complex128).reshape(-1))
+
+    def close(self) -> None:  # noqa: D102
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+def _pythons() -> Iterable[str]:
+    """Of this environment, then the one that `make peers` puts beside the sources or beside the working directory's .venv."""
+    yield sys.executable
+    seen = set()
+    for start in (Path.cwd(), Path(sys.prefix).parent):
+        path = start / ".peers" / "bin" / "python"
+        if path not in seen and os.access(path, os.X_OK):
+            seen.add(path)
+            yield str(path)
+    named = os.environ.get("ONEHOP_PEERS")
+    if named:
+        yield named
+
+
+def find_peers(names: Sequence[str], threads: int) -> tuple[list[WorkerPeer], list[str]]:
+    """Start what there is of the simulators named.
+
+    Returns
+    -------
+    list of WorkerPeer, list of str
+        Those, and a line for each that is not there: why, and the remedy.
+
+    Raises
+    ------
+    BadInput
+        Nobody knows such a simulator.
+    """
+    unknown = [name for name in names if name not in CIRCUIT_PEERS]
+    if unknown:
+        raise BadInput(f"expected --peers among {', '.join(CIRCUIT_PEERS)}, found {unknown[0]!r}")
+    there, missing = [], []
+    for name in names:
+        why = ""
+        for python in _pythons():
+            try:
+                there.append(WorkerPeer(name, python, threads))
+                break
+            except ImportError as error:
+                why = str(error)
+        else:
+            package = _PACKAGES.get(name, name)
+            missing.append(f"without {name} ({why}): `make peers`, or `pip install {package}`")
+    return there, missing

@@ -1,0 +1,363 @@
+"""A process for one of the simulators that onehop is compared with: `python worker.py NAME THREADS`.
+
+It needs nothing but that simulator and numpy, so that it runs in whatever environment has it. Requests come as JSON, a line
+each, and are answered so:
+
+    {"do": "load", "gates": [...], "qubits": n, "precision": "double"}   -> {"settings": [names]}
+    {"do": "run", "setting": name, "seconds": s, "indices": [...]}       -> {"seconds": [...], "amplitudes": [[re, im], ...]}
+
+`run` takes the circuit through its state as often as fits into so many seconds, at least once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import os
+import re
+import sys
+import tempfile
+import time
+from typing import Any
+
+import numpy as np
+
+AMPLITUDES = {"single": np.complex64, "double": np.complex128}
+
+
+def matrix_of(qubits: list[int], numbers: list[float]) -> np.ndarray:
+    size = 1 << len(qubits)
+    return np.array(numbers, np.float64).view(np.complex128).reshape(size, size)
+
+
+class Aer:
+    """qiskit-aer. Seconds are its own, without the fusion of gates."""
+
+    precisions = ("single", "double")
+
+    def __init__(self, threads: int) -> None:
+        import qiskit
+        import qiskit_aer
+        from qiskit.circuit.library import MCPhaseGate, RXGate, RZZGate
+
+        self.version = qiskit_aer.__version__
+        self.threads = threads
+        self.modules = qiskit, qiskit_aer
+        self.special = {"rx": RXGate, "rzz": RZZGate, "mcz": MCPhaseGate}
+
+    def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:
+        qiskit = self.modules[0]
+        self.precision = precision
+        self.circuit = qiskit.QuantumCircuit(qubits)
+        for name, which, numbers in gates:
+            if name == "matrix":
+                self.circuit.unitary(matrix_of(which, numbers), which)
+            elif name == "mcz":
+                self.circuit.append(self.special[name](math.pi, len(which) - 1), which)
+            else:
+                getattr(self.circuit, name)(*numbers, *which)
+        return ["fusion 5", "fusion 4", "fusion 3", "fusion 2", "no fusion"]
+
+    def run(self, setting: str, indices: list[int]) -> tuple[float, np.ndarray]:
+        aer = self.modules[1]
+        fusion = setting.startswith("fusion")
+        simulator = aer.AerSimulator(
+            method="statevector",
+            precision=self.precision,
+            max_parallel_threads=self.threads,
+            max_parallel_experiments=1,
+            fusion_enable=fusion,
+            **({"fusion_max_qubit": int(setting.split()[1]), "fusion_threshold": 1} if fusion else {}),
+        )
+        asked = self.circuit.copy()
+        asked.save_amplitudes(indices)
+        result = simulator.run(asked, shots=1).result()
+        if not result.success:
+            raise RuntimeError(result.status)
+        about = result.results[0]
+        planning = (about.metadata or {}).get("fusion", {}).get("time_taken", 0)
+        return about.time_taken - planning, np.asarray(result.data(0)["amplitudes"])
+
+
+class Qsim:
+    """qsimcirq, which is single precision only. Seconds are its own, from the fused circuit on."""
+
+    precisions = ("single",)
+
+    def __init__(self, threads: int) -> None:
+        import cirq
+        import qsimcirq
+        from qsimcirq import qsim_simulator
+
+        self.version = qsimcirq.__version__
+        self.threads = threads
+        self.cirq, self.qsimcirq = cirq, qsimcirq
+        self.module = qsim_simulator.QSimSimulator()._sim_module
+
+    def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:  # noqa: ARG002
+        cirq = self.cirq
+        lines = cirq.LineQubit.range(qubits)
+        on = lines[::-1]  # qsim's first qubit is the most significant
+        make = {
+            "h": cirq.H,
+            "x": cirq.X,
+            "cx": cirq.CNOT,
+            "cz": cirq.CZ,
+            "swap": cirq.SWAP,
+        }
+        circuit = cirq.Circuit()
+        for name, which, numbers in gates:
+            if name == "matrix":
+                # Its first qubit is the most significant one of the matrix, too.
+                operation = cirq.MatrixGate(matrix_of(which, numbers))(*[on[q] for q in which[::-1]])
+            elif name == "cp":
+                operation = cirq.CZPowGate(exponent=numbers[0] / math.pi)(on[which[0]], on[which[1]])
+            elif name == "rx":
+                operation = cirq.rx(numbers[0])(on[which[0]])
+            elif name == "rzz":
+                exponent = numbers[0] / math.pi
+                operation = cirq.ZZPowGate(exponent=exponent, global_shift=-0.5)(on[which[0]], on[which[1]])
+            elif name == "mcz":
+                operation = cirq.Z(on[which[0]]).controlled_by(*[on[q] for q in which[1:]])
+            else:
+                operation = make[name](*[on[q] for q in which])
+            circuit.append(operation)
+        translated = self.qsimcirq.QSimCircuit(circuit).translate_cirq_to_qsim(lines)
+        self.circuit = translated[0] if isinstance(translated, tuple) else translated
+        return [f"fusion {size}" for size in (3, 4, 2, 5)]
+
+    def run(self, setting: str, indices: list[int]) -> tuple[float, np.ndarray]:
+        options = self.qsimcirq.QSimOptions(
+            cpu_threads=self.threads, max_fused_gate_size=int(setting.split()[1]), verbosity=2
+        ).as_dict()
+        options.update(c=self.circuit, s=1)
+        with Printed() as printed:
+            state = self.module.qsim_simulate_fullstate(options, 0)
+        own = re.search(r"simu time is ([0-9.e+-]+) seconds", printed.text)
+        if own is None:
+            raise RuntimeError(f"expected qsim to print its time, found {printed.text!r}")
+        return float(own[1]), state.view(np.complex64)[indices]
+
+
+class Qulacs:
+    """qulacs, which is double precision only."""
+
+    precisions = ("double",)
+
+    def __init__(self, threads: int) -> None:  # noqa: ARG002
+        import qulacs
+
+        self.version = getattr(qulacs, "__version__", "")
+        self.qulacs = qulacs
+
+    def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:  # noqa: ARG002
+        self.qubits = qubits
+        self.circuit = self.qulacs.QuantumCircuit(qubits)
+        for one in gates:
+            self._add(*one)
+        self.made: dict[str, Any] = {}
+        return ["no fusion", "fusion 2", "fusion 3", "fusion 4", "fusion 1"]
+
+    def _add(self, name: str, which: list[int], numbers: list[float]) -> None:
+        gate, circuit = self.qulacs.gate, self.circuit
+        plain = {"h": gate.H, "x": gate.X, "cx": gate.CNOT, "cz": gate.CZ, "swap": gate.SWAP}
+        if name in plain:
+            circuit.add_gate(plain[name](*which))
+        elif name == "matrix":
+            circuit.add_gate(gate.DenseMatrix(which, matrix_of(which, numbers)))
+        elif name == "rx":  # its angles have the other sign
+            circuit.add_gate(gate.RX(which[0], -numbers[0]))
+        elif name == "rzz":
+            circuit.add_gate(gate.PauliRotation(which, [3, 3], -numbers[0]))
+        else:
+            angle = numbers[0] if name == "cp" else math.pi
+            diagonal = gate.to_matrix_gate(gate.U1(which[0], angle))
+            for control in which[1:]:
+                diagonal.add_control_qubit(control, 1)
+            circuit.add_gate(diagonal)
+
+    def _made(self, setting: str) -> Any:
+        if setting not in self.made:
+            circuit = self.circuit.copy()
+            if setting != "no fusion":
+                from qulacs.circuit import QuantumCircuitOptimizer
+
+                QuantumCircuitOptimizer().optimize(circuit, int(setting.split()[1]))
+            self.made[setting] = circuit
+        return self.made[setting]
+
+    def start(self) -> Any:
+        return self.qulacs.QuantumState(self.qubits)
+
+    def reset(self, state: Any) -> None:
+        state.set_zero_state()
+
+    def apply(self, state: Any, setting: str) -> None:
+        self._made(setting).update_quantum_state(state)
+
+    def amplitudes(self, state: Any, indices: list[int]) -> np.ndarray:
+        return np.array([state.get_amplitude(index) for index in indices])
+
+
+class Lightning:
+    """pennylane-lightning, by the functions that its devices call."""
+
+    precisions = ("single", "double")
+    module = "lightning_qubit_ops"
+    names = {  # noqa: RUF012
+        "h": "Hadamard",
+        "x": "PauliX",
+        "cx": "CNOT",
+        "cz": "CZ",
+        "cp": "ControlledPhaseShift",
+        "swap": "SWAP",
+        "rx": "RX",
+        "rzz": "IsingZZ",
+    }
+
+    def __init__(self, threads: int) -> None:
+        import importlib
+
+        import pennylane_lightning
+
+        self.threads = threads
+        self.version = getattr(pennylane_lightning, "__version__", "")
+        if not self.version:
+            from importlib.metadata import version
+
+            self.version = version("pennylane_lightning")
+        self.ops = importlib.import_module(f"pennylane_lightning.{self.module}")
+
+    def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:
+        self.qubits, self.precision = qubits, precision
+        self.calls: list[tuple[str, tuple[Any, ...]]] = []
+        last = qubits - 1  # its first wire is the most significant
+        for name, which, numbers in gates:
+            wires = [last - q for q in which]
+            if name == "matrix":
+                matrix = np.ascontiguousarray(matrix_of(which, numbers), AMPLITUDES[precision])
+                self.calls.append(("applyMatrix", (matrix, wires[::-1], False)))
+            elif name == "mcz":
+                self.calls.append(("PauliZ", (wires[1:], [True] * (len(wires) - 1), wires[:1], False, [])))
+            else:
+                self.calls.append((self.names[name], (wires, False, numbers)))
+        return ["default"]
+
+    def start(self) -> Any:
+        kind = "C64" if self.precision == "single" else "C128"
+        return getattr(self.ops, f"StateVector{kind}")(self.qubits)
+
+    def reset(self, state: Any) -> None:
+        state.resetStateVector()
+
+    def apply(self, state: Any, setting: str) -> None:  # noqa: ARG002
+        for name, arguments in self.calls:
+            getattr(state, name)(*arguments)
+
+    def amplitudes(self, state: Any, indices: list[int]) -> np.ndarray:
+        whole = np.zeros(1 << self.qubits, AMPLITUDES[self.precision])
+        state.getState(whole)
+        return whole[indices]
+
+
+class Kokkos(Lightning):
+    """pennylane-lightning-kokkos."""
+
+    module = "lightning_kokkos_ops"
+
+    def start(self) -> Any:
+        kind = "C64" if self.precision == "single" else "C128"
+        threads = self.ops.InitializationSettings().set_num_threads(self.threads)
+        return getattr(self.ops, f"StateVector{kind}")(self.qubits, threads)
+
+    def amplitudes(self, state: Any, indices: list[int]) -> np.ndarray:
+        whole = np.zeros(1 << self.qubits, AMPLITUDES[self.precision])
+        state.DeviceToHost(whole)
+        return whole[indices]
+
+
+class Printed:
+    """What C code prints meanwhile."""
+
+    def __enter__(self) -> Printed:
+        self.libc = ctypes.CDLL(None)
+        self.libc.fflush(None)
+        self.file = tempfile.TemporaryFile()  # noqa: SIM115
+        self.kept = os.dup(1)
+        os.dup2(self.file.fileno(), 1)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.libc.fflush(None)
+        os.dup2(self.kept, 1)
+        os.close(self.kept)
+        self.file.seek(0)
+        self.text = self.file.read().decode(errors="replace")
+        self.file.close()
+
+
+PEERS = {
+    "qiskit-aer": Aer,
+    "qsim": Qsim,
+    "qulacs": Qulacs,
+    "lightning.qubit": Lightning,
+    "lightning.kokkos": Kokkos,
+}
+
+
+def run_once_each(peer: Any, setting: str, seconds: float, indices: list[int]) -> dict[str, Any]:
+    """Where the simulator makes a state for each run."""
+    times: list[float] = []
+    until = time.perf_counter() + seconds
+    while True:
+        taken, amplitudes = peer.run(setting, indices)
+        times.append(taken)
+        if time.perf_counter() >= until:
+            return {"seconds": times, "amplitudes": amplitudes}
+
+
+def run_on_one_state(peer: Any, setting: str, seconds: float, indices: list[int]) -> dict[str, Any]:
+    """Where it can use a state again: the circuit alone, on memory that has been written before."""
+    times: list[float] = []
+    state = peer.start()
+    until = None
+    while until is None or time.perf_counter() < until:
+        peer.reset(state)
+        if until is None:
+            until = time.perf_counter() + seconds
+        begin = time.perf_counter()
+        peer.apply(state, setting)
+        times.append(time.perf_counter() - begin)
+    return {"seconds": times, "amplitudes": peer.amplitudes(state, indices)}
+
+
+def answer(peer: Any, request: dict[str, Any]) -> dict[str, Any]:
+    if request["do"] == "load":
+        return {"settings": peer.load(request["gates"], request["qubits"], request["precision"])}
+    run = run_on_one_state if hasattr(peer, "start") else run_once_each
+    result = run(peer, request["setting"], request["seconds"], request["indices"])
+    numbers = np.asarray(result["amplitudes"], np.complex128)
+    return {"seconds": result["seconds"], "amplitudes": [[a.real, a.imag] for a in numbers.tolist()]}
+
+
+def main() -> None:
+    # Answers go where stdout went; what the simulators print must not come between.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    try:
+        peer = PEERS[sys.argv[1]](int(sys.argv[2]))
+    except Exception as error:
+        answers.write(json.dumps({"missing": f"{type(error).__name__}: {error}"}) + "\n")
+        return
+    answers.write(json.dumps({"version": str(peer.version), "precisions": peer.precisions}) + "\n")
+    for line in sys.stdin:
+        try:
+            result = answer(peer, json.loads(line))
+        except Exception as error:
+            result = {"error": f"{type(error).__name__}: {error}"}
+        answers.write(json.dumps(result) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,382 @@
+"""`onehop bench circuits`: circuits of the usual families, beside other simulators at their best settings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from onehop import _core
+from onehop.bench.circuit_peers import Peer, Timing
+from onehop.bench.circuits_cases import CIRCUIT_CASES, make_gates, to_circuit
+from onehop.bench.result import Bench, Row
+from onehop.doctor import host
+from onehop.error import BadInput, Error
+from onehop.quantum.state import State
+
+__all__ = ["CircuitRow", "CircuitSettings", "circuits", "wrong_answers"]
+
+AMPLITUDE_BYTES = {"double": 16, "single": 8}
+# Of the amplitudes looked at, the norm of the difference over theirs.
+TOLERANCES = {"double": 1e-9, "single": 1e-3}
+TRIAL_QUBITS = 20  # where the settings of a peer are tried for larger circuits
+FAR_BEHIND = 3.0  # a peer that takes so many times as long as the best one is measured in the first round only
+PAUSE = 0.02  # seconds until the threads of the one before have gone to sleep
+
+
+@dataclass(frozen=True)
+class CircuitSettings:
+    """What is measured.
+
+    Attributes
+    ----------
+    cases : sequence of str
+        Of `CIRCUIT_CASES`.
+    qubits : sequence of int
+    precisions : sequence of str
+        "double", "single".
+    seconds : float
+        For all together; each is measured at least once, however long that takes.
+    threads : int
+        Of every simulator; 0: as many as this process may use.
+    """
+
+    cases: Sequence[str] = tuple(CIRCUIT_CASES)
+    qubits: Sequence[int] = (24,)
+    precisions: Sequence[str] = ("double", "single")
+    seconds: float = 600
+    threads: int = 0
+
+    def all(self) -> Iterator[tuple[str, int, str]]:
+        """What becomes a row."""
+        for qubits in self.qubits:
+            for precision in self.precisions:
+                for case in self.cases:
+                    yield case, qubits, precision
+
+    def check(self) -> None:
+        """Find out before the work what cannot be.
+
+        Raises
+        ------
+        BadInput
+            Unknown cases or precisions, or qubits outside of 4 to 34.
+        """
+        for case in self.cases:
+            make_gates(case, 4)
+        for precision in self.precisions:
+            if precision not in AMPLITUDE_BYTES:
+                raise BadInput(f"expected --precision as double, single or both, found {precision!r}")
+        for qubits in self.qubits:
+            if not 4 <= qubits <= 34:
+                raise BadInput(f"expected --qubits from 4 to 34, found {qubits}")
+
+
+@dataclass(frozen=True)
+class CircuitRow(Row):
+    """One circuit in one precision. Here `peers` are seconds, the best of several runs of each; `ratio` compares the bests.
+
+    Attributes
+    ----------
+    qubits, gates : int
+    precision : str
+    ours_s, median_s : float
+        onehop, planning included: the best of several runs, and their median.
+    plan_s : float
+        What planning takes of it where the plan is not there already.
+    passes : float
+        Over the state, that onehop makes.
+    pass_s : float
+        Reading and writing the state once, by as many threads: the best of the same run.
+    pass_times : float
+        `ours_s` over `pass_s`.
+    best_peer_s, speedup : float or None
+        The fastest peer's seconds, and those over `ours_s`.
+    peer_medians : dict
+        Seconds.
+    settings : dict
+        In which each peer was fastest.
+    wrong : dict
+        Peers whose amplitudes are not onehop's, and how far off they are; they do not count as best.
+    """
+
+    qubits: int
+    gates: int
+    precision: str
+    ours_s: float
+    median_s: float
+    plan_s: float
+    passes: float
+    pass_s: float
+    pass_times: float
+    best_peer_s: float | None
+    speedup: float | None
+    peer_medians: dict[str, float]
+    settings: dict[str, str]
+    wrong: dict[str, float]
+
+
+@dataclass
+class Ours:
+    """onehop, with the interface of a peer."""
+
+    threads: int
+    name: str = "onehop"
+    version: str = ""
+    precisions: Sequence[str] = ("double", "single")
+    pass_seconds: list[float] = field(default_factory=list)
+
+    def load(self, gates: Sequence[tuple[str, list[int], list[float]]], qubits: int, precision: str) -> list[str]:
+        """Build the circuit."""
+        self.circuit = to_circuit(gates, qubits)
+        self.precision = precision
+        self.pass_seconds = []
+        return ["default"]
+
+    def plan_seconds(self) -> tuple[float, float]:
+        """How long planning takes, and how many passes come of it."""
+        times = []
+        for _ in range(3):
+            begin = time.perf_counter()
+            placement = _core.place(self.circuit, 1, AMPLITUDE_BYTES[self.precision], 1.0)
+            passes = placement.passes()
+            times.append(time.perf_counter() - begin)
+        return min(times), passes
+
+    def run(self, setting: str, seconds: float, indices: Sequence[int]) -> Timing:  # noqa: ARG002
+        """As often as fits into so many seconds, at least once."""
+        state = State(self.circuit.qubits, precision=self.precision, threads=self.threads)
+        self.pass_seconds += _pass_times(state.local(), self.threads)
+        times: list[float] = []
+        until = time.perf_counter() + seconds
+        while not times or time.perf_counter() < until:
+            state.set_basis_state(0)
+            begin = time.perf_counter()
+            state.run(self.circuit)
+            times.append(time.perf_counter() - begin)
+        return Timing(times, state.amplitudes(np.array(indices, np.uint64)))
+
+    def where_it_is(self, seed: int = 1) -> list[int]:
+        """Indices to look at: the likely ones, the corners, and some anywhere."""
+        qubits = self.circuit.qubits
+        state = State(qubits, precision=self.precision, threads=self.threads)
+        state.run(self.circuit)
+        norm = state.norm()
+        if abs(norm - 1) > TOLERANCES[self.precision]:
+            raise Error(f"onehop lost the norm: {norm} instead of 1 ({self.circuit}, {self.precision} precision)")
+        likely = state.sample(32, seed=seed).tolist()
+        anywhere = np.random.default_rng(seed).integers(1 << qubits, size=32).tolist()
+        return sorted({0, (1 << qubits) - 1, *likely, *anywhere})
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def _pass_times(amplitudes: np.ndarray, threads: int) -> list[float]:
+    """Every number negated, as often as leaves the state as it was."""
+    numbers = amplitudes.view(amplitudes.real.dtype)
+    parts = np.array_split(numbers, threads if numbers.nbytes >= 1 << 20 else 1)
+    times = []
+    with ThreadPoolExecutor(len(parts)) as pool:
+        for _ in range(4):
+            begin = time.perf_counter()
+            list(pool.map(lambda part: np.negative(part, out=part), parts))
+            times.append(time.perf_counter() - begin)
+    return times
+
+
+def _best_setting(peer: Peer, case: str, qubits: int, precision: str) -> str:
+    """Tries all on a circuit that does not take long."""
+    trial = min(qubits, TRIAL_QUBITS)
+    settings = peer.load(make_gates(case, trial), trial, precision)
+    if len(settings) == 1:
+        return settings[0]
+    times = {}
+    for setting in settings:
+        peer.run(setting, 0, [0])
+        times[setting] = min(peer.run(setting, 0.02, [0]).seconds)
+    return min(times, key=lambda setting: times[setting])
+
+
+def distance(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """The norm of the difference over that of ours, but for a phase of all, which nobody can see."""
+    overlap = np.vdot(theirs, ours)
+    phase = overlap / abs(overlap) if overlap != 0 else 1.0
+    return float(np.linalg.norm(ours - phase * theirs) / np.linalg.norm(ours))
+
+
+@dataclass
+class _Contest:
+    """One row while it is measured."""
+
+    case: str
+    qubits: int
+    precision: str
+    ours: Ours
+    peers: Sequence[Peer]
+    say: Callable[[str], None]
+    seconds: float
+    notes: list[str] = field(default_factory=list)
+
+    def row(self) -> CircuitRow:
+        begin = time.perf_counter()
+        gates = make_gates(self.case, self.qubits)
+        settings = self._settings()
+        self.ours.load(gates, self.qubits, self.precision)
+        indices = self.ours.where_it_is()
+        for name in list(settings):
+            if not self._try(name, lambda peer: peer.load(gates, self.qubits, self.precision)):
+                del settings[name]
+        times = self._rounds(settings, indices, begin + self.seconds)
+        return self._sum_up(len(gates), times, settings)
+
+    def _peer(self, name: str) -> Peer:
+        return next(peer for peer in self.peers if peer.name == name)
+
+    def _try(self, name: str, action: Callable[[Peer], object]) -> bool:
+        try:
+            action(self._peer(name))
+        except Error as error:
+            self.notes.append(f"{self.case}, {self.qubits} qubits, {self.precision}: {error}")
+            return False
+        return True
+
+    def _settings(self) -> dict[str, str]:
+        settings: dict[str, str] = {}
+        for peer in self.peers:
+            if self.precision in peer.precisions:
+                self.say(f"{self.case}, {self.qubits} qubits, {self.precision}: settings of {peer.name}")
+                self._try(
+                    peer.name,
+                    lambda peer: settings.update(
+                        {peer.name: _best_setting(peer, self.case, self.qubits, self.precision)}
+                    ),
+                )
+        return settings
+
+    def _rounds(self, settings: dict[str, str], indices: list[int], deadline: float) -> dict[str, list[list[float]]]:
+        """Seconds of each contestant, a list for each round; checks what came out in the first."""
+        times: dict[str, list[list[float]]] = {"onehop": []}
+        self.wrong: dict[str, float] = {}
+        batch = 0.02 if self.qubits <= 18 else 0.0
+        running = dict(settings)
+        for count in range(25):
+            begin = time.perf_counter()
+            self.say(f"{self.case}, {self.qubits} qubits, {self.precision}: round {count + 1}")
+            time.sleep(PAUSE)
+            mine = self.ours.run("default", batch, indices)
+            times["onehop"].append(mine.seconds)
+            for name, setting in list(running.items()):
+                time.sleep(PAUSE)
+                timing: list[Timing] = []
+                if not self._try(name, lambda peer, s=setting, t=timing: t.append(peer.run(s, batch, indices))):
+                    del running[name]
+                    continue
+                times.setdefault(name, []).append(timing[0].seconds)
+                off = distance(mine.amplitudes, timing[0].amplitudes)
+                if not off <= TOLERANCES[self.precision]:
+                    self.wrong[name] = max(off, self.wrong.get(name, 0.0))
+            fastest = min((_best(times[name]) for name in running), default=0.0)
+            running = {n: s for n, s in running.items() if _best(times[n]) <= FAR_BEHIND * fastest}
+            if time.perf_counter() + (time.perf_counter() - begin) / 2 > deadline:
+                break
+        return times
+
+    def _sum_up(
+        self, gates: int, times: dict[str, list[list[float]]], settings: dict[str, str]
+    ) -> CircuitRow:
+        ours = times.pop("onehop")
+        flat = [one for batch in ours for one in batch]
+        plan_s, passes = self.ours.plan_seconds()
+        pass_s = min(self.ours.pass_seconds)
+        best = _best(ours)
+        low, middle, high = (float(value) for value in np.percentile(flat, (10, 50, 90)))
+        peers = {name: _best(batches) for name, batches in times.items()}
+        right = {name: seconds for name, seconds in peers.items() if name not in self.wrong}
+        first = min(right, key=lambda name: right[name], default=None)
+        size = AMPLITUDE_BYTES[self.precision] << self.qubits
+        return CircuitRow(
+            case=self.case,
+            bytes=size,
+            ranks=1,
+            ours_us=middle * 1e6,
+            p10_us=low * 1e6,
+            p90_us=high * 1e6,
+            peers=peers,
+            best_peer=first,
+            best_peer_us=None if first is None else 1e6 * right[first],
+            limit_us=pass_s * 1e6,
+            ratio=None if first is None else best / right[first],
+            ratios={name: best / seconds for name, seconds in peers.items()},
+            limit="a pass",
+            limit_ratio=best / pass_s,
+            variants={},
+            rounds=len(ours),
+            qubits=self.qubits,
+            gates=gates,
+            precision=self.precision,
+            ours_s=best,
+            median_s=middle,
+            plan_s=plan_s,
+            passes=passes,
+            pass_s=pass_s,
+            pass_times=best / pass_s,
+            best_peer_s=None if first is None else right[first],
+            speedup=None if first is None else right[first] / best,
+            peer_medians={n: float(np.median([one for b in batches for one in b])) for n, batches in times.items()},
+            settings={name: settings[name] for name in peers},
+            wrong=self.wrong,
+        )
+
+
+def _best(batches: Sequence[Sequence[float]]) -> float:
+    return min(min(batch) for batch in batches)
+
+
+def circuits(
+    settings: CircuitSettings,
+    peers: Sequence[Peer],
+    advance: Callable[[float], None] = lambda _amount: None,
+    say: Callable[[str], None] = lambda _text: None,
+) -> Bench:
+    """Every circuit in every precision, onehop and the peers in turn.
+
+    Parameters
+    ----------
+    settings : CircuitSettings
+    peers : sequence of Peer
+        Each measured at its best setting in the precisions that it has.
+    advance : callable
+        Called with 1 after each row.
+    say : callable
+        Called with what is being measured.
+    """
+    settings.check()
+    about = host(None)
+    threads = settings.threads or about["cores"]
+    result = Bench("circuits", about)
+    result.notes.append(
+        f"{threads} threads; beside " + (", ".join(f"{p.name} {p.version}".strip() for p in peers) or "nobody")
+    )
+    ours = Ours(threads)
+    rows = list(settings.all())
+    for case, qubits, precision in rows:
+        contest = _Contest(case, qubits, precision, ours, peers, say, settings.seconds / len(rows))
+        result.rows.append(contest.row())
+        result.notes += contest.notes
+        advance(1)
+    return result
+
+
+def wrong_answers(result: Bench) -> list[str]:
+    """A line for each peer whose amplitudes were not onehop's."""
+    return [
+        f"{row.case}, {row.qubits} qubits, {row.precision}: the amplitudes of {name} and onehop differ by {off:.1e} of "
+        f"their norm, expected at most {TOLERANCES[row.precision]:g}"
+        for row in result.rows
+        if isinstance(row, CircuitRow)
+        for name, off in row.wrong.items()
+    ]
