@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan bench model lint format mpich clean
+.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan bench peers model lint format mpich clean
 
 export PYTHON JOBS
 # Make's own default for CXX is no wish of the user's: without one, tools/find_compiler.sh looks for one that is new enough.
@@ -51,10 +51,14 @@ test-tsan: setup-test  ## The C++ tests whose ranks are threads, under the threa
 	@tools/build.sh tsan
 	@$(CTEST) --preset tsan
 
-bench: build  ## Every benchmark; tables here, JSON in results/
+bench: build peers  ## Every benchmark; tables here, JSON in results/
 	@mkdir -p results
 	@for name in pingpong channel halo poisson; do $(ONEHOP) bench $$name -n 2 --json results/$$name.json || exit 1; done
 	@for ranks in 4 8; do $(ONEHOP) bench ring -n $$ranks --json results/ring-$$ranks.json || exit 1; done
+	@$(ONEHOP) bench circuits --json results/circuits.json
+
+peers: setup  ## Other simulators of circuits in .peers, for `onehop bench circuits`
+	@tools/setup.sh base peers
 
 model:  ## Explores the model of the channel protocol (SPIN)
 	@tools/model.sh
@@ -71,6 +75,6 @@ mpich:  ## MPICH beside Open MPI, in .mpich: `onehop bench ... --mpi mpich`
 	@tools/setup.sh base
 	@[ -x .mpich/bin/mpiexec ] || .venv/bin/pip install --quiet --quiet --ignore-installed --no-deps --prefix .mpich 'mpich>=4'
 
-clean:  ## Removes everything that was made here: .venv, .mpich, build, results
-	@rm -rf .venv .mpich build results python/onehop/_core*.so
+clean:  ## Removes everything that was made here: .venv, .mpich, .peers, build, results
+	@rm -rf .venv .mpich .peers build results python/onehop/_core*.so
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -100,6 +100,24 @@ install_optional() {
   printf '%s' "$wanted" >"$stamps/$1"
 }
 
+# install_peers: other simulators of circuits, in an environment of their own beside .venv. A peer without a wheel for this
+# Python is named and left out; none is built from source.
+install_peers() {
+  local wanted packages package peers=.peers
+  wanted=$(packages_of peers)
+  if [ "$(cat $peers/stamp 2>/dev/null)" = "$PWD $wanted" ] && $peers/bin/python -c '' 2>/dev/null; then return; fi
+  mapfile -t packages <<<"$wanted"
+  say "installing into $peers: ${packages[*]}"
+  "$python" -m venv --clear $peers
+  local pip=("$peers/bin/pip" install --quiet --quiet --only-binary "${wanted//$'\n'/,}")
+  if ! "${pip[@]}" "${packages[@]}"; then
+    for package in "${packages[@]}"; do
+      "${pip[@]}" "$package" || say "warning: no $package, so \`onehop bench circuits\` goes without it. For another try: rm -r $peers, then make peers again"
+    done
+  fi
+  printf '%s' "$PWD $wanted" >$peers/stamp
+}
+
 python=${PYTHON:-python3}
 if venv_is_good; then python=$venv/bin/python; fi
 check_python
@@ -116,6 +134,7 @@ for group in "$@"; do
     mpi) install_optional mpi "an MPI to compare with" ;;
     hwloc) install_optional hwloc "the topology in onehop doctor" ;;
     quantum) install_optional quantum "circuits from OpenQASM files and the Qiskit backend" ;;
+    peers) install_peers ;;
     *) install "$group" ;;
   esac
 done

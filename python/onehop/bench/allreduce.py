@@ -15,7 +15,7 @@ from onehop import _core
 from onehop.bench.result import Bench, Row, Samples, make_row
 from onehop.bench.run import Advance, Settings, _begin
 from onehop.bench.sizes import size_text
-from onehop.bench.table import _colour, _empty, number
+from onehop.bench.table import _colour, empty_table, number
 from onehop.group import Group
 
 ALLREDUCE_SIZES = (8, 64, 512, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
@@ -119,7 +119,7 @@ def make_allreduce_table(result: Bench) -> Table:
     """The table in nccl-tests' columns, and the ratio to the best peer."""
     host = result.host
     ranks = result.rows[0].ranks
-    table = _empty(
+    table = empty_table(
         f"onehop bench allreduce, {ranks} ranks, sum",
         f"{host['cpu']}, {host['cores']} cores, {host['simd']}; {host['mpi'] or 'no MPI'}\n"
         "ratio: onehop's time over the best peer's in the same round; below 1 onehop is faster",

@@ -11,7 +11,7 @@ import numpy as np
 
 from onehop import _core
 from onehop.bench.circuit_peers import Peer, Timing
-from onehop.bench.circuits_cases import CIRCUIT_CASES, make_gates, to_circuit
+from onehop.bench.circuits_cases import CIRCUIT_CASES, Gate, make_gates, to_circuit
 from onehop.bench.result import Bench, Row
 from onehop.doctor import host
 from onehop.error import BadInput, Error
@@ -23,7 +23,9 @@ AMPLITUDE_BYTES = {"double": 16, "single": 8}
 # Of the amplitudes looked at, the norm of the difference over theirs.
 TOLERANCES = {"double": 1e-9, "single": 1e-3}
 TRIAL_QUBITS = 20  # where the settings of a peer are tried for larger circuits
-FAR_BEHIND = 3.0  # a peer that takes so many times as long as the best one is measured in the first round only
+FAR_BEHIND = (
+    3.0  # a peer that takes so many times as long as the best one is measured in the first round only
+)
 PAUSE = 0.02  # seconds until the threads of the one before have gone to sleep
 
 
@@ -77,7 +79,7 @@ class CircuitSettings:
 
 @dataclass(frozen=True)
 class CircuitRow(Row):
-    """One circuit in one precision. Here `peers` are seconds, the best of several runs of each; `ratio` compares the bests.
+    """One circuit in one precision. Here `peers` are seconds, the best of several runs, and `ratio` compares the bests.
 
     Attributes
     ----------
@@ -129,7 +131,7 @@ class Ours:
     precisions: Sequence[str] = ("double", "single")
     pass_seconds: list[float] = field(default_factory=list)
 
-    def load(self, gates: Sequence[tuple[str, list[int], list[float]]], qubits: int, precision: str) -> list[str]:
+    def load(self, gates: Sequence[Gate], qubits: int, precision: str) -> list[str]:
         """Build the circuit."""
         self.circuit = to_circuit(gates, qubits)
         self.precision = precision
@@ -146,7 +148,7 @@ class Ours:
             times.append(time.perf_counter() - begin)
         return min(times), passes
 
-    def run(self, setting: str, seconds: float, indices: Sequence[int]) -> Timing:  # noqa: ARG002
+    def run(self, setting: str, seconds: float, indices: Sequence[int]) -> Timing:
         """As often as fits into so many seconds, at least once."""
         state = State(self.circuit.qubits, precision=self.precision, threads=self.threads)
         self.pass_seconds += _pass_times(state.local(), self.threads)
@@ -166,7 +168,9 @@ class Ours:
         state.run(self.circuit)
         norm = state.norm()
         if abs(norm - 1) > TOLERANCES[self.precision]:
-            raise Error(f"onehop lost the norm: {norm} instead of 1 ({self.circuit}, {self.precision} precision)")
+            raise Error(
+                f"onehop lost the norm: {norm} instead of 1 ({self.circuit}, {self.precision} precision)"
+            )
         likely = state.sample(32, seed=seed).tolist()
         anywhere = np.random.default_rng(seed).integers(1 << qubits, size=32).tolist()
         return sorted({0, (1 << qubits) - 1, *likely, *anywhere})
@@ -220,70 +224,84 @@ class _Contest:
     say: Callable[[str], None]
     seconds: float
     notes: list[str] = field(default_factory=list)
+    wrong: dict[str, float] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
 
     def row(self) -> CircuitRow:
         begin = time.perf_counter()
         gates = make_gates(self.case, self.qubits)
-        settings = self._settings()
+        settings = self._settings(gates)
         self.ours.load(gates, self.qubits, self.precision)
         indices = self.ours.where_it_is()
-        for name in list(settings):
-            if not self._try(name, lambda peer: peer.load(gates, self.qubits, self.precision)):
-                del settings[name]
         times = self._rounds(settings, indices, begin + self.seconds)
         return self._sum_up(len(gates), times, settings)
 
     def _peer(self, name: str) -> Peer:
         return next(peer for peer in self.peers if peer.name == name)
 
-    def _try(self, name: str, action: Callable[[Peer], object]) -> bool:
-        try:
-            action(self._peer(name))
-        except Error as error:
-            self.notes.append(f"{self.case}, {self.qubits} qubits, {self.precision}: {error}")
-            return False
-        return True
+    def _note(self, error: Error) -> None:
+        self.notes.append(f"{self.case}, {self.qubits} qubits, {self.precision}: {error}")
 
-    def _settings(self) -> dict[str, str]:
+    def _settings(self, gates: Sequence[Gate]) -> dict[str, str]:
+        """The best of each peer, which then has the circuit; without those that fail."""
         settings: dict[str, str] = {}
         for peer in self.peers:
-            if self.precision in peer.precisions:
-                self.say(f"{self.case}, {self.qubits} qubits, {self.precision}: settings of {peer.name}")
-                self._try(
-                    peer.name,
-                    lambda peer: settings.update(
-                        {peer.name: _best_setting(peer, self.case, self.qubits, self.precision)}
-                    ),
-                )
+            if self.precision not in peer.precisions:
+                continue
+            self.say(f"{self.case}, {self.qubits} qubits, {self.precision}: settings of {peer.name}")
+            try:
+                settings[peer.name] = _best_setting(peer, self.case, self.qubits, self.precision)
+                peer.load(gates, self.qubits, self.precision)
+            except Error as error:
+                settings.pop(peer.name, None)
+                self._note(error)
         return settings
 
-    def _rounds(self, settings: dict[str, str], indices: list[int], deadline: float) -> dict[str, list[list[float]]]:
+    def _rounds(
+        self, settings: dict[str, str], indices: list[int], deadline: float
+    ) -> dict[str, list[list[float]]]:
         """Seconds of each contestant, a list for each round; checks what came out in the first."""
         times: dict[str, list[list[float]]] = {"onehop": []}
-        self.wrong: dict[str, float] = {}
         batch = 0.02 if self.qubits <= 18 else 0.0
         running = dict(settings)
         for count in range(25):
             begin = time.perf_counter()
             self.say(f"{self.case}, {self.qubits} qubits, {self.precision}: round {count + 1}")
-            time.sleep(PAUSE)
-            mine = self.ours.run("default", batch, indices)
-            times["onehop"].append(mine.seconds)
-            for name, setting in list(running.items()):
+            for name in running or ["nobody"]:
+                # Between two peers always: theirs may take long, and the machine changes meanwhile.
                 time.sleep(PAUSE)
-                timing: list[Timing] = []
-                if not self._try(name, lambda peer, s=setting, t=timing: t.append(peer.run(s, batch, indices))):
-                    del running[name]
-                    continue
-                times.setdefault(name, []).append(timing[0].seconds)
-                off = distance(mine.amplitudes, timing[0].amplitudes)
-                if not off <= TOLERANCES[self.precision]:
-                    self.wrong[name] = max(off, self.wrong.get(name, 0.0))
+                mine = self.ours.run("default", batch, indices)
+                times["onehop"].append(mine.seconds)
+                time.sleep(PAUSE)
+                if name in running:
+                    self._turn(name, running[name], batch, indices, mine.amplitudes, times)
+            running = {name: setting for name, setting in running.items() if name not in self.failed}
             fastest = min((_best(times[name]) for name in running), default=0.0)
             running = {n: s for n, s in running.items() if _best(times[n]) <= FAR_BEHIND * fastest}
             if time.perf_counter() + (time.perf_counter() - begin) / 2 > deadline:
                 break
         return times
+
+    def _turn(
+        self,
+        name: str,
+        setting: str,
+        batch: float,
+        indices: list[int],
+        right: np.ndarray,
+        times: dict[str, list[list[float]]],
+    ) -> None:
+        """A peer's part of a round, its answer compared with ours."""
+        try:
+            timing = self._peer(name).run(setting, batch, indices)
+        except Error as error:
+            self._note(error)
+            self.failed.add(name)
+            return
+        times.setdefault(name, []).append(timing.seconds)
+        off = distance(right, timing.amplitudes)
+        if not off <= TOLERANCES[self.precision]:
+            self.wrong[name] = max(off, self.wrong.get(name, 0.0))
 
     def _sum_up(
         self, gates: int, times: dict[str, list[list[float]]], settings: dict[str, str]
@@ -314,7 +332,7 @@ class _Contest:
             limit="a pass",
             limit_ratio=best / pass_s,
             variants={},
-            rounds=len(ours),
+            rounds=max(map(len, times.values()), default=len(ours)),
             qubits=self.qubits,
             gates=gates,
             precision=self.precision,
@@ -326,7 +344,9 @@ class _Contest:
             pass_times=best / pass_s,
             best_peer_s=None if first is None else right[first],
             speedup=None if first is None else right[first] / best,
-            peer_medians={n: float(np.median([one for b in batches for one in b])) for n, batches in times.items()},
+            peer_medians={
+                n: float(np.median([one for b in batches for one in b])) for n, batches in times.items()
+            },
             settings={name: settings[name] for name in peers},
             wrong=self.wrong,
         )
@@ -359,7 +379,8 @@ def circuits(
     threads = settings.threads or about["cores"]
     result = Bench("circuits", about)
     result.notes.append(
-        f"{threads} threads; beside " + (", ".join(f"{p.name} {p.version}".strip() for p in peers) or "nobody")
+        f"{threads} threads; beside "
+        + (", ".join(f"{p.name} {p.version}".strip() for p in peers) or "nobody")
     )
     ours = Ours(threads)
     rows = list(settings.all())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -19,8 +18,8 @@ __all__ = ["CIRCUIT_CASES", "Gate", "make_gates", "to_circuit"]
 Gate = tuple[str, list[int], list[float]]
 """Name, qubits, numbers: angles in radians, or a matrix row by row, real and imaginary part in turn.
 
-Names are h, x, cx, cz, cp, swap, rx, rzz, `matrix` (of one qubit or two, the first the least significant bit of its index)
-and `mcz` (-1 where all of its qubits are 1).
+Names are h, x, cx, cz, cp, swap, rx, rzz, `matrix` (of one qubit or two, the first the least significant bit of its
+index) and `mcz` (-1 where all of its qubits are 1).
 """
 
 _STEPS = 10  # of Trotter's formula
@@ -38,7 +37,11 @@ def _without_measurements(program: Program) -> list[Gate]:
 
 
 def _matrix(matrix: np.ndarray, qubits: list[int]) -> Gate:
-    return ("matrix", qubits, np.ascontiguousarray(matrix, np.complex128).reshape(-1).view(np.float64).tolist())
+    return (
+        "matrix",
+        qubits,
+        np.ascontiguousarray(matrix, np.complex128).reshape(-1).view(np.float64).tolist(),
+    )
 
 
 def _tfim(qubits: int, bonds: list[tuple[int, int]]) -> list[Gate]:

@@ -10,7 +10,7 @@ from onehop.bench.result import Bench, Row
 from onehop.error import BadInput, Error
 
 # Red is onehop's, black the limit's.
-_PEER_COLOURS = (
+PEER_COLOURS = (
     "tab:blue",
     "tab:orange",
     "tab:green",
@@ -66,7 +66,7 @@ def _draw_times(axes: Any, rows: Sequence[Row], places: Sequence[int], line: str
     look = {"marker": "o", "color": "tab:red", "linewidth": 2, "capsize": 3, "zorder": 3}
     axes.errorbar(places, ours, spread, label="onehop", linestyle=line, elinewidth=1, **look)
     names = dict.fromkeys(name for row in rows for name in row.peers)
-    for name, colour in zip(names, cycle(_PEER_COLOURS)):
+    for name, colour in zip(names, cycle(PEER_COLOURS)):
         times = [row.peers.get(name) for row in rows]
         axes.plot(
             places, times, linestyle=line * 2 or "none", marker=".", color=colour, label=name, linewidth=1

@@ -38,7 +38,8 @@ def _cells(row: Row, sizes: bool, peers: bool, limits: bool) -> list[str]:
     ]
 
 
-def _empty(title: str, caption: str | None = None) -> Table:
+def empty_table(title: str, caption: str | None = None) -> Table:
+    """A table without rows and columns, as all of them look."""
     look = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False, "show_edge": False}
     return Table(title=title, caption=caption, title_justify="left", caption_justify="left", **look)
 
@@ -53,7 +54,7 @@ def make_table(result: Bench) -> Table:
         caption += "\nratio: onehop's time over the best peer's in the same round; below 1 onehop is faster"
     # Where the cases are the sizes, as from 8 B to 4 MiB, a column for them says nothing new.
     sizes = any(row.case != size_text(row.bytes) for row in result.rows if row.bytes)
-    table = _empty(f"onehop bench {result.bench}", caption)
+    table = empty_table(f"onehop bench {result.bench}", caption)
     table.add_column("case", overflow="fold", min_width=min(8, max(len(row.case) for row in result.rows)))
     for name in (*(("bytes",) if sizes else ()), "µs", "p10", "p90", "GB/s"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -79,7 +80,7 @@ def make_peer_table(result: Bench) -> Table | None:
     if len(ways) <= len(rows):
         lines = [list(line) for line in zip(*lines, strict=True)]
     titles = ["onehop over each peer"] * bool(peers) + ["other ways, µs"] * bool(variants)
-    table = _empty("; ".join(titles))
+    table = empty_table("; ".join(titles))
     for place, heading in enumerate(lines[0]):
         table.add_column(heading, justify="right" if place else "left", overflow="fold")
     for line in lines[1:]:

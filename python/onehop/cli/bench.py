@@ -28,6 +28,7 @@ from onehop.bench.run import (
     ring,
 )
 from onehop.bench.table import make_peer_table, make_table
+from onehop.cli.bench_circuits import bench_circuits
 from onehop.cli.common import (
     JsonOption,
     MpiOption,
@@ -274,7 +275,9 @@ def bench_codec(
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    group = typer.Typer(no_args_is_help=True, help="Measure onehop against plain MPI and the bare limit.")
+    group = typer.Typer(
+        no_args_is_help=True, help="Measure onehop against plain MPI, other simulators and the bare limit."
+    )
     group.command("pingpong")(bench_pingpong)
     group.command("channel")(bench_channel)
     group.command("halo")(bench_halo)
@@ -283,4 +286,5 @@ def register(app: typer.Typer) -> None:
     group.command("allreduce")(bench_allreduce)
     group.command("permutation")(bench_permutation)
     group.command("ring")(bench_ring)
+    group.command("circuits")(bench_circuits)
     app.add_typer(group, name="bench")

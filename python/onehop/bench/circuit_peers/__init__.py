@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -102,10 +103,8 @@ class WorkerPeer:
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
-        try:
+        with contextlib.suppress(BrokenPipeError):  # its end is what reading finds
             self._process.stdin.write(json.dumps(request) + "\n")
-        except BrokenPipeError:
-            pass  # its end is what reading finds
         answer = self._read()
         if "error" in answer:
             raise Error(f"{self.name}: {answer['error']}")
@@ -130,7 +129,7 @@ class WorkerPeer:
 
 
 def _pythons() -> Iterable[str]:
-    """Of this environment, then the one that `make peers` puts beside the sources or beside the working directory's .venv."""
+    """The one that runs this, then those of `make peers`, then what $ONEHOP_PEERS names."""
     yield sys.executable
     seen = set()
     for start in (Path.cwd(), Path(sys.prefix).parent):

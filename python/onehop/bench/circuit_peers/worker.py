@@ -1,12 +1,17 @@
 """A process for one of the simulators that onehop is compared with: `python worker.py NAME THREADS`.
 
-It needs nothing but that simulator and numpy, so that it runs in whatever environment has it. Requests come as JSON, a line
-each, and are answered so:
+It needs nothing but that simulator and numpy, so that it runs in whatever environment has it. Requests come as JSON, a
+line each:
 
-    {"do": "load", "gates": [...], "qubits": n, "precision": "double"}   -> {"settings": [names]}
-    {"do": "run", "setting": name, "seconds": s, "indices": [...]}       -> {"seconds": [...], "amplitudes": [[re, im], ...]}
+    {"do": "load", "gates": [...], "qubits": n, "precision": "double"}
+        is answered by {"settings": [names]}
+    {"do": "run", "setting": name, "seconds": s, "indices": [...]}
+        takes |0...0> through it as often as fits into so many seconds, at least once, and is answered by
+        {"seconds": [...], "amplitudes": [[re, im], ...]}
 
-`run` takes the circuit through its state as often as fits into so many seconds, at least once.
+What a simulator does anew whenever it is given its own kind of circuit counts (the fusion of gates in qiskit-aer
+and qsim); what is done once does not (making that circuit; qulacs' optimizer), nor does making a state where that
+can be told apart.
 """
 
 from __future__ import annotations
@@ -27,12 +32,13 @@ AMPLITUDES = {"single": np.complex64, "double": np.complex128}
 
 
 def matrix_of(qubits: list[int], numbers: list[float]) -> np.ndarray:
+    """A matrix as it was sent."""
     size = 1 << len(qubits)
     return np.array(numbers, np.float64).view(np.complex128).reshape(size, size)
 
 
 class Aer:
-    """qiskit-aer. Seconds are its own, without the fusion of gates."""
+    """qiskit-aer. Seconds are its own."""
 
     precisions = ("single", "double")
 
@@ -47,6 +53,7 @@ class Aer:
         self.special = {"rx": RXGate, "rzz": RZZGate, "mcz": MCPhaseGate}
 
     def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:
+        """Make its circuit of the gates."""
         qiskit = self.modules[0]
         self.precision = precision
         self.circuit = qiskit.QuantumCircuit(qubits)
@@ -60,6 +67,7 @@ class Aer:
         return ["fusion 5", "fusion 4", "fusion 3", "fusion 2", "no fusion"]
 
     def run(self, setting: str, indices: list[int]) -> tuple[float, np.ndarray]:
+        """The seconds of one run, and amplitudes."""
         aer = self.modules[1]
         fusion = setting.startswith("fusion")
         simulator = aer.AerSimulator(
@@ -75,13 +83,11 @@ class Aer:
         result = simulator.run(asked, shots=1).result()
         if not result.success:
             raise RuntimeError(result.status)
-        about = result.results[0]
-        planning = (about.metadata or {}).get("fusion", {}).get("time_taken", 0)
-        return about.time_taken - planning, np.asarray(result.data(0)["amplitudes"])
+        return result.results[0].time_taken, np.asarray(result.data(0)["amplitudes"])
 
 
 class Qsim:
-    """qsimcirq, which is single precision only. Seconds are its own, from the fused circuit on."""
+    """qsimcirq, which is single precision only. Seconds are its own, without making the state."""
 
     precisions = ("single",)
 
@@ -95,7 +101,8 @@ class Qsim:
         self.cirq, self.qsimcirq = cirq, qsimcirq
         self.module = qsim_simulator.QSimSimulator()._sim_module
 
-    def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:  # noqa: ARG002
+    def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:
+        """Make its circuit of the gates."""
         cirq = self.cirq
         lines = cirq.LineQubit.range(qubits)
         on = lines[::-1]  # qsim's first qubit is the most significant
@@ -128,16 +135,17 @@ class Qsim:
         return [f"fusion {size}" for size in (3, 4, 2, 5)]
 
     def run(self, setting: str, indices: list[int]) -> tuple[float, np.ndarray]:
+        """The seconds of one run, and amplitudes."""
         options = self.qsimcirq.QSimOptions(
             cpu_threads=self.threads, max_fused_gate_size=int(setting.split()[1]), verbosity=2
         ).as_dict()
         options.update(c=self.circuit, s=1)
         with Printed() as printed:
             state = self.module.qsim_simulate_fullstate(options, 0)
-        own = re.search(r"simu time is ([0-9.e+-]+) seconds", printed.text)
-        if own is None:
-            raise RuntimeError(f"expected qsim to print its time, found {printed.text!r}")
-        return float(own[1]), state.view(np.complex64)[indices]
+        own = dict(re.findall(r"(fuse|simu) time is ([0-9.e+-]+) seconds", printed.text))
+        if len(own) != 2:
+            raise RuntimeError(f"expected qsim to print its times, found {printed.text!r}")
+        return float(own["fuse"]) + float(own["simu"]), state.view(np.complex64)[indices]
 
 
 class Qulacs:
@@ -145,13 +153,14 @@ class Qulacs:
 
     precisions = ("double",)
 
-    def __init__(self, threads: int) -> None:  # noqa: ARG002
+    def __init__(self, threads: int) -> None:
         import qulacs
 
         self.version = getattr(qulacs, "__version__", "")
         self.qulacs = qulacs
 
-    def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:  # noqa: ARG002
+    def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:
+        """Make its circuit of the gates."""
         self.qubits = qubits
         self.circuit = self.qulacs.QuantumCircuit(qubits)
         for one in gates:
@@ -188,15 +197,19 @@ class Qulacs:
         return self.made[setting]
 
     def start(self) -> Any:
+        """A state."""
         return self.qulacs.QuantumState(self.qubits)
 
     def reset(self, state: Any) -> None:
+        """Bring a state to |0...0>."""
         state.set_zero_state()
 
     def apply(self, state: Any, setting: str) -> None:
+        """Run the circuit."""
         self._made(setting).update_quantum_state(state)
 
     def amplitudes(self, state: Any, indices: list[int]) -> np.ndarray:
+        """Those of a state."""
         return np.array([state.get_amplitude(index) for index in indices])
 
 
@@ -230,6 +243,7 @@ class Lightning:
         self.ops = importlib.import_module(f"pennylane_lightning.{self.module}")
 
     def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:
+        """Make its circuit of the gates."""
         self.qubits, self.precision = qubits, precision
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
         last = qubits - 1  # its first wire is the most significant
@@ -245,17 +259,21 @@ class Lightning:
         return ["default"]
 
     def start(self) -> Any:
+        """A state."""
         kind = "C64" if self.precision == "single" else "C128"
         return getattr(self.ops, f"StateVector{kind}")(self.qubits)
 
     def reset(self, state: Any) -> None:
+        """Bring a state to |0...0>."""
         state.resetStateVector()
 
-    def apply(self, state: Any, setting: str) -> None:  # noqa: ARG002
+    def apply(self, state: Any, setting: str) -> None:
+        """Run the circuit."""
         for name, arguments in self.calls:
             getattr(state, name)(*arguments)
 
     def amplitudes(self, state: Any, indices: list[int]) -> np.ndarray:
+        """Those of a state."""
         whole = np.zeros(1 << self.qubits, AMPLITUDES[self.precision])
         state.getState(whole)
         return whole[indices]
@@ -267,11 +285,13 @@ class Kokkos(Lightning):
     module = "lightning_kokkos_ops"
 
     def start(self) -> Any:
+        """A state."""
         kind = "C64" if self.precision == "single" else "C128"
         threads = self.ops.InitializationSettings().set_num_threads(self.threads)
         return getattr(self.ops, f"StateVector{kind}")(self.qubits, threads)
 
     def amplitudes(self, state: Any, indices: list[int]) -> np.ndarray:
+        """Those of a state."""
         whole = np.zeros(1 << self.qubits, AMPLITUDES[self.precision])
         state.DeviceToHost(whole)
         return whole[indices]
@@ -283,7 +303,7 @@ class Printed:
     def __enter__(self) -> Printed:
         self.libc = ctypes.CDLL(None)
         self.libc.fflush(None)
-        self.file = tempfile.TemporaryFile()  # noqa: SIM115
+        self.file = tempfile.TemporaryFile()
         self.kept = os.dup(1)
         os.dup2(self.file.fileno(), 1)
         return self
@@ -333,6 +353,7 @@ def run_on_one_state(peer: Any, setting: str, seconds: float, indices: list[int]
 
 
 def answer(peer: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """What a request asks for."""
     if request["do"] == "load":
         return {"settings": peer.load(request["gates"], request["qubits"], request["precision"])}
     run = run_on_one_state if hasattr(peer, "start") else run_once_each
@@ -342,6 +363,7 @@ def answer(peer: Any, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
+    """Answer until there are no more requests."""
     # Answers go where stdout went; what the simulators print must not come between.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)

@@ -1,0 +1,139 @@
+"""Rows of `onehop bench circuits` as tables and as a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from rich.table import Table
+
+from onehop.bench.circuits import CircuitRow
+from onehop.bench.plot import PEER_COLOURS
+from onehop.bench.result import Bench
+from onehop.bench.table import empty_table, number
+from onehop.error import BadInput, Error
+
+__all__ = ["make_circuit_peer_table", "make_circuit_table", "save_circuit_plot"]
+
+
+def _rows(result: Bench) -> list[CircuitRow]:
+    return [cast(CircuitRow, row) for row in result.rows]
+
+
+def _speedup(value: float | None) -> str:
+    text = number(value)
+    if value is None:
+        return text
+    return f"[green]{text}[/]" if value >= 1 else f"[red]{text}[/]"
+
+
+def make_circuit_table(result: Bench) -> Table:
+    """A line a row: our time, our passes, and the best of the others."""
+    caption = (
+        f"{result.host['cpu']}, {result.host['cores']} cores, {result.host['simd']}; s: seconds, the best run\n"
+        "plan: what planning takes where the plan is not there already; x pass: our time over that of reading\n"
+        "and writing the state once; speedup: the best peer's time over ours"
+    )
+    table = empty_table("onehop bench circuits", caption)
+    table.add_column("case", no_wrap=True)
+    for name in (
+        "n",
+        "precision",
+        "s",
+        "median",
+        "plan",
+        "passes",
+        "x pass",
+        "best peer",
+        "its s",
+        "speedup",
+    ):
+        table.add_column(
+            name, justify="left" if name in ("precision", "best peer") else "right", no_wrap=True
+        )
+    for row in _rows(result):
+        table.add_row(
+            row.case,
+            str(row.qubits),
+            row.precision,
+            *(number(value) for value in (row.ours_s, row.median_s, row.plan_s)),
+            f"{row.passes:g}",
+            number(row.pass_times),
+            row.best_peer or "-",
+            number(row.best_peer_s),
+            _speedup(row.speedup),
+        )
+    return table
+
+
+def make_circuit_peer_table(result: Bench) -> Table | None:
+    """Every peer's seconds and setting; None without peers."""
+    rows = _rows(result)
+    names = list(dict.fromkeys(name for row in rows for name in row.peers))
+    if not names:
+        return None
+    table = empty_table("every peer's seconds, at its best setting")
+    table.add_column("case", no_wrap=True)
+    for name in ("n", "precision", *names):
+        table.add_column(name, justify="right", overflow="fold")
+    for row in rows:
+        cells = []
+        for name in names:
+            text = number(row.peers.get(name))
+            setting = row.settings.get(name, "default")
+            text += "" if setting == "default" else f" ({setting})"
+            cells.append(f"[red]{text}, wrong[/]" if name in row.wrong else text)
+        table.add_row(row.case, str(row.qubits), row.precision, *cells)
+    return table
+
+
+def _label(row: CircuitRow, rows: Sequence[CircuitRow]) -> str:
+    return row.case if len({one.qubits for one in rows}) == 1 else f"{row.case}\n{row.qubits}"
+
+
+def save_circuit_plot(result: Bench, file: str) -> None:
+    """Seconds of everybody, a panel for each precision, and below how many times faster than the best peer.
+
+    Raises
+    ------
+    Error
+        matplotlib is not installed.
+    BadInput
+        The file cannot be written, or its ending is no kind of picture.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise Error(f"--plot needs matplotlib ({error}): pip install matplotlib") from error
+    rows = _rows(result)
+    precisions = list(dict.fromkeys(row.precision for row in rows))
+    names = list(dict.fromkeys(name for row in rows for name in row.peers))
+    colours = {name: PEER_COLOURS[i % len(PEER_COLOURS)] for i, name in enumerate(names)}
+    figure = Figure(figsize=(max(8, 0.5 * len(rows)), 7), layout="constrained")
+    panels = figure.subplots(
+        2, len(precisions), squeeze=False, sharex="col", sharey="row", height_ratios=(3, 1)
+    )
+    for column, precision in enumerate(precisions):
+        some = [row for row in rows if row.precision == precision]
+        places = list(range(len(some)))
+        times, speedups = panels[0][column], panels[1][column]
+        times.plot(places, [row.ours_s for row in some], "o", color="tab:red", label="onehop", zorder=3)
+        for name in names:
+            values = [row.peers.get(name, float("nan")) for row in some]
+            times.plot(places, values, ".", color=colours[name], label=name)
+        times.plot(places, [row.pass_s for row in some], "_", color="black", label="a pass")
+        times.set_yscale("log")
+        times.set_title(f"{precision} precision", fontsize=10)
+        times.grid(alpha=0.3)
+        speedups.bar(places, [row.speedup or 0 for row in some], color="tab:red")
+        speedups.axhline(1, color="black", linewidth=0.8)
+        speedups.set_xticks(places, [_label(row, some) for row in some], rotation=60)
+        speedups.grid(alpha=0.3)
+    panels[0][0].set_ylabel("seconds, best")
+    panels[0][0].legend(fontsize=8)
+    panels[1][0].set_ylabel("times the best peer")
+    figure.suptitle(f"onehop bench circuits: {result.host['cpu']}", fontsize=10)
+    try:
+        figure.savefig(file, dpi=130)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"cannot write the plot to {file}: {error}") from error

@@ -1,0 +1,106 @@
+"""`onehop bench circuits`: quantum circuits beside other simulators."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from onehop.bench.circuit_peers import CIRCUIT_PEERS, find_peers
+from onehop.bench.circuits import CircuitSettings, circuits, wrong_answers
+from onehop.bench.circuits_cases import CIRCUIT_CASES
+from onehop.bench.circuits_table import make_circuit_peer_table, make_circuit_table, save_circuit_plot
+from onehop.cli.common import JsonOption, check_plot, console, progress, write_json
+from onehop.doctor import host
+from onehop.error import BadInput, Error
+
+__all__ = ["bench_circuits"]
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(number) for number in text.split(",")]
+    except ValueError:
+        raise BadInput(f"expected --qubits as numbers with commas between, found {text!r}") from None
+
+
+def bench_circuits(
+    qubits: Annotated[
+        str | None,
+        typer.Option("--qubits", metavar="10,24,...", help="Sizes of the circuits; 24 unless given."),
+    ] = None,
+    cases: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--case", metavar="|".join(CIRCUIT_CASES), help="Which, again and again; all unless given."
+        ),
+    ] = None,
+    precision: Annotated[
+        str, typer.Option("--precision", metavar="double,single", help="Of the amplitudes.")
+    ] = "double,single",
+    peers: Annotated[
+        str,
+        typer.Option(
+            "--peers", metavar="qsim,...|none", help="Other simulators, of those that are installed."
+        ),
+    ] = ",".join(CIRCUIT_PEERS),
+    threads: Annotated[int, typer.Option(help="Of every simulator; 0: one a core.")] = 0,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", help="How long to measure, all together; everything runs once at least."
+        ),
+    ] = 600,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="As short as can be: shows that it works; the figures mean little."),
+    ] = False,
+    json_target: JsonOption = None,
+    plot: Annotated[
+        str | None, typer.Option("--plot", metavar="FILE.png", help="Also draw a picture.")
+    ] = None,
+) -> None:
+    """Circuits on one rank and all its cores, beside other simulators at their best settings; answers are compared."""
+    if seconds <= 0 or threads < 0:
+        raise BadInput(
+            f"expected --seconds above 0 and --threads of 0 or more, found {seconds:g} and {threads}"
+        )
+    check_plot(plot)
+    settings = CircuitSettings(
+        cases=tuple(cases or CIRCUIT_CASES),
+        qubits=_numbers(qubits) if qubits is not None else [10 if quick else 24],
+        precisions=tuple(precision.split(",")),
+        seconds=0.001 if quick else seconds,
+        threads=threads,
+    )
+    settings.check()
+    there, missing = find_peers([] if peers == "none" else peers.split(","), threads or host()["cores"])
+    for line in missing:
+        print(line, file=sys.stderr)
+
+    def say(text: str) -> None:
+        if not sys.stderr.isatty() and not quick:
+            print(text, file=sys.stderr, flush=True)
+
+    try:
+        with progress("measuring", len(list(settings.all()))) as advance:
+            result = circuits(settings, there, advance, say)
+    finally:
+        for peer in there:
+            peer.close()
+    screen = console(json_target)
+    screen.print(make_circuit_table(result))
+    table = make_circuit_peer_table(result)
+    if table is not None:
+        screen.print()
+        screen.print(table)
+    for note in result.notes:
+        screen.print(note, markup=False)
+    result.notes += missing
+    write_json(json_target, result.to_dict())
+    if plot is not None:
+        save_circuit_plot(result, plot)
+    wrong = wrong_answers(result)
+    if wrong:
+        raise Error("the answers differ: " + "; ".join(wrong))
