@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -44,6 +47,44 @@ def test_readme_shows_the_examples() -> None:
     (cpp,) = blocks(README, "cpp")
     file = (ROOT / "examples/halo.cc").read_text()
     assert "".join(cpp.split()) in "".join(file.split())
+
+
+def test_cpp_compiles(tmp_path: Path) -> None:
+    """Every C++ block that includes onehop, all in one source: programs under other names, lines of one as a body."""
+    compiler = next(
+        filter(None, map(shutil.which, filter(None, [os.environ.get("CXX"), "g++-12", "g++", "clang++"]))),
+        None,
+    )
+    if compiler is None:
+        pytest.skip("no C++ compiler")
+    includes, functions = set(), []
+    for page in PAGES:
+        for number, block in enumerate(blocks(page, "cpp")):
+            found = set(re.findall(r"^#include .*$", block, re.M))
+            if not any("onehop/" in line for line in found):
+                continue
+            includes |= found
+            body = "\n".join(line for line in block.splitlines() if line not in found)
+            name = f"{page.stem}_{number}"
+            functions.append(
+                body.replace("int main(", f"int {name}(")
+                if "int main(" in body
+                else f"void {name}(const onehop::Group& group, int left, int right, "
+                f"std::vector<double> values, std::vector<double> numbers) {{\n{{\n{body}\n}}\n}}"
+            )
+    assert len(functions) >= 4
+    source = tmp_path / "docs.cc"
+    source.write_text(
+        "\n".join(
+            ["#include <cstdio>", "#include <span>", "#include <vector>", *sorted(includes), *functions]
+        )
+    )
+    done = subprocess.run(
+        [compiler, "-std=c++20", "-fsyntax-only", f"-I{ROOT / 'include'}", source],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_readme_schedule_commands_run(ranks: Ranks) -> None:
