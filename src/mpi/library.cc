@@ -28,6 +28,14 @@ void* MpiLibrary::symbol(const char* name) const {
               ": MPI 3.1 or newer is expected; choose another library with ONEHOP_MPI=/path/to/libmpi.so");
 }
 
+void* MpiLibrary::object(const char* name) const {
+  void* const here = find("PMPI_Initialized");
+  if (here != nullptr && here == ::dlsym(RTLD_DEFAULT, "PMPI_Initialized")) {
+    if (void* found = ::dlsym(RTLD_DEFAULT, name)) return found;
+  }
+  return symbol(name);
+}
+
 namespace {
 
 bool flag_of(const MpiLibrary& library, const char* function) {

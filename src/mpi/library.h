@@ -20,6 +20,9 @@ class MpiLibrary {
   [[nodiscard]] void* find(const char* name) const noexcept;
   // The same; throws Error if it has none.
   [[nodiscard]] void* symbol(const char* name) const;
+  // A data object, likewise. Of those that a program names itself the linker may have put a copy into the program, and then
+  // that one is in use, by the library too.
+  [[nodiscard]] void* object(const char* name) const;
   // Sets a function pointer of any type.
   template <class Function>
   void bind(Function*& function, const char* name) const {

@@ -1,0 +1,250 @@
+// rdma_comlib on channels: a path is one channel to its target and one from its source. Messages are copied out of sbuff when
+// they are started and into rbuff when they are waited for, so neither buffer need be memory that peers can reach: programs own
+// them, and two paths may share an sbuff.
+#include "rdma_comlib.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "door.h"
+#include "onehop/channel.h"
+#include "onehop/error.h"
+#include "onehop/group.h"
+
+namespace {
+
+using onehop::BadInput;
+using onehop::ChannelSpec;
+using onehop::Group;
+using onehop::door::guarded;
+
+constexpr std::uint64_t open_mark = 0x6f6e65686f702d72;  // any number that memory does not hold by chance
+constexpr int network_interfaces = 6;
+constexpr int counter_modulus = 256;
+constexpr std::size_t program_data_bytes = 144;  // what programs reserve for an rdma_comlib_data
+
+static_assert(sizeof(rdma_comlib_data) == program_data_bytes);
+static_assert(offsetof(rdma_comlib_data, rbuff) == 8 && offsetof(rdma_comlib_data, length) == 16);
+
+struct Path {
+  int target = 0;
+  int source = 0;
+  onehop::Sender sender;
+  onehop::Receiver receiver;
+};
+
+struct World {
+  std::mutex mutex;
+  std::optional<Group> group;
+};
+
+World& the_world() {
+  static World world;
+  return world;
+}
+
+Group group() {
+  World& world = the_world();
+  const std::lock_guard guard(world.mutex);
+  if (!world.group) world.group = Group::world();
+  return *world.group;
+}
+
+int directions = 8;  // that the program's lattice has
+
+Path& path_of(const rdma_comlib_data* id) {
+  if (id == nullptr) throw BadInput("expected a path, found a null pointer");
+  if (id->mark != open_mark) {
+    throw BadInput("expected a path that rdma_comlib_new made, found memory that is none, or no longer");
+  }
+  return *static_cast<Path*>(id->path);
+}
+
+volatile int& counter(volatile int* buffer, const rdma_comlib_data* id) { return buffer[id->data_len_int - 1]; }
+
+std::byte* bytes(volatile int* buffer) { return reinterpret_cast<std::byte*>(const_cast<int*>(buffer)); }
+
+volatile int* allocate(std::size_t size) {
+  constexpr std::size_t alignment = 256;
+  void* memory = std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  if (memory == nullptr) throw onehop::Error("no memory for a buffer of " + std::to_string(size) + " bytes");
+  return static_cast<volatile int*>(memory);
+}
+
+// What cannot be right on this rank, before the others are asked.
+std::optional<std::string> complaint(const rdma_comlib_data* id, int target, int source, std::size_t size,
+                                     bool external) {
+  const int ranks = group().size();
+  if (id == nullptr) return "expected an rdma_comlib_data, found a null pointer";
+  for (const int rank : {target, source}) {
+    if (rank < 0 || rank >= ranks) {
+      return "expected ranks from 0 to " + std::to_string(ranks - 1) + ", found " + std::to_string(rank);
+    }
+  }
+  if (size % sizeof(int) != 0) return "expected a multiple of 4 bytes, found " + std::to_string(size);
+  if (external && (id->sbuff == nullptr || id->rbuff == nullptr)) {
+    return std::string("expected the caller's sbuff and rbuff, found a null pointer for ") +
+           (id->sbuff == nullptr ? "sbuff" : "rbuff");
+  }
+  return std::nullopt;
+}
+
+void open_path(rdma_comlib_data* id, int target, int source, std::size_t size, bool external) {
+  if (const auto why = complaint(id, target, source, size, external)) {
+    onehop::refuse_channels(group(), *why);
+    throw BadInput(*why);
+  }
+  const std::size_t data_size = size + sizeof(int);
+  const auto length = static_cast<std::int64_t>(data_size);
+  const std::array<ChannelSpec, 2> specs{
+      ChannelSpec{.direction = ChannelSpec::Direction::send, .peer = target, .bytes = length},
+      ChannelSpec{.direction = ChannelSpec::Direction::receive, .peer = source, .bytes = length}};
+  onehop::Channels channels = onehop::open_channels(group(), specs);
+  auto path = std::make_unique<Path>(
+      Path{target, source, std::move(channels.senders.front()), std::move(channels.receivers.front())});
+  if (!external) {
+    id->sbuff = allocate(data_size);
+    id->rbuff = allocate(data_size);
+  }
+  id->length = size;
+  id->data_size = data_size;
+  id->data_len_int = data_size / sizeof(int);
+  id->path = path.release();
+  id->mark = open_mark;
+  counter(id->sbuff, id) = 0;
+  counter(id->rbuff, id) = counter_modulus - 1;
+}
+
+bool is_external(const int* has_external) { return has_external != nullptr && *has_external != 0; }
+
+void new_path(rdma_comlib_data* id, const int* tni_id, const int* dst_rank, const int* rcv_rank, const size_t* size,
+              const int* has_external) {
+  if (*tni_id < 0 || *tni_id >= network_interfaces) {
+    const std::string why = "expected a network interface from 0 to 5, found " + std::to_string(*tni_id);
+    onehop::refuse_channels(group(), why);
+    throw BadInput(why);
+  }
+  open_path(id, *dst_rank, *rcv_rank, *size, is_external(has_external));
+}
+
+void delete_path(rdma_comlib_data* id, const int* has_external) {
+  delete &path_of(id);
+  if (!is_external(has_external)) {
+    std::free(bytes(id->sbuff));
+    std::free(bytes(id->rbuff));
+    id->sbuff = nullptr;
+    id->rbuff = nullptr;
+  }
+  id->length = 0;
+  id->data_size = 0;
+  id->data_len_int = 0;
+  id->path = nullptr;
+  id->mark = 0;
+}
+
+}  // namespace
+
+ONEHOP_DOOR void rdma_comlib_init() {
+  guarded("rdma_comlib_init", [] { static_cast<void>(group()); });
+}
+
+ONEHOP_DOOR void rdma_comlib_finalize() {
+  guarded("rdma_comlib_finalize", [] {
+    World& world = the_world();
+    const std::lock_guard guard(world.mutex);
+    world.group.reset();
+    // Programs finalise MPI after this, and the group may stand on it.
+    Group::close_world();
+  });
+}
+
+ONEHOP_DOOR void rdma_comlib_new_ext(rdma_comlib_data* id, const int* tni_id, const int* dst_rank, const int* rcv_rank,
+                                     const size_t* size, const int* has_external) {
+  guarded("rdma_comlib_new_ext", [&] { new_path(id, tni_id, dst_rank, rcv_rank, size, has_external); });
+}
+
+ONEHOP_DOOR void rdma_comlib_new(rdma_comlib_data* id, const int* tni_id, const int* dst_rank, const int* rcv_rank,
+                                 const size_t* size) {
+  guarded("rdma_comlib_new", [&] { new_path(id, tni_id, dst_rank, rcv_rank, size, nullptr); });
+}
+
+ONEHOP_DOOR void rdma_comlib_new_duplicate(rdma_comlib_data* id, const rdma_comlib_data* original, const size_t* size,
+                                           const int* has_external) {
+  guarded("rdma_comlib_new_duplicate", [&] {
+    const Path& path = path_of(original);
+    open_path(id, path.target, path.source, *size, is_external(has_external));
+  });
+}
+
+ONEHOP_DOOR void rdma_comlib_delete_ext(rdma_comlib_data* id, const int* has_external) {
+  guarded("rdma_comlib_delete_ext", [&] { delete_path(id, has_external); });
+}
+
+ONEHOP_DOOR void rdma_comlib_delete(rdma_comlib_data* id) {
+  guarded("rdma_comlib_delete", [&] { delete_path(id, nullptr); });
+}
+
+ONEHOP_DOOR void rdma_comlib_isendrecv(rdma_comlib_data* id) {
+  guarded("rdma_comlib_isendrecv", [&] {
+    Path& path = path_of(id);
+    volatile int& count = counter(id->sbuff, id);
+    count = (count + 1) % counter_modulus;
+    path.sender.put({bytes(id->sbuff), id->data_size});
+  });
+}
+
+ONEHOP_DOOR void rdma_comlib_irecv_check(rdma_comlib_data* id) {
+  guarded("rdma_comlib_irecv_check", [&] { path_of(id).receiver.get({bytes(id->rbuff), id->data_size}); });
+}
+
+// A message has left sbuff when rdma_comlib_isendrecv returns, and no slot of a network card waits to be cleared.
+
+ONEHOP_DOOR void rdma_comlib_isend_check(rdma_comlib_data* id) {
+  guarded("rdma_comlib_isend_check", [&] { path_of(id); });
+}
+
+ONEHOP_DOOR void rdma_comlib_irecv_ok(rdma_comlib_data* id) {
+  guarded("rdma_comlib_irecv_ok", [&] { path_of(id); });
+}
+
+ONEHOP_DOOR void rdma_comlib_clear_mrq(rdma_comlib_data* id) {
+  guarded("rdma_comlib_clear_mrq", [&] { path_of(id); });
+}
+
+ONEHOP_DOOR void rdma_comlib_swap_vcq_for_sending(rdma_comlib_data* id1, rdma_comlib_data* id2) {
+  guarded("rdma_comlib_swap_vcq_for_sending", [&] {
+    path_of(id1);
+    path_of(id2);
+  });
+}
+
+ONEHOP_DOOR int rdma_comlib_get_ssize(const rdma_comlib_data* id) {
+  return guarded("rdma_comlib_get_ssize", [&] {
+    path_of(id);
+    return static_cast<int>(id->length);
+  });
+}
+
+ONEHOP_DOOR int rankmap_lib_set_rankmap2d() {
+  directions = 4;
+  return -1;
+}
+
+ONEHOP_DOOR int rankmap_lib_set_rankmap4d() {
+  directions = 8;
+  return -1;
+}
+
+ONEHOP_DOOR int rankmap_lib_get_rankmap(int* /*coordinates*/, int* /*neighbours*/, int* /*sizes*/) { return -1; }
+
+ONEHOP_DOOR int rankmap_lib_get_tni_list(int* tni_list, const int* /*flag*/) {
+  for (int direction = 0; direction < directions; ++direction) tni_list[direction] = direction % network_interfaces;
+  return 0;
+}

@@ -1,0 +1,47 @@
+/* What the tests of doors share: checks that end the rank, and its number. */
+#pragma once
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int environment_number(const char *name, int otherwise) {
+  const char *value = getenv(name);
+  return value == NULL ? otherwise : atoi(value);
+}
+
+static int my_rank(void) { return environment_number("RANK", 0); }
+static int all_ranks(void) { return environment_number("WORLD_SIZE", 1); }
+
+#define CHECK(condition)                                                                        \
+  do {                                                                                          \
+    if (!(condition)) {                                                                         \
+      fprintf(stderr, "rank %d: %s:%d: not true: %s\n", my_rank(), __FILE__, __LINE__, #condition); \
+      exit(1);                                                                                  \
+    }                                                                                           \
+  } while (0)
+
+/* One error that a test program can make: see errors.sh. */
+struct error_case {
+  const char *name;
+  int ranks;
+  int status;
+  const char *words;
+  void (*make)(void);
+};
+
+/* `PROGRAM errors` and `PROGRAM error NAME`; returns whether it was one of them. */
+static int made_error(int argc, char **argv, const struct error_case *cases, int count) {
+  if (argc < 2) return 0;
+  for (int i = 0; i < count; ++i) {
+    if (strcmp(argv[1], "errors") == 0) {
+      printf("%s %d %d %s\n", cases[i].name, cases[i].ranks, cases[i].status, cases[i].words);
+    } else if (argc > 2 && strcmp(argv[2], cases[i].name) == 0) {
+      cases[i].make();
+    }
+  }
+  return 1;
+}
+
+/* A value that tells who sent it, to whom, when and where in the message. */
+static int pattern(int from, int to, int step, int at) { return ((from * 31 + to) * 1009 + step) * 8191 + at; }

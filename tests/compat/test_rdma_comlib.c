@@ -1,0 +1,239 @@
+/* Every function of rdma_comlib, as QWS uses them: two paths for each direction that share a send buffer, alternating. */
+#include <pthread.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "rdma_comlib.h"
+
+enum { steps = 40 };
+
+struct direction {
+  rdma_comlib_data data[2];
+  int target;
+  int source;
+  int length; /* ints of a message */
+  int step;
+};
+
+static void fill(volatile int *buffer, const struct direction *to, int step) {
+  for (int i = 0; i < to->length; ++i) buffer[i] = pattern(my_rank(), to->target, step, i);
+}
+
+static void check_received(const struct direction *from, int parity, int step) {
+  for (int i = 0; i < from->length; ++i) {
+    CHECK(from->data[parity].rbuff[i] == pattern(from->source, my_rank(), step, i));
+  }
+}
+
+/* Buffers as QWS has them: aligned, filled up to a multiple of 256 bytes, and with the counter as the last int. */
+static void open_direction(struct direction *d, int shift, int ints) {
+  const int n = all_ranks();
+  const int external = 1;
+  const int tni = (shift > 0 ? 1 : 0) + ints % 5;
+  d->target = (my_rank() + shift + n) % n;
+  d->source = (my_rank() - shift + n) % n;
+  const size_t aligned = (ints * sizeof(int) + sizeof(int) + 255) / 256 * 256;
+  const size_t size = aligned - sizeof(int);
+  d->length = (int)(size / sizeof(int));
+  d->step = 0;
+  void *buffers[3];
+  for (int i = 0; i < 3; ++i) CHECK(posix_memalign(&buffers[i], 256, aligned) == 0);
+  d->data[0].sbuff = d->data[1].sbuff = buffers[0];
+  d->data[0].rbuff = buffers[1];
+  d->data[1].rbuff = buffers[2];
+  rdma_comlib_new_ext(&d->data[0], &tni, &d->target, &d->source, &size, &external);
+  rdma_comlib_new_duplicate(&d->data[1], &d->data[0], &size, &external);
+  for (int parity = 0; parity < 2; ++parity) {
+    CHECK(d->data[parity].rbuff == buffers[1 + parity] && d->data[parity].sbuff == buffers[0]);
+    CHECK(rdma_comlib_get_ssize(&d->data[parity]) == (int)size);
+  }
+}
+
+static void close_direction(struct direction *d) {
+  const int external = 1;
+  void *sbuff = (void *)d->data[0].sbuff;
+  for (int parity = 0; parity < 2; ++parity) {
+    void *rbuff = (void *)d->data[parity].rbuff;
+    rdma_comlib_delete_ext(&d->data[parity], &external);
+    CHECK(d->data[parity].rbuff == rbuff); /* still the caller's, who frees it */
+    free(rbuff);
+  }
+  free(sbuff);
+}
+
+static void exchange(struct direction *d, int parity) {
+  const int step = d->step++;
+  fill(d->data[parity].sbuff, d, step);
+  rdma_comlib_isendrecv(&d->data[parity]);
+  rdma_comlib_clear_mrq(&d->data[1 - parity]);
+  rdma_comlib_irecv_check(&d->data[parity]);
+  check_received(d, parity, step);
+  rdma_comlib_isend_check(&d->data[parity]);
+  for (int i = 0; i < d->length; ++i) d->data[parity].sbuff[i] = -1; /* what was sent is not needed any more */
+  rdma_comlib_irecv_ok(&d->data[parity]);
+}
+
+static void both_directions(int ints) {
+  struct direction up;
+  struct direction down;
+  open_direction(&up, 1, ints);
+  open_direction(&down, -1, ints);
+  for (int parity = 0; parity < 2; ++parity) rdma_comlib_swap_vcq_for_sending(&up.data[parity], &down.data[parity]);
+  for (int step = 0; step < steps; ++step) {
+    const int parity = step % 2;
+    /* Parity flips for both, but in some steps only one is used. */
+    if (step % 3 != 0) exchange(&up, parity);
+    if (step % 5 != 0) exchange(&down, parity);
+  }
+  close_direction(&up);
+  close_direction(&down);
+}
+
+/* A message may be sent before the last one of the other path was received. */
+static void two_under_way(void) {
+  struct direction d;
+  open_direction(&d, 1, 100);
+  for (int step = 0; step < steps; step += 2) {
+    for (int parity = 0; parity < 2; ++parity) {
+      fill(d.data[parity].sbuff, &d, step + parity);
+      rdma_comlib_isendrecv(&d.data[parity]);
+      rdma_comlib_isend_check(&d.data[parity]);
+    }
+    for (int parity = 0; parity < 2; ++parity) {
+      rdma_comlib_irecv_check(&d.data[parity]);
+      check_received(&d, parity, step + parity);
+    }
+  }
+  close_direction(&d);
+}
+
+/* The library's own buffers. */
+static void own_buffers(void) {
+  const int n = all_ranks();
+  const int tni = 5;
+  const int target = (my_rank() + 1) % n;
+  const int source = (my_rank() + n - 1) % n;
+  const size_t size = 3 * sizeof(int);
+  rdma_comlib_data data;
+  rdma_comlib_data other;
+  const int external = 0;
+  rdma_comlib_new(&data, &tni, &target, &source, &size);
+  rdma_comlib_new_duplicate(&other, &data, &size, &external);
+  CHECK(data.sbuff != other.sbuff && data.rbuff != other.rbuff);
+  for (int step = 0; step < 300; ++step) { /* the counter goes round */
+    for (int i = 0; i < 3; ++i) data.sbuff[i] = pattern(my_rank(), target, step, i);
+    rdma_comlib_isendrecv(&data);
+    rdma_comlib_irecv_check(&data);
+    for (int i = 0; i < 3; ++i) CHECK(data.rbuff[i] == pattern(source, my_rank(), step, i));
+    CHECK(data.rbuff[3] == (step + 1) % 256);
+  }
+  rdma_comlib_delete(&data);
+  rdma_comlib_delete_ext(&other, &external);
+  CHECK(data.sbuff == NULL && other.rbuff == NULL);
+}
+
+static void *start(void *data) {
+  rdma_comlib_isendrecv(data);
+  return NULL;
+}
+
+/* Threads start different paths at once. */
+static void threads(void) {
+  struct direction d[4];
+  pthread_t thread[4];
+  for (int i = 0; i < 4; ++i) open_direction(&d[i], i % 2 == 0 ? 1 : -1, 500 * (i + 1));
+  for (int step = 0; step < 10; ++step) {
+    const int parity = step % 2;
+    for (int i = 0; i < 4; ++i) fill(d[i].data[parity].sbuff, &d[i], step);
+    for (int i = 0; i < 4; ++i) CHECK(pthread_create(&thread[i], NULL, start, &d[i].data[parity]) == 0);
+    for (int i = 0; i < 4; ++i) CHECK(pthread_join(thread[i], NULL) == 0);
+    for (int i = 0; i < 4; ++i) {
+      rdma_comlib_irecv_check(&d[i].data[parity]);
+      check_received(&d[i], parity, step);
+      rdma_comlib_irecv_ok(&d[i].data[parity]);
+    }
+  }
+  for (int i = 0; i < 4; ++i) close_direction(&d[i]);
+}
+
+static void rank_maps(void) {
+  int list[8];
+  int unused[8];
+  const int flag = 0;
+  CHECK(rankmap_lib_set_rankmap2d() < 0);
+  memset(list, -1, sizeof list);
+  CHECK(rankmap_lib_get_tni_list(list, &flag) == 0);
+  CHECK(list[3] >= 0 && list[4] == -1);
+  CHECK(rankmap_lib_set_rankmap4d() < 0);
+  CHECK(rankmap_lib_get_rankmap(unused, unused, unused) < 0);
+  CHECK(rankmap_lib_get_tni_list(list, &flag) == 0);
+  for (int i = 0; i < 8; ++i) CHECK(list[i] >= 0 && list[i] < 6);
+}
+
+static void open_with(int tni, int target, size_t size) {
+  rdma_comlib_data data;
+  rdma_comlib_init();
+  rdma_comlib_new(&data, &tni, &target, &target, &size);
+}
+
+static void wrong_interface(void) { open_with(6, 0, 4); }
+static void wrong_rank(void) { open_with(0, all_ranks(), 4); }
+static void wrong_size(void) { open_with(0, 0, 5); }
+static void different_sizes(void) { open_with(0, 1 - my_rank(), 4 + 4 * my_rank()); }
+static void wrong_here(void) { open_with(my_rank() == 1 ? -1 : 0, 1 - my_rank(), 4); }
+
+static void not_a_path(void) {
+  rdma_comlib_data data;
+  memset(&data, 0, sizeof data);
+  rdma_comlib_isendrecv(&data);
+}
+
+static void deleted(void) {
+  rdma_comlib_data data;
+  const int zero = 0;
+  const size_t size = 4;
+  rdma_comlib_new(&data, &zero, &zero, &zero, &size);
+  rdma_comlib_delete(&data);
+  rdma_comlib_irecv_check(&data);
+}
+
+static void no_buffer(void) {
+  rdma_comlib_data data = {0};
+  const int zero = 0;
+  const int external = 1;
+  const size_t size = 4;
+  rdma_comlib_new_ext(&data, &zero, &zero, &zero, &size, &external);
+}
+
+static void lost_peer(void) {
+  struct direction d;
+  open_direction(&d, 1, 10);
+  if (my_rank() == 1) _exit(0);
+  rdma_comlib_irecv_check(&d.data[0]);
+}
+
+static const struct error_case errors[] = {
+    {"interface", 1, 1, "expected a network interface from 0 to 5, found 6", wrong_interface},
+    {"rank", 2, 1, "expected ranks from 0 to 1, found 2", wrong_rank},
+    {"size", 1, 1, "expected a multiple of 4 bytes, found 5", wrong_size},
+    {"sizes", 2, 1, "rdma_comlib_new", different_sizes},
+    {"here", 2, 1, "rank 1", wrong_here},
+    {"memory", 1, 1, "rdma_comlib_isendrecv: expected a path that rdma_comlib_new made", not_a_path},
+    {"deleted", 1, 1, "rdma_comlib_irecv_check: expected a path", deleted},
+    {"buffer", 1, 1, "found a null pointer for sbuff", no_buffer},
+    {"lost", 2, 3, "rank 1", lost_peer},
+};
+
+int main(int argc, char **argv) {
+  if (made_error(argc, argv, errors, sizeof errors / sizeof errors[0])) return 0;
+  rdma_comlib_init();
+  both_directions(1);
+  both_directions(4000);
+  both_directions(50000);
+  two_under_way();
+  own_buffers();
+  threads();
+  rank_maps();
+  rdma_comlib_finalize();
+  return 0;
+}
