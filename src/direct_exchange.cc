@@ -156,17 +156,19 @@ std::uint32_t DirectExchange::partner_for(std::uint32_t signals) {
 
 void DirectExchange::add(std::vector<std::vector<std::byte*>> cycles, const Runs& runs, std::size_t number,
                          std::size_t ranks, const std::vector<std::uint32_t>& signals) {
-  // What cycles that are done together have in common must stay in the second cache until the last of them.
+  // Where cycles that are done together are done one after the other, what they have in common must stay in the second cache until
+  // the last of them.
   constexpr std::uint64_t lines_at_once = 4096;
   Share share;
   share.runs = runs;
-  // Halves (thirds, ...) of the elements, in whole runs.
-  share.first = runs.count() * number / ranks;
-  share.last = runs.count() * (number + 1) / ranks;
+  // Halves (thirds, ...) of the elements, in whole runs, and in whole lines where cycles have lines in common.
+  const std::uint64_t unit = cycles.size() > 1 ? std::max<std::uint64_t>(1, runs.in_line()) : 1;
+  share.first = runs.count() / unit * number / ranks * unit;
+  share.last = runs.count() / unit * (number + 1) / ranks * unit;
   share.at_once = std::max<std::uint64_t>(1, share.last - share.first);
   if (cycles.size() > 1) {
-    share.at_once =
-        std::max<std::uint64_t>(1, runs.in_line()) * std::max<std::uint64_t>(16, lines_at_once / (2 * cycles.size()));
+    share.lines = LineExchange(runs, cycles);
+    share.at_once = unit * std::max<std::uint64_t>(16, lines_at_once / (2 * cycles.size()));
   }
   share.cycles = std::move(cycles);
   for (const std::uint32_t one : signals) {
@@ -193,7 +195,8 @@ void DirectExchange::begin(std::span<Signals> signals) {
 bool DirectExchange::move_share(Share& share, std::span<Signals> signals) {
   if (share.moved) return false;
   if (!std::ranges::all_of(share.partners, [&](std::uint32_t p) { return partners_[p].ready; })) return false;
-  for (std::uint64_t run = share.first; run < share.last; run += share.at_once) {
+  if (!share.lines.empty()) share.lines.run(share.runs, share.first, share.last);
+  for (std::uint64_t run = share.first; share.lines.empty() && run < share.last; run += share.at_once) {
     for (const auto& places : share.cycles) {
       rotate(share.runs, places, run, std::min(run + share.at_once, share.last));
     }

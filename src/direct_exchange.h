@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "group_state.h"
+#include "line_exchange.h"
 #include "onehop/channel.h"
 #include "onehop/schedule.h"
 #include "run_exchange.h"
@@ -100,6 +101,7 @@ class DirectExchange {
   struct Share {
     std::vector<std::vector<std::byte*>> cycles;
     Runs runs;
+    LineExchange lines;  // all cycles at once; empty: one after the other
     std::uint64_t first = 0;
     std::uint64_t last = 0;
     std::uint64_t at_once = 0;            // runs of one cycle before it is the next one's turn

@@ -9,6 +9,7 @@
 
 #include "bit_permutation.h"
 #include "direct_exchange.h"
+#include "line_exchange.h"
 #include "onehop/count.h"
 #include "onehop/patterns.h"
 #include "onehop/plan.h"
@@ -313,6 +314,64 @@ TEST(Permutation, ShortRunsChangePlacesWhereverTheyLie) {
       ASSERT_EQ(memory, expected) << element_bytes << " bytes, fixed " << fixed << ", shift " << shift;
     }
   }
+}
+
+// All cycles of some ranks line by line, against one cycle after the other.
+TEST(Permutation, CyclesThatShareLinesAreDoneTogether) {
+  std::mt19937 random(10);
+  int whole_lines = 0;
+  for (int i = 0; i < 200; ++i) {
+    Case one = random_case(random, 9, 3);
+    one.spec.element_bytes = std::int64_t{8} << random() % 3;
+    const BitPermutation permutation{0, one.spec.local_bits, one.spec.permutation};
+    const BitPermutation exchange = detail::steps_of(permutation).exchange;
+    const detail::CycleGroup group = detail::cycles_together(exchange, 0, one.spec.element_bytes);
+    if (group.cycles.empty()) continue;
+    const std::size_t size = static_cast<std::size_t>(one.spec.element_bytes) << one.spec.local_bits;
+    struct alignas(64) Block {
+      std::byte bytes[64];
+    };
+    std::vector<std::vector<Block>> memory(static_cast<std::size_t>(one.ranks()), std::vector<Block>(size / 64 + 2));
+    for (auto& array : memory) {
+      for (Block& block : array) {
+        for (std::byte& b : block.bytes) b = static_cast<std::byte>(random());
+      }
+    }
+    const std::size_t shift = i % 4 == 0 ? 8 : 0;
+    const auto places_in = [&](std::vector<std::vector<Block>>& arrays) {
+      std::vector<std::vector<std::byte*>> cycles;
+      for (const detail::Cycle& cycle : group.cycles) {
+        cycles.emplace_back();
+        for (const auto& [rank, first] : cycle) {
+          cycles.back().push_back(arrays[static_cast<std::size_t>(rank)][0].bytes + shift +
+                                  first * static_cast<std::uint64_t>(one.spec.element_bytes));
+        }
+      }
+      return cycles;
+    };
+    std::uint64_t moving = 0;
+    for (int bit = 0; bit < one.spec.local_bits; ++bit) {
+      if (exchange.to[static_cast<std::size_t>(bit)] != bit) moving |= std::uint64_t{1} << bit;
+    }
+    const detail::Runs runs(one.spec.local_bits, moving, one.spec.element_bytes);
+    auto expected = memory;
+    for (const auto& places : places_in(expected)) detail::rotate(runs, places, 0, runs.count());
+    for (const bool portable : {false, true}) {
+      auto found = memory;
+      const detail::LineExchange lines(runs, places_in(found));
+      if (lines.empty()) continue;
+      ++whole_lines;
+      const std::uint64_t middle = runs.count() / 2 / runs.in_line() * runs.in_line();
+      const auto run = portable ? &detail::LineExchange::run_portable : &detail::LineExchange::run;
+      (lines.*run)(runs, 0, middle);
+      (lines.*run)(runs, middle, runs.count());
+      for (std::size_t r = 0; r < memory.size(); ++r) {
+        ASSERT_EQ(std::memcmp(found[r].data(), expected[r].data(), memory[r].size() * sizeof(Block)), 0)
+            << "case " << i << ", rank " << r;
+      }
+    }
+  }
+  EXPECT_GT(whole_lines, 20);
 }
 
 }  // namespace

@@ -76,13 +76,15 @@ void bind_quantum_placement(nb::module_& module) {
       .def("passes", &Placement::passes, nb::call_guard<nb::gil_scoped_release>());
   module.def(
       "place",
-      [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double effort) {
+      [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double effort, std::vector<int> bits) {
         PlacementOptions options;
         options.bytes_per_amplitude = bytes_per_amplitude;
         options.effort = effort;
+        options.bits = std::move(bits);
         return onehop::quantum::place(circuit, ranks, options);
       },
-      "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "effort"_a, nb::call_guard<nb::gil_scoped_release>());
+      "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "effort"_a, "bits"_a = std::vector<int>(),
+      nb::call_guard<nb::gil_scoped_release>());
   module.def("usable_ranks", &onehop::quantum::usable_ranks, "circuit"_a, "ranks"_a);
   nb::class_<MemoryNeed>(module, "MemoryNeed", "What a state needs and what there is, in bytes.")
       .def_ro("per_rank", &MemoryNeed::per_rank)

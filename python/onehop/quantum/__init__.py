@@ -4,7 +4,7 @@ from onehop.quantum.channel import Channel, NoiseModel, channel
 from onehop.quantum.circuit import Circuit, Condition, Operation, Register, gate, gate_names
 from onehop.quantum.density_matrix import DensityMatrix
 from onehop.quantum.from_qiskit import from_qiskit
-from onehop.quantum.noisy import NoisyResult, simulate_density, simulate_trajectories
+from onehop.quantum.noisy import NoisyResult, plan_density, simulate_density, simulate_trajectories
 from onehop.quantum.observables import PauliSum, PauliTerm
 from onehop.quantum.qasm import load_qasm, parse_qasm
 from onehop.quantum.simulator import CircuitPlan, Result, plan, simulate
@@ -31,6 +31,7 @@ __all__ = [
     "load_qasm",
     "parse_qasm",
     "plan",
+    "plan_density",
     "simulate",
     "simulate_density",
     "simulate_trajectories",

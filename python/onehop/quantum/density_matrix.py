@@ -87,7 +87,7 @@ class DensityMatrix:
         list of int
             The classical bits.
         """
-        from onehop.quantum.noisy import run_once
+        from onehop.quantum.noisy_run import run_once
 
         return run_once(self, circuit, noise or NoiseModel(), seed)
 

@@ -122,6 +122,12 @@ class CircuitPlan:
         Passes over a rank's amplitudes.
     placement : Placement
         Stage by stage.
+    circuit : Circuit
+        What acts on the state: the circuit that was given, or one on the rows and columns of a density matrix.
+    ranks_here : int
+        How many of the ranks share this machine.
+    kind : str
+        "state vector" or "density matrix".
     """
 
     qubits: int
@@ -139,6 +145,9 @@ class CircuitPlan:
     one_swap_at_a_time_bytes_per_rank: int
     passes: float
     placement: Placement = field(repr=False, compare=False)
+    circuit: Circuit = field(repr=False, compare=False)
+    ranks_here: int
+    kind: str = "state vector"
 
 
 def plan(
@@ -169,12 +178,25 @@ def plan(
         A circuit that cannot be, or ranks that are no power of two.
     """
     circuit.validate()
+    return plan_matrices(circuit, ranks, precision, ranks_here, effort)
+
+
+def plan_matrices(
+    circuit: Circuit,
+    ranks: int,
+    precision: str,
+    ranks_here: int | None,
+    effort: float,
+    *,
+    keep_order: bool = False,
+) -> CircuitPlan:
+    """As `plan`, of matrices that need not be unitary; keep_order: the state exists already, qubit i on bit i."""
     usable = _core.usable_ranks(circuit, ranks) if ranks > 0 and ranks & (ranks - 1) == 0 else ranks
     amplitude = 8 if precision == "single" else 16
-    need = _core.memory_need(
-        circuit.qubits, usable, precision, usable if ranks_here is None else min(ranks_here, usable)
-    )
-    placement = _core.place(circuit, usable, amplitude, effort)
+    here = usable if ranks_here is None else min(ranks_here, usable)
+    need = _core.memory_need(circuit.qubits, usable, precision, here)
+    bits = list(range(circuit.qubits)) if keep_order else []
+    placement = _core.place(circuit, usable, amplitude, effort, bits)
     share = amplitude << placement.local_bits
     baselines = placement.baselines
     return CircuitPlan(
@@ -193,6 +215,8 @@ def plan(
         one_swap_at_a_time_bytes_per_rank=round(baselines["one_swap_at_a_time"] * share),
         passes=placement.passes(),
         placement=placement,
+        circuit=circuit,
+        ranks_here=here,
     )
 
 

@@ -1,0 +1,118 @@
+"""About how long a planned circuit would take, from a short trial of its own gates."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from onehop.group import Group
+from onehop.quantum.circuit import Circuit, Operation
+from onehop.quantum.density_matrix import moved
+from onehop.quantum.simulator import CircuitPlan
+from onehop.quantum.state import State
+
+__all__ = ["predict"]
+
+_QUBITS = 21  # of a trial, at most: more than the caches hold, soon done
+_FEWER = 2  # than a rank's share has
+_BUDGET = 0.08  # seconds of gates
+_FIRST = 64  # gates
+
+
+def predict(planned: CircuitPlan, group: Group | None = None) -> float:
+    """About how many seconds a run takes, without drawing shots and without observables.
+
+    Some gates from the middle of the circuit, more and more until their time can be read, run on a small state of this
+    machine. Their time, the time to get that state's memory, and the time of a copy of it for each exchange are taken
+    larger by as much as the circuit and a rank's share are.
+
+    Parameters
+    ----------
+    planned : CircuitPlan
+    group : Group, optional
+        The ranks that will run it, of which all call this at once: collective then, and the answer is that of the
+        slowest. Without it all cores of this machine are taken to work for the ranks that share it.
+    """
+    local = planned.placement.local_bits
+    gates = [moved(one, 0, conjugate=False) for one in planned.circuit.operations if one.is_gate]
+    widest = max((len(one.targets) + len(one.controls) for one in gates), default=1)
+    qubits = min(planned.circuit.qubits, max(widest, min(_QUBITS, local - _FEWER), 1))
+    if group is not None:
+        group.barrier()
+        threads = _share_of_cores(len(group.neighbours_in_memory))
+    else:
+        threads = 0
+    begin = time.perf_counter()
+    state = State(qubits, precision=planned.precision, threads=threads)
+    state.set_basis_state(0)
+    beginning = time.perf_counter() - begin
+    of_gates = _time(state, gates)
+    exchanging = planned.bytes_per_rank * _seconds_per_byte_swapped()
+    larger = 2.0 ** (local - qubits)
+    if group is None:
+        # The trial had all cores; memory is given and bytes are moved by each rank on one of them.
+        turns = planned.ranks_here / min(planned.ranks_here, _cores())
+        return of_gates * larger * planned.ranks_here + (beginning * larger + exchanging) * turns
+    mine = (of_gates + beginning) * larger + exchanging
+    return max(float(one) for one in group.allgather(repr(mine).encode()))
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0))
+
+
+def _share_of_cores(ranks: int) -> int:
+    return max(1, _cores() // ranks)
+
+
+def _time(state: State, gates: Sequence[Operation]) -> float:
+    """Seconds that all the gates would take on this state."""
+    if not gates:
+        return 0.0
+    number = min(_FIRST, len(gates))
+    while True:
+        first = (len(gates) - number) // 2
+        circuit = Circuit(state.qubits)
+        for gate in gates[first : first + number]:
+            circuit.add(_folded(gate, state.qubits))
+        begin = time.perf_counter()
+        state._core.apply(circuit, 0)
+        seconds = time.perf_counter() - begin
+        if number == len(gates) or seconds > _BUDGET:
+            return seconds * len(gates) / number
+        number = min(len(gates), 2 * number)
+
+
+def _folded(gate: Operation, qubits: int) -> Operation:
+    """The gate on a state of so many qubits: those that do not exist begin again at 0."""
+    taken: list[int] = []
+    for qubit in [*gate.targets, *gate.controls]:
+        place = qubit % qubits
+        while place in taken:
+            place = (place + 1) % qubits
+        taken.append(place)
+    return Operation(
+        gate.kind,
+        gate.name,
+        taken[: len(gate.targets)],
+        controls=taken[len(gate.targets) :],
+        control_values=gate.control_values,
+        values=np.array(gate.values) if len(gate.values) else None,
+        paulis=gate.paulis,
+        angle=gate.angle,
+    )
+
+
+def _seconds_per_byte_swapped() -> float:
+    """To read and write a byte here and another one there."""
+    block = np.ones(1 << 21)
+    other = np.empty_like(block)
+    times = []
+    for _ in range(3):
+        begin = time.perf_counter()
+        np.copyto(other, block)
+        times.append(time.perf_counter() - begin)
+    return 2 * min(times) / block.nbytes
