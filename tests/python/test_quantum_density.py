@@ -243,7 +243,46 @@ def test_run_with_noise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert abs(drawn["expectations"]["Z0 Z1"] - 0.8) < 5 * error
     assert main(["run", str(program), "--noise", "gravity=1"]) == 2
     assert main(["run", str(program), "--trajectories", "9"]) == 2
-    assert main([*words, "--save", str(tmp_path / "x.h5")]) == 2
+    assert main([*words, "--trajectories", "9", "--save", str(tmp_path / "x.h5")]) == 2
+    assert main([*words, "--checkpoint", str(tmp_path / "x.h5")]) == 2
+    assert "--checkpoint is for runs without --noise" in capsys.readouterr().err
+    h5py = pytest.importorskip("h5py")
+    assert main([*words, "--save", str(tmp_path / "x.h5")]) == 0
+    assert "2 qubits as a density matrix on 1 rank: 256 B a rank" in capsys.readouterr().err
+    with h5py.File(tmp_path / "x.h5") as stored:  # 4/5 of the Bell state, the rest mixed
+        found = stored["amplitudes"][()].reshape(4, 4)
+    bell = np.outer([1, 0, 0, 1], [1, 0, 0, 1]) / 2
+    assert np.abs(found - (0.8 * bell + 0.2 * np.eye(4) / 4)).max() < 1e-12
+
+
+def test_plan_of_a_density_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What is planned is what a run then does."""
+    pytest.importorskip("qiskit")
+    program = tmp_path / "w.qasm"
+    program.write_text(
+        'OPENQASM 2.0; include "qelib1.inc"; qreg q[6]; h q; cx q[0], q[5]; rx(0.3) q[5]; ch q[4], q[1];'
+    )
+    noise = ["--noise", "amplitude_damping=0.1; depolarizing=0.02:cx"]
+    assert main(["plan", str(program), "-n", "4", *noise, "--json", "-"]) == 0
+    planned = json.loads(capsys.readouterr().out)
+    assert (planned["qubits"], planned["kind"]) == (6, "density matrix")
+    assert 16 << 10 <= planned["memory_per_rank"] < (16 << 10) * 5  # small ones have much staging
+
+    def run(group: Group) -> tuple[int, int]:
+        model = quantum.NoiseModel.parse(noise[1])
+        result = quantum.simulate_density(quantum.load_qasm(program), group, noise=model)
+        return result.exchanges, result.bytes_moved
+
+    for exchanges, moved in run_threads(4, run):
+        assert exchanges == planned["exchanges"] > 0
+        assert moved == 4 * planned["bytes_per_rank"]
+    assert main(["plan", str(program), "--density", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["memory_per_rank"] == 16 << 12
+    assert main(["plan", str(program), *noise, "--trajectories", "7", "--json", "-"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["memory_per_rank"] == 16 << 6
+    assert "7 trajectories" in captured.err
+    assert main(["plan", str(program), "--trajectories", "7"]) == 2
 
 
 def test_what_cannot_be_is_refused() -> None:

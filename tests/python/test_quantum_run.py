@@ -46,7 +46,8 @@ def test_run_on_two_ranks(ranks: Ranks) -> None:
     assert found["bytes_moved"] >= 0 == alone["bytes_moved"]
     assert found["exchanges"] >= 0 == alone["exchanges"]
     assert found["seconds"] > 0
-    assert found["peak_memory_per_rank"] > 1 << 20
+    assert found["peak_memory_per_rank"] > found["program_memory_per_rank"] > 1 << 20
+    assert found["predicted_seconds"] > 0
 
     expected = Statevector(load_qiskit(DATA / "own_gates.qasm"))
     observable = SparsePauliOp.from_sparse_list([("ZZ", [0, 1], 1), ("X", [2], 0.5)], 5)
@@ -62,6 +63,23 @@ def test_run_on_two_ranks(ranks: Ranks) -> None:
     assert (ranks.folder / "plot.png").stat().st_size > 1000
     assert "exchanges" in done.stderr
     assert "Z0 Z1" in done.stderr
+
+
+def test_memory_of_a_rank(ranks: Ranks) -> None:
+    """Beside the program itself at most 1.02 times the amplitudes, exchange and shots included."""
+    program = ranks.folder / "spread.qasm"
+    ring = "".join(f"cx q[{i}], q[{(i + 1) % 25}];" for i in range(25))
+    program.write_text(
+        f'OPENQASM 2.0; include "qelib1.inc"; qreg q[25]; ry(0.3) q; {ring} ry(0.4) q; {ring} ry(0.5) q;'
+    )
+    done = ranks.onehop("run", program, "-n", 2, "--shots", 1000, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["exchanges"] >= 1
+    amplitudes = 16 << 24
+    held = found["peak_memory_per_rank"] - found["program_memory_per_rank"]
+    assert amplitudes <= held <= 1.02 * amplitudes
+    assert found["program_memory_per_rank"] < 100 << 20
 
 
 def test_measurements_inside(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.table import Table
 
@@ -13,12 +11,11 @@ from onehop import __version__
 from onehop.cli.common import JsonOption, console, write_json
 from onehop.error import BadInput, Error
 from onehop.group import Group
-from onehop.quantum import CircuitPlan, simulate
+from onehop.quantum import Circuit, CircuitPlan, NoiseModel, plan_density
 from onehop.quantum import plan as plan_circuit
-from onehop.quantum.generators import random_circuit
+from onehop.quantum.predict import predict
 from onehop.quantum.travel import read_circuit
 
-_TRIAL_QUBITS = 16
 PrecisionOption = Annotated[str, typer.Option(help="double (16 bytes an amplitude) or single (8).")]
 
 
@@ -31,36 +28,29 @@ def size(number: float) -> str:
     return ""
 
 
-def one_line(planned: CircuitPlan) -> str:
+def plan_run(
+    circuit: Circuit, group: Group, noise: NoiseModel | None, trajectories: int | None, precision: str
+) -> CircuitPlan:
+    """The plan of a run on these ranks: of a density matrix if there is noise and no trajectories."""
+    here = len(group.neighbours_in_memory)
+    if noise is not None and trajectories is None:
+        return plan_density(circuit, group.size, precision, noise=noise, ranks_here=here)
+    return plan_circuit(circuit, group.size, precision, ranks_here=here)
+
+
+def _plural(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def one_line(planned: CircuitPlan, seconds: float, trajectories: int | None = None) -> str:
     """What `run` says before it begins."""
+    each = f" for each of up to {trajectories} trajectories" if trajectories is not None else ""
+    what = " as a density matrix" if planned.kind == "density matrix" else ""
     return (
-        f"{planned.qubits} qubits on {planned.ranks} ranks: {size(planned.memory_per_rank)} a rank, "
-        f"{planned.exchanges} exchanges, {size(planned.bytes_per_rank)} sent by each rank, {planned.passes:.4g} passes"
+        f"{_plural(planned.qubits, 'qubit')}{what} on {_plural(planned.ranks, 'rank')}: "
+        f"{size(planned.memory_per_rank)} a rank, {_plural(planned.exchanges, 'exchange')}, "
+        f"{size(planned.bytes_per_rank)} sent by each rank, {planned.passes:.4g} passes, about {seconds:.2g} s{each}"
     )
-
-
-def predict(planned: CircuitPlan) -> float:
-    """About how many seconds the circuit would take if all its ranks were on machines like this one.
-
-    A small random circuit and a copy in memory, some ten milliseconds each, say how fast gates and bytes are here; all
-    ranks of a machine share that speed.
-    """
-    trial = random_circuit(_TRIAL_QUBITS, depth=4).to_circuit()
-    simulate(trial, precision=planned.precision, effort=0)
-    seconds = min(simulate(trial, precision=planned.precision, effort=0).seconds for _ in range(3))
-    per_amplitude = seconds / (len(trial) << _TRIAL_QUBITS)
-    block = np.ones(1 << 22)
-    copies = []
-    for _ in range(4):
-        begin = time.perf_counter()
-        block.copy()
-        copies.append(time.perf_counter() - begin)
-    per_byte = min(copies) / (2 * block.nbytes)
-    gates = planned.operations * per_amplitude * 2.0**planned.qubits
-    passes = planned.passes * per_byte * 2 * planned.memory_per_rank * planned.ranks
-    exchanges = 2 * planned.bytes_per_rank * planned.ranks * per_byte
-    machines = max(1.0, planned.memory_in_all / max(planned.memory_available, 1))
-    return (max(gates, passes) + exchanges) / machines
 
 
 def remedy(planned: CircuitPlan) -> str:
@@ -94,6 +84,7 @@ def _table(planned: CircuitPlan, name: str, seconds: float) -> Table:
         "", "", title=f"{name}: {planned.qubits} qubits on {planned.ranks} ranks", show_header=False
     )
     table.columns[1].justify = "right"
+    table.add_row("simulated as a", planned.kind)
     table.add_row("memory of a rank", size(planned.memory_per_rank))
     table.add_row("memory in all", size(planned.memory_in_all))
     table.add_row("there is, on this machine", size(planned.memory_available))
@@ -120,6 +111,7 @@ def _report(planned: CircuitPlan, name: str) -> dict[str, Any]:
         "qubits": planned.qubits,
         "ranks": planned.ranks,
         "precision": planned.precision,
+        "kind": planned.kind,
         "fits": planned.fits,
         "memory_per_rank": planned.memory_per_rank,
         "memory_in_all": planned.memory_in_all,
@@ -145,16 +137,36 @@ def plan(
         typer.Option(min=1, metavar="RANKS", help="How many of them share one machine; all unless given."),
     ] = None,
     precision: PrecisionOption = "double",
+    density: Annotated[
+        bool, typer.Option("--density", help="As a density matrix: 4^n numbers instead of 2^n.")
+    ] = False,
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC", help="As for `run`, on a density matrix unless --trajectories is given."
+        ),
+    ] = None,
+    trajectories: Annotated[
+        int | None, typer.Option(min=1, help="Noise on so many state vectors, one after the other.")
+    ] = None,
     json_target: JsonOption = None,
 ) -> None:
     """Say what a circuit needs and moves on so many ranks, without running it."""
-    circuit = read_circuit(file, Group.alone())
     if precision not in ("single", "double"):
         raise BadInput(f"expected --precision double or single, found {precision!r}")
-    planned = plan_circuit(circuit, ranks, precision, ranks_here=here)
+    if trajectories is not None and (density or noise is None):
+        raise BadInput("--trajectories needs --noise, and is instead of --density")
+    model = NoiseModel() if noise is None else NoiseModel.parse(noise)
+    circuit = read_circuit(file, Group.alone())
+    if density or (noise is not None and trajectories is None):
+        planned = plan_density(circuit, ranks, precision, noise=model, ranks_here=here)
+    else:
+        planned = plan_circuit(circuit, ranks, precision, ranks_here=here)
     screen = console(json_target)
     seconds = predict(planned)
     screen.print(_table(planned, circuit.name, seconds))
+    if trajectories is not None:
+        screen.print(f"this is for each of up to {trajectories} trajectories; equal ones run once")
     if planned.ranks < ranks:
         screen.print(f"the circuit is too small for more than {planned.ranks} ranks")
     if not planned.fits:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import resource
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from onehop import __version__
 from onehop.cli.common import JsonOption, RanksOption, console, own_rank, progress, write_json
-from onehop.cli.plan import PrecisionOption, check_fits, one_line, size
+from onehop.cli.plan import PrecisionOption, check_fits, one_line, plan_run
+from onehop.cli.run_report import draw, make_report, save_result, show
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.launch import ensure_ranks
@@ -24,23 +20,18 @@ from onehop.quantum import (
     Circuit,
     NoiseModel,
     NoisyResult,
-    plan,
+    Result,
     simulate,
     simulate_density,
     simulate_trajectories,
 )
+from onehop.quantum.memory_use import MemoryUse
 from onehop.quantum.observables import PauliSum
-from onehop.quantum.state_file import check_state_file, save_state
+from onehop.quantum.predict import predict
+from onehop.quantum.state_file import check_state_file
 from onehop.quantum.travel import read_circuit
 
-MOST_BARS = 24
 PATIENCE_TO_WRITE = 600.0
-
-
-def _peak_memory(group: Group) -> int:
-    """The most memory that a rank has held, in bytes."""
-    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return max(int(one) for one in group.allgather(str(own).encode()))
 
 
 def _measuring(circuit: Circuit) -> Circuit:
@@ -51,54 +42,6 @@ def _measuring(circuit: Circuit) -> Circuit:
     for operation in circuit.operations:
         measured.add(operation)
     return measured.measure_all()
-
-
-def _shown(observed: str | complex | float) -> str:
-    if isinstance(observed, complex):
-        return f"{observed.real:.12g}{observed.imag:+.12g}i"
-    return f"{observed:.12g}"
-
-
-def _table(screen: Console, report: dict[str, Any], rows: int) -> None:
-    counts = sorted(report["counts"].items(), key=lambda one: (-one[1], one[0]))
-    shots = max(report["shots"], 1)
-    if counts:
-        table = Table("outcome", "shots", "", title=f"{len(counts)} outcomes in {report['shots']} shots")
-        table.columns[1].justify = "right"
-        for outcome, number in counts[:rows]:
-            table.add_row(outcome, str(number), "█" * max(round(40 * number / counts[0][1]), 1))
-        if len(counts) > rows:
-            rest = sum(number for _, number in counts[rows:])
-            table.add_row(f"{len(counts) - rows} others", str(rest), f"{100 * rest / shots:.3g} %")
-        screen.print(table)
-    for observable, value in report["expectations"].items():
-        screen.print(f"<{observable}> = {_shown(value)}", markup=False)
-    screen.print(
-        f"{report['seconds']:.3f} s on {report['ranks']} ranks; {size(report['bytes_moved'])} moved in "
-        f"{report['exchanges']} exchanges; peak memory {size(report['peak_memory_per_rank'])} a rank; "
-        f"seed {report['seed']}",
-        soft_wrap=True,
-    )
-
-
-def _plot(file: str, report: dict[str, Any]) -> None:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise BadInput("--plot needs matplotlib: `pip install matplotlib`") from error
-    counts = sorted(report["counts"].items(), key=lambda one: (-one[1], one[0]))[:MOST_BARS]
-    counts.sort()
-    figure = Figure(figsize=(max(5.0, 0.4 * len(counts) + 2), 4.5), layout="constrained")
-    axes = figure.subplots()
-    axes.bar([outcome for outcome, _ in counts], [number for _, number in counts])
-    axes.tick_params(axis="x", rotation=90)
-    hidden = len(report["counts"]) - len(counts)
-    title = f"{report['circuit']}: the {len(counts)} most frequent" if hidden else report["circuit"]
-    axes.set(ylabel="shots", title=title)
-    try:
-        figure.savefig(file)
-    except (OSError, ValueError) as error:
-        raise BadInput(f"cannot write the plot to {file}: {error}") from error
 
 
 def _check_outputs(plot: str | None, save: str | None) -> None:
@@ -154,70 +97,21 @@ def _noise(
         if trajectories is not None:
             raise BadInput("--trajectories needs --noise: without noise all trajectories are the same")
         return None
-    if save is not None or checkpoint is not None:
-        raise BadInput("--save and --checkpoint are for runs without --noise; leave one of them out")
+    if checkpoint is not None:
+        raise BadInput(
+            "--checkpoint is for runs without --noise: a run with noise begins anew when it was ended"
+        )
+    if save is not None and trajectories is not None:
+        raise BadInput("--save keeps one state, and --trajectories makes many: leave one of them out")
     return NoiseModel.parse(spec)
 
 
-def _noisy(
-    circuit: Circuit,
-    group: Group,
-    model: NoiseModel,
-    trajectories: int | None,
-    shots: int,
-    seed: int | None,
-    precision: str,
-    asked: list[PauliSum],
+def _simulate_noisy(
+    circuit: Circuit, group: Group, model: NoiseModel, trajectories: int | None, options: dict[str, Any]
 ) -> NoisyResult:
-    circuit = _measuring(circuit) if shots else circuit
-    if trajectories is not None:
-        return simulate_trajectories(
-            circuit,
-            group,
-            noise=model,
-            trajectories=trajectories,
-            shots=shots,
-            seed=seed,
-            precision=precision,
-            observables=asked,
-        )
-    return simulate_density(
-        circuit, group, noise=model, shots=shots, seed=seed, precision=precision, observables=asked
-    )
-
-
-def _show_noisy(
-    screen: Console,
-    circuit: Circuit,
-    result: NoisyResult,
-    observables: list[str],
-    rows: int,
-    precision: str,
-    plot: str | None,
-    json_target: str | None,
-) -> None:
-    report = {
-        "version": __version__,
-        "circuit": circuit.name,
-        "qubits": circuit.qubits,
-        "shots": result.shots,
-        "counts": result.counts,
-        "expectations": dict(zip(observables, result.expectations, strict=True)),
-        "seconds": result.seconds,
-        "ranks": result.ranks,
-        "bytes_moved": result.bytes_moved,
-        "exchanges": result.exchanges,
-        "peak_memory_per_rank": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        "precision": precision,
-        "seed": result.seed,
-        "standard_errors": dict(zip(observables, result.errors, strict=True)),
-        "histories": result.runs,
-    }
-    _table(screen, report, rows)
-    if plot is not None:
-        _plot(plot, report)
-    report["expectations"] = {text: _number(value) for text, value in report["expectations"].items()}
-    write_json(json_target, report)
+    if trajectories is None:
+        return simulate_density(circuit, group, noise=model, **options)
+    return simulate_trajectories(circuit, group, noise=model, trajectories=trajectories, **options)
 
 
 def run(
@@ -234,7 +128,10 @@ def run(
     ] = None,
     precision: PrecisionOption = "double",
     save: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Write the state at the end (HDF5).")
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Write the state at the end (HDF5); with --noise the density matrix."
+        ),
     ] = None,
     plot: Annotated[
         str | None, typer.Option(metavar="FILE", help="Draw the counts (.png, .svg, .pdf).")
@@ -277,66 +174,41 @@ def run(
     circuit = read_circuit(file, group)
     asked = _observables(observable or [], circuit.qubits)
     screen = console(json_target)
-    if model is not None:
-        result = _noisy(circuit, group, model, trajectories, shots, seed, precision, asked)
-        if own_rank() == 0:
-            _show_noisy(screen, circuit, result, observable or [], rows, precision, plot, json_target)
-        return
-    planned = plan(circuit, group.size, precision, ranks_here=len(group.neighbours_in_memory))
-    screen.print(one_line(planned), markup=False, soft_wrap=True)
+    planned = plan_run(circuit, group, model, trajectories, precision)
     check_fits(planned, circuit.name)
+    predicted = predict(planned, group)
+    screen.print(one_line(planned, predicted, trajectories), markup=False, soft_wrap=True)
+    circuit = _measuring(circuit) if shots else circuit
+    options: dict[str, Any] = {"shots": shots, "seed": seed, "precision": precision, "observables": asked}
+    memory = MemoryUse()
     begin = time.perf_counter()
-    with progress(circuit.name, 1.0) as advance:
-        result = simulate(
-            _measuring(circuit) if shots else circuit,
-            group,
-            shots=shots,
-            seed=seed,
-            precision=precision,
-            observables=asked,
-            progress=_teller(advance),
-            checkpoint=checkpoint,
-            every=seconds_between,
-        )
-    if result.resumed:
-        screen.print(f"went on from {checkpoint}", markup=False, soft_wrap=True)
-    seconds = time.perf_counter() - begin
-    report = {
-        "version": __version__,
-        "circuit": circuit.name,
-        "qubits": circuit.qubits,
-        "shots": shots,
-        "counts": result.counts if shots else {},
-        "expectations": dict(zip(observable or [], map(_number, result.expectations), strict=True)),
-        "seconds": seconds,
-        "ranks": result.ranks,
-        "bytes_moved": result.bytes_moved,
-        "exchanges": result.exchanges,
-        "passes": result.passes,
-        "peak_memory_per_rank": _peak_memory(group),
-        "precision": precision,
-        "seed": result.seed,
-        "resumed": result.resumed,
-    }
+    result: Result | NoisyResult
+    if model is not None:
+        result = _simulate_noisy(circuit, group, model, trajectories, options)
+    else:
+        with progress(circuit.name, 1.0) as advance:
+            result = simulate(
+                circuit,
+                group,
+                progress=_teller(advance),
+                checkpoint=checkpoint,
+                every=seconds_between,
+                **options,
+            )
+    report = make_report(circuit, result, observable or [], precision)
+    report.update(seconds=time.perf_counter() - begin, predicted_seconds=predicted, **memory.report(group))
     if save is not None:
-        save_state(save, result.state, group, {"circuit": circuit.name, "seed": result.seed})
+        save_result(save, result, group, circuit)
     if own_rank() != 0:
         return
-    _table(
-        screen,
-        {**report, "expectations": dict(zip(observable or [], result.expectations, strict=True))},
-        rows,
-    )
+    if report.get("resumed"):
+        screen.print(f"went on from {checkpoint}", markup=False, soft_wrap=True)
+    show(screen, report, rows)
     if plot is not None:
-        _plot(plot, report)
-    write_json(json_target, json.loads(json.dumps(report)))
+        draw(plot, report)
+    write_json(json_target, report)
     if checkpoint is not None:
         Path(checkpoint).unlink(missing_ok=True)  # the run is done
-
-
-def _number(value: complex | float) -> Any:
-    """For JSON: complex ones as a pair."""
-    return [value.real, value.imag] if isinstance(value, complex) else float(value)
 
 
 def register(app: typer.Typer) -> None:
