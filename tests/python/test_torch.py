@@ -5,15 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from conftest import Ranks
-from onehop.point_to_point import PACKET_BYTES, PointToPoint
-from threads import run_threads
 
 EVERYTHING = """
     import sys
+    from datetime import timedelta
     import torch
     import torch.distributed as dist
     import onehop.torch
@@ -90,16 +88,128 @@ EVERYTHING = """
         tensor = torch.tensor([float(rank)])
         dist.all_reduce(tensor, group=half)
         assert tensor.item() == 2
-    for wrong in (torch.zeros(3, dtype=torch.uint8), torch.zeros(3, device="meta")):
+    # From whoever sends first; the rank that sends last is heard only then.
+    if rank == 0:
+        found = [torch.empty(2) for _ in range(1, size)]
+        senders = [dist.recv(one, tag=5) for one in found]
+        assert sorted(senders) == list(range(1, size))
+        assert all((one == sender).all() for one, sender in zip(found, senders))
+    else:
+        dist.send(torch.full((2,), float(rank)), 0, tag=5)
+    late = dist.irecv(torch.empty(2), left, tag=6)
+    try:
+        late.wait(timedelta(seconds=0.05))
+    except onehop.Timeout as error:
+        assert "0.05 s" in str(error)
+    else:
+        raise SystemExit("received what nobody sent")
+    dist.barrier()
+    dist.send(torch.zeros(2), right, tag=6)
+    late.wait()
+
+    # Narrow integers wrap round in their own range.
+    for dtype in (torch.uint8, torch.int8, torch.int16):
+        tensor = torch.tensor([100 * (rank + 1), 1], dtype=torch.int64).to(dtype)
+        dist.all_reduce(tensor)
+        assert torch.equal(tensor, torch.tensor([100 * total, size], dtype=torch.int64).to(dtype))
+    tensor = torch.tensor([rank == 1, False, True])
+    dist.all_reduce(tensor, op=dist.ReduceOp.MAX)
+    assert tensor.tolist() == [True, False, True]
+    for op, result in ((dist.ReduceOp.BOR, 15), (dist.ReduceOp.BAND, 8), (dist.ReduceOp.BXOR, 8 * (size % 2) + 7)):
+        tensor = torch.tensor([8 + (1 << rank)] * 2, dtype=torch.int16)
+        dist.all_reduce(tensor, op=op)
+        assert tensor.tolist() == [result, result]
+    tensor = torch.full((3,), 1 + 2j) * (rank + 1)
+    dist.all_reduce(tensor)
+    assert (tensor == (1 + 2j) * total).all()
+    parameter = torch.nn.Parameter(torch.arange(6.0).reshape(2, 3).t() * (rank + 1))
+    dist.all_reduce(parameter)
+    assert torch.equal(parameter.detach(), torch.arange(6.0).reshape(2, 3).t() * total)
+    # Functional collectives, DTensor and FSDP find their groups by name.
+    assert torch._C._distributed_c10d._resolve_process_group(dist.group.WORLD.group_name) is dist.group.WORLD
+
+    for wrong, op in (
+        (torch.zeros(3, dtype=torch.float8_e4m3fn), dist.ReduceOp.SUM),
+        (torch.zeros(3, device="meta"), dist.ReduceOp.SUM),
+        (torch.zeros(3), dist.ReduceOp.BOR),
+        (torch.zeros(3, dtype=torch.int32), dist.ReduceOp.AVG),
+        (torch.zeros(3).to_sparse(), dist.ReduceOp.SUM),
+    ):
         try:
-            dist.all_reduce(wrong)
-        except Exception as error:
-            assert "onehop" in type(error).__module__ or "expected" in str(error), error
+            dist.group.WORLD.allreduce([wrong], op)
+        except onehop.BadInput as error:
+            assert "expected" in str(error) or "onehop" in str(error) or "there is no" in str(error), error
         else:
-            raise SystemExit("reduced what cannot be")
+            raise SystemExit(f"reduced what cannot be: {wrong}, {op}")
     dist.barrier()
     dist.destroy_process_group()
     print("all there", flush=True)
+"""
+
+ERRORS = """
+    import os
+    import signal
+    import sys
+    import torch
+    import torch.distributed as dist
+    import onehop.torch
+
+    world = onehop.Group.world()
+    rank, size = world.rank, world.size
+    dist.init_process_group("onehop", init_method=f"file://{sys.argv[1]}", rank=rank, world_size=size)
+    other = rank == 1
+    cases = {
+        "a shape": lambda group: dist.all_reduce(torch.zeros(3 + other), group=group),
+        "a type": lambda group: dist.all_reduce(
+            torch.zeros(3, dtype=torch.int32 if other else torch.float32), group=group
+        ),
+        "an op": lambda group: dist.all_reduce(
+            torch.zeros(3), dist.ReduceOp.MAX if other else dist.ReduceOp.SUM, group=group
+        ),
+        "an operation": lambda group: (dist.broadcast(torch.zeros(3), 0, group) if other
+                                       else dist.all_reduce(torch.zeros(3), group=group)),
+        "a length, later": lambda group: dist.all_reduce(torch.zeros(3 + other), group=group, async_op=True).wait(),
+        "a block": lambda group: dist.reduce_scatter_tensor(
+            torch.zeros(4 + other), torch.zeros(size * (4 + other)), group=group
+        ),
+        "a contribution": lambda group: dist.all_gather(
+            [torch.zeros(4 + other) for _ in range(size)], torch.zeros(4 + other), group=group
+        ),
+        "a root": lambda group: dist.broadcast(torch.zeros(3), int(other), group),
+    }
+    for name, case in cases.items():
+        group = dist.new_group()
+        try:
+            case(group)
+        except onehop.Mismatch as error:
+            assert "rank 1" in str(error), error
+        else:
+            raise SystemExit(f"no Mismatch for {name}")
+    if rank == 2:
+        dist.send(torch.zeros(3), 0)
+    elif rank == 0:
+        try:
+            dist.recv(torch.zeros(4), 2)
+        except onehop.Mismatch as error:
+            assert "12 bytes" in str(error) and "16" in str(error), error
+        else:
+            raise SystemExit("no Mismatch of a message")
+    dist.barrier()
+    print("all mismatched", flush=True)
+    dist.barrier()
+    received = dist.irecv(torch.zeros(3), 2) if rank == 0 else None
+    from_any = dist.irecv(torch.zeros(3)) if rank == 1 else None
+    if rank == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    for wait in (lambda: dist.all_reduce(torch.zeros(100_000)), (received or from_any).wait):
+        try:
+            wait()
+        except onehop.PeerLost as error:
+            assert error.rank == 2
+        else:
+            raise SystemExit("nobody was missed")
+    print(f"rank {rank} lost 2", flush=True)
+    os._exit(0)
 """
 
 TRAINING = """
@@ -194,6 +304,14 @@ def test_every_operation_of_torch(ranks: Ranks) -> None:
     assert done.stdout.count("all there") == 3
 
 
+def test_another_tensor_is_a_mismatch_everywhere_and_a_dead_rank_is_named(ranks: Ranks) -> None:
+    pytest.importorskip("torch")
+    done = ranks.onehop("launch", "-n", 3, ranks.script(ERRORS), ranks.folder / "store", timeout=100)
+    assert done.stdout.count("all mismatched") == 3, done.stdout + done.stderr
+    assert "rank 0 lost 2" in done.stdout, done.stdout + done.stderr
+    assert "rank 1 lost 2" in done.stdout, done.stdout + done.stderr
+
+
 def test_training_under_torchrun_is_that_of_gloo(ranks: Ranks) -> None:
     torch = pytest.importorskip("torch")
     results = {}
@@ -213,20 +331,3 @@ def test_the_entry_point_registers_and_never_raises(monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "torch", None)
     monkeypatch.setitem(sys.modules, "torch.distributed", None)
     onehop_torch.register()
-
-
-def test_messages_of_any_length_and_order() -> None:
-    def one_rank(group: object) -> None:
-        messages = PointToPoint(group)
-        rank, size = group.rank, group.size
-        lengths = (0, 1, PACKET_BYTES - 16, PACKET_BYTES - 15, 100_000)
-        for other in range(size):
-            for tag, length in enumerate(lengths[: 3 if other != rank else None]):
-                messages.send(other, np.full(length, rank * 16 + tag, np.uint8), tag)
-        for other in range(size):
-            for tag in reversed(range(3)):
-                found = np.empty(lengths[tag], np.uint8)
-                messages.receive(other, found, tag)
-                assert (found == other * 16 + tag).all()
-
-    run_threads(3, one_rank)

@@ -13,20 +13,43 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from onehop.error import Timeout
+
 __all__ = ["Thread", "Work"]
 
 
 class Work(dist._Work):
-    """One operation under way, or done."""
+    """One operation under way, or done.
+
+    Attributes
+    ----------
+    source : int
+        Of a message that has come: who sent it.
+    """
 
     def __init__(self, future: torch.futures.Future) -> None:
         super().__init__()
         self._future = future
+        self.source = -1
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """Until it is done; raises what it raised."""
+        """Until it is done; raises what it raised, or Timeout."""
+        if timeout is not None and timeout > timedelta(0):
+            here = threading.Event()
+            self._future.add_done_callback(lambda _: here.set())
+            if not here.wait(timeout.total_seconds()):
+                raise Timeout(
+                    f"the operation is not done after {timeout.total_seconds():g} s; it goes on, "
+                    "and its tensors must be left alone"
+                )
         self._future.wait()
         return True
+
+    def source_rank(self) -> int:
+        """Of a message that has come: who sent it."""
+        return self.source
+
+    _source_rank = source_rank
 
     def get_future(self) -> torch.futures.Future:
         """Its future, of a list of tensors."""

@@ -1,6 +1,7 @@
 """Gradients that travel compressed: a communication hook for DistributedDataParallel, with error feedback."""
 
 # Annotations must stay what they are, not text: DistributedDataParallel looks at those of a hook.
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -10,8 +11,8 @@ from onehop import _core
 from onehop.codec import CODECS
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.tensors import allreduce, element_type
-from onehop.torch_jobs import Thread
+from onehop.tensors import allreduce, element_type, plans
+from onehop.torch.jobs import Thread
 
 __all__ = ["CompressionState", "compressed_allreduce", "group_from_process_group"]
 
@@ -53,29 +54,42 @@ class CompressionState:
             raise BadInput(f"expected a codec (one of: {', '.join(CODECS)}), found {codec!r}")
         self.codec, self.feedback = codec, feedback and codec != "raw"
         self.group = group_from_process_group(process_group)
+        plans(self.group)  # opens the paths now: later the thread would use the process group beside the program
         self.bytes_raw = self.bytes_sent = 0
-        self._residuals: dict[int, torch.Tensor] = {}
+        self._late: dict[int, torch.Tensor] = {}  # by where a parameter lies
         self._thread = Thread("onehop gradients")
 
-    def _average(self, index: int, gradient: torch.Tensor) -> torch.Tensor:
+    def _average(self, parameters: Sequence[torch.Tensor], gradient: torch.Tensor) -> torch.Tensor:
         here = gradient.detach().to("cpu").contiguous()
         kind = element_type(here)
-        wire = torch.empty(_core.encoded_bytes(self.codec, kind, here.numel()), dtype=torch.uint8)
         if self.feedback and here.numel() > 0:
-            late = self._residuals.get(index)
-            if late is not None and late.shape == here.shape and late.dtype == here.dtype:
-                here = here + late
+            here = here + self._take_late(parameters, here)
+            wire = torch.empty(_core.encoded_bytes(self.codec, kind, here.numel()), dtype=torch.uint8)
             rounded = torch.empty_like(here)
             _core.encode(self.codec, kind, here, wire)
             _core.decode(self.codec, kind, wire, rounded, False)
             # An overflow is no error that could be made good later.
-            self._residuals[index] = torch.nan_to_num(here - rounded, 0.0, 0.0, 0.0)
+            self._keep_late(parameters, torch.nan_to_num(here - rounded, 0.0, 0.0, 0.0))
         allreduce(self.group, here, "mean", self.codec, out=here)
         self.bytes_raw += here.numel() * here.element_size()
-        self.bytes_sent += wire.numel()
+        self.bytes_sent += _core.encoded_bytes(self.codec, kind, here.numel())
         if here.data_ptr() != gradient.data_ptr():
             gradient.copy_(here)
         return gradient
+
+    def _keep_late(self, parameters: Sequence[torch.Tensor], late: torch.Tensor) -> None:
+        # By parameter: after the first step DistributedDataParallel puts them into other buckets.
+        for parameter, part in zip(parameters, late.split([one.numel() for one in parameters]), strict=True):
+            self._late[parameter.data_ptr()] = part
+
+    def _take_late(self, parameters: Sequence[torch.Tensor], like: torch.Tensor) -> torch.Tensor:
+        parts = [self._late.get(one.data_ptr()) for one in parameters]
+        if not all(part is not None and part.dtype == like.dtype for part in parts):
+            parts = [  # new parameters, or another type since the last step
+                like.new_zeros(one.numel()) if part is None else part.to(like.dtype)
+                for one, part in zip(parameters, parts, strict=True)
+            ]
+        return torch.cat(parts)
 
     def close(self) -> None:
         """End the thread."""
@@ -86,5 +100,5 @@ def compressed_allreduce(
     state: CompressionState, bucket: dist.GradBucket
 ) -> torch.futures.Future[torch.Tensor]:
     """Average a bucket of gradients over all ranks: `ddp.register_comm_hook(state, compressed_allreduce)`."""
-    gradient, index = bucket.buffer(), bucket.index()
-    return state._thread.submit(lambda: state._average(index, gradient), False).get_future()
+    gradient, parameters = bucket.buffer(), bucket.parameters()
+    return state._thread.submit(lambda: state._average(parameters, gradient), False).get_future()

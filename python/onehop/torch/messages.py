@@ -1,0 +1,63 @@
+"""The operations of a process group between two ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from onehop.point_to_point import PointToPoint
+from onehop.torch.arguments import check
+from onehop.torch.jobs import Thread, Work
+
+__all__ = ["Messages"]
+
+
+class Messages:
+    """Part of `ProcessGroup`. What goes to one rank goes through one thread, in the order of the calls."""
+
+    _messages: PointToPoint
+    _senders: dict[int, Thread]
+
+    def send(self, tensors: Sequence[torch.Tensor], destination: int, tag: int = 0) -> Work:
+        """A message to one rank."""
+        (tensor,) = tensors
+        check(tensor)
+
+        def job() -> list[torch.Tensor]:
+            dense = tensor.detach().contiguous()
+            self._messages.send(destination, dense.reshape(-1).view(torch.uint8).numpy(), tag)
+            return [tensor]
+
+        if destination not in self._senders:
+            self._senders[destination] = Thread(f"onehop to {destination}")
+        return self._senders[destination].submit(job, False)
+
+    def recv(self, tensors: Sequence[torch.Tensor], source: int, tag: int = 0) -> Work:
+        """A message from one rank."""
+        return self._receive(tensors, source, tag)
+
+    def recv_anysource(self, tensors: Sequence[torch.Tensor], tag: int = 0) -> Work:
+        """A message from any other rank; the work then says from which."""
+        return self._receive(tensors, None, tag)
+
+    def _receive(self, tensors: Sequence[torch.Tensor], source: int | None, tag: int) -> Work:
+        (tensor,) = tensors
+        check(tensor)
+        plain = tensor.detach()
+        dense = plain if plain.is_contiguous() else torch.empty(tensor.shape, dtype=tensor.dtype)
+        future: torch.futures.Future = torch.futures.Future()
+        work = Work(future)
+
+        def done(sender: int, error: Any) -> None:
+            if error is not None:
+                future.set_exception(error)
+                return
+            if dense is not plain:
+                plain.copy_(dense)
+            work.source = sender
+            future.set_result([tensor])
+
+        self._messages.request(source, dense.reshape(-1).view(torch.uint8).numpy(), tag, done)
+        return work

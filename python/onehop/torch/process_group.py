@@ -1,0 +1,107 @@
+"""The backend "onehop" of torch.distributed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import torch.distributed as dist
+
+from onehop.point_to_point import PointToPoint
+from onehop.tensors import Plans
+from onehop.torch.jobs import Thread, Work
+from onehop.torch.messages import Messages
+from onehop.torch.movements import Movements
+from onehop.torch.reductions import Reductions
+from onehop.torch.store import group_from_store
+
+__all__ = ["ProcessGroup", "create_process_group"]
+
+
+class ProcessGroup(Reductions, Movements, Messages, dist.ProcessGroup):
+    """The ranks of a `torch.distributed` group.
+
+    All operations of torch are there for dense tensors on the processor; the collective ones of one group must be
+    called in the same order on all its ranks. What the caller waits for at once runs in the calling thread; what is
+    asynchronous in one thread per group, in the order of the calls.
+
+    Attributes
+    ----------
+    group : Group
+        onehop's own.
+    """
+
+    def __init__(self, store: Any, rank: int, size: int, timeout: timedelta) -> None:
+        super().__init__(rank, size)
+        self._rank, self._size = rank, size
+        self._name = self._description = ""
+        self.group = group_from_store(store, rank, size)
+        self.group.timeout = timeout.total_seconds()
+        self._plans = Plans(self.group)
+        self._messages = PointToPoint(self.group)
+        self._collective = Thread("onehop collectives")
+        self._senders: dict[int, Thread] = {}
+
+    def getBackendName(self) -> str:  # noqa: N802
+        """The name of the backend."""
+        return "onehop"
+
+    name = getBackendName
+
+    def rank(self) -> int:
+        """Who this is."""
+        return self._rank
+
+    getRank = rank  # noqa: N815
+
+    def size(self) -> int:
+        """How many there are."""
+        return self._size
+
+    getSize = size  # noqa: N815
+
+    # Names that torch gives its groups; compiled and functional collectives find them by these.
+
+    def setGroupName(self, name: str) -> None:  # noqa: N802
+        """Say what the group is called."""
+        self._name = name
+
+    def getGroupName(self) -> str:  # noqa: N802
+        """What the group is called."""
+        return self._name
+
+    group_name = property(getGroupName)
+
+    def setGroupDesc(self, description: str) -> None:  # noqa: N802
+        """Say what the group is for."""
+        self._description = description
+
+    def getGroupDesc(self) -> str:  # noqa: N802
+        """What the group is for."""
+        return self._description
+
+    group_desc = property(getGroupDesc)
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Another limit for every wait."""
+        self.group.timeout = self._messages.timeout = timeout.total_seconds()
+
+    def shutdown(self) -> None:
+        """End the threads."""
+        self._collective.close()
+        for sender in self._senders.values():
+            sender.close()
+        self._messages.close()
+
+    def abort(self) -> None:
+        """End the threads."""
+        self.shutdown()
+
+    def _do(self, job: Callable[[], Any], opts: Any = None) -> Work:
+        return self._collective.submit(job, not getattr(opts, "asyncOp", True))
+
+
+def create_process_group(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGroup:
+    """What torch calls for `init_process_group("onehop")` and `new_group`."""
+    return ProcessGroup(store, rank, size, timeout)

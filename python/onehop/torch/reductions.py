@@ -1,0 +1,139 @@
+"""The operations of a process group that combine tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from onehop.error import BadInput
+from onehop.tensors import Plans
+from onehop.torch.arguments import bytes_of, check, flat, number_type, op_name, tensors_of, type_name
+from onehop.torch.jobs import Work
+
+__all__ = ["Reductions"]
+
+_BITWISE = {"and": torch.bitwise_and, "or": torch.bitwise_or, "xor": torch.bitwise_xor}
+
+
+class Reductions:
+    """Part of `ProcessGroup`. What is combined is combined in the order of ranks, and has the same bits everywhere."""
+
+    _rank: int
+    _size: int
+    _plans: Plans
+    _do: Callable[..., Work]
+
+    def allreduce(self, tensors: Any, opts: Any = None) -> Work:
+        """Combine in place, for everybody. Several tensors of one type are combined in one go."""
+        tensors = tensors_of(tensors)
+        check(*tensors)
+        op = op_name(opts)
+        dtype = number_type(tensors[0].dtype, op)
+        if any(tensor.dtype != tensors[0].dtype for tensor in tensors):
+            found = ", ".join(sorted({str(tensor.dtype) for tensor in tensors}))
+            raise BadInput(f"expected tensors of one type to reduce together, found {found}")
+
+        def job() -> list[torch.Tensor]:
+            self._combine([tensor.detach() for tensor in tensors], op, dtype)
+            return tensors
+
+        return self._do(job, opts)
+
+    allreduce_coalesced = allreduce
+
+    def reduce(self, tensors: Sequence[torch.Tensor], opts: Any) -> Work:
+        """Combine for one rank; the others' tensors stay as they are."""
+        (tensor,) = tensors
+        check(tensor)
+        op = op_name(opts)
+        dtype = number_type(tensor.dtype, op)
+
+        def job() -> list[torch.Tensor]:
+            total = tensor.detach().clone(memory_format=torch.contiguous_format)
+            self._combine([total], op, dtype)
+            if self._rank == opts.rootRank:
+                tensor.detach().copy_(total)
+            return [tensor]
+
+        return self._do(job, opts)
+
+    def reduce_scatter_single(self, output: torch.Tensor, source: torch.Tensor, opts: Any) -> Work:
+        """Combine, and give each rank one block."""
+        check(output, source)
+        op = op_name(opts)
+        dtype = number_type(source.dtype, op)
+        if output.numel() * self._size != source.numel() or output.dtype != source.dtype:
+            raise BadInput(
+                f"expected {self._size} times as many {output.dtype} in the source as in the output, found "
+                f"{source.numel()} {source.dtype} for {output.numel()}"
+            )
+
+        def job() -> torch.Tensor:
+            self._scatter(source.detach(), output.detach(), op, dtype)
+            return output
+
+        return self._do(job, opts)
+
+    _reduce_scatter_base = reduce_scatter_single
+
+    def reduce_scatter(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any) -> Work:
+        """The same with a list of blocks."""
+        (output,), (blocks,) = outputs, inputs
+        check(output, *blocks)
+        for rank, block in enumerate(blocks):
+            if block.numel() != output.numel() or block.dtype != output.dtype:
+                raise BadInput(
+                    f"expected blocks of {output.numel()} {output.dtype}, as the output has, "
+                    f"found {block.numel()} {block.dtype} for rank {rank}"
+                )
+        return self.reduce_scatter_single(output, flat(blocks, output.dtype), opts)
+
+    def reduce_scatter_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+        """Several one after the other."""
+        opts = opts if opts is not None else dist.ReduceScatterOptions()
+        works = [self.reduce_scatter_single(*pair, opts) for pair in zip(outputs, inputs, strict=True)]
+        return works[-1]
+
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+
+    def _combine(self, tensors: Sequence[torch.Tensor], op: str, dtype: torch.dtype) -> None:
+        used = [tensor.contiguous().to(dtype) for tensor in tensors]
+        if op in _BITWISE:
+            for tensor in used:
+                tensor.copy_(self._bitwise(tensor, op))
+        else:
+            elements = sum(tensor.numel() for tensor in used)
+            operation = self._plans.get("allreduce", elements, type_name(used[0]), op)
+            if len(used) == 1:
+                operation.run_at(used[0].data_ptr(), used[0].data_ptr())
+            else:
+                operation.run_parts([(one.data_ptr(), one.data_ptr(), one.numel()) for one in used])
+        for tensor, one in zip(tensors, used, strict=True):
+            if tensor is not one:
+                tensor.copy_(one)
+
+    def _scatter(self, source: torch.Tensor, output: torch.Tensor, op: str, dtype: torch.dtype) -> None:
+        whole = source.contiguous().to(dtype)
+        if op in _BITWISE:
+            combined = self._bitwise(whole, op).reshape(self._size, -1)
+            output.copy_(combined[self._rank].reshape(output.shape))
+            return
+        direct = output.is_contiguous() and output.dtype == dtype
+        block = output if direct else torch.empty(output.shape, dtype=dtype)
+        operation = self._plans.get("reduce_scatter", output.numel(), type_name(whole), op)
+        operation.run_at(whole.data_ptr(), block.data_ptr())
+        if block is not output:
+            output.copy_(block)
+
+    def _bitwise(self, tensor: torch.Tensor, op: str) -> torch.Tensor:
+        """Everybody's, combined here: it is rare, and of few numbers."""
+        everybody = torch.empty((self._size, *tensor.shape), dtype=tensor.dtype)
+        gather = self._plans.get("allgather", (bytes_of(tensor),) * self._size)
+        gather.run_at(tensor.data_ptr(), everybody.data_ptr())
+        total = everybody[0]
+        for one in everybody[1:]:
+            total = _BITWISE[op](total, one)
+        return total
