@@ -65,6 +65,18 @@ std::pair<int, int> DiagonalRun<T>::selector_of(const Inner& inner) {
 }
 
 template <typename T>
+int DiagonalRun<T>::layers(std::uint64_t tile, const TileShape& shape) const {
+  std::vector<Inner> conditions;
+  for (const Phase& phase : phases_) {
+    const Inner inner = inner_of(phase, tile, shape);
+    const Inner condition{inner.when, 0, 0, inner.row, inner.row_want};
+    if (inner.low == 0 || inner.row == 0) continue;
+    if (std::find(conditions.begin(), conditions.end(), condition) == conditions.end()) conditions.push_back(condition);
+  }
+  return std::max(1, static_cast<int>((conditions.size() + most_selectors - 1) / most_selectors));
+}
+
+template <typename T>
 void DiagonalRun<T>::prepare(std::uint64_t tile, const TileShape& shape) {
   std::sort(phases_.begin(), phases_.end(), [](const Phase& a, const Phase& b) {
     return std::tuple(a.when, a.mask, a.want) < std::tuple(b.when, b.mask, b.want);

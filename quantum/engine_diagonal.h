@@ -18,6 +18,9 @@ class DiagonalRun {
   // Phases in bits of the whole index; `scale` is a factor of everything.
   DiagonalRun(std::vector<Phase> phases, double scale) : phases_(std::move(phases)), scale_(scale) {}
 
+  // How many sweeps it takes.
+  [[nodiscard]] int layers(std::uint64_t tile, const TileShape& shape) const;
+
   // Makes the tables. `tile`: the bits of the tile.
   void prepare(std::uint64_t tile, const TileShape& shape);
 

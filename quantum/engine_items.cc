@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 #include "engine_split.h"
 
@@ -51,9 +52,11 @@ class Maker {
       : low_bits_(low_bits),
         low_mask_(bit_of(low_bits) - 1),
         most_mixed_(most_mixed),
-        waiting_(static_cast<std::size_t>(bits)) {}
+        waiting_(static_cast<std::size_t>(bits)),
+        waiting_gates_(waiting_.size()) {}
 
   void add(const LocalOperation& op, std::uint32_t index) {
+    ++gates_;
     const Controls controls{op.control_mask, op.control_values};
     switch (op.kind) {
       case LocalKind::matrix:
@@ -71,6 +74,7 @@ class Maker {
 
   Items finish() {
     for (std::size_t bit = 0; bit < waiting_.size(); ++bit) flush(static_cast<int>(bit));
+    if (!items_.order.empty()) items_.order.back().gates += gates_;
     return std::move(items_);
   }
 
@@ -86,6 +90,7 @@ class Maker {
     if (!waiting) return;
     const Matrix2 m = *waiting;
     waiting.reset();
+    gates_ += std::exchange(waiting_gates_[static_cast<std::size_t>(bit)], 0);
     one_bit(bit, m, {}, 0);
   }
 
@@ -103,8 +108,8 @@ class Maker {
           flush(controls.mask | bit_of(op.bits[0]), 0);
           return one_bit(op.bits[0], m, controls, index);
         }
-        auto& waiting = waiting_[static_cast<std::size_t>(op.bits[0])];
-        waiting = waiting ? product(m, *waiting) : m;
+        multiply_waiting(op.bits[0], m);
+        waiting_gates_[static_cast<std::size_t>(op.bits[0])] += std::exchange(gates_, 0);
         return;
       }
     }
@@ -223,6 +228,7 @@ class Maker {
       auto& waiting = waiting_[static_cast<std::size_t>(bits[0])];
       if (std::abs(std::abs(values[0]) - 1) < 1e-9 && std::abs(std::abs(values[1]) - 1) < 1e-9) {
         waiting = product({values[0], 0, 0, values[1]}, *waiting);
+        waiting_gates_[static_cast<std::size_t>(bits[0])] += std::exchange(gates_, 0);
         return;
       }
     }
@@ -344,13 +350,15 @@ class Maker {
   }
 
   void item(ItemKind kind, std::uint64_t mixed, std::uint64_t watched, std::size_t index) {
-    items_.order.push_back({kind, mixed, watched, static_cast<std::uint32_t>(index)});
+    items_.order.push_back({kind, mixed, watched, static_cast<std::uint32_t>(index), std::exchange(gates_, 0)});
   }
 
   int low_bits_;
   std::uint64_t low_mask_;
   int most_mixed_;
   std::vector<std::optional<Matrix2>> waiting_;
+  std::vector<std::uint32_t> waiting_gates_;  // that have gone into each of them
+  std::uint32_t gates_ = 0;                   // that count with the next item
   Items items_;
 };
 

@@ -63,6 +63,7 @@ struct Item {
   std::uint64_t mixed = 0;    // bits that must be in the tile
   std::uint64_t watched = 0;  // bits whose value matters but stays
   std::uint32_t index = 0;    // into the list of its kind, or into the operations
+  std::uint32_t gates = 0;    // operations that begin with it; those without an item count with the next one
 };
 
 struct Items {

@@ -18,14 +18,17 @@ struct PassList {
 };
 [[nodiscard]] PassList make_pass_list(int bits, std::span<const LocalOperation> operations, const TileSizes& sizes);
 
-// `list` must come from the same operations.
+// What goes into a pass, without what kernels make of it.
+[[nodiscard]] PassSummary summarize(const Pass& pass);
+
+// `list` must come from the same operations. `records`: where to write down each pass, or nullptr.
 template <typename T>
 void run_passes(std::span<std::complex<T>> amplitudes, std::span<const LocalOperation> operations, const PassList& list,
-                const Kernels<T>& kernels, int threads);
+                const Kernels<T>& kernels, int threads, std::vector<PassRecord>* records = nullptr);
 
 extern template void run_passes<float>(std::span<std::complex<float>>, std::span<const LocalOperation>, const PassList&,
-                                       const Kernels<float>&, int);
+                                       const Kernels<float>&, int, std::vector<PassRecord>*);
 extern template void run_passes<double>(std::span<std::complex<double>>, std::span<const LocalOperation>,
-                                        const PassList&, const Kernels<double>&, int);
+                                        const PassList&, const Kernels<double>&, int, std::vector<PassRecord>*);
 
 }  // namespace onehop::quantum

@@ -8,6 +8,9 @@
 
 namespace onehop::quantum {
 
+// The time of the steady clock in seconds.
+[[nodiscard]] double steady_seconds();
+
 // How many threads `requested` means: itself if positive, otherwise ONEHOP_THREADS or the size of the affinity mask.
 [[nodiscard]] int thread_count(int requested);
 

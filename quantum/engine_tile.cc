@@ -5,6 +5,8 @@
 #include <cmath>
 #include <optional>
 
+#include "engine_threads.h"
+
 namespace onehop::quantum {
 namespace {
 
@@ -396,27 +398,84 @@ void TileProgram<T>::run_step(const Step& step, std::uint64_t base, std::size_t 
 }
 
 template <typename T>
+PassPart TileProgram<T>::part_of(StepKind kind) {
+  switch (kind) {
+    case StepKind::butterflies:
+    case StepKind::lane_butterflies:
+      return PassPart::rotations;
+    case StepKind::pair:
+    case StepKind::two_pairs:
+      return PassPart::pairs;
+    case StepKind::dense:
+      return PassPart::matrices;
+    default:
+      return PassPart::diagonals;
+  }
+}
+
+template <typename T>
+void TileProgram<T>::describe(PassSummary& summary) const {
+  for (const Step& step : steps_) {
+    int sweeps = 1;
+    double each = 0;  // multiply-adds for an amplitude
+    switch (step.kind) {
+      case StepKind::butterflies:
+      case StepKind::lane_butterflies:
+        each = 2 * butterflies_[step.index].count;
+        break;
+      case StepKind::pair:
+        each = 4 * std::ldexp(1.0, -std::popcount(pairs_[step.index].step.controls));
+        break;
+      case StepKind::two_pairs:
+        each = 8;
+        break;
+      case StepKind::dense:
+        each = 4 * std::ldexp(1.0, static_cast<int>(dense_[step.index].step.bits.size()) -
+                                       std::popcount(dense_[step.index].step.controls));
+        break;
+      case StepKind::diagonal:
+        sweeps = diagonals_[step.index].layers(tile_, shape_);
+        each = 4 * (sweeps + 1);  // the row's factor is one of them
+        break;
+      case StepKind::table:
+        each = 4;
+        break;
+    }
+    summary.sweeps += sweeps;
+    summary.multiply_adds += each;
+  }
+}
+
+template <typename T>
 void TileProgram<T>::run(std::complex<T>* amplitudes, std::size_t tile, Scratch& scratch) const {
   const std::uint64_t all = (std::uint64_t{1} << bits_) - 1;
   const std::uint64_t base = apart(tile, ~tile_ & all);
   T* const data = scratch.tile;
   scratch.diagonals.resize(diagonals_.size());
-  kernels_.gather(amplitudes + base, offsets_.data(), shape_, data);
+  const auto timed = [&](PassPart part, const auto& what) {
+    if (scratch.parts == nullptr) return what();
+    const double begin = steady_seconds();
+    what();
+    (*scratch.parts)[static_cast<std::size_t>(part)] += steady_seconds() - begin;
+  };
+  timed(PassPart::gather, [&] { kernels_.gather(amplitudes + base, offsets_.data(), shape_, data); });
   for (const Stretch& stretch : stretches_) {
     for (std::size_t s = stretch.begin; s < stretch.end; ++s) {
-      if (steps_[s].kind == StepKind::diagonal) {
-        diagonals_[steps_[s].index].begin_tile(base, shape_, scratch.diagonals[steps_[s].index]);
-      }
+      if (steps_[s].kind != StepKind::diagonal) continue;
+      const std::size_t number = steps_[s].index;
+      timed(PassPart::diagonals, [&] { diagonals_[number].begin_tile(base, shape_, scratch.diagonals[number]); });
     }
     const TileShape& shape = stretch.local ? block_ : shape_;
     for (std::size_t row = 0; row < shape_.rows(); row += shape.rows()) {
       for (std::size_t s = stretch.begin; s < stretch.end; ++s) {
-        run_step(steps_[s], base, row, shape, data + row * shape_.row_stride(), scratch);
+        timed(part_of(steps_[s].kind),
+              [&] { run_step(steps_[s], base, row, shape, data + row * shape_.row_stride(), scratch); });
       }
     }
   }
   const bool past_caches = (sizeof(std::complex<T>) << bits_) >= least_bytes_past_caches;
-  kernels_.scatter(amplitudes + base, offsets_.data(), shape_, data, last_scale_, past_caches);
+  timed(PassPart::scatter,
+        [&] { kernels_.scatter(amplitudes + base, offsets_.data(), shape_, data, last_scale_, past_caches); });
 }
 
 template class TileProgram<float>;

@@ -1,6 +1,7 @@
 // One pass as steps on a tile: what the items of a pass become for one precision and one kind of vector instructions.
 #pragma once
 
+#include <array>
 #include <complex>
 #include <cstdint>
 #include <span>
@@ -27,10 +28,14 @@ class TileProgram {
   [[nodiscard]] std::size_t diagonals() const { return diagonals_.size(); }
   void prepare(std::size_t diagonal) { diagonals_[diagonal].prepare(tile_, shape_); }
 
+  // What became of the pass: `sweeps` and `multiply_adds`.
+  void describe(PassSummary& summary) const;
+
   // What a thread needs for its tiles.
   struct Scratch {
     T* tile = nullptr;  // shape().numbers() numbers, aligned to 64 bytes
     std::vector<typename DiagonalRun<T>::Scratch> diagonals;
+    std::array<double, pass_parts>* parts = nullptr;  // where to add the seconds spent; nullptr: nothing is timed
   };
   void run(std::complex<T>* amplitudes, std::size_t tile, Scratch& scratch) const;
 
@@ -69,6 +74,7 @@ class TileProgram {
   class Builder;
 
   [[nodiscard]] bool is_local(const Step& step) const;
+  [[nodiscard]] static PassPart part_of(StepKind kind);
   void find_stretches();
   void run_step(const Step& step, std::uint64_t base, std::size_t first_row, const TileShape& shape, T* data,
                 const Scratch& scratch) const;

@@ -13,10 +13,11 @@ constexpr std::size_t most_pending = 512;
 
 }  // namespace
 
-Executor::Executor(State& state, const Placement& placement, int clbits, Draw draw)
+Executor::Executor(State& state, const Placement& placement, int clbits, Draw draw, Profile* profile)
     : state_(state),
       placement_(placement),
       draw_(std::move(draw)),
+      profile_(profile),
       clbits_(static_cast<std::size_t>(clbits), false),
       done_(placement.operations.size(), true) {
   if (state.qubits() != placement.qubits || state.group().size() != placement.ranks) {
@@ -27,7 +28,9 @@ Executor::Executor(State& state, const Placement& placement, int clbits, Draw dr
   for (const Stage& stage : placement.stages) {
     for (const int index : stage.operations) done_[static_cast<std::size_t>(index)] = false;
   }
-  if (!placement.first_state.empty()) state.set_product(placement.first_state, placement.first_bits);
+  if (!placement.first_state.empty()) {
+    timed(ProfileEntry::Kind::first_state, [&] { state.set_product(placement.first_state, placement.first_bits); });
+  }
   // Until the end the state's qubits are wires.
   if (!std::equal(state.bits().begin(), state.bits().end(), placement.first_bits.begin())) {
     throw BadInput("the state does not lie as the placement begins; make the placement for its bits");
@@ -51,10 +54,32 @@ bool Executor::step() {
   return true;
 }
 
-void Executor::enter_stage() { state_.exchange(placement_.stages[stage_].swaps); }
+template <typename What>
+void Executor::timed(ProfileEntry::Kind kind, const What& what) {
+  if (profile_ == nullptr) return what();
+  profile_->timed(kind, static_cast<int>(stage_), what);
+}
+
+void Executor::enter_stage() {
+  const auto& swaps = placement_.stages[stage_].swaps;
+  if (profile_ == nullptr || swaps.empty()) return state_.exchange(swaps);
+  const std::int64_t sent = state_.counters().bytes_sent;
+  const double begin = profile_->now();
+  state_.exchange(swaps);
+  profile_->add({.kind = ProfileEntry::Kind::exchange,
+                 .stage = static_cast<int>(stage_),
+                 .begin = begin,
+                 .seconds = profile_->now() - begin,
+                 .bytes = state_.counters().bytes_sent - sent});
+}
 
 void Executor::flush() {
-  const EngineCounters more = state_.apply(pending_);
+  std::vector<PassRecord> records;
+  const EngineCounters more = state_.apply(pending_, profile_ != nullptr ? &records : nullptr);
+  if (profile_ != nullptr && more.operations > 0) {
+    const std::int64_t bytes = std::int64_t{2 * bytes_per_amplitude(state_.precision())} << state_.local_bits();
+    profile_->add(more, records, static_cast<int>(stage_), bytes);
+  }
   counters_.passes += more.passes;
   counters_.operations += more.operations;
   counters_.seconds += more.seconds;
@@ -75,7 +100,8 @@ int Executor::measure(int index, int target) {
   flush();
   const Operation& operation = placement_.operations[static_cast<std::size_t>(index)];
   const int wire = operation.targets[static_cast<std::size_t>(target)];
-  const std::vector<double> p = state_.probabilities(std::span(&wire, 1));
+  std::vector<double> p;
+  timed(ProfileEntry::Kind::measurement, [&] { p = state_.probabilities(std::span(&wire, 1)); });
   const double all = p[0] + p[1];
   const int outcome = draw_(index, target, p[1] / all);
   const double probability = p[static_cast<std::size_t>(outcome)];
@@ -83,7 +109,7 @@ int Executor::measure(int index, int target) {
     throw Error("operation " + std::to_string(index) + " (" + operation.name + "): the outcome " +
                 std::to_string(outcome) + " has probability 0");
   }
-  state_.collapse(wire, outcome, probability);
+  timed(ProfileEntry::Kind::measurement, [&] { state_.collapse(wire, outcome, probability); });
   return outcome;
 }
 

@@ -232,8 +232,8 @@ std::int64_t Placement::bytes_per_rank(double fraction) const noexcept {
 
 std::int64_t Placement::bytes_per_rank() const noexcept { return bytes_per_rank(fraction_moved()); }
 
-double Placement::passes() const {
-  double sum = 0;
+std::vector<std::vector<PassSummary>> Placement::groups() const {
+  std::vector<std::vector<PassSummary>> groups;
   std::uint64_t flips = 0;
   for (const Stage& stage : stages) {
     std::vector<LocalOperation> local;
@@ -242,8 +242,14 @@ double Placement::passes() const {
       // Rank 0 and its flips stand for all.
       if (auto one = resolve(operation, stage.bits, local_bits, 0, flips)) local.push_back(std::move(*one));
     }
-    sum += count_passes(local_bits, local, bytes_per_amplitude);
+    groups.push_back(summarize_passes(local_bits, local, bytes_per_amplitude));
   }
+  return groups;
+}
+
+double Placement::passes() const {
+  double sum = 0;
+  for (const auto& stage : groups()) sum += static_cast<double>(stage.size());
   return sum;
 }
 

@@ -125,6 +125,7 @@ class Simulation {
 
   SimulationResult run() {
     const double begin = now();
+    profile_ = Profile();
     std::vector<std::uint64_t> all(static_cast<std::size_t>(options_.shots));
     std::iota(all.begin(), all.end(), std::uint64_t{0});
     // Without shots a circuit with measurements inside runs once, as shot 0 would.
@@ -136,16 +137,21 @@ class Simulation {
     while (!open_.empty()) {
       Branch branch = std::move(open_.back());
       open_.pop_back();
+      profile_.set_run(static_cast<int>(result_.runs));
       run_branch(std::move(branch), placement_, nullptr);
       ++result_.runs;
     }
-    result_.outcomes = shots_.outcomes(circuit_.clbits, options_.shots);
+    timed(ProfileEntry::Kind::sampling, [&] { result_.outcomes = shots_.outcomes(circuit_.clbits, options_.shots); });
     const StateCounters& counters = result_.state->counters();
     result_.exchanges = counters.exchanges;
     double bytes = static_cast<double>(counters.bytes_sent);
     sum_over_ranks(result_.state->group(), std::span(&bytes, 1));
     result_.bytes_moved = static_cast<std::int64_t>(bytes);
     result_.seconds = now() - begin;
+    if (options_.profile) {
+      result_.profile = profile_.entries();
+      result_.pass_seconds = result_.state->pass_seconds();
+    }
     return std::move(result_);
   }
 
@@ -155,6 +161,14 @@ class Simulation {
     how.bytes_per_amplitude = bytes_per_amplitude(options_.precision);
     how.effort = options_.effort;
     return how;
+  }
+
+  [[nodiscard]] Profile* profile() { return options_.profile ? &profile_ : nullptr; }
+
+  template <typename What>
+  void timed(ProfileEntry::Kind kind, const What& what) {
+    if (!options_.profile) return what();
+    profile_.timed(kind, -1, what);
   }
 
   // Does the rest of the run that was under way; the others follow as always.
@@ -199,8 +213,9 @@ class Simulation {
 
   void run_branch(Branch branch, const Placement& placement, const Standing* from) {
     std::size_t event = from != nullptr ? from->events : 0;
-    Executor executor(*result_.state, placement, circuit_.clbits + circuit_.hidden_clbits,
-                      [&](int, int, double one) { return draw(branch, event++, one); });
+    Executor executor(
+        *result_.state, placement, circuit_.clbits + circuit_.hidden_clbits,
+        [&](int, int, double one) { return draw(branch, event++, one); }, profile());
     if (from != nullptr) executor.clbits() = from->clbits;
     do {
       if (options_.progress) {
@@ -211,8 +226,9 @@ class Simulation {
     result_.engine.passes += executor.counters().passes;
     result_.engine.operations += executor.counters().operations;
     result_.engine.seconds += executor.counters().seconds;
-    if (options_.shots > 0) note(branch, executor.clbits());
-    const auto values = expectations(*result_.state, options_.observables);
+    if (options_.shots > 0) timed(ProfileEntry::Kind::sampling, [&] { note(branch, executor.clbits()); });
+    std::vector<std::complex<double>> values;
+    timed(ProfileEntry::Kind::expectations, [&] { values = expectations(*result_.state, options_.observables); });
     for (std::size_t i = 0; i < values.size(); ++i) {
       result_.expectations[i] += values[i] * (static_cast<double>(branch.shots.size()) * weight_);
     }
@@ -265,6 +281,7 @@ class Simulation {
   std::vector<Branch> open_;
   double weight_ = 1;
   SimulationResult result_;
+  Profile profile_;
 };
 
 }  // namespace

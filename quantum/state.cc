@@ -310,11 +310,12 @@ void State::set_amplitudes(std::span<const std::complex<double>> amplitudes) {
   });
 }
 
-EngineCounters State::apply(std::span<const LocalOperation> operations) {
+EngineCounters State::apply(std::span<const LocalOperation> operations, std::vector<PassRecord>* records) {
   if (operations.empty()) return {};
-  return impl_->visit([&]<typename T>(std::span<std::complex<T>> local) {
-    return quantum::apply<T>(local, operations, impl_->engine);
-  });
+  EngineOptions options = impl_->engine;
+  options.records = records;
+  return impl_->visit(
+      [&]<typename T>(std::span<std::complex<T>> local) { return quantum::apply<T>(local, operations, options); });
 }
 
 void State::permute(const std::vector<int>& permutation) {

@@ -23,6 +23,15 @@ void for_each_place(std::uint64_t place, std::uint64_t mask, Visit&& visit) {
 
 }  // namespace
 
+double State::pass_seconds() {
+  std::vector<double> seconds(static_cast<std::size_t>(impl_->group.size()));
+  sum_over_ranks(impl_->group, seconds);  // all begin together
+  seconds[static_cast<std::size_t>(impl_->group.rank())] = impl_->visit(
+      [&]<typename T>(std::span<std::complex<T>> a) { return quantum::pass_seconds<T>(a, impl_->engine); });
+  sum_over_ranks(impl_->group, seconds);
+  return *std::max_element(seconds.begin(), seconds.end());
+}
+
 double State::norm_squared() const {
   double sum = impl_->visit(
       [&]<typename T>(std::span<std::complex<T>> local) { return quantum::norm_squared<T>(local, impl_->engine); });

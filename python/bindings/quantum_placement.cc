@@ -6,6 +6,7 @@
 #include "bindings.h"
 #include "onehop/error.h"
 #include "onehop/quantum/state.h"
+#include "quantum_profile.h"
 
 using onehop::quantum::Baselines;
 using onehop::quantum::Circuit;
@@ -73,6 +74,23 @@ void bind_quantum_placement(nb::module_& module) {
             return d;
           },
           nb::sig("def baselines(self) -> dict[str, float]"), "What other rules would move, as fractions.")
+      .def(
+          "groups",
+          [](const Placement& p) {
+            const auto groups = [&] {
+              const nb::gil_scoped_release released;
+              return p.groups();
+            }();
+            nb::list stages;
+            for (const auto& stage : groups) {
+              nb::list passes;
+              for (const auto& pass : stage) passes.append(pass_dict(pass));
+              stages.append(passes);
+            }
+            return stages;
+          },
+          nb::sig("def groups(self) -> list[list[dict[str, Any]]]"),
+          "Of each stage: what the engine does together, a pass over the amplitudes of rank 0 each.")
       .def("passes", &Placement::passes, nb::call_guard<nb::gil_scoped_release>());
   module.def(
       "place",

@@ -7,6 +7,7 @@
 
 #include "bindings.h"
 #include "onehop/error.h"
+#include "quantum_profile.h"
 
 using onehop::Group;
 using onehop::quantum::Branch;
@@ -161,8 +162,7 @@ void bind_state(nb::module_& module) {
             }
           },
           "circuit"_a, "effort"_a, release(),
-          "Applies operations without conditions as they are: their matrices need not be unitary, and the qubits must "
-          "exist.")
+          "Applies gates without conditions as they are: their matrices need not be unitary, the qubits must exist.")
       .def("restore_order", &State::restore_order, release())
       .def("norm_squared", &State::norm_squared, release())
       .def(
@@ -259,8 +259,9 @@ void set_checkpoints(SimulationOptions& options, const nb::object& due, const nb
 SimulationResult simulate(const Circuit& circuit, const Group& group, std::int64_t shots, std::uint64_t seed,
                           const std::string& precision, const std::vector<PauliSum>& observables, int threads,
                           std::int64_t staging, double effort, const nb::object& progress, const nb::object& due,
-                          const nb::object& keep, const Standing* resume, const nb::object& restore) {
+                          const nb::object& keep, const Standing* resume, const nb::object& restore, bool profile) {
   SimulationOptions options;
+  options.profile = profile;
   options.shots = shots;
   options.seed = seed;
   options.precision = precision_from(precision);
@@ -309,8 +310,20 @@ void bind_quantum_simulator(nb::module_& module) {
       .def_ro("exchanges", &SimulationResult::exchanges)
       .def_ro("bytes_moved", &SimulationResult::bytes_moved)
       .def_prop_ro("passes", [](const SimulationResult& r) { return r.engine.passes; })
+      .def_prop_ro("engine_seconds", [](const SimulationResult& r) { return r.engine.seconds; })
+      .def_ro("pass_seconds", &SimulationResult::pass_seconds)
+      .def_prop_ro(
+          "profile",
+          [](const SimulationResult& r) {
+            nb::list list;
+            for (const auto& entry : r.profile) list.append(profile_dict(entry));
+            return list;
+          },
+          nb::sig("def profile(self) -> list[dict[str, Any]]"),
+          "What took the time on this rank, in order; empty unless asked for.")
       .def("take_state", [](SimulationResult& r) { return std::move(r.state); }, "The state, once.");
   module.def("simulate", &simulate, "circuit"_a, "group"_a, "shots"_a, "seed"_a, "precision"_a, "observables"_a,
              "threads"_a, "staging"_a, "effort"_a, "progress"_a.none(), "due"_a.none() = nb::none(),
-             "keep"_a.none() = nb::none(), "resume"_a.none() = nb::none(), "restore"_a.none() = nb::none());
+             "keep"_a.none() = nb::none(), "resume"_a.none() = nb::none(), "restore"_a.none() = nb::none(),
+             "profile"_a = false);
 }

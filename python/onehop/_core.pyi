@@ -1120,6 +1120,11 @@ class Placement:
     def baselines(self) -> dict[str, float]:
         """What other rules would move, as fractions."""
 
+    def groups(self) -> list[list[dict[str, Any]]]:
+        """
+        Of each stage: what the engine does together, a pass over the amplitudes of rank 0 each.
+        """
+
     def passes(self) -> float: ...
 
 def place(
@@ -1303,6 +1308,14 @@ class SimulationResult:
     def bytes_moved(self) -> int: ...
     @property
     def passes(self) -> float: ...
+    @property
+    def engine_seconds(self) -> float: ...
+    @property
+    def pass_seconds(self) -> float: ...
+    @property
+    def profile(self) -> list[dict[str, Any]]:
+        """What took the time on this rank, in order; empty unless asked for."""
+
     def take_state(self) -> State:
         """The state, once."""
 
@@ -1321,4 +1334,5 @@ def simulate(
     keep: object | None = None,
     resume: Standing | None = None,
     restore: object | None = None,
+    profile: bool = False,
 ) -> SimulationResult: ...

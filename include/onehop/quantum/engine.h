@@ -3,6 +3,7 @@
 // are already decided), and hands over everything up to the next exchange at once, so that the engine may group it into passes.
 #pragma once
 
+#include <array>
 #include <complex>
 #include <cstdint>
 #include <span>
@@ -32,17 +33,46 @@ struct LocalOperation {
   int source = -1;  // which operation of the circuit it came from, for profiles
 };
 
+// A pass that `apply` would make: what goes into it.
+struct PassSummary {
+  std::vector<int> tile_bits;  // the bits of an index that run within a tile; none: one operation straight in memory
+  int gates = 0;               // operations, each counted in the pass where the first part of it is done
+  int rotations = 0;           // of one bit
+  int pairs = 0;               // of two amplitudes otherwise: with controls, or of several bits
+  int matrices = 0;
+  int phases = 0;            // diagonal factors, before they merge
+  int tables = 0;            // diagonals that do not merge
+  int sweeps = 0;            // over a tile: what all of these have become
+  double multiply_adds = 0;  // of real numbers, for each amplitude
+};
+
+// Where the time of a pass goes.
+enum class PassPart : std::uint8_t { preparing, gather, rotations, pairs, matrices, diagonals, scatter };
+inline constexpr std::size_t pass_parts = 7;
+[[nodiscard]] const char* name_of(PassPart part);
+
+// A pass that `apply` has made.
+struct PassRecord {
+  PassSummary pass = {};
+  double begin = 0;  // in seconds of the steady clock
+  double seconds = 0;
+  std::array<double, pass_parts> parts = {};  // of `seconds`, by PassPart; nothing for an operation straight in memory
+};
+
 struct EngineOptions {
   // 0: ONEHOP_THREADS, or as many as the affinity mask of the calling thread allows. Ranks that share a machine without being bound
   // to parts of it must give each its share.
   int threads = 0;
+  // Where `apply` writes down each pass; nullptr: nothing is timed.
+  std::vector<PassRecord>* records = nullptr;
 };
 
-// What a call did, for plans and profiles: a pass reads and writes the whole local state once.
+// What a call did: a pass reads and writes the whole local state once.
 struct EngineCounters {
   double passes = 0;
   std::int64_t operations = 0;
   double seconds = 0;
+  double planning_seconds = 0;  // of these, until it was clear what goes into which pass
 };
 
 // Applies the operations in order to amplitudes[0 .. 2^bits). T: float or double. Throws BadInput if the number of amplitudes is not a
@@ -60,16 +90,13 @@ extern template EngineCounters apply<double>(std::span<std::complex<double>>, st
 [[nodiscard]] double count_passes(int bits, std::span<const LocalOperation> operations, int bytes_per_amplitude);
 
 // The passes that `apply` would make, one after the other.
-struct PassSummary {
-  std::vector<int> tile_bits;  // the bits of an index that run within a tile; none: one operation straight in memory
-  int rotations = 0;           // of one bit
-  int pairs = 0;               // of two amplitudes otherwise: with controls, or of several bits
-  int matrices = 0;
-  int phases = 0;  // diagonal factors, before they merge
-  int tables = 0;  // diagonals that do not merge
-};
 [[nodiscard]] std::vector<PassSummary> summarize_passes(int bits, std::span<const LocalOperation> operations,
                                                         int bytes_per_amplitude);
+
+// How long reading and writing every amplitude once takes on this many threads, in seconds, the best of a few: what a pass can cost at
+// least. The amplitudes are negated an even number of times.
+template <typename T>
+[[nodiscard]] double pass_seconds(std::span<std::complex<T>> amplitudes, const EngineOptions& options = {});
 
 // Reductions. All sum in a fixed order that does not depend on the number of threads.
 

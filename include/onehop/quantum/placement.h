@@ -63,7 +63,9 @@ struct Placement {
   [[nodiscard]] std::int64_t bytes_per_rank() const noexcept;
   // The same for a fraction of one of the baselines.
   [[nodiscard]] std::int64_t bytes_per_rank(double fraction) const noexcept;
-  // Passes over a rank's amplitudes, as the engine would group the operations of each stage.
+  // How the engine would group the operations of each stage, on rank 0: a pass over its amplitudes each.
+  [[nodiscard]] std::vector<std::vector<PassSummary>> groups() const;
+  // The number of these.
   [[nodiscard]] double passes() const;
 };
 

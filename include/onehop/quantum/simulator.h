@@ -11,6 +11,7 @@
 #include "onehop/quantum/circuit.h"
 #include "onehop/quantum/observable.h"
 #include "onehop/quantum/placement.h"
+#include "onehop/quantum/profile.h"
 #include "onehop/quantum/state.h"
 
 namespace onehop::quantum {
@@ -22,8 +23,9 @@ class Executor {
   // Given a measurement or reset that is next (its number in the circuit, which of its targets) and the probability of 1: the outcome.
   using Draw = std::function<int(int operation, int target, double probability_of_one)>;
 
-  // Both must outlive it. If the placement chose the first state, it is written now; else the state must lie as the placement begins.
-  Executor(State& state, const Placement& placement, int clbits, Draw draw);
+  // All must outlive it. If the placement chose the first state, it is written now; else the state must lie as the placement begins.
+  // `profile`: where to write down the time that everything takes; nullptr: nothing is timed.
+  Executor(State& state, const Placement& placement, int clbits, Draw draw, Profile* profile = nullptr);
 
   // Does some more: a stage, or a part of a long one. False when there was nothing left; then the state's qubits are the circuit's.
   bool step();
@@ -38,6 +40,8 @@ class Executor {
   [[nodiscard]] const EngineCounters& counters() const noexcept { return counters_; }
 
  private:
+  template <typename What>
+  void timed(ProfileEntry::Kind kind, const What& what);
   void enter_stage();
   void do_one(int index);
   void flush();
@@ -47,6 +51,7 @@ class Executor {
   State& state_;
   const Placement& placement_;
   Draw draw_;
+  Profile* profile_;
   std::vector<bool> clbits_;
   std::vector<bool> done_;
   std::vector<LocalOperation> pending_;
@@ -95,7 +100,8 @@ struct SimulationOptions {
   std::uint64_t seed = 0;
   std::vector<PauliSum> observables;
   StateOptions state;
-  double effort = 1;  // of the placement
+  double effort = 1;     // of the placement
+  bool profile = false;  // write down where the time goes
   std::function<void(const Progress&)>
       progress;  // called on every rank, some hundred times at most in a run; may throw to end it
   // Asked on every rank between steps whether to keep the standing now; they must answer alike. May be empty.
@@ -117,7 +123,9 @@ struct SimulationResult {
   int exchanges = 0;             // of all runs
   std::int64_t bytes_moved = 0;  // sum over the ranks
   EngineCounters engine;
-  std::unique_ptr<State> state;  // after the last run, final measurements not made
+  std::vector<ProfileEntry> profile;  // of this rank, if asked for
+  double pass_seconds = 0;            // then: the least that a pass can take, all ranks at it together
+  std::unique_ptr<State> state;       // after the last run, final measurements not made
 };
 
 // Runs a circuit from |0...0>. Collective; every rank gets the same result. The same seed gives the same shots on every number of ranks

@@ -82,8 +82,8 @@ class State {
   void set_layout(std::vector<int> bits, std::uint64_t flips);
 
   // -- changing --
-  // Gates on local bits. Not collective.
-  EngineCounters apply(std::span<const LocalOperation> operations);
+  // Gates on local bits. Not collective. `records` as in EngineOptions.
+  EngineCounters apply(std::span<const LocalOperation> operations, std::vector<PassRecord>* records = nullptr);
   // Moves amplitudes so that bit i becomes bit permutation[i]; the qubits go with their bits.
   void permute(const std::vector<int>& permutation);
   void exchange(std::span<const std::pair<int, int>> swaps);  // disjoint pairs of bits
@@ -99,6 +99,8 @@ class State {
 
   // -- looking --
   [[nodiscard]] double norm_squared() const;
+  // How long reading and writing its amplitudes once takes the slowest rank while all do it, in seconds: see engine.h.
+  [[nodiscard]] double pass_seconds();
   [[nodiscard]] std::vector<std::complex<double>> amplitudes(std::span<const std::uint64_t> indices) const;
   // All of them on every rank: 16 bytes times 2^qubits.
   [[nodiscard]] std::vector<std::complex<double>> gather() const;

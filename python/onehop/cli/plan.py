@@ -9,6 +9,7 @@ from rich.table import Table
 
 from onehop import __version__
 from onehop.cli.common import JsonOption, console, write_json
+from onehop.cli.profile import forms, ranges
 from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.quantum import Circuit, CircuitPlan, NoiseModel, plan_density
@@ -104,6 +105,30 @@ def _table(planned: CircuitPlan, name: str, seconds: float) -> Table:
     return table
 
 
+def _groups(stages: list[list[dict[str, Any]]], rows: int) -> Table:
+    """What the engine does together, stage by stage: a pass over the amplitudes each."""
+    table = Table(title="groups of gates on rank 0: a pass over its memory each")
+    for name in ("stage", "pass", "gates", "operations", "tile bits", "sweeps", "multiply-adds an amplitude"):
+        table.add_column(name, justify="left" if name in ("operations", "tile bits") else "right")
+    listed = [(stage, group) for stage, groups in enumerate(stages, 1) for group in groups]
+    for number, (stage, group) in enumerate(listed[:rows], 1):
+        what, tile = forms(group), ranges(group["tile_bits"])
+        if not group["tile_bits"]:
+            what, tile = "one operation in memory", ""
+        table.add_row(
+            str(stage),
+            str(number),
+            str(group["gates"]),
+            what,
+            tile,
+            str(group["sweeps"]),
+            f"{group['multiply_adds']:.4g}",
+        )
+    if len(listed) > rows:
+        table.add_row("", f"{len(listed) - rows} more", "", "", "", "", "")
+    return table
+
+
 def _report(planned: CircuitPlan, name: str) -> dict[str, Any]:
     return {
         "version": __version__,
@@ -149,6 +174,7 @@ def plan(
     trajectories: Annotated[
         int | None, typer.Option(min=1, help="Noise on so many state vectors, one after the other.")
     ] = None,
+    rows: Annotated[int, typer.Option(min=1, help="How many groups of gates the table shows.")] = 20,
     json_target: JsonOption = None,
 ) -> None:
     """Say what a circuit needs and moves on so many ranks, without running it."""
@@ -164,6 +190,7 @@ def plan(
         planned = plan_circuit(circuit, ranks, precision, ranks_here=here)
     screen = console(json_target)
     seconds = predict(planned)
+    stages = planned.placement.groups()
     screen.print(_table(planned, circuit.name, seconds))
     if trajectories is not None:
         screen.print(f"this is for each of up to {trajectories} trajectories; equal ones run once")
@@ -171,7 +198,11 @@ def plan(
         screen.print(f"the circuit is too small for more than {planned.ranks} ranks")
     if not planned.fits:
         screen.print(f"it does not fit on this machine: {remedy(planned)}", markup=False, soft_wrap=True)
-    write_json(json_target, {**_report(planned, circuit.name), "predicted_seconds": seconds})
+    if any(stages):
+        screen.print(_groups(stages, rows))
+    write_json(
+        json_target, {**_report(planned, circuit.name), "predicted_seconds": seconds, "groups": stages}
+    )
 
 
 def register(app: typer.Typer) -> None:

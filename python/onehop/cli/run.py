@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from onehop.cli import profile as profiles
 from onehop.cli.common import JsonOption, RanksOption, console, own_rank, progress, write_json
 from onehop.cli.plan import PrecisionOption, check_fits, one_line, plan_run
 from onehop.cli.run_report import draw, make_report, save_result, show
@@ -28,6 +29,7 @@ from onehop.quantum import (
 from onehop.quantum.memory_use import MemoryUse
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.predict import predict
+from onehop.quantum.profile import Profile
 from onehop.quantum.state_file import check_state_file
 from onehop.quantum.travel import read_circuit
 
@@ -134,9 +136,12 @@ def run(
         ),
     ] = None,
     plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw the counts (.png, .svg, .pdf).")
+        str | None, typer.Option(metavar="FILE", help="Draw the counts, or the profile (.png, .svg, .pdf).")
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="How many outcomes the table shows.")] = 20,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Show where the time went, pass by pass (docs/engine.md).")
+    ] = False,
+    rows: Annotated[int, typer.Option(min=1, help="How many outcomes, or passes, a table shows.")] = 20,
     checkpoint: Annotated[
         str | None,
         typer.Option(
@@ -168,6 +173,8 @@ def run(
     _check_outputs(plot, save)
     seconds_between = _duration(every)
     model = _noise(noise, trajectories, save, checkpoint)
+    if profile and model is not None:
+        raise BadInput("--profile is for runs without --noise; leave one of them out")
     # Who is told to end needs time for a checkpoint.
     ensure_ranks(ranks, patience=PATIENCE if checkpoint is None else PATIENCE_TO_WRITE)
     group = Group.world()
@@ -183,6 +190,7 @@ def run(
     memory = MemoryUse()
     begin = time.perf_counter()
     result: Result | NoisyResult
+    where: Profile | None = None
     if model is not None:
         result = _simulate_noisy(circuit, group, model, trajectories, options)
     else:
@@ -193,8 +201,10 @@ def run(
                 progress=_teller(advance),
                 checkpoint=checkpoint,
                 every=seconds_between,
+                profile=profile,
                 **options,
             )
+        where = result.profile
     report = make_report(circuit, result, observable or [], precision)
     report.update(seconds=time.perf_counter() - begin, predicted_seconds=predicted, **memory.report(group))
     if save is not None:
@@ -204,7 +214,12 @@ def run(
     if report.get("resumed"):
         screen.print(f"went on from {checkpoint}", markup=False, soft_wrap=True)
     show(screen, report, rows)
-    if plot is not None:
+    if where is not None:
+        profiles.show(screen, where, rows)
+        report["profile"] = where.report()
+    if plot is not None and where is not None:
+        profiles.plot(plot, where, f"{circuit.name}: {circuit.qubits} qubits, {precision} precision")
+    elif plot is not None:
         draw(plot, report)
     write_json(json_target, report)
     if checkpoint is not None:

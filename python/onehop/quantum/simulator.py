@@ -18,6 +18,7 @@ from onehop.group import Group
 from onehop.quantum.checkpoint import Checkpoints
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.observables import PauliSum
+from onehop.quantum.profile import Profile
 from onehop.quantum.state import State, core_sum, real_where_real
 
 __all__ = ["CircuitPlan", "Result", "plan", "simulate"]
@@ -62,6 +63,8 @@ class Result:
     _registers: tuple[_core.Register, ...] = field(repr=False, default=())
     resumed: bool = False
     """Whether it went on from a checkpoint; seconds, exchanges, bytes and passes are those since then."""
+    profile: Profile | None = field(repr=False, default=None)
+    """Where the time went, if it was asked for."""
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -234,6 +237,7 @@ def simulate(
     progress: Callable[[int, int, int, int], None] | None = None,
     checkpoint: str | Path | None = None,
     every: float = 600,
+    profile: bool = False,
 ) -> Result:
     """Run a circuit from |0...0>. Collective over the group; every rank gets the same result.
 
@@ -265,6 +269,8 @@ def simulate(
         the same. Whoever has the result removes it.
     every : float
         Seconds from one checkpoint to the next.
+    profile : bool
+        Write down where the time goes, pass by pass; without it nothing is timed.
 
     Raises
     ------
@@ -302,13 +308,23 @@ def simulate(
         progress,
     ]
     if checkpoints is None:
-        core = _core.simulate(*arguments)
+        core = _core.simulate(*arguments, profile=profile)
     else:
         checkpoints.settings["seed"] = seed
         with checkpoints.signals():
             core = _core.simulate(
-                *arguments, checkpoints.due, checkpoints.keep, checkpoints.standing(), checkpoints.restore
+                *arguments,
+                checkpoints.due,
+                checkpoints.keep,
+                checkpoints.standing(),
+                checkpoints.restore,
+                profile,
             )
+    state = State._of(core.take_state())
+    went = None
+    if profile:
+        pass_bytes = 2 * (8 if precision == "single" else 16) * 2**circuit.qubits // core.ranks
+        went = Profile.gather(group, core.ranks, core.profile, core.seconds, core.pass_seconds, pass_bytes)
     return Result(
         shots=shots,
         seed=seed,
@@ -319,8 +335,9 @@ def simulate(
         exchanges=core.exchanges,
         bytes_moved=core.bytes_moved,
         passes=core.passes,
-        state=State._of(core.take_state()),
+        state=state,
         outcomes=core.outcomes,
         _registers=circuit.registers,
         resumed=checkpoints is not None and checkpoints.resumes,
+        profile=went,
     )

@@ -54,7 +54,9 @@ class CompressionState:
             raise BadInput(f"expected a codec (one of: {', '.join(CODECS)}), found {codec!r}")
         self.codec, self.feedback = codec, feedback and codec != "raw"
         self.group = group_from_process_group(process_group)
-        plans(self.group)  # opens the paths now: later the thread would use the process group beside the program
+        plans(
+            self.group
+        )  # opens the paths now: later the thread would use the process group beside the program
         self.bytes_raw = self.bytes_sent = 0
         self._late: dict[int, torch.Tensor] = {}  # by where a parameter lies
         self._thread = Thread("onehop gradients")

@@ -1,0 +1,154 @@
+"""`onehop run --profile`: where the time went, as tables and as a plot."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from onehop.error import BadInput
+from onehop.quantum.profile import KINDS, PARTS, Entry, Profile
+
+MOST_PASSES = 60
+_COLOURS = {
+    "first state": "tab:olive",
+    "exchange": "tab:red",
+    "planning": "tab:purple",
+    "pass": "tab:blue",
+    "measurement": "tab:orange",
+    "sampling": "tab:green",
+    "expectations": "tab:cyan",
+}
+
+
+def ranges(numbers: list[int]) -> str:
+    """Ascending numbers as 0-9, 14, 16-19."""
+    texts = []
+    begin = 0
+    for i in range(len(numbers)):
+        if i + 1 == len(numbers) or numbers[i + 1] != numbers[i] + 1:
+            texts.append(f"{numbers[begin]}-{numbers[i]}" if i > begin else f"{numbers[i]}")
+            begin = i + 1
+    return ", ".join(texts)
+
+
+def forms(made: dict[str, Any]) -> str:
+    """The engine's operations of a pass."""
+    names = ("rotations", "pairs", "matrices", "phases", "tables")
+    return ", ".join(f"{made[name]} {name}" for name in names if made[name]) or "-"
+
+
+def _operations(entry: Entry) -> tuple[str, str]:
+    if not entry.tile_bits:
+        return "one operation in memory", ""
+    return forms(vars(entry)), ranges(entry.tile_bits)
+
+
+def _entries(profile: Profile, rows: int) -> Table:
+    shown = [e for e in profile.ranks[0] if e.kind in ("pass", "exchange")]
+    slowest = sorted(shown, key=lambda e: -e.seconds)[:rows]
+    limit = profile.bandwidth * 1e-9
+    table = Table(
+        title=f"passes and exchanges of rank 0; memory can do {limit:.3g} GB/s, a pass in "
+        f"{1e3 * profile.pass_seconds:.3g} ms",
+        caption="tile: bits of an amplitude's place; fma: multiply-adds for an amplitude; share: of what memory can do",
+    )
+    for name in ("stage", "gates", "operations", "tile", "fma", "ms", "GB/s", "share"):
+        left = name in ("operations", "tile")
+        table.add_column(name, justify="left" if left else "right", no_wrap=not left)
+    for entry in shown:
+        if entry not in slowest:
+            continue
+        rate = f"{entry.bytes / entry.seconds * 1e-9:.3g}" if entry.seconds > 0 else ""
+        stage, time = str(entry.stage + 1), f"{1e3 * entry.seconds:.3g}"
+        if entry.kind == "exchange":
+            table.add_row(stage, "", "[red]exchange[/]", "", "", time, rate, "")
+        else:
+            what, tile = _operations(entry)
+            work = f"{entry.multiply_adds:.3g}" if entry.multiply_adds else ""
+            table.add_row(
+                stage, str(entry.gates), what, tile, work, time, rate, f"{100 * profile.share(entry):.3g} %"
+            )
+    if len(shown) > len(slowest):
+        rest = 1e3 * (sum(e.seconds for e in shown) - sum(e.seconds for e in slowest))
+        table.add_row("", "", f"{len(shown) - len(slowest)} faster ones", "", "", f"{rest:.3g}", "", "")
+    return table
+
+
+def _sums(profile: Profile) -> Table:
+    table = Table("", *(f"rank {r}" for r in range(len(profile.ranks))), title="seconds")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    totals = [profile.totals(rank) for rank in range(len(profile.ranks))]
+    parts = [profile.parts(rank) for rank in range(len(profile.ranks))]
+    for kind in (*KINDS, "other"):
+        if not any(of_rank[kind] > 0 for of_rank in totals):
+            continue
+        table.add_row(
+            {"pass": "passes", "exchange": "exchanges"}.get(kind, kind), *(f"{t[kind]:.4f}" for t in totals)
+        )
+        if kind == "pass":
+            for part in (*PARTS, "other"):
+                if any(of_rank[part] > 1e-6 for of_rank in parts):
+                    table.add_row(f"  {part}", *(f"[dim]{p[part]:.4f}[/]" for p in parts))
+    table.add_section()
+    table.add_row("all", *(f"{profile.seconds:.4f}" for _ in totals))
+    return table
+
+
+def show(screen: Console, profile: Profile, rows: int) -> None:
+    """Print the passes and exchanges of rank 0 (the `rows` slowest), and the sums of every rank."""
+    screen.print(_entries(profile, rows))
+    screen.print(_sums(profile))
+
+
+def plot(file: str, profile: Profile, title: str) -> None:
+    """Draw when each rank did what, and what its passes spent their time with.
+
+    Raises
+    ------
+    BadInput
+        Without matplotlib, or if the file cannot be written.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise BadInput("--plot needs matplotlib: `pip install matplotlib`") from error
+    ranks = len(profile.ranks)
+    figure = Figure(figsize=(9.0, 5.0 + 0.3 * ranks), layout="constrained")
+    above, below = figure.subplots(2, 1, height_ratios=(1 + 0.3 * ranks, 4))
+    for kind in KINDS:
+        for rank, entries in enumerate(profile.ranks):
+            bars = [(1e3 * e.begin, 1e3 * e.seconds) for e in entries if e.kind == kind]
+            if bars:
+                label = kind if kind not in above.get_legend_handles_labels()[1] else None
+                above.broken_barh(
+                    bars, (rank - 0.4, 0.8), facecolor=_COLOURS[kind], edgecolor="white", lw=0.4, label=label
+                )
+    above.set(xlabel="ms", yticks=range(ranks), yticklabels=[f"rank {r}" for r in range(ranks)], title=title)
+    above.invert_yaxis()
+    above.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
+
+    passes = [e for e in profile.ranks[0] if e.kind == "pass"]
+    hidden = len(passes) - MOST_PASSES
+    passes = passes[:MOST_PASSES]
+    bottom = [0.0] * len(passes)
+    for part in (*PARTS, "other"):
+        heights = [1e3 * _part(e, part) for e in passes]
+        if any(heights):
+            below.bar(range(1, len(passes) + 1), heights, bottom=bottom, label=part)
+            bottom = [b + h for b, h in zip(bottom, heights, strict=True)]
+    below.axhline(1e3 * profile.pass_seconds, color="black", linestyle="--", label="memory alone")
+    first = f"the first {MOST_PASSES} passes" if hidden > 0 else "pass"
+    below.set(xlabel=f"{first} of rank 0", ylabel="ms")
+    below.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
+    try:
+        figure.savefig(file)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"cannot write the plot to {file}: {error}") from error
+
+
+def _part(entry: Entry, part: str) -> float:
+    parts = entry.parts or {}
+    return parts.get(part, max(0.0, entry.seconds - sum(parts.values())) if part == "other" else 0.0)
