@@ -4,6 +4,7 @@
 
 #include "onehop/error.h"
 #include "onehop/quantum/simulator.h"
+#include "planned.h"
 
 namespace onehop::quantum {
 namespace {
@@ -42,8 +43,10 @@ bool Executor::step() {
   if (next_ == 0) enter_stage();
   const Stage& stage = placement_.stages[stage_];
   const std::size_t end = std::min(stage.operations.size(), next_ + most_pending);
-  while (next_ < end) do_one(stage.operations[next_++]);
-  flush();
+  if (!do_remembered(end)) {
+    while (next_ < end) do_one(stage.operations[next_++]);
+    flush();
+  }
   if (next_ < stage.operations.size()) return true;
   next_ = 0;
   if (++stage_ < placement_.stages.size()) return true;
@@ -73,6 +76,12 @@ void Executor::enter_stage() {
                  .bytes = state_.counters().bytes_sent - sent});
 }
 
+void Executor::count(const EngineCounters& more) {
+  counters_.passes += more.passes;
+  counters_.operations += more.operations;
+  counters_.seconds += more.seconds;
+}
+
 void Executor::flush() {
   std::vector<PassRecord> records;
   const EngineCounters more = state_.apply(pending_, profile_ != nullptr ? &records : nullptr);
@@ -80,10 +89,36 @@ void Executor::flush() {
     const std::int64_t bytes = std::int64_t{2 * bytes_per_amplitude(state_.precision())} << state_.local_bits();
     profile_->add(more, records, static_cast<int>(stage_), bytes);
   }
-  counters_.passes += more.passes;
-  counters_.operations += more.operations;
-  counters_.seconds += more.seconds;
+  count(more);
   pending_.clear();
+}
+
+// What depends on nothing but the circuit: gates of a small state, up to `end`. False where there is something else. Profiles show the
+// planning and the passes, so they go the other way.
+bool Executor::do_remembered(std::size_t end) {
+  if (planned_ == nullptr || profile_ != nullptr || state_.local_bits() > EngineProgram<double>::most_bits)
+    return false;
+  const std::uint64_t flips = state_.flips();
+  const std::size_t begin = next_;
+  auto part = planned_->find(stage_, begin, flips);
+  const std::span<const int> operations(placement_.stages[stage_].operations);
+  if (part == nullptr) {
+    for (const int index : operations.subspan(next_, end - next_)) {
+      const Operation& operation = placement_.operations[static_cast<std::size_t>(index)];
+      if (!operation.is_gate() || !operation.condition.clbits.empty()) return false;
+    }
+    while (next_ < end) do_one(operations[next_++]);
+    part = planned_->keep({stage_, begin, flips, state_.flips(), {}}, std::move(pending_), state_);
+    pending_.clear();
+  } else {
+    for (; next_ < end; ++next_) done_[static_cast<std::size_t>(operations[next_])] = true;
+    operations_done_ += static_cast<std::int64_t>(end - begin);
+    if (flips != part->flips_after) {
+      state_.set_layout({state_.bits().begin(), state_.bits().end()}, part->flips_after);
+    }
+  }
+  count(part->run(state_));
+  return true;
 }
 
 bool Executor::asked(const Condition& condition) const {

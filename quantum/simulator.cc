@@ -8,6 +8,7 @@
 #include <string>
 
 #include "onehop/error.h"
+#include "planned.h"
 #include "random.h"
 #include "sampling.h"
 
@@ -117,10 +118,11 @@ class Simulation {
                      "; take " + std::to_string(ranks) + " or " + std::to_string(2 * ranks));
     }
     const Group part = ranks == group.size() ? group : group.split(group.rank() / ranks, group.rank() % ranks);
-    placement_ = place(split_.inside, ranks, placement_options());
+    planned_ = planned(split_.inside, ranks, part.rank(), placement_options(), false);
     result_.ranks = ranks;
     result_.state = std::make_unique<State>(part, circuit.qubits, options.precision, options.state);
-    for (const Stage& stage : placement_.stages) operations_ += static_cast<std::int64_t>(stage.operations.size());
+    for (const Stage& stage : planned_->placement().stages)
+      operations_ += static_cast<std::int64_t>(stage.operations.size());
   }
 
   SimulationResult run() {
@@ -138,7 +140,7 @@ class Simulation {
       Branch branch = std::move(open_.back());
       open_.pop_back();
       profile_.set_run(static_cast<int>(result_.runs));
-      run_branch(std::move(branch), placement_, nullptr);
+      run_branch(std::move(branch), planned_->placement(), nullptr);
       ++result_.runs;
     }
     timed(ProfileEntry::Kind::sampling, [&] { result_.outcomes = shots_.outcomes(circuit_.clbits, options_.shots); });
@@ -216,7 +218,11 @@ class Simulation {
     Executor executor(
         *result_.state, placement, circuit_.clbits + circuit_.hidden_clbits,
         [&](int, int, double one) { return draw(branch, event++, one); }, profile());
-    if (from != nullptr) executor.clbits() = from->clbits;
+    if (from != nullptr) {
+      executor.clbits() = from->clbits;
+    } else if (!options_.due) {
+      executor.remember_in(*planned_);
+    }
     do {
       if (options_.progress) {
         options_.progress({executor.operations_done(), operations_, result_.runs, options_.shots - open_shots(branch)});
@@ -275,7 +281,7 @@ class Simulation {
   const Circuit& circuit_;
   const SimulationOptions& options_;
   Split split_;
-  Placement placement_;
+  std::shared_ptr<PlannedCircuit> planned_;
   std::int64_t operations_ = 0;
   Shots shots_;
   std::vector<Branch> open_;
@@ -301,7 +307,6 @@ SimulationResult simulate(const Circuit& circuit, const Group& group, const Simu
 }
 
 std::vector<bool> run(State& state, const Circuit& circuit, std::uint64_t seed) {
-  circuit.validate();
   if (circuit.qubits != state.qubits()) {
     throw BadInput("the circuit has " + std::to_string(circuit.qubits) + " qubits, the state " +
                    std::to_string(state.qubits()));
@@ -309,10 +314,11 @@ std::vector<bool> run(State& state, const Circuit& circuit, std::uint64_t seed) 
   PlacementOptions options;
   options.bytes_per_amplitude = bytes_per_amplitude(state.precision());
   options.bits.assign(state.bits().begin(), state.bits().end());
-  const Placement placement = place(circuit, state.group().size(), options);
+  const auto plan = planned(circuit, state.group().size(), state.group().rank(), options, true);
   std::uint64_t event = 0;
-  Executor executor(state, placement, circuit.clbits + circuit.hidden_clbits,
+  Executor executor(state, plan->placement(), circuit.clbits + circuit.hidden_clbits,
                     [&](int, int, double one) { return detail::uniform(seed, 0, event++) < one ? 1 : 0; });
+  executor.remember_in(*plan);
   while (executor.step()) {
   }
   std::vector<bool> clbits = executor.clbits();

@@ -16,6 +16,8 @@
 
 namespace onehop::quantum {
 
+class PlannedCircuit;
+
 // Runs the operations of a placement on a state, once. It takes matrices as they are (they need not be unitary) and leaves the drawing of
 // outcomes to its caller, so that shots, noise and restarts can be built on it. Collective.
 class Executor {
@@ -26,6 +28,9 @@ class Executor {
   // All must outlive it. If the placement chose the first state, it is written now; else the state must lie as the placement begins.
   // `profile`: where to write down the time that everything takes; nullptr: nothing is timed.
   Executor(State& state, const Placement& placement, int clbits, Draw draw, Profile* profile = nullptr);
+
+  // Gates of small states are kept there ready to be applied, and taken from there. It must be what the placement belongs to, and outlive this.
+  void remember_in(PlannedCircuit& planned) noexcept { planned_ = &planned; }
 
   // Does some more: a stage, or a part of a long one. False when there was nothing left; then the state's qubits are the circuit's.
   bool step();
@@ -45,6 +50,8 @@ class Executor {
   void enter_stage();
   void do_one(int index);
   void flush();
+  void count(const EngineCounters& more);
+  [[nodiscard]] bool do_remembered(std::size_t end);
   [[nodiscard]] bool asked(const Condition& condition) const;
   int measure(int index, int target);
 
@@ -59,6 +66,7 @@ class Executor {
   std::size_t next_ = 0;  // in the stage
   std::int64_t operations_done_ = 0;
   EngineCounters counters_;
+  PlannedCircuit* planned_ = nullptr;
 };
 
 // What measurements gave. An outcome is the circuit's classical bits, bit 0 least significant in word 0.

@@ -1,0 +1,69 @@
+#include "engine_program.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <new>
+
+#include "engine_direct.h"
+#include "engine_threads.h"
+
+namespace onehop::quantum {
+namespace {
+
+struct AlignedDelete {
+  void operator()(void* memory) const { ::operator delete[](memory, std::align_val_t(64)); }
+};
+
+template <typename T>
+void run_tiles(const TileProgram<T>& program, std::complex<T>* amplitudes, std::atomic<std::size_t>& next) {
+  const std::unique_ptr<T[], AlignedDelete> tile(new (std::align_val_t(64)) T[program.shape().numbers()]);
+  typename TileProgram<T>::Scratch scratch;
+  scratch.tile = tile.get();
+  for (std::size_t t = next++; t < program.tiles(); t = next++) program.run(amplitudes, t, scratch);
+}
+
+}  // namespace
+
+template <typename T>
+EngineProgram<T>::EngineProgram(int bits, std::vector<LocalOperation> operations)
+    : operations_(std::move(operations)),
+      list_(make_pass_list(bits, operations_, tile_sizes(bits, sizeof(std::complex<T>)))) {
+  programs_.reserve(list_.passes.size());
+  for (const Pass& pass : list_.passes) {
+    if (pass.tile == 0) continue;
+    TileProgram<T>& program = programs_.emplace_back(pass, list_.items, operations_, bits, kernels<T>());
+    for (std::size_t d = 0; d < program.diagonals(); ++d) program.prepare(d);
+  }
+}
+
+template <typename T>
+EngineCounters EngineProgram<T>::run(std::span<std::complex<T>> amplitudes, int threads) const {
+  const auto begin = std::chrono::steady_clock::now();
+  auto program = programs_.begin();
+  for (const Pass& pass : list_.passes) {
+    if (pass.tile == 0) {
+      apply_directly(amplitudes, operations_[pass.items.front().index], threads);
+      continue;
+    }
+    std::atomic<std::size_t> next{0};
+    const int some = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(threads), program->tiles()));
+    if (some == 1) {
+      run_tiles(*program, amplitudes.data(), next);
+    } else {
+      run_together(some, [&](int) { run_tiles(*program, amplitudes.data(), next); });
+    }
+    ++program;
+  }
+  EngineCounters counters;
+  counters.passes = static_cast<double>(list_.passes.size());
+  counters.operations = static_cast<std::int64_t>(operations_.size());
+  counters.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return counters;
+}
+
+template class EngineProgram<float>;
+template class EngineProgram<double>;
+
+}  // namespace onehop::quantum

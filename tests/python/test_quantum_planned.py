@@ -1,0 +1,134 @@
+"""Circuits that come again are not planned again, and nothing else changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import brute_force
+from onehop import BadInput, Group, quantum
+from threads import run_threads
+
+
+@settings(max_examples=15)
+@given(
+    seed=st.integers(0, 2**32),
+    qubits=st.integers(5, 11),
+    ranks=st.sampled_from([1, 2, 4]),
+    precision=st.sampled_from(["double", "single"]),
+)
+def test_every_time_the_same(seed: int, qubits: int, ranks: int, precision: str) -> None:
+    circuit = brute_force.random_circuit(qubits, 25, seed, 3)
+    vector = brute_force.random_vector(np.random.default_rng(seed), qubits)
+    expected = brute_force.run(circuit, vector)
+
+    def run(group: Group) -> list[np.ndarray]:
+        found = []
+        for _ in range(3):
+            state = quantum.State(qubits, group, precision=precision).set_amplitudes(vector)
+            state.run(circuit)
+            found.append(state.vector())
+        # On a state whose bits lie elsewhere by now, and with bits of the rank's number turned round.
+        state = quantum.State(qubits, group, precision=precision).set_amplitudes(vector)
+        for _ in range(3):
+            state.run(circuit)
+        return [*found, state.vector()]
+
+    tolerance = 1e-12 if precision == "double" else 2e-5
+    for found in run_threads(ranks, run):
+        assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
+        np.testing.assert_allclose(found[0], expected, rtol=0, atol=tolerance)
+        thrice = brute_force.run(circuit, brute_force.run(circuit, expected))
+        np.testing.assert_allclose(found[3], thrice, rtol=0, atol=3 * tolerance)
+
+
+def test_flips_of_the_ranks_bits() -> None:
+    """X on a qubit of the rank's number moves nothing; a second run finds it turned round."""
+    circuit = quantum.Circuit(11).x(10).h(0).cx(10, 0).rx(0.3, 9).cx(0, 9)
+    expected = brute_force.random_vector(np.random.default_rng(3), 11)
+
+    def run(group: Group) -> list[np.ndarray]:
+        state = quantum.State(11, group).set_amplitudes(expected)
+        vectors = []
+        for _ in range(4):
+            state.run(circuit)
+            vectors.append(state.vector())
+        return vectors
+
+    for vectors in zip(*run_threads(2, run), strict=True):
+        expected = brute_force.run(circuit, expected)
+        for vector in vectors:
+            np.testing.assert_allclose(vector, expected, rtol=0, atol=1e-12)
+
+
+U = brute_force.random_unitary(np.random.default_rng(0), 4)
+V = np.diag([1, 1, 1, np.exp(0.1j)]) @ U
+
+PAIRS: dict[str, tuple[Callable[[quantum.Circuit], object], Callable[[quantum.Circuit], object]]] = {
+    "angle": (lambda c: c.rx(0.3, 1), lambda c: c.rx(0.4, 1)),
+    "qubit": (lambda c: c.rx(0.3, 1), lambda c: c.rx(0.3, 2)),
+    "order of qubits": (lambda c: c.unitary(U, [1, 2]), lambda c: c.unitary(U, [2, 1])),
+    "entry of a matrix": (lambda c: c.unitary(U, [1, 2]), lambda c: c.unitary(V, [1, 2])),
+    "value of a control": (
+        lambda c: c.unitary(U, [1, 2], controls=[3]),
+        lambda c: c.unitary(U, [1, 2], controls=[3], control_values=0),
+    ),
+    "which is the control": (lambda c: c.cx(1, 2), lambda c: c.cx(2, 1)),
+    "letters": (
+        lambda c: c.pauli_rotation("XY", 0.7, [1, 2]),
+        lambda c: c.pauli_rotation("YX", 0.7, [1, 2]),
+    ),
+    "angle of a rotation": (
+        lambda c: c.pauli_rotation("XY", 0.7, [1, 2]),
+        lambda c: c.pauli_rotation("XY", -0.7, [1, 2]),
+    ),
+    "kind": (lambda c: c.diagonal([1, 1j], [1]), lambda c: c.global_phase(np.pi / 2, controls=[1])),
+    "one more": (lambda c: c.h(1), lambda c: c.h(1).h(2)),
+}
+
+
+@pytest.mark.parametrize("what", PAIRS)
+def test_circuits_that_differ_are_told_apart(what: str) -> None:
+    vector = brute_force.random_vector(np.random.default_rng(1), 10)
+    for change in PAIRS[what] * 2:
+        circuit = quantum.Circuit(10).h(0)
+        change(circuit)
+        state = quantum.State(10).set_amplitudes(vector)
+        state.run(circuit)
+        np.testing.assert_allclose(state.vector(), brute_force.run(circuit, vector), rtol=0, atol=1e-12)
+
+
+def test_conditions_and_measurements_are_asked_anew() -> None:
+    circuit = quantum.Circuit(10, 1).h(0).measure(0, 0)
+    with circuit.when(0):
+        circuit.x(1)
+    state = quantum.State(10)
+    outcomes = set()
+    for seed in range(20):
+        state.set_basis_state(0)
+        (bit,) = state.run(circuit, seed=seed)
+        assert state.probabilities([0, 1]).argmax() == 3 * bit
+        outcomes.add(bit)
+    assert outcomes == {0, 1}
+    counts = [quantum.simulate(circuit, shots=200, seed=seed).counts for seed in (1, 2, 1)]
+    assert counts[0] == counts[2] != counts[1]
+
+
+def test_what_cannot_be_stays_so() -> None:
+    circuit = quantum.Circuit(10).unitary([[1, 0], [0, 2]], [0])
+    for _ in range(2):
+        with pytest.raises(BadInput, match="unitary"):
+            quantum.State(10).run(circuit)
+
+
+def test_more_circuits_than_are_remembered() -> None:
+    circuits = [quantum.Circuit(10).h(0).rx(0.1 * k, 1).cx(0, 2) for k in range(40)]
+    for _ in range(2):
+        for circuit in circuits:
+            state = quantum.State(10)
+            state.run(circuit)
+            np.testing.assert_allclose(state.vector(), brute_force.run(circuit), rtol=0, atol=1e-12)
