@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan bench peers model lint format mpich clean
 
-export PYTHON JOBS
+export PYTHON JOBS TORCH
 # Make's own default for CXX is no wish of the user's: without one, tools/find_compiler.sh looks for one that is new enough.
 ifneq ($(origin CXX),default)
 export CXX
@@ -74,6 +74,9 @@ format: setup  ## Rewrites the sources in the house format
 mpich:  ## MPICH beside Open MPI, in .mpich: `onehop bench ... --mpi mpich`
 	@tools/setup.sh base
 	@[ -x .mpich/bin/mpiexec ] || .venv/bin/pip install --quiet --quiet --ignore-installed --no-deps --prefix .mpich 'mpich>=4'
+
+torch: setup  ## PyTorch (for the processor) in .venv, where there is none: `make test` then tests onehop.torch too
+	@tools/setup.sh torch examples
 
 clean:  ## Removes everything that was made here: .venv, .mpich, .peers, build, results
 	@rm -rf .venv .mpich .peers build results python/onehop/_core*.so

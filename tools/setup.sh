@@ -4,6 +4,7 @@
 # source: Python's venv module and headers where Debian left them out, and GoogleTest for the group `gtest`. What is there
 # already costs nothing: a stamp per group holds the list that was installed last.
 #   PYTHON=python3.12   the interpreter to start from
+#   TORCH='torch==2.13.0'   what pip is told for the group `torch`, options included
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -118,6 +119,24 @@ install_peers() {
   printf '%s' "$PWD $wanted" >$peers/stamp
 }
 
+# Not a group of pyproject.toml, and never installed unasked: it is large. A torch that is there already stays, unless
+# TORCH asks for another.
+install_torch() {
+  local wanted=${TORCH:-torch==2.13.0} words found
+  if [ -z "${TORCH:-}" ] && found=$($venv/bin/python -c 'import torch; print(torch.__version__)' 2>/dev/null); then
+    say "torch $found is there; another one: make torch TORCH='torch==...'"
+    return
+  fi
+  say "installing $wanted; a build for the processor alone is about 200 MB to fetch, one with CUDA several GB."
+  say "Which one pip finds depends on its settings; TORCH may hold options of pip: make torch TORCH='--index-url ... torch'"
+  read -ra words <<<"$wanted"
+  $venv/bin/pip install --quiet "${words[@]}"
+  $venv/bin/python -c 'import torch.distributed as dist; assert dist.is_available()' || {
+    echo "onehop: this torch has no torch.distributed, which onehop.torch needs: $wanted" >&2
+    exit 1
+  }
+}
+
 python=${PYTHON:-python3}
 if venv_is_good; then python=$venv/bin/python; fi
 check_python
@@ -131,6 +150,7 @@ for group in "$@"; do
       link_sources
       ;;
     gtest) ;;
+    torch) install_torch ;;
     mpi) install_optional mpi "an MPI to compare with" ;;
     hwloc) install_optional hwloc "the topology in onehop doctor" ;;
     quantum) install_optional quantum "circuits from OpenQASM files and the Qiskit backend" ;;

@@ -16,22 +16,32 @@ from __future__ import annotations
 
 import os
 import pickle
+import socket
 from collections.abc import Sequence
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from onehop import tensors
-from onehop.error import BadInput, Mismatch
+from onehop.error import BadInput, Mismatch, PeerLost
 from onehop.group import Group
+from onehop.tensors import Verdict
 
-__all__ = ["PROFILES", "allreduce", "get_comm_handle", "init", "set_comm_handles"]
+__all__ = [
+    "PROFILES",
+    "allreduce",
+    "get_comm_handle",
+    "init",
+    "set_comm_handles",
+    "should_allreduce",
+]
 
 #: How numbers travel, by the number that QuickReduce gives it.
 PROFILES = {1: "fp16", 2: "fp8", 3: "q8", 4: "q6", 5: "q4"}
 
 
 class _Communicator:
-    """Rank 0 listens at an address without a file; the others learn it from its handle."""
+    """Rank 0 listens at an address without a file; the others learn it from its handle, and come with its key."""
 
     def __init__(self, size: int, rank: int) -> None:
         if not 0 <= rank < size:
@@ -40,13 +50,19 @@ class _Communicator:
         self.group: Group | None = None
         self._key = os.urandom(16)
         self._address = f"\0onehop-quickreduce-{os.getpid()}-{os.urandom(8).hex()}"
-        self._listener = Listener(self._address, "AF_UNIX", authkey=self._key) if rank == 0 else None
+        self._listener: socket.socket | None = None
+        if rank == 0:
+            self._listener = socket.socket(socket.AF_UNIX)
+            self._listener.bind(self._address)
+            self._listener.listen(size)
         self._connections: dict[int, Connection] = {}
 
     def handle(self) -> bytes:
-        return pickle.dumps((self.size, self.rank, self._address, self._key))
+        return pickle.dumps((self.size, self.rank, os.getpid(), self._address, self._key))
 
     def connect(self, handles: Sequence[bytes]) -> None:
+        if self.group is not None:
+            raise BadInput("these ranks are connected; call init(world_size, rank) before connecting others")
         everybody = [pickle.loads(bytes(handle)) for handle in handles]
         found = [(size, rank) for size, rank, *_ in everybody]
         if found != [(self.size, rank) for rank in range(self.size)]:
@@ -55,24 +71,66 @@ class _Communicator:
                 f"found those of (ranks, rank) {found}"
             )
         if self._listener is not None:
-            for _ in range(self.size - 1):
-                connection = self._listener.accept()
-                self._connections[connection.recv()] = connection
+            self._accept(self._listener, [pid for _, _, pid, *_ in everybody])
             self._listener.close()
+            self._listener = None
         else:
-            _, _, address, key = everybody[0]
-            self._connections[0] = Client(address, "AF_UNIX", authkey=key)
-            self._connections[0].send(self.rank)
+            self._call(*everybody[0][2:])
         self.group = Group.from_allgather(self.rank, self.size, self._allgather)
+
+    def _accept(self, listener: socket.socket, pids: Sequence[int]) -> None:
+        listener.settimeout(0.2)
+        while len(self._connections) < self.size - 1:
+            try:
+                connection = Connection(listener.accept()[0].detach())
+                if connection.poll(5) and connection.recv_bytes(64) == self._key:
+                    self._connections[connection.recv()] = connection
+            except TimeoutError:
+                for rank, pid in enumerate(pids):
+                    if rank not in self._connections and not _lives(pid):
+                        raise PeerLost(
+                            f"rank {rank} (process {pid}) has ended before it was connected", rank
+                        ) from None
+            except (EOFError, ConnectionError):
+                continue  # it is missed above
+
+    def _call(self, pid: int, address: str, key: bytes) -> None:
+        line = socket.socket(socket.AF_UNIX)
+        try:
+            line.connect(address)
+        except OSError as error:
+            raise PeerLost(
+                f"rank 0 (process {pid}) does not answer: {error}; it must live until all are connected", 0
+            ) from error
+        self._connections[0] = Connection(line.detach())
+        self._connections[0].send_bytes(key)
+        self._connections[0].send(self.rank)
 
     def _allgather(self, mine: bytes) -> list[bytes]:
         if self.rank != 0:
             self._connections[0].send(mine)
-            return self._connections[0].recv()
-        everybody = [mine] + [self._connections[rank].recv() for rank in range(1, self.size)]
+            return self._from(0)
+        everybody = [mine] + [self._from(rank) for rank in range(1, self.size)]
         for connection in self._connections.values():
             connection.send(everybody)
         return everybody
+
+    def _from(self, rank: int) -> Any:
+        try:
+            return self._connections[rank].recv()
+        except (EOFError, ConnectionError):
+            raise PeerLost(f"rank {rank} has ended while the ranks were being connected", rank) from None
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except PermissionError:
+        return True
+    except OSError:
+        return False
+    return state not in "ZX"
 
 
 _current: list[_Communicator] = []
@@ -117,6 +175,22 @@ def allreduce(profile: int, tensor: Any) -> Any:
     group = _communicator().group
     if group is None:
         raise BadInput("expected set_comm_handles(handles) before allreduce")
-    if profile not in PROFILES:
-        raise BadInput(f"expected a profile from 1 to 5, found {profile!r}")
+    verdict = should_allreduce(tensor, profile)
+    if not verdict:
+        raise BadInput(verdict.reason)
     return tensors.allreduce(group, tensor, "sum", PROFILES[profile])
+
+
+def should_allreduce(tensor: Any, profile: int = 1) -> Verdict:
+    """Whether `allreduce(profile, tensor)` is possible, for programs with another way at hand. Asks no other rank.
+
+    Returns
+    -------
+    Verdict
+        True or false by itself; `.reason` says why not.
+    """
+    if profile not in PROFILES:
+        return Verdict(False, f"expected a profile from 1 to 5, found {profile!r}")
+    if not _current or _current[0].group is None:
+        return Verdict(False, "the ranks are not connected; call init() and set_comm_handles()")
+    return tensors.should_allreduce(tensor, PROFILES[profile])

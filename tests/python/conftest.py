@@ -90,6 +90,17 @@ class Ranks:
             check=False,
         )
 
+    def torchrun(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a program of torch on two ranks and wait for it."""
+        return subprocess.run(
+            [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone", *command],
+            env={**self.environment, "OMP_NUM_THREADS": "1", "TMPDIR": str(self.folder)},
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+
     def start(self, ranks: int, source: str, *options: object) -> subprocess.Popen[str]:
         """Start a program on ranks; its output comes through pipes."""
         return subprocess.Popen(

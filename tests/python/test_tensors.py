@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ from hypothesis import strategies as st
 
 import onehop
 from conftest import Ranks
-from onehop import BadInput, Mismatch, quickreduce, tensors
+from onehop import BadInput, Mismatch, tensors
 from onehop._core import allreduce_schedule, broadcast_schedule, reduce_scatter_schedule
 from threads import run_threads
 
@@ -227,60 +225,6 @@ def test_mismatch_is_raised_on_every_rank() -> None:
             onehop.allreduce(group, np.zeros(10, np.float64 if group.rank == 1 else np.float32))
 
     run_threads(4, one_rank)
-
-
-DEMO = """
-    import multiprocessing as mp
-    import numpy as np
-    import onehop.quickreduce as qr
-
-    def demo(size, rank, pipe):
-        qr.init(size, rank)
-        pipe.send(qr.get_comm_handle())
-        qr.set_comm_handles(pipe.recv())
-        for profile in qr.PROFILES:
-            for dtype in (np.float16, np.float32):
-                tensor = np.ones(1024, dtype)
-                result = qr.allreduce(profile, tensor)
-                assert abs(result - size).max() < 0.01 * size and result.dtype == dtype
-                assert profile > 1 or (result == size).all()
-        pipe.send("done")
-
-    if __name__ == "__main__":
-        size = 3
-        pipes = [mp.Pipe() for _ in range(size)]
-        context = mp.get_context("spawn")
-        processes = [
-            context.Process(target=demo, args=(size, rank, pipes[rank][1]), daemon=True) for rank in range(size)
-        ]
-        for process in processes:
-            process.start()
-        handles = [pipe[0].recv() for pipe in pipes]
-        for pipe in pipes:
-            pipe[0].send(handles)
-        assert [pipe[0].recv() for pipe in pipes] == ["done"] * size
-        for process in processes:
-            process.join()
-"""
-
-
-def test_demo_of_quickreduce(ranks: Ranks) -> None:
-    done = subprocess.run(
-        [sys.executable, ranks.script(DEMO)],
-        env=ranks.environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    for action, message in (
-        (lambda: quickreduce.init(2, 2), "rank from 0 to 1"),
-        (lambda: quickreduce.allreduce(1, np.ones(3)), "init"),
-    ):
-        quickreduce._current.clear()
-        with pytest.raises(BadInput, match=message):
-            action()
 
 
 def test_should_allreduce_says_why_not() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import json
+from pathlib import Path
 
 import pytest
 
 from conftest import Ranks
+
+WITHOUT = "there is no torch in this environment; `make torch` brings one"
 
 EVERYTHING = """
     import sys
@@ -277,35 +279,20 @@ COMPRESSED = """
 
 @pytest.mark.parametrize(("backend", "codec"), [("gloo", "q8"), ("onehop", "q4")])
 def test_compressed_gradients_train_as_well(ranks: Ranks, backend: str, codec: str) -> None:
-    pytest.importorskip("torch")
-    done = torchrun(ranks, COMPRESSED, backend, codec, "feedback")
+    pytest.importorskip("torch", reason=WITHOUT)
+    done = ranks.torchrun(ranks.script(COMPRESSED), backend, codec, "feedback")
     assert done.returncode == 0, done.stderr
 
 
-def torchrun(ranks: Ranks, program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Two ranks."""
-    return subprocess.run(
-        [
-            *(sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone"),
-            *(ranks.script(program), *arguments),
-        ],
-        env={**ranks.environment, "OMP_NUM_THREADS": "1", "TMPDIR": str(ranks.folder)},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-
-
 def test_every_operation_of_torch(ranks: Ranks) -> None:
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason=WITHOUT)
     done = ranks.onehop("launch", "-n", 3, ranks.script(EVERYTHING), ranks.folder / "store", timeout=100)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("all there") == 3
 
 
 def test_another_tensor_is_a_mismatch_everywhere_and_a_dead_rank_is_named(ranks: Ranks) -> None:
-    pytest.importorskip("torch")
+    pytest.importorskip("torch", reason=WITHOUT)
     done = ranks.onehop("launch", "-n", 3, ranks.script(ERRORS), ranks.folder / "store", timeout=100)
     assert done.stdout.count("all mismatched") == 3, done.stdout + done.stderr
     assert "rank 0 lost 2" in done.stdout, done.stdout + done.stderr
@@ -313,11 +300,11 @@ def test_another_tensor_is_a_mismatch_everywhere_and_a_dead_rank_is_named(ranks:
 
 
 def test_training_under_torchrun_is_that_of_gloo(ranks: Ranks) -> None:
-    torch = pytest.importorskip("torch")
+    torch = pytest.importorskip("torch", reason=WITHOUT)
     results = {}
     for backend in ("onehop", "gloo"):
         out = ranks.folder / f"{backend}.pt"
-        done = torchrun(ranks, TRAINING, backend, str(out))
+        done = ranks.torchrun(ranks.script(TRAINING), backend, str(out))
         assert done.returncode == 0, done.stderr
         results[backend] = torch.load(out)
     # Two ranks have one order of summation.
@@ -325,9 +312,19 @@ def test_training_under_torchrun_is_that_of_gloo(ranks: Ranks) -> None:
         assert torch.equal(ours, theirs)
 
 
-def test_the_entry_point_registers_and_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:
-    import onehop_torch
-
-    monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.setitem(sys.modules, "torch.distributed", None)
-    onehop_torch.register()
+def test_the_example_trains(ranks: Ranks) -> None:
+    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip(
+        "sklearn", reason="there is no scikit-learn in this environment; `make torch` brings it"
+    )
+    picture, figures = ranks.folder / "digits.png", ranks.folder / "digits.json"
+    example = Path(__file__).resolve().parents[2] / "examples/ddp_digits.py"
+    arguments = ["--seeds", "1", "--epochs", "3", "--plot", str(picture), "--json", str(figures)]
+    done = ranks.torchrun(str(example), *arguments)
+    assert done.returncode == 0, done.stderr
+    ways = {row["way"]: row for row in json.loads(figures.read_text())["ways"]}
+    assert len(ways) == 7
+    assert all(row["accuracy"] > 0.5 for row in ways.values())
+    assert ways["raw"]["bytes"] == 1
+    assert [round(ways[codec]["bytes"] * 128) for codec in ("q8", "q6", "q4")] == [34, 26, 18]
+    assert picture.read_bytes().startswith(b"\x89PNG")

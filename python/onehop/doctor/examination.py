@@ -142,8 +142,12 @@ def _packages() -> Iterator[Finding]:
     if driver and not devices:
         devices = [f"driver for CUDA {driver}"]
     yield _optional("CUDA", "; ".join(devices), "no NVIDIA device or driver; nothing needs it")
-    for name in ("torch", "qiskit"):
-        yield _optional(name, software.package_version(name), f"`pip install {name}`, if you use it")
+    yield _optional(
+        "torch",
+        software.package_version("torch"),
+        "`pip install torch`, if you use it; `make torch` in onehop's sources, where its tests are skipped without it",
+    )
+    yield _optional("qiskit", software.package_version("qiskit"), "`pip install qiskit`, if you use it")
 
 
 def _tested(name: str, result: Outcome, failed: State, remedy: str) -> Finding:

@@ -1,0 +1,143 @@
+"""The interface of QuickReduce: its demo with the import changed, all profiles, and what it refuses."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+from multiprocessing.connection import Connection
+
+import numpy as np
+import pytest
+
+from conftest import Ranks
+from onehop import BadInput, Mismatch, PeerLost, quickreduce
+
+# An object in a process of its own that is told what to do, and answers; tensors are torch's where it is here.
+DEMO = """
+    import multiprocessing as mp
+    try:
+        import torch as arrays
+    except ImportError:
+        import numpy as arrays
+    import onehop.quickreduce as qr
+
+    class Demo:
+        def __init__(self, world_size, rank):
+            self.world_size, self.rank = world_size, rank
+            qr.init(world_size, rank)
+
+        def get_comm_handle(self):
+            return qr.get_comm_handle()
+
+        def set_comm_handles(self, handles):
+            qr.set_comm_handles(handles)
+
+        def run(self, profile):
+            # Numbers that every profile represents: the largest of each block is 7 of its 7, 31 of its 31, ...
+            bound = {1: 0.0, 2: 1 / 16, 3: 1 / 126, 4: 1 / 30, 5: 1 / 6.9}[profile]
+            for dtype in (arrays.float16, arrays.float32):
+                for length in (1024, 1, 31, 100_003):
+                    tensor = arrays.ones(length, dtype=dtype)
+                    tensor[::3] = 0.25 * self.rank
+                    result = qr.allreduce(profile, tensor)
+                    exact = self.world_size * arrays.ones(length, dtype=dtype)
+                    exact[::3] = 0.25 * sum(range(self.world_size))
+                    assert result.dtype == dtype and type(result) is type(tensor)
+                    assert tensor[0] == 0.25 * self.rank  # stays as it is
+                    assert abs(result - exact).max() <= 2 * bound * self.world_size, (profile, dtype, length)
+            assert qr.should_allreduce(tensor, profile)
+            for wrong in (arrays.ones(4, dtype=arrays.int32), arrays.ones((4, 4))[:, 1]):
+                verdict = qr.should_allreduce(wrong, profile)
+                assert not verdict and ("int32" in verdict.reason or "contiguous" in verdict.reason), verdict
+
+    def actor(size, rank, pipe):
+        demo = Demo(size, rank)
+        while (call := pipe.recv()) is not None:
+            pipe.send(getattr(demo, call[0])(*call[1:]))
+
+    def everywhere(pipes, *call):
+        for pipe in pipes:
+            pipe.send(call)
+        return [pipe.recv() for pipe in pipes]
+
+    if __name__ == "__main__":
+        size = 3
+        context = mp.get_context("spawn")
+        ends = [context.Pipe() for _ in range(size)]
+        for rank, (_, there) in enumerate(ends):
+            context.Process(target=actor, args=(size, rank, there), daemon=True).start()
+            there.close()
+        pipes = [here for here, _ in ends]
+        everywhere(pipes, "set_comm_handles", everywhere(pipes, "get_comm_handle"))
+        for profile in qr.PROFILES:
+            everywhere(pipes, "run", profile)
+        for pipe in pipes:
+            pipe.send(None)
+        for process in mp.active_children():
+            process.join()
+        print("all profiles")
+"""
+
+
+def test_demo_with_the_import_changed(ranks: Ranks) -> None:
+    done = subprocess.run(
+        [sys.executable, ranks.script(DEMO)],
+        env=ranks.environment,
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "all profiles\n"
+
+
+def test_says_what_is_wrong() -> None:
+    quickreduce._current.clear()
+    for action, message in (
+        (lambda: quickreduce.init(2, 2), "rank from 0 to 1"),
+        (lambda: quickreduce.allreduce(1, np.ones(3)), "init"),
+        (lambda: quickreduce.get_comm_handle(), "init"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            action()
+    assert "not connected" in quickreduce.should_allreduce(np.ones(3)).reason
+
+    quickreduce.init(1, 0)
+    with pytest.raises(Mismatch, match="ranks 0 to 0 of 1"):
+        quickreduce.set_comm_handles([])
+    with pytest.raises(BadInput, match="set_comm_handles"):
+        quickreduce.allreduce(1, np.ones(3))
+    quickreduce.set_comm_handles([quickreduce.get_comm_handle()])
+    assert (quickreduce.allreduce(1, np.ones(3)) == 1).all()
+    with pytest.raises(BadInput, match="1 to 5, found 6"):
+        quickreduce.allreduce(6, np.ones(3))
+    with pytest.raises(BadInput, match="int64"):
+        quickreduce.allreduce(3, np.ones(3, np.int64))
+    with pytest.raises(BadInput, match="are connected"):
+        quickreduce.set_comm_handles([quickreduce.get_comm_handle()])
+    quickreduce._current.clear()
+
+
+def _lost(rank: int, pipe: Connection) -> None:
+    """A rank that goes before it is connected."""
+    quickreduce.init(2, rank)
+    pipe.send(quickreduce.get_comm_handle())
+    os._exit(0)
+
+
+@pytest.mark.parametrize("here", [0, 1])
+def test_a_rank_that_dies_before_it_is_connected_is_named(here: int) -> None:
+    mine, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(target=_lost, args=(1 - here, theirs))
+    process.start()
+    other = mine.recv()
+    process.join()
+    quickreduce.init(2, here)
+    handles = [quickreduce.get_comm_handle(), other]
+    with pytest.raises(PeerLost) as caught:
+        quickreduce.set_comm_handles(handles if here == 0 else handles[::-1])
+    assert caught.value.rank == 1 - here
+    quickreduce._current.clear()
