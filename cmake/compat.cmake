@@ -1,5 +1,6 @@
 # Doors for programs that exist: compat/NAME.h and compat/NAME.cc make libonehop_NAME, which holds all of onehop that it needs and
-# shows nothing but the door's own functions. Their tests are C programs, so there must be a C compiler.
+# shows nothing but the door's own functions. compat/shared/ is what several of them need. Their tests are C programs, so there must be
+# a C compiler.
 
 include(CheckLanguage)
 check_language(C)
@@ -14,12 +15,19 @@ if(NOT ONEHOP_COMPAT)
 endif()
 enable_language(C)
 
+file(GLOB _shared CONFIGURE_DEPENDS compat/shared/*.cc)
+add_library(onehop_doors_shared STATIC ${_shared})
+target_include_directories(onehop_doors_shared PUBLIC compat)
+target_link_libraries(onehop_doors_shared PUBLIC onehop)
+set_target_properties(onehop_doors_shared PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+onehop_compile_options(onehop_doors_shared)
+
 file(GLOB ONEHOP_DOORS CONFIGURE_DEPENDS compat/*.cc)
 foreach(source IN LISTS ONEHOP_DOORS)
   cmake_path(GET source STEM _name)
   add_library(onehop_${_name} SHARED ${source})
   target_include_directories(onehop_${_name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/compat>)
-  target_link_libraries(onehop_${_name} PRIVATE onehop)
+  target_link_libraries(onehop_${_name} PRIVATE onehop_doors_shared)
   target_link_options(onehop_${_name} PRIVATE "LINKER:--exclude-libs,ALL")
   set_target_properties(onehop_${_name} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   onehop_compile_options(onehop_${_name})

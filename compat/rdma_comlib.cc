@@ -13,10 +13,10 @@
 #include <span>
 #include <string>
 
-#include "door.h"
 #include "onehop/channel.h"
 #include "onehop/error.h"
 #include "onehop/group.h"
+#include "shared/door.h"
 
 namespace {
 

@@ -1,0 +1,200 @@
+/* Every function of qspi: a ring, all pairs at once, pieces, messages to oneself, sums. */
+#include <unistd.h>
+
+#include "check.h"
+#include "qspi.h"
+
+enum { steps = 20, most = 6 };
+
+static qspi_msg_t sending(int to, int *buffer, int ints) {
+  const qspi_msg_t msg = qspi_create_msg();
+  qspi_set_send(to, buffer, ints * sizeof(int), msg);
+  return msg;
+}
+
+static qspi_msg_t receiving(int from, int *buffer, int ints) {
+  const qspi_msg_t msg = qspi_create_msg();
+  qspi_set_recv(from, buffer, ints * sizeof(int), msg);
+  return msg;
+}
+
+static void fill(int *buffer, int to, int step, int ints) {
+  for (int i = 0; i < ints; ++i) buffer[i] = pattern(my_rank(), to, step, i);
+}
+
+static void check_received(const int *buffer, int from, int step, int ints) {
+  for (int i = 0; i < ints; ++i) CHECK(buffer[i] == pattern(from, my_rank(), step, i));
+}
+
+static void ring(int ints) {
+  const int n = all_ranks();
+  const int to = (my_rank() + 1) % n;
+  const int from = (my_rank() + n - 1) % n;
+  int *out = malloc((ints + 1) * sizeof(int));
+  int *in = malloc((ints + 1) * sizeof(int));
+  qspi_msg_t msgs[2] = {receiving(from, in, ints), sending(to, out, ints)};
+  qspi_prepare(msgs, 2);
+  in[ints] = 77;
+  for (int step = 0; step < steps; ++step) {
+    fill(out, to, step, ints);
+    if (step % 2 == 0) qspi_start(msgs[0]); /* starting to receive may be left out */
+    qspi_start(msgs[1]);
+    qspi_wait(msgs[1]);
+    fill(out, to, -1, ints);
+    qspi_wait(msgs[0]);
+    check_received(in, from, step, ints);
+    CHECK(in[ints] == 77);
+  }
+  for (int i = 0; i < 2; ++i) qspi_free_msg(msgs[i]);
+  free(out);
+  free(in);
+}
+
+/* With everybody, oneself too, two messages a pair of different length; waited for in another order than started. */
+static void all_pairs(void) {
+  const int n = all_ranks();
+  const int lengths[2] = {10, 5000};
+  static int out[most][2][5000];
+  static int in[most][2][5000];
+  qspi_msg_t msgs[4 * most];
+  for (int i = 0; i < n; ++i) {
+    for (int k = 0; k < 2; ++k) {
+      msgs[4 * i + k] = sending(i, out[i][k], lengths[k]);
+      msgs[4 * i + 2 + k] = receiving(i, in[i][k], lengths[k]);
+    }
+  }
+  qspi_prepare(msgs, 4 * n);
+  for (int step = 0; step < steps; ++step) {
+    for (int i = 0; i < n; ++i) {
+      for (int k = 0; k < 2; ++k) fill(out[i][k], i, 2 * step + k, lengths[k]);
+    }
+    for (int m = 0; m < 4 * n; ++m) qspi_start(msgs[m]);
+    for (int m = 4 * n - 1; m >= 0; --m) qspi_wait(msgs[m]);
+    for (int i = 0; i < n; ++i) {
+      for (int k = 0; k < 2; ++k) check_received(in[i][k], i, 2 * step + k, lengths[k]);
+    }
+  }
+  for (int m = 0; m < 4 * n; ++m) qspi_free_msg(msgs[m]);
+}
+
+static void pieces(void) {
+  const int n = all_ranks();
+  const int to = (my_rank() + 1) % n;
+  const int from = (my_rank() + n - 1) % n;
+  int out[90];
+  int in[60];
+  void *at[3] = {out + 70, out, out + 30};
+  size_t sizes[3] = {20 * sizeof(int), 10 * sizeof(int), 30 * sizeof(int)};
+  qspi_msg_t msgs[2] = {qspi_create_msg(), receiving(from, in, 60)};
+  qspi_set_send_multi(to, at, sizes, 3, msgs[0]);
+  qspi_prepare(msgs, 2);
+  fill(out, to, 1, 90);
+  qspi_start(msgs[0]);
+  qspi_wait(msgs[1]);
+  qspi_wait(msgs[0]);
+  for (int i = 0; i < 60; ++i) {
+    const int sent = i < 20 ? 70 + i : i < 30 ? i - 20 : i;
+    CHECK(in[i] == pattern(from, my_rank(), 1, sent));
+  }
+  qspi_free_msg(msgs[0]);
+  qspi_free_msg(msgs[1]);
+}
+
+/* One after the other, as a program does that knows only its own part. */
+static void prepared_one_by_one(void) {
+  if (all_ranks() == 1) return;
+  int value = my_rank();
+  int other = -1;
+  if (my_rank() > 1) return;
+  qspi_msg_t out = sending(1 - my_rank(), &value, 1);
+  qspi_msg_t in = receiving(1 - my_rank(), &other, 1);
+  qspi_prepare(my_rank() == 0 ? &out : &in, 1);
+  qspi_prepare(my_rank() == 0 ? &in : &out, 1);
+  qspi_start(out);
+  qspi_wait(out);
+  qspi_wait(in);
+  CHECK(other == 1 - my_rank());
+  qspi_free_msg(out);
+  qspi_free_msg(in);
+}
+
+static void sums(void) {
+  const int n = all_ranks();
+  for (int step = 0; step < steps; ++step) {
+    double x = 1.0 / (1 + my_rank() + step);
+    double expected = 0;
+    for (int i = 0; i < n; ++i) expected += 1.0 / (1 + i + step);
+    qspi_sum_double(&x);
+    CHECK(x == expected); /* in the order of ranks, to the last bit */
+  }
+}
+
+static int one;
+
+static void not_set(void) {
+  qspi_msg_t msg = qspi_create_msg();
+  qspi_prepare(&msg, 1);
+}
+
+static void not_prepared(void) { qspi_start(sending(0, &one, 1)); }
+
+static void wrong_rank(void) {
+  qspi_msg_t msg = sending(2, &one, 1);
+  qspi_prepare(&msg, 1);
+}
+
+static void no_buffer(void) { qspi_set_send(0, NULL, 4, qspi_create_msg()); }
+
+static void different_sizes(void) {
+  static int two[2];
+  qspi_msg_t msg = my_rank() == 0 ? sending(1, two, 2) : receiving(0, two, 1);
+  qspi_prepare(&msg, 1);
+  qspi_wait(msg);
+}
+
+static void started_twice(void) {
+  qspi_msg_t msgs[2] = {receiving(0, &one, 1), sending(0, &one, 1)};
+  qspi_prepare(msgs, 2);
+  qspi_start(msgs[0]);
+  qspi_start(msgs[0]);
+}
+
+static void never_sent(void) {
+  int other;
+  qspi_msg_t msgs[2] = {receiving(0, &other, 1), sending(0, &one, 1)};
+  qspi_prepare(msgs, 2);
+  qspi_wait(msgs[0]);
+}
+
+static void lost_peer(void) {
+  qspi_msg_t msg = my_rank() == 0 ? receiving(1, &one, 1) : sending(0, &one, 1);
+  qspi_prepare(&msg, 1);
+  if (my_rank() == 1) _exit(0);
+  qspi_wait(msg);
+}
+
+static const struct error_case errors[] = {
+    {"unset", 1, 1, "qspi_prepare: expected a message that qspi_set_send", not_set},
+    {"unprepared", 1, 1, "qspi_start: expected a message that qspi_prepare has prepared", not_prepared},
+    {"rank", 2, 1, "expected ranks from 0 to 1, found 2", wrong_rank},
+    {"buffer", 1, 1, "qspi_set_send: expected a buffer of 4 bytes, found a null pointer", no_buffer},
+    {"sizes", 2, 1, "rank 0 sends 8 bytes to rank 1, which expects 4", different_sizes},
+    {"twice", 1, 1, "qspi_start: a message was started", started_twice},
+    {"never", 1, 1, "rank 0 waits for a message from itself", never_sent},
+    {"lost", 2, 3, "rank 1", lost_peer},
+};
+
+int main(int argc, char **argv) {
+  qspi_init();
+  if (made_error(argc, argv, errors, sizeof errors / sizeof errors[0])) return 0;
+  ring(0);
+  ring(1);
+  ring(2000);
+  ring(300000);
+  all_pairs();
+  pieces();
+  prepared_one_by_one();
+  sums();
+  qspi_finalize();
+  return 0;
+}
