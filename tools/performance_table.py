@@ -24,8 +24,44 @@ def cells(row: dict[str, Any]) -> list[str]:
     return [spread, peer, f"**{number(row['ratio'])}**", limit, number(row["limit_ratio"])]
 
 
+def seconds(value: float | None) -> str:
+    if value is None:
+        return "-"
+    for factor, unit in ((1, "s"), (1e3, "ms")):
+        if value * factor >= 0.9995:
+            return f"{number(value * factor)} {unit}"
+    return f"{number(value * 1e6)} µs"
+
+
+def print_circuits(rows: list[dict[str, Any]]) -> None:
+    """A line a case, the precisions side by side; a table for each number of qubits."""
+    names = ["time", "passes", "x pass", "best peer", "speedup"]
+    for qubits in dict.fromkeys(row["qubits"] for row in rows):
+        there = {(row["case"], row["precision"]): row for row in rows if row["qubits"] == qubits}
+        precisions = [p for p in ("double", "single") if any(p == one for _, one in there)]
+        print(
+            f"\n| n = {qubits} | " + " | ".join(f"{p}: {name}" for p in precisions for name in names) + " |"
+        )
+        print("|" + "---|" * (1 + len(names) * len(precisions)))
+        for case in dict.fromkeys(case for case, _ in there):
+            line = [case]
+            for precision in precisions:
+                row = there.get((case, precision))
+                if row is None:
+                    line += ["-"] * len(names)
+                    continue
+                peer = (
+                    "-" if row["best_peer"] is None else f"{row['best_peer']} {seconds(row['best_peer_s'])}"
+                )
+                passes = [f"{row['passes']:g}", number(row["pass_times"])]
+                line += [seconds(row["ours_s"]), *passes, peer, f"**{number(row['speedup'])}**"]
+            print("| " + " | ".join(line) + " |")
+
+
 def main() -> None:
     results = [json.loads(Path(name).read_text()) for name in sys.argv[1:]]
+    if results[0]["bench"] == "circuits":
+        return print_circuits([row for result in results for row in result["rows"]])
     names = ["µs (p10 to p90)", "best peer, µs", "ratio", "limit, µs", "x limit"]
     header = ["case", *(names * len(results))]
     print("| " + " | ".join(header) + " |")

@@ -13,11 +13,23 @@ from onehop.bench.result import Bench
 from onehop.bench.table import empty_table, number
 from onehop.error import BadInput, Error
 
-__all__ = ["make_circuit_peer_table", "make_circuit_table", "save_circuit_plot"]
+__all__ = ["duration", "make_circuit_peer_table", "make_circuit_table", "save_circuit_plot"]
+
+TYPES = {"double": "f64", "single": "f32"}
 
 
 def _rows(result: Bench) -> list[CircuitRow]:
     return [cast(CircuitRow, row) for row in result.rows]
+
+
+def duration(seconds: float | None, digits: int = 3) -> str:
+    """So many digits and a unit; a dash for None."""
+    if seconds is None:
+        return "-"
+    for factor, unit in ((1, "s"), (1e3, "ms")):
+        if seconds * factor >= 0.9995:
+            return f"{number(seconds * factor, digits)} {unit}"
+    return f"{number(seconds * 1e6, digits)} µs"
 
 
 def _speedup(value: float | None) -> str:
@@ -30,37 +42,30 @@ def _speedup(value: float | None) -> str:
 def make_circuit_table(result: Bench) -> Table:
     """A line a row: our time, our passes, and the best of the others."""
     caption = (
-        f"{result.host['cpu']}, {result.host['cores']} cores, {result.host['simd']}; s: seconds, the best run\n"
-        "plan: what planning takes where the plan is not there already; x pass: our time over that of reading\n"
-        "and writing the state once; speedup: the best peer's time over ours"
+        f"{result.host['cpu']}, {result.host['cores']} cores, {result.host['simd']}\n"
+        "f64, f32: double and single precision; time: the best of several runs;\n"
+        "plan: what planning takes, where it has to be done; x pass: time over that\n"
+        "of a pass, which reads and writes the state once;\n"
+        "speedup: the best peer's time over onehop's"
     )
     table = empty_table("onehop bench circuits", caption)
     table.add_column("case", no_wrap=True)
-    for name in (
-        "n",
-        "precision",
-        "s",
-        "median",
-        "plan",
-        "passes",
-        "x pass",
-        "best peer",
-        "its s",
-        "speedup",
-    ):
-        table.add_column(
-            name, justify="left" if name in ("precision", "best peer") else "right", no_wrap=True
-        )
+    for name in ("n", "type", "time", "plan", "passes", "x pass"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("best peer", overflow="fold", min_width=9)
+    for name in ("its time", "speedup"):
+        table.add_column(name, justify="right", no_wrap=True)
     for row in _rows(result):
         table.add_row(
             row.case,
             str(row.qubits),
-            row.precision,
-            *(number(value) for value in (row.ours_s, row.median_s, row.plan_s)),
+            TYPES[row.precision],
+            duration(row.ours_s),
+            duration(row.plan_s, 2),
             f"{row.passes:g}",
             number(row.pass_times),
             row.best_peer or "-",
-            number(row.best_peer_s),
+            duration(row.best_peer_s),
             _speedup(row.speedup),
         )
     return table
@@ -72,18 +77,25 @@ def make_circuit_peer_table(result: Bench) -> Table | None:
     names = list(dict.fromkeys(name for row in rows for name in row.peers))
     if not names:
         return None
-    table = empty_table("every peer's seconds, at its best setting")
+    chosen = {
+        name: dict.fromkeys(row.settings.get(name, "default") for row in rows if name in row.peers)
+        for name in names
+    }
+    settings = [f"{name} {', '.join(which)}" for name, which in chosen.items() if list(which) != ["default"]]
+    table = empty_table(
+        "every peer at its best setting", f"settings: {'; '.join(settings)}" if settings else None
+    )
     table.add_column("case", no_wrap=True)
-    for name in ("n", "precision", *names):
-        table.add_column(name, justify="right", overflow="fold")
+    for name in ("n", "type"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for name in names:
+        table.add_column(name, justify="right", overflow="fold", min_width=7)
     for row in rows:
         cells = []
         for name in names:
-            text = number(row.peers.get(name))
-            setting = row.settings.get(name, "default")
-            text += "" if setting == "default" else f" ({setting})"
+            text = duration(row.peers.get(name))
             cells.append(f"[red]{text}, wrong[/]" if name in row.wrong else text)
-        table.add_row(row.case, str(row.qubits), row.precision, *cells)
+        table.add_row(row.case, str(row.qubits), TYPES[row.precision], *cells)
     return table
 
 
