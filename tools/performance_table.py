@@ -61,7 +61,8 @@ def print_circuits(rows: list[dict[str, Any]]) -> None:
 def main() -> None:
     results = [json.loads(Path(name).read_text()) for name in sys.argv[1:]]
     if results[0]["bench"] == "circuits":
-        return print_circuits([row for result in results for row in result["rows"]])
+        print_circuits([row for result in results for row in result["rows"]])
+        return
     names = ["µs (p10 to p90)", "best peer, µs", "ratio", "limit, µs", "x limit"]
     header = ["case", *(names * len(results))]
     print("| " + " | ".join(header) + " |")
