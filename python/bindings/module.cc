@@ -21,6 +21,7 @@ NB_MODULE(_core, module) {
   bind_plan(module);
   bind_collectives(module);
   bind_poisson(module);
+  bind_lattice_geometry(module);
   bind_launch(module);
   bind_tuning(module);
   bind_bench(module);

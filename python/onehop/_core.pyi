@@ -816,6 +816,100 @@ def poisson_faces(spec: PoissonSpec, enlargement: int = 1) -> Schedule:
 def poisson_source(spec: PoissonSpec) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
     """The right-hand side on the whole lattice."""
 
+class LatticeGeometry:
+    """
+    Where the sites of a periodic lattice lie: on which rank, and where there.
+    """
+
+    def __init__(
+        self, extents: Sequence[int], grid: Sequence[int], lanes: int, width: int, colours: int
+    ) -> None: ...
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Sites of the whole lattice, direction 0 first."""
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """Ranks per direction."""
+
+    @property
+    def lanes(self) -> int:
+        """Sites in a vector."""
+
+    @property
+    def width(self) -> int:
+        """How far a site's neighbours are."""
+
+    @property
+    def colours(self) -> int:
+        """2: even and odd sites lie apart."""
+
+    @property
+    def ranks(self) -> int: ...
+    @property
+    def block(self) -> tuple[int, ...]:
+        """Sites of a rank, per direction."""
+
+    @property
+    def lane_grid(self) -> tuple[int, ...]:
+        """Sub-blocks of a rank, per direction."""
+
+    @property
+    def sub_block(self) -> tuple[int, ...]:
+        """Sites of a lane, per direction."""
+
+    @property
+    def vectors(self) -> int:
+        """Own vectors of a rank."""
+
+    @property
+    def ghosts(self) -> int:
+        """Vectors that are kept of other ranks."""
+
+    def origin(self, rank: int) -> tuple[int, ...]:
+        """The first site of a rank's block."""
+
+    def coordinates(self, rank: int) -> tuple[int, ...]:
+        """Where a rank stands in the grid."""
+
+    def origin_colour(self, rank: int) -> int:
+        """The colour of the first site of a rank's block."""
+
+    def colour_range(self, colour: int) -> tuple[int, int, int]:
+        """
+        The vectors of a local colour: the first, the end of the interior, the end.
+        """
+
+    @property
+    def sites(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None, None))]:
+        """
+        The lexicographic number within the block of the site in every vector and lane.
+        """
+
+    def neighbours(self, hop: int) -> Annotated[NDArray[numpy.int64], dict(shape=(None, None, None, None))]:
+        """
+        Per vector, direction and side (below, above): a vector's number, and 1 if its lanes are to be rotated.
+        """
+
+    def lane_source(self, direction: int, side: str) -> tuple[int, ...]:
+        """Where each lane of a rotated neighbour comes from."""
+
+    def face(self, direction: int, side: str, colour: int) -> Slice:
+        """The vectors of a local colour that another rank needs."""
+
+    def ghost(self, direction: int, side: str, colour: int) -> Slice:
+        """Where the vectors of a local colour beyond an end are kept."""
+
+    def lexicographic_pieces(self, direction: int, side: str, colour: int) -> int:
+        """The pieces of that face in lexicographic order."""
+
+    def halo(self, element_bytes: int, type: str, colour: int | None = None) -> Schedule: ...
+
+def lattice_geometry_grid(extents: Sequence[int], ranks: int, width: int) -> list[int]: ...
+def lattice_geometry_lanes(
+    extents: Sequence[int], grid: Sequence[int], width: int, colours: int, most: int
+) -> int: ...
+
 class Control:
     """The memory through which the ranks of a launch find each other."""
 
@@ -1202,7 +1296,7 @@ class State:
     def run(self, circuit: Circuit, seed: int) -> list[bool]: ...
     def apply(self, circuit: Circuit, effort: float) -> None:
         """
-        Applies gates without conditions as they are: their matrices need not be unitary, the qubits must exist.
+        Applies operations without conditions as they are: their matrices need not be unitary, and the qubits must exist.
         """
 
     def restore_order(self) -> None: ...

@@ -19,6 +19,7 @@ COMMANDS = (
     "circuit",
     "doctor",
     "hamlib",
+    "lattice",
     "launch",
     "plan",
     "poisson",

@@ -1,0 +1,142 @@
+#include <nanobind/ndarray.h>
+
+#include <memory>
+
+#include "bindings.h"
+#include "onehop/lattice/geometry.h"
+
+using onehop::lattice::Geometry;
+using onehop::lattice::GeometrySpec;
+using onehop::lattice::Side;
+
+namespace {
+
+Side side_from(const std::string& name) {
+  if (name == "below") return Side::below;
+  if (name == "above") return Side::above;
+  throw onehop::BadInput("lattice geometry: expected the side 'below' or 'above', found '" + name + "'");
+}
+
+template <std::size_t Dims>
+auto as_numbers(std::vector<std::int64_t> values, const std::array<std::size_t, Dims>& shape) {
+  auto* held = new std::vector<std::int64_t>(std::move(values));
+  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<std::int64_t>*>(p); });
+  return nb::ndarray<nb::numpy, std::int64_t, nb::ndim<Dims>>(held->data(), Dims, shape.data(), owner);
+}
+
+auto sites(const Geometry& geometry) {
+  const int lanes = geometry.spec().lanes;
+  std::vector<std::int64_t> numbers;
+  for (std::int64_t k = 0; k < geometry.vectors(); ++k) {
+    for (int lane = 0; lane < lanes; ++lane) numbers.push_back(geometry.site(k, lane));
+  }
+  return as_numbers<2>(std::move(numbers),
+                       {static_cast<std::size_t>(geometry.vectors()), static_cast<std::size_t>(lanes)});
+}
+
+auto neighbours(const Geometry& geometry, int hop) {
+  std::vector<std::int64_t> numbers;
+  for (const auto& each : geometry.neighbours(hop)) {
+    numbers.push_back(each.vector);
+    numbers.push_back(each.rotated ? 1 : 0);
+  }
+  return as_numbers<4>(std::move(numbers), {static_cast<std::size_t>(geometry.vectors()),
+                                            static_cast<std::size_t>(geometry.dims()), std::size_t{2}, std::size_t{2}});
+}
+
+}  // namespace
+
+void bind_lattice_geometry(nb::module_& module) {
+  nb::class_<Geometry>(module, "LatticeGeometry",
+                       "Where the sites of a periodic lattice lie: on which rank, and where there.")
+      .def(
+          "__init__",
+          [](Geometry* self, std::vector<std::int64_t> extents, std::vector<int> grid, int lanes, int width,
+             int colours) { new (self) Geometry({std::move(extents), std::move(grid), lanes, width, colours}); },
+          "extents"_a, "grid"_a, "lanes"_a, "width"_a, "colours"_a)
+      .def_prop_ro(
+          "extents", [](const Geometry& g) { return as_tuple(g.spec().extents); },
+          nb::sig("def extents(self) -> tuple[int, ...]"), "Sites of the whole lattice, direction 0 first.")
+      .def_prop_ro(
+          "grid", [](const Geometry& g) { return as_tuple(g.spec().grid); },
+          nb::sig("def grid(self) -> tuple[int, ...]"), "Ranks per direction.")
+      .def_prop_ro(
+          "lanes", [](const Geometry& g) { return g.spec().lanes; }, "Sites in a vector.")
+      .def_prop_ro(
+          "width", [](const Geometry& g) { return g.spec().width; }, "How far a site's neighbours are.")
+      .def_prop_ro(
+          "colours", [](const Geometry& g) { return g.spec().colours; }, "2: even and odd sites lie apart.")
+      .def_prop_ro("ranks", &Geometry::ranks)
+      .def_prop_ro(
+          "block", [](const Geometry& g) { return as_tuple(g.block()); }, nb::sig("def block(self) -> tuple[int, ...]"),
+          "Sites of a rank, per direction.")
+      .def_prop_ro(
+          "lane_grid", [](const Geometry& g) { return as_tuple(g.lane_grid()); },
+          nb::sig("def lane_grid(self) -> tuple[int, ...]"), "Sub-blocks of a rank, per direction.")
+      .def_prop_ro(
+          "sub_block", [](const Geometry& g) { return as_tuple(g.sub_block()); },
+          nb::sig("def sub_block(self) -> tuple[int, ...]"), "Sites of a lane, per direction.")
+      .def_prop_ro("vectors", &Geometry::vectors, "Own vectors of a rank.")
+      .def_prop_ro("ghosts", &Geometry::ghosts, "Vectors that are kept of other ranks.")
+      .def(
+          "origin", [](const Geometry& g, int rank) { return as_tuple(g.origin(rank)); },
+          nb::sig("def origin(self, rank: int) -> tuple[int, ...]"), "rank"_a, "The first site of a rank's block.")
+      .def(
+          "coordinates", [](const Geometry& g, int rank) { return as_tuple(g.coordinates(rank)); },
+          nb::sig("def coordinates(self, rank: int) -> tuple[int, ...]"), "rank"_a, "Where a rank stands in the grid.")
+      .def("origin_colour", &Geometry::origin_colour, "rank"_a, "The colour of the first site of a rank's block.")
+      .def(
+          "colour_range",
+          [](const Geometry& g, int colour) {
+            return nb::make_tuple(g.colour_begin(colour), g.interior_end(colour), g.colour_end(colour));
+          },
+          nb::sig("def colour_range(self, colour: int) -> tuple[int, int, int]"), "colour"_a,
+          "The vectors of a local colour: the first, the end of the interior, the end.")
+      .def_prop_ro("sites", &sites, nb::rv_policy::automatic,
+                   "The lexicographic number within the block of the site in every vector and lane.")
+      .def("neighbours", &neighbours, "hop"_a,
+           "Per vector, direction and side (below, above): a vector's number, and 1 if its lanes are to be rotated.")
+      .def(
+          "lane_source",
+          [](const Geometry& g, int direction, const std::string& side) {
+            return as_tuple(g.lane_source(direction, side_from(side)));
+          },
+          nb::sig("def lane_source(self, direction: int, side: str) -> tuple[int, ...]"), "direction"_a, "side"_a,
+          "Where each lane of a rotated neighbour comes from.")
+      .def(
+          "face",
+          [](const Geometry& g, int direction, const std::string& side, int colour) {
+            return g.face(direction, side_from(side), colour);
+          },
+          "direction"_a, "side"_a, "colour"_a, "The vectors of a local colour that another rank needs.")
+      .def(
+          "ghost",
+          [](const Geometry& g, int direction, const std::string& side, int colour) {
+            return g.ghost(direction, side_from(side), colour);
+          },
+          "direction"_a, "side"_a, "colour"_a, "Where the vectors of a local colour beyond an end are kept.")
+      .def(
+          "lexicographic_pieces",
+          [](const Geometry& g, int direction, const std::string& side, int colour) {
+            return g.lexicographic_pieces(direction, side_from(side), colour);
+          },
+          "direction"_a, "side"_a, "colour"_a, "The pieces of that face in lexicographic order.")
+      .def(
+          "halo",
+          [](const Geometry& g, std::int64_t bytes, const std::string& type, std::optional<int> colour) {
+            return g.halo(bytes, onehop::element_type_from_string(type), colour);
+          },
+          "element_bytes"_a, "type"_a, "colour"_a = nb::none());
+  module.def(
+      "lattice_geometry_grid",
+      [](const std::vector<std::int64_t>& extents, int ranks, int width) {
+        return onehop::lattice::geometry_grid(extents, ranks, width);
+      },
+      "extents"_a, "ranks"_a, "width"_a);
+  module.def(
+      "lattice_geometry_lanes",
+      [](std::vector<std::int64_t> extents, std::vector<int> grid, int width, int colours, int most) {
+        return onehop::lattice::geometry_lanes({std::move(extents), std::move(grid), 1, width, colours}, most);
+      },
+      "extents"_a, "grid"_a, "width"_a, "colours"_a, "most"_a);
+}

@@ -1,0 +1,18 @@
+"""`onehop lattice`: SU(3) gauge theory. Every subcommand is a module of its name with a function of its name."""
+
+from __future__ import annotations
+
+import typer
+
+from onehop.cli.lattice.common import NumbersCommand
+from onehop.cli.lattice.info import info
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
+    lattice = typer.Typer(
+        no_args_is_help=True, help="SU(3) gauge theory on a lattice that is split over ranks."
+    )
+    for command in (info,):
+        lattice.command(cls=NumbersCommand)(command)
+    app.add_typer(lattice, name="lattice")
