@@ -114,7 +114,13 @@ class Maker {
       }
     }
     if (op.bits.size() == 2 && controls.mask == 0 && fits_tile(bit_of(op.bits[0]) | bit_of(op.bits[1]))) {
-      if (const auto split = split_two_bits(op.values)) return add_split(*split, op.bits);
+      // Taken apart, a gate costs a pair, two rotations and its part of two diagonals: more than the matrix where all of these are
+      // there (measured: docs/engine.md), less where some are not.
+      const auto zeros = std::count(op.values.begin(), op.values.end(), Number(0));
+      if (zeros >= 8 || is_diagonal_but_for_one_bit_gates(op.values)) {
+        if (const auto split = split_two_bits(op.values)) return add_split(*split, op.bits);
+      }
+      return add_two_bits(op, index);
     }
     add_dense(op, index);
   }
@@ -122,6 +128,29 @@ class Maker {
   void multiply_waiting(int bit, const Matrix2& m) {
     auto& waiting = waiting_[static_cast<std::size_t>(bit)];
     waiting = waiting ? product(m, *waiting) : m;
+  }
+
+  // What waits on the two bits becomes part of the matrix.
+  void add_two_bits(const LocalOperation& op, std::uint32_t index) {
+    LocalOperation whole{.kind = LocalKind::matrix, .bits = op.bits, .values = op.values};
+    for (std::size_t b = 0; b < 2; ++b) {
+      auto& waiting = waiting_[static_cast<std::size_t>(op.bits[b])];
+      if (!waiting) continue;
+      const Matrix2 m = *waiting;
+      waiting.reset();
+      gates_ += std::exchange(waiting_gates_[static_cast<std::size_t>(op.bits[b])], 0);
+      std::vector<Number> product(16);
+      for (std::size_t r = 0; r < 4; ++r) {
+        for (std::size_t c = 0; c < 4; ++c) {
+          const std::size_t with_zero = c & ~(std::size_t{1} << b);
+          const std::size_t value = c >> b & 1;
+          product[r * 4 + c] = whole.values[r * 4 + with_zero] * m[value] +
+                               whole.values[r * 4 + (with_zero | std::size_t{1} << b)] * m[2 + value];
+        }
+      }
+      whole.values = std::move(product);
+    }
+    add_dense(whole, index);
   }
 
   void add_split(const TwoBitSplit& split, const std::vector<int>& bits) {

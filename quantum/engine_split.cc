@@ -193,6 +193,27 @@ Matrix2 product(const Matrix2& a, const Matrix2& b) {
   return {a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3], a[2] * b[0] + a[3] * b[2], a[2] * b[1] + a[3] * b[3]};
 }
 
+// In the Bell basis m = U'^T U' has the same eigenvalues as the square of the gate's diagonal part. Its invariants under one-bit gates,
+// t = tr(m)^2 / (16 det U) and s = (tr(m)^2 - tr(m^2)) / (4 det U), are cos^2 and 1 + 2 cos^2 of twice a single angle.
+bool is_diagonal_but_for_one_bit_gates(std::span<const Number> matrix) {
+  static const Matrix4 b = bell();
+  static const Matrix4 b_adjoint = adjoint(b);
+  Matrix4 u;
+  std::copy_n(matrix.begin(), 16, u.begin());
+  const Matrix4 inner = times(b_adjoint, times(u, b));
+  const Matrix4 m = times(transposed(inner), inner);
+  Number trace = 0;
+  Number square = 0;
+  for (std::size_t r = 0; r < 4; ++r) {
+    trace += m[r * 5];
+    for (std::size_t c = 0; c < 4; ++c) square += times(m[r * 4 + c], m[c * 4 + r]);
+  }
+  const Number scale = determinant(u);
+  const Number t = trace * trace / (16.0 * scale);
+  const Number s = (trace * trace - square) / (4.0 * scale);
+  return std::abs(t.imag()) < 1e-9 && std::abs(s - (1.0 + 2.0 * t)) < 1e-9;
+}
+
 std::optional<TwoBitSplit> split_two_bits(std::span<const Number> matrix) {
   Matrix4 u;
   std::copy_n(matrix.begin(), 16, u.begin());

@@ -245,8 +245,49 @@ class TileProgram<T>::Builder {
     }
   }
 
+  // A matrix on two bits of which at least one is inside a vector.
+  void add_lane_matrix(const Dense& dense) {
+    LaneMatrix matrix{outside(dense.control_mask, dense.control_values, 0), {}};
+    LaneMatrixStep<T>& s = matrix.step;
+    int lane[2];  // of each bit of the matrix, or -1
+    for (std::size_t b = 0; b < 2; ++b) {
+      const int at = position(dense.bits[b]);
+      lane[b] = at < lane_bits() ? at : -1;
+      if (at < lane_bits()) s.lane_mask |= 1U << at;
+      if (at >= lane_bits()) s.bit = at - lane_bits();
+    }
+    const unsigned lanes = 1U << lane_bits();
+    const unsigned vectors = s.bit < 0 ? 1 : 2;
+    const unsigned exchanges = s.bit < 0 ? 4 : 2;  // ways of exchanging lanes: bit k for the k-th lowest lane bit
+    const auto value = [&](unsigned vector, unsigned l) {
+      unsigned v = 0;
+      for (unsigned b = 0; b < 2; ++b) v |= (lane[b] < 0 ? vector : l >> lane[b] & 1U) << b;
+      return v;
+    };
+    for (unsigned to = 0; to < vectors; ++to) {
+      for (unsigned from = 0; from < vectors; ++from) {
+        for (unsigned x = 0; x < exchanges; ++x) {
+          const auto exchanged = static_cast<unsigned>(apart(x, s.lane_mask));
+          for (const bool imaginary : {false, true}) {
+            for (unsigned l = 0; l < lanes; ++l) {
+              const auto entry = dense.matrix[value(to, l) * 4 + value(from, l ^ exchanged)];
+              s.coefficients.push_back(static_cast<T>(imaginary ? entry.imag() : entry.real()));
+            }
+          }
+        }
+      }
+    }
+    step(StepKind::lane_matrix, program_.lane_matrices_.size());
+    program_.lane_matrices_.push_back(std::move(matrix));
+  }
+
   // Matrices work on bits of the vector number: bits inside a vector change places with others before and after.
   void add_dense(const Dense& dense) {
+    const bool in_vector_too =
+        std::any_of(dense.bits.begin(), dense.bits.end(), [&](int b) { return b < lane_bits(); });
+    if (dense.bits.size() == 2 && in_vector_too && (dense.control_mask & program_.tile_) == 0) {
+      return add_lane_matrix(dense);
+    }
     DenseMatrix matrix{outside(dense.control_mask, dense.control_values, 0), {}};
     matrix.step.controls = in_vector(dense.control_mask);
     matrix.step.control_values = in_vector(dense.control_values);
@@ -346,6 +387,8 @@ bool TileProgram<T>::is_local(const Step& step) const {
       return (dense.controls & beyond) == 0 &&
              *std::max_element(dense.bits.begin(), dense.bits.end()) < block_.bits - block_.lane_bits;
     }
+    case StepKind::lane_matrix:
+      return lane_matrices_[step.index].step.bit < block_.bits - block_.lane_bits;
     case StepKind::table:
       return false;
     default:
@@ -391,6 +434,11 @@ void TileProgram<T>::run_step(const Step& step, std::uint64_t base, std::size_t 
     case StepKind::dense:
       if (holds(dense_[step.index].outside)) kernels_.dense(data, shape, dense_[step.index].step);
       break;
+    case StepKind::lane_matrix:
+      if (holds(lane_matrices_[step.index].outside)) {
+        kernels_.lane_matrix(data, shape, lane_matrices_[step.index].step);
+      }
+      break;
     case StepKind::table:
       run_table(tables_[step.index], base, data);
       break;
@@ -407,6 +455,7 @@ PassPart TileProgram<T>::part_of(StepKind kind) {
     case StepKind::two_pairs:
       return PassPart::pairs;
     case StepKind::dense:
+    case StepKind::lane_matrix:
       return PassPart::matrices;
     default:
       return PassPart::diagonals;
@@ -428,6 +477,9 @@ void TileProgram<T>::describe(PassSummary& summary) const {
         break;
       case StepKind::two_pairs:
         each = 8;
+        break;
+      case StepKind::lane_matrix:
+        each = 16;
         break;
       case StepKind::dense:
         each = 4 * std::ldexp(1.0, static_cast<int>(dense_[step.index].step.bits.size()) -

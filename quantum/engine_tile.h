@@ -40,7 +40,16 @@ class TileProgram {
   void run(std::complex<T>* amplitudes, std::size_t tile, Scratch& scratch) const;
 
  private:
-  enum class StepKind : std::uint8_t { butterflies, lane_butterflies, diagonal, pair, two_pairs, dense, table };
+  enum class StepKind : std::uint8_t {
+    butterflies,
+    lane_butterflies,
+    diagonal,
+    pair,
+    two_pairs,
+    dense,
+    lane_matrix,
+    table
+  };
   struct Step {
     StepKind kind = StepKind::diagonal;
     std::size_t index = 0;
@@ -66,6 +75,10 @@ class TileProgram {
   struct DenseMatrix {
     Outside outside;
     DenseStep<T> step;
+  };
+  struct LaneMatrix {
+    Outside outside;
+    LaneMatrixStep<T> step;
   };
   struct Table {
     const LocalOperation* operation = nullptr;
@@ -93,6 +106,7 @@ class TileProgram {
   std::vector<Pair> pairs_;
   std::vector<TwoPairsStep<T>> two_pairs_;
   std::vector<DenseMatrix> dense_;
+  std::vector<LaneMatrix> lane_matrices_;
   std::vector<Table> tables_;
   T last_scale_ = 1;
 };

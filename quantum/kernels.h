@@ -50,6 +50,16 @@ struct DenseStep {
   std::vector<std::complex<T>> matrix;
 };
 
+// A matrix on two bits of which one or both are inside a vector: `lane_mask` says which lanes meet. With one, `bit` is the other's
+// place in the vector number. For each way of coming from one of the (one or two) vectors and one of the (two or four) lanes, the real and
+// then the imaginary parts of what each lane is multiplied by: coefficients[to][from][lanes exchanged][re, im][lane].
+template <typename T>
+struct LaneMatrixStep {
+  unsigned lane_mask = 0;
+  int bit = -1;
+  std::vector<T> coefficients;
+};
+
 // Two pairs at once, on bits of the vector number: bits 0 and 1 of the list turn 00 with 11 by matrix[0][0] and 01 with 10 by
 // matrix[0][1] (as in PairOperation: row-major, the one whose second bit is 0 first), bits 2 and 3 by matrix[1].
 template <typename T>
@@ -76,6 +86,7 @@ struct Kernels {
   void (*pair)(T* tile, const TileShape& shape, const PairStep<T>& step, bool odd);
   void (*two_pairs)(T* tile, const TileShape& shape, const TwoPairsStep<T>& step);
   void (*dense)(T* tile, const TileShape& shape, const DenseStep<T>& step);
+  void (*lane_matrix)(T* tile, const TileShape& shape, const LaneMatrixStep<T>& step);
 
   // A row times a table of a row's form, times a factor.
   void (*multiply)(T* row, const T* table, std::complex<T> factor, std::size_t vectors);

@@ -35,6 +35,20 @@ template <typename T>
 ONEHOP_INLINE void store(T* p, Vector<T> v) {
   __builtin_memcpy(p, &v, sizeof v);
 }
+// A load that happens once: a compiler that may load again saves a register and pays with the load unit, which is what these loops
+// are short of.
+template <typename T>
+ONEHOP_INLINE Vector<T> load_once(const T* p) {
+  Vector<T> v = load(p);
+#if defined(__x86_64__) && ONEHOP_SIMD_BYTES == 64
+  asm("" : "+v"(v));
+#elif defined(__x86_64__)
+  asm("" : "+x"(v));
+#elif defined(__aarch64__)
+  asm("" : "+w"(v));
+#endif
+  return v;
+}
 // Past the caches, to an address that is a multiple of the vector's size.
 template <typename T>
 ONEHOP_INLINE void stream(T* p, Vector<T> v) {
@@ -180,7 +194,7 @@ void butterflies_of(T* tile, const TileShape& shape, const int* bits, const T* t
     for (int half = 0; half < 2; ++half, part += lanes<T>) {
       Vector<T> x[size];
 #pragma GCC unroll 16
-      for (int j = 0; j < size; ++j) x[j] = load(part + offsets[j]);
+      for (int j = 0; j < size; ++j) x[j] = load_once(part + offsets[j]);
 #pragma GCC unroll 4
       for (int b = 0; b < Count; ++b) {
 #pragma GCC unroll 16
@@ -307,7 +321,7 @@ void two_pairs(T* tile, const TileShape& shape, const TwoPairsStep<T>& step) {
     for (int half = 0; half < 2; ++half, part += lanes<T>) {
       Vector<T> x[16];
 #pragma GCC unroll 16
-      for (int j = 0; j < 16; ++j) x[j] = load(part + offsets[j]);
+      for (int j = 0; j < 16; ++j) x[j] = load_once(part + offsets[j]);
 #pragma GCC unroll 4
       for (int k = 0; k < 4; ++k) {
         turn(x[4 * k], x[4 * k + 3], step.matrix[0][0]);
@@ -346,8 +360,8 @@ void dense_of(T* tile, const TileShape& shape, const DenseStep<T>& step) {
     Vector<T> im[size];
 #pragma GCC unroll 8
     for (int j = 0; j < size; ++j) {
-      re[j] = load(group + offsets[j]);
-      im[j] = load(group + offsets[j] + lanes<T>);
+      re[j] = load_once(group + offsets[j]);
+      im[j] = load_once(group + offsets[j] + lanes<T>);
     }
     const T* m = matrix;
     for (int r = 0; r < size; ++r, m += 2 * size) {
@@ -382,6 +396,103 @@ void dense(T* tile, const TileShape& shape, const DenseStep<T>& step) {
     default:
       return dense_of<T, 5>(tile, shape, step);
   }
+}
+
+// One bit inside the vectors (Lane says which), one outside.
+template <typename T, int Lane>
+void lane_matrix_one(T* tile, const TileShape& shape, const LaneMatrixStep<T>& step) {
+  const std::size_t mask = std::size_t{1} << step.bit;
+  const std::size_t other = shape.place(mask);
+  const std::size_t groups = (std::size_t{1} << (shape.bits - shape.lane_bits)) >> 1;
+  Vector<T> c[2][2][2][2];  // [to][from][exchanged][re, im]
+  const T* coefficients = step.coefficients.data();
+  for (int k = 0; k < 16; ++k, coefficients += lanes<T>) c[k >> 3][k >> 2 & 1][k >> 1 & 1][k & 1] = load(coefficients);
+  std::size_t v = 0;
+  for (std::size_t g = 0; g < groups; ++g, v = ((v | mask) + 1) & ~mask) {
+    T* const first = tile + shape.place(v);
+    Vector<T> re[2][2];
+    Vector<T> im[2][2];
+#pragma GCC unroll 2
+    for (int from = 0; from < 2; ++from) {
+      re[from][0] = load_once(first + (from == 0 ? 0 : other));
+      im[from][0] = load_once(first + (from == 0 ? 0 : other) + lanes<T>);
+      re[from][1] = exchange<Lane>(re[from][0], LaneNumbers<T>());
+      im[from][1] = exchange<Lane>(im[from][0], LaneNumbers<T>());
+    }
+#pragma GCC unroll 2
+    for (int to = 0; to < 2; ++to) {
+      Vector<T> sum_re = c[to][0][0][0] * re[0][0];
+      Vector<T> sum_im = c[to][0][0][0] * im[0][0];
+      Vector<T> more_re = c[to][0][0][1] * im[0][0];
+      Vector<T> more_im = c[to][0][0][1] * re[0][0];
+#pragma GCC unroll 3
+      for (int k = 1; k < 4; ++k) {
+        const int from = k >> 1;
+        const int s = k & 1;
+        sum_re = sum_re + c[to][from][s][0] * re[from][s];
+        sum_im = sum_im + c[to][from][s][0] * im[from][s];
+        more_re = more_re + c[to][from][s][1] * im[from][s];
+        more_im = more_im + c[to][from][s][1] * re[from][s];
+      }
+      store(first + (to == 0 ? 0 : other), sum_re - more_re);
+      store(first + (to == 0 ? 0 : other) + lanes<T>, sum_im + more_im);
+    }
+  }
+}
+
+// Both bits inside the vectors.
+template <typename T, int Low, int High>
+void lane_matrix_two(T* tile, const TileShape& shape, const LaneMatrixStep<T>& step) {
+  const std::size_t vectors = std::size_t{1} << (shape.row_bits - shape.lane_bits);
+  Vector<T> c[4][2];
+  for (int k = 0; k < 8; ++k) c[k >> 1][k & 1] = load(step.coefficients.data() + k * lanes<T>);
+  for (std::size_t r = 0; r < shape.rows(); ++r) {
+    T* part = tile + r * shape.row_stride();
+    for (std::size_t i = 0; i < vectors; ++i, part += 2 * lanes<T>) {
+      Vector<T> re[4];
+      Vector<T> im[4];
+      re[0] = load(part);
+      im[0] = load(part + lanes<T>);
+      re[1] = exchange<Low>(re[0], LaneNumbers<T>());
+      im[1] = exchange<Low>(im[0], LaneNumbers<T>());
+      re[2] = exchange<High>(re[0], LaneNumbers<T>());
+      im[2] = exchange<High>(im[0], LaneNumbers<T>());
+      re[3] = exchange<(Low | High)>(re[0], LaneNumbers<T>());
+      im[3] = exchange<(Low | High)>(im[0], LaneNumbers<T>());
+      Vector<T> sum_re = c[0][0] * re[0];
+      Vector<T> sum_im = c[0][0] * im[0];
+      Vector<T> more_re = c[0][1] * im[0];
+      Vector<T> more_im = c[0][1] * re[0];
+#pragma GCC unroll 3
+      for (int s = 1; s < 4; ++s) {
+        sum_re = sum_re + c[s][0] * re[s];
+        sum_im = sum_im + c[s][0] * im[s];
+        more_re = more_re + c[s][1] * im[s];
+        more_im = more_im + c[s][1] * re[s];
+      }
+      store(part, sum_re - more_re);
+      store(part + lanes<T>, sum_im + more_im);
+    }
+  }
+}
+
+template <typename T, int Mask>
+void lane_matrix_from(T* tile, const TileShape& shape, const LaneMatrixStep<T>& step) {
+  if constexpr (Mask < lanes<T>) {
+    if (step.lane_mask == Mask) {
+      if constexpr ((Mask & (Mask - 1)) == 0) {
+        return lane_matrix_one<T, Mask>(tile, shape, step);
+      } else if constexpr ((Mask & (Mask - 1) & ((Mask & (Mask - 1)) - 1)) == 0) {
+        return lane_matrix_two<T, (Mask & -Mask), (Mask & (Mask - 1))>(tile, shape, step);
+      }
+    }
+    lane_matrix_from<T, Mask + 1>(tile, shape, step);
+  }
+}
+
+template <typename T>
+void lane_matrix(T* tile, const TileShape& shape, const LaneMatrixStep<T>& step) {
+  lane_matrix_from<T, 1>(tile, shape, step);
 }
 
 // --- Diagonals -----------------------------------------------------------------------------------------------------------------------
@@ -422,8 +533,9 @@ void scale(T* row, std::complex<T> factor, std::size_t vectors) {
 
 template <typename T>
 const Kernels<T>& these() {
-  static constexpr Kernels<T> kernels = {lane_bits<T>, gather<T>,    scatter<T>, butterflies<T>, lane_butterflies<T>,
-                                         pair<T>,      two_pairs<T>, dense<T>,   multiply<T>,    scale<T>};
+  static constexpr Kernels<T> kernels = {lane_bits<T>,        gather<T>,   scatter<T>,   butterflies<T>,
+                                         lane_butterflies<T>, pair<T>,     two_pairs<T>, dense<T>,
+                                         lane_matrix<T>,      multiply<T>, scale<T>};
   return kernels;
 }
 

@@ -321,6 +321,8 @@ TEST(QuantumEngine, TwoBitGatesTakenApart) {
   for (std::size_t g = 0; g < gates.size(); ++g) {
     const auto split = split_two_bits(gates[g]);
     ASSERT_TRUE(split.has_value()) << g;
+    EXPECT_EQ(is_diagonal_but_for_one_bit_gates(gates[g]), std::abs(split->xx) < 1e-9 && std::abs(split->yy) < 1e-9)
+        << g;
     std::vector<LocalOperation> parts;
     const auto one_bit = [&](int bit, const Matrix2& m) {
       parts.push_back({.kind = LocalKind::matrix, .bits = {bit}, .values = {m.begin(), m.end()}});
