@@ -97,9 +97,40 @@ __attribute__((target("avx512f"))) void LineExchange::run_avx512(const Runs& run
   }
 }
 
+__attribute__((target("avx512f"))) void LineExchange::run_four_avx512(const Runs& runs, std::uint64_t first,
+                                                                      std::uint64_t last) const noexcept {
+  alignas(64) std::array<std::array<std::array<std::uint64_t, 8>, 4>, 4> from{};
+  std::array<std::array<__mmask8, 4>, 4> words{};
+  for (std::size_t l = 0, p = 0; l < 4; ++l) {
+    for (; p < lines_[l].parts; ++p) {
+      from[l][parts_[p].line] = parts_[p].from;
+      words[l][parts_[p].line] = parts_[p].words;
+    }
+  }
+  std::uint64_t at = runs.first_of(first);
+  for (std::uint64_t run = first; run < last; run += runs.in_line(), at = runs.after_line(at)) {
+    const std::uint64_t offset = at * static_cast<std::uint64_t>(runs.element_bytes());
+    const auto load = [&](std::size_t l) __attribute__((target("avx512f"), always_inline)) {
+      return _mm512_maskz_load_epi64(lines_[l].changes, lines_[l].first + offset);
+    };
+    const __m512i a = load(0);
+    const __m512i b = load(1);
+    const __m512i c = load(2);
+    const __m512i d = load(3);
+    for (std::size_t l = 0; l < 4; ++l) {
+      __m512i out = _mm512_maskz_permutexvar_epi64(words[l][0], _mm512_load_si512(from[l][0].data()), a);
+      out = _mm512_mask_permutexvar_epi64(out, words[l][1], _mm512_load_si512(from[l][1].data()), b);
+      out = _mm512_mask_permutexvar_epi64(out, words[l][2], _mm512_load_si512(from[l][2].data()), c);
+      out = _mm512_mask_permutexvar_epi64(out, words[l][3], _mm512_load_si512(from[l][3].data()), d);
+      _mm512_mask_store_epi64(lines_[l].first + offset, lines_[l].changes, out);
+    }
+  }
+}
+
 void LineExchange::run(const Runs& runs, std::uint64_t first, std::uint64_t last) const noexcept {
   static const bool wide = __builtin_cpu_supports("avx512f");
   if (first >= last) return;
+  if (wide && lines_.size() == 4) return run_four_avx512(runs, first, last);
   if (wide) return run_avx512(runs, first, last);
   run_portable(runs, first, last);
 }

@@ -45,6 +45,8 @@ class LineExchange {
 
   [[nodiscard]] std::uint32_t line_at(std::byte* place);
   void add_word(std::byte* from, std::byte* to, std::vector<std::vector<Part>>& parts);
+  // Four lines, the usual number, stay in registers.
+  void run_four_avx512(const Runs& runs, std::uint64_t first, std::uint64_t last) const noexcept;
   void run_avx512(const Runs& runs, std::uint64_t first, std::uint64_t last) const noexcept;
 
   std::vector<Line> lines_;

@@ -29,6 +29,7 @@ from onehop.bench.run import (
 )
 from onehop.bench.table import make_peer_table, make_table
 from onehop.cli.bench_circuits import bench_circuits
+from onehop.cli.bench_scaling import bench_scaling
 from onehop.cli.common import (
     JsonOption,
     MpiOption,
@@ -287,4 +288,5 @@ def register(app: typer.Typer) -> None:
     group.command("permutation")(bench_permutation)
     group.command("ring")(bench_ring)
     group.command("circuits")(bench_circuits)
+    group.command("scaling")(bench_scaling)
     app.add_typer(group, name="bench")

@@ -1,0 +1,84 @@
+"""Rows of `onehop bench scaling` as a table and as a picture."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import cast
+
+from rich.table import Table
+
+from onehop.bench.plot import PEER_COLOURS
+from onehop.bench.result import Bench
+from onehop.bench.scaling import ScalingRow
+from onehop.bench.table import empty_table, number
+from onehop.error import BadInput, Error
+
+__all__ = ["make_scaling_table", "save_scaling_plot"]
+
+
+def _rows(result: Bench) -> list[ScalingRow]:
+    return [cast(ScalingRow, row) for row in result.rows]
+
+
+def make_scaling_table(result: Bench) -> Table:
+    """A line a row."""
+    caption = (
+        f"{result.host['cpu']}, {result.host['cores']} cores; s: seconds, the median of {result.rows[0].rounds}; speedup: gates "
+        "times\namplitudes in a second over those of one rank with as many threads; MiB: moved, all ranks"
+    )
+    table = empty_table("onehop bench scaling", caption)
+    for name in ("case", "n", "ranks x threads", "s", "speedup", "passes", "exchanges", "MiB"):
+        table.add_column(name, justify="left" if name == "case" else "right", no_wrap=True)
+    for row in _rows(result):
+        table.add_row(
+            row.case,
+            str(row.qubits),
+            f"{row.ranks} x {row.threads}",
+            number(row.seconds),
+            number(row.speedup),
+            f"{row.passes:g}",
+            str(row.exchanges),
+            number(row.bytes_moved / 2**20),
+        )
+    return table
+
+
+def save_scaling_plot(result: Bench, file: str) -> None:
+    """Speedup over ranks: a line for each case.
+
+    Raises
+    ------
+    Error
+        matplotlib is not installed.
+    BadInput
+        The file cannot be written, or its ending is no kind of picture.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise Error(f"--plot needs matplotlib ({error}): pip install matplotlib") from error
+    figure = Figure(figsize=(7, 5), layout="constrained")
+    axes = figure.subplots()
+    threads = result.rows[0].threads if result.rows else 1
+    for (case, group), colour in zip(
+        groupby(_rows(result), lambda row: row.case), PEER_COLOURS * 2, strict=False
+    ):
+        rows = [row for row in group if row.threads == threads]
+        line = "-" if rows[0].kind == "strong" else "--"
+        axes.plot([r.ranks for r in rows], [r.speedup for r in rows], "o" + line, color=colour, label=case)
+    ranks = sorted({row.ranks for row in result.rows})
+    cores = {row.ranks: row.cores for row in _rows(result) if row.threads == threads}
+    axes.plot(ranks, [cores[r] / cores[1] for r in ranks], ":", color="black", label="cores")
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(ranks, [str(r) for r in ranks])
+    axes.set(
+        xlabel=f"ranks of {threads} threads",
+        ylabel="speedup",
+        title=f"onehop bench scaling: {result.host['cpu']}",
+    )
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize=8)
+    try:
+        figure.savefig(file, dpi=130)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"cannot write the plot to {file}: {error}") from error

@@ -1,0 +1,85 @@
+"""`onehop bench scaling`: circuits on more and more ranks."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from onehop.bench.scaling import SCALING_CASES, Scaling, scaling
+from onehop.bench.scaling_table import make_scaling_table, save_scaling_plot
+from onehop.cli.common import JsonOption, check_plot, console, own_rank, progress, write_json
+from onehop.error import BadInput
+from onehop.group import Group
+from onehop.launch import ensure_ranks
+
+__all__ = ["bench_scaling"]
+
+
+def bench_scaling(
+    ranks: Annotated[
+        int,
+        typer.Option("-n", "--ranks", metavar="RANKS", help="The most; 1, 2, 4 ... up to them are compared."),
+    ] = 4,
+    qubits: Annotated[
+        int | None, typer.Option("--qubits", help="Of the state, or of the largest state; 24 unless given.")
+    ] = None,
+    cases: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--case", metavar="|".join(SCALING_CASES), help="Which, again and again; all unless given."
+        ),
+    ] = None,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind",
+            metavar="strong,weak",
+            help="The state as large for all ranks together, or as large on each of them.",
+        ),
+    ] = "strong,weak",
+    threads: Annotated[
+        int, typer.Option("--threads", help="Of each rank; 0: cores over ranks, at least 1.")
+    ] = 0,
+    precision: Annotated[str, typer.Option(help="double or single.")] = "double",
+    seconds: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", help="How long to measure, all together; everything runs once at least."
+        ),
+    ] = 60,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="As short as can be: shows that it works; the figures mean little."),
+    ] = False,
+    json_target: JsonOption = None,
+    plot: Annotated[
+        str | None, typer.Option("--plot", metavar="FILE.png", help="Also draw a picture.")
+    ] = None,
+) -> None:
+    """Phase estimation and Ising models on 1, 2, 4 ... ranks: time, speedup, and what moves."""
+    if seconds <= 0 or ranks < 1 or threads < 0:
+        raise BadInput(
+            "expected --seconds above 0, --ranks of at least 1 and --threads of 0 or more, "
+            f"found {seconds:g}, {ranks} and {threads}"
+        )
+    settings = Scaling(
+        cases=tuple(cases or SCALING_CASES),
+        kinds=tuple(kind.split(",")),
+        qubits=qubits if qubits is not None else (10 if quick else 24),
+        threads=threads or max(1, len(os.sched_getaffinity(0)) // ranks),
+        precision=precision,
+        seconds=0.001 if quick else seconds,
+    )
+    settings.check(ranks)
+    check_plot(plot)
+    ensure_ranks(ranks)
+    with progress("measuring", len(settings.cases)) as advance:
+        result = scaling(settings, Group.world(), advance)
+    if own_rank() != 0:
+        return
+    console(json_target).print(make_scaling_table(result))
+    write_json(json_target, result.to_dict())
+    if plot is not None:
+        save_scaling_plot(result, plot)
