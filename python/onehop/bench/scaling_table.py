@@ -23,8 +23,9 @@ def _rows(result: Bench) -> list[ScalingRow]:
 def make_scaling_table(result: Bench) -> Table:
     """A line a row."""
     caption = (
-        f"{result.host['cpu']}, {result.host['cores']} cores; s: seconds, the median of {result.rows[0].rounds}; speedup: gates "
-        "times\namplitudes in a second over those of one rank with as many threads; MiB: moved, all ranks"
+        f"{result.host['cpu']}, {result.host['cores']} cores; s: seconds, the median of {result.rows[0].rounds}; "
+        "speedup:\ngates times amplitudes in a second over those of one rank with as many threads;\n"
+        "MiB: moved, all ranks"
     )
     table = empty_table("onehop bench scaling", caption)
     for name in ("case", "n", "ranks x threads", "s", "speedup", "passes", "exchanges", "MiB"):
