@@ -17,9 +17,13 @@ inline constexpr std::int64_t group_elements = 32;
 struct CodecLoops {
   using Encode = void (*)(const std::byte* source, std::int64_t groups, std::byte* wire);
   using Decode = void (*)(const std::byte* wire, std::int64_t groups, std::byte* target);
+  // What the numbers become on the wire and back, in one go. The bytes of the wire are written as well, unless it is null.
+  using Round = void (*)(const std::byte* source, std::int64_t groups, std::byte* wire, std::byte* target);
   Encode encode = nullptr;
   Decode decode = nullptr;
   Decode decode_add = nullptr;
+  Round round = nullptr;  // target may be source
+  Round round_add = nullptr;
 };
 
 // One entry per codec, by its number; that of `raw` is empty.
@@ -39,5 +43,7 @@ constexpr std::uint32_t special_magnitude = 0x7f000000;
 void encode_special(Codec codec, const std::byte* source, std::byte* wire);
 void decode_special(Codec codec, const std::byte* wire, std::byte* target);
 void decode_add_special(Codec codec, const std::byte* wire, std::byte* target);
+void round_special(Codec codec, const std::byte* source, std::byte* wire, std::byte* target);
+void round_add_special(Codec codec, const std::byte* source, std::byte* wire, std::byte* target);
 
 }  // namespace onehop::detail

@@ -123,10 +123,27 @@ void decode_halves(const std::byte* wire, std::int64_t groups, std::byte* target
   }
 }
 
+// Encoding, and decoding what came of it.
+template <CodecLoops::Encode encode, CodecLoops::Decode decode, std::int64_t bytes>
+void round_groups(const std::byte* source, std::int64_t groups, std::byte* wire, std::byte* target) {
+  std::array<std::byte, static_cast<std::size_t>(bytes)> here;
+  for (; groups > 0; --groups, source += source_bytes, target += source_bytes) {
+    std::byte* const to = wire == nullptr ? here.data() : wire;
+    encode(source, 1, to);
+    decode(to, 1, target);
+    if (wire != nullptr) wire += bytes;
+  }
+}
+
+template <CodecLoops::Encode encode, CodecLoops::Decode decode, CodecLoops::Decode decode_add, std::int64_t bytes>
+constexpr CodecLoops all_loops{encode, decode, decode_add, round_groups<encode, decode, bytes>,
+                               round_groups<encode, decode_add, bytes>};
 template <class Format>
-constexpr CodecLoops loops_of{encode_blocks<Format>, decode_blocks<Format, false>, decode_blocks<Format, true>};
+constexpr CodecLoops loops_of = all_loops<encode_blocks<Format>, decode_blocks<Format, false>,
+                                          decode_blocks<Format, true>, static_cast<std::int64_t>(Format::bytes)>;
 template <class Half>
-constexpr CodecLoops half_loops{encode_halves<Half>, decode_halves<Half, false>, decode_halves<Half, true>};
+constexpr CodecLoops half_loops =
+    all_loops<encode_halves<Half>, decode_halves<Half, false>, decode_halves<Half, true>, source_bytes / 2>;
 
 constexpr CodecSet portable{
     "portable",
@@ -146,6 +163,12 @@ void decode_special(Codec codec, const std::byte* wire, std::byte* target) {
 }
 void decode_add_special(Codec codec, const std::byte* wire, std::byte* target) {
   portable_loops(codec).decode_add(wire, 1, target);
+}
+void round_special(Codec codec, const std::byte* source, std::byte* wire, std::byte* target) {
+  portable_loops(codec).round(source, 1, wire, target);
+}
+void round_add_special(Codec codec, const std::byte* source, std::byte* wire, std::byte* target) {
+  portable_loops(codec).round_add(source, 1, wire, target);
 }
 
 }  // namespace onehop::detail

@@ -79,6 +79,22 @@ void decode_floats(Codec codec, const std::byte* wire, std::int64_t elements, st
   std::memcpy(last, padded.data(), bytes);
 }
 
+template <bool adding>
+void round_floats(Codec codec, const std::byte* source, std::int64_t elements, std::byte* wire,
+                  std::byte* target) noexcept {
+  const CodecLoops& loop = loops(codec);
+  const std::int64_t groups = elements / group_elements;
+  (adding ? loop.round_add : loop.round)(source, groups, wire, target);
+  const std::int64_t rest = elements % group_elements;
+  if (rest == 0) return;
+  std::array<std::byte, group_elements * float_bytes> encoded;
+  const std::int64_t done = groups * group_elements * float_bytes;
+  encode_floats(codec, source + done, rest, encoded.data());
+  decode_floats<adding>(codec, encoded.data(), rest, target + done);
+  if (wire == nullptr) return;
+  std::memcpy(wire + groups * wire_bytes_of_group(codec), encoded.data(), wire_bytes_of_rest(codec, rest));
+}
+
 template <class T>
 void read_as(const std::byte* source, std::int64_t n, float* to) noexcept {
   for (std::int64_t i = 0; i < n; ++i) {
@@ -210,6 +226,15 @@ void decode_add(Codec codec, ElementType type, const std::byte* wire, std::int64
     decode_floats<true>(codec, wire + offset, n, bytes);
     narrow(type, floats.data(), n, to);
   });
+}
+
+void round(Codec codec, const std::byte* source, std::int64_t elements, std::byte* wire, std::byte* target) noexcept {
+  round_floats<false>(codec, source, elements, wire, target);
+}
+
+void round_add(Codec codec, const std::byte* source, std::int64_t elements, std::byte* wire,
+               std::byte* target) noexcept {
+  round_floats<true>(codec, source, elements, wire, target);
 }
 
 const std::vector<const CodecSet*>& available_codecs() {

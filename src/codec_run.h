@@ -18,6 +18,11 @@ void decode(Codec codec, ElementType type, const std::byte* wire, std::int64_t e
 void decode_add(Codec codec, ElementType type, const std::byte* wire, std::int64_t elements,
                 std::byte* target) noexcept;
 
+// What float32 numbers become on the wire and back, in one go (or added to what is there); the wire itself unless it is null.
+void round(Codec codec, const std::byte* source, std::int64_t elements, std::byte* wire, std::byte* target) noexcept;
+void round_add(Codec codec, const std::byte* source, std::int64_t elements, std::byte* wire,
+               std::byte* target) noexcept;
+
 // The loops that this processor can run, best first.
 [[nodiscard]] const std::vector<const CodecSet*>& available_codecs();
 

@@ -3,6 +3,7 @@
 //   quantise(x, inverse)             32 numbers to 32 signed bytes
 //   put<adding>(codes, scale, to)    and back
 //   to_e4m3, put_e4m3                the same for E4M3
+// Rounding a block goes through the codes, which never leave the registers.
 //
 // Included only by sources that are compiled for one kind of processor, each for itself (see codec_loops.h).
 #pragma once
@@ -126,12 +127,12 @@ struct SymmetricSteps {
   static constexpr std::int64_t bytes = Layout::bytes;
   static constexpr Codec codec = Layout::codec;
   static void scales(Scales& s) { find_scales<Layout::levels>(s); }
-  static void encode(const std::byte* source, float inverse, std::byte* wire) {
-    Layout::pack(Wide::quantise(source, inverse), wire);
-  }
+  static __m256i codes(const std::byte* source, float inverse) { return Wide::quantise(source, inverse); }
+  static void pack(__m256i codes, std::byte* wire) { Layout::pack(codes, wire); }
+  static __m256i unpack(const std::byte* wire) { return Layout::unpack(wire); }
   template <bool adding>
-  static void decode(const std::byte* wire, float scale, std::byte* target) {
-    Wide::template put<adding>(Layout::unpack(wire), scale, target);
+  static void put(__m256i codes, float scale, std::byte* target) {
+    Wide::template put<adding>(codes, scale, target);
   }
 };
 
@@ -140,29 +141,58 @@ struct E4m3Steps {
   static constexpr std::int64_t bytes = 34;
   static constexpr Codec codec = Codec::fp8;
   static void scales(Scales& s) { find_e4m3_scales(s); }
-  static void encode(const std::byte* source, float inverse, std::byte* wire) {
-    Bytes8::pack(Wide::to_e4m3(source, inverse), wire);
-  }
+  static __m256i codes(const std::byte* source, float inverse) { return Wide::to_e4m3(source, inverse); }
+  static void pack(__m256i codes, std::byte* wire) { Bytes8::pack(codes, wire); }
+  static __m256i unpack(const std::byte* wire) { return Bytes8::unpack(wire); }
   template <bool adding>
-  static void decode(const std::byte* wire, float scale, std::byte* target) {
-    Wide::template put_e4m3<adding>(Bytes8::unpack(wire), scale * 256.0F, target);
+  static void put(__m256i codes, float scale, std::byte* target) {
+    Wide::template put_e4m3<adding>(codes, scale * 256.0F, target);
   }
 };
+
+// The scales of so many blocks.
+template <class Wide, class Steps>
+inline void scales_of(const std::byte* source, int blocks, Scales& s) {
+  for (int b = 0; b < blocks; ++b) s.magnitude[b] = Wide::largest_magnitude(source + b * source_bytes);
+  Steps::scales(s);
+}
 
 template <class Wide, class Steps>
 void encode_blocks(const std::byte* source, std::int64_t groups, std::byte* wire) {
   Scales s{};
   while (groups > 0) {
     const int now = groups < batch ? static_cast<int>(groups) : batch;
-    for (int b = 0; b < now; ++b) s.magnitude[b] = Wide::largest_magnitude(source + b * source_bytes);
-    Steps::scales(s);
+    scales_of<Wide, Steps>(source, now, s);
     for (int b = 0; b < now; ++b, source += source_bytes, wire += Steps::bytes) {
       if (s.magnitude[b] >= special_magnitude) [[unlikely]] {
         encode_special(Steps::codec, source, wire);
         continue;
       }
       put_header(s.scale[b], wire);
-      Steps::encode(source, s.inverse[b], wire + 2);
+      Steps::pack(Steps::codes(source, s.inverse[b]), wire + 2);
+    }
+    groups -= now;
+  }
+}
+
+template <class Wide, class Steps, bool adding, bool writing>
+void round_blocks(const std::byte* source, std::int64_t groups, std::byte* wire, std::byte* target) {
+  Scales s{};
+  while (groups > 0) {
+    const int now = groups < batch ? static_cast<int>(groups) : batch;
+    scales_of<Wide, Steps>(source, now, s);
+    for (int b = 0; b < now; ++b, source += source_bytes, target += source_bytes) {
+      if (s.magnitude[b] >= special_magnitude) [[unlikely]] {
+        (adding ? round_add_special : round_special)(Steps::codec, source, wire, target);
+      } else {
+        const __m256i codes = Steps::codes(source, s.inverse[b]);
+        if constexpr (writing) {
+          put_header(s.scale[b], wire);
+          Steps::pack(codes, wire + 2);
+        }
+        Steps::template put<adding>(codes, as_float(s.scale[b]), target);
+      }
+      if constexpr (writing) wire += Steps::bytes;
     }
     groups -= now;
   }
@@ -181,7 +211,7 @@ void decode_blocks(const std::byte* wire, std::int64_t groups, std::byte* target
       }
       continue;
     }
-    Steps::template decode<adding>(wire + 2, as_float(static_cast<std::uint32_t>(header) << 16), target);
+    Steps::template put<adding>(Steps::unpack(wire + 2), as_float(static_cast<std::uint32_t>(header) << 16), target);
   }
 }
 
@@ -206,15 +236,54 @@ void decode_bf16(const std::byte* wire, std::int64_t groups, std::byte* target) 
   }
 }
 
+struct Fp16 {
+  template <class Wide, bool adding>
+  static void round(const std::byte* source, std::byte* wire, std::byte* target) {
+    Wide::to_fp16(source, wire);
+    Wide::template put_fp16<adding>(wire, target);
+  }
+};
+struct Bf16 {
+  template <class Wide, bool adding>
+  static void round(const std::byte* source, std::byte* wire, std::byte* target) {
+    Wide::to_bf16(source, wire);
+    Wide::template put_bf16<adding>(wire, target);
+  }
+};
+template <class Wide, class Half, bool adding, bool writing>
+void round_halves(const std::byte* source, std::int64_t groups, std::byte* wire, std::byte* target) {
+  alignas(64) std::byte here[source_bytes / 2];
+  for (; groups > 0; --groups, source += source_bytes, target += source_bytes) {
+    Half::template round<Wide, adding>(source, writing ? wire : here, target);
+    if constexpr (writing) wire += source_bytes / 2;
+  }
+}
+
+template <CodecLoops::Round with_wire, CodecLoops::Round without>
+void round_either(const std::byte* source, std::int64_t groups, std::byte* wire, std::byte* target) {
+  (wire == nullptr ? without : with_wire)(source, groups, wire, target);
+}
+
 template <class Wide, class Steps>
-constexpr CodecLoops loops_of{encode_blocks<Wide, Steps>, decode_blocks<Steps, false>, decode_blocks<Steps, true>};
+constexpr CodecLoops loops_of{
+    encode_blocks<Wide, Steps>, decode_blocks<Steps, false>, decode_blocks<Steps, true>,
+    round_either<round_blocks<Wide, Steps, false, true>, round_blocks<Wide, Steps, false, false>>,
+    round_either<round_blocks<Wide, Steps, true, true>, round_blocks<Wide, Steps, true, false>>};
+template <class Wide, class Half>
+constexpr CodecLoops::Round round_half =
+    round_either<round_halves<Wide, Half, false, true>, round_halves<Wide, Half, false, false>>;
+template <class Wide, class Half>
+constexpr CodecLoops::Round round_add_half =
+    round_either<round_halves<Wide, Half, true, true>, round_halves<Wide, Half, true, false>>;
 
 template <class Wide>
 constexpr CodecSet set_of(const char* name) {
   return {name,
           {{},
-           {encode_fp16<Wide>, decode_fp16<Wide, false>, decode_fp16<Wide, true>},
-           {encode_bf16<Wide>, decode_bf16<Wide, false>, decode_bf16<Wide, true>},
+           {encode_fp16<Wide>, decode_fp16<Wide, false>, decode_fp16<Wide, true>, round_half<Wide, Fp16>,
+            round_add_half<Wide, Fp16>},
+           {encode_bf16<Wide>, decode_bf16<Wide, false>, decode_bf16<Wide, true>, round_half<Wide, Bf16>,
+            round_add_half<Wide, Bf16>},
            loops_of<Wide, E4m3Steps<Wide>>,
            loops_of<Wide, SymmetricSteps<Wide, Bytes8>>,
            loops_of<Wide, SymmetricSteps<Wide, Bits6>>,

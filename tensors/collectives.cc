@@ -26,6 +26,8 @@ constexpr std::array<std::string_view, 5> op_names = {"sum", "mean", "min", "max
 constexpr std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max() / 2;
 // Chunks begin where blocks of any codec begin.
 constexpr std::int64_t block = 64;
+// Up to here messages are stored and cut as the tuning says of short ones.
+constexpr std::int64_t short_bytes = 4 << 10;
 
 std::string text(std::int64_t value) { return std::to_string(value); }
 std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
@@ -46,9 +48,10 @@ std::int64_t chunk_elements(std::int64_t wanted_bytes, std::int64_t slot_bytes, 
 void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t bytes, std::int64_t chunk_bytes) {
   constexpr std::int64_t kib = 1 << 10;
   const SizeRule& rule = tuning().rule(bytes);
+  const bool is_short = bytes <= short_bytes;
   const bool streams = tuning().rules.back().stores == StoreKind::nontemporal;
-  operation.stores = streams && bytes > kib ? StoreKind::nontemporal : rule.stores;
-  const std::int64_t usual = bytes < 512 * kib ? 64 * kib : 256 * kib;
+  operation.stores = streams && !is_short ? StoreKind::nontemporal : rule.stores;
+  const std::int64_t usual = is_short ? rule.chunk_bytes : bytes < 512 * kib ? 64 * kib : 256 * kib;
   operation.chunk =
       chunk_elements(chunk_bytes != 0 ? chunk_bytes : usual, exchange.slot_bytes, operation.element_bytes);
   operation.what.log2_chunk = static_cast<std::uint8_t>(std::countr_zero(static_cast<std::uint64_t>(operation.chunk)));
@@ -80,6 +83,8 @@ Operation reduction_of(const Reduction& reduction, Announcement::Kind kind, cons
   const bool is_double = reduction.type == ElementType::float64;
   operation.fold_wide = detail::fold_function(is_double ? reduction.type : ElementType::float32, reduction.op);
   operation.encoded = reduction.codec != Codec::raw;
+  operation.adds =
+      reduction.type == ElementType::float32 && (reduction.op == ReduceOp::sum || reduction.op == ReduceOp::mean);
   operation.element_bytes = bytes_of(reduction.type);
   check_length(what, reduction.elements, operation.element_bytes, times);
   if (reduction.chunk_bytes < 0)
@@ -120,12 +125,6 @@ std::int64_t total(std::span<const std::int64_t> lengths, int ranks, const std::
 bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
   return !a.empty() && !b.empty() && std::less<>()(a.data(), b.data() + b.size()) &&
          std::less<>()(b.data(), a.data() + a.size());
-}
-
-ReduceAlgorithm choose(std::int64_t bytes, int ranks) {
-  constexpr std::int64_t two_ranks = 256 << 10;
-  constexpr std::int64_t more_ranks = 16 << 10;
-  return bytes <= (ranks <= 2 ? two_ranks : more_ranks) ? ReduceAlgorithm::one_shot : ReduceAlgorithm::two_shot;
 }
 
 }  // namespace
@@ -202,6 +201,7 @@ Collectives::Collectives(const Group& group, const CollectivesOptions& options)
 
 const Group& Collectives::group() const noexcept { return exchange_->group; }
 CollectivesCounters Collectives::counters() const noexcept { return exchange_->counters; }
+const ReduceTable& Collectives::table() const noexcept { return exchange_->table; }
 
 Collective Collectives::allreduce(const Reduction& reduction) const {
   const int ranks = exchange_->size;
@@ -209,14 +209,17 @@ Collective Collectives::allreduce(const Reduction& reduction) const {
   Operation operation = reduction_of(reduction, Announcement::Kind::allreduce, "allreduce", 1);
   const std::int64_t elements = reduction.elements;
   const std::int64_t bytes = elements * operation.element_bytes;
+  const ReduceRule& rule = exchange_->table.rule(bytes, operation.encoded);
   const ReduceAlgorithm algorithm =
-      reduction.algorithm == ReduceAlgorithm::automatic ? choose(bytes, ranks) : reduction.algorithm;
+      reduction.algorithm == ReduceAlgorithm::automatic ? rule.algorithm : reduction.algorithm;
   const bool two_shot = algorithm == ReduceAlgorithm::two_shot;
   operation.what.algorithm = algorithm;
   operation.source_elements = operation.result_elements = elements;
   operation.in_place = true;
   operation.in_line = !two_shot && !operation.encoded && bytes <= static_cast<std::int64_t>(Line::payload_bytes);
-  set_chunk(operation, *exchange_, two_shot ? bytes / ranks : bytes, reduction.chunk_bytes);
+  const std::int64_t to_each = two_shot ? bytes / ranks : bytes;
+  const bool measured = to_each > short_bytes && reduction.chunk_bytes == 0;
+  set_chunk(operation, *exchange_, to_each, measured ? rule.chunk_bytes : reduction.chunk_bytes);
   for (int r = 0; r < ranks; ++r) {
     const auto [first, last] = two_shot ? reduce_segment(elements, ranks, r) : std::pair(std::int64_t{0}, elements);
     operation.contribute.push_back({first, last});

@@ -42,6 +42,16 @@ std::string describe(const Announcement& what) {
   return "an operation that this rank does not know";
 }
 
+// The table that rank 0 has for the group: the ranks' files may differ, and all must choose the same.
+ReduceTable agreed_table(const Group& group, TransportKind transport) {
+  bool in_memory = transport != TransportKind::mpi;
+  for (int r = 0; r < group.size(); ++r) in_memory = in_memory && group.shares_memory(r);
+  const std::string mine = group.rank() == 0 ? to_json(reduce_tables()) : "";
+  const Gathered all = group.allgather(std::as_bytes(std::span(mine)));
+  const std::string first(reinterpret_cast<const char*>(all[0].data()), all[0].size());
+  return table_for(reduce_tables_from_json(first), in_memory, group.size());
+}
+
 }  // namespace
 
 void Arrays::set(const std::byte* source, std::byte* result, std::int64_t element_bytes) {
@@ -87,6 +97,9 @@ Exchange::Exchange(const Group& of, const CollectivesOptions& options)
     : group(of), rank(of.rank()), size(of.size()), sources_(index(of.size())), shifted_(index(of.size())) {
   slot_bytes = options.slot_bytes != 0 ? options.slot_bytes : default_slot_bytes;
   slots_ = options.slots != 0 ? options.slots : default_slots;
+  if (slots_ < 2) {  // a rank would wait for others to take what it sends before it takes what they send
+    throw BadInput("Collectives need 2 slots or more on each path, found " + std::to_string(slots_));
+  }
   using Direction = ChannelSpec::Direction;
   std::vector<ChannelSpec> specs;
   for (int other = 0; other < size; ++other) {
@@ -115,6 +128,7 @@ Exchange::Exchange(const Group& of, const CollectivesOptions& options)
     for (Receiver* end : {&peer.line_in, &peer.fold_in, &peer.spread_in}) *end = std::move(*receiver++);
   }
   slot_bytes = peers_.empty() ? slot_bytes : peers_.front().fold_out.ring().slot_bytes;
+  table = agreed_table(group, options.transport);
   gathered_.resize(index(slot_bytes));
   folded_.resize(index(slot_bytes));
 }
@@ -135,7 +149,6 @@ void Exchange::start(const Operation& operation) {
     start_in_line();
   } else {
     announce();
-    if (operation.encoded) prepare_codec();
     if (operation.folds) send_contributions_ahead(slots_);
   }
   broken = false;
@@ -246,7 +259,7 @@ void Exchange::send_contribution(Peer& peer) {
   std::byte* to = peer.fold_out.slot().data();
   const std::int64_t bytes = wire_bytes(range);
   if (operation.encoded) {
-    store_bytes(operation.stores, to, encoded(range, peer.contributed));
+    send_encoded(range, to);
   } else {
     arrays.for_each(range, [&](const std::byte* source, std::byte*, std::int64_t length) {
       store_bytes(operation.stores, to, {source, index(length)});
@@ -296,11 +309,11 @@ void Exchange::fold(std::int64_t number) {
   std::byte* const result = arrays.result(target);
   std::byte* const to = result != nullptr ? result : folded_.data();
   if (operation.encoded) {
-    fold_encoded(range, number, to);
+    fold_encoded(range, to);
   } else {
     sources_[index(rank)] = gathered(range);
-    if (operation.streams && result != nullptr) {
-      fold_streaming(range, result);
+    if ((operation.streams || operation.spreads_result) && result != nullptr) {
+      fold_in_pieces(range, result);
     } else {
       operation.fold(sources_.data(), size, to, index(range.elements()));
     }
@@ -315,8 +328,8 @@ void Exchange::fold(std::int64_t number) {
   }
 }
 
-// Folds a piece at a time in the nearest cache and stores it past the caches: into the result, and to the others.
-void Exchange::fold_streaming(const Range& range, std::byte* result) {
+// Folds a piece at a time in the nearest cache and stores it from there: into the result, and to the others.
+void Exchange::fold_in_pieces(const Range& range, std::byte* result) {
   constexpr std::int64_t piece = 8 << 10;
   const Operation& operation = *running;
   const std::int64_t bytes = range.elements() * operation.element_bytes;
@@ -327,15 +340,20 @@ void Exchange::fold_streaming(const Range& range, std::byte* result) {
   for (std::int64_t at = 0; at < bytes; at += piece) {
     const std::int64_t length = std::min(piece, bytes - at);
     for (std::size_t r = 0; r < sources_.size(); ++r) shifted_[r] = sources_[r] + at;
-    operation.fold(shifted_.data(), size, folded_.data(), index(length / operation.element_bytes));
-    const std::span<const std::byte> folded(folded_.data(), index(length));
-    store_piece(StoreKind::nontemporal, result + at, folded);
+    std::byte* const to = operation.streams ? folded_.data() : result + at;
+    operation.fold(shifted_.data(), size, to, index(length / operation.element_bytes));
+    const std::span<const std::byte> folded(to, index(length));
+    if (operation.streams) store_piece(StoreKind::nontemporal, result + at, folded);
     if (!spread_with_fold_) continue;
     for (Peer& peer : peers_) store_piece(operation.stores, peer.spread_out.payload() + at, folded);
   }
-  finish_pieces(StoreKind::nontemporal);
-  if (!spread_with_fold_) return;
-  finish_pieces(operation.stores);
+  if (operation.streams) finish_pieces(StoreKind::nontemporal);
+  if (spread_with_fold_) finish_spread_with_fold(bytes);
+}
+
+// The pieces that were stored into the slots of all others are a chunk.
+void Exchange::finish_spread_with_fold(std::int64_t bytes) {
+  finish_pieces(running->stores);
   for (Peer& peer : peers_) {
     peer.spread_out.publish(whole, bytes);
     peer.spread_out.advance();
@@ -348,14 +366,10 @@ void Exchange::send_spread(Peer& peer, std::int64_t number) {
   const Range range = operation.part(operation.spread[index(peer.rank)], number);
   std::byte* to = peer.spread_out.slot().data();
   const std::int64_t bytes = wire_bytes(range);
-  if (operation.encoded) {  // the chunk that was folded just now
-    store_bytes(operation.stores, to, {folded_encoded_.data(), index(bytes)});
-  } else {
-    arrays.for_each(range, [&](const std::byte* source, const std::byte* result, std::int64_t length) {
-      store_bytes(operation.stores, to, {operation.spreads_result ? result : source, index(length)});
-      to += length;
-    });
-  }
+  arrays.for_each(range, [&](const std::byte* source, const std::byte* result, std::int64_t length) {
+    store_bytes(operation.stores, to, {operation.spreads_result ? result : source, index(length)});
+    to += length;
+  });
   peer.spread_out.publish(whole, bytes);
   peer.spread_out.advance();
   counters.bytes_sent += bytes;

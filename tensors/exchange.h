@@ -58,6 +58,7 @@ struct Operation {
   StoreKind stores = StoreKind::plain;
   bool streams = false;  // the result is stored past the caches, because they cannot hold it
   bool encoded = false;  // contributions and what is spread travel through a codec
+  bool adds = false;     // and are sums or means of float32
   bool in_line = false;  // the whole contribution travels in the announcement
   // Source and result may lie in the same memory: element `in_place_at_source` of the source is then element
   // `in_place_at_result` of the result.
@@ -146,6 +147,7 @@ struct Exchange {
   int rank;
   int size;
   std::int64_t slot_bytes = 0;
+  ReduceTable table;  // rank 0's
   Arrays arrays;
   CollectivesCounters counters;
   const Operation* running = nullptr;
@@ -172,12 +174,12 @@ struct Exchange {
   // As far as slots are free, chunks below `limit`.
   void send_contributions_ahead(std::int64_t limit);
   void fold(std::int64_t number);
-  void fold_streaming(const Range& range, std::byte* result);
-  // Makes the memory that codecs need, once.
-  void prepare_codec();
-  // What a peer gets of a range, where it lies encoded (exchange_codec.cc).
-  [[nodiscard]] std::span<const std::byte> encoded(const Range& range, std::int64_t number);
-  void fold_encoded(const Range& range, std::int64_t number, std::byte* result);
+  void fold_in_pieces(const Range& range, std::byte* result);
+  // With a codec (exchange_codec.cc).
+  void send_encoded(const Range& range, std::byte* slot);
+  void fold_encoded(const Range& range, std::byte* result);
+  void fold_block(std::int64_t elements, std::byte* wire, std::byte* result);
+  void finish_spread_with_fold(std::int64_t bytes);
   [[nodiscard]] std::int64_t wire_bytes(const Range& range) const;
   [[nodiscard]] const std::byte* gathered(const Range& range);
   void send_spread(Peer& peer, std::int64_t number);
@@ -187,16 +189,10 @@ struct Exchange {
   std::vector<Peer> peers_;
   std::vector<const std::byte*> sources_;  // of a fold, by rank
   std::vector<const std::byte*> shifted_;  // the same, further on
-  bool spread_with_fold_ = false;          // the chunk just folded is already with the others
+  bool spread_with_fold_ = false;          // the chunk just folded goes to the others as it is made
   std::vector<std::byte> gathered_;        // a chunk of the source that lies in several arrays
   std::vector<std::byte> folded_;          // and of the result
   int slots_ = 0;
-  // With a codec: the own chunks, of which as many as there are slots may be under way; the folded chunk; blocks to
-  // calculate in.
-  std::vector<std::vector<std::byte>> own_encoded_;
-  std::int64_t own_encoded_until_ = 0;
-  std::vector<std::byte> folded_encoded_;
-  std::vector<std::byte> decoded_;
 };
 
 }  // namespace onehop::tensors::detail

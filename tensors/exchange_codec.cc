@@ -1,16 +1,25 @@
 // Reductions of encoded numbers. What arrives is the sum of what each rank's numbers became on the wire, encoded once more:
 // each value is rounded exactly twice, whatever the algorithm and the number of ranks, and so is the own contribution.
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <utility>
 
 #include "exchange.h"
+#include "onehop/encoded_sum.h"
 
 namespace onehop::tensors::detail {
 
 namespace {
 
-// Calculated in blocks that stay in the nearest cache with those of some ranks beside them.
+// Calculated in blocks that stay in the nearest cache with those of some ranks beside them, and stored block by block: the
+// processor moves one while it calculates the next.
 constexpr std::int64_t block = 1024;
+constexpr std::size_t row = block * sizeof(double);
+constexpr std::size_t wire_row = block * sizeof(float);
+
+using Row = std::array<std::byte, row>;
+using WireRow = std::array<std::byte, wire_row>;
 
 std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
 
@@ -26,31 +35,30 @@ void divide(std::byte* numbers, std::int64_t elements, int by) {
   }
 }
 
-// Folds one block of all ranks, given encoded, into rows[0].
-void fold_block(const Operation& operation, const std::vector<const std::byte*>& sources, std::int64_t wire_begin,
-                std::int64_t wire_bytes, std::int64_t elements, std::vector<std::byte>& rows) {
+// Folds what all ranks have encoded, in the order of ranks, into numbers of the wide type.
+void fold_wires(const Operation& operation, std::span<const std::byte* const> wires, std::int64_t elements,
+                std::span<std::byte> total) {
   const Codec codec = operation.what.codec;
   const ElementType type = wide(operation.what.type);
-  const auto bytes = index(elements * bytes_of(type));
-  const auto ranks = static_cast<int>(sources.size());
+  const auto bytes = index(encoded_bytes(codec, type, elements));
   const bool sums = operation.what.op == ReduceOp::sum || operation.what.op == ReduceOp::mean;
-  const auto wire = [&](int r) { return std::span(sources[index(r)] + wire_begin, index(wire_bytes)); };
-  decode(codec, type, wire(0), {rows.data(), bytes});
-  for (int r = 1; r < ranks; ++r) {
+  alignas(64) Row other;
+  decode(codec, type, {wires[0], bytes}, total);
+  for (const std::byte* const wire : wires.subspan(1)) {
     if (sums) {
-      decode_add(codec, type, wire(r), {rows.data(), bytes});
+      decode_add(codec, type, {wire, bytes}, total);
       continue;
     }
-    std::byte* const other = rows.data() + block * bytes_of(type);
-    decode(codec, type, wire(r), {other, bytes});
-    const std::byte* const both[] = {rows.data(), other};
-    operation.fold_wide(both, 2, rows.data(), index(elements));
+    decode(codec, type, {wire, bytes}, {other.data(), total.size()});
+    const std::byte* const both[] = {total.data(), other.data()};
+    operation.fold_wide(both, 2, total.data(), index(elements));
   }
   if (operation.what.op != ReduceOp::mean) return;
+  const auto ranks = static_cast<int>(wires.size());
   if (type == ElementType::float64) {
-    divide<double>(rows.data(), elements, ranks);
+    divide<double>(total.data(), elements, ranks);
   } else {
-    divide<float>(rows.data(), elements, ranks);
+    divide<float>(total.data(), elements, ranks);
   }
 }
 
@@ -61,47 +69,67 @@ std::int64_t Exchange::wire_bytes(const Range& range) const {
   return encoded_bytes(running->what.codec, running->what.type, range.elements());
 }
 
-void Exchange::prepare_codec() {
-  own_encoded_until_ = 0;
-  if (!own_encoded_.empty()) return;
-  own_encoded_.assign(index(slots_), std::vector<std::byte>(index(slot_bytes)));
-  folded_encoded_.resize(index(slot_bytes));
-  decoded_.resize(index(2 * block * bytes_of(ElementType::float64)));
-}
-
-std::span<const std::byte> Exchange::encoded(const Range& range, std::int64_t number) {
-  // In one-shot everybody gets the same chunks, and this rank folds them itself.
-  const bool shared = running->what.algorithm == ReduceAlgorithm::one_shot;
-  std::vector<std::byte>& memory = shared ? own_encoded_[index(number % slots_)] : folded_encoded_;
-  const std::span<std::byte> wire(memory.data(), index(wire_bytes(range)));
-  if (!shared || number >= own_encoded_until_) {
-    const auto bytes = index(range.elements() * running->element_bytes);
-    encode(running->what.codec, running->what.type, {gathered(range), bytes}, wire);
-    if (shared) own_encoded_until_ = number + 1;
-  }
-  return wire;
-}
-
-void Exchange::fold_encoded(const Range& range, std::int64_t number, std::byte* result) {
+void Exchange::send_encoded(const Range& range, std::byte* slot) {
   const Operation& operation = *running;
-  const Codec codec = operation.what.codec;
-  const ElementType type = wide(operation.what.type);
-  std::span<const std::byte> own = encoded(range, number);
-  if (own.data() == folded_encoded_.data()) {  // where the folded chunk is to come
-    std::memcpy(own_encoded_[0].data(), own.data(), own.size());
-    own = {own_encoded_[0].data(), own.size()};
-  }
-  sources_[index(rank)] = own.data();
+  const std::byte* source = gathered(range);
+  alignas(64) WireRow wire;
   for (std::int64_t first = 0; first < range.elements(); first += block) {
     const std::int64_t elements = std::min(block, range.elements() - first);
-    const std::int64_t begin = encoded_bytes(codec, type, first);
-    const std::int64_t bytes = encoded_bytes(codec, type, elements);
-    fold_block(operation, sources_, begin, bytes, elements, decoded_);
-    const std::span<std::byte> wire(folded_encoded_.data() + begin, index(bytes));
-    encode(codec, type, {decoded_.data(), index(elements * bytes_of(type))}, wire);
-    decode(codec, operation.what.type, wire,
-           {result + first * operation.element_bytes, index(elements * operation.element_bytes)});
+    const auto bytes = index(elements * operation.element_bytes);
+    const std::span<std::byte> now(wire.data(), index(wire_bytes({0, elements})));
+    encode(operation.what.codec, operation.what.type, {source, bytes}, now);
+    store_piece(operation.stores, slot, now);
+    source += bytes;
+    slot += now.size();
   }
+  finish_pieces(operation.stores);
+}
+
+void Exchange::fold_encoded(const Range& range, std::byte* result) {
+  const Operation& operation = *running;
+  spread_with_fold_ = operation.spreads_result;
+  if (spread_with_fold_) {
+    for (Peer& peer : peers_) static_cast<void>(peer.spread_out.slot());
+  }
+  sources_[index(rank)] = gathered(range);
+  shifted_ = sources_;
+  alignas(64) WireRow wire;
+  std::int64_t at = 0;
+  for (std::int64_t first = 0; first < range.elements(); first += block) {
+    const std::int64_t elements = std::min(block, range.elements() - first);
+    fold_block(elements, wire.data(), result + first * operation.element_bytes);
+    const std::int64_t bytes = wire_bytes({0, elements});
+    for (int r = 0; r < size; ++r) shifted_[index(r)] += r == rank ? elements * operation.element_bytes : bytes;
+    if (spread_with_fold_) {
+      for (Peer& peer : peers_)
+        store_piece(operation.stores, peer.spread_out.payload() + at, {wire.data(), index(bytes)});
+    }
+    at += bytes;
+  }
+  if (spread_with_fold_) finish_spread_with_fold(at);
+}
+
+// The next so many numbers of all ranks (`shifted_`), into `wire` and `result`.
+void Exchange::fold_block(std::int64_t elements, std::byte* wire, std::byte* result) {
+  const Operation& operation = *running;
+  const Codec codec = operation.what.codec;
+  if (operation.adds) {
+    const bool mean = operation.what.op == ReduceOp::mean;
+    return add_encoded({codec, shifted_, rank, mean}, elements, spread_with_fold_ ? wire : nullptr, result);
+  }
+  const ElementType type = wide(operation.what.type);
+  const auto bytes = index(elements * operation.element_bytes);
+  alignas(64) WireRow own_wire;
+  const std::span<std::byte> own(own_wire.data(), index(wire_bytes({0, elements})));
+  const std::byte* const source = std::exchange(shifted_[index(rank)], own.data());
+  encode(codec, operation.what.type, {source, bytes}, own);
+  alignas(64) Row memory;
+  const std::span<std::byte> total(memory.data(), index(elements * bytes_of(type)));
+  fold_wires(operation, shifted_, elements, total);
+  shifted_[index(rank)] = source;
+  const std::span<std::byte> folded(wire, own.size());
+  encode(codec, type, total, folded);
+  decode(codec, operation.what.type, folded, {result, bytes});
 }
 
 }  // namespace onehop::tensors::detail

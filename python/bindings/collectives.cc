@@ -143,5 +143,22 @@ void bind_collectives(nb::module_& module) {
             const CollectivesCounters c = self.counters();
             return nb::make_tuple(c.operations, c.bytes_sent, c.bytes_received);
           },
-          "Operations, bytes sent, bytes received since it was made.");
+          "Operations, bytes sent, bytes received since it was made.")
+      .def(
+          "compress_above",
+          [](const Collectives& self, const std::string& codec) -> std::optional<std::int64_t> {
+            const std::int64_t above =
+                self.table().compress_above[static_cast<std::size_t>(onehop::codec_from_string(codec))];
+            if (above == onehop::tensors::ReduceTable::never) return std::nullopt;
+            return above;
+          },
+          "codec"_a,
+          "Bytes of float32 from which an all-reduce takes less time with this codec than raw; None: never does it.");
+  module.def(
+      "built_in_reduce_tables", [] { return to_json(onehop::tensors::built_in_reduce_tables()); },
+      "How all-reduces go about each length without a tuning file, as JSON.");
+  module.def(
+      "check_reduce_tables",
+      [](const std::string& json) { return to_json(onehop::tensors::reduce_tables_from_json(json)); }, "json"_a,
+      "The same tables, as onehop reads them. Raises BadInput if they are none.");
 }

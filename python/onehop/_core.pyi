@@ -723,6 +723,19 @@ class Collectives:
     def counters(self) -> tuple:
         """Operations, bytes sent, bytes received since it was made."""
 
+    def compress_above(self, codec: str) -> int | None:
+        """
+        Bytes of float32 from which an all-reduce takes less time with this codec than raw; None: never does it.
+        """
+
+def built_in_reduce_tables() -> str:
+    """How all-reduces go about each length without a tuning file, as JSON."""
+
+def check_reduce_tables(json: str) -> str:
+    """
+    The same tables, as onehop reads them. Raises BadInput if they are none.
+    """
+
 class PoissonSpec:
     """
     A Poisson problem on a periodic lattice, and the grid of ranks that solves it.

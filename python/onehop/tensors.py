@@ -167,7 +167,7 @@ def allreduce(
     algorithm: str = "auto",
     *,
     out: Any = None,
-    compress_above: int = 0,
+    compress_above: int | str = 0,
 ) -> Any:
     """Combine the arrays of all ranks, element by element, and give everybody the result.
 
@@ -189,8 +189,9 @@ def allreduce(
         "one_shot", "two_shot", or "auto": what is fastest here for the size.
     out : array, or sequence of arrays
         Where the result goes; may be `array` itself. None: a new one like it.
-    compress_above : int
-        Arrays with fewer bytes travel raw whatever the codec.
+    compress_above : int or "auto"
+        Arrays with fewer bytes travel raw whatever the codec. "auto": where the codec takes less time than raw, as
+        `onehop tune` has measured or by a default, the same on every rank (docs/tuning.md).
 
     Returns
     -------
@@ -221,10 +222,22 @@ def allreduce(
             f"found {tuple(result.shape)} and {element_type(result)}"
         )
     source, target = _memory(array, False, "the array"), _memory(result, True, "the result")
-    used = codec if source.bytes >= compress_above else "raw"
+    used = _codec_to_use(group, codec, source.bytes, compress_above)
     operation = plans(group).get("allreduce", _length(array.shape), kind, op, used, algorithm)
     operation.run(source, target)
     return result
+
+
+def _codec_to_use(group: Group, codec: str, size: int, compress_above: int | str) -> str:
+    """The codec, or "raw" for an array with so few bytes."""
+    above: int | None
+    if compress_above == "auto":
+        above = plans(group).collectives.compress_above(codec)
+    elif isinstance(compress_above, int):
+        above = compress_above
+    else:
+        raise BadInput(f'expected compress_above as a number of bytes or "auto", found {compress_above!r}')
+    return codec if above is not None and size >= above else "raw"
 
 
 def _allreduce_several(
@@ -234,7 +247,7 @@ def _allreduce_several(
     codec: str,
     algorithm: str,
     out: Sequence[Any] | None,
-    compress_above: int,
+    compress_above: int | str,
 ) -> list[Any]:
     results = [_new(array, array.shape) for array in arrays] if out is None else list(out)
     if len(results) != len(arrays):
@@ -257,7 +270,7 @@ def _allreduce_several(
         held.append(memory)
         parts.append((memory[0].address, memory[1].address, _length(array.shape)))
         total += memory[0].bytes
-    used = codec if total >= compress_above else "raw"
+    used = _codec_to_use(group, codec, total, compress_above)
     kind = kinds.pop() if kinds else "float32"
     elements = sum(part[2] for part in parts)
     plans(group).get("allreduce", elements, kind, op, used, algorithm).run_parts(parts)

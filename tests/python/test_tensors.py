@@ -253,6 +253,17 @@ def test_codecs_round_twice_and_say_so(ranks: Ranks) -> None:
         assert again.tobytes() == found.tobytes()
         raw = onehop.allreduce(group, everything[group.rank], codec="q8", compress_above=20_001)
         assert raw.tobytes() == exact.tobytes()
+        # As the table says, from there on.
+        above = tensors.plans(group).collectives.compress_above("q8")
+        assert above is not None
+        assert above > 4
+        for count, encoded in ((above // 4 - 1, False), (above // 4, True)):
+            some = np.full(count, 0.1, np.float32) * (1 + group.rank)
+            automatic = onehop.allreduce(group, some, codec="q8", compress_above="auto")
+            wanted = onehop.allreduce(group, some, codec="q8" if encoded else "raw")
+            assert automatic.tobytes() == wanted.tobytes()
+        with pytest.raises(BadInput, match="compress_above"):
+            onehop.allreduce(group, some, codec="q8", compress_above="always")
 
     run_threads(3, one_rank)
 

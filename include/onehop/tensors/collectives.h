@@ -17,6 +17,7 @@
 #include "onehop/group.h"
 #include "onehop/patterns.h"
 #include "onehop/schedule.h"
+#include "onehop/tensors/reduce_table.h"
 
 namespace onehop::tensors {
 
@@ -84,7 +85,7 @@ class Collective {
 
 struct CollectivesOptions {
   TransportKind transport = TransportKind::automatic;
-  int slots = 0;                // per path; 0: onehop chooses
+  int slots = 0;                // per path, 2 at least; 0: onehop chooses
   std::int64_t slot_bytes = 0;  // 0: onehop chooses. Staging is 2 (ranks - 1) slots * slot_bytes for each rank.
 };
 
@@ -102,6 +103,8 @@ class Collectives {
 
   [[nodiscard]] const Group& group() const noexcept;
   [[nodiscard]] CollectivesCounters counters() const noexcept;
+  // What "automatic" goes by: that of rank 0, so that all ranks choose the same.
+  [[nodiscard]] const ReduceTable& table() const noexcept;
 
   // All throw BadInput for numbers that cannot be. None of them communicates.
 

@@ -10,6 +10,7 @@ import typer
 from onehop.bench import parse_sizes
 from onehop.bench.allreduce import ALLREDUCE_SIZES, allreduce, make_allreduce_table
 from onehop.bench.codec import CODEC_SIZES, CODEC_STEPS, codec
+from onehop.bench.link import HOSTS, LINK_SIZES, link, make_link_table
 from onehop.bench.permutation import QUBITS, permutation, permutation_cases
 from onehop.bench.plot import save_plot
 from onehop.bench.result import Bench
@@ -43,7 +44,7 @@ from onehop.cli.common import (
 from onehop.codec import CODECS
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.launch import ensure_ranks_beside_mpi
+from onehop.launch import current_launch, ensure_ranks_beside_mpi
 
 SecondsOption = Annotated[
     float, typer.Option(metavar="SECONDS", help="How long to measure, all cases together.")
@@ -75,8 +76,15 @@ def _run(
     ensure_ranks_beside_mpi(ranks, mpi, default=default)
     with progress("measuring", cases) as advance:
         result = measure(Group.world(), settings, advance)
+    _show(result, json_target, plot)
+
+
+_TABLES = {"allreduce": make_allreduce_table, "allreduce, link": make_link_table}
+
+
+def _show(result: Bench, json_target: str | None, plot: str | None) -> None:
     screen = console(json_target)
-    screen.print(make_allreduce_table(result) if result.bench == "allreduce" else make_table(result))
+    screen.print(_TABLES.get(result.bench, make_table)(result))
     peers = make_peer_table(result)
     if peers is not None:
         screen.print()
@@ -186,6 +194,14 @@ def bench_allreduce(
         str,
         typer.Option("--codecs", metavar="raw,q8,...", help="How the numbers travel; the first is compared."),
     ] = "raw",
+    link_rate: Annotated[
+        str | None,
+        typer.Option(
+            "--link",
+            metavar="1Gbit",
+            help="Between two emulated hosts with a link of that rate (needs root).",
+        ),
+    ] = None,
     ranks: RanksOption = None,
     mpi: MpiOption = None,
     seconds: SecondsOption = 20,
@@ -197,6 +213,13 @@ def bench_allreduce(
     chosen = ALLREDUCE_SIZES if sizes is None else parse_sizes(sizes)
     if min(chosen) < 4:
         raise BadInput(f"expected --sizes of at least 4 bytes, one number, found {min(chosen)}")
+    if link_rate is not None:
+        if current_launch() is not None or ranks not in (None, HOSTS):
+            raise BadInput(f"--link starts its own {HOSTS} ranks: run it by itself, without a launch or -n")
+        lengths = LINK_SIZES if sizes is None else chosen
+        seconds = 1.0 if quick else seconds
+        _show(link(link_rate, lengths, codecs.split(","), seconds, mpi), json_target, plot)
+        return
 
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
         return allreduce(group, settings, advance, chosen, codecs.split(","))

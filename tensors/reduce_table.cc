@@ -1,0 +1,172 @@
+#include "onehop/tensors/reduce_table.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <string_view>
+
+#include "onehop/error.h"
+#include "onehop/tuning.h"
+
+namespace onehop::tensors {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
+constexpr std::array<Codec, 7> codecs = {Codec::raw, Codec::fp16, Codec::bf16, Codec::fp8,
+                                         Codec::q8,  Codec::q6,   Codec::q4};
+constexpr std::array<std::string_view, 2> places = {"network", "shared_memory"};
+
+Json length(std::int64_t value) { return value == no_end ? Json(nullptr) : Json(value); }
+std::int64_t length(const Json& json) { return json.is_null() ? no_end : json.get<std::int64_t>(); }
+
+Json rules_json(const std::vector<ReduceRule>& rules) {
+  Json list = Json::array();
+  for (const ReduceRule& rule : rules) {
+    list.push_back(
+        {{"up_to", length(rule.up_to)}, {"algorithm", to_string(rule.algorithm)}, {"chunk_bytes", rule.chunk_bytes}});
+  }
+  return list;
+}
+
+ReduceAlgorithm algorithm_named(const std::string& name) {
+  for (const ReduceAlgorithm one : {ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot}) {
+    if (name == to_string(one)) return one;
+  }
+  throw BadInput("expected the algorithm one_shot or two_shot, found \"" + name + "\"");
+}
+
+std::vector<ReduceRule> rules_from(const Json& list) {
+  std::vector<ReduceRule> rules;
+  for (const Json& entry : list) {
+    const ReduceRule rule{length(entry.at("up_to")), algorithm_named(entry.at("algorithm").get<std::string>()),
+                          entry.at("chunk_bytes").get<std::int64_t>()};
+    if (rule.chunk_bytes < 256) throw BadInput("chunk_bytes must be at least 256");
+    if (!rules.empty() && rule.up_to <= rules.back().up_to) throw BadInput("the rules of an all-reduce must ascend");
+    rules.push_back(rule);
+  }
+  if (rules.empty() || rules.back().up_to != no_end) throw BadInput("the last rule of an all-reduce must have no end");
+  return rules;
+}
+
+ReduceTable table_from(const Json& json) {
+  ReduceTable table;
+  const auto where = json.at("transport").get<std::string>();
+  const auto* const place = std::find(places.begin(), places.end(), where);
+  if (place == places.end()) throw BadInput("expected the transport shared_memory or network, found \"" + where + "\"");
+  table.in_memory = place != places.begin();
+  table.ranks = json.at("ranks").is_null() ? 0 : json.at("ranks").get<int>();
+  if (table.ranks < 0) throw BadInput("ranks must be positive");
+  table.raw = rules_from(json.at("raw"));
+  table.encoded = rules_from(json.at("encoded"));
+  for (const Codec codec : codecs) {
+    if (codec == Codec::raw) continue;
+    const std::int64_t above = length(json.at("compress_above").at(std::string(to_string(codec))));
+    if (above < 0) throw BadInput("compress_above must not be negative");
+    table.compress_above[static_cast<std::size_t>(codec)] = above;
+  }
+  return table;
+}
+
+bool has_last(const ReduceTables& tables, bool in_memory) {
+  return std::any_of(tables.begin(), tables.end(),
+                     [&](const ReduceTable& one) { return one.in_memory == in_memory && one.ranks == 0; });
+}
+
+std::optional<ReduceTables> read_file() {
+  const std::string path = tuning_file();
+  std::ifstream file(path);
+  if (!file) return std::nullopt;
+  std::ostringstream text;
+  text << file.rdbuf();
+  const Json json = Json::parse(text.str(), nullptr, false);
+  // What is no tuning at all has been reported by tuning().
+  if (!json.is_object() || !json.contains("allreduce")) return std::nullopt;
+  try {
+    return reduce_tables_from_json(json.at("allreduce").dump());
+  } catch (const Error& error) {
+    std::fprintf(stderr, "onehop: what %s says of all-reduce is not used (%s); run `onehop tune` to make it anew\n",
+                 path.c_str(), error.what());
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+const ReduceRule& ReduceTable::rule(std::int64_t bytes, bool is_encoded) const {
+  const std::vector<ReduceRule>& rules = is_encoded ? encoded : raw;
+  return *std::find_if(rules.begin(), rules.end() - 1, [&](const ReduceRule& one) { return bytes <= one.up_to; });
+}
+
+const ReduceTable& table_for(const ReduceTables& tables, bool in_memory, int ranks) {
+  return *std::find_if(tables.begin(), tables.end(), [&](const ReduceTable& one) {
+    return one.in_memory == in_memory && (one.ranks == 0 || ranks <= one.ranks);
+  });
+}
+
+std::string to_json(const ReduceTables& tables) {
+  Json list = Json::array();
+  for (const ReduceTable& table : tables) {
+    Json above = Json::object();
+    for (const Codec codec : codecs) {
+      if (codec == Codec::raw) continue;
+      above[std::string(to_string(codec))] = length(table.compress_above[static_cast<std::size_t>(codec)]);
+    }
+    list.push_back({{"transport", places[table.in_memory ? 1 : 0]},
+                    {"ranks", table.ranks == 0 ? Json(nullptr) : Json(table.ranks)},
+                    {"raw", rules_json(table.raw)},
+                    {"encoded", rules_json(table.encoded)},
+                    {"compress_above", above}});
+  }
+  return list.dump(2);
+}
+
+ReduceTables reduce_tables_from_json(const std::string& text) {
+  try {
+    ReduceTables tables;
+    for (const Json& entry : Json::parse(text)) tables.push_back(table_from(entry));
+    if (!has_last(tables, true) || !has_last(tables, false)) {
+      throw BadInput("there must be a table for any number of ranks, both in shared memory and over a network");
+    }
+    return tables;
+  } catch (const nlohmann::json::exception& error) {
+    throw BadInput(error.what());
+  }
+}
+
+// docs/performance.md has the measurements behind these.
+ReduceTables built_in_reduce_tables() {
+  constexpr std::int64_t kib = 1 << 10;
+  using enum ReduceAlgorithm;
+  const auto rules = [](std::int64_t one_shot_up_to) {
+    return std::vector<ReduceRule>{
+        {one_shot_up_to, one_shot, 64 * kib}, {512 * kib, two_shot, 64 * kib}, {no_end, two_shot, 256 * kib}};
+  };
+  // From where a codec pays: fp16, bf16, fp8, q8, q6, q4.
+  const auto above = [](std::array<std::int64_t, 6> sizes) {
+    std::array<std::int64_t, 7> by_codec{};
+    std::copy(sizes.begin(), sizes.end(), by_codec.begin() + 1);
+    return by_codec;
+  };
+  const auto memory = above({16 * kib, 16 * kib, 64 * kib, 32 * kib, 32 * kib, 32 * kib});
+  const ReduceTable two{true, 2, rules(32 * kib), rules(8 * kib), memory};
+  const ReduceTable more{true, 0, rules(16 * kib), rules(8 * kib), memory};
+  // A message that MPI sends at once, without asking the receiver first, is not held up by others on their way.
+  const auto short_chunks = [](std::int64_t chunk) {
+    return std::vector<ReduceRule>{{16 * kib, one_shot, 16 * kib}, {no_end, two_shot, chunk}};
+  };
+  const ReduceTable network{false, 0, short_chunks(32 * kib), short_chunks(64 * kib),
+                            above({2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib})};
+  return {two, more, network};
+}
+
+const ReduceTables& reduce_tables() {
+  static const ReduceTables tables = read_file().value_or(built_in_reduce_tables());
+  return tables;
+}
+
+}  // namespace onehop::tensors

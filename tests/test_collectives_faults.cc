@@ -1,0 +1,104 @@
+// Collectives that cannot be: another operation on one rank, a rank that dies, arguments that are wrong.
+#include "onehop/tensors/collectives.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "onehop/error.h"
+#include "support/ranks.h"
+#include "support/reductions.h"
+
+namespace onehop::tensors {
+namespace {
+
+using onehop::testing::fork_ranks;
+using onehop::testing::on_threads;
+using namespace testing;  // NOLINT
+
+// One rank does something else: a Mismatch on every rank that names it, and nobody hangs.
+TEST(Collectives, MismatchOnEveryRank) {
+  const Reduction usual{50000, ElementType::float32, ReduceOp::sum};
+  const auto with = [&](auto change) {
+    Reduction other = usual;
+    change(other);
+    return other;
+  };
+  const Reduction others[] = {
+      with([](Reduction& r) { r.elements = 50001; }),
+      with([](Reduction& r) { r.elements = 2; }),
+      with([](Reduction& r) { r.type = ElementType::int32; }),
+      with([](Reduction& r) { r.op = ReduceOp::max; }),
+      with([](Reduction& r) { r.algorithm = ReduceAlgorithm::one_shot; }),
+  };
+  for (const Reduction& other : others) {
+    on_threads(3, [&](const Group& group) {
+      group.set_timeout(20);
+      const Collectives collectives(group, {.slots = 2, .slot_bytes = 4096});
+      const Reduction& mine = group.rank() == 1 ? other : usual;
+      Bytes array(static_cast<std::size_t>(mine.elements * bytes_of(mine.type)));
+      Collective operation = collectives.allreduce(mine);
+      try {
+        operation.run(array, array);
+        FAIL() << "no Mismatch on rank " << group.rank();
+      } catch (const Mismatch& error) {
+        EXPECT_NE(std::string(error.what()).find("rank 1 runs an all-reduce of"), std::string::npos) << error.what();
+      }
+      EXPECT_THROW(operation.run(array, array), BadInput);
+    });
+  }
+  on_threads(2, [&](const Group& group) {
+    const Collectives collectives(group);
+    Bytes array(100);
+    if (group.rank() == 0) {
+      EXPECT_THROW(collectives.barrier(), Mismatch);
+    } else {
+      EXPECT_THROW(collectives.broadcast(100, 1).run(array, array), Mismatch);
+    }
+  });
+}
+
+TEST(Collectives, DeadRankIsPeerLost) {
+  for (const std::int64_t elements : {2, 1000, 3000000}) {
+    const auto ended = fork_ranks(3, [&](const Group& group) {
+      const Collectives collectives(group);
+      Bytes array(static_cast<std::size_t>(elements) * 4);
+      Collective operation = collectives.allreduce({elements});
+      for (int run = 0; run < 10; ++run) {
+        if (run == 5 && group.rank() == 2) kill(getpid(), SIGKILL);
+        operation.run(array, array);
+      }
+    });
+    EXPECT_EQ(ended[2].signal, SIGKILL);
+    for (const std::size_t rank : {0U, 1U}) {
+      EXPECT_EQ(ended[rank].exit_code, 3) << ended[rank].message;
+      EXPECT_NE(ended[rank].message.find("rank 2"), std::string::npos) << ended[rank].message;
+    }
+  }
+}
+
+TEST(Collectives, SaysWhatIsWrong) {
+  const Group group = Group::alone();
+  const Collectives collectives(group);
+  EXPECT_THROW((void)collectives.allreduce({-1}), BadInput);
+  EXPECT_THROW((void)collectives.allreduce({10, ElementType::bytes}), BadInput);
+  EXPECT_THROW((void)collectives.allreduce({10, ElementType::int32, ReduceOp::mean}), BadInput);
+  EXPECT_THROW((void)collectives.allreduce({std::int64_t{1} << 62}), BadInput);
+  EXPECT_THROW((void)collectives.broadcast(5, 1), BadInput);
+  EXPECT_THROW((void)collectives.allgather(std::vector<std::int64_t>{1, 2}), BadInput);
+  EXPECT_THROW((void)reduce_op_from_string("average"), BadInput);
+  Bytes array(44);
+  Collective operation = collectives.allreduce({10});
+  EXPECT_THROW(operation.run(array, array), BadInput);
+  const std::span<std::byte> all(array);
+  EXPECT_THROW(operation.run(all.subspan(0, 40), all.subspan(4, 40)), BadInput);
+  EXPECT_THROW(operation.finish(), BadInput);
+  operation.start(all.subspan(0, 40), all.subspan(0, 40));
+  EXPECT_THROW(collectives.barrier(), BadInput);
+  operation.finish();
+  const Part parts[] = {{array.data(), array.data(), 11}};
+  EXPECT_THROW(operation.start(parts), BadInput);
+}
+
+}  // namespace
+}  // namespace onehop::tensors
