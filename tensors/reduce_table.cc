@@ -142,9 +142,12 @@ ReduceTables reduce_tables_from_json(const std::string& text) {
 ReduceTables built_in_reduce_tables() {
   constexpr std::int64_t kib = 1 << 10;
   using enum ReduceAlgorithm;
-  const auto rules = [](std::int64_t one_shot_up_to) {
-    return std::vector<ReduceRule>{
-        {one_shot_up_to, one_shot, 64 * kib}, {512 * kib, two_shot, 64 * kib}, {no_end, two_shot, 256 * kib}};
+  using Rules = std::vector<ReduceRule>;
+  const auto rules = [](const Rules& shorter) {
+    Rules all = shorter;
+    all.push_back({512 * kib, two_shot, 64 * kib});
+    all.push_back({no_end, two_shot, 256 * kib});
+    return all;
   };
   // From where a codec pays: fp16, bf16, fp8, q8, q6, q4.
   const auto above = [](std::array<std::int64_t, 6> sizes) {
@@ -152,12 +155,14 @@ ReduceTables built_in_reduce_tables() {
     std::copy(sizes.begin(), sizes.end(), by_codec.begin() + 1);
     return by_codec;
   };
-  const auto memory = above({16 * kib, 16 * kib, 64 * kib, 32 * kib, 32 * kib, 32 * kib});
-  const ReduceTable two{true, 2, rules(32 * kib), rules(8 * kib), memory};
-  const ReduceTable more{true, 0, rules(16 * kib), rules(8 * kib), memory};
+  const ReduceTable two{
+      true, 2, rules({{4 * kib, one_shot, 4 * kib}, {8 * kib, two_shot, 8 * kib}, {16 * kib, one_shot, 16 * kib}}),
+      rules({{2 * kib, one_shot, 2 * kib}}), above({16 * kib, 32 * kib, 4096 * kib, 32 * kib, 64 * kib, 32 * kib})};
+  const ReduceTable more{true, 0, rules({{16 * kib, one_shot, 16 * kib}}), rules({{8 * kib, one_shot, 8 * kib}}),
+                         above({64 * kib, 64 * kib, 4096 * kib, 64 * kib, 64 * kib, 64 * kib})};
   // A message that MPI sends at once, without asking the receiver first, is not held up by others on their way.
   const auto short_chunks = [](std::int64_t chunk) {
-    return std::vector<ReduceRule>{{16 * kib, one_shot, 16 * kib}, {no_end, two_shot, chunk}};
+    return Rules{{16 * kib, one_shot, 16 * kib}, {no_end, two_shot, chunk}};
   };
   const ReduceTable network{false, 0, short_chunks(32 * kib), short_chunks(64 * kib),
                             above({2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib})};

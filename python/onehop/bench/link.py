@@ -28,7 +28,7 @@ from onehop import _core
 from onehop.bench.allreduce import AllReduceRow
 from onehop.bench.result import Bench, Samples, make_row
 from onehop.bench.sizes import size_text
-from onehop.bench.table import _empty, number
+from onehop.bench.table import empty_table, number
 from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.group import Group
@@ -342,7 +342,7 @@ def link(rate: str, sizes: Sequence[int], codecs: Sequence[str], seconds: float,
 def make_link_table(result: Bench) -> Table:
     """The columns of `onehop bench allreduce`, and what codecs save."""
     about = result.host
-    table = _empty(
+    table = empty_table(
         f"onehop bench {result.bench}",
         f"{about['cpu']}; {about['mpi']}\nfewer, faster: bytes and time of raw over the codec's",
     )
