@@ -963,10 +963,12 @@ ONEHOP_DOOR QMP_status_t QMP_comm_binary_reduction(QMP_comm_t comm, void* lbuffe
   return guarded(__func__, [&] {
     if (bfunc == nullptr) throw BadInput("expected a function, found a null pointer");
     const auto all = checked(comm).circle->gather({static_cast<std::byte*>(lbuffer), buflen});
-    std::vector<std::byte> next(buflen);
+    // As MPI has it: the second argument is what the nodes before made, the first is the next node's and becomes the result.
+    std::vector<std::byte> before(buflen);
     for (std::size_t node = 0; node < comm->ranks.size() && buflen > 0; ++node) {
-      std::memcpy(node == 0 ? lbuffer : next.data(), all.data() + node * buflen, buflen);
-      if (node > 0) bfunc(lbuffer, next.data());
+      if (node > 0) std::memcpy(before.data(), lbuffer, buflen);
+      std::memcpy(lbuffer, all.data() + node * buflen, buflen);
+      if (node > 0) bfunc(lbuffer, before.data());
     }
     return QMP_SUCCESS;
   });

@@ -347,6 +347,16 @@ static void global_operations(QMP_comm_t comm, int me, int n) {
   CHECK(QMP_comm_barrier(comm) == QMP_SUCCESS);
 }
 
+static void twice_the_first(void *inout, void *in) { *(int *)inout += 2 * *(int *)in; }
+
+/* The order of nodes, which a function may tell. */
+static void ordered_reduction(void) {
+  int value = my_rank() + 1;
+  int expected = 1;
+  for (int k = 1; k < all_ranks(); ++k) expected = k + 1 + 2 * expected;
+  CHECK(QMP_binary_reduction(&value, sizeof value, twice_the_first) == QMP_SUCCESS && value == expected);
+}
+
 /* The same for the default communicator, as far as its functions are others. */
 static void global_of_default(void) {
   const int n = all_ranks();
@@ -480,6 +490,7 @@ int main(int argc, char **argv) {
   layouts();
   global_operations(QMP_comm_get_default(), my_rank(), all_ranks());
   global_of_default();
+  ordered_reduction();
   halves();
   CHECK(QMP_barrier() == QMP_SUCCESS);
   QMP_finalize_msg_passing();
