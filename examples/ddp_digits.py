@@ -3,7 +3,8 @@
     torchrun --nproc-per-node 2 examples/ddp_digits.py --plot digits.png --json digits.json
 
 Every way is trained from the same random starts with the same batches, so that what differs is only how gradients
-travel. The data are 1797 images of 8x8 pixels that come with scikit-learn.
+travel. How much chance does is shown by one more raw training with the batches in another order. The data are 1797
+images of 8x8 pixels that come with scikit-learn.
 """
 
 import argparse
@@ -22,14 +23,17 @@ from torch.nn.parallel import DistributedDataParallel
 
 import onehop.torch
 
-WAYS = [("raw", False)] + [(codec, feedback) for codec in ("q8", "q6", "q4") for feedback in (True, False)]
+CODECS = ("q8", "q6", "q4")
+# By name: codec, feedback, and whether the batches come in another order.
+WAYS = {"raw": ("raw", False, False), "raw, other order": ("raw", False, True)}
+WAYS |= {
+    codec + " + feedback" * feedback: (codec, feedback, False)
+    for codec in CODECS
+    for feedback in (True, False)
+}
 Data = tuple[tuple[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 Run = dict[str, Any]
 BATCH = 32  # images a rank and step
-
-
-def name_of(codec: str, feedback: bool) -> str:
-    return codec + (" + feedback" if feedback else "")
 
 
 def load() -> Data:
@@ -38,7 +42,7 @@ def load() -> Data:
     order = np.random.default_rng(0).permutation(len(digits.target))
     images = torch.tensor(digits.images[order] / 16, dtype=torch.float32).unsqueeze(1)
     labels = torch.tensor(digits.target[order])
-    return (images[:1437], labels[:1437]), (images[1437:], labels[1437:])
+    return (images[:1280], labels[:1280]), (images[1280:], labels[1280:])
 
 
 def make_model(seed: int) -> torch.nn.Module:
@@ -50,15 +54,16 @@ def make_model(seed: int) -> torch.nn.Module:
     )
 
 
-def train(codec: str, feedback: bool, seed: int, epochs: int, data: Data) -> Run:
+def train(way: str, seed: int, epochs: int, data: Data) -> Run:
     """One model from its random start to the end: what came of it, the same on every rank."""
+    codec, feedback, other_order = WAYS[way]
     rank, ranks = dist.get_rank(), dist.get_world_size()
     (images, labels), (test_images, test_labels) = data
     model = DistributedDataParallel(make_model(seed))
     state = onehop.torch.CompressionState(codec=codec, feedback=feedback)
     model.register_comm_hook(state, onehop.torch.compressed_allreduce)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
-    shuffle = torch.Generator().manual_seed(seed)
+    shuffle = torch.Generator().manual_seed(seed + 1000 * other_order)
     steps, losses = len(labels) // (BATCH * ranks), []
     for _ in range(epochs):
         order = torch.randperm(len(labels), generator=shuffle)
@@ -78,8 +83,7 @@ def train(codec: str, feedback: bool, seed: int, epochs: int, data: Data) -> Run
     with torch.no_grad():
         right = model.module(test_images).argmax(1) == test_labels
     return {
-        "codec": codec,
-        "feedback": feedback,
+        "way": way,
         "seed": seed,
         "losses": losses,
         "accuracy": right.float().mean().item(),
@@ -94,45 +98,50 @@ def check_same_everywhere(model: torch.nn.Module) -> None:
     assert torch.equal(flat, first), "the ranks' models differ"
 
 
-def runs_of(results: list[Run], codec: str, feedback: bool) -> list[Run]:
-    return [one for one in results if (one["codec"], one["feedback"]) == (codec, feedback)]
+def runs_of(results: list[Run], way: str) -> list[Run]:
+    return [one for one in results if one["way"] == way]
 
 
-def spread(numbers: list[float]) -> float:
-    return statistics.stdev(numbers) if len(numbers) > 1 else 0.0
+def mean_and_error(numbers: list[float]) -> tuple[float, float]:
+    """The mean, and its standard error."""
+    spread = statistics.stdev(numbers) if len(numbers) > 1 else 0.0
+    return statistics.mean(numbers), spread / len(numbers) ** 0.5
 
 
 def summarize(results: list[Run]) -> list[dict[str, Any]]:
-    """A row for each way: its test accuracy, and how it differs from raw with the same start."""
-    raw = runs_of(results, "raw", False)
-    rows = []
-    for codec, feedback in WAYS:
-        runs = runs_of(results, codec, feedback)
-        accuracy = [one["accuracy"] for one in runs]
-        against = [one["accuracy"] - other["accuracy"] for one, other in zip(runs, raw, strict=True)]
+    """A row for each way: its accuracy in the test, and how that differs from raw's with the same start."""
+    raw, rows = runs_of(results, "raw"), []
+    for way in WAYS:
+        runs = runs_of(results, way)
+        pairs = zip(runs, raw, strict=True)
+        accuracy, error = mean_and_error([one["accuracy"] for one in runs])
+        against, against_error = mean_and_error([one["accuracy"] - other["accuracy"] for one, other in pairs])
+        loss, _ = mean_and_error([one["losses"][-1] for one in runs])
         rows.append(
             {
-                "way": name_of(codec, feedback),
+                "way": way,
                 "bytes": runs[0]["bytes"],
-                "loss": statistics.mean(one["losses"][-1] for one in runs),
-                "accuracy": statistics.mean(accuracy),
-                "spread": spread(accuracy),
-                "against_raw": statistics.mean(against),
-                "uncertainty": spread(against) / len(against) ** 0.5,
+                "loss": loss,
+                "accuracy": accuracy,
+                "accuracy_error": error,
+                "against_raw": against,
+                "against_raw_error": against_error,
             }
         )
     return rows
 
 
 def print_table(rows: list[dict[str, Any]], seeds: int) -> None:
-    print(f"{seeds} starts each; accuracy on images that were not trained with, its spread over the starts,")
-    print("and the mean difference from raw with the same start, with its standard error\n")
-    print(f"{'':14}   bytes   last loss   accuracy   spread    against raw")
+    print(
+        f"{seeds} random starts for each way; means and their standard errors. Accuracy is that on images that were"
+    )
+    print("not trained with; its difference from raw's is taken start by start.\n")
+    print(f"{'':16}   bytes   last loss         accuracy    less or more than raw")
     for row in rows:
-        print(
-            f"{row['way']:14} {row['bytes']:6.1%} {row['loss']:11.5f} {row['accuracy']:10.2%} "
-            f"{row['spread']:8.2%} {row['against_raw']:+8.2%} ± {row['uncertainty']:.2%}"
-        )
+        accuracy = f"{row['accuracy']:.2%} ± {row['accuracy_error']:.2%}"
+        against = f"{row['against_raw']:+.2%} ± {row['against_raw_error']:.2%}"
+        against = "" if row["way"] == "raw" else against
+        print(f"{row['way']:16} {row['bytes']:7.1%} {row['loss']:11.4f} {accuracy:>16} {against:>24}")
 
 
 def plot(results: list[Run], rows: list[dict[str, Any]], path: str) -> None:
@@ -141,27 +150,26 @@ def plot(results: list[Run], rows: list[dict[str, Any]], path: str) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), width_ratios=[3, 2], layout="constrained")
-    colours = {"raw": "black", "q8": "tab:blue", "q6": "tab:green", "q4": "tab:red"}
-    for place, (codec, feedback) in enumerate(WAYS):
-        runs = runs_of(results, codec, feedback)
-        losses = np.array([one["losses"] for one in runs])
-        epochs = np.arange(1, losses.shape[1] + 1)
-        line = "-" if feedback or codec == "raw" else "--"
-        left.plot(epochs, losses.mean(axis=0), line, color=colours[codec], label=name_of(codec, feedback))
-        accuracy = [100 * one["accuracy"] for one in runs]
-        right.plot(accuracy, [place] * len(accuracy), "o", color=colours[codec], alpha=0.35)
-        right.plot(
-            100 * rows[place]["accuracy"], place, "|", color=colours[codec], markersize=22, markeredgewidth=2
-        )
-    left.set(
-        xlabel="epoch", ylabel="training loss, mean of all starts", yscale="log", title="Digits on 2 ranks"
-    )
-    left.legend()
-    right.set_yticks(range(len(WAYS)), [name_of(*way) for way in WAYS])
-    right.invert_yaxis()
-    right.set(xlabel="test accuracy in %", title="Each start, and the mean (bar)")
-    figure.savefig(path, dpi=120)
+    figure, axes = plt.subplots(2, 2, figsize=(10.5, 7.5), layout="constrained")
+    losses = {way: np.array([one["losses"] for one in runs_of(results, way)]) for way in WAYS}
+    epochs = np.arange(1, losses["raw"].shape[1] + 1)
+    for codec, panel in zip(CODECS, axes.flat, strict=False):
+        low, high = losses["raw"].min(axis=0), losses["raw"].max(axis=0)
+        panel.fill_between(epochs, low, high, color="0.85", label="raw, least to greatest")
+        for way, style in (("raw", "k-"), (f"{codec} + feedback", "C0--"), (codec, "C3:")):
+            panel.plot(epochs, losses[way].mean(axis=0), style, label=f"{way}, mean", linewidth=2)
+        panel.set(xlabel="epoch", ylabel="training loss", yscale="log", title=f"{codec}: losses")
+        panel.legend()
+    panel = axes[1, 1]
+    for place, row in enumerate(rows):
+        accuracy = [100 * one["accuracy"] for one in runs_of(results, row["way"])]
+        (points,) = panel.plot(accuracy, [place] * len(accuracy), "o", alpha=0.25)
+        mean, error = 100 * row["accuracy"], 100 * row["accuracy_error"]
+        panel.errorbar(mean, place, xerr=error, fmt="|", color=points.get_color(), markersize=18, capsize=6)
+    panel.set_yticks(range(len(WAYS)), list(WAYS))
+    panel.invert_yaxis()
+    panel.set(xlabel="test accuracy in %", title="each start; mean and its standard error")
+    figure.savefig(path, dpi=110)
 
 
 def main() -> None:
@@ -178,11 +186,7 @@ def main() -> None:
     torch.set_num_threads(1)
     dist.init_process_group(options.backend)
     data = load()
-    results = [
-        train(codec, feedback, seed, options.epochs, data)
-        for seed in range(options.seeds)
-        for codec, feedback in WAYS
-    ]
+    results = [train(way, seed, options.epochs, data) for seed in range(options.seeds) for way in WAYS]
     if dist.get_rank() == 0:
         rows = summarize(results)
         print_table(rows, options.seeds)

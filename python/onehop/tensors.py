@@ -103,7 +103,19 @@ def _memory(array: Any, writable: bool, what: str) -> _core.Memory:
     # Types that the buffer protocol cannot name, such as bfloat16 of ml_dtypes.
     if isinstance(array, np.ndarray) and array.dtype.kind == "V" and array.ndim > 0:
         array = array.view(np.uint8)
-    return _core.Memory(array, writable, what)
+    device = getattr(getattr(array, "device", None), "type", "cpu")
+    if device != "cpu":
+        raise BadInput(
+            f"expected {what} in the processor's memory, found it on {device}; move it there first"
+        )
+    if getattr(array, "is_sparse", False):
+        raise BadInput(f"expected {what} to be dense, found a sparse tensor; call to_dense() first")
+    try:
+        return _core.Memory(array, writable, what)
+    except BadInput:
+        raise
+    except Exception as error:  # of whoever made the array
+        raise BadInput(f"expected {what} to hand out its memory, but it does not: {error}") from error
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -227,6 +228,12 @@ def test_mismatch_is_raised_on_every_rank() -> None:
     run_threads(4, one_rank)
 
 
+class Elsewhere:
+    """What a tensor on another device shows of itself."""
+
+    dtype, shape, device = "torch.float32", (4,), SimpleNamespace(type="cuda")
+
+
 def test_should_allreduce_says_why_not() -> None:
     assert tensors.should_allreduce(np.zeros(5, np.float32), "q6")
     for array, codec, reason in (
@@ -235,6 +242,7 @@ def test_should_allreduce_says_why_not() -> None:
         (np.zeros(4, np.int32), "q8", "int32"),
         (np.zeros(4), "q9", "q9"),
         ("text", "raw", "float32"),
+        (Elsewhere(), "raw", "on cuda"),
     ):
         verdict = tensors.should_allreduce(array, codec)
         assert not verdict

@@ -284,6 +284,38 @@ def test_compressed_gradients_train_as_well(ranks: Ranks, backend: str, codec: s
     assert done.returncode == 0, done.stderr
 
 
+def test_feedback_follows_a_parameter_into_another_bucket() -> None:
+    """DistributedDataParallel deals parameters anew after the first step."""
+    torch = pytest.importorskip("torch", reason=WITHOUT)
+    import torch.distributed as dist
+
+    from onehop.torch import CompressionState
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        state = CompressionState(codec="q4")
+        small, large = (torch.nn.Parameter(torch.zeros(n)) for n in (40, 100))
+        gradients = {
+            one: torch.randn(one.numel(), generator=torch.Generator().manual_seed(3))
+            for one in (small, large)
+        }
+        total = {one: torch.zeros(one.numel()) for one in gradients}
+        steps = 40
+        for step in range(steps):
+            order = [small, large] if step == 0 else [large, small]
+            bucket = state._average(order, torch.cat([gradients[one] for one in order]))
+            for one, part in zip(order, bucket.split([one.numel() for one in order]), strict=True):
+                total[one] += part
+        # What is still late, and the roundings of the sums, which are as often up as down.
+        bound = 1 / 6.9
+        for one, gradient in gradients.items():
+            off = (total[one] / steps - gradient).abs().max()
+            assert off < bound * gradient.abs().max() / 3, off
+            assert off > 0
+    finally:
+        dist.destroy_process_group()
+
+
 def test_every_operation_of_torch(ranks: Ranks) -> None:
     pytest.importorskip("torch", reason=WITHOUT)
     done = ranks.onehop("launch", "-n", 3, ranks.script(EVERYTHING), ranks.folder / "store", timeout=100)
@@ -323,7 +355,7 @@ def test_the_example_trains(ranks: Ranks) -> None:
     done = ranks.torchrun(str(example), *arguments)
     assert done.returncode == 0, done.stderr
     ways = {row["way"]: row for row in json.loads(figures.read_text())["ways"]}
-    assert len(ways) == 7
+    assert len(ways) == 8
     assert all(row["accuracy"] > 0.5 for row in ways.values())
     assert ways["raw"]["bytes"] == 1
     assert [round(ways[codec]["bytes"] * 128) for codec in ("q8", "q6", "q4")] == [34, 26, 18]
