@@ -111,6 +111,17 @@ breaks deadlock "in place, all packed first, as many fragments as slots" exchang
   -DSLOTS=4 -DPERIOD=2 -DBEFORE=1 -DFRAGMENTS=4 -DRUNS=1
 breaks assertion "one slot, and start() may not wait" exchange -DFRAGMENTS=1 -DSLOTS=1 -DNEVER_WAITS
 
+holds "in place, directly" direct
+holds "in place, directly, stores leave in any order" direct -DWEAK
+holds "in place, directly, one rank is killed" direct -DDEATH
+breaks assertion "directly, without ready" direct -DNO_READY
+breaks assertion "directly, without done" direct -DNO_DONE
+breaks assertion "directly, done before it is" direct -DDONE_FIRST
+breaks assertion "directly, ready is no release" direct -DWEAK -DPLAIN_READY
+breaks assertion "directly, done is no release" direct -DWEAK -DPLAIN_DONE
+breaks assertion "directly, one slot for ready and done" direct -DONE_SLOT
+breaks deadlock "directly, without membarrier" direct -DNO_MEMBARRIER
+
 holds "who is lost" life
 breaks assertion "colour looked at before the processes" life -DREADY_FIRST
 breaks assertion "\`left\` looked at before the processes" life -DLEFT_FIRST
