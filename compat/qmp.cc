@@ -192,7 +192,7 @@ struct ProgramMpi {
     if (!is_running()) return;
     int ranks = 0;
     if (open_mpi_world != nullptr) {
-      std::memcpy(comm.mpi.data(), &open_mpi_world, sizeof open_mpi_world);
+      std::memcpy(comm.mpi.data(), static_cast<const void*>(&open_mpi_world), sizeof open_mpi_world);
       reinterpret_cast<int (*)(void*, int*)>(size)(open_mpi_world, &ranks);
     } else {
       std::memcpy(comm.mpi.data(), &mpich_world, sizeof mpich_world);
@@ -204,7 +204,7 @@ struct ProgramMpi {
     if (!from.has_mpi || !is_running()) return;
     if (open_mpi_world != nullptr) {
       void* whole = nullptr;
-      std::memcpy(&whole, from.mpi.data(), sizeof whole);
+      std::memcpy(static_cast<void*>(&whole), from.mpi.data(), sizeof whole);
       reinterpret_cast<int (*)(void*, int, int, void*)>(split)(whole, to.colour, to.key, to.mpi.data());
     } else {
       int whole = 0;
@@ -275,7 +275,7 @@ QMP_comm_t split(QMP_comm_t from, int colour, int key) {
     colours.insert(wish.colour);
     number = std::max(number, wish.numbers);
   }
-  std::ranges::stable_sort(together, {}, &Wish::key);
+  std::ranges::sort(together, {}, [](const Wish& wish) { return std::pair(wish.key, wish.node); });
   std::vector<int> ranks;
   int me = 0;
   for (const Wish& wish : together) {

@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-typedef struct qspi_message *qspi_msg_t;
+typedef struct qspi_message* qspi_msg_t;
 
 /* May be called before MPI_Init; the ranks meet in the first qspi_prepare or qspi_sum_double. */
 void qspi_init(void);
@@ -21,10 +21,10 @@ qspi_msg_t qspi_create_msg(void);
 void qspi_free_msg(qspi_msg_t msg);
 
 /* What a message is: `size` bytes at `buf`, to or from a rank. */
-void qspi_set_send(int dest, void *buf, size_t size, qspi_msg_t send_msg);
-void qspi_set_recv(int src, void *buf, size_t size, qspi_msg_t recv_msg);
+void qspi_set_send(int dest, void* buf, size_t size, qspi_msg_t send_msg);
+void qspi_set_recv(int src, void* buf, size_t size, qspi_msg_t recv_msg);
 /* Several pieces that are received as one message. */
-void qspi_set_send_multi(int dest, void *buf[], size_t size[], int n_msg, qspi_msg_t send_msg);
+void qspi_set_send_multi(int dest, void* buf[], size_t size[], int n_msg, qspi_msg_t send_msg);
 
 /* Makes messages ready, together with the ranks at their other ends: the n-th message that a rank prepares to send to another
    belongs to the n-th that the other prepares to receive from it, and has as many bytes. */
@@ -36,7 +36,7 @@ void qspi_start(qspi_msg_t msg);
 void qspi_wait(qspi_msg_t msg);
 
 /* The sum of everybody's *x, the same on all ranks. Collective. */
-void qspi_sum_double(double *x);
+void qspi_sum_double(double* x);
 
 #ifdef __cplusplus
 }

@@ -5,33 +5,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int environment_number(const char *name, int otherwise) {
-  const char *value = getenv(name);
+static int environment_number(const char* name, int otherwise) {
+  const char* value = getenv(name);
   return value == NULL ? otherwise : atoi(value);
 }
 
 static int my_rank(void) { return environment_number("RANK", 0); }
 static int all_ranks(void) { return environment_number("WORLD_SIZE", 1); }
 
-#define CHECK(condition)                                                                        \
-  do {                                                                                          \
-    if (!(condition)) {                                                                         \
+#define CHECK(condition)                                                                            \
+  do {                                                                                              \
+    if (!(condition)) {                                                                             \
       fprintf(stderr, "rank %d: %s:%d: not true: %s\n", my_rank(), __FILE__, __LINE__, #condition); \
-      exit(1);                                                                                  \
-    }                                                                                           \
+      exit(1);                                                                                      \
+    }                                                                                               \
   } while (0)
 
 /* One error that a test program can make: see errors.sh. */
 struct error_case {
-  const char *name;
+  const char* name;
   int ranks;
   int status;
-  const char *words;
+  const char* words;
   void (*make)(void);
 };
 
 /* `PROGRAM errors` and `PROGRAM error NAME`; returns whether it was one of them. */
-static int made_error(int argc, char **argv, const struct error_case *cases, int count) {
+static int made_error(int argc, char** argv, const struct error_case* cases, int count) {
   if (argc < 2) return 0;
   for (int i = 0; i < count; ++i) {
     if (strcmp(argv[1], "errors") == 0) {

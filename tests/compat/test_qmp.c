@@ -7,7 +7,7 @@
 
 enum { steps = 12, most = 8 };
 
-static void begin(int argc, char **argv) {
+static void begin(int argc, char** argv) {
   QMP_thread_level_t provided;
   CHECK(!QMP_is_initialized());
   CHECK(QMP_init_msg_passing(&argc, &argv, QMP_THREAD_MULTIPLE, &provided) == QMP_SUCCESS);
@@ -37,7 +37,7 @@ static void machine(void) {
   CHECK(strcmp(QMP_get_error_string(NULL), QMP_error_string(QMP_SUCCESS)) == 0);
   CHECK(QMP_printf("%d", 1234) == 4 && QMP_info("%s", "ab") == 2 && QMP_fprintf(stdout, "x") == 1);
   CHECK(QMP_error("%s", "this line is part of the test") > 0);
-  void *mpi;
+  void* mpi;
   CHECK(QMP_get_hidden_comm(QMP_comm_get_default(), &mpi) == QMP_NOTSUPPORTED && mpi == NULL);
   CHECK(QMP_get_mpi_comm(QMP_comm_get_default(), &mpi) == QMP_NOTSUPPORTED);
 }
@@ -53,10 +53,10 @@ static void topology(void) {
   CHECK(QMP_comm_declare_logical_topology(comm, sizes, 3) == QMP_SUCCESS);
   CHECK(QMP_comm_logical_topology_is_declared(comm) && QMP_comm_get_logical_number_of_dimensions(comm) == 3);
   CHECK(memcmp(QMP_comm_get_logical_dimensions(comm), sizes, sizeof sizes) == 0);
-  const int *mine = QMP_comm_get_logical_coordinates(comm);
+  const int* mine = QMP_comm_get_logical_coordinates(comm);
   CHECK(mine[0] == my_rank() % sizes[0] && mine[2] == my_rank() / sizes[0]);
   for (int node = 0; node < n; ++node) {
-    int *coords = QMP_comm_get_logical_coordinates_from(comm, node);
+    int* coords = QMP_comm_get_logical_coordinates_from(comm, node);
     int same[3];
     QMP_comm_get_logical_coordinates_from2(comm, same, node);
     CHECK(memcmp(coords, same, sizeof same) == 0);
@@ -81,17 +81,17 @@ static void layout(void) {
   CHECK(!QMP_logical_topology_is_declared() && QMP_get_logical_number_of_dimensions() == 0);
   CHECK(QMP_layout_grid(lattice, 4) == QMP_SUCCESS);
   CHECK(QMP_logical_topology_is_declared() && QMP_get_logical_number_of_dimensions() == 4);
-  const int *cuts = QMP_get_logical_dimensions();
-  const int *piece = QMP_get_subgrid_dimensions();
+  const int* cuts = QMP_get_logical_dimensions();
+  const int* piece = QMP_get_subgrid_dimensions();
   int sites = 1;
   for (int i = 0; i < 4; ++i) {
     CHECK(cuts[i] * piece[i] == lattice[i]);
     sites *= piece[i];
   }
   CHECK(cuts[3] == n && QMP_get_number_of_subgrid_sites() == sites);
-  const int *mine = QMP_get_logical_coordinates();
+  const int* mine = QMP_get_logical_coordinates();
   CHECK(QMP_get_node_number_from(mine) == my_rank());
-  int *coords = QMP_get_logical_coordinates_from(my_rank());
+  int* coords = QMP_get_logical_coordinates_from(my_rank());
   int same[4];
   QMP_get_logical_coordinates_from2(same, my_rank());
   CHECK(memcmp(coords, mine, sizeof same) == 0 && memcmp(same, mine, sizeof same) == 0);
@@ -112,17 +112,17 @@ static void layout(void) {
   CHECK(QMP_comm_set_allocated(QMP_comm_get_allocated()) == QMP_SUCCESS);
 }
 
-static void fill(int *buffer, int to, int step, int ints) {
+static void fill(int* buffer, int to, int step, int ints) {
   for (int i = 0; i < ints; ++i) buffer[i] = pattern(my_rank(), to, step, i);
 }
 
-static void check_received(const int *buffer, int from, int step, int ints) {
+static void check_received(const int* buffer, int from, int step, int ints) {
   for (int i = 0; i < ints; ++i) CHECK(buffer[i] == pattern(from, my_rank(), step, i));
 }
 
 static int neighbour(int axis, int direction) {
   int coords[4];
-  const int *sizes = QMP_get_logical_dimensions();
+  const int* sizes = QMP_get_logical_dimensions();
   memcpy(coords, QMP_get_logical_coordinates(), sizeof coords);
   coords[axis] = (coords[axis] + direction + sizes[axis]) % sizes[axis];
   return QMP_get_node_number_from(coords);
@@ -130,11 +130,11 @@ static int neighbour(int axis, int direction) {
 
 /* Both neighbours along an axis at once, as one multiple message, with memory of QMP's. */
 static void halo(int axis, int ints) {
-  QMP_mem_t *memory = QMP_allocate_memory(4 * ints * sizeof(int));
-  int *buffer = QMP_get_memory_pointer(memory);
+  QMP_mem_t* memory = QMP_allocate_memory(4 * ints * sizeof(int));
+  int* buffer = QMP_get_memory_pointer(memory);
   CHECK((uintptr_t)buffer % QMP_ALIGN_DEFAULT == 0);
-  int *out[2] = {buffer, buffer + ints};
-  int *in[2] = {buffer + 2 * ints, buffer + 3 * ints};
+  int* out[2] = {buffer, buffer + ints};
+  int* in[2] = {buffer + 2 * ints, buffer + 3 * ints};
   QMP_msgmem_t mem[4];
   QMP_msghandle_t handle[4];
   int to[2];
@@ -177,8 +177,8 @@ static void all_pairs(void) {
     const int ints = 1 + 700 * ((my_rank() + i) % 4);
     mem[2 * i] = QMP_declare_msgmem(in[0][i], ints * sizeof(int));
     mem[2 * i + 1] = QMP_declare_msgmem(out[0][i], ints * sizeof(int));
-    handle[2 * i] = i % 2 == 0 ? QMP_declare_receive_from(mem[2 * i], i, 0)
-                               : QMP_comm_declare_receive_from(comm, mem[2 * i], i, 0);
+    handle[2 * i] =
+        i % 2 == 0 ? QMP_declare_receive_from(mem[2 * i], i, 0) : QMP_comm_declare_receive_from(comm, mem[2 * i], i, 0);
     handle[2 * i + 1] =
         i % 2 == 0 ? QMP_declare_send_to(mem[2 * i + 1], i, 0) : QMP_comm_declare_send_to(comm, mem[2 * i + 1], i, 0);
   }
@@ -209,8 +209,8 @@ static void long_messages(void) {
   const int ints = 500000;
   const int to = (my_rank() + 1) % n;
   const int from = (my_rank() + n - 1) % n;
-  int *out = malloc(ints * sizeof(int));
-  int *in = malloc(ints * sizeof(int));
+  int* out = malloc(ints * sizeof(int));
+  int* in = malloc(ints * sizeof(int));
   QMP_msgmem_t mem[2] = {QMP_declare_msgmem(out, ints * sizeof(int)), QMP_declare_msgmem(in, ints * sizeof(int))};
   QMP_msghandle_t send = QMP_declare_send_to(mem[0], to, 0);
   QMP_msghandle_t receive = QMP_declare_receive_from(mem[1], from, 0);
@@ -248,23 +248,31 @@ static void layouts(void) {
   for (int kind = 0; kind < 16; ++kind) {
     QMP_msgmem_t mem[2];
     for (int side = 0; side < 2; ++side) {
-      int *base = side == 0 ? out : in;
-      void *bases[2] = {base, base + 36};
+      int* base = side == 0 ? out : in;
+      void* bases[2] = {base, base + 36};
       size_t sizes[2] = {3 * sizeof(int), 2 * sizeof(int)};
       int counts[2] = {4, 6};
       ptrdiff_t strides[2] = {7 * sizeof(int), 3 * sizeof(int)};
       switch (side == 0 ? kind % 4 : kind / 4) {
-        case 0: mem[side] = QMP_declare_msgmem(base + 2, 24 * sizeof(int)); break;
-        case 1: mem[side] = QMP_declare_strided_msgmem(base + 1, 4 * sizeof(int), 6, 10 * sizeof(int)); break;
-        case 2: mem[side] = QMP_declare_strided_array_msgmem(bases, sizes, counts, strides, 2); break;
-        default: mem[side] = QMP_declare_indexed_msgmem(base, lengths, indices, sizeof(int), 3); break;
+        case 0:
+          mem[side] = QMP_declare_msgmem(base + 2, 24 * sizeof(int));
+          break;
+        case 1:
+          mem[side] = QMP_declare_strided_msgmem(base + 1, 4 * sizeof(int), 6, 10 * sizeof(int));
+          break;
+        case 2:
+          mem[side] = QMP_declare_strided_array_msgmem(bases, sizes, counts, strides, 2);
+          break;
+        default:
+          mem[side] = QMP_declare_indexed_msgmem(base, lengths, indices, sizeof(int), 3);
+          break;
       }
     }
     QMP_msghandle_t handles[2] = {QMP_declare_send_to(mem[0], to, 0), QMP_declare_receive_from(mem[1], from, 0)};
     QMP_msghandle_t inner = QMP_declare_multiple(handles, 1);
     QMP_msghandle_t pair[2] = {inner, handles[1]};
     QMP_msghandle_t both = QMP_declare_multiple(pair, 2);
-    void *addresses[2] = {NULL, NULL};
+    void* addresses[2] = {NULL, NULL};
     for (int side = 0; side < 2; ++side) {
       const int kind_here = side == 0 ? kind % 4 : kind / 4;
       addresses[side] = (side == 0 ? out2 : in) + (kind_here == 0 ? 2 : kind_here == 1 ? 1 : 0);
@@ -286,8 +294,8 @@ static void layouts(void) {
   }
 }
 
-static void larger_of(void *inout, void *in) {
-  if (*(int *)in > *(int *)inout) *(int *)inout = *(int *)in;
+static void larger_of(void* inout, void* in) {
+  if (*(int*)in > *(int*)inout) *(int*)inout = *(int*)in;
 }
 
 static void global_operations(QMP_comm_t comm, int me, int n) {
@@ -342,12 +350,12 @@ static void global_operations(QMP_comm_t comm, int me, int n) {
   CHECK(QMP_comm_broadcast(comm, values, sizeof values) == QMP_SUCCESS && values[99] == 9801);
   int sent[most], got[most];
   for (int k = 0; k < n; ++k) sent[k] = 100 * me + k;
-  CHECK(QMP_comm_alltoall(comm, (char *)got, (char *)sent, sizeof(int)) == QMP_SUCCESS);
+  CHECK(QMP_comm_alltoall(comm, (char*)got, (char*)sent, sizeof(int)) == QMP_SUCCESS);
   for (int k = 0; k < n; ++k) CHECK(got[k] == 100 * k + me);
   CHECK(QMP_comm_barrier(comm) == QMP_SUCCESS);
 }
 
-static void twice_the_first(void *inout, void *in) { *(int *)inout += 2 * *(int *)in; }
+static void twice_the_first(void* inout, void* in) { *(int*)inout += 2 * *(int*)in; }
 
 /* The order of nodes, which a function may tell. */
 static void ordered_reduction(void) {
@@ -413,7 +421,7 @@ static void halves(void) {
 static int number;
 
 static void begin_plainly(void) {
-  static char *arguments[] = {"test", NULL};
+  static char* arguments[] = {"test", NULL};
   begin(1, arguments);
 }
 
@@ -477,7 +485,7 @@ static const struct error_case errors[] = {
     {"lost", 2, 3, "rank 1", lost_peer},
 };
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (made_error(argc, argv, errors, sizeof errors / sizeof errors[0])) return 0;
   if (!freopen("/dev/null", "w", stdout)) return 1; /* QMP_printf is no concern of ctest's */
   begin(argc, argv);

@@ -6,23 +6,23 @@
 
 enum { steps = 20, most = 6 };
 
-static qspi_msg_t sending(int to, int *buffer, int ints) {
+static qspi_msg_t sending(int to, int* buffer, int ints) {
   const qspi_msg_t msg = qspi_create_msg();
   qspi_set_send(to, buffer, ints * sizeof(int), msg);
   return msg;
 }
 
-static qspi_msg_t receiving(int from, int *buffer, int ints) {
+static qspi_msg_t receiving(int from, int* buffer, int ints) {
   const qspi_msg_t msg = qspi_create_msg();
   qspi_set_recv(from, buffer, ints * sizeof(int), msg);
   return msg;
 }
 
-static void fill(int *buffer, int to, int step, int ints) {
+static void fill(int* buffer, int to, int step, int ints) {
   for (int i = 0; i < ints; ++i) buffer[i] = pattern(my_rank(), to, step, i);
 }
 
-static void check_received(const int *buffer, int from, int step, int ints) {
+static void check_received(const int* buffer, int from, int step, int ints) {
   for (int i = 0; i < ints; ++i) CHECK(buffer[i] == pattern(from, my_rank(), step, i));
 }
 
@@ -30,8 +30,8 @@ static void ring(int ints) {
   const int n = all_ranks();
   const int to = (my_rank() + 1) % n;
   const int from = (my_rank() + n - 1) % n;
-  int *out = malloc((ints + 1) * sizeof(int));
-  int *in = malloc((ints + 1) * sizeof(int));
+  int* out = malloc((ints + 1) * sizeof(int));
+  int* in = malloc((ints + 1) * sizeof(int));
   qspi_msg_t msgs[2] = {receiving(from, in, ints), sending(to, out, ints)};
   qspi_prepare(msgs, 2);
   in[ints] = 77;
@@ -83,7 +83,7 @@ static void pieces(void) {
   const int from = (my_rank() + n - 1) % n;
   int out[90];
   int in[60];
-  void *at[3] = {out + 70, out, out + 30};
+  void* at[3] = {out + 70, out, out + 30};
   size_t sizes[3] = {20 * sizeof(int), 10 * sizeof(int), 30 * sizeof(int)};
   qspi_msg_t msgs[2] = {qspi_create_msg(), receiving(from, in, 60)};
   qspi_set_send_multi(to, at, sizes, 3, msgs[0]);
@@ -184,7 +184,7 @@ static const struct error_case errors[] = {
     {"lost", 2, 3, "rank 1", lost_peer},
 };
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   qspi_init();
   if (made_error(argc, argv, errors, sizeof errors / sizeof errors[0])) return 0;
   ring(0);

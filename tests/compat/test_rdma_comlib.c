@@ -15,18 +15,18 @@ struct direction {
   int step;
 };
 
-static void fill(volatile int *buffer, const struct direction *to, int step) {
+static void fill(volatile int* buffer, const struct direction* to, int step) {
   for (int i = 0; i < to->length; ++i) buffer[i] = pattern(my_rank(), to->target, step, i);
 }
 
-static void check_received(const struct direction *from, int parity, int step) {
+static void check_received(const struct direction* from, int parity, int step) {
   for (int i = 0; i < from->length; ++i) {
     CHECK(from->data[parity].rbuff[i] == pattern(from->source, my_rank(), step, i));
   }
 }
 
 /* Buffers as QWS has them: aligned, filled up to a multiple of 256 bytes, and with the counter as the last int. */
-static void open_direction(struct direction *d, int shift, int ints) {
+static void open_direction(struct direction* d, int shift, int ints) {
   const int n = all_ranks();
   const int external = 1;
   const int tni = (shift > 0 ? 1 : 0) + ints % 5;
@@ -36,7 +36,7 @@ static void open_direction(struct direction *d, int shift, int ints) {
   const size_t size = aligned - sizeof(int);
   d->length = (int)(size / sizeof(int));
   d->step = 0;
-  void *buffers[3];
+  void* buffers[3];
   for (int i = 0; i < 3; ++i) CHECK(posix_memalign(&buffers[i], 256, aligned) == 0);
   d->data[0].sbuff = d->data[1].sbuff = buffers[0];
   d->data[0].rbuff = buffers[1];
@@ -49,11 +49,11 @@ static void open_direction(struct direction *d, int shift, int ints) {
   }
 }
 
-static void close_direction(struct direction *d) {
+static void close_direction(struct direction* d) {
   const int external = 1;
-  void *sbuff = (void *)d->data[0].sbuff;
+  void* sbuff = (void*)d->data[0].sbuff;
   for (int parity = 0; parity < 2; ++parity) {
-    void *rbuff = (void *)d->data[parity].rbuff;
+    void* rbuff = (void*)d->data[parity].rbuff;
     rdma_comlib_delete_ext(&d->data[parity], &external);
     CHECK(d->data[parity].rbuff == rbuff); /* still the caller's, who frees it */
     free(rbuff);
@@ -61,7 +61,7 @@ static void close_direction(struct direction *d) {
   free(sbuff);
 }
 
-static void exchange(struct direction *d, int parity) {
+static void exchange(struct direction* d, int parity) {
   const int step = d->step++;
   fill(d->data[parity].sbuff, d, step);
   rdma_comlib_isendrecv(&d->data[parity]);
@@ -132,7 +132,7 @@ static void own_buffers(void) {
   CHECK(data.sbuff == NULL && other.rbuff == NULL);
 }
 
-static void *start(void *data) {
+static void* start(void* data) {
   rdma_comlib_isendrecv(data);
   return NULL;
 }
@@ -224,7 +224,7 @@ static const struct error_case errors[] = {
     {"lost", 2, 3, "rank 1", lost_peer},
 };
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (made_error(argc, argv, errors, sizeof errors / sizeof errors[0])) return 0;
   rdma_comlib_init();
   both_directions(1);
