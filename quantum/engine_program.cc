@@ -18,9 +18,12 @@ struct AlignedDelete {
 
 template <typename T>
 void run_tiles(const TileProgram<T>& program, std::complex<T>* amplitudes, std::atomic<std::size_t>& next) {
-  const std::unique_ptr<T[], AlignedDelete> tile(new (std::align_val_t(64)) T[program.shape().numbers()]);
+  const std::size_t numbers = program.shape().numbers();
+  const std::unique_ptr<T[], AlignedDelete> tile(new (std::align_val_t(64))
+                                                     T[program.needs_other() ? 2 * numbers : numbers]);
   typename TileProgram<T>::Scratch scratch;
   scratch.tile = tile.get();
+  if (program.needs_other()) scratch.other = scratch.tile + numbers;
   for (std::size_t t = next++; t < program.tiles(); t = next++) program.run(amplitudes, t, scratch);
 }
 

@@ -31,7 +31,8 @@ void run_pass(std::span<std::complex<T>> amplitudes, TileProgram<T>& program, in
     std::unique_ptr<T[], AlignedDelete> tile;
     std::exception_ptr thrown;  // all meet at the barrier first
     try {
-      tile.reset(new (std::align_val_t(64)) T[program.shape().numbers()]);
+      const std::size_t numbers = program.shape().numbers();
+      tile.reset(new (std::align_val_t(64)) T[program.needs_other() ? 2 * numbers : numbers]);
       for (std::size_t d = next_diagonal++; d < program.diagonals(); d = next_diagonal++) program.prepare(d);
     } catch (...) {
       thrown = std::current_exception();
@@ -46,6 +47,7 @@ void run_pass(std::span<std::complex<T>> amplitudes, TileProgram<T>& program, in
       (*scratch.parts)[static_cast<std::size_t>(PassPart::preparing)] = steady_seconds() - record->begin;
     }
     scratch.tile = tile.get();
+    if (program.needs_other()) scratch.other = scratch.tile + program.shape().numbers();
     for (std::size_t t = next_tile++; t < tiles; t = next_tile++) program.run(amplitudes.data(), t, scratch);
   });
   for (const auto& of_thread : parts) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "engine_move.h"
 #include "engine_threads.h"
 
 namespace onehop::quantum {
@@ -13,6 +14,8 @@ namespace {
 // Rows of this many bits: a table for one, and those for a few conditions on the row's number, stay in the first-level cache.
 constexpr int most_row_bits = 8;
 constexpr std::size_t gap_bytes = 128;
+// So many gates that only move amplitudes are one step rather than a sweep each.
+constexpr std::size_t fewest_moves = 3;
 // A state of this size is not found in a cache when its next pass comes.
 constexpr std::size_t least_bytes_past_caches = std::size_t{1} << 26;
 
@@ -39,6 +42,8 @@ class TileProgram<T>::Builder {
       const std::size_t before = rest.size();
       rest = take(rest, [](const Item& item) { return item.kind == ItemKind::butterfly; });
       flush_butterflies();
+      if (rest.size() != before) continue;
+      take_moves(rest);
       if (rest.size() != before) continue;
       rest = take_one(rest);
       if (rest.size() != before) continue;
@@ -78,6 +83,41 @@ class TileProgram<T>::Builder {
       }
     }
     return rest;
+  }
+
+  // All gates that only move amplitudes and may be done now, in their order.
+  void take_moves(std::vector<Item>& items) {
+    Left left;
+    Moves moves;
+    std::vector<Item> rest;
+    for (const Item& item : items) {
+      if (item.kind == ItemKind::pair && left.allows(item) && Moves::takes(items_.pairs[item.index])) {
+        moves.add(items_.pairs[item.index]);
+      } else {
+        left.leave(item);
+        rest.push_back(item);
+      }
+    }
+    if (moves.empty()) return;
+    items = std::move(rest);
+    if (moves.operations().size() < fewest_moves) {
+      for (const PairOperation& op : moves.operations()) add_pair(op);
+      return;
+    }
+    const Moves::Map map = moves.source(program_.tile_);
+    Move move;
+    for (std::size_t v = 0; v < std::size_t{1} << (program_.shape_.bits - lane_bits()); ++v) {
+      move.step.sources.push_back(static_cast<std::uint32_t>(map.of(v << lane_bits())));
+    }
+    for (std::size_t l = 0; l < std::size_t{1} << lane_bits(); ++l) {
+      move.step.lane_sources.push_back(static_cast<std::uint32_t>(map.of(l)));
+    }
+    move.flip = static_cast<std::uint32_t>(map.flip);
+    for (const auto& [mask, value, flip] : map.conditional) {
+      move.conditional.push_back({mask, value, static_cast<std::uint32_t>(flip)});
+    }
+    step(StepKind::move, program_.moves_.size());
+    program_.moves_.push_back(std::move(move));
   }
 
   // The first item that is neither butterfly nor phase, if it may be done now.
@@ -346,6 +386,15 @@ TileProgram<T>::TileProgram(const Pass& pass, const Items& items, std::span<cons
 }
 
 template <typename T>
+std::uint32_t TileProgram<T>::flip_of(const Move& move, std::uint64_t base) {
+  std::uint32_t flip = move.flip;
+  for (const auto& conditional : move.conditional) {
+    if ((base & conditional.mask) == conditional.value) flip ^= conditional.flip;
+  }
+  return flip;
+}
+
+template <typename T>
 void TileProgram<T>::run_table(const Table& table, std::uint64_t base, T* tile) const {
   const LocalOperation& op = *table.operation;
   const std::size_t lanes = std::size_t{1} << shape_.lane_bits;
@@ -389,6 +438,7 @@ bool TileProgram<T>::is_local(const Step& step) const {
     }
     case StepKind::lane_matrix:
       return lane_matrices_[step.index].step.bit < block_.bits - block_.lane_bits;
+    case StepKind::move:
     case StepKind::table:
       return false;
     default:
@@ -439,6 +489,8 @@ void TileProgram<T>::run_step(const Step& step, std::uint64_t base, std::size_t 
         kernels_.lane_matrix(data, shape, lane_matrices_[step.index].step);
       }
       break;
+    case StepKind::move:
+      break;  // goes from tile to tile: see run
     case StepKind::table:
       run_table(tables_[step.index], base, data);
       break;
@@ -457,6 +509,8 @@ PassPart TileProgram<T>::part_of(StepKind kind) {
     case StepKind::dense:
     case StepKind::lane_matrix:
       return PassPart::matrices;
+    case StepKind::move:
+      return PassPart::pairs;
     default:
       return PassPart::diagonals;
   }
@@ -485,6 +539,8 @@ void TileProgram<T>::describe(PassSummary& summary) const {
         each = 4 * std::ldexp(1.0, static_cast<int>(dense_[step.index].step.bits.size()) -
                                        std::popcount(dense_[step.index].step.controls));
         break;
+      case StepKind::move:
+        break;
       case StepKind::diagonal:
         sweeps = diagonals_[step.index].layers(tile_, shape_);
         each = 4 * (sweeps + 1);  // the row's factor is one of them
@@ -502,7 +558,8 @@ template <typename T>
 void TileProgram<T>::run(std::complex<T>* amplitudes, std::size_t tile, Scratch& scratch) const {
   const std::uint64_t all = (std::uint64_t{1} << bits_) - 1;
   const std::uint64_t base = apart(tile, ~tile_ & all);
-  T* const data = scratch.tile;
+  T* data = scratch.tile;
+  T* other = scratch.other;
   scratch.diagonals.resize(diagonals_.size());
   const auto timed = [&](PassPart part, const auto& what) {
     if (scratch.parts == nullptr) return what();
@@ -520,8 +577,14 @@ void TileProgram<T>::run(std::complex<T>* amplitudes, std::size_t tile, Scratch&
     const TileShape& shape = stretch.local ? block_ : shape_;
     for (std::size_t row = 0; row < shape_.rows(); row += shape.rows()) {
       for (std::size_t s = stretch.begin; s < stretch.end; ++s) {
-        timed(part_of(steps_[s].kind),
-              [&] { run_step(steps_[s], base, row, shape, data + row * shape_.row_stride(), scratch); });
+        timed(part_of(steps_[s].kind), [&] {
+          if (steps_[s].kind == StepKind::move) {
+            const Move& move = moves_[steps_[s].index];
+            kernels_.move(data, other, shape_, move.step, flip_of(move, base));
+            return std::swap(data, other);
+          }
+          run_step(steps_[s], base, row, shape, data + row * shape_.row_stride(), scratch);
+        });
       }
     }
   }

@@ -31,9 +31,13 @@ class TileProgram {
   // What became of the pass: `sweeps` and `multiply_adds`.
   void describe(PassSummary& summary) const;
 
+  // Amplitudes change places from one tile's memory to another's.
+  [[nodiscard]] bool needs_other() const { return !moves_.empty(); }
+
   // What a thread needs for its tiles.
   struct Scratch {
-    T* tile = nullptr;  // shape().numbers() numbers, aligned to 64 bytes
+    T* tile = nullptr;   // shape().numbers() numbers, aligned to 64 bytes
+    T* other = nullptr;  // as much again, if needs_other()
     std::vector<typename DiagonalRun<T>::Scratch> diagonals;
     std::array<double, pass_parts>* parts = nullptr;  // where to add the seconds spent; nullptr: nothing is timed
   };
@@ -84,6 +88,16 @@ class TileProgram {
     const LocalOperation* operation = nullptr;
     std::vector<std::complex<T>> values;
   };
+  // Bits outside of the tile may add to the flip.
+  struct Move {
+    MoveStep step;
+    std::uint32_t flip = 0;
+    struct Conditional {
+      std::uint64_t mask = 0, value = 0;
+      std::uint32_t flip = 0;
+    };
+    std::vector<Conditional> conditional;
+  };
   class Builder;
 
   [[nodiscard]] bool is_local(const Step& step) const;
@@ -91,6 +105,7 @@ class TileProgram {
   void find_stretches();
   void run_step(const Step& step, std::uint64_t base, std::size_t first_row, const TileShape& shape, T* data,
                 const Scratch& scratch) const;
+  [[nodiscard]] static std::uint32_t flip_of(const Move& move, std::uint64_t base);
   void run_table(const Table& table, std::uint64_t base, T* tile) const;
 
   int bits_;
@@ -107,6 +122,7 @@ class TileProgram {
   std::vector<TwoPairsStep<T>> two_pairs_;
   std::vector<DenseMatrix> dense_;
   std::vector<LaneMatrix> lane_matrices_;
+  std::vector<Move> moves_;
   std::vector<Table> tables_;
   T last_scale_ = 1;
 };

@@ -50,6 +50,13 @@ struct DenseStep {
   std::vector<std::complex<T>> matrix;
 };
 
+// A permutation of a tile's amplitudes that is linear in the bits of their index but for flips (X, CX, SWAP, any number of them): the
+// amplitude at index i comes from index sources[vector number of i] ^ lane_sources[lane of i] ^ flip.
+struct MoveStep {
+  std::vector<std::uint32_t> sources;
+  std::vector<std::uint32_t> lane_sources;
+};
+
 // A matrix on two bits of which one or both are inside a vector: `lane_mask` says which lanes meet. With one, `bit` is the other's
 // place in the vector number. For each way of coming from one of the (one or two) vectors and one of the (two or four) lanes, the real and
 // then the imaginary parts of what each lane is multiplied by: coefficients[to][from][lanes exchanged][re, im][lane].
@@ -86,6 +93,8 @@ struct Kernels {
   void (*pair)(T* tile, const TileShape& shape, const PairStep<T>& step, bool odd);
   void (*two_pairs)(T* tile, const TileShape& shape, const TwoPairsStep<T>& step);
   void (*dense)(T* tile, const TileShape& shape, const DenseStep<T>& step);
+  // From one tile to another.
+  void (*move)(const T* from, T* to, const TileShape& shape, const MoveStep& step, std::uint32_t flip);
   void (*lane_matrix)(T* tile, const TileShape& shape, const LaneMatrixStep<T>& step);
 
   // A row times a table of a row's form, times a factor.

@@ -495,6 +495,68 @@ void lane_matrix(T* tile, const TileShape& shape, const LaneMatrixStep<T>& step)
   lane_matrix_from<T, 1>(tile, shape, step);
 }
 
+// --- Moves ---------------------------------------------------------------------------------------------------------------------------
+
+template <typename T>
+struct LaneIndex;
+template <>
+struct LaneIndex<float> {
+  typedef std::int32_t Number;
+  typedef std::int32_t Vector __attribute__((vector_size(ONEHOP_SIMD_BYTES)));
+};
+template <>
+struct LaneIndex<double> {
+  typedef std::int64_t Number;
+  typedef std::int64_t Vector __attribute__((vector_size(ONEHOP_SIMD_BYTES)));
+};
+
+// Lane l of the result is lane which[l] of a followed by b.
+template <typename T>
+ONEHOP_INLINE Vector<T> picked(Vector<T> a, Vector<T> b, typename LaneIndex<T>::Vector which) {
+#if defined(__clang__)
+  Vector<T> v;
+  for (int l = 0; l < lanes<T>; ++l) v[l] = which[l] < lanes<T> ? a[which[l]] : b[which[l] - lanes<T>];
+  return v;
+#else
+  return __builtin_shuffle(a, b, which);
+#endif
+}
+
+template <typename T>
+void move(const T* from, T* to, const TileShape& shape, const MoveStep& step, std::uint32_t flip) {
+  typedef typename LaneIndex<T>::Number Lane;
+  constexpr std::uint32_t lane_mask = static_cast<std::uint32_t>(lanes<T> - 1);
+  // The lanes of a vector come from few others: one after the other is mixed in.
+  std::uint32_t shifts[lanes<T>];
+  typename LaneIndex<T>::Vector which[lanes<T>];
+  int count = 0;
+  for (int l = 0; l < lanes<T>; ++l) {
+    const std::uint32_t source = step.lane_sources[static_cast<std::size_t>(l)] ^ flip;
+    const std::uint32_t shift = source >> lane_bits<T>;
+    int k = 0;
+    while (k < count && shifts[k] != shift) ++k;
+    if (k == count) {
+      shifts[count++] = shift;
+      for (int i = 0; i < lanes<T>; ++i) which[k][i] = static_cast<Lane>(i);
+    }
+    which[k][l] = static_cast<Lane>(lanes<T>) + static_cast<Lane>(source & lane_mask);
+  }
+  const std::size_t vectors = std::size_t{1} << (shape.bits - shape.lane_bits);
+  for (std::size_t v = 0; v < vectors; ++v) {
+    const std::uint32_t source = step.sources[v] >> lane_bits<T>;
+    Vector<T> re = {};
+    Vector<T> im = {};
+    for (int k = 0; k < count; ++k) {
+      const T* const there = from + shape.place(source ^ shifts[k]);
+      re = picked<T>(re, load(there), which[k]);
+      im = picked<T>(im, load(there + lanes<T>), which[k]);
+    }
+    T* const here = to + shape.place(v);
+    store(here, re);
+    store(here + lanes<T>, im);
+  }
+}
+
 // --- Diagonals -----------------------------------------------------------------------------------------------------------------------
 
 template <typename T>
@@ -533,9 +595,9 @@ void scale(T* row, std::complex<T> factor, std::size_t vectors) {
 
 template <typename T>
 const Kernels<T>& these() {
-  static constexpr Kernels<T> kernels = {lane_bits<T>,        gather<T>,   scatter<T>,   butterflies<T>,
-                                         lane_butterflies<T>, pair<T>,     two_pairs<T>, dense<T>,
-                                         lane_matrix<T>,      multiply<T>, scale<T>};
+  static constexpr Kernels<T> kernels = {lane_bits<T>, gather<T>,    scatter<T>, butterflies<T>, lane_butterflies<T>,
+                                         pair<T>,      two_pairs<T>, dense<T>,   move<T>,        lane_matrix<T>,
+                                         multiply<T>,  scale<T>};
   return kernels;
 }
 
