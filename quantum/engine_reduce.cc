@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine_threads.h"
+#include "kernels.h"
 #include "onehop/error.h"
 #include "onehop/quantum/engine.h"
 
@@ -102,34 +103,58 @@ void walsh_transform(std::vector<double>& values) {
   }
 }
 
-// Adds the sums of one block for the Z parts of `members`. Of many, all sums that there can be are cheaper than each by itself.
-void add_signed_sums(std::vector<double>& re, std::vector<double>& im, std::uint64_t begin,
-                     std::span<const std::size_t> members, std::span<const LocalPauli> paulis, std::span<Sum> out) {
-  constexpr std::size_t many = 6;
-  const std::uint64_t inside = re.size() - 1;
-  const bool transform = members.size() >= many;
-  if (transform) {
-    walsh_transform(re);
-    walsh_transform(im);
-  }
-  for (const std::size_t member : members) {
-    const std::uint64_t z = paulis[member].z_mask;
-    Sum sum;
-    if (transform) {
-      sum = {re[z & inside], im[z & inside]};
-    } else {
-      double sum_re = 0;
-      double sum_im = 0;
-      for (std::uint64_t j = 0; j < re.size(); ++j) {
-        const double sign = std::popcount(j & z) % 2 == 0 ? 1 : -1;
-        sum_re += sign * re[j];
-        sum_im += sign * im[j];
-      }
-      sum = {sum_re, sum_im};
+// The products of one block with its partner, for all strings of a group. Of many strings, all sums that there can be are cheaper than each
+// by itself.
+template <typename T>
+class BlockProducts {
+ public:
+  BlockProducts(std::span<const std::complex<T>> a, std::span<const std::complex<T>> b,
+                std::span<const LocalPauli> paulis, std::uint64_t size)
+      : a_(a), b_(b), paulis_(paulis), size_(size), kernels_(kernels<T>()) {}
+
+  // Adds those of the amplitudes of b from `begin` on.
+  void add(const SharedX& group, std::uint64_t begin, std::span<Sum> out) {
+    constexpr std::size_t many = 24;
+    // Within one state an amplitude and its partner give each other's conjugate: one of the two blocks does for both.
+    const std::uint64_t far = group.x_mask & ~(size_ - 1);
+    const bool twice = a_.data() == b_.data() && far != 0;
+    if (twice && (begin & std::bit_floor(far)) != 0) return;
+    const bool transform = group.members.size() >= many || size_ < 8;
+    if (transform) fill(group.x_mask, begin);
+    for (const std::size_t member : group.members) {
+      const std::uint64_t z = paulis_[member].z_mask;
+      Sum sum = transform ? Sum(re_[z & (size_ - 1)], im_[z & (size_ - 1)])
+                          : kernels_.signed_product(a_.data() + (begin ^ far), b_.data() + begin, size_,
+                                                    group.x_mask & (size_ - 1), z & (size_ - 1));
+      if (std::popcount(begin & z) % 2 != 0) sum = -sum;
+      out[member] += sum;
+      if (twice) out[member] += std::popcount(group.x_mask & z) % 2 == 0 ? std::conj(sum) : -std::conj(sum);
     }
-    out[member] += std::popcount(begin & z) % 2 == 0 ? sum : -sum;
   }
-}
+
+ private:
+  void fill(std::uint64_t x_mask, std::uint64_t begin) {
+    re_.resize(size_);
+    im_.resize(size_);
+    for (std::uint64_t j = 0; j < size_; ++j) {
+      const std::complex<T> left = a_[(begin + j) ^ x_mask];
+      const std::complex<T> right = b_[begin + j];
+      const double left_re = left.real();
+      const double left_im = left.imag();
+      re_[j] = left_re * right.real() + left_im * right.imag();
+      im_[j] = left_re * right.imag() - left_im * right.real();
+    }
+    walsh_transform(re_);
+    walsh_transform(im_);
+  }
+
+  std::span<const std::complex<T>> a_;
+  std::span<const std::complex<T>> b_;
+  std::span<const LocalPauli> paulis_;
+  std::uint64_t size_;
+  const Kernels<T>& kernels_;
+  std::vector<double> re_, im_;
+};
 
 }  // namespace
 
@@ -207,20 +232,9 @@ void pauli_products(std::span<const std::complex<T>> a, std::span<const std::com
     auto& sum = sums[part_begin / part];
     sum.assign(paulis.size(), Sum(0));
     const std::uint64_t size = std::min(block_size, part_end - part_begin);
-    std::vector<double> re(size);
-    std::vector<double> im(size);
+    BlockProducts<T> products(a, b, paulis, size);
     for (std::uint64_t begin = part_begin; begin < part_end; begin += size) {
-      for (const SharedX& group : groups) {
-        for (std::uint64_t j = 0; j < size; ++j) {
-          const std::complex<T> left = a[(begin + j) ^ group.x_mask];
-          const std::complex<T> right = b[begin + j];
-          const double left_re = left.real();
-          const double left_im = left.imag();
-          re[j] = left_re * right.real() + left_im * right.imag();
-          im[j] = left_re * right.imag() - left_im * right.real();
-        }
-        add_signed_sums(re, im, begin, group.members, paulis, sum);
-      }
+      for (const SharedX& group : groups) products.add(group, begin, sum);
     }
   });
   constexpr Sum powers[] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};

@@ -52,6 +52,7 @@ class TileProgram {
     two_pairs,
     dense,
     lane_matrix,
+    move,
     table
   };
   struct Step {

@@ -100,6 +100,11 @@ struct Kernels {
   // A row times a table of a row's form, times a factor.
   void (*multiply)(T* row, const T* table, std::complex<T> factor, std::size_t vectors);
   void (*scale)(T* row, std::complex<T> factor, std::size_t vectors);
+
+  // The sum over j < count of conj(left[j ^ x]) right[j], negated where an odd number of the bits of j & z is set, in double precision.
+  // `count`: a power of two, at least 8; x and z below it.
+  std::complex<double> (*signed_product)(const std::complex<T>* left, const std::complex<T>* right, std::size_t count,
+                                         std::size_t x, std::size_t z);
 };
 
 // The best that this processor can, or the one named by ONEHOP_SIMD.

@@ -529,6 +529,7 @@ void move(const T* from, T* to, const TileShape& shape, const MoveStep& step, st
   // The lanes of a vector come from few others: one after the other is mixed in.
   std::uint32_t shifts[lanes<T>];
   typename LaneIndex<T>::Vector which[lanes<T>];
+  typename LaneIndex<T>::Vector taken[lanes<T>];  // the bits of `which` that say which lane, where one is taken
   int count = 0;
   for (int l = 0; l < lanes<T>; ++l) {
     const std::uint32_t source = step.lane_sources[static_cast<std::size_t>(l)] ^ flip;
@@ -537,19 +538,25 @@ void move(const T* from, T* to, const TileShape& shape, const MoveStep& step, st
     while (k < count && shifts[k] != shift) ++k;
     if (k == count) {
       shifts[count++] = shift;
-      for (int i = 0; i < lanes<T>; ++i) which[k][i] = static_cast<Lane>(i);
+      for (int i = 0; i < lanes<T>; ++i) {
+        which[k][i] = static_cast<Lane>(i);
+        taken[k][i] = 0;
+      }
     }
     which[k][l] = static_cast<Lane>(lanes<T>) + static_cast<Lane>(source & lane_mask);
+    taken[k][l] = static_cast<Lane>(lane_mask);
   }
   const std::size_t vectors = std::size_t{1} << (shape.bits - shape.lane_bits);
   for (std::size_t v = 0; v < vectors; ++v) {
     const std::uint32_t source = step.sources[v] >> lane_bits<T>;
+    const auto lane = static_cast<Lane>(step.sources[v] & lane_mask);
     Vector<T> re = {};
     Vector<T> im = {};
     for (int k = 0; k < count; ++k) {
       const T* const there = from + shape.place(source ^ shifts[k]);
-      re = picked<T>(re, load(there), which[k]);
-      im = picked<T>(im, load(there + lanes<T>), which[k]);
+      const typename LaneIndex<T>::Vector from_here = which[k] ^ (taken[k] & lane);
+      re = picked<T>(re, load(there), from_here);
+      im = picked<T>(im, load(there + lanes<T>), from_here);
     }
     T* const here = to + shape.place(v);
     store(here, re);
@@ -593,11 +600,72 @@ void scale(T* row, std::complex<T> factor, std::size_t vectors) {
   }
 }
 
+// --- Sums ----------------------------------------------------------------------------------------------------------------------------
+
+// As many doubles as a vector holds, from numbers of either precision.
+ONEHOP_INLINE Vector<double> load_doubles(const double* p) { return load(p); }
+ONEHOP_INLINE Vector<double> load_doubles(const float* p) {
+  typedef float Half __attribute__((vector_size(ONEHOP_SIMD_BYTES / 2)));
+  Half half;
+  __builtin_memcpy(&half, p, sizeof half);
+  return __builtin_convertvector(half, Vector<double>);
+}
+
+// X: the lanes that are exchanged for the bits of x inside a vector, which holds pairs of real and imaginary part.
+template <typename T, int X>
+std::complex<double> signed_product_of(const std::complex<T>* left, const std::complex<T>* right, std::size_t count,
+                                       std::size_t x, std::size_t z) {
+  constexpr std::size_t together = lanes<double> / 2;
+  const T* const l = reinterpret_cast<const T*>(left);
+  const T* const r = reinterpret_cast<const T*>(right);
+  const std::size_t far = x & ~(together - 1);
+  Vector<double> same[2] = {};     // re re, im im: two of each, for they wait for themselves
+  Vector<double> crossed[2] = {};  // re im, im re
+  for (std::size_t j = 0; j < count; j += 2 * together) {
+#pragma GCC unroll 2
+    for (std::size_t k = 0; k < 2; ++k) {
+      const std::size_t at = j + k * together;
+      const double sign = (__builtin_popcountll(at & z) & 1) != 0 ? -1.0 : 1.0;
+      Vector<double> a = load_doubles(l + 2 * (at ^ far));
+      if constexpr (X != 0) a = exchange<X>(a, LaneNumbers<double>());
+      const Vector<double> b = load_doubles(r + 2 * at) * sign;
+      same[k] = same[k] + a * b;
+      crossed[k] = crossed[k] + a * exchange<1>(b, LaneNumbers<double>());
+    }
+  }
+  same[0] = same[0] + same[1];
+  crossed[0] = crossed[0] + crossed[1];
+  double re = 0;
+  double im = 0;
+  for (std::size_t k = 0; k < together; ++k) {
+    const double sign = (__builtin_popcountll(k & z) & 1) != 0 ? -1 : 1;
+    const int i = static_cast<int>(2 * k);
+    re += sign * (same[0][i] + same[0][i + 1]);
+    im += sign * (crossed[0][i] - crossed[0][i + 1]);
+  }
+  return {re, im};
+}
+
+template <typename T, int X>
+std::complex<double> signed_product_from(const std::complex<T>* left, const std::complex<T>* right, std::size_t count,
+                                         std::size_t x, std::size_t z) {
+  if constexpr (X + 2 < lanes<double>) {
+    if ((x & (lanes<double> / 2 - 1)) != X / 2) return signed_product_from<T, X + 2>(left, right, count, x, z);
+  }
+  return signed_product_of<T, X>(left, right, count, x, z);
+}
+
+template <typename T>
+std::complex<double> signed_product(const std::complex<T>* left, const std::complex<T>* right, std::size_t count,
+                                    std::size_t x, std::size_t z) {
+  return signed_product_from<T, 0>(left, right, count, x, z);
+}
+
 template <typename T>
 const Kernels<T>& these() {
-  static constexpr Kernels<T> kernels = {lane_bits<T>, gather<T>,    scatter<T>, butterflies<T>, lane_butterflies<T>,
-                                         pair<T>,      two_pairs<T>, dense<T>,   move<T>,        lane_matrix<T>,
-                                         multiply<T>,  scale<T>};
+  static constexpr Kernels<T> kernels = {
+      lane_bits<T>, gather<T>,      scatter<T>,  butterflies<T>, lane_butterflies<T>, pair<T>, two_pairs<T>, dense<T>,
+      move<T>,      lane_matrix<T>, multiply<T>, scale<T>,       signed_product<T>};
   return kernels;
 }
 

@@ -127,26 +127,34 @@ void decide_first(const State& state, Deciding& deciding, std::span<const std::u
 void decide_some(const State& state, Deciding& deciding, std::span<const std::uint64_t> shots, std::uint64_t seed,
                  std::size_t count, std::span<const std::size_t> sorted) {
   std::vector<std::uint64_t> prefixes;
-  for (const std::size_t i : sorted) {
-    if (prefixes.empty() || prefixes.back() != deciding.got[i]) prefixes.push_back(deciding.got[i]);
+  std::vector<std::size_t> starts;  // of the shots of each prefix, in `sorted`
+  for (std::size_t k = 0; k < sorted.size(); ++k) {
+    const std::uint64_t prefix = deciding.got[sorted[k]];
+    if (!prefixes.empty() && prefixes.back() == prefix) continue;
+    prefixes.push_back(prefix);
+    starts.push_back(k);
   }
+  starts.push_back(sorted.size());
+  constexpr std::uint64_t grain = 256;
+  const int threads = thread_count(state.engine().threads);
   const std::size_t values = std::size_t{1} << count;
   const Places places(state, deciding, count);
   std::vector<double> weights(prefixes.size() * values);
-  for (std::size_t p = 0; p < prefixes.size(); ++p) {
-    places.probabilities(prefixes[p], std::span(weights).subspan(p * values, values));
-  }
-  sum_over_ranks(state.group(), weights);
-  Tree tree;
-  std::size_t p = prefixes.size();  // whose weights the tree has
-  std::size_t next = 0;
-  for (const std::size_t i : sorted) {
-    if (p == prefixes.size() || deciding.got[i] != prefixes[p]) {
-      p = next++;
-      tree.set(std::span(weights).subspan(p * values, values));
+  parallel_for(threads, prefixes.size(), grain, [&](std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t p = begin; p < end; ++p) {
+      places.probabilities(prefixes[p], std::span(weights).subspan(p * values, values));
     }
-    deciding.got[i] = deciding.got[i] << count | tree.draw(seed, shots[i], sampling_events + deciding.decided);
-  }
+  });
+  sum_over_ranks(state.group(), weights);
+  parallel_for(threads, prefixes.size(), grain, [&](std::uint64_t begin, std::uint64_t end) {
+    Tree tree;
+    for (std::uint64_t p = begin; p < end; ++p) {
+      tree.set(std::span(weights).subspan(p * values, values));
+      for (const std::size_t i : sorted.subspan(starts[p], starts[p + 1] - starts[p])) {
+        deciding.got[i] = deciding.got[i] << count | tree.draw(seed, shots[i], sampling_events + deciding.decided);
+      }
+    }
+  });
 }
 
 void decide_next(const State& state, Deciding& deciding, std::span<const std::uint64_t> shots, std::uint64_t seed) {

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <string>
 
+#include "engine_threads.h"
 #include "onehop/error.h"
 #include "planned.h"
 #include "random.h"
@@ -89,7 +90,14 @@ class Shots {
       }
       return false;
     };
-    std::sort(order.begin(), order.end(), less);
+    if (words_ == 1) {  // the usual case: keys beside each other
+      std::vector<std::pair<std::uint64_t, std::uint32_t>> keys(order.size());
+      for (std::uint32_t i = 0; i < order.size(); ++i) keys[i] = {values_[i], i};
+      std::sort(keys.begin(), keys.end());
+      for (std::size_t i = 0; i < order.size(); ++i) order[i] = keys[i].second;
+    } else {
+      std::sort(order.begin(), order.end(), less);
+    }
     result.of_shot.resize(order.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
       if (i == 0 || less(order[i - 1], order[i])) {
@@ -271,11 +279,14 @@ class Simulation {
     std::sort(qubits.begin(), qubits.end());
     qubits.erase(std::unique(qubits.begin(), qubits.end()), qubits.end());
     const auto values = quantum::sample(*result_.state, qubits, branch.shots, options_.seed);
-    for (const auto& [bit, qubit] : split_.last) {
-      if (bit >= circuit_.clbits) continue;
-      const auto place = std::lower_bound(qubits.begin(), qubits.end(), qubit) - qubits.begin();
-      for (std::size_t i = 0; i < values.size(); ++i) shots_.set(branch.shots[i], bit, (values[i] >> place & 1U) != 0);
-    }
+    const int threads = thread_count(result_.state->engine().threads);
+    parallel_for(threads, values.size(), 4096, [&](std::uint64_t begin, std::uint64_t end) {
+      for (const auto& [bit, qubit] : split_.last) {
+        if (bit >= circuit_.clbits) continue;
+        const auto place = std::lower_bound(qubits.begin(), qubits.end(), qubit) - qubits.begin();
+        for (std::uint64_t i = begin; i < end; ++i) shots_.set(branch.shots[i], bit, (values[i] >> place & 1U) != 0);
+      }
+    });
   }
 
   const Circuit& circuit_;

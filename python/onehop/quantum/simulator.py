@@ -70,7 +70,7 @@ class Result:
     def counts(self) -> dict[str, int]:
         """How often each outcome was drawn."""
         counts = self.outcomes.counts.tolist()
-        return {self._bits(v): c for v, c in zip(self.outcomes.values, counts, strict=True)}
+        return dict(zip(self._texts(), counts, strict=True))
 
     @cached_property
     def hex_counts(self) -> dict[str, int]:
@@ -89,13 +89,27 @@ class Result:
         kind: Any = np.uint64 if self.outcomes.clbits <= 64 else object
         return np.array(values, kind)[self.outcomes.of_shot] if values else np.array([], kind)
 
-    def _bits(self, value: int) -> str:
+    def _texts(self) -> list[str]:
+        """The outcomes as `counts` writes them; there may be millions."""
         width = self.outcomes.clbits
-        text = format(value, f"0{width}b") if width else ""
-        if len(self._registers) < 2:
-            return text
-        parts = [text[width - r.first - r.size : width - r.first] for r in self._registers]
-        return " ".join(reversed(parts))
+        values = self.outcomes.values
+        registers = self._registers if len(self._registers) > 1 else ()
+        if width == 0 or not values:
+            return [" " * max(len(registers) - 1, 0)] * len(values)
+        octets = b"".join(value.to_bytes((width + 7) // 8, "little") for value in values)
+        bits = np.frombuffer(octets, np.uint8).reshape(len(values), -1)
+        bits = np.unpackbits(bits, axis=1, count=width, bitorder="little") + ord("0")
+        columns: list[NDArray[Any]] = []
+        if registers:
+            blank = np.full((len(values), 1), ord(" "), np.uint8)
+            for register in reversed(registers):
+                columns += [blank, bits[:, register.first : register.first + register.size][:, ::-1]]
+            bits = np.concatenate(columns[1:], axis=1)
+        else:
+            bits = bits[:, ::-1]
+        text = np.ascontiguousarray(bits).tobytes().decode("ascii")
+        length = bits.shape[1]
+        return [text[i : i + length] for i in range(0, len(text), length)]
 
 
 @dataclass(frozen=True)
