@@ -142,7 +142,7 @@ Matrix4 common_eigenvectors(const Matrix4& symmetric) {
       least = off;
       best = p;
     }
-    if (least < 1e-14) break;
+    if (least < 3e-14) break;
   }
   return best;
 }

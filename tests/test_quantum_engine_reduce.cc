@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 #include <string>
 #include <vector>
 
+#include "kernels.h"
 #include "onehop/error.h"
 #include "support/local_operations.h"
 
@@ -86,6 +88,56 @@ TEST(QuantumEngineReduce, PauliProducts) {
       for (std::size_t j = 0; j < a.size(); ++j) expected += std::conj(a[j]) * rotated[j] * Complex(0, 1);
       EXPECT_LT(std::abs(found[i] - expected), 1e-13);
     }
+  }
+}
+
+// Every kind of vectors, with bits of the strings inside a vector and outside of it.
+template <typename T>
+void expect_signed_products(double tolerance) {
+  Random random(10);
+  for (const int bits : {3, 4, 7}) {
+    const auto a = as<T>(random_state(random, bits));
+    const auto b = as<T>(random_state(random, bits));
+    for (int round = 0; round < 40; ++round) {
+      const std::size_t x = random() % a.size();
+      const std::size_t z = random() % a.size();
+      Complex expected = 0;
+      for (std::size_t j = 0; j < a.size(); ++j) {
+        const Complex product = std::conj(Complex(a[j ^ x])) * Complex(b[j]);
+        expected += std::popcount(j & z) % 2 == 0 ? product : -product;
+      }
+      for (const std::string& simd : simd_names()) {
+        const Complex found = kernels_named<T>(simd).signed_product(a.data(), b.data(), a.size(), x, z);
+        EXPECT_LT(std::abs(found - expected), tolerance) << simd << ", " << bits << " bits, x " << x << ", z " << z;
+      }
+    }
+  }
+}
+
+TEST(QuantumEngineReduce, SignedProductsOfEveryKindOfVectors) {
+  expect_signed_products<double>(1e-14);
+  expect_signed_products<float>(1e-14);
+}
+
+// Strings of one state, alone and many of a kind, near and far partners: the half that is not computed is the other's conjugate.
+TEST(QuantumEngineReduce, PauliProductsWithinOneState) {
+  Random random(11);
+  const int bits = 15;  // more than one block
+  const Amplitudes a = random_state(random, bits);
+  std::vector<LocalPauli> paulis;
+  for (const std::uint64_t x : {0x0U, 0x1U, 0x6U, 0x2000U, 0x4001U, 0x6003U}) {
+    for (int i = 0; i < (x == 0x4001U ? 30 : 2); ++i) paulis.push_back({.x_mask = x, .z_mask = random() % a.size()});
+  }
+  std::vector<Complex> found(paulis.size());
+  pauli_products<double>(a, a, paulis, found, {.threads = 2});
+  for (std::size_t i = 0; i < paulis.size(); ++i) {
+    const auto& [x, z] = paulis[i];
+    constexpr Complex powers[] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
+    Complex expected = 0;
+    for (std::uint64_t j = 0; j < a.size(); ++j) {
+      expected += std::conj(a[j ^ x]) * a[j] * (std::popcount(j & z) % 2 == 0 ? 1.0 : -1.0);
+    }
+    EXPECT_LT(std::abs(found[i] - expected * powers[std::popcount(x & z) % 4]), 1e-13) << x << " " << z;
   }
 }
 

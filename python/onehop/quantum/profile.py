@@ -67,7 +67,7 @@ class Profile:
     Attributes
     ----------
     seconds : float
-        From the beginning of the run to its end.
+        From the beginning of the run to its end, of the slowest rank.
     ranks : list of list of Entry
         Of each rank, in the order of their ends.
     pass_seconds : float
@@ -91,9 +91,10 @@ class Profile:
         pass_bytes: int,
     ) -> Profile:
         """The profile of the first `ranks` ranks of a group. Collective."""
-        texts = group.allgather(json.dumps(entries).encode())
-        of_ranks = [[Entry(**entry) for entry in json.loads(text)] for text in texts[:ranks]]
-        return Profile(seconds, of_ranks, pass_seconds, pass_bytes)
+        texts = group.allgather(json.dumps([seconds, entries]).encode())
+        of_ranks = [json.loads(text) for text in texts[:ranks]]
+        listed = [[Entry(**entry) for entry in entries] for _, entries in of_ranks]
+        return Profile(max(seconds for seconds, _ in of_ranks), listed, pass_seconds, pass_bytes)
 
     @property
     def bandwidth(self) -> float:
