@@ -8,4 +8,6 @@ onehop_compile_options(onehop_lattice)
 # Bitwise the same on every processor: no product and sum may become one rounding. The vectors of the kernels are passed to
 # inlined functions only, so that how they would be passed to others does not matter.
 set_source_files_properties(lattice/poisson_kernels.cc PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-Wno-psabi")
+# The same for gauge fields: their bits do not depend on what the compiler would contract.
+set_source_files_properties(lattice/gauge.cc lattice/link_update.cc PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off")
 onehop_precompile(onehop_lattice)

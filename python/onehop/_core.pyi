@@ -923,6 +923,39 @@ def lattice_geometry_lanes(
     extents: Sequence[int], grid: Sequence[int], width: int, colours: int, most: int
 ) -> int: ...
 
+class LatticeGauge:
+    """
+    The links of an SU(3) gauge field on a lattice that is split over ranks.
+    """
+
+    def __init__(self, group: Group, extents: Sequence[int], grid: Sequence[int]) -> None: ...
+    def set_links(self, links: Memory) -> None: ...
+    def get_links(self) -> NDArray[numpy.complex128]: ...
+    def set_random(self, seed: int) -> None:
+        """Every link evenly from SU(3). Collective."""
+
+    def plaquettes(self) -> tuple[float, float, float]:
+        """
+        Averages of Re tr / 3: over all plaquettes, those in space, those with time. Collective.
+        """
+
+    def link_trace(self) -> float:
+        """The average of Re tr / 3 over all links. Collective."""
+
+    def deviation(self) -> tuple[float, tuple[int, ...], int]:
+        """
+        How far the worst link is from SU(3), its site and direction. Collective.
+        """
+
+    def reunitarise(self) -> None:
+        """Bring every link back to SU(3). Collective."""
+
+    def heat_bath(self, beta: float, seed: int, sweep: int) -> None:
+        """One sweep of the heat bath for the Wilson action. Collective."""
+
+    def over_relax(self) -> None:
+        """One sweep of over-relaxation. Collective."""
+
 class Control:
     """The memory through which the ranks of a launch find each other."""
 
@@ -1309,7 +1342,7 @@ class State:
     def run(self, circuit: Circuit, seed: int) -> list[bool]: ...
     def apply(self, circuit: Circuit, effort: float) -> None:
         """
-        Applies operations without conditions as they are: their matrices need not be unitary, and the qubits must exist.
+        Applies gates without conditions as they are: their matrices need not be unitary, the qubits must exist.
         """
 
     def restore_order(self) -> None: ...

@@ -1,5 +1,7 @@
 """SU(3) gauge theory on a periodic lattice that is split over ranks."""
 
+from onehop.lattice.files import GaugeFile, read_gauge, write_gauge
+from onehop.lattice.gauge import Gauge, Plaquettes, thermalize
 from onehop.lattice.geometry import Geometry
 
-__all__ = ["Geometry"]
+__all__ = ["Gauge", "GaugeFile", "Geometry", "Plaquettes", "read_gauge", "thermalize", "write_gauge"]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import typer
 
 from onehop.cli.lattice.common import NumbersCommand
+from onehop.cli.lattice.convert import convert
 from onehop.cli.lattice.info import info
+from onehop.cli.lattice.measure import measure
+from onehop.cli.lattice.thermalize import thermalize
 
 
 def register(app: typer.Typer) -> None:
@@ -13,6 +16,6 @@ def register(app: typer.Typer) -> None:
     lattice = typer.Typer(
         no_args_is_help=True, help="SU(3) gauge theory on a lattice that is split over ranks."
     )
-    for command in (info,):
+    for command in (info, measure, convert, thermalize):
         lattice.command(cls=NumbersCommand)(command)
     app.add_typer(lattice, name="lattice")

@@ -1,0 +1,192 @@
+// The algebra of SU(3): 3x3 complex matrices and colour vectors over any kind of real number. With R = double they are one site's; with
+// a vector type of the compiler every operation is that of as many sites at once.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstddef>
+
+namespace onehop::lattice::su3 {
+
+template <class R>
+struct Complex {
+  R re{};
+  R im{};
+
+  friend inline Complex operator+(const Complex& a, const Complex& b) { return {a.re + b.re, a.im + b.im}; }
+  friend inline Complex operator-(const Complex& a, const Complex& b) { return {a.re - b.re, a.im - b.im}; }
+  friend inline Complex operator*(const Complex& a, const Complex& b) {
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+  }
+  friend inline Complex operator*(const R& s, const Complex& a) { return {s * a.re, s * a.im}; }
+};
+
+template <class R>
+inline Complex<R> conj(const Complex<R>& a) {
+  return {a.re, -a.im};
+}
+
+template <class R>
+struct Vector {
+  Complex<R> c[3];
+};
+
+template <class R>
+struct Matrix {
+  Complex<R> e[3][3];  // row, column
+
+  [[nodiscard]] static Matrix one() {
+    Matrix m{};
+    for (int i = 0; i < 3; ++i) m.e[i][i].re = m.e[i][i].re + 1;
+    return m;
+  }
+};
+
+template <class R>
+inline Matrix<R> operator+(const Matrix<R>& a, const Matrix<R>& b) {
+  Matrix<R> m;
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) m.e[i][j] = a.e[i][j] + b.e[i][j];
+  }
+  return m;
+}
+
+template <class R>
+inline Matrix<R> operator*(const R& s, const Matrix<R>& a) {
+  Matrix<R> m;
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) m.e[i][j] = s * a.e[i][j];
+  }
+  return m;
+}
+
+template <class R>
+inline Matrix<R> adjoint(const Matrix<R>& a) {
+  Matrix<R> m;
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) m.e[i][j] = conj(a.e[j][i]);
+  }
+  return m;
+}
+
+template <class R>
+inline Matrix<R> operator*(const Matrix<R>& a, const Matrix<R>& b) {
+  Matrix<R> m;
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) m.e[i][j] = a.e[i][0] * b.e[0][j] + a.e[i][1] * b.e[1][j] + a.e[i][2] * b.e[2][j];
+  }
+  return m;
+}
+
+// a times the adjoint of b, and the adjoint of a times b.
+template <class R>
+inline Matrix<R> times_adjoint(const Matrix<R>& a, const Matrix<R>& b) {
+  return a * adjoint(b);
+}
+template <class R>
+inline Matrix<R> adjoint_times(const Matrix<R>& a, const Matrix<R>& b) {
+  return adjoint(a) * b;
+}
+
+// sum += a * v, sum -= adjoint(a) * v: the two halves of a hopping term.
+template <class R>
+inline void add_product(Vector<R>& sum, const Matrix<R>& a, const Vector<R>& v) {
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) sum.c[i] = sum.c[i] + a.e[i][j] * v.c[j];
+  }
+}
+template <class R>
+inline void add_adjoint_product(Vector<R>& sum, const Matrix<R>& a, const Vector<R>& v) {
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) sum.c[i] = sum.c[i] + conj(a.e[j][i]) * v.c[j];
+  }
+}
+
+// The real part of the trace.
+template <class R>
+inline R real_trace(const Matrix<R>& a) {
+  return a.e[0][0].re + a.e[1][1].re + a.e[2][2].re;
+}
+// That of a * adjoint(b), without the product.
+template <class R>
+inline R real_trace_times_adjoint(const Matrix<R>& a, const Matrix<R>& b) {
+  R sum{};
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) sum = sum + a.e[i][j].re * b.e[i][j].re + a.e[i][j].im * b.e[i][j].im;
+  }
+  return sum;
+}
+
+// The third row of a matrix of SU(3) from its first two: what lets a link travel and lie in memory as 12 numbers instead of 18.
+template <class R>
+inline void third_row(Matrix<R>& a) {
+  for (int j = 0; j < 3; ++j) {
+    const int k = (j + 1) % 3;
+    const int l = (j + 2) % 3;
+    a.e[2][j] = conj(a.e[0][k] * a.e[1][l] - a.e[0][l] * a.e[1][k]);
+  }
+}
+
+// The matrix of SU(3) beside `a`, for a that is nearly one: its first row made of length 1, the second orthogonal to it and of length
+// 1, the third from both.
+inline void reunitarise(Matrix<double>& a) {
+  const auto normalise = [](Complex<double>(&row)[3]) {
+    double square = 0;
+    for (const Complex<double>& z : row) square += z.re * z.re + z.im * z.im;
+    const double scale = 1 / std::sqrt(square);
+    for (Complex<double>& z : row) z = scale * z;
+  };
+  normalise(a.e[0]);
+  Complex<double> along{};
+  for (int j = 0; j < 3; ++j) along = along + conj(a.e[0][j]) * a.e[1][j];
+  for (int j = 0; j < 3; ++j) a.e[1][j] = a.e[1][j] - along * a.e[0][j];
+  normalise(a.e[1]);
+  third_row(a);
+}
+
+// How far `a` is from SU(3): the largest number in a * adjoint(a) - 1 and in its third row minus what the first two make of it.
+// Infinite where there is something that is no number.
+inline double deviation(const Matrix<double>& a) {
+  const Matrix<double> product = times_adjoint(a, a);
+  Matrix<double> other = a;
+  third_row(other);
+  double worst = 0;
+  for (int i = 0; i < 3; ++i) {
+    for (int j = 0; j < 3; ++j) {
+      const double one = i == j ? 1 : 0;
+      for (const double error : {product.e[i][j].re - one, product.e[i][j].im, a.e[i][j].re - other.e[i][j].re,
+                                 a.e[i][j].im - other.e[i][j].im}) {
+        worst = std::isfinite(error) ? std::max(worst, std::abs(error)) : HUGE_VAL;
+      }
+    }
+  }
+  return worst;
+}
+
+// The exponential of any matrix, to rounding: its Taylor series for a fraction 2^-k of it, which is then squared k times.
+inline Matrix<double> exponential(const Matrix<double>& a) {
+  double norm = 0;
+  for (const auto& row : a.e) {
+    for (const Complex<double>& z : row) norm += z.re * z.re + z.im * z.im;
+  }
+  int halvings = 0;
+  for (norm = std::sqrt(norm); norm > 0.25 && halvings < 60; norm /= 2) ++halvings;
+  const Matrix<double> small = std::ldexp(1.0, -halvings) * a;
+  Matrix<double> sum = Matrix<double>::one();
+  for (int n = 12; n >= 1; --n) sum = Matrix<double>::one() + (1.0 / n) * (small * sum);
+  for (; halvings > 0; --halvings) sum = sum * sum;
+  return sum;
+}
+
+// To and from nine complex numbers in memory, row by row.
+inline Matrix<double> load(const std::complex<double>* from) {
+  Matrix<double> m;
+  for (int i = 0; i < 9; ++i) m.e[i / 3][i % 3] = {from[i].real(), from[i].imag()};
+  return m;
+}
+inline void store(std::complex<double>* to, const Matrix<double>& m) {
+  for (int i = 0; i < 9; ++i) to[i] = {m.e[i / 3][i % 3].re, m.e[i / 3][i % 3].im};
+}
+
+}  // namespace onehop::lattice::su3

@@ -1,0 +1,69 @@
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/complex.h>
+
+#include "bindings.h"
+#include "memory.h"
+#include "onehop/lattice/gauge.h"
+
+using onehop::lattice::Gauge;
+
+namespace {
+
+using Number = std::complex<double>;
+
+// Shape of the block, the last direction first, then direction, row, column.
+nb::ndarray<nb::numpy, Number> as_links(std::vector<Number> values, const Gauge& gauge) {
+  auto* held = new std::vector<Number>(std::move(values));
+  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<Number>*>(p); });
+  const auto block = gauge.geometry().block();
+  std::vector<std::size_t> shape(block.rbegin(), block.rend());
+  shape.insert(shape.end(), {block.size(), 3, 3});
+  return {held->data(), shape.size(), shape.data(), owner};
+}
+
+}  // namespace
+
+void bind_lattice_gauge(nb::module_& module) {
+  using release = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Gauge>(module, "LatticeGauge", "The links of an SU(3) gauge field on a lattice that is split over ranks.")
+      .def(nb::init<const onehop::Group&, std::vector<std::int64_t>, std::vector<int>>(), "group"_a, "extents"_a,
+           "grid"_a, release())
+      .def(
+          "set_links",
+          [](Gauge& gauge, const Memory& links) {
+            gauge.set_links(
+                {reinterpret_cast<const Number*>(links.bytes().data()), links.bytes().size() / sizeof(Number)});
+          },
+          "links"_a, release())
+      .def("get_links", [](const Gauge& gauge) { return as_links(gauge.links(), gauge); })
+      .def("set_random", &Gauge::set_random, "seed"_a, release(), "Every link evenly from SU(3). Collective.")
+      .def(
+          "plaquettes",
+          [](const Gauge& gauge) {
+            onehop::lattice::Plaquettes found;
+            {
+              const nb::gil_scoped_release released;
+              found = gauge.plaquettes();
+            }
+            return nb::make_tuple(found.all, found.space, found.time);
+          },
+          nb::sig("def plaquettes(self) -> tuple[float, float, float]"),
+          "Averages of Re tr / 3: over all plaquettes, those in space, those with time. Collective.")
+      .def("link_trace", &Gauge::link_trace, release(), "The average of Re tr / 3 over all links. Collective.")
+      .def(
+          "deviation",
+          [](const Gauge& gauge) {
+            onehop::lattice::GaugeDeviation found;
+            {
+              const nb::gil_scoped_release released;
+              found = gauge.deviation();
+            }
+            return nb::make_tuple(found.value, as_tuple(found.site), found.direction);
+          },
+          nb::sig("def deviation(self) -> tuple[float, tuple[int, ...], int]"),
+          "How far the worst link is from SU(3), its site and direction. Collective.")
+      .def("reunitarise", &Gauge::reunitarise, release(), "Bring every link back to SU(3). Collective.")
+      .def("heat_bath", &Gauge::heat_bath, "beta"_a, "seed"_a, "sweep"_a, release(),
+           "One sweep of the heat bath for the Wilson action. Collective.")
+      .def("over_relax", &Gauge::over_relax, release(), "One sweep of over-relaxation. Collective.");
+}

@@ -1,0 +1,141 @@
+"""What all formats have in common: where links lie in a file, and checksums that each rank makes a part of."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onehop.error import BadInput
+
+# One number per checksum: those of this rank's block. `combine` makes that of the whole lattice of those of all ranks.
+Partial = Callable[[NDArray[Any], NDArray[np.int64]], list[int]]
+
+
+@dataclass
+class Layout:
+    """Where links lie in a file, and what the file says about them.
+
+    Attributes
+    ----------
+    format : str
+        "milc", "nersc", "ildg", "scidac" or "openqcd".
+    extents : tuple of int
+        (x, y, z, t).
+    offset : int
+        Of the first number, in bytes.
+    dtype : dtype
+        Of a number.
+    rows : int
+        Of a link that are kept: 2 or 3.
+    checksums : dict
+        What the file says, by name.
+    plaquette, link_trace : float or None
+        What the file says, as averages of Re tr / 3.
+    """
+
+    path: str
+    format: str
+    extents: tuple[int, ...]
+    offset: int
+    dtype: np.dtype[Any]
+    rows: int = 3
+    checksums: dict[str, int] = field(default_factory=dict)
+    plaquette: float | None = None
+    link_trace: float | None = None
+
+    @property
+    def bytes_needed(self) -> int:
+        """The length of a file that has all links."""
+        return self.offset + int(np.prod(self.extents)) * 4 * self.rows * 6 * self.dtype.itemsize
+
+    def check_length(self) -> None:
+        """Find out before reading that the file was cut off.
+
+        Raises
+        ------
+        BadInput
+            It is too short.
+        """
+        found = Path(self.path).stat().st_size
+        if found < self.bytes_needed:
+            raise BadInput(
+                f"{self.path} is cut off: expected {self.bytes_needed} bytes for a lattice of "
+                f"{'x'.join(map(str, self.extents))} ({self.format}), found {found}; copy it again"
+            )
+
+    def raw_block(self, slices: Sequence[slice]) -> NDArray[Any]:
+        """The numbers of a block as they lie in the file: shape (t, z, y, x, direction, row, column, 2)."""
+        shape = (*self.extents[::-1], 4, self.rows, 3, 2)
+        whole = np.memmap(self.path, self.dtype, "r", self.offset, shape)
+        return np.array(whole[tuple(slices)])
+
+    def links(self, raw: NDArray[Any]) -> NDArray[np.complex128]:
+        """Such numbers as links, a third row from the first two where it is not kept."""
+        numbers = raw.astype(np.float64)
+        kept = numbers[..., 0] + 1j * numbers[..., 1]
+        if self.rows == 3:
+            return kept
+        links = np.empty((*kept.shape[:-2], 3, 3), np.complex128)
+        links[..., :2, :] = kept
+        links[..., 2, :] = np.cross(kept[..., 0, :], kept[..., 1, :]).conj()
+        return links
+
+
+def site_numbers(extents: Sequence[int], slices: Sequence[slice]) -> NDArray[np.int64]:
+    """The lexicographic numbers in the whole lattice of a block's sites, in the block's order."""
+    return np.arange(np.prod(extents), dtype=np.int64).reshape(tuple(extents)[::-1])[tuple(slices)].ravel()
+
+
+def _rotated(words: NDArray[np.uint32], by: NDArray[np.int64]) -> NDArray[np.uint32]:
+    left = by.astype(np.uint32)
+    # A shift by 32 has no meaning in C; rotating by 0 is shifting by 0 both ways.
+    return (words << left) | (words >> ((np.uint32(32) - left) % np.uint32(32)))
+
+
+def milc_checksums(raw: NDArray[Any], sites: NDArray[np.int64]) -> list[int]:
+    """MILC's two: 32-bit words, each rotated by its number modulo 29 and modulo 31, all xor."""
+    words = _words(raw, len(sites))
+    numbers = sites[:, None] * words.shape[1] + np.arange(words.shape[1])
+    return [int(np.bitwise_xor.reduce(_rotated(words, numbers % m), axis=None)) for m in (29, 31)]
+
+
+def _words(raw: NDArray[Any], sites: int) -> NDArray[np.uint32]:
+    """The values of the 32-bit words, in whatever order of bytes they are."""
+    order = ">" if raw.dtype.str[0] == ">" else "<"
+    return np.frombuffer(raw.tobytes(), f"{order}u4").astype(np.uint32).reshape(sites, -1)
+
+
+def nersc_checksum(raw: NDArray[Any], sites: NDArray[np.int64]) -> list[int]:
+    """NERSC's: the sum of all 32-bit words modulo 2^32."""
+    return [int(_words(raw, len(sites)).sum(dtype=np.uint64) & np.uint64(0xFFFFFFFF))]
+
+
+def scidac_checksums(raw: NDArray[Any], sites: NDArray[np.int64]) -> list[int]:
+    """SciDAC's two: the CRC-32 of every site, rotated by the site's number modulo 29 and modulo 31, all xor."""
+    per_site = memoryview(raw.tobytes())
+    length = len(per_site) // max(len(sites), 1)
+    crc = np.array([zlib.crc32(per_site[i : i + length]) for i in range(0, len(per_site), length)], np.uint32)
+    return [int(np.bitwise_xor.reduce(_rotated(crc, sites % m), axis=None)) for m in (29, 31)]
+
+
+CHECKSUMS: dict[str, tuple[tuple[str, ...], Partial]] = {
+    "milc": (("sum29", "sum31"), milc_checksums),
+    "nersc": (("checksum",), nersc_checksum),
+    "ildg": (("suma", "sumb"), scidac_checksums),
+    "scidac": (("suma", "sumb"), scidac_checksums),
+}
+
+
+def combine(format_name: str, parts: Sequence[Sequence[int]]) -> dict[str, int]:
+    """The checksums of the whole lattice from those of its blocks."""
+    names, _ = CHECKSUMS[format_name]
+    columns = list(zip(*parts, strict=True))
+    if format_name == "nersc":
+        return {names[0]: sum(columns[0]) & 0xFFFFFFFF}
+    return {name: int(np.bitwise_xor.reduce(column)) for name, column in zip(names, columns, strict=True)}

@@ -1,0 +1,73 @@
+"""LIME: files of records, each with a header of 144 bytes in big-endian order and padded to 8 bytes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from onehop.error import BadInput
+
+MAGIC = 0x456789AB
+_HEADER = struct.Struct(">IHHQ128s")
+_BEGIN, _END = 0x8000, 0x4000  # of a message
+
+
+@dataclass(frozen=True)
+class Record:
+    """One record: its type and where its bytes lie."""
+
+    name: str
+    offset: int
+    length: int
+
+
+def is_lime(start: bytes) -> bool:
+    """Whether a file that begins so is one."""
+    return len(start) >= 4 and struct.unpack(">I", start[:4])[0] == MAGIC
+
+
+def records(path: str) -> Iterator[Record]:
+    """All records of a file.
+
+    Raises
+    ------
+    BadInput
+        The file is cut off, or something stands where a record should begin.
+    """
+    size = Path(path).stat().st_size
+    at = 0
+    with Path(path).open("rb") as file:
+        while at < size:
+            file.seek(at)
+            header = file.read(_HEADER.size)
+            if len(header) < _HEADER.size:
+                raise BadInput(
+                    f"{path} is cut off: expected a LIME record at byte {at}, found the end; copy it again"
+                )
+            magic, _version, _flags, length, name = _HEADER.unpack(header)
+            if magic != MAGIC:
+                raise BadInput(
+                    f"{path}: expected a LIME record at byte {at}, found something else; it was altered"
+                )
+            offset = at + _HEADER.size
+            record = Record(name.rstrip(b"\0").decode("latin-1"), offset, length)
+            if offset + length > size:
+                raise BadInput(
+                    f"{path} is cut off: expected {length} bytes in the LIME record {record.name} at byte {offset}, "
+                    f"found {size - offset}; copy it again"
+                )
+            yield record
+            at = offset + (length + 7) // 8 * 8
+
+
+def pack(messages: Sequence[Sequence[tuple[str, bytes]]]) -> bytes:
+    """Messages of records, as the bytes of a file."""
+    parts = []
+    for message in messages:
+        for number, (name, data) in enumerate(message):
+            flags = (_BEGIN if number == 0 else 0) | (_END if number + 1 == len(message) else 0)
+            parts.append(_HEADER.pack(MAGIC, 1, flags, len(data), name.encode()))
+            parts.append(data + b"\0" * (-len(data) % 8))
+    return b"".join(parts)

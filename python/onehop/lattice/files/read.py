@@ -1,0 +1,112 @@
+"""Reading a gauge field: each rank its block, checked against everything that the file says about itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from onehop.error import BadInput
+from onehop.group import Group
+from onehop.lattice.files.headers import read_header
+from onehop.lattice.files.layout import CHECKSUMS, Layout, combine, site_numbers
+from onehop.lattice.gauge import Gauge, Plaquettes
+
+__all__ = ["GaugeFile", "read_gauge"]
+
+
+@dataclass(frozen=True)
+class GaugeFile:
+    """What a file was found to hold.
+
+    Attributes
+    ----------
+    format : str
+        "milc", "nersc", "ildg", "scidac" or "openqcd".
+    precision : int
+        Bits of a number.
+    checksums : dict
+        Those of the format, made of the links that were read; equal to what the file says where it says them.
+    plaquettes : Plaquettes
+    link_trace : float
+        The average of Re tr / 3 over all links.
+    """
+
+    path: str
+    format: str
+    extents: tuple[int, ...]
+    precision: int
+    checksums: dict[str, int]
+    plaquettes: Plaquettes
+    link_trace: float
+
+
+def _check_sums(layout: Layout, found: dict[str, int]) -> None:
+    for name, expected in layout.checksums.items():
+        if name in found and found[name] != expected:
+            raise BadInput(
+                f"{layout.path} was altered: its {layout.format} header says that {name} is {expected:08x}, the links "
+                f"make {found[name]:08x}; copy it again"
+            )
+
+
+def _check_average(layout: Layout, name: str, expected: float | None, found: float) -> None:
+    tolerance = 1e-5 if layout.dtype.itemsize == 4 else 1e-7
+    if expected is not None and not abs(found - expected) <= tolerance:
+        raise BadInput(
+            f"{layout.path}: its {layout.format} header says that the {name} is {expected:.10g}, the links make "
+            f"{found:.10g}; it was altered, or its links are of another order than its format's"
+        )
+
+
+def read_gauge(
+    path: str,
+    group: Group | None = None,
+    grid: Sequence[int] | None = None,
+    *,
+    tolerance: float = 1e-4,
+) -> tuple[Gauge, GaugeFile]:
+    """Read a gauge field, of whichever of the known formats it is. Collective: every rank reads its block.
+
+    Parameters
+    ----------
+    path : str
+        A file that every rank can read.
+    group : Group, optional
+        The ranks; by default this one alone.
+    grid : sequence of int, optional
+        Ranks per direction; by default what cuts shortest.
+    tolerance : float
+        How far a link may be from SU(3); infinity: do not look.
+
+    Raises
+    ------
+    BadInput
+        No such file; an unknown format; a file that is cut off; checksums, plaquette or link trace that are
+        not those of the links; a link that is not SU(3).
+    """
+    group = Group.alone() if group is None else group
+    layout = read_header(str(path))
+    gauge = Gauge(group, layout.extents, grid)
+    slices = gauge.geometry.block_slices(group.rank)
+    raw = layout.raw_block(slices)
+    found: dict[str, int] = {}
+    if layout.format in CHECKSUMS:
+        mine = CHECKSUMS[layout.format][1](raw, site_numbers(layout.extents, slices))
+        parts = [json.loads(part) for part in group.allgather(json.dumps(mine).encode())]
+        found = combine(layout.format, parts)
+    _check_sums(layout, found)
+    gauge.set_links(layout.links(raw))
+    value, site, direction = gauge.deviation()
+    if not value <= tolerance:
+        raise BadInput(
+            f"{path}: expected links of SU(3), found one that differs by {value:.2e}, at (x, y, z, t) = {site} "
+            f"in direction {'xyzt'[direction]}; read it with a larger tolerance and reunitarise, if that is meant"
+        )
+    plaquettes, trace = gauge.plaquettes(), gauge.link_trace()
+    _check_average(layout, "plaquette", layout.plaquette, plaquettes.all)
+    _check_average(layout, "link trace", layout.link_trace, trace)
+    file = GaugeFile(
+        str(path), layout.format, layout.extents, 8 * layout.dtype.itemsize, found, plaquettes, trace
+    )
+    return gauge, file

@@ -1,0 +1,189 @@
+"""Writing a gauge field as NERSC, ILDG or MILC version 5."""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onehop import __version__
+from onehop.error import BadInput, Error
+from onehop.lattice.files import lime
+from onehop.lattice.files.headers import MILC_MAGIC
+from onehop.lattice.files.layout import milc_checksums, nersc_checksum, scidac_checksums
+from onehop.lattice.gauge import Gauge, Plaquettes
+
+__all__ = ["FORMATS", "write_gauge"]
+
+Links = NDArray[np.complex128]
+
+
+def _numbers(links: Links, dtype: str) -> NDArray[Any]:
+    return np.stack([links.real, links.imag], axis=-1).astype(dtype)
+
+
+def _sites(links: Links) -> NDArray[np.int64]:
+    return np.arange(np.prod(links.shape[:4]), dtype=np.int64)
+
+
+def _extents(links: Links) -> tuple[int, ...]:
+    return links.shape[3::-1]
+
+
+def _milc(links: Links, precision: int, _plaquettes: Plaquettes, _trace: float) -> list[bytes]:
+    if precision != 32:
+        raise BadInput(f"MILC version 5 keeps 32 bits a number, found a precision of {precision}")
+    raw = _numbers(links, "<f4")
+    stamp = time.strftime("%a %b %d %H:%M:%S %Y", time.gmtime()).encode()
+    header = struct.pack("<5i64si", MILC_MAGIC, *_extents(links), stamp, 0)
+    return [header, struct.pack("<2I", *milc_checksums(raw, _sites(links))), raw.tobytes()]
+
+
+def _nersc(links: Links, precision: int, plaquettes: Plaquettes, trace: float) -> list[bytes]:
+    raw = _numbers(links, f">f{precision // 8}")
+    lines = [
+        "BEGIN_HEADER",
+        "HDR_VERSION = 1.0",
+        "DATATYPE = 4D_SU3_GAUGE_3x3",
+        "STORAGE_FORMAT = 1.0",
+        *(f"DIMENSION_{d + 1} = {extent}" for d, extent in enumerate(_extents(links))),
+        f"LINK_TRACE = {trace:.12g}",
+        f"PLAQUETTE = {plaquettes.all:.12g}",
+        *(f"BOUNDARY_{d} = PERIODIC" for d in (1, 2, 3, 4)),
+        f"CHECKSUM = {nersc_checksum(raw, _sites(links))[0]:x}",
+        f"CREATOR = onehop {__version__}",
+        f"FLOATING_POINT = IEEE{precision}BIG",
+        "END_HEADER",
+    ]
+    return ["".join(f"{line}\n" for line in lines).encode(), raw.tobytes()]
+
+
+def _ildg(links: Links, precision: int, plaquettes: Plaquettes, trace: float) -> list[bytes]:
+    raw = _numbers(links, f">f{precision // 8}")
+    extents = _extents(links)
+    suma, sumb = scidac_checksums(raw, _sites(links))
+    head = '<?xml version="1.0" encoding="UTF-8"?>'
+    letter = {32: "F", 64: "D"}[precision]
+    dims = "".join(f"{extent} " for extent in extents)
+    sizes = "".join(f"<l{name}>{extent}</l{name}>" for name, extent in zip("xyzt", extents, strict=True))
+    texts = {
+        "scidac-private-file-xml": "<scidacFile><version>1.1</version><spacetime>4</spacetime>"
+        f"<dims>{dims}</dims><volfmt>0</volfmt></scidacFile>",
+        "scidac-file-xml": f"<title>gauge configuration, written by onehop {__version__}</title>",
+        "scidac-private-record-xml": "<scidacRecord><version>1.1</version>"
+        f"<date>{time.strftime('%a %b %d %H:%M:%S %Y UTC', time.gmtime())}</date><recordtype>0</recordtype>"
+        f"<datatype>USQCD_{letter}3_ColorMatrix</datatype><precision>{letter}</precision><colors>3</colors>"
+        f"<typesize>{18 * precision // 8}</typesize><datacount>4</datacount></scidacRecord>",
+        "scidac-record-xml": "<usqcdInfo><version>1.0</version>"
+        f"<plaq>{3 * plaquettes.all:.12g}</plaq><linktr>{trace:.12g}</linktr></usqcdInfo>",
+        "ildg-format": '<ildgFormat xmlns="http://www.lqcd.org/ildg" '
+        'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
+        'xsi:schemaLocation="http://www.lqcd.org/ildg filefmt.xsd"><version>1.0</version>'
+        f"<field>su3gauge</field><precision>{precision}</precision>{sizes}</ildgFormat>",
+        "scidac-checksum": "<scidacChecksum><version>1.0</version>"
+        f"<suma>{suma:x}</suma><sumb>{sumb:x}</sumb></scidacChecksum>",
+    }
+    made = {name: (name, (head + text).encode()) for name, text in texts.items()}
+    return [
+        lime.pack(
+            [
+                [made["scidac-private-file-xml"], made["scidac-file-xml"]],
+                [
+                    made["scidac-private-record-xml"],
+                    made["scidac-record-xml"],
+                    made["ildg-format"],
+                    ("ildg-binary-data", raw.tobytes()),
+                    made["scidac-checksum"],
+                ],
+            ]
+        )
+    ]
+
+
+_WRITERS: dict[str, Callable[[Links, int, Plaquettes, float], list[bytes]]] = {
+    "nersc": _nersc,
+    "ildg": _ildg,
+    "milc": _milc,
+}
+FORMATS = tuple(_WRITERS)
+
+
+def _format(path: str, name: str | None) -> str:
+    """The format by its name, or by how the file's name ends."""
+    if name is None:
+        name = {".lime": "ildg", ".ildg": "ildg", ".nersc": "nersc", ".milc": "milc"}.get(Path(path).suffix)
+        if name is None:
+            raise BadInput(
+                f"{path}: expected a name that ends in .lime, .ildg, .nersc or .milc, or a format; say which"
+            )
+    if name not in _WRITERS:
+        raise BadInput(f"expected one of the formats {', '.join(FORMATS)}, found {name!r}")
+    return name
+
+
+def _write(path: str, parts: list[bytes], overwrite: bool) -> None:
+    """All or nothing: under another name first."""
+    if not overwrite and Path(path).exists():
+        raise BadInput(f"{path} exists already; take another name, or say that it may be written over")
+    unfinished = Path(f"{path}.unfinished-{os.getpid()}")
+    try:
+        with unfinished.open("xb") as file:
+            for part in parts:
+                file.write(part)
+        unfinished.replace(path)
+    except OSError as error:
+        unfinished.unlink(missing_ok=True)
+        raise BadInput(f"cannot write {path}: {error.strerror}") from error
+
+
+def write_gauge(
+    path: str,
+    gauge: Gauge,
+    file_format: str | None = None,
+    *,
+    precision: int | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write a gauge field of four directions. Collective; rank 0 writes, from a copy of the whole lattice.
+
+    Parameters
+    ----------
+    path : str
+        Where to.
+    gauge : Gauge
+        The field.
+    file_format : str, optional
+        "nersc" (three rows), "ildg" or "milc" (version 5); by default as the name ends.
+    precision : int, optional
+        Bits of a number: 32 or 64; by default 64, with MILC 32.
+    overwrite : bool
+        Whether an existing file may be replaced.
+
+    Raises
+    ------
+    BadInput
+        On all ranks: an unknown format or precision, a file that exists or cannot be written.
+    """
+    name = _format(str(path), file_format)
+    precision = (32 if name == "milc" else 64) if precision is None else precision
+    if precision not in (32, 64):
+        raise BadInput(f"expected a precision of 32 or 64 bits, found {precision}")
+    if len(gauge.geometry.block) != 4:
+        raise BadInput(f"files hold lattices of four directions, found {len(gauge.geometry.block)}")
+    plaquettes, trace = gauge.plaquettes(), gauge.link_trace()
+    links = gauge.gather()
+    problem = ""
+    if gauge.group.rank == 0:
+        try:
+            _write(str(path), _WRITERS[name](links, precision, plaquettes, trace), overwrite)
+        except Error as error:
+            problem = str(error)
+    problem = gauge.group.allgather(problem.encode())[0].decode()
+    if problem:
+        raise BadInput(problem)
