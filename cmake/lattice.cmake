@@ -10,4 +10,5 @@ onehop_compile_options(onehop_lattice)
 set_source_files_properties(lattice/poisson_kernels.cc PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-Wno-psabi")
 # The same for gauge fields: their bits do not depend on what the compiler would contract.
 set_source_files_properties(lattice/gauge.cc lattice/link_update.cc PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off")
+set_source_files_properties(lattice/staggered_kernel.cc PROPERTIES COMPILE_OPTIONS "-O3;-Wno-psabi")
 onehop_precompile(onehop_lattice)

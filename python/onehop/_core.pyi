@@ -956,6 +956,17 @@ class LatticeGauge:
     def over_relax(self) -> None:
         """One sweep of over-relaxation. Collective."""
 
+class LatticeStaggered:
+    """The staggered one-link operator on a gauge field."""
+
+    def __init__(self, gauge: LatticeGauge, antiperiodic: bool, lanes: int) -> None: ...
+    @property
+    def lanes(self) -> int:
+        """Sites in a vector."""
+
+    def hop(self, field: Memory) -> NDArray[numpy.complex128]: ...
+    def solve(self, source: Memory, mass: float, tolerance: float, iterations: int) -> tuple: ...
+
 class Control:
     """The memory through which the ranks of a launch find each other."""
 

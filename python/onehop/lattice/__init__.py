@@ -3,5 +3,16 @@
 from onehop.lattice.files import GaugeFile, read_gauge, write_gauge
 from onehop.lattice.gauge import Gauge, Plaquettes, thermalize
 from onehop.lattice.geometry import Geometry
+from onehop.lattice.staggered import Staggered, StaggeredSolve
 
-__all__ = ["Gauge", "GaugeFile", "Geometry", "Plaquettes", "read_gauge", "thermalize", "write_gauge"]
+__all__ = [
+    "Gauge",
+    "GaugeFile",
+    "Geometry",
+    "Plaquettes",
+    "Staggered",
+    "StaggeredSolve",
+    "read_gauge",
+    "thermalize",
+    "write_gauge",
+]

@@ -1,0 +1,177 @@
+"""The staggered operator against plain NumPy on the whole lattice, on every grid and with any lanes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onehop import BadInput, Group
+from onehop.lattice import Gauge, Staggered, StaggeredSolve
+from threads import run_threads
+
+
+def coordinates(extents: tuple[int, ...]) -> list[np.ndarray]:
+    """Of every site, direction 0 first, each of the shape of the lattice."""
+    return list(np.indices(extents[::-1])[::-1])
+
+
+def hop_by_numpy(links: np.ndarray, field: np.ndarray, antiperiodic: bool) -> np.ndarray:
+    """The formula, by rolling the whole lattice."""
+    extents = field.shape[-2::-1]
+    dims = len(extents)
+    at = coordinates(extents)
+    found = np.zeros_like(field)
+    for mu in range(dims):
+        link = links[..., mu, :, :].copy()
+        if antiperiodic and mu == dims - 1:
+            link[-1] *= -1
+        phase = (-1.0) ** sum(at[:mu], start=np.zeros(field.shape[:-1]))[..., None]
+        axis = dims - 1 - mu
+        ahead = np.einsum("...ij,...j", link, np.roll(field, -1, axis))
+        behind = np.roll(np.einsum("...ji,...j", link.conj(), field), 1, axis)
+        found += phase * (ahead - behind)
+    return found
+
+
+def some_field(extents: tuple[int, ...], seed: int) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    shape = (*extents[::-1], 3)
+    return random.normal(size=shape) + 1j * random.normal(size=shape)
+
+
+def random_gauge(group: Group, extents: tuple[int, ...], grid: tuple[int, ...] | None = None) -> Gauge:
+    gauge = Gauge(group, extents, grid)
+    gauge.set_random(4)
+    return gauge
+
+
+@pytest.mark.parametrize(
+    ("extents", "lanes"),
+    [
+        ((4, 4, 4, 4), 8),
+        ((4, 4, 4, 4), 4),
+        ((8, 2, 6, 4), 2),
+        ((6, 2, 2, 6), 8),
+        ((16, 16), 8),
+        ((2, 4, 6), 1),
+    ],
+)
+@pytest.mark.parametrize("antiperiodic", [True, False])
+def test_hops_as_by_numpy(extents: tuple[int, ...], lanes: int, antiperiodic: bool) -> None:
+    gauge = random_gauge(Group.alone(), extents)
+    field = some_field(extents, 1)
+    staggered = Staggered(gauge, antiperiodic=antiperiodic, lanes=lanes)
+    assert staggered.lanes <= lanes
+    expected = hop_by_numpy(gauge.links, field, antiperiodic)
+    np.testing.assert_allclose(staggered.hop(field), expected, rtol=0, atol=1e-13)
+    again = Staggered(gauge, antiperiodic=not antiperiodic).hop(field)
+    assert abs(again - expected).max() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("extents", "grid", "lanes"),
+    [
+        ((4, 4, 4, 8), (1, 1, 1, 2), 8),
+        ((8, 4, 4, 4), (2, 1, 1, 1), 4),
+        ((6, 6, 4, 4), (2, 2, 1, 1), 4),  # odd blocks: colours change places from rank to rank
+        ((4, 4, 4, 4), (2, 2, 2, 1), 2),
+        ((4, 8, 4, 8), (1, 4, 1, 2), 1),
+    ],
+)
+def test_the_same_on_every_grid(extents: tuple[int, ...], grid: tuple[int, ...], lanes: int) -> None:
+    field = some_field(extents, 2)
+    alone = random_gauge(Group.alone(), extents)
+    expected = hop_by_numpy(alone.links, field, True)
+    solved = Staggered(alone).solve(field, 0.4)
+
+    def one_rank(group: Group) -> tuple[tuple[slice, ...], np.ndarray, StaggeredSolve]:
+        gauge = random_gauge(group, extents, grid)
+        staggered = Staggered(gauge, lanes=lanes)
+        mine = gauge.geometry.block_slices(group.rank)
+        staggered.hop(field[mine])
+        return mine, staggered.hop(field[mine]), staggered.solve(field[mine], 0.4)
+
+    for mine, hopped, result in run_threads(int(np.prod(grid)), one_rank):
+        np.testing.assert_allclose(hopped, expected[mine], rtol=0, atol=1e-13)
+        assert result.converged
+        assert abs(result.iterations - solved.iterations) <= 1
+        np.testing.assert_allclose(result.solution, solved.solution[mine], rtol=0, atol=1e-8)
+
+
+def test_is_antihermitian_and_covariant() -> None:
+    extents = (4, 4, 4, 4)
+    gauge = random_gauge(Group.alone(), extents)
+    a, b = some_field(extents, 3), some_field(extents, 4)
+    staggered = Staggered(gauge)
+    hopped = staggered.hop(b)
+    assert np.vdot(a, hopped) == pytest.approx(-np.vdot(staggered.hop(a), b), abs=1e-11)
+    turned = Gauge(Group.alone(), extents)
+    turned.set_random(77)
+    turn = turned.links[..., 0, :, :]
+    links = gauge.links
+    for mu in range(4):
+        ahead = np.roll(turn, -1, axis=3 - mu).conj().swapaxes(-1, -2)
+        links[..., mu, :, :] = turn @ links[..., mu, :, :] @ ahead
+    gauge.set_links(links)
+    found = Staggered(gauge).hop(np.einsum("...ij,...j", turn, b))
+    np.testing.assert_allclose(found, np.einsum("...ij,...j", turn, hopped), rtol=0, atol=1e-12)
+
+
+def test_free_propagator() -> None:
+    """On unit links D squared is diagonal in momentum space: minus the sum of (2 sin p)^2."""
+    extents, mass = (4, 6, 4, 8), 0.3
+    staggered = Staggered(Gauge(Group.alone(), extents), antiperiodic=True)
+    source = np.zeros((*extents[::-1], 3), complex)
+    source[0, 0, 0, 0, 1] = 1
+    x = staggered.solve(source, mass, tolerance=1e-12)
+    assert x.converged
+    # x = (2 m - D) (4 m^2 - D^2)^-1 b, the inverse by Fourier transform with half-integer frequencies in time.
+    sines = []
+    for direction, extent in enumerate(extents):
+        half = 0.5 if direction == 3 else 0.0
+        momentum = 2 * np.pi * (np.arange(extent) + half) / extent
+        sines.append((2 * np.sin(momentum)) ** 2)
+    total = sum(s.reshape([-1 if 3 - axis == d else 1 for axis in range(4)]) for d, s in enumerate(sines))
+    wave = np.exp(1j * np.pi * np.arange(extents[3]) / extents[3])[:, None, None, None]
+    y = np.fft.ifftn(np.fft.fftn(source[..., 1] / wave) / (4 * mass**2 + total)) * wave
+    field = np.zeros_like(source)
+    field[..., 1] = y
+    unit = np.broadcast_to(np.eye(3), (*extents[::-1], 4, 3, 3)).astype(complex)
+    expected = 2 * mass * field - hop_by_numpy(unit, field, True)
+    np.testing.assert_allclose(x.solution, expected, rtol=0, atol=1e-11)
+
+
+def test_solutions_and_what_is_said_of_them() -> None:
+    extents, mass = (4, 4, 4, 4), 0.2
+    gauge = random_gauge(Group.alone(), extents)
+    staggered = Staggered(gauge)
+    source = some_field(extents, 6)
+    result = staggered.solve(source, mass, tolerance=1e-11)
+    rest = source - 2 * mass * result.solution - hop_by_numpy(gauge.links, result.solution, True)
+    residual = np.linalg.norm(rest) / np.linalg.norm(source)
+    assert result.converged
+    assert residual <= 1.01e-11
+    assert result.true_residual == pytest.approx(residual, rel=1e-2)
+    assert 0 < result.communication_seconds < result.seconds
+    short = staggered.solve(source, mass, iterations=3)
+    rest = source - 2 * mass * short.solution - hop_by_numpy(gauge.links, short.solution, True)
+    assert (short.converged, short.iterations) == (False, 3)
+    assert short.true_residual == pytest.approx(np.linalg.norm(rest) / np.linalg.norm(source), rel=1e-10)
+    nothing = staggered.solve(np.zeros_like(source), mass)
+    assert (nothing.converged, nothing.iterations) == (True, 0)
+    assert not nothing.solution.any()
+
+
+def test_says_what_is_wrong() -> None:
+    gauge = Gauge(Group.alone(), (4, 4))
+    staggered = Staggered(gauge)
+    with pytest.raises(BadInput, match="mass above 0"):
+        staggered.solve(some_field((4, 4), 1), 0.0)
+    with pytest.raises(BadInput, match="tolerance above 0"):
+        staggered.solve(some_field((4, 4), 1), 0.1, tolerance=0)
+    with pytest.raises(BadInput, match="field of shape"):
+        staggered.hop(some_field((4, 6), 1))
+    with pytest.raises(BadInput, match="1 lane or more"):
+        Staggered(gauge, lanes=0)
+    with pytest.raises(BadInput, match="even extents"):
+        Staggered(Gauge(Group.alone(), (3, 4)))
