@@ -12,6 +12,7 @@ import pytest
 from conftest import Ranks
 from onehop import _core
 from onehop.bench.tune import CLASSES, choose, cost, pick, save, store_choices
+from onehop.bench.tune_allreduce import LOSSY, SIZES, built_in_tables, choose_table, ways_for
 from onehop.error import Error
 
 needs_two_cores = pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
@@ -74,6 +75,31 @@ def test_choose_makes_a_tuning_that_onehop_reads() -> None:
     assert json.loads(_core.check_tuning(json.dumps(tuned.tuning))) == tuned.tuning
 
 
+def test_choose_makes_a_table_of_all_reduce() -> None:
+    # One-shot is better up to 16 KiB with any codec; q8 pays from 64 KiB on, fp16 wherever it is, q4 never.
+    measured = []
+    for up_to in SIZES:
+        size = up_to or 1 << 22
+        scale = {"raw": 1.0, "fp16": 0.5, "q8": 1.2 if size < 64 << 10 else 0.8, "q4": 1.1}
+        us = {}
+        for codec in ("raw", *LOSSY):
+            ways = ways_for(size, codec != "raw")
+            prefers = "one_shot" if size <= 16 << 10 else "two_shot"
+            us[codec] = [
+                [scale.get(codec, 0.9) * (1 if way[0] == prefers else 2) * (1 + way[1] / 1e7)] for way in ways
+            ]
+        measured.append({"up_to": up_to, "us": us})
+    table, told = choose_table(measured, built_in_tables()[0], cost, pick)
+    for kind in ("raw", "encoded"):
+        by_size = [(rule["up_to"], rule["algorithm"]) for rule in table[kind]]
+        assert by_size[:4] == [(size, "one_shot") for size in SIZES[:4]]
+        assert {algorithm for _, algorithm in by_size[4:]} == {"two_shot"}
+        assert by_size[-1][0] is None
+    above = table["compress_above"]
+    assert (above["fp16"], above["q8"], above["q4"]) == (SIZES[0], 64 << 10, None)
+    assert len(told) == len(SIZES)
+
+
 def test_save_leaves_nothing_but_the_file(tmp_path: Path) -> None:
     file = tmp_path / "new" / "tuning.json"
     save({"a": 1}, file)
@@ -98,10 +124,28 @@ def test_tune_keeps_what_onehop_then_uses(ranks: Ranks, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["written"] is True
-    assert len(result["rows"]) == len(CLASSES) + 3
+    assert len(result["rows"]) == len(CLASSES) + 3 + 2 * len(SIZES)
     kept = json.loads(file.read_text())
     assert kept == result["tuning"]
+    reductions = kept.pop("allreduce")
+    assert [(one["transport"], one["ranks"]) for one in reductions] == [
+        ("shared_memory", 2),
+        ("shared_memory", None),
+        ("network", None),
+    ]
+    assert json.loads(_core.check_reduce_tables(json.dumps(reductions))) == reductions
     assert json.loads(_core.check_tuning(file.read_text())) == kept
+
+    # All-reduces, too: as a file says that says something odd.
+    reductions[0]["compress_above"]["q4"] = 12345
+    reductions[0]["raw"] = [{"up_to": None, "algorithm": "two_shot", "chunk_bytes": 512}]
+    file.write_text(json.dumps({**kept, "allreduce": reductions}))
+    program = ranks.script(
+        "import onehop; from onehop import tensors; group = onehop.Group.world(); c = tensors.Collectives(group);"
+        "o = c.allreduce(9000, 'float32'); print(c.compress_above('q4'), o.algorithm, o.chunk_bytes)"
+    )
+    used = ranks.onehop("launch", "-n", "2", sys.executable, program)
+    assert used.stdout.split("\n")[0].endswith("12345 two_shot 512"), used.stderr
 
     program = ranks.script("from onehop import _core; print(_core.tuning_origin()); print(_core.tuning())")
     used = ranks.onehop("launch", "-n", "1", sys.executable, program)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from onehop import _core
+from onehop.bench.tune_allreduce import MORE_RANKS, built_in_tables, checked, choose_table, measure_allreduce
 from onehop.error import Error
 from onehop.group import Group
 from onehop.launch import Output, launch
@@ -173,8 +174,11 @@ def _measure_waits(group: Group, seconds: float, crowded: bool) -> dict[str, Any
 
 def _rank_main(part: str, seconds: float, demote: bool, out: Path) -> None:
     group = Group.world()
+    result: Any
     if part == "stores":
         result = _measure_stores(group, seconds, demote)
+    elif part.startswith("allreduce"):
+        result = measure_allreduce(group, seconds)
     else:
         result = _measure_waits(group, seconds, part == "crowded")
     if group.rank == 0:
@@ -185,7 +189,7 @@ def _rank_main(part: str, seconds: float, demote: bool, out: Path) -> None:
 # The launcher's part
 
 
-def _on_ranks(ranks: int, part: str, seconds: float, demote: bool, folder: Path) -> dict[str, Any]:
+def _on_ranks(ranks: int, part: str, seconds: float, demote: bool, folder: Path) -> Any:
     out = folder / part
     command = [sys.executable, "-m", "onehop.bench.tune", part, str(seconds), str(int(demote)), str(out)]
     # A tuning that is in force must not decide what is tried.
@@ -259,17 +263,35 @@ def tune(seconds: float, *, demote: bool, cores: int, advance: Callable[[float],
     cores : int
         Processors of this machine; two at least.
     advance : callable
-        Told after each of three parts.
+        Told after each of four parts.
     """
     with tempfile.TemporaryDirectory(prefix="onehop-tune-") as name:
         folder = Path(name)
-        stores = _on_ranks(2, "stores", seconds * 0.7, demote, folder)
+        stores = _on_ranks(2, "stores", seconds * 0.55, demote, folder)
         advance(1)
-        waits = _on_ranks(2, "waits", seconds * 0.1, demote, folder)
+        waits = _on_ranks(2, "waits", seconds * 0.08, demote, folder)
         advance(1)
-        crowded = _on_ranks(2 * cores, "crowded", seconds * 0.2, demote, folder)
+        crowded = _on_ranks(2 * cores, "crowded", seconds * 0.15, demote, folder)
         advance(1)
-    return choose(stores, waits, crowded, json.loads(_core.built_in_tuning()))
+        reductions = [
+            _on_ranks(ranks, f"allreduce-{ranks}", seconds * 0.11, demote, folder)
+            for ranks in (2, MORE_RANKS)
+        ]
+        advance(1)
+    tuned = choose(stores, waits, crowded, json.loads(_core.built_in_tuning()))
+    return with_allreduce(tuned, reductions)
+
+
+def with_allreduce(tuned: Tuned, reductions: Sequence[list[dict[str, Any]]]) -> Tuned:
+    """The same with how all-reduces go, given what was measured on two and on more ranks."""
+    two, more, network = built_in_tables()
+    tables, choices = [], list(tuned.choices)
+    for measured, table in zip(reductions, (two, more), strict=True):
+        chosen, told = choose_table(measured, table, cost, pick)
+        tables.append(chosen)
+        ranks = "2 ranks" if table["ranks"] == 2 else "more ranks"
+        choices += [Choice(f"all-reduce on {ranks}, {what}", *rest) for what, *rest in told]
+    return Tuned({**tuned.tuning, "allreduce": checked([*tables, network])}, choices)
 
 
 def save(tuning: dict[str, Any], file: Path) -> None:

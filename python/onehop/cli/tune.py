@@ -14,6 +14,7 @@ from onehop import _core
 from onehop.bench.table import number
 from onehop.bench.tune import Tuned, save
 from onehop.bench.tune import tune as measure
+from onehop.bench.tune_allreduce import pays_text
 from onehop.cli.common import JsonOption, console, progress, write_json
 from onehop.doctor import host
 from onehop.error import BadInput, Error
@@ -40,11 +41,11 @@ def _table(tuned: Tuned) -> Table:
 
 
 def tune(
-    seconds: Annotated[float, typer.Option(metavar="SECONDS", help="How long to measure.")] = 35,
+    seconds: Annotated[float, typer.Option(metavar="SECONDS", help="How long to measure.")] = 45,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Measure and show; keep nothing.")] = False,
     json_target: JsonOption = None,
 ) -> None:
-    """Measure which stores, chunks, slots and ways of waiting this machine likes, and keep the answer.
+    """Measure which stores, chunks, slots, ways of waiting and of all-reduce this machine likes, and keep the answer.
 
     onehop reads it whenever a program starts. Deleting the file brings the built-in settings back.
     """
@@ -56,11 +57,14 @@ def tune(
     if cores < 2:
         raise Error("onehop tune needs two processors, for two ranks that run at the same time; found one")
     about = host()
-    with progress("measuring", 3) as advance:
+    with progress("measuring", 4) as advance:
         tuned = measure(seconds, demote="cldemote" in about["features"], cores=cores, advance=advance)
     file = Path(_core.tuning_file())
     screen = console(json_target)
     screen.print(_table(tuned))
+    for table in tuned.tuning["allreduce"]:
+        if table["transport"] == "shared_memory":
+            screen.print(pays_text(table), markup=False)
     if dry_run:
         screen.print("not kept (--dry-run)")
     else:

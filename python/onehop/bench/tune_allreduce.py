@@ -1,0 +1,154 @@
+"""The part of `onehop tune` for all-reduce: which algorithm and chunk for which length, and from where a codec pays."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from onehop import _core
+from onehop.codec import CODECS
+from onehop.group import Group
+
+# Arrays up to these sizes share a rule; each is measured at its upper end, the last, which has none, at 4 MiB.
+SIZES = (2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20, None)
+LARGE = 4 << 20
+MORE_RANKS = 4
+CHUNKS = (64 << 10, 256 << 10)
+LOSSY = CODECS[1:]
+# Beyond this a codec is tried with the algorithm that encodes each number only where it must.
+BOTH_UP_TO = 32 << 10
+
+Way = tuple[str, int]
+Cost = Callable[[Sequence[float]], float]
+Pick = Callable[[Sequence[Sequence[float]], int | None], int]
+
+
+def ways_for(size: int, encoded: bool) -> list[Way]:
+    """Algorithms and chunks that are worth trying for arrays of `size` bytes."""
+    chunks = [size] if size <= CHUNKS[0] else [chunk for chunk in CHUNKS if 2 * chunk <= size]
+    ways = [("two_shot", chunk) for chunk in chunks]
+    if not encoded or size <= BOTH_UP_TO:
+        ways.insert(0, ("one_shot", chunks[0]))
+    return ways
+
+
+def measure_allreduce(group: Group, seconds: float) -> list[dict[str, Any]]:
+    """One rank's part: for every size the samples of raw and of every codec, by way; µs."""
+    measured = []
+    for up_to in SIZES:
+        size = LARGE if up_to is None else up_to
+        names = [("raw", way) for way in ways_for(size, False)]
+        names += [(codec, way) for codec in LOSSY for way in ways_for(size, True)]
+        ways = [(f"{codec} {way}", "variant", codec, *way) for codec, way in names]
+        ways[0] = (ways[0][0], "ours", *ways[0][2:])
+        block_us = 300.0 if group.size <= 2 else 3000.0
+        effort = _core.BenchEffort(seconds=seconds / len(SIZES), block_us=block_us, min_rounds=3)
+        samples = _core.bench_allreduce(group, size, effort, False, ways, [])
+        us: dict[str, list[list[float]]] = {}
+        for (codec, _), one in zip(names, samples, strict=True):
+            us.setdefault(codec, []).append(one[2])
+        measured.append({"up_to": up_to, "us": us})
+    return measured
+
+
+def _rule_for(rules: list[dict[str, Any]], size: int) -> dict[str, Any]:
+    return next(rule for rule in rules if rule["up_to"] is None or size <= rule["up_to"])
+
+
+def _default(rules: list[dict[str, Any]], size: int, ways: list[Way]) -> int:
+    """The way that is nearest to the built-in one."""
+    rule = _rule_for(rules, size)
+    alike = [number for number, way in enumerate(ways) if way[0] == rule["algorithm"]]
+    return min(alike, key=lambda number: abs(ways[number][1] - rule["chunk_bytes"]), default=0)
+
+
+def _joined(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Neighbours that say the same as one rule; chunks of short arrays are the array."""
+    kept: list[dict[str, Any]] = []
+    for rule in rules:
+        if kept and all(kept[-1][key] == rule[key] for key in ("algorithm", "chunk_bytes")):
+            kept[-1] = rule
+        else:
+            kept.append(rule)
+    return kept
+
+
+def choose_table(
+    measured: list[dict[str, Any]], table: dict[str, Any], cost: Cost, pick: Pick
+) -> tuple[dict[str, Any], list[tuple[str, str, float, str, float]]]:
+    """Make a table of what was measured.
+
+    Parameters
+    ----------
+    measured : list of dict
+        As `measure_allreduce` gives it.
+    table : dict
+        The built-in one for these ranks.
+    cost, pick : callable
+        What a setting costs, and which to take (onehop.bench.tune).
+
+    Returns
+    -------
+    dict, list
+        The table; and for every size what it is, the built-in way and what it took, the chosen one and what it took.
+    """
+    chosen: dict[str, Any] = {**table, "raw": [], "encoded": []}
+    told, best = [], []
+    for one in measured:
+        size = LARGE if one["up_to"] is None else one["up_to"]
+        costs = {codec: [cost(us) for us in ways] for codec, ways in one["us"].items()}
+        now = {}
+        for kind, codecs in (("raw", ("raw",)), ("encoded", LOSSY)):
+            ways = ways_for(size, kind == "encoded")
+            default = _default(table[kind], size, ways)
+            number = pick([costs[codec] for codec in codecs], default)
+            algorithm, chunk = ways[number]
+            chosen[kind].append({"up_to": one["up_to"], "algorithm": algorithm, "chunk_bytes": chunk})
+            now.update({codec: costs[codec][number] for codec in codecs})
+            if kind == "raw":
+                texts = [f"{ways[i][0]}, chunks of {ways[i][1]}" for i in (default, number)]
+                told.append(
+                    (_text(one["up_to"]), texts[0], costs["raw"][default], texts[1], costs["raw"][number])
+                )
+        best.append((size, now))
+    for kind in ("raw", "encoded"):
+        chosen[kind] = _joined(chosen[kind])
+    chosen["compress_above"] = {codec: _pays_from(codec, best) for codec in LOSSY}
+    return chosen, told
+
+
+def _text(up_to: int | None) -> str:
+    return "longer arrays" if up_to is None else f"arrays up to {up_to} bytes"
+
+
+def _pays_from(codec: str, best: list[tuple[int, dict[str, float]]]) -> int | None:
+    """The least size from which on the codec takes less time than raw; None: there is none."""
+    above = None
+    for size, costs in reversed(best):
+        if costs[codec] > costs["raw"]:
+            break
+        above = size
+    return above
+
+
+def checked(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The tables as onehop reads them."""
+    found: list[dict[str, Any]] = json.loads(_core.check_reduce_tables(json.dumps(tables)))
+    return found
+
+
+def built_in_tables() -> list[dict[str, Any]]:
+    """Those that hold without a tuning file: for 2 ranks, for more, over a network."""
+    found: list[dict[str, Any]] = json.loads(_core.built_in_reduce_tables())
+    return found
+
+
+def pays_text(table: dict[str, Any]) -> str:
+    """From which length each codec pays, for people."""
+    parts = [
+        f"{codec} {'never' if above is None else f'from {above} bytes'}"
+        for codec, above in table["compress_above"].items()
+    ]
+    ranks = "more" if table["ranks"] is None else table["ranks"]
+    return f"codecs that pay on {ranks} ranks: " + ", ".join(parts)
