@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from conftest import Ranks
 from onehop import BadInput, Group
-from onehop.lattice import Gauge, Staggered, StaggeredSolve
+from onehop.lattice import Gauge, Staggered, StaggeredSolve, write_gauge
 from threads import run_threads
 
 
@@ -175,3 +179,25 @@ def test_says_what_is_wrong() -> None:
         Staggered(gauge, lanes=0)
     with pytest.raises(BadInput, match="even extents"):
         Staggered(Gauge(Group.alone(), (3, 4)))
+
+
+def test_command_solves(ranks: Ranks, tmp_path: Path) -> None:
+    gauge = random_gauge(Group.alone(), (4, 4, 4, 8))
+    field = tmp_path / "cfg.lime"
+    write_gauge(str(field), gauge)
+    done = ranks.onehop("lattice", "solve", field, "--mass", 0.3, "-n", 2, "--colour", 1, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    source = np.zeros((8, 4, 4, 4, 3), complex)
+    source[0, 0, 0, 0, 1] = 1
+    expected = Staggered(gauge).solve(source, 0.3)
+    assert found["converged"]
+    assert found["true_residual"] <= 1e-10
+    assert abs(found["iterations"] - expected.iterations) <= 1
+    assert found["grid"] == [1, 1, 1, 2]
+    assert 0 < found["communication_seconds"] < found["seconds"]
+    assert found["gflops"] > 0 < found["gbytes_per_second"]
+    short = ranks.onehop("lattice", "solve", field, "--mass", 0.3, "--iterations", 2, "--json", "-")
+    assert short.returncode == 1
+    assert "allow more of them" in short.stderr
+    assert json.loads(short.stdout)["converged"] is False

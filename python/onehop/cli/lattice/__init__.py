@@ -8,6 +8,7 @@ from onehop.cli.lattice.common import NumbersCommand
 from onehop.cli.lattice.convert import convert
 from onehop.cli.lattice.info import info
 from onehop.cli.lattice.measure import measure
+from onehop.cli.lattice.solve import solve
 from onehop.cli.lattice.thermalize import thermalize
 
 
@@ -16,6 +17,6 @@ def register(app: typer.Typer) -> None:
     lattice = typer.Typer(
         no_args_is_help=True, help="SU(3) gauge theory on a lattice that is split over ranks."
     )
-    for command in (info, measure, convert, thermalize):
+    for command in (info, measure, convert, thermalize, solve):
         lattice.command(cls=NumbersCommand)(command)
     app.add_typer(lattice, name="lattice")
