@@ -1,5 +1,5 @@
-// `start` and `finish` of a plan in shared memory, nobody asleep: no allocation, no system call, no lock. Also what
-// tools/hot_path.sh counts the instructions of.
+// `start` and `finish` of a plan, or of an all-reduce, in shared memory, nobody asleep: no allocation, no system call, no lock. Also
+// what tools/hot_path.sh counts the instructions of.
 //
 // Allocations and locks are counted by functions of the same name in this program that pass on to the C library's. System calls
 // are caught by the kernel (seccomp) in a forked process, which they end.
@@ -25,6 +25,7 @@
 
 #include "onehop/patterns.h"
 #include "onehop/plan.h"
+#include "onehop/tensors/collectives.h"
 #include "support/ranks.h"
 #include "wait_limits.h"
 
@@ -331,6 +332,47 @@ TEST(HotPath, NoSystemCallInAnExchangeInPlace) {
     for (int run = 0; run < 50; ++run) plan.run();
     // After 51 runs an element with bit 0 set is of rank 1.
     _exit(state.bytes()[0] == std::byte{0} && state.bytes()[8] == std::byte{1} ? 0 : 1);
+  });
+}
+
+// All-reduces, raw and through codecs, of several lengths, algorithms and lists of arrays: prepared and run once, they allocate
+// nothing, lock nothing and make no system call.
+TEST(HotPath, NothingInAnAllReduce) {
+  if (!can_forbid()) GTEST_SKIP() << "system calls cannot be forbidden here (sanitizer, or no seccomp)";
+  constexpr std::int64_t lengths[] = {2, 1000, 40000, 1100000};
+  on_ranks(2, [&](const Group& group) {
+    const tensors::Collectives collectives(group);
+    std::vector<tensors::Collective> operations;
+    for (const std::int64_t elements : lengths) {
+      for (const Codec codec : {Codec::raw, Codec::fp16, Codec::q8}) {
+        for (const auto algorithm : {ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot}) {
+          operations.push_back(
+              collectives.allreduce({elements, ElementType::float32, tensors::ReduceOp::mean, codec, algorithm}));
+        }
+      }
+    }
+    std::vector<float> numbers(static_cast<std::size_t>(lengths[3]), static_cast<float>(group.rank()));
+    std::byte* const first = reinterpret_cast<std::byte*>(numbers.data());
+    const auto run_all = [&] {
+      for (tensors::Collective& operation : operations) {
+        const std::span<std::byte> array(first, static_cast<std::size_t>(operation.source_bytes()));
+        operation.run(array, array);
+        const std::int64_t elements = operation.source_bytes() / 4;
+        const tensors::Part parts[] = {{first, first, 1}, {first + 4, first + 4, elements - 1}};
+        operation.start(parts);
+        operation.finish();
+      }
+      collectives.barrier();
+    };
+    run_all();
+    detail::wait_limits.spins = detail::wait_limits.spins_crowded = INT_MAX;
+    group.barrier();
+    forbid_system_calls();
+    const Counted counted = count_calls(run_all);
+    // The mean of 0 and 1, and of halves from then on, each time rounded by the codecs.
+    const auto is_half = [](float number) { return number > 0.4F && number < 0.6F; };
+    const bool right = is_half(numbers.front()) && is_half(numbers.back());
+    _exit(right && counted.allocations == 0 && counted.locks == 0 ? 0 : 1);
   });
 }
 
