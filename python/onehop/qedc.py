@@ -109,7 +109,7 @@ def run_benchmark(file: str | Path, arguments: Sequence[str], backend: Any) -> N
     Raises
     ------
     BadInput
-        No such file, or a package that the suite needs is missing.
+        No such file, no Python script, or a package that the suite needs is missing.
     """
     path = Path(file).resolve()
     if not path.is_file():
@@ -122,6 +122,12 @@ def run_benchmark(file: str | Path, arguments: Sequence[str], backend: Any) -> N
     sys.path[:0] = [str(path.parent), *_library(path)]
     try:
         runpy.run_path(str(path), run_name="__main__")
+    except SyntaxError as error:
+        if error.filename != str(path):
+            raise
+        raise BadInput(
+            f"{file}:{error.lineno}: expected a Python script of the suite, found: {error.msg}"
+        ) from error
     except ModuleNotFoundError as error:
         raise BadInput(
             f"the suite needs the package {error.name}: `pip install {_package(error.name)}`"

@@ -237,6 +237,34 @@ def test_closed_pipe_is_no_traceback(halo: str, ranks: Ranks) -> None:
     process.wait(20)
 
 
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no /dev/full")
+@pytest.mark.parametrize("words", [("--version",), ("circuit", "ghz", "--qubits", "3")], ids=" ".join)
+def test_full_disk_is_one_line(words: tuple[str, ...], ranks: Ranks) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "onehop", *words],
+            env=ranks.environment,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "could not be written" in done.stderr
+
+
+@pytest.mark.parametrize(("target", "says"), [("no/such/x.json", "no folder"), (".", "found the folder")])
+def test_json_target_is_looked_at_before_the_work(
+    target: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["poisson", "--local", "no size", "--json", target]) == 2
+    told = capsys.readouterr().err
+    assert "Traceback" not in told
+    assert says in told
+
+
 def test_in_a_terminal_rank_0_reads_what_is_typed(ranks: Ranks) -> None:
     """Ranks have process groups of their own, and only the foreground group may read a terminal."""
     program = ranks.script("print('got', input())")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from conftest import Ranks
+from onehop import BadInput
 
 pytest.importorskip("qiskit")
 
@@ -101,3 +102,12 @@ def test_what_is_wrong(suite: Path, ranks: Ranks) -> None:
     done = ranks.onehop("qedc", suite)
     assert done.returncode == 2
     assert "pip install a-package-that-is-not-there" in done.stderr
+
+
+def test_what_is_no_script_is_bad_input(tmp_path: Path) -> None:
+    from onehop.qedc import run_benchmark
+
+    file = tmp_path / "bell.qasm"
+    file.write_text('OPENQASM 2.0;\ninclude "qelib1.inc";\n')
+    with pytest.raises(BadInput, match=r"bell\.qasm:1: expected a Python script"):
+        run_benchmark(file, [], object())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -96,6 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             prog_name="onehop",
             standalone_mode=False,
         )
+        sys.stdout.flush()  # a full disk is found here, not when Python ends
         return code if isinstance(code, int) else 0
     except Error as error:
         print_error(error)
@@ -105,6 +108,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # as in `onehop ... | head`
         sys.stderr.close()
         return 141
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        print_error(
+            Error(f"the output could not be written: {error.strerror}; make room, or write elsewhere")
+        )
+        # What is still in the buffer has no place either; Python would try again at its end, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except Exception as error:

@@ -19,10 +19,32 @@ from rich.progress import Progress
 from onehop.error import BadInput, Error
 from onehop.launch.environment import current_launch
 
+
+def _json_target(target: str | None) -> str | None:
+    """Looked at before the work, so that no long run ends in a result that has no place."""
+    if target is None or target == "-":
+        return target
+    file = Path(target)
+    if file.is_dir():
+        raise BadInput(f"--json: expected a file to write to, found the folder {target}")
+    if not file.absolute().parent.is_dir():
+        raise BadInput(f"--json: there is no folder {file.absolute().parent} to write {file.name} to")
+    if not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
+        raise BadInput(f"--json: {target} cannot be written: permission denied")
+    return target
+
+
 JsonOption = Annotated[
     str | None,
-    typer.Option("--json", metavar="FILE|-", help="Write the result as JSON to FILE, or to stdout (-)."),
+    typer.Option(
+        "--json",
+        metavar="FILE|-",
+        help="Write the result as JSON to FILE, or to stdout (-).",
+        callback=_json_target,
+    ),
 ]
+# Of 64 bits, as the generators of random numbers take it.
+LARGEST_SEED = 2**64 - 1
 RanksOption = Annotated[
     int | None,
     typer.Option(

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from onehop import __version__
-from onehop.cli.common import JsonOption, RanksOption, console, own_rank, write_json
+from onehop.cli.common import LARGEST_SEED, JsonOption, RanksOption, console, own_rank, write_json
 from onehop.error import BadInput
 from onehop.launch import current_launch
 
@@ -45,7 +45,7 @@ def qedc(
     ] = None,
     ranks: RanksOption = None,
     precision: Annotated[str, typer.Option(help="double or single.")] = "double",
-    seed: Annotated[int | None, typer.Option(min=0, help="Of the shots.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=LARGEST_SEED, help="Of the shots.")] = None,
     json_target: JsonOption = None,
 ) -> None:
     """Run a benchmark of the QED-C suite (SRI-International/QC-App-Oriented-Benchmarks) as it is.

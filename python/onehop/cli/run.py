@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from onehop.cli import profile as profiles
-from onehop.cli.common import JsonOption, RanksOption, console, own_rank, progress, write_json
+from onehop.cli.common import LARGEST_SEED, JsonOption, RanksOption, console, own_rank, progress, write_json
 from onehop.cli.plan import PrecisionOption, check_fits, one_line, plan_run
 from onehop.cli.run_report import draw, make_report, save_result, show
 from onehop.error import BadInput
@@ -122,7 +122,9 @@ def run(
     shots: Annotated[int, typer.Option(min=0, help="How often to measure; 0: not at all.")] = 1000,
     seed: Annotated[
         int | None,
-        typer.Option(min=0, help="The same seed gives the same shots on any number of ranks."),
+        typer.Option(
+            min=0, max=LARGEST_SEED, help="The same seed gives the same shots on any number of ranks."
+        ),
     ] = None,
     observable: Annotated[
         list[str] | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -239,9 +240,12 @@ class _Parser:
         if token is None:
             return None
         try:
-            return complex(token.text.replace(" ", ""))
+            weight = complex(token.text.replace(" ", ""))
         except ValueError as error:
             raise self._bad(f"{token.text!r} is no number", token.column) from error
+        if not cmath.isfinite(weight):
+            raise self._bad(f"{token.text!r} is beyond what a double holds", token.column)
+        return weight
 
     def _term(self, sign: int) -> PauliTerm:
         begin = self.next

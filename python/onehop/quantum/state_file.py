@@ -47,9 +47,12 @@ def check_state_file(file: str | Path) -> None:
     Raises
     ------
     BadInput
-        There is no such folder, or h5py is missing.
+        There is no such folder, something else than a file has this name, or h5py is missing.
     """
     _h5py()
+    if Path(file).exists() and not Path(file).is_file():
+        kind = "a folder" if Path(file).is_dir() else "no regular file, and is left alone"
+        raise BadInput(f"cannot save the state to {file}: it is {kind}")
     folder = Path(file).resolve().parent
     if not folder.is_dir():
         raise BadInput(f"cannot save the state to {file}: there is no folder {folder}")
@@ -110,7 +113,12 @@ def write_state(
     BadInput
         On every rank: the file cannot be written, or some rank does not see it.
     """
-    _h5py()
+    wrong = ""
+    try:
+        check_state_file(file)
+    except BadInput as error:
+        wrong = str(error)
+    agree(group, wrong)
     temporary = Path(f"{file}.part")
     own = group.rank < state.ranks  # the others repeat what these do
     try:

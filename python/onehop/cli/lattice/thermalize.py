@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from onehop.cli.common import JsonOption, RanksOption, console, own_rank, progress, write_json
+from onehop.cli.common import LARGEST_SEED, JsonOption, RanksOption, console, own_rank, progress, write_json
 from onehop.cli.lattice.common import ExtentOption, GridOption, numbers
 from onehop.cli.lattice.convert import FormatOption, OverwriteOption, PrecisionOption
 from onehop.error import BadInput
@@ -22,7 +22,9 @@ def thermalize(
     beta: Annotated[float, typer.Option(min=0, help="6 / g².")] = 6.0,
     sweeps: Annotated[int, typer.Option(min=0, help="Of the heat bath.")] = 100,
     over_relaxations: Annotated[int, typer.Option(min=0, help="After each of them.")] = 4,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same field on every grid.")] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help="The same seed gives the same field on every grid.")
+    ] = 1,
     start: Annotated[str, typer.Option(metavar="unit|random|FILE", help="Where to begin.")] = "unit",
     first: Annotated[
         int, typer.Option(min=0, help="The number of the first sweep, to go on after a FILE.")
