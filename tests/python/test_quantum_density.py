@@ -243,6 +243,9 @@ def test_run_with_noise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert abs(drawn["expectations"]["Z0 Z1"] - 0.8) < 5 * error
     assert main(["run", str(program), "--noise", "gravity=1"]) == 2
     assert main(["run", str(program), "--trajectories", "9"]) == 2
+    capsys.readouterr()
+    assert main(["run", str(program), "--noise", "depolarizing=0.1:kx"]) == 2
+    assert "no such gate; this circuit has cx, h" in capsys.readouterr().err
     assert main([*words, "--trajectories", "9", "--save", str(tmp_path / "x.h5")]) == 2
     assert main([*words, "--checkpoint", str(tmp_path / "x.h5")]) == 2
     assert "--checkpoint is for runs without --noise" in capsys.readouterr().err

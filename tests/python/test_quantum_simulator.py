@@ -382,3 +382,23 @@ def test_progress_may_end_a_run() -> None:
         quantum.simulate(circuit, progress=stop)
     assert [done for done, *_ in seen] == sorted(done for done, *_ in seen)
     assert len(seen) >= 2
+
+
+def test_time_is_predicted_from_a_small_trial() -> None:
+    """Also of gates on more qubits than the trial has; about what it then takes is for a quiet machine to see."""
+    from onehop.quantum.predict import predict
+
+    circuit = quantum.Circuit(14)
+    for layer in range(20):
+        for qubit in range(14):
+            circuit.rx(0.1 * layer, qubit).cx(qubit, (qubit + 1) % 14)
+    circuit.add(
+        quantum.Operation("pauli_rotation", "all", list(range(14)), paulis="XYZ" * 4 + "XX", angle=0.3)
+    )
+    circuit.add(
+        quantum.Operation(
+            "matrix", "mcx", [13], controls=list(range(13)), values=np.array([0, 1, 1, 0], complex)
+        )
+    )
+    for ranks in (1, 4):
+        assert 0 < predict(quantum.plan(circuit, ranks)) < 30

@@ -33,6 +33,8 @@ def plan_run(
     circuit: Circuit, group: Group, noise: NoiseModel | None, trajectories: int | None, precision: str
 ) -> CircuitPlan:
     """The plan of a run on these ranks: of a density matrix if there is noise and no trajectories."""
+    if noise is not None:
+        noise.check_names(circuit)
     here = len(group.neighbours_in_memory)
     if noise is not None and trajectories is None:
         return plan_density(circuit, group.size, precision, noise=noise, ranks_here=here)
@@ -47,10 +49,11 @@ def one_line(planned: CircuitPlan, seconds: float, trajectories: int | None = No
     """What `run` says before it begins."""
     each = f" for each of up to {trajectories} trajectories" if trajectories is not None else ""
     what = " as a density matrix" if planned.kind == "density matrix" else ""
+    passes = f"{planned.passes:.4g} pass{'' if planned.passes == 1 else 'es'}"
     return (
         f"{_plural(planned.qubits, 'qubit')}{what} on {_plural(planned.ranks, 'rank')}: "
         f"{size(planned.memory_per_rank)} a rank, {_plural(planned.exchanges, 'exchange')}, "
-        f"{size(planned.bytes_per_rank)} sent by each rank, {planned.passes:.4g} passes, about {seconds:.2g} s{each}"
+        f"{size(planned.bytes_per_rank)} sent by each rank, {passes}, about {seconds:.2g} s{each}"
     )
 
 
@@ -184,6 +187,7 @@ def plan(
         raise BadInput("--trajectories needs --noise, and is instead of --density")
     model = NoiseModel() if noise is None else NoiseModel.parse(noise)
     circuit = read_circuit(file, Group.alone())
+    model.check_names(circuit)
     if density or (noise is not None and trajectories is None):
         planned = plan_density(circuit, ranks, precision, noise=model, ranks_here=here)
     else:

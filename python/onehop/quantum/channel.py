@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop.error import BadInput
-from onehop.quantum.circuit import Operation
+from onehop.quantum.circuit import Circuit, Operation, gate_names
 
 __all__ = ["Channel", "NoiseModel", "channel", "channel_names"]
 
@@ -206,6 +206,22 @@ class NoiseModel:
     def __init__(self) -> None:
         self._rules: list[_Rule] = []
         self._readout: list[tuple[float, float, frozenset[int] | None]] = []
+
+    def check_names(self, circuit: Circuit) -> None:
+        """Find out whether rules speak of gates that neither the circuit has nor anybody knows.
+
+        Raises
+        ------
+        BadInput
+            Such a name, and what the circuit has.
+        """
+        there = {operation.name for operation in circuit.operations if operation.is_gate}
+        known = there.union(gate_names())
+        for rule in self._rules:
+            for name in sorted((rule.gates or frozenset()) - known):
+                raise BadInput(
+                    f"noise after gate {name!r}: there is no such gate; this circuit has {', '.join(sorted(there))}"
+                )
 
     def add(
         self,

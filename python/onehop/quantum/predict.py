@@ -38,8 +38,8 @@ def predict(planned: CircuitPlan, group: Group | None = None) -> float:
     """
     local = planned.placement.local_bits
     gates = [moved(one, 0, conjugate=False) for one in planned.circuit.operations if one.is_gate]
-    widest = max((len(one.targets) + len(one.controls) for one in gates), default=1)
-    qubits = min(planned.circuit.qubits, max(widest, min(_QUBITS, local - _FEWER), 1))
+    widest = max((len(one.targets) for one in gates if one.kind != "pauli_rotation"), default=1)
+    qubits = max(1, min(_QUBITS, local - _FEWER), min(widest, local))
     if group is not None:
         group.barrier()
         threads = _share_of_cores(len(group.neighbours_in_memory))
@@ -77,7 +77,7 @@ def _time(state: State, gates: Sequence[Operation]) -> float:
         first = (len(gates) - number) // 2
         circuit = Circuit(state.qubits)
         for gate in gates[first : first + number]:
-            circuit.add(_folded(gate, state.qubits))
+            _add_folded(circuit, gate)
         begin = time.perf_counter()
         state._core.apply(circuit, 0)
         seconds = time.perf_counter() - begin
@@ -86,24 +86,31 @@ def _time(state: State, gates: Sequence[Operation]) -> float:
         number = min(len(gates), 2 * number)
 
 
-def _folded(gate: Operation, qubits: int) -> Operation:
-    """The gate on a state of so many qubits: those that do not exist begin again at 0."""
+def _add_folded(circuit: Circuit, gate: Operation) -> None:
+    """Add a gate to a smaller circuit: qubits that do not exist begin again at 0, and what has no place is left out."""
+    targets, paulis = list(gate.targets), gate.paulis
+    if gate.kind == "pauli_rotation":
+        targets, paulis = targets[: circuit.qubits], paulis[: circuit.qubits]
+    if len(targets) > circuit.qubits:
+        return
+    controls = gate.controls[: circuit.qubits - len(targets)]
     taken: list[int] = []
-    for qubit in [*gate.targets, *gate.controls]:
-        place = qubit % qubits
+    for qubit in [*targets, *controls]:
+        place = qubit % circuit.qubits
         while place in taken:
-            place = (place + 1) % qubits
+            place = (place + 1) % circuit.qubits
         taken.append(place)
-    return Operation(
+    folded = Operation(
         gate.kind,
         gate.name,
-        taken[: len(gate.targets)],
-        controls=taken[len(gate.targets) :],
-        control_values=gate.control_values,
+        taken[: len(targets)],
+        controls=taken[len(targets) :],
+        control_values=gate.control_values & ((1 << len(controls)) - 1),
         values=np.array(gate.values) if len(gate.values) else None,
-        paulis=gate.paulis,
+        paulis=paulis,
         angle=gate.angle,
     )
+    circuit.add(folded)
 
 
 def _seconds_per_byte_swapped() -> float:

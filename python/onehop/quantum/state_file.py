@@ -318,7 +318,9 @@ def read_state(file: str | Path) -> StoredState:
     except (OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
         if isinstance(error, BadInput):
             raise
-        raise BadInput(f"cannot read a state from {file}: {error}") from error
+        raise BadInput(
+            f"cannot read a state from {file}: {error}; take another copy, or remove it to begin anew"
+        ) from error
 
 
 def load_state(file: str | Path) -> tuple[NDArray[np.complexfloating], dict[str, Any]]:
