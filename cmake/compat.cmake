@@ -1,6 +1,6 @@
-# Doors for programs that exist: compat/NAME.h and compat/NAME.cc make libonehop_NAME, which holds all of onehop that it needs and
-# shows nothing but the door's own functions. compat/shared/ is what several of them need. Their tests are C programs, so there must be
-# a C compiler.
+# Doors for programs that exist: compat/NAME.h and compat/NAME.cc, or the sources in compat/NAME/ where one file would be long, make
+# libonehop_NAME, which holds all of onehop that it needs and shows nothing but the door's own functions. compat/shared/ is what several
+# of them need. Their tests are C programs, so there must be a C compiler.
 
 include(CheckLanguage)
 check_language(C)
@@ -22,10 +22,11 @@ target_link_libraries(onehop_doors_shared PUBLIC onehop)
 set_target_properties(onehop_doors_shared PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 onehop_compile_options(onehop_doors_shared)
 
-file(GLOB ONEHOP_DOORS CONFIGURE_DEPENDS compat/*.cc)
-foreach(source IN LISTS ONEHOP_DOORS)
-  cmake_path(GET source STEM _name)
-  add_library(onehop_${_name} SHARED ${source})
+file(GLOB ONEHOP_DOORS CONFIGURE_DEPENDS compat/*.h)
+foreach(header IN LISTS ONEHOP_DOORS)
+  cmake_path(GET header STEM _name)
+  file(GLOB _sources CONFIGURE_DEPENDS compat/${_name}.cc compat/${_name}/*.cc)
+  add_library(onehop_${_name} SHARED ${_sources})
   target_include_directories(onehop_${_name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/compat>)
   target_link_libraries(onehop_${_name} PRIVATE onehop_doors_shared)
   target_link_options(onehop_${_name} PRIVATE "LINKER:--exclude-libs,ALL")

@@ -1,0 +1,197 @@
+// The logical topology of a communicator, and the lattice that is laid out on it.
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onehop/error.h"
+#include "state.h"
+
+using onehop::BadInput;
+using onehop::door::guarded;
+using namespace onehop::qmp_door;
+
+namespace {
+
+QMP_status_t complain(QMP_status_t status, const std::string& why) {
+  QMP_error("%s", why.c_str());
+  return status;
+}
+
+}  // namespace
+
+namespace onehop::qmp_door {
+
+Topology& topology_of(QMP_comm_t comm) {
+  if (!checked(comm).topology) throw BadInput("expected a communicator with a logical topology; declare one first");
+  return *comm->topology;
+}
+
+QMP_status_t declare_topology(QMP_comm_t comm, std::span<const int> sizes, std::span<const int> map) {
+  if (checked(comm).topology) throw BadInput("expected a communicator without a topology, found one that has it");
+  if (sizes.empty()) return QMP_SUCCESS;
+  int nodes = 1;
+  for (const int size : sizes) {
+    if (size < 1)
+      return complain(QMP_INVALID_ARG, "logical topology: expected sizes of 1 or more, found " + std::to_string(size));
+    nodes *= size;
+  }
+  if (nodes != comm->size()) {
+    return complain(QMP_INVALID_ARG, "logical topology: expected a grid of " + std::to_string(comm->size()) +
+                                         " nodes, found one of " + std::to_string(nodes));
+  }
+  Topology topology{{sizes.begin(), sizes.end()}, {map.begin(), map.end()}, std::vector<int>(sizes.size())};
+  if (map.empty()) {
+    topology.map.resize(sizes.size());
+    std::iota(topology.map.begin(), topology.map.end(), 0);
+  }
+  std::vector<int> axes = topology.map;
+  std::ranges::sort(axes);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (axes.size() != sizes.size() || axes[i] != static_cast<int>(i)) {
+      throw BadInput("expected a map that names each of " + std::to_string(sizes.size()) + " axes once");
+    }
+  }
+  topology.coordinates(comm->me, topology.mine.data());
+  comm->topology = std::move(topology);
+  return QMP_SUCCESS;
+}
+
+}  // namespace onehop::qmp_door
+
+namespace {
+
+QMP_status_t declare_grid(QMP_comm_t comm, const int* dims, int ndim, const int* map, int mapdim) {
+  if (ndim < 0 || mapdim < 0)
+    return complain(QMP_INVALID_ARG,
+                    "logical topology: expected a number of dimensions, found " + std::to_string(ndim));
+  return declare_topology(comm, std::span(dims, static_cast<std::size_t>(ndim)),
+                          std::span(map, static_cast<std::size_t>(map == nullptr ? 0 : mapdim)));
+}
+
+// Cuts a lattice for `nodes` nodes: prime by prime, the largest first, the axis with the longest pieces that it divides;
+// among equals one that is cut already.
+std::optional<std::vector<int>> cut(std::span<const int> lattice, int nodes) {
+  std::vector<int> pieces(lattice.begin(), lattice.end());
+  std::vector<int> cuts(lattice.size(), 1);
+  std::vector<int> primes;
+  for (int prime = 2; nodes > 1; nodes % prime == 0 ? static_cast<void>(nodes /= prime) : static_cast<void>(++prime)) {
+    if (nodes % prime == 0) primes.push_back(prime);
+  }
+  for (auto prime = primes.rbegin(); prime != primes.rend(); ++prime) {
+    std::optional<std::size_t> best;
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      if (pieces[i] % *prime != 0) continue;
+      if (!best || pieces[i] > pieces[*best] || (pieces[i] == pieces[*best] && cuts[*best] == 1)) best = i;
+    }
+    if (!best) return std::nullopt;
+    pieces[*best] /= *prime;
+    cuts[*best] *= *prime;
+  }
+  return cuts;
+}
+
+QMP_status_t lay_out(std::span<const int> lattice) {
+  Qmp& state = qmp();
+  if (state.interconnect != QMP_SWITCH && !state.standard->topology && state.job->topology) {
+    declare_topology(state.standard, state.job->topology->sizes, state.arguments.logical_map);
+  }
+  if (!state.standard->topology) {
+    const auto cuts = cut(lattice, state.standard->size());
+    if (!cuts) {
+      return complain(QMP_ERROR, "layout: expected a lattice that " + std::to_string(state.standard->size()) +
+                                     " nodes can share equally, found one that they cannot");
+    }
+    const QMP_status_t status = declare_topology(state.standard, *cuts, state.arguments.logical_map);
+    if (status != QMP_SUCCESS) return status;
+  }
+  const std::vector<int>& sizes = state.standard->topology->sizes;
+  if (lattice.size() < sizes.size()) return complain(QMP_ERROR, "layout: the lattice has fewer axes than the topology");
+  std::vector<int> subgrid(lattice.begin(), lattice.end());
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (lattice[i] % sizes[i] != 0) return complain(QMP_ERROR, "layout: the topology does not divide the lattice");
+    subgrid[i] /= sizes[i];
+  }
+  state.subgrid = std::move(subgrid);
+  return QMP_SUCCESS;
+}
+
+}  // namespace
+
+ONEHOP_DOOR QMP_status_t QMP_comm_declare_logical_topology_map(QMP_comm_t comm, const int dims[], int ndim,
+                                                               const int map[], int mapdim) {
+  return guarded(__func__, [&] { return declare_grid(comm, dims, ndim, map, mapdim); });
+}
+ONEHOP_DOOR QMP_status_t QMP_comm_declare_logical_topology(QMP_comm_t comm, const int dims[], int ndim) {
+  return QMP_comm_declare_logical_topology_map(comm, dims, ndim, nullptr, 0);
+}
+ONEHOP_DOOR QMP_status_t QMP_declare_logical_topology_map(const int dims[], int ndim, const int map[], int mapdim) {
+  return QMP_comm_declare_logical_topology_map(QMP_comm_get_default(), dims, ndim, map, mapdim);
+}
+ONEHOP_DOOR QMP_status_t QMP_declare_logical_topology(const int dims[], int ndim) {
+  return guarded(__func__, [&] {
+    const std::vector<int>& map = qmp().arguments.logical_map;
+    return declare_grid(standard(), dims, ndim, map.data(), static_cast<int>(map.size()));
+  });
+}
+ONEHOP_DOOR QMP_bool_t QMP_comm_logical_topology_is_declared(QMP_comm_t comm) {
+  return guarded(__func__, [&] { return checked(comm).topology ? QMP_TRUE : QMP_FALSE; });
+}
+ONEHOP_DOOR QMP_bool_t QMP_logical_topology_is_declared() {
+  return QMP_comm_logical_topology_is_declared(QMP_comm_get_default());
+}
+ONEHOP_DOOR int QMP_comm_get_logical_number_of_dimensions(QMP_comm_t comm) {
+  return guarded(__func__, [&] { return checked(comm).topology ? static_cast<int>(comm->topology->sizes.size()) : 0; });
+}
+ONEHOP_DOOR int QMP_get_logical_number_of_dimensions() {
+  return QMP_comm_get_logical_number_of_dimensions(QMP_comm_get_default());
+}
+ONEHOP_DOOR const int* QMP_comm_get_logical_dimensions(QMP_comm_t comm) {
+  return guarded(__func__,
+                 [&]() -> const int* { return checked(comm).topology ? comm->topology->sizes.data() : nullptr; });
+}
+ONEHOP_DOOR const int* QMP_get_logical_dimensions() { return QMP_comm_get_logical_dimensions(QMP_comm_get_default()); }
+ONEHOP_DOOR const int* QMP_comm_get_logical_coordinates(QMP_comm_t comm) {
+  return guarded(__func__, [&]() -> const int* { return topology_of(comm).mine.data(); });
+}
+ONEHOP_DOOR const int* QMP_get_logical_coordinates() {
+  return QMP_comm_get_logical_coordinates(QMP_comm_get_default());
+}
+ONEHOP_DOOR void QMP_comm_get_logical_coordinates_from2(QMP_comm_t comm, int coords[], int node) {
+  guarded(__func__, [&] { topology_of(comm).coordinates(node, coords); });
+}
+ONEHOP_DOOR int* QMP_comm_get_logical_coordinates_from(QMP_comm_t comm, int node) {
+  auto* coords = static_cast<int*>(
+      std::calloc(static_cast<std::size_t>(QMP_comm_get_logical_number_of_dimensions(comm)) + 1, sizeof(int)));
+  QMP_comm_get_logical_coordinates_from2(comm, coords, node);
+  return coords;
+}
+ONEHOP_DOOR int* QMP_get_logical_coordinates_from(int node) {
+  return QMP_comm_get_logical_coordinates_from(QMP_comm_get_default(), node);
+}
+ONEHOP_DOOR void QMP_get_logical_coordinates_from2(int coords[], int node) {
+  QMP_comm_get_logical_coordinates_from2(QMP_comm_get_default(), coords, node);
+}
+ONEHOP_DOOR int QMP_comm_get_node_number_from(QMP_comm_t comm, const int coordinates[]) {
+  return guarded(__func__, [&] { return topology_of(comm).node(coordinates); });
+}
+ONEHOP_DOOR int QMP_get_node_number_from(const int coordinates[]) {
+  return QMP_comm_get_node_number_from(QMP_comm_get_default(), coordinates);
+}
+ONEHOP_DOOR QMP_status_t QMP_layout_grid(const int dimensions[], int ndims) {
+  return guarded(__func__, [&] { return lay_out({dimensions, static_cast<std::size_t>(std::max(ndims, 0))}); });
+}
+ONEHOP_DOOR const int* QMP_get_subgrid_dimensions() {
+  return guarded(__func__, []() -> const int* { return qmp().subgrid.data(); });
+}
+ONEHOP_DOOR int QMP_get_number_of_subgrid_sites() {
+  return guarded(__func__, [] {
+    const std::vector<int>& sizes = qmp().subgrid;
+    return sizes.empty() ? 0 : std::accumulate(sizes.begin(), sizes.end(), 1, std::multiplies<>());
+  });
+}
