@@ -1,4 +1,4 @@
-"""SU(3) gauge theory on a periodic lattice that is split over ranks."""
+"""Periodic lattices that are split over ranks: their geometry, SU(3) gauge fields, their files, staggered quarks."""
 
 from onehop.lattice.files import GaugeFile, read_gauge, write_gauge
 from onehop.lattice.gauge import Gauge, Plaquettes, thermalize

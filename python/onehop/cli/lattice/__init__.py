@@ -1,4 +1,4 @@
-"""`onehop lattice`: SU(3) gauge theory. Every subcommand is a module of its name with a function of its name."""
+"""`onehop lattice`: gauge fields and staggered quarks. Every subcommand is a module of its name with a function of its name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from onehop.cli.lattice.thermalize import thermalize
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     lattice = typer.Typer(
-        no_args_is_help=True, help="SU(3) gauge theory on a lattice that is split over ranks."
+        no_args_is_help=True,
+        help="Lattices split over ranks: their faces, SU(3) gauge fields and quarks on them.",
     )
     for command in (info, measure, convert, thermalize, solve):
         lattice.command(cls=NumbersCommand)(command)
