@@ -1,4 +1,4 @@
-"""`onehop lattice`: gauge fields and staggered quarks. Every subcommand is a module of its name with a function of its name."""
+"""`onehop lattice`: gauge fields and staggered quarks. Subcommands are functions in modules of the same name."""
 
 from __future__ import annotations
 
