@@ -81,6 +81,11 @@ def element_type(array: Any) -> str:
 
 
 def _number_type(array: Any) -> str:
+    if not hasattr(array, "dtype") or not hasattr(array, "shape"):
+        raise BadInput(
+            f"expected an array of one of {', '.join(sorted(_TYPES))}, found a {type(array).__name__}; "
+            "numpy.asarray makes an array of a number or of a list of them"
+        )
     name = element_type(array)
     if name not in _TYPES:
         raise BadInput(f"expected elements of one of {', '.join(sorted(_TYPES))}, found {name}")
@@ -226,8 +231,8 @@ def allreduce(
     """
     if isinstance(array, (list, tuple)):
         return _allreduce_several(group, array, op, codec, algorithm, out, compress_above)
-    result = _new(array, array.shape) if out is None else out
     kind = _number_type(array)
+    result = _new(array, array.shape) if out is None else out
     if element_type(result) != kind or tuple(result.shape) != tuple(array.shape):
         raise BadInput(
             f"expected `out` with shape {tuple(array.shape)} and type {kind}, "
@@ -261,10 +266,11 @@ def _allreduce_several(
     out: Sequence[Any] | None,
     compress_above: int | str,
 ) -> list[Any]:
+    kinds = {_number_type(array) for array in arrays}
     results = [_new(array, array.shape) for array in arrays] if out is None else list(out)
     if len(results) != len(arrays):
         raise BadInput(f"expected {len(arrays)} arrays in `out`, found {len(results)}")
-    kinds = {_number_type(array) for array in [*arrays, *results]}
+    kinds |= {_number_type(array) for array in results}
     if len(kinds) > 1:
         raise BadInput(
             f"expected arrays of one type, found {', '.join(sorted(kinds))}; reduce them separately"

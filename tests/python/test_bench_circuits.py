@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from onehop.bench import circuit_peers
 from onehop.bench.circuit_peers import CIRCUIT_PEERS, Timing, WorkerPeer, find_peers
 from onehop.bench.circuits import CircuitSettings, Ours, circuits, distance, wrong_answers
 from onehop.bench.circuits_cases import CIRCUIT_CASES, Gate, make_gates
@@ -233,3 +234,22 @@ def test_worker_that_dies_is_an_error(tmp_path: Path) -> None:
     python.write_text("#!/bin/sh\nexit 4\n")
     with pytest.raises(ImportError, match="status 4"):
         WorkerPeer("qulacs", str(python), 1)
+
+
+def test_worker_that_complains_much_or_never_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = tmp_path / "python"
+    python.write_text(
+        "#!/bin/sh\nhead -c 300000 /dev/zero >&2\n"
+        'echo \'{"version": "1", "precisions": ["double"]}\'\nread line\nexec sleep 20\n'
+    )
+    python.chmod(0o755)
+    peer = WorkerPeer("qulacs", str(python), 1, patience=1)
+    with pytest.raises(Error, match="qulacs gave no answer within 1 s"):
+        peer.load([], 4, "double")
+    peer.close()
+    # Whose folder one stands in does not matter.
+    (tmp_path / ".peers" / "bin").mkdir(parents=True)
+    (tmp_path / "pyproject.toml").touch()
+    python.rename(tmp_path / ".peers" / "bin" / "python")
+    monkeypatch.chdir(tmp_path)
+    assert not any(str(tmp_path) in one for one in circuit_peers._pythons())

@@ -164,6 +164,8 @@ def test_says_what_is_wrong() -> None:
         (np.zeros((4, 4))[:, 1], "contiguous"),
         (np.zeros(3, ">f8"), "byte order"),
         ([np.zeros(3), np.zeros(3, np.float32)], "one type"),
+        ([1.0, 2.0], "found a float"),
+        (3, "found a int"),
     ):
         with pytest.raises(BadInput, match=message):
             onehop.allreduce(group, array)

@@ -36,8 +36,10 @@ from onehop.cli.common import (
     MpiOption,
     RanksOption,
     check_plot,
+    check_seconds,
     console,
     own_rank,
+    parse_numbers,
     progress,
     write_json,
 )
@@ -70,8 +72,7 @@ def _run(
     json_target: str | None,
     plot: str | None,
 ) -> None:
-    if settings.seconds <= 0:
-        raise BadInput(f"expected --seconds above 0, found {settings.seconds:g}")
+    check_seconds(settings.seconds)
     check_plot(plot)
     ensure_ranks_beside_mpi(ranks, mpi, default=default)
     with progress("measuring", cases) as advance:
@@ -227,13 +228,6 @@ def bench_allreduce(
     _run(measure, len(chosen), ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
 
 
-def _numbers(text: str, option: str) -> list[int]:
-    try:
-        return [int(number) for number in text.split(",")]
-    except ValueError:
-        raise BadInput(f"expected {option} as numbers with commas between, found {text!r}") from None
-
-
 def bench_permutation(
     qubits: Annotated[
         str | None, typer.Option("--qubits", metavar="22,24,...", help="Bits of the state's index.")
@@ -252,7 +246,7 @@ def bench_permutation(
     plot: PlotOption = None,
 ) -> None:
     """Qubits of the rank's number change places with local ones, up to three at once."""
-    chosen = ([12] if quick else QUBITS) if qubits is None else _numbers(qubits, "--qubits")
+    chosen = ([12] if quick else QUBITS) if qubits is None else parse_numbers(qubits, "--qubits")
     ways = transports.split(",")
 
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:

@@ -11,18 +11,19 @@ from onehop.bench.circuit_peers import CIRCUIT_PEERS, find_peers
 from onehop.bench.circuits import CircuitSettings, circuits, wrong_answers
 from onehop.bench.circuits_cases import CIRCUIT_CASES
 from onehop.bench.circuits_table import make_circuit_peer_table, make_circuit_table, save_circuit_plot
-from onehop.cli.common import JsonOption, check_plot, console, progress, write_json
+from onehop.cli.common import (
+    JsonOption,
+    check_plot,
+    check_seconds,
+    console,
+    parse_numbers,
+    progress,
+    write_json,
+)
 from onehop.doctor import host
 from onehop.error import BadInput, Error
 
 __all__ = ["bench_circuits"]
-
-
-def _numbers(text: str) -> list[int]:
-    try:
-        return [int(number) for number in text.split(",")]
-    except ValueError:
-        raise BadInput(f"expected --qubits as numbers with commas between, found {text!r}") from None
 
 
 def bench_circuits(
@@ -62,14 +63,13 @@ def bench_circuits(
     ] = None,
 ) -> None:
     """Circuits on one rank and all its cores, beside other simulators at their best settings; answers are compared."""
-    if seconds <= 0 or threads < 0:
-        raise BadInput(
-            f"expected --seconds above 0 and --threads of 0 or more, found {seconds:g} and {threads}"
-        )
+    check_seconds(seconds)
+    if threads < 0:
+        raise BadInput(f"expected --threads of 0 or more, found {threads}")
     check_plot(plot)
     settings = CircuitSettings(
         cases=tuple(cases or CIRCUIT_CASES),
-        qubits=_numbers(qubits) if qubits is not None else [10 if quick else 24],
+        qubits=parse_numbers(qubits, "--qubits") if qubits is not None else [10 if quick else 24],
         precisions=tuple(precision.split(",")),
         seconds=0.001 if quick else seconds,
         threads=threads,

@@ -9,7 +9,7 @@ import typer
 
 from onehop.bench.scaling import SCALING_CASES, Scaling, scaling
 from onehop.bench.scaling_table import make_scaling_table, save_scaling_plot
-from onehop.cli.common import JsonOption, check_plot, console, own_rank, progress, write_json
+from onehop.cli.common import JsonOption, check_plot, check_seconds, console, own_rank, progress, write_json
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.launch import ensure_ranks
@@ -59,10 +59,10 @@ def bench_scaling(
     ] = None,
 ) -> None:
     """Phase estimation and Ising models on 1, 2, 4 ... ranks: time, speedup, and what moves."""
-    if seconds <= 0 or ranks < 1 or threads < 0:
+    check_seconds(seconds)
+    if ranks < 1 or threads < 0:
         raise BadInput(
-            "expected --seconds above 0, --ranks of at least 1 and --threads of 0 or more, "
-            f"found {seconds:g}, {ranks} and {threads}"
+            f"expected --ranks of at least 1 and --threads of 0 or more, found {ranks} and {threads}"
         )
     settings = Scaling(
         cases=tuple(cases or SCALING_CASES),

@@ -78,6 +78,29 @@ def console(json_target: str | None = None) -> Console:
     return _console(stderr=json_target == "-", quiet=own_rank() != 0)
 
 
+def parse_numbers(text: str, option: str, separator: str = ",") -> list[int]:
+    """The numbers of an option such as "10,24", or with "x" for `separator` "128x64x64" (commas will do there too).
+
+    Raises
+    ------
+    BadInput
+        They are none.
+    """
+    try:
+        return [int(number) for number in text.replace(",", separator).split(separator)]
+    except ValueError:
+        example = separator.join(("128", "64", "64"))
+        raise BadInput(
+            f"expected {option} as numbers with {separator!r} between them, for example {example}, found {text!r}"
+        ) from None
+
+
+def check_seconds(seconds: float) -> None:
+    """Raise BadInput unless one can measure for so long."""
+    if not 0 < seconds < float("inf"):
+        raise BadInput(f"expected --seconds above 0, found {seconds:g}")
+
+
 def check_plot(file: str | None) -> None:
     """Find out before the work that what `--plot` asks for cannot be drawn.
 
@@ -86,10 +109,14 @@ def check_plot(file: str | None) -> None:
     Error
         matplotlib is not installed.
     BadInput
-        There is no such folder.
+        There is no such folder, or it is no file.
     """
     if file is None:
         return
+    if Path(file).is_dir():
+        raise BadInput(
+            f"cannot write the plot to {file}: it is a folder; name a file in it, such as plot.png"
+        )
     if find_spec("matplotlib") is None:
         raise Error("--plot needs matplotlib, which is not installed: `pip install matplotlib`")
     if not Path(file).parent.is_dir():

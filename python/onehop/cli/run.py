@@ -10,7 +10,16 @@ from typing import Annotated, Any
 import typer
 
 from onehop.cli import profile as profiles
-from onehop.cli.common import LARGEST_SEED, JsonOption, RanksOption, console, own_rank, progress, write_json
+from onehop.cli.common import (
+    LARGEST_SEED,
+    JsonOption,
+    RanksOption,
+    check_plot,
+    console,
+    own_rank,
+    progress,
+    write_json,
+)
 from onehop.cli.plan import PrecisionOption, check_fits, one_line, plan_run
 from onehop.cli.run_report import draw, make_report, save_result, show
 from onehop.error import BadInput
@@ -44,13 +53,6 @@ def _measuring(circuit: Circuit) -> Circuit:
     for operation in circuit.operations:
         measured.add(operation)
     return measured.measure_all()
-
-
-def _check_outputs(plot: str | None, save: str | None) -> None:
-    if plot is not None and not Path(plot).resolve().parent.is_dir():
-        raise BadInput(f"cannot write the plot to {plot}: there is no folder {Path(plot).parent}")
-    if save is not None:
-        check_state_file(save)
 
 
 def _duration(text: str) -> float:
@@ -172,7 +174,9 @@ def run(
     Outcomes are written as Qiskit does: the last classical bit first. A circuit without classical bits is measured on
     all qubits. Expectation values are those before measurements at the end.
     """
-    _check_outputs(plot, save)
+    check_plot(plot)
+    if save is not None:
+        check_state_file(save)
     seconds_between = _duration(every)
     model = _noise(noise, trajectories, save, checkpoint)
     if profile and model is not None:

@@ -10,21 +10,12 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from onehop.cli.common import JsonOption, console, write_json
+from onehop.cli.common import JsonOption, console, parse_numbers, write_json
 from onehop.error import BadInput
 from onehop.schedule import Schedule, count, halo, verify
 
 FileArgument = Annotated[str, typer.Argument(metavar="FILE|-", help="A schedule as JSON; - is stdin.")]
 RowsOption = Annotated[int, typer.Option(help="How many rows to show; 0: all.")]
-
-
-def _numbers(text: str, name: str) -> list[int]:
-    try:
-        return [int(number) for number in text.replace(",", "x").split("x")]
-    except ValueError:
-        raise BadInput(
-            f"expected {name} as numbers with an x between them, for example 128x64x64, found {text!r}"
-        ) from None
 
 
 def _widths(text: str) -> int | list[int | tuple[int, int]]:
@@ -50,8 +41,15 @@ def _periodic(text: str) -> bool | list[bool]:
 def _load(file: str) -> Schedule:
     try:
         text = sys.stdin.read() if file == "-" else Path(file).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"cannot read the schedule {file}: {error}") from error
+    except OSError as error:
+        raise BadInput(
+            f"cannot read the schedule {file}: {error.strerror}; expected a file that `onehop schedule halo -o` or "
+            "Schedule.save has written"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"{file} is no schedule: it is no text ({error.reason} at byte {error.start})"
+        ) from error
     try:
         return Schedule.from_json(text)
     except BadInput as error:
@@ -81,9 +79,12 @@ def make_halo(
     ] = "-",
 ) -> None:
     """Build the schedule of a halo exchange."""
+    shape = parse_numbers(extents, "--extents", "x")
+    if min(shape) < 1:
+        raise BadInput(f"expected --extents of at least 1 each, found {extents}, which has no sites")
     schedule = halo(
-        extents=_numbers(extents, "--extents"),
-        grid=_numbers(grid, "--grid"),
+        extents=shape,
+        grid=parse_numbers(grid, "--grid", "x"),
         width=_widths(width),
         periodic=_periodic(periodic),
         corners=corners,
@@ -200,7 +201,7 @@ def verify_schedule(
     screen = console(json_target)
     for violation in violations:
         screen.print(f"[red]{violation.rule}[/]: ", end="")
-        screen.print(violation.message, markup=False, soft_wrap=True)
+        screen.print(violation.message.removeprefix(f"{violation.rule}: "), markup=False, soft_wrap=True)
     if not violations:
         screen.print(f"[green]ok[/]: nothing is lost, overwritten or left out ({schedule.ranks} ranks)")
     write_json(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import enum
+import errno
 import os
 import shutil
 import signal
@@ -208,6 +209,8 @@ def launch(
     except (OSError, subprocess.SubprocessError) as error:
         if isinstance(error, BrokenPipeError):
             return 128 + signal.SIGPIPE
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise  # it ran; what it printed found no room
         raise Error(f"could not run {command[0]!r} on {ranks} ranks: {error}") from error
     finally:
         supervisor.close()

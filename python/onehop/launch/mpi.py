@@ -197,7 +197,7 @@ def launch_under_mpi(
     Returns
     -------
     int
-        The exit code of mpiexec, 128 + the signal's number if a signal ended it.
+        The exit code of mpiexec, 128 + the signal's number if a signal ended it, 130 after Ctrl-C.
 
     Raises
     ------
@@ -214,10 +214,17 @@ def launch_under_mpi(
         )
     except OSError as error:
         raise Error(f"could not run {line[0]}: {error}") from error
+    interrupted = told = False
     while True:
         try:
-            code = process.wait()
+            code = process.wait(timeout=1 if interrupted and not told else None)
             break
         except KeyboardInterrupt:
-            process.send_signal(signal.SIGINT)  # a second one as well: mpiexec itself knows what to do
+            interrupted, told = True, False
+        except subprocess.TimeoutExpired:
+            # From a terminal mpiexec has it already, and would take another one for impatience.
+            process.send_signal(signal.SIGINT)
+            told = True
+    if interrupted:
+        return 128 + signal.SIGINT  # mpiexec itself says 1, as for any failure
     return code if code >= 0 else 128 - code

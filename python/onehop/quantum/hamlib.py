@@ -102,6 +102,7 @@ def write_tfim_file(
     h5py = _h5py()
     names = []
     try:
+        Path(file).absolute().parent.mkdir(parents=True, exist_ok=True)
         with h5py.File(file, "w") as stored:
             for extents, lattice in lattices:
                 for periodic in (False, True):

@@ -7,6 +7,8 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +26,7 @@ _PACKAGES = {
     "lightning.qubit": "pennylane-lightning",
     "lightning.kokkos": "pennylane-lightning-kokkos",
 }
+_PATIENCE = 600.0  # seconds for an answer, beside those that it was given to measure
 
 
 @dataclass(frozen=True)
@@ -68,15 +71,18 @@ class WorkerPeer:
         That Python does not have it.
     """
 
-    def __init__(self, name: str, python: str, threads: int) -> None:
+    def __init__(self, name: str, python: str, threads: int, patience: float = _PATIENCE) -> None:
         self.name = name
+        self._patience = patience
+        # A file, because nobody reads a pipe meanwhile, and who writes much into it would wait for ever.
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
         command = [python, str(Path(__file__).with_name("worker.py")), name, str(threads)]
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._said,
             env=environment,
             text=True,
             bufsize=1,
@@ -84,6 +90,7 @@ class WorkerPeer:
         try:
             about = self._read()
         except Error as error:
+            self.close()
             raise ImportError(str(error)) from error
         if "missing" in about:
             self.close()
@@ -91,13 +98,25 @@ class WorkerPeer:
         self.version: str = about["version"]
         self.precisions: Sequence[str] = about["precisions"]
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self, more: float = 0) -> dict[str, Any]:
         assert self._process.stdout is not None
+        late = threading.Event()
+
+        def end() -> None:
+            late.set()
+            self._process.kill()
+
+        timer = threading.Timer(self._patience + more, end)
+        timer.daemon = True
+        timer.start()
         line = self._process.stdout.readline()
+        timer.cancel()
         if not line:
             status = self._process.wait()
-            assert self._process.stderr is not None
-            said = self._process.stderr.read().strip().splitlines()[-1:]
+            if late.is_set():
+                raise Error(f"{self.name} gave no answer within {self._patience + more:g} s and was ended")
+            self._said.seek(0)
+            said = self._said.read().decode(errors="replace").strip().splitlines()[-1:]
             raise Error(f"{self.name} ended with status {status}{': ' + said[0] if said else ''}")
         return json.loads(line)
 
@@ -105,7 +124,7 @@ class WorkerPeer:
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):  # its end is what reading finds
             self._process.stdin.write(json.dumps(request) + "\n")
-        answer = self._read()
+        answer = self._read(request.get("seconds", 0))
         if "error" in answer:
             raise Error(f"{self.name}: {answer['error']}")
         return answer
@@ -120,21 +139,27 @@ class WorkerPeer:
 
     def close(self) -> None:  # noqa: D102
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # it has ended already
+            self._process.stdin.close()
         try:
             self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._said.close()
 
 
 def _pythons() -> Iterable[str]:
-    """The one that runs this, then those of `make peers`, then what $ONEHOP_PEERS names."""
+    """The one that runs this, then that of `make peers`, then what $ONEHOP_PEERS names.
+
+    `make peers` puts it into the source tree, where this file is, or the environment with an installed copy. The
+    current folder is somebody else's, perhaps, and nothing in it is run.
+    """
     yield sys.executable
     seen = set()
-    for start in (Path.cwd(), Path(sys.prefix).parent):
+    for start in (Path(__file__).resolve().parents[4], Path(sys.prefix).resolve().parent):
         path = start / ".peers" / "bin" / "python"
-        if path not in seen and os.access(path, os.X_OK):
+        if path not in seen and (start / "pyproject.toml").is_file() and os.access(path, os.X_OK):
             seen.add(path)
             yield str(path)
     named = os.environ.get("ONEHOP_PEERS")
