@@ -122,7 +122,7 @@ def test_bad_halo_is_one_line_and_exit_code_2(words: str, capsys: pytest.Capture
 
 def test_count(halo: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schedule", "count", halo]) == 0
-    assert "1 rounds, 2 messages, 131072 bytes between ranks, 262144 inside" in capsys.readouterr().out
+    assert "1 round, 2 messages, 131072 bytes between ranks, 262144 inside" in capsys.readouterr().out
     assert main(["schedule", "count", halo, "--json", "-"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["bytes"] == 2 * 2 * 64 * 64 * 8
@@ -218,6 +218,9 @@ def test_what_cannot_be_is_refused_before_the_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for words, says in (
+        (["bench", "pingpong", "-n", "3"], "measures 2 ranks, found -n 3"),
+        (["bench", "channel", "--messages", "0"], "at least 1, found 0"),
+        (["bench", "allreduce", "--codecs", "nope"], "found 'nope'"),
         (["bench", "ring", "--seconds", "nan"], "above 0, found nan"),
         (["bench", "circuits", "--seconds", "inf"], "above 0, found inf"),
         (["run", "no.qasm", "--plot", str(tmp_path)], "it is a folder"),

@@ -71,8 +71,12 @@ def _run(
     settings: Settings,
     json_target: str | None,
     plot: str | None,
+    exactly: int | None = None,
 ) -> None:
     check_seconds(settings.seconds)
+    # What needs no ranks is refused before they are started.
+    if exactly is not None and ranks not in (None, exactly):
+        raise BadInput(f"this measures {exactly} ranks, found -n {ranks}: use -n {exactly}, or leave it out")
     check_plot(plot)
     ensure_ranks_beside_mpi(ranks, mpi, default=default)
     with progress("measuring", cases) as advance:
@@ -113,7 +117,7 @@ def bench_pingpong(
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
         return pingpong(group, settings, advance, chosen, get)
 
-    _run(measure, len(chosen), ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
+    _run(measure, len(chosen), ranks, 2, mpi, Settings(seconds, quick), json_target, plot, exactly=2)
 
 
 def bench_channel(
@@ -128,11 +132,13 @@ def bench_channel(
 ) -> None:
     """Several messages each way at once between two ranks."""
     chosen = CHANNEL_SIZES if sizes is None else parse_sizes(sizes)
+    if messages < 1:
+        raise BadInput(f"expected --messages of at least 1, found {messages}")
 
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
         return channel(group, settings, advance, chosen, messages)
 
-    _run(measure, len(chosen), ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
+    _run(measure, len(chosen), ranks, 2, mpi, Settings(seconds, quick), json_target, plot, exactly=2)
 
 
 def _blocks(text: str) -> list[tuple[int, ...]]:
@@ -163,7 +169,17 @@ def bench_halo(
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
         return halo_exchange(group, settings, advance, chosen)
 
-    _run(measure, len(chosen) * len(HALO_CASES), ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
+    _run(
+        measure,
+        len(chosen) * len(HALO_CASES),
+        ranks,
+        2,
+        mpi,
+        Settings(seconds, quick),
+        json_target,
+        plot,
+        exactly=2,
+    )
 
 
 def bench_poisson(
@@ -187,6 +203,12 @@ def bench_poisson(
         return poisson(group, settings, advance, chosen, local)
 
     _run(measure, len(chosen), ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
+
+
+def _check_codecs(names: str) -> None:
+    unknown = [name for name in names.split(",") if name not in CODECS]
+    if unknown:
+        raise BadInput(f"expected --codecs among {', '.join(CODECS)}, found {unknown[0]!r}")
 
 
 def bench_allreduce(
@@ -214,6 +236,7 @@ def bench_allreduce(
     chosen = ALLREDUCE_SIZES if sizes is None else parse_sizes(sizes)
     if min(chosen) < 4:
         raise BadInput(f"expected --sizes of at least 4 bytes, one number, found {min(chosen)}")
+    _check_codecs(codecs)
     if link_rate is not None:
         if current_launch() is not None or ranks not in (None, HOSTS):
             raise BadInput(f"--link starts its own {HOSTS} ranks: run it by itself, without a launch or -n")
@@ -282,6 +305,7 @@ def bench_codec(
 ) -> None:
     """Encoding and decoding on one core; the limit is a copy of the same numbers."""
     chosen = CODEC_SIZES if sizes is None else parse_sizes(sizes)
+    _check_codecs(codecs)
     names = codecs.split(",")
 
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:

@@ -78,6 +78,12 @@ def console(json_target: str | None = None) -> Console:
     return _console(stderr=json_target == "-", quiet=own_rank() != 0)
 
 
+def counted(number: int, what: str) -> str:
+    """For example "1 round", "2 rounds", "3 matches"."""
+    ending = "" if number == 1 else "es" if what.endswith(("s", "sh", "ch", "x")) else "s"
+    return f"{number} {what}{ending}"
+
+
 def parse_numbers(text: str, option: str, separator: str = ",") -> list[int]:
     """The numbers of an option such as "10,24", or with "x" for `separator` "128x64x64" (commas will do there too).
 

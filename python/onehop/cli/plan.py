@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from onehop import __version__
-from onehop.cli.common import JsonOption, console, write_json
+from onehop.cli.common import JsonOption, console, counted, write_json
 from onehop.cli.profile import forms, ranges
 from onehop.error import BadInput, Error
 from onehop.group import Group
@@ -85,7 +85,10 @@ def check_fits(planned: CircuitPlan, name: str) -> None:
 
 def _table(planned: CircuitPlan, name: str, seconds: float) -> Table:
     table = Table(
-        "", "", title=f"{name}: {planned.qubits} qubits on {planned.ranks} ranks", show_header=False
+        "",
+        "",
+        title=f"{name}: {counted(planned.qubits, 'qubit')} on {counted(planned.ranks, 'rank')}",
+        show_header=False,
     )
     table.columns[1].justify = "right"
     table.add_row("simulated as a", planned.kind)
@@ -199,7 +202,7 @@ def plan(
     if trajectories is not None:
         screen.print(f"this is for each of up to {trajectories} trajectories; equal ones run once")
     if planned.ranks < ranks:
-        screen.print(f"the circuit is too small for more than {planned.ranks} ranks")
+        screen.print(f"the circuit is too small for more than {counted(planned.ranks, 'rank')}")
     if not planned.fits:
         screen.print(f"it does not fit on this machine: {remedy(planned)}", markup=False, soft_wrap=True)
     if any(stages):

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from onehop import __version__
+from onehop.cli.common import counted
 from onehop.cli.plan import size
 from onehop.error import BadInput
 from onehop.group import Group
@@ -64,7 +65,12 @@ def show(screen: Console, report: dict[str, Any], rows: int) -> None:
     counts = sorted(report["counts"].items(), key=lambda one: (-one[1], one[0]))
     shots = max(report["shots"], 1)
     if counts:
-        table = Table("outcome", "shots", "", title=f"{len(counts)} outcomes in {report['shots']} shots")
+        table = Table(
+            "outcome",
+            "shots",
+            "",
+            title=f"{counted(len(counts), 'outcome')} in {counted(report['shots'], 'shot')}",
+        )
         table.columns[1].justify = "right"
         for outcome, number in counts[:rows]:
             table.add_row(outcome, str(number), "█" * max(round(40 * number / counts[0][1]), 1))
@@ -75,8 +81,8 @@ def show(screen: Console, report: dict[str, Any], rows: int) -> None:
     for observable, value in report["expectations"].items():
         screen.print(f"<{observable}> = {_shown(value)}", markup=False)
     screen.print(
-        f"{report['seconds']:.3f} s on {report['ranks']} ranks; {size(report['bytes_moved'])} moved in "
-        f"{report['exchanges']} exchanges; peak memory {size(report['peak_memory_per_rank'])} a rank; "
+        f"{report['seconds']:.3f} s on {counted(report['ranks'], 'rank')}; {size(report['bytes_moved'])} moved in "
+        f"{counted(report['exchanges'], 'exchange')}; peak memory {size(report['peak_memory_per_rank'])} a rank; "
         f"seed {report['seed']}",
         soft_wrap=True,
     )

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from onehop.cli.common import JsonOption, console, parse_numbers, write_json
+from onehop.cli.common import JsonOption, console, counted, parse_numbers, write_json
 from onehop.error import BadInput
 from onehop.schedule import Schedule, count, halo, verify
 
@@ -181,10 +181,12 @@ def count_schedule(file: FileArgument, rows: RowsOption = 20, json_target: JsonO
     hidden = max(len(result.ranks), len(result.pairs)) - rows
     if rows and hidden > 0:
         screen.print(
-            f"... and more: {len(result.ranks)} ranks, {len(result.pairs)} pairs (--rows 0 shows all)"
+            f"... and more: {counted(len(result.ranks), 'rank')}, {counted(len(result.pairs), 'pair')} "
+            "(--rows 0 shows all)"
         )
     screen.print(
-        f"{result.rounds} rounds, {result.messages} messages, {result.bytes} bytes between ranks, "
+        f"{counted(result.rounds, 'round')}, {counted(result.messages, 'message')}, "
+        f"{counted(result.bytes, 'byte')} between ranks, "
         f"{result.bytes_local} inside"
     )
     write_json(json_target, json.loads(result.to_json()))
@@ -203,7 +205,9 @@ def verify_schedule(
         screen.print(f"[red]{violation.rule}[/]: ", end="")
         screen.print(violation.message.removeprefix(f"{violation.rule}: "), markup=False, soft_wrap=True)
     if not violations:
-        screen.print(f"[green]ok[/]: nothing is lost, overwritten or left out ({schedule.ranks} ranks)")
+        screen.print(
+            f"[green]ok[/]: nothing is lost, overwritten or left out ({counted(schedule.ranks, 'rank')})"
+        )
     write_json(
         json_target,
         {

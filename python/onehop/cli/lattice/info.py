@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from onehop.cli.common import JsonOption, console, own_rank, write_json
+from onehop.cli.common import JsonOption, console, counted, own_rank, write_json
 from onehop.cli.lattice.common import ExtentOption, GridOption, numbers
 from onehop.error import BadInput
 from onehop.lattice import Geometry
@@ -68,7 +68,7 @@ def _show(screen: Console, report: dict[str, Any]) -> None:
 
     screen.print(
         f"lattice {times(report['extent'])} on {times(report['grid'])} ranks: blocks of {times(report['block'])}, "
-        f"{report['lanes']} lanes ({times(report['lane_grid'])}), {report['colours']} colours\n"
+        f"{counted(report['lanes'], 'lane')} ({times(report['lane_grid'])}), {counted(report['colours'], 'colour')}\n"
         f"a rank has {report['sites']} sites, {report['interior_sites']} of them need no other rank, "
         f"and keeps {report['ghost_sites']} of others"
     )
