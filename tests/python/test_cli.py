@@ -207,13 +207,6 @@ def test_ranks_of_any_command(ranks: Ranks, tmp_path: Path) -> None:
     assert launch["text"] == "rank 0 of 2 (onehop launch)"
 
 
-def test_error_on_all_ranks_is_said_once(ranks: Ranks) -> None:
-    done = ranks.onehop("doctor", "-n", 3, "--no-tests", "--json", "no/such/folder/x.json")
-    assert done.returncode == 2
-    assert done.stderr.count("no/such/folder") == 1
-    assert "Traceback" not in done.stderr
-
-
 def test_what_cannot_be_is_refused_before_the_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

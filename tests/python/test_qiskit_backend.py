@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from conftest import Ranks
-from onehop import BadInput
+from onehop import BadInput, Error
 from onehop.launch.mpi import find_mpi_launcher, mpi_command
 
 pytest.importorskip("qiskit")
@@ -158,14 +158,19 @@ def test_under_mpi(ranks: Ranks) -> None:
     assert lines[0] == lines[1] == "(2" + alone.stdout.strip()[2:]
 
 
-def test_ranks_that_die_are_noticed() -> None:
+def test_ranks_that_die_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = OnehopBackend(2)
     try:
         backend.run(bell(), shots=10).result()
-        backend.crew._process.kill()
-        with pytest.raises(Exception, match="have ended"):
+        process = backend.crew._process
+        process.kill()
+        monkeypatch.setattr(process, "poll", lambda: None)  # as if they died after they were looked at
+        with pytest.raises(Error, match="have ended"):
             backend.run(bell(), shots=10)
         assert sum(backend.run(bell(), shots=10).result().get_counts().values()) == 10  # new ones
+        backend.crew._process.kill()
+        backend.crew._process.wait()  # between two tasks: nothing was lost
+        assert sum(backend.run(bell(), shots=10).result().get_counts().values()) == 10
         with pytest.raises(BadInput, match="no classical bits"):
             backend.run(QuantumCircuit(2), shots=10)
     finally:
