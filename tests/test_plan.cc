@@ -170,8 +170,8 @@ TEST(Plan, TransfersWithCodecsCombine) {
 TEST(Plan, RanksWithDifferentCodecsDoNotMatch) {
   HaloSpec spec{.extents = {64}, .grid = {2}, .widths = {{32, 32}}, .periodic = {true}};
   spec.types = {ElementType::float64};
+  spec.codec = Codec::q8;
   on_threads(2, [&](const Group& group) {
-    spec.codec = Codec::q8;
     Schedule schedule = halo(spec);
     // As many bytes on the wire, but others.
     if (group.rank() == 1) {
