@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan bench peers model lint format mpich clean
+.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan bench peers model lint format mpich torch clean
 
 export PYTHON JOBS TORCH
 # Make's own default for CXX is no wish of the user's: without one, tools/find_compiler.sh looks for one that is new enough.

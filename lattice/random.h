@@ -1,5 +1,4 @@
-// Random numbers without a state: what is drawn for a link depends on the seed and a counter alone, so not on ranks or their number.
-// Philox4x32 with ten rounds (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3, 2011).
+// Random numbers of lattices: what is drawn for a link depends on the seed, the sweep and the place (onehop/philox.h).
 #pragma once
 
 #include <array>
@@ -8,19 +7,9 @@
 #include <numbers>
 #include <utility>
 
-namespace onehop::lattice::detail {
+#include "onehop/philox.h"
 
-inline std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
-  for (int round = 0; round < 10; ++round) {
-    const std::uint64_t a = std::uint64_t{0xD2511F53} * counter[0];
-    const std::uint64_t b = std::uint64_t{0xCD9E8D57} * counter[2];
-    counter = {static_cast<std::uint32_t>(b >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(b),
-               static_cast<std::uint32_t>(a >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(a)};
-    key[0] += 0x9E3779B9;
-    key[1] += 0xBB67AE85;
-  }
-  return counter;
-}
+namespace onehop::lattice::detail {
 
 // A stream of numbers of its own for every place, sweep and purpose.
 class Random {

@@ -11,7 +11,8 @@ from onehop.bench.circuits import CircuitRow
 from onehop.bench.plot import PEER_COLOURS
 from onehop.bench.result import Bench
 from onehop.bench.table import empty_table, number
-from onehop.error import BadInput, Error
+from onehop.error import BadInput
+from onehop.figure import empty_figure
 
 __all__ = ["duration", "make_circuit_peer_table", "make_circuit_table", "save_circuit_plot"]
 
@@ -113,15 +114,11 @@ def save_circuit_plot(result: Bench, file: str) -> None:
     BadInput
         The file cannot be written, or its ending is no kind of picture.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise Error(f"--plot needs matplotlib ({error}): pip install matplotlib") from error
     rows = _rows(result)
     precisions = list(dict.fromkeys(row.precision for row in rows))
     names = list(dict.fromkeys(name for row in rows for name in row.peers))
     colours = {name: PEER_COLOURS[i % len(PEER_COLOURS)] for i, name in enumerate(names)}
-    figure = Figure(figsize=(max(8, 0.5 * len(rows)), 7), layout="constrained")
+    figure = empty_figure(max(8, 0.5 * len(rows)), 7)
     panels = figure.subplots(
         2, len(precisions), squeeze=False, sharex="col", sharey="row", height_ratios=(3, 1)
     )

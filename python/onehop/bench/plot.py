@@ -7,7 +7,8 @@ from itertools import cycle, pairwise
 from typing import Any
 
 from onehop.bench.result import Bench, Row
-from onehop.error import BadInput, Error
+from onehop.error import BadInput
+from onehop.figure import empty_figure
 
 # Red is onehop's, black the limit's.
 PEER_COLOURS = (
@@ -32,11 +33,7 @@ def save_plot(result: Bench, file: str) -> None:
     BadInput
         The file cannot be written, or its ending is no kind of picture.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise Error(f"--plot needs matplotlib ({error}): pip install matplotlib") from error
-    figure = Figure(figsize=(8, 7), layout="constrained")
+    figure = empty_figure(8, 7)
     times, ratios = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     rows = result.rows
     sizes = [row.bytes for row in rows]

@@ -11,7 +11,8 @@ from onehop.bench.plot import PEER_COLOURS
 from onehop.bench.result import Bench
 from onehop.bench.scaling import ScalingRow
 from onehop.bench.table import empty_table, number
-from onehop.error import BadInput, Error
+from onehop.error import BadInput
+from onehop.figure import empty_figure
 
 __all__ = ["make_scaling_table", "save_scaling_plot"]
 
@@ -54,11 +55,7 @@ def save_scaling_plot(result: Bench, file: str) -> None:
     BadInput
         The file cannot be written, or its ending is no kind of picture.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise Error(f"--plot needs matplotlib ({error}): pip install matplotlib") from error
-    figure = Figure(figsize=(7, 5), layout="constrained")
+    figure = empty_figure(7, 5)
     axes = figure.subplots()
     threads = result.rows[0].threads if result.rows else 1
     for (case, group), colour in zip(

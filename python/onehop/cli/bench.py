@@ -30,6 +30,7 @@ from onehop.bench.run import (
 )
 from onehop.bench.table import make_peer_table, make_table
 from onehop.cli.bench_circuits import bench_circuits
+from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
 from onehop.cli.bench_scaling import bench_scaling
 from onehop.cli.common import (
     JsonOption,
@@ -48,13 +49,6 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.launch import current_launch, ensure_ranks_beside_mpi
 
-SecondsOption = Annotated[
-    float, typer.Option(metavar="SECONDS", help="How long to measure, all cases together.")
-]
-QuickOption = Annotated[
-    bool, typer.Option("--quick", help="As short as can be: shows that it works; the figures mean little.")
-]
-PlotOption = Annotated[str | None, typer.Option("--plot", metavar="FILE.png", help="Also draw a picture.")]
 SizesOption = Annotated[
     str | None, typer.Option("--sizes", metavar="8,1K,...", help="Bytes of one message; 0 is a bare flag.")
 ]

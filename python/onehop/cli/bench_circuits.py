@@ -11,6 +11,7 @@ from onehop.bench.circuit_peers import CIRCUIT_PEERS, find_peers
 from onehop.bench.circuits import CircuitSettings, circuits, wrong_answers
 from onehop.bench.circuits_cases import CIRCUIT_CASES
 from onehop.bench.circuits_table import make_circuit_peer_table, make_circuit_table, save_circuit_plot
+from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
 from onehop.cli.common import (
     JsonOption,
     check_plot,
@@ -47,20 +48,10 @@ def bench_circuits(
         ),
     ] = ",".join(CIRCUIT_PEERS),
     threads: Annotated[int, typer.Option(help="Of every simulator; 0: one a core.")] = 0,
-    seconds: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS", help="How long to measure, all together; everything runs once at least."
-        ),
-    ] = 600,
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="As short as can be: shows that it works; the figures mean little."),
-    ] = False,
+    seconds: SecondsOption = 600,
+    quick: QuickOption = False,
     json_target: JsonOption = None,
-    plot: Annotated[
-        str | None, typer.Option("--plot", metavar="FILE.png", help="Also draw a picture.")
-    ] = None,
+    plot: PlotOption = None,
 ) -> None:
     """Circuits on one rank and all its cores, beside other simulators at their best settings; answers are compared."""
     check_seconds(seconds)

@@ -9,6 +9,7 @@ import typer
 
 from onehop.bench.scaling import SCALING_CASES, Scaling, scaling
 from onehop.bench.scaling_table import make_scaling_table, save_scaling_plot
+from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
 from onehop.cli.common import JsonOption, check_plot, check_seconds, console, own_rank, progress, write_json
 from onehop.error import BadInput
 from onehop.group import Group
@@ -43,20 +44,10 @@ def bench_scaling(
         int, typer.Option("--threads", help="Of each rank; 0: cores over ranks, at least 1.")
     ] = 0,
     precision: Annotated[str, typer.Option(help="double or single.")] = "double",
-    seconds: Annotated[
-        float,
-        typer.Option(
-            metavar="SECONDS", help="How long to measure, all together; everything runs once at least."
-        ),
-    ] = 60,
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="As short as can be: shows that it works; the figures mean little."),
-    ] = False,
+    seconds: SecondsOption = 60,
+    quick: QuickOption = False,
     json_target: JsonOption = None,
-    plot: Annotated[
-        str | None, typer.Option("--plot", metavar="FILE.png", help="Also draw a picture.")
-    ] = None,
+    plot: PlotOption = None,
 ) -> None:
     """Phase estimation and Ising models on 1, 2, 4 ... ranks: time, speedup, and what moves."""
     check_seconds(seconds)

@@ -13,6 +13,7 @@ from rich.table import Table
 from onehop import __version__
 from onehop.cli.common import JsonOption, RanksOption, check_plot, console, own_rank, progress, write_json
 from onehop.error import BadInput
+from onehop.figure import empty_figure
 from onehop.group import Group
 from onehop.launch import ensure_ranks
 from onehop.poisson import Poisson, PoissonResult, poisson_layout, solve_directly
@@ -104,9 +105,7 @@ def _show(screen: Console, report: dict[str, Any]) -> None:
 
 
 def _plot(file: str, report: dict[str, Any], solution: np.ndarray) -> None:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 4.5), layout="constrained")
+    figure = empty_figure(11, 4.5)
     left, right = figure.subplots(1, 2)
     iterations, norms = zip(*report["residuals"], strict=True)
     left.semilogy(iterations, norms)

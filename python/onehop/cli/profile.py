@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from onehop.error import BadInput
+from onehop.figure import empty_figure
 from onehop.quantum.profile import KINDS, PARTS, Entry, Profile
 
 MOST_PASSES = 60
@@ -108,15 +109,13 @@ def plot(file: str, profile: Profile, title: str) -> None:
 
     Raises
     ------
+    Error
+        matplotlib is not installed.
     BadInput
-        Without matplotlib, or if the file cannot be written.
+        The file cannot be written.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise BadInput("--plot needs matplotlib: `pip install matplotlib`") from error
     ranks = len(profile.ranks)
-    figure = Figure(figsize=(9.0, 5.0 + 0.3 * ranks), layout="constrained")
+    figure = empty_figure(9.0, 5.0 + 0.3 * ranks)
     above, below = figure.subplots(2, 1, height_ratios=(1 + 0.3 * ranks, 4))
     for kind in KINDS:
         for rank, entries in enumerate(profile.ranks):

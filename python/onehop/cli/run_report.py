@@ -12,6 +12,7 @@ from onehop import __version__
 from onehop.cli.common import counted
 from onehop.cli.plan import size
 from onehop.error import BadInput
+from onehop.figure import empty_figure
 from onehop.group import Group
 from onehop.quantum import Circuit, DensityMatrix, NoisyResult, Result
 from onehop.quantum.state_file import save_state
@@ -93,16 +94,14 @@ def draw(file: str, report: dict[str, Any]) -> None:
 
     Raises
     ------
+    Error
+        matplotlib is not installed.
     BadInput
-        matplotlib is missing, or the file cannot be written.
+        The file cannot be written.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise BadInput("--plot needs matplotlib: `pip install matplotlib`") from error
     counts = sorted(report["counts"].items(), key=lambda one: (-one[1], one[0]))[:MOST_BARS]
     counts.sort()
-    figure = Figure(figsize=(max(5.0, 0.4 * len(counts) + 2), 4.5), layout="constrained")
+    figure = empty_figure(max(5.0, 0.4 * len(counts) + 2), 4.5)
     axes = figure.subplots()
     axes.bar([outcome for outcome, _ in counts], [number for _, number in counts])
     axes.tick_params(axis="x", rotation=90)
