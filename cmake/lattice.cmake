@@ -11,4 +11,7 @@ set_source_files_properties(lattice/poisson_kernels.cc PROPERTIES COMPILE_OPTION
 # The same for gauge fields: their bits do not depend on what the compiler would contract.
 set_source_files_properties(lattice/gauge.cc lattice/link_update.cc PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off")
 set_source_files_properties(lattice/staggered_kernel.cc PROPERTIES COMPILE_OPTIONS "-O3;-Wno-psabi")
+# Loops over the compiler's vectors (lattice/simd.h).
+set_source_files_properties(lattice/vector_loops.cc lattice/hop_kernel_double.cc lattice/hop_kernel_single.cc lattice/hop_kernel_half.cc
+                            PROPERTIES COMPILE_OPTIONS "-O3;-Wno-psabi")
 onehop_precompile(onehop_lattice)

@@ -1,0 +1,49 @@
+// What all solvers of lattice operators take and give.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+namespace onehop::lattice {
+
+// Of the numbers of fields and links: 64, 32 or 16 bits. Half precision is 16-bit integers with a common scale.
+enum class Precision : std::uint8_t { half, single, full };  // "half", "single", "double"
+
+// Throws BadInput for an unknown name.
+[[nodiscard]] Precision precision_from_string(std::string_view name);
+[[nodiscard]] std::string_view to_string(Precision precision);
+
+// After so many iterations, the residual relative to the source as the iteration carries it along.
+using SolverProgress = std::function<void(std::int64_t iterations, double residual)>;
+
+struct SolverOptions {
+  double tolerance = 1e-10;               // of |b - M x| / |b|
+  std::int64_t iterations = 10000;        // at most
+  Precision precision = Precision::full;  // of the whole, outside
+  Precision inner = Precision::full;      // of most iterations; what they find is corrected in `precision`
+  bool reproducible = false;              // sums that are the same bits on every grid of ranks
+  SolverProgress progress;                // called on every rank now and then, at most some times a second
+};
+
+// Of one rank.
+struct SolverReport {
+  std::int64_t iterations = 0;
+  std::int64_t corrections = 0;   // how often the residual was computed anew in the outer precision
+  std::vector<double> residuals;  // |b - M x| / |b| of each solution, made anew with the whole operator
+  bool converged = false;         // whether they are all at most the tolerance
+  double seconds = 0;
+  double communication_seconds = 0;  // spent waiting for faces and sums
+  double flops = 0;                  // of all applications of the operator and of the solver's own sums of vectors
+  double bytes = 0;                  // that they read and wrote
+
+  [[nodiscard]] double worst_residual() const {
+    double worst = 0;
+    for (const double each : residuals) worst = each > worst ? each : worst;
+    return worst;
+  }
+};
+
+}  // namespace onehop::lattice

@@ -1,0 +1,105 @@
+// Sums over all sites of all ranks. Ranks are added in their order, so that every rank has the same; with wide sums the result has the same
+// bits for every grid of ranks and every number of threads.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "onehop/group.h"
+#include "onehop/plan.h"
+
+namespace onehop::lattice::detail {
+
+// The exact sum of up to 2^30 doubles of any size: a number of 2200 bits in words that overlap by half.
+class WideSum {
+ public:
+  static constexpr int words = 70;
+
+  void add(double x) {
+    const auto bits = std::bit_cast<std::uint64_t>(x);
+    const int exponent = static_cast<int>((bits >> 52) & 0x7ff);
+    if (exponent == 0x7ff) {
+      special_ += x;
+      return;
+    }
+    std::uint64_t mantissa = bits & ((std::uint64_t{1} << 52) - 1);
+    if (exponent != 0) mantissa |= std::uint64_t{1} << 52;
+    const int place = exponent == 0 ? 0 : exponent - 1;  // of the last bit, in units of 2^-1074
+    const int shift = place % 32;
+    const std::uint64_t low = (mantissa & 0xffffffff) << shift;
+    const std::uint64_t high = (mantissa >> 32) << shift;
+    const std::int64_t sign = (bits >> 63) != 0 ? -1 : 1;
+    std::int64_t* word = words_.data() + place / 32;
+    word[0] += sign * static_cast<std::int64_t>(low & 0xffffffff);
+    word[1] += sign * static_cast<std::int64_t>((low >> 32) + (high & 0xffffffff));
+    word[2] += sign * static_cast<std::int64_t>(high >> 32);
+  }
+  void add(const WideSum& other) {
+    for (std::size_t i = 0; i < words; ++i) words_[i] += other.words_[i];
+    special_ += other.special_;
+  }
+  // Rounded to a double from the highest words down: a function of the sum alone.
+  [[nodiscard]] double value() const {
+    if (special_ != 0 || std::isnan(special_)) return special_;
+    std::array<std::int64_t, words> digits{};
+    if (digits_of(1, digits) >= 0) return from_digits(digits);
+    static_cast<void>(digits_of(-1, digits));
+    return -from_digits(digits);
+  }
+
+ private:
+  // Of sign times the sum, each from 0 to 2^32 - 1; what is left above them is -1 for negative numbers.
+  [[nodiscard]] std::int64_t digits_of(std::int64_t sign, std::array<std::int64_t, words>& digits) const {
+    std::int64_t carry = 0;
+    for (std::size_t i = 0; i < words; ++i) {
+      const std::int64_t whole = sign * words_[i] + carry;
+      digits[i] = whole & 0xffffffff;
+      carry = whole >> 32;
+    }
+    return carry;
+  }
+  [[nodiscard]] static double from_digits(const std::array<std::int64_t, words>& digits) {
+    double sum = 0;
+    for (std::size_t i = words; i-- > 0;)
+      sum += std::ldexp(static_cast<double>(digits[i]), 32 * static_cast<int>(i) - 1074);
+    return sum;
+  }
+
+  std::array<std::int64_t, words> words_{};
+  double special_ = 0;  // infinities, and what is no number
+};
+
+class Sums {
+ public:
+  // Of up to `most` numbers at once. Collective.
+  Sums(const Group& group, int most, bool wide);
+  Sums(const Sums&) = delete;
+  Sums& operator=(const Sums&) = delete;
+
+  [[nodiscard]] bool wide() const noexcept { return wide_; }
+  [[nodiscard]] int most() const noexcept { return most_; }
+  // Each number becomes its sum over the ranks. Collective.
+  void run(std::span<double> numbers);
+  void run(std::span<const WideSum> mine, std::span<double> results);
+
+  // Seconds spent waiting for others.
+  [[nodiscard]] double waited() const noexcept { return waited_; }
+
+ private:
+  void exchange();
+
+  int rank_;
+  int ranks_;
+  int most_;
+  bool wide_;
+  std::vector<std::byte> bytes_;  // everybody's block
+  std::vector<Plan> gather_;
+  double waited_ = 0;
+};
+
+}  // namespace onehop::lattice::detail

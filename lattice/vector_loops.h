@@ -1,0 +1,90 @@
+// The inner loops of VectorSpace, over vectors [first, last).
+#pragma once
+
+#include <array>
+
+#include "simd.h"
+#include "vector_space.h"
+
+namespace onehop::lattice::detail {
+
+// Sums go to `plain`, or with `is_wide` to `wide`: real and imaginary parts of each copy (dot), or one number of each.
+template <class Real>
+struct DotLoop {
+  FieldShape shape;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  const Real* a = nullptr;
+  const Real* b = nullptr;
+  double* plain = nullptr;
+  WideSum* wide = nullptr;
+  bool is_wide = false;
+};
+
+// Without x only r is stepped.
+template <class Real>
+struct StepLoop {
+  FieldShape shape;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  const double* alpha = nullptr;
+  const Real* p = nullptr;
+  const Real* q = nullptr;
+  Real* x = nullptr;
+  Real* r = nullptr;
+  double* plain = nullptr;
+  WideSum* wide = nullptr;
+  bool is_wide = false;
+};
+
+template <class Real>
+struct DirectLoop {
+  FieldShape shape;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  const double* beta = nullptr;
+  const Real* r = nullptr;
+  Real* p = nullptr;
+};
+
+template <class Real>
+struct CombineLoop {
+  FieldShape shape;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  const Coefficient* coefficients = nullptr;
+  std::array<const Real*, 4> terms{};
+  int count = 0;
+  Real* y = nullptr;
+};
+
+// Of one copy: x[s] += alpha[s] p[s], then p[s] = zeta[s] r + beta[s] p[s], for all shifts s at once.
+template <class Real>
+struct ShiftLoop {
+  FieldShape shape;
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  const double* alpha = nullptr;
+  const double* beta = nullptr;
+  const double* zeta = nullptr;
+  const Real* r = nullptr;
+  Real* const* x = nullptr;
+  Real* const* p = nullptr;
+  int shifts = 0;
+};
+
+template <class Real>
+struct VectorLoops {
+  LoopFunction<DotLoop<Real>> dot;
+  LoopFunction<DotLoop<Real>> norm;
+  LoopFunction<StepLoop<Real>> step;
+  LoopFunction<DirectLoop<Real>> direct;
+  LoopFunction<CombineLoop<Real>> combine;
+  LoopFunction<ShiftLoop<Real>> shift;
+};
+
+// For so many lanes: 1, 2, 4, 8 or 16.
+template <class Real>
+const VectorLoops<Real>& loops(int lanes);
+
+}  // namespace onehop::lattice::detail
