@@ -17,12 +17,35 @@ struct AlignedDelete {
 };
 
 template <typename T>
+using Tile = std::unique_ptr<T[], AlignedDelete>;
+
+template <typename T>
+Tile<T> make_tile(std::size_t numbers) {
+  return Tile<T>(new (std::align_val_t(64)) T[numbers]);
+}
+
+// Bytes of a tile that a thread keeps for the next one: making it anew would take longer than a gate.
+constexpr std::size_t most_bytes_kept = std::size_t{1} << 16;
+
+template <typename T>
+T* kept_tile(std::size_t numbers) {
+  thread_local Tile<T> kept;
+  thread_local std::size_t size = 0;
+  if (size < numbers) {
+    kept = make_tile<T>(numbers);
+    size = numbers;
+  }
+  return kept.get();
+}
+
+template <typename T>
 void run_tiles(const TileProgram<T>& program, std::complex<T>* amplitudes, std::atomic<std::size_t>& next) {
   const std::size_t numbers = program.shape().numbers();
-  const std::unique_ptr<T[], AlignedDelete> tile(new (std::align_val_t(64))
-                                                     T[program.needs_other() ? 2 * numbers : numbers]);
+  const std::size_t wanted = program.needs_other() ? 2 * numbers : numbers;
+  Tile<T> tile;
+  if (wanted * sizeof(T) > most_bytes_kept) tile = make_tile<T>(wanted);
   typename TileProgram<T>::Scratch scratch;
-  scratch.tile = tile.get();
+  scratch.tile = tile ? tile.get() : kept_tile<T>(wanted);
   if (program.needs_other()) scratch.other = scratch.tile + numbers;
   for (std::size_t t = next++; t < program.tiles(); t = next++) program.run(amplitudes, t, scratch);
 }

@@ -12,7 +12,20 @@ namespace {
 // A state of this size is not found in a cache when its next pass comes.
 constexpr std::size_t least_bytes_past_caches = std::size_t{1} << 26;
 
+template <typename What>
+void timed(std::array<double, pass_parts>* parts, PassPart part, const What& what) {
+  if (parts == nullptr) return what();
+  const double begin = steady_seconds();
+  what();
+  (*parts)[static_cast<std::size_t>(part)] += steady_seconds() - begin;
+}
+
 }  // namespace
+
+template <typename T>
+bool TileProgram<T>::past_caches() const {
+  return (sizeof(std::complex<T>) << bits_) >= least_bytes_past_caches;
+}
 
 template <typename T>
 std::uint32_t TileProgram<T>::flip_of(const Move& move, std::uint64_t base) {
@@ -95,7 +108,7 @@ void TileProgram<T>::run_step(const Step& step, std::uint64_t base, std::size_t 
       break;
     }
     case StepKind::lane_butterflies:
-      kernels_.lane_butterflies(data, shape, butterflies_[step.index].tangents);
+      kernels_.lane_butterflies(data, shape, butterflies_[step.index].tangents, butterflies_[step.index].signs);
       break;
     case StepKind::diagonal:
       diagonals_[step.index].apply(data, first_row, shape.rows(), shape, kernels_, scratch.diagonals[step.index]);
@@ -184,42 +197,65 @@ void TileProgram<T>::describe(PassSummary& summary) const {
 }
 
 template <typename T>
+void TileProgram<T>::run_stretch(const Stretch& stretch, std::complex<T>* amplitudes, std::uint64_t base,
+                                 Scratch& scratch, bool gathers, bool scatters) const {
+  for (std::size_t s = stretch.begin; s < stretch.end; ++s) {
+    if (steps_[s].kind != StepKind::diagonal) continue;
+    const std::size_t number = steps_[s].index;
+    timed(scratch.parts, PassPart::diagonals,
+          [&] { diagonals_[number].begin_tile(base, shape_, scratch.diagonals[number]); });
+  }
+  const TileShape& shape = stretch.local ? block_ : shape_;
+  for (std::size_t row = 0; row < shape_.rows(); row += shape.rows()) {
+    const auto data = [&] { return scratch.tile + row * shape_.row_stride(); };  // moves exchange the memories
+    if (gathers) {
+      timed(scratch.parts, PassPart::gather, [&] {
+        kernels_.gather(amplitudes + base, offsets_.data() + row, shape, data(), shape_.rows() - row - shape.rows());
+      });
+    }
+    for (std::size_t s = stretch.begin; s < stretch.end; ++s) {
+      timed(scratch.parts, part_of(steps_[s].kind), [&] {
+        if (steps_[s].kind == StepKind::move) {
+          const Move& move = moves_[steps_[s].index];
+          kernels_.move(scratch.tile, scratch.other, shape_, move.step, flip_of(move, base));
+          return std::swap(scratch.tile, scratch.other);
+        }
+        run_step(steps_[s], base, row, shape, data(), scratch);
+      });
+    }
+    if (scatters) {
+      timed(scratch.parts, PassPart::scatter, [&] {
+        kernels_.scatter(amplitudes + base, offsets_.data() + row, shape, data(), last_scale_, past_caches());
+      });
+    }
+  }
+}
+
+template <typename T>
 void TileProgram<T>::run(std::complex<T>* amplitudes, std::size_t tile, Scratch& scratch) const {
   const std::uint64_t all = (std::uint64_t{1} << bits_) - 1;
   const std::uint64_t base = apart(tile, ~tile_ & all);
-  T* data = scratch.tile;
-  T* other = scratch.other;
   scratch.diagonals.resize(diagonals_.size());
-  const auto timed = [&](PassPart part, const auto& what) {
-    if (scratch.parts == nullptr) return what();
-    const double begin = steady_seconds();
-    what();
-    (*scratch.parts)[static_cast<std::size_t>(part)] += steady_seconds() - begin;
-  };
-  timed(PassPart::gather, [&] { kernels_.gather(amplitudes + base, offsets_.data(), shape_, data); });
-  for (const Stretch& stretch : stretches_) {
-    for (std::size_t s = stretch.begin; s < stretch.end; ++s) {
-      if (steps_[s].kind != StepKind::diagonal) continue;
-      const std::size_t number = steps_[s].index;
-      timed(PassPart::diagonals, [&] { diagonals_[number].begin_tile(base, shape_, scratch.diagonals[number]); });
-    }
-    const TileShape& shape = stretch.local ? block_ : shape_;
-    for (std::size_t row = 0; row < shape_.rows(); row += shape.rows()) {
-      for (std::size_t s = stretch.begin; s < stretch.end; ++s) {
-        timed(part_of(steps_[s].kind), [&] {
-          if (steps_[s].kind == StepKind::move) {
-            const Move& move = moves_[steps_[s].index];
-            kernels_.move(data, other, shape_, move.step, flip_of(move, base));
-            return std::swap(data, other);
-          }
-          run_step(steps_[s], base, row, shape, data + row * shape_.row_stride(), scratch);
-        });
-      }
-    }
+  const bool gather_first = stretches_.empty() || !stretches_.front().local;
+  const bool scatter_last = moved_out_ || stretches_.empty() || !stretches_.back().local;
+  if (gather_first) {
+    timed(scratch.parts, PassPart::gather,
+          [&] { kernels_.gather(amplitudes + base, offsets_.data(), shape_, scratch.tile, 0); });
   }
-  const bool past_caches = (sizeof(std::complex<T>) << bits_) >= least_bytes_past_caches;
-  timed(PassPart::scatter,
-        [&] { kernels_.scatter(amplitudes + base, offsets_.data(), shape_, data, last_scale_, past_caches); });
+  for (const Stretch& stretch : stretches_) {
+    run_stretch(stretch, amplitudes, base, scratch, !gather_first && &stretch == &stretches_.front(),
+                !scatter_last && &stretch == &stretches_.back());
+  }
+  if (!scatter_last) return;
+  timed(scratch.parts, PassPart::scatter, [&] {
+    if (!moved_out_) {
+      kernels_.scatter(amplitudes + base, offsets_.data(), shape_, scratch.tile, last_scale_, past_caches());
+    } else {
+      const Move& move = moves_.back();
+      kernels_.scatter_moved(amplitudes + base, offsets_.data(), shape_, scratch.tile, move.step, flip_of(move, base),
+                             last_scale_, past_caches());
+    }
+  });
 }
 
 template class TileProgram<float>;

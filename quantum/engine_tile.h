@@ -31,8 +31,8 @@ class TileProgram {
   // What became of the pass: `sweeps` and `multiply_adds`.
   void describe(PassSummary& summary) const;
 
-  // Amplitudes change places from one tile's memory to another's.
-  [[nodiscard]] bool needs_other() const { return !moves_.empty(); }
+  // Amplitudes change places from one tile's memory to another's. The last time they do so on their way out.
+  [[nodiscard]] bool needs_other() const { return moves_.size() > (moved_out_ ? 1U : 0U); }
 
   // What a thread needs for its tiles.
   struct Scratch {
@@ -68,6 +68,7 @@ class TileProgram {
     int count = 0;
     int bits[4] = {};
     T tangents[4] = {};
+    unsigned signs = 0;  // inside a vector: bits whose amplitudes change their sign before, where they are set
   };
   // What a step asks of the bits outside of the tile.
   struct Outside {
@@ -104,6 +105,11 @@ class TileProgram {
   [[nodiscard]] bool is_local(const Step& step) const;
   [[nodiscard]] static PassPart part_of(StepKind kind);
   void find_stretches();
+  // Gathers rows and brings them through a stretch, or the other way round, a block of rows at a time: while they are in the
+  // first-level cache.
+  void run_stretch(const Stretch& stretch, std::complex<T>* amplitudes, std::uint64_t base, Scratch& scratch,
+                   bool gathers, bool scatters) const;
+  [[nodiscard]] bool past_caches() const;
   void run_step(const Step& step, std::uint64_t base, std::size_t first_row, const TileShape& shape, T* data,
                 const Scratch& scratch) const;
   [[nodiscard]] static std::uint32_t flip_of(const Move& move, std::uint64_t base);
@@ -124,6 +130,7 @@ class TileProgram {
   std::vector<DenseMatrix> dense_;
   std::vector<LaneMatrix> lane_matrices_;
   std::vector<Move> moves_;
+  bool moved_out_ = false;  // the last of them is no step: it is done by the scatter
   std::vector<Table> tables_;
   T last_scale_ = 1;
 };

@@ -47,7 +47,11 @@ class TileProgram<T>::Builder {
       flush_phases();
     }
     flush_held();
+    flush_signs();
     program_.last_scale_ = static_cast<T>(scale_);
+    auto& steps = program_.steps_;
+    program_.moved_out_ = !steps.empty() && steps.back().kind == StepKind::move;
+    if (program_.moved_out_) steps.pop_back();
   }
 
  private:
@@ -136,6 +140,7 @@ class TileProgram<T>::Builder {
 
   void step(StepKind kind, std::size_t index) {
     flush_held();
+    if (kind != StepKind::lane_butterflies) flush_signs();
     program_.steps_.push_back({kind, index});
   }
 
@@ -158,6 +163,8 @@ class TileProgram<T>::Builder {
     layer_.clear();
     if (lanes.count > 0) {
       step(StepKind::lane_butterflies, program_.butterflies_.size());
+      for (const Phase& sign : signs_) lanes.signs ^= in_lane(sign.mask);
+      signs_.clear();
       program_.butterflies_.push_back(lanes);
     }
     add_butterflies(in_block);
@@ -183,8 +190,26 @@ class TileProgram<T>::Builder {
   // Unscaled amplitudes grow; they are brought back long before they could overflow.
   static double smallest_scale() { return sizeof(T) == sizeof(float) ? 1e-12 : 1e-100; }
 
-  void flush_phases() {
+  // Rotations of bits inside a vector change signs on the way: if there is nothing else to multiply, it can wait for them.
+  [[nodiscard]] bool only_signs() const {
+    return std::all_of(phases_.begin(), phases_.end(), [&](const Phase& phase) {
+      return phase.factor == -1.0 && phase.want == phase.mask && std::has_single_bit(phase.mask) &&
+             in_lane(phase.mask) != 0;
+    });
+  }
+
+  void flush_signs() {
+    if (!signs_.empty()) flush_phases(false);
+  }
+
+  void flush_phases(bool may_wait = true) {
+    phases_.insert(phases_.end(), signs_.begin(), signs_.end());
+    signs_.clear();
     if (phases_.empty() && scale_ == 1) return;
+    if (may_wait && !phases_.empty() && scale_ >= smallest_scale() && only_signs()) {
+      flush_held();
+      return signs_.swap(phases_);
+    }
     step(StepKind::diagonal, program_.diagonals_.size());
     program_.diagonals_.emplace_back(std::move(phases_), scale_);
     phases_.clear();
@@ -250,6 +275,7 @@ class TileProgram<T>::Builder {
     s.controls = in_vector(op.control_mask);
     s.control_values = in_vector(op.control_values);
     fill_coefficients(s, op);
+    flush_signs();
     // Not `step`: a pair held back may stay so, for this one has no bit of it.
     program_.steps_.push_back({StepKind::pair, program_.pairs_.size()});
     program_.pairs_.push_back(std::move(pair));
@@ -365,6 +391,7 @@ class TileProgram<T>::Builder {
   std::span<const LocalOperation> operations_;
   std::vector<Butterfly> layer_;
   std::vector<Phase> phases_;
+  std::vector<Phase> signs_;  // before the next step
   std::optional<PairOperation> held_;
   double scale_ = 1;
 };

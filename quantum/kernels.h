@@ -81,14 +81,20 @@ struct Kernels {
 
   // amplitudes + offsets[r] is where row r lies. `scatter` multiplies by `scale`; `past_caches`: with stores that do not read what
   // they overwrite, for states that no cache holds.
-  void (*gather)(const std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, T* tile);
+  // `following`: so many offsets come after those of the shape, for rows that will be gathered next.
+  void (*gather)(const std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, T* tile,
+                 std::size_t following);
   void (*scatter)(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, const T* tile,
                   T scale, bool past_caches);
+  // The same for a tile whose amplitudes change places on the way.
+  void (*scatter_moved)(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape,
+                        const T* tile, const MoveStep& step, std::uint32_t flip, T scale, bool past_caches);
 
   // a' = a - t b, b' = b + t a, on `count` (1 to 4) bits of the vector number.
   void (*butterflies)(T* tile, const TileShape& shape, const int* bits, const T* tangents, int count);
-  // The same inside vectors, for every lane bit (tangent 0: none).
-  void (*lane_butterflies)(T* tile, const TileShape& shape, const T* tangents);
+  // The same inside vectors, for every lane bit (tangent 0: none). Before, amplitudes change their sign for each bit of `signs` that is
+  // set in their lane.
+  void (*lane_butterflies)(T* tile, const TileShape& shape, const T* tangents, unsigned signs);
 
   void (*pair)(T* tile, const TileShape& shape, const PairStep<T>& step, bool odd);
   void (*two_pairs)(T* tile, const TileShape& shape, const TwoPairsStep<T>& step);

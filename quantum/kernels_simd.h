@@ -24,6 +24,7 @@ inline constexpr int lane_bits = lanes<T> == 2   ? 1
                                                  : 4;
 
 #define ONEHOP_INLINE inline __attribute__((always_inline))
+#define ONEHOP_INLINE_LAMBDA __attribute__((always_inline))
 
 template <typename T>
 ONEHOP_INLINE Vector<T> load(const T* p) {
@@ -116,14 +117,16 @@ ONEHOP_INLINE V mixed_halves(V a, V b, Numbers<I...>) {
 
 // Rows lie apart, so that the processor's own prefetching starts anew in each: the next ones are asked for ahead.
 template <typename T>
-void gather(const std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, T* tile) {
+void gather(const std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, T* tile,
+            std::size_t following) {
   const std::size_t rows = shape.rows();
   const std::size_t numbers = std::size_t{2} << shape.row_bits;
   constexpr std::size_t line = 64 / sizeof(T);
   const std::size_t ahead = numbers * sizeof(T) >= 2048 ? 1 : 2048 / (numbers * sizeof(T));
+  const std::size_t known = rows + following;
   for (std::size_t r = 0; r < rows; ++r) {
     const T* from = reinterpret_cast<const T*>(amplitudes + offsets[r]);
-    const T* next = reinterpret_cast<const T*>(amplitudes + offsets[r + ahead < rows ? r + ahead : rows - 1]);
+    const T* next = reinterpret_cast<const T*>(amplitudes + offsets[r + ahead < known ? r + ahead : known - 1]);
     T* to = tile + r * shape.row_stride();
     for (std::size_t i = 0; i < numbers; i += 2 * lanes<T>) {
       for (std::size_t k = 0; k < 2 * lanes<T>; k += line) __builtin_prefetch(next + i + k);
@@ -133,6 +136,23 @@ void gather(const std::complex<T>* amplitudes, const std::uint64_t* offsets, con
       store(to + i + lanes<T>, odd_lanes(a, b, LaneNumbers<T>()));
     }
   }
+}
+
+// Real and imaginary parts in turn again.
+template <bool Stream, typename T>
+ONEHOP_INLINE void put(T* to, Vector<T> re, Vector<T> im) {
+  if constexpr (Stream) {
+    stream(to, mixed_halves<0>(re, im, LaneNumbers<T>()));
+    stream(to + lanes<T>, mixed_halves<1>(re, im, LaneNumbers<T>()));
+  } else {
+    store(to, mixed_halves<0>(re, im, LaneNumbers<T>()));
+    store(to + lanes<T>, mixed_halves<1>(re, im, LaneNumbers<T>()));
+  }
+}
+
+template <typename T>
+ONEHOP_INLINE bool can_stream(const std::complex<T>* amplitudes) {
+  return reinterpret_cast<std::uintptr_t>(amplitudes) % ONEHOP_SIMD_BYTES == 0;
 }
 
 template <bool Stream, typename T>
@@ -145,15 +165,7 @@ ONEHOP_INLINE void scatter_with(std::complex<T>* amplitudes, const std::uint64_t
     T* to = reinterpret_cast<T*>(amplitudes + offsets[r]);
     const T* from = tile + r * shape.row_stride();
     for (std::size_t i = 0; i < numbers; i += 2 * lanes<T>) {
-      const Vector<T> re = load(from + i) * factor;
-      const Vector<T> im = load(from + i + lanes<T>) * factor;
-      if constexpr (Stream) {
-        stream(to + i, mixed_halves<0>(re, im, LaneNumbers<T>()));
-        stream(to + i + lanes<T>, mixed_halves<1>(re, im, LaneNumbers<T>()));
-      } else {
-        store(to + i, mixed_halves<0>(re, im, LaneNumbers<T>()));
-        store(to + i + lanes<T>, mixed_halves<1>(re, im, LaneNumbers<T>()));
-      }
+      put<Stream>(to + i, load(from + i) * factor, load(from + i + lanes<T>) * factor);
     }
   }
 }
@@ -161,7 +173,7 @@ ONEHOP_INLINE void scatter_with(std::complex<T>* amplitudes, const std::uint64_t
 template <typename T>
 void scatter(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, const T* tile, T scale,
              bool past_caches) {
-  if (past_caches && reinterpret_cast<std::uintptr_t>(amplitudes) % ONEHOP_SIMD_BYTES == 0) {
+  if (past_caches && can_stream(amplitudes)) {
     scatter_with<true>(amplitudes, offsets, shape, tile, scale);
     finish_streaming();
   } else {
@@ -236,21 +248,52 @@ ONEHOP_INLINE Vector<T> lane_butterfly(Vector<T> v, const Vector<T>* signed_tang
   }
 }
 
-template <typename T>
-void lane_butterflies(T* tile, const TileShape& shape, const T* tangents) {
-  Vector<T> signed_tangents[lane_bits<T>];
-  for (int b = 0; b < lane_bits<T>; ++b) {
-    for (int l = 0; l < lanes<T>; ++l) signed_tangents[b][l] = (l >> b & 1) != 0 ? tangents[b] : -tangents[b];
-  }
+template <typename T, typename Each>
+ONEHOP_INLINE void for_each_vector(T* tile, const TileShape& shape, const Each& each) {
   const std::size_t numbers = std::size_t{2} << shape.row_bits;
   for (std::size_t r = 0; r < shape.rows(); ++r) {
     T* row = tile + r * shape.row_stride();
-    for (std::size_t i = 0; i < numbers; i += 2 * lanes<T>) {
-      const Vector<T> re = lane_butterfly<T, 0>(load(row + i), signed_tangents);
-      const Vector<T> im = lane_butterfly<T, 0>(load(row + i + lanes<T>), signed_tangents);
-      store(row + i, re);
-      store(row + i + lanes<T>, im);
-    }
+    for (std::size_t i = 0; i < numbers; i += lanes<T>) store(row + i, each(load(row + i)));
+  }
+}
+
+// One bit: v becomes own * v + other * (v with its lanes exchanged).
+template <typename T, int Bit>
+void lane_butterfly_alone(T* tile, const TileShape& shape, int bit, Vector<T> own, Vector<T> other) {
+  if constexpr (Bit < lane_bits<T>) {
+    if (bit != Bit) return lane_butterfly_alone<T, Bit + 1>(tile, shape, bit, own, other);
+    for_each_vector(tile, shape, [&](Vector<T> v) ONEHOP_INLINE_LAMBDA {
+      return own * v + other * exchange<(1 << Bit)>(v, LaneNumbers<T>());
+    });
+  }
+}
+
+template <typename T>
+void lane_butterflies(T* tile, const TileShape& shape, const T* tangents, unsigned signs) {
+  Vector<T> sign;
+  Vector<T> signed_tangents[lane_bits<T>];
+  for (int l = 0; l < lanes<T>; ++l) {
+    sign[l] = __builtin_popcount(static_cast<unsigned>(l) & signs) % 2 != 0 ? T(-1) : T(1);
+    for (int b = 0; b < lane_bits<T>; ++b) signed_tangents[b][l] = (l >> b & 1) != 0 ? tangents[b] : -tangents[b];
+  }
+  int count = 0;
+  int bit = 0;
+  for (int b = 0; b < lane_bits<T>; ++b) {
+    if (tangents[b] == 0) continue;
+    ++count;
+    bit = b;
+  }
+  if (count == 1) {
+    Vector<T> other;
+    for (int l = 0; l < lanes<T>; ++l) other[l] = signed_tangents[bit][l] * sign[l ^ (1 << bit)];
+    return lane_butterfly_alone<T, 0>(tile, shape, bit, sign, other);
+  }
+  if (signs == 0) {
+    for_each_vector(tile, shape,
+                    [&](Vector<T> v) ONEHOP_INLINE_LAMBDA { return lane_butterfly<T, 0>(v, signed_tangents); });
+  } else {
+    for_each_vector(tile, shape,
+                    [&](Vector<T> v) ONEHOP_INLINE_LAMBDA { return lane_butterfly<T, 0>(v * sign, signed_tangents); });
   }
 }
 
@@ -258,78 +301,10 @@ void lane_butterflies(T* tile, const TileShape& shape, const T* tangents) {
 }  // namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE
 
 #include "kernels_simd_matrices.h"
+#include "kernels_simd_moves.h"
 
 namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE {
 namespace {
-
-// --- Moves ---------------------------------------------------------------------------------------------------------------------------
-
-template <typename T>
-struct LaneIndex;
-template <>
-struct LaneIndex<float> {
-  typedef std::int32_t Number;
-  typedef std::int32_t Vector __attribute__((vector_size(ONEHOP_SIMD_BYTES)));
-};
-template <>
-struct LaneIndex<double> {
-  typedef std::int64_t Number;
-  typedef std::int64_t Vector __attribute__((vector_size(ONEHOP_SIMD_BYTES)));
-};
-
-// Lane l of the result is lane which[l] of a followed by b.
-template <typename T>
-ONEHOP_INLINE Vector<T> picked(Vector<T> a, Vector<T> b, typename LaneIndex<T>::Vector which) {
-#if defined(__clang__)
-  Vector<T> v;
-  for (int l = 0; l < lanes<T>; ++l) v[l] = which[l] < lanes<T> ? a[which[l]] : b[which[l] - lanes<T>];
-  return v;
-#else
-  return __builtin_shuffle(a, b, which);
-#endif
-}
-
-template <typename T>
-void move(const T* from, T* to, const TileShape& shape, const MoveStep& step, std::uint32_t flip) {
-  typedef typename LaneIndex<T>::Number Lane;
-  constexpr std::uint32_t lane_mask = static_cast<std::uint32_t>(lanes<T> - 1);
-  // The lanes of a vector come from few others: one after the other is mixed in.
-  std::uint32_t shifts[lanes<T>];
-  typename LaneIndex<T>::Vector which[lanes<T>];
-  typename LaneIndex<T>::Vector taken[lanes<T>];  // the bits of `which` that say which lane, where one is taken
-  int count = 0;
-  for (int l = 0; l < lanes<T>; ++l) {
-    const std::uint32_t source = step.lane_sources[static_cast<std::size_t>(l)] ^ flip;
-    const std::uint32_t shift = source >> lane_bits<T>;
-    int k = 0;
-    while (k < count && shifts[k] != shift) ++k;
-    if (k == count) {
-      shifts[count++] = shift;
-      for (int i = 0; i < lanes<T>; ++i) {
-        which[k][i] = static_cast<Lane>(i);
-        taken[k][i] = 0;
-      }
-    }
-    which[k][l] = static_cast<Lane>(lanes<T>) + static_cast<Lane>(source & lane_mask);
-    taken[k][l] = static_cast<Lane>(lane_mask);
-  }
-  const std::size_t vectors = std::size_t{1} << (shape.bits - shape.lane_bits);
-  for (std::size_t v = 0; v < vectors; ++v) {
-    const std::uint32_t source = step.sources[v] >> lane_bits<T>;
-    const auto lane = static_cast<Lane>(step.sources[v] & lane_mask);
-    Vector<T> re = {};
-    Vector<T> im = {};
-    for (int k = 0; k < count; ++k) {
-      const T* const there = from + shape.place(source ^ shifts[k]);
-      const typename LaneIndex<T>::Vector from_here = which[k] ^ (taken[k] & lane);
-      re = picked<T>(re, load(there), from_here);
-      im = picked<T>(im, load(there + lanes<T>), from_here);
-    }
-    T* const here = to + shape.place(v);
-    store(here, re);
-    store(here + lanes<T>, im);
-  }
-}
 
 // --- Diagonals -----------------------------------------------------------------------------------------------------------------------
 
@@ -431,11 +406,13 @@ std::complex<double> signed_product(const std::complex<T>* left, const std::comp
 template <typename T>
 const Kernels<T>& these() {
   static constexpr Kernels<T> kernels = {
-      lane_bits<T>, gather<T>,      scatter<T>,  butterflies<T>, lane_butterflies<T>, pair<T>, two_pairs<T>, dense<T>,
-      move<T>,      lane_matrix<T>, multiply<T>, scale<T>,       signed_product<T>};
+      lane_bits<T>,        gather<T>,   scatter<T>,   scatter_moved<T>, butterflies<T>,
+      lane_butterflies<T>, pair<T>,     two_pairs<T>, dense<T>,         move<T>,
+      lane_matrix<T>,      multiply<T>, scale<T>,     signed_product<T>};
   return kernels;
 }
 
+#undef ONEHOP_INLINE_LAMBDA
 #undef ONEHOP_INLINE
 
 }  // namespace

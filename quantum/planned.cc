@@ -42,24 +42,47 @@ class Fingerprint {
   Key key_ = {0x243F6A8885A308D3U, 0x13198A2E03707344U};
 };
 
+// First how much of everything follows, so that it cannot be read in two ways; nothing for what an operation does not have. Circuits that
+// come again are short and run within microseconds, and this is done every time.
 void Fingerprint::add(const Operation& operation) {
-  // First how much of everything follows, so that it cannot be read in two ways.
-  add(static_cast<std::uint64_t>(operation.kind) | operation.targets.size() << 8 | operation.controls.size() << 32);
-  add(operation.values.size() | operation.paulis.size() << 32);
-  add(operation.clbits.size() | operation.condition.clbits.size() << 32);
-  add(operation.targets);
-  add(operation.controls);
-  add(operation.control_values);
-  for (const Complex& value : operation.values) {
-    add(value.real());
-    add(value.imag());
+  const Condition& condition = operation.condition;
+  std::uint64_t there = 0;
+  const auto is_there = [&](unsigned place, bool value) { there |= static_cast<std::uint64_t>(value) << place; };
+  is_there(0, operation.control_values != 0);
+  is_there(1, !operation.values.empty() || !operation.paulis.empty());
+  is_there(2, std::bit_cast<std::uint64_t>(operation.angle) != 0);
+  is_there(3, !operation.clbits.empty() || !condition.clbits.empty());
+  is_there(4, condition.value != 0);
+  is_there(5, condition.negated);
+  add(static_cast<std::uint64_t>(operation.kind) | there << 8 | operation.targets.size() << 16 |
+      operation.controls.size() << 40);
+  std::uint64_t first = 0;  // two of targets and controls in a word
+  bool half = false;
+  for (const auto* const qubits : {&operation.targets, &operation.controls}) {
+    for (const int qubit : *qubits) {
+      const auto number = static_cast<std::uint32_t>(qubit);
+      if (half) add(first << 32 | number);
+      first = number;
+      half = !half;
+    }
   }
-  for (const char pauli : operation.paulis) add(static_cast<std::uint64_t>(static_cast<unsigned char>(pauli)));
-  add(operation.angle);
-  add(operation.clbits);
-  add(operation.condition.clbits);
-  add(operation.condition.value);
-  add(operation.condition.negated ? 1 : 0);
+  if (half) add(first);
+  if ((there & 1U) != 0) add(operation.control_values);
+  if ((there & 2U) != 0) {
+    add(operation.values.size() | operation.paulis.size() << 32);
+    for (const Complex& value : operation.values) {
+      add(value.real());
+      add(value.imag());
+    }
+    for (const char pauli : operation.paulis) add(static_cast<std::uint64_t>(static_cast<unsigned char>(pauli)));
+  }
+  if ((there & 4U) != 0) add(operation.angle);
+  if ((there & 8U) != 0) {
+    add(operation.clbits.size() | condition.clbits.size() << 32);
+    add(operation.clbits);
+    add(condition.clbits);
+  }
+  if ((there & 16U) != 0) add(condition.value);
 }
 
 Key key_of(const Circuit& circuit, int ranks, int rank, const PlacementOptions& options) {

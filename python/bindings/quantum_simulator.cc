@@ -145,7 +145,11 @@ void bind_state(nb::module_& module) {
           },
           "amplitudes"_a)
       .def(
-          "run", [](State& s, const Circuit& circuit, std::uint64_t seed) { return run(s, circuit, seed); },
+          "run",
+          [](State& s, const Circuit& circuit, std::uint64_t seed) {
+            const std::vector<bool> bits = run(s, circuit, seed);
+            return std::vector<int>(bits.begin(), bits.end());
+          },
           "circuit"_a, "seed"_a, release())
       .def(
           "apply",

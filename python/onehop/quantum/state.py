@@ -140,7 +140,7 @@ class State:
         list of int
             The classical bits.
         """
-        return [int(bit) for bit in self._core.run(circuit, seed)]
+        return self._core.run(circuit, seed)
 
     def save(
         self, file: str | Path, group: Group | None = None, attributes: Mapping[str, Any] | None = None

@@ -1,0 +1,139 @@
+// A part of kernels_simd.h: amplitudes that change places, within a tile's memory or on the way out of it.
+namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE {
+namespace {
+
+template <typename T>
+struct LaneIndex;
+template <>
+struct LaneIndex<float> {
+  typedef std::int32_t Number;
+  typedef std::int32_t Vector __attribute__((vector_size(ONEHOP_SIMD_BYTES)));
+};
+template <>
+struct LaneIndex<double> {
+  typedef std::int64_t Number;
+  typedef std::int64_t Vector __attribute__((vector_size(ONEHOP_SIMD_BYTES)));
+};
+
+// Lane l of the result is lane which[l] of a followed by b.
+template <typename T>
+ONEHOP_INLINE Vector<T> picked(Vector<T> a, Vector<T> b, typename LaneIndex<T>::Vector which) {
+#if defined(__clang__)
+  Vector<T> v;
+  for (int l = 0; l < lanes<T>; ++l) v[l] = which[l] < lanes<T> ? a[which[l]] : b[which[l] - lanes<T>];
+  return v;
+#else
+  return __builtin_shuffle(a, b, which);
+#endif
+}
+
+// The lanes of a vector come from few others. Of each of them: what is added to its number, and for every lane of the result which
+// lane it is, where it is taken.
+template <typename T>
+struct Mixing {
+  typedef typename LaneIndex<T>::Number Lane;
+  typedef typename LaneIndex<T>::Vector Lanes;
+
+  Mixing(const MoveStep& step, std::uint32_t flip) {
+    constexpr std::uint32_t lane_mask = static_cast<std::uint32_t>(lanes<T> - 1);
+    for (int l = 0; l < lanes<T>; ++l) {
+      const std::uint32_t source = step.lane_sources[static_cast<std::size_t>(l)] ^ flip;
+      const std::uint32_t shift = source >> lane_bits<T>;
+      int k = 0;
+      while (k < count && shifts[k] != shift) ++k;
+      if (k == count) {
+        shifts[count++] = shift;
+        for (int i = 0; i < lanes<T>; ++i) {
+          which[k][i] = static_cast<Lane>(i);
+          taken[k][i] = 0;
+        }
+      }
+      which[k][l] = static_cast<Lane>(lanes<T>) + static_cast<Lane>(source & lane_mask);
+      taken[k][l] = static_cast<Lane>(lane_mask);
+      of_two[l] = static_cast<Lane>(source & lane_mask) + static_cast<Lane>(k * lanes<T>);
+    }
+  }
+
+  int count = 0;
+  std::uint32_t shifts[lanes<T>];
+  Lanes which[lanes<T>];
+  Lanes taken[lanes<T>];  // the bits of `which` that say which lane, where one is taken
+  Lanes of_two;           // where there are at most two: the lane in both, one after the other
+};
+
+// Count: how many vectors the lanes of one come from; 0: any number. Sink: takes the vectors of real and imaginary parts in their order.
+template <typename T, int Count, typename Sink>
+ONEHOP_INLINE void move_of(const T* from, const TileShape& shape, const MoveStep& step, const Mixing<T>& mixing,
+                           const Sink& sink) {
+  typedef typename LaneIndex<T>::Number Lane;
+  constexpr std::uint32_t lane_mask = static_cast<std::uint32_t>(lanes<T> - 1);
+  const std::size_t vectors = std::size_t{1} << (shape.bits - shape.lane_bits);
+  for (std::size_t v = 0; v < vectors; ++v) {
+    const std::uint32_t source = step.sources[v] >> lane_bits<T>;
+    const auto lane = static_cast<Lane>(step.sources[v] & lane_mask);
+    if constexpr (Count == 0) {
+      Vector<T> re = {};
+      Vector<T> im = {};
+      for (int k = 0; k < mixing.count; ++k) {
+        const T* const there = from + shape.place(source ^ mixing.shifts[k]);
+        const typename LaneIndex<T>::Vector from_here = mixing.which[k] ^ (mixing.taken[k] & lane);
+        re = picked<T>(re, load(there), from_here);
+        im = picked<T>(im, load(there + lanes<T>), from_here);
+      }
+      sink(v, re, im);
+    } else {
+      const typename LaneIndex<T>::Vector from_here = mixing.of_two ^ lane;
+      const T* const first = from + shape.place(source ^ mixing.shifts[0]);
+      const T* const second = Count == 1 ? first : from + shape.place(source ^ mixing.shifts[1]);
+      sink(v, picked<T>(load(first), load(second), from_here),
+           picked<T>(load(first + lanes<T>), load(second + lanes<T>), from_here));
+    }
+  }
+}
+
+template <typename T, typename Sink>
+ONEHOP_INLINE void move_into(const T* from, const TileShape& shape, const MoveStep& step, std::uint32_t flip,
+                             const Sink& sink) {
+  const Mixing<T> mixing(step, flip);
+  if (mixing.count == 1) {
+    move_of<T, 1>(from, shape, step, mixing, sink);
+  } else if (mixing.count == 2) {
+    move_of<T, 2>(from, shape, step, mixing, sink);
+  } else {
+    move_of<T, 0>(from, shape, step, mixing, sink);
+  }
+}
+
+template <typename T>
+void move(const T* from, T* to, const TileShape& shape, const MoveStep& step, std::uint32_t flip) {
+  move_into(from, shape, step, flip, [&](std::size_t v, Vector<T> re, Vector<T> im) ONEHOP_INLINE_LAMBDA {
+    T* const here = to + shape.place(v);
+    store(here, re);
+    store(here + lanes<T>, im);
+  });
+}
+
+template <bool Stream, typename T>
+ONEHOP_INLINE void scatter_moved_with(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape,
+                                      const T* tile, const MoveStep& step, std::uint32_t flip, T scale) {
+  const Vector<T> factor = all<T>(scale);
+  const int in_row = shape.row_bits - shape.lane_bits;
+  move_into(tile, shape, step, flip, [&](std::size_t v, Vector<T> re, Vector<T> im) ONEHOP_INLINE_LAMBDA {
+    const std::size_t column = (v & ((std::size_t{1} << in_row) - 1)) << shape.lane_bits;
+    put<Stream>(reinterpret_cast<T*>(amplitudes + offsets[v >> in_row] + column), re * factor, im * factor);
+  });
+}
+
+template <typename T>
+void scatter_moved(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, const T* tile,
+                   const MoveStep& step, std::uint32_t flip, T scale, bool past_caches) {
+  if (past_caches && can_stream(amplitudes)) {
+    scatter_moved_with<true>(amplitudes, offsets, shape, tile, step, flip, scale);
+    finish_streaming();
+  } else {
+    scatter_moved_with<false>(amplitudes, offsets, shape, tile, step, flip, scale);
+  }
+}
+
+}  // namespace
+}  // namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE
