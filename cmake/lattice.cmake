@@ -14,4 +14,7 @@ set_source_files_properties(lattice/staggered_kernel.cc PROPERTIES COMPILE_OPTIO
 # Loops over the compiler's vectors (lattice/simd.h).
 set_source_files_properties(lattice/vector_loops.cc lattice/hop_kernel_double.cc lattice/hop_kernel_single.cc lattice/hop_kernel_half.cc
                             PROPERTIES COMPILE_OPTIONS "-O3;-Wno-psabi")
+# The loops for arrays: one source for every kind of processor, which is compiled once for each (lattice/processor.h).
+set_source_files_properties(lattice/su3_kernels_portable.cc lattice/su3_kernels_avx2.cc lattice/su3_kernels_avx512.cc
+  PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno;-Wno-psabi")
 onehop_precompile(onehop_lattice)

@@ -16,6 +16,7 @@
 #include "pingpong.h"
 #include "poisson.h"
 #include "shared_memory.h"
+#include "su3.h"
 #include "tune.h"
 
 namespace bench = onehop::bench;
@@ -162,6 +163,14 @@ void bind_bench(nb::module_& module) {
         });
       },
       "group"_a, "codec"_a, "step"_a, "bytes"_a, "effort"_a, "Encoding or decoding so many bytes of float32.");
+  module.def(
+      "bench_su3",
+      [](const Group& group, const std::string& operation, bool single, std::int64_t sites, const Effort& effort) {
+        return measure([&] {
+          return bench::su3(group, bench::su3_operation_from_string(operation), single, sites, effort);
+        });
+      },
+      "group"_a, "operation"_a, "single"_a, "sites"_a, "effort"_a, "Algebra of SU(3) on arrays of so many sites.");
   module.def("bench_halo_exchange", &halo_exchange, "group"_a, "schedule"_a, "arrays"_a, "effort"_a, "peers"_a,
              "mock"_a, "compute_us"_a, "others"_a, "One round of a schedule, from array to array.");
   module.def(

@@ -1013,6 +1013,9 @@ def bench_exchange(group: Group, bytes: int, messages: int, effort: BenchEffort,
 def bench_codec(group: Group, codec: str, step: str, bytes: int, effort: BenchEffort) -> list:
     """Encoding or decoding so many bytes of float32."""
 
+def bench_su3(group: Group, operation: str, single: bool, sites: int, effort: BenchEffort) -> list:
+    """Algebra of SU(3) on arrays of so many sites."""
+
 def bench_halo_exchange(
     group: Group,
     schedule: Schedule,

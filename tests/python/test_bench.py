@@ -285,3 +285,22 @@ def test_codec_compares_with_a_copy(ranks: Ranks) -> None:
     ]
     assert all(row["limit"] == "copy" and row["limit_us"] > 0 for row in result["rows"])
     assert "root mean square" in result["notes"][0]
+
+
+def test_su3_compares_with_code_for_one_site(ranks: Ranks) -> None:
+    found = ranks.onehop(
+        "bench", "su3", "--quick", "--sites", "64", "--operations", "vectors,exponentials", "--json", "-"
+    )
+    assert found.returncode == 0, found.stderr
+    rows = json.loads(found.stdout)["rows"]
+    assert [row["case"] for row in rows] == [
+        f"{operation}, {precision}, 64 sites"
+        for operation in ("vectors", "exponentials")
+        for precision in ("double", "single")
+    ]
+    assert all(row["best_peer"] == "one site after the other" for row in rows[:3])
+    assert rows[0]["limit_us"] > 0 < rows[1]["limit_us"]
+    assert rows[3]["best_peer"] is None
+    wrong = ranks.onehop("bench", "su3", "--sites", "65")
+    assert wrong.returncode == 2
+    assert "multiples of 16" in wrong.stderr

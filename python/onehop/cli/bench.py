@@ -32,6 +32,7 @@ from onehop.bench.table import make_peer_table, make_table
 from onehop.cli.bench_circuits import bench_circuits
 from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
 from onehop.cli.bench_scaling import bench_scaling
+from onehop.cli.bench_su3 import bench_su3
 from onehop.cli.common import (
     JsonOption,
     MpiOption,
@@ -324,4 +325,5 @@ def register(app: typer.Typer) -> None:
     group.command("ring")(bench_ring)
     group.command("circuits")(bench_circuits)
     group.command("scaling")(bench_scaling)
+    group.command("su3")(bench_su3)
     app.add_typer(group, name="bench")

@@ -1,0 +1,41 @@
+// The loops of su3_array.h, one set for every kind of processor. This header is included where the compiler may use instructions that not
+// every processor has: it declares only.
+#pragma once
+
+#include <cstdint>
+
+namespace onehop::lattice {
+
+template <class T>
+struct Su3Kernels {
+  // `from` may be null; groups are of 64 / sizeof(T) sites.
+  using AddProducts = void (*)(const T* m, const T* v, const std::int32_t* from, T* r, std::int64_t groups);
+  using Products = void (*)(const T* a, const T* b, T* r, std::int64_t groups);
+  using Map = void (*)(const T* a, T* r, std::int64_t groups);
+  AddProducts add_products[2];  // by the form of the matrices
+  Products products[2][2];      // by the form of a, of b
+  Map exponentials;
+  Map reunitarise;
+  Map compress;
+  Map expand;
+  // For benchmarks: the multiply-adds of add_products on numbers in registers, and its loads and stores with nothing but sums between.
+  void (*arithmetic)(std::int64_t groups);
+  AddProducts movement;
+};
+
+namespace portable {
+[[nodiscard]] const Su3Kernels<float>& float_su3();
+[[nodiscard]] const Su3Kernels<double>& double_su3();
+}  // namespace portable
+#if defined(__x86_64__)
+namespace avx2 {
+[[nodiscard]] const Su3Kernels<float>& float_su3();
+[[nodiscard]] const Su3Kernels<double>& double_su3();
+}  // namespace avx2
+namespace avx512 {
+[[nodiscard]] const Su3Kernels<float>& float_su3();
+[[nodiscard]] const Su3Kernels<double>& double_su3();
+}  // namespace avx512
+#endif
+
+}  // namespace onehop::lattice

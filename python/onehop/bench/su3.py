@@ -1,0 +1,60 @@
+"""The algebra of SU(3) for arrays of sites, against code for one site and the processor's limits."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from onehop import _core
+from onehop.bench.result import Bench, Samples, make_row
+from onehop.bench.run import Advance, Settings
+from onehop.doctor import host
+from onehop.group import Group
+
+__all__ = ["SU3_OPERATIONS", "SU3_SITES", "su3"]
+
+SU3_SITES = (64, 1 << 10, 1 << 18)  # in the first cache, in the second, in none
+# Real numbers of a site that are read or written, and flop.
+SU3_OPERATIONS = {
+    "vectors": (18 + 6 + 2 * 6, 72),
+    "matrices": (3 * 18, 198),
+    "exponentials": (2 * 18, None),
+    "reunitarise": (2 * 18, None),
+}
+
+
+def su3(
+    group: Group,
+    settings: Settings,
+    advance: Advance,
+    sites: Sequence[int] = SU3_SITES,
+    operations: Sequence[str] = ("vectors", "matrices"),
+) -> Bench:
+    """Every operation in both precisions; each rank by itself, all at once.
+
+    The column GB/s counts each number that is read and each that is written once; notes have the GFLOP/s.
+    """
+    about = host(None)
+    about["cores"] = os.cpu_count()
+    result = Bench("su3", about)
+    effort = settings.effort(len(sites) * len(operations) * 2)
+    for count in sites:
+        for operation in operations:
+            numbers, flop = SU3_OPERATIONS[operation]
+            for precision in ("double", "single"):
+                measured = _core.bench_su3(group, operation, precision == "single", count, effort)
+                samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
+                size = numbers * count * (4 if precision == "single" else 8)
+                row = make_row(f"{operation}, {precision}, {count} sites", size, group.size, samples)
+                result.rows.append(row)
+                if flop is not None:
+                    result.notes.append(_rates(row.case, flop * count, samples))
+                advance(1)
+    return result
+
+
+def _rates(case: str, flop: int, samples: Sequence[Samples]) -> str:
+    rates = (f"{each.name} {flop / np.median(each.us) / 1e3:.1f}" for each in samples)
+    return f"{case}, GFLOP/s a rank: " + ", ".join(rates)
