@@ -1,6 +1,6 @@
 # Doors for programs that exist: compat/NAME.h and compat/NAME.cc, or the sources in compat/NAME/ where one file would be long, make
 # libonehop_NAME, which holds all of onehop that it needs and shows nothing but the door's own functions. compat/shared/ is what several
-# of them need. Their tests are C programs, so there must be a C compiler.
+# of them need. Most of their tests are C programs, so there must be a C compiler.
 
 include(CheckLanguage)
 check_language(C)
@@ -41,12 +41,14 @@ endif()
 if(ONEHOP_SETARCH)
   set(_emulator ${ONEHOP_SETARCH} -R)  # for the thread sanitizer: cmake/tests.cmake
 endif()
-# Each door's test is one C program, started as several ranks; it is part of what `onehop_tests` builds.
-file(GLOB _tests CONFIGURE_DEPENDS tests/compat/test_*.c)
+# Each door's test is one program, started as several ranks; it is part of what `onehop_tests` builds.
+file(GLOB _tests CONFIGURE_DEPENDS tests/compat/test_*.c tests/compat/test_*.cc)
 foreach(source IN LISTS _tests)
   cmake_path(GET source STEM _test)
   string(REPLACE "test_" "" _name "${_test}")
-  add_executable(${_test} ${source})
+  file(GLOB _parts CONFIGURE_DEPENDS tests/compat/${_name}/*.c tests/compat/${_name}/*.cc)
+  add_executable(${_test} ${source} ${_parts})
+  target_include_directories(${_test} PRIVATE tests/compat)
   set_target_properties(${_test} PROPERTIES C_STANDARD 11 C_EXTENSIONS ON)
   target_compile_options(${_test} PRIVATE -Wall -Wextra -Wpedantic $<$<BOOL:${ONEHOP_WERROR}>:-Werror>)
   target_link_libraries(${_test} PRIVATE onehop_${_name} Threads::Threads m)
@@ -58,6 +60,14 @@ foreach(source IN LISTS _tests)
   add_test(NAME door.${_name}.errors
            COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/errors.sh ${_emulator} $<TARGET_FILE:${_test}>)
 endforeach()
+
+# compat/quest/comm.cpp belongs inside QuEST. Its test compiles it with headers of QuEST's names that lead to a stand-in.
+foreach(header comm/comm_config comm/comm_indices comm/comm_routines core/errors gpu/gpu_config)
+  file(CONFIGURE OUTPUT "quest_headers/quest/src/${header}.hpp" CONTENT "#include \"quest/stand_in.h\"\n" @ONLY)
+endforeach()
+target_sources(test_quest PRIVATE compat/quest/comm.cpp)
+target_include_directories(test_quest PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/quest_headers" "${CMAKE_CURRENT_SOURCE_DIR}")
+
 get_property(_tests DIRECTORY PROPERTY TESTS)
 list(FILTER _tests INCLUDE REGEX "^door\\.")
 set_tests_properties(${_tests} PROPERTIES TIMEOUT 60 PROCESSORS 2)
