@@ -16,7 +16,6 @@ namespace onehop::tensors {
 
 using detail::Announcement;
 using detail::Exchange;
-using detail::Line;
 using detail::Operation;
 using detail::Range;
 
@@ -93,9 +92,21 @@ Operation reduction_of(const Reduction& reduction, Announcement::Kind kind, cons
                     .type = reduction.type,
                     .op = reduction.op,
                     .codec = reduction.codec,
-                    .elements = reduction.elements};
+                    .elements = reduction.elements,
+                    .shape = detail::shape_word(reduction.shape)};
   operation.folds = true;
   return operation;
+}
+
+// Cache lines of an announcement that carries so many bytes.
+int lines_for(std::int64_t bytes) {
+  constexpr auto first = static_cast<std::int64_t>(detail::Line::payload_bytes);
+  constexpr auto each = static_cast<std::int64_t>(detail::more_bytes);
+  return 1 + static_cast<int>((std::max(bytes - first, std::int64_t{0}) + each - 1) / each);
+}
+
+Announcement moving(Announcement::Kind kind, std::int64_t bytes, const Content& content) {
+  return {.kind = kind, .type = content.type, .elements = bytes, .shape = detail::shape_word(content.shape)};
 }
 
 // Ranges behind each other.
@@ -216,7 +227,8 @@ Collective Collectives::allreduce(const Reduction& reduction) const {
   operation.what.algorithm = algorithm;
   operation.source_elements = operation.result_elements = elements;
   operation.in_place = true;
-  operation.in_line = !two_shot && !operation.encoded && bytes <= static_cast<std::int64_t>(Line::payload_bytes);
+  if (!two_shot && !operation.encoded && bytes <= static_cast<std::int64_t>(detail::in_line_bytes))
+    operation.lines = lines_for(bytes);
   const std::int64_t to_each = two_shot ? bytes / ranks : bytes;
   const bool measured = to_each > short_bytes && reduction.chunk_bytes == 0;
   set_chunk(operation, *exchange_, to_each, measured ? rule.chunk_bytes : reduction.chunk_bytes);
@@ -231,6 +243,7 @@ Collective Collectives::allreduce(const Reduction& reduction) const {
     operation.spread.assign(index(ranks), operation.contribute[index(rank)]);
   }
   complete(operation);
+  operation.choice = exchange_->choice_for(operation, to_each);
   return {exchange_, std::make_shared<Operation>(std::move(operation))};
 }
 
@@ -248,16 +261,16 @@ Collective Collectives::reduce_scatter(const Reduction& reduction) const {
   return {exchange_, std::make_shared<Operation>(std::move(operation))};
 }
 
-Collective Collectives::allgather(std::int64_t bytes) const {
-  return allgather(std::vector<std::int64_t>(index(exchange_->size), bytes));
+Collective Collectives::allgather(std::int64_t bytes, const Content& content) const {
+  return allgather(std::vector<std::int64_t>(index(exchange_->size), bytes), content);
 }
 
-Collective Collectives::allgather(std::span<const std::int64_t> bytes) const {
+Collective Collectives::allgather(std::span<const std::int64_t> bytes, const Content& content) const {
   const int rank = exchange_->rank;
   Operation operation;
   operation.result_elements = total(bytes, exchange_->size, "allgather");
   operation.source_elements = bytes[index(rank)];
-  operation.what = {.kind = Announcement::Kind::allgather, .elements = operation.result_elements};
+  operation.what = moving(Announcement::Kind::allgather, operation.result_elements, content);
   operation.spreads = true;
   operation.gather = blocks_of(bytes);
   operation.spread.assign(bytes.size(), {0, operation.source_elements});
@@ -268,14 +281,15 @@ Collective Collectives::allgather(std::span<const std::int64_t> bytes) const {
   return {exchange_, std::make_shared<Operation>(std::move(operation))};
 }
 
-Collective Collectives::broadcast(std::int64_t bytes, int root) const {
+Collective Collectives::broadcast(std::int64_t bytes, int root, const Content& content) const {
   const int ranks = exchange_->size;
   const int rank = exchange_->rank;
   check_length("broadcast", bytes, 1, 1);
   if (root < 0 || root >= ranks)
     throw BadInput("broadcast: expected a root from 0 to " + text(ranks - 1) + ", found " + text(root));
   Operation operation;
-  operation.what = {.kind = Announcement::Kind::broadcast, .root = static_cast<std::uint16_t>(root), .elements = bytes};
+  operation.what = moving(Announcement::Kind::broadcast, bytes, content);
+  operation.what.root = static_cast<std::uint16_t>(root);
   operation.source_elements = operation.result_elements = bytes;
   operation.spreads = true;
   operation.gather.resize(index(ranks));
@@ -287,14 +301,15 @@ Collective Collectives::broadcast(std::int64_t bytes, int root) const {
   return {exchange_, std::make_shared<Operation>(std::move(operation))};
 }
 
-Collective Collectives::all_to_all(std::span<const std::int64_t> bytes_to,
-                                   std::span<const std::int64_t> bytes_from) const {
+Collective Collectives::all_to_all(std::span<const std::int64_t> bytes_to, std::span<const std::int64_t> bytes_from,
+                                   const Content& content) const {
   Operation operation;
   operation.source_elements = total(bytes_to, exchange_->size, "all_to_all");
   operation.result_elements = total(bytes_from, exchange_->size, "all_to_all");
   if (bytes_to[index(exchange_->rank)] != bytes_from[index(exchange_->rank)])
     throw BadInput("all_to_all: the block that stays here has two different lengths");
-  operation.what = {.kind = Announcement::Kind::all_to_all};
+  // Lengths may differ from rank to rank.
+  operation.what = moving(Announcement::Kind::all_to_all, 0, content);
   operation.spreads = true;
   operation.spread = blocks_of(bytes_to);
   operation.gather = blocks_of(bytes_from);

@@ -1,6 +1,8 @@
 #include "exchange.h"
 
 #include <algorithm>
+#include <bit>
+#include <chrono>
 #include <cstring>
 #include <string>
 
@@ -10,36 +12,23 @@ namespace onehop::tensors::detail {
 
 namespace {
 
-using onehop::detail::copy_bytes;
 using onehop::detail::whole;
 
-constexpr int paths = 3;  // announcements, first phase, second phase
+// Paths between two ranks: the announcement, more lines for it, first phase, second phase.
+constexpr int first_phase_tag = 1 + static_cast<int>(more_lines);
+constexpr int second_phase_tag = first_phase_tag + 1;
+// How to store is chosen as it runs for lengths (to each rank) of 256 KiB and more, for each power of two by itself. Shorter ones
+// still lie in the sender's own cache when the receiver asks for them: there stores past it are better.
+constexpr int shortest_width = 19;
+constexpr int widths = 12;
+constexpr std::size_t all_choices = (static_cast<std::size_t>(Codec::q4) + 1) * 2 * widths;
 constexpr std::int64_t default_slot_bytes = 256 << 10;
 constexpr int default_slots = 4;
 
 std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
 
-std::string describe(const Announcement& what) {
-  const std::string count = std::to_string(what.elements);
-  const std::string numbers = count + " " + std::string(to_string(what.type)) + " (" + std::string(to_string(what.op)) +
-                              ", " + std::string(to_string(what.codec)) + ", " +
-                              std::string(to_string(what.algorithm)) + ", chunks of 2^" +
-                              std::to_string(what.log2_chunk) + " elements)";
-  switch (what.kind) {
-    case Announcement::Kind::barrier:
-      return "a barrier";
-    case Announcement::Kind::allreduce:
-      return "an all-reduce of " + numbers;
-    case Announcement::Kind::reduce_scatter:
-      return "a reduce-scatter of blocks of " + numbers;
-    case Announcement::Kind::allgather:
-      return "an all-gather of " + count + " bytes in all";
-    case Announcement::Kind::broadcast:
-      return "a broadcast of " + count + " bytes from rank " + std::to_string(what.root);
-    case Announcement::Kind::all_to_all:
-      return "an all-to-all";
-  }
-  return "an operation that this rank does not know";
+double now_us() noexcept {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
 // The table that rank 0 has for the group: the ranks' files may differ, and all must choose the same.
@@ -105,8 +94,10 @@ Exchange::Exchange(const Group& of, const CollectivesOptions& options)
   for (int other = 0; other < size; ++other) {
     if (other == rank) continue;
     for (const Direction direction : {Direction::send, Direction::receive}) {
-      specs.push_back({.direction = direction, .peer = other, .bytes = sizeof(Line), .tag = 0});
-      for (int tag = 1; tag < paths; ++tag) {
+      for (int tag = 0; tag < first_phase_tag; ++tag) {
+        specs.push_back({.direction = direction, .peer = other, .bytes = sizeof(Line), .tag = tag});
+      }
+      for (const int tag : {first_phase_tag, second_phase_tag}) {
         specs.push_back({.direction = direction,
                          .peer = other,
                          .bytes = slot_bytes,
@@ -124,13 +115,27 @@ Exchange::Exchange(const Group& of, const CollectivesOptions& options)
     if (other == rank) continue;
     Peer& peer = peers_.emplace_back();
     peer.rank = other;
-    for (Sender* end : {&peer.line_out, &peer.fold_out, &peer.spread_out}) *end = std::move(*sender++);
-    for (Receiver* end : {&peer.line_in, &peer.fold_in, &peer.spread_in}) *end = std::move(*receiver++);
+    peer.line_out = std::move(*sender++);
+    for (Sender& end : peer.more_out) end = std::move(*sender++);
+    for (Sender* end : {&peer.fold_out, &peer.spread_out}) *end = std::move(*sender++);
+    peer.line_in = std::move(*receiver++);
+    for (Receiver& end : peer.more_in) end = std::move(*receiver++);
+    for (Receiver* end : {&peer.fold_in, &peer.spread_in}) *end = std::move(*receiver++);
   }
   slot_bytes = peers_.empty() ? slot_bytes : peers_.front().fold_out.ring().slot_bytes;
   table = agreed_table(group, options.transport);
   gathered_.resize(index(slot_bytes));
   folded_.resize(index(slot_bytes));
+  in_lines_.resize(index(size) * in_line_bytes);
+  choices.resize(all_choices);
+}
+
+int Exchange::choice_for(const Operation& operation, std::int64_t bytes_to_each) const {
+  const auto width = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(bytes_to_each)));
+  if (operation.stores != StoreKind::nontemporal || !table.in_memory || width < shortest_width) return -1;
+  const int algorithm = operation.what.algorithm == ReduceAlgorithm::one_shot ? 0 : 1;
+  return (static_cast<int>(operation.what.codec) * 2 + algorithm) * widths +
+         std::min(width - shortest_width, widths - 1);
 }
 
 void Exchange::check_idle() const {
@@ -145,11 +150,20 @@ void Exchange::start(const Operation& operation) {
   }
   broken = true;  // an exception on the way leaves it so
   running = &operation;
-  if (operation.in_line) {
+  stores_ = operation.stores;
+  if (operation.lines > 0) {
     start_in_line();
-  } else {
+  } else if (operation.choice < 0) {
     announce();
     if (operation.folds) send_contributions_ahead(slots_);
+  } else {
+    const double begin = now_us();
+    StoreChoice& choice = choices[index(operation.choice)];
+    stores_ = choice.now;
+    if (rank == 0) choice.next = choice.decision.next();
+    announce();
+    if (operation.folds) send_contributions_ahead(slots_);
+    started_us_ = now_us() - begin;
   }
   broken = false;
 }
@@ -160,10 +174,12 @@ void Exchange::finish() {
   }
   broken = true;
   const Operation& operation = *running;
-  if (operation.in_line) {
+  if (operation.lines > 0) {
     finish_in_line();
   } else {
     check_announcements();
+    // Not what passed before all had come.
+    const double begin = operation.choice < 0 ? 0 : now_us();
     if (operation.spreads && !operation.spreads_result) copy_own();
     const std::int64_t steps = std::max(operation.fold_chunks, operation.spread_chunks + (operation.spreads ? 1 : 0));
     for (std::int64_t number = 0; number < steps; ++number) {
@@ -187,70 +203,11 @@ void Exchange::finish() {
         }
       }
     }
+    if (operation.choice >= 0) choose_stores(started_us_ + now_us() - begin);
   }
   ++counters.operations;
   running = nullptr;
   broken = false;
-}
-
-void Exchange::announce() {
-  for (Peer& peer : peers_) {
-    peer.contributed = 0;
-    std::memcpy(peer.line_out.slot().data(), &running->what, sizeof running->what);
-    peer.line_out.put();
-  }
-}
-
-void Exchange::check_announcements() {
-  for (Peer& peer : peers_) {
-    Announcement theirs;
-    std::memcpy(&theirs, peer.line_in.wait().data(), sizeof theirs);
-    check(peer, theirs);
-    peer.line_in.release();
-  }
-}
-
-void Exchange::check(const Peer& peer, const Announcement& theirs) const {
-  if (theirs == running->what) [[likely]]
-    return;
-  throw Mismatch("rank " + std::to_string(rank) + " runs " + describe(running->what) + ", but rank " +
-                 std::to_string(peer.rank) + " runs " + describe(theirs) +
-                 "; all ranks must run the same operations in the same order");
-}
-
-void Exchange::start_in_line() {
-  const auto bytes = index(running->source_elements * running->element_bytes);
-  for (Peer& peer : peers_) {
-    std::byte* const line = peer.line_out.slot().data();
-    std::memcpy(line, &running->what, sizeof running->what);
-    std::byte* to = line + sizeof running->what;
-    arrays.for_each({0, running->source_elements}, [&](const std::byte* source, std::byte*, std::int64_t length) {
-      copy_bytes(to, source, index(length));
-      to += length;
-    });
-    peer.line_out.put();
-    counters.bytes_sent += static_cast<std::int64_t>(bytes);
-  }
-}
-
-void Exchange::finish_in_line() {
-  const Operation& operation = *running;
-  for (Peer& peer : peers_) {
-    const std::byte* const line = peer.line_in.wait().data();
-    Announcement theirs;
-    std::memcpy(&theirs, line, sizeof theirs);
-    check(peer, theirs);
-    sources_[index(peer.rank)] = line + sizeof theirs;
-    counters.bytes_received += operation.source_elements * operation.element_bytes;
-  }
-  std::int64_t done = 0;
-  arrays.for_each({0, operation.source_elements}, [&](const std::byte* source, std::byte* result, std::int64_t length) {
-    sources_[index(rank)] = source;
-    operation.fold(sources_.data(), size, result, index(length / operation.element_bytes));
-    for (Peer& peer : peers_) sources_[index(peer.rank)] += length;
-    done += length;
-  });
-  for (Peer& peer : peers_) peer.line_in.release();
 }
 
 void Exchange::send_contribution(Peer& peer) {
@@ -262,7 +219,7 @@ void Exchange::send_contribution(Peer& peer) {
     send_encoded(range, to);
   } else {
     arrays.for_each(range, [&](const std::byte* source, std::byte*, std::int64_t length) {
-      store_bytes(operation.stores, to, {source, index(length)});
+      store_bytes(stores_, to, {source, index(length)});
       to += length;
     });
   }
@@ -345,7 +302,7 @@ void Exchange::fold_in_pieces(const Range& range, std::byte* result) {
     const std::span<const std::byte> folded(to, index(length));
     if (operation.streams) store_piece(StoreKind::nontemporal, result + at, folded);
     if (!spread_with_fold_) continue;
-    for (Peer& peer : peers_) store_piece(operation.stores, peer.spread_out.payload() + at, folded);
+    for (Peer& peer : peers_) store_piece(stores_, peer.spread_out.payload() + at, folded);
   }
   if (operation.streams) finish_pieces(StoreKind::nontemporal);
   if (spread_with_fold_) finish_spread_with_fold(bytes);
@@ -353,7 +310,7 @@ void Exchange::fold_in_pieces(const Range& range, std::byte* result) {
 
 // The pieces that were stored into the slots of all others are a chunk.
 void Exchange::finish_spread_with_fold(std::int64_t bytes) {
-  finish_pieces(running->stores);
+  finish_pieces(stores_);
   for (Peer& peer : peers_) {
     peer.spread_out.publish(whole, bytes);
     peer.spread_out.advance();
@@ -367,7 +324,7 @@ void Exchange::send_spread(Peer& peer, std::int64_t number) {
   std::byte* to = peer.spread_out.slot().data();
   const std::int64_t bytes = wire_bytes(range);
   arrays.for_each(range, [&](const std::byte* source, const std::byte* result, std::int64_t length) {
-    store_bytes(operation.stores, to, {operation.spreads_result ? result : source, index(length)});
+    store_bytes(stores_, to, {operation.spreads_result ? result : source, index(length)});
     to += length;
   });
   peer.spread_out.publish(whole, bytes);

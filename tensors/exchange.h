@@ -12,34 +12,12 @@
 #include <span>
 #include <vector>
 
+#include "announcement.h"
 #include "fold.h"
 #include "onehop/tensors/collectives.h"
+#include "store_choice.h"
 
 namespace onehop::tensors::detail {
-
-// What a rank announces. Equal on all ranks, or it is a mismatch.
-struct Announcement {
-  enum class Kind : std::uint8_t { barrier, allreduce, reduce_scatter, allgather, broadcast, all_to_all };
-  Kind kind = Kind::barrier;
-  ElementType type = ElementType::bytes;
-  ReduceOp op = ReduceOp::sum;
-  Codec codec = Codec::raw;
-  ReduceAlgorithm algorithm = ReduceAlgorithm::automatic;
-  std::uint8_t log2_chunk = 0;
-  std::uint16_t root = 0;
-  std::int64_t elements = 0;
-
-  friend bool operator==(const Announcement&, const Announcement&) = default;
-};
-static_assert(sizeof(Announcement) == 16);
-
-// An announcement and what fits beside it into the cache line of a colour.
-struct Line {
-  static constexpr std::size_t payload_bytes = 40;
-  Announcement what;
-  std::array<std::byte, payload_bytes> payload;
-};
-static_assert(sizeof(Line) == 56);
 
 // Elements [first, last) of an array.
 struct Range {
@@ -56,10 +34,11 @@ struct Operation {
   std::int64_t result_elements = 0;
   std::int64_t chunk = 0;  // elements
   StoreKind stores = StoreKind::plain;
+  int choice = -1;       // of Exchange::choices: then what is stored is stored as found there
   bool streams = false;  // the result is stored past the caches, because they cannot hold it
   bool encoded = false;  // contributions and what is spread travel through a codec
   bool adds = false;     // and are sums or means of float32
-  bool in_line = false;  // the whole contribution travels in the announcement
+  int lines = 0;         // cache lines of the announcement if the whole contribution travels in them
   // Source and result may lie in the same memory: element `in_place_at_source` of the source is then element
   // `in_place_at_result` of the result.
   bool in_place = false;
@@ -142,6 +121,8 @@ struct Exchange {
   // The arrays are set.
   void start(const Operation& operation);
   void finish();
+  // The entry of `choices` for all-reduces like this one, or -1.
+  [[nodiscard]] int choice_for(const Operation& operation, std::int64_t bytes_to_each) const;
 
   Group group;
   int rank;
@@ -149,6 +130,7 @@ struct Exchange {
   std::int64_t slot_bytes = 0;
   ReduceTable table;  // rank 0's
   Arrays arrays;
+  std::vector<StoreChoice> choices;  // for all there can be
   CollectivesCounters counters;
   const Operation* running = nullptr;
   bool broken = false;
@@ -157,19 +139,27 @@ struct Exchange {
   struct Peer {
     int rank = 0;
     Sender line_out;
+    std::array<Sender, more_lines> more_out;
     Sender fold_out;
     Sender spread_out;
     Receiver line_in;
+    std::array<Receiver, more_lines> more_in;
     Receiver fold_in;
     Receiver spread_in;
     std::int64_t contributed = 0;  // chunks of the running operation's first phase
   };
 
   void announce();
+  // Looks for a moment, at everything that comes first from everybody: lines that come at once are not waited for in turn.
+  void look_ahead() noexcept;
   void check_announcements();
   void check(const Peer& peer, const Announcement& theirs) const;
   void start_in_line();
   void finish_in_line();
+  [[nodiscard]] const std::byte* received_in_lines(Peer& peer, std::size_t bytes);
+  void hint(std::byte* line) const;
+  void take_hint(std::byte hint);
+  void choose_stores(double us);
   void send_contribution(Peer& peer);
   // As far as slots are free, chunks below `limit`.
   void send_contributions_ahead(std::int64_t limit);
@@ -192,6 +182,9 @@ struct Exchange {
   bool spread_with_fold_ = false;          // the chunk just folded goes to the others as it is made
   std::vector<std::byte> gathered_;        // a chunk of the source that lies in several arrays
   std::vector<std::byte> folded_;          // and of the result
+  std::vector<std::byte> in_lines_;        // what came in lines, by rank
+  StoreKind stores_ = StoreKind::plain;    // of the running operation
+  double started_us_ = 0;                  // what its start took
   int slots_ = 0;
 };
 

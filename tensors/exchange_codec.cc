@@ -78,11 +78,11 @@ void Exchange::send_encoded(const Range& range, std::byte* slot) {
     const auto bytes = index(elements * operation.element_bytes);
     const std::span<std::byte> now(wire.data(), index(wire_bytes({0, elements})));
     encode(operation.what.codec, operation.what.type, {source, bytes}, now);
-    store_piece(operation.stores, slot, now);
+    store_piece(stores_, slot, now);
     source += bytes;
     slot += now.size();
   }
-  finish_pieces(operation.stores);
+  finish_pieces(stores_);
 }
 
 void Exchange::fold_encoded(const Range& range, std::byte* result) {
@@ -101,8 +101,7 @@ void Exchange::fold_encoded(const Range& range, std::byte* result) {
     const std::int64_t bytes = wire_bytes({0, elements});
     for (int r = 0; r < size; ++r) shifted_[index(r)] += r == rank ? elements * operation.element_bytes : bytes;
     if (spread_with_fold_) {
-      for (Peer& peer : peers_)
-        store_piece(operation.stores, peer.spread_out.payload() + at, {wire.data(), index(bytes)});
+      for (Peer& peer : peers_) store_piece(stores_, peer.spread_out.payload() + at, {wire.data(), index(bytes)});
     }
     at += bytes;
   }

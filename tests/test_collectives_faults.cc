@@ -18,7 +18,7 @@ using namespace testing;  // NOLINT
 
 // One rank does something else: a Mismatch on every rank that names it, and nobody hangs.
 TEST(Collectives, MismatchOnEveryRank) {
-  const Reduction usual{50000, ElementType::float32, ReduceOp::sum};
+  const Reduction usual{.elements = 50000, .shape = {200, 250}};
   const auto with = [&](auto change) {
     Reduction other = usual;
     change(other);
@@ -30,6 +30,8 @@ TEST(Collectives, MismatchOnEveryRank) {
       with([](Reduction& r) { r.type = ElementType::int32; }),
       with([](Reduction& r) { r.op = ReduceOp::max; }),
       with([](Reduction& r) { r.algorithm = ReduceAlgorithm::one_shot; }),
+      with([](Reduction& r) { r.shape = {250, 200}; }),
+      with([](Reduction& r) { r.shape = {}; }),
   };
   for (const Reduction& other : others) {
     on_threads(3, [&](const Group& group) {
@@ -47,6 +49,18 @@ TEST(Collectives, MismatchOnEveryRank) {
       EXPECT_THROW(operation.run(array, array), BadInput);
     });
   }
+  on_threads(2, [&](const Group& group) {  // and where all of it travels in the announcement
+    const Collectives collectives(group);
+    Bytes array(24 * 4);
+    const std::int64_t rows = group.rank() == 0 ? 4 : 6;
+    EXPECT_THROW(collectives.allreduce({.elements = 24, .shape = {rows, 24 / rows}}).run(array, array), Mismatch);
+  });
+  on_threads(2, [&](const Group& group) {
+    const Collectives collectives(group);
+    Bytes array(100);
+    const ElementType type = group.rank() == 0 ? ElementType::float32 : ElementType::int32;
+    EXPECT_THROW(collectives.broadcast(100, 1, {type, {25}}).run(array, array), Mismatch);
+  });
   on_threads(2, [&](const Group& group) {
     const Collectives collectives(group);
     Bytes array(100);

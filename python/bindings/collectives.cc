@@ -3,6 +3,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <tuple>
+#include <utility>
 
 #include "bindings.h"
 #include "memory.h"
@@ -12,19 +13,25 @@ using onehop::tensors::Collective;
 using onehop::tensors::Collectives;
 using onehop::tensors::CollectivesCounters;
 using onehop::tensors::CollectivesOptions;
+using onehop::tensors::Content;
 using onehop::tensors::Part;
 using onehop::tensors::Reduction;
 
 namespace {
 
 Reduction reduction(std::int64_t elements, const std::string& type, const std::string& op, const std::string& codec,
-                    const std::string& algorithm, std::int64_t chunk_bytes) {
+                    const std::string& algorithm, std::int64_t chunk_bytes, std::vector<std::int64_t> shape) {
   return {elements,
           onehop::element_type_from_string(type),
           onehop::tensors::reduce_op_from_string(op),
           onehop::codec_from_string(codec),
           onehop::reduce_algorithm_from_string(algorithm),
-          chunk_bytes};
+          chunk_bytes,
+          std::move(shape)};
+}
+
+Content content(const std::string& type, std::vector<std::int64_t> shape) {
+  return {onehop::element_type_from_string(type), std::move(shape)};
 }
 
 // Each part is (source, result, elements), the first two as addresses.
@@ -115,27 +122,38 @@ void bind_collectives(nb::module_& module) {
       .def(
           "allreduce",
           [](const Collectives& self, std::int64_t elements, const std::string& type, const std::string& op,
-             const std::string& codec, const std::string& algorithm, std::int64_t chunk_bytes) {
-            return self.allreduce(reduction(elements, type, op, codec, algorithm, chunk_bytes));
+             const std::string& codec, const std::string& algorithm, std::int64_t chunk_bytes,
+             std::vector<std::int64_t> shape) {
+            return self.allreduce(reduction(elements, type, op, codec, algorithm, chunk_bytes, std::move(shape)));
           },
-          "elements"_a, "type"_a, "op"_a = "sum", "codec"_a = "raw", "algorithm"_a = "auto", "chunk_bytes"_a = 0)
+          "elements"_a, "type"_a, "op"_a = "sum", "codec"_a = "raw", "algorithm"_a = "auto", "chunk_bytes"_a = 0,
+          "shape"_a = std::vector<std::int64_t>{},
+          "`shape`: extents that must be the same on every rank, -1 between those of several arrays; empty: any.")
       .def(
           "reduce_scatter",
           [](const Collectives& self, std::int64_t elements, const std::string& type, const std::string& op,
-             const std::string& codec, std::int64_t chunk_bytes) {
-            return self.reduce_scatter(reduction(elements, type, op, codec, "auto", chunk_bytes));
+             const std::string& codec, std::int64_t chunk_bytes, std::vector<std::int64_t> shape) {
+            return self.reduce_scatter(reduction(elements, type, op, codec, "auto", chunk_bytes, std::move(shape)));
           },
-          "elements"_a, "type"_a, "op"_a = "sum", "codec"_a = "raw", "chunk_bytes"_a = 0)
+          "elements"_a, "type"_a, "op"_a = "sum", "codec"_a = "raw", "chunk_bytes"_a = 0,
+          "shape"_a = std::vector<std::int64_t>{})
       .def(
           "allgather",
-          [](const Collectives& self, const std::vector<std::int64_t>& bytes) { return self.allgather(bytes); },
-          "bytes"_a)
-      .def("broadcast", &Collectives::broadcast, "bytes"_a, "root"_a = 0)
+          [](const Collectives& self, const std::vector<std::int64_t>& bytes, const std::string& type,
+             std::vector<std::int64_t> shape) { return self.allgather(bytes, content(type, std::move(shape))); },
+          "bytes"_a, "type"_a = "bytes", "shape"_a = std::vector<std::int64_t>{})
+      .def(
+          "broadcast",
+          [](const Collectives& self, std::int64_t bytes, int root, const std::string& type,
+             std::vector<std::int64_t> shape) { return self.broadcast(bytes, root, content(type, std::move(shape))); },
+          "bytes"_a, "root"_a = 0, "type"_a = "bytes", "shape"_a = std::vector<std::int64_t>{})
       .def(
           "all_to_all",
           [](const Collectives& self, const std::vector<std::int64_t>& bytes_to,
-             const std::vector<std::int64_t>& bytes_from) { return self.all_to_all(bytes_to, bytes_from); },
-          "bytes_to"_a, "bytes_from"_a)
+             const std::vector<std::int64_t>& bytes_from, const std::string& type, std::vector<std::int64_t> shape) {
+            return self.all_to_all(bytes_to, bytes_from, content(type, std::move(shape)));
+          },
+          "bytes_to"_a, "bytes_from"_a, "type"_a = "bytes", "shape"_a = std::vector<std::int64_t>{})
       .def("barrier", &Collectives::barrier, release())
       .def_prop_ro(
           "counters",

@@ -711,13 +711,34 @@ class Collectives:
         codec: str = "raw",
         algorithm: str = "auto",
         chunk_bytes: int = 0,
-    ) -> Collective: ...
+        shape: Sequence[int] = [],
+    ) -> Collective:
+        """
+        `shape`: extents that must be the same on every rank, -1 between those of several arrays; empty: any.
+        """
+
     def reduce_scatter(
-        self, elements: int, type: str, op: str = "sum", codec: str = "raw", chunk_bytes: int = 0
+        self,
+        elements: int,
+        type: str,
+        op: str = "sum",
+        codec: str = "raw",
+        chunk_bytes: int = 0,
+        shape: Sequence[int] = [],
     ) -> Collective: ...
-    def allgather(self, bytes: Sequence[int]) -> Collective: ...
-    def broadcast(self, bytes: int, root: int = 0) -> Collective: ...
-    def all_to_all(self, bytes_to: Sequence[int], bytes_from: Sequence[int]) -> Collective: ...
+    def allgather(
+        self, bytes: Sequence[int], type: str = "bytes", shape: Sequence[int] = []
+    ) -> Collective: ...
+    def broadcast(
+        self, bytes: int, root: int = 0, type: str = "bytes", shape: Sequence[int] = []
+    ) -> Collective: ...
+    def all_to_all(
+        self,
+        bytes_to: Sequence[int],
+        bytes_from: Sequence[int],
+        type: str = "bytes",
+        shape: Sequence[int] = [],
+    ) -> Collective: ...
     def barrier(self) -> None: ...
     @property
     def counters(self) -> tuple:

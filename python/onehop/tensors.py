@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -240,7 +241,9 @@ def allreduce(
         )
     source, target = _memory(array, False, "the array"), _memory(result, True, "the result")
     used = _codec_to_use(group, codec, source.bytes, compress_above)
-    operation = plans(group).get("allreduce", _length(array.shape), kind, op, used, algorithm)
+    operation = plans(group).get(
+        "allreduce", _length(array.shape), kind, op, used, algorithm, 0, tuple(array.shape)
+    )
     operation.run(source, target)
     return result
 
@@ -291,8 +294,17 @@ def _allreduce_several(
     used = _codec_to_use(group, codec, total, compress_above)
     kind = kinds.pop() if kinds else "float32"
     elements = sum(part[2] for part in parts)
-    plans(group).get("allreduce", elements, kind, op, used, algorithm).run_parts(parts)
+    shapes = _shapes(arrays)
+    plans(group).get("allreduce", elements, kind, op, used, algorithm, 0, shapes).run_parts(parts)
     return results
+
+
+def _shapes(arrays: Sequence[Any]) -> tuple[int, ...]:
+    """The extents of several arrays, with -1 between them."""
+    extents: list[int] = []
+    for array in arrays:
+        extents += [-1, *array.shape]
+    return tuple(extents[1:])
 
 
 def reduce_scatter(group: Group, array: Any, op: str = "sum", codec: str = "raw", *, out: Any = None) -> Any:
@@ -315,7 +327,8 @@ def reduce_scatter(group: Group, array: Any, op: str = "sum", codec: str = "raw"
     shape = _block_shape(group, array)
     result = _new(array, shape) if out is None else out
     kind = _number_type(array)
-    _run(plans(group).get("reduce_scatter", _length(shape), kind, op, codec), array, result)
+    operation = plans(group).get("reduce_scatter", _length(shape), kind, op, codec, 0, shape)
+    _run(operation, array, result)
     return result
 
 
@@ -326,6 +339,12 @@ def _block_shape(group: Group, array: Any) -> tuple[int, ...]:
             f"expected an array whose first dimension is a multiple of {group.size} ranks, found shape {shape}"
         )
     return (shape[0] // group.size, *shape[1:])
+
+
+def _content(array: Any) -> tuple[str, tuple[int, ...]]:
+    """Type and shape of what is only moved; a type that no reduction knows becomes part of the shape."""
+    name, shape = element_type(array), tuple(getattr(array, "shape", ()))
+    return (name, shape) if name in _TYPES else ("bytes", (*shape, -1, crc32(name.encode())))
 
 
 def allgather(group: Group, array: Any, *, out: Any = None) -> Any:
@@ -347,14 +366,14 @@ def allgather(group: Group, array: Any, *, out: Any = None) -> Any:
     """
     result = _new(array, (group.size, *array.shape)) if out is None else out
     source, target = _memory(array, False, "the array"), _memory(result, True, "the result")
-    plans(group).get("allgather", (source.bytes,) * group.size).run(source, target)
+    plans(group).get("allgather", (source.bytes,) * group.size, *_content(array)).run(source, target)
     return result
 
 
 def broadcast(group: Group, array: Any, root: int = 0) -> Any:
     """Overwrite the arrays of all ranks, of any type, with that of rank `root`; returns `array`."""
     memory = _memory(array, True, "the array")
-    plans(group).get("broadcast", memory.bytes, root).run(memory, memory)
+    plans(group).get("broadcast", memory.bytes, root, *_content(array)).run(memory, memory)
     return array
 
 
@@ -379,7 +398,7 @@ def all_to_all(group: Group, array: Any, *, out: Any = None) -> Any:
     result = _new(array, array.shape) if out is None else out
     source, target = _memory(array, False, "the array"), _memory(result, True, "the result")
     lengths = (source.bytes // group.size,) * group.size
-    plans(group).get("all_to_all", lengths, lengths).run(source, target)
+    plans(group).get("all_to_all", lengths, lengths, *_content(array)).run(source, target)
     return result
 
 

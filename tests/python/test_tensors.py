@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import numpy as np
@@ -222,10 +223,49 @@ def test_on_processes_mismatch_everywhere_and_a_dead_rank_is_named(ranks: Ranks)
     assert "rank 1 lost 2" in done.stdout, done.stdout + done.stderr
 
 
-def test_mismatch_is_raised_on_every_rank() -> None:
+@pytest.mark.parametrize(
+    ("message", "run"),
+    [
+        (
+            "rank 1 runs an all-reduce of 10 float64",
+            lambda group, odd: onehop.allreduce(group, np.zeros(10, np.float64 if odd else np.float32)),
+        ),
+        (
+            r"rank 1 runs an all-reduce of 24 float32 in shape \(6, 4\)",
+            lambda group, odd: onehop.allreduce(group, np.zeros((6, 4) if odd else (4, 6), np.float32)),
+        ),
+        (
+            r"rank 1 runs an all-reduce of 24 float64 \(max",
+            lambda group, odd: onehop.allreduce(group, np.zeros(24), "max" if odd else "sum"),
+        ),
+        (
+            "rank 1 runs an all-reduce of 9 float64 in shapes of hash",
+            lambda group, odd: onehop.allreduce(group, [np.zeros(5 - odd), np.zeros(4 + odd)]),
+        ),
+        (
+            r"rank 1 runs a reduce-scatter of blocks of 1000 int64 in shape \(2, 500\)",
+            lambda group, odd: tensors.reduce_scatter(
+                group, np.zeros((8, 500) if odd else (4, 1000), np.int64)
+            ),
+        ),
+        (
+            "rank 1 runs a broadcast of 80 bytes of int64 from",
+            lambda group, odd: onehop.broadcast(group, np.zeros(10, np.int64 if odd else np.float64)),
+        ),
+        (
+            r"rank 1 runs an all-gather of 320 bytes in all of float64 in shape \(5, ...\)",
+            lambda group, odd: tensors.allgather(group, np.zeros((5, 2) if odd else (2, 5))),
+        ),
+        (
+            "rank 1 runs an all-to-all in shapes of hash",
+            lambda group, odd: tensors.all_to_all(group, np.zeros((4, 2), "c16" if odd else "f8")),
+        ),
+    ],
+)
+def test_mismatch_is_raised_on_every_rank(message: str, run: Callable[[onehop.Group, bool], object]) -> None:
     def one_rank(group: onehop.Group) -> None:
-        with pytest.raises(Mismatch, match="rank 1 runs an all-reduce of 10 float64"):
-            onehop.allreduce(group, np.zeros(10, np.float64 if group.rank == 1 else np.float32))
+        with pytest.raises(Mismatch, match=message):
+            run(group, group.rank == 1)
 
     run_threads(4, one_rank)
 

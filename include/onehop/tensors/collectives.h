@@ -39,6 +39,15 @@ struct Reduction {
   Codec codec = Codec::raw;
   ReduceAlgorithm algorithm = ReduceAlgorithm::automatic;
   std::int64_t chunk_bytes = 0;  // of the pieces in which it travels; 0: onehop chooses
+  // Extents of the array, or of several with -1 between them. Other ones on another rank are a Mismatch; empty is as if there
+  // were one dimension.
+  std::vector<std::int64_t> shape{};
+};
+
+// What bytes are that are only moved, for those who want it compared: another type or shape on another rank is a Mismatch.
+struct Content {
+  ElementType type = ElementType::bytes;
+  std::vector<std::int64_t> shape{};  // as of a Reduction
 };
 
 // One of several arrays that an operation treats as if they lay behind each other.
@@ -114,16 +123,16 @@ class Collectives {
   // source.
   [[nodiscard]] Collective reduce_scatter(const Reduction& reduction) const;
   // The source is a block of `bytes` bytes, the result everybody's blocks; the source may be the own block of the result.
-  [[nodiscard]] Collective allgather(std::int64_t bytes) const;
+  [[nodiscard]] Collective allgather(std::int64_t bytes, const Content& content = {}) const;
   // The same with blocks of different lengths, bytes[r] on rank r.
-  [[nodiscard]] Collective allgather(std::span<const std::int64_t> bytes) const;
+  [[nodiscard]] Collective allgather(std::span<const std::int64_t> bytes, const Content& content = {}) const;
   // `bytes` bytes of rank `root`. There the result is a copy of the source, and may be the same; elsewhere the source is
   // not looked at, and may be the same.
-  [[nodiscard]] Collective broadcast(std::int64_t bytes, int root) const;
+  [[nodiscard]] Collective broadcast(std::int64_t bytes, int root, const Content& content = {}) const;
   // Block r of the source goes to rank r, where it becomes this rank's block of the result; blocks have bytes_to[r] and
   // bytes_from[r] bytes. Both must be disjoint.
-  [[nodiscard]] Collective all_to_all(std::span<const std::int64_t> bytes_to,
-                                      std::span<const std::int64_t> bytes_from) const;
+  [[nodiscard]] Collective all_to_all(std::span<const std::int64_t> bytes_to, std::span<const std::int64_t> bytes_from,
+                                      const Content& content = {}) const;
   // Nobody leaves before everybody has come.
   void barrier() const;
 
