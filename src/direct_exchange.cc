@@ -52,7 +52,7 @@ std::vector<Cycle> cycles_of(const BitPermutation& exchange, int rank) {
   return cycles;
 }
 
-CycleGroup cycles_together(const BitPermutation& exchange, int rank, std::int64_t element_bytes) {
+bool shares_lines(const BitPermutation& exchange, std::int64_t element_bytes) {
   int moving = 0;
   bool in_line = false;
   for (int bit = 0; bit < exchange.local_bits; ++bit) {
@@ -60,8 +60,12 @@ CycleGroup cycles_together(const BitPermutation& exchange, int rank, std::int64_
     ++moving;
     in_line |= element_bytes << bit < 64;
   }
+  return in_line && moving >= 2;
+}
+
+CycleGroup cycles_together(const BitPermutation& exchange, int rank, std::int64_t element_bytes) {
   CycleGroup group;
-  if (!in_line || moving < 2) return group;
+  if (!shares_lines(exchange, element_bytes)) return group;
   group.ranks = {rank};
   for (std::size_t i = 0; i < group.ranks.size(); ++i) {
     const int here = group.ranks[i];

@@ -30,6 +30,9 @@ using Cycle = std::vector<CyclePlace>;
 // first, so that the ranks do not all turn to the same one at once.
 [[nodiscard]] std::vector<Cycle> cycles_of(const BitPermutation& exchange, int rank);
 
+// Whether elements that go to different ranks lie in the same cache lines: two or more local bits move, one of them within a line.
+[[nodiscard]] bool shares_lines(const BitPermutation& exchange, std::int64_t element_bytes);
+
 // Cycles that are done together, all by each of their ranks for a part of the elements: those of all ranks that are connected with
 // `rank` by cycles. Empty if nothing is gained by that: it is where several cycles have elements in the same cache lines.
 struct CycleGroup {

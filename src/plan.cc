@@ -1,5 +1,6 @@
 #include "onehop/plan.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -44,6 +45,13 @@ struct Plan::Impl {
   bool move();
   bool send(ProgramMessage& message);
   bool receive(const ProgramRound& now, ProgramMessage& message);
+  // The same for all messages of a round that are moved together, as far as all of them can go.
+  bool send_together(ProgramRound& now);
+  bool receive_together(ProgramRound& now);
+  // The next chunk of a message. Sending: whether there was one and a slot for it; receiving: one must have arrived.
+  bool send_chunk(ProgramMessage& message);
+  void receive_chunk(ProgramMessage& message);
+  [[nodiscard]] bool has_arrived(const ProgramRound& now, const ProgramMessage& message) const;
   void fill(std::uint32_t sender, const ProgramChunk& chunk, std::byte* slot);
   void empty(const ProgramChunk& chunk, const std::byte* slot);
   void copy_inside(const ProgramRound& now);
@@ -140,26 +148,38 @@ void Plan::Impl::copy_inside(const ProgramRound& now) {
   }
 }
 
-bool Plan::Impl::send(ProgramMessage& message) {
+bool Plan::Impl::send_chunk(ProgramMessage& message) {
   Sender& sender = program.senders[message.end];
-  bool moved = false;
-  while (message.fragment < message.last && sender.ready()) {
-    const ProgramFragment& fragment = program.fragments[message.fragment];
-    std::byte* slot = sender.payload();
-    std::uint64_t chunks = 0;
-    for (std::uint32_t c = fragment.first; c < fragment.last; ++c) {
-      const ProgramChunk& chunk = program.chunks[c];
-      fill(message.end, chunk, slot);
-      sender.publish(c + 1 == fragment.last ? detail::whole : ++chunks, chunk.end);
-    }
-    sender.advance();
-    counters.bytes_sent += fragment.bytes;
-    ++message.fragment;
-    moved = true;
-  }
-  if (moved && message.fragment == message.last) {
+  if (message.fragment == message.last || (message.chunk == 0 && !sender.ready())) return false;
+  const ProgramFragment& fragment = program.fragments[message.fragment];
+  const ProgramChunk& chunk = program.chunks[fragment.first + message.chunk];
+  fill(message.end, chunk, sender.payload());
+  ++message.chunk;
+  const bool complete = fragment.first + message.chunk == fragment.last;
+  sender.publish(complete ? detail::whole : message.chunk, chunk.end);
+  if (!complete) return true;
+  sender.advance();
+  counters.bytes_sent += fragment.bytes;
+  message.chunk = 0;
+  if (++message.fragment == message.last) {
     ++counters.messages_sent;
     --open_messages;
+  }
+  return true;
+}
+
+bool Plan::Impl::send(ProgramMessage& message) {
+  bool moved = false;
+  while (send_chunk(message)) moved = true;
+  return moved;
+}
+
+bool Plan::Impl::send_together(ProgramRound& now) {
+  bool moved = false;
+  for (bool more = true; more;) {
+    more = false;
+    for (ProgramMessage& message : now.out) more |= send_chunk(message);
+    moved |= more;
   }
   return moved;
 }
@@ -170,27 +190,40 @@ bool Plan::Impl::may_unpack(const ProgramRound& now, const ProgramMessage& messa
   return out.fragment - out.first >= program.fragments[message.fragment].after;
 }
 
-bool Plan::Impl::receive(const ProgramRound& now, ProgramMessage& message) {
+bool Plan::Impl::has_arrived(const ProgramRound& now, const ProgramMessage& message) const {
+  if (message.fragment == message.last || !may_unpack(now, message)) return false;
+  const ProgramFragment& fragment = program.fragments[message.fragment];
+  const bool last = fragment.first + message.chunk + 1 == fragment.last;
+  return program.receivers[message.end].has(last ? detail::whole : message.chunk + 1);
+}
+
+void Plan::Impl::receive_chunk(ProgramMessage& message) {
   Receiver& receiver = program.receivers[message.end];
+  const ProgramFragment& fragment = program.fragments[message.fragment];
+  empty(program.chunks[fragment.first + message.chunk], receiver.payload());
+  if (fragment.first + ++message.chunk < fragment.last) return;
+  receiver.release();
+  counters.bytes_received += fragment.bytes;
+  message.chunk = 0;
+  if (++message.fragment == message.last) {
+    ++counters.messages_received;
+    --open_messages;
+  }
+}
+
+bool Plan::Impl::receive(const ProgramRound& now, ProgramMessage& message) {
   bool moved = false;
-  while (message.fragment < message.last && may_unpack(now, message)) {
-    const ProgramFragment& fragment = program.fragments[message.fragment];
-    const std::uint32_t count = fragment.last - fragment.first;
-    const std::byte* slot = receiver.payload();
-    while (message.chunk < count && receiver.has(message.chunk + 1 == count ? detail::whole : message.chunk + 1)) {
-      const ProgramChunk& chunk = program.chunks[fragment.first + message.chunk];
-      empty(chunk, slot);
-      ++message.chunk;
-      moved = true;
-    }
-    if (message.chunk < count) return moved;
-    receiver.release();
-    counters.bytes_received += fragment.bytes;
-    message.chunk = 0;
-    if (++message.fragment == message.last) {
-      ++counters.messages_received;
-      --open_messages;
-    }
+  for (; has_arrived(now, message); moved = true) receive_chunk(message);
+  return moved;
+}
+
+// Nothing stands still because the first chunks wait for the last one: no rank's packing waits for its own unpacking, and of all
+// ranks the one that is furthest behind in unpacking has free slots at all its peers (docs/protocol.md).
+bool Plan::Impl::receive_together(ProgramRound& now) {
+  const auto arrived = [&](const ProgramMessage& message) { return has_arrived(now, message); };
+  bool moved = false;
+  for (; std::ranges::all_of(now.in, arrived); moved = true) {
+    for (ProgramMessage& message : now.in) receive_chunk(message);
   }
   return moved;
 }
@@ -203,7 +236,11 @@ void Plan::Impl::begin_round() {
   round_ended = false;
   now.direct.begin(program.signals);
   // What goes to others first; copies inside the rank while it is on its way.
-  for (ProgramMessage& message : now.out) send(message);
+  if (now.together) {
+    send_together(now);
+  } else {
+    for (ProgramMessage& message : now.out) send(message);
+  }
   copy_inside(now);
   if (!now.direct.empty()) now.direct.move(program.signals);
 }
@@ -242,14 +279,15 @@ bool Plan::Impl::next_round() {
 
 bool Plan::Impl::move() {
   ProgramRound& now = program.rounds[round];
-  bool moved = false;
+  bool moved = now.together && receive_together(now);
+  if (now.together) moved |= send_together(now);
   for (ProgramMessage& message : now.in) {
-    if (message.fragment == message.last) continue;
+    if (now.together || message.fragment == message.last) continue;
     moved |= receive(now, message);
     if (now.ordered && message.fragment != message.last) break;
   }
   for (ProgramMessage& message : now.out) {
-    if (message.fragment != message.last) moved |= send(message);
+    if (!now.together && message.fragment != message.last) moved |= send(message);
   }
   if (!now.direct.complete()) moved |= now.direct.move(program.signals);
   return moved;
@@ -262,14 +300,11 @@ bool Plan::Impl::anything_to_do() {
   for (const ProgramMessage& message : now.out) {
     if (message.fragment != message.last && program.senders[message.end].ready()) return true;
   }
+  const auto arrived = [&](const ProgramMessage& message) { return has_arrived(now, message); };
+  if (now.together) return std::ranges::all_of(now.in, arrived);
   for (const ProgramMessage& message : now.in) {
-    if (message.fragment == message.last) continue;
-    const ProgramFragment& fragment = program.fragments[message.fragment];
-    const std::uint32_t count = fragment.last - fragment.first;
-    const Receiver& receiver = program.receivers[message.end];
-    if (may_unpack(now, message) && receiver.has(message.chunk + 1 == count ? detail::whole : message.chunk + 1))
-      return true;
-    if (now.ordered) return false;
+    if (arrived(message)) return true;
+    if (now.ordered && message.fragment != message.last) return false;
   }
   return false;
 }
@@ -285,7 +320,8 @@ detail::WaitingFor Plan::Impl::waiting_for() const {
     if (message.fragment == message.last) continue;
     // What has arrived and may not be unpacked yet waits for room at the receiver of its gate, listed below. The sender may have
     // gone in order since.
-    if (!may_unpack(now, message) && program.receivers[message.end].has(message.chunk + 1)) continue;
+    // So do messages that are unpacked together, for the last of them.
+    if ((now.together || !may_unpack(now, message)) && program.receivers[message.end].has(message.chunk + 1)) continue;
     const int peer = program.receivers[message.end].peer();
     return {peer, name(peer, group->rank)};
   }

@@ -46,7 +46,8 @@ struct Lane {
   std::int64_t bytes = 0;       // of the longest message
   std::int64_t unit_bytes = 1;  // of the longest part that cannot be cut
   std::uint64_t signature = 0xcbf29ce484222325;
-  bool permutes = false;  // some message is of a permutation of index bits
+  bool permutes = false;      // some message is of a permutation of index bits
+  bool side_by_side = false;  // some message has elements in the cache lines of messages to other ranks
 };
 
 // The bytes on the wire of the smallest part of a transfer of such elements.

@@ -73,6 +73,7 @@ class Builder {
         round.in.push_back(message(receiver_of_.at(peer), transfers, false));
       add_copies(round, part);
       set_gates(round, part);
+      round.together = side_by_side(part) && alike_all(round);
       round.ordered = combines(part);
       round.moved = part.moved;
       if (part.steps) add_inside(round, *part.steps);
@@ -81,6 +82,31 @@ class Builder {
     add_direct();
     program_.scratch.resize(static_cast<std::size_t>(scratch_));
     program_.numbers.resize(static_cast<std::size_t>(numbers_));
+  }
+
+  // Whether messages of the round have elements in the same cache lines.
+  [[nodiscard]] bool side_by_side(const RoundPart& part) const {
+    if (!part.steps || part.to.size() < 2) return false;
+    const BitPermutation& exchange = part.steps->exchange;
+    return shares_lines(exchange, schedule_.arrays[static_cast<std::size_t>(exchange.array)].element_bytes);
+  }
+
+  // Whether all messages of the round, in both directions, are cut in the same way.
+  [[nodiscard]] bool alike_all(const ProgramRound& round) const {
+    const auto chunks = [&](const ProgramMessage& message, std::uint32_t f) {
+      const auto& fragment = program_.fragments[message.first + f];
+      return std::span(program_.chunks).subspan(fragment.first, fragment.last - fragment.first);
+    };
+    const ProgramMessage& first = round.out.front();
+    const auto alike = [&](const ProgramMessage& message) {
+      if (message.last - message.first != first.last - first.first) return false;
+      for (std::uint32_t f = 0; f < first.last - first.first; ++f) {
+        if (!std::ranges::equal(chunks(message, f), chunks(first, f), {}, &ProgramChunk::end, &ProgramChunk::end))
+          return false;
+      }
+      return true;
+    };
+    return std::ranges::all_of(round.out, alike) && std::ranges::all_of(round.in, alike);
   }
 
   // Which cycles of a permutation need no messages.
@@ -165,10 +191,12 @@ class Builder {
       for (const auto& [peer, transfers] : parts_[r].to) {
         add_message(to[peer], schedule_, r, transfers);
         to[peer].permutes |= parts_[r].steps.has_value();
+        to[peer].side_by_side |= side_by_side(parts_[r]);
       }
       for (const auto& [peer, transfers] : parts_[r].from) {
         add_message(from[peer], schedule_, r, transfers);
         from[peer].permutes |= parts_[r].steps.has_value();
+        from[peer].side_by_side |= side_by_side(parts_[r]);
       }
     }
     const auto far = [&](int peer) {

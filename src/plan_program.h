@@ -61,7 +61,7 @@ struct ProgramMessage {
   // Of an incoming message: the outgoing one (index in the round) that uses the same elements, so that it must be packed before
   // this one is unpacked over them; -1: none. `ProgramFragment::after` says how far.
   int gate = -1;
-  // Where the run is: the next fragment, and the next chunk of it.
+  // Where the run is: the next fragment, and the next chunk of it (0 of an outgoing one that waits for a slot).
   std::uint32_t fragment = 0;
   std::uint32_t chunk = 0;
 };
@@ -92,6 +92,8 @@ struct ProgramRound {
   std::vector<ProgramCopy> copies;
   // Something combines: messages are unpacked in the order of their senders.
   bool ordered = false;
+  // Messages of one layout whose elements lie in the same cache lines, chunk by chunk: they are packed, and unpacked, side by side.
+  bool together = false;
   // Of a permutation of index bits: what goes straight from array to array, and what follows inside the rank when all has come.
   DirectExchange direct;
   std::vector<ProgramSwap> inside;

@@ -22,6 +22,8 @@ struct CopyShape {
   std::array<std::int64_t, Slice::max_dims> extents{};        // of those, the last running fastest
   std::array<std::int64_t, Slice::max_dims> strides{};        // in bytes
   std::vector<std::pair<std::int64_t, std::int64_t>> pieces;  // (offset, length) in bytes; empty for a box
+
+  friend bool operator==(const CopyShape&, const CopyShape&) = default;
 };
 
 // A slice of an array in memory, and how many bytes it is on the wire.

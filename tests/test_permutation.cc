@@ -159,6 +159,29 @@ TEST(Permutation, StagedWithFewSmallSlots) {
   }
 }
 
+// Messages whose elements lie in the same lines are packed and unpacked side by side, in many chunks and fragments.
+TEST(Permutation, StagedWithTheLowestBits) {
+  for (const int pairs : {2, 3}) {
+    for (const std::int64_t element_bytes : {4, 16}) {
+      PermuteBitsSpec spec{.bits = 13, .local_bits = 10, .permutation = {}, .element_bytes = element_bytes};
+      for (int bit = 0; bit < spec.bits; ++bit) {
+        spec.permutation.push_back(bit < pairs ? bit + 10 : bit >= 10 && bit < 10 + pairs ? bit - 10 : bit);
+      }
+      const Schedule schedule = permute_bits(spec);
+      const Memory memory = random_memory(schedule, 8);
+      on_threads(8, [&](const Group& group) {
+        for (const int slots : {1, 2, 8}) {
+          const PlanOptions options{.slots = slots, .slot_bytes = 256, .chunk_bytes = 64};
+          expect_plan_does(group, schedule, options, false, memory);
+        }
+        // One rank that cuts its messages otherwise.
+        expect_plan_does(group, schedule, {.slots = 1, .slot_bytes = group.rank() == 3 ? 192 : 256}, false, memory);
+        expect_plan_does(group, schedule, {}, false, memory);
+      });
+    }
+  }
+}
+
 TEST(Permutation, SeveralRoundsFollowEachOther) {
   std::mt19937 random(5);
   for (int i = 0; i < 10; ++i) {
