@@ -27,6 +27,7 @@ void bind_collectives(nb::module_& module);
 void bind_poisson(nb::module_& module);
 void bind_lattice_gauge(nb::module_& module);
 void bind_lattice_geometry(nb::module_& module);
+void bind_lattice_smearing(nb::module_& module);
 void bind_lattice_staggered(nb::module_& module);
 void bind_launch(nb::module_& module);
 void bind_tuning(nb::module_& module);

@@ -977,6 +977,23 @@ class LatticeGauge:
     def over_relax(self) -> None:
         """One sweep of over-relaxation. Collective."""
 
+def lattice_fat_links(
+    gauge: LatticeGauge, one: float, three: float, five: float, seven: float, lepage: float, naik: float
+) -> tuple:
+    """Fat and long links of this rank's block. Collective."""
+
+def lattice_hisq_links(gauge: LatticeGauge, naik_epsilon: float) -> tuple:
+    """Fat, long and reunitarised links of this rank's block. Collective."""
+
+def lattice_path_weights(name: str, parameter: float) -> tuple:
+    """Conventional weights: of one, three, five, seven links, Lepage, Naik."""
+
+def lattice_smear_ape(gauge: LatticeGauge, alpha: float, steps: int, space_only: bool) -> None:
+    """APE smearing in place. Collective."""
+
+def lattice_smear_stout(gauge: LatticeGauge, rho: float, steps: int, space_only: bool) -> None:
+    """Stout smearing in place. Collective."""
+
 class LatticeStaggered:
     """The staggered one-link operator on a gauge field."""
 

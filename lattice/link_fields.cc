@@ -1,0 +1,58 @@
+#include "link_fields.h"
+
+#include "site_loop.h"
+
+namespace onehop::lattice::detail {
+
+namespace {
+
+constexpr std::size_t link_numbers = 9;
+
+}  // namespace
+
+LinkFields::LinkFields(const MatrixSpace& space) : space_(&space) {
+  for (int mu = 0; mu < space.dims(); ++mu) links_.emplace_back(space);
+}
+
+void LinkFields::load(std::span<const std::complex<double>> links) {
+  for (std::size_t mu = 0; mu < links_.size(); ++mu)
+    links_[mu].load(links.data() + mu * link_numbers, links_.size() * link_numbers);
+}
+
+std::vector<std::complex<double>> LinkFields::store() const {
+  std::vector<std::complex<double>> links(space_->sites() * links_.size() * link_numbers);
+  for (std::size_t mu = 0; mu < links_.size(); ++mu)
+    links_[mu].store(links.data() + mu * link_numbers, links_.size() * link_numbers);
+  return links;
+}
+
+void LinkFields::fill_ahead() {
+  for (MatrixField& field : links_) {
+    for (int direction = 0; direction < dims(); ++direction) field.fill(direction, Side::above);
+  }
+}
+
+void StapleMaker::add(LinkFields& links, int mu, int nu, MatrixField& what, const StapleTarget& target) {
+  const MatrixSpace& space = links.space();
+  const double* side = links[nu].data();
+  const double* middle = what.data();
+  double* below = below_.data();
+  const std::ptrdiff_t ahead = space.stride(mu);
+  const std::ptrdiff_t up = space.stride(nu);
+  each_site(space, [=](auto sites) {
+    sites.store(below, adjoint_times(sites.load(side), sites.load(middle)) * sites.load(side, ahead));
+  });
+  below_.fill(nu, Side::below);
+  what.fill(nu, Side::above);
+  double* staple = target.staple == nullptr ? nullptr : target.staple->data();
+  double* sum = target.sum == nullptr ? nullptr : target.sum->data();
+  const double weight = target.weight;
+  each_site(space, [=](auto sites) {
+    const auto both =
+        times_adjoint(sites.load(side) * sites.load(middle, up), sites.load(side, ahead)) + sites.load(below, -up);
+    if (staple != nullptr) sites.store(staple, both);
+    if (sum != nullptr) sites.store(sum, sites.load(sum) + sites.all(weight) * both);
+  });
+}
+
+}  // namespace onehop::lattice::detail

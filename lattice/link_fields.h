@@ -1,0 +1,60 @@
+// A gauge field as fields of matrices, and what is built from its links step by step: staples, products along paths.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "matrix_field.h"
+#include "onehop/lattice/gauge.h"
+
+namespace onehop::lattice::detail {
+
+// One matrix field a direction.
+class LinkFields {
+ public:
+  explicit LinkFields(const MatrixSpace& space);
+
+  [[nodiscard]] const MatrixSpace& space() const noexcept { return *space_; }
+  [[nodiscard]] int dims() const noexcept { return space_->dims(); }
+  [[nodiscard]] MatrixField& operator[](int direction) { return links_[static_cast<std::size_t>(direction)]; }
+  [[nodiscard]] const MatrixField& operator[](int direction) const {
+    return links_[static_cast<std::size_t>(direction)];
+  }
+
+  // Own sites in lexicographic order, all directions of a site together.
+  void load(std::span<const std::complex<double>> links);
+  [[nodiscard]] std::vector<std::complex<double>> store() const;
+
+  // The ghosts ahead in every direction of every link, right at edges and corners too: what products of links that begin on the
+  // own block and go ahead need. Collective.
+  void fill_ahead();
+
+ private:
+  const MatrixSpace* space_;
+  std::vector<MatrixField> links_;
+};
+
+// Where staples go: `staple` becomes the staple, if it is there, and `sum` grows by `weight` of it, if that is there.
+struct StapleTarget {
+  MatrixField* staple = nullptr;
+  MatrixField* sum = nullptr;
+  double weight = 0;
+};
+
+// Makes staples of any field that transforms like the link of a direction. Keeps the memory that it needs.
+class StapleMaker {
+ public:
+  explicit StapleMaker(const MatrixSpace& space) : below_(space) {}
+
+  // The two ways around `what` in direction nu,
+  //
+  //   U_nu(x) what(x + nu) adjoint(U_nu(x + mu)) + adjoint(U_nu(x - nu)) what(x - nu) U_nu(x - nu + mu).
+  //
+  // The links' ghosts ahead are filled; those of `what` are not looked at. Collective.
+  void add(LinkFields& links, int mu, int nu, MatrixField& what, const StapleTarget& target);
+
+ private:
+  MatrixField below_;
+};
+
+}  // namespace onehop::lattice::detail

@@ -1,0 +1,73 @@
+// Fields of 3x3 matrices on the blocks of a lattice, made for loops over many sites at once. A row is the sites along direction 0 with a
+// ghost at both ends; of a row the 18 numbers of its matrices lie one after the other, [..., z, y, number, x], so that neighbouring
+// sites are neighbours in memory. Around the block is one layer of ghosts.
+#pragma once
+
+#include <array>
+#include <complex>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "onehop/group.h"
+#include "onehop/lattice/geometry.h"
+#include "onehop/plan.h"
+
+namespace onehop::lattice::detail {
+
+// What all fields of one lattice share.
+class MatrixSpace {
+ public:
+  // `geometry` has one lane and one colour.
+  MatrixSpace(const Group& group, const Geometry& geometry);
+
+  [[nodiscard]] const Group& group() const noexcept { return group_; }
+  [[nodiscard]] const Geometry& geometry() const noexcept { return geometry_; }
+  [[nodiscard]] int dims() const noexcept { return geometry_.dims(); }
+  [[nodiscard]] std::size_t sites() const noexcept { return static_cast<std::size_t>(geometry_.sites()); }
+
+  // In doubles: of a field, from a site to the next in a direction, and between the numbers of a site.
+  [[nodiscard]] std::size_t doubles() const noexcept { return doubles_; }
+  [[nodiscard]] std::ptrdiff_t stride(int direction) const { return stride_[static_cast<std::size_t>(direction)]; }
+  [[nodiscard]] std::ptrdiff_t number_step() const noexcept { return number_step_; }
+  // Where the first number of the first own site of each own row lies, in lexicographic order, and how many sites each has.
+  [[nodiscard]] std::span<const std::ptrdiff_t> rows() const noexcept { return rows_; }
+  [[nodiscard]] std::ptrdiff_t row_sites() const noexcept { return number_step_ - 2; }
+
+  // The layer at one end of all blocks to the ghosts of the ranks beside, on the other side of whom they are. Ghosts in lower directions
+  // travel with it, so that ghosts filled in the order of directions are right at edges and corners too.
+  [[nodiscard]] Schedule ghosts(int direction, Side side) const;
+
+ private:
+  Group group_;
+  Geometry geometry_;
+  std::array<std::ptrdiff_t, 4> stride_{};
+  std::ptrdiff_t number_step_ = 0;
+  std::size_t doubles_ = 0;
+  std::vector<std::ptrdiff_t> rows_;
+};
+
+class MatrixField {
+ public:
+  // Zero everywhere. The space outlives the field.
+  explicit MatrixField(const MatrixSpace& space) : space_(&space), numbers_(space.doubles()) {}
+
+  [[nodiscard]] const double* data() const noexcept { return numbers_.data(); }
+  [[nodiscard]] double* data() noexcept { return numbers_.data(); }
+
+  // The ghosts beyond one end of the block, as they are on the rank beside. The first of a kind makes a plan. Collective.
+  void fill(int direction, Side side);
+
+  // Own sites in lexicographic order, nine numbers each, `step` complex numbers from one site to the next.
+  void load(const std::complex<double>* from, std::size_t step);
+  void store(std::complex<double>* to, std::size_t step) const;
+
+ private:
+  const MatrixSpace* space_;
+  std::vector<double> numbers_;
+  std::array<std::array<std::optional<Plan>, 2>, 4> ghosts_;
+};
+
+}  // namespace onehop::lattice::detail

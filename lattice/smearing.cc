@@ -1,0 +1,253 @@
+#include "onehop/lattice/smearing.h"
+
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "link_fields.h"
+#include "matrix_functions.h"
+#include "onehop/error.h"
+
+namespace onehop::lattice {
+
+namespace {
+
+using detail::LinkFields;
+using detail::MatrixField;
+using detail::MatrixSpace;
+using detail::StapleMaker;
+
+void check(const SmearingOptions& options, double weight) {
+  if (options.steps < 0) throw BadInput("smearing: expected 0 steps or more, found " + std::to_string(options.steps));
+  if (!std::isfinite(weight)) throw BadInput("smearing: expected a finite weight, found " + std::to_string(weight));
+}
+
+// Every rank's largest number, where it is: an error on all ranks where something is not unitary.
+void require_unitary(const MatrixSpace& space, const std::vector<double>& deviations, int mu) {
+  struct Worst {
+    double value = 0;
+    std::array<std::int64_t, 4> site{};
+  } worst;
+  const auto block = space.geometry().block();
+  const auto origin = space.geometry().origin(space.group().rank());
+  for (std::size_t i = 0; i < deviations.size(); ++i) {
+    const double value = std::isfinite(deviations[i]) ? deviations[i] : HUGE_VAL;
+    if (value <= worst.value) continue;
+    worst.value = value;
+    auto rest = static_cast<std::int64_t>(i);
+    for (std::size_t d = 0; d < block.size(); ++d) {
+      worst.site[d] = origin[d] + rest % block[d];
+      rest /= block[d];
+    }
+  }
+  for (const auto& bytes : space.group().allgather(std::as_bytes(std::span(&worst, 1)))) {
+    Worst other;
+    std::memcpy(&other, bytes.data(), sizeof other);
+    if (other.value > worst.value) worst = other;
+  }
+  if (worst.value <= 1e-8) return;
+  std::string site;
+  for (std::size_t d = 0; d < block.size(); ++d) site += (d == 0 ? "" : ", ") + std::to_string(worst.site[d]);
+  throw BadInput("smearing: expected smeared links that have a nearest unitary matrix, found a singular one at (" +
+                 site + ") in direction " + std::to_string(mu) + "; smear less");
+}
+
+// field = what is nearest to it in U(3), or SU(3).
+template <bool Special>
+void make_unitary(MatrixField& field, const MatrixSpace& space, int mu, std::vector<double>& deviations) {
+  deviations.resize(space.sites());
+  double* numbers = field.data();
+  double* values = deviations.data();
+  detail::each_site(space, [=](auto sites) {
+    const auto v = sites.load(numbers);
+    const auto u = Special ? detail::nearest_special(v) : detail::nearest_unitary(v);
+    sites.store(numbers, u);
+    const auto product = times_adjoint(u, u);
+    sites.store_real(values, detail::norm_squared(detail::operator-(product, decltype(v)::one())));
+  });
+  require_unitary(space, deviations, mu);
+}
+
+void set_scaled(MatrixField& to, double weight, const MatrixField& from, const MatrixSpace& space) {
+  double* out = to.data();
+  const double* in = from.data();
+  detail::each_site(space, [=](auto sites) { sites.store(out, sites.all(weight) * sites.load(in)); });
+}
+
+// Everything that sums over paths need besides links, made once.
+class PathSums {
+ public:
+  explicit PathSums(const MatrixSpace& space) : space_(space), maker_(space), three_(space), five_(space) {}
+
+  // fat = the sum of all paths of direction mu but Naik's. The links' ghosts ahead are filled.
+  void fat(LinkFields& links, int mu, const PathWeights& weights, MatrixField& fat);
+  // naik = weight times the product of three links straight ahead.
+  void naik(const LinkFields& links, int mu, double weight, MatrixField& naik);
+
+ private:
+  const MatrixSpace& space_;
+  StapleMaker maker_;
+  MatrixField three_;  // around the link in one direction
+  MatrixField five_;   // around that in another
+};
+
+void PathSums::fat(LinkFields& links, int mu, const PathWeights& weights, MatrixField& fat) {
+  // The staple of a staple in the same direction also leads there and back, for unitary links the link itself: twice in each direction.
+  set_scaled(fat, weights.one - 2 * (space_.dims() - 1) * weights.lepage, links[mu], space_);
+  const bool further = weights.five != 0 || weights.seven != 0 || weights.lepage != 0;
+  if (!further && weights.three == 0) return;
+  for (int nu = 0; nu < space_.dims(); ++nu) {
+    if (nu == mu) continue;
+    maker_.add(links, mu, nu, links[mu], {further ? &three_ : nullptr, &fat, weights.three});
+    if (weights.lepage != 0) maker_.add(links, mu, nu, three_, {nullptr, &fat, weights.lepage});
+    if (weights.five == 0 && weights.seven == 0) continue;
+    for (int rho = 0; rho < space_.dims(); ++rho) {
+      if (rho == mu || rho == nu) continue;
+      maker_.add(links, mu, rho, three_, {weights.seven != 0 ? &five_ : nullptr, &fat, weights.five});
+      const int sigma = 6 - mu - nu - rho;  // the fourth direction
+      if (weights.seven != 0 && sigma < space_.dims())
+        maker_.add(links, mu, sigma, five_, {nullptr, &fat, weights.seven});
+    }
+  }
+}
+
+void PathSums::naik(const LinkFields& links, int mu, double weight, MatrixField& naik) {
+  const double* link = links[mu].data();
+  double* two = three_.data();
+  double* out = naik.data();
+  const std::ptrdiff_t ahead = space_.stride(mu);
+  detail::each_site(space_, [=](auto sites) { sites.store(two, sites.load(link) * sites.load(link, ahead)); });
+  three_.fill(mu, Side::above);
+  detail::each_site(
+      space_, [=](auto sites) { sites.store(out, sites.all(weight) * (sites.load(link) * sites.load(two, ahead))); });
+}
+
+FatLinks fat_links_of(LinkFields& links, PathSums& paths, const PathWeights& weights) {
+  const MatrixSpace& space = links.space();
+  LinkFields made(space);
+  for (int mu = 0; mu < space.dims(); ++mu) paths.fat(links, mu, weights, made[mu]);
+  FatLinks found;
+  found.fat = made.store();
+  for (int mu = 0; mu < space.dims(); ++mu) paths.naik(links, mu, weights.naik, made[mu]);
+  found.naik = made.store();
+  return found;
+}
+
+// The sum of the staples of direction mu that smearing takes, and how many they are.
+int sum_of_staples(LinkFields& links, StapleMaker& maker, int mu, const SmearingOptions& options, MatrixField& sum) {
+  set_scaled(sum, 0, links[mu], links.space());
+  const int last = links.dims() - (options.space_only ? 1 : 0);
+  int staples = 0;
+  for (int nu = 0; nu < last; ++nu) {
+    if (nu == mu) continue;
+    maker.add(links, mu, nu, links[mu], {nullptr, &sum, 1.0});
+    staples += 2;
+  }
+  return staples;
+}
+
+// change(old link, sum of staples, how many, direction) of all links at once, step by step.
+template <class Change>
+void smear(Gauge& gauge, const SmearingOptions& options, const Change& change) {
+  const MatrixSpace space(gauge.group(), gauge.geometry());
+  LinkFields links(space);
+  LinkFields sums(space);
+  StapleMaker maker(space);
+  links.load(gauge.links());
+  const int last = space.dims() - (options.space_only ? 1 : 0);
+  for (int step = 0; step < options.steps; ++step) {
+    links.fill_ahead();
+    std::array<int, 4> staples{};
+    for (int mu = 0; mu < last; ++mu)
+      staples[static_cast<std::size_t>(mu)] = sum_of_staples(links, maker, mu, options, sums[mu]);
+    for (int mu = 0; mu < last; ++mu) change(links[mu], sums[mu], staples[static_cast<std::size_t>(mu)], mu, space);
+  }
+  gauge.set_links(links.store());
+}
+
+}  // namespace
+
+PathWeights fat3_weights() { return {.one = 1.0 / 4, .three = 1.0 / 8}; }
+PathWeights fat5_weights() { return {.one = 1.0 / 7, .three = 1.0 / 14, .five = 1.0 / 56}; }
+PathWeights fat7_weights() { return {.one = 1.0 / 8, .three = 1.0 / 16, .five = 1.0 / 64, .seven = 1.0 / 384}; }
+
+PathWeights asqtad_weights(double u0) {
+  if (!(u0 > 0 && std::isfinite(u0))) throw BadInput("asqtad: expected a u0 above 0, found " + std::to_string(u0));
+  const double two = 1 / (u0 * u0);
+  return {.one = 5.0 / 8,
+          .three = two / 16,
+          .five = two * two / 64,
+          .seven = two * two * two / 384,
+          .lepage = -two * two / 16,
+          .naik = -two / 24};
+}
+
+PathWeights hisq_second_weights(double naik_epsilon) {
+  if (!std::isfinite(naik_epsilon))
+    throw BadInput("hisq: expected a finite epsilon, found " + std::to_string(naik_epsilon));
+  return {.one = 1 + naik_epsilon / 8,
+          .three = 1.0 / 16,
+          .five = 1.0 / 64,
+          .seven = 1.0 / 384,
+          .lepage = -1.0 / 8,
+          .naik = -(1 + naik_epsilon) / 24};
+}
+
+FatLinks fat_links(const Gauge& gauge, const PathWeights& weights) {
+  const MatrixSpace space(gauge.group(), gauge.geometry());
+  LinkFields links(space);
+  PathSums paths(space);
+  links.load(gauge.links());
+  links.fill_ahead();
+  return fat_links_of(links, paths, weights);
+}
+
+HisqLinks hisq_links(const Gauge& gauge, double naik_epsilon) {
+  const PathWeights second = hisq_second_weights(naik_epsilon);
+  const MatrixSpace space(gauge.group(), gauge.geometry());
+  PathSums paths(space);
+  LinkFields unitary(space);
+  {
+    LinkFields links(space);
+    links.load(gauge.links());
+    links.fill_ahead();
+    std::vector<double> deviations;
+    for (int mu = 0; mu < space.dims(); ++mu) {
+      paths.fat(links, mu, fat7_weights(), unitary[mu]);
+      make_unitary<false>(unitary[mu], space, mu, deviations);
+    }
+  }
+  unitary.fill_ahead();
+  FatLinks found = fat_links_of(unitary, paths, second);
+  return {std::move(found.fat), std::move(found.naik), unitary.store()};
+}
+
+void smear_ape(Gauge& gauge, double alpha, const SmearingOptions& options) {
+  check(options, alpha);
+  std::vector<double> deviations;
+  smear(gauge, options, [&](MatrixField& link, MatrixField& sum, int staples, int mu, const MatrixSpace& space) {
+    double* links = link.data();
+    const double* around = sum.data();
+    const double weight = staples == 0 ? 0 : alpha / staples;
+    const double own = 1 - alpha;
+    detail::each_site(space, [=](auto sites) {
+      sites.store(links, sites.all(own) * sites.load(links) + sites.all(weight) * sites.load(around));
+    });
+    make_unitary<true>(link, space, mu, deviations);
+  });
+}
+
+void smear_stout(Gauge& gauge, double rho, const SmearingOptions& options) {
+  check(options, rho);
+  smear(gauge, options, [&](MatrixField& link, MatrixField& sum, int, int, const MatrixSpace& space) {
+    double* links = link.data();
+    const double* around = sum.data();
+    detail::each_site(space, [=](auto sites) {
+      const auto old = sites.load(links);
+      const auto turn = detail::traceless_antihermitian(times_adjoint(sites.load(around), old));
+      sites.store(links, detail::exponential_antihermitian(sites.all(rho) * turn) * old);
+    });
+  });
+}
+
+}  // namespace onehop::lattice

@@ -1,0 +1,75 @@
+#include "onehop/lattice/smearing.h"
+
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/complex.h>
+
+#include "bindings.h"
+
+using onehop::lattice::Gauge;
+using onehop::lattice::Links;
+using onehop::lattice::PathWeights;
+
+namespace {
+
+nb::ndarray<nb::numpy, std::complex<double>> as_array(Links values, const Gauge& gauge) {
+  auto* held = new Links(std::move(values));
+  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<Links*>(p); });
+  const auto block = gauge.geometry().block();
+  std::vector<std::size_t> shape(block.rbegin(), block.rend());
+  shape.insert(shape.end(), {block.size(), 3, 3});
+  return {held->data(), shape.size(), shape.data(), owner};
+}
+
+nb::tuple fat_links(const Gauge& gauge, double one, double three, double five, double seven, double lepage,
+                    double naik) {
+  onehop::lattice::FatLinks found;
+  {
+    const nb::gil_scoped_release released;
+    found = onehop::lattice::fat_links(gauge, {one, three, five, seven, lepage, naik});
+  }
+  return nb::make_tuple(as_array(std::move(found.fat), gauge), as_array(std::move(found.naik), gauge));
+}
+
+nb::tuple hisq_links(const Gauge& gauge, double naik_epsilon) {
+  onehop::lattice::HisqLinks found;
+  {
+    const nb::gil_scoped_release released;
+    found = onehop::lattice::hisq_links(gauge, naik_epsilon);
+  }
+  return nb::make_tuple(as_array(std::move(found.fat), gauge), as_array(std::move(found.naik), gauge),
+                        as_array(std::move(found.unitary), gauge));
+}
+
+nb::tuple as_numbers(const PathWeights& w) { return nb::make_tuple(w.one, w.three, w.five, w.seven, w.lepage, w.naik); }
+
+}  // namespace
+
+void bind_lattice_smearing(nb::module_& module) {
+  using release = nb::call_guard<nb::gil_scoped_release>;
+  module.def("lattice_fat_links", &fat_links, "gauge"_a, "one"_a, "three"_a, "five"_a, "seven"_a, "lepage"_a, "naik"_a,
+             "Fat and long links of this rank's block. Collective.");
+  module.def("lattice_hisq_links", &hisq_links, "gauge"_a, "naik_epsilon"_a,
+             "Fat, long and reunitarised links of this rank's block. Collective.");
+  module.def(
+      "lattice_path_weights",
+      [](const std::string& name, double parameter) {
+        if (name == "fat3") return as_numbers(onehop::lattice::fat3_weights());
+        if (name == "fat5") return as_numbers(onehop::lattice::fat5_weights());
+        if (name == "fat7") return as_numbers(onehop::lattice::fat7_weights());
+        if (name == "asqtad") return as_numbers(onehop::lattice::asqtad_weights(parameter));
+        return as_numbers(onehop::lattice::hisq_second_weights(parameter));
+      },
+      "name"_a, "parameter"_a, "Conventional weights: of one, three, five, seven links, Lepage, Naik.");
+  module.def(
+      "lattice_smear_ape",
+      [](Gauge& gauge, double alpha, int steps, bool space_only) {
+        onehop::lattice::smear_ape(gauge, alpha, {steps, space_only});
+      },
+      "gauge"_a, "alpha"_a, "steps"_a, "space_only"_a, release(), "APE smearing in place. Collective.");
+  module.def(
+      "lattice_smear_stout",
+      [](Gauge& gauge, double rho, int steps, bool space_only) {
+        onehop::lattice::smear_stout(gauge, rho, {steps, space_only});
+      },
+      "gauge"_a, "rho"_a, "steps"_a, "space_only"_a, release(), "Stout smearing in place. Collective.");
+}

@@ -1,0 +1,184 @@
+"""Smearing: as plain NumPy does it, covariant under gauge transformations, the same bits on every grid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import lattice_reference as reference
+from onehop import BadInput, Group
+from onehop.lattice import Gauge, smearing, thermalize
+from threads import run_threads
+
+EXTENTS = (4, 6, 2, 5)
+GRIDS = [(2, 1, 1, 1), (1, 2, 1, 1), (1, 1, 1, 2), (2, 1, 1, 2), (2, 2, 1, 2), (4, 1, 1, 2), (1, 2, 1, 4)]
+
+
+def random_field(extents: tuple[int, ...] = EXTENTS, seed: int = 3) -> Gauge:
+    gauge = Gauge(Group.alone(), extents)
+    gauge.set_random(seed)
+    return gauge
+
+
+def smooth_field(extents: tuple[int, ...] = (4, 4, 4, 4)) -> Gauge:
+    gauge = Gauge(Group.alone(), extents)
+    thermalize(gauge, 6.0, 3, over_relaxations=1)
+    return gauge
+
+
+@pytest.mark.parametrize("name", ["fat3", "fat5", "fat7", "asqtad"])
+def test_fat_links_are_sums_over_paths(name: str) -> None:
+    gauge = random_field()
+    weights = smearing.path_weights(name, u0=0.9)
+    found = smearing.fat_links(gauge, name, u0=0.9)
+    fat, naik = reference.fat_and_long(gauge.links, weights)
+    np.testing.assert_allclose(found.fat, fat, atol=1e-14)
+    np.testing.assert_allclose(found.long, naik, atol=1e-14)
+
+
+@pytest.mark.parametrize("extents", [(5, 4), (9, 2, 3), (17, 2, 2, 2)])
+def test_any_number_of_directions_and_any_row(extents: tuple[int, ...]) -> None:
+    gauge = random_field(extents)
+    weights = smearing.PathWeights(0.3, 0.2, -0.4, 0.7, 0.11, 0.5)
+    found = smearing.fat_links(gauge, weights)
+    fat, naik = reference.fat_and_long(gauge.links, weights)
+    np.testing.assert_allclose(found.fat, fat, atol=1e-13)
+    np.testing.assert_allclose(found.long, naik, atol=1e-14)
+
+
+def test_hisq_as_by_numpy() -> None:
+    gauge = random_field()
+    epsilon = -0.3
+    found = smearing.hisq_links(gauge, naik_epsilon=epsilon)
+    first, _ = reference.fat_and_long(gauge.links, (1 / 8, 1 / 16, 1 / 64, 1 / 384, 0, 0))
+    unitary = reference.nearest_unitary(first)
+    second = (1 + epsilon / 8, 1 / 16, 1 / 64, 1 / 384, -1 / 8, -(1 + epsilon) / 24)
+    fat, naik = reference.fat_and_long(unitary, second)
+    assert np.linalg.cond(first).max() > 20  # what is made unitary is far from it
+    np.testing.assert_allclose(found.unitary, unitary, atol=1e-12)
+    np.testing.assert_allclose(found.fat, fat, atol=1e-12)
+    np.testing.assert_allclose(found.long, naik, atol=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.25])
+def test_hisq_on_unit_links(epsilon: float) -> None:
+    """One link and Naik's three together have the slope of a derivative: fat + 3 long = 1."""
+    found = smearing.hisq_links(Gauge(Group.alone(), (4, 2, 4, 2)), naik_epsilon=epsilon)
+    np.testing.assert_allclose(found.unitary, np.broadcast_to(np.eye(3), found.unitary.shape), atol=1e-15)
+    np.testing.assert_allclose(found.long, -(1 + epsilon) / 24 * found.unitary, atol=1e-15)
+    np.testing.assert_allclose(found.fat, (9 / 8 + epsilon / 8) * found.unitary, atol=1e-15)
+    np.testing.assert_allclose(found.fat + 3 * found.long, found.unitary, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["fat3", "fat5", "fat7"])
+def test_weights_add_up(name: str) -> None:
+    found = smearing.fat_links(Gauge(Group.alone(), (2, 2, 2, 2)), name)
+    np.testing.assert_allclose(found.fat, np.broadcast_to(np.eye(3), found.fat.shape), atol=1e-15)
+    assert not found.long.any()
+
+
+@pytest.mark.parametrize("space_only", [False, True])
+def test_ape_as_by_numpy(space_only: bool) -> None:
+    gauge = smooth_field()
+    links = gauge.links
+    smearing.ape(gauge, 0.6, 1, space_only=space_only)
+    directions = list(range(3 if space_only else 4))
+    expected = links.copy()
+    for mu in directions:
+        around = reference.staples(links, mu, directions) / (2 * (len(directions) - 1))
+        unitary = reference.nearest_unitary(0.4 * links[..., mu, :, :] + 0.6 * around)
+        phase = np.exp(-1j / 3 * np.angle(np.linalg.det(unitary)))
+        expected[..., mu, :, :] = phase[..., None, None] * unitary
+    np.testing.assert_allclose(gauge.links, expected, atol=1e-13)
+    assert gauge.deviation()[0] < 1e-13
+
+
+@pytest.mark.parametrize("space_only", [False, True])
+def test_stout_as_by_numpy(space_only: bool) -> None:
+    gauge = random_field((4, 3, 2, 3))
+    links = gauge.links
+    smearing.stout(gauge, 0.3, 2, space_only=space_only)
+    directions = list(range(3 if space_only else 4))
+    for _ in range(2):
+        expected = links.copy()
+        for mu in directions:
+            old = links[..., mu, :, :]
+            turn = reference.algebra(reference.staples(links, mu, directions) @ reference.adjoint(old))
+            expected[..., mu, :, :] = reference.exponential(0.3 * turn) @ old
+        links = expected
+    np.testing.assert_allclose(gauge.links, links, atol=1e-12)
+    assert gauge.deviation()[0] < 1e-13
+
+
+def test_very_large_exponents() -> None:
+    gauge = random_field((2, 2, 3, 2))
+    links = gauge.links
+    smearing.stout(gauge, 20.0)
+    old = links[..., 1, :, :]
+    turn = reference.algebra(reference.staples(links, 1, list(range(4))) @ reference.adjoint(old))
+    assert np.linalg.norm(20 * turn, axis=(-2, -1)).max() > 64
+    np.testing.assert_allclose(gauge.links[..., 1, :, :], reference.exponential(20 * turn) @ old, atol=1e-11)
+
+
+def test_smearing_makes_smooth() -> None:
+    for smear in (lambda g: smearing.ape(g, 0.5, 3), lambda g: smearing.stout(g, 0.1, 3)):
+        gauge = smooth_field()
+        before = gauge.plaquettes().all
+        smear(gauge)
+        assert gauge.plaquettes().all > before + 0.2
+
+
+def test_everything_is_covariant() -> None:
+    """Smearing after a gauge transformation is the transformation of what is smeared."""
+    extents = (4, 4, 2, 4)
+    turn = random_field(extents, seed=8).links[..., 0, :, :]
+    plain, turned = smooth_field(extents), smooth_field(extents)
+    turned.set_links(reference.transformed(plain.links, turn))
+    for name in smearing.FAT_LINKS:
+        one, other = smearing.fat_links(plain, name), smearing.fat_links(turned, name)
+        np.testing.assert_allclose(other.fat, reference.transformed(one.fat, turn), atol=1e-12)
+        np.testing.assert_allclose(other.long, reference.transformed(one.long, turn, hop=3), atol=1e-12)
+        if one.unitary is not None:
+            np.testing.assert_allclose(other.unitary, reference.transformed(one.unitary, turn), atol=1e-12)
+    for smear in (lambda g: smearing.ape(g, 0.7, 2), lambda g: smearing.stout(g, 0.12, 2)):
+        one, other = smooth_field(extents), smooth_field(extents)
+        other.set_links(reference.transformed(one.links, turn))
+        smear(one)
+        smear(other)
+        np.testing.assert_allclose(other.links, reference.transformed(one.links, turn), atol=1e-12)
+
+
+def test_the_same_bits_on_every_grid() -> None:
+    extents = (8, 4, 2, 8)
+
+    def one_rank(group: Group, grid: tuple[int, ...]) -> tuple[Group, Gauge, list[np.ndarray]]:
+        gauge = Gauge(group, extents, grid)
+        gauge.set_random(5)
+        hisq = smearing.hisq_links(gauge, naik_epsilon=0.1)
+        found = [hisq.fat, hisq.long, hisq.unitary]
+        smearing.ape(gauge, 0.4, 1)
+        smearing.stout(gauge, 0.05, 2, space_only=True)
+        return gauge.geometry.block_slices(group.rank), [*found, gauge.links]
+
+    _, expected = one_rank(Group.alone(), (1, 1, 1, 1))
+    for grid in GRIDS:
+        for block, found in run_threads(int(np.prod(grid)), lambda group, grid=grid: one_rank(group, grid)):
+            for part, whole in zip(found, expected, strict=True):
+                assert part.tobytes() == whole[block].tobytes()
+
+
+def test_says_what_is_wrong() -> None:
+    gauge = Gauge(Group.alone(), (4, 4, 4, 4))
+    with pytest.raises(BadInput, match="fat links of"):
+        smearing.fat_links(gauge, "fat9")
+    with pytest.raises(BadInput, match="u0 above 0"):
+        smearing.fat_links(gauge, "asqtad", u0=0)
+    with pytest.raises(BadInput, match="0 steps or more"):
+        smearing.stout(gauge, 0.1, -1)
+    with pytest.raises(BadInput, match="finite weight"):
+        smearing.ape(gauge, np.nan)
+    links = gauge.links
+    links[:] = 0
+    gauge.set_links(links)
+    with pytest.raises(BadInput, match=r"singular one at \(0, 0, 0, 0\) in direction 0"):
+        smearing.hisq_links(gauge)
