@@ -151,6 +151,7 @@ void Exchange::start(const Operation& operation) {
   broken = true;  // an exception on the way leaves it so
   running = &operation;
   stores_ = operation.stores;
+  spread_with_fold_ = false;
   if (operation.lines > 0) {
     start_in_line();
   } else if (operation.choice < 0) {
