@@ -21,7 +21,7 @@ constexpr std::size_t most_factored_bits = 4;
 constexpr int most_controlled_parity_bits = 6;
 constexpr std::uint64_t lane_mask = (std::uint64_t{1} << most_lane_bits) - 1;
 
-bool is_one(Number factor) { return std::abs(factor - 1.0) <= negligible; }
+bool is_one(Number factor) { return std::norm(factor - 1.0) <= negligible * negligible; }
 
 std::uint64_t bit_of(int bit) { return std::uint64_t{1} << bit; }
 
@@ -117,8 +117,8 @@ class Maker {
       // Taken apart, a gate costs a pair, two rotations and its part of two diagonals: more than the matrix where all of these are
       // there (measured: docs/engine.md), less where some are not.
       const auto zeros = std::count(op.values.begin(), op.values.end(), Number(0));
-      if (zeros >= 8 || is_diagonal_but_for_one_bit_gates(op.values)) {
-        if (const auto split = split_two_bits(op.values)) return add_split(*split, op.bits);
+      if (const auto split = zeros >= 8 ? split_two_bits(op.values) : split_one_angle(op.values)) {
+        return add_split(*split, op.bits);
       }
       return add_two_bits(op, index);
     }
@@ -220,8 +220,8 @@ class Maker {
 
   // diag(u0, u1) R diag(1, w), R the rotation with cosine |a| and sine |c| of the first column (a, c).
   void one_bit(int bit, const Matrix2& m, const Controls& controls, std::uint32_t /*index*/) {
-    const double cosine = std::abs(m[0]);
-    const double sine = std::abs(m[2]);
+    const double cosine = std::sqrt(std::norm(m[0]));
+    const double sine = std::sqrt(std::norm(m[2]));
     const std::uint64_t mask = bit_of(bit);
     if (sine <= negligible) {
       phase_on(0, 0, controls, m[0]);
@@ -236,17 +236,18 @@ class Maker {
     }
     const Number u0 = m[0] / cosine;
     const Number u1 = m[2] / sine;
-    const Number w = cosine >= sine ? m[3] / (u1 * cosine) : -m[1] / (u0 * sine);
+    const Number w = cosine >= sine ? m[3] * std::conj(u1) / cosine : -m[1] * std::conj(u0) / sine;
     phase_on(mask, mask, controls, w);
     if (controls.mask == 0 && sine <= steepest * cosine) {
       item(ItemKind::butterfly, mask, 0, items_.butterflies.size());
-      items_.butterflies.push_back({bit, sine / cosine, 1 / std::hypot(1.0, sine / cosine)});
+      const double tangent = sine / cosine;
+      items_.butterflies.push_back({bit, tangent, 1 / std::sqrt(1 + tangent * tangent)});
       phase_on(0, 0, controls, u0);
     } else {
       push_pair({mask, 0, controls.mask, controls.values, {{cosine, -sine, sine, cosine}, {}}});
       phase_on(0, 0, controls, u0);
     }
-    phase_on(mask, mask, controls, u1 / u0);
+    phase_on(mask, mask, controls, u1 * std::conj(u0));
   }
 
   // --- Diagonals -------------------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ struct TwoBitSplit {
 // Nothing if the 16 numbers (row-major) are no unitary matrix within 1e-9, or if the parts would miss it by more than rounding.
 [[nodiscard]] std::optional<TwoBitSplit> split_two_bits(std::span<const std::complex<double>> matrix);
 
-// Whether only one of the angles of a unitary matrix is not zero. Far quicker than taking it apart.
-[[nodiscard]] bool is_diagonal_but_for_one_bit_gates(std::span<const std::complex<double>> matrix);
+// The same for gates of which only one angle is not zero, so that what is left is diagonal; nothing for others.
+[[nodiscard]] std::optional<TwoBitSplit> split_one_angle(std::span<const std::complex<double>> matrix);
 
 }  // namespace onehop::quantum
