@@ -16,6 +16,7 @@ struct OtherWay {
   std::string name;
   Role role = Role::variant;
   std::function<void()> run;  // collective
+  bool exact = true;          // else what comes is only looked at: a codec rounds
 };
 
 struct HaloOptions {
@@ -26,8 +27,8 @@ struct HaloOptions {
   std::vector<OtherWay> others;
 };
 
-// Collective over the group, whose ranks must share memory. Of what crosses ranks one word a line is written before each
-// exchange, and read after it. Samples are µs.
+// Collective over the group, whose ranks must share memory. Of what crosses ranks one number (of float64) a line is
+// written before each exchange, and read after it. Samples are µs.
 [[nodiscard]] std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
                                                  std::span<const std::span<std::byte>> arrays,
                                                  const HaloOptions& options);

@@ -18,6 +18,7 @@ struct PermutationOptions {
   bool peers = true;
   TransportKind transport = TransportKind::automatic;
   std::vector<std::pair<int, int>> pairs;  // (local bit, bit of the rank), disjoint
+  std::vector<Codec> codecs{};             // also with these, of complex doubles
 };
 
 // The same permutation by other means, in place in this rank's part of the state.

@@ -60,7 +60,8 @@ std::vector<bench::OtherWay> other_ways(const nb::list& list) {
                     [handle = nb::handle(call)] {
                       const nb::gil_scoped_acquire gil;
                       handle();
-                    }});
+                    },
+                    nb::cast<bool>(entry[3])});
   }
   return ways;
 }
@@ -166,9 +167,8 @@ void bind_bench(nb::module_& module) {
   module.def(
       "bench_su3",
       [](const Group& group, const std::string& operation, bool single, std::int64_t sites, const Effort& effort) {
-        return measure([&] {
-          return bench::su3(group, bench::su3_operation_from_string(operation), single, sites, effort);
-        });
+        return measure(
+            [&] { return bench::su3(group, bench::su3_operation_from_string(operation), single, sites, effort); });
       },
       "group"_a, "operation"_a, "single"_a, "sites"_a, "effort"_a, "Algebra of SU(3) on arrays of so many sites.");
   module.def("bench_halo_exchange", &halo_exchange, "group"_a, "schedule"_a, "arrays"_a, "effort"_a, "peers"_a,
@@ -182,7 +182,7 @@ void bind_bench(nb::module_& module) {
   module.def(
       "bench_permutation",
       [](const Group& group, int local_bits, const std::vector<std::pair<int, int>>& pairs, std::int64_t element_bytes,
-         const std::string& transport, const Effort& effort, bool peers) {
+         const std::string& transport, const Effort& effort, bool peers, const std::vector<std::string>& codecs) {
         onehop::PermuteBitsSpec spec;
         spec.local_bits = spec.bits = local_bits;
         while (1 << (spec.bits - local_bits) < group.size()) ++spec.bits;
@@ -191,10 +191,12 @@ void bind_bench(nb::module_& module) {
           std::swap(spec.permutation.at(static_cast<std::size_t>(a)), spec.permutation.at(static_cast<std::size_t>(b)));
         }
         spec.element_bytes = element_bytes;
-        const bench::PermutationOptions options{effort, peers, onehop::transport_from_string(transport), pairs};
+        bench::PermutationOptions options{effort, peers, onehop::transport_from_string(transport), pairs};
+        for (const std::string& codec : codecs) options.codecs.push_back(onehop::codec_from_string(codec));
         return measure([&] { return bench::permutation(group, spec, options); });
       },
       "group"_a, "local_bits"_a, "pairs"_a, "element_bytes"_a, "transport"_a, "effort"_a, "peers"_a,
+      "codecs"_a = std::vector<std::string>{},
       "Pairs of a local bit and one of the rank's change places in a state of a power of two of ranks.");
   module.def(
       "bench_poisson",

@@ -1083,6 +1083,7 @@ def bench_permutation(
     transport: str,
     effort: BenchEffort,
     peers: bool,
+    codecs: Sequence[str] = [],
 ) -> list:
     """
     Pairs of a local bit and one of the rank's change places in a state of a power of two of ranks.
@@ -1391,7 +1392,7 @@ class State:
             NDArray[numpy.complex128], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
     ) -> None: ...
-    def run(self, circuit: Circuit, seed: int) -> list[bool]: ...
+    def run(self, circuit: Circuit, seed: int) -> list[int]: ...
     def apply(self, circuit: Circuit, effort: float) -> None:
         """
         Applies gates without conditions as they are: their matrices need not be unitary, the qubits must exist.

@@ -181,15 +181,30 @@ def test_without_mpi(ranks: Ranks, arguments: tuple[str, ...], cases: list[str])
 
 
 def test_halo_knows_how_much_crosses(ranks: Ranks) -> None:
-    result = measure(ranks, "halo", "--blocks", "4x6x8", "--mpi", "none")
-    assert [row["bytes"] for row in result["rows"]] == [2 * 6 * 8 * 8, 2 * 6 * 8 * 8, 2 * 4 * 6 * 8]
-    for row in result["rows"]:
+    result = measure(ranks, "halo", "--blocks", "4x8x8", "--mpi", "none", "--codecs", "fp16,q8")
+    raw = [row for row in result["rows"] if "codec" not in row]
+    assert [row["bytes"] for row in raw] == [2 * 8 * 8 * 8, 2 * 8 * 8 * 8, 2 * 4 * 8 * 8]
+    for row in raw:
         assert set(row["variants"]) == {"onehop, packing only", "onehop from Python"}
+    check_rounding(result["rows"], {"fp16": (1 / 4, 4e-4), "q8": (34 / 256, 8e-3)})
+
+
+def check_rounding(rows: list[dict[str, Any]], wanted: dict[str, tuple[float, float]]) -> None:
+    """Rows of each codec, with their part of the bytes of float64 and at most so much error, not all too little."""
+    for codec, (part, error) in wanted.items():
+        found = [row for row in rows if row.get("codec") == codec]
+        assert len(found) == len([row for row in rows if "codec" not in row])
+        for row in found:
+            assert row["bytes"] / row["raw_bytes"] == pytest.approx(part)
+            assert error / 10 < row["error"] < error
+            assert min(row["raw_ratio"], row["raw_us"]) > 0
 
 
 def test_permutation_has_a_row_for_each_case(ranks: Ranks) -> None:
-    arguments = ("permutation", "-n", "2", "--qubits", "10,11", "--mpi", "none")
-    rows = measure(ranks, *arguments)["rows"]
+    arguments = ("permutation", "-n", "2", "--qubits", "10,11", "--mpi", "none", "--codecs", "bf16,q6")
+    all_rows = measure(ranks, *arguments)["rows"]
+    check_rounding(all_rows, {"bf16": (1 / 4, 3e-3), "q6": (26 / 256, 4e-2)})
+    rows = [row for row in all_rows if "codec" not in row]
     assert [(row["qubits"], row["eta"], row["ranks"]) for row in rows] == [(10, 1, 2)] * 2 + [(11, 1, 2)] * 2
     for row in rows:
         assert row["fraction_moved"] == 0.5

@@ -7,9 +7,11 @@ from dataclasses import dataclass, fields
 
 from onehop import _core
 from onehop.bench.result import Bench, Row, make_row
-from onehop.bench.run import Advance, Settings, _begin, _samples
+from onehop.bench.rounding import permutation_rounding, rounded_row
+from onehop.bench.run import Advance, Settings, _begin, _samples, bytes_out
 from onehop.error import BadInput
 from onehop.group import Group
+from onehop.permutation import permute_bits
 
 __all__ = ["QUBITS", "PermutationRow", "permutation", "permutation_cases"]
 
@@ -96,8 +98,9 @@ def permutation(
     advance: Advance,
     qubits: Sequence[int] = QUBITS,
     transports: Sequence[str] = ("auto",),
+    codecs: Sequence[str] = (),
 ) -> Bench:
-    """Amplitudes of 16 bytes. The limit reads and writes each cache line that holds one that moves, once."""
+    """Amplitudes of 16 bytes, also with codecs. The limit reads and writes each line of one that moves, once."""
     result = _begin("permutation", group, None)
     cases = list(permutation_cases(group.size, qubits, transports))
     effort = settings.effort(len(cases))
@@ -110,12 +113,21 @@ def permutation(
             continue
         measured = _samples(
             _core.bench_permutation(
-                group, case.local, case.pairs, AMPLITUDE_BYTES, case.transport, effort, settings.peers
+                group,
+                case.local,
+                case.pairs,
+                AMPLITUDE_BYTES,
+                case.transport,
+                effort,
+                settings.peers,
+                list(codecs),
             )
         )
         fraction = 1 - 0.5**case.eta
         sent = int(fraction * (AMPLITUDE_BYTES << case.local))
-        row = make_row(case.name, sent, group.size, measured)
+        rounded = {f"onehop, {codec}" for codec in codecs}
+        exact = [one for one in measured if one.name not in rounded]
+        row = make_row(case.name, sent, group.size, exact)
         result.rows.append(
             PermutationRow(
                 **{one.name: getattr(row, one.name) for one in fields(row)},
@@ -126,5 +138,18 @@ def permutation(
                 fraction_moved=fraction,
             )
         )
+        for codec in codecs:
+            schedule = permute_bits(
+                case.qubits,
+                local=case.local,
+                pairs=case.pairs,
+                dtype="complex128",
+                codec=codec,
+                rank=group.rank,
+            )
+            names = (f"onehop, {codec}", "onehop")
+            error = permutation_rounding(group, case.qubits, case.pairs, codec)
+            size = bytes_out(schedule, group.rank)
+            result.rows.append(rounded_row(row, measured, names, codec, size, error))
         advance(1)
     return result

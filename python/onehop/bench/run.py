@@ -12,6 +12,7 @@ import numpy as np
 from onehop import _core
 from onehop.bench.ghex import ghex_halo, ghex_version
 from onehop.bench.result import Bench, Row, Samples, make_row
+from onehop.bench.rounding import halo_rounding, rounded_row
 from onehop.bench.sizes import size_text
 from onehop.doctor import host
 from onehop.error import BadInput, Error
@@ -119,7 +120,8 @@ def channel(
     return result
 
 
-def _bytes_out(schedule: Schedule, rank: int) -> int:
+def bytes_out(schedule: Schedule, rank: int) -> int:
+    """Bytes that a rank sends to others, as they are on the wire."""
     return sum(
         schedule.bytes(transfer)
         for one in schedule.rounds
@@ -154,32 +156,57 @@ HALO_CASES = (
 )
 
 
-def _halo_samples(
-    group: Group, block: tuple[int, ...], case: HaloCase, effort: _core.BenchEffort, peers: bool, ghex: bool
-) -> tuple[int, list[Samples]]:
+def _halo_rows(
+    group: Group,
+    block: tuple[int, ...],
+    case: HaloCase,
+    effort: _core.BenchEffort,
+    peers: bool,
+    ghex: bool,
+    codecs: Sequence[str],
+) -> list[Row]:
     extents, grid = list(block), [1] * len(block)
     extents[case.dimension] *= group.size
     grid[case.dimension] = group.size
     periodic = [case.closed] * len(block)
     periodic[case.dimension] = True
-    layout = {"extents": extents, "grid": grid, "width": 1, "periodic": periodic}
+    layout: dict[str, Any] = {"extents": extents, "grid": grid, "width": 1, "periodic": periodic}
     schedule = halo(**layout)
     array = np.zeros(halo_block(**layout, rank=group.rank).shape)
-    plan = Plan(schedule, group, [array])
-    others: list[tuple[str, str, Callable[[], Any]]] = [("onehop from Python", "variant", plan.run)]
+    plain = "onehop from Python"
+    others: list[tuple[str, str, Callable[[], Any], bool]] = [
+        (plain, "variant", Plan(schedule, group, [array]).run, True)
+    ]
+    encoded = {codec: halo(**layout, codec=codec) for codec in codecs}
+    for codec, rounding in encoded.items():
+        others.append((f"{plain}, {codec}", "variant", Plan(rounding, group, [array]).run, False))
     if ghex:
-        others.append(("GHEX from Python", "peer", ghex_halo(group, layout, array)))
+        others.append(("GHEX from Python", "peer", ghex_halo(group, layout, array), True))
     memory = [_core.Memory(array, True, "array")]
-    measured = _core.bench_halo_exchange(group, schedule, memory, effort, peers, True, 0.0, others)
-    return _bytes_out(schedule, group.rank), _samples(measured)
+    samples = _samples(_core.bench_halo_exchange(group, schedule, memory, effort, peers, True, 0.0, others))
+    name = "x".join(map(str, block)) + case.name
+    rounded = {f"{plain}, {codec}" for codec in codecs}
+    exact = [one for one in samples if one.name not in rounded]
+    row = make_row(name, bytes_out(schedule, group.rank), group.size, exact)
+    rows = [row]
+    for codec, rounding in encoded.items():
+        names = (f"{plain}, {codec}", plain)
+        error = halo_rounding(group, layout, codec)
+        rows.append(rounded_row(row, samples, names, codec, bytes_out(rounding, group.rank), error))
+    return rows
 
 
 def halo_exchange(
-    group: Group, settings: Settings, advance: Advance, blocks: Sequence[tuple[int, ...]] = HALO_BLOCKS
+    group: Group,
+    settings: Settings,
+    advance: Advance,
+    blocks: Sequence[tuple[int, ...]] = HALO_BLOCKS,
+    codecs: Sequence[str] = (),
 ) -> Bench:
     """Ghost layers, one site wide, of an array of float64 that is split along one dimension; `blocks` are one rank's.
 
     The split dimension is periodic. The first case closes the others as well; there most copies stay inside a rank.
+    With `codecs`, the same from Python with each of them.
     """
     result = _begin("halo", group, 2)
     ghex = settings.peers and ghex_version() is not None and not _core.bench_why_no_peers(group)
@@ -187,10 +214,8 @@ def halo_exchange(
         result.notes.append(f"GHEX {ghex_version()}, called from Python; edges and corners included")
     effort = settings.effort(len(blocks) * len(HALO_CASES))
     for block in blocks:
-        name = "x".join(map(str, block))
         for case in HALO_CASES:
-            size, samples = _halo_samples(group, block, case, effort, settings.peers, ghex)
-            result.rows.append(make_row(name + case.name, size, group.size, samples))
+            result.rows += _halo_rows(group, block, case, effort, settings.peers, ghex, codecs)
             advance(1)
     return result
 
@@ -245,4 +270,14 @@ def ring(
     return result
 
 
-__all__ = ["Advance", "Row", "Settings", "channel", "halo_exchange", "pingpong", "poisson", "ring"]
+__all__ = [
+    "Advance",
+    "Row",
+    "Settings",
+    "bytes_out",
+    "channel",
+    "halo_exchange",
+    "pingpong",
+    "poisson",
+    "ring",
+]

@@ -6,6 +6,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from onehop.bench.result import Bench, Row
+from onehop.bench.rounding import RoundedRow
 from onehop.bench.sizes import size_text
 
 
@@ -63,13 +64,38 @@ def make_table(result: Bench) -> Table:
     for name in (*(("its µs", "ratio") if peers else ()), *(("limit µs", "x limit") if limits else ())):
         table.add_column(name, justify="right", min_width=6)  # the heading may be two lines
     for row in result.rows:
-        table.add_row(*_cells(row, sizes, peers, limits))
+        if not isinstance(row, RoundedRow):
+            table.add_row(*_cells(row, sizes, peers, limits))
+    return table
+
+
+def make_rounding_table(result: Bench) -> Table | None:
+    """What each codec saves and loses; None where there was none."""
+    rows = [row for row in result.rows if isinstance(row, RoundedRow)]
+    if not rows:
+        return None
+    table = empty_table(
+        "with a codec, and raw", "ratio: time with the codec over that without it, in the same round"
+    )
+    table.add_column("case", overflow="fold")
+    for name in ("bytes", "of raw", "µs", "raw µs", "ratio", "error"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(
+            row.case,
+            str(row.bytes),
+            number(row.bytes / row.raw_bytes) if row.raw_bytes else "-",
+            number(row.ours_us),
+            number(row.raw_us),
+            _colour(row.raw_ratio),
+            f"{row.error:.1e}",
+        )
     return table
 
 
 def make_peer_table(result: Bench) -> Table | None:
     """The ratio to every peer, and the other ways; None if there is neither. What there is more of goes downwards."""
-    rows = result.rows
+    rows = [row for row in result.rows if not isinstance(row, RoundedRow)]
     peers = list(dict.fromkeys(name for row in rows for name in row.peers))
     variants = list(dict.fromkeys(name for row in rows for name in row.variants))
     if not peers and not variants:

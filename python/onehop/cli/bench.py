@@ -28,7 +28,7 @@ from onehop.bench.run import (
     poisson,
     ring,
 )
-from onehop.bench.table import make_peer_table, make_table
+from onehop.bench.table import make_peer_table, make_rounding_table, make_table
 from onehop.cli.bench_circuits import bench_circuits
 from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
 from onehop.cli.bench_scaling import bench_scaling
@@ -85,15 +85,39 @@ _TABLES = {"allreduce": make_allreduce_table, "allreduce, link": make_link_table
 def _show(result: Bench, json_target: str | None, plot: str | None) -> None:
     screen = console(json_target)
     screen.print(_TABLES.get(result.bench, make_table)(result))
-    peers = make_peer_table(result)
-    if peers is not None:
-        screen.print()
-        screen.print(peers)
+    for table in (make_rounding_table(result), make_peer_table(result)):
+        if table is not None:
+            screen.print()
+            screen.print(table)
     for note in result.notes:
         screen.print(note, markup=False)
     write_json(json_target, result.to_dict())
     if plot is not None and own_rank() == 0:
         save_plot(result, plot)
+
+
+RoundingOption = Annotated[
+    str | None,
+    typer.Option(
+        "--codecs", metavar="fp16,q8,...", help="Also with these: bytes, time and error beside raw."
+    ),
+]
+
+
+def _rounding(names: str | None) -> list[str]:
+    if names is None:
+        return []
+    _check_codecs(names)
+    chosen = names.split(",")
+    if "raw" in chosen:
+        raise BadInput("expected --codecs without raw, which is always measured")
+    return chosen
+
+
+def _check_codecs(names: str) -> None:
+    unknown = [name for name in names.split(",") if name not in CODECS]
+    if unknown:
+        raise BadInput(f"expected --codecs among {', '.join(CODECS)}, found {unknown[0]!r}")
 
 
 def bench_pingpong(
@@ -151,6 +175,7 @@ def bench_halo(
         str | None,
         typer.Option("--blocks", metavar="AxBxC,...", help="One rank's part of the array, without ghosts."),
     ] = None,
+    codecs: RoundingOption = None,
     ranks: RanksOption = None,
     mpi: MpiOption = None,
     seconds: SecondsOption = 10,
@@ -160,9 +185,10 @@ def bench_halo(
 ) -> None:
     """Ghost layers of a float64 array, from array to array, packing included."""
     chosen = HALO_BLOCKS if blocks is None else _blocks(blocks)
+    rounding = _rounding(codecs)
 
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
-        return halo_exchange(group, settings, advance, chosen)
+        return halo_exchange(group, settings, advance, chosen, rounding)
 
     _run(
         measure,
@@ -198,12 +224,6 @@ def bench_poisson(
         return poisson(group, settings, advance, chosen, local)
 
     _run(measure, len(chosen), ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
-
-
-def _check_codecs(names: str) -> None:
-    unknown = [name for name in names.split(",") if name not in CODECS]
-    if unknown:
-        raise BadInput(f"expected --codecs among {', '.join(CODECS)}, found {unknown[0]!r}")
 
 
 def bench_allreduce(
@@ -256,6 +276,7 @@ def bench_permutation(
             "--transports", metavar="auto,mpi", help="In place in shared memory, or staged through MPI."
         ),
     ] = "auto",
+    codecs: RoundingOption = None,
     ranks: RanksOption = None,
     mpi: MpiOption = None,
     seconds: SecondsOption = 20,
@@ -266,9 +287,10 @@ def bench_permutation(
     """Qubits of the rank's number change places with local ones, up to three at once."""
     chosen = ([12] if quick else QUBITS) if qubits is None else parse_numbers(qubits, "--qubits")
     ways = transports.split(",")
+    rounding = _rounding(codecs)
 
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
-        return permutation(group, settings, advance, chosen, ways)
+        return permutation(group, settings, advance, chosen, ways, rounding)
 
     cases = len(list(permutation_cases(ranks or 2, chosen, ways)))
     _run(measure, cases, ranks, 2, mpi, Settings(seconds, quick), json_target, plot)

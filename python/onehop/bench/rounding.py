@@ -1,0 +1,103 @@
+"""Exchanges with a codec beside the same ones without: their bytes, their time and what they lose."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from onehop.bench.result import Row, Samples, make_row
+from onehop.group import Group
+from onehop.permutation import permute_bits
+from onehop.plan import Plan
+from onehop.schedule import Schedule, halo, halo_block
+
+__all__ = ["RoundedRow", "halo_rounding", "permutation_rounding", "rounded_row"]
+
+FEWEST_BITS = 14
+
+
+@dataclass(frozen=True)
+class RoundedRow(Row):
+    """One case with a codec.
+
+    Attributes
+    ----------
+    codec : str
+        What travels.
+    raw_us : float
+        The same without a codec: median.
+    raw_ratio : float
+        Time with it over that without: the median of the rounds' ratios.
+    raw_bytes : int
+        Bytes that one rank sends without it.
+    error : float
+        Root mean square of what it changes, over that of all that the exchange moves; of normally distributed
+        numbers.
+    """
+
+    codec: str
+    raw_us: float
+    raw_ratio: float
+    raw_bytes: int
+    error: float
+
+
+def rounded_row(
+    row: Row, samples: Sequence[Samples], names: tuple[str, str], codec: str, size: int, error: float
+) -> RoundedRow:
+    """The row of a codec beside `row`; `names` are those of the samples with it and without."""
+    rounded, raw = (next(one for one in samples if one.name == name) for name in names)
+    others = [one for one in samples if one.role in ("peer", "limit")]
+    made = make_row(f"{row.case}, {codec}", size, row.ranks, [replace(rounded, role="ours"), *others])
+    return RoundedRow(
+        **{one.name: getattr(made, one.name) for one in fields(made)},
+        codec=codec,
+        raw_us=float(np.median(raw.us)),
+        raw_ratio=float(np.median(rounded.us / raw.us)),
+        raw_bytes=row.bytes,
+        error=error,
+    )
+
+
+def _loss(group: Group, fill: Callable[[], np.ndarray], exact: Schedule, rounding: Schedule) -> float:
+    """How far apart the results of two schedules are, over all ranks, relative to what the first one changes."""
+    before = fill()
+    results = []
+    for schedule in (exact, rounding):
+        array = before.copy()
+        Plan(schedule, group, [array]).run()
+        results.append(array)
+    moved = results[0] != before
+    sums = np.array(
+        [np.square(np.abs(results[1] - results[0])).sum(), np.square(np.abs(results[0][moved])).sum()]
+    )
+    lost, whole = sum(np.frombuffer(one) for one in group.allgather(sums.tobytes()))
+    return float(np.sqrt(lost / whole)) if whole else 0.0
+
+
+def halo_rounding(group: Group, layout: dict[str, object], codec: str) -> float:
+    """The error of the ghosts of a halo of float64."""
+    shape = halo_block(**layout, rank=group.rank).shape
+    random = np.random.default_rng([5, group.rank])
+    return _loss(group, lambda: random.normal(size=shape), halo(**layout), halo(**layout, codec=codec))
+
+
+def permutation_rounding(group: Group, bits: int, pairs: Sequence[tuple[int, int]], codec: str) -> float:
+    """The error of the amplitudes that change their place, of a state of at most 2^14 for each rank."""
+    rank_bits = group.size.bit_length() - 1
+    local = min(bits - rank_bits, FEWEST_BITS)
+    # The same pairs, counted from the same end, of a shorter state.
+    lower = [pair[0] if pair[0] < len(pairs) else local - (bits - rank_bits - pair[0]) for pair in pairs]
+    chosen = [(low, local + high - (bits - rank_bits)) for low, (_, high) in zip(lower, pairs, strict=True)]
+    random = np.random.default_rng([6, group.rank])
+
+    def state() -> np.ndarray:
+        return random.normal(size=(1 << local, 2)).view(np.complex128)[:, 0]
+
+    exact, rounding = (
+        permute_bits(local + rank_bits, local=local, pairs=chosen, dtype="complex128", codec=one)
+        for one in ("raw", codec)
+    )
+    return _loss(group, state, exact, rounding)
