@@ -12,7 +12,7 @@ set_source_files_properties(lattice/poisson_kernels.cc PROPERTIES COMPILE_OPTION
 set_source_files_properties(lattice/gauge.cc lattice/link_update.cc PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off")
 # And for what is built from links, in loops over vectors (lattice/site_loop.h). g++ 12 contracts products of complex numbers all the
 # same (vfmaddsub) where it makes vectors by itself, so it may not.
-set_source_files_properties(lattice/link_fields.cc lattice/smearing.cc
+set_source_files_properties(lattice/clover_leaves.cc lattice/flow.cc lattice/hmc.cc lattice/link_fields.cc lattice/smearing.cc
   PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-fno-tree-vectorize;-Wno-psabi")
 set_source_files_properties(lattice/staggered_kernel.cc PROPERTIES COMPILE_OPTIONS "-O3;-Wno-psabi")
 # Loops over the compiler's vectors (lattice/simd.h).

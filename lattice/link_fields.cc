@@ -32,6 +32,21 @@ void LinkFields::fill_ahead() {
   }
 }
 
+void LinkFields::fill_all() {
+  for (MatrixField& field : links_) {
+    for (int direction = 0; direction < dims(); ++direction) {
+      field.fill(direction, Side::below);
+      field.fill(direction, Side::above);
+    }
+  }
+}
+
+std::array<const double*, 4> LinkFields::data() const {
+  std::array<const double*, 4> found{};
+  for (std::size_t mu = 0; mu < links_.size(); ++mu) found[mu] = links_[mu].data();
+  return found;
+}
+
 void StapleMaker::add(LinkFields& links, int mu, int nu, MatrixField& what, const StapleTarget& target) {
   const MatrixSpace& space = links.space();
   const double* side = links[nu].data();

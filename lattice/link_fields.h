@@ -1,11 +1,13 @@
 // A gauge field as fields of matrices, and what is built from its links step by step: staples, products along paths.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <vector>
 
 #include "matrix_field.h"
 #include "onehop/lattice/gauge.h"
+#include "onehop/lattice/su3.h"
 
 namespace onehop::lattice::detail {
 
@@ -28,11 +30,33 @@ class LinkFields {
   // The ghosts ahead in every direction of every link, right at edges and corners too: what products of links that begin on the
   // own block and go ahead need. Collective.
   void fill_ahead();
+  // Those on all sides, right at edges and corners too. Collective.
+  void fill_all();
+  [[nodiscard]] std::array<const double*, 4> data() const;
 
  private:
   const MatrixSpace* space_;
   std::vector<MatrixField> links_;
 };
+
+// The sum of the staples around the links of direction mu in the first `dims` directions, in the direction of those links. All ghosts
+// are filled.
+template <class Sites>
+[[nodiscard]] inline typename Sites::Matrix sum_of_staples(const Sites& sites,
+                                                           const std::array<const double*, 4>& links,
+                                                           const std::array<std::ptrdiff_t, 4>& stride, int dims,
+                                                           int mu) {
+  typename Sites::Matrix sum{};
+  const std::ptrdiff_t ahead = stride[mu];
+  for (int nu = 0; nu < dims; ++nu) {
+    if (nu == mu) continue;
+    const std::ptrdiff_t up = stride[nu];
+    sum = sum + times_adjoint(sites.load(links[nu]) * sites.load(links[mu], up), sites.load(links[nu], ahead));
+    sum =
+        sum + adjoint_times(sites.load(links[nu], -up), sites.load(links[mu], -up)) * sites.load(links[nu], ahead - up);
+  }
+  return sum;
+}
 
 // Where staples go: `staple` becomes the staple, if it is there, and `sum` grows by `weight` of it, if that is there.
 struct StapleTarget {

@@ -14,22 +14,25 @@
 #include "onehop/group.h"
 #include "onehop/lattice/geometry.h"
 #include "onehop/plan.h"
+#include "team.h"
 
 namespace onehop::lattice::detail {
 
 // What all fields of one lattice share.
 class MatrixSpace {
  public:
-  // `geometry` has one lane and one colour.
+  // `geometry` has one lane and one colour. Collective.
   MatrixSpace(const Group& group, const Geometry& geometry);
 
   [[nodiscard]] const Group& group() const noexcept { return group_; }
   [[nodiscard]] const Geometry& geometry() const noexcept { return geometry_; }
+  [[nodiscard]] Team& team() const noexcept { return *team_; }  // what loops over sites run on
   [[nodiscard]] int dims() const noexcept { return geometry_.dims(); }
   [[nodiscard]] std::size_t sites() const noexcept { return static_cast<std::size_t>(geometry_.sites()); }
 
   // In doubles: of a field, from a site to the next in a direction, and between the numbers of a site.
   [[nodiscard]] std::size_t doubles() const noexcept { return doubles_; }
+  [[nodiscard]] const std::array<std::ptrdiff_t, 4>& strides() const noexcept { return stride_; }
   [[nodiscard]] std::ptrdiff_t stride(int direction) const { return stride_[static_cast<std::size_t>(direction)]; }
   [[nodiscard]] std::ptrdiff_t number_step() const noexcept { return number_step_; }
   // Where the first number of the first own site of each own row lies, in lexicographic order, and how many sites each has.
@@ -47,6 +50,7 @@ class MatrixSpace {
   std::ptrdiff_t number_step_ = 0;
   std::size_t doubles_ = 0;
   std::vector<std::ptrdiff_t> rows_;
+  std::unique_ptr<Team> team_;
 };
 
 class MatrixField {

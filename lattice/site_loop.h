@@ -5,9 +5,11 @@
 
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "matrix_field.h"
 #include "onehop/lattice/su3.h"
+#include "target.h"
 
 namespace onehop::lattice::detail {
 
@@ -100,28 +102,34 @@ template <class Op>
 
 #if defined(__x86_64__)
 template <class Op>
-[[gnu::flatten, gnu::target("avx2")]] void loop_avx2(const MatrixSpace& space, std::ptrdiff_t first,
-                                                     std::ptrdiff_t last, const Op& op) {
+[[gnu::flatten, gnu::target("avx2,fma")]] void loop_avx2(const MatrixSpace& space, std::ptrdiff_t first,
+                                                         std::ptrdiff_t last, const Op& op) {
   loop_over_rows(space, first, last, op);
 }
 template <class Op>
-[[gnu::flatten, gnu::target("avx512f,avx512dq,avx512vl")]] void loop_avx512(const MatrixSpace& space,
-                                                                            std::ptrdiff_t first, std::ptrdiff_t last,
-                                                                            const Op& op) {
+[[gnu::flatten, gnu::target("avx512f,avx512dq,avx512vl,fma")]] void loop_avx512(const MatrixSpace& space,
+                                                                                std::ptrdiff_t first,
+                                                                                std::ptrdiff_t last, const Op& op) {
   loop_over_rows(space, first, last, op);
 }
 #endif
 
-// op(sites) for all own sites.
+// op(sites) for all own sites, by all threads of the space.
 template <class Op>
 void each_site(const MatrixSpace& space, const Op& op) {
   const auto rows = static_cast<std::ptrdiff_t>(space.rows().size());
+  const auto run = [&](std::ptrdiff_t first, std::ptrdiff_t last) {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    return loop_avx512(space, 0, rows, op);
-  if (__builtin_cpu_supports("avx2")) return loop_avx2(space, 0, rows, op);
+    if (target() == Target::avx512) return loop_avx512(space, first, last, op);
+    if (target() == Target::avx2) return loop_avx2(space, first, last, op);
 #endif
-  loop_portable(space, 0, rows, op);
+    loop_portable(space, first, last, op);
+  };
+  if (space.team().size() == 1 || space.sites() < 512) return run(0, rows);
+  space.team().run([&](int thread) {
+    const auto [first, last] = space.team().part(0, rows, thread);
+    run(first, last);
+  });
 }
 
 }  // namespace onehop::lattice::detail

@@ -133,34 +133,24 @@ FatLinks fat_links_of(LinkFields& links, PathSums& paths, const PathWeights& wei
   return found;
 }
 
-// The sum of the staples of direction mu that smearing takes, and how many they are.
-int sum_of_staples(LinkFields& links, StapleMaker& maker, int mu, const SmearingOptions& options, MatrixField& sum) {
-  set_scaled(sum, 0, links[mu], links.space());
-  const int last = links.dims() - (options.space_only ? 1 : 0);
-  int staples = 0;
-  for (int nu = 0; nu < last; ++nu) {
-    if (nu == mu) continue;
-    maker.add(links, mu, nu, links[mu], {nullptr, &sum, 1.0});
-    staples += 2;
-  }
-  return staples;
-}
-
 // change(old link, sum of staples, how many, direction) of all links at once, step by step.
 template <class Change>
 void smear(Gauge& gauge, const SmearingOptions& options, const Change& change) {
   const MatrixSpace space(gauge.group(), gauge.geometry());
   LinkFields links(space);
   LinkFields sums(space);
-  StapleMaker maker(space);
   links.load(gauge.links());
   const int last = space.dims() - (options.space_only ? 1 : 0);
+  const auto strides = space.strides();
   for (int step = 0; step < options.steps; ++step) {
-    links.fill_ahead();
-    std::array<int, 4> staples{};
-    for (int mu = 0; mu < last; ++mu)
-      staples[static_cast<std::size_t>(mu)] = sum_of_staples(links, maker, mu, options, sums[mu]);
-    for (int mu = 0; mu < last; ++mu) change(links[mu], sums[mu], staples[static_cast<std::size_t>(mu)], mu, space);
+    links.fill_all();
+    for (int mu = 0; mu < last; ++mu) {
+      double* sum = sums[mu].data();
+      detail::each_site(space, [=, from = links.data()](auto sites) {
+        sites.store(sum, detail::sum_of_staples(sites, from, strides, last, mu));
+      });
+    }
+    for (int mu = 0; mu < last; ++mu) change(links[mu], sums[mu], 2 * (last - 1), mu, space);
   }
   gauge.set_links(links.store());
 }

@@ -23,6 +23,8 @@ NB_MODULE(_core, module) {
   bind_poisson(module);
   bind_lattice_geometry(module);
   bind_lattice_gauge(module);
+  bind_lattice_flow(module);
+  bind_lattice_hmc(module);
   bind_lattice_smearing(module);
   bind_lattice_staggered(module);
   bind_launch(module);

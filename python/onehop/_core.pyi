@@ -977,6 +977,50 @@ class LatticeGauge:
     def over_relax(self) -> None:
         """One sweep of over-relaxation. Collective."""
 
+def lattice_field_strength(gauge: LatticeGauge) -> tuple[float, float, float]:
+    """
+    Energy by plaquettes and by clover leaves, topological charge. Collective.
+    """
+
+def lattice_polyakov_loop(gauge: LatticeGauge) -> complex:
+    """The average of tr / 3 of the product of all links in time. Collective."""
+
+class LatticeFlow:
+    """The gradient flow of a gauge field by the Wilson action."""
+
+    def __init__(self, gauge: LatticeGauge) -> None: ...
+    @property
+    def time(self) -> float:
+        """How far it has flowed."""
+
+    def step(self, epsilon: float) -> None:
+        """One step. Collective."""
+
+    def field_strength(self) -> tuple[float, float, float]:
+        """
+        Energy by plaquettes and by clover leaves, topological charge. Collective.
+        """
+
+    def copy_to(self, gauge: LatticeGauge) -> None:
+        """Put the links into a gauge field. Collective."""
+
+class LatticeHmc:
+    """Hybrid Monte Carlo for the Wilson gauge action."""
+
+    def __init__(
+        self, gauge: LatticeGauge, beta: float, length: float, steps: int, leapfrog: bool, seed: int
+    ) -> None: ...
+    def run(self, number: int) -> tuple[float, bool]:
+        """One trajectory. Collective."""
+
+    def reverse(self, number: int) -> tuple[float, float]:
+        """
+        A trajectory there and back: what is left of the energy's difference and of the links'. Collective.
+        """
+
+    def copy_to(self, gauge: LatticeGauge) -> None:
+        """Put the links into a gauge field. Collective."""
+
 def lattice_fat_links(
     gauge: LatticeGauge, one: float, three: float, five: float, seven: float, lepage: float, naik: float
 ) -> tuple:
