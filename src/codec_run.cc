@@ -7,6 +7,10 @@
 
 #include "codec_loops.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace onehop::detail {
 namespace {
 
@@ -245,7 +249,10 @@ const std::vector<const CodecSet*>& available_codecs() {
     };
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");
+    // Asked of the processor itself: Clang knows no name for F16C. Where AVX2 may be used, so may its registers.
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+    const bool avx2 = __builtin_cpu_supports("avx2") && f16c;
     const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
     if (avx512) add(avx512_codecs());
