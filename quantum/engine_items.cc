@@ -48,8 +48,9 @@ struct Controls {
 
 class Maker {
  public:
-  Maker(int bits, int low_bits, int most_mixed)
-      : low_bits_(low_bits),
+  Maker(int bits, int low_bits, int most_mixed, bool matrices)
+      : matrices_(matrices),
+        low_bits_(low_bits),
         low_mask_(bit_of(low_bits) - 1),
         most_mixed_(most_mixed),
         waiting_(static_cast<std::size_t>(bits)),
@@ -114,10 +115,10 @@ class Maker {
       }
     }
     if (op.bits.size() == 2 && controls.mask == 0 && fits_tile(bit_of(op.bits[0]) | bit_of(op.bits[1]))) {
-      // Taken apart, a gate costs a pair, two rotations and its part of two diagonals: more than the matrix where all of these are
-      // there (measured: docs/engine.md), less where some are not.
+      // Taken apart, a gate costs a pair, two rotations and its part of two diagonals: with long vectors more than the matrix
+      // where all of these are there (measured: docs/engine.md), less where some are not.
       const auto zeros = std::count(op.values.begin(), op.values.end(), Number(0));
-      if (const auto split = zeros >= 8 ? split_two_bits(op.values) : split_one_angle(op.values)) {
+      if (const auto split = zeros >= 8 || !matrices_ ? split_two_bits(op.values) : split_one_angle(op.values)) {
         return add_split(*split, op.bits);
       }
       return add_two_bits(op, index);
@@ -383,6 +384,7 @@ class Maker {
     items_.order.push_back({kind, mixed, watched, static_cast<std::uint32_t>(index), std::exchange(gates_, 0)});
   }
 
+  bool matrices_;
   int low_bits_;
   std::uint64_t low_mask_;
   int most_mixed_;
@@ -394,8 +396,8 @@ class Maker {
 
 }  // namespace
 
-Items make_items(std::span<const LocalOperation> operations, int bits, int low_bits, int most_mixed) {
-  Maker maker(bits, low_bits, most_mixed);
+Items make_items(std::span<const LocalOperation> operations, int bits, int low_bits, int most_mixed, bool matrices) {
+  Maker maker(bits, low_bits, most_mixed, matrices);
   for (std::size_t i = 0; i < operations.size(); ++i) maker.add(operations[i], static_cast<std::uint32_t>(i));
   return maker.finish();
 }

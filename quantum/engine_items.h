@@ -74,7 +74,8 @@ struct Items {
   std::vector<Dense> dense;
 };
 
-// `most_mixed`: how many bits above the lowest `low_bits` a tile can hold.
-[[nodiscard]] Items make_items(std::span<const LocalOperation> operations, int bits, int low_bits, int most_mixed);
+// `most_mixed`: how many bits above the lowest `low_bits` a tile can hold. `matrices`: general two-bit gates stay what they are.
+[[nodiscard]] Items make_items(std::span<const LocalOperation> operations, int bits, int low_bits, int most_mixed,
+                               bool matrices = true);
 
 }  // namespace onehop::quantum

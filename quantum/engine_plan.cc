@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstdlib>
 
+#include "kernels.h"
+
 namespace onehop::quantum {
 namespace {
 
@@ -132,7 +134,10 @@ TileSizes tile_sizes(int bits, int bytes_per_amplitude) {
   if (bits < fewest_tiled_bits) return {};
   // Half a megabyte of amplitudes, which leaves room for tables in a second-level cache of one.
   const int tile = std::min(bits, bytes_per_amplitude > 8 ? 15 : 16);
-  return {tile, std::min(tile, bytes_per_amplitude > 8 ? 6 : 7)};
+  const bool is_double = bytes_per_amplitude > 8;
+  return {.tile = tile,
+          .low = std::min(tile, is_double ? 6 : 7),
+          .matrices = is_double ? kernels<double>().matrices_pay : kernels<float>().matrices_pay};
 }
 
 std::vector<Pass> make_passes(const Items& items, int bits, const TileSizes& sizes) {

@@ -9,10 +9,11 @@
 
 namespace onehop::quantum {
 
-// The sizes of tiles, in bits of an index.
+// The sizes of tiles, in bits of an index, and what is best put into them.
 struct TileSizes {
-  int tile = 0;  // all bits of a tile, at least 9; 0: no tiles, everything is applied directly
-  int low = 0;   // its lowest bits, which are always in it; at least 4
+  int tile = 0;          // all bits of a tile, at least 9; 0: no tiles, everything is applied directly
+  int low = 0;           // its lowest bits, which are always in it; at least 4
+  bool matrices = true;  // two-bit gates that are nothing special stay matrices, else they are taken apart
 };
 [[nodiscard]] TileSizes tile_sizes(int bits, int bytes_per_amplitude);
 

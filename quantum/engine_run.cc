@@ -66,7 +66,7 @@ PassList make_pass_list(int bits, std::span<const LocalOperation> operations, co
     }
     return list;
   }
-  list.items = make_items(operations, bits, sizes.low, sizes.tile - sizes.low);
+  list.items = make_items(operations, bits, sizes.low, sizes.tile - sizes.low, sizes.matrices);
   list.passes = make_passes(list.items, bits, sizes);
   return list;
 }

@@ -10,6 +10,7 @@
 #endif
 #define ONEHOP_SIMD_NAMESPACE avx2
 #define ONEHOP_SIMD_BYTES 32
+#define ONEHOP_MATRICES_PAY true
 #include "kernels_simd.h"
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -10,6 +10,7 @@
 #endif
 #define ONEHOP_SIMD_NAMESPACE avx512
 #define ONEHOP_SIMD_BYTES 64
+#define ONEHOP_MATRICES_PAY true
 #include "kernels_simd.h"
 #if defined(__clang__)
 #pragma clang attribute pop

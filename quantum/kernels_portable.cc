@@ -3,4 +3,9 @@
 
 #define ONEHOP_SIMD_NAMESPACE portable
 #define ONEHOP_SIMD_BYTES 16
+#if defined(__x86_64__)  // without fused multiply-adds, and with 16 registers
+#define ONEHOP_MATRICES_PAY false
+#else
+#define ONEHOP_MATRICES_PAY true
+#endif
 #include "kernels_simd.h"

@@ -406,9 +406,9 @@ std::complex<double> signed_product(const std::complex<T>* left, const std::comp
 template <typename T>
 const Kernels<T>& these() {
   static constexpr Kernels<T> kernels = {
-      lane_bits<T>,        gather<T>,   scatter<T>,   scatter_moved<T>, butterflies<T>,
-      lane_butterflies<T>, pair<T>,     two_pairs<T>, dense<T>,         move<T>,
-      lane_matrix<T>,      multiply<T>, scale<T>,     signed_product<T>};
+      lane_bits<T>,   ONEHOP_MATRICES_PAY, gather<T>,   scatter<T>,   scatter_moved<T>,
+      butterflies<T>, lane_butterflies<T>, pair<T>,     two_pairs<T>, dense<T>,
+      move<T>,        lane_matrix<T>,      multiply<T>, scale<T>,     signed_product<T>};
   return kernels;
 }
 

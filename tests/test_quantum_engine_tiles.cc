@@ -18,7 +18,7 @@ void expect_on_tiles(Random& random, int bits, const std::vector<LocalOperation>
   const Amplitudes start = random_state(random, bits);
   double most = 1;
   const Amplitudes expected = by_definition(start, operations, most);
-  const TileSizes sizes{number(random, 9, bits), number(random, 4, 6)};
+  const TileSizes sizes{number(random, 9, bits), number(random, 4, 6), number(random, 0, 1) == 0};
   const PassList list = make_pass_list(bits, operations, sizes);
   const double each = 1 + static_cast<double>(operations.size());
   for (const std::string& simd : simd_names()) {
