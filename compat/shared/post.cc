@@ -13,9 +13,7 @@
 namespace onehop::door {
 namespace {
 
-// Slots are small so that the receiver copies the beginning of a message while its end is written; there are enough of them for
-// the messages of a step of most programs, so that sends seldom wait.
-constexpr std::int64_t slot_bytes = 8 << 10;
+// There are enough slots for the messages of a step of most programs, so that sends seldom wait.
 constexpr std::int64_t memory_budget = 32 << 20;  // of one rank's slots, if that leaves it a few
 constexpr std::int64_t most_slots = 32;
 constexpr std::int64_t fewest_slots = 4;
@@ -24,6 +22,9 @@ constexpr int busy_looks = 300;       // before giving way
 constexpr int kind_looks = 3000;      // before sleeping
 constexpr double nap = 0.002;         // seconds of a sleep, after which everything is looked at again
 constexpr std::size_t by_hand = 256;  // shorter pieces gain nothing by the tuning's kind of stores
+
+// A message longer than this is in no cache any more when it has been received as a whole.
+constexpr std::size_t past_caches = 4 << 20;
 
 // In front of a message's first bytes.
 struct Header {
@@ -69,28 +70,47 @@ void Cursor::walk(std::size_t bytes, Visit visit) {
   }
 }
 
-void Cursor::read(std::span<std::byte> to, StoreKind stores) {
-  bool stored = false;
-  walk(to.size(), [&, at = to.data()](const std::byte* from, std::size_t length) mutable {
-    if (length >= by_hand) {
-      store_piece(stores, at, {from, length});
-      stored = true;
+// Copies with the kind of stores, which finish() ends.
+class Copier {
+ public:
+  explicit Copier(StoreKind stores) : stores_(stores) {}
+  void copy(std::byte* to, const std::byte* from, std::size_t length) {
+    if (stores_ == StoreKind::plain || length < by_hand) {
+      std::memcpy(to, from, length);
     } else {
-      std::memcpy(at, from, length);
+      store_piece(stores_, to, {from, length});
+      unfinished_ = true;
     }
+  }
+  void finish() const {
+    if (unfinished_) finish_pieces(stores_);
+  }
+
+ private:
+  StoreKind stores_;
+  bool unfinished_ = false;
+};
+
+void Cursor::read(std::span<std::byte> to, StoreKind stores) {
+  Copier copier(stores);
+  walk(to.size(), [&, at = to.data()](const std::byte* from, std::size_t length) mutable {
+    copier.copy(at, from, length);
     at += length;
   });
-  if (stored) finish_pieces(stores);
+  copier.finish();
 }
 
-void Cursor::write(std::span<const std::byte> from) {
-  walk(from.size(), [at = from.data()](std::byte* to, std::size_t length) mutable {
-    std::memcpy(to, at, length);
+void Cursor::write(std::span<const std::byte> from, StoreKind stores) {
+  Copier copier(stores);
+  walk(from.size(), [&, at = from.data()](std::byte* to, std::size_t length) mutable {
+    copier.copy(to, at, length);
     at += length;
   });
+  copier.finish();
 }
 
-Post::Post(const Group& group) : group_(group), rank_(group.rank()), size_(group.size()), peers_(index(group.size())) {
+Post::Post(const Group& group, std::int64_t slot_bytes)
+    : group_(group), rank_(group.rank()), size_(group.size()), peers_(index(group.size())) {
   using Direction = ChannelSpec::Direction;
   const std::int64_t slots =
       std::clamp(memory_budget / (slot_bytes * std::max(size_ - 1, 1)), fewest_slots, most_slots);
@@ -162,7 +182,7 @@ void Post::receive(Message& message) {
     return;
   }
   check_length(message.peer, message, aside->bytes.size());
-  message.cursor_.write(std::span(aside->bytes).first(aside->arrived));
+  message.cursor_.write(std::span(aside->bytes).first(aside->arrived), StoreKind::plain);
   message.left_ = aside->bytes.size() - aside->arrived;
   if (peer.into_aside == &*aside) {
     peer.into_aside = nullptr;
@@ -215,7 +235,10 @@ void Post::begin_arrival(int number, Peer& peer, std::uint32_t tag, std::size_t 
 
 void Post::arrive(Peer& peer, std::span<const std::byte> part) {
   if (peer.into != nullptr) {
-    peer.into->cursor_.write(part);
+    const std::size_t bytes = peer.into->layout->bytes;
+    const StoreKind stores = tuning().rule(static_cast<std::int64_t>(bytes)).stores;
+    const bool past = bytes > past_caches && stores == StoreKind::nontemporal;
+    peer.into->cursor_.write(part, past ? stores : StoreKind::plain);
     peer.into->left_ -= part.size();
     if (peer.into->left_ == 0) {
       peer.into->active_ = false;

@@ -37,7 +37,7 @@ class Cursor {
   Cursor() = default;
   Cursor(const Layout& layout, std::byte* base) : layout_(&layout), base_(base) {}
   void read(std::span<std::byte> to, StoreKind stores);
-  void write(std::span<const std::byte> from);
+  void write(std::span<const std::byte> from, StoreKind stores);
 
  private:
   template <class Visit>
@@ -68,8 +68,9 @@ struct Message {
 
 class Post {
  public:
-  // Collective over the group.
-  explicit Post(const Group& group);
+  // Messages pass in pieces of a slot. With small ones the receiver copies the beginning of a message while its end is written;
+  // large ones are faster where messages are much longer. Collective over the group.
+  explicit Post(const Group& group, std::int64_t slot_bytes = 8 << 10);
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return size_; }
