@@ -2,7 +2,7 @@
 
 file(GLOB ONEHOP_BENCH_SOURCES CONFIGURE_DEPENDS bench/*.cc)
 add_library(onehop_bench STATIC ${ONEHOP_BENCH_SOURCES})
-target_include_directories(onehop_bench PUBLIC bench PRIVATE src)
+target_include_directories(onehop_bench PUBLIC bench PRIVATE src lattice)
 target_link_libraries(onehop_bench PUBLIC onehop onehop_lattice onehop_tensors)
 onehop_compile_options(onehop_bench)
 onehop_precompile(onehop_bench)

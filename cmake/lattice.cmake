@@ -20,5 +20,6 @@ set_source_files_properties(lattice/vector_loops.cc lattice/hop_kernel_double.cc
                             PROPERTIES COMPILE_OPTIONS "-O3;-Wno-psabi")
 # The loops for arrays: one source for every kind of processor, which is compiled once for each (lattice/processor.h).
 set_source_files_properties(lattice/su3_kernels_portable.cc lattice/su3_kernels_avx2.cc lattice/su3_kernels_avx512.cc
+  lattice/wilson_kernel_portable.cc lattice/wilson_kernel_avx2.cc lattice/wilson_kernel_avx512.cc
   PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno;-Wno-psabi")
 onehop_precompile(onehop_lattice)

@@ -2,6 +2,7 @@
 #include <string>
 #include <tuple>
 
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/tuple.h>
 
@@ -18,6 +19,7 @@
 #include "shared_memory.h"
 #include "su3.h"
 #include "tune.h"
+#include "wilson.h"
 
 namespace bench = onehop::bench;
 
@@ -171,6 +173,16 @@ void bind_bench(nb::module_& module) {
             [&] { return bench::su3(group, bench::su3_operation_from_string(operation), single, sites, effort); });
       },
       "group"_a, "operation"_a, "single"_a, "sites"_a, "effort"_a, "Algebra of SU(3) on arrays of so many sites.");
+  module.def(
+      "bench_wilson",
+      [](const Group& group, const std::array<std::int64_t, 4>& extents, const std::array<int, 4>& grid, bool single,
+         bool two_rows, bool clover, int threads, const Effort& effort) {
+        const bench::WilsonBenchOptions options{effort, extents, grid, single, two_rows, clover, threads};
+        const bench::WilsonWork work = bench::wilson_work(options);
+        return nb::make_tuple(work.flops, work.bytes, measure([&] { return bench::wilson(group, options); }));
+      },
+      "group"_a, "extents"_a, "grid"_a, "single"_a, "two_rows"_a, "clover"_a, "threads"_a, "effort"_a,
+      "One application of the Wilson hopping term to sites of one colour: flop and bytes of a rank, and samples.");
   module.def("bench_halo_exchange", &halo_exchange, "group"_a, "schedule"_a, "arrays"_a, "effort"_a, "peers"_a,
              "mock"_a, "compute_us"_a, "others"_a, "One round of a schedule, from array to array.");
   module.def(

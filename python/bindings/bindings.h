@@ -31,6 +31,7 @@ void bind_lattice_flow(nb::module_& module);
 void bind_lattice_hmc(nb::module_& module);
 void bind_lattice_smearing(nb::module_& module);
 void bind_lattice_staggered(nb::module_& module);
+void bind_lattice_wilson(nb::module_& module);
 void bind_launch(nb::module_& module);
 void bind_tuning(nb::module_& module);
 void bind_bench(nb::module_& module);

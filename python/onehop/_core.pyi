@@ -1049,6 +1049,56 @@ class LatticeStaggered:
     def hop(self, field: Memory) -> NDArray[numpy.complex128]: ...
     def solve(self, source: Memory, mass: float, tolerance: float, iterations: int) -> tuple: ...
 
+class LatticeWilson:
+    """Wilson quarks on a gauge field, with or without the clover term."""
+
+    def __init__(
+        self,
+        gauge: LatticeGauge,
+        kappa: float,
+        csw: float,
+        antiperiodic: bool,
+        two_rows: bool,
+        precision: str,
+        lanes: int,
+        threads: int,
+    ) -> None: ...
+    @property
+    def lanes(self) -> int:
+        """Sites in a vector."""
+
+    @property
+    def threads(self) -> int:
+        """How many work on this rank's block."""
+
+    def hop(self, fields: Memory, dagger: bool) -> NDArray[numpy.complex128]: ...
+    def apply(self, fields: Memory, dagger: bool) -> NDArray[numpy.complex128]: ...
+    def precondition(self, fields: Memory, dagger: bool) -> NDArray[numpy.complex128]: ...
+    def solve(
+        self,
+        source: Memory,
+        tolerance: float,
+        iterations: int,
+        precision: str,
+        inner: str,
+        reproducible: bool,
+        normal: bool,
+    ) -> tuple: ...
+
+def lattice_field_strength(gauge: LatticeGauge) -> NDArray[numpy.complex128]:
+    """Of every site of the block: [site][plane][row][column]. Collective."""
+
+def lattice_clover_blocks(field_strength: Memory, weight: float, inverse: bool) -> NDArray[numpy.complex128]:
+    """The clover term's blocks, [site][half][row][column]."""
+
+def lattice_targets() -> list[str]:
+    """Kinds of processors whose kernels this one can run."""
+
+def lattice_use_target(name: str) -> None:
+    """
+    Kernels for another kind of processor than the best, in this process; "" is the best.
+    """
+
 class Control:
     """The memory through which the ranks of a launch find each other."""
 
@@ -1097,6 +1147,20 @@ def bench_codec(group: Group, codec: str, step: str, bytes: int, effort: BenchEf
 
 def bench_su3(group: Group, operation: str, single: bool, sites: int, effort: BenchEffort) -> list:
     """Algebra of SU(3) on arrays of so many sites."""
+
+def bench_wilson(
+    group: Group,
+    extents: Sequence[int],
+    grid: Sequence[int],
+    single: bool,
+    two_rows: bool,
+    clover: bool,
+    threads: int,
+    effort: BenchEffort,
+) -> tuple:
+    """
+    One application of the Wilson hopping term to sites of one colour: flop and bytes of a rank, and samples.
+    """
 
 def bench_halo_exchange(
     group: Group,

@@ -33,6 +33,7 @@ from onehop.cli.bench_circuits import bench_circuits
 from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
 from onehop.cli.bench_scaling import bench_scaling
 from onehop.cli.bench_su3 import bench_su3
+from onehop.cli.bench_wilson import bench_wilson
 from onehop.cli.common import (
     JsonOption,
     MpiOption,
@@ -348,4 +349,5 @@ def register(app: typer.Typer) -> None:
     group.command("circuits")(bench_circuits)
     group.command("scaling")(bench_scaling)
     group.command("su3")(bench_su3)
+    group.command("wilson")(bench_wilson)
     app.add_typer(group, name="bench")

@@ -1,4 +1,4 @@
-"""Periodic lattices that are split over ranks: their geometry, SU(3) gauge fields, their files, staggered quarks."""
+"""Periodic lattices that are split over ranks: geometry, SU(3) gauge fields and files, staggered and Wilson quarks."""
 
 from onehop.lattice import smearing
 from onehop.lattice.files import GaugeFile, read_gauge, write_gauge
@@ -7,6 +7,7 @@ from onehop.lattice.gauge import Gauge, Plaquettes, thermalize
 from onehop.lattice.geometry import Geometry
 from onehop.lattice.hmc import Hmc, hybrid_monte_carlo
 from onehop.lattice.staggered import Staggered, StaggeredSolve
+from onehop.lattice.wilson import Wilson, WilsonSolve, clover_blocks, clover_leaves, wilson_kappa
 
 __all__ = [
     "Flow",
@@ -18,6 +19,10 @@ __all__ = [
     "Plaquettes",
     "Staggered",
     "StaggeredSolve",
+    "Wilson",
+    "WilsonSolve",
+    "clover_blocks",
+    "clover_leaves",
     "field_strength",
     "gradient_flow",
     "hybrid_monte_carlo",
@@ -25,5 +30,6 @@ __all__ = [
     "read_gauge",
     "smearing",
     "thermalize",
+    "wilson_kappa",
     "write_gauge",
 ]

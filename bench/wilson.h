@@ -1,0 +1,36 @@
+// `onehop bench wilson`: one application of the Wilson hopping term to the sites of one colour, against the time in which memory could move
+// its bytes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rounds.h"
+
+namespace onehop::bench {
+
+struct WilsonBenchOptions {
+  Effort effort;
+  std::array<std::int64_t, 4> extents{16, 16, 16, 16};  // of the whole lattice
+  std::array<int, 4> grid{1, 1, 1, 1};
+  bool single = false;
+  bool two_rows = false;
+  bool clover = false;  // with the inverse blocks of the clover term
+  int threads = 0;      // of a rank; 0: as many as it has cores
+};
+
+// Collective over any group in shared memory. Samples are µs of one application ("onehop"), one whose faces stay where they are
+// ("without faces"), and, as the limit, of reading as many bytes as it must move at least with the same threads.
+[[nodiscard]] std::vector<Samples> wilson(const Group& group, const WilsonBenchOptions& options);
+
+// Flop of one rank, and the bytes that it must move at least if nothing is in cache: links, blocks, the spinors read, and those written, which
+// are read before unless they are stored past the caches.
+struct WilsonWork {
+  double flops = 0;
+  double bytes = 0;
+};
+[[nodiscard]] WilsonWork wilson_work(const WilsonBenchOptions& options);
+
+}  // namespace onehop::bench

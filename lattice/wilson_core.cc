@@ -1,0 +1,330 @@
+#include "wilson_core.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <string>
+#include <type_traits>
+
+#include "onehop/error.h"
+#include "onehop/plan.h"
+#include "target.h"
+
+namespace onehop::lattice::detail {
+
+namespace {
+
+// Links, clover blocks and fields that together are longer than this leave the caches before they are read again.
+constexpr std::int64_t cached_bytes = std::int64_t{24} << 20;
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }
+
+Side side_of(int neighbour) { return neighbour % 2 == 0 ? Side::below : Side::above; }
+
+template <class T>
+const WilsonKernels<T>* kernels_for(int lanes) {
+  const auto pick = [lanes](auto of_float, auto of_double) -> const WilsonKernels<T>* {
+    if constexpr (std::is_same_v<T, float>) {
+      return of_float(lanes);
+    } else {
+      return of_double(lanes);
+    }
+  };
+  const WilsonKernels<T>* found = nullptr;
+#if defined(__x86_64__)
+  if (target() == Target::avx512) found = pick(&avx512::float_wilson, &avx512::double_wilson);
+  if (found == nullptr && target() != Target::portable) found = pick(&avx2::float_wilson, &avx2::double_wilson);
+#endif
+  return found != nullptr ? found : pick(&portable::float_wilson, &portable::double_wilson);
+}
+
+// The numbers of a field's sites as blocks of one colour: [vector][number][lane].
+template <class T>
+Buffer<T> in_lanes(std::span<const double> natural, std::size_t numbers, std::span<const std::int64_t> sites,
+                   std::size_t lanes) {
+  Buffer<T> found(sites.size() * numbers);
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    T* to = found.data() + i / lanes * numbers * lanes + i % lanes;
+    for (std::size_t n = 0; n < numbers; ++n) to[n * lanes] = static_cast<T>(natural[index(sites[i]) * numbers + n]);
+  }
+  return found;
+}
+
+}  // namespace
+
+template <class T>
+int wilson_lanes() {
+  const int bytes = target() == Target::avx512 ? 64 : target() == Target::avx2 ? 32 : 16;
+  return bytes / static_cast<int>(sizeof(T));
+}
+template int wilson_lanes<float>();
+template int wilson_lanes<double>();
+
+template <class T>
+WilsonStorage<T>::WilsonStorage(const Group& the_group, const Geometry& the_geometry,
+                                std::span<const std::complex<double>> natural, bool with_two_rows, bool antiperiodic)
+    : group(the_group),
+      geometry(the_geometry),
+      two_rows(with_two_rows),
+      kernels(kernels_for<T>(geometry.spec().lanes)) {
+  if (geometry.dims() != 4)
+    throw BadInput("wilson: expected a lattice of four directions, found " + std::to_string(geometry.dims()));
+  if (kernels == nullptr) {
+    throw BadInput("wilson: expected lanes as this processor's vectors have, up to " +
+                   std::to_string(wilson_lanes<T>()) + ", found " + std::to_string(lanes()));
+  }
+  for (std::int64_t k = 0; k < geometry.vectors(); ++k) {
+    for (int lane = 0; lane < lanes(); ++lane) sites.push_back(geometry.site(k, lane));
+  }
+  make_neighbours(antiperiodic);
+  make_links(natural);
+}
+
+template <class T>
+void WilsonStorage<T>::make_neighbours(bool antiperiodic) {
+  const auto width = index(lanes());
+  for (int n = 0; n < 8; ++n) {
+    const auto source = geometry.lane_source(n / 2, side_of(n));
+    lane_sources.insert(lane_sources.end(), source.begin(), source.end());
+  }
+  signs.assign(8 * width, T{1});
+  const auto block = geometry.block();
+  const std::int64_t below_time = block[0] * block[1] * block[2];
+  const std::int64_t first_time = geometry.origin(group.rank())[3];
+  const std::int64_t last_time = geometry.spec().extents[3] - 1;
+  const auto found = geometry.neighbours();
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const int n = static_cast<int>(i % 8);
+    const std::size_t k = i / 8;
+    const int other = static_cast<std::int64_t>(k) < geometry.colour_end(0) ? 1 : 0;
+    const bool ghost = found[i].vector >= geometry.vectors();
+    const std::int64_t begin = ghost ? geometry.ghost(n / 2, side_of(n), other).offset() : geometry.colour_begin(other);
+    WilsonNeighbour neighbour{
+        static_cast<std::int32_t>(found[i].vector - begin),
+        (found[i].rotated ? WilsonNeighbour::rotated : 0U) | (ghost ? WilsonNeighbour::ghost : 0U)};
+    for (std::size_t lane = 0; antiperiodic && n >= 6 && lane < width; ++lane) {
+      const std::int64_t time = first_time + sites[k * width + lane] / below_time;
+      if (time != (n == 6 ? 0 : last_time)) continue;
+      neighbour.kind |= WilsonNeighbour::ends;
+      signs[index(n) * width + lane] = T{-1};
+    }
+    neighbours.push_back(neighbour);
+  }
+}
+
+template <class T>
+void WilsonStorage<T>::make_links(std::span<const std::complex<double>> natural) {
+  const auto width = index(lanes());
+  const std::size_t of_whole = 18 * width;
+  const std::size_t of_link = (two_rows ? 12 : 18) * width;
+  const auto vectors = index(geometry.vectors());
+  Buffer<T> ahead((vectors + index(geometry.ghosts())) * 4 * of_whole);
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    for (std::size_t n = 0; n < 36; ++n) {
+      const std::complex<double>& entry = natural[index(sites[i]) * 36 + n];
+      T* to = ahead.data() + i / width * 4 * of_whole + n * 2 * width + i % width;
+      to[0] = static_cast<T>(entry.real());
+      to[width] = static_cast<T>(entry.imag());
+    }
+  }
+  const std::array arrays{std::as_writable_bytes(ahead.span())};
+  Plan(group, geometry.halo(static_cast<std::int64_t>(4 * of_whole * sizeof(T)), ElementType::bytes, {}, group.rank()),
+       arrays)
+      .run();
+  links = Buffer<T>(vectors * 8 * of_link);
+  const auto found = geometry.neighbours();
+  for (std::size_t k = 0; k < vectors; ++k) {
+    for (std::size_t mu = 0; mu < 4; ++mu) {
+      const Geometry::Neighbour& below = found[k * 8 + 2 * mu];
+      const T* from = ahead.data() + (index(below.vector) * 4 + mu) * of_whole;
+      T* to = links.data() + (k * 8 + 2 * mu) * of_link;
+      for (std::size_t i = 0; i < of_link / (2 * width); ++i) {
+        for (std::size_t lane = 0; lane < width; ++lane) {
+          const std::size_t there = below.rotated ? index(lane_sources[2 * mu * width + lane]) : lane;
+          const T* entry = from + (i % 3 * 3 + i / 3) * 2 * width + there;  // transposed
+          to[i * 2 * width + lane] = entry[0];
+          to[(i * 2 + 1) * width + lane] = -entry[width];
+        }
+      }
+      std::copy_n(ahead.data() + (k * 4 + mu) * of_whole, of_link, to + of_link);
+    }
+  }
+}
+
+template <class T>
+void WilsonStorage<T>::set_clover(std::span<const double> blocks, std::span<const double> inverses) {
+  const auto width = index(lanes());
+  for (const int colour : {0, 1}) {
+    const std::int64_t begin = geometry.colour_begin(colour);
+    const std::int64_t count = geometry.colour_end(colour) - begin;
+    const auto of_colour = std::span(sites).subspan(index(begin) * width, index(count) * width);
+    clover[index(colour)] = in_lanes<T>(blocks, 72, of_colour, width);
+    inverse[index(colour)] = in_lanes<T>(inverses, 72, of_colour, width);
+  }
+}
+
+template <class T>
+WilsonCore<T>::WilsonCore(const WilsonStorage<T>& storage, Team& team, int copies)
+    : storage_(storage), team_(team), copies_(copies) {
+  const std::int64_t numbers = storage.lanes() * (8 * (storage.two_rows ? 12 : 18) + 2 * 24 * copies + 72);
+  past_caches_ = storage.vectors(0) * numbers * static_cast<std::int64_t>(sizeof(T)) > cached_bytes;
+  open_faces();
+}
+
+template <class T>
+void WilsonCore<T>::open_faces() {
+  const Geometry& geometry = storage_.geometry;
+  const int rank = storage_.group.rank();
+  const std::vector<int> here = geometry.coordinates(rank);
+  std::vector<ChannelSpec> specs;
+  const auto wish = [&](ChannelSpec::Direction direction, int colour, int side, int sent_side, const Slice& face) {
+    std::vector<int> beside = here;
+    beside[index(side / 2)] += side % 2 == 0 ? -1 : 1;
+    const auto bytes =
+        static_cast<std::int64_t>(face.elements() * element() / 2 * static_cast<std::int64_t>(sizeof(T)));
+    specs.push_back({.direction = direction,
+                     .peer = geometry.rank_at(beside),
+                     .bytes = bytes,
+                     .tag = colour * 8 + sent_side,
+                     .slots = direction == ChannelSpec::Direction::send ? 2 : 0,
+                     .slot_bytes = direction == ChannelSpec::Direction::send ? bytes : 0,
+                     .chunk_bytes = direction == ChannelSpec::Direction::send ? bytes : 0});
+  };
+  for (const int colour : {0, 1}) {
+    const int local = storage_.local(colour);
+    for (int side = 0; side < 8; ++side) {
+      if (!geometry.is_cut(side / 2)) continue;
+      const Slice& face = geometry.face(side / 2, side_of(side), local);
+      const Slice& ghost = geometry.ghost(side / 2, side_of(side), local);
+      if (face.elements() > 0) {
+        Out& out = out_[index(colour)].emplace_back();
+        out.side = side;
+        face.for_each_run([&](std::int64_t first, std::int64_t length) {
+          for (std::int64_t i = 0; i < length; ++i)
+            out.vectors.push_back(static_cast<std::int32_t>(first + i - geometry.colour_begin(local)));
+        });
+        wish(ChannelSpec::Direction::send, colour, side, side, face);
+      }
+      if (ghost.elements() > 0) {
+        in_[index(colour)].push_back({side, {}});
+        wish(ChannelSpec::Direction::receive, colour, side, side ^ 1, ghost);
+      }
+    }
+  }
+  Channels channels = open_channels(storage_.group, specs);
+  std::size_t sent = 0;
+  std::size_t received = 0;
+  for (const std::size_t colour : {0, 1}) {
+    for (Out& out : out_[colour]) out.sender = std::move(channels.senders[sent++]);
+    for (In& in : in_[colour]) in.receiver = std::move(channels.receivers[received++]);
+  }
+}
+
+template <class T>
+template <class Body>
+void WilsonCore<T>::spread(std::int64_t first, std::int64_t last, const Body& body) {
+  if (last <= first) return;
+  if (team_.size() == 1) return body(first, last);
+  const auto of_thread = [&](int thread) {
+    const auto [begin, end] = team_.part(first, last, thread);
+    if (begin < end) body(begin, end);
+  };
+  team_.run(std::ref(of_thread));
+}
+
+template <class T>
+void WilsonCore<T>::send_faces(int colour, const T* in, bool dagger) {
+  for (Out& out : out_[index(colour)]) {
+    const std::span<std::byte> slot = out.sender.slot();
+    WilsonFace<T> face{.vectors = out.vectors.data(),
+                       .in = in,
+                       .out = reinterpret_cast<T*>(slot.data()),
+                       .dagger = dagger ? T{-1} : T{1},
+                       .side = out.side,
+                       .copies = copies_};
+    face.past_caches =
+        out.sender.stores() == StoreKind::nontemporal && reinterpret_cast<std::uintptr_t>(slot.data()) % 64 == 0;
+    spread(0, static_cast<std::int64_t>(out.vectors.size()), [&](std::int64_t first, std::int64_t last) {
+      WilsonFace<T> part = face;
+      part.first = first;
+      part.last = last;
+      storage_.kernels->face(part);
+    });
+    out.sender.put();
+  }
+}
+
+template <class T>
+void WilsonCore<T>::hop(int colour, const T* in, T* out, const Tail& tail, bool dagger) {
+  const Geometry& geometry = storage_.geometry;
+  const int local = storage_.local(colour);
+  const std::int64_t begin = geometry.colour_begin(local);
+  const auto& blocks = tail.inverse ? storage_.inverse : storage_.clover;
+  WilsonHop<T> range;
+  range.links = storage_.links.data() + begin * 8 * (storage_.two_rows ? 12 : 18) * storage_.lanes();
+  range.neighbours = storage_.neighbours.data() + begin * 8;
+  range.lane_sources = storage_.lane_sources.data();
+  range.signs = storage_.signs.data();
+  range.in = in;
+  range.out = out;
+  range.other = tail.other;
+  range.clover = blocks[index(local)].data();
+  range.factor = static_cast<T>(tail.factor);
+  range.other_factor = static_cast<T>(tail.other_factor);
+  range.dagger = dagger ? T{-1} : T{1};
+  range.form = tail.form;
+  range.past_caches = past_caches_;
+  range.copies = copies_;
+  const auto kernel = storage_.kernels->hop[storage_.two_rows ? 1 : 0];
+  const auto run = [&](std::int64_t first, std::int64_t last) {
+    WilsonHop<T> part = range;
+    part.first = first;
+    part.last = last;
+    kernel(part);
+  };
+  count(colour, tail.form);
+  if (!alone) send_faces(1 - colour, in, dagger);
+  spread(0, geometry.interior_end(local) - begin, run);
+  auto& faces = in_[index(1 - colour)];
+  if (!faces.empty() && !alone) {
+    const double start = now();
+    for (In& face : faces) range.ghosts[face.side] = reinterpret_cast<const T*>(face.receiver.wait().data());
+    waited += now() - start;
+  } else {
+    for (In& face : faces) range.ghosts[face.side] = reinterpret_cast<const T*>(face.receiver.payload());
+  }
+  spread(geometry.interior_end(local) - begin, geometry.colour_end(local) - begin, run);
+  if (alone) return;
+  for (In& face : faces) face.receiver.release();
+}
+
+template <class T>
+void WilsonCore<T>::count(int colour, WilsonForm form) {
+  const auto sites = static_cast<double>(storage_.vectors(colour) * storage_.lanes());
+  const bool clover = form == WilsonForm::clover || form == WilsonForm::clover_other;
+  flops += sites * copies_ * (1320 + (clover ? 504 : 0) + (form == WilsonForm::add ? 48 : 0));
+  const double of_matrices = 8 * (storage_.two_rows ? 12 : 18) + (clover ? 72 : 0);
+  const double fields = form == WilsonForm::plain || form == WilsonForm::clover ? 2 : 3;
+  bytes += sites * (of_matrices + copies_ * 24 * fields) * sizeof(T);
+}
+
+template <class T>
+void WilsonCore<T>::blocks(int colour, const T* in, T* out, bool inverse) {
+  if (!storage_.has_clover()) {
+    if (in != out) std::copy_n(in, size(colour), out);
+    return;
+  }
+  const auto& of = (inverse ? storage_.inverse : storage_.clover)[index(storage_.local(colour))];
+  spread(0, storage_.vectors(colour), [&](std::int64_t first, std::int64_t last) {
+    storage_.kernels->blocks({of.data(), in, out, copies_, first, last});
+  });
+}
+
+template class WilsonStorage<float>;
+template class WilsonStorage<double>;
+template class WilsonCore<float>;
+template class WilsonCore<double>;
+
+}  // namespace onehop::lattice::detail

@@ -1,0 +1,127 @@
+// The Wilson operator on sites of one colour at a time, in one precision: its links and tables (WilsonStorage), and the application, with
+// faces that travel meanwhile (WilsonCore). Vectors are those of one colour of the whole lattice, [vector][copy][spin][colour][re, im][lane].
+#pragma once
+
+#include <array>
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "buffer.h"
+#include "onehop/channel.h"
+#include "onehop/group.h"
+#include "onehop/lattice/geometry.h"
+#include "team.h"
+#include "wilson_kernel.h"
+
+namespace onehop::lattice::detail {
+
+// Lanes that the kernels on this processor like best: as many as fill a vector.
+template <class T>
+[[nodiscard]] int wilson_lanes();
+
+// What does not depend on the number of right-hand sides.
+template <class T>
+class WilsonStorage {
+ public:
+  // `links` are this rank's block in natural order: site, direction, row, column. Collective. Throws BadInput unless the geometry
+  // has four directions, two colours, and lanes for which there is a kernel.
+  WilsonStorage(const Group& group, const Geometry& geometry, std::span<const std::complex<double>> links,
+                bool two_rows, bool antiperiodic);
+
+  // Of every site of the block in natural order the 72 numbers of the clover term's blocks, and those of their inverses.
+  void set_clover(std::span<const double> blocks, std::span<const double> inverses);
+
+  [[nodiscard]] int lanes() const { return geometry.spec().lanes; }
+  [[nodiscard]] bool has_clover() const { return clover[0].data() != nullptr; }
+  // Of a colour of the whole lattice, the colour within the block.
+  [[nodiscard]] int local(int colour) const { return (colour + geometry.origin_colour(group.rank())) % 2; }
+  [[nodiscard]] std::int64_t vectors(int colour) const {
+    return geometry.colour_end(local(colour)) - geometry.colour_begin(local(colour));
+  }
+
+  Group group;
+  Geometry geometry;
+  bool two_rows;
+  const WilsonKernels<T>* kernels;
+  Buffer<T> links;
+  std::vector<WilsonNeighbour> neighbours;
+  std::vector<int> lane_sources;
+  std::vector<T> signs;
+  std::vector<std::int64_t> sites;  // in natural order, [vector][lane]
+  std::array<Buffer<T>, 2> clover;  // of a local colour
+  std::array<Buffer<T>, 2> inverse;
+
+ private:
+  void make_neighbours(bool antiperiodic);
+  void make_links(std::span<const std::complex<double>> natural);
+};
+
+template <class T>
+class WilsonCore {
+ public:
+  // What hop() makes of the hopping term h: see WilsonForm. Clover blocks are those of the sites that are written.
+  struct Tail {
+    WilsonForm form = WilsonForm::plain;
+    double factor = 1;
+    double other_factor = 1;
+    const T* other = nullptr;
+    bool inverse = false;  // the inverse blocks
+  };
+
+  // Collective. The storage and the team must outlive it.
+  WilsonCore(const WilsonStorage<T>& storage, Team& team, int copies);
+
+  [[nodiscard]] const WilsonStorage<T>& storage() const { return storage_; }
+  [[nodiscard]] int copies() const { return copies_; }
+  [[nodiscard]] std::int64_t element() const { return std::int64_t{24} * storage_.lanes() * copies_; }
+  [[nodiscard]] std::size_t size(int colour) const {
+    return static_cast<std::size_t>(storage_.vectors(colour) * element());
+  }
+
+  // Of sites of `colour`, from those of the other one. Collective.
+  void hop(int colour, const T* in, T* out, const Tail& tail, bool dagger = false);
+  // out = A in, or the inverse of A; without a clover term a copy.
+  void blocks(int colour, const T* in, T* out, bool inverse);
+
+  // Seconds that the calling thread waited for faces; flop of all applications, and the bytes that they must move at least.
+  double waited = 0;
+  double flops = 0;
+  double bytes = 0;
+  // Benchmarks: faces stay where they are, and what is beyond the block is whatever arrived last.
+  bool alone = false;
+
+ private:
+  struct Out {
+    int side = 0;
+    Sender sender;
+    std::vector<std::int32_t> vectors;  // counted from the first of their colour
+  };
+  struct In {
+    int side = 0;
+    Receiver receiver;
+  };
+
+  void open_faces();
+  void count(int colour, WilsonForm form);
+  void send_faces(int colour, const T* in, bool dagger);
+  // body(first, last) by every thread of the team.
+  template <class Body>
+  void spread(std::int64_t first, std::int64_t last, const Body& body);
+
+  const WilsonStorage<T>& storage_;
+  Team& team_;
+  int copies_;
+  bool past_caches_;
+  std::array<std::vector<Out>, 2> out_;  // by the colour that travels
+  std::array<std::vector<In>, 2> in_;
+};
+
+extern template class WilsonStorage<float>;
+extern template class WilsonStorage<double>;
+extern template class WilsonCore<float>;
+extern template class WilsonCore<double>;
+
+}  // namespace onehop::lattice::detail

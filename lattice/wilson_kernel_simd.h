@@ -1,0 +1,290 @@
+// The source of all kernels of wilson_kernel.h. Included by wilson_kernel_*.cc, which say how long a vector is and for how many lanes there
+// are kernels: as many as a vector has, so that rotating lanes is one instruction.
+#include "processor.h"
+
+namespace onehop::lattice::ONEHOP_SIMD_NAMESPACE {
+namespace {
+
+template <class T, int L>
+ONEHOP_INLINE Complex<T, L> load_number(const T* from, int number) {
+  return {load<L>(from + 2 * number * L), load<L>(from + (2 * number + 1) * L)};
+}
+template <class T, int L>
+ONEHOP_INLINE void store_number(T* to, int number, const Complex<T, L>& z) {
+  store(to + 2 * number * L, z.re);
+  store(to + (2 * number + 1) * L, z.im);
+}
+template <class T, int L>
+ONEHOP_INLINE void put_number(T* to, int number, const Complex<T, L>& z, bool past_caches) {
+  if (past_caches) {
+    stream(to + 2 * number * L, z.re);
+    stream(to + (2 * number + 1) * L, z.im);
+  } else {
+    store_number(to, number, z);
+  }
+}
+
+// sum += t * i^Power * z
+template <int Power, class T, int L>
+ONEHOP_INLINE void add_turned(Complex<T, L>& sum, const Real<T, L>& t, const Complex<T, L>& z) {
+  if constexpr (Power == 0) {
+    sum.re = sum.re + t * z.re;
+    sum.im = sum.im + t * z.im;
+  } else if constexpr (Power == 1) {
+    sum.re = sum.re - t * z.im;
+    sum.im = sum.im + t * z.re;
+  } else if constexpr (Power == 2) {
+    sum.re = sum.re - t * z.re;
+    sum.im = sum.im - t * z.im;
+  } else {
+    sum.re = sum.re + t * z.im;
+    sum.im = sum.im - t * z.re;
+  }
+}
+
+// The gamma matrices: row s of the upper half has i^power[s] in column partner[s], the lower half is the adjoint (docs/lattice_wilson.md).
+template <int Direction>
+struct Gamma;
+template <>
+struct Gamma<0> {
+  static constexpr int partner[2] = {3, 2};
+  static constexpr int power[2] = {1, 1};
+};
+template <>
+struct Gamma<1> {
+  static constexpr int partner[2] = {3, 2};
+  static constexpr int power[2] = {2, 0};
+};
+template <>
+struct Gamma<2> {
+  static constexpr int partner[2] = {2, 3};
+  static constexpr int power[2] = {1, 3};
+};
+template <>
+struct Gamma<3> {
+  static constexpr int partner[2] = {2, 3};
+  static constexpr int power[2] = {0, 0};
+};
+
+template <class T, int L>
+struct Half {
+  Complex<T, L> s[2][3];  // spin, colour
+};
+
+// The upper half of (1 + t gamma) psi, which has all of it.
+template <int Direction, class T, int L>
+ONEHOP_INLINE void project(Half<T, L>& h, const T* psi, const Real<T, L>& t) {
+  using G = Gamma<Direction>;
+#pragma GCC unroll 3
+  for (int c = 0; c < 3; ++c) {
+    h.s[0][c] = load_number<T, L>(psi, c);
+    add_turned<G::power[0]>(h.s[0][c], t, load_number<T, L>(psi, 3 * G::partner[0] + c));
+    h.s[1][c] = load_number<T, L>(psi, 3 + c);
+    add_turned<G::power[1]>(h.s[1][c], t, load_number<T, L>(psi, 3 * G::partner[1] + c));
+  }
+}
+
+template <class T, int L>
+ONEHOP_INLINE Real<T, L> rotated(const Real<T, L>& r, const int* source) {
+  if constexpr (L == 1) {
+    return r;
+  } else {
+#if defined(__clang__)
+    Real<T, L> found;
+    for (int lane = 0; lane < L; ++lane) found.v[lane] = r.v[source[lane]];
+    return found;
+#else
+    typedef typename Whole<T>::Type Index __attribute__((vector_size(L * sizeof(T))));
+    typedef int Numbers __attribute__((vector_size(L * sizeof(int))));
+    Numbers numbers;
+    __builtin_memcpy(&numbers, source, sizeof numbers);
+    return {__builtin_shuffle(r.v, __builtin_convertvector(numbers, Index))};
+#endif
+  }
+}
+
+template <class T, int L, int Rows, int Side>
+ONEHOP_INLINE void add_neighbour(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a, const WilsonNeighbour& where,
+                                 const T* link, const Real<T, L>& dagger, int copy) {
+  constexpr int direction = Side / 2;
+  using G = Gamma<direction>;
+  const Real<T, L> t = Side % 2 == 0 ? dagger : -dagger;
+  Half<T, L> h;
+  if ((where.kind & WilsonNeighbour::ghost) != 0) [[unlikely]] {
+    const T* from = a.ghosts[Side] + (std::int64_t{where.at} * a.copies + copy) * 12 * L;
+#pragma GCC unroll 6
+    for (int i = 0; i < 6; ++i) h.s[i / 3][i % 3] = load_number<T, L>(from, i);
+  } else {
+    project<direction>(h, a.in + (std::int64_t{where.at} * a.copies + copy) * 24 * L, t);
+    if ((where.kind & WilsonNeighbour::rotated) != 0) {
+      const int* source = a.lane_sources + Side * L;
+#pragma GCC unroll 6
+      for (int i = 0; i < 6; ++i) {
+        Complex<T, L>& z = h.s[i / 3][i % 3];
+        z = {rotated<T, L>(z.re, source), rotated<T, L>(z.im, source)};
+      }
+    }
+  }
+  if ((where.kind & WilsonNeighbour::ends) != 0) [[unlikely]] {
+    const Real<T, L> signs = load<L>(a.signs + Side * L);
+#pragma GCC unroll 6
+    for (int i = 0; i < 6; ++i) h.s[i / 3][i % 3] = signs * h.s[i / 3][i % 3];
+  }
+#pragma GCC unroll 3
+  for (int i = 0; i < 3; ++i) {
+    Complex<T, L> u0{};
+    Complex<T, L> u1{};
+#pragma GCC unroll 3
+    for (int j = 0; j < 3; ++j) {
+      Complex<T, L> e;
+      if (Rows == 3 || i < 2) {
+        e = load_number<T, L>(link, 3 * i + j);
+      } else {
+        const int k = (j + 1) % 3;
+        const int l = (j + 2) % 3;
+        Complex<T, L> z{};
+        add_product(z, load_number<T, L>(link, k), load_number<T, L>(link, 3 + l));
+        subtract_product(z, load_number<T, L>(link, l), load_number<T, L>(link, 3 + k));
+        e = conj(z);
+      }
+      add_product(u0, e, h.s[0][j]);
+      add_product(u1, e, h.s[1][j]);
+    }
+    sum[0][i] = sum[0][i] + u0;
+    sum[1][i] = sum[1][i] + u1;
+    add_turned<(4 - G::power[0]) % 4>(sum[G::partner[0]][i], t, u0);
+    add_turned<(4 - G::power[1]) % 4>(sum[G::partner[1]][i], t, u1);
+  }
+}
+
+// y += c * x for one of the two Hermitian blocks of a site: 6 real numbers of the diagonal, then the 15 below it, row by row.
+template <class T, int L>
+ONEHOP_INLINE void add_block(Complex<T, L> (&y)[6], const T* c, const Complex<T, L> (&x)[6]) {
+#pragma GCC unroll 6
+  for (int i = 0; i < 6; ++i) {
+    const Real<T, L> d = load<L>(c + i * L);
+    y[i].re = y[i].re + d * x[i].re;
+    y[i].im = y[i].im + d * x[i].im;
+  }
+#pragma GCC unroll 6
+  for (int i = 1; i < 6; ++i) {
+#pragma GCC unroll 6
+    for (int j = 0; j < i; ++j) {
+      const int n = i * (i - 1) / 2 + j;
+      const Complex<T, L> e{load<L>(c + (6 + 2 * n) * L), load<L>(c + (7 + 2 * n) * L)};
+      add_product(y[i], e, x[j]);
+      add_conj_product(y[j], e, x[i]);
+    }
+  }
+}
+
+template <class T, int L>
+ONEHOP_INLINE void finish_site(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a, std::int64_t vector, int copy) {
+  const std::int64_t place = (vector * a.copies + copy) * 24 * L;
+  T* to = a.out + place;
+  const Real<T, L> factor = all<L>(a.factor);
+#pragma GCC unroll 12
+  for (int i = 0; i < 12; ++i) sum[i / 3][i % 3] = factor * sum[i / 3][i % 3];
+  if (a.form == WilsonForm::add) {
+    const Real<T, L> other_factor = all<L>(a.other_factor);
+#pragma GCC unroll 12
+    for (int i = 0; i < 12; ++i) add_turned<0>(sum[i / 3][i % 3], other_factor, load_number<T, L>(a.other + place, i));
+  } else if (a.form != WilsonForm::plain) {
+    const T* c = a.clover + vector * 72 * L;
+    const bool of_other = a.form == WilsonForm::clover_other;
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+      Complex<T, L> x[6];
+      Complex<T, L> y[6];
+#pragma GCC unroll 6
+      for (int i = 0; i < 6; ++i) {
+        const Complex<T, L>& z = sum[2 * half + i / 3][i % 3];
+        x[i] = of_other ? load_number<T, L>(a.other + place, 6 * half + i) : z;
+        y[i] = of_other ? z : Complex<T, L>{};
+      }
+      add_block(y, c + half * 36 * L, x);
+#pragma GCC unroll 6
+      for (int i = 0; i < 6; ++i) put_number(to, 6 * half + i, y[i], a.past_caches);
+    }
+    return;
+  }
+#pragma GCC unroll 12
+  for (int i = 0; i < 12; ++i) put_number(to, i, sum[i / 3][i % 3], a.past_caches);
+}
+
+template <class T, int L, int Rows>
+void hop(const WilsonHop<T>& a) {
+  const Real<T, L> dagger = all<L>(a.dagger);
+  constexpr int of_link = 6 * Rows * L;
+  for (std::int64_t k = a.first; k < a.last; ++k) {
+    const T* link = a.links + k * 8 * of_link;
+    const WilsonNeighbour* where = a.neighbours + k * 8;
+    for (int copy = 0; copy < a.copies; ++copy) {
+      Complex<T, L> sum[4][3]{};
+      add_neighbour<T, L, Rows, 0>(sum, a, where[0], link, dagger, copy);
+      add_neighbour<T, L, Rows, 1>(sum, a, where[1], link + of_link, dagger, copy);
+      add_neighbour<T, L, Rows, 2>(sum, a, where[2], link + 2 * of_link, dagger, copy);
+      add_neighbour<T, L, Rows, 3>(sum, a, where[3], link + 3 * of_link, dagger, copy);
+      add_neighbour<T, L, Rows, 4>(sum, a, where[4], link + 4 * of_link, dagger, copy);
+      add_neighbour<T, L, Rows, 5>(sum, a, where[5], link + 5 * of_link, dagger, copy);
+      add_neighbour<T, L, Rows, 6>(sum, a, where[6], link + 6 * of_link, dagger, copy);
+      add_neighbour<T, L, Rows, 7>(sum, a, where[7], link + 7 * of_link, dagger, copy);
+      finish_site(sum, a, k, copy);
+    }
+  }
+  if (a.past_caches) finish_streaming();
+}
+
+template <class T, int L, int Direction>
+void face_of(const WilsonFace<T>& a) {
+  // The rank above sees a face above as what is below it, with 1 + gamma; and the other way round.
+  const Real<T, L> t = all<L>(a.side % 2 == 1 ? a.dagger : -a.dagger);
+  for (std::int64_t k = a.first; k < a.last; ++k) {
+    for (int copy = 0; copy < a.copies; ++copy) {
+      Half<T, L> h;
+      project<Direction>(h, a.in + (std::int64_t{a.vectors[k]} * a.copies + copy) * 24 * L, t);
+      T* to = a.out + (k * a.copies + copy) * 12 * L;
+#pragma GCC unroll 6
+      for (int i = 0; i < 6; ++i) put_number(to, i, h.s[i / 3][i % 3], a.past_caches);
+    }
+  }
+  if (a.past_caches) finish_streaming();
+}
+
+template <class T, int L>
+void face(const WilsonFace<T>& a) {
+  switch (a.side / 2) {
+    case 0:
+      return face_of<T, L, 0>(a);
+    case 1:
+      return face_of<T, L, 1>(a);
+    case 2:
+      return face_of<T, L, 2>(a);
+    default:
+      return face_of<T, L, 3>(a);
+  }
+}
+
+template <class T, int L>
+void blocks(const WilsonBlocks<T>& a) {
+  for (std::int64_t k = a.first; k < a.last; ++k) {
+    for (int copy = 0; copy < a.copies; ++copy) {
+      const std::int64_t place = (k * a.copies + copy) * 24 * L;
+#pragma GCC unroll 2
+      for (int half = 0; half < 2; ++half) {
+        Complex<T, L> x[6];
+        Complex<T, L> y[6]{};
+#pragma GCC unroll 6
+        for (int i = 0; i < 6; ++i) x[i] = load_number<T, L>(a.in + place, 6 * half + i);
+        add_block(y, a.clover + (k * 72 + half * 36) * L, x);
+#pragma GCC unroll 6
+        for (int i = 0; i < 6; ++i) store_number(a.out + place, 6 * half + i, y[i]);
+      }
+    }
+  }
+}
+
+template <class T, int L>
+inline constexpr WilsonKernels<T> kernels{L, {&hop<T, L, 3>, &hop<T, L, 2>}, &face<T, L>, &blocks<T, L>};
+
+}  // namespace

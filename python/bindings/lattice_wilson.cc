@@ -1,0 +1,114 @@
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/complex.h>
+
+#include "bindings.h"
+#include "memory.h"
+#include "onehop/lattice/clover.h"
+#include "onehop/lattice/su3_array.h"
+#include "onehop/lattice/wilson.h"
+
+using onehop::lattice::Wilson;
+using onehop::lattice::WilsonOptions;
+
+namespace {
+
+using Number = std::complex<double>;
+using Array = nb::ndarray<nb::numpy, Number>;
+
+std::span<const Number> numbers(const Memory& memory) {
+  return {reinterpret_cast<const Number*>(memory.bytes().data()), memory.bytes().size() / sizeof(Number)};
+}
+
+Array as_array(std::vector<Number> values) {
+  auto* held = new std::vector<Number>(std::move(values));
+  const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<Number>*>(p); });
+  const std::size_t shape[]{held->size()};
+  return {held->data(), 1, shape, owner};
+}
+
+template <class Work>
+Array released(const Work& work) {
+  std::vector<Number> found;
+  {
+    const nb::gil_scoped_release release;
+    found = work();
+  }
+  return as_array(std::move(found));
+}
+
+nb::tuple solve(Wilson& wilson, const Memory& source, double tolerance, std::int64_t iterations,
+                const std::string& precision, const std::string& inner, bool reproducible, bool normal) {
+  onehop::lattice::SolverOptions options;
+  options.tolerance = tolerance;
+  options.iterations = iterations;
+  options.precision = onehop::lattice::precision_from_string(precision);
+  options.inner = onehop::lattice::precision_from_string(inner);
+  options.reproducible = reproducible;
+  onehop::lattice::WilsonSolve found;
+  {
+    const nb::gil_scoped_release release;
+    found = wilson.solve(numbers(source), options,
+                         normal ? onehop::lattice::WilsonMethod::normal : onehop::lattice::WilsonMethod::bicgstab);
+  }
+  const auto& report = found.report;
+  nb::list residuals;
+  for (const double each : report.residuals) residuals.append(each);
+  return nb::make_tuple(as_array(std::move(found.solution)), report.iterations, report.corrections, residuals,
+                        report.converged, report.seconds, report.communication_seconds, report.flops, report.bytes);
+}
+
+}  // namespace
+
+void bind_lattice_wilson(nb::module_& module) {
+  nb::class_<Wilson>(module, "LatticeWilson", "Wilson quarks on a gauge field, with or without the clover term.")
+      .def(
+          "__init__",
+          [](Wilson* self, const onehop::lattice::Gauge& gauge, double kappa, double csw, bool antiperiodic,
+             bool two_rows, const std::string& precision, int lanes, int threads) {
+            const nb::gil_scoped_release release;
+            new (self) Wilson(gauge, WilsonOptions{kappa, csw, antiperiodic, two_rows,
+                                                   onehop::lattice::precision_from_string(precision), lanes, threads});
+          },
+          "gauge"_a, "kappa"_a, "csw"_a, "antiperiodic"_a, "two_rows"_a, "precision"_a, "lanes"_a, "threads"_a)
+      .def_prop_ro(
+          "lanes", [](const Wilson& w) { return w.geometry().spec().lanes; }, "Sites in a vector.")
+      .def_prop_ro("threads", &Wilson::threads, "How many work on this rank's block.")
+      .def(
+          "hop",
+          [](Wilson& w, const Memory& f, bool dagger) { return released([&] { return w.hop(numbers(f), dagger); }); },
+          "fields"_a, "dagger"_a)
+      .def(
+          "apply",
+          [](Wilson& w, const Memory& f, bool dagger) { return released([&] { return w.apply(numbers(f), dagger); }); },
+          "fields"_a, "dagger"_a)
+      .def(
+          "precondition",
+          [](Wilson& w, const Memory& f, bool dagger) {
+            return released([&] { return w.precondition(numbers(f), dagger); });
+          },
+          "fields"_a, "dagger"_a)
+      .def("solve", &solve, "source"_a, "tolerance"_a, "iterations"_a, "precision"_a, "inner"_a, "reproducible"_a,
+           "normal"_a,
+           nb::sig("def solve(self, source: Memory, tolerance: float, iterations: int, precision: str, inner: str, "
+                   "reproducible: bool, normal: bool) -> tuple"));
+  module.def(
+      "lattice_clover_leaves",
+      [](const onehop::lattice::Gauge& gauge) {
+        return released([&] { return onehop::lattice::clover_leaves(gauge); });
+      },
+      "gauge"_a, "Of every site of the block: [site][plane][row][column]. Collective.");
+  module.def(
+      "lattice_clover_blocks",
+      [](const Memory& strength, double weight, bool inverse) {
+        return released([&] {
+          auto blocks = onehop::lattice::clover_blocks(numbers(strength), weight);
+          if (inverse) blocks = onehop::lattice::inverse_blocks(blocks);
+          return onehop::lattice::whole_blocks(blocks);
+        });
+      },
+      "clover_leaves"_a, "weight"_a, "inverse"_a, "The clover term's blocks, [site][half][row][column].");
+  module.def("lattice_targets", &onehop::lattice::su3::array_targets,
+             "Kinds of processors whose kernels this one can run.");
+  module.def("lattice_use_target", &onehop::lattice::su3::use_array_target, "name"_a,
+             "Kernels for another kind of processor than the best, in this process; \"\" is the best.");
+}

@@ -1,0 +1,330 @@
+"""Wilson and clover quarks against plain NumPy: every grid, every precision, every kind of processor."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import wilson_reference as reference
+from onehop import BadInput, Group, _core
+from onehop.lattice import Gauge, Wilson, WilsonSolve, clover_blocks, clover_leaves, wilson_kappa
+from threads import run_threads
+
+TOLERANCE = {"double": 2e-13, "single": 3e-5}
+
+
+def some_field(extents: tuple[int, ...], seed: int, *front: int) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    shape = (*front, *extents[::-1], 4, 3)
+    return random.normal(size=shape) + 1j * random.normal(size=shape)
+
+
+def random_gauge(group: Group, extents: tuple[int, ...], grid: tuple[int, ...] | None = None) -> Gauge:
+    gauge = Gauge(group, extents, grid)
+    gauge.set_random(4)
+    return gauge
+
+
+def close(found: np.ndarray, expected: np.ndarray, precision: str = "double") -> None:
+    np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE[precision] * abs(expected).max())
+
+
+def gamma5(field: np.ndarray) -> np.ndarray:
+    return np.einsum("st,...tc->...sc", reference.GAMMA5, field)
+
+
+def parity(extents: tuple[int, ...]) -> np.ndarray:
+    return np.indices(extents[::-1]).sum(axis=0)[..., None, None] % 2
+
+
+def test_gamma_matrices_are_a_clifford_algebra() -> None:
+    for mu in range(4):
+        for nu in range(4):
+            together = reference.GAMMA[mu] @ reference.GAMMA[nu] + reference.GAMMA[nu] @ reference.GAMMA[mu]
+            np.testing.assert_allclose(together, 2 * np.eye(4) * (mu == nu), atol=1e-15)
+    np.testing.assert_allclose(reference.GAMMA5, np.diag(np.diag(reference.GAMMA5)), atol=1e-15)
+
+
+@pytest.mark.parametrize("target", _core.lattice_targets())
+@pytest.mark.parametrize("precision", ["double", "single"])
+@pytest.mark.parametrize("two_rows", [False, True])
+def test_applies_as_by_numpy(target: str, precision: str, two_rows: bool) -> None:
+    _core.lattice_use_target(target)
+    try:
+        for extents, lanes in [((8, 4, 4, 4), 0), ((4, 2, 6, 4), 0), ((4, 4, 4, 4), 2), ((2, 2, 2, 2), 1)]:
+            gauge = random_gauge(Group.alone(), extents)
+            field = some_field(extents, 1)
+            for antiperiodic in (True, False):
+                wilson = Wilson(
+                    gauge,
+                    0.14,
+                    csw=1.3,
+                    antiperiodic=antiperiodic,
+                    two_rows=two_rows,
+                    precision=precision,
+                    lanes=lanes,
+                    threads=2,
+                )
+                close(wilson.hop(field), reference.hop(gauge.links, field, antiperiodic), precision)
+                expected = reference.apply(gauge.links, field, 0.14, 1.3, antiperiodic)
+                close(wilson.apply(field), expected, precision)
+            # The adjoint through gamma_5.
+            close(
+                wilson.hop(field, dagger=True),
+                gamma5(reference.hop(gauge.links, gamma5(field), False)),
+                precision,
+            )
+    finally:
+        _core.lattice_use_target("")
+
+
+def test_several_right_hand_sides_and_no_clover() -> None:
+    extents = (4, 4, 4, 8)
+    gauge = random_gauge(Group.alone(), extents)
+    fields = some_field(extents, 2, 3)
+    wilson = Wilson(gauge, 0.12)
+    found = wilson.apply(fields)
+    for one, expected in zip(found, fields, strict=True):
+        close(one, reference.apply(gauge.links, expected, 0.12))
+    close(wilson.precondition(fields)[1], wilson.precondition(fields[1]))
+
+
+@pytest.mark.parametrize("csw", [0.0, 1.7])
+def test_is_gamma5_hermitian_and_preconditions(csw: float) -> None:
+    extents = (4, 4, 4, 4)
+    gauge = random_gauge(Group.alone(), extents)
+    wilson = Wilson(gauge, 0.13, csw=csw)
+    a, b = some_field(extents, 3), some_field(extents, 4)
+    for operator in (wilson.hop, wilson.apply, wilson.precondition):
+        assert np.vdot(a, operator(b)) == pytest.approx(np.vdot(operator(a, dagger=True), b), abs=1e-9)
+        close(operator(b, dagger=True), gamma5(operator(gamma5(b))))
+    # A - kappa^2 D A^-1 D on even sites, from 12x12 matrices.
+    even = parity(extents) == 0
+    matrices = reference.clover(gauge.links, 0.13 * csw).reshape(*extents[::-1], 12, 12)
+    field = np.where(even, b, 0)
+    odd = reference.hop(gauge.links, field)
+    odd = np.linalg.solve(matrices, odd.reshape(*extents[::-1], 12, 1)).reshape(odd.shape)
+    straight = (matrices @ field.reshape(*extents[::-1], 12, 1)).reshape(b.shape)
+    close(wilson.precondition(b), straight - 0.13**2 * reference.hop(gauge.links, odd))
+
+
+def test_is_covariant() -> None:
+    extents = (4, 4, 4, 4)
+    gauge = random_gauge(Group.alone(), extents)
+    b = some_field(extents, 4)
+    before = Wilson(gauge, 0.13, csw=1.2).apply(b)
+    turned = Gauge(Group.alone(), extents)
+    turned.set_random(77)
+    turn = turned.links[..., 0, :, :]
+    links = gauge.links
+    for mu in range(4):
+        ahead = np.roll(turn, -1, axis=3 - mu).conj().swapaxes(-1, -2)
+        links[..., mu, :, :] = turn @ links[..., mu, :, :] @ ahead
+    gauge.set_links(links)
+    found = Wilson(gauge, 0.13, csw=1.2).apply(np.einsum("...ij,...sj->...si", turn, b))
+    close(found, np.einsum("...ij,...sj->...si", turn, before))
+
+
+GRIDS = [
+    ((4, 4, 4, 4), (1, 1, 1, 2), "double"),
+    ((4, 4, 4, 4), (2, 1, 1, 1), "single"),
+    ((4, 4, 8, 4), (1, 2, 2, 1), "double"),
+    ((6, 6, 4, 4), (2, 2, 1, 1), "double"),  # odd blocks: colours change places from rank to rank
+    ((6, 4, 4, 6), (2, 1, 1, 2), "single"),
+    ((4, 8, 4, 4), (1, 4, 1, 1), "double"),
+    ((4, 4, 4, 4), (2, 2, 2, 1), "double"),
+    ((4, 6, 4, 8), (1, 2, 1, 4), "single"),
+    ((8, 4, 16, 4), (1, 1, 8, 1), "double"),
+]
+
+
+@pytest.mark.parametrize(("extents", "grid", "precision"), GRIDS)
+def test_the_same_on_every_grid(extents: tuple[int, ...], grid: tuple[int, ...], precision: str) -> None:
+    fields = some_field(extents, 2, 2)
+    alone = random_gauge(Group.alone(), extents)
+    expected = [reference.apply(alone.links, one, 0.12, 1.1) for one in fields]
+    source = some_field(extents, 5)
+    solved = Wilson(alone, 0.1, csw=1.1).solve(source, tolerance=1e-9)
+
+    def one_rank(group: Group) -> tuple[tuple[slice, ...], np.ndarray, np.ndarray, WilsonSolve]:
+        gauge = random_gauge(group, extents, grid)
+        mine = gauge.geometry.block_slices(group.rank)
+        wilson = Wilson(gauge, 0.12, csw=1.1, precision=precision, two_rows=precision == "single", threads=1)
+        for _ in range(3):
+            wilson.hop(fields[(slice(None), *mine)])
+        one = wilson.apply(fields[0][mine])
+        both = wilson.apply(fields[(slice(None), *mine)])
+        result = Wilson(gauge, 0.1, csw=1.1, threads=1).solve(source[mine], tolerance=1e-9)
+        return mine, one, both, result
+
+    for mine, one, both, result in run_threads(int(np.prod(grid)), one_rank):
+        close(one, expected[0][mine], precision)
+        for i in range(2):
+            close(both[i], expected[i][mine], precision)
+        assert result.converged
+        assert abs(result.iterations - solved.iterations) <= 2
+        np.testing.assert_allclose(result.solution, solved.solution[mine], rtol=0, atol=1e-7)
+
+
+def momenta(extents: tuple[int, ...]) -> list[np.ndarray]:
+    """Antiperiodic in time, each of a shape that spreads over the lattice."""
+    found = []
+    for direction, extent in enumerate(extents):
+        shift = 0.5 if direction == 3 else 0.0
+        momentum = 2 * np.pi * (np.arange(extent) + shift) / extent
+        found.append(momentum.reshape([-1 if 3 - axis == direction else 1 for axis in range(4)]))
+    return found
+
+
+def free_propagator(
+    extents: tuple[int, ...], kappa: float, source: np.ndarray, term: np.ndarray
+) -> np.ndarray:
+    """(term - kappa D)^-1 source on unit links, for a 4x4 matrix `term`, by Fourier transform."""
+    matrix = np.zeros((*extents[::-1], 4, 4), complex) + term
+    for mu, p in enumerate(momenta(extents)):
+        p = p[..., None, None]
+        matrix = matrix - kappa * (2 * np.cos(p) * np.eye(4) - 2j * np.sin(p) * reference.GAMMA[mu])
+    wave = np.exp(1j * np.pi * np.arange(extents[3]) / extents[3]).reshape(-1, 1, 1, 1, 1)
+    found = np.zeros_like(source)
+    for colour in range(3):
+        transformed = np.fft.fftn(source[..., colour] / wave, axes=(0, 1, 2, 3))
+        inverse = np.linalg.solve(matrix, transformed[..., None])[..., 0]
+        found[..., colour] = np.fft.ifftn(inverse, axes=(0, 1, 2, 3)) * wave
+    return found
+
+
+@pytest.mark.parametrize("method", ["bicgstab", "normal"])
+def test_free_propagator(method: str) -> None:
+    extents, kappa = (4, 6, 4, 8), 0.11
+    source = np.zeros((*extents[::-1], 4, 3), complex)
+    source[0, 0, 0, 0, 2, 1] = 1
+    unit = Gauge(Group.alone(), extents)
+    for csw in (0.0, 1.5):  # without a field the clover term is 1
+        result = Wilson(unit, kappa, csw=csw).solve(source, tolerance=1e-12, method=method)
+        assert result.converged
+        np.testing.assert_allclose(
+            result.solution, free_propagator(extents, kappa, source, np.eye(4)), rtol=0, atol=1e-11
+        )
+
+
+def abelian(extents: tuple[int, ...], mu: int, nu: int, units: tuple[int, int, int]) -> Gauge:
+    """A constant field in one plane, diag(units) times the smallest that is periodic."""
+    gauge = Gauge(Group.alone(), extents)
+    links = np.zeros((*extents[::-1], 4, 3, 3), complex) + np.eye(3)
+    at = np.indices(extents[::-1])[::-1]
+    smallest = 2 * np.pi / (extents[mu] * extents[nu])
+    for colour, unit in enumerate(units):
+        along = np.where(at[mu] == extents[mu] - 1, -smallest * extents[mu] * at[nu], 0.0)
+        links[..., mu, colour, colour] = np.exp(1j * unit * along)
+        links[..., nu, colour, colour] = np.exp(1j * unit * smallest * at[mu])
+    gauge.set_links(links)
+    return gauge
+
+
+@pytest.mark.parametrize(("mu", "nu"), [(0, 1), (1, 3), (2, 3)])
+def test_clover_of_a_constant_abelian_field(mu: int, nu: int) -> None:
+    extents, units, weight = (4, 4, 6, 4), (1, 2, -3), 0.2
+    gauge = abelian(extents, mu, nu, units)
+    strength = clover_leaves(gauge)
+    plane = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)].index((mu, nu))
+    angle = 2 * np.pi / (extents[mu] * extents[nu])
+    exact = np.diag([1j * np.sin(unit * angle) for unit in units])
+    for other in range(6):
+        np.testing.assert_allclose(
+            strength[..., other, :, :] - (exact if other == plane else 0), 0, atol=1e-14
+        )
+    # gamma_mu gamma_nu has the eigenvalues +-i, each twice: 1 +- weight * sin(angle) for each colour.
+    blocks = clover_blocks(strength, weight)
+    found = np.sort(np.linalg.eigvalsh(blocks.reshape(-1, 2, 6, 6)).reshape(-1, 12), axis=-1)
+    values = np.sort([1 + sign * weight * np.sin(unit * angle) for unit in units for sign in (1, -1) * 2])
+    np.testing.assert_allclose(found, np.broadcast_to(values, found.shape), atol=1e-14)
+    inverse = clover_blocks(strength, weight, inverse=True)
+    np.testing.assert_allclose(blocks @ inverse - np.eye(6), 0, atol=1e-13)
+
+
+def test_field_strength_as_by_numpy_on_two_ranks() -> None:
+    extents = (4, 4, 4, 4)
+    links = random_gauge(Group.alone(), extents).links
+    expected = np.stack(
+        [reference.field_strength(links, mu, nu) for mu in range(4) for nu in range(mu + 1, 4)], axis=-3
+    )
+
+    def one_rank(group: Group) -> tuple[tuple[slice, ...], np.ndarray]:
+        gauge = random_gauge(group, extents, (1, 2, 1, 1))
+        return gauge.geometry.block_slices(group.rank), clover_leaves(gauge)
+
+    for mine, found in run_threads(2, one_rank):
+        np.testing.assert_allclose(found, expected[mine], atol=1e-14)
+
+
+@pytest.mark.parametrize("method", ["bicgstab", "normal"])
+@pytest.mark.parametrize(("csw", "inner"), [(0.0, "double"), (1.4, "single")])
+def test_solutions_and_what_is_said_of_them(method: str, csw: float, inner: str) -> None:
+    extents, kappa = (4, 4, 4, 8), 0.11
+    gauge = random_gauge(Group.alone(), extents)
+    wilson = Wilson(gauge, kappa, csw=csw)
+    sources = some_field(extents, 6, 2)
+    sources[1] *= 1e-3
+    result = wilson.solve(sources, tolerance=1e-11, method=method, inner=inner)
+    assert result.converged
+    assert result.corrections > 0 or inner == "double"
+    for source, x, said in zip(sources, result.solution, result.residuals, strict=True):
+        rest = source - reference.apply(gauge.links, x, kappa, csw)
+        residual = np.linalg.norm(rest) / np.linalg.norm(source)
+        assert residual <= 1.01e-11
+        assert said == pytest.approx(residual, rel=0.05, abs=1e-14)
+    assert result.flops > 0 < result.bytes
+    short = wilson.solve(sources[0], iterations=2, method=method, inner=inner)
+    rest = sources[0] - reference.apply(gauge.links, short.solution, kappa, csw)
+    assert (short.converged, short.iterations) == (False, 2)
+    assert short.true_residual == pytest.approx(np.linalg.norm(rest) / np.linalg.norm(sources[0]), rel=1e-6)
+    nothing = wilson.solve(np.zeros_like(sources[0]), method=method)
+    assert (nothing.converged, nothing.iterations) == (True, 0)
+    assert not nothing.solution.any()
+
+
+def test_all_in_single_precision_is_as_good_as_that() -> None:
+    extents = (4, 4, 4, 4)
+    gauge = random_gauge(Group.alone(), extents)
+    source = some_field(extents, 7)
+    result = Wilson(gauge, 0.1, csw=1.0, two_rows=True).solve(source, tolerance=1e-5, precision="single")
+    assert result.converged
+    rest = source - reference.apply(gauge.links, result.solution, 0.1, 1.0)
+    assert np.linalg.norm(rest) / np.linalg.norm(source) < 2e-5
+
+
+def test_reproducible_on_every_grid() -> None:
+    extents = (8, 4, 4, 4)
+    source = some_field(extents, 8)
+    alone = Wilson(random_gauge(Group.alone(), extents), 0.1, csw=1.0, threads=2)
+    expected = alone.solve(source, reproducible=True, tolerance=1e-8)
+
+    def one_rank(group: Group) -> tuple[tuple[slice, ...], WilsonSolve]:
+        gauge = random_gauge(group, extents, (2, 1, 1, 1))
+        mine = gauge.geometry.block_slices(group.rank)
+        wilson = Wilson(gauge, 0.1, csw=1.0, threads=1)
+        return mine, wilson.solve(source[mine], reproducible=True, tolerance=1e-8)
+
+    for mine, found in run_threads(2, one_rank):
+        assert found.iterations == expected.iterations
+        assert (found.solution == expected.solution[mine]).all()
+
+
+def test_says_what_is_wrong() -> None:
+    gauge = Gauge(Group.alone(), (4, 4, 4, 4))
+    wilson = Wilson(gauge)
+    assert wilson_kappa(0.0) == 0.125
+    with pytest.raises(BadInput, match="other than -4"):
+        wilson_kappa(-4)
+    with pytest.raises(BadInput, match="tolerance above 0"):
+        wilson.solve(some_field((4, 4, 4, 4), 1), tolerance=0)
+    with pytest.raises(BadInput, match="field of shape"):
+        wilson.hop(some_field((4, 4, 4, 6), 1))
+    with pytest.raises(BadInput, match="bicgstab or normal"):
+        wilson.solve(some_field((4, 4, 4, 4), 1), method="gmres")
+    with pytest.raises(BadInput, match="double or single"):
+        Wilson(gauge, precision="half")
+    with pytest.raises(BadInput, match="four directions"):
+        Wilson(Gauge(Group.alone(), (4, 4)))
+    with pytest.raises(BadInput, match="even extents"):
+        Wilson(Gauge(Group.alone(), (3, 4, 4, 4)))
