@@ -1085,10 +1085,10 @@ class LatticeWilson:
         normal: bool,
     ) -> tuple: ...
 
-def lattice_field_strength(gauge: LatticeGauge) -> NDArray[numpy.complex128]:
+def lattice_clover_leaves(gauge: LatticeGauge) -> NDArray[numpy.complex128]:
     """Of every site of the block: [site][plane][row][column]. Collective."""
 
-def lattice_clover_blocks(field_strength: Memory, weight: float, inverse: bool) -> NDArray[numpy.complex128]:
+def lattice_clover_blocks(clover_leaves: Memory, weight: float, inverse: bool) -> NDArray[numpy.complex128]:
     """The clover term's blocks, [site][half][row][column]."""
 
 def lattice_targets() -> list[str]:

@@ -22,7 +22,7 @@ namespace onehop::lattice {
 inline constexpr std::size_t clover_numbers = 72;
 
 // The blocks A of every site, from a field strength.
-[[nodiscard]] std::vector<double> clover_blocks(std::span<const std::complex<double>> field_strength, double weight);
+[[nodiscard]] std::vector<double> clover_blocks(std::span<const std::complex<double>> leaves, double weight);
 
 // Their inverses. Throws Error naming the site in the block whose A is singular.
 [[nodiscard]] std::vector<double> inverse_blocks(std::span<const double> blocks);
