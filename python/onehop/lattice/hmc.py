@@ -32,8 +32,8 @@ class Reversal(NamedTuple):
 class Hmc(_core.LatticeHmc):
     """Trajectories of H = -Σ tr P² - β/3 Σ Re tr U_p on a copy of a gauge field's links.
 
-    Momenta and decisions depend on the seed, the trajectory's number and places in the whole lattice alone, so that links
-    are the same bits on every grid of ranks. Collective, as all its methods are.
+    Momenta and decisions depend on the seed, the trajectory's number and places in the whole lattice alone, so that
+    links are the same bits on every grid of ranks. Collective, as all its methods are.
 
     Parameters
     ----------

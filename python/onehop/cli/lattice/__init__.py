@@ -8,6 +8,7 @@ from onehop.cli.lattice.common import NumbersCommand
 from onehop.cli.lattice.convert import convert
 from onehop.cli.lattice.info import info
 from onehop.cli.lattice.measure import measure
+from onehop.cli.lattice.smear import smear
 from onehop.cli.lattice.solve import solve
 from onehop.cli.lattice.thermalize import thermalize
 
@@ -18,6 +19,6 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         help="Lattices split over ranks: their faces, SU(3) gauge fields and quarks on them.",
     )
-    for command in (info, measure, convert, thermalize, solve):
+    for command in (info, measure, convert, thermalize, smear, solve):
         lattice.command(cls=NumbersCommand)(command)
     app.add_typer(lattice, name="lattice")

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from onehop.cli.common import JsonOption, RanksOption, console, own_rank, write_json
+from onehop.cli.common import JsonOption, RanksOption, check_plot, console, own_rank, progress, write_json
 from onehop.cli.lattice.common import GridOption, numbers
+from onehop.error import BadInput
+from onehop.figure import empty_figure
 from onehop.group import Group
-from onehop.lattice import GaugeFile, read_gauge
+from onehop.lattice import (
+    FlowPoint,
+    Gauge,
+    GaugeFile,
+    field_strength,
+    gradient_flow,
+    polyakov_loop,
+    read_gauge,
+)
+from onehop.lattice.flow import reference_time
 from onehop.launch import ensure_ranks
 
 FileArgument = Annotated[
@@ -34,27 +45,92 @@ def report_of(file: GaugeFile) -> dict[str, object]:
     }
 
 
+def _flow(gauge: Gauge, time: float, step: float, every: int) -> list[FlowPoint]:
+    with progress("flow", total=max(1, round(time / step))) as advance:
+        return gradient_flow(gauge, time, step=step, every=every, progress=lambda _number: advance(1))[1]
+
+
+def _plot(file: str, points: list[FlowPoint]) -> None:
+    figure = empty_figure(9, 4)
+    left, right = figure.subplots(1, 2)
+    times = [point.time for point in points]
+    left.plot(times, [point.t2_energy for point in points], label="clover")
+    left.plot(times, [point.time**2 * point.energy_plaquette for point in points], "--", label="plaquettes")
+    left.axhline(0.3, color="0.7", linewidth=0.8)
+    left.set_ylabel("t² E")
+    left.legend()
+    right.plot(times, [point.charge for point in points])
+    right.set_ylabel("topological charge")
+    for axes in (left, right):
+        axes.set_xlabel("flow time / a²")
+    try:
+        figure.savefig(file)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"cannot write the plot to {file}: {error}") from error
+
+
+def _table(report: dict[str, Any], found: GaugeFile) -> Table:
+    extents = "x".join(map(str, found.extents))
+    table = Table("", "", title=f"{extents}, {found.format}, {found.precision} bits", show_header=False)
+    for name in ("plaquette", "plaquette_space", "plaquette_time", "link_trace"):
+        table.add_row(name.replace("_", " "), f"{report[name]:.9g}")
+    real, imaginary = report["polyakov_loop"]
+    table.add_row("Polyakov loop", f"{real:.9g} {imaginary:+.9g} i")
+    for name in ("energy_plaquette", "energy_clover"):
+        table.add_row(name.replace("_", " "), f"{report[name]:.9g}")
+    for name, value in found.checksums.items():
+        table.add_row(name, f"{value:08x}")
+    if report.get("flow"):
+        last = report["flow"][-1]
+        table.add_row("flow time", f"{last['time']:g}")
+        table.add_row("t² E", f"{last['t2_energy']:.6g}")
+        table.add_row("topological charge", f"{last['charge']:.6g}")
+        if report["reference_time"] is not None:
+            table.add_row("t0 (t² E = 0.3)", f"{report['reference_time']:.5g}")
+    return table
+
+
 def measure(
     file: FileArgument,
+    flow: Annotated[
+        float | None, typer.Option(metavar="TIME", help="Also along the gradient flow to this time.")
+    ] = None,
+    flow_step: Annotated[float, typer.Option(help="Of its integration.")] = 0.02,
+    flow_every: Annotated[int, typer.Option(min=1, help="Measure after every so many steps.")] = 1,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw t² E and the charge over flow time.")
+    ] = None,
     grid: GridOption = None,
     ranks: RanksOption = None,
     tolerance: ToleranceOption = 1e-4,
     json_target: JsonOption = None,
 ) -> None:
-    """Read a gauge field, check it against what its file says, and measure plaquettes and link trace.
+    """Read a gauge field, check it against what its file says, and measure plaquettes, link trace, Polyakov loop, energy.
 
-    All are averages of Re tr / 3, so 1 for unit links.
+    Plaquettes and traces are averages of Re tr / 3, so 1 for unit links. With --flow also energy and topological charge
+    along the gradient flow.
     """
+    check_plot(plot)
+    if plot is not None and flow is None:
+        raise BadInput("expected --flow with --plot: it is the flow that is drawn")
     ensure_ranks(ranks)
-    _, found = read_gauge(file, Group.world(), numbers(grid, "--grid"), tolerance=tolerance)
+    gauge, found = read_gauge(file, Group.world(), numbers(grid, "--grid"), tolerance=tolerance)
+    loop, strength = polyakov_loop(gauge), field_strength(gauge)
+    points = [] if flow is None else _flow(gauge, flow, flow_step, flow_every)
     if own_rank() != 0:
         return
-    report = report_of(found)
-    extents = "x".join(map(str, found.extents))
-    table = Table("", "", title=f"{extents}, {found.format}, {found.precision} bits", show_header=False)
-    for name in ("plaquette", "plaquette_space", "plaquette_time", "link_trace"):
-        table.add_row(name.replace("_", " "), f"{report[name]:.9g}")
-    for name, value in found.checksums.items():
-        table.add_row(name, f"{value:08x}")
-    console(json_target).print(table)
+    report: dict[str, Any] = report_of(found) | {
+        "polyakov_loop": [loop.real, loop.imag],
+        "energy_plaquette": strength.energy_plaquette,
+        "energy_clover": strength.energy_clover,
+    }
+    if flow is not None:
+        report["flow"] = [point._asdict() for point in points]
+        report["charge"] = points[-1].charge
+        report["reference_time"] = reference_time(points)
+    screen = console(json_target)
+    screen.print(_table(report, found))
+    if plot is not None:
+        _plot(plot, points)
+        screen.print(f"plot: {plot}", markup=False)
     write_json(json_target, report)

@@ -1,7 +1,9 @@
-"""`onehop lattice thermalize`: a gauge field of the Wilson action, by heat bath and over-relaxation."""
+"""`onehop lattice thermalize`: a gauge field of the Wilson action, by heat bath or hybrid Monte Carlo."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,16 +14,98 @@ from onehop.cli.lattice.common import ExtentOption, GridOption, numbers
 from onehop.cli.lattice.convert import FormatOption, OverwriteOption, PrecisionOption
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.lattice import Gauge, read_gauge, write_gauge
+from onehop.lattice import Gauge, hybrid_monte_carlo, read_gauge, write_gauge
 from onehop.lattice import thermalize as sweep
+from onehop.lattice.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from onehop.launch import ensure_ranks
+
+ALGORITHMS = ("heatbath", "hmc")
+
+
+@dataclass
+class _Run:
+    """What is to be done, `settings` being all that the links depend on."""
+
+    settings: dict[str, Any]
+    last: int
+    checkpoint: str | None
+    every: int
+
+    def some(self, gauge: Gauge, first: int, count: int, advance: Callable[[float], None]) -> list[Any]:
+        """Sweeps or trajectories [first, first + count): what is noted of each."""
+        given = self.settings
+        common = {"seed": given["seed"], "first": first, "progress": lambda _number: advance(1)}
+        if given["algorithm"] == "heatbath":
+            return sweep(gauge, given["beta"], count, over_relaxations=given["over_relaxations"], **common)
+        moved = hybrid_monte_carlo(
+            gauge,
+            given["beta"],
+            count,
+            length=given["length"],
+            steps=given["steps"],
+            integrator=given["integrator"],
+            **common,
+        )
+        return [one._asdict() for one in moved]
+
+    def finish(self, gauge: Gauge, state: Checkpoint, advance: Callable[[float], None]) -> None:
+        """All that is left to do, with a checkpoint after every so many and at the end."""
+        while state.done < self.last:
+            count = min(self.every if self.checkpoint else self.last, self.last - state.done)
+            state.history += self.some(gauge, state.done, count, advance)
+            state.done += count
+            if self.checkpoint:
+                write_checkpoint(self.checkpoint, gauge, state)
+
+
+def _begin(
+    start: str, extents: tuple[int, ...] | None, group: Group, cut: tuple[int, ...] | None, seed: int
+) -> Gauge:
+    if extents is None:
+        return read_gauge(start, group, cut)[0]
+    gauge = Gauge(group, extents, cut)
+    if start == "random":
+        gauge.set_random(seed)
+    return gauge
+
+
+def _report(gauge: Gauge, state: Checkpoint, first: int, resumed: int | None) -> dict[str, Any]:
+    plaquettes = gauge.plaquettes()
+    hmc = state.settings["algorithm"] == "hmc"
+    history = [one["plaquette"] for one in state.history] if hmc else state.history
+    later = history[len(history) // 2 :]
+    report: dict[str, Any] = {
+        "extent": list(gauge.geometry.extents),
+        "grid": list(gauge.geometry.grid),
+        **{name: value for name, value in state.settings.items() if name not in ("start", "extent")},
+        "sweeps": state.done - first,
+        "resumed_from": resumed,
+        "history": history,
+        "plaquette": plaquettes.all,
+        "plaquette_space": plaquettes.space,
+        "plaquette_time": plaquettes.time,
+        "link_trace": gauge.link_trace(),
+        "mean_plaquette": float(np.mean(later)) if later else None,
+    }
+    if hmc:
+        changes = [one["delta_h"] for one in state.history]
+        report["delta_h"] = changes
+        report["acceptance"] = float(np.mean([one["accepted"] for one in state.history])) if changes else None
+        report["exp_minus_delta_h"] = float(np.mean(np.exp(-np.array(changes)))) if changes else None
+    return report
 
 
 def thermalize(
     extent: ExtentOption | None = None,
     beta: Annotated[float, typer.Option(min=0, help="6 / g².")] = 6.0,
-    sweeps: Annotated[int, typer.Option(min=0, help="Of the heat bath.")] = 100,
-    over_relaxations: Annotated[int, typer.Option(min=0, help="After each of them.")] = 4,
+    sweeps: Annotated[int, typer.Option(min=0, help="Of the heat bath, or trajectories.")] = 100,
+    algorithm: Annotated[
+        str, typer.Option(metavar="heatbath|hmc", help="Heat bath, or hybrid Monte Carlo.")
+    ] = "heatbath",
+    over_relaxations: Annotated[int, typer.Option(min=0, help="After each sweep of the heat bath.")] = 4,
+    length: Annotated[float, typer.Option(help="Of a trajectory.")] = 1.0,
+    steps: Annotated[int, typer.Option(min=1, help="Of the integrator in a trajectory.")] = 20,
+    integrator: Annotated[str, typer.Option(metavar="omelyan|leapfrog", help="Of trajectories.")] = "omelyan",
     seed: Annotated[
         int, typer.Option(min=0, max=LARGEST_SEED, help="The same seed gives the same field on every grid.")
     ] = 1,
@@ -29,6 +113,11 @@ def thermalize(
     first: Annotated[
         int, typer.Option(min=0, help="The number of the first sweep, to go on after a FILE.")
     ] = 0,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Keep the run in this file; where it exists, go on from it."),
+    ] = None,
+    every: Annotated[int, typer.Option(min=1, help="Write the checkpoint after so many sweeps.")] = 10,
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE", help="Where to write the field.")
     ] = None,
@@ -39,56 +128,48 @@ def thermalize(
     ranks: RanksOption = None,
     json_target: JsonOption = None,
 ) -> None:
-    """Generate a gauge field of the Wilson action by heat bath with over-relaxation, quenched.
+    """Generate a gauge field of the Wilson action, quenched: by heat bath with over-relaxation, or hybrid Monte Carlo.
 
-    The same seed gives the same field, bit for bit, on every grid of ranks.
+    The same seed gives the same field, bit for bit, on every grid of ranks. With --checkpoint a run that was stopped
+    goes on when the same command is given again, and ends as if it had not been stopped.
     """
     extents, cut = numbers(extent, "--extent"), numbers(grid, "--grid")
-    from_file = start not in ("unit", "random")
-    if (extents is None) != from_file:
+    if (extents is None) != (start not in ("unit", "random")):
         raise BadInput("expected --extent, or --start with a file, which has its own extents")
+    if algorithm not in ALGORITHMS:
+        raise BadInput(f"expected --algorithm {' or '.join(ALGORITHMS)}, found {algorithm!r}")
     ensure_ranks(ranks)
     group = Group.world()
-    if from_file:
-        gauge, _ = read_gauge(start, group, cut)
+    settings: dict[str, Any] = {"algorithm": algorithm, "beta": beta, "seed": seed}
+    if algorithm == "heatbath":
+        settings |= {"over_relaxations": over_relaxations}
     else:
-        assert extents is not None
-        gauge = Gauge(group, extents, cut)
-        if start == "random":
-            gauge.set_random(seed)
-    with progress("sweeps", total=sweeps) as advance:
-        history = sweep(
-            gauge,
-            beta,
-            sweeps,
-            seed=seed,
-            over_relaxations=over_relaxations,
-            first=first,
-            progress=lambda _sweep: advance(1),
-        )
+        settings |= {"length": length, "steps": steps, "integrator": integrator}
+    settings |= {"start": start, "extent": None if extents is None else list(extents)}
+    kept = read_checkpoint(checkpoint, group, cut, settings) if checkpoint else None
+    gauge, state = kept or (_begin(start, extents, group, cut, seed), Checkpoint(settings, first))
+    resumed = state.done if kept else None
+    with progress("sweeps", total=max(first + sweeps - state.done, 0)) as advance:
+        _Run(settings, first + sweeps, checkpoint, every).finish(gauge, state, advance)
     if output is not None:
         write_gauge(output, gauge, format_name, precision=precision, overwrite=overwrite)
-    plaquettes, trace = gauge.plaquettes(), gauge.link_trace()
+    report = _report(gauge, state, first, resumed)
     if own_rank() != 0:
         return
-    later = history[len(history) // 2 :]
-    report: dict[str, Any] = {
-        "extent": list(gauge.geometry.extents),
-        "grid": list(gauge.geometry.grid),
-        "beta": beta,
-        "seed": seed,
-        "sweeps": sweeps,
-        "history": history,
-        "plaquette": plaquettes.all,
-        "plaquette_space": plaquettes.space,
-        "plaquette_time": plaquettes.time,
-        "link_trace": trace,
-        "mean_plaquette": float(np.mean(later)) if later else None,
-    }
     screen = console(json_target)
-    screen.print(f"{sweeps} sweeps at beta = {beta:g}: plaquette {plaquettes.all:.6f}", markup=False)
-    if later:
-        screen.print(f"mean of the second half: {np.mean(later):.6f}", markup=False)
+    if resumed is not None:
+        screen.print(f"went on from {checkpoint}, {resumed} done", markup=False)
+    what = "sweeps" if algorithm == "heatbath" else "trajectories"
+    screen.print(
+        f"{state.done - first} {what} at beta = {beta:g}: plaquette {report['plaquette']:.6f}", markup=False
+    )
+    if report.get("acceptance") is not None:
+        screen.print(
+            f"accepted {report['acceptance']:.1%}, mean of exp(-dH) {report['exp_minus_delta_h']:.4f}",
+            markup=False,
+        )
+    if report["mean_plaquette"] is not None:
+        screen.print(f"mean of the second half: {report['mean_plaquette']:.6f}", markup=False)
     if output is not None:
         screen.print(f"written to {output}", markup=False)
     write_json(json_target, report)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import unescape
 
 from onehop.error import BadInput
 from onehop.group import Group
+from onehop.lattice.files import lime
 from onehop.lattice.files.headers import read_header
 from onehop.lattice.files.layout import CHECKSUMS, Layout, combine, site_numbers
 from onehop.lattice.gauge import Gauge, Plaquettes
 
-__all__ = ["GaugeFile", "read_gauge"]
+__all__ = ["GaugeFile", "read_gauge", "read_note"]
 
 
 @dataclass(frozen=True)
@@ -110,3 +114,24 @@ def read_gauge(
         str(path), layout.format, layout.extents, 8 * layout.dtype.itemsize, found, plaquettes, trace
     )
     return gauge, file
+
+
+def read_note(path: str) -> str:
+    """What `write_gauge` was given to be noted in an ILDG file; empty if nothing.
+
+    Raises
+    ------
+    BadInput
+        The file cannot be read, or is no whole LIME file.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            for record in lime.records(path):
+                if record.name == "scidac-record-xml":
+                    file.seek(record.offset)
+                    text = file.read(record.length).decode("utf-8", "replace")
+                    found = re.search(r"<info>(.*?)</info>", text, re.DOTALL)
+                    return unescape(found[1]) if found else ""
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    return ""

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +65,7 @@ def _nersc(links: Links, precision: int, plaquettes: Plaquettes, trace: float) -
     return ["".join(f"{line}\n" for line in lines).encode(), raw.tobytes()]
 
 
-def _ildg(links: Links, precision: int, plaquettes: Plaquettes, trace: float) -> list[bytes]:
+def _ildg(links: Links, precision: int, plaquettes: Plaquettes, trace: float, note: str = "") -> list[bytes]:
     raw = _numbers(links, f">f{precision // 8}")
     extents = _extents(links)
     suma, sumb = scidac_checksums(raw, _sites(links))
@@ -81,7 +82,8 @@ def _ildg(links: Links, precision: int, plaquettes: Plaquettes, trace: float) ->
         f"<datatype>USQCD_{letter}3_ColorMatrix</datatype><precision>{letter}</precision><colors>3</colors>"
         f"<typesize>{18 * precision // 8}</typesize><datacount>4</datacount></scidacRecord>",
         "scidac-record-xml": "<usqcdInfo><version>1.0</version>"
-        f"<plaq>{3 * plaquettes.all:.12g}</plaq><linktr>{trace:.12g}</linktr></usqcdInfo>",
+        f"<plaq>{3 * plaquettes.all:.12g}</plaq><linktr>{trace:.12g}</linktr>"
+        f"<info>{escape(note)}</info></usqcdInfo>",
         "ildg-format": '<ildgFormat xmlns="http://www.lqcd.org/ildg" '
         'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" '
         'xsi:schemaLocation="http://www.lqcd.org/ildg filefmt.xsd"><version>1.0</version>'
@@ -106,7 +108,7 @@ def _ildg(links: Links, precision: int, plaquettes: Plaquettes, trace: float) ->
     ]
 
 
-_WRITERS: dict[str, Callable[[Links, int, Plaquettes, float], list[bytes]]] = {
+_WRITERS: dict[str, Callable[..., list[bytes]]] = {
     "nersc": _nersc,
     "ildg": _ildg,
     "milc": _milc,
@@ -149,6 +151,7 @@ def write_gauge(
     *,
     precision: int | None = None,
     overwrite: bool = False,
+    note: str = "",
 ) -> None:
     """Write a gauge field of four directions. Collective; rank 0 writes, from a copy of the whole lattice.
 
@@ -164,6 +167,8 @@ def write_gauge(
         Bits of a number: 32 or 64; by default 64, with MILC 32.
     overwrite : bool
         Whether an existing file may be replaced.
+    note : str
+        What else the file is to say, see `read_note`; of ILDG only.
 
     Raises
     ------
@@ -176,12 +181,15 @@ def write_gauge(
         raise BadInput(f"expected a precision of 32 or 64 bits, found {precision}")
     if len(gauge.geometry.block) != 4:
         raise BadInput(f"files hold lattices of four directions, found {len(gauge.geometry.block)}")
+    if note and name != "ildg":
+        raise BadInput(f"only ILDG files hold a note, found {name}")
+    more = (note,) if note else ()
     plaquettes, trace = gauge.plaquettes(), gauge.link_trace()
     links = gauge.gather()
     problem = ""
     if gauge.group.rank == 0:
         try:
-            _write(str(path), _WRITERS[name](links, precision, plaquettes, trace), overwrite)
+            _write(str(path), _WRITERS[name](links, precision, plaquettes, trace, *more), overwrite)
         except Error as error:
             problem = str(error)
     problem = gauge.group.allgather(problem.encode())[0].decode()

@@ -1,0 +1,83 @@
+"""`onehop lattice thermalize`, `smear` and `measure` as commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from conftest import Ranks
+from onehop import BadInput, Group
+from onehop.lattice import Gauge, read_gauge, smearing, write_gauge
+from onehop.lattice.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from onehop.lattice.files import read_note
+
+
+def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
+    kept, settings = tmp_path / "run.lime", {"beta": 5.7, "note": "<&>"}
+    group = Group.alone()
+    assert read_checkpoint(str(kept), group, None, settings) is None
+    gauge = Gauge(group, (4, 4, 4, 4))
+    gauge.set_random(2)
+    write_checkpoint(str(kept), gauge, Checkpoint(settings, 3, [0.1, 1 / 3]))
+    found = read_checkpoint(str(kept), group, None, settings)
+    assert found is not None
+    again, state = found
+    assert again.links.tobytes() == gauge.links.tobytes()
+    assert state == Checkpoint(settings, 3, [0.1, 1 / 3])
+    with pytest.raises(BadInput, match=r"another run, of beta 5\.7 instead of 6"):
+        read_checkpoint(str(kept), group, None, {**settings, "beta": 6.0})
+    write_gauge(str(kept), gauge, overwrite=True)
+    assert read_note(str(kept)) == ""
+    with pytest.raises(BadInput, match="no checkpoint"):
+        read_checkpoint(str(kept), group, None, settings)
+    with pytest.raises(BadInput, match="only ILDG"):
+        write_gauge(str(tmp_path / "a.nersc"), gauge, note="something")
+
+
+def test_generate_smear_measure(ranks: Ranks, tmp_path: Path) -> None:
+    def run(*arguments: object) -> dict[str, object]:
+        done = ranks.onehop("lattice", *arguments, "--json", "-")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    whole, part, kept = (tmp_path / name for name in ("whole.lime", "part.lime", "kept.lime"))
+    what = ["thermalize", "--extent", 4, 4, 4, 8, "--beta", 5.6, "--algorithm", "hmc", "--steps", 6]
+    one = run(*what, "--sweeps", 3, "-n", 2, "-o", whole)
+    assert len(one["history"]) == len(one["delta_h"]) == 3
+    run(*what, "--sweeps", 1, "--checkpoint", kept)
+    other = run(*what, "--sweeps", 3, "--checkpoint", kept, "-o", part)
+    assert other["resumed_from"] == 1
+    assert {**other, "grid": one["grid"], "resumed_from": None} == one
+    assert read_gauge(str(part))[0].links.tobytes() == read_gauge(str(whole))[0].links.tobytes()
+
+    measured = run("measure", whole, "--flow", 0.2, "--plot", tmp_path / "flow.png", "-n", 2)
+    assert [point["time"] for point in measured["flow"]] == pytest.approx(np.linspace(0, 0.2, 11))
+    assert measured["plaquette"] == one["plaquette"]
+    assert (tmp_path / "flow.png").stat().st_size > 10000
+    smooth = run("smear", whole, "--kind", "flow", "--time", 0.2, "-o", tmp_path / "smooth.lime")
+    assert smooth["charge"] == pytest.approx(measured["charge"], abs=1e-12)
+
+    fat, naik = tmp_path / "fat.lime", tmp_path / "long.lime"
+    run("smear", whole, "--kind", "hisq", "--fat", fat, "--long", naik, "-n", 2)
+    expected = smearing.hisq_links(read_gauge(str(whole))[0])
+    np.testing.assert_array_equal(read_gauge(str(fat), tolerance=np.inf)[0].links, expected.fat)
+    np.testing.assert_array_equal(read_gauge(str(naik), tolerance=np.inf)[0].links, expected.long)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["measure", "no.lime", "--plot", "flow.png"], "expected --flow"),
+        (["smear", "no.lime", "--kind", "smooth"], "expected --kind"),
+        (["smear", "no.lime", "--kind", "hisq", "-o", "a.lime"], "expected --fat and --long"),
+        (["smear", "no.lime", "--fat", "a.lime"], "expected --output"),
+        (["thermalize", "--extent", "4x4x4x4", "--algorithm", "langevin"], "heatbath or hmc"),
+    ],
+)
+def test_refused(arguments: list[str], message: str, ranks: Ranks) -> None:
+    done = ranks.onehop("lattice", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
