@@ -225,13 +225,15 @@ std::vector<Number> Wilson::precondition(std::span<const Number> fields, bool da
                                                        : impl_->precondition<double>(fields, dagger);
 }
 
-WilsonSolve Wilson::solve(std::span<const Number> sources, const SolverOptions& options, WilsonMethod method) {
+WilsonSolve Wilson::solve(std::span<const Number> sources, const SolverOptions& options, const WilsonSolver& solver) {
   (void)impl_->copies_of(sources);
   if (!(options.tolerance > 0) || options.iterations < 0)
     throw BadInput("wilson: expected a tolerance above 0 and 0 iterations or more");
   if (options.precision == Precision::half || options.inner == Precision::half)
     throw BadInput("wilson: expected solves in double or single precision, found half");
-  return impl_->solve(sources, options, method);
+  if (solver.schwarz < 0 || (solver.schwarz > 0 && solver.method != WilsonMethod::bicgstab))
+    throw BadInput("wilson: expected 0 or more Schwarz steps, and with the method BiCGStab");
+  return impl_->solve(sources, options, solver);
 }
 
 }  // namespace onehop::lattice

@@ -257,6 +257,18 @@ void WilsonCore<T>::send_faces(int colour, const T* in, bool dagger) {
 }
 
 template <class T>
+const T* WilsonCore<T>::nothing() {
+  if (nothing_.data() == nullptr) {
+    std::int64_t longest = 0;
+    for (const auto& faces : in_) {
+      for (const In& face : faces) longest = std::max(longest, face.receiver.bytes());
+    }
+    nothing_ = Buffer<T>(index(longest) / sizeof(T));
+  }
+  return nothing_.data();
+}
+
+template <class T>
 void WilsonCore<T>::hop(int colour, const T* in, T* out, const Tail& tail, bool dagger) {
   const Geometry& geometry = storage_.geometry;
   const int local = storage_.local(colour);
@@ -285,10 +297,13 @@ void WilsonCore<T>::hop(int colour, const T* in, T* out, const Tail& tail, bool 
     kernel(part);
   };
   count(colour, tail.form);
-  if (!alone) send_faces(1 - colour, in, dagger);
+  const bool exchanges = !alone && !domain;
+  if (exchanges) send_faces(1 - colour, in, dagger);
   spread(0, geometry.interior_end(local) - begin, run);
   auto& faces = in_[index(1 - colour)];
-  if (!faces.empty() && !alone) {
+  if (domain) {
+    for (In& face : faces) range.ghosts[face.side] = nothing();
+  } else if (!faces.empty() && !alone) {
     const double start = now();
     for (In& face : faces) range.ghosts[face.side] = reinterpret_cast<const T*>(face.receiver.wait().data());
     waited += now() - start;
@@ -296,7 +311,7 @@ void WilsonCore<T>::hop(int colour, const T* in, T* out, const Tail& tail, bool 
     for (In& face : faces) range.ghosts[face.side] = reinterpret_cast<const T*>(face.receiver.payload());
   }
   spread(geometry.interior_end(local) - begin, geometry.colour_end(local) - begin, run);
-  if (alone) return;
+  if (!exchanges) return;
   for (In& face : faces) face.receiver.release();
 }
 

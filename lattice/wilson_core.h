@@ -92,6 +92,8 @@ class WilsonCore {
   double bytes = 0;
   // Benchmarks: faces stay where they are, and what is beyond the block is whatever arrived last.
   bool alone = false;
+  // There is nothing beyond the block: the operator of a domain by itself, without communication.
+  bool domain = false;
 
  private:
   struct Out {
@@ -106,6 +108,7 @@ class WilsonCore {
 
   void open_faces();
   void count(int colour, WilsonForm form);
+  [[nodiscard]] const T* nothing();
   void send_faces(int colour, const T* in, bool dagger);
   // body(first, last) by every thread of the team.
   template <class Body>
@@ -115,6 +118,7 @@ class WilsonCore {
   Team& team_;
   int copies_;
   bool past_caches_;
+  Buffer<T> nothing_;                    // as long as the longest message, of zeros
   std::array<std::vector<Out>, 2> out_;  // by the colour that travels
   std::array<std::vector<In>, 2> in_;
 };

@@ -49,7 +49,8 @@ struct Wilson::Impl {
   template <class T>
   [[nodiscard]] std::vector<Number> precondition(std::span<const Number> fields, bool dagger);
   // In wilson_solve.cc.
-  [[nodiscard]] WilsonSolve solve(std::span<const Number> sources, const SolverOptions& options, WilsonMethod method);
+  [[nodiscard]] WilsonSolve solve(std::span<const Number> sources, const SolverOptions& options,
+                                  const WilsonSolver& solver);
 
   Group group;
   WilsonOptions options;

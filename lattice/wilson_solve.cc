@@ -69,6 +69,60 @@ class Normal : public LinearOperator<T> {
   Buffer<T> between_;
 };
 
+// M^ K, where K does a few steps of Jacobi's iteration with M^ of the own block alone, y = A^-1 (x + kappa^2 D A^-1 D y): the additive
+// Schwarz method with the ranks' blocks as domains. K is linear, and needs neither faces nor sums.
+template <class T>
+class Schwarz : public LinearOperator<T> {
+ public:
+  Schwarz(const Wilson::Impl& impl, WilsonCore<T>& core, Preconditioned<T>& of, int steps)
+      : impl_(impl),
+        core_(core),
+        of_(of),
+        steps_(steps),
+        input_(of.space().make()),
+        improved_(of.space().make()),
+        middle_(core.size(1)) {}
+  VectorSpace<T>& space() override { return of_.space(); }
+  T* input() override { return input_.data(); }
+  void apply(const T* in, T* out) override {
+    improve(in, improved_.data());
+    of_.apply(improved_.data(), out);
+  }
+  // out = K in
+  void improve(const T* in, T* out) {
+    const bool clover = core_.storage().has_clover();
+    const double square = impl_.options.kappa * impl_.options.kappa;
+    core_.domain = true;
+    core_.blocks(0, in, out, true);
+    for (int step = 0; step < steps_; ++step) {
+      core_.hop(1, out, middle_.data(), {.form = clover ? WilsonForm::clover : WilsonForm::plain, .inverse = true});
+      core_.hop(0, middle_.data(), out, {.form = WilsonForm::add, .factor = square, .other = in});
+      core_.blocks(0, out, out, true);
+    }
+    core_.domain = false;
+  }
+
+ private:
+  const Wilson::Impl& impl_;
+  WilsonCore<T>& core_;
+  Preconditioned<T>& of_;
+  int steps_;
+  Buffer<T> input_;
+  Buffer<T> improved_;
+  Buffer<T> middle_;
+};
+
+// BiCGStab, with or without that. x must be 0 at the beginning.
+template <class T>
+std::int64_t iterate(Preconditioned<T>& of, Schwarz<T>* schwarz, T* x, T* r, const Stopping& stopping,
+                     std::int64_t done = 0) {
+  if (schwarz == nullptr) return detail::bicgstab(of, x, r, stopping, done);
+  const Buffer<T> y = of.space().make();
+  const std::int64_t iterations = detail::bicgstab(*schwarz, y.data(), r, stopping, done);
+  schwarz->improve(y.data(), x);
+  return iterations;
+}
+
 struct Found {
   std::int64_t iterations = 0;
   std::int64_t corrections = 0;
@@ -76,10 +130,19 @@ struct Found {
 
 // x += what reduces r = b - M^ x to `stopping`, with inner iterations in `Low`, or none where low is null.
 template <class T, class Low>
-Found improve(Preconditioned<T>& high, Preconditioned<Low>* low, const T* b, T* x, T* r, const Stopping& stopping) {
-  if (low == nullptr) return {detail::bicgstab(high, x, r, stopping), 0};
+Found improve(Preconditioned<T>& high, Preconditioned<Low>* low, Schwarz<T>* schwarz, Schwarz<Low>* low_schwarz,
+              const T* b, T* x, T* r, const Stopping& stopping) {
+  VectorSpace<T>& space = high.space();
+  if (low == nullptr) {
+    const Buffer<T> step = space.make();
+    const std::int64_t iterations = iterate(high, schwarz, step.data(), r, stopping);
+    const std::vector<Coefficient> ones(2 * static_cast<std::size_t>(space.copies()), 1.0);
+    const std::array<const T*, 2> terms{x, step.data()};
+    space.combine(ones, terms, x);
+    return {iterations, 0};
+  }
   const auto inner = [&](Low* low_r, Low* low_x, const Stopping& until, std::int64_t done) {
-    return detail::bicgstab(*low, low_x, low_r, until, done);
+    return iterate(*low, low_schwarz, low_x, low_r, until, done);
   };
   const auto found = detail::corrected(high, low->space(), b, x, r, stopping, gain_in_single, inner);
   return {found.iterations, found.corrections};
@@ -130,10 +193,10 @@ void subtract(VectorSpace<T>& space, const T* a, const T* b, T* to) {
 template <class T>
 class Solver {
  public:
-  Solver(Wilson::Impl& impl, std::span<const Number> sources, const SolverOptions& options, WilsonMethod method)
+  Solver(Wilson::Impl& impl, std::span<const Number> sources, const SolverOptions& options, const WilsonSolver& solver)
       : impl_(impl),
         options_(options),
-        method_(method),
+        solver_(solver),
         copies_(static_cast<std::size_t>(impl.copies_of(sources))),
         mixed_(options.inner != options.precision),
         lanes_(mixed_ ? impl.lanes<double>() : impl.lanes<T>()),
@@ -212,6 +275,13 @@ class Solver {
       low_space = std::make_unique<VectorSpace<Low>>(impl_.team, sums_, shape_of(*low_core, 0));
       low = std::make_unique<Preconditioned<Low>>(impl_, *low_core, *low_space);
     }
+    std::unique_ptr<Schwarz<T>> schwarz;
+    std::unique_ptr<Schwarz<Low>> low_schwarz;
+    if (solver_.schwarz > 0 && low) {
+      low_schwarz = std::make_unique<Schwarz<Low>>(impl_, *low_core, *low, solver_.schwarz);
+    } else if (solver_.schwarz > 0) {
+      schwarz = std::make_unique<Schwarz<T>>(impl_, core_, high_, solver_.schwarz);
+    }
     double shrink = 1;
     double last = HUGE_VAL;
     for (int attempt = 0; attempt < most_attempts; ++attempt) {
@@ -225,8 +295,9 @@ class Solver {
         break;
       last = total;
       stopping.iterations = options_.iterations - report.iterations;
-      const Found found = method_ == WilsonMethod::bicgstab
-                              ? improve(high_, low.get(), source.data(), x_[0].data(), rest.data(), stopping)
+      const Found found = solver_.method == WilsonMethod::bicgstab
+                              ? improve(high_, low.get(), schwarz.get(), low_schwarz.get(),
+                                        static_cast<const T*>(source.data()), x_[0].data(), rest.data(), stopping)
                               : improve_normal(high_, low.get(), x_[0].data(), rest.data(), stopping, shrink);
       shrink *= 0.1;
       report.iterations += found.iterations;
@@ -257,7 +328,7 @@ class Solver {
 
   Wilson::Impl& impl_;
   const SolverOptions& options_;
-  WilsonMethod method_;
+  WilsonSolver solver_;
   std::size_t copies_;
   bool mixed_;
   int lanes_;
@@ -273,13 +344,14 @@ class Solver {
 
 }  // namespace
 
-WilsonSolve Wilson::Impl::solve(std::span<const Number> sources, const SolverOptions& options, WilsonMethod method) {
+WilsonSolve Wilson::Impl::solve(std::span<const Number> sources, const SolverOptions& options,
+                                const WilsonSolver& solver) {
   if (options.precision == Precision::single) {
     SolverOptions all_single = options;
     all_single.inner = Precision::single;
-    return Solver<float>(*this, sources, all_single, method).run();
+    return Solver<float>(*this, sources, all_single, solver).run();
   }
-  return Solver<double>(*this, sources, options, method).run();
+  return Solver<double>(*this, sources, options, solver).run();
 }
 
 }  // namespace onehop::lattice

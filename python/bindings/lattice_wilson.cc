@@ -37,7 +37,7 @@ Array released(const Work& work) {
 }
 
 nb::tuple solve(Wilson& wilson, const Memory& source, double tolerance, std::int64_t iterations,
-                const std::string& precision, const std::string& inner, bool reproducible, bool normal) {
+                const std::string& precision, const std::string& inner, bool reproducible, bool normal, int schwarz) {
   onehop::lattice::SolverOptions options;
   options.tolerance = tolerance;
   options.iterations = iterations;
@@ -47,8 +47,8 @@ nb::tuple solve(Wilson& wilson, const Memory& source, double tolerance, std::int
   onehop::lattice::WilsonSolve found;
   {
     const nb::gil_scoped_release release;
-    found = wilson.solve(numbers(source), options,
-                         normal ? onehop::lattice::WilsonMethod::normal : onehop::lattice::WilsonMethod::bicgstab);
+    const auto method = normal ? onehop::lattice::WilsonMethod::normal : onehop::lattice::WilsonMethod::bicgstab;
+    found = wilson.solve(numbers(source), options, {method, schwarz});
   }
   const auto& report = found.report;
   nb::list residuals;
@@ -88,9 +88,9 @@ void bind_lattice_wilson(nb::module_& module) {
           },
           "fields"_a, "dagger"_a)
       .def("solve", &solve, "source"_a, "tolerance"_a, "iterations"_a, "precision"_a, "inner"_a, "reproducible"_a,
-           "normal"_a,
+           "normal"_a, "schwarz"_a,
            nb::sig("def solve(self, source: Memory, tolerance: float, iterations: int, precision: str, inner: str, "
-                   "reproducible: bool, normal: bool) -> tuple"));
+                   "reproducible: bool, normal: bool, schwarz: int) -> tuple"));
   module.def(
       "lattice_clover_leaves",
       [](const onehop::lattice::Gauge& gauge) {

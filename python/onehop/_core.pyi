@@ -1083,6 +1083,7 @@ class LatticeWilson:
         inner: str,
         reproducible: bool,
         normal: bool,
+        schwarz: int,
     ) -> tuple: ...
 
 def lattice_clover_leaves(gauge: LatticeGauge) -> NDArray[numpy.complex128]:

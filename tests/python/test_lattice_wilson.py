@@ -293,6 +293,33 @@ def test_all_in_single_precision_is_as_good_as_that() -> None:
     assert np.linalg.norm(rest) / np.linalg.norm(source) < 2e-5
 
 
+@pytest.mark.parametrize("inner", ["double", "single"])
+@pytest.mark.parametrize("csw", [0.0, 1.2])
+def test_schwarz_needs_fewer_iterations(inner: str, csw: float) -> None:
+    extents, kappa = (4, 4, 4, 8), 0.12
+    source = some_field(extents, 9)
+    gauge = random_gauge(Group.alone(), extents)
+
+    def one_rank(group: Group) -> tuple[tuple[slice, ...], WilsonSolve, WilsonSolve]:
+        gauge = random_gauge(group, extents, (1, 1, 1, 2))
+        mine = gauge.geometry.block_slices(group.rank)
+        wilson = Wilson(gauge, kappa, csw=csw, threads=1)
+        return (
+            mine,
+            wilson.solve(source[mine], inner=inner, tolerance=1e-9),
+            wilson.solve(source[mine], inner=inner, tolerance=1e-9, schwarz=4),
+        )
+
+    solution = np.zeros_like(source)
+    for mine, plain, schwarz in run_threads(2, one_rank):
+        assert plain.converged
+        assert schwarz.converged
+        assert schwarz.iterations < 0.7 * plain.iterations
+        solution[mine] = schwarz.solution
+    rest = source - reference.apply(gauge.links, solution, kappa, csw)
+    assert np.linalg.norm(rest) <= 1.01e-9 * np.linalg.norm(source)
+
+
 def test_reproducible_on_every_grid() -> None:
     extents = (8, 4, 4, 4)
     source = some_field(extents, 8)
@@ -322,6 +349,8 @@ def test_says_what_is_wrong() -> None:
         wilson.hop(some_field((4, 4, 4, 6), 1))
     with pytest.raises(BadInput, match="bicgstab or normal"):
         wilson.solve(some_field((4, 4, 4, 4), 1), method="gmres")
+    with pytest.raises(BadInput, match="Schwarz"):
+        wilson.solve(some_field((4, 4, 4, 4), 1), method="normal", schwarz=2)
     with pytest.raises(BadInput, match="double or single"):
         Wilson(gauge, precision="half")
     with pytest.raises(BadInput, match="four directions"):

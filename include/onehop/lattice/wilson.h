@@ -33,6 +33,13 @@ enum class WilsonMethod : std::uint8_t {
   normal,  // conjugate gradients on the normal equations
 };
 
+struct WilsonSolver {
+  WilsonMethod method = WilsonMethod::bicgstab;
+  // Steps of the Schwarz preconditioner, 0 for none: every rank improves its own block so many times as if there was nothing beyond it,
+  // without communication.
+  int schwarz = 0;
+};
+
 struct WilsonSolve {
   std::vector<std::complex<double>> solution;  // as the source
   SolverReport report;
@@ -64,9 +71,9 @@ class Wilson {
                                                                bool dagger = false);
 
   // Solves M x = b through the even sites. A solve that does not converge gives what it has and says so. Throws BadInput for another length,
-  // a tolerance that is not above 0, and half precision.
+  // a tolerance that is not above 0, half precision, and a Schwarz preconditioner with another method than BiCGStab.
   [[nodiscard]] WilsonSolve solve(std::span<const std::complex<double>> sources, const SolverOptions& options = {},
-                                  WilsonMethod method = WilsonMethod::bicgstab);
+                                  const WilsonSolver& solver = {});
 
   struct Impl;
 

@@ -167,6 +167,7 @@ class Wilson(_core.LatticeWilson):
         precision: str = "double",
         inner: str | None = None,
         reproducible: bool = False,
+        schwarz: int = 0,
     ) -> WilsonSolve:
         """Solve M x = b through the even sites.
 
@@ -184,6 +185,9 @@ class Wilson(_core.LatticeWilson):
             "double" or "single", of the whole and of most iterations; by default `inner` is as `precision`.
         reproducible : bool
             Sums that do not depend on the grid of ranks.
+        schwarz : int
+            Steps of the Schwarz preconditioner, with BiCGStab: every rank improves its own block so many times
+            without communication. 0 is none.
 
         Raises
         ------
@@ -200,5 +204,6 @@ class Wilson(_core.LatticeWilson):
             inner or precision,
             reproducible,
             method == "normal",
+            schwarz,
         )
         return WilsonSolve(np.asarray(found[0]).reshape(np.shape(source)), *found[1:])
