@@ -6,6 +6,7 @@
 
 #include "engine_threads.h"
 #include "random.h"
+#include "sorted_order.h"
 #include "state_impl.h"
 
 namespace onehop::quantum {
@@ -28,15 +29,35 @@ class Tree {
   // `first` is the number of the first event.
   [[nodiscard]] std::uint64_t draw(std::uint64_t seed, std::uint64_t shot, std::uint64_t first) const {
     std::size_t node = 1;
-    for (std::uint64_t event = first; node < size_; ++event) {
-      const double one = nodes_[2 * node + 1];
-      const double all = nodes_[2 * node] + one;
-      node = 2 * node + (detail::uniform(seed, shot, event) * all < one ? 1 : 0);
-    }
+    for (std::uint64_t event = first; node < size_; ++event) node = child(node, detail::uniform(seed, shot, event));
     return node - size_;
   }
 
+  // The same for many shots. Where the tree is larger than a cache, some go down it side by side, so that none waits for memory.
+  void draw_many(std::uint64_t seed, std::span<const std::uint64_t> shots, std::uint64_t first,
+                 std::span<std::uint64_t> out) const {
+    constexpr std::size_t together = 16;
+    for (std::size_t begin = 0; begin < shots.size(); begin += together) {
+      const std::size_t count = std::min(together, shots.size() - begin);
+      std::size_t nodes[together];
+      std::fill_n(nodes, count, 1);
+      for (std::uint64_t event = first; nodes[0] < size_; ++event) {  // all of them are equally deep
+        for (std::size_t k = 0; k < count; ++k) {
+          nodes[k] = child(nodes[k], detail::uniform(seed, shots[begin + k], event));
+          __builtin_prefetch(nodes_.data() + 2 * std::min(nodes[k], size_ - 1));
+        }
+      }
+      for (std::size_t k = 0; k < count; ++k) out[begin + k] = nodes[k] - size_;
+    }
+  }
+
  private:
+  [[nodiscard]] std::size_t child(std::size_t node, double draw) const {
+    const double one = nodes_[2 * node + 1];
+    const double all = nodes_[2 * node] + one;
+    return 2 * node + (draw * all < one ? 1 : 0);
+  }
+
   std::size_t size_ = 0;
   std::vector<double> nodes_;
 };
@@ -118,14 +139,15 @@ void decide_first(const State& state, Deciding& deciding, std::span<const std::u
   Tree tree;
   tree.set(state.probabilities(lowest_first));
   parallel_for(thread_count(state.engine().threads), shots.size(), 4096, [&](std::uint64_t begin, std::uint64_t end) {
-    for (std::uint64_t i = begin; i < end; ++i) deciding.got[i] = tree.draw(seed, shots[i], sampling_events);
+    tree.draw_many(seed, shots.subspan(begin, end - begin), sampling_events,
+                   std::span(deciding.got).subspan(begin, end - begin));
   });
   deciding.decided = count;
 }
 
 // The next qubits, for shots whose prefixes are sorted.
 void decide_some(const State& state, Deciding& deciding, std::span<const std::uint64_t> shots, std::uint64_t seed,
-                 std::size_t count, std::span<const std::size_t> sorted) {
+                 std::size_t count, std::span<const std::uint32_t> sorted) {
   std::vector<std::uint64_t> prefixes;
   std::vector<std::size_t> starts;  // of the shots of each prefix, in `sorted`
   for (std::size_t k = 0; k < sorted.size(); ++k) {
@@ -150,7 +172,7 @@ void decide_some(const State& state, Deciding& deciding, std::span<const std::ui
     Tree tree;
     for (std::uint64_t p = begin; p < end; ++p) {
       tree.set(std::span(weights).subspan(p * values, values));
-      for (const std::size_t i : sorted.subspan(starts[p], starts[p + 1] - starts[p])) {
+      for (const std::uint32_t i : sorted.subspan(starts[p], starts[p + 1] - starts[p])) {
         deciding.got[i] = deciding.got[i] << count | tree.draw(seed, shots[i], sampling_events + deciding.decided);
       }
     }
@@ -159,11 +181,7 @@ void decide_some(const State& state, Deciding& deciding, std::span<const std::ui
 
 void decide_next(const State& state, Deciding& deciding, std::span<const std::uint64_t> shots, std::uint64_t seed) {
   const std::size_t count = std::min<std::size_t>(later_qubits, deciding.order.size() - deciding.decided);
-  std::vector<std::pair<std::uint64_t, std::size_t>> keys(shots.size());
-  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = {deciding.got[i], i};
-  std::sort(keys.begin(), keys.end());
-  std::vector<std::size_t> sorted(shots.size());
-  for (std::size_t i = 0; i < keys.size(); ++i) sorted[i] = keys[i].second;
+  const std::vector<std::uint32_t> sorted = sorted_order(deciding.got);
   for (std::size_t begin = 0; begin < sorted.size();) {
     // Whole groups of equal prefixes, as many as may be at once.
     std::size_t end = begin;

@@ -12,6 +12,7 @@
 #include "planned.h"
 #include "random.h"
 #include "sampling.h"
+#include "sorted_order.h"
 
 namespace onehop::quantum {
 namespace {
@@ -90,11 +91,8 @@ class Shots {
       }
       return false;
     };
-    if (words_ == 1) {  // the usual case: keys beside each other
-      std::vector<std::pair<std::uint64_t, std::uint32_t>> keys(order.size());
-      for (std::uint32_t i = 0; i < order.size(); ++i) keys[i] = {values_[i], i};
-      std::sort(keys.begin(), keys.end());
-      for (std::size_t i = 0; i < order.size(); ++i) order[i] = keys[i].second;
+    if (words_ == 1) {  // the usual case
+      order = sorted_order(values_);
     } else {
       std::sort(order.begin(), order.end(), less);
     }
