@@ -14,7 +14,6 @@ set_source_files_properties(lattice/gauge.cc lattice/link_update.cc PROPERTIES C
 # same (vfmaddsub) where it makes vectors by itself, so it may not.
 set_source_files_properties(lattice/clover_leaves.cc lattice/flow.cc lattice/hmc.cc lattice/link_fields.cc lattice/smearing.cc
   PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-fno-tree-vectorize;-Wno-psabi")
-set_source_files_properties(lattice/staggered_kernel.cc PROPERTIES COMPILE_OPTIONS "-O3;-Wno-psabi")
 # Loops over the compiler's vectors (lattice/simd.h).
 set_source_files_properties(lattice/vector_loops.cc lattice/hop_kernel_double.cc lattice/hop_kernel_single.cc lattice/hop_kernel_half.cc
                             PROPERTIES COMPILE_OPTIONS "-O3;-Wno-psabi")

@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <string>
 #include <utility>
 
 #include "onehop/error.h"
-#include "onehop/patterns.h"
-#include "onehop/plan.h"
-#include "staggered_kernel.h"
+#include "staggered_solver.h"
 
 namespace onehop::lattice {
 
@@ -18,281 +15,181 @@ namespace {
 
 using Number = std::complex<double>;
 
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-GeometrySpec vector_spec(const Gauge& gauge, int most) {
-  GeometrySpec spec = gauge.geometry().spec();
-  spec.colours = 2;
+Geometry vector_geometry(std::vector<std::int64_t> extents, std::vector<int> grid, int width, int most) {
   if (most < 1) throw BadInput("staggered: expected 1 lane or more, found " + std::to_string(most));
+  GeometrySpec spec{std::move(extents), std::move(grid)};
+  spec.width = width;
+  spec.colours = 2;
   spec.lanes = geometry_lanes(spec, std::min(most, 8));
-  return spec;
+  return Geometry(spec);
+}
+
+// The links of a gauge field with their phases and signs.
+std::vector<Number> with_phases(const Gauge& gauge, bool antiperiodic) {
+  const Geometry& geometry = gauge.geometry();
+  const auto dims = static_cast<std::size_t>(geometry.dims());
+  const auto origin = geometry.origin(gauge.group().rank());
+  std::vector<Number> links = gauge.links();
+  for (std::int64_t site = 0; site < geometry.sites(); ++site) {
+    std::int64_t rest = site;
+    std::int64_t before = 0;  // the coordinates of earlier directions, added up
+    for (std::size_t mu = 0; mu < dims; ++mu) {
+      const std::int64_t at = origin[mu] + rest % geometry.block()[mu];
+      rest /= geometry.block()[mu];
+      const bool across = antiperiodic && mu + 1 == dims && at + 1 == geometry.spec().extents[mu];
+      if ((before % 2 != 0) != across) {
+        Number* link = links.data() + (static_cast<std::size_t>(site) * dims + mu) * 9;
+        for (std::size_t i = 0; i < 9; ++i) link[i] = -link[i];
+      }
+      before += at;
+    }
+  }
+  return links;
+}
+
+void check_links(std::span<const Number> links, const Geometry& geometry, const char* what) {
+  const std::int64_t expected = geometry.sites() * geometry.dims() * 9;
+  if (static_cast<std::int64_t>(links.size()) == expected) return;
+  throw BadInput(std::string("staggered: expected ") + what + " links of " + std::to_string(expected) +
+                 " complex numbers (a matrix for each site of the block and direction), found " +
+                 std::to_string(links.size()));
+}
+
+detail::HopLattice lattice_of(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
+                              std::span<const Number> fat, std::span<const Number> long_links, int lanes) {
+  Geometry geometry = vector_geometry(std::move(extents), std::move(grid), long_links.empty() ? 1 : 3, lanes);
+  if (geometry.ranks() != group.size()) {
+    throw BadInput("staggered: expected a grid of " + std::to_string(group.size()) + " ranks, found one of " +
+                   std::to_string(geometry.ranks()));
+  }
+  check_links(fat, geometry, "fat");
+  std::vector<std::span<const Number>> given{fat};
+  if (!long_links.empty()) {
+    check_links(long_links, geometry, "long");
+    given.push_back(long_links);
+  }
+  return {group, std::move(geometry), given};
 }
 
 }  // namespace
 
 struct Staggered::Impl {
-  Impl(const Gauge& gauge, const StaggeredOptions& options);
+  Impl(detail::HopLattice lattice, int threads) : solver(std::move(lattice), threads) {}
 
-  Group group;
-  Geometry geometry;
-  std::size_t lanes;
-  std::size_t sides;  // neighbours of a site
-  std::vector<double> links;
-  std::vector<Geometry::Neighbour> neighbours;
-  std::vector<int> lane_sources;
-  std::vector<std::int64_t> sites;  // [vector][lane]
-  detail::HopKernel kernel;
-  std::vector<double> work;  // a field with ghosts, of both colours
-  std::vector<double> sums;  // one number of every rank
-  std::vector<Plan> faces;   // per colour of the whole lattice
-  std::vector<Plan> gather_sums;
-  double waited = 0;
+  detail::StaggeredSolver solver;
 
-  [[nodiscard]] int local_colour(int colour) const { return (colour + geometry.origin_colour(group.rank())) % 2; }
-  [[nodiscard]] std::size_t begin_of(int local) const {
-    return static_cast<std::size_t>(geometry.colour_begin(local)) * 6 * lanes;
+  [[nodiscard]] const Geometry& geometry() const { return solver.lattice().geometry; }
+  [[nodiscard]] std::size_t length() const { return solver.lattice().sites.size() * 3; }
+  [[nodiscard]] int copies(std::span<const Number> fields) const {
+    if (fields.empty() || fields.size() % length() != 0) {
+      throw BadInput("staggered: expected one or more fields of " + std::to_string(length()) +
+                     " complex numbers (three a site of the block), found " + std::to_string(fields.size()));
+    }
+    return static_cast<int>(fields.size() / length());
   }
-  [[nodiscard]] std::size_t length_of(int local) const {
-    return static_cast<std::size_t>(geometry.colour_end(local) - geometry.colour_begin(local)) * 6 * lanes;
+
+  // Loads fields, has `what(hops, out)` work on them, and gives what is in `out`.
+  template <class What>
+  std::vector<Number> work(std::span<const Number> fields, Precision precision, What&& what) {
+    const int count = copies(fields);
+    return detail::with_precision(precision, [&]<class Link, class Real>() {
+      detail::HopField<Link, Real>& hops = solver.template hops<Link, Real>(count);
+      const auto& sites = solver.lattice().sites;
+      for (int copy = 0; copy < count; ++copy)
+        load_natural(fields.subspan(static_cast<std::size_t>(copy) * length(), length()), sites, hops.field, copy);
+      const detail::Field<Real> out(hops.field.shape, false);
+      what(hops, out);
+      std::vector<Number> result(fields.size());
+      for (int copy = 0; copy < count; ++copy)
+        store_natural(out, sites, std::span(result).subspan(static_cast<std::size_t>(copy) * length(), length()), copy);
+      return result;
+    });
   }
-  // Of a colour of the whole lattice, in an array of a whole field.
-  [[nodiscard]] std::span<double> part(std::vector<double>& field, int colour) const {
-    return std::span(field).subspan(begin_of(local_colour(colour)), length_of(local_colour(colour)));
-  }
-  [[nodiscard]] std::vector<double> empty() const {
-    return std::vector<double>(static_cast<std::size_t>(geometry.vectors()) * 6 * lanes);
-  }
-  void make_links(const Gauge& gauge, bool antiperiodic);
-  void check(std::span<const Number> field) const;
-  void load(std::span<const Number> field, std::vector<double>& to) const;
-  [[nodiscard]] std::vector<Number> unload(const std::vector<double>& from) const;
-  // The other colour of `work`, hopped to sites of `colour`, into that part of `out`, which may be `work` itself.
-  void hop(int colour, double* out);
-  [[nodiscard]] double sum(double mine);
-  [[nodiscard]] double dot(std::span<const double> a, std::span<const double> b);
-  [[nodiscard]] StaggeredSolve solve(std::span<const Number> source, double mass, double tolerance, std::int64_t most);
 };
 
-Staggered::Impl::Impl(const Gauge& gauge, const StaggeredOptions& options)
-    : group(gauge.group()),
-      geometry(vector_spec(gauge, options.lanes)),
-      lanes(static_cast<std::size_t>(geometry.spec().lanes)),
-      sides(static_cast<std::size_t>(geometry.dims()) * 2),
-      neighbours(geometry.neighbours()),
-      kernel(detail::hop_kernel(geometry.spec().lanes)),
-      work(static_cast<std::size_t>(geometry.vectors() + geometry.ghosts()) * 6 * lanes),
-      sums(static_cast<std::size_t>(group.size())) {
-  for (int d = 0; d < geometry.dims(); ++d) {
-    for (const Side side : {Side::below, Side::above}) {
-      const auto source = geometry.lane_source(d, side);
-      lane_sources.insert(lane_sources.end(), source.begin(), source.end());
-    }
-  }
-  for (std::int64_t k = 0; k < geometry.vectors(); ++k) {
-    for (int lane = 0; lane < geometry.spec().lanes; ++lane) sites.push_back(geometry.site(k, lane));
-  }
-  make_links(gauge, options.antiperiodic);
-  const std::array arrays{std::as_writable_bytes(std::span(work))};
-  const auto bytes = static_cast<std::int64_t>(6 * lanes * sizeof(double));
-  for (const int colour : {0, 1})
-    faces.emplace_back(group, geometry.halo(bytes, ElementType::float64, colour, group.rank()), arrays);
-  const std::array sum_arrays{std::as_writable_bytes(std::span(sums))};
-  gather_sums.emplace_back(group, allgather(group.size(), 1, sizeof(double), group.rank()), sum_arrays);
-}
-
-void Staggered::Impl::make_links(const Gauge& gauge, bool antiperiodic) {
-  const std::size_t dims = sides / 2;
-  const std::size_t of_link = 18 * lanes;
-  const auto vectors = static_cast<std::size_t>(geometry.vectors());
-  const std::vector<Number> natural = gauge.links();
-  const auto origin = geometry.origin(group.rank());
-  std::vector<double> ahead((vectors + static_cast<std::size_t>(geometry.ghosts())) * dims * of_link);
-  for (std::size_t k = 0; k < vectors; ++k) {
-    for (std::size_t lane = 0; lane < lanes; ++lane) {
-      std::int64_t site = sites[k * lanes + lane];
-      const std::size_t first = static_cast<std::size_t>(site) * dims * 9;
-      std::int64_t before = 0;  // the coordinates of earlier directions, added up
-      for (std::size_t mu = 0; mu < dims; ++mu) {
-        const std::int64_t at = origin[mu] + site % geometry.block()[mu];
-        site /= geometry.block()[mu];
-        const bool across = antiperiodic && mu + 1 == dims && at + 1 == geometry.spec().extents[mu];
-        const double phase = (before % 2 != 0) != across ? -1 : 1;
-        before += at;
-        for (std::size_t i = 0; i < 9; ++i) {
-          const Number entry = phase * natural[first + mu * 9 + i];
-          double* to = ahead.data() + (k * dims + mu) * of_link + i * 2 * lanes + lane;
-          to[0] = entry.real();
-          to[lanes] = entry.imag();
-        }
-      }
-    }
-  }
-  const std::array arrays{std::as_writable_bytes(std::span(ahead))};
-  const auto bytes = static_cast<std::int64_t>(dims * of_link * sizeof(double));
-  Plan(group, geometry.halo(bytes, ElementType::float64, {}, group.rank()), arrays).run();
-  links.resize(vectors * sides * of_link);
-  for (std::size_t k = 0; k < vectors; ++k) {
-    for (std::size_t mu = 0; mu < dims; ++mu) {
-      const Geometry::Neighbour& below = neighbours[k * sides + 2 * mu];
-      const double* from = ahead.data() + (static_cast<std::size_t>(below.vector) * dims + mu) * of_link;
-      double* to = links.data() + (k * sides + 2 * mu) * of_link;
-      for (std::size_t i = 0; i < 9; ++i) {
-        for (std::size_t lane = 0; lane < lanes; ++lane) {
-          const std::size_t there =
-              below.rotated ? static_cast<std::size_t>(lane_sources[2 * mu * lanes + lane]) : lane;
-          const double* entry = from + (i % 3 * 3 + i / 3) * 2 * lanes + there;  // transposed
-          to[i * 2 * lanes + lane] = -entry[0];
-          to[(i * 2 + 1) * lanes + lane] = entry[lanes];
-        }
-      }
-      std::copy_n(ahead.data() + (k * dims + mu) * of_link, of_link, to + of_link);
-    }
-  }
-}
-
-void Staggered::Impl::check(std::span<const Number> field) const {
-  if (static_cast<std::int64_t>(field.size()) == geometry.sites() * 3) return;
-  throw BadInput("staggered: expected a field of " + std::to_string(geometry.sites() * 3) +
-                 " complex numbers (three a site of the block), found " + std::to_string(field.size()));
-}
-
-void Staggered::Impl::load(std::span<const Number> field, std::vector<double>& to) const {
-  for (std::size_t i = 0; i < sites.size(); ++i) {
-    double* at = to.data() + i / lanes * 6 * lanes + i % lanes;
-    for (std::size_t c = 0; c < 3; ++c) {
-      const Number value = field[static_cast<std::size_t>(sites[i]) * 3 + c];
-      at[2 * c * lanes] = value.real();
-      at[(2 * c + 1) * lanes] = value.imag();
-    }
-  }
-}
-
-std::vector<Number> Staggered::Impl::unload(const std::vector<double>& from) const {
-  std::vector<Number> field(sites.size() * 3);
-  for (std::size_t i = 0; i < sites.size(); ++i) {
-    const double* at = from.data() + i / lanes * 6 * lanes + i % lanes;
-    for (std::size_t c = 0; c < 3; ++c)
-      field[static_cast<std::size_t>(sites[i]) * 3 + c] = {at[2 * c * lanes], at[(2 * c + 1) * lanes]};
-  }
-  return field;
-}
-
-void Staggered::Impl::hop(int colour, double* out) {
-  const int local = local_colour(colour);
-  Plan& plan = faces[static_cast<std::size_t>(1 - colour)];
-  detail::HopRange range{links.data(), neighbours.data(), lane_sources.data(), work.data(), out, geometry.dims()};
-  plan.start();
-  range.first = geometry.colour_begin(local);
-  range.last = geometry.interior_end(local);
-  kernel(range);
-  const double begin = now();
-  plan.finish();
-  waited += now() - begin;
-  range.first = range.last;
-  range.last = geometry.colour_end(local);
-  kernel(range);
-}
-
-// Added in the order of ranks, so that every rank has the same.
-double Staggered::Impl::sum(double mine) {
-  sums[static_cast<std::size_t>(group.rank())] = mine;
-  const double begin = now();
-  gather_sums[0].run();
-  waited += now() - begin;
-  double total = 0;
-  for (const double each : sums) total += each;
-  return total;
-}
-
-double Staggered::Impl::dot(std::span<const double> a, std::span<const double> b) {
-  std::array<double, 8> partial{};
-  for (std::size_t i = 0; i < a.size(); ++i) partial[i % 8] += a[i] * b[i];
-  double mine = 0;
-  for (const double each : partial) mine += each;
-  return sum(mine);
-}
-
-// On even sites M x = b becomes (4 m^2 - D D) x_e = 2 m b_e - D b_o; then x_o = (b_o - D x_e) / 2 m.
-StaggeredSolve Staggered::Impl::solve(std::span<const Number> source, double mass, double tolerance,
-                                      std::int64_t most) {
-  const double begin = now();
-  waited = 0;
-  StaggeredSolve result;
-  std::vector<double> b = empty();
-  load(source, b);
-  std::vector<double> x = empty();
-  std::vector<double> r = empty();
-  std::vector<double> ap = empty();
-  const double norm = dot(b, b);
-  const auto odd_b = part(b, 1);
-  std::ranges::copy(odd_b, part(work, 1).begin());
-  hop(0, ap.data());
-  const auto re = part(r, 0);
-  const auto be = part(b, 0);
-  const auto xe = part(x, 0);
-  const auto ape = part(ap, 0);
-  const auto p = part(work, 0);
-  for (std::size_t i = 0; i < re.size(); ++i) re[i] = 2 * mass * be[i] - ape[i];
-  std::ranges::copy(re, p.begin());
-  double rr = dot(re, re);
-  // The residual of the even sites is 2 m times that of the whole; a tenth less, as what is carried along differs from it by rounding.
-  const double enough = 0.81 * tolerance * tolerance * norm * 4 * mass * mass;
-  while (rr > enough && rr > 0 && result.iterations < most) {
-    hop(1, work.data());
-    hop(0, ap.data());
-    for (std::size_t i = 0; i < p.size(); ++i) ape[i] = 4 * mass * mass * p[i] - ape[i];
-    const double alpha = rr / dot(p, ape);
-    for (std::size_t i = 0; i < p.size(); ++i) {
-      xe[i] += alpha * p[i];
-      re[i] -= alpha * ape[i];
-    }
-    const double next = dot(re, re);
-    for (std::size_t i = 0; i < p.size(); ++i) p[i] = re[i] + next / rr * p[i];
-    rr = next;
-    ++result.iterations;
-  }
-  std::ranges::copy(xe, p.begin());
-  hop(1, ap.data());
-  const auto xo = part(x, 1);
-  const auto apo = part(ap, 1);
-  for (std::size_t i = 0; i < xo.size(); ++i) xo[i] = (odd_b[i] - apo[i]) / (2 * mass);
-  std::ranges::copy(xo, part(work, 1).begin());
-  hop(0, ap.data());
-  for (std::size_t i = 0; i < x.size(); ++i) r[i] = b[i] - 2 * mass * x[i] - ap[i];
-  result.true_residual = norm > 0 ? std::sqrt(dot(r, r) / norm) : 0;
-  result.converged = result.true_residual <= tolerance;
-  result.solution = unload(x);
-  result.seconds = now() - begin;
-  result.communication_seconds = waited;
-  return result;
-}
-
 Staggered::Staggered(const Gauge& gauge, const StaggeredOptions& options)
-    : impl_(std::make_unique<Impl>(gauge, options)) {}
+    : Staggered(gauge.group(), gauge.geometry().spec().extents, gauge.geometry().spec().grid,
+                with_phases(gauge, options.antiperiodic), {}, options) {}
+Staggered::Staggered(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
+                     std::span<const Number> fat_links, std::span<const Number> long_links,
+                     const StaggeredOptions& options)
+    : impl_(std::make_unique<Impl>(
+          lattice_of(group, std::move(extents), std::move(grid), fat_links, long_links, options.lanes),
+          options.threads > 0 ? options.threads : detail::team_size(group))) {}
 Staggered::Staggered(Staggered&&) noexcept = default;
 Staggered& Staggered::operator=(Staggered&&) noexcept = default;
 Staggered::~Staggered() = default;
 
-const Geometry& Staggered::geometry() const noexcept { return impl_->geometry; }
+const Geometry& Staggered::geometry() const noexcept { return impl_->geometry(); }
+bool Staggered::has_long_links() const noexcept { return impl_->solver.lattice().kinds() > geometry().dims(); }
+int Staggered::threads() const noexcept { return impl_->solver.team().size(); }
 
-std::vector<Number> Staggered::hop(std::span<const Number> field) {
-  impl_->check(field);
-  impl_->load(field, impl_->work);
-  std::vector<double> out = impl_->empty();
-  for (const int colour : {0, 1}) impl_->hop(colour, out.data());
-  return impl_->unload(out);
+std::vector<Number> Staggered::hop(std::span<const Number> fields, Precision precision, int colour) {
+  if (colour < -1 || colour > 1) throw BadInput("staggered: expected colour 0 or 1, found " + std::to_string(colour));
+  return impl_->work(fields, precision, [&](auto& hops, const auto& out) {
+    for (const int each : {0, 1}) {
+      if (colour < 0 || colour == each) hops.hop(each, {.out = out.data()});
+    }
+  });
 }
 
-StaggeredSolve Staggered::solve(std::span<const Number> source, double mass, double tolerance,
-                                std::int64_t iterations) {
-  impl_->check(source);
-  if (!(mass > 0)) {
-    throw BadInput("staggered: expected a mass above 0, found " + std::to_string(mass) +
-                   "; without mass the operator may be singular");
-  }
-  if (!(tolerance > 0) || iterations < 0)
+std::vector<Number> Staggered::apply(std::span<const Number> fields, double mass, bool dagger, Precision precision) {
+  return impl_->work(fields, precision, [&](auto& hops, const auto& out) {
+    for (const int each : {0, 1})
+      hops.hop(
+          each,
+          {.out = out.data(), .hop_factor = dagger ? -1.0 : 1.0, .own = hops.field.data(), .own_factor = 2 * mass});
+  });
+}
+
+std::vector<Number> Staggered::apply_normal(std::span<const Number> fields, double mass, Precision precision) {
+  return impl_->work(fields, precision, [&](auto& hops, const auto& out) {
+    const detail::HopLattice& lattice = impl_->solver.lattice();
+    detail::Sums& sums = impl_->solver.sums(out.shape.copies, false);
+    const auto normal = [&]<class Link, class Real>(detail::HopField<Link, Real>& field) {
+      const detail::Field<Real> in(out.shape, false);
+      std::ranges::copy(field.field.memory.span().first(static_cast<std::size_t>(in.shape.size())), in.data());
+      for (const int each : {0, 1}) {
+        const std::int64_t first = lattice.begin(each) * out.shape.element();
+        detail::NormalOperator<Link, Real> op(field, sums, each, mass);
+        op.apply(in.data() + first, out.data() + first);
+      }
+    };
+    normal(hops);
+  });
+}
+
+namespace {
+
+void check_mass(double mass) {
+  if (mass > 0 && std::isfinite(mass)) return;
+  throw BadInput("staggered: expected a mass above 0, found " + std::to_string(mass) +
+                 "; without mass the operator may be singular");
+}
+
+void check(const SolverOptions& options) {
+  if (!(options.tolerance > 0) || options.iterations < 0)
     throw BadInput("staggered: expected a tolerance above 0 and 0 iterations or more");
-  return impl_->solve(source, mass, tolerance, iterations);
+  if (options.precision == Precision::half)
+    throw BadInput("staggered: expected a solve in single or double precision; half is for the inner iterations");
+}
+
+}  // namespace
+
+StaggeredSolve Staggered::solve(std::span<const Number> sources, double mass, const SolverOptions& options) {
+  static_cast<void>(impl_->copies(sources));
+  check_mass(mass);
+  check(options);
+  return impl_->solver.solve(sources, mass, options);
+}
+
+StaggeredSolve Staggered::solve_masses(std::span<const Number> source, std::span<const double> masses,
+                                       const SolverOptions& options) {
+  if (impl_->copies(source) != 1) throw BadInput("staggered: expected one right-hand side for several masses");
+  if (masses.empty()) throw BadInput("staggered: expected one mass or more");
+  for (const double mass : masses) check_mass(mass);
+  check(options);
+  return impl_->solver.solve_masses(source, masses, options);
 }
 
 }  // namespace onehop::lattice

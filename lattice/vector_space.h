@@ -50,7 +50,8 @@ class VectorSpace {
     std::vector<double> plain;
     std::vector<WideSum> wide;
   };
-  [[nodiscard]] std::vector<Partial>& partials();
+  [[nodiscard]] std::vector<Partial>& partials();                                       // set to 0
+  [[nodiscard]] std::vector<Partial>& partials_so_far() noexcept { return partials_; }  // as they are
   void total(std::span<double> results);
 
   // What the calls above have done since the beginning.

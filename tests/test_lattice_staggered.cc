@@ -41,10 +41,10 @@ TEST(LatticeStaggered, TheSameOnEveryGrid) {
     Gauge gauge(group, {4, 4, 4, 8}, grid);
     gauge.set_random(2);
     Staggered staggered(gauge);
-    const auto solved = staggered.solve(wave(gauge), 0.5, 1e-9);
-    EXPECT_TRUE(solved.converged);
+    const auto solved = staggered.solve(wave(gauge), 0.5, {.tolerance = 1e-9});
+    EXPECT_TRUE(solved.report.converged);
     double total = 0;
-    for (const auto& each : group.allgather(std::as_bytes(std::span(solved.solution)))) {
+    for (const auto& each : group.allgather(std::as_bytes(std::span(solved.solutions)))) {
       const std::span numbers(reinterpret_cast<const Number*>(each.data()), each.size() / sizeof(Number));
       total += square({numbers.begin(), numbers.end()});
     }

@@ -27,6 +27,8 @@ CASES = [
     ((5, 9, 3), (1, 3, 1), 1, 1, 1),
     ((4, 4, 8, 8), (2, 2, 2, 2), 1, 1, 2),
     ((8,), (4,), 1, 1, 2),
+    ((8, 4), (2, 1), 1, 3, 2),  # thinner than two widths: the faces of both sides overlap
+    ((6, 4, 8), (2, 1, 2), 1, 3, 2),
 ]
 
 
@@ -199,7 +201,7 @@ def test_grids_and_lanes_are_chosen() -> None:
         ({"extents": (8, 9), "grid": (1, 1)}, "even extents"),
         ({"extents": (8, 8), "grid": (2,)}, "each of 2 directions"),
         ({"extents": (8, 8), "grid": (1, 0)}, "1 rank or more"),
-        ({"extents": (8, 8), "grid": (2, 1), "width": 3}, "at least 6 sites"),
+        ({"extents": (8, 8), "grid": (4, 1), "width": 3}, "at least 3 sites"),
         ({"extents": (8, 8), "grid": (2, 2), "lanes": 2}, "fewer lanes"),
         ({"extents": (8, 8), "grid": (1, 1), "lanes": 3}, "power of two"),
         ({"extents": (), "grid": ()}, "1 to 4 extents"),

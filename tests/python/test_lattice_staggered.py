@@ -10,7 +10,7 @@ import pytest
 
 from conftest import Ranks
 from onehop import BadInput, Group
-from onehop.lattice import Gauge, Staggered, StaggeredSolve, write_gauge
+from onehop.lattice import Gauge, Geometry, Staggered, StaggeredSolve, write_gauge
 from threads import run_threads
 
 
@@ -20,21 +20,39 @@ def coordinates(extents: tuple[int, ...]) -> list[np.ndarray]:
 
 
 def hop_by_numpy(links: np.ndarray, field: np.ndarray, antiperiodic: bool) -> np.ndarray:
-    """The formula, by rolling the whole lattice."""
-    extents = field.shape[-2::-1]
+    """The one-link formula, by rolling the whole lattice."""
+    return hop_of_links(with_phases(links, antiperiodic), None, field)
+
+
+def with_phases(links: np.ndarray, antiperiodic: bool) -> np.ndarray:
+    extents = links.shape[-4::-1]
     dims = len(extents)
     at = coordinates(extents)
-    found = np.zeros_like(field)
+    found = links.copy()
     for mu in range(dims):
-        link = links[..., mu, :, :].copy()
         if antiperiodic and mu == dims - 1:
-            link[-1] *= -1
-        phase = (-1.0) ** sum(at[:mu], start=np.zeros(field.shape[:-1]))[..., None]
-        axis = dims - 1 - mu
-        ahead = np.einsum("...ij,...j", link, np.roll(field, -1, axis))
-        behind = np.roll(np.einsum("...ji,...j", link.conj(), field), 1, axis)
-        found += phase * (ahead - behind)
+            found[-1, ..., mu, :, :] *= -1
+        found[..., mu, :, :] *= ((-1.0) ** sum(at[:mu], start=np.zeros(links.shape[:-3])))[..., None, None]
     return found
+
+
+def hop_of_links(fat: np.ndarray, long: np.ndarray | None, field: np.ndarray) -> np.ndarray:
+    """The formula for given links."""
+    dims = field.ndim - 1
+    found = np.zeros_like(field)
+    for links, length in ((fat, 1), (long, 3)):
+        for mu in range(dims) if links is not None else ():
+            link, axis = links[..., mu, :, :], dims - 1 - mu
+            found += np.einsum("...ij,...j", link, np.roll(field, -length, axis))
+            found -= np.roll(np.einsum("...ji,...j", link.conj(), field), length, axis)
+    return found
+
+
+def random_links(extents: tuple[int, ...], seed: int) -> np.ndarray:
+    """Matrices of no group at all."""
+    random = np.random.default_rng(seed)
+    shape = (*extents[::-1], len(extents), 3, 3)
+    return (random.normal(size=shape) + 1j * random.normal(size=shape)) / 3
 
 
 def some_field(extents: tuple[int, ...], seed: int) -> np.ndarray:
@@ -166,6 +184,143 @@ def test_solutions_and_what_is_said_of_them() -> None:
     assert not nothing.solution.any()
 
 
+ERRORS = {"double": 1e-13, "single": 2e-5, "half": 2e-3}  # of fields and links of the size of one
+
+
+@pytest.mark.parametrize(
+    ("extents", "lanes", "long"),
+    [
+        ((8, 8, 8, 8), 8, True),
+        ((8, 8, 4, 6), 4, True),
+        ((6, 8, 2), 2, True),
+        ((4, 2, 6, 4), 1, True),
+        ((8, 4, 8, 4), 8, False),
+    ],
+)
+def test_fat_and_long_links_as_by_numpy(extents: tuple[int, ...], lanes: int, long: bool) -> None:
+    fat, far = random_links(extents, 1), random_links(extents, 2) if long else None
+    staggered = Staggered.of_links(Group.alone(), extents, fat, far, lanes=lanes)
+    assert (staggered.lanes, staggered.has_long_links) == (lanes, long)
+    fields = np.stack([some_field(extents, seed) for seed in range(6)])
+    expected = np.stack([hop_of_links(fat, far, field) for field in fields])
+    odd = sum(coordinates(extents)) % 2 == 1
+    for precision, error in ERRORS.items():
+        close = {"rtol": 0, "atol": error * abs(expected).max()}
+        for several in (1, 4, 6):
+            np.testing.assert_allclose(
+                staggered.hop(fields[:several], precision=precision), expected[:several], **close
+            )
+        one = staggered.hop(fields[0], precision=precision, colour=1)
+        np.testing.assert_allclose(one, np.where(odd[..., None], expected[0], 0), **close)
+        applied = staggered.apply(fields[0], 0.3, precision=precision)
+        np.testing.assert_allclose(applied, 0.6 * fields[0] + expected[0], **close)
+        adjoint = staggered.apply(fields[0], 0.3, dagger=True, precision=precision)
+        np.testing.assert_allclose(adjoint, 0.6 * fields[0] - expected[0], **close)
+        normal = staggered.apply_normal(fields[:2], 0.3, precision=precision)
+        twice = np.stack([hop_of_links(fat, far, field) for field in expected[:2]])
+        wanted = 0.36 * fields[:2] - twice
+        np.testing.assert_allclose(normal, wanted, rtol=0, atol=3 * error * abs(wanted).max())
+
+
+@pytest.mark.parametrize(
+    ("extents", "grid", "lanes"),
+    [
+        ((8, 4, 4, 12), (1, 1, 1, 2), 8),
+        ((4, 4, 4, 8), (1, 1, 1, 2), 4),  # blocks thinner than two hops
+        ((6, 6, 2, 4), (2, 2, 1, 1), 1),  # odd ones
+        ((6, 8, 6, 2), (2, 2, 2, 1), 2),
+    ],
+)
+def test_fat_and_long_links_on_every_grid(
+    extents: tuple[int, ...], grid: tuple[int, ...], lanes: int
+) -> None:
+    fat, long = random_links(extents, 3), random_links(extents, 4)
+    fields = np.stack([some_field(extents, seed) for seed in (5, 6)])
+    expected = np.stack([hop_of_links(fat, long, field) for field in fields])
+    alone = Staggered.of_links(Group.alone(), extents, fat, long)
+    how = {"reproducible": True, "inner": "half", "tolerance": 1e-9}
+    solved = alone.solve(fields, 0.5, **how)
+    assert solved.converged
+
+    def one_rank(group: Group) -> tuple:
+        mine = Geometry(extents, grid).block_slices(group.rank)
+        here = (slice(None), *mine)
+        staggered = Staggered.of_links(group, extents, fat[mine], long[mine], grid, lanes=lanes)
+        hops = {precision: staggered.hop(fields[here], precision=precision) for precision in ERRORS}
+        return here, hops, staggered.solve(fields[here], 0.5, **how)
+
+    for here, hops, result in run_threads(int(np.prod(grid)), one_rank):
+        for precision, error in ERRORS.items():
+            atol = error * abs(expected).max()
+            np.testing.assert_allclose(hops[precision], expected[here], rtol=0, atol=atol)
+        # Bit for bit.
+        assert (result.iterations, result.residuals) == (solved.iterations, solved.residuals)
+        np.testing.assert_array_equal(result.solution, solved.solution[here])
+
+
+def test_solves_in_every_precision_and_for_several_sources_and_masses() -> None:
+    extents, mass = (8, 4, 4, 4), 0.2
+    fat, long = random_links(extents, 7), 0.1 * random_links(extents, 8)
+    staggered = Staggered.of_links(Group.alone(), extents, fat, long)
+    sources = np.stack([some_field(extents, seed) for seed in range(5)])
+
+    def residual(x: np.ndarray, b: np.ndarray, m: float) -> float:
+        rest = b - 2 * m * x - hop_of_links(fat, long, x)
+        return float(np.linalg.norm(rest) / np.linalg.norm(b))
+
+    seen: list[tuple[int, float]] = []
+    iterations = {}
+    for inner in ("double", "single", "half"):
+        found = staggered.solve(
+            sources, mass, tolerance=1e-11, inner=inner, progress=lambda *at: seen.append(at)
+        )
+        assert found.converged
+        assert found.corrections >= (1 if inner == "double" else 3)
+        for b, x, said in zip(sources, found.solution, found.residuals, strict=True):
+            assert residual(x, b, mass) == pytest.approx(said, rel=0.05)
+            assert said <= 1e-11
+        assert found.flops > 0 < found.bytes
+        iterations[inner] = found.iterations
+    assert max(iterations.values()) < 1.5 * iterations["double"]
+    single = staggered.solve(sources[0], mass, tolerance=1e-5, precision="single", inner="half")
+    assert single.converged
+    assert residual(single.solution, sources[0], mass) < 1.1e-5
+    masses = (0.7, 0.2, 0.4)
+    even = np.where((sum(coordinates(extents)) % 2 == 0)[..., None], sources[0], 0)
+    for inner, source in (("double", even), ("single", sources[0]), ("half", sources[0])):
+        found = staggered.solve(source, masses, tolerance=1e-10, inner=inner)
+        assert found.converged
+        for m, x in zip(masses, found.solution, strict=True):
+            assert residual(x, source, m) <= 1e-10
+    few = staggered.solve(sources[0], masses, iterations=2)
+    assert not few.converged
+
+
+def test_naik_propagator_is_that_of_momentum_space() -> None:
+    """With F = 9/8 and L = -1/24 times the phases, D is i sum of 2 (9/8 sin p - 1/24 sin 3p) times phases."""
+    extents, mass = (4, 6, 4, 8), 0.3
+    unit = np.broadcast_to(np.eye(3), (*extents[::-1], 4, 3, 3)).astype(complex)
+    phased = with_phases(unit, True)
+    far = phased.copy()  # a hop of three across the end counts negative
+    far[-3:-1, ..., 3, :, :] *= -1
+    fat, long = 9 / 8 * phased, -1 / 24 * far
+    staggered = Staggered.of_links(Group.alone(), extents, fat, long)
+    source = np.zeros((*extents[::-1], 3), complex)
+    source[0, 0, 0, 0, 1] = 1
+    found = staggered.solve(source, mass, tolerance=1e-12, inner="single")
+    assert found.converged
+    total = np.zeros(extents[::-1])
+    for direction, extent in enumerate(extents):
+        momentum = 2 * np.pi * (np.arange(extent) + (0.5 if direction == 3 else 0.0)) / extent
+        term = (2 * (9 / 8 * np.sin(momentum) - np.sin(3 * momentum) / 24)) ** 2
+        total += term.reshape([-1 if 3 - axis == direction else 1 for axis in range(4)])
+    wave = np.exp(1j * np.pi * np.arange(extents[3]) / extents[3])[:, None, None, None]
+    field = np.zeros_like(source)
+    field[..., 1] = np.fft.ifftn(np.fft.fftn(source[..., 1] / wave) / (4 * mass**2 + total)) * wave
+    expected = 2 * mass * field - hop_of_links(fat, long, field)
+    np.testing.assert_allclose(found.solution, expected, rtol=0, atol=1e-11)
+
+
 def test_says_what_is_wrong() -> None:
     gauge = Gauge(Group.alone(), (4, 4))
     staggered = Staggered(gauge)
@@ -179,6 +334,17 @@ def test_says_what_is_wrong() -> None:
         Staggered(gauge, lanes=0)
     with pytest.raises(BadInput, match="even extents"):
         Staggered(Gauge(Group.alone(), (3, 4)))
+    links = random_links((4, 4), 1)
+    with pytest.raises(BadInput, match="long links of shape"):
+        Staggered.of_links(Group.alone(), (4, 4), links, links[:2])
+    with pytest.raises(BadInput, match="half, single or double"):
+        staggered.solve(some_field((4, 4), 1), 0.1, inner="quarter")
+    with pytest.raises(BadInput, match="half is for the inner"):
+        staggered.solve(some_field((4, 4), 1), 0.1, precision="half")
+    with pytest.raises(BadInput, match="one right-hand side for several masses"):
+        staggered.solve(np.stack([some_field((4, 4), 1)] * 2), [0.1, 0.2])
+    with pytest.raises(BadInput, match="colour 0"):
+        staggered.hop(some_field((4, 4), 1), colour=2)
 
 
 def test_command_solves(ranks: Ranks, tmp_path: Path) -> None:

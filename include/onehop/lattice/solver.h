@@ -25,7 +25,7 @@ struct SolverOptions {
   Precision precision = Precision::full;  // of the whole, outside
   Precision inner = Precision::full;      // of most iterations; what they find is corrected in `precision`
   bool reproducible = false;              // sums that are the same bits on every grid of ranks
-  SolverProgress progress;                // called on every rank now and then, at most some times a second
+  SolverProgress progress = {};           // called on every rank now and then, at most some times a second
 };
 
 // Of one rank.

@@ -1,7 +1,14 @@
 """Periodic lattices that are split over ranks: geometry, SU(3) gauge fields and files, staggered and Wilson quarks."""
 
 from onehop.lattice import smearing
-from onehop.lattice.files import GaugeFile, read_gauge, write_gauge
+from onehop.lattice.files import (
+    GaugeFile,
+    read_gauge,
+    read_links,
+    read_vectors,
+    write_gauge,
+    write_vectors,
+)
 from onehop.lattice.flow import Flow, FlowPoint, field_strength, gradient_flow, polyakov_loop
 from onehop.lattice.gauge import Gauge, Plaquettes, thermalize
 from onehop.lattice.geometry import Geometry
@@ -28,8 +35,11 @@ __all__ = [
     "hybrid_monte_carlo",
     "polyakov_loop",
     "read_gauge",
+    "read_links",
+    "read_vectors",
     "smearing",
     "thermalize",
     "wilson_kappa",
     "write_gauge",
+    "write_vectors",
 ]

@@ -1,7 +1,8 @@
-"""Staggered quarks on a gauge field that is split over ranks: the naive one-link operator."""
+"""Staggered quarks on a lattice that is split over ranks: one-link, or with given fat and long links."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,9 +10,14 @@ from numpy.typing import NDArray
 
 from onehop import _core
 from onehop.error import BadInput
+from onehop.group import Group
 from onehop.lattice.gauge import Gauge
+from onehop.lattice.geometry import Geometry
 
-__all__ = ["Staggered", "StaggeredSolve"]
+__all__ = ["PRECISIONS", "Staggered", "StaggeredSolve"]
+
+PRECISIONS = ("half", "single", "double")
+Progress = Callable[[int, float], Any]
 
 
 class StaggeredSolve(NamedTuple):
@@ -20,13 +26,19 @@ class StaggeredSolve(NamedTuple):
     Attributes
     ----------
     solution : array
-        This rank's block, whether or not it converged.
+        This rank's block, whether or not it converged; one for each right-hand side or mass if there are several.
     true_residual : float
-        `|b - M x| / |b|`, made anew with the whole operator.
+        `|b - M x| / |b|`, made anew with the whole operator, the largest if there are several.
     converged : bool
         Whether that is at most the tolerance.
     communication_seconds : float
         Of `seconds`, what this rank waited for faces and sums.
+    flops, bytes : float
+        What this rank computed, and read and wrote: hopping terms and the solver's own sums of vectors.
+    corrections : int
+        How often the residual was made anew in the outer precision.
+    residuals : tuple of float
+        `|b - M x| / |b|` of each solution.
     """
 
     solution: NDArray[np.complex128]
@@ -35,13 +47,22 @@ class StaggeredSolve(NamedTuple):
     converged: bool
     seconds: float
     communication_seconds: float
+    flops: float
+    bytes: float
+    corrections: int
+    residuals: tuple[float, ...]
 
 
-class Staggered(_core.LatticeStaggered):
-    """The operator M = 2 m + D with the one-link hopping term D, anti-Hermitian, of links and Kawamoto-Smit phases.
+def _memory(array: NDArray[Any], what: str) -> Any:
+    return _core.Memory(np.ascontiguousarray(array, np.complex128), False, what)
+
+
+class Staggered:
+    """The operator M = 2 m + D with the hopping term D, anti-Hermitian, of links and Kawamoto-Smit phases.
 
     `(D v)(x)` is the sum over directions mu of `eta_mu(x) [U_mu(x) v(x + mu) - U_mu(x - mu)^dagger v(x - mu)]` with
     `eta_mu(x) = (-1)^(x_0 + ... + x_(mu-1))`. Collective over the gauge field's group, as all its methods are.
+    Fields are this rank's block, shape (t, z, y, x, 3) for four directions, or several of them, with an axis more in front.
 
     Parameters
     ----------
@@ -51,51 +72,169 @@ class Staggered(_core.LatticeStaggered):
         In the last direction: links across the end of the lattice count negative.
     lanes : int
         Sites in a vector, at most 8; fewer where so many do not fit.
+    threads : int
+        Of a rank; 0: `ONEHOP_THREADS`, or its share of the cores.
 
     Raises
     ------
     BadInput
-        Odd extents; blocks of less than two sites where they are cut.
+        Odd extents.
     """
 
-    def __init__(self, gauge: Gauge, *, antiperiodic: bool = True, lanes: int = 8) -> None:
-        super().__init__(gauge, antiperiodic, lanes)
-        self._shape = (*gauge.geometry.block_shape, 3)
+    def __init__(self, gauge: Gauge, *, antiperiodic: bool = True, lanes: int = 8, threads: int = 0) -> None:
+        self._begin(_core.LatticeStaggered(gauge, antiperiodic, lanes, threads), gauge.group, gauge.geometry)
 
-    def _memory(self, field: NDArray[Any]) -> Any:
-        if np.shape(field) != self._shape:
-            raise BadInput(f"expected a field of shape {self._shape}, found {np.shape(field)}")
-        return _core.Memory(np.ascontiguousarray(field, np.complex128), False, "the field")
+    def _begin(self, core: _core.LatticeStaggered, group: Group, geometry: Geometry) -> None:
+        self._core = core
+        self._shape = (*geometry.block_shape, 3)
+        self.group = group
+        self.geometry = geometry
 
-    def hop(self, field: NDArray[Any]) -> NDArray[np.complex128]:
-        """D v, of this rank's block: shape (t, z, y, x, 3) for four directions.
+    @classmethod
+    def of_links(
+        cls,
+        group: Group,
+        extents: Sequence[int],
+        fat: NDArray[Any],
+        long: NDArray[Any] | None = None,
+        grid: Sequence[int] | None = None,
+        *,
+        lanes: int = 8,
+        threads: int = 0,
+    ) -> Staggered:
+        """Of given fat links and long ones, which go three sites, with all phases and signs in them.
+
+        `(D v)(x)` is the sum over mu of `F_mu(x) v(x + mu) - F_mu(x - mu)^dagger v(x - mu) + L_mu(x) v(x + 3 mu) -
+        L_mu(x - 3 mu)^dagger v(x - 3 mu)`.
+
+        Parameters
+        ----------
+        extents : sequence of int
+            Of the whole lattice, x first.
+        fat, long : array
+            This rank's block: shape (t, z, y, x, direction, row, column) for four directions.
+        grid : sequence of int, optional
+            Ranks per direction; by default what cuts shortest.
 
         Raises
         ------
         BadInput
-            Another shape.
+            Odd extents; other shapes; with long links blocks of less than three sites where they are cut.
         """
-        return super().hop(self._memory(field))
+        width = 1 if long is None else 3
+        geometry = Geometry(extents, grid, ranks=group.size, width=width)
+        shape = (*geometry.block_shape, len(geometry.block), 3, 3)
+        for name, links in (("fat", fat), ("long", long)):
+            if links is not None and np.shape(links) != shape:
+                raise BadInput(f"expected {name} links of shape {shape}, found {np.shape(links)}")
+        given = None if long is None else _memory(long, "the long links")
+        made = cls.__new__(cls)
+        core = _core.LatticeStaggered.of_links(
+            group, list(extents), list(geometry.grid), _memory(fat, "the fat links"), given, lanes, threads
+        )
+        made._begin(core, group, geometry)
+        return made
+
+    @property
+    def lanes(self) -> int:
+        """Sites in a vector."""
+        return self._core.lanes
+
+    @property
+    def threads(self) -> int:
+        """Threads of a rank."""
+        return self._core.threads
+
+    @property
+    def has_long_links(self) -> bool:
+        """Whether it hops three sites too."""
+        return self._core.has_long_links
+
+    def _given(self, fields: NDArray[Any]) -> tuple[Any, bool]:
+        """Fields as memory, and whether they are several."""
+        shape = np.shape(fields)
+        if shape != self._shape and (shape[1:] != self._shape or shape[0] < 1):
+            raise BadInput(f"expected a field of shape {self._shape}, or several of them, found {shape}")
+        return _memory(fields, "the field"), len(shape) > len(self._shape)
+
+    def _work(self, fields: NDArray[Any], what: Callable[[Any], Any]) -> NDArray[np.complex128]:
+        memory, several = self._given(fields)
+        found = what(memory)
+        return found if several else found[0]
+
+    def hop(
+        self, fields: NDArray[Any], *, precision: str = "double", colour: int | None = None
+    ) -> NDArray[np.complex128]:
+        """D v of one field or several; with a colour only to even (0) or odd (1) sites, and 0 on the others.
+
+        Raises
+        ------
+        BadInput
+            Another shape, precision or colour.
+        """
+        if colour not in (None, 0, 1):
+            raise BadInput(f"expected colour 0 (even), 1 (odd) or None, found {colour!r}")
+        return self._work(
+            fields, lambda memory: self._core.hop(memory, precision, -1 if colour is None else colour)
+        )
+
+    def apply(
+        self, fields: NDArray[Any], mass: float, *, dagger: bool = False, precision: str = "double"
+    ) -> NDArray[np.complex128]:
+        """M v, or its adjoint (2 m - D) v, of one field or several."""
+        return self._work(fields, lambda memory: self._core.apply(memory, mass, dagger, precision))
+
+    def apply_normal(
+        self, fields: NDArray[Any], mass: float, *, precision: str = "double"
+    ) -> NDArray[np.complex128]:
+        """(4 m^2 - D D) v of one field or several: what is solved, on even and on odd sites by itself."""
+        return self._work(fields, lambda memory: self._core.apply_normal(memory, mass, precision))
 
     def solve(
-        self, source: NDArray[Any], mass: float, *, tolerance: float = 1e-10, iterations: int = 10000
+        self,
+        source: NDArray[Any],
+        mass: float | Sequence[float],
+        *,
+        tolerance: float = 1e-10,
+        iterations: int = 10000,
+        precision: str = "double",
+        inner: str | None = None,
+        reproducible: bool = False,
+        progress: Progress | None = None,
     ) -> StaggeredSolve:
-        """Solve M x = b by conjugate gradients on the even sites.
+        """Solve M x = b by conjugate gradients: on the even sites, or with several masses for all of them at once.
 
         Parameters
         ----------
         source : array
-            This rank's block of b.
-        mass : float
-            Above 0.
+            This rank's block of b, or several right-hand sides, which are solved side by side.
+        mass : float or sequence of float
+            Above 0. Several masses take one right-hand side.
         tolerance : float
             Of `|b - M x| / |b|`.
         iterations : int
             At most so many. A solve that ends with them gives what it has, with `converged` false.
+        precision : str
+            "double" or "single".
+        inner : str, optional
+            Precision of most iterations, "half", "single" or "double"; by default that of the whole. What a lower one
+            finds is corrected with residuals of the whole precision.
+        reproducible : bool
+            Sums are exact, so that the solution is the same, bit for bit, for every grid of ranks.
+        progress : callable, optional
+            Called on every rank now and then with the iterations and the relative residual so far.
 
         Raises
         ------
         BadInput
-            A mass that is not above 0, without which the operator may be singular; another shape.
+            A mass that is not above 0, without which the operator may be singular; another shape or precision.
         """
-        return StaggeredSolve(*super().solve(self._memory(source), mass, tolerance, iterations))
+        memory, several = self._given(source)
+        masses = [float(mass)] if np.ndim(mass) == 0 else [float(one) for one in mass]  # type: ignore[union-attr]
+        if len(masses) != 1 and several:
+            raise BadInput(f"expected one right-hand side for several masses, found {np.shape(source)[0]}")
+        found = self._core.solve(
+            memory, masses, tolerance, iterations, precision, inner or precision, reproducible, progress
+        )
+        alone = not several and np.ndim(mass) == 0
+        return StaggeredSolve(found[0][0] if alone else found[0], *found[1:9], tuple(found[9]))

@@ -1,6 +1,16 @@
-"""Gauge fields in files: MILC version 5, NERSC, ILDG and SciDAC (LIME), openQCD."""
+"""Fields in files: MILC version 5, NERSC, ILDG and SciDAC (LIME), openQCD; colour vectors as SciDAC has them."""
 
 from onehop.lattice.files.read import GaugeFile, read_gauge, read_note
+from onehop.lattice.files.scidac import read_links, read_vectors, write_vectors
 from onehop.lattice.files.write import FORMATS, write_gauge
 
-__all__ = ["FORMATS", "GaugeFile", "read_gauge", "read_note", "write_gauge"]
+__all__ = [
+    "FORMATS",
+    "GaugeFile",
+    "read_gauge",
+    "read_links",
+    "read_note",
+    "read_vectors",
+    "write_gauge",
+    "write_vectors",
+]

@@ -84,12 +84,14 @@ def nersc(path: str, start: bytes) -> Layout | None:
     )
 
 
-def _tag(text: str, name: str) -> str | None:
+def tag(text: str, name: str) -> str | None:
+    """The text of an XML element, or nothing."""
     found = re.search(rf"<(?:\w+:)?{name}\b[^>]*>\s*([^<]*?)\s*</", text)
     return None if found is None else found[1]
 
 
-def _text(path: str, record: Record | None) -> str:
+def text_of(path: str, record: Record | None) -> str:
+    """The bytes of a record, as text."""
     if record is None:
         return ""
     with Path(path).open("rb") as file:
@@ -98,7 +100,7 @@ def _text(path: str, record: Record | None) -> str:
 
 
 def _only(path: str, text: str, name: str) -> str:
-    found = _tag(text, name)
+    found = tag(text, name)
     if found is None:
         raise BadInput(f"{path}: expected <{name}> in its header, found none; it was altered")
     return found
@@ -111,19 +113,19 @@ def lime(path: str, start: bytes) -> Layout | None:
     found: dict[str, Record] = {}
     for record in records(path):
         found.setdefault(record.name, record)
-    checksum = _text(path, found.get("scidac-checksum"))
+    checksum = text_of(path, found.get("scidac-checksum"))
     checksums = {
-        name: int(value, 16) for name in ("suma", "sumb") if (value := _tag(checksum, name)) is not None
+        name: int(value, 16) for name in ("suma", "sumb") if (value := tag(checksum, name)) is not None
     }
-    private = _text(path, found.get("scidac-private-record-xml"))
+    private = text_of(path, found.get("scidac-private-record-xml"))
     try:
         if "ildg-binary-data" in found:
-            text = _text(path, found.get("ildg-format"))
+            text = text_of(path, found.get("ildg-format"))
             extents = tuple(int(_only(path, text, name)) for name in ("lx", "ly", "lz", "lt"))
             bits = int(_only(path, text, "precision"))
             data, name = found["ildg-binary-data"], "ildg"
         elif "scidac-binary-data" in found:
-            text = _text(path, found.get("scidac-private-file-xml"))
+            text = text_of(path, found.get("scidac-private-file-xml"))
             extents = tuple(int(one) for one in _only(path, text, "dims").split())
             bits = {"F": 32, "D": 64}[_only(path, private, "precision")]
             if int(_only(path, private, "datacount")) != 4 or _only(path, private, "colors") != "3":

@@ -129,7 +129,7 @@ def _format(path: str, name: str | None) -> str:
     return name
 
 
-def _write(path: str, parts: list[bytes], overwrite: bool) -> None:
+def write_whole(path: str, parts: list[bytes], overwrite: bool) -> None:
     """All or nothing: under another name first."""
     if not overwrite and Path(path).exists():
         raise BadInput(f"{path} exists already; take another name, or say that it may be written over")
@@ -189,7 +189,7 @@ def write_gauge(
     problem = ""
     if gauge.group.rank == 0:
         try:
-            _write(str(path), _WRITERS[name](links, precision, plaquettes, trace, *more), overwrite)
+            write_whole(str(path), _WRITERS[name](links, precision, plaquettes, trace, *more), overwrite)
         except Error as error:
             problem = str(error)
     problem = gauge.group.allgather(problem.encode())[0].decode()

@@ -1,0 +1,209 @@
+#include "hop.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+namespace onehop::lattice::detail {
+
+namespace {
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// A neighbour behind and one ahead for each kind of link.
+std::vector<std::int32_t> neighbour_table(const Geometry& geometry, int lengths) {
+  const auto dims = static_cast<std::size_t>(geometry.dims());
+  std::vector<std::int32_t> table(static_cast<std::size_t>(geometry.vectors()) * dims * 2 *
+                                  static_cast<std::size_t>(lengths));
+  for (int length = 0; length < lengths; ++length) {
+    const auto found = geometry.neighbours(length == 0 ? 1 : 3);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const std::size_t vector = i / (2 * dims);
+      const std::size_t at = (vector * static_cast<std::size_t>(lengths) + static_cast<std::size_t>(length)) * 2 * dims;
+      table[at + i % (2 * dims)] = 2 * found[i].vector + (found[i].rotated ? 1 : 0);
+    }
+  }
+  return table;
+}
+
+std::vector<std::int32_t> rotation_table(const Geometry& geometry, int lengths) {
+  std::vector<std::int32_t> table;
+  for (int kind = 0; kind < lengths * geometry.dims(); ++kind) {
+    for (const Side side : {Side::below, Side::above}) {
+      const auto source = geometry.lane_source(kind % geometry.dims(), side);
+      table.insert(table.end(), source.begin(), source.end());
+    }
+  }
+  return table;
+}
+
+}  // namespace
+
+HopLattice::HopLattice(const Group& of, Geometry on, std::span<const std::span<const std::complex<double>>> given)
+    : group(of), geometry(std::move(on)), sites(natural_sites(geometry)) {
+  const auto lengths = static_cast<int>(given.size());
+  neighbours = neighbour_table(geometry, lengths);
+  rotations = rotation_table(geometry, lengths);
+  for (const auto& natural : given) {
+    for (int direction = 0; direction < geometry.dims(); ++direction) {
+      Field<double> field(field_shape(geometry, 9));
+      load_natural(natural, sites, field, 0, 9 * geometry.dims(), 9 * direction);
+      if (geometry.is_cut(direction)) {
+        const std::array arrays{std::as_writable_bytes(field.memory.span())};
+        const std::int64_t bytes = field.shape.element() * static_cast<std::int64_t>(sizeof(double));
+        Plan(group, geometry.halo(bytes, ElementType::float64, {}, group.rank()), arrays).run();
+      }
+      links.kinds.push_back(std::move(field.memory));
+      links.factors.push_back(1);
+    }
+  }
+}
+
+HopLinks<float> to_single(const HopLinks<double>& links) {
+  HopLinks<float> made;
+  made.factors = links.factors;
+  for (const auto& kind : links.kinds) {
+    Buffer<float>& to = made.kinds.emplace_back(kind.size());
+    std::ranges::transform(kind.span(), to.data(), [](double x) { return static_cast<float>(x); });
+  }
+  return made;
+}
+
+HopLinks<std::int16_t> to_half(const HopLinks<double>& links, const Group& group, int dims) {
+  HopLinks<std::int16_t> made;
+  std::vector<double> largest(links.kinds.size() / static_cast<std::size_t>(dims));
+  for (std::size_t kind = 0; kind < links.kinds.size(); ++kind) {
+    for (const double x : links.kinds[kind].span()) {
+      double& so_far = largest[kind / static_cast<std::size_t>(dims)];
+      so_far = std::max(so_far, std::abs(x));
+    }
+  }
+  for (const auto& bytes : group.allgather(std::as_bytes(std::span(largest)))) {
+    for (std::size_t i = 0; i < largest.size(); ++i) {
+      double theirs = 0;
+      std::memcpy(&theirs, bytes.data() + i * sizeof theirs, sizeof theirs);
+      largest[i] = std::max(largest[i], theirs);
+    }
+  }
+  for (std::size_t kind = 0; kind < links.kinds.size(); ++kind) {
+    const double unit = std::max(largest[kind / static_cast<std::size_t>(dims)], 1e-30) / 32767;
+    made.factors.push_back(unit);
+    Buffer<std::int16_t>& to = made.kinds.emplace_back(links.kinds[kind].size());
+    std::ranges::transform(links.kinds[kind].span(), to.data(),
+                           [unit](double x) { return static_cast<std::int16_t>(std::lround(x / unit)); });
+  }
+  return made;
+}
+
+template <class Link, class Real>
+HopField<Link, Real>::HopField(const HopLattice& lattice, const HopLinks<Link>& links, Team& team,
+                               const HopOptions& options)
+    : field(field_shape(lattice.geometry, 3, options.copies)),
+      lattice_(&lattice),
+      links_(&links),
+      team_(&team),
+      kernel_(hop_kernel<Link, Real>(lattice.geometry.spec().lanes, options.copies, options.plain)),
+      overlap_(options.overlap) {
+  for (std::size_t kind = 0; kind < links.kinds.size(); ++kind) {
+    pattern_.links[kind] = links.kinds[kind].data();
+    pattern_.factors[kind] = links.factors[kind];
+  }
+  pattern_.neighbours = lattice.neighbours.data();
+  pattern_.rotations = lattice.rotations.data();
+  pattern_.field = field.data();
+  pattern_.kinds = lattice.kinds();
+  pattern_.copies = options.copies;
+  const auto bytes = field.shape.element() * static_cast<std::int64_t>(sizeof(Real));
+  if (options.exchange) {
+    exchange_ = options.exchange(lattice.geometry, bytes, std::as_writable_bytes(field.memory.span()));
+  } else if (lattice.group.size() > 1) {
+    exchange_ = std::make_unique<PlanExchange>(Faces(lattice.group, lattice.geometry, field, options.codec));
+  }
+}
+
+template <class Link, class Real>
+void HopField<Link, Real>::loop(const Target& target, std::int64_t first, std::int64_t last) {
+  if (first == last) return;
+  auto* partials = target.products == nullptr ? nullptr : &target.products->partials_so_far();
+  team_->run([&](int thread) {
+    HopLoop<Link, Real> mine = pattern_;
+    std::tie(mine.first, mine.last) = team_->part(first, last, thread);
+    mine.out = target.out;
+    mine.out_begin = target.begin;
+    mine.own = target.own;
+    mine.own_factor = target.own_factor;
+    mine.hop_factor = target.hop_factor;
+    if (partials != nullptr) {
+      auto& sums = (*partials)[static_cast<std::size_t>(thread)];
+      mine.plain = sums.plain.data();
+      mine.wide = target.products->sums().wide() ? sums.wide.data() : nullptr;
+    }
+    HopKernel<Link, Real> kernel = kernel_;
+    for (mine.copy = 0; mine.copy < mine.copies; mine.copy += kernel.copies_at_once) {
+      if (mine.copies - mine.copy < kernel.copies_at_once)
+        kernel = hop_kernel<Link, Real>(field.shape.lanes, mine.copies - mine.copy);
+      kernel.run(mine);
+    }
+  });
+}
+
+template <class Link, class Real>
+void HopField<Link, Real>::hop(int colour, const Target& target) {
+  const Geometry& geometry = lattice_->geometry;
+  const int local = lattice_->local(colour);
+  const std::int64_t first = geometry.colour_begin(local);
+  const std::int64_t interior = overlap_ ? geometry.interior_end(local) : first;
+  const std::int64_t last = geometry.colour_end(local);
+  if (exchange_) exchange_->start(1 - colour);
+  loop(target, first, interior);
+  if (exchange_) {
+    const double begin = now();
+    exchange_->finish(1 - colour);
+    counters.waited += now() - begin;
+  }
+  loop(target, interior, last);
+  const auto sites = static_cast<double>((last - first) * geometry.spec().lanes);
+  const double matrices = 2 * lattice_->kinds();
+  const double passes = std::ceil(static_cast<double>(field.shape.copies) / kernel_.copies_at_once);
+  counters.flops +=
+      sites * field.shape.copies * (66 * matrices + 6 * (matrices - 1) + (target.own != nullptr ? 12 : 0));
+  counters.bytes += sites * (passes * matrices * 18 * sizeof(Link) + field.shape.copies * 18.0 * sizeof(Real));
+}
+
+template <class Link, class Real>
+NormalOperator<Link, Real>::NormalOperator(HopField<Link, Real>& hops, Sums& sums, int colour, double mass)
+    : hops_(&hops),
+      space_(hops.team(), sums, {hops.lattice().count(colour), 0, hops.field.shape.copies, 3, hops.field.shape.lanes}),
+      colour_(colour),
+      mass_(mass) {}
+
+template <class Link, class Real>
+Real* NormalOperator<Link, Real>::input() {
+  return hops_->field.data() + hops_->lattice().begin(colour_) * hops_->field.shape.element();
+}
+
+template <class Link, class Real>
+void NormalOperator<Link, Real>::run(const Real* in, Real* out, VectorSpace<Real>* products) {
+  if (in != input()) space_.copy(in, input());
+  if (products != nullptr) static_cast<void>(products->partials());
+  hops_->hop(1 - colour_, {.out = hops_->field.data()});
+  hops_->hop(colour_, {.out = out,
+                       .begin = hops_->lattice().begin(colour_),
+                       .hop_factor = -1,
+                       .own = input(),
+                       .own_factor = 4 * mass_ * mass_,
+                       .products = products});
+}
+
+template class HopField<double, double>;
+template class HopField<float, float>;
+template class HopField<std::int16_t, float>;
+template class NormalOperator<double, double>;
+template class NormalOperator<float, float>;
+template class NormalOperator<std::int16_t, float>;
+
+}  // namespace onehop::lattice::detail

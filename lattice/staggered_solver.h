@@ -1,0 +1,58 @@
+// Solving with the staggered operator: what Staggered has inside, in all precisions.
+#pragma once
+
+#include <complex>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "hop.h"
+#include "onehop/lattice/staggered.h"
+
+namespace onehop::lattice::detail {
+
+// Fields, links and sums of every precision that has been asked for. Made when they are first needed, which is collective.
+class StaggeredSolver {
+ public:
+  StaggeredSolver(HopLattice lattice, int threads) : lattice_(std::move(lattice)), team_(threads) {}
+
+  [[nodiscard]] const HopLattice& lattice() const noexcept { return lattice_; }
+  [[nodiscard]] Team& team() noexcept { return team_; }
+
+  template <class Link, class Real>
+  [[nodiscard]] HopField<Link, Real>& hops(int copies);
+  [[nodiscard]] Sums& sums(int copies, bool wide);
+
+  [[nodiscard]] StaggeredSolve solve(std::span<const std::complex<double>> sources, double mass,
+                                     const SolverOptions& options);
+  [[nodiscard]] StaggeredSolve solve_masses(std::span<const std::complex<double>> source,
+                                            std::span<const double> masses, const SolverOptions& options);
+
+ private:
+  template <class Link>
+  [[nodiscard]] const HopLinks<Link>& links();
+
+  HopLattice lattice_;
+  Team team_;
+  std::optional<HopLinks<float>> single_;
+  std::optional<HopLinks<std::int16_t>> half_;
+  std::tuple<std::map<int, std::unique_ptr<HopField<double, double>>>,
+             std::map<int, std::unique_ptr<HopField<float, float>>>,
+             std::map<int, std::unique_ptr<HopField<std::int16_t, float>>>>
+      fields_;
+  std::map<std::pair<int, bool>, std::unique_ptr<Sums>> sums_;
+};
+
+// Calls `what` with types of links and of numbers as template arguments.
+template <class What>
+decltype(auto) with_precision(Precision precision, What&& what) {
+  if (precision == Precision::full) return what.template operator()<double, double>();
+  if (precision == Precision::single) return what.template operator()<float, float>();
+  return what.template operator()<std::int16_t, float>();
+}
+
+}  // namespace onehop::lattice::detail

@@ -1,0 +1,227 @@
+"""SciDAC files of colour vectors, and of links that are of no group (fat and long ones), in single or double precision."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onehop import __version__
+from onehop.error import BadInput, Error
+from onehop.group import Group
+from onehop.lattice.files import lime
+from onehop.lattice.files.headers import read_header, tag, text_of
+from onehop.lattice.files.layout import CHECKSUMS, combine, scidac_checksums, site_numbers
+from onehop.lattice.files.write import write_whole
+from onehop.lattice.geometry import Geometry
+
+__all__ = ["read_links", "read_vectors", "write_vectors"]
+
+_HEAD = '<?xml version="1.0" encoding="UTF-8"?>'
+
+
+def _check_sums(path: str, expected: dict[str, int], found: dict[str, int], what: str) -> None:
+    for name, value in expected.items():
+        if name in found and found[name] != value:
+            raise BadInput(
+                f"{path} was altered: it says that {name} is {value:08x}, its {what} make {found[name]:08x}; copy it again"
+            )
+
+
+def _summed(group: Group, mine: list[int]) -> dict[str, int]:
+    parts = [json.loads(part) for part in group.allgather(json.dumps(mine).encode())]
+    return combine("scidac", parts)
+
+
+def read_links(
+    path: str, group: Group, grid: Sequence[int] | None = None, *, width: int = 1
+) -> tuple[NDArray[np.complex128], Geometry]:
+    """Links of whatever kind, of any format that gauge fields have. Collective: every rank reads its block.
+
+    Parameters
+    ----------
+    grid : sequence of int, optional
+        Ranks per direction; by default what cuts shortest, with blocks of at least `width` sites.
+
+    Returns
+    -------
+    links : array
+        This rank's block, shape (t, z, y, x, direction, row, column).
+    geometry : Geometry
+        How the lattice is cut.
+
+    Raises
+    ------
+    BadInput
+        No such file; an unknown format; a file that is cut off; checksums that are not those of the links.
+    """
+    layout = read_header(str(path))
+    geometry = Geometry(layout.extents, grid, ranks=group.size, width=width)
+    slices = geometry.block_slices(group.rank)
+    raw = layout.raw_block(slices)
+    if layout.format in CHECKSUMS:
+        mine = CHECKSUMS[layout.format][1](raw, site_numbers(layout.extents, slices))
+        parts = [json.loads(part) for part in group.allgather(json.dumps(mine).encode())]
+        _check_sums(path, layout.checksums, combine(layout.format, parts), "links")
+    return layout.links(raw), geometry
+
+
+def _messages(path: str) -> list[dict[str, lime.Record]]:
+    """The fields of a file: of each its binary record and the texts that go with it."""
+    try:
+        with Path(path).open("rb") as file:
+            start = file.read(4)
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from error
+    if not lime.is_lime(start):
+        raise BadInput(f"{path}: expected a SciDAC file (LIME), found one that begins with {start.hex(' ')}")
+    fields: list[dict[str, lime.Record]] = []
+    texts: dict[str, lime.Record] = {}
+    for record in lime.records(path):
+        if record.name == "scidac-binary-data":
+            fields.append({**texts, record.name: record})
+            texts = {name: texts[name] for name in texts if name.startswith("scidac-private-file")}
+        elif record.name == "scidac-checksum" and fields:
+            fields[-1][record.name] = record
+        else:
+            texts[record.name] = record
+    if not fields:
+        raise BadInput(
+            f"{path}: expected a LIME record scidac-binary-data, found {', '.join(texts) or 'none'}"
+        )
+    return fields
+
+
+def _one_field(
+    path: str, records: dict[str, lime.Record], geometry: Geometry, group: Group
+) -> NDArray[np.complex128]:
+    about = text_of(path, records.get("scidac-private-record-xml"))
+    file_about = text_of(path, records.get("scidac-private-file-xml"))
+    try:
+        extents = tuple(int(one) for one in (tag(file_about, "dims") or "").split())
+        bits = {"F": 32, "D": 64}[tag(about, "precision") or ""]
+        count, colours = int(tag(about, "datacount") or ""), tag(about, "colors")
+    except (KeyError, ValueError) as error:
+        raise BadInput(f"{path}: expected numbers in its header, found {error}; it was altered") from error
+    if extents != tuple(geometry.extents):
+        raise BadInput(
+            f"{path}: expected a lattice of {'x'.join(map(str, geometry.extents))}, found one of "
+            f"{'x'.join(map(str, extents)) or 'no extents'}"
+        )
+    data = records["scidac-binary-data"]
+    shape = (*extents[::-1], count, 3, 2)
+    needed = int(np.prod(shape)) * bits // 8
+    kind = tag(about, "datatype") or "?"
+    if colours != "3" or count < 1 or data.length != needed:
+        raise BadInput(
+            f"{path}: expected colour vectors, {needed} bytes for {count} a site, found {kind} with {data.length} bytes"
+        )
+    slices = geometry.block_slices(group.rank)
+    raw = np.array(np.memmap(path, f">f{bits // 8}", "r", data.offset, shape)[tuple(slices)])
+    written = text_of(path, records.get("scidac-checksum"))
+    expected = {
+        name: int(value, 16) for name in ("suma", "sumb") if (value := tag(written, name)) is not None
+    }
+    found = _summed(group, scidac_checksums(raw, site_numbers(extents, slices)))
+    _check_sums(path, expected, found, "numbers")
+    numbers = raw.astype(np.float64)
+    return np.moveaxis(numbers[..., 0] + 1j * numbers[..., 1], -2, 0)
+
+
+def read_vectors(path: str, geometry: Geometry, group: Group) -> NDArray[np.complex128]:
+    """All colour vectors of a SciDAC file. Collective: every rank reads its block.
+
+    Returns
+    -------
+    array
+        Shape (vectors, t, z, y, x, 3): those that a site of one record has, record by record.
+
+    Raises
+    ------
+    BadInput
+        No such file; another kind of file or field; another lattice; a file that is cut off or altered.
+    """
+    found = [_one_field(str(path), one, geometry, group) for one in _messages(str(path))]
+    return np.concatenate(found)
+
+
+def _record(vector: NDArray[np.complex128], bits: int, note: str) -> list[tuple[str, bytes]]:
+    letter = {32: "F", 64: "D"}[bits]
+    raw = np.stack([vector.real, vector.imag], axis=-1).astype(f">f{bits // 8}")
+    suma, sumb = scidac_checksums(raw, np.arange(np.prod(vector.shape[:-1]), dtype=np.int64))
+    texts = {
+        "scidac-private-record-xml": "<scidacRecord><version>1.1</version>"
+        f"<date>{time.strftime('%a %b %d %H:%M:%S %Y UTC', time.gmtime())}</date><recordtype>0</recordtype>"
+        f"<datatype>USQCD_{letter}3_ColorVector</datatype><precision>{letter}</precision><colors>3</colors>"
+        f"<typesize>{6 * bits // 8}</typesize><datacount>1</datacount></scidacRecord>",
+        "scidac-record-xml": f"<note>{note}</note>",
+    }
+    checksum = (
+        f"<scidacChecksum><version>1.0</version><suma>{suma:x}</suma><sumb>{sumb:x}</sumb></scidacChecksum>"
+    )
+    return [
+        *((name, (_HEAD + text).encode()) for name, text in texts.items()),
+        ("scidac-binary-data", raw.tobytes()),
+        ("scidac-checksum", (_HEAD + checksum).encode()),
+    ]
+
+
+def write_vectors(
+    path: str,
+    vectors: NDArray[np.complex128],
+    geometry: Geometry,
+    group: Group,
+    *,
+    precision: int = 32,
+    note: str = "colour vector",
+    overwrite: bool = False,
+) -> None:
+    """Write colour vectors as a SciDAC file, one record each. Collective; rank 0 writes.
+
+    Parameters
+    ----------
+    vectors : array
+        This rank's block, shape (vectors, t, z, y, x, 3).
+    precision : int
+        Bits of a number: 32 or 64.
+    note : str
+        What the records are said to be.
+    overwrite : bool
+        Whether an existing file may be replaced.
+
+    Raises
+    ------
+    BadInput
+        On all ranks: another precision, a file that exists or cannot be written.
+    """
+    if precision not in (32, 64):
+        raise BadInput(f"expected a precision of 32 or 64 bits, found {precision}")
+    mine = np.ascontiguousarray(vectors, np.complex128)
+    parts = group.allgather(mine.tobytes())
+    problem = ""
+    if group.rank == 0:
+        whole = np.empty((len(mine), *geometry.shape, 3), np.complex128)
+        for rank, part in enumerate(parts):
+            whole[(slice(None), *geometry.block_slices(rank))] = np.frombuffer(part, np.complex128).reshape(
+                mine.shape
+            )
+        dims = "".join(f"{extent} " for extent in geometry.extents)
+        file_text = (
+            f"{_HEAD}<scidacFile><version>1.1</version><spacetime>{len(geometry.extents)}</spacetime>"
+            f"<dims>{dims}</dims><volfmt>0</volfmt></scidacFile>"
+        )
+        title = f"{_HEAD}<title>written by onehop {__version__}</title>"
+        head = [("scidac-private-file-xml", file_text.encode()), ("scidac-file-xml", title.encode())]
+        try:
+            write_whole(
+                str(path), [lime.pack([head, *(_record(one, precision, note) for one in whole)])], overwrite
+            )
+        except Error as error:
+            problem = str(error)
+    problem = group.allgather(problem.encode())[0].decode()
+    if problem:
+        raise BadInput(problem)
