@@ -41,6 +41,9 @@ Slice slice_of(std::vector<std::int64_t> numbers) {
   return Slice::list(std::move(numbers));
 }
 
+// The sites of a block in a direction that is cut: what its neighbours need must be its own.
+std::int64_t thinnest(int width) { return std::max(2, width); }
+
 void check_extents(std::span<const std::int64_t> extents) {
   if (extents.empty() || extents.size() > 4) complain("expected 1 to 4 extents, found " + text(extents.size()));
   std::int64_t sites = 1;
@@ -78,7 +81,7 @@ std::vector<int> geometry_grid(std::span<const std::int64_t> extents, int ranks,
     double surface = 0;  // of a block, per site of it
     for (std::size_t d = 0; d < extents.size(); ++d) {
       if (candidate[d] == 1) continue;
-      if (extents[d] % candidate[d] != 0 || extents[d] / candidate[d] < std::int64_t{width}) return;
+      if (extents[d] % candidate[d] != 0 || extents[d] / candidate[d] < thinnest(width)) return;
       surface += static_cast<double>(candidate[d]) / static_cast<double>(extents[d]);
     }
     if (surface >= least * (1 - 1e-12)) return;
@@ -87,7 +90,7 @@ std::vector<int> geometry_grid(std::span<const std::int64_t> extents, int ranks,
   });
   if (best.empty()) {
     complain("no grid of " + text(ranks) + " ranks cuts a lattice of " + joined(extents) +
-             " into equal blocks of at least " + text(width) +
+             " into equal blocks of at least " + text(thinnest(width)) +
              " sites where it is cut; take another number of ranks or another lattice");
   }
   return best;
@@ -139,8 +142,8 @@ void Geometry::check() {
       complain("expected even extents, without which even and odd sites do not alternate round the lattice, found " +
                text(extent) + where + "; take 1 colour or another extent");
     }
-    if (cuts > 1 && extent / cuts < std::int64_t{spec_.width}) {
-      complain("expected blocks of at least " + text(spec_.width) + " sites" + where + ", found " +
+    if (cuts > 1 && extent / cuts < thinnest(spec_.width)) {
+      complain("expected blocks of at least " + text(thinnest(spec_.width)) + " sites" + where + ", found " +
                text(extent / cuts) + "; take fewer ranks there");
     }
     ranks *= cuts;

@@ -1039,15 +1039,45 @@ def lattice_smear_stout(gauge: LatticeGauge, rho: float, steps: int, space_only:
     """Stout smearing in place. Collective."""
 
 class LatticeStaggered:
-    """The staggered one-link operator on a gauge field."""
+    """The staggered operator of a gauge field, or of fat and long links."""
 
-    def __init__(self, gauge: LatticeGauge, antiperiodic: bool, lanes: int) -> None: ...
+    def __init__(self, gauge: LatticeGauge, antiperiodic: bool, lanes: int, threads: int) -> None: ...
+    @staticmethod
+    def of_links(
+        group: Group,
+        extents: Sequence[int],
+        grid: Sequence[int],
+        fat: Memory,
+        long_links: Memory | None,
+        lanes: int,
+        threads: int,
+    ) -> LatticeStaggered: ...
     @property
     def lanes(self) -> int:
         """Sites in a vector."""
 
-    def hop(self, field: Memory) -> NDArray[numpy.complex128]: ...
-    def solve(self, source: Memory, mass: float, tolerance: float, iterations: int) -> tuple: ...
+    @property
+    def threads(self) -> int:
+        """Threads of a rank."""
+
+    @property
+    def has_long_links(self) -> bool: ...
+    def hop(self, fields: Memory, precision: str, colour: int) -> NDArray[numpy.complex128]: ...
+    def apply(
+        self, fields: Memory, mass: float, dagger: bool, precision: str
+    ) -> NDArray[numpy.complex128]: ...
+    def apply_normal(self, fields: Memory, mass: float, precision: str) -> NDArray[numpy.complex128]: ...
+    def solve(
+        self,
+        source: Memory,
+        masses: Sequence[float],
+        tolerance: float,
+        iterations: int,
+        precision: str,
+        inner: str,
+        reproducible: bool,
+        progress: object,
+    ) -> tuple: ...
 
 class LatticeWilson:
     """Wilson quarks on a gauge field, with or without the clover term."""

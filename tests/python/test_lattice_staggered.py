@@ -174,7 +174,7 @@ def test_solutions_and_what_is_said_of_them() -> None:
     assert result.converged
     assert residual <= 1.01e-11
     assert result.true_residual == pytest.approx(residual, rel=1e-2)
-    assert 0 < result.communication_seconds < result.seconds
+    assert 0 <= result.communication_seconds < result.seconds
     short = staggered.solve(source, mass, iterations=3)
     rest = source - 2 * mass * short.solution - hop_by_numpy(gauge.links, short.solution, True)
     assert (short.converged, short.iterations) == (False, 3)

@@ -34,7 +34,7 @@ struct GeometrySpec {
 enum class Side : std::uint8_t { below = 0, above = 1 };
 
 // The grid of so many ranks whose blocks have the least surface to others; among equals the one that cuts the last directions,
-// whose faces are the most contiguous. Blocks keep at least `width` sites where they are cut. Throws BadInput if there is none.
+// whose faces are the most contiguous. Blocks keep at least `width` sites, and 2, where they are cut. Throws BadInput if there is none.
 [[nodiscard]] std::vector<int> geometry_grid(std::span<const std::int64_t> extents, int ranks, int width = 1);
 
 // The largest number of lanes up to `most` with which `spec` is a geometry; `spec.lanes` is not looked at. Throws BadInput.
@@ -49,7 +49,7 @@ class Geometry {
     friend bool operator==(const Neighbour&, const Neighbour&) = default;
   };
 
-  // Throws BadInput: extents that the grid does not divide, blocks thinner than `width` where they are cut (below 2 * width faces overlap: they are not one piece,
+  // Throws BadInput: extents that the grid does not divide, blocks thinner than `width` or 2 where they are cut (below 2 * width faces overlap: they are not one piece,
   // and there is no interior), extents that are odd with
   // two colours, lanes that do not fit (sub-blocks must have even extents with two colours, and at least `width` sites).
   explicit Geometry(GeometrySpec spec);

@@ -78,6 +78,11 @@ def console(json_target: str | None = None) -> Console:
     return _console(stderr=json_target == "-", quiet=own_rank() != 0)
 
 
+def stderr_console() -> Console:
+    """Where progress is shown."""
+    return _console(stderr=True)
+
+
 def counted(number: int, what: str) -> str:
     """For example "1 round", "2 rounds", "3 matches"."""
     ending = "" if number == 1 else "es" if what.endswith(("s", "sh", "ch", "x")) else "s"

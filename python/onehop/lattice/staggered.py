@@ -62,7 +62,7 @@ class Staggered:
 
     `(D v)(x)` is the sum over directions mu of `eta_mu(x) [U_mu(x) v(x + mu) - U_mu(x - mu)^dagger v(x - mu)]` with
     `eta_mu(x) = (-1)^(x_0 + ... + x_(mu-1))`. Collective over the gauge field's group, as all its methods are.
-    Fields are this rank's block, shape (t, z, y, x, 3) for four directions, or several of them, with an axis more in front.
+    Fields are this rank's block, shape (t, z, y, x, 3) for four directions, or several of them, one axis more in front.
 
     Parameters
     ----------

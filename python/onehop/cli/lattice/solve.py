@@ -1,64 +1,188 @@
-"""`onehop lattice solve`: a quark propagator on a gauge field in a file."""
+"""`onehop lattice solve`: quark propagators on a gauge field in a file, or with given fat and long links."""
 
 from __future__ import annotations
 
+import contextlib
 import json
-import math
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
-from onehop.cli.common import JsonOption, RanksOption, console, own_rank, write_json
+from onehop.cli.common import JsonOption, RanksOption, console, own_rank, stderr_console, write_json
 from onehop.cli.lattice.common import GridOption, numbers
-from onehop.cli.lattice.measure import FileArgument, ToleranceOption
+from onehop.cli.lattice.convert import OverwriteOption
+from onehop.cli.lattice.measure import ToleranceOption
 from onehop.error import BadInput, Error
 from onehop.group import Group
-from onehop.lattice import Gauge, Staggered, StaggeredSolve, read_gauge
+from onehop.lattice import (
+    Staggered,
+    StaggeredSolve,
+    read_gauge,
+    read_links,
+    read_vectors,
+    smearing,
+    write_vectors,
+)
+from onehop.lattice.phases import with_staggered_phases
+from onehop.lattice.staggered import PRECISIONS
 from onehop.launch import ensure_ranks
 
-# Of the hopping term, per site: eight matrices times vectors, and their sum; eight links, a vector in and one out.
-FLOPS = 8 * 66 + 7 * 6
-BYTES = 8 * 144 + 2 * 48
+ACTIONS = ("staggered", "asqtad", "hisq")
+LONGEST_HOP = {"staggered": 1, "asqtad": 3, "hisq": 3}
+
+FileArgument = Annotated[
+    str | None,
+    typer.Argument(metavar="FILE", help="A gauge field: MILC 5, NERSC, ILDG, SciDAC or openQCD."),
+]
 
 
-def _point_source(gauge: Gauge, colour: int) -> np.ndarray:
-    source = np.zeros((*gauge.geometry.block_shape, 3), np.complex128)
-    if gauge.group.rank == 0:  # whose block has the origin
-        source[(0,) * len(gauge.geometry.block)][colour] = 1
-    return source
+def _of_gauge(
+    file: str, action: str, u0: float, periodic: bool, lanes: int, grid: str | None, tolerance: float
+) -> Staggered:
+    group = Group.world()
+    cut = numbers(grid, "--grid")
+    gauge, _ = read_gauge(file, group, cut, tolerance=tolerance)
+    if action == "staggered":
+        return Staggered(gauge, antiperiodic=not periodic, lanes=lanes)
+    links = smearing.hisq_links(gauge) if action == "hisq" else smearing.fat_links(gauge, "asqtad", u0=u0)
+    fat, long = (
+        with_staggered_phases(one, gauge.geometry, group.rank, length=length, antiperiodic=not periodic)
+        for one, length in ((links.fat, 1), (links.long, 3))
+    )
+    return Staggered.of_links(group, gauge.geometry.extents, fat, long, gauge.geometry.grid, lanes=lanes)
 
 
-def _report(gauge: Gauge, mass: float, tolerance: float, result: StaggeredSolve) -> dict[str, Any]:
-    mine = [result.seconds, result.communication_seconds]
-    everybody = [json.loads(part) for part in gauge.group.allgather(json.dumps(mine).encode())]
-    seconds, communication = (max(column) for column in zip(*everybody, strict=True))
-    hops = (result.iterations + 2) * math.prod(gauge.geometry.extents)  # sites that were hopped to
+def _of_links(fat: str, long: str | None, lanes: int, grid: str | None) -> Staggered:
+    group = Group.world()
+    cut = numbers(grid, "--grid")
+    fat_links, geometry = read_links(fat, group, cut, width=1 if long is None else 3)
+    long_links = None
+    if long is not None:
+        long_links, other = read_links(long, group, geometry.grid, width=3)
+        if other.extents != geometry.extents:
+            raise BadInput(
+                f"expected fat and long links of one lattice, found {'x'.join(map(str, geometry.extents))} in {fat} "
+                f"and {'x'.join(map(str, other.extents))} in {long}"
+            )
+    return Staggered.of_links(group, geometry.extents, fat_links, long_links, geometry.grid, lanes=lanes)
+
+
+def _source(operator: Staggered, source: str, file: str | None, colour: int) -> np.ndarray:
+    """The block of the right-hand sides: shape (vectors, t, z, y, x, 3)."""
+    if file is not None:
+        return read_vectors(file, operator.geometry, operator.group)
+    point = np.zeros((1, *operator.geometry.block_shape, 3), np.complex128)
+    if operator.group.rank == 0:  # whose block has the origin
+        point[(0,) * (len(operator.geometry.block) + 1)][colour] = 1
+    return point
+
+
+@contextlib.contextmanager
+def _following(tolerance: float) -> Iterator[Any]:
+    """How far a long solve is: in a terminal one line that changes, elsewhere nothing."""
+    target = stderr_console()
+    if own_rank() != 0 or not target.is_terminal:
+        yield None
+        return
+    with Progress(
+        TextColumn("{task.description}"), TimeElapsedColumn(), console=target, transient=True
+    ) as bar:
+        task = bar.add_task("solving")
+
+        def told(iterations: int, residual: float) -> None:
+            bar.update(
+                task,
+                description=f"{iterations} iterations, residual {residual:.1e} on its way to {tolerance:.0e}",
+            )
+
+        yield told
+
+
+def _report(
+    operator: Staggered, action: str, masses: list[float], tolerance: float, result: StaggeredSolve
+) -> dict[str, Any]:
+    mine = [result.seconds, result.communication_seconds, result.flops, result.bytes]
+    everybody = [json.loads(part) for part in operator.group.allgather(json.dumps(mine).encode())]
+    columns = list(zip(*everybody, strict=True))
+    seconds, communication = max(columns[0]), max(columns[1])
     return {
-        "action": "staggered",
-        "extent": list(gauge.geometry.extents),
-        "grid": list(gauge.geometry.grid),
-        "mass": mass,
+        "action": action,
+        "extent": list(operator.geometry.extents),
+        "grid": list(operator.geometry.grid),
+        "threads": operator.threads,
+        "mass": masses[0] if len(masses) == 1 else masses,
         "tolerance": tolerance,
         "iterations": result.iterations,
+        "corrections": result.corrections,
         "true_residual": result.true_residual,
+        "true_residuals": list(result.residuals),
         "converged": result.converged,
         "seconds": seconds,
         "communication_seconds": communication,
-        "gflops": hops * FLOPS / seconds * 1e-9,
-        "gbytes_per_second": hops * BYTES / seconds * 1e-9,
+        "gflops": sum(columns[2]) / seconds * 1e-9,
+        "gbytes_per_second": sum(columns[3]) / seconds * 1e-9,
     }
 
 
+def _check(
+    action: str, source: str, file: str | None, fat: str | None, precisions: tuple[str | None, ...]
+) -> None:
+    """What needs no ranks is refused before they are started."""
+    if action not in ACTIONS:
+        raise BadInput(f"expected --action {', '.join(ACTIONS[:-1])} or {ACTIONS[-1]}, found {action!r}")
+    if (file is None) == (fat is None):
+        raise BadInput("expected either a gauge field, FILE, or links, --fat (and --long)")
+    if source != "point":
+        raise BadInput(f"expected --source point, or --source-file with a SciDAC file, found {source!r}")
+    for one in precisions:
+        if one is not None and one not in PRECISIONS:
+            raise BadInput(f"expected half, single or double, found {one!r}")
+    if precisions[0] == "half":
+        raise BadInput("expected --precision single or double, found 'half', which is for --inner")
+
+
 def solve(
-    file: FileArgument,
-    mass: Annotated[float, typer.Option(help="Above 0; M = 2 m + D.")],
+    file: FileArgument = None,
+    mass: Annotated[
+        list[float] | None, typer.Option(help="Above 0; M = 2 m + D. More than once: all of them at once.")
+    ] = None,
     action: Annotated[
-        str, typer.Option(metavar="staggered", help="The operator: one-link staggered.")
+        str, typer.Option(metavar="staggered|asqtad|hisq", help="What is made of the gauge field.")
     ] = "staggered",
-    colour: Annotated[int, typer.Option(min=0, max=2, help="Of the point source at the origin.")] = 0,
+    fat: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Fat links instead of a gauge field, with all phases and signs in them."
+        ),
+    ] = None,
+    long: Annotated[str | None, typer.Option(metavar="FILE", help="Long links, with --fat.")] = None,
+    source: Annotated[str, typer.Option(metavar="point", help="At the origin.")] = "point",
+    source_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Colour vectors of a SciDAC file; all of them at once.")
+    ] = None,
+    colour: Annotated[int, typer.Option(min=0, max=2, help="Of the point source.")] = 0,
+    output: Annotated[
+        str | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", help="Where to write the solutions, as a SciDAC file."
+        ),
+    ] = None,
+    overwrite: OverwriteOption = False,
+    output_bits: Annotated[int, typer.Option(metavar="32|64", help="Bits of a number there.")] = 32,
     tolerance: Annotated[float, typer.Option(help="Of |b - M x| / |b|.")] = 1e-10,
     iterations: Annotated[int, typer.Option(min=0, help="At most so many.")] = 10000,
+    precision: Annotated[str, typer.Option(metavar="double|single", help="Of the solution.")] = "double",
+    inner: Annotated[
+        str | None,
+        typer.Option(metavar="half|single|double", help="Of most iterations; by default the same."),
+    ] = None,
+    reproducible: Annotated[
+        bool, typer.Option("--reproducible", help="The same bits on every number of ranks.")
+    ] = False,
+    u0: Annotated[float, typer.Option(help="Of asqtad.")] = 1.0,
     periodic: Annotated[
         bool, typer.Option("--periodic", help="In time too; otherwise antiperiodic there.")
     ] = False,
@@ -68,17 +192,45 @@ def solve(
     su3_tolerance: ToleranceOption = 1e-4,
     json_target: JsonOption = None,
 ) -> None:
-    """Solve M x = b for a point source by conjugate gradients, and check the answer with the whole operator.
+    """Solve M x = b by conjugate gradients, and check the answer with the whole operator.
 
-    Rates count the hopping term alone, over the time of the whole solve. Ends with 1 if it did not converge.
+    Rates count hopping terms and the solver's own sums of vectors, of all ranks. Ends with 1 if it did not converge;
+    the best that was found is written all the same.
     """
-    if action != "staggered":
-        raise BadInput(f"expected --action staggered, found {action!r}")
+    _check(action, source, file, fat, (precision, inner))
+    masses = list(mass or [])
+    if not masses:
+        raise BadInput("expected --mass, at least once")
     ensure_ranks(ranks)
-    gauge, _ = read_gauge(file, Group.world(), numbers(grid, "--grid"), tolerance=su3_tolerance)
-    operator = Staggered(gauge, antiperiodic=not periodic, lanes=lanes)
-    result = operator.solve(_point_source(gauge, colour), mass, tolerance=tolerance, iterations=iterations)
-    report = _report(gauge, mass, tolerance, result)
+    if fat is not None:
+        operator = _of_links(fat, long, lanes, grid)
+    else:
+        assert file is not None
+        operator = _of_gauge(file, action, u0, periodic, lanes, grid, su3_tolerance)
+    vectors = _source(operator, source, source_file, colour)
+    with _following(tolerance) as told:
+        result = operator.solve(
+            vectors[0] if len(vectors) == 1 else vectors,
+            masses[0] if len(masses) == 1 else masses,
+            tolerance=tolerance,
+            iterations=iterations,
+            precision=precision,
+            inner=inner,
+            reproducible=reproducible,
+            progress=told,
+        )
+    report = _report(operator, action, masses, tolerance, result)
+    if output is not None:
+        solutions = result.solution.reshape(-1, *operator.geometry.block_shape, 3)
+        write_vectors(
+            output,
+            solutions,
+            operator.geometry,
+            operator.group,
+            precision=output_bits,
+            note=f"solution of M x = b, mass {report['mass']}, residual {result.true_residual:.3e}",
+            overwrite=overwrite,
+        )
     if own_rank() == 0:
         console(json_target).print(
             f"{result.iterations} iterations in {report['seconds']:.4f} s, {report['communication_seconds']:.4f} s of "
@@ -87,7 +239,8 @@ def solve(
         )
         write_json(json_target, report)
     if not result.converged:
+        hint = "; single precision reaches some 1e-6" if precision == "single" else ""
         raise Error(
             f"expected a residual of {tolerance:g}, reached {result.true_residual:.3e} in {result.iterations} "
-            "iterations; allow more of them, or take a larger mass or tolerance"
+            f"iterations; allow more of them, or take a larger mass or tolerance{hint}"
         )

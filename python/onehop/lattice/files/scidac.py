@@ -1,4 +1,4 @@
-"""SciDAC files of colour vectors, and of links that are of no group (fat and long ones), in single or double precision."""
+"""SciDAC files of colour vectors, and links that are of no group (fat and long ones)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def _check_sums(path: str, expected: dict[str, int], found: dict[str, int], what
     for name, value in expected.items():
         if name in found and found[name] != value:
             raise BadInput(
-                f"{path} was altered: it says that {name} is {value:08x}, its {what} make {found[name]:08x}; copy it again"
+                f"{path} was altered: it says that {name} is {value:08x}, its {what} make {found[name]:08x}; "
+                "copy it again"
             )
 
 
