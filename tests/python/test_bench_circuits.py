@@ -161,6 +161,7 @@ def test_without_peers() -> None:
     [
         ({"cases": ("qtf",)}, "qtf"),
         ({"qubits": (3,)}, "3"),
+        ({"qubits": (6, 34), "precisions": ("single",)}, "34 qubits need 128 GiB"),
         ({"precisions": ("half",)}, "half"),
     ],
 )

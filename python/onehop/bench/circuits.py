@@ -65,7 +65,7 @@ class CircuitSettings:
         Raises
         ------
         BadInput
-            Unknown cases or precisions, or qubits outside of 4 to 34.
+            Unknown cases or precisions, qubits outside of 4 to 34, or more than there is memory for.
         """
         for case in self.cases:
             make_gates(case, 4)
@@ -75,6 +75,13 @@ class CircuitSettings:
         for qubits in self.qubits:
             if not 4 <= qubits <= 34:
                 raise BadInput(f"expected --qubits from 4 to 34, found {qubits}")
+        each = max(AMPLITUDE_BYTES[precision] for precision in self.precisions)
+        left = _core.bench_available_memory()
+        if each << max(self.qubits) > left:
+            raise BadInput(
+                f"{max(self.qubits)} qubits need {(each << max(self.qubits)) / 2**30:.3g} GiB and this machine has "
+                f"{left / 2**30:.3g} GiB left: take --qubits of at most {(left // each).bit_length() - 1}"
+            )
 
 
 @dataclass(frozen=True)
