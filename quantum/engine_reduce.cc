@@ -18,9 +18,13 @@ namespace {
 using Sum = std::complex<double>;
 
 constexpr std::uint64_t block_size = std::uint64_t{1} << 13;
-// A probability for each of many values does not fit a core's cache in many copies: the blocks are then few.
-constexpr std::uint64_t most_partial_numbers = std::uint64_t{1} << 22;
 constexpr std::uint64_t most_parts = 256;
+
+// A probability for each of many values does not fit a core's cache in many copies, and all copies together must be little beside the
+// amplitudes (half a percent of them in double precision): the blocks are then few.
+std::uint64_t most_partial_numbers(std::uint64_t amplitudes) {
+  return std::clamp<std::uint64_t>(amplitudes / 128, std::uint64_t{1} << 16, std::uint64_t{1} << 22);
+}
 
 std::uint64_t blocks_in(std::uint64_t count) { return (count + block_size - 1) / block_size; }
 
@@ -190,7 +194,7 @@ void probabilities(std::span<const std::complex<T>> amplitudes, std::span<const 
   std::vector<std::size_t> low_values(64);
   for (std::uint64_t i = 0; i < 64; ++i) low_values[i] = value_of(i);
   const std::uint64_t parts = std::clamp<std::uint64_t>(
-      std::min(blocks_in(amplitudes.size()), most_partial_numbers / out.size()), 1, most_parts);
+      std::min(blocks_in(amplitudes.size()), most_partial_numbers(amplitudes.size()) / out.size()), 1, most_parts);
   const std::uint64_t part = std::max<std::uint64_t>(64, (amplitudes.size() + parts - 1) / parts);
   const std::uint64_t used = (amplitudes.size() + part - 1) / part;
   std::vector<std::vector<double>> sums(used);

@@ -18,6 +18,21 @@ struct AlignedDelete {
   void operator()(void* memory) const { ::operator delete[](memory, std::align_val_t(64)); }
 };
 
+// The tile of this thread, about a megabyte, kept from pass to pass and from run to run: given back and asked for again in other sizes
+// it would leave holes of its size.
+template <typename T>
+T* tile_memory(std::size_t numbers) {
+  thread_local std::unique_ptr<T[], AlignedDelete> memory;
+  thread_local std::size_t held = 0;
+  if (numbers > held) {
+    memory.reset();
+    held = 0;
+    memory.reset(new (std::align_val_t(64)) T[numbers]);
+    held = numbers;
+  }
+  return memory.get();
+}
+
 template <typename T>
 void run_pass(std::span<std::complex<T>> amplitudes, TileProgram<T>& program, int threads, PassRecord* record) {
   const std::size_t tiles = program.tiles();
@@ -28,11 +43,11 @@ void run_pass(std::span<std::complex<T>> amplitudes, TileProgram<T>& program, in
   Barrier barrier(threads);
   std::vector<std::array<double, pass_parts>> parts(record != nullptr ? static_cast<std::size_t>(threads) : 0);
   run_together(threads, [&](int thread) {
-    std::unique_ptr<T[], AlignedDelete> tile;
+    T* tile = nullptr;
     std::exception_ptr thrown;  // all meet at the barrier first
     try {
       const std::size_t numbers = program.shape().numbers();
-      tile.reset(new (std::align_val_t(64)) T[program.needs_other() ? 2 * numbers : numbers]);
+      tile = tile_memory<T>(program.needs_other() ? 2 * numbers : numbers);
       for (std::size_t d = next_diagonal++; d < program.diagonals(); d = next_diagonal++) program.prepare(d);
     } catch (...) {
       thrown = std::current_exception();
@@ -46,7 +61,7 @@ void run_pass(std::span<std::complex<T>> amplitudes, TileProgram<T>& program, in
       scratch.parts = &parts[static_cast<std::size_t>(thread)];
       (*scratch.parts)[static_cast<std::size_t>(PassPart::preparing)] = steady_seconds() - record->begin;
     }
-    scratch.tile = tile.get();
+    scratch.tile = tile;
     if (program.needs_other()) scratch.other = scratch.tile + program.shape().numbers();
     for (std::size_t t = next_tile++; t < tiles; t = next_tile++) program.run(amplitudes.data(), t, scratch);
   });

@@ -193,14 +193,14 @@ def run(
     screen.print(one_line(planned, predicted, trajectories), markup=False, soft_wrap=True)
     circuit = _measuring(circuit) if shots else circuit
     options: dict[str, Any] = {"shots": shots, "seed": seed, "precision": precision, "observables": asked}
-    memory = MemoryUse()
-    begin = time.perf_counter()
     result: Result | NoisyResult
     where: Profile | None = None
     if model is not None:
+        memory, begin = MemoryUse(), time.perf_counter()
         result = _simulate_noisy(circuit, group, model, trajectories, options)
     else:
         with progress(circuit.name, 1.0) as advance:
+            memory, begin = MemoryUse(), time.perf_counter()
             result = simulate(
                 circuit,
                 group,
