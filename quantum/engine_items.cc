@@ -117,13 +117,21 @@ class Maker {
     if (op.bits.size() == 2 && controls.mask == 0 && fits_tile(bit_of(op.bits[0]) | bit_of(op.bits[1]))) {
       // Taken apart, a gate costs a pair, two rotations and its part of two diagonals: with long vectors more than the matrix
       // where all of these are there (measured: docs/engine.md), less where some are not.
-      const auto zeros = std::count(op.values.begin(), op.values.end(), Number(0));
-      if (const auto split = zeros >= 8 || !matrices_ ? split_two_bits(op.values) : split_one_angle(op.values)) {
-        return add_split(*split, op.bits);
-      }
+      if (const auto& split = split_of(op.values)) return add_split(*split, op.bits);
       return add_two_bits(op, index);
     }
     add_dense(op, index);
+  }
+
+  // Circuits have few matrices, or all of them differ: the last few are remembered.
+  const std::optional<TwoBitSplit>& split_of(const std::vector<Number>& values) {
+    for (const Known& known : known_) {
+      if (known.values == values) return known.split;
+    }
+    Known& known = known_[next_known_++ % known_.size()];
+    const auto zeros = std::count(values.begin(), values.end(), Number(0));
+    known = {values, zeros >= 8 || !matrices_ ? split_two_bits(values) : split_one_angle(values)};
+    return known.split;
   }
 
   void multiply_waiting(int bit, const Matrix2& m) {
@@ -384,7 +392,14 @@ class Maker {
     items_.order.push_back({kind, mixed, watched, static_cast<std::uint32_t>(index), std::exchange(gates_, 0)});
   }
 
+  struct Known {
+    std::vector<Number> values;
+    std::optional<TwoBitSplit> split;
+  };
+
   bool matrices_;
+  std::array<Known, 4> known_;
+  std::size_t next_known_ = 0;
   int low_bits_;
   std::uint64_t low_mask_;
   int most_mixed_;
