@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from types import SimpleNamespace
 
@@ -54,6 +55,36 @@ def test_sums_are_those_in_the_order_of_ranks(size: int) -> None:
                 assert mine.tobytes() == expected.tobytes()
 
     run_threads(size, one_rank)
+
+
+@settings(max_examples=20)
+@given(
+    size=st.integers(2, 6),
+    dtype=st.sampled_from(FLOATS),
+    spread=st.integers(0, 12),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_sums_are_within_the_stated_bound_of_exact_ones(
+    size: int, dtype: type, spread: int, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    count = 400
+    # Numbers of very different magnitudes, many of which nearly cancel.
+    everything = [random.normal(size=count) * 2.0 ** random.integers(-spread, spread + 1, count)]
+    for rank in range(1, size):
+        mine = random.normal(size=count) * 2.0 ** random.integers(-spread, spread + 1, count)
+        everything.append(np.where(random.random(count) < 0.5, -everything[rank - 1] * 1.001, mine))
+    given = [one.astype(dtype) for one in everything]
+
+    found = run_threads(size, lambda group: onehop.allreduce(group, given[group.rank]))[0]
+    unit = (size - 1) * (2.0**-53 if dtype == np.float64 else 2.0**-24)
+    for i in range(count):
+        numbers = [float(one[i]) for one in given]
+        exact = math.fsum(numbers)  # compensated: rounded once
+        bound = unit / (1 - unit) * math.fsum(map(abs, numbers)) + abs(exact) * 2.0**-53
+        if dtype == np.float16:
+            bound += max((abs(exact) + bound) * 2.0**-11, 2.0**-25)
+        assert abs(float(found[i]) - exact) <= bound
 
 
 def test_operations_against_numpy() -> None:
