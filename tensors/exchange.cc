@@ -17,10 +17,10 @@ using onehop::detail::whole;
 // Paths between two ranks: the announcement, more lines for it, first phase, second phase.
 constexpr int first_phase_tag = 1 + static_cast<int>(more_lines);
 constexpr int second_phase_tag = first_phase_tag + 1;
-// How to store is chosen as it runs for lengths (to each rank) of 256 KiB and more, for each power of two by itself. Shorter ones
-// still lie in the sender's own cache when the receiver asks for them: there stores past it are better.
-constexpr int shortest_width = 19;
-constexpr int widths = 12;
+// How to store is chosen as it runs for lengths (to each rank) of 64 KiB and more, for each power of two by itself. For shorter ones
+// stores past the caches were best in every state of the machine.
+constexpr int shortest_width = 17;
+constexpr int widths = 14;
 constexpr std::size_t all_choices = (static_cast<std::size_t>(Codec::q4) + 1) * 2 * widths;
 constexpr std::int64_t default_slot_bytes = 256 << 10;
 constexpr int default_slots = 4;

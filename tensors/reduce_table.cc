@@ -143,12 +143,13 @@ ReduceTables built_in_reduce_tables() {
   constexpr std::int64_t kib = 1 << 10;
   using enum ReduceAlgorithm;
   using Rules = std::vector<ReduceRule>;
-  const auto rules = [](const Rules& shorter) {
-    Rules all = shorter;
-    all.push_back({512 * kib, two_shot, 64 * kib});
-    all.push_back({no_end, two_shot, 256 * kib});
-    return all;
+  const auto followed = [](Rules rules, std::int64_t up_to, std::int64_t chunk) {
+    rules.push_back({up_to, two_shot, chunk});
+    rules.push_back({no_end, two_shot, 256 * kib});
+    return rules;
   };
+  const auto two_ranks = [&](const Rules& shorter) { return followed(shorter, 1024 * kib, 128 * kib); };
+  const auto more_ranks = [&](const Rules& shorter) { return followed(shorter, 512 * kib, 64 * kib); };
   // From where a codec pays: fp16, bf16, fp8, q8, q6, q4.
   const auto above = [](std::array<std::int64_t, 6> sizes) {
     std::array<std::int64_t, 7> by_codec{};
@@ -156,9 +157,10 @@ ReduceTables built_in_reduce_tables() {
     return by_codec;
   };
   const ReduceTable two{
-      true, 2, rules({{4 * kib, one_shot, 4 * kib}, {8 * kib, two_shot, 8 * kib}, {16 * kib, one_shot, 16 * kib}}),
-      rules({{2 * kib, one_shot, 2 * kib}}), above({16 * kib, 32 * kib, 4096 * kib, 32 * kib, 64 * kib, 32 * kib})};
-  const ReduceTable more{true, 0, rules({{16 * kib, one_shot, 16 * kib}}), rules({{8 * kib, one_shot, 8 * kib}}),
+      true, 2, two_ranks({{4 * kib, one_shot, 4 * kib}, {8 * kib, two_shot, 8 * kib}, {16 * kib, one_shot, 16 * kib}}),
+      two_ranks({{2 * kib, one_shot, 2 * kib}}), above({16 * kib, 32 * kib, 4096 * kib, 32 * kib, 64 * kib, 32 * kib})};
+  const ReduceTable more{true, 0, more_ranks({{16 * kib, one_shot, 16 * kib}}),
+                         more_ranks({{8 * kib, one_shot, 8 * kib}}),
                          above({64 * kib, 64 * kib, 4096 * kib, 64 * kib, 64 * kib, 64 * kib})};
   // A message that MPI sends at once, without asking the receiver first, is not held up by others on their way.
   const auto short_chunks = [](std::int64_t chunk) {
