@@ -8,6 +8,7 @@
 #include "limit.h"
 #include "mpi_peers.h"
 #include "onehop/plan.h"
+#include "qspi_messages.h"
 #include "store.h"
 #include "touch.h"
 
@@ -138,6 +139,37 @@ class PlanEnd {
   Plan plan_;
 };
 
+class QspiEnd {
+ public:
+  QspiEnd(const Group& group, std::int64_t bytes, int messages)
+      : sources_(bytes, messages), results_(bytes, messages), messages_(make(1 - group.rank())) {}
+
+  [[nodiscard]] std::string_view name() const { return "qspi"; }
+  [[nodiscard]] std::span<std::byte> source(int message) const { return sources_[message]; }
+  template <class Read>
+  void exchange(Read&& read) {
+    messages_.expect();
+    messages_.send();
+    messages_.receive();
+    for (int m = 0; m < results_.count(); ++m) read(std::span<const std::byte>(results_[m]));
+  }
+
+ private:
+  [[nodiscard]] QspiMessages make(int peer) const {
+    std::vector<std::span<std::byte>> sources;
+    std::vector<std::span<std::byte>> results;
+    for (int m = 0; m < sources_.count(); ++m) {
+      sources.push_back(sources_[m]);
+      results.push_back(results_[m]);
+    }
+    return QspiMessages(peer, sources, results);
+  }
+
+  Messages sources_;
+  Messages results_;
+  QspiMessages messages_;
+};
+
 class MpiEnd {
  public:
   MpiEnd(ExchangePeer& peer, int messages) : peer_(peer), messages_(messages) {}
@@ -209,7 +241,8 @@ std::vector<Samples> exchange(const Group& group, std::int64_t bytes, const Exch
   const auto add = [&](auto end, Role role) {
     contestants.push_back({std::string(end->name()), role, block_of(end, bytes, messages, std::make_shared<Touch>())});
   };
-  add(std::make_shared<InPlaceEnd>(group, bytes, messages), Role::ours);
+  if (options.qspi) add(std::make_shared<QspiEnd>(group, bytes, messages), Role::ours);
+  add(std::make_shared<InPlaceEnd>(group, bytes, messages), options.qspi ? Role::variant : Role::ours);
   add(std::make_shared<PlanEnd>(group, bytes, messages), Role::variant);
   contestants.push_back(limit_of(arena, bytes, options));
   std::vector<std::unique_ptr<ExchangePeer>> peers;

@@ -7,6 +7,7 @@
 #include "limit.h"
 #include "mpi_peers.h"
 #include "onehop/channel.h"
+#include "qspi_messages.h"
 #include "touch.h"
 
 namespace onehop::bench {
@@ -75,6 +76,36 @@ class OnehopEnd {
   bool whole_ = true;
 };
 
+class QspiEnd {
+ public:
+  QspiEnd(const Group& group, std::int64_t bytes)
+      : source_(bytes), result_(bytes), messages_(make(1 - group.rank())), first_(group.rank() == 0) {}
+  [[nodiscard]] std::string_view name() const { return "qspi"; }
+  [[nodiscard]] std::span<std::byte> source() noexcept { return source_.bytes(); }
+  // Who begins expects the answer; the other one, after its last message, nothing more.
+  void send() {
+    if (first_) messages_.expect();
+    messages_.send();
+  }
+  template <class Read>
+  void receive(Read&& read) {
+    messages_.receive();
+    read(std::span<const std::byte>(result_.bytes()));
+  }
+
+ private:
+  [[nodiscard]] QspiMessages make(int peer) const {
+    const std::span<std::byte> source = source_.bytes();
+    const std::span<std::byte> result = result_.bytes();
+    return QspiMessages(peer, {&source, 1}, {&result, 1});
+  }
+
+  Buffer source_;
+  Buffer result_;
+  QspiMessages messages_;
+  bool first_;
+};
+
 class MpiEnd {
  public:
   explicit MpiEnd(OneWayPeer& peer) : peer_(peer) {}
@@ -123,8 +154,12 @@ std::vector<Samples> ping_pong(const Group& group, std::int64_t bytes, const Pin
   Arena arena(group);
   const bool first = group.rank() == 0;
   std::vector<Contestant> contestants;
-  contestants.push_back(
-      {"onehop", Role::ours, block_of(std::make_shared<OnehopEnd>(group, bytes, false), first, bytes), one_way});
+  if (options.qspi) {
+    contestants.push_back(
+        {"qspi", Role::ours, block_of(std::make_shared<QspiEnd>(group, bytes), first, bytes), one_way});
+  }
+  contestants.push_back({"onehop", options.qspi ? Role::variant : Role::ours,
+                         block_of(std::make_shared<OnehopEnd>(group, bytes, false), first, bytes), one_way});
   if (options.get) {
     contestants.push_back({"onehop, get", Role::variant,
                            block_of(std::make_shared<OnehopEnd>(group, bytes, true), first, bytes), one_way});

@@ -146,16 +146,18 @@ void bind_bench(nb::module_& module) {
           "seconds"_a = 1.0, "block_us"_a = 400.0, "min_rounds"_a = 5);
   module.def(
       "bench_ping_pong",
-      [](const Group& group, std::int64_t bytes, const Effort& effort, bool get, bool peers) {
-        return measure([&] { return bench::ping_pong(group, bytes, {effort, get, peers}); });
+      [](const Group& group, std::int64_t bytes, const Effort& effort, bool get, bool peers, bool qspi) {
+        return measure([&] { return bench::ping_pong(group, bytes, {effort, get, peers, qspi}); });
       },
-      "group"_a, "bytes"_a, "effort"_a, "get"_a, "peers"_a, "One message between two ranks, one way.");
+      "group"_a, "bytes"_a, "effort"_a, "get"_a, "peers"_a, "qspi"_a = false,
+      "One message between two ranks, one way.");
   module.def(
       "bench_exchange",
-      [](const Group& group, std::int64_t bytes, int messages, const Effort& effort, bool peers) {
-        return measure([&] { return bench::exchange(group, bytes, {effort, messages, peers}); });
+      [](const Group& group, std::int64_t bytes, int messages, const Effort& effort, bool peers, bool qspi) {
+        return measure([&] { return bench::exchange(group, bytes, {effort, messages, peers, qspi}); });
       },
-      "group"_a, "bytes"_a, "messages"_a, "effort"_a, "peers"_a, "Several messages each way at once.");
+      "group"_a, "bytes"_a, "messages"_a, "effort"_a, "peers"_a, "qspi"_a = false,
+      "Several messages each way at once.");
   module.def(
       "bench_codec",
       [](const Group& group, const std::string& codec, const std::string& step, std::int64_t bytes,

@@ -1167,10 +1167,14 @@ class BenchEffort:
 
     def __init__(self, seconds: float = 1.0, block_us: float = 400.0, min_rounds: int = 5) -> None: ...
 
-def bench_ping_pong(group: Group, bytes: int, effort: BenchEffort, get: bool, peers: bool) -> list:
+def bench_ping_pong(
+    group: Group, bytes: int, effort: BenchEffort, get: bool, peers: bool, qspi: bool = False
+) -> list:
     """One message between two ranks, one way."""
 
-def bench_exchange(group: Group, bytes: int, messages: int, effort: BenchEffort, peers: bool) -> list:
+def bench_exchange(
+    group: Group, bytes: int, messages: int, effort: BenchEffort, peers: bool, qspi: bool = False
+) -> list:
     """Several messages each way at once."""
 
 def bench_codec(group: Group, codec: str, step: str, bytes: int, effort: BenchEffort) -> list:

@@ -334,3 +334,23 @@ def test_wilson_compares_with_reading_as_many_bytes(ranks: Ranks) -> None:
     wrong = ranks.onehop("bench", "wilson", "--lattices", "4x4")
     assert wrong.returncode == 2
     assert "four directions" in wrong.stderr
+
+
+def test_qspi_draws_both_figures(ranks: Ranks, tmp_path: Path) -> None:
+    picture = tmp_path / "qspi.png"
+    command = ("bench", "qspi", "--mpi", "none", "--quick", "--sizes", "8,64K")
+    found = ranks.onehop(*command, "--json", "-", "--plot", str(picture))
+    assert found.returncode == 0, found.stderr
+    rows = json.loads(found.stdout)["rows"]
+    assert [row["case"] for row in rows] == [
+        "ping-pong, 8 B",
+        "ping-pong, 64 KiB",
+        "5-D halo, 10 x 8 B",
+        "5-D halo, 10 x 64 KiB",
+    ]
+    assert [row["bytes"] for row in rows] == [8, 65536, 80, 655360]
+    assert all(row["ours_us"] > 0 < row["limit_us"] and "onehop" in row["variants"] for row in rows)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    wrong = ranks.onehop(*command[:-1], "12")
+    assert wrong.returncode == 2
+    assert "multiples of 8" in wrong.stderr

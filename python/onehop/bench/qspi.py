@@ -1,0 +1,114 @@
+"""`onehop bench qspi`: ping-pong and 5-D halo through the door of `qspi`, as in the report of its makers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from itertools import cycle
+from typing import Any
+
+from onehop import _core
+from onehop.bench.plot import PEER_COLOURS
+from onehop.bench.result import Bench, Row, make_row
+from onehop.bench.run import Advance, Settings, _begin, _samples
+from onehop.bench.sizes import size_text
+from onehop.error import BadInput
+from onehop.figure import empty_figure
+from onehop.group import Group
+
+__all__ = ["HALO_MESSAGES", "QSPI_PATTERNS", "QSPI_SIZES", "QspiRow", "qspi", "save_qspi_plot"]
+
+QSPI_SIZES = (8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20)
+QSPI_PATTERNS = ("ping-pong", "5-D halo")
+HALO_MESSAGES = 10  # two faces in each of five directions
+
+
+@dataclass(frozen=True)
+class QspiRow(Row):
+    """One size of one of the two patterns.
+
+    Attributes
+    ----------
+    pattern : str
+        "ping-pong" or "5-D halo".
+    message_bytes : int
+        Of one message.
+    """
+
+    pattern: str
+    message_bytes: int
+
+
+def qspi(group: Group, settings: Settings, advance: Advance, sizes: Sequence[int] = QSPI_SIZES) -> Bench:
+    """Both patterns between two ranks: `ours` is qspi, a variant is a channel without the door.
+
+    The ping-pong is one message to and fro, of which half counts; in the halo each rank sends ten messages to
+    the only other one and receives ten, all at once.
+    """
+    result = _begin("qspi", group, 2)
+    effort = settings.effort(2 * len(sizes))
+    for pattern in QSPI_PATTERNS:
+        for size in sizes:
+            halo = pattern == QSPI_PATTERNS[1]
+            if halo:
+                measured = _core.bench_exchange(group, size, HALO_MESSAGES, effort, settings.peers, qspi=True)
+            else:
+                measured = _core.bench_ping_pong(group, size, effort, False, settings.peers, qspi=True)
+            count = f"{HALO_MESSAGES} x " if halo else ""
+            row = make_row(
+                f"{pattern}, {count}{size_text(size)}",
+                size * (HALO_MESSAGES if halo else 1),
+                2,
+                _samples(measured),
+            )
+            values = {one.name: getattr(row, one.name) for one in fields(row)}
+            result.rows.append(QspiRow(**values, pattern=pattern, message_bytes=size))
+            advance(1)
+    return result
+
+
+def save_qspi_plot(result: Bench, file: str) -> None:
+    """The report's two figures, one above the other: times over the size of a message, and gains over MPI.
+
+    Raises
+    ------
+    Error
+        matplotlib is not installed.
+    BadInput
+        The file cannot be written, or its ending is no kind of picture.
+    """
+    figure = empty_figure(10, 8)
+    axes = figure.subplots(2, 2, sharex=True, squeeze=False)
+    for (times, gains), pattern in zip(axes, QSPI_PATTERNS, strict=True):
+        rows = [row for row in result.rows if isinstance(row, QspiRow) and row.pattern == pattern]
+        _draw_pattern(times, gains, rows)
+        times.set_title(f"{pattern}: time", fontsize=10)
+        gains.set_title(f"{pattern}: MPI's time over qspi's", fontsize=10)
+    for bottom in axes[1]:
+        bottom.set_xlabel("bytes of a message")
+    figure.suptitle(f"{result.host['cpu']}, {result.host['mpi'] or 'no MPI'}", fontsize=10)
+    try:
+        figure.savefig(file, dpi=130)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"cannot write the plot to {file}: {error}") from error
+
+
+def _draw_pattern(times: Any, gains: Any, rows: Sequence[QspiRow]) -> None:
+    sizes = [row.message_bytes for row in rows]
+    times.plot(sizes, [row.ours_us for row in rows], "o-", color="tab:red", label="qspi", zorder=3)
+    names = dict.fromkeys(name for row in rows for name in row.peers)
+    for name, colour in zip(names, cycle(PEER_COLOURS), strict=False):
+        times.plot(sizes, [row.peers.get(name) for row in rows], ".--", color=colour, label=name)
+        ratios = [row.ratios.get(name) for row in rows]
+        gains.plot(sizes, [ratio and 1 / ratio for ratio in ratios], ".--", color=colour, label=name)
+    times.plot(sizes, [row.limit_us for row in rows], "_:", color="black", label="limit")
+    gains.axhline(1, color="black", linewidth=0.8)
+    for axes in (times, gains):
+        axes.set_xscale("log", base=2)
+        axes.grid(alpha=0.3)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(fontsize=7)
+    times.set_yscale("log")
+    times.yaxis.set_major_formatter("{x:g}")
+    times.set_ylabel("µs, median")
+    gains.set_ylim(bottom=0)

@@ -1,0 +1,63 @@
+"""`onehop bench qspi`: ping-pong and 5-D halo through the door of `qspi`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from onehop.bench.qspi import QSPI_PATTERNS, QSPI_SIZES, qspi, save_qspi_plot
+from onehop.bench.run import Settings
+from onehop.bench.sizes import parse_sizes
+from onehop.bench.table import make_peer_table, make_table
+from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
+from onehop.cli.common import (
+    JsonOption,
+    MpiOption,
+    RanksOption,
+    check_plot,
+    check_seconds,
+    console,
+    own_rank,
+    progress,
+    write_json,
+)
+from onehop.error import BadInput
+from onehop.group import Group
+from onehop.launch import ensure_ranks_beside_mpi
+
+
+def bench_qspi(
+    sizes: Annotated[
+        str | None,
+        typer.Option("--sizes", metavar="8,1K,...", help="Bytes of one message, multiples of 8."),
+    ] = None,
+    ranks: RanksOption = None,
+    mpi: MpiOption = None,
+    seconds: SecondsOption = 20,
+    quick: QuickOption = False,
+    json_target: JsonOption = None,
+    plot: PlotOption = None,
+) -> None:
+    """Ping-pong and 5-D halo through the door of qspi; --plot draws the two figures of its report."""
+    check_seconds(seconds)
+    if ranks not in (None, 2):
+        raise BadInput(f"this measures 2 ranks, found -n {ranks}: use -n 2, or leave it out")
+    chosen = QSPI_SIZES if sizes is None else parse_sizes(sizes)
+    if any(size < 8 or size % 8 for size in chosen):
+        raise BadInput(f"expected --sizes as multiples of 8, found {sizes!r}")
+    check_plot(plot)
+    ensure_ranks_beside_mpi(ranks, mpi, default=2)
+    with progress("measuring", len(QSPI_PATTERNS) * len(chosen)) as advance:
+        result = qspi(Group.world(), Settings(seconds, quick), advance, chosen)
+    screen = console(json_target)
+    screen.print(make_table(result))
+    peers = make_peer_table(result)
+    if peers is not None:
+        screen.print()
+        screen.print(peers)
+    for note in result.notes:
+        screen.print(note, markup=False)
+    write_json(json_target, result.to_dict())
+    if plot is not None and own_rank() == 0:
+        save_qspi_plot(result, plot)
