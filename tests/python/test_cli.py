@@ -234,6 +234,17 @@ def test_bad_input_on_all_ranks_is_said_once(ranks: Ranks, launcher: str) -> Non
     assert done.stderr.count("error: -n 5 was asked for, but this runs inside a launch of 2 ranks") == 1
 
 
+def test_help_for_nobody_is_no_failure() -> None:
+    """As in `onehop --help | head -0`: the reader is gone when the text comes."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as nobody:
+        done = subprocess.run(
+            [sys.executable, "-m", "onehop", "--help"], stdout=nobody, stderr=subprocess.PIPE, check=False
+        )
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
 def test_closed_pipe_is_no_traceback(halo: str, ranks: Ranks) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "onehop", "schedule", "show", halo, "--rows", "0"],

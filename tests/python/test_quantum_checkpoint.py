@@ -137,6 +137,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path: Path, how: str) -> None:
 
     for text in run_threads(2, resume):
         assert str(file) in text
+        assert {"cut": "cut short", "text": "no HDF5 file"}.get(how, "is damaged") in text
 
 
 def test_a_checkpoint_of_something_else_is_refused(tmp_path: Path) -> None:

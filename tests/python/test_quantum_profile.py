@@ -9,7 +9,7 @@ import pytest
 
 from conftest import Ranks
 from onehop.cli import main
-from onehop.cli.profile import ranges
+from onehop.cli.profile import forms, ranges
 from onehop.quantum import simulate
 from onehop.quantum.generators import random_circuit
 from onehop.quantum.profile import KINDS, PARTS
@@ -89,3 +89,8 @@ def test_noise_has_no_profile(capfd: pytest.CaptureFixture[str], tmp_path: Path)
 )
 def test_ranges(numbers: list[int], text: str) -> None:
     assert ranges(numbers) == text
+
+
+def test_one_of_a_kind_is_singular() -> None:
+    made = {"rotations": 1, "pairs": 0, "matrices": 1, "phases": 2, "tables": 0}
+    assert forms(made) == "1 rotation, 1 matrix, 2 phases"

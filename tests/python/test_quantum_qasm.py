@@ -105,6 +105,8 @@ HEAD_3 = 'OPENQASM 3.0;\ninclude "stdgates.inc";\nqubit[2] q;\n'
         (HEAD_3 + "bit b;\nwhile (b) { b = measure q[0]; }", "f.qasm:5:1: while_loop cannot"),
         ("OPENQASM 4.0;\n", "expected OpenQASM 2 or 3, found version 4"),
         ("// nothing\n", "f.qasm:1:1: expected an OpenQASM program"),
+        (HEAD_3 + "// ((\nrz(" + 300_000 * "(", "f.qasm:5:203: 201 brackets are open here"),
+        ("OPENQASM 2.0;\n" + 300_000 * "(", "f.qasm:2:201: 201 brackets are open here"),
     ],
 )
 def test_broken_files(text: str, message: str) -> None:
@@ -113,6 +115,12 @@ def test_broken_files(text: str, message: str) -> None:
         parse_qasm(text, name="f.qasm")
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_brackets_in_brackets() -> None:
+    pytest.importorskip("qiskit_qasm3_import")
+    deep = 150 * "(" + "0.5" + 150 * ")"
+    assert len(parse_qasm(HEAD_3 + f"rz({deep}) q[0]; // (((").operations) == 1
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

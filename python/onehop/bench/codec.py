@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,6 +11,7 @@ from onehop.bench.result import Bench, Samples, make_row
 from onehop.bench.run import Advance, Settings
 from onehop.bench.sizes import size_text
 from onehop.codec import CODECS, decode, encode
+from onehop.cores import machine_cores
 from onehop.doctor import host
 from onehop.error import BadInput
 from onehop.group import Group
@@ -44,7 +44,7 @@ def codec(
             f"onehop bench codec measures one core, but this launch has {group.size} ranks: use -n 1"
         )
     about = host(None)
-    about["cores"] = os.cpu_count()
+    about["cores"] = machine_cores()
     result = Bench("codec", about)
     result.notes.append(_errors())
     effort = settings.effort(len(sizes) * len(codecs) * len(CODEC_STEPS))

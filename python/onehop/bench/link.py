@@ -29,6 +29,7 @@ from onehop.bench.allreduce import AllReduceRow
 from onehop.bench.result import Bench, Samples, make_row
 from onehop.bench.sizes import size_text
 from onehop.bench.table import empty_table, number
+from onehop.cores import machine_cores
 from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.group import Group
@@ -331,7 +332,7 @@ def link(rate: str, sizes: Sequence[int], codecs: Sequence[str], seconds: float,
         _run_on(hosts, mpi, arguments, Path(name))
         measured = json.loads(out.read_text())
     about = host(measured["mpi"])
-    about["cores"] = os.cpu_count()
+    about["cores"] = machine_cores()
     result = Bench("allreduce, link", about)
     result.notes.append(f"two emulated hosts, a link of {rate} between them, over MPI (TCP)")
     for case in measured["cases"]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from onehop.bench.ghex import ghex_halo, ghex_version
 from onehop.bench.result import Bench, Row, Samples, make_row
 from onehop.bench.rounding import halo_rounding, rounded_row
 from onehop.bench.sizes import size_text
+from onehop.cores import machine_cores
 from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.group import Group
@@ -73,7 +73,7 @@ def _begin(bench: str, group: Group, ranks: int | None) -> Bench:
         except Error as error:
             why_not = str(error)
     about = host(version)
-    about["cores"] = os.cpu_count()
+    about["cores"] = machine_cores()
     result = Bench(bench, about)
     if why_not:
         result.notes.append(f"no MPI to compare with: {why_not}")
@@ -256,7 +256,7 @@ def ring(
     """Every rank sends 64 bytes to the next, also with so many µs of computing before it."""
     result = _begin("ring", group, None)
     # With more ranks than cores a block must outlast several of the scheduler's time slices.
-    effort = settings.effort(len(computing), 400.0 if group.size <= (os.cpu_count() or 1) else 20000.0)
+    effort = settings.effort(len(computing), 400.0 if group.size <= machine_cores() else 20000.0)
     schedule = _ring_schedule(group.size, RING_BYTES)
     for microseconds in computing:
         arrays = [np.zeros(RING_BYTES // 8, np.int64) for _ in range(2)]

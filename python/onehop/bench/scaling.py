@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -10,6 +9,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from onehop.bench.result import Bench, Row, Samples, make_row
+from onehop.cores import machine_cores, usable_cores
 from onehop.doctor import host
 from onehop.error import BadInput
 from onehop.group import Group
@@ -88,7 +88,7 @@ class Scaling:
     def turns(self, ranks: int) -> Iterator[tuple[str, int, int, int]]:
         """The kind, qubits, ranks and threads of what is compared for one case."""
         numbers = [1 << k for k in range(ranks.bit_length())]
-        cores = len(os.sched_getaffinity(0))
+        cores = usable_cores()
         for kind in self.kinds:
             for number in numbers:
                 fewer = 0 if kind == "strong" else ranks.bit_length() - number.bit_length()
@@ -136,7 +136,7 @@ def scaling(settings: Scaling, group: Group, advance: Callable[[float], None]) -
     if len(group.neighbours_in_memory) != group.size:
         raise BadInput("onehop bench scaling compares ranks of one machine: start all of them there")
     about = host(None)
-    about["cores"] = os.cpu_count()
+    about["cores"] = machine_cores()
     result = Bench("scaling", about)
     parts = {
         1 << k: group.split(0 if group.rank < 1 << k else -1, group.rank)
@@ -200,5 +200,5 @@ def _row(
         exchanges=run.exchanges,
         bytes_moved=run.bytes_moved,
         speedup=float(np.median(rate)),
-        cores=min(ranks * threads, len(os.sched_getaffinity(0))),
+        cores=min(ranks * threads, usable_cores()),
     )

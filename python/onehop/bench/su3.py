@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from onehop import _core
 from onehop.bench.result import Bench, Samples, make_row
 from onehop.bench.run import Advance, Settings
+from onehop.cores import machine_cores
 from onehop.doctor import host
 from onehop.group import Group
 
@@ -37,7 +37,7 @@ def su3(
     The column GB/s counts each number that is read and each that is written once; notes have the GFLOP/s.
     """
     about = host(None)
-    about["cores"] = os.cpu_count()
+    about["cores"] = machine_cores()
     result = Bench("su3", about)
     effort = settings.effort(len(sites) * len(operations) * 2)
     for count in sites:

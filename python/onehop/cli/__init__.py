@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -107,7 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return exit_code(KeyboardInterrupt())
     except BrokenPipeError:  # as in `onehop ... | head`
         sys.stderr.close()
-        return 141
+        return 128 + signal.SIGPIPE
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
@@ -118,6 +119,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # the command line's library ends with 1 for it
+            return 128 + signal.SIGPIPE
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except Exception as error:
         # A wrong command line; typer has its own exception classes for that, which differ between its versions.

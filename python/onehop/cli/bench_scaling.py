@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Annotated
 
 import typer
@@ -11,6 +10,7 @@ from onehop.bench.scaling import SCALING_CASES, Scaling, scaling
 from onehop.bench.scaling_table import make_scaling_table, save_scaling_plot
 from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
 from onehop.cli.common import JsonOption, check_plot, check_seconds, console, own_rank, progress, write_json
+from onehop.cores import usable_cores
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.launch import ensure_ranks
@@ -59,7 +59,7 @@ def bench_scaling(
         cases=tuple(cases or SCALING_CASES),
         kinds=tuple(kind.split(",")),
         qubits=qubits if qubits is not None else (10 if quick else 24),
-        threads=threads or max(1, len(os.sched_getaffinity(0)) // ranks),
+        threads=threads or max(1, usable_cores() // ranks),
         precision=precision,
         seconds=0.001 if quick else seconds,
     )

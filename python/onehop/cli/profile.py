@@ -36,8 +36,14 @@ def ranges(numbers: list[int]) -> str:
 
 def forms(made: dict[str, Any]) -> str:
     """The engine's operations of a pass."""
-    names = ("rotations", "pairs", "matrices", "phases", "tables")
-    return ", ".join(f"{made[name]} {name}" for name in names if made[name]) or "-"
+    names = {
+        "rotations": "rotation",
+        "pairs": "pair",
+        "matrices": "matrix",
+        "phases": "phase",
+        "tables": "table",
+    }
+    return ", ".join(f"{made[n]} {one if made[n] == 1 else n}" for n, one in names.items() if made[n]) or "-"
 
 
 def _operations(entry: Entry) -> tuple[str, str]:

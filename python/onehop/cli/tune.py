@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +15,7 @@ from onehop.bench.tune import Tuned, save
 from onehop.bench.tune import tune as measure
 from onehop.bench.tune_allreduce import pays_text
 from onehop.cli.common import JsonOption, console, progress, write_json
+from onehop.cores import usable_cores
 from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.launch import current_launch
@@ -53,7 +53,7 @@ def tune(
         raise BadInput("onehop tune starts its own ranks: run it by itself, outside of any launch")
     if seconds <= 0:
         raise BadInput(f"expected --seconds above 0, found {seconds:g}")
-    cores = len(os.sched_getaffinity(0))
+    cores = usable_cores()
     if cores < 2:
         raise Error("onehop tune needs two processors, for two ranks that run at the same time; found one")
     about = host()

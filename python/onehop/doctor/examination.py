@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import onehop
+from onehop.cores import usable_cores
 from onehop.doctor import machine, software
 from onehop.doctor.selftest import Outcome, test_local, test_mpi
 from onehop.doctor.topology import topology
@@ -55,7 +56,7 @@ def _machine() -> Iterator[Finding]:
     topo = topology()
     yield Finding("cores", State.OK, topo.processors)
     yield Finding("caches", State.OK, f"{topo.cache_text}; read from {topo.source}")
-    if (usable := machine.cores()) < topo.threads:
+    if (usable := usable_cores()) < topo.threads:
         yield Finding(
             "usable", State.OK, f"{usable} of {topo.threads} threads (this process is bound to them)"
         )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import functools
-import os
 import platform
 import shutil
 from pathlib import Path
 from typing import Any
+
+from onehop.cores import usable_cores
 
 # What the processor calls a feature, and what people call it; the widest first.
 _SIMD = (
@@ -126,11 +127,6 @@ def memory() -> dict[str, int | None]:
     }
 
 
-def cores() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0))
-
-
 def host(mpi: str | None = None) -> dict[str, Any]:
     """The machine in short, as benchmarks write it into their results.
 
@@ -143,7 +139,7 @@ def host(mpi: str | None = None) -> dict[str, Any]:
     return {
         "name": platform.node(),
         "cpu": cpu_name(),
-        "cores": cores(),
+        "cores": usable_cores(),
         "simd": widest,
         "features": features,
         "memory": memory()["total"],

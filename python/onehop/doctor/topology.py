@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-import os
 import sys
 import xml.etree.ElementTree
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+
+from onehop.cores import machine_cores
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def from_sysfs(root: Path = Path("/sys/devices/system")) -> Topology:
     counted = Counter((level, size) for level, size, _ in caches)
     nodes = len(list((root / "node").glob("node[0-9]*")))
     ordered = tuple((level, size, count) for (level, size), count in sorted(counted.items()))
-    processors = threads or os.cpu_count() or 1
+    processors = threads or machine_cores()
     return Topology(
         "Linux (/sys)", max(1, len(packages)), max(1, nodes), len(core_ids) or processors, processors, ordered
     )

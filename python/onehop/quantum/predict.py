@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 
 import numpy as np
 
+from onehop.cores import usable_cores
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.density_matrix import moved
@@ -54,18 +54,14 @@ def predict(planned: CircuitPlan, group: Group | None = None) -> float:
     larger = 2.0 ** (local - qubits)
     if group is None:
         # The trial had all cores; memory is given and bytes are moved by each rank on one of them.
-        turns = planned.ranks_here / min(planned.ranks_here, _cores())
+        turns = planned.ranks_here / min(planned.ranks_here, usable_cores())
         return of_gates * larger * planned.ranks_here + (beginning * larger + exchanging) * turns
     mine = (of_gates + beginning) * larger + exchanging
     return max(float(one) for one in group.allgather(repr(mine).encode()))
 
 
-def _cores() -> int:
-    return len(os.sched_getaffinity(0))
-
-
 def _share_of_cores(ranks: int) -> int:
-    return max(1, _cores() // ranks)
+    return max(1, usable_cores() // ranks)
 
 
 def _time(state: State, gates: Sequence[Operation]) -> float:

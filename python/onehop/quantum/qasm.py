@@ -18,6 +18,10 @@ _VERSION = re.compile(r"^\s*OPENQASM\s+(\d+)(?:\.\d+)?\s*;", re.M)
 _PLACE = re.compile(r"^(?:(.*):)?(\d+),(\d+): (.*)$", re.S)
 _INCLUDE = re.compile(r'\binclude\s*"([^"]+)"\s*;')
 _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+# Brackets, and what may hide one.
+_BRACKETS = re.compile(r"//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"|[][(){}]", re.S)
+# No program needs more brackets in each other; Qiskit's parsers take minutes over thousands, or fail without a place.
+_DEEPEST = 200
 
 
 def load_qasm(file: str | Path) -> Circuit:
@@ -97,7 +101,23 @@ def _parse(text: str, name: str, folder: Path) -> QuantumCircuit:
         raise BadInput(f"{name}: expected OpenQASM 2 or 3, found version {number}")
     if not plain.strip():
         raise BadInput(f"{name}:1:1: expected an OpenQASM program, found nothing")
+    _check_depth(text, name)
     return _parse_2(text, name, folder) if number == 2 else _parse_3(text, name)
+
+
+def _check_depth(text: str, name: str) -> None:
+    depth = 0
+    for found in _BRACKETS.finditer(text):
+        if found[0] in "([{":
+            depth += 1
+        elif found[0] in ")]}":
+            depth -= 1
+        if depth > _DEEPEST:
+            start = found.start()
+            line, column = text.count("\n", 0, start) + 1, start - text.rfind("\n", 0, start)
+            raise BadInput(
+                f"{name}:{line}:{column}: {depth} brackets are open here; at most {_DEEPEST} may be in each other"
+            )
 
 
 def _missing(error: ImportError) -> BadInput:

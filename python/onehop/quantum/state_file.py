@@ -319,8 +319,22 @@ def read_state(file: str | Path) -> StoredState:
         if isinstance(error, BadInput):
             raise
         raise BadInput(
-            f"cannot read a state from {file}: {error}; take another copy, or remove it to begin anew"
+            f"cannot read a state from {file}: {_why(error)}; take another copy, or remove it to begin anew"
         ) from error
+
+
+def _why(error: Exception) -> str:
+    """What is wrong with a file, without the names that the HDF5 library has for it."""
+    if isinstance(error, OSError) and error.errno:
+        return os.strerror(error.errno)
+    known = {
+        "truncated file": "it is cut short",
+        "signature not found": "it is no HDF5 file",
+    }
+    for words, meaning in known.items():
+        if words in str(error):
+            return meaning
+    return "it holds no state of onehop" if isinstance(error, KeyError) else "it is damaged"
 
 
 def load_state(file: str | Path) -> tuple[NDArray[np.complexfloating], dict[str, Any]]:
