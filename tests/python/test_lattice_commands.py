@@ -60,6 +60,25 @@ def test_generate_smear_measure(ranks: Ranks, tmp_path: Path) -> None:
     smooth = run("smear", whole, "--kind", "flow", "--time", 0.2, "-o", tmp_path / "smooth.lime")
     assert smooth["charge"] == pytest.approx(measured["charge"], abs=1e-12)
 
+    quarks = [
+        "--quarks",
+        "hisq",
+        "--mass",
+        0.3,
+        "--noises",
+        2,
+        "--residual",
+        1e-8,
+        "--plot",
+        tmp_path / "mesons.png",
+    ]
+    found = run("measure", whole, *quarks)["quarks"]
+    assert len(found["pion"]) == 8
+    assert len(found["pion_mass"]) == 4
+    assert found["pion_mass"][-1] > 0
+    assert found["condensate"] > 0
+    assert found["true_residual"] <= 1e-8
+
     fat, naik = tmp_path / "fat.lime", tmp_path / "long.lime"
     run("smear", whole, "--kind", "hisq", "--fat", fat, "--long", naik, "-n", 2)
     expected = smearing.hisq_links(read_gauge(str(whole))[0])
@@ -71,6 +90,7 @@ def test_generate_smear_measure(ranks: Ranks, tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["measure", "no.lime", "--plot", "flow.png"], "expected --flow"),
+        (["measure", "no.lime", "--quarks", "hisq"], "expected --mass"),
         (["smear", "no.lime", "--kind", "smooth"], "expected --kind"),
         (["smear", "no.lime", "--kind", "hisq", "-o", "a.lime"], "expected --fat and --long"),
         (["smear", "no.lime", "--fat", "a.lime"], "expected --output"),

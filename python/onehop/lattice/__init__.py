@@ -1,6 +1,6 @@
 """Periodic lattices that are split over ranks: geometry, SU(3) gauge fields and files, staggered and Wilson quarks."""
 
-from onehop.lattice import smearing
+from onehop.lattice import mesons, smearing
 from onehop.lattice.files import (
     GaugeFile,
     read_gauge,
@@ -33,6 +33,7 @@ __all__ = [
     "field_strength",
     "gradient_flow",
     "hybrid_monte_carlo",
+    "mesons",
     "polyakov_loop",
     "read_gauge",
     "read_links",

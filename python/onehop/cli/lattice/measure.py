@@ -9,6 +9,7 @@ from rich.table import Table
 
 from onehop.cli.common import JsonOption, RanksOption, check_plot, console, own_rank, progress, write_json
 from onehop.cli.lattice.common import GridOption, numbers
+from onehop.cli.lattice.quarks import check_quarks, plot_mesons, quark_report
 from onehop.error import BadInput
 from onehop.figure import empty_figure
 from onehop.group import Group
@@ -50,9 +51,7 @@ def _flow(gauge: Gauge, time: float, step: float, every: int) -> list[FlowPoint]
         return gradient_flow(gauge, time, step=step, every=every, progress=lambda _number: advance(1))[1]
 
 
-def _plot(file: str, points: list[FlowPoint]) -> None:
-    figure = empty_figure(9, 4)
-    left, right = figure.subplots(1, 2)
+def _plot_flow(left: Any, right: Any, points: list[FlowPoint]) -> None:
     times = [point.time for point in points]
     left.plot(times, [point.t2_energy for point in points], label="clover")
     left.plot(times, [point.time**2 * point.energy_plaquette for point in points], "--", label="plaquettes")
@@ -63,6 +62,16 @@ def _plot(file: str, points: list[FlowPoint]) -> None:
     right.set_ylabel("topological charge")
     for axes in (left, right):
         axes.set_xlabel("flow time / a²")
+
+
+def _plot(file: str, points: list[FlowPoint], quarks: dict[str, Any] | None) -> None:
+    rows = (1 if points else 0) + (1 if quarks else 0)
+    figure = empty_figure(9, 4 * rows)
+    axes = figure.subplots(rows, 2, squeeze=False)
+    if points:
+        _plot_flow(*axes[0], points)
+    if quarks:
+        plot_mesons(*axes[-1], quarks)
     try:
         figure.savefig(file)
     except (OSError, ValueError) as error:
@@ -87,6 +96,16 @@ def _table(report: dict[str, Any], found: GaugeFile) -> Table:
         table.add_row("topological charge", f"{last['charge']:.6g}")
         if report["reference_time"] is not None:
             table.add_row("t0 (t² E = 0.3)", f"{report['reference_time']:.5g}")
+    if "quarks" in report:
+        quarks = report["quarks"]
+        for name in ("pion", "rho"):
+            known = [one for one in quarks[f"{name}_mass"] if one is not None]
+            if known:
+                table.add_row(f"{name}'s effective mass, far", f"{known[-1]:.5g}")
+        if "condensate" in quarks:
+            error = quarks["condensate_error"]
+            width = "" if error is None else f" ± {error:.2g}"
+            table.add_row("tr M⁻¹ / volume", f"{quarks['condensate']:.6g}{width}")
     return table
 
 
@@ -97,26 +116,44 @@ def measure(
     ] = None,
     flow_step: Annotated[float, typer.Option(help="Of its integration.")] = 0.02,
     flow_every: Annotated[int, typer.Option(min=1, help="Measure after every so many steps.")] = 1,
+    quarks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="staggered|asqtad|hisq|wilson|clover",
+            help="Also pion and rho of these, from a point source.",
+        ),
+    ] = None,
+    mass: Annotated[float | None, typer.Option(help="Of the quarks.")] = None,
+    csw: Annotated[float, typer.Option(help="Of clover quarks.")] = 1.0,
+    noises: Annotated[
+        int, typer.Option(min=0, help="Also the chiral condensate of staggered quarks by so many.")
+    ] = 0,
+    residual: Annotated[float, typer.Option(help="Of propagators, |b - M x| / |b|.")] = 1e-9,
     plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw t² E and the charge over flow time.")
+        str | None,
+        typer.Option(metavar="FILE", help="Draw t² E and charge over flow time, correlators and masses."),
     ] = None,
     grid: GridOption = None,
     ranks: RanksOption = None,
     tolerance: ToleranceOption = 1e-4,
     json_target: JsonOption = None,
 ) -> None:
-    """Read a gauge field, check it against what its file says, and measure plaquettes, link trace, Polyakov loop, energy.
+    """Read a gauge field, check it against what its file says, and measure plaquettes, traces, Polyakov loop, energy.
 
     Plaquettes and traces are averages of Re tr / 3, so 1 for unit links. With --flow also energy and topological charge
-    along the gradient flow.
+    along the gradient flow, with --quarks correlators of mesons with their effective masses.
     """
     check_plot(plot)
-    if plot is not None and flow is None:
-        raise BadInput("expected --flow with --plot: it is the flow that is drawn")
+    check_quarks(quarks, mass, noises)
+    if plot is not None and flow is None and quarks is None:
+        raise BadInput("expected --flow or --quarks with --plot: they are what is drawn")
     ensure_ranks(ranks)
     gauge, found = read_gauge(file, Group.world(), numbers(grid, "--grid"), tolerance=tolerance)
     loop, strength = polyakov_loop(gauge), field_strength(gauge)
     points = [] if flow is None else _flow(gauge, flow, flow_step, flow_every)
+    of_quarks = None
+    if quarks is not None and mass is not None:
+        of_quarks = quark_report(gauge, quarks, mass, csw, noises, residual)
     if own_rank() != 0:
         return
     report: dict[str, Any] = report_of(found) | {
@@ -128,9 +165,11 @@ def measure(
         report["flow"] = [point._asdict() for point in points]
         report["charge"] = points[-1].charge
         report["reference_time"] = reference_time(points)
+    if of_quarks is not None:
+        report["quarks"] = of_quarks
     screen = console(json_target)
     screen.print(_table(report, found))
     if plot is not None:
-        _plot(plot, points)
+        _plot(plot, points, of_quarks)
         screen.print(f"plot: {plot}", markup=False)
     write_json(json_target, report)

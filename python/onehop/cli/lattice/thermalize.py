@@ -69,6 +69,14 @@ def _begin(
     return gauge
 
 
+def _error_of_mean(values: list[float]) -> float | None:
+    """By ten blocks, each of which is meant to be longer than a field remembers."""
+    if len(values) < 20:
+        return None
+    blocks = [np.mean(block) for block in np.array_split(np.array(values), 10)]
+    return float(np.std(blocks, ddof=1) / np.sqrt(len(blocks)))
+
+
 def _report(gauge: Gauge, state: Checkpoint, first: int, resumed: int | None) -> dict[str, Any]:
     plaquettes = gauge.plaquettes()
     hmc = state.settings["algorithm"] == "hmc"
@@ -86,6 +94,7 @@ def _report(gauge: Gauge, state: Checkpoint, first: int, resumed: int | None) ->
         "plaquette_time": plaquettes.time,
         "link_trace": gauge.link_trace(),
         "mean_plaquette": float(np.mean(later)) if later else None,
+        "mean_plaquette_error": _error_of_mean(later),
     }
     if hmc:
         changes = [one["delta_h"] for one in state.history]
@@ -169,7 +178,9 @@ def thermalize(
             markup=False,
         )
     if report["mean_plaquette"] is not None:
-        screen.print(f"mean of the second half: {report['mean_plaquette']:.6f}", markup=False)
+        error = report["mean_plaquette_error"]
+        width = "" if error is None else f" ± {error:.6f}"
+        screen.print(f"mean of the second half: {report['mean_plaquette']:.6f}{width}", markup=False)
     if output is not None:
         screen.print(f"written to {output}", markup=False)
     write_json(json_target, report)

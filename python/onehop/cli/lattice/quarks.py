@@ -1,0 +1,93 @@
+"""What `onehop lattice measure` measures with quarks: mesons, and the chiral condensate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onehop.cli.common import progress
+from onehop.error import BadInput
+from onehop.lattice import Gauge, Staggered, Wilson, mesons, smearing, wilson_kappa
+from onehop.lattice.phases import with_staggered_phases
+
+STAGGERED_ACTIONS = ("staggered", "asqtad", "hisq")
+ACTIONS = (*STAGGERED_ACTIONS, "wilson", "clover")
+
+
+def check_quarks(action: str | None, mass: float | None, noises: int) -> None:
+    """What needs no ranks is refused before they are started.
+
+    Raises
+    ------
+    BadInput
+        An unknown action, no mass, a staggered mass that is not above 0, a condensate of other quarks.
+    """
+    if action is None:
+        if mass is not None or noises:
+            raise BadInput("expected --quarks with --mass and --noises")
+        return
+    if action not in ACTIONS:
+        raise BadInput(f"expected --quarks of {', '.join(ACTIONS)}, found {action!r}")
+    if mass is None or (action in STAGGERED_ACTIONS and not mass > 0):
+        raise BadInput(f"expected --mass with --quarks {action}, above 0 for staggered ones, found {mass}")
+    if noises and action not in STAGGERED_ACTIONS:
+        raise BadInput(f"expected staggered quarks with --noises, found {action}")
+
+
+def _staggered(gauge: Gauge, action: str) -> Staggered:
+    if action == "staggered":
+        return Staggered(gauge)
+    links = smearing.fat_links(gauge, action)
+    rank = gauge.group.rank
+    fat = with_staggered_phases(links.fat, gauge.geometry, rank)
+    long = with_staggered_phases(links.long, gauge.geometry, rank, length=3)
+    return Staggered.of_links(gauge.group, gauge.geometry.extents, fat, long, gauge.geometry.grid)
+
+
+def _numbers(values: np.ndarray) -> list[float | None]:
+    return [None if np.isnan(value) else float(value) for value in values]
+
+
+def quark_report(
+    gauge: Gauge, action: str, mass: float, csw: float, noises: int, tolerance: float
+) -> dict[str, Any]:
+    """Correlators with effective masses, and with noises the condensate. Collective."""
+    staggered = action in STAGGERED_ACTIONS
+    with progress("propagators", total=(3 if staggered else 12) + noises) as advance:
+        how: dict[str, Any] = {"tolerance": tolerance, "progress": lambda _number: advance(1)}
+        if staggered:
+            operator = _staggered(gauge, action)
+            found = mesons.staggered_mesons(gauge, operator, mass, **how)
+        else:
+            strength = csw if action == "clover" else 0.0
+            found = mesons.wilson_mesons(gauge, Wilson(gauge, wilson_kappa(mass), csw=strength), **how)
+        report: dict[str, Any] = {
+            "action": action,
+            "mass": mass,
+            "pion": found.pion.tolist(),
+            "rho": found.rho.tolist(),
+            "pion_mass": _numbers(mesons.effective_mass(found.pion)),
+            "rho_mass": _numbers(mesons.effective_mass(found.rho, 2 if staggered else 1)),
+            "iterations": found.iterations,
+            "true_residual": found.true_residual,
+        }
+        if noises:
+            condensate = mesons.chiral_condensate(gauge, operator, mass, noises=noises, **how)
+            report["condensate"] = condensate.mean
+            report["condensate_error"] = condensate.error
+    return report
+
+
+def plot_mesons(left: Any, right: Any, report: dict[str, Any]) -> None:
+    """Correlators to the left, effective masses to the right."""
+    for name, marker in (("pion", "o"), ("rho", "s")):
+        left.semilogy(np.abs(report[name]), marker, markersize=4, label=name)
+        masses = [np.nan if one is None else one for one in report[f"{name}_mass"]]
+        right.plot(masses, marker, markersize=4, label=name)
+    left.set_ylabel("|C(t)|")
+    right.set_ylabel("effective mass")
+    for axes in (left, right):
+        axes.set_xlabel("t")
+        axes.legend()
+    left.set_title(f"{report['action']}, m = {report['mass']:g}", fontsize="medium")

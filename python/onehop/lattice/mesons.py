@@ -1,0 +1,250 @@
+"""What quark propagators are good for: meson correlators with their effective masses, and the chiral condensate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onehop.error import BadInput, Error
+from onehop.lattice.gauge import Gauge
+from onehop.lattice.staggered import Staggered
+from onehop.lattice.wilson import Wilson
+
+__all__ = [
+    "Condensate",
+    "Mesons",
+    "chiral_condensate",
+    "effective_mass",
+    "staggered_mesons",
+    "wilson_mesons",
+]
+
+Progress = Callable[[int], None]
+
+# Of docs/lattice_wilson.md, by their upper right blocks.
+_BLOCKS = np.array([[[0, 1j], [1j, 0]], [[0, -1], [1, 0]], [[1j, 0], [0, -1j]], [[1, 0], [0, 1]]])
+
+
+def _gamma(direction: int) -> NDArray[np.complex128]:
+    gamma = np.zeros((4, 4), np.complex128)
+    gamma[:2, 2:] = _BLOCKS[direction]
+    gamma[2:, :2] = _BLOCKS[direction].conj().T
+    return gamma
+
+
+class Mesons(NamedTuple):
+    """Correlators at zero momentum from a point source at the origin, one number for each time.
+
+    Attributes
+    ----------
+    pion : array
+        The sum over space, colours and spins of `|G(x, t)|²`.
+    rho : array
+        The mean over the three directions in space.
+    iterations : int
+        Of all solves together.
+    true_residual : float
+        The largest of them.
+    """
+
+    pion: NDArray[np.float64]
+    rho: NDArray[np.float64]
+    iterations: int
+    true_residual: float
+
+
+class Condensate(NamedTuple):
+    """tr M^-1 / volume by noise; colours (and spins) are added up."""
+
+    mean: float
+    error: float | None
+    values: list[float]
+
+
+def _solved(result: Any, tolerance: float) -> NDArray[np.complex128]:
+    if not result.converged:
+        raise Error(
+            f"expected propagators with a residual of {tolerance:g}, reached {result.true_residual:.3e} in "
+            f"{result.iterations} iterations; take a larger mass or tolerance"
+        )
+    return result.solution
+
+
+def _over_space(gauge: Gauge, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers of this rank's block, shape (t, ..., x), summed over space and over the ranks."""
+    part = gauge.geometry.block_slices(gauge.group.rank)[0]
+    mine = np.zeros(gauge.geometry.extents[-1])
+    mine[part] = values.reshape(values.shape[0], -1).sum(axis=1)
+    return np.sum([np.frombuffer(one) for one in gauge.group.allgather(mine.tobytes())], axis=0)
+
+
+def _point_sources(gauge: Gauge, inner: tuple[int, ...]) -> Iterator[NDArray[np.complex128]]:
+    shape = (*gauge.geometry.block_shape, *inner)
+    origin = (0,) * len(gauge.geometry.block)
+    for index in np.ndindex(inner):
+        source = np.zeros(shape, np.complex128)
+        if gauge.group.rank == 0:  # whose block has the origin
+            source[(*origin, *index)] = 1
+        yield source
+
+
+def staggered_mesons(
+    gauge: Gauge,
+    operator: Staggered,
+    mass: float,
+    *,
+    tolerance: float = 1e-10,
+    iterations: int = 10000,
+    progress: Progress | None = None,
+) -> Mesons:
+    """The Goldstone pion and the local rho (gamma_i x gamma_i) of staggered quarks. Collective.
+
+    The pion's signs are all +1; the rho has (-1)^(x_i), and a state of opposite parity in it, which alternates in time.
+
+    Parameters
+    ----------
+    gauge : Gauge
+        Its geometry is used.
+    operator : Staggered
+        On that lattice, one-link or with fat and long links.
+    progress : callable, optional
+        Called with the number of every solve done.
+
+    Raises
+    ------
+    Error
+        A solve did not converge.
+    """
+    axes = np.indices(gauge.geometry.block_shape)[::-1]
+    signs = sum(
+        (-1.0) ** (axes[i] + gauge.geometry.origin(gauge.group.rank)[i]) for i in range(len(axes) - 1)
+    ) / (len(axes) - 1)
+    square, worst, total = np.zeros(gauge.geometry.block_shape), 0.0, 0
+    for number, source in enumerate(_point_sources(gauge, (3,))):
+        result = operator.solve(source, mass, tolerance=tolerance, iterations=iterations)
+        square += (np.abs(_solved(result, tolerance)) ** 2).sum(axis=-1)
+        worst, total = max(worst, result.true_residual), total + result.iterations
+        if progress is not None:
+            progress(number)
+    return Mesons(_over_space(gauge, square), _over_space(gauge, square * signs), total, worst)
+
+
+def wilson_mesons(
+    gauge: Gauge,
+    operator: Wilson,
+    *,
+    tolerance: float = 1e-10,
+    iterations: int = 10000,
+    progress: Progress | None = None,
+) -> Mesons:
+    """The pion (gamma_5) and the rho (gamma_i) of Wilson or clover quarks. Collective.
+
+    Raises
+    ------
+    Error
+        A solve did not converge.
+    """
+    columns, worst, total = [], 0.0, 0
+    for number, source in enumerate(_point_sources(gauge, (4, 3))):
+        result = operator.solve(source, tolerance=tolerance, iterations=iterations)
+        columns.append(_solved(result, tolerance))
+        worst, total = max(worst, result.true_residual), total + result.iterations
+        if progress is not None:
+            progress(number)
+    block = gauge.geometry.block_shape
+    propagator = np.stack(columns, axis=-1).reshape(*block, 4, 3, 4, 3)  # (..., s, c, s0, c0)
+    gammas = [_gamma(direction) for direction in range(4)]
+    gamma5 = gammas[0] @ gammas[1] @ gammas[2] @ gammas[3]
+    pion = (np.abs(propagator) ** 2).sum(axis=(-4, -3, -2, -1))
+    rho = np.zeros(block)
+    for gamma in gammas[:3]:
+        turn = gamma5 @ gamma
+        turned = np.einsum("ab,...bcde,fd->...acfe", turn, propagator, turn.conj(), optimize=True)
+        rho += (turned * propagator.conj()).sum(axis=(-4, -3, -2, -1)).real / 3
+    return Mesons(_over_space(gauge, pion), _over_space(gauge, rho), total, worst)
+
+
+def effective_mass(correlator: NDArray[Any], hop: int = 1) -> NDArray[np.float64]:
+    """The mass m of cosh(m (t - T/2)) that has the ratio of C(t) and C(t + hop), for t from 0 to T/2 - hop.
+
+    Parameters
+    ----------
+    correlator : array
+        Of T times, periodic; its two halves are averaged.
+    hop : int
+        2 where a part of it alternates from time to time.
+
+    Returns
+    -------
+    array
+        NaN where no mass has this ratio.
+    """
+    correlator = np.asarray(correlator, float)
+    times = len(correlator)
+    if times % 2 or not 1 <= hop <= times // 2:
+        raise BadInput(
+            f"expected an even number of times and a hop up to half of it, found {times} and {hop}"
+        )
+    folded = (correlator + np.roll(correlator[::-1], 1))[: times // 2 + 1] / 2
+    masses = np.full(times // 2 - hop + 1, np.nan)
+    for t in range(len(masses)):
+        if folded[t] * folded[t + hop] <= 0:
+            continue
+        wanted = np.log(folded[t] / folded[t + hop])
+        near, far = times / 2 - t - hop, times / 2 - t
+
+        def log_ratio(mass: float, near: float = near, far: float = far) -> float:
+            return (
+                mass * (far - near) + np.log1p(np.exp(-2 * mass * far)) - np.log1p(np.exp(-2 * mass * near))
+            )
+
+        low, high = 0.0, 50.0
+        if not 0 < wanted < log_ratio(high):
+            continue
+        for _ in range(100):
+            middle = (low + high) / 2
+            low, high = (middle, high) if log_ratio(middle) < wanted else (low, middle)
+        masses[t] = (low + high) / 2
+    return masses
+
+
+def chiral_condensate(
+    gauge: Gauge,
+    operator: Staggered,
+    mass: float,
+    *,
+    noises: int = 10,
+    seed: int = 1,
+    tolerance: float = 1e-10,
+    iterations: int = 10000,
+    progress: Progress | None = None,
+) -> Condensate:
+    """Tr M^-1 / volume with M = 2 m + D, for fields of random signs and phases i, the same for every grid. Collective.
+
+    Of each the real part of (xi, M^-1 xi) is taken, which is 2 m |M^-1 xi|² as D is anti-Hermitian.
+
+    Raises
+    ------
+    BadInput
+        Noises below 1.
+    Error
+        A solve did not converge.
+    """
+    if noises < 1:
+        raise BadInput(f"expected 1 noise or more, found {noises}")
+    geometry = gauge.geometry
+    slices = geometry.block_slices(gauge.group.rank)
+    values = []
+    for number in range(noises):
+        random = np.random.Generator(np.random.Philox(key=[seed, number]))
+        noise = 1j ** random.integers(0, 4, (*geometry.shape, 3))[slices]
+        result = operator.solve(noise, mass, tolerance=tolerance, iterations=iterations)
+        square = _over_space(gauge, (np.abs(_solved(result, tolerance)) ** 2).sum(axis=-1))
+        values.append(float(2 * mass * square.sum() / np.prod(geometry.extents)))
+        if progress is not None:
+            progress(number)
+    error = float(np.std(values, ddof=1) / np.sqrt(noises)) if noises > 1 else None
+    return Condensate(float(np.mean(values)), error, values)
