@@ -14,8 +14,10 @@ from threads import run_threads
 EXTENTS, MASS = (4, 2, 2, 6), 0.3
 
 
-def field(group: Group | None = None, grid: tuple[int, ...] | None = None) -> Gauge:
-    gauge = Gauge(group or Group.alone(), EXTENTS, grid)
+def field(
+    group: Group | None = None, grid: tuple[int, ...] | None = None, extents: tuple[int, ...] = EXTENTS
+) -> Gauge:
+    gauge = Gauge(group or Group.alone(), extents, grid)
     thermalize(gauge, 5.5, 2, over_relaxations=1)
     return gauge
 
@@ -64,8 +66,9 @@ def test_condensate_is_the_trace() -> None:
 
 
 def test_wilson_mesons_are_those_of_the_inverse_matrix() -> None:
-    gauge, kappa = field(), 0.11
-    shape = (*EXTENTS[::-1], 4, 3)
+    extents, kappa = (2, 2, 2, 6), 0.11
+    gauge = field(extents=extents)
+    shape = (*extents[::-1], 4, 3)
     size = int(np.prod(shape))
     matrix = np.empty((size, size), complex)
     for column in range(size):
