@@ -1,10 +1,13 @@
 // Passes over tiles smaller than those that callers get, so that many make up a state that can be checked by definition.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "engine_run.h"
+#include "engine_threads.h"
 #include "support/local_operations.h"
 
 namespace onehop::quantum {
@@ -105,6 +108,48 @@ TEST(QuantumEngineTiles, EveryShapeAtEveryPlace) {
       expect_on_tiles(random, bits, {shape}, "alone, bits " + std::to_string(a) + " and " + std::to_string(b));
     }
   }
+}
+
+// Not a test: what `Kernels::matrices_pay` was decided by.
+template <typename T>
+void print_matrices_or_parts(const char* what, int bits, const std::vector<LocalOperation>& operations) {
+  for (const std::string& simd : simd_names()) {
+    std::vector<std::complex<T>> state(std::size_t{1} << bits);
+    state[0] = 1;
+    double best[2] = {1e300, 1e300};
+    for (int round = 0; round < 20; ++round) {
+      TileSizes sizes = tile_sizes(bits, sizeof(std::complex<T>));
+      sizes.matrices = round % 2 == 0;
+      const PassList list = make_pass_list(bits, operations, sizes);
+      const double begin = steady_seconds();
+      run_passes<T>(state, operations, list, kernels_named<T>(simd), 1);
+      best[round % 2] = std::min(best[round % 2], steady_seconds() - begin);
+    }
+    std::printf("%s, %s, %s: matrices %.1f ms, parts %.1f ms\n", what, sizeof(T) == 8 ? "double" : "single",
+                simd.c_str(), 1e3 * best[0], 1e3 * best[1]);
+  }
+}
+
+TEST(QuantumEngineTiles, DISABLED_MatricesOrParts) {
+  Random random(1);
+  const int bits = 20;
+  std::vector<LocalOperation> pairs;
+  std::vector<LocalOperation> neighbours;
+  for (int layer = 0; layer < 20; ++layer) {
+    const std::vector<int> order = shuffled(random, bits);
+    for (std::size_t k = 0; k + 1 < order.size(); k += 2) {
+      const int low = static_cast<int>(k) + layer % 2;
+      const auto gate = random_unitary(random, 4);
+      if (layer < 10) pairs.push_back({.kind = LocalKind::matrix, .bits = {order[k], order[k + 1]}, .values = gate});
+      if (low + 1 < bits) {
+        neighbours.push_back({.kind = LocalKind::matrix, .bits = {low, low + 1}, .values = gate});
+      }
+    }
+  }
+  print_matrices_or_parts<double>("random pairs", bits, pairs);
+  print_matrices_or_parts<float>("random pairs", bits, pairs);
+  print_matrices_or_parts<double>("neighbours", bits, neighbours);
+  print_matrices_or_parts<float>("neighbours", bits, neighbours);
 }
 
 }  // namespace
