@@ -1,6 +1,6 @@
 #include "wilson.h"
 
-#include <atomic>
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <random>
@@ -31,23 +31,24 @@ Buffer<T> random_numbers(std::size_t count) {
   return found;
 }
 
-// Reads all of it with several streams at once, as fast as it comes.
-double read_all(const double* from, std::size_t count) {
-  constexpr std::size_t line = 8;
-  typedef double Line __attribute__((vector_size(line * sizeof(double))));
-  Line sums[4]{};
-  const std::size_t quarter = count / 4 / line * line;
-  for (std::size_t i = 0; i < quarter; i += line) {
-    for (std::size_t s = 0; s < 4; ++s) {
-      Line next;
-      __builtin_memcpy(&next, from + s * quarter + i, sizeof next);
-      sums[s] += next;
+// Reads all of `from` and writes all of `to`, evenly mixed, as fast as it goes: pieces of some cache lines of either in turn.
+void move_all(const double* from, std::int64_t read, double* to, std::int64_t written) {
+  constexpr std::int64_t piece = 512;
+  typedef double Line __attribute__((vector_size(8 * sizeof(double))));
+  Line sums[8]{};
+  std::int64_t out = 0;
+  for (std::int64_t at = 0; at + piece <= read; at += piece) {
+    for (std::int64_t i = at; i < at + piece; i += 64) {
+      for (std::int64_t s = 0; s < 8; ++s) {
+        Line next;
+        __builtin_memcpy(&next, from + i + 8 * s, sizeof next);
+        sums[s] += next;
+      }
     }
+    const std::int64_t until = written * (at + piece) / read / 8 * 8;
+    for (; out < until; out += 8) __builtin_memcpy(to + out, &sums[out / 8 % 8], sizeof(Line));
   }
-  const Line all = sums[0] + sums[1] + sums[2] + sums[3];
-  double sum = 0;
-  for (std::size_t i = 0; i < line; ++i) sum += all[i];
-  return sum;
+  __asm__ volatile("" : : "m"(sums) : "memory");
 }
 
 template <class T>
@@ -79,20 +80,38 @@ std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& opti
       }
     };
   };
-  const Buffer<double> memory(static_cast<std::size_t>(wilson_work(options).bytes / sizeof(double)));
-  std::atomic<double> sink{0};
+  // As much memory as the applications to both colours have, so that none of it is in a cache where theirs is not.
+  const auto count = static_cast<std::int64_t>(2 * wilson_work(options).bytes / sizeof(double));
+  const auto written = static_cast<std::int64_t>(core.size(0) + core.size(1)) * static_cast<std::int64_t>(sizeof(T)) /
+                       static_cast<std::int64_t>(sizeof(double));
+  const std::int64_t read = count - 2 * written;  // a line that is written is read before
+  const Buffer<double> from(static_cast<std::size_t>(read));
+  const Buffer<double> to(static_cast<std::size_t>(written));
   std::vector<Contestant> contestants;
   contestants.push_back({"onehop", Role::ours, apply(false), 0.5});
   if (group.size() > 1) contestants.push_back({"onehop, without faces", Role::variant, apply(true), 0.5});
-  contestants.push_back({"limit: reading as many bytes", Role::limit, [&](int times) {
-                           const auto count = static_cast<std::int64_t>(memory.size());
+  contestants.push_back({"reading as many bytes", Role::variant,
+                         [&](int times) {
                            for (int i = 0; i < times; ++i) {
                              team.run([&](int thread) {
-                               const auto [first, last] = team.part(0, count, thread);
-                               sink = read_all(memory.data() + first, static_cast<std::size_t>(last - first));
+                               const auto [first, last] = team.part(0, read / 8, thread);
+                               move_all(from.data() + 8 * first, 8 * (last - first), nullptr, 0);
                              });
                            }
-                         }});
+                         },
+                         0.5 * static_cast<double>(count) / static_cast<double>(read)});
+  contestants.push_back({"limit: moving as many bytes", Role::limit,
+                         [&](int times) {
+                           for (int i = 0; i < times; ++i) {
+                             team.run([&](int thread) {
+                               const auto [first, last] = team.part(0, read / 8, thread);
+                               const auto [begin, end] = team.part(0, written / 8, thread);
+                               move_all(from.data() + 8 * first, 8 * (last - first), to.data() + 8 * begin,
+                                        8 * (end - begin));
+                             });
+                           }
+                         },
+                         0.5});
   Arena arena(group);
   return run_rounds(arena, contestants, options.effort);
 }

@@ -169,7 +169,8 @@ template <class T>
 WilsonCore<T>::WilsonCore(const WilsonStorage<T>& storage, Team& team, int copies)
     : storage_(storage), team_(team), copies_(copies) {
   const std::int64_t numbers = storage.lanes() * (8 * (storage.two_rows ? 12 : 18) + 2 * 24 * copies + 72);
-  past_caches_ = storage.vectors(0) * numbers * static_cast<std::int64_t>(sizeof(T)) > cached_bytes;
+  const std::int64_t bytes = storage.vectors(0) * numbers * static_cast<std::int64_t>(sizeof(T));
+  past_caches = bytes > cached_bytes;
   open_faces();
 }
 
@@ -287,7 +288,7 @@ void WilsonCore<T>::hop(int colour, const T* in, T* out, const Tail& tail, bool 
   range.other_factor = static_cast<T>(tail.other_factor);
   range.dagger = dagger ? T{-1} : T{1};
   range.form = tail.form;
-  range.past_caches = past_caches_;
+  range.past_caches = past_caches;
   range.copies = copies_;
   const auto kernel = storage_.kernels->hop[storage_.two_rows ? 1 : 0];
   const auto run = [&](std::int64_t first, std::int64_t last) {

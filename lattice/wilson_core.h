@@ -92,6 +92,8 @@ class WilsonCore {
   double bytes = 0;
   // Benchmarks: faces stay where they are, and what is beyond the block is whatever arrived last.
   bool alone = false;
+  // Results are stored past the caches: set where fields and links are longer than these.
+  bool past_caches = false;
   // There is nothing beyond the block: the operator of a domain by itself, without communication.
   bool domain = false;
 
@@ -117,7 +119,6 @@ class WilsonCore {
   const WilsonStorage<T>& storage_;
   Team& team_;
   int copies_;
-  bool past_caches_;
   Buffer<T> nothing_;                    // as long as the longest message, of zeros
   std::array<std::vector<Out>, 2> out_;  // by the colour that travels
   std::array<std::vector<In>, 2> in_;

@@ -171,7 +171,7 @@ ONEHOP_INLINE void add_block(Complex<T, L> (&y)[6], const T* c, const Complex<T,
 #pragma GCC unroll 6
     for (int j = 0; j < i; ++j) {
       const int n = i * (i - 1) / 2 + j;
-      const Complex<T, L> e{load<L>(c + (6 + 2 * n) * L), load<L>(c + (7 + 2 * n) * L)};
+      const Complex<T, L> e = load_number<T, L>(c + 6 * L, n);
       add_product(y[i], e, x[j]);
       add_conj_product(y[j], e, x[i]);
     }

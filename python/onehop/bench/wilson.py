@@ -67,10 +67,11 @@ def wilson(
 
 
 def _rates(case: str, flops: float, size: float, samples: Sequence[Samples]) -> str:
-    ours, limit = samples[0], samples[-1]
+    ours, reading, limit = samples[0], samples[-2], samples[-1]
     text = f"{case}: {flops / np.median(ours.us) / 1e3:.1f} GFLOP/s a rank, {np.median(ours.us):.1f} us, "
     share, rate = 100 * np.median(limit.us / ours.us), size / np.median(limit.us) / 1e3
     text += f"{share:.0f} % of the roofline at {rate:.1f} GB/s"
-    if len(samples) == 3:
+    text += f" ({size / np.median(reading.us) / 1e3:.1f} GB/s if all were read)"
+    if len(samples) == 4:
         text += f"; {np.median(ours.us - samples[1].us):.1f} us more than without faces"
     return text
