@@ -1114,6 +1114,7 @@ class LatticeWilson:
         reproducible: bool,
         normal: bool,
         schwarz: int,
+        progress: object,
     ) -> tuple: ...
 
 def lattice_clover_leaves(gauge: LatticeGauge) -> NDArray[numpy.complex128]:

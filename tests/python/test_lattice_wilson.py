@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import wilson_reference as reference
+from conftest import Ranks
 from onehop import BadInput, Group, _core
-from onehop.lattice import Gauge, Wilson, WilsonSolve, clover_blocks, clover_leaves, wilson_kappa
+from onehop.lattice import Gauge, Wilson, WilsonSolve, clover_blocks, clover_leaves, wilson_kappa, write_gauge
 from threads import run_threads
 
 TOLERANCE = {"double": 2e-13, "single": 3e-5}
@@ -357,3 +361,50 @@ def test_says_what_is_wrong() -> None:
         Wilson(Gauge(Group.alone(), (4, 4)))
     with pytest.raises(BadInput, match="even extents"):
         Wilson(Gauge(Group.alone(), (3, 4, 4, 4)))
+
+
+def test_command_solves(ranks: Ranks, tmp_path: Path) -> None:
+    extents = (4, 4, 4, 8)
+    gauge = random_gauge(Group.alone(), extents)
+    field = tmp_path / "cfg.lime"
+    write_gauge(str(field), gauge)
+    words = (
+        "--action",
+        "clover",
+        "--csw",
+        1.2,
+        "--kappa",
+        0.11,
+        "--spin",
+        3,
+        "--colour",
+        1,
+        "--inner",
+        "single",
+    )
+    done = ranks.onehop("lattice", "solve", field, *words, "-n", 2, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    source = np.zeros((*extents[::-1], 4, 3), complex)
+    source[0, 0, 0, 0, 3, 1] = 1
+    expected = Wilson(gauge, 0.11, csw=1.2).solve(source, inner="single")
+    assert found["converged"]
+    assert found["true_residual"] <= 1e-10
+    assert abs(found["iterations"] - expected.iterations) <= 3
+    assert (found["csw"], found["kappa"], found["grid"]) == (1.2, 0.11, [1, 1, 1, 2])
+    assert found["gflops"] > 0 < found["gbytes_per_second"]
+    short = ranks.onehop(
+        "lattice", "solve", field, "--action", "wilson", "--mass", 0.5, "--iterations", 2, "--json", "-"
+    )
+    assert short.returncode == 1
+    assert json.loads(short.stdout)["kappa"] == pytest.approx(1 / 9)
+    assert "allow more of them" in short.stderr
+    for wrong, said in (
+        (("--action", "wilson"), "--kappa, or one --mass"),
+        (("--action", "wilson", "--kappa", 0.1, "--csw", 1), "--action clover"),
+        (("--action", "clover", "--kappa", 0.1, "--inner", "half"), "single or double"),
+        (("--kappa", 0.1, "--mass", 0.1), "are for --action"),
+    ):
+        done = ranks.onehop("lattice", "solve", field, *wrong)
+        assert done.returncode == 2
+        assert said in " ".join(done.stderr.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -168,6 +169,7 @@ class Wilson(_core.LatticeWilson):
         inner: str | None = None,
         reproducible: bool = False,
         schwarz: int = 0,
+        progress: Callable[[int, float], None] | None = None,
     ) -> WilsonSolve:
         """Solve M x = b through the even sites.
 
@@ -188,6 +190,8 @@ class Wilson(_core.LatticeWilson):
         schwarz : int
             Steps of the Schwarz preconditioner, with BiCGStab: every rank improves its own block so many times
             without communication. 0 is none.
+        progress : callable, optional
+            Called now and then on every rank with the iterations done and the residual on its way.
 
         Raises
         ------
@@ -205,5 +209,6 @@ class Wilson(_core.LatticeWilson):
             reproducible,
             method == "normal",
             schwarz,
+            progress,
         )
         return WilsonSolve(np.asarray(found[0]).reshape(np.shape(source)), *found[1:])

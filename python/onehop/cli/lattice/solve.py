@@ -15,6 +15,7 @@ from onehop.cli.common import JsonOption, RanksOption, console, own_rank, stderr
 from onehop.cli.lattice.common import GridOption, numbers
 from onehop.cli.lattice.convert import OverwriteOption
 from onehop.cli.lattice.measure import ToleranceOption
+from onehop.cli.lattice.solve_wilson import WILSON_ACTIONS, solve_wilson, wilson_choice
 from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.lattice import (
@@ -30,7 +31,7 @@ from onehop.lattice.phases import with_staggered_phases
 from onehop.lattice.staggered import PRECISIONS
 from onehop.launch import ensure_ranks
 
-ACTIONS = ("staggered", "asqtad", "hisq")
+ACTIONS = ("staggered", "asqtad", "hisq", *WILSON_ACTIONS)
 LONGEST_HOP = {"staggered": 1, "asqtad": 3, "hisq": 3}
 
 FileArgument = Annotated[
@@ -147,10 +148,14 @@ def _check(
 def solve(
     file: FileArgument = None,
     mass: Annotated[
-        list[float] | None, typer.Option(help="Above 0; M = 2 m + D. More than once: all of them at once.")
+        list[float] | None,
+        typer.Option(
+            help="Above 0; M = 2 m + D. More than once: all of them at once. Of Wilson quarks: the bare one."
+        ),
     ] = None,
     action: Annotated[
-        str, typer.Option(metavar="staggered|asqtad|hisq", help="What is made of the gauge field.")
+        str,
+        typer.Option(metavar="staggered|asqtad|hisq|wilson|clover", help="What is made of the gauge field."),
     ] = "staggered",
     fat: Annotated[
         str | None,
@@ -183,6 +188,21 @@ def solve(
         bool, typer.Option("--reproducible", help="The same bits on every number of ranks.")
     ] = False,
     u0: Annotated[float, typer.Option(help="Of asqtad.")] = 1.0,
+    kappa: Annotated[
+        float | None, typer.Option(help="Of wilson and clover, M = A - kappa D; or --mass: 1 / (8 + 2 m).")
+    ] = None,
+    csw: Annotated[float | None, typer.Option(help="Of clover; by default 1.")] = None,
+    spin: Annotated[int, typer.Option(min=0, max=3, help="Of the point source of wilson and clover.")] = 0,
+    method: Annotated[
+        str,
+        typer.Option(metavar="bicgstab|normal", help="Of wilson and clover; normal: conjugate gradients."),
+    ] = "bicgstab",
+    schwarz: Annotated[
+        int, typer.Option(min=0, help="Of wilson and clover: steps of the Schwarz preconditioner.")
+    ] = 0,
+    two_rows: Annotated[
+        bool, typer.Option("--two-rows", help="Of wilson and clover: links as 12 numbers instead of 18.")
+    ] = False,
     periodic: Annotated[
         bool, typer.Option("--periodic", help="In time too; otherwise antiperiodic there.")
     ] = False,
@@ -192,13 +212,49 @@ def solve(
     su3_tolerance: ToleranceOption = 1e-4,
     json_target: JsonOption = None,
 ) -> None:
-    """Solve M x = b by conjugate gradients, and check the answer with the whole operator.
+    """Solve M x = b, staggered quarks by conjugate gradients, and check the answer with the whole operator.
 
     Rates count hopping terms and the solver's own sums of vectors, of all ranks. Ends with 1 if it did not converge;
     the best that was found is written all the same.
     """
     _check(action, source, file, fat, (precision, inner))
     masses = list(mass or [])
+    if action in WILSON_ACTIONS:
+        if file is None or source_file is not None or output is not None:
+            raise BadInput(
+                f"--action {action} takes a gauge field, FILE, and a point source, and writes no solution"
+            )
+        choice = wilson_choice(
+            action,
+            kappa,
+            masses,
+            csw,
+            spin=spin,
+            colour=colour,
+            method=method,
+            schwarz=schwarz,
+            two_rows=two_rows,
+            periodic=periodic,
+            precisions=(precision, inner),
+        )
+        ensure_ranks(ranks)
+        with _following(tolerance) as told:
+            solve_wilson(
+                file,
+                choice,
+                tolerance=tolerance,
+                iterations=iterations,
+                precision=precision,
+                inner=inner,
+                reproducible=reproducible,
+                grid=numbers(grid, "--grid"),
+                su3_tolerance=su3_tolerance,
+                json_target=json_target,
+                progress=told,
+            )
+        return
+    if kappa is not None or csw is not None:
+        raise BadInput(f"--kappa and --csw are for --action {' and '.join(WILSON_ACTIONS)}, found {action!r}")
     if not masses:
         raise BadInput("expected --mass, at least once")
     ensure_ranks(ranks)

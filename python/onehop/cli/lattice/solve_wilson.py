@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,6 @@ from onehop.cli.common import console, own_rank, write_json
 from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.lattice import Wilson, WilsonSolve, read_gauge, wilson_kappa
-from onehop.launch import ensure_ranks
 
 WILSON_ACTIONS = ("wilson", "clover")
 METHODS = ("bicgstab", "normal")
@@ -45,6 +45,7 @@ def wilson_choice(
     schwarz: int,
     two_rows: bool,
     periodic: bool,
+    precisions: tuple[str | None, ...],
 ) -> WilsonChoice:
     """Check what needs no ranks.
 
@@ -59,6 +60,9 @@ def wilson_choice(
         raise BadInput("--csw is for --action clover, found --action wilson")
     if method not in METHODS:
         raise BadInput(f"expected --method {' or '.join(METHODS)}, found {method!r}")
+    for one in precisions:
+        if one not in (None, "double", "single"):
+            raise BadInput(f"expected single or double precision with --action {action}, found {one!r}")
     if schwarz and method != "bicgstab":
         raise BadInput(f"--schwarz goes with --method bicgstab, found {method!r}")
     chosen = kappa if kappa is not None else wilson_kappa(masses[0])
@@ -109,17 +113,11 @@ def solve_wilson(
     inner: str | None,
     reproducible: bool,
     grid: tuple[int, ...] | None,
-    ranks: int | None,
     su3_tolerance: float,
     json_target: str | None,
+    progress: Callable[[int, float], None] | None = None,
 ) -> None:
-    """Solve for a point source at the origin, and check the answer with the whole operator."""
-    for one in (precision, inner):
-        if one not in (None, "double", "single"):
-            raise BadInput(
-                f"expected single or double precision with --action {choice.action}, found {one!r}"
-            )
-    ensure_ranks(ranks)
+    """Solve for a point source at the origin, and check the answer with the whole operator. Collective."""
     group = Group.world()
     gauge, _ = read_gauge(file, group, grid, tolerance=su3_tolerance)
     wilson = Wilson(
@@ -137,6 +135,7 @@ def solve_wilson(
         inner=inner,
         reproducible=reproducible,
         schwarz=choice.schwarz,
+        progress=progress,
     )
     report = _report(wilson, group, gauge.geometry.extents, gauge.geometry.grid, choice, tolerance, result)
     if own_rank() == 0:
