@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int environment_number(const char* name, int otherwise) {
+static inline int environment_number(const char* name, int otherwise) {
   const char* value = getenv(name);
   return value == NULL ? otherwise : atoi(value);
 }
 
-static int my_rank(void) { return environment_number("RANK", 0); }
-static int all_ranks(void) { return environment_number("WORLD_SIZE", 1); }
+static inline int my_rank(void) { return environment_number("RANK", 0); }
+static inline int all_ranks(void) { return environment_number("WORLD_SIZE", 1); }
 
 #define CHECK(condition)                                                                            \
   do {                                                                                              \
@@ -31,7 +31,7 @@ struct error_case {
 };
 
 /* `PROGRAM errors` and `PROGRAM error NAME`; returns whether it was one of them. */
-static int made_error(int argc, char** argv, const struct error_case* cases, int count) {
+static inline int made_error(int argc, char** argv, const struct error_case* cases, int count) {
   if (argc < 2) return 0;
   for (int i = 0; i < count; ++i) {
     if (strcmp(argv[1], "errors") == 0) {
@@ -44,4 +44,4 @@ static int made_error(int argc, char** argv, const struct error_case* cases, int
 }
 
 /* A value that tells who sent it, to whom, when and where in the message. */
-static int pattern(int from, int to, int step, int at) { return ((from * 31 + to) * 1009 + step) * 8191 + at; }
+static inline int pattern(int from, int to, int step, int at) { return ((from * 31 + to) * 1009 + step) * 8191 + at; }

@@ -1,0 +1,27 @@
+/* The parts of QMP's test. */
+#pragma once
+
+#include "qmp.h"
+
+/* Initialises QMP. */
+void begin(int argc, char** argv);
+
+/* machine.c: nodes, topologies, lattices. */
+void machine(void);
+void topology(void);
+void layout(void);
+
+/* messages.c: what passes between nodes. */
+void halo(int axis, int ints);
+void all_pairs(void);
+void long_messages(void);
+void layouts(void);
+
+/* reductions.c: what all nodes do together. */
+void global_operations(QMP_comm_t comm, int me, int n);
+void global_of_default(void);
+void ordered_reduction(void);
+void halves(void);
+
+/* errors.c: made_error of check.h. */
+int made_qmp_error(int argc, char** argv);
