@@ -38,8 +38,8 @@ class StoreDecision {
   std::size_t count_ = 0;
   double given_up_ = never;  // what the other way took when this one was chosen
   // A trial: three operations the other way.
-  int until_trial_ = 16;
-  int pause_ = 16;
+  int until_trial_ = 4;
+  int pause_ = 4;
   int still_to_try_ = 0;
   int tried_ = 0;
   double best_tried_ = never;
