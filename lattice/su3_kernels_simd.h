@@ -65,10 +65,14 @@ void add_products(const T* m, const T* v, const std::int32_t* from, T* r, std::i
       for (int j = 0; j < 3; ++j) {
 #pragma GCC unroll 3
         for (int i = 0; i < 3; ++i) {
+          // Loaded once: a compiler that loads anew for each of the two uses saves a register and pays with the load unit.
+          C<T> e = load_number(of_m, Adjoint ? 3 * j + i : 3 * i + j);
+          ONEHOP_KEEP(e.re.v);
+          ONEHOP_KEEP(e.im.v);
           if constexpr (Adjoint) {
-            add_conj_product(sum[i], load_number(of_m, 3 * j + i), x[j]);
+            add_conj_product(sum[i], e, x[j]);
           } else {
-            add_product(sum[i], load_number(of_m, 3 * i + j), x[j]);
+            add_product(sum[i], e, x[j]);
           }
         }
       }

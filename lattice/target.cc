@@ -53,9 +53,11 @@ const char* to_string(Target target) {
 
 Target target() {
   if (const int number = chosen.load(std::memory_order_relaxed); number >= 0) return static_cast<Target>(number);
-  if (const char* name = std::getenv("ONEHOP_SIMD"); name != nullptr && *name != '\0')
-    return named(name, "ONEHOP_SIMD");
-  return targets().back();
+  static const Target usual = [] {
+    const char* name = std::getenv("ONEHOP_SIMD");
+    return name != nullptr && *name != '\0' ? named(name, "ONEHOP_SIMD") : targets().back();
+  }();
+  return usual;
 }
 
 void use_target(const std::string& name) {
