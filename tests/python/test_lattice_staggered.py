@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 
 from conftest import Ranks
 from onehop import BadInput, Group
-from onehop.lattice import Gauge, Geometry, Staggered, StaggeredSolve, write_gauge
+from onehop.lattice import Gauge, Geometry, Staggered, StaggeredSolve, read_vectors, write_gauge
 from threads import run_threads
 
 
@@ -367,3 +369,74 @@ def test_command_solves(ranks: Ranks, tmp_path: Path) -> None:
     assert short.returncode == 1
     assert "allow more of them" in short.stderr
     assert json.loads(short.stdout)["converged"] is False
+
+
+def scidac(path: Path, extents: tuple[int, ...], count: int, numbers: np.ndarray) -> None:
+    """A file of single precision as others write it: records of LIME, big-endian, with checksums."""
+    raw = np.stack([numbers.real, numbers.imag], axis=-1).astype(">f4")
+    sites = raw.reshape(int(np.prod(extents)), -1)
+    sums = [0, 0]
+    for number, site in enumerate(sites):
+        crc = zlib.crc32(site.tobytes())
+        for i, modulus in enumerate((29, 31)):
+            by = number % modulus
+            sums[i] ^= (crc << by | crc >> (32 - by)) & 0xFFFFFFFF
+    dims = " ".join(map(str, extents))
+    records = [
+        (
+            "scidac-private-file-xml",
+            f"<scidacFile><spacetime>4</spacetime><dims>{dims} </dims></scidacFile>".encode(),
+        ),
+        (
+            "scidac-private-record-xml",
+            b"<scidacRecord><datatype>USQCD_F3_X</datatype><precision>F</precision><colors>3</colors>"
+            + f"<typesize>{4 * sites.shape[1] // count}</typesize>".encode()
+            + f"<datacount>{count}</datacount></scidacRecord>".encode(),
+        ),
+        ("scidac-binary-data", sites.tobytes()),
+        (
+            "scidac-checksum",
+            f"<scidacChecksum><suma>{sums[0]:x}</suma><sumb>{sums[1]:x}</sumb></scidacChecksum>".encode(),
+        ),
+    ]
+    with path.open("wb") as file:
+        for name, data in records:
+            file.write(struct.pack(">IHHQ128s", 0x456789AB, 1, 0xC000, len(data), name.encode()))
+            file.write(data + b"\0" * (-len(data) % 8))
+
+
+def test_command_solves_with_links_and_sources_of_files(ranks: Ranks, tmp_path: Path) -> None:
+    extents, mass = (4, 4, 4, 8), 0.3
+    fat, long = (scale * random_links(extents, seed) for scale, seed in ((1, 1), (0.2, 2)))
+    fat, long = fat.astype(np.complex64), long.astype(np.complex64)
+    source = some_field(extents, 3).astype(np.complex64)
+    names = {name: tmp_path / f"{name}.lime" for name in ("fat", "long", "src", "x")}
+    scidac(names["fat"], extents, 4, fat)
+    scidac(names["long"], extents, 4, long)
+    scidac(names["src"], extents, 1, source)
+    links = ("--fat", names["fat"], "--long", names["long"], "--source-file", names["src"], "--mass", mass)
+    command = ("lattice", "solve", *links, "-o", names["x"], "--action", "staggered", "--json", "-")
+    done = ranks.onehop(*command, "-n", 2, "--inner", "half", "--output-bits", 64)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["converged"]
+    assert found["true_residual"] <= 1e-10
+    geometry = Geometry(extents)
+    (x,) = read_vectors(str(names["x"]), geometry, Group.alone())
+    rest = source - 2 * mass * x - hop_of_links(fat.astype(complex), long.astype(complex), x)
+    assert np.linalg.norm(rest) / np.linalg.norm(source) < 1.1e-10
+    again = ranks.onehop(*command, "-n", 1)
+    assert again.returncode == 2
+    assert "exists already" in again.stderr
+    names["src"].write_bytes(names["src"].read_bytes()[:-200])
+    with pytest.raises(BadInput, match="cut off"):
+        read_vectors(str(names["src"]), geometry, Group.alone())
+    broken = bytearray(names["x"].read_bytes())
+    broken[-2000] ^= 1
+    names["x"].write_bytes(broken)
+    with pytest.raises(BadInput, match="altered"):
+        read_vectors(str(names["x"]), geometry, Group.alone())
+    with pytest.raises(BadInput, match="expected a lattice of 4x4x4x4"):
+        read_vectors(str(names["fat"]), Geometry((4, 4, 4, 4)), Group.alone())
+    with pytest.raises(BadInput, match="expected colour vectors"):
+        read_vectors(str(names["fat"]), geometry, Group.alone())
