@@ -233,11 +233,13 @@ void Geometry::order_sites() {
       if (in_face(at, d, Side::below)) part[as_index(d)] = detail::Edge::low;
       if (in_face(at, d, Side::above)) part[as_index(d)] = detail::Edge::high;
     }
-    sorted[as_index(colour_of(at))][rank_of[part_number(part)]].push_back(number);
+    const std::size_t place = spec_.lexicographic ? 0 : rank_of[part_number(part)];
+    sorted[as_index(colour_of(at))][place].push_back(number);
   }
   begin_ = {0};
   for (const auto& of_colour : sorted) {
-    interior_.push_back(begin_.back() + static_cast<std::int64_t>(of_colour[0].size()));
+    const bool has_interior = !spec_.lexicographic || cut.empty();
+    interior_.push_back(begin_.back() + (has_interior ? static_cast<std::int64_t>(of_colour[0].size()) : 0));
     for (const auto& of_part : of_colour) order_.insert(order_.end(), of_part.begin(), of_part.end());
     begin_.push_back(static_cast<std::int64_t>(order_.size()));
   }

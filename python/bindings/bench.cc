@@ -10,6 +10,7 @@
 #include "bindings.h"
 #include "channel.h"
 #include "codec.h"
+#include "dslash.h"
 #include "halo.h"
 #include "memory.h"
 #include "mpi_peers.h"
@@ -175,6 +176,23 @@ void bind_bench(nb::module_& module) {
             [&] { return bench::su3(group, bench::su3_operation_from_string(operation), single, sites, effort); });
       },
       "group"_a, "operation"_a, "single"_a, "sites"_a, "effort"_a, "Algebra of SU(3) on arrays of so many sites.");
+  module.def(
+      "bench_dslash",
+      [](const Group& group, const std::array<std::int64_t, 4>& extents, bool single, int threads,
+         const std::vector<std::tuple<std::string, std::string, bool, bool, bool, std::array<int, 4>, bool>>& ways,
+         const Effort& effort) {
+        bench::DslashOptions options{effort, extents, single, threads, {}};
+        for (const auto& [name, role, simd, put, ordering, grid, faces] : ways)
+          options.ways.push_back({name, role_from_string(role), simd, put, ordering, grid, faces});
+        const bench::DslashWork work = bench::dslash_work(options, group.size());
+        return nb::make_tuple(work.flops, work.bytes, measure([&] { return bench::dslash(group, options); }));
+      },
+      "group"_a, "extents"_a, "single"_a, "threads"_a, "ways"_a, "effort"_a,
+      nb::sig("def bench_dslash(group: Group, extents: Sequence[int], single: bool, threads: int, "
+              "ways: Sequence[tuple[str, str, bool, bool, bool, Sequence[int], bool]], effort: BenchEffort) "
+              "-> tuple[float, float, list]"),
+      "The staggered hopping term. A way is (name, role, simd, put, ordering, grid, faces).");
+  module.def("bench_peak_gflops", &bench::peak_gflops, "single"_a, release(), "Of one thread, in fused steps.");
   module.def(
       "bench_wilson",
       [](const Group& group, const std::array<std::int64_t, 4>& extents, const std::array<int, 4>& grid, bool single,

@@ -1184,6 +1184,21 @@ def bench_codec(group: Group, codec: str, step: str, bytes: int, effort: BenchEf
 def bench_su3(group: Group, operation: str, single: bool, sites: int, effort: BenchEffort) -> list:
     """Algebra of SU(3) on arrays of so many sites."""
 
+def bench_dslash(
+    group: Group,
+    extents: Sequence[int],
+    single: bool,
+    threads: int,
+    ways: Sequence[tuple[str, str, bool, bool, bool, Sequence[int], bool]],
+    effort: BenchEffort,
+) -> tuple[float, float, list]:
+    """
+    The staggered hopping term. A way is (name, role, simd, put, ordering, grid, faces).
+    """
+
+def bench_peak_gflops(single: bool) -> float:
+    """Of one thread, in fused steps."""
+
 def bench_wilson(
     group: Group,
     extents: Sequence[int],

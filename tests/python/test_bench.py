@@ -354,3 +354,20 @@ def test_qspi_draws_both_figures(ranks: Ranks, tmp_path: Path) -> None:
     wrong = ranks.onehop(*command[:-1], "12")
     assert wrong.returncode == 2
     assert "multiples of 8" in wrong.stderr
+
+
+def test_dslash_and_solver(ranks: Ranks) -> None:
+    words = ("--quick", "--blocks", "4x4x4x4", "--json", "-")
+    found = ranks.onehop("bench", "dslash", "-n", 2, "--mpi", "none", "--precisions", "single", *words)
+    assert found.returncode == 0, found.stderr
+    rows = json.loads(found.stdout)["rows"]
+    assert [row["case"] for row in rows] == ["4x4x4x4 a rank, single"]
+    assert rows[0]["bytes"] == 128 * 1224  # of the sites of one colour: 16 links, three vectors
+    assert rows[0]["limit_us"] > 0
+    assert {"without faces", "scalar code"} <= set(rows[0]["variants"])
+    found = ranks.onehop("bench", "solver", "-n", 1, *words)
+    assert found.returncode == 0, found.stderr
+    assert "times as fast as all in double" in "".join(json.loads(found.stdout)["notes"])
+    wrong = ranks.onehop("bench", "dslash", "--blocks", "4x4")
+    assert wrong.returncode == 2
+    assert "four directions" in wrong.stderr

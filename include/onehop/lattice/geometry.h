@@ -27,6 +27,8 @@ struct GeometrySpec {
   int lanes = 1;
   int width = 1;    // how far neighbours are that a site needs, in sites
   int colours = 2;  // 2: even and odd sites lie apart, and every extent must be even; 1: all together
+  // The sites of a colour in lexicographic order, for comparison: faces are not contiguous, and there is no interior where any is cut.
+  bool lexicographic = false;
   friend bool operator==(const GeometrySpec&, const GeometrySpec&) = default;
 };
 

@@ -30,9 +30,11 @@ from onehop.bench.run import (
 )
 from onehop.bench.table import make_peer_table, make_rounding_table, make_table
 from onehop.cli.bench_circuits import bench_circuits
+from onehop.cli.bench_dslash import bench_dslash
 from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
 from onehop.cli.bench_qspi import bench_qspi
 from onehop.cli.bench_scaling import bench_scaling
+from onehop.cli.bench_solver import bench_solver
 from onehop.cli.bench_su3 import bench_su3
 from onehop.cli.bench_wilson import bench_wilson
 from onehop.cli.common import (
@@ -349,6 +351,8 @@ def register(app: typer.Typer) -> None:
     group.command("ring")(bench_ring)
     group.command("circuits")(bench_circuits)
     group.command("scaling")(bench_scaling)
+    group.command("dslash")(bench_dslash)
+    group.command("solver")(bench_solver)
     group.command("su3")(bench_su3)
     group.command("wilson")(bench_wilson)
     group.command("qspi")(bench_qspi)

@@ -1,0 +1,177 @@
+#include "dslash.h"
+
+#include <atomic>
+#include <complex>
+#include <map>
+#include <memory>
+#include <random>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "hop.h"
+#include "mpi_peers.h"
+#include "onehop/error.h"
+#include "read_all.h"
+
+namespace onehop::bench {
+namespace {
+
+using lattice::Geometry;
+using lattice::detail::Buffer;
+using lattice::detail::FaceExchange;
+using lattice::detail::HopField;
+using lattice::detail::HopLattice;
+using lattice::detail::HopLinks;
+using lattice::detail::HopOptions;
+using lattice::detail::Team;
+using Number = std::complex<double>;
+
+class NoExchange final : public FaceExchange {
+ public:
+  void start(int) override {}
+  void finish(int) override {}
+};
+
+class MpiExchange final : public FaceExchange {
+ public:
+  MpiExchange(const Group& group, const Geometry& geometry, std::int64_t element_bytes, std::span<std::byte> field)
+      : arrays_{field} {
+    for (const int colour : {0, 1}) {
+      for (auto& peer : mpi_halo_peers(group)) {
+        if (peer->name() != "packed, one message a neighbour, Isend/Irecv") continue;
+        peer->prepare(geometry.halo(element_bytes, ElementType::bytes, colour, group.rank()), arrays_);
+        peers_.push_back(std::move(peer));
+        break;
+      }
+    }
+  }
+  void start(int colour) override { peers_[static_cast<std::size_t>(colour)]->start(); }
+  void finish(int colour) override { peers_[static_cast<std::size_t>(colour)]->finish(); }
+
+ private:
+  std::array<std::span<std::byte>, 1> arrays_;
+  std::vector<std::unique_ptr<HaloPeer>> peers_;
+};
+
+// Of numbers, as links that an application neither shrinks nor blows up.
+std::vector<Number> random_links(std::int64_t count, int rank) {
+  std::mt19937 random(static_cast<unsigned>(rank) + 1);
+  std::uniform_real_distribution<float> even(-0.2F, 0.2F);
+  std::vector<Number> links(static_cast<std::size_t>(count) * 36);
+  for (Number& z : links) z = {even(random), even(random)};
+  return links;
+}
+
+// Links on one geometry, which several ways share.
+template <class Real>
+struct Storage {
+  Storage(const Group& group, const DslashOptions& options, const DslashWay& way) : lattice(make(group, options, way)) {
+    if constexpr (std::is_same_v<Real, float>) {
+      single = to_single(lattice.links);
+      for (auto& kind : lattice.links.kinds) kind = {};
+    }
+  }
+  static HopLattice make(const Group& group, const DslashOptions& options, const DslashWay& way) {
+    lattice::GeometrySpec spec{{options.extents.begin(), options.extents.end()}, {way.grid.begin(), way.grid.end()}};
+    spec.width = 3;
+    spec.lexicographic = !way.ordering;
+    spec.lanes = way.simd ? geometry_lanes(spec, 8) : 1;
+    Geometry geometry(spec);
+    const auto links = random_links(geometry.sites(), group.rank());
+    const std::array<std::span<const Number>, 2> both{links, links};
+    return {group, std::move(geometry), both};
+  }
+  [[nodiscard]] const HopLinks<Real>& links() const {
+    if constexpr (std::is_same_v<Real, float>)
+      return single;
+    else
+      return lattice.links;
+  }
+  HopLattice lattice;
+  HopLinks<float> single;
+};
+
+template <class Real>
+class Runner {
+ public:
+  Runner(std::shared_ptr<Storage<Real>> storage, const DslashWay& way, Team& team)
+      : storage_(std::move(storage)),
+        hops_(storage_->lattice, storage_->links(), team, options_of(storage_->lattice.group, way)),
+        out_(hops_.field.memory.size()) {
+    std::mt19937 random(3);
+    std::uniform_real_distribution<Real> even(-1, 1);
+    for (Real& x : hops_.field.memory.span()) x = even(random);
+  }
+  void run(int times) {
+    for (int i = 0; i < times; ++i) {
+      for (const int colour : {1, 0}) hops_.hop(colour, {.out = out_.data()});
+    }
+  }
+
+ private:
+  static HopOptions options_of(const Group& group, const DslashWay& way) {
+    HopOptions options;
+    options.plain = !way.simd;
+    options.overlap = way.ordering;
+    if (!way.faces) {
+      options.exchange = [](const Geometry&, std::int64_t, std::span<std::byte>) {
+        return std::make_unique<NoExchange>();
+      };
+    } else if (!way.put && group.size() > 1) {
+      options.exchange = [group](const Geometry& geometry, std::int64_t bytes, std::span<std::byte> field) {
+        return std::make_unique<MpiExchange>(group, geometry, bytes, field);
+      };
+    }
+    return options;
+  }
+
+  std::shared_ptr<Storage<Real>> storage_;
+  HopField<Real, Real> hops_;
+  Buffer<Real> out_;
+};
+
+template <class Real>
+std::vector<Samples> measured(const Group& group, const DslashOptions& options) {
+  const bool has_mpi = why_no_mpi_peers(group).empty();
+  Team team(options.threads > 0 ? options.threads : lattice::detail::team_size(group));
+  std::map<std::tuple<bool, bool, std::array<int, 4>>, std::shared_ptr<Storage<Real>>> storages;
+  std::vector<std::unique_ptr<Runner<Real>>> runners;
+  std::vector<Contestant> contestants;
+  for (const DslashWay& way : options.ways) {
+    if (!way.put && !has_mpi && group.size() > 1) continue;
+    auto& storage = storages[{way.simd, way.ordering, way.grid}];
+    if (!storage) storage = std::make_shared<Storage<Real>>(group, options, way);
+    runners.push_back(std::make_unique<Runner<Real>>(storage, way, team));
+    contestants.push_back(
+        {way.name, way.role, [runner = runners.back().get()](int times) { runner->run(times); }, 0.5});
+  }
+  const Buffer<double> memory(static_cast<std::size_t>(dslash_work(options, group.size()).bytes / sizeof(double)));
+  std::atomic<double> sink{0};
+  contestants.push_back({"limit: reading as many bytes", Role::limit, [&](int times) {
+                           const auto count = static_cast<std::int64_t>(memory.size());
+                           for (int i = 0; i < times; ++i) {
+                             team.run([&](int thread) {
+                               const auto [first, last] = team.part(0, count, thread);
+                               sink = read_all(memory.data() + first, static_cast<std::size_t>(last - first));
+                             });
+                           }
+                         }});
+  Arena arena(group);
+  return run_rounds(arena, contestants, options.effort);
+}
+
+}  // namespace
+
+DslashWork dslash_work(const DslashOptions& options, int ranks) {
+  double sites = 0.5 / ranks;
+  for (const std::int64_t extent : options.extents) sites *= static_cast<double>(extent);
+  return {sites * 1146, sites * (16 * 18 + 3 * 6) * (options.single ? 4 : 8)};
+}
+
+std::vector<Samples> dslash(const Group& group, const DslashOptions& options) {
+  if (options.ways.empty()) throw BadInput("dslash: expected one way or more");
+  return options.single ? measured<float>(group, options) : measured<double>(group, options);
+}
+
+}  // namespace onehop::bench

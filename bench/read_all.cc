@@ -1,0 +1,88 @@
+#include "read_all.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "dslash.h"
+#include "simd.h"
+
+namespace onehop::bench {
+namespace {
+
+using lattice::detail::best_loop;
+using lattice::detail::Lanes;
+using lattice::detail::load_lanes;
+
+struct ReadArguments {
+  const double* from = nullptr;
+  std::size_t count = 0;
+  double* sum = nullptr;
+};
+
+struct Read {
+  static inline void run(const ReadArguments& arguments) {
+    constexpr std::size_t streams = 8;
+    constexpr std::size_t line = 8;
+    Lanes<double, line> sums[streams]{};
+    const std::size_t part = arguments.count / streams / line * line;
+    for (std::size_t i = 0; i < part; i += line) {
+      for (std::size_t s = 0; s < streams; ++s) sums[s] += load_lanes<double, line>(arguments.from + s * part + i);
+    }
+    double total = 0;
+    for (const auto& sum : sums) {
+      for (std::size_t i = 0; i < line; ++i) total += sum[i];
+    }
+    *arguments.sum = total;
+  }
+};
+
+template <class Real>
+struct PeakArguments {
+  std::int64_t times = 0;
+  Real* values = nullptr;  // a factor, an addend, and a result
+};
+
+template <class Real, int Count>
+struct Peak {
+  static constexpr int chains = 12;  // as many as hide the time of one step
+  static inline void run(const PeakArguments<Real>& arguments) {
+    Lanes<Real, Count> sums[chains]{};
+    const Lanes<Real, Count> factor = Lanes<Real, Count>{} + arguments.values[0];
+    const Lanes<Real, Count> addend = Lanes<Real, Count>{} + arguments.values[1];
+    for (std::int64_t i = 0; i < arguments.times; ++i) {
+      for (auto& sum : sums) sum = sum * factor + addend;
+    }
+    Lanes<Real, Count> total{};
+    for (const auto& sum : sums) total += sum;
+    arguments.values[2] = total[0];
+  }
+};
+
+template <class Real, int Count>
+double peak() {
+  constexpr std::int64_t times = 200000;
+  std::array<Real, 3> values{static_cast<Real>(0.5), static_cast<Real>(0.25), 0};
+  const auto loop = best_loop<Peak<Real, Count>, PeakArguments<Real>>();
+  double best = 0;
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    const auto begin = std::chrono::steady_clock::now();
+    loop({times, values.data()});
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    best = std::max(best, 2.0 * Count * Peak<Real, Count>::chains * static_cast<double>(times) / seconds * 1e-9);
+  }
+  return best;
+}
+
+}  // namespace
+
+double read_all(const double* from, std::size_t count) {
+  static const auto loop = best_loop<Read, ReadArguments>();
+  double sum = 0;
+  loop({from, count, &sum});
+  return sum;
+}
+
+double peak_gflops(bool single) { return single ? peak<float, 16>() : peak<double, 8>(); }
+
+}  // namespace onehop::bench

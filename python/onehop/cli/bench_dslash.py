@@ -1,0 +1,79 @@
+"""`onehop bench dslash`: the staggered hopping term."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from onehop.bench.dslash import DSLASH_BLOCKS, dslash, improvements
+from onehop.bench.run import Settings
+from onehop.bench.table import make_table
+from onehop.cli.bench_options import QuickOption, SecondsOption
+from onehop.cli.common import JsonOption, MpiOption, RanksOption, check_seconds, console, progress, write_json
+from onehop.cli.lattice.common import numbers
+from onehop.error import BadInput
+from onehop.group import Group
+from onehop.launch import ensure_ranks_beside_mpi
+
+BlocksOption = Annotated[
+    str | None,
+    typer.Option("--blocks", metavar="12x12x12x12,...", help="Of one rank; the last direction is cut."),
+]
+
+
+def blocks_of(text: str | None, default: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
+    """What `--blocks` was given.
+
+    Raises
+    ------
+    BadInput
+        Others than blocks of four directions.
+    """
+    if text is None:
+        return default
+    found = [numbers(block, "--blocks") for block in text.split(",")]
+    chosen = tuple(block for block in found if block is not None and len(block) == 4)
+    if len(chosen) != len(found):
+        raise BadInput(f"expected --blocks of four directions, found {text!r}")
+    return chosen
+
+
+def bench_dslash(
+    blocks: BlocksOption = None,
+    precisions: Annotated[
+        str, typer.Option("--precisions", metavar="single,double", help="Of links and vectors.")
+    ] = "single,double",
+    table: Annotated[
+        bool,
+        typer.Option(
+            "--improvements", help="Instead: SIMD, direct put, mapping and ordering, in every combination."
+        ),
+    ] = False,
+    threads: Annotated[int, typer.Option(min=0, help="Of a rank; 0: as many as it has cores.")] = 0,
+    ranks: RanksOption = None,
+    mpi: MpiOption = None,
+    seconds: SecondsOption = 16,
+    quick: QuickOption = False,
+    json_target: JsonOption = None,
+) -> None:
+    """HISQ's hopping term to the sites of one colour; the limit is reading as many bytes as it must move."""
+    check_seconds(seconds)
+    chosen = blocks_of(blocks, DSLASH_BLOCKS)
+    names = precisions.split(",")
+    unknown = [name for name in names if name not in ("single", "double")]
+    if unknown:
+        raise BadInput(f"expected --precisions among single and double, found {unknown[0]!r}")
+    ensure_ranks_beside_mpi(ranks, mpi, default=2)
+    group, settings = Group.world(), Settings(seconds, quick)
+    with progress("measuring", 1 if table else len(chosen) * len(names)) as advance:
+        if table:
+            block = (12, 12, 12, 12) if blocks is None else chosen[0]
+            result = improvements(group, settings, advance, block, names[0])
+        else:
+            result = dslash(group, settings, advance, chosen, names, threads)
+    screen = console(json_target)
+    screen.print(make_table(result))
+    for note in result.notes:
+        screen.print(note, markup=False)
+    write_json(json_target, result.to_dict())
