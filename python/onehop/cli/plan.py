@@ -76,9 +76,11 @@ def check_fits(planned: CircuitPlan, name: str) -> None:
         With what is needed, what there is, and what would do.
     """
     if not planned.fits:
+        need = "1 rank needs" if planned.ranks == 1 else f"{planned.ranks} ranks need"
+        each = "" if planned.ranks == 1 else " each"
         raise Error(
-            f"circuit {name} of {planned.qubits} qubits does not fit: {planned.ranks} ranks need "
-            f"{size(planned.memory_per_rank)} each, and there are {size(planned.memory_available)} on this machine; "
+            f"circuit {name} of {planned.qubits} qubits does not fit: {need} "
+            f"{size(planned.memory_per_rank)}{each}, and there are {size(planned.memory_available)} on this machine; "
             f"{remedy(planned)}"
         )
 
