@@ -30,6 +30,9 @@ def test_command(ranks: Ranks, ranks_wanted: int) -> None:
         "QPE",
         "TFIM",
         "Sum",
+        "Gauge",
+        "HISQ",
+        "Clover",
     ]
     for one in found["steps"]:
         assert one["ok"] is True

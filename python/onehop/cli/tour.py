@@ -13,6 +13,7 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.launch import ensure_ranks_beside_mpi
 from onehop.tour import STEPS, StepResult, run, why_no_baseline
+from onehop.tour_lattice import gauge_field  # noqa: F401, for the steps that it brings
 
 
 def _time(seconds: float | None) -> str:

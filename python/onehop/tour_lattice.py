@@ -1,0 +1,126 @@
+"""The steps of `onehop tour` about lattice gauge theory: a field is generated, quarks are solved for on it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from onehop.group import Group
+from onehop.lattice import Gauge, Geometry, Staggered, Wilson, smearing, thermalize, wilson_kappa
+from onehop.lattice.phases import with_staggered_phases
+from onehop.schedule import count
+from onehop.tour import StepResult, _everywhere, _simply_timed, step
+
+BETA, PLAQUETTE = 6.0, 0.5937  # the latter published, of an infinite lattice
+SWEEPS, OVER_RELAXATIONS = 24, 2
+TOLERANCE = 1e-10
+
+
+def _extents(group: Group) -> tuple[int, int, int, int]:
+    return (8, 8, 8, 4 * max(group.size, 2))
+
+
+def _field(group: Group, sweeps: int) -> tuple[Gauge, list[float]]:
+    """Of blocks that have at least four sites in time."""
+    gauge = Gauge(group, _extents(group), (1, 1, 1, group.size))
+    history = thermalize(gauge, BETA, sweeps, over_relaxations=OVER_RELAXATIONS)
+    return gauge, history
+
+
+def _norm(group: Group, field: np.ndarray) -> float:
+    return float(
+        np.sqrt(sum(np.frombuffer(one)[0] for one in group.allgather(np.vdot(field, field).real.tobytes())))
+    )
+
+
+def _random_source(gauge: Gauge, inner: tuple[int, ...]) -> np.ndarray:
+    random = np.random.default_rng(24)
+    shape = (*gauge.geometry.shape, *inner)
+    whole = random.normal(size=shape) + 1j * random.normal(size=shape)
+    return whole[gauge.geometry.block_slices(gauge.group.rank)]
+
+
+def _name(gauge: Gauge) -> str:
+    return "x".join(map(str, gauge.geometry.extents))
+
+
+@step
+def gauge_field(group: Group, _seconds: float) -> StepResult:
+    """A gauge field by heat bath with over-relaxation, quenched."""
+    gauge, history = _field(group, SWEEPS)
+    mean = float(np.mean(history[-8:]))
+    alone, _ = _field_alone(group)
+    together, _ = _field(group, 1)
+    same = together.gather().tobytes() == alone.gather().tobytes()
+    ok = _everywhere(group, abs(mean - PLAQUETTE) < 0.006 and same and gauge.deviation()[0] < 1e-13)
+    halo = Geometry(gauge.geometry.extents, gauge.geometry.grid, colours=1).halo(np.complex128, 9)
+    # Links' ghosts of a direction after every colour of it.
+    fills = SWEEPS * (1 + OVER_RELAXATIONS) * 4 * 2
+    return StepResult(
+        name=f"Gauge field {_name(gauge)} at beta = {BETA:g}, {SWEEPS} sweeps of heat bath",
+        ok=ok,
+        checked_against=f"published plaquette {PLAQUETTE}: found {mean:.4f}; "
+        f"{'the same' if same else 'NOT the same'} bits as on one rank",
+        bytes_moved=count(halo).bytes * fills,
+        **asdict(_simply_timed(group, lambda: _field(group, 4))),
+    )
+
+
+def _field_alone(group: Group) -> tuple[Gauge, list[float]]:
+    gauge = Gauge(Group.alone(), _extents(group))
+    return gauge, thermalize(gauge, BETA, 1, over_relaxations=OVER_RELAXATIONS)
+
+
+def _solve_step(
+    gauge: Gauge, name: str, solve: Any, apply: Any, source: np.ndarray, bytes_each: int
+) -> StepResult:
+    group = gauge.group
+    result = solve(source)
+    residual = _norm(group, source - apply(result.solution)) / _norm(group, source)
+    ok = _everywhere(group, result.converged and residual <= 2 * TOLERANCE)
+    return StepResult(
+        name=f"{name} on {_name(gauge)}: {result.iterations} iterations",
+        ok=ok,
+        checked_against=f"|b - M x| / |b| with the whole operator: {residual:.1e}",
+        bytes_moved=bytes_each * result.iterations,
+        **asdict(_simply_timed(group, lambda: solve(source))),
+    )
+
+
+@step
+def hisq(group: Group, _seconds: float) -> StepResult:
+    """A propagator of staggered quarks with HISQ's fat and long links."""
+    gauge, _ = _field(group, 4)
+    geometry, mass = gauge.geometry, 0.1
+    links = smearing.hisq_links(gauge)
+    fat = with_staggered_phases(links.fat, geometry, group.rank)
+    long = with_staggered_phases(links.long, geometry, group.rank, length=3)
+    operator = Staggered.of_links(group, geometry.extents, fat, long, geometry.grid)
+    halo = Geometry(geometry.extents, geometry.grid, width=3).halo(np.complex128, 3)
+    return _solve_step(
+        gauge,
+        f"HISQ quarks, mass {mass:g},",
+        lambda source: operator.solve(source, mass, tolerance=TOLERANCE),
+        lambda solution: operator.apply(solution, mass),
+        _random_source(gauge, (3,)),
+        count(halo).bytes,
+    )
+
+
+@step
+def clover(group: Group, _seconds: float) -> StepResult:
+    """A propagator of Wilson quarks with the clover term."""
+    gauge, _ = _field(group, 4)
+    geometry, mass = gauge.geometry, 0.1
+    operator = Wilson(gauge, wilson_kappa(mass), csw=1.0)
+    halves = Geometry(geometry.extents, geometry.grid).halo(np.complex128, 6)  # half spinors travel
+    return _solve_step(
+        gauge,
+        f"Clover quarks, mass {mass:g},",
+        lambda source: operator.solve(source, tolerance=TOLERANCE),
+        operator.apply,
+        _random_source(gauge, (4, 3)),
+        2 * count(halves).bytes,
+    )
