@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from conftest import Ranks
-from onehop import BadInput, Group
-from onehop.lattice import Gauge, read_gauge, smearing, write_gauge
+from onehop import BadInput, Error, Group
+from onehop.lattice import Gauge, hybrid_monte_carlo, read_gauge, smearing, write_gauge
 from onehop.lattice.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from onehop.lattice.files import read_note
 
@@ -33,6 +33,13 @@ def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
     assert read_note(str(kept)) == ""
     with pytest.raises(BadInput, match="no checkpoint"):
         read_checkpoint(str(kept), group, None, settings)
+    for note in (
+        '{"settings": null}',
+        '{"settings": {"beta": 5.7, "note": "<&>"}, "done": -3, "history": []}',
+    ):
+        write_gauge(str(kept), gauge, overwrite=True, note=note)
+        with pytest.raises(BadInput, match="no checkpoint"):
+            read_checkpoint(str(kept), group, None, settings)
     with pytest.raises(BadInput, match="only ILDG"):
         write_gauge(str(tmp_path / "a.nersc"), gauge, note="something")
 
@@ -84,6 +91,36 @@ def test_generate_smear_measure(ranks: Ranks, tmp_path: Path) -> None:
     expected = smearing.hisq_links(read_gauge(str(whole))[0])
     np.testing.assert_array_equal(read_gauge(str(fat), tolerance=np.inf)[0].links, expected.fat)
     np.testing.assert_array_equal(read_gauge(str(naik), tolerance=np.inf)[0].links, expected.long)
+    refused = ranks.onehop("lattice", "solve", "--fat", fat, "--long", naik, "--mass", 0.3)
+    assert refused.returncode == 2
+    assert "without the phases" in refused.stderr
+    run("smear", whole, "--kind", "hisq", "--fat", fat, "--long", naik, "--phases", "--overwrite")
+    by_links = run("solve", "--fat", fat, "--long", naik, "--mass", 0.3)
+    by_action = run("solve", whole, "--action", "hisq", "--mass", 0.3)
+    assert by_links["iterations"] == by_action["iterations"]
+
+
+def test_files_are_followed_through_links_and_kept(tmp_path: Path) -> None:
+    gauge = Gauge(Group.alone(), (4, 4, 4, 4))
+    real, link = tmp_path / "real.lime", tmp_path / "link.lime"
+    link.symlink_to(real)
+    write_gauge(str(link), gauge)
+    assert link.is_symlink()
+    assert read_gauge(str(real))[1].plaquettes.all == 1
+    before = real.read_bytes()
+    with pytest.raises(BadInput, match="exists already"):
+        write_gauge(str(link), gauge)
+    with pytest.raises(BadInput, match="a folder"):
+        write_gauge(str(tmp_path), gauge, "ildg", overwrite=True)
+    assert real.read_bytes() == before
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link.lime", "real.lime"]
+
+
+def test_a_trajectory_that_runs_away_is_an_error() -> None:
+    gauge = Gauge(Group.alone(), (4, 4, 4, 4))
+    with pytest.raises(Error, match="ran away"):
+        hybrid_monte_carlo(gauge, 5.6, 1, length=1e300, steps=2)
+    assert gauge.plaquettes().all == 1
 
 
 @pytest.mark.parametrize(
@@ -95,6 +132,33 @@ def test_generate_smear_measure(ranks: Ranks, tmp_path: Path) -> None:
         (["smear", "no.lime", "--kind", "hisq", "-o", "a.lime"], "expected --fat and --long"),
         (["smear", "no.lime", "--fat", "a.lime"], "expected --output"),
         (["thermalize", "--extent", "4x4x4x4", "--algorithm", "langevin"], "heatbath or hmc"),
+        (["thermalize", "--extent", "4x4x4x4", "-o", "no/a.lime"], "there is no folder"),
+        (
+            ["thermalize", "--extent", "4x4x4x4", "-o", "/dev/full", "--format", "ildg", "--overwrite"],
+            "no regular",
+        ),
+        (["thermalize", "--extent", "4x4x4x4", "-o", "a.foo"], "expected a name that ends"),
+        (["thermalize", "--extent", "4x4x4", "--checkpoint", "a.lime"], "four directions"),
+        (["thermalize", "--extent", "4x4x4x4", "--algorithm", "hmc", "--length", "nan"], "--length"),
+        (["measure", "no.lime", "--flow", "nan"], "expected a flow time"),
+        (["measure", "no.lime", "--flow", "1", "--flow-step", "0"], "expected a step of the flow"),
+        (["smear", "no.lime", "--kind", "flow", "--time", "inf"], "expected a flow time"),
+        (["smear", "no.lime", "--kind", "stout", "--time", "3"], "--time is for --kind flow"),
+        (["smear", "no.lime", "--kind", "hisq", "--fat", "a.lime", "--long", "a.lime"], "expected two files"),
+        (
+            ["smear", "no.lime", "--kind", "hisq", "--fat", "a.lime", "--long", "no/b.lime"],
+            "there is no folder",
+        ),
+        (["solve", "no.lime", "--mass", "0.1", "--long", "a.lime"], "--long goes with --fat"),
+        (
+            ["solve", "--fat", "no.lime", "--mass", "0.1", "--action", "hisq"],
+            "--action hisq is made of a gauge",
+        ),
+        (["solve", "no.lime", "--mass", "0.1", "--precision", "single"], "--tolerance of 1e-06"),
+        (
+            ["solve", "no.lime", "--mass", "0.1", "-o", "x.lime", "--output-bits", "7"],
+            "--output-bits 32 or 64",
+        ),
     ],
 )
 def test_refused(arguments: list[str], message: str, ranks: Ranks) -> None:

@@ -50,7 +50,7 @@ def bench_dslash(
             "--improvements", help="Instead: SIMD, direct put, mapping and ordering, in every combination."
         ),
     ] = False,
-    threads: Annotated[int, typer.Option(min=0, help="Of a rank; 0: as many as it has cores.")] = 0,
+    threads: Annotated[int, typer.Option(min=0, max=1024, help="Of a rank; 0: as many as it has cores.")] = 0,
     ranks: RanksOption = None,
     mpi: MpiOption = None,
     seconds: SecondsOption = 16,

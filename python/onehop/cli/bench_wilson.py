@@ -27,7 +27,7 @@ def bench_wilson(
     ways: Annotated[
         str, typer.Option("--ways", metavar="double,single-12,...", help="See the docs for all of them.")
     ] = "double,double-12,single,single-12",
-    threads: Annotated[int, typer.Option(min=0, help="Of a rank; 0: as many as it has cores.")] = 0,
+    threads: Annotated[int, typer.Option(min=0, max=1024, help="Of a rank; 0: as many as it has cores.")] = 0,
     ranks: RanksOption = None,
     seconds: SecondsOption = 16,
     quick: QuickOption = False,

@@ -58,6 +58,9 @@ def read_checkpoint(
     note = read_note(path)
     try:
         state = Checkpoint(**json.loads(note))
+        whole = isinstance(state.settings, dict) and isinstance(state.history, list)
+        if not whole or type(state.done) is not int or state.done < 0:
+            raise ValueError("its note was altered")
     except (ValueError, TypeError) as error:
         raise BadInput(
             f"{path} exists, but is no checkpoint; name another file, or start from it with --start"

@@ -13,14 +13,19 @@ from onehop.error import BadInput
 from onehop.lattice.gauge import Gauge
 
 __all__ = [
+    "FLOW_STEP",
     "FieldStrength",
     "Flow",
     "FlowPoint",
     "field_strength",
+    "flow_steps",
     "gradient_flow",
     "polyakov_loop",
     "reference_time",
 ]
+
+FLOW_STEP = 0.02
+MOST_STEPS = 1_000_000
 
 
 class FieldStrength(NamedTuple):
@@ -87,11 +92,28 @@ class Flow(_core.LatticeFlow):
         return FlowPoint(self.time, found.energy_plaquette, found.energy_clover, t2_energy, found.charge)
 
 
+def flow_steps(time: float, step: float) -> int:
+    """How many steps lead to a flow time, none longer than `step`.
+
+    Raises
+    ------
+    BadInput
+        A time below 0 or without end, a step that is not above 0 and at most 1, more than a million steps.
+    """
+    if not (np.isfinite(time) and time >= 0):
+        raise BadInput(f"expected a flow time of 0 or more, found {time}")
+    if not 0 < step <= 1:
+        raise BadInput(f"expected a step of the flow above 0 and at most 1, found {step}")
+    if time / step > MOST_STEPS:
+        raise BadInput(f"expected at most {MOST_STEPS} steps of the flow, found {time / step:.3g}")
+    return int(np.ceil(time / step - 1e-9))
+
+
 def gradient_flow(
     gauge: Gauge,
     time: float,
     *,
-    step: float = 0.02,
+    step: float = FLOW_STEP,
     every: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> tuple[Flow, list[FlowPoint]]:
@@ -113,13 +135,9 @@ def gradient_flow(
     BadInput
         A time below 0, a step that is not above 0 and at most 1, `every` below 1.
     """
-    if not (np.isfinite(time) and time >= 0):
-        raise BadInput(f"expected a flow time of 0 or more, found {time}")
-    if not 0 < step <= 1:
-        raise BadInput(f"expected a step of the flow above 0 and at most 1, found {step}")
+    steps = flow_steps(time, step)
     if every < 1:
         raise BadInput(f"expected to measure after every 1 or more steps, found {every}")
-    steps = int(np.ceil(time / step - 1e-9))
     flowing = Flow(gauge)
     points = [flowing.point()]
     for number in range(1, steps + 1):

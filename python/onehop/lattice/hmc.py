@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import numpy as np
+
 from onehop import _core
-from onehop.error import BadInput
+from onehop.error import BadInput, Error
 from onehop.lattice.gauge import Gauge
 
 __all__ = ["INTEGRATORS", "Hmc", "Reversal", "Trajectory", "hybrid_monte_carlo"]
@@ -101,11 +103,25 @@ def hybrid_monte_carlo(
     Returns
     -------
     list of Trajectory
+
+    Raises
+    ------
+    BadInput
+        As `Hmc`.
+    Error
+        A trajectory whose energy grows without bound; the gauge field is as it was before it.
     """
     moving = Hmc(gauge, beta, length=length, steps=steps, integrator=integrator, seed=seed)
+    # Momenta make 16 a site. Beyond this, sums of energies are out of range, and a change of either sign means nothing.
+    most = 1000.0 * float(np.prod(gauge.geometry.extents))
     done = []
     for number in range(first, first + trajectories):
         delta_h, accepted = moving.run(number)
+        if not abs(delta_h) <= most:
+            raise Error(
+                f"trajectory {number} ran away: expected an energy that changes by less than "
+                f"{most:.3g}, found {delta_h:.3g}; take more steps, or a shorter length"
+            )
         moving.copy_to(gauge)
         done.append(Trajectory(delta_h, accepted, gauge.plaquettes().all))
         if progress is not None:

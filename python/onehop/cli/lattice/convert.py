@@ -11,6 +11,7 @@ from onehop.cli.lattice.common import GridOption, numbers
 from onehop.cli.lattice.measure import FileArgument, ToleranceOption, report_of
 from onehop.group import Group
 from onehop.lattice import read_gauge, write_gauge
+from onehop.lattice.files import check_gauge_target
 from onehop.launch import ensure_ranks
 
 OutputOption = Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Where to write it.")]
@@ -39,6 +40,7 @@ def convert(
     json_target: JsonOption = None,
 ) -> None:
     """Read a gauge field, check it, and write it in another format, with checksums of its own."""
+    check_gauge_target(output, format_name, precision, overwrite)
     ensure_ranks(ranks)
     group = Group.world()
     cut = numbers(grid, "--grid")

@@ -22,7 +22,7 @@ from onehop.lattice import (
     polyakov_loop,
     read_gauge,
 )
-from onehop.lattice.flow import reference_time
+from onehop.lattice.flow import FLOW_STEP, flow_steps, reference_time
 from onehop.launch import ensure_ranks
 
 FileArgument = Annotated[
@@ -47,7 +47,7 @@ def report_of(file: GaugeFile) -> dict[str, object]:
 
 
 def _flow(gauge: Gauge, time: float, step: float, every: int) -> list[FlowPoint]:
-    with progress("flow", total=max(1, round(time / step))) as advance:
+    with progress("flow", total=max(1, flow_steps(time, step))) as advance:
         return gradient_flow(gauge, time, step=step, every=every, progress=lambda _number: advance(1))[1]
 
 
@@ -114,7 +114,7 @@ def measure(
     flow: Annotated[
         float | None, typer.Option(metavar="TIME", help="Also along the gradient flow to this time.")
     ] = None,
-    flow_step: Annotated[float, typer.Option(help="Of its integration.")] = 0.02,
+    flow_step: Annotated[float, typer.Option(help="Of its integration.")] = FLOW_STEP,
     flow_every: Annotated[int, typer.Option(min=1, help="Measure after every so many steps.")] = 1,
     quarks: Annotated[
         str | None,
@@ -145,6 +145,8 @@ def measure(
     """
     check_plot(plot)
     check_quarks(quarks, mass, noises)
+    if flow is not None:
+        flow_steps(flow, flow_step)
     if plot is not None and flow is None and quarks is None:
         raise BadInput("expected --flow or --quarks with --plot: they are what is drawn")
     ensure_ranks(ranks)

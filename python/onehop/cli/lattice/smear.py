@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from onehop.cli.common import JsonOption, RanksOption, console, own_rank, progress, write_json
@@ -14,46 +14,95 @@ from onehop.cli.lattice.measure import FileArgument, ToleranceOption
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice import Gauge, field_strength, gradient_flow, read_gauge, smearing, write_gauge
+from onehop.lattice.files import check_gauge_target
+from onehop.lattice.flow import FLOW_STEP, flow_steps
+from onehop.lattice.phases import with_staggered_phases
 from onehop.launch import ensure_ranks
 
 SMOOTH = ("ape", "stout", "flow")
+TAKEN_BY: dict[str, tuple[str, ...]] = {
+    "--weight": ("stout", "ape"),
+    "--steps": ("stout", "ape"),
+    "--space-only": ("stout", "ape"),
+    "--time": ("flow",),
+    "--u0": tuple(kind for kind in smearing.FAT_LINKS if kind != "hisq"),
+    "--naik-epsilon": ("hisq",),
+    "--phases": tuple(smearing.FAT_LINKS),
+}
+
+
+NO_PHASES = "links without the phases of staggered quarks"
 
 
 def _write_fat_links(
     gauge: Gauge,
     kind: str,
-    u0: float,
-    naik_epsilon: float,
+    how_made: dict[str, float],
     files: tuple[str | None, str | None],
-    **how: object,
+    phases: bool,
+    **how: Any,
 ) -> dict[str, float]:
     made = (
-        smearing.hisq_links(gauge, naik_epsilon=naik_epsilon)
+        smearing.hisq_links(gauge, **how_made)
         if kind == "hisq"
-        else smearing.fat_links(gauge, kind, u0=u0)
+        else smearing.fat_links(gauge, kind, **how_made)
     )
     holder = Gauge(gauge.group, gauge.geometry.extents, gauge.geometry.grid)
     traces = {}
-    for name, links, file in (("fat", made.fat, files[0]), ("long", made.long, files[1])):
+    for name, links, file, length in (("fat", made.fat, files[0], 1), ("long", made.long, files[1], 3)):
         holder.set_links(links)
         traces[f"{name}_link_trace"] = holder.link_trace()
-        if file is not None:
-            write_gauge(file, holder, **how)  # type: ignore[arg-type]
+        if file is None:
+            continue
+        if phases:
+            holder.set_links(with_staggered_phases(links, gauge.geometry, gauge.group.rank, length=length))
+        is_ildg = check_gauge_target(file, **how) == "ildg"
+        write_gauge(file, holder, **how, note=NO_PHASES if is_ildg and not phases else "")
     return traces
 
 
-def _smooth(gauge: Gauge, kind: str, weight: float, steps: int, time: float, space_only: bool) -> None:
+def _smooth(
+    gauge: Gauge, kind: str, weight: float, steps: int, time: float, space_only: bool, tolerance: float
+) -> None:
     if kind == "flow":
-        with progress("flow", total=int(np.ceil(time / 0.02 - 1e-9))) as advance:
-            gradient_flow(gauge, time, step=0.02, every=1 << 30, progress=lambda _n: advance(1))[0].copy_to(
-                gauge
-            )
+        with progress("flow", total=flow_steps(time, FLOW_STEP)) as advance:
+            gradient_flow(gauge, time, every=1 << 30, progress=lambda _n: advance(1))[0].copy_to(gauge)
         return
     smear_once = smearing.ape if kind == "ape" else smearing.stout
     with progress("steps", total=steps) as advance:
         for _ in range(steps):
             smear_once(gauge, weight, space_only=space_only)
             advance(1)
+    value, site, direction = gauge.deviation()
+    if not value <= max(1e-3, 10 * tolerance):
+        raise BadInput(
+            f"with a weight of {weight:g} links leave SU(3), at (x, y, z, t) = {site} in direction "
+            f"{'xyzt'[direction]} by {value:.2g}; take a smaller weight"
+        )
+
+
+def _check(kind: str, given: dict[str, object], files: dict[str, str | None]) -> None:
+    """Options that are not those of this kind, and files for what it does not make."""
+    if kind not in (*SMOOTH, *smearing.FAT_LINKS):
+        raise BadInput(f"expected --kind of {', '.join((*SMOOTH, *smearing.FAT_LINKS))}, found {kind!r}")
+    makes_fat = kind in smearing.FAT_LINKS
+    if makes_fat and files["output"] is not None:
+        raise BadInput(
+            f"{kind} makes fat and long links: expected --fat and --long for its files, found --output"
+        )
+    if not makes_fat and (files["fat"] is not None or files["long"] is not None):
+        raise BadInput(
+            f"{kind} makes one smooth field: expected --output for its file, found --fat or --long"
+        )
+    for option, value in given.items():
+        if value is not None and value is not False and kind not in TAKEN_BY[option]:
+            raise BadInput(
+                f"{option} is for --kind {', '.join(TAKEN_BY[option])}, found {kind!r}; leave it out"
+            )
+    if files["fat"] is not None and files["long"] is not None:
+        fat, long = (Path(str(files[name])).resolve() for name in ("fat", "long"))
+        if fat == long:
+            raise BadInput(f"expected two files for fat and long links, found {files['fat']} for both")
 
 
 def smear(
@@ -65,13 +114,22 @@ def smear(
     weight: Annotated[
         float | None, typer.Option(help="Of the staples: rho of stout (0.1), alpha of ape (0.5).")
     ] = None,
-    steps: Annotated[int, typer.Option(min=0, help="Of stout or ape.")] = 1,
-    time: Annotated[float, typer.Option(min=0, help="Of the flow.")] = 1.0,
+    steps: Annotated[int | None, typer.Option(min=0, help="Of stout or ape; by default 1.")] = None,
+    time: Annotated[float | None, typer.Option(min=0, help="Of the flow; by default 1.")] = None,
     space_only: Annotated[
-        bool, typer.Option("--space-only", help="Links and staples in space only.")
+        bool, typer.Option("--space-only", help="Links and staples in space only, of stout or ape.")
     ] = False,
-    u0: Annotated[float, typer.Option(help="Tadpole factor of asqtad.")] = 1.0,
-    naik_epsilon: Annotated[float, typer.Option(help="Naik's epsilon of hisq.")] = 0.0,
+    u0: Annotated[
+        float | None, typer.Option(help="Tadpole factor of asqtad, fat7, fat5, fat3; by default 1.")
+    ] = None,
+    naik_epsilon: Annotated[float | None, typer.Option(help="Naik's epsilon of hisq; by default 0.")] = None,
+    phases: Annotated[
+        bool,
+        typer.Option(
+            "--phases",
+            help="Fat and long links with staggered phases, antiperiodic in time, as `solve --fat` takes them.",
+        ),
+    ] = False,
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE", help="Where to write the smooth field.")
     ] = None,
@@ -87,33 +145,35 @@ def smear(
 ) -> None:
     """Smear a gauge field: to a smoother one (stout, ape, flow), or to fat and long links (hisq, asqtad, fat7 ...).
 
-    Fat and long links have no phases in them; `onehop lattice solve` makes them by itself for its actions.
+    Fat and long links have no phases in them unless --phases says so; `onehop lattice solve` makes them by itself for
+    its actions.
     """
-    makes_fat = kind in smearing.FAT_LINKS
-    if not makes_fat and kind not in SMOOTH:
-        raise BadInput(f"expected --kind of {', '.join((*SMOOTH, *smearing.FAT_LINKS))}, found {kind!r}")
-    if makes_fat and output is not None:
-        raise BadInput(
-            f"{kind} makes fat and long links: expected --fat and --long for its files, found --output"
-        )
-    if not makes_fat and (fat is not None or long is not None):
-        raise BadInput(
-            f"{kind} makes one smooth field: expected --output for its file, found --fat or --long"
-        )
+    given = {"--weight": weight, "--steps": steps, "--time": time, "--space-only": space_only, "--u0": u0}
+    given |= {"--naik-epsilon": naik_epsilon, "--phases": phases}
+    _check(kind, given, {"output": output, "fat": fat, "long": long})
+    if kind == "flow":
+        flow_steps(1.0 if time is None else time, FLOW_STEP)
+    how: dict[str, Any] = {"file_format": format_name, "precision": precision, "overwrite": overwrite}
+    for written in (output, fat, long):
+        if written is not None:
+            check_gauge_target(written, **how)
     ensure_ranks(ranks)
     gauge, found = read_gauge(file, Group.world(), numbers(grid, "--grid"), tolerance=tolerance)
     report: dict[str, object] = {"file": file, "kind": kind, "extent": list(found.extents)}
-    how = {"file_format": format_name, "precision": precision, "overwrite": overwrite}
-    if makes_fat:
-        report |= _write_fat_links(gauge, kind, u0, naik_epsilon, (fat, long), **how)
+    if kind in smearing.FAT_LINKS:
+        how_made = {"u0": u0, "naik_epsilon": naik_epsilon}
+        chosen = {name: value for name, value in how_made.items() if value is not None}
+        report |= _write_fat_links(gauge, kind, chosen, (fat, long), phases, **how)
     else:
+        usual = 0.5 if kind == "ape" else 0.1
         _smooth(
             gauge,
             kind,
-            (0.5 if kind == "ape" else 0.1) if weight is None else weight,
-            steps,
-            time,
+            usual if weight is None else weight,
+            1 if steps is None else steps,
+            1.0 if time is None else time,
             space_only,
+            tolerance,
         )
         plaquettes = gauge.plaquettes()
         report |= {
@@ -125,7 +185,7 @@ def smear(
             "charge": field_strength(gauge).charge,
         }
         if output is not None:
-            write_gauge(output, gauge, format_name, precision=precision, overwrite=overwrite)
+            write_gauge(output, gauge, **how)
     if own_rank() != 0:
         return
     screen = console(json_target)

@@ -15,6 +15,7 @@ from onehop.cli.common import JsonOption, RanksOption, console, own_rank, stderr
 from onehop.cli.lattice.common import GridOption, numbers
 from onehop.cli.lattice.convert import OverwriteOption
 from onehop.cli.lattice.measure import ToleranceOption
+from onehop.cli.lattice.smear import NO_PHASES
 from onehop.cli.lattice.solve_wilson import WILSON_ACTIONS, solve_wilson, wilson_choice
 from onehop.error import BadInput, Error
 from onehop.group import Group
@@ -27,12 +28,13 @@ from onehop.lattice import (
     smearing,
     write_vectors,
 )
+from onehop.lattice.files import check_target, read_note
 from onehop.lattice.phases import with_staggered_phases
 from onehop.lattice.staggered import PRECISIONS
 from onehop.launch import ensure_ranks
 
 ACTIONS = ("staggered", "asqtad", "hisq", *WILSON_ACTIONS)
-LONGEST_HOP = {"staggered": 1, "asqtad": 3, "hisq": 3}
+SINGLE_REACHES = 1e-6
 
 FileArgument = Annotated[
     str | None,
@@ -59,6 +61,12 @@ def _of_gauge(
 def _of_links(fat: str, long: str | None, lanes: int, grid: str | None) -> Staggered:
     group = Group.world()
     cut = numbers(grid, "--grid")
+    for links in (fat, long):
+        if links is not None and read_note(links) == NO_PHASES:
+            raise BadInput(
+                f"{links} has links without the phases of staggered quarks; make it with "
+                "`onehop lattice smear --phases`, or solve with --action on the gauge field itself"
+            )
     fat_links, geometry = read_links(fat, group, cut, width=1 if long is None else 3)
     long_links = None
     if long is not None:
@@ -145,6 +153,41 @@ def _check(
         raise BadInput("expected --precision single or double, found 'half', which is for --inner")
 
 
+def _check_ignored(given: dict[str, object], why: str) -> None:
+    """Options that would be without effect are refused."""
+    for option, value in given.items():
+        if value is not None and value is not False:
+            raise BadInput(f"{option} {why}; leave it out")
+
+
+def _check_output(output: str | None, bits: int, overwrite: bool) -> None:
+    if output is None:
+        return
+    if bits not in (32, 64):
+        raise BadInput(f"expected --output-bits 32 or 64, found {bits}")
+    check_target(output, overwrite)
+
+
+def _check_staggered(
+    action: str, masses: list[float], fat: str | None, long: str | None, u0: float | None, periodic: bool
+) -> None:
+    if not masses:
+        raise BadInput("expected --mass, at least once")
+    for mass in masses:
+        if not 1e-100 < mass < 1e100:
+            raise BadInput(f"expected --mass above 0, found {mass:g}")
+    if fat is None:
+        _check_ignored({"--long": long}, "goes with --fat, not with a gauge field")
+    else:
+        _check_ignored(
+            {"--periodic": periodic}, "is for a gauge field: links of --fat have all signs in them"
+        )
+        if action != "staggered":
+            raise BadInput(f"--action {action} is made of a gauge field, FILE; with --fat leave it out")
+    if action != "asqtad":
+        _check_ignored({"--u0": u0}, f"is for --action asqtad, found {action!r}")
+
+
 def solve(
     file: FileArgument = None,
     mass: Annotated[
@@ -187,7 +230,7 @@ def solve(
     reproducible: Annotated[
         bool, typer.Option("--reproducible", help="The same bits on every number of ranks.")
     ] = False,
-    u0: Annotated[float, typer.Option(help="Of asqtad.")] = 1.0,
+    u0: Annotated[float | None, typer.Option(help="Of asqtad; by default 1.")] = None,
     kappa: Annotated[
         float | None, typer.Option(help="Of wilson and clover, M = A - kappa D; or --mass: 1 / (8 + 2 m).")
     ] = None,
@@ -218,6 +261,11 @@ def solve(
     the best that was found is written all the same.
     """
     _check(action, source, file, fat, (precision, inner))
+    if precision == "single" and tolerance < SINGLE_REACHES:
+        raise BadInput(
+            f"expected --tolerance of {SINGLE_REACHES:g} or more with --precision single, found {tolerance:g}; "
+            "for less take --precision double --inner single"
+        )
     masses = list(mass or [])
     if action in WILSON_ACTIONS:
         if file is None or source_file is not None or output is not None:
@@ -255,14 +303,14 @@ def solve(
         return
     if kappa is not None or csw is not None:
         raise BadInput(f"--kappa and --csw are for --action {' and '.join(WILSON_ACTIONS)}, found {action!r}")
-    if not masses:
-        raise BadInput("expected --mass, at least once")
+    _check_staggered(action, masses, fat, long, u0, periodic)
+    _check_output(output, output_bits, overwrite)
     ensure_ranks(ranks)
     if fat is not None:
         operator = _of_links(fat, long, lanes, grid)
     else:
         assert file is not None
-        operator = _of_gauge(file, action, u0, periodic, lanes, grid, su3_tolerance)
+        operator = _of_gauge(file, action, 1.0 if u0 is None else u0, periodic, lanes, grid, su3_tolerance)
     vectors = _source(operator, source, source_file, colour)
     with _following(tolerance) as told:
         result = operator.solve(
@@ -292,11 +340,16 @@ def solve(
             f"{result.iterations} iterations in {report['seconds']:.4f} s, {report['communication_seconds']:.4f} s of "
             f"them waiting; |b - M x| / |b| = {result.true_residual:.3e}; {report['gflops']:.2f} GFLOP/s",
             markup=False,
+            soft_wrap=True,
         )
         write_json(json_target, report)
     if not result.converged:
-        hint = "; single precision reaches some 1e-6" if precision == "single" else ""
+        more = (
+            "allow more of them, or take a larger mass or tolerance"
+            if result.iterations
+            else "take another mass"
+        )
         raise Error(
             f"expected a residual of {tolerance:g}, reached {result.true_residual:.3e} in {result.iterations} "
-            f"iterations; allow more of them, or take a larger mass or tolerance{hint}"
+            f"iterations; {more}"
         )

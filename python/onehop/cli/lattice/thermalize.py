@@ -17,6 +17,7 @@ from onehop.group import Group
 from onehop.lattice import Gauge, hybrid_monte_carlo, read_gauge, write_gauge
 from onehop.lattice import thermalize as sweep
 from onehop.lattice.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from onehop.lattice.files import check_gauge_target, check_target
 from onehop.launch import ensure_ranks
 
 ALGORITHMS = ("heatbath", "hmc")
@@ -56,6 +57,24 @@ class _Run:
             state.done += count
             if self.checkpoint:
                 write_checkpoint(self.checkpoint, gauge, state)
+
+
+def _check_places(
+    extents: tuple[int, ...] | None,
+    output: str | None,
+    checkpoint: str | None,
+    file_format: str | None,
+    precision: int | None,
+    overwrite: bool,
+) -> None:
+    """Files that cannot be written are refused before the work."""
+    wanted = [name for name, file in (("--output", output), ("--checkpoint", checkpoint)) if file is not None]
+    if wanted and extents is not None and len(extents) != 4:
+        raise BadInput(f"files hold lattices of four directions, found {len(extents)} and {wanted[0]}")
+    if output is not None:
+        check_gauge_target(output, file_format, precision, overwrite)
+    if checkpoint is not None:
+        check_target(checkpoint, overwrite=True)
 
 
 def _begin(
@@ -147,6 +166,9 @@ def thermalize(
         raise BadInput("expected --extent, or --start with a file, which has its own extents")
     if algorithm not in ALGORITHMS:
         raise BadInput(f"expected --algorithm {' or '.join(ALGORITHMS)}, found {algorithm!r}")
+    if not np.isfinite(length):
+        raise BadInput(f"expected --length above 0, found {length}")
+    _check_places(extents, output, checkpoint, format_name, precision, overwrite)
     ensure_ranks(ranks)
     group = Group.world()
     settings: dict[str, Any] = {"algorithm": algorithm, "beta": beta, "seed": seed}
@@ -158,6 +180,11 @@ def thermalize(
     kept = read_checkpoint(checkpoint, group, cut, settings) if checkpoint else None
     gauge, state = kept or (_begin(start, extents, group, cut, seed), Checkpoint(settings, first))
     resumed = state.done if kept else None
+    if state.done > first + sweeps:
+        raise BadInput(
+            f"{checkpoint} has {state.done} sweeps or trajectories behind it, expected at most {first + sweeps} "
+            "(--first and --sweeps); ask for more, or name another file"
+        )
     with progress("sweeps", total=max(first + sweeps - state.done, 0)) as advance:
         _Run(settings, first + sweeps, checkpoint, every).finish(gauge, state, advance)
     if output is not None:
@@ -167,7 +194,8 @@ def thermalize(
         return
     screen = console(json_target)
     if resumed is not None:
-        screen.print(f"went on from {checkpoint}, {resumed} done", markup=False)
+        left = state.done - resumed
+        screen.print(f"went on from {checkpoint}: {resumed} done before, {left} now", markup=False)
     what = "sweeps" if algorithm == "heatbath" else "trajectories"
     screen.print(
         f"{state.done - first} {what} at beta = {beta:g}: plaquette {report['plaquette']:.6f}", markup=False

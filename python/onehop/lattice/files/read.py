@@ -89,6 +89,8 @@ def read_gauge(
         No such file; an unknown format; a file that is cut off; checksums, plaquette or link trace that are
         not those of the links; a link that is not SU(3).
     """
+    if not tolerance >= 0:
+        raise BadInput(f"expected a tolerance of 0 or more, found {tolerance}")
     group = Group.alone() if group is None else group
     layout = read_header(str(path))
     gauge = Gauge(group, layout.extents, grid)
@@ -117,15 +119,17 @@ def read_gauge(
 
 
 def read_note(path: str) -> str:
-    """What `write_gauge` was given to be noted in an ILDG file; empty if nothing.
+    """What `write_gauge` was given to be noted in an ILDG file; empty if nothing, or in files of another format.
 
     Raises
     ------
     BadInput
-        The file cannot be read, or is no whole LIME file.
+        The file cannot be read, or is a LIME file that is cut off.
     """
     try:
         with Path(path).open("rb") as file:
+            if not lime.is_lime(file.read(4)):
+                return ""
             for record in lime.records(path):
                 if record.name == "scidac-record-xml":
                     file.seek(record.offset)

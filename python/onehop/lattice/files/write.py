@@ -20,7 +20,7 @@ from onehop.lattice.files.headers import MILC_MAGIC
 from onehop.lattice.files.layout import milc_checksums, nersc_checksum, scidac_checksums
 from onehop.lattice.gauge import Gauge, Plaquettes
 
-__all__ = ["FORMATS", "write_gauge"]
+__all__ = ["FORMATS", "check_gauge_target", "check_target", "write_gauge", "write_whole"]
 
 Links = NDArray[np.complex128]
 
@@ -129,16 +129,55 @@ def _format(path: str, name: str | None) -> str:
     return name
 
 
-def write_whole(path: str, parts: list[bytes], overwrite: bool) -> None:
-    """All or nothing: under another name first."""
-    if not overwrite and Path(path).exists():
+def check_target(path: str, overwrite: bool) -> None:
+    """Find out before the work that a file cannot be written.
+
+    Raises
+    ------
+    BadInput
+        It exists and may not be replaced; it is a folder or a device; there is no such folder, or none to write to.
+    """
+    target = Path(path).resolve()  # a link stays, and what it leads to is replaced
+    if target.exists() and not target.is_file():
+        what = "a folder" if target.is_dir() else "no regular file"
+        raise BadInput(f"cannot write {path}: it is {what}; name a file")
+    if not overwrite and target.exists():
         raise BadInput(f"{path} exists already; take another name, or say that it may be written over")
-    unfinished = Path(f"{path}.unfinished-{os.getpid()}")
+    if not target.parent.is_dir():
+        raise BadInput(f"cannot write {path}: there is no folder {target.parent}")
+    if not os.access(target.parent, os.W_OK):
+        raise BadInput(f"cannot write {path}: permission denied in {target.parent}")
+
+
+def check_gauge_target(path: str, file_format: str | None, precision: int | None, overwrite: bool) -> str:
+    """The format in which `write_gauge` would write a file, which can be written.
+
+    Raises
+    ------
+    BadInput
+        An unknown format or precision; what `check_target` finds.
+    """
+    name = _format(path, file_format)
+    if precision not in (None, 32, 64):
+        raise BadInput(f"expected a precision of 32 or 64 bits, found {precision}")
+    if name == "milc" and precision == 64:
+        raise BadInput("MILC version 5 keeps 32 bits a number, found a precision of 64")
+    check_target(path, overwrite)
+    return name
+
+
+def write_whole(path: str, parts: list[bytes], overwrite: bool) -> None:
+    """All or nothing, also where the power fails: under another name first."""
+    check_target(path, overwrite)
+    target = Path(path).resolve()
+    unfinished = Path(f"{target}.unfinished-{os.getpid()}")
     try:
         with unfinished.open("xb") as file:
             for part in parts:
                 file.write(part)
-        unfinished.replace(path)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(target)
     except OSError as error:
         unfinished.unlink(missing_ok=True)
         raise BadInput(f"cannot write {path}: {error.strerror}") from error
