@@ -1,4 +1,4 @@
-"""`onehop lattice`: gauge fields and staggered quarks. Subcommands are functions in modules of the same name."""
+"""`onehop lattice`: gauge fields and quarks on them. Subcommands are functions in modules of the same name."""
 
 from __future__ import annotations
 
