@@ -138,7 +138,7 @@ ReduceTables reduce_tables_from_json(const std::string& text) {
   }
 }
 
-// docs/performance.md has the measurements behind these.
+// docs/performance_allreduce.md has the measurements behind these.
 ReduceTables built_in_reduce_tables() {
   constexpr std::int64_t kib = 1 << 10;
   using enum ReduceAlgorithm;
