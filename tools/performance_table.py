@@ -1,4 +1,4 @@
-"""Prints results of `onehop bench NAME --json FILE` as the tables of docs/performance.md.
+"""Prints results of `onehop bench NAME --json FILE` as the tables of docs/performance*.md.
 
 performance_table.py FILE... : files of the same benchmark stand side by side, as runs in several phases of the machine.
 """
