@@ -26,10 +26,10 @@ bool is_plain_swap(const Operation& operation) {
 }
 
 // The circuit on wires: `wires[q]` is the one that is qubit q at the end.
-std::vector<Operation> on_wires(const Circuit& circuit, std::vector<int>& wires) {
+std::vector<Operation> on_wires(Circuit circuit, std::vector<int>& wires) {
   wires.resize(static_cast<std::size_t>(circuit.qubits));
   std::iota(wires.begin(), wires.end(), 0);
-  std::vector<Operation> operations = circuit.operations;
+  std::vector<Operation> operations = std::move(circuit.operations);
   for (Operation& operation : operations) {
     for (auto* list : {&operation.targets, &operation.controls}) {
       for (int& qubit : *list) qubit = wires[static_cast<std::size_t>(qubit)];
@@ -173,7 +173,7 @@ std::vector<Stage> stages_of(const Dependencies& dependencies, std::vector<int> 
 
 }  // namespace
 
-Placement place(const Circuit& circuit, int ranks, const PlacementOptions& options) {
+Placement place(Circuit circuit, int ranks, const PlacementOptions& options) {
   check(circuit, ranks, options);
   Placement result;
   result.qubits = circuit.qubits;
@@ -181,23 +181,25 @@ Placement place(const Circuit& circuit, int ranks, const PlacementOptions& optio
   const int rank_bits = std::countr_zero(static_cast<unsigned>(ranks));
   result.local_bits = circuit.qubits - rank_bits;
   result.bytes_per_amplitude = options.bytes_per_amplitude;
-  result.operations = on_wires(circuit, result.wires);
+  result.baselines = detail::baselines_of(circuit, result.local_bits);
+  const int qubits = circuit.qubits;
+  const int clbits = circuit.clbits + circuit.hidden_clbits;
+  result.operations = on_wires(std::move(circuit), result.wires);
   std::vector<bool> absent = absent_of(result.operations, options.done);
   if (options.bits.empty()) {
-    result.first_state.assign(static_cast<std::size_t>(circuit.qubits), {1, 0});
+    result.first_state.assign(static_cast<std::size_t>(qubits), {1, 0});
     absorb(result.operations, absent, result.first_state);
   }
-  const Dependencies dependencies = detail::dependencies_of(result.operations, circuit.qubits,
-                                                            circuit.clbits + circuit.hidden_clbits, std::move(absent));
+  const Dependencies dependencies =
+      detail::dependencies_of(result.operations, qubits, clbits, std::move(absent));
   detail::SearchOptions search;
   search.budget = static_cast<std::int64_t>(options.effort * steps_per_second);
   result.first_bits = options.bits;
   if (options.bits.empty()) {
-    result.first_bits = lay_out(first_remote(dependencies, circuit.qubits, rank_bits, search), dependencies);
+    result.first_bits = lay_out(first_remote(dependencies, qubits, rank_bits, search), dependencies);
   }
   search.pinned = pinned_of(result.first_bits, result.local_bits, options.bytes_per_amplitude);
   result.stages = stages_of(dependencies, result.first_bits, result.local_bits, search);
-  result.baselines = detail::baselines_of(circuit, result.local_bits);
   return result;
 }
 

@@ -137,6 +137,12 @@ Memory& memory() {
   return one;
 }
 
+std::shared_ptr<PlannedCircuit> remember(const Key& key, Placement placement) {
+  auto made = std::make_shared<PlannedCircuit>(std::move(placement));
+  memory().add(key, made);
+  return made;
+}
+
 template <typename T>
 std::unique_ptr<EngineProgram<T>> program_of(std::vector<LocalOperation> operations, const State& state) {
   return std::make_unique<EngineProgram<T>>(state.local_bits(), std::move(operations));
@@ -179,9 +185,13 @@ std::shared_ptr<PlannedCircuit> planned(const Circuit& circuit, int ranks, int r
   const Key key = key_of(circuit, ranks, rank, options);
   if (auto known = memory().find(key)) return known;
   if (validate) circuit.validate();
-  auto made = std::make_shared<PlannedCircuit>(place(circuit, ranks, options));
-  memory().add(key, made);
-  return made;
+  return remember(key, place(circuit, ranks, options));
+}
+
+std::shared_ptr<PlannedCircuit> planned(Circuit&& circuit, int ranks, int rank, const PlacementOptions& options) {
+  const Key key = key_of(circuit, ranks, rank, options);
+  if (auto known = memory().find(key)) return known;
+  return remember(key, place(std::move(circuit), ranks, options));
 }
 
 }  // namespace onehop::quantum

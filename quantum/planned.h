@@ -43,5 +43,8 @@ class PlannedCircuit {
 // empty. `validate`: also whether the circuit makes sense, if it is a new one.
 [[nodiscard]] std::shared_ptr<PlannedCircuit> planned(const Circuit& circuit, int ranks, int rank,
                                                       const PlacementOptions& options, bool validate);
+// The same with a circuit that nobody needs any more: its matrices are not there twice.
+[[nodiscard]] std::shared_ptr<PlannedCircuit> planned(Circuit&& circuit, int ranks, int rank,
+                                                      const PlacementOptions& options);
 
 }  // namespace onehop::quantum

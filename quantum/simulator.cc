@@ -124,7 +124,8 @@ class Simulation {
                      "; take " + std::to_string(ranks) + " or " + std::to_string(2 * ranks));
     }
     const Group part = ranks == group.size() ? group : group.split(group.rank() / ranks, group.rank() % ranks);
-    planned_ = planned(split_.inside, ranks, part.rank(), placement_options(), false);
+    planned_ = options.resume != nullptr ? planned(split_.inside, ranks, part.rank(), placement_options(), false)
+                                         : planned(std::move(split_.inside), ranks, part.rank(), placement_options());
     result_.ranks = ranks;
     result_.state = std::make_unique<State>(part, circuit.qubits, options.precision, options.state);
     for (const Stage& stage : planned_->placement().stages)

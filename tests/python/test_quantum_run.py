@@ -183,3 +183,12 @@ def test_errors_on_ranks_are_said_once(ranks: Ranks) -> None:
     done = ranks.onehop("run", DATA / "own_gates.qasm", "-n", 3)
     assert done.returncode == 2
     assert "power of two" in done.stderr
+
+
+def test_more_ranks_than_a_circuit_can_use_are_not_started(ranks: Ranks) -> None:
+    pair = ranks.folder / "pair.qasm"
+    pair.write_text('OPENQASM 2.0; include "qelib1.inc"; qreg q[2]; h q[0]; cx q[0], q[1];')
+    done = ranks.onehop("run", pair, "-n", 1024, "--shots", 10, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["ranks"] == 2
+    assert "too small for more than 2 ranks" in done.stderr

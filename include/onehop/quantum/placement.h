@@ -70,8 +70,9 @@ struct Placement {
 };
 
 // Throws BadInput: ranks no power of two, fewer amplitudes than ranks, or an operation with more targets than there are local bits
-// (`local_bits_needed`). The circuit is taken as it is; `Circuit::validate` is the caller's.
-[[nodiscard]] Placement place(const Circuit& circuit, int ranks, const PlacementOptions& options = {});
+// (`local_bits_needed`). The circuit is taken as it is; `Circuit::validate` is the caller's. Its operations become the placement's: whoever
+// does not need it any more moves it here.
+[[nodiscard]] Placement place(Circuit circuit, int ranks, const PlacementOptions& options = {});
 
 // The fewest local bits with which the circuit can run.
 [[nodiscard]] int local_bits_needed(const Circuit& circuit);

@@ -30,15 +30,22 @@ def size(number: float) -> str:
 
 
 def plan_run(
-    circuit: Circuit, group: Group, noise: NoiseModel | None, trajectories: int | None, precision: str
+    circuit: Circuit,
+    ranks: int,
+    here: int,
+    noise: NoiseModel | None,
+    trajectories: int | None,
+    precision: str,
 ) -> CircuitPlan:
-    """The plan of a run on these ranks: of a density matrix if there is noise and no trajectories."""
+    """The plan of a run on so many ranks, `here` of them on this machine.
+
+    Of a density matrix if there is noise and no trajectories.
+    """
     if noise is not None:
         noise.check_names(circuit)
-    here = len(group.neighbours_in_memory)
     if noise is not None and trajectories is None:
-        return plan_density(circuit, group.size, precision, noise=noise, ranks_here=here)
-    return plan_circuit(circuit, group.size, precision, ranks_here=here)
+        return plan_density(circuit, ranks, precision, noise=noise, ranks_here=here)
+    return plan_circuit(circuit, ranks, precision, ranks_here=here)
 
 
 def _plural(number: int, noun: str) -> str:

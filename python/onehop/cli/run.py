@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from onehop.cli.common import (
     RanksOption,
     check_plot,
     console,
+    counted,
     own_rank,
     progress,
     write_json,
@@ -24,7 +26,7 @@ from onehop.cli.plan import PrecisionOption, check_fits, one_line, plan_run
 from onehop.cli.run_report import draw, make_report, save_result, show
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.launch import ensure_ranks
+from onehop.launch import current_launch, ensure_ranks
 from onehop.launch.supervisor import PATIENCE
 from onehop.quantum import (
     Circuit,
@@ -40,7 +42,7 @@ from onehop.quantum.observables import PauliSum
 from onehop.quantum.predict import predict
 from onehop.quantum.profile import Profile
 from onehop.quantum.state_file import check_state_file
-from onehop.quantum.travel import read_circuit
+from onehop.quantum.travel import lend, read_circuit
 
 PATIENCE_TO_WRITE = 600.0
 
@@ -118,6 +120,34 @@ def _simulate_noisy(
     return simulate_trajectories(circuit, group, noise=model, trajectories=trajectories, **options)
 
 
+def _begin(
+    file: str,
+    ranks: int | None,
+    observables: list[str],
+    model: NoiseModel | None,
+    trajectories: int | None,
+    precision: str,
+    json_target: str | None,
+    patience: float,
+) -> None:
+    """Return on every rank of the run. What cannot be is refused before any rank is started."""
+    if ranks is None or ranks == 1 or current_launch() is not None:
+        ensure_ranks(ranks)
+        return
+    circuit = read_circuit(file, Group.alone())
+    _observables(observables, circuit.qubits)
+    planned = plan_run(circuit, ranks, ranks, model, trajectories, precision)
+    check_fits(planned, circuit.name)
+    arguments = sys.argv[1:]
+    if planned.ranks < ranks:
+        console(json_target).print(
+            f"{circuit.name} is too small for more than {counted(planned.ranks, 'rank')}"
+        )
+        end = arguments.index("--") if "--" in arguments else len(arguments)
+        arguments[end:end] = ["-n", str(planned.ranks)]
+    ensure_ranks(planned.ranks, arguments, patience=patience, environment=lend(circuit))
+
+
 def run(
     file: Annotated[str, typer.Argument(metavar="FILE", help="An OpenQASM 2 or 3 file.")],
     ranks: RanksOption = None,
@@ -182,12 +212,14 @@ def run(
     if profile and model is not None:
         raise BadInput("--profile is for runs without --noise; leave one of them out")
     # Who is told to end needs time for a checkpoint.
-    ensure_ranks(ranks, patience=PATIENCE if checkpoint is None else PATIENCE_TO_WRITE)
+    patience = PATIENCE if checkpoint is None else PATIENCE_TO_WRITE
+    _begin(file, ranks, observable or [], model, trajectories, precision, json_target, patience)
     group = Group.world()
     circuit = read_circuit(file, group)
     asked = _observables(observable or [], circuit.qubits)
     screen = console(json_target)
-    planned = plan_run(circuit, group, model, trajectories, precision)
+    here = len(group.neighbours_in_memory)
+    planned = plan_run(circuit, group.size, here, model, trajectories, precision)
     check_fits(planned, circuit.name)
     predicted = predict(planned, group)
     screen.print(one_line(planned, predicted, trajectories), markup=False, soft_wrap=True)

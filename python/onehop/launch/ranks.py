@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from onehop.error import BadInput
 from onehop.launch.environment import current_launch
@@ -21,6 +22,7 @@ def ensure_ranks(
     mpi: str | None = None,
     bind: bool = True,
     patience: float = PATIENCE,
+    environment: Mapping[str, str] | None = None,
 ) -> None:
     """Return on every one of `ranks` ranks of this command.
 
@@ -43,6 +45,8 @@ def ensure_ranks(
         Bind ranks to cores if there are enough.
     patience : float
         Seconds that ranks have from SIGTERM to SIGKILL, with the built-in launcher.
+    environment : mapping of str to str, optional
+        Variables for the ranks beside those of this process, with the built-in launcher.
 
     Raises
     ------
@@ -65,7 +69,18 @@ def ensure_ranks(
     command = [sys.executable, "-m", "onehop", *(sys.argv[1:] if arguments is None else arguments)]
     if launcher == "mpi":
         raise SystemExit(launch_under_mpi(ranks, command, mpi, bind=bind))
-    raise SystemExit(launch(ranks, command, output=Output.RANK0, bind=bind, report=False, patience=patience))
+    variables = {**os.environ, **(environment or {})}
+    raise SystemExit(
+        launch(
+            ranks,
+            command,
+            output=Output.RANK0,
+            bind=bind,
+            report=False,
+            environment=variables,
+            patience=patience,
+        )
+    )
 
 
 def ensure_ranks_beside_mpi(ranks: int | None, mpi: str | None, *, default: int) -> None:

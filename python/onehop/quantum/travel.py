@@ -16,7 +16,10 @@ from onehop.group import Group
 from onehop.launch.environment import variables
 from onehop.quantum.circuit import Circuit, Condition, Operation, Register
 
-__all__ = ["pack", "read_circuit", "unpack"]
+__all__ = ["lend", "pack", "read_circuit", "unpack"]
+
+# Where `read_circuit` finds what another process has read already.
+LENT = "ONEHOP_CIRCUIT"
 
 
 def pack(circuit: Circuit) -> bytes:
@@ -81,18 +84,31 @@ def _in_child(file: str) -> tuple[str, Any]:
     return pickle.loads(done.stdout)
 
 
+def lend(circuit: Circuit) -> dict[str, str]:
+    """Variables with which ranks that this process starts find the circuit, as long as this process lives."""
+    memory = os.memfd_create("onehop-circuit")
+    with open(memory, "wb", closefd=False) as stream:
+        stream.write(pack(circuit))
+    return {LENT: f"/proc/{os.getpid()}/fd/{memory}"}
+
+
+def _read(file: str) -> tuple[str, Any]:
+    lent = os.environ.get(LENT)
+    return _in_child(file) if lent is None else ("circuit", Path(lent).read_bytes())
+
+
 def read_circuit(file: str | Path, group: Group) -> Circuit:
     """An OpenQASM file on every rank. Collective.
 
     Rank 0 has it read by a process that ends after it: Qiskit's parsers take a hundred MiB, which would stay with
-    every rank.
+    every rank. Where the process that started the ranks has read it, they take it from there (`lend`).
 
     Raises
     ------
     BadInput
         On every rank: as for `load_qasm`.
     """
-    told = pickle.dumps(_in_child(str(file))) if group.rank == 0 else b""
+    told = pickle.dumps(_read(str(file))) if group.rank == 0 else b""
     kind, found = pickle.loads(group.allgather(told)[0])
     if kind == "circuit":
         return unpack(found)
