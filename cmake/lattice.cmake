@@ -8,11 +8,9 @@ onehop_compile_options(onehop_lattice)
 # Bitwise the same on every processor: no product and sum may become one rounding. The vectors of the kernels are passed to
 # inlined functions only, so that how they would be passed to others does not matter.
 set_source_files_properties(lattice/poisson_kernels.cc PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-Wno-psabi")
-# The same for gauge fields: their bits do not depend on what the compiler would contract.
-set_source_files_properties(lattice/gauge.cc lattice/link_update.cc PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off")
-# And for what is built from links, in loops over vectors (lattice/site_loop.h). g++ 12 contracts products of complex numbers all the
+# The same for gauge fields and what is built from links, in loops over vectors (lattice/site_loop.h). g++ 12 contracts products of complex numbers all the
 # same (vfmaddsub) where it makes vectors by itself, so it may not.
-set_source_files_properties(lattice/clover_leaves.cc lattice/flow.cc lattice/hmc.cc lattice/link_fields.cc lattice/smearing.cc
+set_source_files_properties(lattice/clover_leaves.cc lattice/flow.cc lattice/gauge.cc lattice/hmc.cc lattice/link_fields.cc lattice/smearing.cc
   PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-fno-tree-vectorize;-Wno-psabi")
 # Loops over the compiler's vectors (lattice/simd.h).
 set_source_files_properties(lattice/vector_loops.cc lattice/hop_kernel_double.cc lattice/hop_kernel_single.cc lattice/hop_kernel_half.cc
@@ -24,7 +22,7 @@ set_source_files_properties(lattice/su3_kernels_portable.cc lattice/su3_kernels_
 # Under the sanitizers g++ takes minutes for each of these. Checks of every lane for undefined behaviour make most of that, and the loops
 # for one kind of processor are the source of the portable ones, which stay under the sanitizers.
 if(ONEHOP_SANITIZE)
-  set_property(SOURCE lattice/clover_leaves.cc lattice/flow.cc lattice/hmc.cc lattice/link_fields.cc lattice/smearing.cc
+  set_property(SOURCE lattice/clover_leaves.cc lattice/flow.cc lattice/gauge.cc lattice/hmc.cc lattice/link_fields.cc lattice/smearing.cc
     lattice/su3_kernels_portable.cc lattice/wilson_kernel_portable.cc APPEND PROPERTY COMPILE_OPTIONS "-fno-sanitize=undefined")
   set_property(SOURCE lattice/su3_kernels_avx2.cc lattice/su3_kernels_avx512.cc lattice/wilson_kernel_avx2.cc
     lattice/wilson_kernel_avx512.cc APPEND PROPERTY COMPILE_OPTIONS "-fno-sanitize=all")

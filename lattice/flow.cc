@@ -34,11 +34,11 @@ struct Flow::Impl {
 void Flow::Impl::stage(double new_part, double old_part) {
   links.fill_all();
   const int dims = space.dims();
-  const auto strides = space.strides();
+  const detail::Steps steps = detail::steps_of(space);
   for (int mu = 0; mu < dims; ++mu) {
     double* slope = slopes[mu].data();
     detail::each_site(space, [=, from = links.data()](auto sites) {
-      const auto around = detail::sum_of_staples(sites, from, strides, dims, mu);
+      const auto around = detail::sum_of_staples(sites, from, steps, dims, mu);
       const auto turn = detail::traceless_antihermitian(times_adjoint(around, sites.load(from[mu])));
       sites.store(slope, sites.all(new_part) * turn + sites.all(old_part) * sites.load(slope));
     });

@@ -2,23 +2,26 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <utility>
 
+#include "coloured_rows.h"
 #include "exact_sum.h"
 #include "link_update.h"
 #include "onehop/error.h"
 #include "onehop/lattice/su3.h"
-#include "onehop/patterns.h"
-#include "onehop/plan.h"
+#include "random.h"
 
 namespace onehop::lattice {
 
 namespace {
 
+using detail::ColouredRows;
 using detail::ExactSum;
-using detail::Link;
+using detail::OneColour;
+using Link = su3::Matrix<double>;
 using Number = std::complex<double>;
 
 constexpr std::size_t link_numbers = 9;
@@ -38,122 +41,102 @@ GeometrySpec checked(std::vector<std::int64_t> extents, std::vector<int> grid, i
   return spec;
 }
 
-}  // namespace
+// Purposes of random numbers (random.h); HMC has others.
+constexpr std::uint32_t link_purpose = 1;
+constexpr std::uint32_t sweep_purpose = 2;
 
-struct Gauge::Impl {
-  Impl(const Group& the_group, GeometrySpec spec);
-
-  Group group;
-  Geometry geometry;
-  std::size_t dims;
-  std::array<std::size_t, 4> stride{};     // of the extended block, ghosts included, in sites
-  std::vector<std::vector<Number>> links;  // per direction, of the extended block
-  std::vector<Plan> plans;                 // per direction: its ghosts
-
-  [[nodiscard]] Link at(std::size_t direction, std::size_t place) const {
-    return su3::load(links[direction].data() + place * link_numbers);
+// Evenly from SU(3): three rows of independent normal numbers, made orthogonal, are as likely as the same turned by any matrix.
+Link random_link(detail::Random& random) {
+  Link m;
+  for (auto& row : m.e) {
+    for (auto& z : row) {
+      const auto [re, im] = random.two_normal();
+      z = {re, im};
+    }
   }
-  void put(std::size_t direction, std::size_t place, const Link& link) {
-    su3::store(links[direction].data() + place * link_numbers, link);
-  }
-  void exchange() {
-    for (Plan& plan : plans) plan.run();
-  }
+  su3::reunitarise(m);
+  return m;
+}
 
-  // visit(place in the extended block, coordinates in the whole lattice, its number there), in lexicographic order.
-  template <class Visit>
-  void each_site(Visit&& visit) const;
-  [[nodiscard]] double plaquette(std::size_t place, std::size_t mu, std::size_t nu) const;
-  [[nodiscard]] Link staples(std::size_t place, std::size_t mu) const;
-  // update(link, staples, number of the site, direction) for every link, by direction and colour.
-  template <class Update>
-  void sweep(Update&& update);
+// The number of a site of the block, counted lexicographically, in the whole lattice.
+std::uint64_t number_in_lattice(const Geometry& geometry, std::span<const std::int64_t> origin, std::int64_t site) {
+  std::uint64_t number = 0;
+  std::uint64_t stride = 1;
+  for (std::size_t d = 0; d < origin.size(); ++d) {
+    number += stride * static_cast<std::uint64_t>(origin[d] + site % geometry.block()[d]);
+    site /= geometry.block()[d];
+    stride *= static_cast<std::uint64_t>(geometry.spec().extents[d]);
+  }
+  return number;
+}
+
+// A sweep's work: update(link, staples, sites, direction) for the links of a colour.
+template <class Update>
+struct UpdateLinks {
+  ColouredRows* rows;
+  std::array<const double*, 4> links;
+  int dims;
+  int mu;
+  Update update;
+
+  template <class Sites>
+  void operator()(const Sites& sites) const {
+    auto link = sites.load(links[mu]);
+    update(link, detail::sum_of_staples(sites, links, sites.steps, dims, mu), sites, mu);
+    su3::reunitarise(link, [](const auto& x) { return detail::square_root(x); });
+    sites.store(rows->data(mu), link);
+  }
+  void row_done(const ColouredRows::Row& row, bool odd) const { rows->close_row(rows->data(mu), row, odd); }
 };
 
-Gauge::Impl::Impl(const Group& the_group, GeometrySpec spec)
-    : group(the_group), geometry(std::move(spec)), dims(static_cast<std::size_t>(geometry.dims())) {
-  std::size_t sites = 1;
-  for (std::size_t d = 0; d < dims; ++d) {
-    stride[d] = sites;
-    sites *= static_cast<std::size_t>(geometry.block()[d] + 2);
-  }
-  std::vector<Number> unit(sites * link_numbers);
-  for (std::size_t site = 0; site < sites; ++site) {
-    for (std::size_t i = 0; i < link_numbers; ++i) unit[site * link_numbers + i] = i % 4 == 0 ? 1 : 0;
-  }
-  links.assign(dims, unit);
-  HaloSpec halo_spec;
-  const GeometrySpec& whole = geometry.spec();
-  halo_spec.extents.assign(whole.extents.rbegin(), whole.extents.rend());  // C order: the last runs fastest
-  halo_spec.grid.assign(whole.grid.rbegin(), whole.grid.rend());
-  halo_spec.widths.assign(dims, {1, 1});
-  halo_spec.periodic.assign(dims, true);
-  halo_spec.corners = true;
-  halo_spec.element_bytes = {static_cast<std::int64_t>(link_numbers * sizeof(Number))};
-  const Schedule schedule = halo(halo_spec, group.rank());
-  for (auto& of_direction : links) {
-    const std::array arrays{std::as_writable_bytes(std::span(of_direction))};
-    plans.emplace_back(group, schedule, arrays);
-  }
-}
-
-template <class Visit>
-void Gauge::Impl::each_site(Visit&& visit) const {
-  const auto origin = geometry.origin(group.rank());
-  const auto block = geometry.block();
-  std::array<std::int64_t, 4> at{};
-  for (std::int64_t site = 0; site < geometry.sites(); ++site) {
-    std::size_t place = 0;
-    std::uint64_t number = 0;
-    std::array<std::int64_t, 4> global{};
-    for (std::size_t d = dims; d-- > 0;) {
-      global[d] = origin[d] + at[d];
-      place += static_cast<std::size_t>(at[d] + 1) * stride[d];
-      number = number * static_cast<std::uint64_t>(geometry.spec().extents[d]) + static_cast<std::uint64_t>(global[d]);
-    }
-    visit(place, global, number);
-    for (std::size_t d = 0; d < dims && ++at[d] == block[d]; ++d) at[d] = 0;
-  }
-}
-
-double Gauge::Impl::plaquette(std::size_t place, std::size_t mu, std::size_t nu) const {
-  const Link there = at(mu, place) * at(nu, place + stride[mu]);
-  const Link other = at(nu, place) * at(mu, place + stride[nu]);
-  return su3::real_trace_times_adjoint(there, other);
-}
-
-Link Gauge::Impl::staples(std::size_t place, std::size_t mu) const {
-  Link sum{};
-  const std::size_t ahead = place + stride[mu];
-  for (std::size_t nu = 0; nu < dims; ++nu) {
-    if (nu == mu) continue;
-    const std::size_t down = place - stride[nu];
-    sum = sum + su3::times_adjoint(at(nu, ahead), at(nu, place) * at(mu, place + stride[nu]));
-    sum = sum + su3::adjoint_times(at(mu, down) * at(nu, ahead - stride[nu]), at(nu, down));
-  }
-  return sum;
-}
-
 template <class Update>
-void Gauge::Impl::sweep(Update&& update) {
-  for (const std::int64_t extent : geometry.spec().extents) {
+void sweep(ColouredRows& rows, const Update& update) {
+  for (const std::int64_t extent : rows.geometry().spec().extents) {
     if (extent % 2 != 0) {
       throw BadInput("gauge field: expected even extents, where links of one colour do not touch, found " +
                      std::to_string(extent));
     }
   }
-  for (std::size_t mu = 0; mu < dims; ++mu) {
-    for (const std::int64_t colour : {0, 1}) {
-      each_site([&](std::size_t place, const std::array<std::int64_t, 4>& global, std::uint64_t number) {
-        if ((global[0] + global[1] + global[2] + global[3]) % 2 != colour) return;
-        Link link = at(mu, place);
-        update(link, staples(place, mu), number, mu);
-        su3::reunitarise(link);
-        put(mu, place, link);
-      });
-      plans[mu].run();
+  for (int mu = 0; mu < rows.dims(); ++mu) {
+    for (const int colour : {0, 1}) {
+      detail::each_site(OneColour{&rows, colour}, UpdateLinks<Update>{&rows, rows.data(), rows.dims(), mu, update});
+      rows.fill(mu);
     }
   }
+}
+
+}  // namespace
+
+struct Gauge::Impl {
+  Impl(const Group& group, GeometrySpec spec) : rows(group, Geometry(std::move(spec))) {
+    std::vector<Number> unit(rows.sites() * static_cast<std::size_t>(rows.dims()) * link_numbers);
+    for (std::size_t i = 0; i < unit.size(); ++i) unit[i] = i % link_numbers % 4 == 0 ? 1 : 0;
+    rows.load(unit);
+  }
+
+  // change(link, number of the site in the whole lattice, direction) for every link.
+  template <class Change>
+  void each_link(Change&& change);
+  [[nodiscard]] double all_sites() const {
+    double sites = 1;
+    for (const std::int64_t extent : rows.geometry().spec().extents) sites *= static_cast<double>(extent);
+    return sites;
+  }
+
+  ColouredRows rows;
+};
+
+template <class Change>
+void Gauge::Impl::each_link(Change&& change) {
+  std::vector<Number> links = rows.store();
+  const auto origin = rows.geometry().origin(rows.group().rank());
+  const auto dims = static_cast<std::uint64_t>(rows.dims());
+  for (std::size_t i = 0; i < links.size() / link_numbers; ++i) {
+    Link link = su3::load(links.data() + i * link_numbers);
+    change(link, number_in_lattice(rows.geometry(), origin, static_cast<std::int64_t>(i / dims)), i % dims);
+    su3::store(links.data() + i * link_numbers, link);
+  }
+  rows.load(links);
 }
 
 Gauge::Gauge(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid)
@@ -162,124 +145,111 @@ Gauge::Gauge(Gauge&&) noexcept = default;
 Gauge& Gauge::operator=(Gauge&&) noexcept = default;
 Gauge::~Gauge() = default;
 
-const Group& Gauge::group() const noexcept { return impl_->group; }
-const Geometry& Gauge::geometry() const noexcept { return impl_->geometry; }
+const Group& Gauge::group() const noexcept { return impl_->rows.group(); }
+const Geometry& Gauge::geometry() const noexcept { return impl_->rows.geometry(); }
 
 void Gauge::set_links(std::span<const Number> links) {
-  const auto expected = static_cast<std::size_t>(impl_->geometry.sites()) * impl_->dims * link_numbers;
+  const auto dims = static_cast<std::size_t>(impl_->rows.dims());
+  const auto expected = impl_->rows.sites() * dims * link_numbers;
   if (links.size() != expected) {
     throw BadInput("gauge field: expected " + std::to_string(expected) + " complex numbers (sites of the block, " +
-                   std::to_string(impl_->dims) + " directions, 3 rows, 3 columns), found " +
-                   std::to_string(links.size()));
+                   std::to_string(dims) + " directions, 3 rows, 3 columns), found " + std::to_string(links.size()));
   }
-  std::size_t site = 0;
-  impl_->each_site([&](std::size_t place, const auto&, std::uint64_t) {
-    for (std::size_t d = 0; d < impl_->dims; ++d) {
-      std::copy_n(links.data() + (site * impl_->dims + d) * link_numbers, link_numbers,
-                  impl_->links[d].data() + place * link_numbers);
-    }
-    ++site;
-  });
-  impl_->exchange();
+  impl_->rows.load(links);
 }
 
-std::vector<Number> Gauge::links() const {
-  std::vector<Number> links;
-  links.reserve(static_cast<std::size_t>(impl_->geometry.sites()) * impl_->dims * link_numbers);
-  impl_->each_site([&](std::size_t place, const auto&, std::uint64_t) {
-    for (const auto& of_direction : impl_->links) {
-      const Number* from = of_direction.data() + place * link_numbers;
-      links.insert(links.end(), from, from + link_numbers);
-    }
-  });
-  return links;
-}
+std::vector<Number> Gauge::links() const { return impl_->rows.store(); }
 
 void Gauge::set_random(std::uint64_t seed) {
-  impl_->each_site([&](std::size_t place, const auto&, std::uint64_t number) {
-    for (std::size_t d = 0; d < impl_->dims; ++d) {
-      detail::Random random(seed, number * 4 + d, 0, 1);
-      impl_->put(d, place, detail::random_link(random));
-    }
+  impl_->each_link([&](Link& link, std::uint64_t number, std::uint64_t direction) {
+    detail::Random random(seed, number * 4 + direction, 0, link_purpose);
+    link = random_link(random);
   });
-  impl_->exchange();
 }
 
 Plaquettes Gauge::plaquettes() const {
+  const ColouredRows& rows = impl_->rows;
+  const int dims = rows.dims();
   std::array<ExactSum, 2> sums;  // space, time
-  const std::size_t dims = impl_->dims;
-  impl_->each_site([&](std::size_t place, const auto&, std::uint64_t) {
-    for (std::size_t nu = 1; nu < dims; ++nu) {
-      for (std::size_t mu = 0; mu < nu; ++mu) sums[nu + 1 == dims ? 1 : 0].add(impl_->plaquette(place, mu, nu) / 3);
+  std::vector<double> values(rows.sites());
+  for (int nu = 1; nu < dims; ++nu) {
+    for (int mu = 0; mu < nu; ++mu) {
+      for (const int colour : {0, 1}) {
+        detail::each_site(OneColour{&rows, colour}, [=, links = rows.data(), out = values.data()](const auto& sites) {
+          const auto there = sites.load(links[mu]) * sites.load(links[nu], sites.steps.ahead[mu]);
+          const auto other = sites.load(links[nu]) * sites.load(links[mu], sites.steps.ahead[nu]);
+          sites.store_real(out, su3::real_trace_times_adjoint(there, other) * (1.0 / 3));
+        });
+      }
+      for (const double value : values) sums[nu + 1 == dims ? 1 : 0].add(value);
     }
-  });
-  ExactSum::over_ranks(impl_->group, sums);
-  double sites = 1;
-  for (const std::int64_t extent : impl_->geometry.spec().extents) sites *= static_cast<double>(extent);
-  const double in_time = sites * static_cast<double>(dims - 1);
-  const double in_space = in_time * static_cast<double>(dims - 2) / 2;
+  }
+  ExactSum::over_ranks(rows.group(), sums);
+  const double in_time = impl_->all_sites() * (dims - 1);
+  const double in_space = in_time * (dims - 2) / 2;
   return {(sums[0].value() + sums[1].value()) / (in_space + in_time), in_space > 0 ? sums[0].value() / in_space : 0,
           sums[1].value() / in_time};
 }
 
 double Gauge::link_trace() const {
+  const std::vector<Number> links = impl_->rows.store();
   std::array<ExactSum, 1> sum;
-  impl_->each_site([&](std::size_t place, const auto&, std::uint64_t) {
-    for (std::size_t d = 0; d < impl_->dims; ++d) sum[0].add(su3::real_trace(impl_->at(d, place)) / 3);
-  });
-  ExactSum::over_ranks(impl_->group, sum);
-  double links = static_cast<double>(impl_->dims);
-  for (const std::int64_t extent : impl_->geometry.spec().extents) links *= static_cast<double>(extent);
-  return sum[0].value() / links;
+  for (std::size_t i = 0; i < links.size(); i += link_numbers) sum[0].add(su3::real_trace(su3::load(&links[i])) / 3);
+  ExactSum::over_ranks(impl_->rows.group(), sum);
+  return sum[0].value() / (impl_->all_sites() * impl_->rows.dims());
 }
 
 GaugeDeviation Gauge::deviation() const {
   struct Worst {
     double value = -1;
-    std::array<std::int64_t, 4> site{};
-    std::uint64_t number = 0;
+    std::uint64_t number = 0;  // of the site in the whole lattice
     std::int64_t direction = 0;
   };
+  const Geometry& whole = geometry();
+  const std::vector<Number> links = impl_->rows.store();
+  const auto origin = whole.origin(group().rank());
+  const auto dims = static_cast<std::size_t>(impl_->rows.dims());
   Worst worst;
-  impl_->each_site([&](std::size_t place, const std::array<std::int64_t, 4>& global, std::uint64_t number) {
-    for (std::size_t d = 0; d < impl_->dims; ++d) {
-      const double found = su3::deviation(impl_->at(d, place));
-      if (found > worst.value) worst = {found, global, number, static_cast<std::int64_t>(d)};
-    }
-  });
-  for (const auto& bytes : impl_->group.allgather(std::as_bytes(std::span(&worst, 1)))) {
+  for (std::size_t i = 0; i < links.size() / link_numbers; ++i) {
+    const double found = su3::deviation(su3::load(&links[i * link_numbers]));
+    if (found <= worst.value) continue;
+    worst = {found, number_in_lattice(whole, origin, static_cast<std::int64_t>(i / dims)),
+             static_cast<std::int64_t>(i % dims)};
+  }
+  for (const auto& bytes : group().allgather(std::as_bytes(std::span(&worst, 1)))) {
     Worst other;
     std::memcpy(&other, bytes.data(), sizeof other);
     if (other.value > worst.value || (other.value == worst.value && other.number < worst.number)) worst = other;
   }
-  return {worst.value,
-          {worst.site.begin(), worst.site.begin() + static_cast<std::ptrdiff_t>(impl_->dims)},
-          static_cast<int>(worst.direction)};
+  GaugeDeviation found{worst.value, {}, static_cast<int>(worst.direction)};
+  for (const std::int64_t extent : whole.spec().extents) {
+    found.site.push_back(static_cast<std::int64_t>(worst.number % static_cast<std::uint64_t>(extent)));
+    worst.number /= static_cast<std::uint64_t>(extent);
+  }
+  return found;
 }
 
 void Gauge::reunitarise() {
-  impl_->each_site([&](std::size_t place, const auto&, std::uint64_t) {
-    for (std::size_t d = 0; d < impl_->dims; ++d) {
-      Link link = impl_->at(d, place);
-      su3::reunitarise(link);
-      impl_->put(d, place, link);
-    }
-  });
-  impl_->exchange();
+  impl_->each_link([](Link& link, std::uint64_t, std::uint64_t) { su3::reunitarise(link); });
 }
 
-void Gauge::heat_bath(double beta, std::uint64_t seed, std::uint32_t sweep) {
+void Gauge::heat_bath(double beta, std::uint64_t seed, std::uint32_t number) {
   if (!(beta >= 0 && beta <= 1e6))
     throw BadInput("gauge field: expected a beta from 0 to 1e6, found " + std::to_string(beta));
-  impl_->sweep([&](Link& link, const Link& staples, std::uint64_t number, std::size_t direction) {
-    detail::Random random(seed, number * 4 + direction, sweep, 2);
-    detail::heat_bath_link(link, staples, beta, random);
-  });
+  sweep(impl_->rows,
+        [=]<int Lanes>(auto& link, const auto& staples, const detail::ColouredSites<Lanes>& sites, int mu) {
+          using Real = typename detail::Sites<Lanes>::Real;
+          detail::Words<Real> place{};
+          for (int lane = 0; lane < Lanes; ++lane) place[lane] = (sites.number + 2u * lane) * 4 + mu;
+          const detail::RandomLanes<Real> random(seed, place, number, sweep_purpose);
+          detail::heat_bath_link<Real>(link, staples, beta, random, detail::first_lanes<Real>(sites.count));
+        });
 }
 
 void Gauge::over_relax() {
-  impl_->sweep(
-      [](Link& link, const Link& staples, std::uint64_t, std::size_t) { detail::over_relax_link(link, staples); });
+  sweep(impl_->rows, []<int Lanes>(auto& link, const auto& staples, const detail::ColouredSites<Lanes>&, int) {
+    detail::over_relax_link<typename detail::Sites<Lanes>::Real>(link, staples);
+  });
 }
 
 }  // namespace onehop::lattice

@@ -106,12 +106,12 @@ void Hmc::Impl::move_links(double time) {
 void Hmc::Impl::move_momenta(double time) {
   links.fill_all();
   const int dims = space.dims();
-  const auto strides = space.strides();
+  const detail::Steps steps = detail::steps_of(space);
   const double weight = time * options.beta / 6;
   for (int mu = 0; mu < dims; ++mu) {
     double* momentum = momenta[mu].data();
     detail::each_site(space, [=, from = links.data()](auto sites) {
-      const auto around = detail::sum_of_staples(sites, from, strides, dims, mu);
+      const auto around = detail::sum_of_staples(sites, from, steps, dims, mu);
       const auto force = detail::traceless_antihermitian(times_adjoint(around, sites.load(from[mu])));
       sites.store(momentum, sites.load(momentum) + sites.all(weight) * force);
     });

@@ -39,21 +39,32 @@ class LinkFields {
   std::vector<MatrixField> links_;
 };
 
+// How far in a field a step in each direction leads, ahead and back.
+struct Steps {
+  std::array<std::ptrdiff_t, 4> ahead{};
+  std::array<std::ptrdiff_t, 4> back{};
+};
+[[nodiscard]] inline Steps steps_of(const MatrixSpace& space) {
+  Steps steps{space.strides(), space.strides()};
+  for (std::ptrdiff_t& back : steps.back) back = -back;
+  return steps;
+}
+
 // The sum of the staples around the links of direction mu in the first `dims` directions, in the direction of those links. All ghosts
 // are filled.
 template <class Sites>
 [[nodiscard]] inline typename Sites::Matrix sum_of_staples(const Sites& sites,
                                                            const std::array<const double*, 4>& links,
-                                                           const std::array<std::ptrdiff_t, 4>& stride, int dims,
-                                                           int mu) {
+                                                           const Steps& steps, int dims, int mu) {
   typename Sites::Matrix sum{};
-  const std::ptrdiff_t ahead = stride[mu];
+  const std::ptrdiff_t ahead = steps.ahead[mu];
   for (int nu = 0; nu < dims; ++nu) {
     if (nu == mu) continue;
-    const std::ptrdiff_t up = stride[nu];
+    const std::ptrdiff_t up = steps.ahead[nu];
+    const std::ptrdiff_t down = steps.back[nu];
     sum = sum + times_adjoint(sites.load(links[nu]) * sites.load(links[mu], up), sites.load(links[nu], ahead));
-    sum =
-        sum + adjoint_times(sites.load(links[nu], -up), sites.load(links[mu], -up)) * sites.load(links[nu], ahead - up);
+    sum = sum +
+          adjoint_times(sites.load(links[nu], down), sites.load(links[mu], down)) * sites.load(links[nu], ahead + down);
   }
   return sum;
 }

@@ -73,7 +73,7 @@ Schedule MatrixSpace::ghosts(int direction, Side side) const {
 void MatrixField::fill(int direction, Side side) {
   std::optional<Plan>& plan = ghosts_[static_cast<std::size_t>(direction)][side == Side::above ? 1 : 0];
   if (!plan) {
-    const std::array arrays{std::as_writable_bytes(std::span(numbers_))};
+    const std::array arrays{std::as_writable_bytes(numbers_.span())};
     plan.emplace(space_->group(), space_->ghosts(direction, side).part(space_->group().rank()), arrays);
   }
   plan->run();

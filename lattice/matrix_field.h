@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "buffer.h"
 #include "onehop/group.h"
 #include "onehop/lattice/geometry.h"
 #include "onehop/plan.h"
@@ -70,7 +71,7 @@ class MatrixField {
 
  private:
   const MatrixSpace* space_;
-  std::vector<double> numbers_;
+  Buffer<double> numbers_;
   std::array<std::array<std::optional<Plan>, 2>, 4> ghosts_;
 };
 

@@ -95,28 +95,28 @@ inline void loop_over_rows(const MatrixSpace& space, std::ptrdiff_t first, std::
   }
 }
 
-template <class Op>
-[[gnu::flatten]] void loop_portable(const MatrixSpace& space, std::ptrdiff_t first, std::ptrdiff_t last, const Op& op) {
+template <class Space, class Op>
+[[gnu::flatten]] void loop_portable(const Space& space, std::ptrdiff_t first, std::ptrdiff_t last, const Op& op) {
   loop_over_rows(space, first, last, op);
 }
 
 #if defined(__x86_64__)
-template <class Op>
-[[gnu::flatten, gnu::target("avx2,fma")]] void loop_avx2(const MatrixSpace& space, std::ptrdiff_t first,
-                                                         std::ptrdiff_t last, const Op& op) {
+template <class Space, class Op>
+[[gnu::flatten, gnu::target("avx2,fma")]] void loop_avx2(const Space& space, std::ptrdiff_t first, std::ptrdiff_t last,
+                                                         const Op& op) {
   loop_over_rows(space, first, last, op);
 }
-template <class Op>
-[[gnu::flatten, gnu::target("avx512f,avx512dq,avx512vl,fma")]] void loop_avx512(const MatrixSpace& space,
+template <class Space, class Op>
+[[gnu::flatten, gnu::target("avx512f,avx512dq,avx512vl,fma")]] void loop_avx512(const Space& space,
                                                                                 std::ptrdiff_t first,
                                                                                 std::ptrdiff_t last, const Op& op) {
   loop_over_rows(space, first, last, op);
 }
 #endif
 
-// op(sites) for all own sites, by all threads of the space.
-template <class Op>
-void each_site(const MatrixSpace& space, const Op& op) {
+// op(sites) for all own sites, by all threads of the space, which is a MatrixSpace or something else with rows (coloured_rows.h).
+template <class Space, class Op>
+void each_site(const Space& space, const Op& op) {
   const auto rows = static_cast<std::ptrdiff_t>(space.rows().size());
   const auto run = [&](std::ptrdiff_t first, std::ptrdiff_t last) {
 #if defined(__x86_64__)

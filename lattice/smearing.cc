@@ -141,13 +141,13 @@ void smear(Gauge& gauge, const SmearingOptions& options, const Change& change) {
   LinkFields sums(space);
   links.load(gauge.links());
   const int last = space.dims() - (options.space_only ? 1 : 0);
-  const auto strides = space.strides();
+  const detail::Steps steps = detail::steps_of(space);
   for (int step = 0; step < options.steps; ++step) {
     links.fill_all();
     for (int mu = 0; mu < last; ++mu) {
       double* sum = sums[mu].data();
       detail::each_site(space, [=, from = links.data()](auto sites) {
-        sites.store(sum, detail::sum_of_staples(sites, from, strides, last, mu));
+        sites.store(sum, detail::sum_of_staples(sites, from, steps, last, mu));
       });
     }
     for (int mu = 0; mu < last; ++mu) change(links[mu], sums[mu], 2 * (last - 1), mu, space);

@@ -73,10 +73,12 @@ def test_two_dimensions_against_the_integral_and_exp_of_minus_delta_h() -> None:
 def test_four_dimensions_against_the_heat_bath() -> None:
     beta, extents = 5.6, (4, 4, 4, 4)
     bath = Gauge(Group.alone(), extents)
-    expected = np.array(thermalize(bath, beta, 120, seed=2, over_relaxations=2))[20:]
-    done = hybrid_monte_carlo(bath, beta, 60, length=1.0, steps=6, seed=4)
+    expected = np.array(thermalize(bath, beta, 1220, seed=2, over_relaxations=2))[20:]
+    done = hybrid_monte_carlo(bath, beta, 300, length=1.0, steps=6, seed=4)
     history = np.array([one.plaquette for one in done])
-    assert history.mean() == pytest.approx(expected.mean(), abs=0.008)
+    widths = [np.std(h.reshape(10, -1).mean(axis=1), ddof=1) / np.sqrt(10) for h in (history, expected)]
+    assert history.mean() == pytest.approx(expected.mean(), abs=4 * np.hypot(*widths))
+    assert np.hypot(*widths) < 4e-3
     assert np.mean([one.accepted for one in done]) > 0.7
 
 

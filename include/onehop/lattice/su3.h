@@ -129,20 +129,24 @@ inline void third_row(Matrix<R>& a) {
 }
 
 // The matrix of SU(3) beside `a`, for a that is nearly one: its first row made of length 1, the second orthogonal to it and of length
-// 1, the third from both.
-inline void reunitarise(Matrix<double>& a) {
-  const auto normalise = [](Complex<double>(&row)[3]) {
-    double square = 0;
-    for (const Complex<double>& z : row) square += z.re * z.re + z.im * z.im;
-    const double scale = 1 / std::sqrt(square);
-    for (Complex<double>& z : row) z = scale * z;
+// 1, the third from both. `root` is the square root of an R.
+template <class R, class Root>
+inline void reunitarise(Matrix<R>& a, const Root& root) {
+  const auto normalise = [&](Complex<R>(&row)[3]) {
+    R square{};
+    for (const Complex<R>& z : row) square = square + (z.re * z.re + z.im * z.im);
+    const R scale = 1 / root(square);
+    for (Complex<R>& z : row) z = scale * z;
   };
   normalise(a.e[0]);
-  Complex<double> along{};
+  Complex<R> along{};
   for (int j = 0; j < 3; ++j) along = along + conj(a.e[0][j]) * a.e[1][j];
   for (int j = 0; j < 3; ++j) a.e[1][j] = a.e[1][j] - along * a.e[0][j];
   normalise(a.e[1]);
   third_row(a);
+}
+inline void reunitarise(Matrix<double>& a) {
+  reunitarise(a, [](double x) { return std::sqrt(x); });
 }
 
 // How far `a` is from SU(3): the largest number in a * adjoint(a) - 1 and in its third row minus what the first two make of it.
