@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <iterator>
+#include <utility>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -43,6 +46,79 @@ LineExchange::LineExchange(const Runs& runs, const std::vector<std::vector<std::
     parts_.insert(parts_.end(), parts[l].begin(), parts[l].end());
     lines_[l].parts = static_cast<std::uint32_t>(parts_.size());
   }
+  find_blocks();
+}
+
+// Lines that give to a common line are sources of one block, and all lines that get from them are its targets.
+void LineExchange::find_blocks() {
+  struct Members {
+    std::vector<std::size_t> sources;
+    std::vector<std::size_t> targets;
+  };
+  std::vector<Members> found;
+  for (std::size_t l = 0; l < lines_.size(); ++l) {
+    Members here{{}, {l}};
+    for (std::size_t p = l == 0 ? 0 : lines_[l - 1].parts; p < lines_[l].parts; ++p) {
+      here.sources.push_back(parts_[p].line);
+    }
+    std::erase_if(found, [&](const Members& other) {
+      const auto ours = [&](std::size_t source) {
+        return std::ranges::find(here.sources, source) != here.sources.end();
+      };
+      if (std::ranges::none_of(other.sources, ours)) return false;
+      here.targets.insert(here.targets.end(), other.targets.begin(), other.targets.end());
+      std::ranges::copy_if(other.sources, std::back_inserter(here.sources), std::not_fn(ours));
+      return true;
+    });
+    if (here.sources.empty() || here.sources.size() > 4 || here.targets.size() > 4) return;
+    found.push_back(std::move(here));
+  }
+  const auto make = [&](const Members& members) {
+    Block block;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::size_t source = members.sources[std::min(i, members.sources.size() - 1)];
+      const std::size_t target = members.targets[std::min(i, members.targets.size() - 1)];
+      block.from[i] = lines_[source].first;
+      block.read[i] = lines_[source].changes;
+      block.to[i] = lines_[target].first;
+      if (i >= members.targets.size()) continue;  // nothing is written there
+      block.changes[i] = lines_[target].changes;
+      for (std::size_t p = target == 0 ? 0 : lines_[target - 1].parts; p < lines_[target].parts; ++p) {
+        const auto number = std::ranges::find(members.sources, parts_[p].line) - members.sources.begin();
+        for (std::size_t word = 0; word < 8; ++word) {
+          if ((parts_[p].words >> word & 1) == 0) continue;
+          auto& from = number < 2 ? block.early : block.late;
+          from[i][word] = parts_[p].from[word] + (number % 2 != 0 ? 8 : 0);
+          if (number >= 2) block.is_late[i] = static_cast<std::uint8_t>(block.is_late[i] | 1U << word);
+        }
+      }
+    }
+    return block;
+  };
+  const auto reads = [](const Members& a, const Members& b) {  // a line that b writes
+    return std::ranges::any_of(a.sources,
+                               [&](std::size_t l) { return std::ranges::find(b.targets, l) != b.targets.end(); });
+  };
+  std::vector<Block> pairs;
+  std::vector<Block> alone;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    std::vector<std::size_t> others;
+    for (std::size_t j = 0; j < found.size(); ++j) {
+      if (j != i && (reads(found[i], found[j]) || reads(found[j], found[i]))) others.push_back(j);
+    }
+    if (others.empty()) {
+      alone.push_back(make(found[i]));
+    } else if (others.size() == 1) {
+      if (others.front() < i) continue;  // the other has put both
+      pairs.push_back(make(found[i]));
+      pairs.push_back(make(found[others.front()]));
+    } else {
+      return;
+    }
+  }
+  alone_ = alone.size();
+  blocks_ = std::move(alone);
+  blocks_.insert(blocks_.end(), pairs.begin(), pairs.end());
 }
 
 std::uint32_t LineExchange::line_at(std::byte* place) {
@@ -97,32 +173,34 @@ __attribute__((target("avx512f"))) void LineExchange::run_avx512(const Runs& run
   }
 }
 
-__attribute__((target("avx512f"))) void LineExchange::run_four_avx512(const Runs& runs, std::uint64_t first,
-                                                                      std::uint64_t last) const noexcept {
-  alignas(64) std::array<std::array<std::array<std::uint64_t, 8>, 4>, 4> from{};
-  std::array<std::array<__mmask8, 4>, 4> words{};
-  for (std::size_t l = 0, p = 0; l < 4; ++l) {
-    for (; p < lines_[l].parts; ++p) {
-      from[l][parts_[p].line] = parts_[p].from;
-      words[l][parts_[p].line] = parts_[p].words;
-    }
-  }
+__attribute__((target("avx512f"))) void LineExchange::run_blocks_avx512(const Runs& runs, std::uint64_t first,
+                                                                        std::uint64_t last) const noexcept {
+  struct Four {
+    __m512i a, b, c, d;
+  };
   std::uint64_t at = runs.first_of(first);
   for (std::uint64_t run = first; run < last; run += runs.in_line(), at = runs.after_line(at)) {
     const std::uint64_t offset = at * static_cast<std::uint64_t>(runs.element_bytes());
-    const auto load = [&](std::size_t l) __attribute__((target("avx512f"), always_inline)) {
-      return _mm512_maskz_load_epi64(lines_[l].changes, lines_[l].first + offset);
+    const auto load = [&](const Block& block) __attribute__((target("avx512f"), always_inline)) {
+      const auto one = [&](std::size_t i) __attribute__((target("avx512f"), always_inline)) {
+        return _mm512_maskz_load_epi64(block.read[i], block.from[i] + offset);
+      };
+      return Four{one(0), one(1), one(2), one(3)};
     };
-    const __m512i a = load(0);
-    const __m512i b = load(1);
-    const __m512i c = load(2);
-    const __m512i d = load(3);
-    for (std::size_t l = 0; l < 4; ++l) {
-      __m512i out = _mm512_maskz_permutexvar_epi64(words[l][0], _mm512_load_si512(from[l][0].data()), a);
-      out = _mm512_mask_permutexvar_epi64(out, words[l][1], _mm512_load_si512(from[l][1].data()), b);
-      out = _mm512_mask_permutexvar_epi64(out, words[l][2], _mm512_load_si512(from[l][2].data()), c);
-      out = _mm512_mask_permutexvar_epi64(out, words[l][3], _mm512_load_si512(from[l][3].data()), d);
-      _mm512_mask_store_epi64(lines_[l].first + offset, lines_[l].changes, out);
+    const auto store = [&](const Block& block, const Four& four) __attribute__((target("avx512f"), always_inline)) {
+      for (std::size_t i = 0; i < 4; ++i) {
+        const __m512i early = _mm512_permutex2var_epi64(four.a, _mm512_load_si512(block.early[i].data()), four.b);
+        const __m512i late = _mm512_permutex2var_epi64(four.c, _mm512_load_si512(block.late[i].data()), four.d);
+        _mm512_mask_store_epi64(block.to[i] + offset, block.changes[i],
+                                _mm512_mask_blend_epi64(block.is_late[i], early, late));
+      }
+    };
+    for (std::size_t b = 0; b < alone_; ++b) store(blocks_[b], load(blocks_[b]));
+    for (std::size_t b = alone_; b < blocks_.size(); b += 2) {
+      const Four mine = load(blocks_[b]);
+      const Four theirs = load(blocks_[b + 1]);
+      store(blocks_[b], mine);
+      store(blocks_[b + 1], theirs);
     }
   }
 }
@@ -130,7 +208,7 @@ __attribute__((target("avx512f"))) void LineExchange::run_four_avx512(const Runs
 void LineExchange::run(const Runs& runs, std::uint64_t first, std::uint64_t last) const noexcept {
   static const bool wide = __builtin_cpu_supports("avx512f");
   if (first >= last) return;
-  if (wide && lines_.size() == 4) return run_four_avx512(runs, first, last);
+  if (wide && !blocks_.empty()) return run_blocks_avx512(runs, first, last);
   if (wide) return run_avx512(runs, first, last);
   run_portable(runs, first, last);
 }

@@ -38,6 +38,17 @@ class LineExchange {
     std::uint8_t words = 0;               // which are meant
     std::uint32_t line = 0;
   };
+  // At most four lines whose words come from at most four lines: as many as stay in registers.
+  struct alignas(64) Block {
+    std::array<std::array<std::uint64_t, 8>, 4>
+        early{};  // for each line: the words of the first two sources; from 8 on of the second
+    std::array<std::array<std::uint64_t, 8>, 4> late{};  // those of the other two
+    std::array<std::uint8_t, 4> is_late{};               // which words are of the other two
+    std::array<std::uint8_t, 4> changes{};
+    std::array<std::uint8_t, 4> read{};  // which words of each source
+    std::array<std::byte*, 4> from{};    // the sources' `first`
+    std::array<std::byte*, 4> to{};
+  };
   struct Word {
     std::byte* to = nullptr;
     std::byte* from = nullptr;
@@ -45,13 +56,16 @@ class LineExchange {
 
   [[nodiscard]] std::uint32_t line_at(std::byte* place);
   void add_word(std::byte* from, std::byte* to, std::vector<std::vector<Part>>& parts);
-  // Four lines, the usual number, stay in registers.
-  void run_four_avx512(const Runs& runs, std::uint64_t first, std::uint64_t last) const noexcept;
+  void find_blocks();
+  void run_blocks_avx512(const Runs& runs, std::uint64_t first, std::uint64_t last) const noexcept;
   void run_avx512(const Runs& runs, std::uint64_t first, std::uint64_t last) const noexcept;
 
   std::vector<Line> lines_;
   std::vector<Part> parts_;
   std::vector<Word> words_;
+  // All lines, if they fall into such blocks: first those that read what they write, then pairs that read each other's lines.
+  std::vector<Block> blocks_;
+  std::size_t alone_ = 0;  // how many stand by themselves
 };
 
 }  // namespace onehop::detail
