@@ -68,13 +68,16 @@ endforeach()
 target_sources(test_quest PRIVATE compat/quest/comm.cpp)
 target_include_directories(test_quest PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/quest_headers" "${CMAKE_CURRENT_SOURCE_DIR}")
 
-# Programs that are linked with MPI too: tests/compat/mpi/NAME_*.c, compiled when the test runs, where there is an MPI to compile with.
+# Programs that are linked with MPI (and with a door): tests/compat/mpi/*.c, compiled when the test runs, where there is an MPI to compile with.
 if(NOT ONEHOP_SANITIZE)
   add_test(NAME door.qspi.before_mpi_init
            COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/mpi/run.sh
                    ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/mpi/qspi_before_init.c ${CMAKE_CURRENT_SOURCE_DIR}/compat
                    $<TARGET_FILE:onehop_qspi>)
-  set_tests_properties(door.qspi.before_mpi_init PROPERTIES SKIP_RETURN_CODE 77)
+  add_test(NAME door.none_for_mpi
+           COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/mpi/run.sh
+                   ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/mpi/persistent_order.c)
+  set_tests_properties(door.qspi.before_mpi_init door.none_for_mpi PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 
 get_property(_tests DIRECTORY PROPERTY TESTS)

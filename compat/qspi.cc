@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -15,7 +16,7 @@
 #include "onehop/error.h"
 #include "onehop/group.h"
 #include "shared/door.h"
-#include "shared/post.h"
+#include "shared/circle.h"
 
 using onehop::BadInput;
 using onehop::Group;
@@ -26,11 +27,19 @@ using onehop::door::Layout;
 using onehop::door::Message;
 using onehop::door::Post;
 
+// The messages that one qspi_prepare has made ready towards one rank: programs start them together, so they go together.
+struct Bundle {
+  int messages = 0;
+  int started = 0;  // since all had been
+  bool together = true;
+};
+
 struct qspi_message {
   enum class Kind { unset, send, receive };
   Kind kind = Kind::unset;
   bool prepared = false;
-  bool started = false;  // and not waited for since
+  bool started = false;            // and not waited for since
+  std::shared_ptr<Bundle> bundle;  // of a prepared message that is sent
   Layout layout;
   Message message;
   // For preparing: what the receiver tells the sender.
@@ -76,11 +85,20 @@ Qspi& qspi() {
   return *instance();
 }
 
+// The message goes its own way: so do those that it was started with.
+void leave_bundle(qspi_message& msg) {
+  if (msg.bundle == nullptr) return;
+  msg.bundle->together = false;
+  msg.bundle.reset();
+  qspi().post.flush();
+}
+
 // Where this is called the ranks need not have met: a message is checked against the group when it is prepared.
 void set(qspi_msg_t msg, Kind kind, int rank, std::span<void* const> buffers, std::span<const std::size_t> sizes) {
   if (msg == nullptr) throw BadInput("expected a message that qspi_create_msg made, found a null pointer");
   if (msg->message.active()) throw BadInput("a message cannot be set while it is under way; wait for it first");
   if (rank < 0) throw BadInput("expected the number of a rank, found " + std::to_string(rank));
+  leave_bundle(*msg);
   msg->kind = kind;
   msg->prepared = false;
   msg->message.peer = rank;
@@ -116,6 +134,18 @@ void begin_agreement(qspi_msg_t msg) {
   sends ? own.post.receive(msg->agreement) : own.post.send(msg->agreement);
 }
 
+void make_bundles(std::span<const qspi_msg_t> msgs) {
+  std::map<int, std::shared_ptr<Bundle>> bundles;
+  for (const qspi_msg_t msg : msgs) {
+    if (msg->kind != Kind::send) continue;
+    std::shared_ptr<Bundle>& bundle = bundles[msg->message.peer];
+    if (bundle == nullptr) bundle = std::make_shared<Bundle>();
+    ++bundle->messages;
+    leave_bundle(*msg);
+    msg->bundle = bundle;
+  }
+}
+
 void finish_agreement(qspi_msg_t msg) {
   Qspi& own = qspi();
   own.post.wait(msg->agreement);
@@ -136,7 +166,10 @@ void start(qspi_message& msg) {
   if (msg.started) throw BadInput("a message was started that has been started already; wait for it first");
   msg.started = true;
   if (msg.kind == Kind::send) {
-    qspi().post.send(msg.message);
+    Bundle& bundle = *msg.bundle;
+    const bool last = ++bundle.started >= bundle.messages;
+    qspi().post.send(msg.message, last || !bundle.together ? Post::Slot::close : Post::Slot::hold);
+    if (last) bundle.started = 0;
   } else {
     qspi().post.receive(msg.message);
   }
@@ -144,6 +177,8 @@ void start(qspi_message& msg) {
 
 void wait(qspi_message& msg) {
   if (!msg.started && msg.kind == Kind::receive) start(msg);
+  // Waited for before all were started: this program does not start them together.
+  if (msg.started && msg.bundle != nullptr && msg.bundle->started > 0) msg.bundle->together = false;
   qspi().post.wait(msg.message);
   msg.started = false;
 }
@@ -154,6 +189,7 @@ ONEHOP_DOOR void qspi_init() {}
 
 ONEHOP_DOOR void qspi_finalize() {
   guarded("qspi_finalize", [] {
+    if (instance() != nullptr) instance()->post.flush();
     instance().reset();
     // Programs finalise MPI after this, and the group may stand on it.
     Group::close_world();
@@ -169,6 +205,7 @@ ONEHOP_DOOR void qspi_free_msg(qspi_msg_t msg) {
     if (msg != nullptr && msg->message.active()) {
       throw BadInput("a message cannot be freed while it is under way; wait for it first");
     }
+    if (msg != nullptr) leave_bundle(*msg);
     delete msg;
   });
 }
@@ -194,6 +231,7 @@ ONEHOP_DOOR void qspi_prepare(qspi_msg_t msgs[], int num) {
     const std::span all(msgs, static_cast<std::size_t>(num));
     for (qspi_msg_t msg : all) begin_agreement(msg);
     for (qspi_msg_t msg : all) finish_agreement(msg);
+    make_bundles(all);
   });
 }
 

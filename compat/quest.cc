@@ -16,7 +16,7 @@
 #include "onehop/error.h"
 #include "onehop/group.h"
 #include "shared/door.h"
-#include "shared/post.h"
+#include "shared/circle.h"
 
 using onehop::BadInput;
 using onehop::Group;

@@ -1,21 +1,26 @@
 // rdma_comlib on channels: a path is one channel to its target and one from its source. Messages are copied out of sbuff when
-// they are started and into rbuff when they are waited for, so neither buffer need be memory that peers can reach: programs own
-// them, and two paths may share an sbuff.
+// they are started, so two paths may share one: the whole pages of the target's rbuff straight into them (rdma_comlib/shared_pages.h),
+// everything else into the channel, and from there into rbuff when it is waited for.
 #include "rdma_comlib.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "onehop/channel.h"
 #include "onehop/error.h"
 #include "onehop/group.h"
+#include "onehop/tuning.h"
+#include "rdma_comlib/shared_pages.h"
 #include "shared/door.h"
 
 namespace {
@@ -24,6 +29,9 @@ using onehop::BadInput;
 using onehop::ChannelSpec;
 using onehop::Group;
 using onehop::door::guarded;
+using onehop::rdma_comlib_door::PagesPlace;
+using onehop::rdma_comlib_door::PeersPages;
+using onehop::rdma_comlib_door::SharedPages;
 
 constexpr std::uint64_t open_mark = 0x6f6e65686f702d72;  // any number that memory does not hold by chance
 constexpr int network_interfaces = 6;
@@ -36,8 +44,15 @@ static_assert(offsetof(rdma_comlib_data, rbuff) == 8 && offsetof(rdma_comlib_dat
 struct Path {
   int target = 0;
   int source = 0;
-  onehop::Sender sender;
+  SharedPages pages;       // of rbuff, which the source writes
+  PeersPages peers_pages;  // of the target's rbuff
+  onehop::Sender sender;   // of the rest
   onehop::Receiver receiver;
+  bool holds = false;  // a message that has come, so that the source does not overwrite it
+
+  void release() {
+    if (std::exchange(holds, false)) receiver.release();
+  }
 };
 
 struct World {
@@ -96,23 +111,65 @@ std::optional<std::string> complaint(const rdma_comlib_data* id, int target, int
   return std::nullopt;
 }
 
+// Tells the source where rbuff's pages are, and hears it from the target; what one of the two cannot map goes through the channel.
+// Collective.
+void share_pages(Path& path, std::span<std::byte> rbuff) {
+  using Direction = ChannelSpec::Direction;
+  constexpr int place_tag = 1;
+  constexpr int mapped_tag = 2;
+  const Group all = group();
+  const std::array<ChannelSpec, 4> specs{
+      ChannelSpec{.direction = Direction::send, .peer = path.source, .bytes = sizeof(PagesPlace), .tag = place_tag},
+      ChannelSpec{.direction = Direction::receive, .peer = path.target, .bytes = sizeof(PagesPlace), .tag = place_tag},
+      ChannelSpec{.direction = Direction::send, .peer = path.target, .bytes = sizeof(bool), .tag = mapped_tag},
+      ChannelSpec{.direction = Direction::receive, .peer = path.source, .bytes = sizeof(bool), .tag = mapped_tag}};
+  onehop::Channels channels = onehop::open_channels(all, specs);
+  if (path.source != all.rank() && all.shares_memory(path.source)) path.pages = SharedPages(rbuff);
+  PagesPlace place = path.pages.place();
+  channels.senders[0].put(std::as_bytes(std::span(&place, 1)));
+  channels.receivers[0].get(std::as_writable_bytes(std::span(&place, 1)));
+  path.peers_pages = PeersPages(place);
+  bool mapped = path.peers_pages.bytes() > 0;
+  channels.senders[1].put(std::as_bytes(std::span(&mapped, 1)));
+  channels.receivers[1].get(std::as_writable_bytes(std::span(&mapped, 1)));
+  if (mapped) {
+    path.pages.close_file();
+  } else {
+    path.pages = {};
+  }
+}
+
+// One slot: the receiver gives it back when it is done with rbuff.
+ChannelSpec beside_pages(ChannelSpec spec, std::size_t pages) {
+  if (pages == 0) return spec;
+  spec.bytes -= static_cast<std::int64_t>(pages);
+  spec.slots = 1;
+  spec.slot_bytes = spec.chunk_bytes = std::max<std::int64_t>(spec.bytes, sizeof(int));
+  return spec;
+}
+
 void open_path(rdma_comlib_data* id, int target, int source, std::size_t size, bool external) {
   if (const auto why = complaint(id, target, source, size, external)) {
     onehop::refuse_channels(group(), *why);
     throw BadInput(*why);
   }
   const std::size_t data_size = size + sizeof(int);
-  const auto length = static_cast<std::int64_t>(data_size);
-  const std::array<ChannelSpec, 2> specs{
-      ChannelSpec{.direction = ChannelSpec::Direction::send, .peer = target, .bytes = length},
-      ChannelSpec{.direction = ChannelSpec::Direction::receive, .peer = source, .bytes = length}};
-  onehop::Channels channels = onehop::open_channels(group(), specs);
-  auto path = std::make_unique<Path>(
-      Path{target, source, std::move(channels.senders.front()), std::move(channels.receivers.front())});
   if (!external) {
     id->sbuff = allocate(data_size);
     id->rbuff = allocate(data_size);
   }
+  auto path = std::make_unique<Path>();
+  path->target = target;
+  path->source = source;
+  share_pages(*path, {bytes(id->rbuff), data_size});
+  using Direction = ChannelSpec::Direction;
+  const auto length = static_cast<std::int64_t>(data_size);
+  const std::array<ChannelSpec, 2> specs{
+      beside_pages({.direction = Direction::send, .peer = target, .bytes = length}, path->peers_pages.bytes()),
+      beside_pages({.direction = Direction::receive, .peer = source, .bytes = length}, path->pages.place().bytes)};
+  onehop::Channels channels = onehop::open_channels(group(), specs);
+  path->sender = std::move(channels.senders.front());
+  path->receiver = std::move(channels.receivers.front());
   id->length = size;
   id->data_size = data_size;
   id->data_len_int = data_size / sizeof(int);
@@ -120,6 +177,31 @@ void open_path(rdma_comlib_data* id, int target, int source, std::size_t size, b
   id->mark = open_mark;
   counter(id->sbuff, id) = 0;
   counter(id->rbuff, id) = counter_modulus - 1;
+}
+
+// Copies what is not pages: `head` bytes before them, and what is behind.
+void copy_around(std::byte* to, std::size_t to_skip, const std::byte* from, std::size_t from_skip, std::size_t head,
+                 std::size_t all) {
+  if (head > 0) std::memcpy(to, from, head);
+  if (all > head) std::memcpy(to + head + to_skip, from + head + from_skip, all - head);
+}
+
+void send(Path& path, std::span<const std::byte> message) {
+  const PeersPages& pages = path.peers_pages;
+  if (pages.bytes() == 0) return path.sender.put(message);
+  const std::span<std::byte> slot = path.sender.slot();
+  const onehop::StoreKind stores = onehop::tuning().rule(static_cast<std::int64_t>(message.size())).stores;
+  onehop::store_bytes(stores, pages.data(), message.subspan(pages.at(), pages.bytes()));
+  copy_around(slot.data(), 0, message.data(), pages.bytes(), pages.at(), slot.size());
+  path.sender.put();
+}
+
+void receive(Path& path, std::span<std::byte> message) {
+  const PagesPlace& pages = path.pages.place();
+  if (pages.bytes == 0) return path.receiver.get(message);
+  const std::span<const std::byte> slot = path.receiver.wait();
+  copy_around(message.data(), pages.bytes, slot.data(), 0, pages.at, slot.size());
+  path.holds = true;
 }
 
 bool is_external(const int* has_external) { return has_external != nullptr && *has_external != 0; }
@@ -196,12 +278,17 @@ ONEHOP_DOOR void rdma_comlib_isendrecv(rdma_comlib_data* id) {
     Path& path = path_of(id);
     volatile int& count = counter(id->sbuff, id);
     count = (count + 1) % counter_modulus;
-    path.sender.put({bytes(id->sbuff), id->data_size});
+    path.release();
+    send(path, {bytes(id->sbuff), id->data_size});
   });
 }
 
 ONEHOP_DOOR void rdma_comlib_irecv_check(rdma_comlib_data* id) {
-  guarded("rdma_comlib_irecv_check", [&] { path_of(id).receiver.get({bytes(id->rbuff), id->data_size}); });
+  guarded("rdma_comlib_irecv_check", [&] {
+    Path& path = path_of(id);
+    path.release();
+    receive(path, {bytes(id->rbuff), id->data_size});
+  });
 }
 
 // A message has left sbuff when rdma_comlib_isendrecv returns, and no slot of a network card waits to be cleared.
@@ -211,7 +298,7 @@ ONEHOP_DOOR void rdma_comlib_isend_check(rdma_comlib_data* id) {
 }
 
 ONEHOP_DOOR void rdma_comlib_irecv_ok(rdma_comlib_data* id) {
-  guarded("rdma_comlib_irecv_ok", [&] { path_of(id); });
+  guarded("rdma_comlib_irecv_ok", [&] { path_of(id).release(); });
 }
 
 ONEHOP_DOOR void rdma_comlib_clear_mrq(rdma_comlib_data* id) {

@@ -95,8 +95,9 @@ void start(QMP_msghandle_t handle) {
   Post& post = qmp().post;
   handle->active = true;
   for (QMP_msghandle_struct::Part* part : handle->parts) {
-    part->sends ? post.send(part->message) : post.receive(part->message);
+    part->sends ? post.send(part->message, Post::Slot::hold) : post.receive(part->message);
   }
+  post.flush();
 }
 
 void wait(QMP_msghandle_t handle) {

@@ -16,7 +16,7 @@
 #include "onehop/group.h"
 #include "qmp.h"
 #include "shared/door.h"
-#include "shared/post.h"
+#include "shared/circle.h"
 
 namespace onehop::qmp_door {
 

@@ -118,6 +118,86 @@ static void prepared_one_by_one(void) {
   qspi_free_msg(in);
 }
 
+/* Lengths around those at which messages and slots are cut, together in ever new orders. */
+static void many_lengths(void) {
+  static const int lengths[] = {0, 1, 9, 10, 11, 2030, 2042, 2043, 2044, 2045, 2048, 14000, 16380, 16384, 30000};
+  enum { messages = sizeof lengths / sizeof lengths[0] };
+  const int n = all_ranks();
+  const int to = (my_rank() + 1) % n;
+  const int from = (my_rank() + n - 1) % n;
+  int* out[messages];
+  int* in[messages];
+  qspi_msg_t msgs[2 * messages];
+  for (int m = 0; m < messages; ++m) {
+    out[m] = malloc((lengths[m] + 1) * sizeof(int));
+    in[m] = malloc((lengths[m] + 1) * sizeof(int));
+    msgs[m] = sending(to, out[m], lengths[m]);
+    msgs[messages + m] = receiving(from, in[m], lengths[m]);
+  }
+  qspi_prepare(msgs, 2 * messages);
+  for (int step = 0; step < 2 * steps; ++step) {
+    static const int hops[] = {1, 2, 4, 7, 8, 11, 13, 14}; /* with 15 messages all are met */
+    const int hop = hops[step % 8];
+    for (int m = 0; m < messages; ++m) fill(out[m], to, step + m, lengths[m]);
+    for (int i = 0; i < messages; ++i) qspi_start(msgs[(step + i * hop) % messages]);
+    for (int i = 0; i < messages; ++i) {
+      const int m = (2 * step + i) % messages;
+      qspi_wait(msgs[messages + m]);
+      check_received(in[m], from, step + m, lengths[m]);
+    }
+    for (int m = 0; m < messages; ++m) qspi_wait(msgs[m]);
+  }
+  for (int m = 0; m < messages; ++m) {
+    qspi_free_msg(msgs[m]);
+    qspi_free_msg(msgs[messages + m]);
+    free(out[m]);
+    free(in[m]);
+  }
+}
+
+/* Messages that were prepared together but are not started together: none waits for one that is not started. */
+static void started_in_part(void) {
+  enum { messages = 5 };
+  const int n = all_ranks();
+  const int to = (my_rank() + 1) % n;
+  const int from = (my_rank() + n - 1) % n;
+  int out[messages][7];
+  int in[messages][7];
+  qspi_msg_t msgs[2 * messages];
+  for (int m = 0; m < messages; ++m) {
+    msgs[m] = sending(to, out[m], 7);
+    msgs[messages + m] = receiving(from, in[m], 7);
+  }
+  qspi_prepare(msgs, 2 * messages);
+  for (int step = 0; step < 3 * messages; ++step) {
+    const int first = step % messages;
+    const int behind = first + 1 + step % 3 < messages ? first + 1 + step % 3 : messages;
+    for (int m = first; m < behind; ++m) {
+      fill(out[m], to, step + m, 7);
+      qspi_start(msgs[m]);
+    }
+    for (int m = first; m < behind; ++m) {
+      qspi_wait(msgs[messages + m]);
+      check_received(in[m], from, step + m, 7);
+    }
+    for (int m = first; m < behind; ++m) qspi_wait(msgs[m]);
+  }
+  qspi_msg_t alone = sending(to, out[0], 7); /* started, and freed without a wait: it arrives */
+  qspi_msg_t beside = sending(to, out[1], 7);
+  qspi_msg_t both[2] = {alone, beside};
+  qspi_msg_t arriving[2] = {receiving(from, in[0], 7), receiving(from, in[1], 7)};
+  qspi_msg_t all[4] = {both[0], both[1], arriving[0], arriving[1]};
+  qspi_prepare(all, 4);
+  fill(out[0], to, 1000, 7);
+  qspi_start(alone);
+  qspi_free_msg(alone);
+  qspi_wait(arriving[0]);
+  check_received(in[0], from, 1000, 7);
+  qspi_free_msg(beside);
+  for (int m = 0; m < 2; ++m) qspi_free_msg(arriving[m]);
+  for (int m = 0; m < 2 * messages; ++m) qspi_free_msg(msgs[m]);
+}
+
 static void sums(void) {
   const int n = all_ranks();
   for (int step = 0; step < steps; ++step) {
@@ -194,6 +274,8 @@ int main(int argc, char** argv) {
   all_pairs();
   pieces();
   prepared_one_by_one();
+  many_lengths();
+  started_in_part();
   sums();
   qspi_finalize();
   return 0;

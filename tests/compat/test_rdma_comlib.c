@@ -107,6 +107,44 @@ static void two_under_way(void) {
   close_direction(&d);
 }
 
+/* How many receive buffers of this process have pages that a peer writes. */
+static int shared_buffers(void) {
+  int found = 0;
+  char line[1000];
+  FILE* maps = fopen("/proc/self/maps", "r");
+  CHECK(maps != NULL);
+  while (fgets(line, sizeof line, maps) != NULL) found += strstr(line, "onehop receive buffer") != NULL;
+  fclose(maps);
+  return found;
+}
+
+/* Whole pages of a buffer are shared while a path is open, and the program's own again afterwards; what they hold stays. The sender
+   waits until the receiver is done with them. */
+static void shared_pages(int expected) {
+  enum { ints = 20000 };
+  struct direction d;
+  const int external = 1;
+  const int before = shared_buffers();
+  open_direction(&d, 1, ints);
+  if (all_ranks() == 2) CHECK((shared_buffers() > before) == (expected != 0)); /* maps of the target's are beside */
+  for (int step = 0; step < 20; ++step) {
+    const int parity = step % 2;
+    fill(d.data[parity].sbuff, &d, step);
+    rdma_comlib_isendrecv(&d.data[parity]);
+    rdma_comlib_irecv_check(&d.data[parity]);
+    if (my_rank() % 2 == 1) usleep(500);
+    check_received(&d, parity, step);
+    if (step % 3 == 0) rdma_comlib_irecv_ok(&d.data[parity]);
+  }
+  for (int parity = 0; parity < 2; ++parity) {
+    rdma_comlib_delete_ext(&d.data[parity], &external);
+    check_received(&d, parity, 18 + parity);
+    free((void*)d.data[parity].rbuff);
+  }
+  free((void*)d.data[0].sbuff);
+  CHECK(shared_buffers() == before);
+}
+
 /* The library's own buffers. */
 static void own_buffers(void) {
   const int n = all_ranks();
@@ -231,6 +269,11 @@ int main(int argc, char** argv) {
   both_directions(4000);
   both_directions(50000);
   two_under_way();
+  shared_pages(1);
+  setenv("ONEHOP_SHARE_BUFFERS", "0", 1);
+  shared_pages(0);
+  both_directions(4000);
+  unsetenv("ONEHOP_SHARE_BUFFERS");
   own_buffers();
   threads();
   rank_maps();

@@ -1,0 +1,125 @@
+#include "rdma_comlib/shared_pages.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace onehop::rdma_comlib_door {
+namespace {
+
+bool is_wanted() {
+  const char* const said = std::getenv("ONEHOP_SHARE_BUFFERS");
+  return said == nullptr || std::strcmp(said, "0") != 0;
+}
+
+// Whether all of it is private memory without a file behind it: the heap, say, but not another library's shared memory.
+bool is_ordinary(std::span<const std::byte> pages) {
+  auto at = reinterpret_cast<std::uintptr_t>(pages.data());
+  const std::uintptr_t end = at + pages.size();
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; at < end && std::getline(maps, line);) {
+    std::istringstream words(line);
+    std::uintptr_t first = 0;
+    std::uintptr_t behind = 0;
+    char dash = 0;
+    std::string rights;
+    std::string offset;
+    std::string device;
+    std::uint64_t file = 0;
+    words >> std::hex >> first >> dash >> behind >> rights >> offset >> device >> std::dec >> file;
+    if (behind <= at) continue;
+    if (first > at || file != 0 || !rights.starts_with("rw") || rights.size() < 4 || rights[3] != 'p') return false;
+    at = behind;
+  }
+  return at >= end;
+}
+
+std::byte* map(void* where, std::size_t bytes, int flags, int fd) {
+  void* const found = mmap(where, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+  return found == MAP_FAILED ? nullptr : static_cast<std::byte*>(found);
+}
+
+}  // namespace
+
+SharedPages::SharedPages(std::span<std::byte> buffer) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<std::uintptr_t>(buffer.data());
+  const std::uintptr_t first = (begin + page - 1) / page * page;
+  const std::uintptr_t behind = (begin + buffer.size()) / page * page;
+  if (behind <= first || !is_wanted()) return;
+  const std::span<std::byte> pages = buffer.subspan(first - begin, behind - first);
+  if (!is_ordinary(pages)) return;
+  const int fd = memfd_create("onehop receive buffer", MFD_CLOEXEC);
+  if (fd < 0) return;
+  // Filled before it takes the pages' place: they are never without their contents.
+  std::byte* const copy =
+      ftruncate(fd, static_cast<off_t>(pages.size())) == 0 ? map(nullptr, pages.size(), MAP_SHARED, fd) : nullptr;
+  if (copy != nullptr) {
+    std::memcpy(copy, pages.data(), pages.size());
+    munmap(copy, pages.size());
+    pages_ = map(pages.data(), pages.size(), MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd);
+  }
+  place_ = {getpid(), fd, first - begin, pages_ == nullptr ? 0 : pages.size()};
+  if (pages_ == nullptr) close_file();
+}
+
+SharedPages::~SharedPages() {
+  close_file();
+  if (pages_ == nullptr) return;
+  const std::vector<std::byte> held(pages_, pages_ + place_.bytes);
+  if (map(pages_, place_.bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1) != nullptr) {
+    std::memcpy(pages_, held.data(), held.size());
+  }
+}
+
+SharedPages::SharedPages(SharedPages&& other) noexcept
+    : pages_(std::exchange(other.pages_, nullptr)), place_(std::exchange(other.place_, {})) {}
+
+SharedPages& SharedPages::operator=(SharedPages&& other) noexcept {
+  std::swap(pages_, other.pages_);
+  std::swap(place_, other.place_);
+  return *this;
+}
+
+void SharedPages::close_file() noexcept {
+  if (place_.fd >= 0) close(std::exchange(place_.fd, -1));
+}
+
+PeersPages::PeersPages(const PagesPlace& place) {
+  if (place.bytes == 0) return;
+  const std::string path = "/proc/" + std::to_string(place.pid) + "/fd/" + std::to_string(place.fd);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return;
+  pages_ = map(nullptr, place.bytes, MAP_SHARED | MAP_POPULATE, fd);
+  close(fd);
+  if (pages_ == nullptr) return;
+  at_ = place.at;
+  bytes_ = place.bytes;
+}
+
+PeersPages::~PeersPages() {
+  if (pages_ != nullptr) munmap(pages_, bytes_);
+}
+
+PeersPages::PeersPages(PeersPages&& other) noexcept
+    : pages_(std::exchange(other.pages_, nullptr)),
+      at_(std::exchange(other.at_, 0)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+PeersPages& PeersPages::operator=(PeersPages&& other) noexcept {
+  std::swap(pages_, other.pages_);
+  std::swap(at_, other.at_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+}  // namespace onehop::rdma_comlib_door

@@ -1,0 +1,109 @@
+#include "shared/message.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "onehop/error.h"
+#include "onehop/tuning.h"
+
+namespace onehop::door {
+namespace {
+
+constexpr std::size_t by_hand = 256;  // shorter pieces gain nothing by the tuning's kind of stores
+
+// Copies with the kind of stores, which finish() ends.
+class Copier {
+ public:
+  explicit Copier(StoreKind stores) : stores_(stores) {}
+  void copy(std::byte* to, const std::byte* from, std::size_t length) {
+    if (stores_ == StoreKind::plain || length < by_hand) {
+      detail::copy_bytes(to, from, length);
+    } else {
+      store_piece(stores_, to, {from, length});
+      unfinished_ = true;
+    }
+  }
+  void finish() const {
+    if (unfinished_) finish_pieces(stores_);
+  }
+
+ private:
+  StoreKind stores_;
+  bool unfinished_ = false;
+};
+
+}  // namespace
+
+void Layout::add(std::ptrdiff_t at, std::size_t length) {
+  if (length == 0) return;
+  bytes += length;
+  if (!blocks.empty() && blocks.back().at + static_cast<std::ptrdiff_t>(blocks.back().bytes) == at) {
+    blocks.back().bytes += length;
+  } else {
+    blocks.push_back({at, length});
+  }
+}
+
+template <class Visit>
+void Cursor::walk(std::size_t bytes, Visit visit) {
+  while (bytes > 0) {
+    const Layout::Block& block = layout_->blocks[block_];
+    const std::size_t length = std::min(bytes, block.bytes - within_);
+    visit(base_ + block.at + within_, length);
+    bytes -= length;
+    within_ += length;
+    if (within_ == block.bytes) {
+      ++block_;
+      within_ = 0;
+    }
+  }
+}
+
+void Cursor::read(std::span<std::byte> to, StoreKind stores) {
+  Copier copier(stores);
+  walk(to.size(), [&, at = to.data()](const std::byte* from, std::size_t length) mutable {
+    copier.copy(at, from, length);
+    at += length;
+  });
+  copier.finish();
+}
+
+void Cursor::write(std::span<const std::byte> from, StoreKind stores) {
+  Copier copier(stores);
+  walk(from.size(), [&, at = from.data()](std::byte* to, std::size_t length) mutable {
+    copier.copy(to, at, length);
+    at += length;
+  });
+  copier.finish();
+}
+
+void Message::begin() {
+  if (active_) throw BadInput("a message was started that is under way already; wait for it first");
+  active_ = true;
+  begun_ = false;
+  left_ = layout->bytes;
+  cursor_ = Cursor(*layout, base);
+}
+
+StoreKind Message::stores(std::size_t length) const {
+  return length < by_hand ? StoreKind::plain : tuning().rule(static_cast<std::int64_t>(layout->bytes)).stores;
+}
+
+void Queue::push(Message& message) noexcept {
+  message.next_ = nullptr;
+  (first_ == nullptr ? first_ : last_->next_) = &message;
+  last_ = &message;
+}
+
+Message* Queue::take(std::uint32_t tag) noexcept {
+  Message* before = nullptr;
+  for (Message* each = first_; each != nullptr; before = each, each = each->next_) {
+    if (each->tag != tag) continue;
+    (before == nullptr ? first_ : before->next_) = each->next_;
+    if (last_ == each) last_ = before;
+    return each;
+  }
+  return nullptr;
+}
+
+}  // namespace onehop::door

@@ -1,0 +1,15 @@
+#include "onehop/wait.h"
+
+#include "group_state.h"
+#include "waiting.h"
+
+namespace onehop {
+
+void wait_until(const Group& group, const WaitReason& reason, const std::function<bool()>& ready) {
+  detail::Waiting waiting(*group.state(), reason.polls);
+  while (!ready()) {
+    waiting.idle(ready, [&] { return detail::WaitingFor{reason.peer, reason.what}; });
+  }
+}
+
+}  // namespace onehop
