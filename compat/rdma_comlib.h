@@ -40,10 +40,11 @@ void rdma_comlib_new_duplicate(rdma_comlib_data* id, const rdma_comlib_data* ori
 void rdma_comlib_delete_ext(rdma_comlib_data* id, const int* has_external);
 void rdma_comlib_delete(rdma_comlib_data* id);
 
-/* Sends what is in sbuff. Waits only where the receiver is two messages of this path behind. */
+/* Sends what is in sbuff. Waits only where the receiver is not done with the last message of this path. */
 void rdma_comlib_isendrecv(rdma_comlib_data* id);
 void rdma_comlib_isend_check(rdma_comlib_data* id); /* afterwards sbuff may be written again */
 void rdma_comlib_irecv_check(rdma_comlib_data* id); /* waits for the next message; afterwards it is in rbuff */
+/* This rank is done with rbuff, which may change from now on. The next isendrecv or irecv_check of the path says so too. */
 void rdma_comlib_irecv_ok(rdma_comlib_data* id);
 void rdma_comlib_clear_mrq(rdma_comlib_data* id);
 void rdma_comlib_swap_vcq_for_sending(rdma_comlib_data* id1, rdma_comlib_data* id2);
