@@ -15,8 +15,8 @@
 
 #include "onehop/error.h"
 #include "onehop/group.h"
-#include "shared/door.h"
 #include "shared/circle.h"
+#include "shared/door.h"
 
 using onehop::BadInput;
 using onehop::Group;

@@ -15,8 +15,8 @@
 
 #include "onehop/group.h"
 #include "qmp.h"
-#include "shared/door.h"
 #include "shared/circle.h"
+#include "shared/door.h"
 
 namespace onehop::qmp_door {
 
