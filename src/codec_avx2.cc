@@ -30,6 +30,10 @@ struct Wide256 {
     return static_cast<std::uint32_t>(_mm_cvtsi128_si32(_mm_max_epi32(f, _mm_shuffle_epi32(f, 0xb1))));
   }
 
+  static void four_magnitudes(const std::byte* x, std::uint32_t* to) {
+    for (std::ptrdiff_t b = 0; b < 4; ++b) to[b] = largest_magnitude(x + b * source_bytes);
+  }
+
   // Four times eight integers, each in the range of a signed byte, in order.
   static __m256i join(__m256i a, __m256i b, __m256i c, __m256i d) {
     const __m256i mixed = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
@@ -40,6 +44,27 @@ struct Wide256 {
     const __m256 factor = _mm256_set1_ps(inverse);
     const auto codes = [&](std::ptrdiff_t i) { return _mm256_cvtps_epi32(_mm256_mul_ps(load(x + 32 * i), factor)); };
     return join(codes(0), codes(1), codes(2), codes(3));
+  }
+
+  static Codes2 quantise_two(const std::byte* x, const float* inverse) {
+    return {quantise(x, inverse[0]), quantise(x + source_bytes, inverse[1])};
+  }
+
+  static void add_rounded(const std::byte* own, float inverse, float scale, __m256i others, float their_scale,
+                          std::byte* to) {
+    put<false>(quantise(own, inverse), scale, to);
+    put<true>(others, their_scale, to);
+  }
+
+  static void halve(std::byte* numbers, int blocks) {
+    for (int i = 0; i < 4 * blocks; ++i, numbers += 32)
+      store<false>(_mm256_mul_ps(load(numbers), _mm256_set1_ps(0.5F)), numbers);
+  }
+
+  template <bool own_first, bool mean>
+  static __m256 added(__m256 own, __m256 other) {
+    const __m256 sum = own_first ? _mm256_add_ps(own, other) : _mm256_add_ps(other, own);
+    return mean ? _mm256_mul_ps(sum, _mm256_set1_ps(0.5F)) : sum;
   }
 
   template <bool adding>
@@ -98,6 +123,18 @@ struct Wide256 {
     for (std::ptrdiff_t i = 0; i < 4; ++i) store<adding>(_mm256_cvtph_ps(load_half(wire + 16 * i)), to + 32 * i);
   }
 
+  template <bool own_first, bool mean>
+  static void fold_fp16(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* to) {
+    constexpr int how = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+    for (std::ptrdiff_t at = 0; at < source_bytes; at += 32) {
+      const __m256 mine = _mm256_cvtph_ps(_mm256_cvtps_ph(load(own + at), how));
+      const __m128i sum =
+          _mm256_cvtps_ph(added<own_first, mean>(mine, _mm256_cvtph_ps(load_half(other + at / 2))), how);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(wire + at / 2), sum);
+      store<false>(_mm256_cvtph_ps(sum), to + at);
+    }
+  }
+
   // As to_bfloat16, in the lower half of each number.
   static __m256i bf16_of(__m256i bits) {
     const __m256i magnitude = _mm256_and_si256(bits, everywhere(0x7fffffff));
@@ -120,6 +157,18 @@ struct Wide256 {
     for (std::ptrdiff_t i = 0; i < 4; ++i) {
       const __m256i widened = _mm256_slli_epi32(_mm256_cvtepu16_epi32(load_half(wire + 16 * i)), 16);
       store<adding>(_mm256_castsi256_ps(widened), to + 32 * i);
+    }
+  }
+  template <bool own_first, bool mean>
+  static void fold_bf16(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* to) {
+    const auto widened = [](__m256i lower) { return _mm256_castsi256_ps(_mm256_slli_epi32(lower, 16)); };
+    for (std::ptrdiff_t at = 0; at < source_bytes; at += 32) {
+      const __m256 theirs = widened(_mm256_cvtepu16_epi32(load_half(other + at / 2)));
+      const __m256 sum = added<own_first, mean>(widened(bf16_of(load_bits(own + at))), theirs);
+      const __m256i result = bf16_of(_mm256_castps_si256(sum));
+      const __m256i joined = _mm256_permute4x64_epi64(_mm256_packus_epi32(result, result), 0xd8);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(wire + at / 2), _mm256_castsi256_si128(joined));
+      store<false>(widened(result), to + at);
     }
   }
 };

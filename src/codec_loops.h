@@ -14,16 +14,26 @@ namespace onehop::detail {
 
 inline constexpr std::int64_t group_elements = 32;
 
+struct Pair {
+  const std::byte* own = nullptr;
+  const std::byte* other = nullptr;
+  bool own_first = true;  // which NaN stays if both are one
+  bool mean = false;
+};
+
 struct CodecLoops {
   using Encode = void (*)(const std::byte* source, std::int64_t groups, std::byte* wire);
   using Decode = void (*)(const std::byte* wire, std::int64_t groups, std::byte* target);
   // What the numbers become on the wire and back, in one go. The bytes of the wire are written as well, unless it is null.
   using Round = void (*)(const std::byte* source, std::int64_t groups, std::byte* wire, std::byte* target);
+  // Two contributions, the own one plain and another as it came, both rounded, added, and the sum rounded: in one go.
+  using Fold = void (*)(const Pair& pair, std::int64_t groups, std::byte* wire, std::byte* target);
   Encode encode = nullptr;
   Decode decode = nullptr;
   Decode decode_add = nullptr;
   Round round = nullptr;  // target may be source
   Round round_add = nullptr;
+  Fold fold = nullptr;  // null: by the others; target may be pair.own
 };
 
 // One entry per codec, by its number; that of `raw` is empty.

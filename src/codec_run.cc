@@ -241,6 +241,28 @@ void round_add(Codec codec, const std::byte* source, std::int64_t elements, std:
   round_floats<true>(codec, source, elements, wire, target);
 }
 
+bool fold(Codec codec, const Pair& pair, std::int64_t elements, std::byte* wire, std::byte* target) noexcept {
+  const CodecLoops::Fold run = loops(codec).fold;
+  if (run == nullptr) return false;
+  const std::int64_t groups = elements / group_elements;
+  run(pair, groups, wire, target);
+  const std::int64_t rest = elements % group_elements;
+  if (rest == 0) return true;
+  // A partial group is padded with zeros, as when it is encoded.
+  std::array<std::byte, group_elements * float_bytes> own{};
+  std::array<std::byte, group_elements * float_bytes> other{};
+  std::array<std::byte, group_elements * float_bytes> encoded;
+  const std::int64_t done = groups * group_elements * float_bytes;
+  const std::int64_t done_on_wire = groups * wire_bytes_of_group(codec);
+  const auto bytes = static_cast<std::size_t>(rest * float_bytes);
+  std::memcpy(own.data(), pair.own + done, bytes);
+  std::memcpy(other.data(), pair.other + done_on_wire, wire_bytes_of_rest(codec, rest));
+  run({own.data(), other.data(), pair.own_first, pair.mean}, 1, encoded.data(), own.data());
+  std::memcpy(wire + done_on_wire, encoded.data(), wire_bytes_of_rest(codec, rest));
+  std::memcpy(target + done, own.data(), bytes);
+  return true;
+}
+
 const std::vector<const CodecSet*>& available_codecs() {
   static const std::vector<const CodecSet*> available = [] {
     std::vector<const CodecSet*> sets;

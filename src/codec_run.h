@@ -11,6 +11,7 @@
 namespace onehop::detail {
 
 struct CodecSet;
+struct Pair;
 
 void encode(Codec codec, ElementType type, const std::byte* source, std::int64_t elements, std::byte* wire) noexcept;
 void decode(Codec codec, ElementType type, const std::byte* wire, std::int64_t elements, std::byte* target) noexcept;
@@ -22,6 +23,11 @@ void decode_add(Codec codec, ElementType type, const std::byte* wire, std::int64
 void round(Codec codec, const std::byte* source, std::int64_t elements, std::byte* wire, std::byte* target) noexcept;
 void round_add(Codec codec, const std::byte* source, std::int64_t elements, std::byte* wire,
                std::byte* target) noexcept;
+
+// A sum (or mean) of two: of own numbers and of what came from another rank, both rounded. The sum goes to `wire`, rounded to
+// `target`, which may be pair.own. False, and nothing is done, if the loops in use have no way of their own for it.
+[[nodiscard]] bool fold(Codec codec, const Pair& pair, std::int64_t elements, std::byte* wire,
+                        std::byte* target) noexcept;
 
 // The loops that this processor can run, best first.
 [[nodiscard]] const std::vector<const CodecSet*>& available_codecs();

@@ -80,6 +80,8 @@ std::string describe(const Announcement& what) {
       return "a broadcast of " + count + " bytes" + content + " from rank " + std::to_string(what.root);
     case Announcement::Kind::all_to_all:
       return "an all-to-all" + content;
+    case Announcement::Kind::settling:
+      return "what comes after a mismatch";
   }
   return "an operation that this rank does not know";
 }

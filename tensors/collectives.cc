@@ -202,8 +202,7 @@ void Collective::start(std::span<const Part> parts) {
 }
 
 void Collective::finish() {
-  if (exchange_->running != operation_.get() && !exchange_->broken)
-    throw BadInput("finish() needs a start() before it");
+  if (exchange_->running != operation_.get()) throw BadInput("finish() needs a start() before it");
   exchange_->finish();
 }
 

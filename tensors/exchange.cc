@@ -41,6 +41,10 @@ ReduceTable agreed_table(const Group& group, TransportKind transport) {
   return table_for(reduce_tables_from_json(first), in_memory, group.size());
 }
 
+[[noreturn]] void throw_failed() {
+  throw BadInput("these Collectives have failed and cannot be used again; make a new group and new Collectives");
+}
+
 }  // namespace
 
 void Arrays::set(const std::byte* source, std::byte* result, std::int64_t element_bytes) {
@@ -145,9 +149,8 @@ void Exchange::check_idle() const {
 }
 
 void Exchange::start(const Operation& operation) {
-  if (broken) {
-    throw BadInput("these Collectives have failed and cannot be used again; make a new group and new Collectives");
-  }
+  if (disagreed_) settle();
+  if (broken) throw_failed();
   broken = true;  // an exception on the way leaves it so
   running = &operation;
   stores_ = operation.stores;
@@ -170,9 +173,7 @@ void Exchange::start(const Operation& operation) {
 }
 
 void Exchange::finish() {
-  if (broken) {
-    throw BadInput("these Collectives have failed and cannot be used again; make a new group and new Collectives");
-  }
+  if (broken) throw_failed();
   broken = true;
   const Operation& operation = *running;
   if (operation.lines > 0) {

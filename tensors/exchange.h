@@ -153,7 +153,9 @@ struct Exchange {
   // Looks for a moment, at everything that comes first from everybody: lines that come at once are not waited for in turn.
   void look_ahead() noexcept;
   void check_announcements();
-  void check(const Peer& peer, const Announcement& theirs) const;
+  void check(const Peer& peer, const Announcement& theirs);
+  // After a mismatch, which every rank has seen: takes from the paths what was sent for the operation that was not.
+  void settle();
   void start_in_line();
   void finish_in_line();
   [[nodiscard]] const std::byte* received_in_lines(Peer& peer, std::size_t bytes);
@@ -186,6 +188,10 @@ struct Exchange {
   StoreKind stores_ = StoreKind::plain;    // of the running operation
   double started_us_ = 0;                  // what its start took
   int slots_ = 0;
+  std::size_t checked_ = 0;  // peers whose announcement of the running operation was as it should be
+  // The last operation was a mismatch, and announced itself in so many lines (0: in one, with what is contributed elsewhere).
+  bool disagreed_ = false;
+  int disagreed_lines_ = 0;
 };
 
 }  // namespace onehop::tensors::detail

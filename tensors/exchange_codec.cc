@@ -14,7 +14,7 @@ namespace {
 
 // Calculated in blocks that stay in the nearest cache with those of some ranks beside them, and stored block by block: the
 // processor moves one while it calculates the next.
-constexpr std::int64_t block = 1024;
+constexpr std::int64_t block = 2048;
 constexpr std::size_t row = block * sizeof(double);
 constexpr std::size_t wire_row = block * sizeof(float);
 
@@ -73,6 +73,10 @@ void Exchange::send_encoded(const Range& range, std::byte* slot) {
   const Operation& operation = *running;
   const std::byte* source = gathered(range);
   alignas(64) WireRow wire;
+  if (stores_ == StoreKind::plain) {
+    const auto bytes = index(range.elements() * operation.element_bytes);
+    return encode(operation.what.codec, operation.what.type, {source, bytes}, {slot, index(wire_bytes(range))});
+  }
   for (std::int64_t first = 0; first < range.elements(); first += block) {
     const std::int64_t elements = std::min(block, range.elements() - first);
     const auto bytes = index(elements * operation.element_bytes);
@@ -93,6 +97,10 @@ void Exchange::fold_encoded(const Range& range, std::byte* result) {
   }
   sources_[index(rank)] = gathered(range);
   shifted_ = sources_;
+  if (spread_with_fold_ && operation.adds && stores_ == StoreKind::plain && peers_.size() == 1) {
+    fold_block(range.elements(), peers_.front().spread_out.payload(), result);
+    return finish_spread_with_fold(wire_bytes(range));
+  }
   alignas(64) WireRow wire;
   std::int64_t at = 0;
   for (std::int64_t first = 0; first < range.elements(); first += block) {

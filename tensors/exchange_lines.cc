@@ -45,6 +45,7 @@ void Exchange::look_ahead() noexcept {
 
 void Exchange::check_announcements() {
   look_ahead();
+  checked_ = 0;
   for (Peer& peer : peers_) {
     Announcement theirs;
     const std::byte* const line = peer.line_in.wait().data();
@@ -52,6 +53,7 @@ void Exchange::check_announcements() {
     check(peer, theirs);
     if (peer.rank == 0) take_hint(line[sizeof theirs]);
     peer.line_in.release();
+    ++checked_;
   }
 }
 
@@ -74,12 +76,52 @@ void Exchange::choose_stores(double us) {
   choice.now = choice.next;
 }
 
-void Exchange::check(const Peer& peer, const Announcement& theirs) const {
+void Exchange::check(const Peer& peer, const Announcement& theirs) {
   if (theirs == running->what) [[likely]]
     return;
-  throw Mismatch("rank " + std::to_string(rank) + " runs " + describe(running->what) + ", but rank " +
-                 std::to_string(peer.rank) + " runs " + describe(theirs) +
-                 "; all ranks must run the same operations in the same order");
+  disagreed_ = true;
+  disagreed_lines_ = running->lines;
+  const std::string what = "rank " + std::to_string(rank) + " runs " + describe(running->what) + ", but rank " +
+                           std::to_string(peer.rank) + " runs " + describe(theirs);
+  running = nullptr;
+  throw Mismatch(what +
+                 "; all ranks must run the same operations in the same order. Nothing was combined, and the next "
+                 "operation that is the same on all ranks works again");
+}
+
+// Each rank has compared everybody's announcement with its own, so if one found another one, all did: all come here when they start
+// the next operation. Only what start() sends is on its way, since everything else comes after the comparison.
+void Exchange::settle() {
+  disagreed_ = false;  // an exception on the way leaves the Collectives failed
+  const bool in_lines = disagreed_lines_ > 0;
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    if (i < checked_ && !in_lines) continue;
+    static_cast<void>(peers_[i].line_in.wait());
+    peers_[i].line_in.release();
+  }
+  for (Peer& peer : peers_) {
+    const Announcement sent{.kind = Announcement::Kind::settling,
+                            .root = static_cast<std::uint16_t>(in_lines ? disagreed_lines_ - 1 : 0),
+                            .elements = in_lines ? 0 : peer.contributed};
+    std::memcpy(peer.line_out.slot().data(), &sent, sizeof sent);
+    peer.line_out.put();
+  }
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    Peer& peer = peers_[i];
+    Announcement sent;
+    std::memcpy(&sent, peer.line_in.wait().data(), sizeof sent);
+    peer.line_in.release();
+    for (std::int64_t chunk = 0; chunk < sent.elements; ++chunk) {
+      static_cast<void>(peer.fold_in.wait());
+      peer.fold_in.release();
+    }
+    if (i < checked_) continue;  // they ran the same, and their lines were taken when they came
+    for (std::size_t line = 0; line < sent.root; ++line) {
+      static_cast<void>(peer.more_in[line].wait());
+      peer.more_in[line].release();
+    }
+  }
+  broken = false;
 }
 
 void Exchange::start_in_line() {
@@ -122,9 +164,11 @@ void Exchange::finish_in_line() {
   const Operation& operation = *running;
   const std::int64_t bytes = operation.source_elements * operation.element_bytes;
   look_ahead();
+  checked_ = 0;
   for (Peer& peer : peers_) {
     sources_[index(peer.rank)] = received_in_lines(peer, index(bytes));
     counters.bytes_received += bytes;
+    ++checked_;
   }
   arrays.for_each({0, operation.source_elements}, [&](const std::byte* source, std::byte* result, std::int64_t length) {
     sources_[index(rank)] = source;

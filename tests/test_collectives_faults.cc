@@ -5,6 +5,9 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "onehop/error.h"
 #include "support/ranks.h"
 #include "support/reductions.h"
@@ -15,6 +18,16 @@ namespace {
 using onehop::testing::fork_ranks;
 using onehop::testing::on_threads;
 using namespace testing;  // NOLINT
+
+// The sum of rank + 1 over the ranks, in every element.
+void sum_works(const Collectives& collectives, std::int64_t elements) {
+  const Group& group = collectives.group();
+  std::vector<float> x(static_cast<std::size_t>(elements), static_cast<float>(group.rank() + 1));
+  const auto bytes = std::as_writable_bytes(std::span(x));
+  collectives.allreduce({.elements = elements}).run(bytes, bytes);
+  const auto expected = static_cast<float>(group.size() * (group.size() + 1) / 2);
+  EXPECT_EQ(std::count(x.begin(), x.end(), expected), elements) << "rank " << group.rank();
+}
 
 // One rank does something else: a Mismatch on every rank that names it, and nobody hangs.
 TEST(Collectives, MismatchOnEveryRank) {
@@ -46,7 +59,8 @@ TEST(Collectives, MismatchOnEveryRank) {
       } catch (const Mismatch& error) {
         EXPECT_NE(std::string(error.what()).find("rank 1 runs an all-reduce of"), std::string::npos) << error.what();
       }
-      EXPECT_THROW(operation.run(array, array), BadInput);
+      sum_works(collectives, 50000);
+      sum_works(collectives, 30);
     });
   }
   on_threads(2, [&](const Group& group) {  // and where all of it travels in the announcement
@@ -70,6 +84,36 @@ TEST(Collectives, MismatchOnEveryRank) {
       EXPECT_THROW(collectives.broadcast(100, 1).run(array, array), Mismatch);
     }
   });
+}
+
+// After a Mismatch the next operation that is the same everywhere works, whatever was on its way and whoever was the odd one.
+TEST(Collectives, GoOnAfterMismatch) {
+  constexpr std::int64_t lengths[] = {1, 20, 50, 5000, 60000};  // in one line, in two, in four, in a chunk, in many
+  for (const int odd : {0, 1, 2}) {
+    on_threads(3, [&](const Group& group) {
+      group.set_timeout(20);
+      const Collectives collectives(group, {.slots = 2, .slot_bytes = 4096});
+      for (const std::int64_t usual : lengths) {
+        for (const std::int64_t other : lengths) {
+          if (usual == other) continue;
+          std::vector<float> x(static_cast<std::size_t>(group.rank() == odd ? other : usual), 7.0F);
+          const auto bytes = std::as_writable_bytes(std::span(x));
+          Collective operation = collectives.allreduce({.elements = static_cast<std::int64_t>(x.size())});
+          for (int times = 0; times < 2; ++times) EXPECT_THROW(operation.run(bytes, bytes), Mismatch);
+          EXPECT_EQ(x, std::vector<float>(x.size(), 7.0F));  // nothing was combined
+          EXPECT_THROW(operation.finish(), BadInput);
+          sum_works(collectives, other);
+        }
+        if (group.rank() == odd) {
+          EXPECT_THROW(collectives.barrier(), Mismatch);
+        } else {
+          EXPECT_THROW(sum_works(collectives, usual), Mismatch);
+        }
+      }
+      collectives.barrier();
+      sum_works(collectives, 60000);
+    });
+  }
 }
 
 TEST(Collectives, DeadRankIsPeerLost) {

@@ -219,7 +219,10 @@ def allreduce(
     Raises
     ------
     Mismatch
-        On every rank, if one does something else. The group cannot be used for tensors after that.
+        On every rank, if one does something else. Nothing was combined; the next call that is the same on all
+        ranks works again.
+    PeerLost, Timeout
+        The group cannot be used for tensors after either.
     BadInput
         A type, shape or memory that cannot be; nothing was sent then.
 

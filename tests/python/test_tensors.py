@@ -234,13 +234,13 @@ PROCESSES = """
         assert "101 float32" in str(error) and "100 float32" in str(error), error
     else:
         raise SystemExit("no Mismatch")
-    other = group.split(0)
-    onehop.barrier(other)
+    onehop.barrier(group)
+    assert onehop.allreduce(group, np.ones(3))[0] == group.size
     if group.rank == 2:
         os.kill(os.getpid(), signal.SIGKILL)
     try:
         while True:
-            onehop.allreduce(other, np.zeros(50_000))
+            onehop.allreduce(group, np.zeros(50_000))
     except onehop.PeerLost as error:
         assert error.rank == 2
         print(f"rank {group.rank} lost {error.rank}", flush=True)

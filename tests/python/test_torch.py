@@ -179,14 +179,17 @@ ERRORS = """
         ),
         "a root": lambda group: dist.broadcast(torch.zeros(3), int(other), group),
     }
+    group = dist.new_group()
     for name, case in cases.items():
-        group = dist.new_group()
         try:
             case(group)
         except onehop.Mismatch as error:
             assert "rank 1" in str(error), error
         else:
             raise SystemExit(f"no Mismatch for {name}")
+        total = torch.ones(5)
+        dist.all_reduce(total, group=group)
+        assert (total == size).all(), f"after {name}"
     if rank == 2:
         dist.send(torch.zeros(3), 0)
     elif rank == 0:

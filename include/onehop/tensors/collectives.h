@@ -65,15 +65,16 @@ class Collective {
   [[nodiscard]] std::int64_t source_bytes() const noexcept;
   [[nodiscard]] std::int64_t result_bytes() const noexcept;
 
-  // Begins and never waits. `source` must not be written and `result` not be touched until finish() returns. They may be the
+  // Begins and never waits (but after a Mismatch: until the others are there). `source` must not be written and `result` not be touched until finish() returns. They may be the
   // same memory (see the operation for which part), else they must not overlap. Throws BadInput for other lengths, an overlap,
   // or if another operation on these Collectives runs.
   void start(std::span<const std::byte> source, std::span<std::byte> result);
   // For all-reduce: several arrays, together as long as was prepared.
   void start(std::span<const Part> parts);
 
-  // Completes it. Throws Mismatch, on every rank, if the ranks do not run the same operation (naming both and what they run);
-  // PeerLost; Timeout. After any of them the Collectives cannot be used again.
+  // Completes it. Throws Mismatch, on every rank, if the ranks do not run the same operation (naming both and what they run):
+  // then nothing was combined, and another operation may be started. Throws PeerLost, Timeout; after either the Collectives
+  // cannot be used again.
   void finish();
 
   void run(std::span<const std::byte> source, std::span<std::byte> result) {
