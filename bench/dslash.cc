@@ -38,12 +38,8 @@ class MpiExchange final : public FaceExchange {
   MpiExchange(const Group& group, const Geometry& geometry, std::int64_t element_bytes, std::span<std::byte> field)
       : arrays_{field} {
     for (const int colour : {0, 1}) {
-      for (auto& peer : mpi_halo_peers(group)) {
-        if (peer->name() != "packed, one message a neighbour, Isend/Irecv") continue;
-        peer->prepare(geometry.halo(element_bytes, ElementType::bytes, colour, group.rank()), arrays_);
-        peers_.push_back(std::move(peer));
-        break;
-      }
+      peers_.push_back(mpi_halo_peer(group, "packed, one message a neighbour, Isend/Irecv"));
+      peers_.back()->prepare(geometry.halo(element_bytes, ElementType::bytes, colour, group.rank()), arrays_);
     }
   }
   void start(int colour) override { peers_[static_cast<std::size_t>(colour)]->start(); }

@@ -1,6 +1,8 @@
 // All MPI contestants of the halo.
 #include "mpi_halo.h"
 
+#include "onehop/error.h"
+
 namespace onehop::bench {
 
 std::vector<std::unique_ptr<HaloPeer>> mpi_halo_peers(const Group& group) {
@@ -14,6 +16,13 @@ std::vector<std::unique_ptr<HaloPeer>> mpi_halo_peers(const Group& group) {
         *mpi);
   }
   return peers;
+}
+
+std::unique_ptr<HaloPeer> mpi_halo_peer(const Group& group, std::string_view name) {
+  for (auto& peer : mpi_halo_peers(group)) {
+    if (peer->name() == name) return std::move(peer);
+  }
+  throw Error("bench: expected a way of MPI's to do a halo, found none that is called " + std::string(name));
 }
 
 }  // namespace onehop::bench

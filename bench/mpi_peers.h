@@ -85,6 +85,8 @@ class AllReducePeer {
 [[nodiscard]] std::vector<std::unique_ptr<ExchangePeer>> mpi_exchange_peers(const Group& group);
 // Any number of ranks. "derived datatypes, persistent", "packed, Isend/Irecv", "packed, persistent", "neighbour collective"
 [[nodiscard]] std::vector<std::unique_ptr<HaloPeer>> mpi_halo_peers(const Group& group);
+// The one of them with this name.
+[[nodiscard]] std::unique_ptr<HaloPeer> mpi_halo_peer(const Group& group, std::string_view name);
 
 [[nodiscard]] std::vector<std::unique_ptr<AllReducePeer>> mpi_allreduce_peers(const Group& group);
 

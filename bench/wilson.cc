@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "mpi_peers.h"
 #include "onehop/error.h"
 #include "onehop/lattice/clover.h"
 #include "onehop/lattice/gauge.h"
@@ -53,45 +54,143 @@ void move_all(const double* from, std::int64_t read, double* to, std::int64_t wr
   __asm__ volatile("" : : "m"(sums) : "memory");
 }
 
+// Faces as a careful user of MPI sends them: projected into buffers, Isend and Irecv, used where they arrive.
+class MpiExchange final : public lattice::detail::WilsonExchange {
+ public:
+  // `site_bytes`: of a vector's half spinors.
+  MpiExchange(const Group& group, const lattice::Geometry& geometry, int origin_colour, std::int64_t site_bytes) {
+    const int rank = group.rank();
+    for (const int colour : {0, 1}) {
+      const int local = (colour + origin_colour) % 2;
+      Colour& of = colours_[static_cast<std::size_t>(colour)];
+      std::int64_t bytes = 0;
+      const auto place = [&](const Slice& face) {
+        of.places.push_back({bytes, static_cast<std::int64_t>(face.elements()) * site_bytes});
+        bytes += of.places.back().bytes;
+      };
+      for (int side = 0; side < 8; ++side) place(geometry.face(side / 2, side_of(side), local));
+      for (int side = 0; side < 8; ++side) place(geometry.ghost(side / 2, side_of(side), local));
+      of.memory = Buffer<std::byte>(static_cast<std::size_t>(bytes));
+      Schedule schedule;
+      schedule.name = "half spinors";
+      schedule.ranks = group.size();
+      schedule.arrays = {{"faces", 1, ElementType::bytes, {bytes}}};
+      schedule.rounds.resize(1);
+      for (int side = 0; side < 8; ++side) {  // as it is sent
+        if (!geometry.is_cut(side / 2)) continue;
+        const auto beside = [&](int step) {
+          std::vector<int> at = geometry.coordinates(rank);
+          at[static_cast<std::size_t>(side / 2)] += step;
+          return geometry.rank_at(at);
+        };
+        const auto whole = [&](int number) {
+          const Place& at = of.places[static_cast<std::size_t>(number)];
+          return Slice::subarray(std::array{bytes}, std::array{at.first}, std::array{at.bytes});
+        };
+        const int up = side % 2 == 0 ? -1 : 1;
+        const Slice sent = whole(side);
+        const Slice received = whole(8 + (side ^ 1));
+        schedule.rounds[0].transfers.push_back({{rank, 0, sent}, {beside(up), 0, sent}});
+        schedule.rounds[0].transfers.push_back({{beside(-up), 0, received}, {rank, 0, received}});
+      }
+      of.peer = mpi_halo_peer(group, "derived datatypes, Isend/Irecv");
+      of.peer->prepare(schedule, std::array{std::as_writable_bytes(of.memory.span())});
+    }
+  }
+  std::span<std::byte> outgoing(int colour, int side) override { return at(colour, side); }
+  void start(int colour) override { colours_[static_cast<std::size_t>(colour)].peer->start(); }
+  void finish(int colour) override { colours_[static_cast<std::size_t>(colour)].peer->finish(); }
+  const std::byte* incoming(int colour, int side) override { return at(colour, 8 + side).data(); }
+
+ private:
+  struct Place {
+    std::int64_t first = 0;
+    std::int64_t bytes = 0;
+  };
+  struct Colour {
+    std::vector<Place> places;  // of the faces, then of the ghosts
+    Buffer<std::byte> memory;
+    std::unique_ptr<HaloPeer> peer;
+  };
+  static lattice::Side side_of(int number) { return number % 2 == 0 ? lattice::Side::below : lattice::Side::above; }
+  [[nodiscard]] std::span<std::byte> at(int colour, int number) {
+    Colour& of = colours_[static_cast<std::size_t>(colour)];
+    const Place& place = of.places[static_cast<std::size_t>(number)];
+    return of.memory.span().subspan(static_cast<std::size_t>(place.first), static_cast<std::size_t>(place.bytes));
+  }
+
+  std::array<Colour, 2> colours_;
+};
+
+// One way to apply the operator to both colours, with fields of its own.
+template <class T>
+struct Runner {
+  Runner(const WilsonStorage<T>& storage, Team& team, const WilsonBenchOptions& options,
+         std::unique_ptr<lattice::detail::WilsonExchange> exchange = nullptr)
+      : core(storage, team, 1, std::move(exchange)),
+        fields{random_numbers<T>(core.size(0)), random_numbers<T>(core.size(1))},
+        results{Buffer<T>(core.size(0)), Buffer<T>(core.size(1))},
+        tail{.form = options.clover ? WilsonForm::clover : WilsonForm::plain, .factor = 0.1, .inverse = true} {}
+  void run(int times, bool alone = false) {
+    core.alone = alone;
+    for (int i = 0; i < times; ++i) {
+      core.hop(1, fields[0].data(), results[1].data(), tail);
+      core.hop(0, fields[1].data(), results[0].data(), tail);
+    }
+  }
+
+  WilsonCore<T> core;
+  Buffer<T> fields[2];
+  Buffer<T> results[2];
+  typename WilsonCore<T>::Tail tail;
+};
+
 template <class T>
 std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& options) {
   const std::vector<std::int64_t> extents(options.extents.begin(), options.extents.end());
   const std::vector<int> grid(options.grid.begin(), options.grid.end());
   lattice::Gauge gauge(group, extents, grid);
   gauge.set_random(1);
-  lattice::GeometrySpec spec = gauge.geometry().spec();
-  spec.colours = 2;
-  spec.lanes = geometry_lanes(spec, lattice::detail::wilson_lanes<T>());
-  WilsonStorage<T> storage(group, lattice::Geometry(spec), gauge.links(), options.two_rows, true);
-  if (options.clover) {
-    const auto blocks = lattice::clover_blocks(lattice::clover_leaves(gauge), 0.13);
-    storage.set_clover(blocks, lattice::inverse_blocks(blocks));
-  }
-  Team team(options.threads > 0 ? options.threads : lattice::detail::team_size(group));
-  WilsonCore<T> core(storage, team, 1);
-  const Buffer<T> fields[2] = {random_numbers<T>(core.size(0)), random_numbers<T>(core.size(1))};
-  const typename WilsonCore<T>::Tail tail{
-      .form = options.clover ? WilsonForm::clover : WilsonForm::plain, .factor = 0.1, .inverse = true};
-  const Buffer<T> results[2] = {Buffer<T>(core.size(0)), Buffer<T>(core.size(1))};
-  const auto apply = [&](bool alone) {
-    return [&, alone](int times) {
-      core.alone = alone;
-      for (int i = 0; i < times; ++i) {
-        core.hop(1, fields[0].data(), results[1].data(), tail);
-        core.hop(0, fields[1].data(), results[0].data(), tail);
-      }
-    };
+  std::vector<double> blocks;
+  if (options.clover) blocks = lattice::clover_blocks(lattice::clover_leaves(gauge), 0.13);
+  const std::vector<double> inverses = lattice::inverse_blocks(blocks);
+  const auto storage_of = [&](int lanes) {
+    lattice::GeometrySpec spec = gauge.geometry().spec();
+    spec.colours = 2;
+    spec.lanes = geometry_lanes(spec, lanes);
+    WilsonStorage<T> storage(group, lattice::Geometry(spec), gauge.links(), options.two_rows, true,
+                             options.precision == lattice::Precision::half);
+    if (options.clover) storage.set_clover(blocks, inverses);
+    return storage;
   };
+  const WilsonStorage<T> storage = storage_of(lattice::detail::wilson_lanes<T>());
+  const WilsonStorage<T> scalar_storage = storage_of(1);
+  Team team(options.threads > 0 ? options.threads : lattice::detail::team_size(group));
+  Runner<T> ours(storage, team, options);
+  Runner<T> scalar(scalar_storage, team, options);
+  std::unique_ptr<Runner<T>> by_mpi;
+  if (group.size() > 1 && why_no_mpi_peers(group).empty()) {
+    const auto half_spinors = static_cast<std::int64_t>(12 * sizeof(T)) * storage.lanes();
+    by_mpi = std::make_unique<Runner<T>>(
+        storage, team, options, std::make_unique<MpiExchange>(group, storage.geometry, storage.local(0), half_spinors));
+  }
   // As much memory as the applications to both colours have, so that none of it is in a cache where theirs is not.
   const auto count = static_cast<std::int64_t>(2 * wilson_work(options).bytes / sizeof(double));
-  const auto written = static_cast<std::int64_t>(core.size(0) + core.size(1)) * static_cast<std::int64_t>(sizeof(T)) /
-                       static_cast<std::int64_t>(sizeof(double));
+  const auto written = static_cast<std::int64_t>(ours.core.size(0) + ours.core.size(1)) *
+                       static_cast<std::int64_t>(sizeof(T)) / static_cast<std::int64_t>(sizeof(double));
   const std::int64_t read = count - 2 * written;  // a line that is written is read before
   const Buffer<double> from(static_cast<std::size_t>(read));
   const Buffer<double> to(static_cast<std::size_t>(written));
   std::vector<Contestant> contestants;
-  contestants.push_back({"onehop", Role::ours, apply(false), 0.5});
-  if (group.size() > 1) contestants.push_back({"onehop, without faces", Role::variant, apply(true), 0.5});
+  contestants.push_back({"onehop", Role::ours, [&](int times) { ours.run(times); }, 0.5});
+  if (group.size() > 1) {
+    contestants.push_back({"onehop, without faces", Role::variant, [&](int times) { ours.run(times, true); }, 0.5});
+  }
+  if (by_mpi) {
+    contestants.push_back(
+        {"MPI: the same kernels, Isend/Irecv", Role::peer, [&](int times) { by_mpi->run(times); }, 0.5});
+  }
+  contestants.push_back({"scalar code", Role::variant, [&](int times) { scalar.run(times); }, 0.5});
   contestants.push_back({"reading as many bytes", Role::variant,
                          [&](int times) {
                            for (int i = 0; i < times; ++i) {
@@ -123,12 +222,15 @@ std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& opti
 WilsonWork wilson_work(const WilsonBenchOptions& options) {
   double sites = 0.5;
   for (std::size_t d = 0; d < 4; ++d) sites *= static_cast<double>(options.extents[d]) / options.grid[d];
-  const double numbers = 8 * (options.two_rows ? 12 : 18) + 3 * 24 + (options.clover ? 72 : 0);
-  return {sites * (1320 + (options.clover ? 504 : 0)), sites * numbers * (options.single ? 4 : 8)};
+  const double of_matrices = 8 * (options.two_rows ? 12 : 18) + (options.clover ? 72 : 0);
+  const bool full = options.precision == lattice::Precision::full;
+  const double bytes = options.precision == lattice::Precision::half ? 2 : full ? 8 : 4;
+  return {sites * (1320 + (options.clover ? 504 : 0)), sites * (of_matrices * bytes + 3 * 24 * (full ? 8 : 4))};
 }
 
 std::vector<Samples> wilson(const Group& group, const WilsonBenchOptions& options) {
-  return options.single ? measured<float>(group, options) : measured<double>(group, options);
+  return options.precision == lattice::Precision::full ? measured<double>(group, options)
+                                                       : measured<float>(group, options);
 }
 
 }  // namespace onehop::bench

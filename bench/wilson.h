@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "onehop/lattice/solver.h"
 #include "rounds.h"
 
 namespace onehop::bench {
@@ -15,7 +16,8 @@ struct WilsonBenchOptions {
   Effort effort;
   std::array<std::int64_t, 4> extents{16, 16, 16, 16};  // of the whole lattice
   std::array<int, 4> grid{1, 1, 1, 1};
-  bool single = false;
+  lattice::Precision precision =
+      lattice::Precision::full;  // half: matrices of 16-bit integers, spinors in single precision
   bool two_rows = false;
   bool clover = false;  // with the inverse blocks of the clover term
   int threads = 0;      // of a rank; 0: as many as it has cores

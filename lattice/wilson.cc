@@ -28,7 +28,6 @@ GeometrySpec vector_spec(const Gauge& gauge, const WilsonOptions& options) {
   }
   if (options.lanes < 0 || options.threads < 0)
     throw BadInput("wilson: expected lanes and threads of 0 (as many as suit) or more");
-  if (options.precision == Precision::half) throw BadInput("wilson: expected double or single precision, found half");
   spec.colours = 2;
   spec.width = 1;
   return spec;
@@ -48,7 +47,7 @@ Wilson::Impl::Impl(const Gauge& gauge, const WilsonOptions& the_options)
       spec(vector_spec(gauge, the_options)),
       links(gauge.links()),
       team(options.threads > 0 ? options.threads : detail::team_size(group)),
-      geometry(spec_of(options.precision == Precision::single ? lanes<float>() : lanes<double>())) {
+      geometry(spec_of(options.precision == Precision::full ? lanes<double>() : lanes<float>())) {
   if (options.csw == 0) return;
   blocks = clover_blocks(clover_leaves(gauge), options.kappa * options.csw);
   inverses = inverse_blocks(blocks);
@@ -76,15 +75,15 @@ Wilson::Impl::InPrecision<T>& Wilson::Impl::in_precision() {
 }
 
 template <class T>
-WilsonCore<T>& Wilson::Impl::core(int lanes, int copies) {
+WilsonCore<T>& Wilson::Impl::core(int lanes, int copies, bool half) {
   InPrecision<T>& of = in_precision<T>();
-  auto& storage = of.storages[lanes];
+  auto& storage = of.storages[{lanes, half}];
   if (!storage) {
     storage = std::make_unique<WilsonStorage<T>>(group, Geometry(spec_of(lanes)), links, options.two_rows,
-                                                 options.antiperiodic);
+                                                 options.antiperiodic, half);
     if (!blocks.empty()) storage->set_clover(blocks, inverses);
   }
-  auto& found = of.cores[{lanes, copies}];
+  auto& found = of.cores[{lanes, copies, half}];
   if (!found) found = std::make_unique<WilsonCore<T>>(*storage, team, copies);
   return *found;
 }
@@ -149,7 +148,7 @@ void Wilson::Impl::precondition(WilsonCore<T>& core, const T* in, T* middle, T* 
 
 template <class T>
 std::vector<Number> Wilson::Impl::apply(std::span<const Number> fields, bool dagger) {
-  WilsonCore<T>& of = core<T>(lanes<T>(), copies_of(fields));
+  WilsonCore<T>& of = core<T>(lanes<T>(), copies_of(fields), options.precision == Precision::half);
   const Buffer<T> in[2] = {Buffer<T>(of.size(0)), Buffer<T>(of.size(1))};
   std::vector<Number> found(fields.size());
   for (const int colour : {0, 1}) load(of, fields, colour, in[colour].data());
@@ -165,7 +164,7 @@ std::vector<Number> Wilson::Impl::apply(std::span<const Number> fields, bool dag
 
 template <class T>
 std::vector<Number> Wilson::Impl::hop(std::span<const Number> fields, bool dagger) {
-  WilsonCore<T>& of = core<T>(lanes<T>(), copies_of(fields));
+  WilsonCore<T>& of = core<T>(lanes<T>(), copies_of(fields), options.precision == Precision::half);
   std::vector<Number> found(fields.size());
   for (const int colour : {0, 1}) {
     const Buffer<T> in(of.size(1 - colour));
@@ -179,7 +178,7 @@ std::vector<Number> Wilson::Impl::hop(std::span<const Number> fields, bool dagge
 
 template <class T>
 std::vector<Number> Wilson::Impl::precondition(std::span<const Number> fields, bool dagger) {
-  WilsonCore<T>& of = core<T>(lanes<T>(), copies_of(fields));
+  WilsonCore<T>& of = core<T>(lanes<T>(), copies_of(fields), options.precision == Precision::half);
   const Buffer<T> in(of.size(0));
   const Buffer<T> middle(of.size(1));
   const Buffer<T> out(of.size(0));
@@ -192,8 +191,8 @@ std::vector<Number> Wilson::Impl::precondition(std::span<const Number> fields, b
 
 template int Wilson::Impl::lanes<float>() const;
 template int Wilson::Impl::lanes<double>() const;
-template WilsonCore<float>& Wilson::Impl::core<float>(int, int);
-template WilsonCore<double>& Wilson::Impl::core<double>(int, int);
+template WilsonCore<float>& Wilson::Impl::core<float>(int, int, bool);
+template WilsonCore<double>& Wilson::Impl::core<double>(int, int, bool);
 template void Wilson::Impl::load(const WilsonCore<float>&, std::span<const Number>, int, float*) const;
 template void Wilson::Impl::load(const WilsonCore<double>&, std::span<const Number>, int, double*) const;
 template void Wilson::Impl::unload(const WilsonCore<float>&, const float*, int, std::span<Number>) const;
@@ -211,26 +210,26 @@ const Geometry& Wilson::geometry() const noexcept { return impl_->geometry; }
 int Wilson::threads() const noexcept { return impl_->team.size(); }
 
 std::vector<Number> Wilson::hop(std::span<const Number> fields, bool dagger) {
-  return impl_->options.precision == Precision::single ? impl_->hop<float>(fields, dagger)
-                                                       : impl_->hop<double>(fields, dagger);
+  return impl_->options.precision == Precision::full ? impl_->hop<double>(fields, dagger)
+                                                     : impl_->hop<float>(fields, dagger);
 }
 
 std::vector<Number> Wilson::apply(std::span<const Number> fields, bool dagger) {
-  return impl_->options.precision == Precision::single ? impl_->apply<float>(fields, dagger)
-                                                       : impl_->apply<double>(fields, dagger);
+  return impl_->options.precision == Precision::full ? impl_->apply<double>(fields, dagger)
+                                                     : impl_->apply<float>(fields, dagger);
 }
 
 std::vector<Number> Wilson::precondition(std::span<const Number> fields, bool dagger) {
-  return impl_->options.precision == Precision::single ? impl_->precondition<float>(fields, dagger)
-                                                       : impl_->precondition<double>(fields, dagger);
+  return impl_->options.precision == Precision::full ? impl_->precondition<double>(fields, dagger)
+                                                     : impl_->precondition<float>(fields, dagger);
 }
 
 WilsonSolve Wilson::solve(std::span<const Number> sources, const SolverOptions& options, const WilsonSolver& solver) {
   (void)impl_->copies_of(sources);
   if (!(options.tolerance > 0) || options.iterations < 0)
     throw BadInput("wilson: expected a tolerance above 0 and 0 iterations or more");
-  if (options.precision == Precision::half || options.inner == Precision::half)
-    throw BadInput("wilson: expected solves in double or single precision, found half");
+  if (options.precision == Precision::half)
+    throw BadInput("wilson: expected a solve in double or single precision; half is for the inner iterations");
   if (solver.schwarz < 0 || (solver.schwarz > 0 && solver.method != WilsonMethod::bicgstab))
     throw BadInput("wilson: expected 0 or more Schwarz steps, and with the method BiCGStab");
   return impl_->solve(sources, options, solver);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <functional>
 #include <string>
 #include <type_traits>
@@ -52,6 +53,28 @@ Buffer<T> in_lanes(std::span<const double> natural, std::size_t numbers, std::sp
   return found;
 }
 
+std::int16_t to_short(double x) {
+  return static_cast<std::int16_t>(std::clamp(std::lround(x), -std::lround(short_one), std::lround(short_one)));
+}
+
+// [vector][number][lane] as 16-bit integers, with a scale for every site.
+template <class T>
+void shorten(typename WilsonStorage<T>::Matrices& matrices, std::size_t numbers, std::size_t lanes) {
+  const Buffer<T> from = std::move(matrices.whole);
+  matrices.whole = {};
+  matrices.shorts = Buffer<std::int16_t>(from.size());
+  matrices.scales = Buffer<T>(from.size() / numbers);
+  for (std::size_t site = 0; site < matrices.scales.size(); ++site) {
+    const std::size_t first = site / lanes * numbers * lanes + site % lanes;
+    T largest = 0;
+    for (std::size_t n = 0; n < numbers; ++n) largest = std::max(largest, std::abs(from.data()[first + n * lanes]));
+    const T scale = largest / static_cast<T>(short_one);
+    matrices.scales.data()[site] = scale;
+    for (std::size_t n = 0; n < numbers && scale > 0; ++n)
+      matrices.shorts.data()[first + n * lanes] = to_short(from.data()[first + n * lanes] / scale);
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -64,10 +87,12 @@ template int wilson_lanes<double>();
 
 template <class T>
 WilsonStorage<T>::WilsonStorage(const Group& the_group, const Geometry& the_geometry,
-                                std::span<const std::complex<double>> natural, bool with_two_rows, bool antiperiodic)
+                                std::span<const std::complex<double>> natural, bool with_two_rows, bool antiperiodic,
+                                bool with_half)
     : group(the_group),
       geometry(the_geometry),
       two_rows(with_two_rows),
+      half(with_half),
       kernels(kernels_for<T>(geometry.spec().lanes)) {
   if (geometry.dims() != 4)
     throw BadInput("wilson: expected a lattice of four directions, found " + std::to_string(geometry.dims()));
@@ -133,13 +158,13 @@ void WilsonStorage<T>::make_links(std::span<const std::complex<double>> natural)
   Plan(group, geometry.halo(static_cast<std::int64_t>(4 * of_whole * sizeof(T)), ElementType::bytes, {}, group.rank()),
        arrays)
       .run();
-  links = Buffer<T>(vectors * 8 * of_link);
+  links.whole = Buffer<T>(vectors * 8 * of_link);
   const auto found = geometry.neighbours();
   for (std::size_t k = 0; k < vectors; ++k) {
     for (std::size_t mu = 0; mu < 4; ++mu) {
       const Geometry::Neighbour& below = found[k * 8 + 2 * mu];
       const T* from = ahead.data() + (index(below.vector) * 4 + mu) * of_whole;
-      T* to = links.data() + (k * 8 + 2 * mu) * of_link;
+      T* to = links.whole.data() + (k * 8 + 2 * mu) * of_link;
       for (std::size_t i = 0; i < of_link / (2 * width); ++i) {
         for (std::size_t lane = 0; lane < width; ++lane) {
           const std::size_t there = below.rotated ? index(lane_sources[2 * mu * width + lane]) : lane;
@@ -151,6 +176,11 @@ void WilsonStorage<T>::make_links(std::span<const std::complex<double>> natural)
       std::copy_n(ahead.data() + (k * 4 + mu) * of_whole, of_link, to + of_link);
     }
   }
+  if (!half) return;
+  links.shorts = Buffer<std::int16_t>(links.whole.size());
+  for (std::size_t i = 0; i < links.whole.size(); ++i)
+    links.shorts.data()[i] = to_short(links.whole.data()[i] * short_one);
+  links.whole = {};
 }
 
 template <class T>
@@ -160,16 +190,21 @@ void WilsonStorage<T>::set_clover(std::span<const double> blocks, std::span<cons
     const std::int64_t begin = geometry.colour_begin(colour);
     const std::int64_t count = geometry.colour_end(colour) - begin;
     const auto of_colour = std::span(sites).subspan(index(begin) * width, index(count) * width);
-    clover[index(colour)] = in_lanes<T>(blocks, 72, of_colour, width);
-    inverse[index(colour)] = in_lanes<T>(inverses, 72, of_colour, width);
+    clover[index(colour)].whole = in_lanes<T>(blocks, 72, of_colour, width);
+    inverse[index(colour)].whole = in_lanes<T>(inverses, 72, of_colour, width);
+    if (!half) continue;
+    shorten<T>(clover[index(colour)], 72, width);
+    shorten<T>(inverse[index(colour)], 72, width);
   }
 }
 
 template <class T>
-WilsonCore<T>::WilsonCore(const WilsonStorage<T>& storage, Team& team, int copies)
-    : storage_(storage), team_(team), copies_(copies) {
-  const std::int64_t numbers = storage.lanes() * (8 * (storage.two_rows ? 12 : 18) + 2 * 24 * copies + 72);
-  const std::int64_t bytes = storage.vectors(0) * numbers * static_cast<std::int64_t>(sizeof(T));
+WilsonCore<T>::WilsonCore(const WilsonStorage<T>& storage, Team& team, int copies,
+                          std::unique_ptr<WilsonExchange> exchange)
+    : storage_(storage), team_(team), copies_(copies), exchange_(std::move(exchange)) {
+  const std::int64_t of_matrices = (8 * (storage.two_rows ? 12 : 18) + 72) * storage.bytes_a_number();
+  const std::int64_t bytes =
+      storage.vectors(0) * storage.lanes() * (of_matrices + 2 * 24 * copies * static_cast<std::int64_t>(sizeof(T)));
   past_caches = bytes > cached_bytes;
   open_faces();
 }
@@ -214,6 +249,7 @@ void WilsonCore<T>::open_faces() {
       }
     }
   }
+  if (exchange_) return;
   Channels channels = open_channels(storage_.group, specs);
   std::size_t sent = 0;
   std::size_t received = 0;
@@ -238,23 +274,24 @@ void WilsonCore<T>::spread(std::int64_t first, std::int64_t last, const Body& bo
 template <class T>
 void WilsonCore<T>::send_faces(int colour, const T* in, bool dagger) {
   for (Out& out : out_[index(colour)]) {
-    const std::span<std::byte> slot = out.sender.slot();
+    const std::span<std::byte> slot = exchange_ ? exchange_->outgoing(colour, out.side) : out.sender.slot();
     WilsonFace<T> face{.vectors = out.vectors.data(),
                        .in = in,
                        .out = reinterpret_cast<T*>(slot.data()),
                        .dagger = dagger ? T{-1} : T{1},
                        .side = out.side,
                        .copies = copies_};
-    face.past_caches =
-        out.sender.stores() == StoreKind::nontemporal && reinterpret_cast<std::uintptr_t>(slot.data()) % 64 == 0;
+    face.past_caches = !exchange_ && out.sender.stores() == StoreKind::nontemporal &&
+                       reinterpret_cast<std::uintptr_t>(slot.data()) % 64 == 0;
     spread(0, static_cast<std::int64_t>(out.vectors.size()), [&](std::int64_t first, std::int64_t last) {
       WilsonFace<T> part = face;
       part.first = first;
       part.last = last;
       storage_.kernels->face(part);
     });
-    out.sender.put();
+    if (!exchange_) out.sender.put();
   }
+  if (exchange_) exchange_->start(colour);
 }
 
 template <class T>
@@ -276,21 +313,23 @@ void WilsonCore<T>::hop(int colour, const T* in, T* out, const Tail& tail, bool 
   const std::int64_t begin = geometry.colour_begin(local);
   const auto& blocks = tail.inverse ? storage_.inverse : storage_.clover;
   WilsonHop<T> range;
-  range.links = storage_.links.data() + begin * 8 * (storage_.two_rows ? 12 : 18) * storage_.lanes();
+  range.links = storage_.links.at(begin * 8 * (storage_.two_rows ? 12 : 18) * storage_.lanes());
   range.neighbours = storage_.neighbours.data() + begin * 8;
   range.lane_sources = storage_.lane_sources.data();
   range.signs = storage_.signs.data();
   range.in = in;
   range.out = out;
   range.other = tail.other;
-  range.clover = blocks[index(local)].data();
-  range.factor = static_cast<T>(tail.factor);
+  range.clover = blocks[index(local)].at(0);
+  range.clover_scales = blocks[index(local)].scales.data();
+  range.factor = static_cast<T>(storage_.half ? tail.factor / short_one : tail.factor);
   range.other_factor = static_cast<T>(tail.other_factor);
   range.dagger = dagger ? T{-1} : T{1};
   range.form = tail.form;
   range.past_caches = past_caches;
   range.copies = copies_;
-  const auto kernel = storage_.kernels->hop[storage_.two_rows ? 1 : 0];
+  const auto& kernels = storage_.half ? storage_.kernels->short_hop : storage_.kernels->hop;
+  const auto kernel = kernels[storage_.two_rows ? 1 : 0];
   const auto run = [&](std::int64_t first, std::int64_t last) {
     WilsonHop<T> part = range;
     part.first = first;
@@ -306,13 +345,17 @@ void WilsonCore<T>::hop(int colour, const T* in, T* out, const Tail& tail, bool 
     for (In& face : faces) range.ghosts[face.side] = nothing();
   } else if (!faces.empty() && !alone) {
     const double start = now();
-    for (In& face : faces) range.ghosts[face.side] = reinterpret_cast<const T*>(face.receiver.wait().data());
+    if (exchange_) exchange_->finish(1 - colour);
+    for (In& face : faces) {
+      const std::byte* there = exchange_ ? exchange_->incoming(1 - colour, face.side) : face.receiver.wait().data();
+      range.ghosts[face.side] = reinterpret_cast<const T*>(there);
+    }
     waited += now() - start;
   } else {
     for (In& face : faces) range.ghosts[face.side] = reinterpret_cast<const T*>(face.receiver.payload());
   }
   spread(geometry.interior_end(local) - begin, geometry.colour_end(local) - begin, run);
-  if (!exchanges) return;
+  if (!exchanges || exchange_) return;
   for (In& face : faces) face.receiver.release();
 }
 
@@ -323,7 +366,7 @@ void WilsonCore<T>::count(int colour, WilsonForm form) {
   flops += sites * copies_ * (1320 + (clover ? 504 : 0) + (form == WilsonForm::add ? 48 : 0));
   const double of_matrices = 8 * (storage_.two_rows ? 12 : 18) + (clover ? 72 : 0);
   const double fields = form == WilsonForm::plain || form == WilsonForm::clover ? 2 : 3;
-  bytes += sites * (of_matrices + copies_ * 24 * fields) * sizeof(T);
+  bytes += sites * (of_matrices * storage_.bytes_a_number() + copies_ * 24 * fields * sizeof(T));
 }
 
 template <class T>
@@ -334,7 +377,8 @@ void WilsonCore<T>::blocks(int colour, const T* in, T* out, bool inverse) {
   }
   const auto& of = (inverse ? storage_.inverse : storage_.clover)[index(storage_.local(colour))];
   spread(0, storage_.vectors(colour), [&](std::int64_t first, std::int64_t last) {
-    storage_.kernels->blocks({of.data(), in, out, copies_, first, last});
+    const auto kernel = storage_.half ? storage_.kernels->short_blocks : storage_.kernels->blocks;
+    kernel({of.at(0), of.scales.data(), in, out, copies_, first, last});
   });
 }
 

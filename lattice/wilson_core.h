@@ -27,36 +27,61 @@ template <class T>
 class WilsonStorage {
  public:
   // `links` are this rank's block in natural order: site, direction, row, column. Collective. Throws BadInput unless the geometry
-  // has four directions, two colours, and lanes for which there is a kernel.
+  // has four directions, two colours, and lanes for which there is a kernel. `half`, with T = float: links and blocks are 16-bit integers.
   WilsonStorage(const Group& group, const Geometry& geometry, std::span<const std::complex<double>> links,
-                bool two_rows, bool antiperiodic);
+                bool two_rows, bool antiperiodic, bool half = false);
 
   // Of every site of the block in natural order the 72 numbers of the clover term's blocks, and those of their inverses.
   void set_clover(std::span<const double> blocks, std::span<const double> inverses);
 
   [[nodiscard]] int lanes() const { return geometry.spec().lanes; }
-  [[nodiscard]] bool has_clover() const { return clover[0].data() != nullptr; }
+  [[nodiscard]] bool has_clover() const { return clover[0].there(); }
   // Of a colour of the whole lattice, the colour within the block.
   [[nodiscard]] int local(int colour) const { return (colour + geometry.origin_colour(group.rank())) % 2; }
   [[nodiscard]] std::int64_t vectors(int colour) const {
     return geometry.colour_end(local(colour)) - geometry.colour_begin(local(colour));
   }
 
+  // As T, or as 16-bit integers: of blocks with a scale for every site.
+  struct Matrices {
+    Buffer<T> whole;
+    Buffer<std::int16_t> shorts;
+    Buffer<T> scales;
+
+    [[nodiscard]] bool there() const { return whole.data() != nullptr || shorts.data() != nullptr; }
+    [[nodiscard]] const void* at(std::int64_t number) const {
+      return shorts.data() != nullptr ? static_cast<const void*>(shorts.data() + number) : whole.data() + number;
+    }
+  };
+  [[nodiscard]] int bytes_a_number() const { return half ? 2 : static_cast<int>(sizeof(T)); }
+
   Group group;
   Geometry geometry;
   bool two_rows;
+  bool half;
   const WilsonKernels<T>* kernels;
-  Buffer<T> links;
+  Matrices links;
   std::vector<WilsonNeighbour> neighbours;
   std::vector<int> lane_sources;
   std::vector<T> signs;
   std::vector<std::int64_t> sites;  // in natural order, [vector][lane]
-  std::array<Buffer<T>, 2> clover;  // of a local colour
-  std::array<Buffer<T>, 2> inverse;
+  std::array<Matrices, 2> clover;   // of a local colour
+  std::array<Matrices, 2> inverse;
 
  private:
   void make_neighbours(bool antiperiodic);
   void make_links(std::span<const std::complex<double>> natural);
+};
+
+// How faces travel other than through channels: what benchmarks compare with. A face has so many bytes at `outgoing` when start() sends
+// them all; after finish() what has come lies at `incoming`. Sides are those of WilsonFace, as this rank sees them.
+class WilsonExchange {
+ public:
+  virtual ~WilsonExchange() = default;
+  [[nodiscard]] virtual std::span<std::byte> outgoing(int colour, int side) = 0;
+  virtual void start(int colour) = 0;
+  virtual void finish(int colour) = 0;
+  [[nodiscard]] virtual const std::byte* incoming(int colour, int side) = 0;
 };
 
 template <class T>
@@ -72,7 +97,8 @@ class WilsonCore {
   };
 
   // Collective. The storage and the team must outlive it.
-  WilsonCore(const WilsonStorage<T>& storage, Team& team, int copies);
+  WilsonCore(const WilsonStorage<T>& storage, Team& team, int copies,
+             std::unique_ptr<WilsonExchange> exchange = nullptr);
 
   [[nodiscard]] const WilsonStorage<T>& storage() const { return storage_; }
   [[nodiscard]] int copies() const { return copies_; }
@@ -119,6 +145,7 @@ class WilsonCore {
   const WilsonStorage<T>& storage_;
   Team& team_;
   int copies_;
+  std::unique_ptr<WilsonExchange> exchange_;
   Buffer<T> nothing_;                    // as long as the longest message, of zeros
   std::array<std::vector<Out>, 2> out_;  // by the colour that travels
   std::array<std::vector<In>, 2> in_;

@@ -1,8 +1,9 @@
-// What is behind Wilson: the operator in both precisions, made when first needed.
+// What is behind Wilson: the operator in all precisions, made when first needed.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,17 +18,18 @@ struct Wilson::Impl {
   using Number = std::complex<double>;
   template <class T>
   struct InPrecision {
-    std::map<int, std::unique_ptr<detail::WilsonStorage<T>>> storages;            // by lanes
-    std::map<std::pair<int, int>, std::unique_ptr<detail::WilsonCore<T>>> cores;  // by lanes, copies
+    std::map<std::pair<int, bool>, std::unique_ptr<detail::WilsonStorage<T>>> storages;  // by lanes, whether half
+    std::map<std::tuple<int, int, bool>, std::unique_ptr<detail::WilsonCore<T>>>
+        cores;  // by lanes, copies, whether half
   };
 
   [[nodiscard]] GeometrySpec spec_of(int lanes) const;
   // So many lanes as the options, the processor and the lattice allow for this precision.
   template <class T>
   [[nodiscard]] int lanes() const;
-  // Collective.
+  // `half`: with matrices of 16-bit integers, T being float. Collective.
   template <class T>
-  [[nodiscard]] detail::WilsonCore<T>& core(int lanes, int copies);
+  [[nodiscard]] detail::WilsonCore<T>& core(int lanes, int copies, bool half);
   template <class T>
   [[nodiscard]] InPrecision<T>& in_precision();
 

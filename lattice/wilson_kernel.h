@@ -1,7 +1,8 @@
 // The inner loops of the Wilson operator. This header is included where the compiler may use instructions that not every processor has:
 // it declares only. Everything is of sites of one colour, whose neighbours are of the other: vectors are counted from the first of their
 // colour. Spinors lie as [vector][copy][spin][colour][re, im][lane], links as [vector][neighbour][row][column][re, im][lane] with two
-// or three rows, blocks of the clover term as [vector][number][lane] (clover.h).
+// or three rows, blocks of the clover term as [vector][number][lane] (clover.h). With T = float both may be 16-bit integers: links in
+// units of 1 / short_one, blocks with a scale for every site, [vector][lane].
 #pragma once
 
 #include <cstdint>
@@ -26,9 +27,12 @@ enum class WilsonForm : std::uint8_t {
   clover_other,  // c * other + factor * h
 };
 
+// The largest 16-bit integer that is used.
+inline constexpr double short_one = 32767;
+
 template <class T>
 struct WilsonHop {
-  const T* links = nullptr;
+  const void* links = nullptr;
   const WilsonNeighbour* neighbours = nullptr;  // 8 a vector: below and above in x, y, z, t
   const int* lane_sources = nullptr;            // [neighbour][lane]
   const T* signs = nullptr;                     // [neighbour][lane]
@@ -36,7 +40,8 @@ struct WilsonHop {
   const T* ghosts[8] = {};
   T* out = nullptr;
   const T* other = nullptr;
-  const T* clover = nullptr;
+  const void* clover = nullptr;
+  const T* clover_scales = nullptr;
   T factor = 1;
   T other_factor = 1;
   T dagger = 1;  // -1: the adjoint, in which the projectors change places
@@ -65,7 +70,8 @@ struct WilsonFace {
 // out = c * in, the clover blocks alone; out may be in.
 template <class T>
 struct WilsonBlocks {
-  const T* clover = nullptr;
+  const void* clover = nullptr;
+  const T* clover_scales = nullptr;
   const T* in = nullptr;
   T* out = nullptr;
   int copies = 1;
@@ -76,9 +82,11 @@ struct WilsonBlocks {
 template <class T>
 struct WilsonKernels {
   int lanes = 0;
-  void (*hop[2])(const WilsonHop<T>&) = {};  // with links of three rows, of two
+  void (*hop[2])(const WilsonHop<T>&) = {};        // with links of three rows, of two
+  void (*short_hop[2])(const WilsonHop<T>&) = {};  // the same with 16-bit links and blocks
   void (*face)(const WilsonFace<T>&) = nullptr;
   void (*blocks)(const WilsonBlocks<T>&) = nullptr;
+  void (*short_blocks)(const WilsonBlocks<T>&) = nullptr;
 };
 
 // Those for so many lanes in this source, or null.

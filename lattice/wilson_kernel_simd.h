@@ -5,9 +5,23 @@
 namespace onehop::lattice::ONEHOP_SIMD_NAMESPACE {
 namespace {
 
-template <class T, int L>
-ONEHOP_INLINE Complex<T, L> load_number(const T* from, int number) {
-  return {load<L>(from + 2 * number * L), load<L>(from + (2 * number + 1) * L)};
+// Numbers of the same kind, or 16-bit integers that become such.
+template <class T, int L, class S>
+ONEHOP_INLINE Real<T, L> load_real(const S* from) {
+  if constexpr (sizeof(S) == sizeof(T)) {
+    return load<L>(from);
+  } else if constexpr (L == 1) {
+    return {static_cast<T>(*from)};
+  } else {
+    typedef S Numbers __attribute__((vector_size(L * sizeof(S))));
+    Numbers numbers;
+    __builtin_memcpy(&numbers, from, sizeof numbers);
+    return {__builtin_convertvector(numbers, typename Simd<T, L>::Type)};
+  }
+}
+template <class T, int L, class S>
+ONEHOP_INLINE Complex<T, L> load_number(const S* from, int number) {
+  return {load_real<T, L>(from + 2 * number * L), load_real<T, L>(from + (2 * number + 1) * L)};
 }
 template <class T, int L>
 ONEHOP_INLINE void store_number(T* to, int number, const Complex<T, L>& z) {
@@ -103,9 +117,9 @@ ONEHOP_INLINE Real<T, L> rotated(const Real<T, L>& r, const int* source) {
   }
 }
 
-template <class T, int L, int Rows, int Side>
+template <class T, int L, int Rows, int Side, class S>
 ONEHOP_INLINE void add_neighbour(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a, const WilsonNeighbour& where,
-                                 const T* link, const Real<T, L>& dagger, int copy) {
+                                 const S* link, const Real<T, L>& dagger, int copy) {
   constexpr int direction = Side / 2;
   using G = Gamma<direction>;
   const Real<T, L> t = Side % 2 == 0 ? dagger : -dagger;
@@ -146,6 +160,7 @@ ONEHOP_INLINE void add_neighbour(Complex<T, L> (&sum)[4][3], const WilsonHop<T>&
         add_product(z, load_number<T, L>(link, k), load_number<T, L>(link, 3 + l));
         subtract_product(z, load_number<T, L>(link, l), load_number<T, L>(link, 3 + k));
         e = conj(z);
+        if constexpr (sizeof(S) != sizeof(T)) e = all<L>(static_cast<T>(1 / short_one)) * e;
       }
       add_product(u0, e, h.s[0][j]);
       add_product(u1, e, h.s[1][j]);
@@ -158,11 +173,11 @@ ONEHOP_INLINE void add_neighbour(Complex<T, L> (&sum)[4][3], const WilsonHop<T>&
 }
 
 // y += c * x for one of the two Hermitian blocks of a site: 6 real numbers of the diagonal, then the 15 below it, row by row.
-template <class T, int L>
-ONEHOP_INLINE void add_block(Complex<T, L> (&y)[6], const T* c, const Complex<T, L> (&x)[6]) {
+template <class T, int L, class S>
+ONEHOP_INLINE void add_block(Complex<T, L> (&y)[6], const S* c, const Complex<T, L> (&x)[6]) {
 #pragma GCC unroll 6
   for (int i = 0; i < 6; ++i) {
-    const Real<T, L> d = load<L>(c + i * L);
+    const Real<T, L> d = load_real<T, L>(c + i * L);
     y[i].re = y[i].re + d * x[i].re;
     y[i].im = y[i].im + d * x[i].im;
   }
@@ -178,7 +193,7 @@ ONEHOP_INLINE void add_block(Complex<T, L> (&y)[6], const T* c, const Complex<T,
   }
 }
 
-template <class T, int L>
+template <class T, int L, class S>
 ONEHOP_INLINE void finish_site(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a, std::int64_t vector, int copy) {
   const std::int64_t place = (vector * a.copies + copy) * 24 * L;
   T* to = a.out + place;
@@ -190,7 +205,7 @@ ONEHOP_INLINE void finish_site(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a
 #pragma GCC unroll 12
     for (int i = 0; i < 12; ++i) add_turned<0>(sum[i / 3][i % 3], other_factor, load_number<T, L>(a.other + place, i));
   } else if (a.form != WilsonForm::plain) {
-    const T* c = a.clover + vector * 72 * L;
+    const S* c = static_cast<const S*>(a.clover) + vector * 72 * L;
     const bool of_other = a.form == WilsonForm::clover_other;
 #pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
@@ -200,6 +215,7 @@ ONEHOP_INLINE void finish_site(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a
       for (int i = 0; i < 6; ++i) {
         const Complex<T, L>& z = sum[2 * half + i / 3][i % 3];
         x[i] = of_other ? load_number<T, L>(a.other + place, 6 * half + i) : z;
+        if constexpr (sizeof(S) != sizeof(T)) x[i] = load<L>(a.clover_scales + vector * L) * x[i];
         y[i] = of_other ? z : Complex<T, L>{};
       }
       add_block(y, c + half * 36 * L, x);
@@ -212,12 +228,12 @@ ONEHOP_INLINE void finish_site(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a
   for (int i = 0; i < 12; ++i) put_number(to, i, sum[i / 3][i % 3], a.past_caches);
 }
 
-template <class T, int L, int Rows>
+template <class T, class S, int L, int Rows>
 void hop(const WilsonHop<T>& a) {
   const Real<T, L> dagger = all<L>(a.dagger);
   constexpr int of_link = 6 * Rows * L;
   for (std::int64_t k = a.first; k < a.last; ++k) {
-    const T* link = a.links + k * 8 * of_link;
+    const S* link = static_cast<const S*>(a.links) + k * 8 * of_link;
     const WilsonNeighbour* where = a.neighbours + k * 8;
     for (int copy = 0; copy < a.copies; ++copy) {
       Complex<T, L> sum[4][3]{};
@@ -229,7 +245,7 @@ void hop(const WilsonHop<T>& a) {
       add_neighbour<T, L, Rows, 5>(sum, a, where[5], link + 5 * of_link, dagger, copy);
       add_neighbour<T, L, Rows, 6>(sum, a, where[6], link + 6 * of_link, dagger, copy);
       add_neighbour<T, L, Rows, 7>(sum, a, where[7], link + 7 * of_link, dagger, copy);
-      finish_site(sum, a, k, copy);
+      finish_site<T, L, S>(sum, a, k, copy);
     }
   }
   if (a.past_caches) finish_streaming();
@@ -265,7 +281,7 @@ void face(const WilsonFace<T>& a) {
   }
 }
 
-template <class T, int L>
+template <class T, class S, int L>
 void blocks(const WilsonBlocks<T>& a) {
   for (std::int64_t k = a.first; k < a.last; ++k) {
     for (int copy = 0; copy < a.copies; ++copy) {
@@ -275,8 +291,11 @@ void blocks(const WilsonBlocks<T>& a) {
         Complex<T, L> x[6];
         Complex<T, L> y[6]{};
 #pragma GCC unroll 6
-        for (int i = 0; i < 6; ++i) x[i] = load_number<T, L>(a.in + place, 6 * half + i);
-        add_block(y, a.clover + (k * 72 + half * 36) * L, x);
+        for (int i = 0; i < 6; ++i) {
+          x[i] = load_number<T, L>(a.in + place, 6 * half + i);
+          if constexpr (sizeof(S) != sizeof(T)) x[i] = load<L>(a.clover_scales + k * L) * x[i];
+        }
+        add_block(y, static_cast<const S*>(a.clover) + (k * 72 + half * 36) * L, x);
 #pragma GCC unroll 6
         for (int i = 0; i < 6; ++i) store_number(a.out + place, 6 * half + i, y[i]);
       }
@@ -285,6 +304,16 @@ void blocks(const WilsonBlocks<T>& a) {
 }
 
 template <class T, int L>
-inline constexpr WilsonKernels<T> kernels{L, {&hop<T, L, 3>, &hop<T, L, 2>}, &face<T, L>, &blocks<T, L>};
+constexpr WilsonKernels<T> all_kernels() {
+  WilsonKernels<T> found{L, {&hop<T, T, L, 3>, &hop<T, T, L, 2>}, {}, &face<T, L>, &blocks<T, T, L>, nullptr};
+  if constexpr (sizeof(T) == sizeof(float)) {
+    found.short_hop[0] = &hop<T, std::int16_t, L, 3>;
+    found.short_hop[1] = &hop<T, std::int16_t, L, 2>;
+    found.short_blocks = &blocks<T, std::int16_t, L>;
+  }
+  return found;
+}
+template <class T, int L>
+inline constexpr WilsonKernels<T> kernels = all_kernels<T, L>();
 
 }  // namespace

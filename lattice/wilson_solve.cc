@@ -18,8 +18,8 @@ using detail::VectorSpace;
 using detail::WilsonCore;
 using Number = std::complex<double>;
 
-// How far the residual falls in single precision before it is made anew in double.
-constexpr double gain_in_single = 1e-4;
+// How far the residual falls in a lower precision before it is made anew.
+double gain_of(Precision inner) { return inner == Precision::half ? 3e-2 : 1e-4; }
 constexpr int most_attempts = 8;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -131,7 +131,7 @@ struct Found {
 // x += what reduces r = b - M^ x to `stopping`, with inner iterations in `Low`, or none where low is null.
 template <class T, class Low>
 Found improve(Preconditioned<T>& high, Preconditioned<Low>* low, Schwarz<T>* schwarz, Schwarz<Low>* low_schwarz,
-              const T* b, T* x, T* r, const Stopping& stopping) {
+              const T* b, T* x, T* r, const Stopping& stopping, double gain) {
   VectorSpace<T>& space = high.space();
   if (low == nullptr) {
     const Buffer<T> step = space.make();
@@ -144,13 +144,13 @@ Found improve(Preconditioned<T>& high, Preconditioned<Low>* low, Schwarz<T>* sch
   const auto inner = [&](Low* low_r, Low* low_x, const Stopping& until, std::int64_t done) {
     return iterate(*low, low_schwarz, low_x, low_r, until, done);
   };
-  const auto found = detail::corrected(high, low->space(), b, x, r, stopping, gain_in_single, inner);
+  const auto found = detail::corrected(high, low->space(), b, x, r, stopping, gain, inner);
   return {found.iterations, found.corrections};
 }
 
 template <class T, class Low>
 Found improve_normal(Preconditioned<T>& high, Preconditioned<Low>* low, T* x, const T* r, Stopping stopping,
-                     double shrink) {
+                     double shrink, double gain) {
   VectorSpace<T>& space = high.space();
   const auto copies = static_cast<std::size_t>(space.copies());
   const Buffer<T> source = space.make();
@@ -171,7 +171,7 @@ Found improve_normal(Preconditioned<T>& high, Preconditioned<Low>* low, T* x, co
   } else {
     Normal<Low> low_normal(*low);
     const auto mixed = detail::mixed_conjugate_gradients(normal, low_normal, static_cast<const T*>(source.data()),
-                                                         step.data(), rest.data(), stopping, gain_in_single);
+                                                         step.data(), rest.data(), stopping, gain);
     found = {mixed.iterations, mixed.corrections};
   }
   const std::vector<Coefficient> ones(2 * copies, 1.0);
@@ -200,7 +200,7 @@ class Solver {
         copies_(static_cast<std::size_t>(impl.copies_of(sources))),
         mixed_(options.inner != options.precision),
         lanes_(mixed_ ? impl.lanes<double>() : impl.lanes<T>()),
-        core_(impl.core<T>(lanes_, static_cast<int>(copies_))),
+        core_(impl.core<T>(lanes_, static_cast<int>(copies_), false)),
         sums_(impl.group, 2 * static_cast<int>(copies_), options.reproducible),
         spaces_{VectorSpace<T>(impl.team, sums_, shape_of(core_, 0)),
                 VectorSpace<T>(impl.team, sums_, shape_of(core_, 1))},
@@ -270,7 +270,7 @@ class Solver {
     std::unique_ptr<Preconditioned<Low>> low;
     WilsonCore<Low>* low_core = nullptr;
     if (mixed_) {
-      low_core = &impl_.core<Low>(lanes_, static_cast<int>(copies_));
+      low_core = &impl_.core<Low>(lanes_, static_cast<int>(copies_), options_.inner == Precision::half);
       low_core->flops = low_core->bytes = low_core->waited = 0;
       low_space = std::make_unique<VectorSpace<Low>>(impl_.team, sums_, shape_of(*low_core, 0));
       low = std::make_unique<Preconditioned<Low>>(impl_, *low_core, *low_space);
@@ -282,6 +282,7 @@ class Solver {
     } else if (solver_.schwarz > 0) {
       schwarz = std::make_unique<Schwarz<T>>(impl_, core_, high_, solver_.schwarz);
     }
+    const double gain = gain_of(options_.inner);
     double shrink = 1;
     double last = HUGE_VAL;
     for (int attempt = 0; attempt < most_attempts; ++attempt) {
@@ -297,8 +298,8 @@ class Solver {
       stopping.iterations = options_.iterations - report.iterations;
       const Found found = solver_.method == WilsonMethod::bicgstab
                               ? improve(high_, low.get(), schwarz.get(), low_schwarz.get(),
-                                        static_cast<const T*>(source.data()), x_[0].data(), rest.data(), stopping)
-                              : improve_normal(high_, low.get(), x_[0].data(), rest.data(), stopping, shrink);
+                                        static_cast<const T*>(source.data()), x_[0].data(), rest.data(), stopping, gain)
+                              : improve_normal(high_, low.get(), x_[0].data(), rest.data(), stopping, shrink, gain);
       shrink *= 0.1;
       report.iterations += found.iterations;
       report.corrections += found.corrections;
@@ -348,7 +349,7 @@ WilsonSolve Wilson::Impl::solve(std::span<const Number> sources, const SolverOpt
                                 const WilsonSolver& solver) {
   if (options.precision == Precision::single) {
     SolverOptions all_single = options;
-    all_single.inner = Precision::single;
+    if (options.inner == Precision::full) all_single.inner = Precision::single;
     return Solver<float>(*this, sources, all_single, solver).run();
   }
   return Solver<double>(*this, sources, options, solver).run();

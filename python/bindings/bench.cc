@@ -195,13 +195,14 @@ void bind_bench(nb::module_& module) {
   module.def("bench_peak_gflops", &bench::peak_gflops, "single"_a, release(), "Of one thread, in fused steps.");
   module.def(
       "bench_wilson",
-      [](const Group& group, const std::array<std::int64_t, 4>& extents, const std::array<int, 4>& grid, bool single,
-         bool two_rows, bool clover, int threads, const Effort& effort) {
-        const bench::WilsonBenchOptions options{effort, extents, grid, single, two_rows, clover, threads};
+      [](const Group& group, const std::array<std::int64_t, 4>& extents, const std::array<int, 4>& grid,
+         const std::string& precision, bool two_rows, bool clover, int threads, const Effort& effort) {
+        const bench::WilsonBenchOptions options{
+            effort, extents, grid, onehop::lattice::precision_from_string(precision), two_rows, clover, threads};
         const bench::WilsonWork work = bench::wilson_work(options);
         return nb::make_tuple(work.flops, work.bytes, measure([&] { return bench::wilson(group, options); }));
       },
-      "group"_a, "extents"_a, "grid"_a, "single"_a, "two_rows"_a, "clover"_a, "threads"_a, "effort"_a,
+      "group"_a, "extents"_a, "grid"_a, "precision"_a, "two_rows"_a, "clover"_a, "threads"_a, "effort"_a,
       "One application of the Wilson hopping term to sites of one colour: flop and bytes of a rank, and samples.");
   module.def("bench_halo_exchange", &halo_exchange, "group"_a, "schedule"_a, "arrays"_a, "effort"_a, "peers"_a,
              "mock"_a, "compute_us"_a, "others"_a, "One round of a schedule, from array to array.");

@@ -1203,7 +1203,7 @@ def bench_wilson(
     group: Group,
     extents: Sequence[int],
     grid: Sequence[int],
-    single: bool,
+    precision: str,
     two_rows: bool,
     clover: bool,
     threads: int,

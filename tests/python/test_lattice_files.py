@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import struct
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from onehop import BadInput, Group
-from onehop.lattice import Gauge, read_gauge, thermalize, write_gauge
+from onehop.lattice import Gauge, Geometry, read_gauge, thermalize, write_gauge, write_vectors
 from threads import run_threads
 
 EXTENTS = (4, 2, 6, 4)
@@ -188,7 +189,7 @@ def test_finds_altered_files(gauge: Gauge, tmp_path: Path, case: int) -> None:
     path = tmp_path / "field"
     data = FILES[case][1](gauge)
     path.write_bytes(altered(data, len(data) // 2))
-    with pytest.raises(BadInput, match=r"was altered: its .* header says that"):
+    with pytest.raises(BadInput, match=r"was altered: it says, as .* files do, that"):
         read_gauge(str(path))
 
     def one_rank(group: Group) -> str:
@@ -237,6 +238,37 @@ def test_says_what_is_wrong(gauge: Gauge, tmp_path: Path) -> None:
         write_gauge(str(tmp_path / "f.milc"), gauge, precision=64)
     with pytest.raises(BadInput, match="cannot write"):
         write_gauge(str(tmp_path / "no" / "f.milc"), gauge)
+
+
+def test_whatever_goes_wrong_on_the_writing_rank_all_ranks_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    geometry = Geometry((4, 4, 4, 4), ranks=2)
+
+    def both(group: Group) -> list[str]:
+        gauge = Gauge(group, (4, 4, 4, 4))
+        vectors = np.zeros((1, *geometry.block_shape, 3), complex)
+        said = []
+        for write in (
+            lambda: write_gauge(str(tmp_path / "cfg.lime"), gauge),
+            lambda: write_vectors(str(tmp_path / "x.lime"), vectors, geometry, group),
+        ):
+            with pytest.raises(BadInput) as caught:
+                write()
+            said.append(str(caught.value))
+        return said
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def no_memory(*_: object) -> None:
+        raise MemoryError
+
+    for broken, word in ((full, "No space left on device"), (no_memory, "MemoryError")):
+        monkeypatch.setattr(os, "fsync", broken)
+        for found in run_threads(2, both):
+            assert all(one.startswith("cannot write") and word in one for one in found)
+    assert not list(tmp_path.iterdir())  # nothing unfinished stays
 
 
 @pytest.mark.skipif(

@@ -15,7 +15,7 @@ from onehop import BadInput, Group, _core
 from onehop.lattice import Gauge, Wilson, WilsonSolve, clover_blocks, clover_leaves, wilson_kappa, write_gauge
 from threads import run_threads
 
-TOLERANCE = {"double": 2e-13, "single": 3e-5}
+TOLERANCE = {"double": 2e-13, "single": 3e-5, "half": 6e-4}
 
 
 def some_field(extents: tuple[int, ...], seed: int, *front: int) -> np.ndarray:
@@ -51,7 +51,7 @@ def test_gamma_matrices_are_a_clifford_algebra() -> None:
 
 
 @pytest.mark.parametrize("target", _core.lattice_targets())
-@pytest.mark.parametrize("precision", ["double", "single"])
+@pytest.mark.parametrize("precision", ["double", "single", "half"])
 @pytest.mark.parametrize("two_rows", [False, True])
 def test_applies_as_by_numpy(target: str, precision: str, two_rows: bool) -> None:
     _core.lattice_use_target(target)
@@ -139,6 +139,7 @@ GRIDS = [
     ((4, 8, 4, 4), (1, 4, 1, 1), "double"),
     ((4, 4, 4, 4), (2, 2, 2, 1), "double"),
     ((4, 6, 4, 8), (1, 2, 1, 4), "single"),
+    ((4, 8, 4, 4), (1, 2, 1, 2), "half"),
     ((8, 4, 16, 4), (1, 1, 8, 1), "double"),
 ]
 
@@ -154,7 +155,7 @@ def test_the_same_on_every_grid(extents: tuple[int, ...], grid: tuple[int, ...],
     def one_rank(group: Group) -> tuple[tuple[slice, ...], np.ndarray, np.ndarray, WilsonSolve]:
         gauge = random_gauge(group, extents, grid)
         mine = gauge.geometry.block_slices(group.rank)
-        wilson = Wilson(gauge, 0.12, csw=1.1, precision=precision, two_rows=precision == "single", threads=1)
+        wilson = Wilson(gauge, 0.12, csw=1.1, precision=precision, two_rows=precision != "double", threads=1)
         for _ in range(3):
             wilson.hop(fields[(slice(None), *mine)])
         one = wilson.apply(fields[0][mine])
@@ -335,7 +336,7 @@ def test_field_strength_as_by_numpy_on_two_ranks() -> None:
 
 
 @pytest.mark.parametrize("method", ["bicgstab", "normal"])
-@pytest.mark.parametrize(("csw", "inner"), [(0.0, "double"), (1.4, "single")])
+@pytest.mark.parametrize(("csw", "inner"), [(0.0, "double"), (1.4, "single"), (0.0, "half"), (1.4, "half")])
 def test_solutions_and_what_is_said_of_them(method: str, csw: float, inner: str) -> None:
     extents, kappa = (4, 4, 4, 8), 0.11
     gauge = random_gauge(Group.alone(), extents)
@@ -370,7 +371,7 @@ def test_all_in_single_precision_is_as_good_as_that() -> None:
     assert np.linalg.norm(rest) / np.linalg.norm(source) < 2e-5
 
 
-@pytest.mark.parametrize("inner", ["double", "single"])
+@pytest.mark.parametrize("inner", ["double", "single", "half"])
 @pytest.mark.parametrize("csw", [0.0, 1.2])
 def test_schwarz_needs_fewer_iterations(inner: str, csw: float) -> None:
     extents, kappa = (4, 4, 4, 8), 0.12
@@ -391,7 +392,7 @@ def test_schwarz_needs_fewer_iterations(inner: str, csw: float) -> None:
     for mine, plain, schwarz in run_threads(2, one_rank):
         assert plain.converged
         assert schwarz.converged
-        assert schwarz.iterations < 0.7 * plain.iterations
+        assert schwarz.iterations < (1.0 if inner == "half" else 0.7) * plain.iterations
         solution[mine] = schwarz.solution
     rest = source - reference.apply(gauge.links, solution, kappa, csw)
     assert np.linalg.norm(rest) <= 1.01e-9 * np.linalg.norm(source)
@@ -414,6 +415,26 @@ def test_reproducible_on_every_grid() -> None:
         assert (found.solution == expected.solution[mine]).all()
 
 
+def test_half_precision_is_16_bits_with_a_scale_for_every_site() -> None:
+    """Links and blocks rounded by hand give what the operator gives, to single precision."""
+    extents, kappa, csw = (4, 4, 4, 4), 0.13, 2.5
+    gauge = random_gauge(Group.alone(), extents)
+    links = gauge.links
+    rounded = np.round(links.real * 32767) / 32767 + 1j * np.round(links.imag * 32767) / 32767
+    field = some_field(extents, 3)
+    found = Wilson(gauge, kappa, csw=csw, precision="half").apply(field)
+    whole = reference.clover(links, kappa * csw).reshape(-1, 2, 6, 2, 6)
+    blocks = np.stack([whole[:, i, :, i] for i in range(2)], axis=1)  # of 6x6
+    blocks = np.ascontiguousarray(blocks)
+    parts = blocks.view(float).reshape(len(blocks), -1)
+    scale = abs(parts).max(axis=1, keepdims=True) / 32767
+    blocks = (np.round(parts / scale) * scale).view(complex).reshape(blocks.shape)
+    straight = np.einsum("xbij,xbj->xbi", blocks, field.reshape(-1, 2, 6)).reshape(field.shape)
+    expected = straight - kappa * reference.hop(rounded, field)
+    close(found, expected, "single")
+    assert abs(found - reference.apply(links, field, kappa, csw)).max() > 1e-5 * abs(expected).max()
+
+
 def test_says_what_is_wrong() -> None:
     gauge = Gauge(Group.alone(), (4, 4, 4, 4))
     wilson = Wilson(gauge)
@@ -428,8 +449,8 @@ def test_says_what_is_wrong() -> None:
         wilson.solve(some_field((4, 4, 4, 4), 1), method="gmres")
     with pytest.raises(BadInput, match="Schwarz"):
         wilson.solve(some_field((4, 4, 4, 4), 1), method="normal", schwarz=2)
-    with pytest.raises(BadInput, match="double or single"):
-        Wilson(gauge, precision="half")
+    with pytest.raises(BadInput, match="double or single precision; half is for the inner"):
+        wilson.solve(some_field((4, 4, 4, 4), 1), precision="half")
     with pytest.raises(BadInput, match="four directions"):
         Wilson(Gauge(Group.alone(), (4, 4)))
     with pytest.raises(BadInput, match="even extents"):
@@ -466,6 +487,9 @@ def test_command_solves(ranks: Ranks, tmp_path: Path) -> None:
     assert abs(found["iterations"] - expected.iterations) <= 3
     assert (found["csw"], found["kappa"], found["grid"]) == (1.2, 0.11, [1, 1, 1, 2])
     assert found["gflops"] > 0 < found["gbytes_per_second"]
+    done = ranks.onehop("lattice", "solve", field, *words[:-1], "half", "-n", 2, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["true_residual"] <= 1e-10
     short = ranks.onehop(
         "lattice", "solve", field, "--action", "wilson", "--mass", 0.5, "--iterations", 2, "--json", "-"
     )
@@ -475,7 +499,7 @@ def test_command_solves(ranks: Ranks, tmp_path: Path) -> None:
     for wrong, said in (
         (("--action", "wilson"), "--kappa, or one --mass"),
         (("--action", "wilson", "--kappa", 0.1, "--csw", 1), "--action clover"),
-        (("--action", "clover", "--kappa", 0.1, "--inner", "half"), "single or double"),
+        (("--action", "clover", "--kappa", 0.1, "--inner", "quarter"), "half, single or double"),
         (("--kappa", 0.1, "--mass", 0.1), "are for --action"),
     ):
         done = ranks.onehop("lattice", "solve", field, *wrong)

@@ -51,7 +51,7 @@ struct WilsonSolve {
 class Wilson {
  public:
   // Copies the links. Collective, as everything here. Throws BadInput for other than four directions, odd extents, blocks that are too thin,
-  // a kappa or c_sw that is no number, and half precision; Error where a block of the clover term is singular.
+  // a kappa or c_sw that is no number; Error where a block of the clover term is singular.
   explicit Wilson(const Gauge& gauge, const WilsonOptions& options = {});
   Wilson(Wilson&&) noexcept;
   Wilson& operator=(Wilson&&) noexcept;
@@ -71,7 +71,7 @@ class Wilson {
                                                                bool dagger = false);
 
   // Solves M x = b through the even sites. A solve that does not converge gives what it has and says so. Throws BadInput for another length,
-  // a tolerance that is not above 0, half precision, and a Schwarz preconditioner with another method than BiCGStab.
+  // a tolerance that is not above 0, half precision of the whole, and a Schwarz preconditioner with another method than BiCGStab.
   [[nodiscard]] WilsonSolve solve(std::span<const std::complex<double>> sources, const SolverOptions& options = {},
                                   const WilsonSolver& solver = {});
 

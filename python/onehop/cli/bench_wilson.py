@@ -10,11 +10,11 @@ from onehop.bench.run import Settings
 from onehop.bench.table import make_table
 from onehop.bench.wilson import WILSON_LATTICES, WILSON_WAYS, wilson
 from onehop.cli.bench_options import QuickOption, SecondsOption
-from onehop.cli.common import JsonOption, RanksOption, check_seconds, console, progress, write_json
+from onehop.cli.common import JsonOption, MpiOption, RanksOption, check_seconds, console, progress, write_json
 from onehop.cli.lattice.common import numbers
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.launch import ensure_ranks
+from onehop.launch import ensure_ranks_beside_mpi
 
 
 def bench_wilson(
@@ -29,11 +29,12 @@ def bench_wilson(
     ] = "double,double-12,single,single-12",
     threads: Annotated[int, typer.Option(min=0, max=1024, help="Of a rank; 0: as many as it has cores.")] = 0,
     ranks: RanksOption = None,
+    mpi: MpiOption = None,
     seconds: SecondsOption = 16,
     quick: QuickOption = False,
     json_target: JsonOption = None,
 ) -> None:
-    """One application to the sites of one colour; the limit is reading as many bytes as it must move."""
+    """One application to the sites of one colour; the limit is moving as many bytes as it must."""
     check_seconds(seconds)
     chosen = WILSON_LATTICES
     if lattices is not None:
@@ -45,7 +46,7 @@ def bench_wilson(
     unknown = [name for name in names if name not in WILSON_WAYS]
     if unknown:
         raise BadInput(f"expected --ways among {', '.join(WILSON_WAYS)}, found {unknown[0]!r}")
-    ensure_ranks(ranks)
+    ensure_ranks_beside_mpi(ranks, mpi, default=1)
     with progress("measuring", len(chosen) * len(names)) as advance:
         result = wilson(Group.world(), Settings(seconds, quick), advance, chosen, names, local, threads)
     screen = console(json_target)

@@ -109,7 +109,8 @@ class Wilson(_core.LatticeWilson):
     two_rows : bool
         Keep links as 12 numbers instead of 18, and the third row is made anew whenever it is used.
     precision : str
-        "double" or "single": that of `hop`, `apply` and `precondition`.
+        "double", "single" or "half": that of `hop`, `apply` and `precondition`. With "half" links and
+        the clover term are 16-bit integers, the latter with a scale for every site; spinors are in single precision.
     lanes : int
         Sites in a vector, at most; 0 is as many as the processor's vectors have.
     threads : int
@@ -184,7 +185,7 @@ class Wilson(_core.LatticeWilson):
         method : str
             "bicgstab", or "normal" for conjugate gradients on the normal equations.
         precision, inner : str
-            "double" or "single", of the whole and of most iterations; by default `inner` is as `precision`.
+            "double" or "single" of the whole; the same or "half" of most iterations, by default as `precision`.
         reproducible : bool
             Sums that do not depend on the grid of ranks.
         schwarz : int

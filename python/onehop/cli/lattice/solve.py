@@ -283,7 +283,6 @@ def solve(
             schwarz=schwarz,
             two_rows=two_rows,
             periodic=periodic,
-            precisions=(precision, inner),
         )
         ensure_ranks(ranks)
         with _following(tolerance) as told:

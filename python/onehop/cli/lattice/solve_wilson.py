@@ -45,7 +45,6 @@ def wilson_choice(
     schwarz: int,
     two_rows: bool,
     periodic: bool,
-    precisions: tuple[str | None, ...],
 ) -> WilsonChoice:
     """Check what needs no ranks.
 
@@ -60,9 +59,6 @@ def wilson_choice(
         raise BadInput("--csw is for --action clover, found --action wilson")
     if method not in METHODS:
         raise BadInput(f"expected --method {' or '.join(METHODS)}, found {method!r}")
-    for one in precisions:
-        if one not in (None, "double", "single"):
-            raise BadInput(f"expected single or double precision with --action {action}, found {one!r}")
     if schwarz and method != "bicgstab":
         raise BadInput(f"--schwarz goes with --method bicgstab, found {method!r}")
     chosen = kappa if kappa is not None else wilson_kappa(masses[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop.error import BadInput
+from onehop.group import Group
 
 # One number per checksum: those of this rank's block. `combine` makes that of the whole lattice of those of all ranks.
 Partial = Callable[[NDArray[Any], NDArray[np.int64]], list[int]]
@@ -139,3 +141,32 @@ def combine(format_name: str, parts: Sequence[Sequence[int]]) -> dict[str, int]:
     if format_name == "nersc":
         return {names[0]: sum(columns[0]) & 0xFFFFFFFF}
     return {name: int(np.bitwise_xor.reduce(column)) for name, column in zip(names, columns, strict=True)}
+
+
+def check_sums(
+    path: str,
+    format_name: str,
+    expected: dict[str, int],
+    block: tuple[NDArray[Any], NDArray[np.int64]],
+    group: Group,
+    what: str = "links",
+) -> dict[str, int]:
+    """The checksums of the whole lattice, of each rank's numbers and the sites that they are of. Collective.
+
+    Raises
+    ------
+    BadInput
+        On all ranks: the file says others.
+    """
+    if format_name not in CHECKSUMS:
+        return {}
+    mine = CHECKSUMS[format_name][1](*block)
+    parts = [json.loads(part) for part in group.allgather(json.dumps(mine).encode())]
+    found = combine(format_name, parts)
+    for name, value in expected.items():
+        if name in found and found[name] != value:
+            raise BadInput(
+                f"{path} was altered: it says, as {format_name} files do, that {name} is {value:08x}, its {what} make "
+                f"{found[name]:08x}; copy it again"
+            )
+    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.files import lime
 from onehop.lattice.files.headers import read_header
-from onehop.lattice.files.layout import CHECKSUMS, Layout, combine, site_numbers
+from onehop.lattice.files.layout import Layout, check_sums, site_numbers
 from onehop.lattice.gauge import Gauge, Plaquettes
 
 __all__ = ["GaugeFile", "read_gauge", "read_note"]
@@ -43,15 +42,6 @@ class GaugeFile:
     checksums: dict[str, int]
     plaquettes: Plaquettes
     link_trace: float
-
-
-def _check_sums(layout: Layout, found: dict[str, int]) -> None:
-    for name, expected in layout.checksums.items():
-        if name in found and found[name] != expected:
-            raise BadInput(
-                f"{layout.path} was altered: its {layout.format} header says that {name} is {expected:08x}, the links "
-                f"make {found[name]:08x}; copy it again"
-            )
 
 
 def _check_average(layout: Layout, name: str, expected: float | None, found: float) -> None:
@@ -96,12 +86,8 @@ def read_gauge(
     gauge = Gauge(group, layout.extents, grid)
     slices = gauge.geometry.block_slices(group.rank)
     raw = layout.raw_block(slices)
-    found: dict[str, int] = {}
-    if layout.format in CHECKSUMS:
-        mine = CHECKSUMS[layout.format][1](raw, site_numbers(layout.extents, slices))
-        parts = [json.loads(part) for part in group.allgather(json.dumps(mine).encode())]
-        found = combine(layout.format, parts)
-    _check_sums(layout, found)
+    sites = site_numbers(layout.extents, slices)
+    found = check_sums(str(path), layout.format, layout.checksums, (raw, sites), group)
     gauge.set_links(layout.links(raw))
     value, site, direction = gauge.deviation()
     if not value <= tolerance:

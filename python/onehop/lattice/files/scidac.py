@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,31 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop import __version__
-from onehop.error import BadInput, Error
+from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.files import lime
 from onehop.lattice.files.headers import read_header, tag, text_of
-from onehop.lattice.files.layout import CHECKSUMS, combine, scidac_checksums, site_numbers
-from onehop.lattice.files.write import write_whole
+from onehop.lattice.files.layout import check_sums, scidac_checksums, site_numbers
+from onehop.lattice.files.write import write_from_one
 from onehop.lattice.geometry import Geometry
 
 __all__ = ["read_links", "read_vectors", "write_vectors"]
 
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>'
-
-
-def _check_sums(path: str, expected: dict[str, int], found: dict[str, int], what: str) -> None:
-    for name, value in expected.items():
-        if name in found and found[name] != value:
-            raise BadInput(
-                f"{path} was altered: it says that {name} is {value:08x}, its {what} make {found[name]:08x}; "
-                "copy it again"
-            )
-
-
-def _summed(group: Group, mine: list[int]) -> dict[str, int]:
-    parts = [json.loads(part) for part in group.allgather(json.dumps(mine).encode())]
-    return combine("scidac", parts)
 
 
 def read_links(
@@ -64,10 +49,8 @@ def read_links(
     geometry = Geometry(layout.extents, grid, ranks=group.size, width=width)
     slices = geometry.block_slices(group.rank)
     raw = layout.raw_block(slices)
-    if layout.format in CHECKSUMS:
-        mine = CHECKSUMS[layout.format][1](raw, site_numbers(layout.extents, slices))
-        parts = [json.loads(part) for part in group.allgather(json.dumps(mine).encode())]
-        _check_sums(path, layout.checksums, combine(layout.format, parts), "links")
+    sites = site_numbers(layout.extents, slices)
+    check_sums(str(path), layout.format, layout.checksums, (raw, sites), group)
     return layout.links(raw), geometry
 
 
@@ -127,8 +110,7 @@ def _one_field(
     expected = {
         name: int(value, 16) for name in ("suma", "sumb") if (value := tag(written, name)) is not None
     }
-    found = _summed(group, scidac_checksums(raw, site_numbers(extents, slices)))
-    _check_sums(path, expected, found, "numbers")
+    check_sums(path, "scidac", expected, (raw, site_numbers(extents, slices)), group, "numbers")
     numbers = raw.astype(np.float64)
     return np.moveaxis(numbers[..., 0] + 1j * numbers[..., 1], -2, 0)
 
@@ -203,13 +185,12 @@ def write_vectors(
         raise BadInput(f"expected a precision of 32 or 64 bits, found {precision}")
     mine = np.ascontiguousarray(vectors, np.complex128)
     parts = group.allgather(mine.tobytes())
-    problem = ""
-    if group.rank == 0:
+
+    def make() -> list[bytes]:
         whole = np.empty((len(mine), *geometry.shape, 3), np.complex128)
         for rank, part in enumerate(parts):
-            whole[(slice(None), *geometry.block_slices(rank))] = np.frombuffer(part, np.complex128).reshape(
-                mine.shape
-            )
+            block = np.frombuffer(part, np.complex128).reshape(mine.shape)
+            whole[(slice(None), *geometry.block_slices(rank))] = block
         dims = "".join(f"{extent} " for extent in geometry.extents)
         file_text = (
             f"{_HEAD}<scidacFile><version>1.1</version><spacetime>{len(geometry.extents)}</spacetime>"
@@ -217,12 +198,6 @@ def write_vectors(
         )
         title = f"{_HEAD}<title>written by onehop {__version__}</title>"
         head = [("scidac-private-file-xml", file_text.encode()), ("scidac-file-xml", title.encode())]
-        try:
-            write_whole(
-                str(path), [lime.pack([head, *(_record(one, precision, note) for one in whole)])], overwrite
-            )
-        except Error as error:
-            problem = str(error)
-    problem = group.allgather(problem.encode())[0].decode()
-    if problem:
-        raise BadInput(problem)
+        return [lime.pack([head, *(_record(one, precision, note) for one in whole)])]
+
+    write_from_one(str(path), group, make, overwrite)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import struct
 import time
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from onehop import __version__
 from onehop.error import BadInput, Error
+from onehop.group import Group
 from onehop.lattice.files import lime
 from onehop.lattice.files.headers import MILC_MAGIC
 from onehop.lattice.files.layout import milc_checksums, nersc_checksum, scidac_checksums
@@ -166,6 +168,28 @@ def check_gauge_target(path: str, file_format: str | None, precision: int | None
     return name
 
 
+def write_from_one(path: str, group: Group, make: Callable[[], list[bytes]], overwrite: bool) -> None:
+    """Rank 0 writes what `make` returns; whatever goes wrong there is an error on all ranks. Collective.
+
+    Raises
+    ------
+    BadInput
+        On all ranks: what `write_whole` raises; what else goes wrong while the file is made, lack of memory too.
+    """
+    failure: Exception | None = None
+    if group.rank == 0:
+        try:
+            write_whole(path, make(), overwrite)
+        except Exception as error:  # the others wait to be told, whatever it is
+            failure = error
+    said = "" if failure is None else str(failure) if isinstance(failure, Error) else repr(failure)
+    said = group.allgather(said.encode())[0].decode()
+    if said:
+        raise BadInput(
+            said if said.startswith(("cannot", path)) else f"cannot write {path}: {said}"
+        ) from failure
+
+
 def write_whole(path: str, parts: list[bytes], overwrite: bool) -> None:
     """All or nothing, also where the power fails: under another name first."""
     check_target(path, overwrite)
@@ -179,8 +203,10 @@ def write_whole(path: str, parts: list[bytes], overwrite: bool) -> None:
             os.fsync(file.fileno())
         unfinished.replace(target)
     except OSError as error:
-        unfinished.unlink(missing_ok=True)
-        raise BadInput(f"cannot write {path}: {error.strerror}") from error
+        raise BadInput(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            unfinished.unlink(missing_ok=True)
 
 
 def write_gauge(
@@ -225,12 +251,6 @@ def write_gauge(
     more = (note,) if note else ()
     plaquettes, trace = gauge.plaquettes(), gauge.link_trace()
     links = gauge.gather()
-    problem = ""
-    if gauge.group.rank == 0:
-        try:
-            write_whole(str(path), _WRITERS[name](links, precision, plaquettes, trace, *more), overwrite)
-        except Error as error:
-            problem = str(error)
-    problem = gauge.group.allgather(problem.encode())[0].decode()
-    if problem:
-        raise BadInput(problem)
+    write_from_one(
+        str(path), gauge.group, lambda: _WRITERS[name](links, precision, plaquettes, trace, *more), overwrite
+    )
