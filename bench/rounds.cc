@@ -159,7 +159,8 @@ std::vector<Samples> run_rounds(Arena& arena, const std::vector<Contestant>& con
   for (std::size_t round = 0; round < rounds; ++round) {
     for (std::size_t turn = 0; turn < count; ++turn) {
       const std::size_t who = (turn + round) % count;
-      if (repetitions[who] > 1) contestants[who].block(1);  // brings its memory into the caches that it had to leave to the others
+      if (repetitions[who] > 1)
+        contestants[who].block(1);  // brings its memory into the caches that it had to leave to the others
       spans[who][round] = time_block(arena, contestants[who], repetitions[who]);
     }
   }

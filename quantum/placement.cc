@@ -190,8 +190,7 @@ Placement place(Circuit circuit, int ranks, const PlacementOptions& options) {
     result.first_state.assign(static_cast<std::size_t>(qubits), {1, 0});
     absorb(result.operations, absent, result.first_state);
   }
-  const Dependencies dependencies =
-      detail::dependencies_of(result.operations, qubits, clbits, std::move(absent));
+  const Dependencies dependencies = detail::dependencies_of(result.operations, qubits, clbits, std::move(absent));
   detail::SearchOptions search;
   search.budget = static_cast<std::int64_t>(options.effort * steps_per_second);
   result.first_bits = options.bits;
