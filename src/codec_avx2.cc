@@ -50,6 +50,13 @@ struct Wide256 {
     return {quantise(x, inverse[0]), quantise(x + source_bytes, inverse[1])};
   }
 
+  template <bool adding>
+  static Codes2 round_two(const std::byte* x, const float* inverse, const std::uint32_t* scale, std::byte* to) {
+    const Codes2 codes = quantise_two(x, inverse);
+    for (std::ptrdiff_t i = 0; i < 2; ++i) put<adding>(codes.of[i], as_float(scale[i]), to + i * source_bytes);
+    return codes;
+  }
+
   static void add_rounded(const std::byte* own, float inverse, float scale, __m256i others, float their_scale,
                           std::byte* to) {
     put<false>(quantise(own, inverse), scale, to);

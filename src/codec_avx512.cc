@@ -61,17 +61,35 @@ struct Wide512 {
                 _mm512_cvtps_epi32(_mm512_mul_ps(load(x + 64), factor)));
   }
 
+  // Four times 16 codes, in order.
+  static Codes2 join_two(__m512i a, __m512i b, __m512i c, __m512i d) {
+    const __m512i mixed = _mm512_packs_epi16(_mm512_packs_epi32(a, b), _mm512_packs_epi32(c, d));
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    const __m512i both = _mm512_permutexvar_epi32(order, mixed);
+    return {{_mm512_castsi512_si256(both), _mm512_extracti64x4_epi64(both, 1)}};
+  }
+
   static Codes2 quantise_two(const std::byte* x, const float* inverse) {
     const auto codes = [&](std::ptrdiff_t block, std::ptrdiff_t at) {
       const __m512 factor = _mm512_set1_ps(inverse[block]);
       return _mm512_cvtps_epi32(_mm512_mul_ps(load(x + block * source_bytes + at), factor));
     };
-    // Each lane has four codes of each of the four registers.
-    const __m512i mixed = _mm512_packs_epi16(_mm512_packs_epi32(codes(0, 0), codes(0, 64)),
-                                             _mm512_packs_epi32(codes(1, 0), codes(1, 64)));
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    const __m512i both = _mm512_permutexvar_epi32(order, mixed);
-    return {_mm512_castsi512_si256(both), _mm512_extracti64x4_epi64(both, 1)};
+    return join_two(codes(0, 0), codes(0, 64), codes(1, 0), codes(1, 64));
+  }
+
+  template <bool adding>
+  static Codes2 round_two(const std::byte* x, const float* inverse, const std::uint32_t* scale, std::byte* to) {
+    const auto round = [&](std::ptrdiff_t block, std::ptrdiff_t at) {
+      const std::ptrdiff_t here = block * source_bytes + at;
+      const __m512i codes = _mm512_cvtps_epi32(_mm512_mul_ps(load(x + here), _mm512_set1_ps(inverse[block])));
+      store<adding>(_mm512_mul_ps(_mm512_cvtepi32_ps(codes), _mm512_set1_ps(as_float(scale[block]))), to + here);
+      return codes;
+    };
+    const __m512i a = round(0, 0);
+    const __m512i b = round(0, 64);
+    const __m512i c = round(1, 0);
+    const __m512i d = round(1, 64);
+    return join_two(a, b, c, d);
   }
 
   // Products of codes and scales are exact, so adding one as it is made rounds once, as adding it afterwards does.

@@ -20,7 +20,7 @@ namespace onehop::detail {
 namespace {  // NOLINT: on purpose, each source has its own
 
 constexpr std::int64_t source_bytes = group_elements * 4;
-constexpr int batch = 64;  // blocks whose scales are worked out together
+constexpr int batch = 32;  // blocks whose scales are worked out together
 
 inline float as_float(std::uint32_t bits) {
   float value;
@@ -145,6 +145,11 @@ struct SymmetricSteps {
   static void scales(Scales& s) { find_scales<Layout::levels>(s); }
   static __m256i codes(const std::byte* source, float inverse) { return Wide::quantise(source, inverse); }
   static Codes2 two_codes(const std::byte* source, const float* inverse) { return Wide::quantise_two(source, inverse); }
+  // Also what they mean, to `to`.
+  template <bool adding>
+  static Codes2 round_two(const std::byte* source, const Scales& s, int b, std::byte* to) {
+    return Wide::template round_two<adding>(source, s.inverse + b, s.scale + b, to);
+  }
   static void add_rounded(const std::byte* own, float inverse, float scale, __m256i others, float their_scale,
                           std::byte* to) {
     Wide::add_rounded(own, inverse, scale, others, their_scale, to);
@@ -165,6 +170,12 @@ struct E4m3Steps {
   static __m256i codes(const std::byte* source, float inverse) { return Wide::to_e4m3(source, inverse); }
   static Codes2 two_codes(const std::byte* source, const float* inverse) {
     return {codes(source, inverse[0]), codes(source + source_bytes, inverse[1])};
+  }
+  template <bool adding>
+  static Codes2 round_two(const std::byte* source, const Scales& s, int b, std::byte* to) {
+    const Codes2 codes = two_codes(source, s.inverse + b);
+    for (int i = 0; i < 2; ++i) put<adding>(codes.of[i], as_float(s.scale[b + i]), to + i * source_bytes);
+    return codes;
   }
   static void add_rounded(const std::byte* own, float inverse, float scale, __m256i others, float their_scale,
                           std::byte* to) {
@@ -216,15 +227,16 @@ inline void put_blocks(const Scales& s, bool special, int blocks, const std::byt
   int b = 0;
   if (!special) [[likely]] {
     for (; b + 2 <= blocks; b += 2, source += 2 * source_bytes, target += 2 * step) {
-      const Codes2 codes = Steps::two_codes(source, s.inverse + b);
-      for (int i = 0; i < 2; ++i) {
-        if constexpr (writing) {
-          put_header(s.scale[b + i], wire);
-          Steps::pack(codes.of[i], wire + 2);
-          wire += Steps::bytes;
-        }
-        if constexpr (rounding)
-          Steps::template put<adding>(codes.of[i], float_scale(s, b + i), target + i * source_bytes);
+      Codes2 codes;
+      if constexpr (rounding) {
+        codes = Steps::template round_two<adding>(source, s, b, target);
+      } else {
+        codes = Steps::two_codes(source, s.inverse + b);
+      }
+      if constexpr (!writing) continue;
+      for (int i = 0; i < 2; ++i, wire += Steps::bytes) {
+        put_header(s.scale[b + i], wire);
+        Steps::pack(codes.of[i], wire + 2);
       }
     }
   }
@@ -285,7 +297,6 @@ inline void add_blocks(const Scales& s, int blocks, const std::byte* own, const 
 template <class Wide, class Steps>
 void fold_blocks(const Pair& pair, std::int64_t groups, std::byte* wire, std::byte* target) {
   Scales s{};
-  alignas(64) std::byte sum[batch * source_bytes];
   const std::byte* own = pair.own;
   const std::byte* other = pair.other;
   fetch(other, batch * Steps::bytes);
@@ -294,10 +305,10 @@ void fold_blocks(const Pair& pair, std::int64_t groups, std::byte* wire, std::by
     fetch_to_write(wire, now * Steps::bytes);
     scales_of<Wide, Steps>(own, now, s);
     fetch(other + now * Steps::bytes, batch * Steps::bytes);
-    add_blocks<Wide, Steps>(s, now, own, other, sum);
-    if (pair.mean) Wide::halve(sum, now);
-    const bool special = scales_of<Wide, Steps>(sum, now, s);
-    put_blocks<Wide, Steps, false, true, true>(s, special, now, sum, wire, target);
+    add_blocks<Wide, Steps>(s, now, own, other, target);
+    if (pair.mean) Wide::halve(target, now);
+    const bool special = scales_of<Wide, Steps>(target, now, s);
+    put_blocks<Wide, Steps, false, true, true>(s, special, now, target, wire, target);
     own += now * source_bytes;
     other += now * Steps::bytes;
     wire += now * Steps::bytes;
