@@ -240,6 +240,15 @@ def test_says_what_is_wrong(gauge: Gauge, tmp_path: Path) -> None:
         write_gauge(str(tmp_path / "no" / "f.milc"), gauge)
 
 
+def test_blocks_are_as_wide_as_operators_reach(tmp_path: Path) -> None:
+    path = str(tmp_path / "cfg.lime")
+    write_gauge(path, Gauge(Group.alone(), (8, 8, 8, 8)))
+    assert run_threads(4, lambda group: read_gauge(path, group)[0].geometry.grid) == [(1, 1, 1, 4)] * 4
+    assert (
+        run_threads(4, lambda group: read_gauge(path, group, width=3)[0].geometry.grid) == [(1, 1, 2, 2)] * 4
+    )
+
+
 def test_whatever_goes_wrong_on_the_writing_rank_all_ranks_are_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

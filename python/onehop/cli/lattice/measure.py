@@ -150,7 +150,8 @@ def measure(
     if plot is not None and flow is None and quarks is None:
         raise BadInput("expected --flow or --quarks with --plot: they are what is drawn")
     ensure_ranks(ranks)
-    gauge, found = read_gauge(file, Group.world(), numbers(grid, "--grid"), tolerance=tolerance)
+    width = 3 if quarks in ("asqtad", "hisq") else 1
+    gauge, found = read_gauge(file, Group.world(), numbers(grid, "--grid"), tolerance=tolerance, width=width)
     loop, strength = polyakov_loop(gauge), field_strength(gauge)
     points = [] if flow is None else _flow(gauge, flow, flow_step, flow_every)
     of_quarks = None

@@ -47,7 +47,7 @@ def _of_gauge(
 ) -> Staggered:
     group = Group.world()
     cut = numbers(grid, "--grid")
-    gauge, _ = read_gauge(file, group, cut, tolerance=tolerance)
+    gauge, _ = read_gauge(file, group, cut, tolerance=tolerance, width=1 if action == "staggered" else 3)
     if action == "staggered":
         return Staggered(gauge, antiperiodic=not periodic, lanes=lanes)
     links = smearing.hisq_links(gauge) if action == "hisq" else smearing.fat_links(gauge, "asqtad", u0=u0)

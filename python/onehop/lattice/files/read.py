@@ -14,6 +14,7 @@ from onehop.lattice.files import lime
 from onehop.lattice.files.headers import read_header
 from onehop.lattice.files.layout import Layout, check_sums, site_numbers
 from onehop.lattice.gauge import Gauge, Plaquettes
+from onehop.lattice.geometry import Geometry
 
 __all__ = ["GaugeFile", "read_gauge", "read_note"]
 
@@ -59,6 +60,7 @@ def read_gauge(
     grid: Sequence[int] | None = None,
     *,
     tolerance: float = 1e-4,
+    width: int = 1,
 ) -> tuple[Gauge, GaugeFile]:
     """Read a gauge field, of whichever of the known formats it is. Collective: every rank reads its block.
 
@@ -69,9 +71,11 @@ def read_gauge(
     group : Group, optional
         The ranks; by default this one alone.
     grid : sequence of int, optional
-        Ranks per direction; by default what cuts shortest.
+        Ranks per direction; by default what cuts shortest, with blocks of at least `width` sites.
     tolerance : float
         How far a link may be from SU(3); infinity: do not look.
+    width : int
+        How far operators on this field reach: 3 for those with Naik's term.
 
     Raises
     ------
@@ -83,6 +87,8 @@ def read_gauge(
         raise BadInput(f"expected a tolerance of 0 or more, found {tolerance}")
     group = Group.alone() if group is None else group
     layout = read_header(str(path))
+    if grid is None:
+        grid = Geometry(layout.extents, ranks=group.size, width=width, colours=1).grid
     gauge = Gauge(group, layout.extents, grid)
     slices = gauge.geometry.block_slices(group.rank)
     raw = layout.raw_block(slices)

@@ -1,0 +1,35 @@
+// What a geometry is checked for, and how errors about it begin.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "onehop/error.h"
+
+namespace onehop::lattice::detail {
+
+inline constexpr int most_lanes = 64;
+
+template <class Number>
+[[nodiscard]] std::string text(Number number) {
+  return std::to_string(number);
+}
+
+template <class Numbers>
+[[nodiscard]] std::string joined(const Numbers& numbers) {
+  std::string result;
+  for (const auto number : numbers) result += (result.empty() ? "" : " x ") + text(number);
+  return result;
+}
+
+[[noreturn]] inline void complain(const std::string& what) { throw BadInput("lattice geometry: " + what); }
+
+// The sites of a block in a direction that is cut: what its neighbours need must be its own.
+[[nodiscard]] inline std::int64_t thinnest(int width) { return std::max(2, width); }
+
+// Throws BadInput.
+void check_extents(std::span<const std::int64_t> extents);
+
+}  // namespace onehop::lattice::detail
