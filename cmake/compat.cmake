@@ -1,4 +1,4 @@
-# Doors for programs that exist: compat/NAME.h and compat/NAME.cc, or the sources in compat/NAME/ where one file would be long, make
+# Doors for programs that exist: compat/NAME.h and compat/NAME.cc, with parts in compat/NAME/ where one file would be long, make
 # libonehop_NAME, which holds all of onehop that it needs and shows nothing but the door's own functions. compat/shared/ is what several
 # of them need. Most of their tests are C programs, so there must be a C compiler.
 

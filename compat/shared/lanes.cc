@@ -36,24 +36,10 @@ constexpr std::size_t padded(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
 std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
 std::size_t index(Lane lane) { return static_cast<std::size_t>(lane); }
 
-// Asks for the beginning of a slot, as far as the last one of its lane was filled: where a message lies is known only from the one before
-// it, and the cache would be asked for one after the other.
-template <int write>
-void ask_for(const std::byte* slot, std::size_t last) {
-  constexpr std::size_t line = 64;
-  constexpr std::size_t most = 1024;
-  for (std::size_t at = 0; at < std::min(last, most); at += line) __builtin_prefetch(slot + at, write);
-}
-
 Header header_at(const Receiver& lane, std::size_t at) {
   Header header;
   std::memcpy(&header, lane.payload() + at, sizeof header);
   return header;
-}
-
-template <class End>
-std::size_t lane_of(const End* lane, const std::array<End, lanes>& all) {
-  return static_cast<std::size_t>(lane - all.data());
 }
 
 }  // namespace
@@ -131,7 +117,6 @@ bool Outgoing::write(Message& message, bool may_wait) {
   if (slot_ == nullptr) {
     slot_ = free_lane(message, may_wait);
     if (slot_ == nullptr) return false;
-    ask_for<1>(slot_->payload(), last_used_[lane_of(slot_, lanes_)]);
     used_ = 0;
     chunks_ = 0;
     if (message.begun_) write_header(rest_tag, message.left_);
@@ -167,7 +152,6 @@ void Outgoing::close() {
   if (room() >= sizeof(Header)) write_header(end_tag, 0);
   slot_->publish(detail::whole, static_cast<std::int64_t>(used_));
   slot_->advance();
-  last_used_[lane_of(slot_, lanes_)] = used_;
   slot_ = nullptr;
   ++slots_;
 }
@@ -263,7 +247,6 @@ bool Incoming::pull() {
   for (;;) {
     if (slot_ == nullptr) {
       slot_ = next_lane();
-      if (slot_ != nullptr) ask_for<0>(slot_->payload(), last_used_[lane_of(slot_, lanes_)]);
       at_ = 0;
       chunks_ = 0;
     }
@@ -296,7 +279,6 @@ bool Incoming::pull_slot(Receiver& lane) {
     if (header.bytes == 0) arrive({});
   }
   if (all) {
-    last_used_[lane_of(slot_, lanes_)] = at_;
     lane.release();
     slot_ = nullptr;
     ++slots_;

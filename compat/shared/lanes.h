@@ -62,7 +62,6 @@ class Outgoing {
   std::size_t used_ = 0;    // of that slot
   std::size_t chunks_ = 0;  // of it, published
   std::uint32_t slots_ = 0;
-  std::array<std::size_t, lanes> last_used_{};  // bytes of the last slot
 };
 
 class Incoming {
@@ -105,7 +104,6 @@ class Incoming {
   std::size_t at_ = 0;        // in that slot
   std::uint64_t chunks_ = 0;  // of it, seen
   std::uint32_t slots_ = 0;
-  std::array<std::size_t, lanes> last_used_{};  // bytes of the last slot
 };
 
 }  // namespace onehop::door

@@ -17,7 +17,11 @@ class Copier {
   explicit Copier(StoreKind stores) : stores_(stores) {}
   void copy(std::byte* to, const std::byte* from, std::size_t length) {
     if (stores_ == StoreKind::plain || length < by_hand) {
-      detail::copy_bytes(to, from, length);
+      if (length == sizeof(std::uint64_t)) {
+        std::memcpy(to, from, sizeof(std::uint64_t));  // as one instruction
+      } else {
+        std::memcpy(to, from, length);
+      }
     } else {
       store_piece(stores_, to, {from, length});
       unfinished_ = true;
