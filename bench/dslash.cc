@@ -64,9 +64,13 @@ template <class Real>
 struct Storage {
   Storage(const Group& group, const DslashOptions& options, const DslashWay& way) : lattice(make(group, options, way)) {
     if constexpr (std::is_same_v<Real, float>) {
-      single = to_single(lattice.links);
+      made = to_single(lattice.links);
       for (auto& kind : lattice.links.kinds) kind = {};
+    } else {
+      made = std::move(lattice.links);
+      lattice.links.kinds.resize(made.kinds.size());
     }
+    if (better_in_order(lattice, sizeof(Real))) made = in_order_of_use(lattice, made);
   }
   static HopLattice make(const Group& group, const DslashOptions& options, const DslashWay& way) {
     lattice::GeometrySpec spec{{options.extents.begin(), options.extents.end()}, {way.grid.begin(), way.grid.end()}};
@@ -78,14 +82,9 @@ struct Storage {
     const std::array<std::span<const Number>, 2> both{links, links};
     return {group, std::move(geometry), both};
   }
-  [[nodiscard]] const HopLinks<Real>& links() const {
-    if constexpr (std::is_same_v<Real, float>)
-      return single;
-    else
-      return lattice.links;
-  }
+  [[nodiscard]] const HopLinks<Real>& links() const { return made; }
   HopLattice lattice;
-  HopLinks<float> single;
+  HopLinks<Real> made;
 };
 
 template <class Real>

@@ -1,5 +1,7 @@
 #include "hop.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -99,6 +101,40 @@ HopLinks<std::int16_t> to_half(const HopLinks<double>& links, const Group& group
   return made;
 }
 
+bool better_in_order(const HopLattice& lattice, std::size_t bytes_of_a_number) {
+  constexpr double usual_cache = 32 << 20;
+  const auto ranks = static_cast<double>(lattice.group.neighbours_in_memory().size());
+  const double once = ranks * static_cast<double>(lattice.geometry.sites()) * lattice.kinds() * 18 *
+                      static_cast<double>(bytes_of_a_number);
+  const auto cache = static_cast<double>(sysconf(_SC_LEVEL3_CACHE_SIZE));
+  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const double room = cache > 0 ? cache : usual_cache;
+  return (4 * once < room || once > room) && 8 * once < memory;
+}
+
+template <class Link>
+HopLinks<Link> in_order_of_use(const HopLattice& lattice, const HopLinks<Link>& links) {
+  const std::int64_t lanes = lattice.geometry.spec().lanes;
+  const std::int64_t kinds = lattice.kinds();
+  HopLinks<Link> made{
+      {}, links.factors, Buffer<Link>(static_cast<std::size_t>(lattice.geometry.vectors() * kinds * 36 * lanes))};
+  Link* to = made.stream.data();
+  for (std::int64_t i = 0; i < lattice.geometry.vectors() * kinds; ++i) {
+    const Link* of_kind = links.kinds[static_cast<std::size_t>(i % kinds)].data();
+    to = std::copy_n(of_kind + i / kinds * 18 * lanes, 18 * lanes, to);
+    const std::int32_t where = lattice.neighbours[static_cast<std::size_t>(2 * i)];
+    const std::int32_t* rotation = lattice.rotations.data() + i % kinds * 2 * lanes;
+    const Link* from = of_kind + std::int64_t{where >> 1} * 18 * lanes;
+    for (std::int64_t n = 0; n < 18 * lanes; ++n)
+      *to++ = from[(where & 1) != 0 ? n / lanes * lanes + rotation[n % lanes] : n];
+  }
+  return made;
+}
+
+template HopLinks<double> in_order_of_use(const HopLattice&, const HopLinks<double>&);
+template HopLinks<float> in_order_of_use(const HopLattice&, const HopLinks<float>&);
+template HopLinks<std::int16_t> in_order_of_use(const HopLattice&, const HopLinks<std::int16_t>&);
+
 template <class Link, class Real>
 HopField<Link, Real>::HopField(const HopLattice& lattice, const HopLinks<Link>& links, Team& team,
                                const HopOptions& options)
@@ -108,10 +144,9 @@ HopField<Link, Real>::HopField(const HopLattice& lattice, const HopLinks<Link>& 
       team_(&team),
       kernel_(hop_kernel<Link, Real>(lattice.geometry.spec().lanes, options.copies, options.plain)),
       overlap_(options.overlap) {
-  for (std::size_t kind = 0; kind < links.kinds.size(); ++kind) {
-    pattern_.links[kind] = links.kinds[kind].data();
-    pattern_.factors[kind] = links.factors[kind];
-  }
+  std::ranges::copy(links.factors, pattern_.factors.begin());
+  for (std::size_t kind = 0; kind < links.kinds.size(); ++kind) pattern_.links[kind] = links.kinds[kind].data();
+  if (links.stream.size() > 0) pattern_.stream = links.stream.data();
   pattern_.neighbours = lattice.neighbours.data();
   pattern_.rotations = lattice.rotations.data();
   pattern_.field = field.data();

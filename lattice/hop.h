@@ -23,6 +23,7 @@ template <class Link>
 struct HopLinks {
   std::vector<Buffer<Link>> kinds;
   std::vector<double> factors;  // a link is its numbers times this
+  Buffer<Link> stream;          // in place of `kinds`: as HopLoop has it
 };
 
 // The same links in another precision. In half precision the largest number of one length of hop is 32767, the same on all ranks. Collective.
@@ -48,6 +49,12 @@ struct HopLattice {
   std::vector<std::int32_t> rotations;
   HopLinks<double> links;
 };
+
+// Whether links of such numbers are better kept twice, in the order of their use: where they are small beside the last cache, or so large that
+// it does not hold them once, and there is plenty of memory.
+[[nodiscard]] bool better_in_order(const HopLattice& lattice, std::size_t bytes_of_a_number);
+template <class Link>
+[[nodiscard]] HopLinks<Link> in_order_of_use(const HopLattice& lattice, const HopLinks<Link>& links);
 
 struct HopCounters {
   double waited = 0;  // seconds
@@ -125,6 +132,9 @@ class NormalOperator final : public LinearOperator<Real> {
   double mass_;
 };
 
+extern template HopLinks<double> in_order_of_use(const HopLattice&, const HopLinks<double>&);
+extern template HopLinks<float> in_order_of_use(const HopLattice&, const HopLinks<float>&);
+extern template HopLinks<std::int16_t> in_order_of_use(const HopLattice&, const HopLinks<std::int16_t>&);
 extern template class HopField<double, double>;
 extern template class HopField<float, float>;
 extern template class HopField<std::int16_t, float>;

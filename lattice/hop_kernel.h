@@ -1,7 +1,8 @@
 // The inner loop of the staggered hopping term: one or three sites away, along and against each direction.
 //
 // Links are kept once, those ahead of each vector: the one behind a site is the adjoint of its neighbour's. So a hop to the sites of one
-// colour reads every link once, and fields of the lattice's size fit into caches twice as large.
+// colour reads every link once, and fields of the lattice's size fit into caches twice as large. Where they fit into none, they are kept
+// twice, in the order of their use: memory is fastest read from end to end. What comes out has the same bits.
 #pragma once
 
 #include <array>
@@ -18,7 +19,9 @@ constexpr int most_kinds = 8;  // of links at a site: directions times lengths o
 template <class Link, class Real>
 struct HopLoop {
   std::array<const Link*, most_kinds> links{};  // of each kind: [vector, ghosts too][row][column][re, im][lane]
-  std::array<double, most_kinds> factors{};     // a link is its numbers times this; kinds of one factor stand together
+  // Instead of those: [vector][kind][ahead, behind][row][column][re, im][lane], all in the lanes of the vector that is hopped to.
+  const Link* stream = nullptr;
+  std::array<double, most_kinds> factors{};  // a link is its numbers times this; kinds of one factor stand together
   const std::int32_t* neighbours =
       nullptr;  // [vector][kind][behind, ahead]: 2 * its vector, + 1 where lanes are to be rotated
   const std::int32_t* rotations = nullptr;  // [kind][behind, ahead][lane]

@@ -65,7 +65,8 @@ struct Hop {
       v[n] = load_vector<Real, Count>(from + n * 6 * Count);
       if ((where & 1) != 0) rotate<Real, Count>(v[n], loop.rotations + (kind * 2 + 1) * Count);
     }
-    const Link* link = loop.links[static_cast<std::size_t>(kind)] + k * 18 * Count;
+    const Link* link = loop.stream != nullptr ? loop.stream + (k * loop.kinds + kind) * 36 * Count
+                                              : loop.links[static_cast<std::size_t>(kind)] + k * 18 * Count;
     for (int i = 0; i < 3; ++i) {
       for (int j = 0; j < 3; ++j, link += 2 * Count) {
         const Lanes<Real, Count> re = link_lanes<Link, Real, Count>(link);
@@ -80,7 +81,7 @@ struct Hop {
     }
   }
 
-  // sum -= adjoint(link) * field, both of the neighbour behind and in its lanes; what comes out is rotated.
+  // sum -= adjoint(link) * field. Where the link is the neighbour's, both are in its lanes, and what comes out is rotated.
   static inline void behind(const Loop& loop, std::int64_t k, int kind, Vector (&sum)[Copies]) {
     const std::int32_t where = loop.neighbours[(k * loop.kinds + kind) * 2];
     const std::int64_t vector = where >> 1;
@@ -88,7 +89,13 @@ struct Hop {
     Vector v[Copies];
     Vector product[Copies]{};
     for (int n = 0; n < Copies; ++n) v[n] = load_vector<Real, Count>(from + n * 6 * Count);
+    const std::int32_t* rotation = (where & 1) != 0 ? loop.rotations + kind * 2 * Count : nullptr;
     const Link* link = loop.links[static_cast<std::size_t>(kind)] + vector * 18 * Count;
+    if (loop.stream != nullptr) {
+      link = loop.stream + ((k * loop.kinds + kind) * 2 + 1) * 18 * Count;
+      for (int n = 0; n < Copies && rotation != nullptr; ++n) rotate<Real, Count>(v[n], rotation);
+      rotation = nullptr;
+    }
     for (int j = 0; j < 3; ++j) {
       for (int i = 0; i < 3; ++i, link += 2 * Count) {
         const Lanes<Real, Count> re = link_lanes<Link, Real, Count>(link);
@@ -102,7 +109,7 @@ struct Hop {
       }
     }
     for (int n = 0; n < Copies; ++n) {
-      if ((where & 1) != 0) rotate<Real, Count>(product[n], loop.rotations + kind * 2 * Count);
+      if (rotation != nullptr) rotate<Real, Count>(product[n], rotation);
       for (int c = 0; c < 3; ++c) {
         sum[n].re[c] -= product[n].re[c];
         sum[n].im[c] -= product[n].im[c];
@@ -150,8 +157,9 @@ struct Hop {
 
   static constexpr std::int64_t fetched_ahead = 6;  // vectors
 
-  // The links that vector k's hops of this kind will read.
+  // The links that vector k's hops of this kind will read, where they are no stream, which the processor foresees.
   [[gnu::always_inline]] static inline void prefetch(const Loop& loop, std::int64_t k, int kind) {
+    if (loop.stream != nullptr) return;
     constexpr int bytes = 18 * Count * static_cast<int>(sizeof(Link));
     const std::int32_t where = loop.neighbours[(k * loop.kinds + kind) * 2];
     fetch(loop.links[static_cast<std::size_t>(kind)] + std::int64_t{where >> 1} * 18 * Count, bytes);

@@ -267,15 +267,20 @@ class Run {
 
 template <class Link>
 const HopLinks<Link>& StaggeredSolver::links() {
+  const bool in_order = better_in_order(lattice_, sizeof(Link));
+  auto& made = std::get<std::optional<HopLinks<Link>>>(links_);
   if constexpr (std::is_same_v<Link, double>) {
-    return lattice_.links;
-  } else if constexpr (std::is_same_v<Link, float>) {
-    if (!single_) single_ = to_single(lattice_.links);
-    return *single_;
-  } else {
-    if (!half_) half_ = to_half(lattice_.links, lattice_.group, lattice_.geometry.dims());
-    return *half_;
+    if (!in_order) return lattice_.links;
+    if (!made) made = in_order_of_use(lattice_, lattice_.links);
+  } else if (!made) {
+    if constexpr (std::is_same_v<Link, float>) {
+      made = to_single(lattice_.links);
+    } else {
+      made = to_half(lattice_.links, lattice_.group, lattice_.geometry.dims());
+    }
+    if (in_order) made = in_order_of_use(lattice_, *made);
   }
+  return *made;
 }
 
 template <class Link, class Real>

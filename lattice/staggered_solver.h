@@ -38,8 +38,8 @@ class StaggeredSolver {
 
   HopLattice lattice_;
   Team team_;
-  std::optional<HopLinks<float>> single_;
-  std::optional<HopLinks<std::int16_t>> half_;
+  std::tuple<std::optional<HopLinks<double>>, std::optional<HopLinks<float>>, std::optional<HopLinks<std::int16_t>>>
+      links_;
   std::tuple<std::map<int, std::unique_ptr<HopField<double, double>>>,
              std::map<int, std::unique_ptr<HopField<float, float>>>,
              std::map<int, std::unique_ptr<HopField<std::int16_t, float>>>>

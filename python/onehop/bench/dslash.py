@@ -64,7 +64,8 @@ def dslash(
         ways.append(("plain MPI, the same kernels", "peer", True, False, True, grid, True))
         ways.append(("without faces", "variant", True, True, True, grid, False))
     ways.append(("scalar code", "variant", False, True, True, grid, True))
-    effort = settings.effort(len(blocks) * len(precisions), block_us=4000.0)
+    # Long enough that caches which others have emptied are full again for most of it, as in a solver.
+    effort = settings.effort(len(blocks) * len(precisions), block_us=20000.0)
     for block in blocks:
         extents = [*block[:3], block[3] * group.size]
         for precision in precisions:
