@@ -28,7 +28,6 @@ using onehop::door::Post;
 
 namespace {
 
-constexpr std::int64_t slot_bytes = 64 << 10;
 constexpr std::uint32_t collective_tag = 0;
 constexpr std::uint32_t pair_tag = 1;
 constexpr std::size_t sum_block = 8192;  // values of every rank that are in memory at once
