@@ -1,7 +1,6 @@
 // Messages between all ranks for doors whose interfaces open no channels: any rank may send to any other, without preparing it
-// together. Every ordered pair of ranks has one channel of small slots, through which the pair's messages pass in the order in
-// which they were started: long ones in pieces, several short ones in one slot. Messages of a tag are received in that order;
-// messages that nobody has asked for yet are put aside.
+// together. Every ordered pair of ranks has the channels of lanes.h, through which the pair's messages pass in the order in
+// which they were started. Messages of a tag are received in that order; messages that nobody has asked for yet are put aside.
 //
 // For one thread at a time.
 #pragma once
