@@ -64,7 +64,8 @@ def bench_dslash(
     unknown = [name for name in names if name not in ("single", "double")]
     if unknown:
         raise BadInput(f"expected --precisions among single and double, found {unknown[0]!r}")
-    ensure_ranks_beside_mpi(ranks, mpi, default=2)
+    # One rank has nobody to send to, and under an mpiexec it would have one core.
+    ensure_ranks_beside_mpi(ranks, "none" if ranks == 1 and mpi is None else mpi, default=2)
     group, settings = Group.world(), Settings(seconds, quick)
     with progress("measuring", 1 if table else len(chosen) * len(names)) as advance:
         if table:
