@@ -172,6 +172,7 @@ void check(const SolverOptions& options) {
     throw BadInput("staggered: expected a tolerance above 0 and 0 iterations or more");
   if (options.precision == Precision::half)
     throw BadInput("staggered: expected a solve in single or double precision; half is for the inner iterations");
+  check_faces(options);
 }
 
 }  // namespace

@@ -123,6 +123,11 @@ class Run {
     result_.report.bytes += space.bytes;
   }
 
+  template <class Low>
+  [[nodiscard]] bool half_faces() const {
+    return options_.half_faces && std::is_same_v<Low, float>;
+  }
+
   [[nodiscard]] Stopping stopping_of(double factor) const {
     Stopping stopping;
     stopping.iterations = options_.iterations - result_.report.iterations;
@@ -140,7 +145,7 @@ class Run {
     SolverReport& report = result_.report;
     if (options_.inner < options_.precision) {
       with_precision(options_.inner, [&]<class LowLink, class Low>() {
-        HopField<LowLink, Low>& hops = solver_.hops<LowLink, Low>(static_cast<int>(copies_));
+        HopField<LowLink, Low>& hops = solver_.hops<LowLink, Low>(static_cast<int>(copies_), half_faces<Low>());
         const HopCounters before = hops.counters;
         NormalOperator<LowLink, Low> low(hops, sums_, colour, mass);
         const MixedResult done = mixed_conjugate_gradients(normal, low, b, x, r, stopping, gain_of(options_.inner));
@@ -183,13 +188,14 @@ class Run {
     const Precision first = std::min(options_.inner, options_.precision);
     Stopping stopping = stopping_of(0.5);  // each colour has half of what is allowed
     const double enough = stopping.enough[0];
-    const double reach = std::max(reach_of(first) * reach_of(first) * norm[0], enough);
+    const double reached = reach_of(options_.half_faces ? Precision::half : first);
+    const double reach = std::max(reached * reached * norm[0], enough);
     stopping.enough.assign(masses.size(), reach);
     std::vector<double> shifts;
     for (const std::size_t i : order)
       shifts.push_back(4 * (masses[i] * masses[i] - masses[order[0]] * masses[order[0]]));
     with_precision(first, [&]<class LowLink, class Low>() {
-      HopField<LowLink, Low>& hops = solver_.hops<LowLink, Low>(1);
+      HopField<LowLink, Low>& hops = solver_.hops<LowLink, Low>(1, half_faces<Low>());
       const HopCounters before = hops.counters;
       NormalOperator<LowLink, Low> low(hops, sums_, colour, masses[order[0]]);
       const Buffer<Low> r = low.space().make();
@@ -284,16 +290,19 @@ const HopLinks<Link>& StaggeredSolver::links() {
 }
 
 template <class Link, class Real>
-HopField<Link, Real>& StaggeredSolver::hops(int copies) {
-  auto& made = std::get<std::map<int, std::unique_ptr<HopField<Link, Real>>>>(fields_)[copies];
-  if (!made)
-    made = std::make_unique<HopField<Link, Real>>(lattice_, links<Link>(), team_, HopOptions{.copies = copies});
+HopField<Link, Real>& StaggeredSolver::hops(int copies, bool half_faces) {
+  using Fields = std::map<std::pair<int, bool>, std::unique_ptr<HopField<Link, Real>>>;
+  auto& made = std::get<Fields>(fields_)[{copies, half_faces}];
+  if (!made) {
+    const HopOptions options{.copies = copies, .codec = half_faces ? Codec::bf16 : Codec::raw};
+    made = std::make_unique<HopField<Link, Real>>(lattice_, links<Link>(), team_, options);
+  }
   return *made;
 }
 
-template HopField<double, double>& StaggeredSolver::hops(int);
-template HopField<float, float>& StaggeredSolver::hops(int);
-template HopField<std::int16_t, float>& StaggeredSolver::hops(int);
+template HopField<double, double>& StaggeredSolver::hops(int, bool);
+template HopField<float, float>& StaggeredSolver::hops(int, bool);
+template HopField<std::int16_t, float>& StaggeredSolver::hops(int, bool);
 
 Sums& StaggeredSolver::sums(int copies, bool wide) {
   auto& made = sums_[{copies, wide}];

@@ -24,7 +24,7 @@ class StaggeredSolver {
   [[nodiscard]] Team& team() noexcept { return team_; }
 
   template <class Link, class Real>
-  [[nodiscard]] HopField<Link, Real>& hops(int copies);
+  [[nodiscard]] HopField<Link, Real>& hops(int copies, bool half_faces = false);
   [[nodiscard]] Sums& sums(int copies, bool wide);
 
   [[nodiscard]] StaggeredSolve solve(std::span<const std::complex<double>> sources, double mass,
@@ -40,9 +40,9 @@ class StaggeredSolver {
   Team team_;
   std::tuple<std::optional<HopLinks<double>>, std::optional<HopLinks<float>>, std::optional<HopLinks<std::int16_t>>>
       links_;
-  std::tuple<std::map<int, std::unique_ptr<HopField<double, double>>>,
-             std::map<int, std::unique_ptr<HopField<float, float>>>,
-             std::map<int, std::unique_ptr<HopField<std::int16_t, float>>>>
+  std::tuple<std::map<std::pair<int, bool>, std::unique_ptr<HopField<double, double>>>,
+             std::map<std::pair<int, bool>, std::unique_ptr<HopField<float, float>>>,
+             std::map<std::pair<int, bool>, std::unique_ptr<HopField<std::int16_t, float>>>>
       fields_;
   std::map<std::pair<int, bool>, std::unique_ptr<Sums>> sums_;
 };

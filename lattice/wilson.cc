@@ -75,7 +75,7 @@ Wilson::Impl::InPrecision<T>& Wilson::Impl::in_precision() {
 }
 
 template <class T>
-WilsonCore<T>& Wilson::Impl::core(int lanes, int copies, bool half) {
+WilsonCore<T>& Wilson::Impl::core(int lanes, int copies, bool half, bool half_faces) {
   InPrecision<T>& of = in_precision<T>();
   auto& storage = of.storages[{lanes, half}];
   if (!storage) {
@@ -83,8 +83,8 @@ WilsonCore<T>& Wilson::Impl::core(int lanes, int copies, bool half) {
                                                  options.antiperiodic, half);
     if (!blocks.empty()) storage->set_clover(blocks, inverses);
   }
-  auto& found = of.cores[{lanes, copies, half}];
-  if (!found) found = std::make_unique<WilsonCore<T>>(*storage, team, copies);
+  auto& found = of.cores[{lanes, copies, half, half_faces}];
+  if (!found) found = std::make_unique<WilsonCore<T>>(*storage, team, copies, nullptr, half_faces);
   return *found;
 }
 
@@ -191,8 +191,8 @@ std::vector<Number> Wilson::Impl::precondition(std::span<const Number> fields, b
 
 template int Wilson::Impl::lanes<float>() const;
 template int Wilson::Impl::lanes<double>() const;
-template WilsonCore<float>& Wilson::Impl::core<float>(int, int, bool);
-template WilsonCore<double>& Wilson::Impl::core<double>(int, int, bool);
+template WilsonCore<float>& Wilson::Impl::core<float>(int, int, bool, bool);
+template WilsonCore<double>& Wilson::Impl::core<double>(int, int, bool, bool);
 template void Wilson::Impl::load(const WilsonCore<float>&, std::span<const Number>, int, float*) const;
 template void Wilson::Impl::load(const WilsonCore<double>&, std::span<const Number>, int, double*) const;
 template void Wilson::Impl::unload(const WilsonCore<float>&, const float*, int, std::span<Number>) const;
@@ -230,6 +230,7 @@ WilsonSolve Wilson::solve(std::span<const Number> sources, const SolverOptions& 
     throw BadInput("wilson: expected a tolerance above 0 and 0 iterations or more");
   if (options.precision == Precision::half)
     throw BadInput("wilson: expected a solve in double or single precision; half is for the inner iterations");
+  check_faces(options);
   if (solver.schwarz < 0 || (solver.schwarz > 0 && solver.method != WilsonMethod::bicgstab))
     throw BadInput("wilson: expected 0 or more Schwarz steps, and with the method BiCGStab");
   return impl_->solve(sources, options, solver);

@@ -75,6 +75,45 @@ void shorten(typename WilsonStorage<T>::Matrices& matrices, std::size_t numbers,
   }
 }
 
+// A half spinor of a site on its way as 16-bit integers: a scale, and twelve of these. Of a vector there are first the scales of its lanes.
+constexpr std::int64_t short_face_bytes = sizeof(float) + 12 * sizeof(std::int16_t);
+
+// Half spinors [first, last) of all vectors and copies.
+template <class T>
+void shorten_face(const T* wide, std::byte* to, std::int64_t first, std::int64_t last, int lanes) {
+  for (std::int64_t k = first; k < last; ++k) {
+    const T* from = wide + k * 12 * lanes;
+    auto* scales = reinterpret_cast<float*>(to + k * lanes * short_face_bytes);
+    auto* numbers = reinterpret_cast<std::int16_t*>(scales + lanes);
+    std::array<float, 64> inverse{};
+    for (int lane = 0; lane < lanes; ++lane) {
+      float largest = 0;
+      for (int n = 0; n < 12; ++n) largest = std::max(largest, static_cast<float>(std::abs(from[n * lanes + lane])));
+      scales[lane] = largest / static_cast<float>(short_one);
+      inverse[index(lane)] = largest > 0 ? static_cast<float>(short_one) / largest : 0;
+    }
+    for (int n = 0; n < 12; ++n) {
+      for (int lane = 0; lane < lanes; ++lane) {
+        const float x = static_cast<float>(from[n * lanes + lane]) * inverse[index(lane)];
+        numbers[n * lanes + lane] = static_cast<std::int16_t>(x + (x > 0 ? 0.5F : -0.5F));
+      }
+    }
+  }
+}
+
+template <class T>
+void widen_face(const std::byte* from, T* wide, std::int64_t first, std::int64_t last, int lanes) {
+  for (std::int64_t k = first; k < last; ++k) {
+    const auto* scales = reinterpret_cast<const float*>(from + k * lanes * short_face_bytes);
+    const auto* numbers = reinterpret_cast<const std::int16_t*>(scales + lanes);
+    for (int n = 0; n < 12; ++n) {
+      for (int lane = 0; lane < lanes; ++lane)
+        wide[(k * 12 + n) * lanes + lane] =
+            static_cast<T>(scales[lane] * static_cast<float>(numbers[n * lanes + lane]));
+    }
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -200,8 +239,8 @@ void WilsonStorage<T>::set_clover(std::span<const double> blocks, std::span<cons
 
 template <class T>
 WilsonCore<T>::WilsonCore(const WilsonStorage<T>& storage, Team& team, int copies,
-                          std::unique_ptr<WilsonExchange> exchange)
-    : storage_(storage), team_(team), copies_(copies), exchange_(std::move(exchange)) {
+                          std::unique_ptr<WilsonExchange> exchange, bool half_faces)
+    : storage_(storage), team_(team), copies_(copies), exchange_(std::move(exchange)), half_faces_(half_faces) {
   const std::int64_t of_matrices = (8 * (storage.two_rows ? 12 : 18) + 72) * storage.bytes_a_number();
   const std::int64_t bytes =
       storage.vectors(0) * storage.lanes() * (of_matrices + 2 * 24 * copies * static_cast<std::int64_t>(sizeof(T)));
@@ -218,8 +257,7 @@ void WilsonCore<T>::open_faces() {
   const auto wish = [&](ChannelSpec::Direction direction, int colour, int side, int sent_side, const Slice& face) {
     std::vector<int> beside = here;
     beside[index(side / 2)] += side % 2 == 0 ? -1 : 1;
-    const auto bytes =
-        static_cast<std::int64_t>(face.elements() * element() / 2 * static_cast<std::int64_t>(sizeof(T)));
+    const std::int64_t bytes = face_bytes(face.elements());
     specs.push_back({.direction = direction,
                      .peer = geometry.rank_at(beside),
                      .bytes = bytes,
@@ -242,9 +280,12 @@ void WilsonCore<T>::open_faces() {
             out.vectors.push_back(static_cast<std::int32_t>(first + i - geometry.colour_begin(local)));
         });
         wish(ChannelSpec::Direction::send, colour, side, side, face);
+        const auto numbers = index(face.elements() * element() / 2);
+        if (half_faces_ && wide_.size() < numbers) wide_ = Buffer<T>(numbers);
       }
       if (ghost.elements() > 0) {
-        in_[index(colour)].push_back({side, {}});
+        in_[index(colour)].push_back({side, {}, {}});
+        if (half_faces_) in_[index(colour)].back().wide = Buffer<T>(index(ghost.elements() * element() / 2));
         wish(ChannelSpec::Direction::receive, colour, side, side ^ 1, ghost);
       }
     }
@@ -273,21 +314,23 @@ void WilsonCore<T>::spread(std::int64_t first, std::int64_t last, const Body& bo
 
 template <class T>
 void WilsonCore<T>::send_faces(int colour, const T* in, bool dagger) {
+  const int lanes = storage_.lanes();
   for (Out& out : out_[index(colour)]) {
     const std::span<std::byte> slot = exchange_ ? exchange_->outgoing(colour, out.side) : out.sender.slot();
     WilsonFace<T> face{.vectors = out.vectors.data(),
                        .in = in,
-                       .out = reinterpret_cast<T*>(slot.data()),
+                       .out = half_faces_ ? wide_.data() : reinterpret_cast<T*>(slot.data()),
                        .dagger = dagger ? T{-1} : T{1},
                        .side = out.side,
                        .copies = copies_};
-    face.past_caches = !exchange_ && out.sender.stores() == StoreKind::nontemporal &&
+    face.past_caches = !exchange_ && !half_faces_ && out.sender.stores() == StoreKind::nontemporal &&
                        reinterpret_cast<std::uintptr_t>(slot.data()) % 64 == 0;
     spread(0, static_cast<std::int64_t>(out.vectors.size()), [&](std::int64_t first, std::int64_t last) {
       WilsonFace<T> part = face;
       part.first = first;
       part.last = last;
       storage_.kernels->face(part);
+      if (half_faces_) shorten_face(wide_.data(), slot.data(), first * copies_, last * copies_, lanes);
     });
     if (!exchange_) out.sender.put();
   }
@@ -295,13 +338,29 @@ void WilsonCore<T>::send_faces(int colour, const T* in, bool dagger) {
 }
 
 template <class T>
+std::int64_t WilsonCore<T>::face_bytes(std::int64_t vectors) const {
+  const std::int64_t of_site = half_faces_ ? short_face_bytes : static_cast<std::int64_t>(12 * sizeof(T));
+  return vectors * copies_ * storage_.lanes() * of_site;
+}
+
+template <class T>
+const T* WilsonCore<T>::arrived(In& face, const std::byte* bytes) {
+  if (!half_faces_) return reinterpret_cast<const T*>(bytes);
+  const auto lanes = storage_.lanes();
+  spread(0, static_cast<std::int64_t>(face.wide.size()) / (12 * lanes),
+         [&](std::int64_t first, std::int64_t last) { widen_face(bytes, face.wide.data(), first, last, lanes); });
+  return face.wide.data();
+}
+
+template <class T>
 const T* WilsonCore<T>::nothing() {
   if (nothing_.data() == nullptr) {
-    std::int64_t longest = 0;
+    std::size_t longest = 0;
     for (const auto& faces : in_) {
-      for (const In& face : faces) longest = std::max(longest, face.receiver.bytes());
+      for (const In& face : faces)
+        longest = std::max(longest, half_faces_ ? face.wide.span().size_bytes() : index(face.receiver.bytes()));
     }
-    nothing_ = Buffer<T>(index(longest) / sizeof(T));
+    nothing_ = Buffer<T>(longest / sizeof(T));
   }
   return nothing_.data();
 }
@@ -348,7 +407,7 @@ void WilsonCore<T>::hop(int colour, const T* in, T* out, const Tail& tail, bool 
     if (exchange_) exchange_->finish(1 - colour);
     for (In& face : faces) {
       const std::byte* there = exchange_ ? exchange_->incoming(1 - colour, face.side) : face.receiver.wait().data();
-      range.ghosts[face.side] = reinterpret_cast<const T*>(there);
+      range.ghosts[face.side] = arrived(face, there);
     }
     waited += now() - start;
   } else {

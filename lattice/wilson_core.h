@@ -98,7 +98,7 @@ class WilsonCore {
 
   // Collective. The storage and the team must outlive it.
   WilsonCore(const WilsonStorage<T>& storage, Team& team, int copies,
-             std::unique_ptr<WilsonExchange> exchange = nullptr);
+             std::unique_ptr<WilsonExchange> exchange = nullptr, bool half_faces = false);
 
   [[nodiscard]] const WilsonStorage<T>& storage() const { return storage_; }
   [[nodiscard]] int copies() const { return copies_; }
@@ -132,12 +132,16 @@ class WilsonCore {
   struct In {
     int side = 0;
     Receiver receiver;
+    Buffer<T> wide;  // half faces: what has come, in full length
   };
 
   void open_faces();
   void count(int colour, WilsonForm form);
   [[nodiscard]] const T* nothing();
   void send_faces(int colour, const T* in, bool dagger);
+  // Bytes of a face of so many vectors on its way.
+  [[nodiscard]] std::int64_t face_bytes(std::int64_t vectors) const;
+  [[nodiscard]] const T* arrived(In& face, const std::byte* bytes);
   // body(first, last) by every thread of the team.
   template <class Body>
   void spread(std::int64_t first, std::int64_t last, const Body& body);
@@ -146,6 +150,8 @@ class WilsonCore {
   Team& team_;
   int copies_;
   std::unique_ptr<WilsonExchange> exchange_;
+  bool half_faces_;
+  Buffer<T> wide_;                       // half faces: one before it is shortened
   Buffer<T> nothing_;                    // as long as the longest message, of zeros
   std::array<std::vector<Out>, 2> out_;  // by the colour that travels
   std::array<std::vector<In>, 2> in_;

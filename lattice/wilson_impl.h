@@ -19,8 +19,8 @@ struct Wilson::Impl {
   template <class T>
   struct InPrecision {
     std::map<std::pair<int, bool>, std::unique_ptr<detail::WilsonStorage<T>>> storages;  // by lanes, whether half
-    std::map<std::tuple<int, int, bool>, std::unique_ptr<detail::WilsonCore<T>>>
-        cores;  // by lanes, copies, whether half
+    // By lanes, copies, whether half, whether with half faces.
+    std::map<std::tuple<int, int, bool, bool>, std::unique_ptr<detail::WilsonCore<T>>> cores;
   };
 
   [[nodiscard]] GeometrySpec spec_of(int lanes) const;
@@ -29,7 +29,7 @@ struct Wilson::Impl {
   [[nodiscard]] int lanes() const;
   // `half`: with matrices of 16-bit integers, T being float. Collective.
   template <class T>
-  [[nodiscard]] detail::WilsonCore<T>& core(int lanes, int copies, bool half);
+  [[nodiscard]] detail::WilsonCore<T>& core(int lanes, int copies, bool half, bool half_faces = false);
   template <class T>
   [[nodiscard]] InPrecision<T>& in_precision();
 

@@ -270,7 +270,8 @@ class Solver {
     std::unique_ptr<Preconditioned<Low>> low;
     WilsonCore<Low>* low_core = nullptr;
     if (mixed_) {
-      low_core = &impl_.core<Low>(lanes_, static_cast<int>(copies_), options_.inner == Precision::half);
+      low_core =
+          &impl_.core<Low>(lanes_, static_cast<int>(copies_), options_.inner == Precision::half, options_.half_faces);
       low_core->flops = low_core->bytes = low_core->waited = 0;
       low_space = std::make_unique<VectorSpace<Low>>(impl_.team, sums_, shape_of(*low_core, 0));
       low = std::make_unique<Preconditioned<Low>>(impl_, *low_core, *low_space);

@@ -46,12 +46,13 @@ auto without_gil(const Staggered& staggered, What&& what) {
 
 nb::tuple solve(Staggered& staggered, const Memory& source, const std::vector<double>& masses, double tolerance,
                 std::int64_t iterations, const std::string& precision, const std::string& inner, bool reproducible,
-                const nb::object& progress) {
+                bool half_faces, const nb::object& progress) {
   SolverOptions options{.tolerance = tolerance,
                         .iterations = iterations,
                         .precision = precision_from_string(precision),
                         .inner = precision_from_string(inner),
                         .reproducible = reproducible,
+                        .half_faces = half_faces,
                         .progress = {}};
   if (!progress.is_none()) {
     options.progress = [&progress](std::int64_t done, double residual) {
@@ -119,8 +120,8 @@ void bind_lattice_staggered(nb::module_& module) {
           },
           "fields"_a, "mass"_a, "precision"_a)
       .def("solve", &solve, "source"_a, "masses"_a, "tolerance"_a, "iterations"_a, "precision"_a, "inner"_a,
-           "reproducible"_a, "progress"_a.none(),
+           "reproducible"_a, "half_faces"_a, "progress"_a.none(),
            nb::sig("def solve(self, source: Memory, masses: Sequence[float], tolerance: float, iterations: int, "
                    "precision: str, "
-                   "inner: str, reproducible: bool, progress: object) -> tuple"));
+                   "inner: str, reproducible: bool, half_faces: bool, progress: object) -> tuple"));
 }

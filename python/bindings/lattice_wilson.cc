@@ -37,14 +37,15 @@ Array released(const Work& work) {
 }
 
 nb::tuple solve(Wilson& wilson, const Memory& source, double tolerance, std::int64_t iterations,
-                const std::string& precision, const std::string& inner, bool reproducible, bool normal, int schwarz,
-                const nb::object& progress) {
+                const std::string& precision, const std::string& inner, bool reproducible, bool half_faces, bool normal,
+                int schwarz, const nb::object& progress) {
   onehop::lattice::SolverOptions options;
   options.tolerance = tolerance;
   options.iterations = iterations;
   options.precision = onehop::lattice::precision_from_string(precision);
   options.inner = onehop::lattice::precision_from_string(inner);
   options.reproducible = reproducible;
+  options.half_faces = half_faces;
   if (!progress.is_none()) {
     options.progress = [&progress](std::int64_t done, double residual) {
       const nb::gil_scoped_acquire acquired;
@@ -95,9 +96,9 @@ void bind_lattice_wilson(nb::module_& module) {
           },
           "fields"_a, "dagger"_a)
       .def("solve", &solve, "source"_a, "tolerance"_a, "iterations"_a, "precision"_a, "inner"_a, "reproducible"_a,
-           "normal"_a, "schwarz"_a, "progress"_a.none(),
+           "half_faces"_a, "normal"_a, "schwarz"_a, "progress"_a.none(),
            nb::sig("def solve(self, source: Memory, tolerance: float, iterations: int, precision: str, inner: str, "
-                   "reproducible: bool, normal: bool, schwarz: int, progress: object) -> tuple"));
+                   "reproducible: bool, half_faces: bool, normal: bool, schwarz: int, progress: object) -> tuple"));
   module.def(
       "lattice_clover_leaves",
       [](const onehop::lattice::Gauge& gauge) {

@@ -1076,6 +1076,7 @@ class LatticeStaggered:
         precision: str,
         inner: str,
         reproducible: bool,
+        half_faces: bool,
         progress: object,
     ) -> tuple: ...
 
@@ -1112,6 +1113,7 @@ class LatticeWilson:
         precision: str,
         inner: str,
         reproducible: bool,
+        half_faces: bool,
         normal: bool,
         schwarz: int,
         progress: object,

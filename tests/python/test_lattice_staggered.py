@@ -260,6 +260,31 @@ def test_fat_and_long_links_on_every_grid(
         np.testing.assert_array_equal(result.solution, solved.solution[here])
 
 
+@pytest.mark.parametrize("masses", [0.2, (0.7, 0.2)])
+def test_half_faces(masses: float | tuple[float, float]) -> None:
+    """They change the way to the solution on two ranks, and the solution not beyond the tolerance."""
+    extents, grid = (8, 4, 4, 4), (2, 1, 1, 1)
+    fat, long = random_links(extents, 7), 0.1 * random_links(extents, 8)
+    source = some_field(extents, 3)
+
+    def one_rank(group: Group) -> list[StaggeredSolve]:
+        mine = Geometry(extents, grid).block_slices(group.rank)
+        staggered = Staggered.of_links(group, extents, fat[mine], long[mine], grid, threads=1)
+        return [
+            staggered.solve(source[mine], masses, inner="half", half_faces=half, tolerance=1e-9)
+            for half in (False, True)
+        ]
+
+    found = run_threads(2, one_rank)
+    parts = [np.concatenate([one[i].solution for one in found], axis=-2) for i in range(2)]
+    assert (parts[0] != parts[1]).any()
+    for part in parts:
+        for m, x in zip(np.atleast_1d(masses), part.reshape(-1, *source.shape), strict=True):
+            rest = source - 2 * m * x - hop_of_links(fat, long, x)
+            assert np.linalg.norm(rest) <= 1.01e-9 * np.linalg.norm(source)
+    assert all(one.converged for both in found for one in both)
+
+
 def test_solves_in_every_precision_and_for_several_sources_and_masses() -> None:
     extents, mass = (8, 4, 4, 4), 0.2
     fat, long = random_links(extents, 7), 0.1 * random_links(extents, 8)

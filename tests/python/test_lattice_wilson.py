@@ -415,6 +415,37 @@ def test_reproducible_on_every_grid() -> None:
         assert (found.solution == expected.solution[mine]).all()
 
 
+@pytest.mark.parametrize(("inner", "schwarz"), [("single", 0), ("half", 3)])
+def test_half_faces(inner: str, schwarz: int) -> None:
+    """They change the way to the solution on two ranks, and the solution not beyond the tolerance."""
+    extents = (8, 4, 4, 4)
+    source = some_field(extents, 8, 2)
+    alone = random_gauge(Group.alone(), extents)
+
+    def one_rank(group: Group) -> list[WilsonSolve]:
+        gauge = random_gauge(group, extents, (2, 1, 1, 1))
+        wilson = Wilson(gauge, 0.1, csw=1.0, threads=1)
+        mine = source[(slice(None), *gauge.geometry.block_slices(group.rank))]
+        return [
+            wilson.solve(mine, inner=inner, schwarz=schwarz, half_faces=half, tolerance=1e-9)
+            for half in (False, True)
+        ]
+
+    found = run_threads(2, one_rank)
+    parts = [np.concatenate([one[i].solution for one in found], axis=4) for i in range(2)]
+    assert (parts[0] != parts[1]).any()
+    for part, results in zip(parts, zip(*found, strict=True), strict=True):
+        assert all(one.converged for one in results)
+        for x, b in zip(part, source, strict=True):
+            rest = b - reference.apply(alone.links, x, 0.1, 1.0)
+            assert np.linalg.norm(rest) <= 1.01e-9 * np.linalg.norm(b)
+    wilson = Wilson(alone, 0.1)
+    with pytest.raises(BadInput, match="lower precision than the whole"):
+        wilson.solve(source, half_faces=True)
+    with pytest.raises(BadInput, match="either half faces or a reproducible"):
+        wilson.solve(source, half_faces=True, inner="single", reproducible=True)
+
+
 def test_half_precision_is_16_bits_with_a_scale_for_every_site() -> None:
     """Links and blocks rounded by hand give what the operator gives, to single precision."""
     extents, kappa, csw = (4, 4, 4, 4), 0.13, 2.5

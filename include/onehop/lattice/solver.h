@@ -25,8 +25,13 @@ struct SolverOptions {
   Precision precision = Precision::full;  // of the whole, outside
   Precision inner = Precision::full;      // of most iterations; what they find is corrected in `precision`
   bool reproducible = false;              // sums that are the same bits on every grid of ranks
+  bool half_faces = false;                // faces of inner iterations in a lower precision travel as 16-bit numbers
   SolverProgress progress = {};           // called on every rank now and then, at most some times a second
 };
+
+// Throws BadInput for half_faces without inner iterations in a lower precision, and together with `reproducible`, as they round only what
+// crosses between ranks.
+void check_faces(const SolverOptions& options);
 
 // Of one rank.
 struct SolverReport {

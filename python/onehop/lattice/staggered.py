@@ -200,6 +200,7 @@ class Staggered:
         precision: str = "double",
         inner: str | None = None,
         reproducible: bool = False,
+        half_faces: bool = False,
         progress: Progress | None = None,
     ) -> StaggeredSolve:
         """Solve M x = b by conjugate gradients: on the even sites, or with several masses for all of them at once.
@@ -221,6 +222,8 @@ class Staggered:
             finds is corrected with residuals of the whole precision.
         reproducible : bool
             Sums are exact, so that the solution is the same, bit for bit, for every grid of ranks.
+        half_faces : bool
+            With `inner` below `precision`: faces of these iterations travel as 16-bit numbers. Not with `reproducible`.
         progress : callable, optional
             Called on every rank now and then with the iterations and the relative residual so far.
 
@@ -234,7 +237,15 @@ class Staggered:
         if len(masses) != 1 and several:
             raise BadInput(f"expected one right-hand side for several masses, found {np.shape(source)[0]}")
         found = self._core.solve(
-            memory, masses, tolerance, iterations, precision, inner or precision, reproducible, progress
+            memory,
+            masses,
+            tolerance,
+            iterations,
+            precision,
+            inner or precision,
+            reproducible,
+            half_faces,
+            progress,
         )
         alone = not several and np.ndim(mass) == 0
         return StaggeredSolve(found[0][0] if alone else found[0], *found[1:9], tuple(found[9]))

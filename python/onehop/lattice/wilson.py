@@ -169,6 +169,7 @@ class Wilson(_core.LatticeWilson):
         precision: str = "double",
         inner: str | None = None,
         reproducible: bool = False,
+        half_faces: bool = False,
         schwarz: int = 0,
         progress: Callable[[int, float], None] | None = None,
     ) -> WilsonSolve:
@@ -188,6 +189,8 @@ class Wilson(_core.LatticeWilson):
             "double" or "single" of the whole; the same or "half" of most iterations, by default as `precision`.
         reproducible : bool
             Sums that do not depend on the grid of ranks.
+        half_faces : bool
+            With `inner` below `precision`: faces of these iterations travel as 16-bit numbers. Not with `reproducible`.
         schwarz : int
             Steps of the Schwarz preconditioner, with BiCGStab: every rank improves its own block so many times
             without communication. 0 is none.
@@ -208,6 +211,7 @@ class Wilson(_core.LatticeWilson):
             precision,
             inner or precision,
             reproducible,
+            half_faces,
             method == "normal",
             schwarz,
             progress,

@@ -230,6 +230,9 @@ def solve(
     reproducible: Annotated[
         bool, typer.Option("--reproducible", help="The same bits on every number of ranks.")
     ] = False,
+    half_faces: Annotated[
+        bool, typer.Option("--half-faces", help="With --inner: its faces travel as 16-bit numbers.")
+    ] = False,
     u0: Annotated[float | None, typer.Option(help="Of asqtad; by default 1.")] = None,
     kappa: Annotated[
         float | None, typer.Option(help="Of wilson and clover, M = A - kappa D; or --mass: 1 / (8 + 2 m).")
@@ -294,6 +297,7 @@ def solve(
                 precision=precision,
                 inner=inner,
                 reproducible=reproducible,
+                half_faces=half_faces,
                 grid=numbers(grid, "--grid"),
                 su3_tolerance=su3_tolerance,
                 json_target=json_target,
@@ -320,6 +324,7 @@ def solve(
             precision=precision,
             inner=inner,
             reproducible=reproducible,
+            half_faces=half_faces,
             progress=told,
         )
     report = _report(operator, action, masses, tolerance, result)

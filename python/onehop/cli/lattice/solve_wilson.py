@@ -108,6 +108,7 @@ def solve_wilson(
     precision: str,
     inner: str | None,
     reproducible: bool,
+    half_faces: bool,
     grid: tuple[int, ...] | None,
     su3_tolerance: float,
     json_target: str | None,
@@ -130,6 +131,7 @@ def solve_wilson(
         precision=precision,
         inner=inner,
         reproducible=reproducible,
+        half_faces=half_faces,
         schwarz=choice.schwarz,
         progress=progress,
     )
