@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -27,11 +28,12 @@ using onehop::door::Layout;
 using onehop::door::Message;
 using onehop::door::Post;
 
-// The messages that one qspi_prepare has made ready towards one rank: programs start them together, so they go together.
+// The messages that one qspi_prepare has made ready towards one rank. They go together where the program says that it starts them
+// together: a started message that is held back for others would never leave where the program waits for its effect elsewhere.
 struct Bundle {
   int messages = 0;
   int started = 0;  // since all had been
-  bool together = true;
+  bool together = false;
 };
 
 struct qspi_message {
@@ -134,12 +136,18 @@ void begin_agreement(qspi_msg_t msg) {
   sends ? own.post.receive(msg->agreement) : own.post.send(msg->agreement);
 }
 
+bool start_together() {
+  const char* const said = std::getenv("ONEHOP_QSPI_TOGETHER");
+  return said != nullptr && std::strcmp(said, "1") == 0;
+}
+
 void make_bundles(std::span<const qspi_msg_t> msgs) {
+  const bool together = start_together();
   std::map<int, std::shared_ptr<Bundle>> bundles;
   for (const qspi_msg_t msg : msgs) {
     if (msg->kind != Kind::send) continue;
     std::shared_ptr<Bundle>& bundle = bundles[msg->message.peer];
-    if (bundle == nullptr) bundle = std::make_shared<Bundle>();
+    if (bundle == nullptr) bundle = std::make_shared<Bundle>(Bundle{.together = together});
     ++bundle->messages;
     leave_bundle(*msg);
     msg->bundle = bundle;

@@ -27,7 +27,9 @@ void qspi_set_recv(int src, void* buf, size_t size, qspi_msg_t recv_msg);
 void qspi_set_send_multi(int dest, void* buf[], size_t size[], int n_msg, qspi_msg_t send_msg);
 
 /* Makes messages ready, together with the ranks at their other ends: the n-th message that a rank prepares to send to another
-   belongs to the n-th that the other prepares to receive from it, and has as many bytes. */
+   belongs to the n-th that the other prepares to receive from it, and has as many bytes. With ONEHOP_QSPI_TOGETHER=1 in the
+   environment the program says that it starts all messages of this call before it waits for anything, here or elsewhere: those to
+   the same rank then go in one piece when the last is started. */
 void qspi_prepare(qspi_msg_t msgs[], int num);
 
 void qspi_start(qspi_msg_t msg);

@@ -111,8 +111,8 @@ std::optional<std::string> complaint(const rdma_comlib_data* id, int target, int
   return std::nullopt;
 }
 
-// Tells the source where rbuff's pages are, and hears it from the target; what one of the two cannot map goes through the channel.
-// Collective.
+// Tells the source where rbuff's pages are, and hears it from the target; what one of the two cannot map goes through the channel,
+// as does everything where their lengths differ, which opening the channel then refuses. Collective.
 void share_pages(Path& path, std::span<std::byte> rbuff) {
   using Direction = ChannelSpec::Direction;
   constexpr int place_tag = 1;
@@ -126,9 +126,10 @@ void share_pages(Path& path, std::span<std::byte> rbuff) {
   onehop::Channels channels = onehop::open_channels(all, specs);
   if (path.source != all.rank() && all.shares_memory(path.source)) path.pages = SharedPages(rbuff);
   PagesPlace place = path.pages.place();
+  place.message = rbuff.size();
   channels.senders[0].put(std::as_bytes(std::span(&place, 1)));
   channels.receivers[0].get(std::as_writable_bytes(std::span(&place, 1)));
-  path.peers_pages = PeersPages(place);
+  if (place.message == rbuff.size()) path.peers_pages = PeersPages(place);
   bool mapped = path.peers_pages.bytes() > 0;
   channels.senders[1].put(std::as_bytes(std::span(&mapped, 1)));
   channels.receivers[1].get(std::as_writable_bytes(std::span(&mapped, 1)));
@@ -161,6 +162,11 @@ void open_path(rdma_comlib_data* id, int target, int source, std::size_t size, b
   auto path = std::make_unique<Path>();
   path->target = target;
   path->source = source;
+  id->length = size;
+  id->data_size = data_size;
+  id->data_len_int = data_size / sizeof(int);
+  counter(id->sbuff, id) = 0;
+  counter(id->rbuff, id) = counter_modulus - 1;  // before the source can write there
   share_pages(*path, {bytes(id->rbuff), data_size});
   using Direction = ChannelSpec::Direction;
   const auto length = static_cast<std::int64_t>(data_size);
@@ -170,13 +176,8 @@ void open_path(rdma_comlib_data* id, int target, int source, std::size_t size, b
   onehop::Channels channels = onehop::open_channels(group(), specs);
   path->sender = std::move(channels.senders.front());
   path->receiver = std::move(channels.receivers.front());
-  id->length = size;
-  id->data_size = data_size;
-  id->data_len_int = data_size / sizeof(int);
   id->path = path.release();
   id->mark = open_mark;
-  counter(id->sbuff, id) = 0;
-  counter(id->rbuff, id) = counter_modulus - 1;
 }
 
 // Copies what is not pages: `head` bytes before them, and what is behind.

@@ -40,7 +40,8 @@ void rdma_comlib_new_duplicate(rdma_comlib_data* id, const rdma_comlib_data* ori
 void rdma_comlib_delete_ext(rdma_comlib_data* id, const int* has_external);
 void rdma_comlib_delete(rdma_comlib_data* id);
 
-/* Sends what is in sbuff. Waits only where the receiver is not done with the last message of this path. */
+/* Sends what is in sbuff. Waits only where the receiver is not done with the last message of this path: two ranks that both send
+   twice on a path before either calls irecv_check may wait for each other. (On Fugaku the second message would overwrite the first.) */
 void rdma_comlib_isendrecv(rdma_comlib_data* id);
 void rdma_comlib_isend_check(rdma_comlib_data* id); /* afterwards sbuff may be written again */
 void rdma_comlib_irecv_check(rdma_comlib_data* id); /* waits for the next message; afterwards it is in rbuff */

@@ -11,7 +11,6 @@
 #include <sstream>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace onehop::rdma_comlib_door {
 namespace {
@@ -75,10 +74,12 @@ SharedPages::SharedPages(std::span<std::byte> buffer) {
 SharedPages::~SharedPages() {
   close_file();
   if (pages_ == nullptr) return;
-  const std::vector<std::byte> held(pages_, pages_ + place_.bytes);
-  if (map(pages_, place_.bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1) != nullptr) {
-    std::memcpy(pages_, held.data(), held.size());
-  }
+  // Filled before it takes the pages' place. Where the system has no memory for it they stay shared: the source unmaps them too.
+  std::byte* const own = map(nullptr, place_.bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  if (own == nullptr) return;
+  std::memcpy(own, pages_, place_.bytes);
+  if (mremap(own, place_.bytes, place_.bytes, MREMAP_MAYMOVE | MREMAP_FIXED, pages_) == MAP_FAILED)
+    munmap(own, place_.bytes);
 }
 
 SharedPages::SharedPages(SharedPages&& other) noexcept

@@ -16,6 +16,7 @@ struct PagesPlace {
   int fd = -1;
   std::size_t at = 0;
   std::size_t bytes = 0;
+  std::size_t message = 0;  // bytes of the whole
 };
 
 // The receiver's side.

@@ -155,7 +155,7 @@ static void many_lengths(void) {
   }
 }
 
-/* Messages that were prepared together but are not started together: none waits for one that is not started. */
+/* Messages that were prepared together but are not started together: none that is waited for waits for one that is not started. */
 static void started_in_part(void) {
   enum { messages = 5 };
   const int n = all_ranks();
@@ -196,6 +196,35 @@ static void started_in_part(void) {
   qspi_free_msg(beside);
   for (int m = 0; m < 2; ++m) qspi_free_msg(arriving[m]);
   for (int m = 0; m < 2 * messages; ++m) qspi_free_msg(msgs[m]);
+}
+
+/* A message whose effect is waited for elsewhere leaves by itself, though another was prepared with it. Its receiver makes a file. */
+static void seen_elsewhere(void) {
+  int out[2] = {(int)getpid(), 2};
+  int in[2] = {0, 0};
+  char file[64];
+  qspi_msg_t msgs[2];
+  if (all_ranks() < 2 || my_rank() > 1) return;
+  for (int m = 0; m < 2; ++m) msgs[m] = my_rank() == 0 ? sending(1, &out[m], 1) : receiving(0, &in[m], 1);
+  qspi_prepare(msgs, 2);
+  qspi_start(msgs[0]);
+  if (my_rank() == 1) qspi_wait(msgs[0]);
+  snprintf(file, sizeof file, "/tmp/onehop_test_qspi_%d", my_rank() == 0 ? out[0] : in[0]);
+  if (my_rank() == 1) {
+    FILE* seen = fopen(file, "w");
+    CHECK(seen != NULL);
+    fclose(seen);
+  } else {
+    int looks = 0;
+    while (access(file, F_OK) != 0 && ++looks < 5000) usleep(1000);
+    CHECK(looks < 5000); /* it arrives though another is not started */
+    unlink(file);
+  }
+  qspi_start(msgs[1]);
+  for (int m = 0; m < 2; ++m) {
+    if (my_rank() == 0 || m == 1) qspi_wait(msgs[m]);
+    qspi_free_msg(msgs[m]);
+  }
 }
 
 static void sums(void) {
@@ -267,16 +296,20 @@ static const struct error_case errors[] = {
 int main(int argc, char** argv) {
   qspi_init();
   if (made_error(argc, argv, errors, sizeof errors / sizeof errors[0])) return 0;
-  ring(0);
-  ring(1);
-  ring(2000);
-  ring(300000);
-  all_pairs();
-  pieces();
-  prepared_one_by_one();
-  many_lengths();
-  started_in_part();
-  sums();
+  seen_elsewhere();
+  for (int together = 0; together < 2; ++together) {
+    setenv("ONEHOP_QSPI_TOGETHER", together ? "1" : "0", 1);
+    ring(0);
+    ring(1);
+    ring(2000);
+    ring(300000);
+    all_pairs();
+    pieces();
+    prepared_one_by_one();
+    many_lengths();
+    started_in_part();
+    sums();
+  }
   qspi_finalize();
   return 0;
 }

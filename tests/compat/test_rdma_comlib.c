@@ -145,6 +145,32 @@ static void shared_pages(int expected) {
   CHECK(shared_buffers() == before);
 }
 
+/* The counter lies in a shared page, and the sender is done before the receiver has opened its path. */
+static void counter_in_page(void) {
+  enum { bytes = 8192 };
+  const int n = all_ranks();
+  const int tni = 0;
+  const int external = 1;
+  const int target = (my_rank() + 1) % n;
+  const int source = (my_rank() + n - 1) % n;
+  const size_t size = bytes - sizeof(int);
+  void* buffers[2];
+  for (int i = 0; i < 2; ++i) CHECK(posix_memalign(&buffers[i], 4096, bytes) == 0);
+  for (int again = 0; again < 50; ++again) {
+    rdma_comlib_data data;
+    data.sbuff = buffers[0];
+    data.rbuff = buffers[1];
+    rdma_comlib_new_ext(&data, &tni, &target, &source, &size, &external);
+    data.sbuff[0] = pattern(my_rank(), target, again, 0);
+    rdma_comlib_isendrecv(&data);
+    rdma_comlib_irecv_check(&data);
+    CHECK(data.rbuff[0] == pattern(source, my_rank(), again, 0));
+    CHECK(data.rbuff[size / sizeof(int)] == 1);
+    rdma_comlib_delete_ext(&data, &external);
+  }
+  for (int i = 0; i < 2; ++i) free(buffers[i]);
+}
+
 /* The library's own buffers. */
 static void own_buffers(void) {
   const int n = all_ranks();
@@ -218,6 +244,7 @@ static void wrong_interface(void) { open_with(6, 0, 4); }
 static void wrong_rank(void) { open_with(0, all_ranks(), 4); }
 static void wrong_size(void) { open_with(0, 0, 5); }
 static void different_sizes(void) { open_with(0, 1 - my_rank(), 4 + 4 * my_rank()); }
+static void different_long_sizes(void) { open_with(0, 1 - my_rank(), 40000 + 4000 * my_rank()); }
 static void wrong_here(void) { open_with(my_rank() == 1 ? -1 : 0, 1 - my_rank(), 4); }
 
 static void not_a_path(void) {
@@ -255,6 +282,7 @@ static const struct error_case errors[] = {
     {"rank", 2, 1, "expected ranks from 0 to 1, found 2", wrong_rank},
     {"size", 1, 1, "expected a multiple of 4 bytes, found 5", wrong_size},
     {"sizes", 2, 1, "rdma_comlib_new", different_sizes},
+    {"long", 2, 1, "sends 40004 bytes", different_long_sizes},
     {"here", 2, 1, "rank 1", wrong_here},
     {"memory", 1, 1, "rdma_comlib_isendrecv: expected a path that rdma_comlib_new made", not_a_path},
     {"deleted", 1, 1, "rdma_comlib_irecv_check: expected a path", deleted},
@@ -274,6 +302,7 @@ int main(int argc, char** argv) {
   shared_pages(0);
   both_directions(4000);
   unsetenv("ONEHOP_SHARE_BUFFERS");
+  counter_in_page();
   own_buffers();
   threads();
   rank_maps();

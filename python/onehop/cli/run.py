@@ -145,7 +145,7 @@ def _begin(
         )
         end = arguments.index("--") if "--" in arguments else len(arguments)
         arguments[end:end] = ["-n", str(planned.ranks)]
-    ensure_ranks(planned.ranks, arguments, patience=patience, environment=lend(circuit))
+    ensure_ranks(planned.ranks, arguments, patience=patience, environment=lend(file, circuit))
 
 
 def run(

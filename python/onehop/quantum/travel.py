@@ -18,7 +18,8 @@ from onehop.quantum.circuit import Circuit, Condition, Operation, Register
 
 __all__ = ["lend", "pack", "read_circuit", "unpack"]
 
-# Where `read_circuit` finds what another process has read already.
+# Where ranks find what the process that started them has read already: the number of that process, its open file, and
+# the path of the circuit, as it was given.
 LENT = "ONEHOP_CIRCUIT"
 
 
@@ -84,17 +85,29 @@ def _in_child(file: str) -> tuple[str, Any]:
     return pickle.loads(done.stdout)
 
 
-def lend(circuit: Circuit) -> dict[str, str]:
+def lend(file: str, circuit: Circuit) -> dict[str, str]:
     """Variables with which ranks that this process starts find the circuit, as long as this process lives."""
     memory = os.memfd_create("onehop-circuit")
     with open(memory, "wb", closefd=False) as stream:
         stream.write(pack(circuit))
-    return {LENT: f"/proc/{os.getpid()}/fd/{memory}"}
+    return {LENT: f"{os.getpid()} {memory} {file}"}
+
+
+def _lent(file: str) -> bytes | None:
+    """What the launcher of this rank has read of the same file, if it has."""
+    parent, _, rest = os.environ.pop(LENT, "").partition(" ")
+    memory, _, name = rest.partition(" ")
+    if name != file or parent != str(os.getppid()):
+        return None
+    try:
+        return Path(f"/proc/{parent}/fd/{memory}").read_bytes()
+    except OSError:
+        return None
 
 
 def _read(file: str) -> tuple[str, Any]:
-    lent = os.environ.get(LENT)
-    return _in_child(file) if lent is None else ("circuit", Path(lent).read_bytes())
+    lent = _lent(file)
+    return _in_child(file) if lent is None else ("circuit", lent)
 
 
 def read_circuit(file: str | Path, group: Group) -> Circuit:
