@@ -120,9 +120,9 @@ inline void loop_over_rows(const OneColour& space, std::ptrdiff_t first, std::pt
     std::uint64_t number = row.number + (odd ? 0 : 1);
     const auto some = [&]<int Lanes>(int count) {
       op(ColouredSites<Lanes>{{at, 2 * half, order}, count, number, steps});
-      left -= count, at += count, order += count, number += 2 * static_cast<std::uint64_t>(count);
+      at += count, order += count, number += 2 * static_cast<std::uint64_t>(count);
     };
-    while (left > 4) some.template operator()<8>(left < 8 ? static_cast<int>(left) : 8);
+    for (; left > 4; left -= 8) some.template operator()<8>(left < 8 ? static_cast<int>(left) : 8);
     if (left > 0) some.template operator()<4>(static_cast<int>(left));
     if constexpr (requires { op.row_done(row, odd); }) op.row_done(row, odd);
   }
