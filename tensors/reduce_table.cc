@@ -149,7 +149,7 @@ ReduceTables built_in_reduce_tables() {
     return rules;
   };
   const auto two_ranks = [&](const Rules& shorter) { return followed(shorter, 1024 * kib, 128 * kib); };
-  const auto more_ranks = [&](const Rules& shorter) { return followed(shorter, 512 * kib, 64 * kib); };
+  const auto more_ranks = [&](const Rules& shorter) { return followed(shorter, 2048 * kib, 64 * kib); };
   // From where a codec pays: fp16, bf16, fp8, q8, q6, q4.
   const auto above = [](std::array<std::int64_t, 6> sizes) {
     std::array<std::int64_t, 7> by_codec{};

@@ -41,7 +41,7 @@ TEST(ReduceTable, SaysWhatIsWrong) {
   const std::string good = to_json(built_in_reduce_tables());
   for (const auto& [what, by] :
        {std::pair{"one_shot", "three_shot"}, std::pair{"shared_memory", "pigeons"},
-        std::pair{"\"chunk_bytes\": 65536", "\"chunk_bytes\": 5"}, std::pair{"\"up_to\": 524288", "\"up_to\": 1"},
+        std::pair{"\"chunk_bytes\": 65536", "\"chunk_bytes\": 5"}, std::pair{"\"up_to\": 2097152", "\"up_to\": 1"},
         std::pair{"\"q6\"", "\"q5\""}, std::pair{"\"network\"", "\"shared_memory\""}, std::pair{"null", "7"}}) {
     EXPECT_THROW((void)reduce_tables_from_json(replaced(good, what, by)), BadInput) << what;
   }
