@@ -261,7 +261,8 @@ std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts
 }
 
 // For any A that has an inverse. In: x and r = b - A x. Out: both improved until |r|^2 <= enough. Returns the iterations, of two
-// applications each. Where it stagnates or breaks down it begins anew with the residual at hand.
+// applications each. Where it stagnates or breaks down it begins anew with the residual at hand; where the residual only grows, it
+// gives up.
 template <class Real>
 std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping& stopping, std::int64_t done = 0) {
   VectorSpace<Real>& space = a.space();
@@ -295,6 +296,9 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
     for (std::size_t i = 0; i < copies; ++i) rho[i] = norms[i];
   };
   restart();
+  constexpr double hopeless = 1e10;  // |r|^2 over that of the beginning: peaks on the way are far lower
+  std::vector<double> most(norms);
+  for (double& norm : most) norm *= hopeless;
   std::int64_t iterations = 0;
   std::vector<Coefficient> beta(copies), beta_omega(copies);
   while (!all_below(norms, stopping.enough) && iterations + done < stopping.iterations) {
@@ -315,6 +319,7 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
     space.dot(shadow.data(), r, rho_next);
     ++iterations;
     progress.at(done + iterations, norms);
+    if (!all_below(norms, most)) break;
     bool broken = false;
     for (std::size_t i = 0; i < copies; ++i) {
       const bool runs = !(norms[i] <= stopping.enough[i]);
@@ -365,9 +370,24 @@ MixedResult corrected(LinearOperator<High>& high, VectorSpace<Low>& space, const
     outer.norm(r, next);
     ++result.corrections;
     bool gained = false;
-    for (std::size_t i = 0; i < copies; ++i) gained = gained || next[i] < 0.9 * norms[i];
+    bool worse = false;
+    std::vector<Coefficient> undo(2 * copies, 1.0);
+    for (std::size_t i = 0; i < copies; ++i) {
+      gained = gained || next[i] < 0.9 * norms[i];
+      const bool grew = !(next[i] <= norms[i]);
+      undo[copies + i] = grew ? -1.0 : 0.0;
+      worse = worse || grew;
+    }
     idle = gained && needed > 0 ? 0 : idle + 1;
-    norms = next;
+    if (!worse) {
+      norms = next;
+      continue;
+    }
+    convert(outer.team(), part.data(), product.data(), outer.size());
+    outer.combine(undo, sum, x);
+    high.apply(x, product.data());
+    outer.combine(difference, terms, r);
+    outer.norm(r, norms);
   }
   return result;
 }

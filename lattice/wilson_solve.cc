@@ -286,16 +286,23 @@ class Solver {
     const double gain = gain_of(options_.inner);
     double shrink = 1;
     double last = HUGE_VAL;
-    for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    const Buffer<T> best = spaces_[0].make();
+    for (int attempt = 0;; ++attempt) {
       high_.apply(x_[0].data(), rest.data());
       subtract(spaces_[0], source.data(), rest.data(), rest.data());
       std::vector<double> norms(copies_);
       spaces_[0].norm(rest.data(), norms);
       double total = 0;
       for (const double norm : norms) total += norm;
-      if (detail::all_below(norms, stopping.enough) || report.iterations >= options_.iterations || !(total < last))
+      if (!(total < last)) {
+        if (attempt > 0) spaces_[0].copy(best.data(), x_[0].data());
+        break;
+      }
+      if (detail::all_below(norms, stopping.enough) || report.iterations >= options_.iterations ||
+          attempt == most_attempts)
         break;
       last = total;
+      spaces_[0].copy(x_[0].data(), best.data());
       stopping.iterations = options_.iterations - report.iterations;
       const Found found = solver_.method == WilsonMethod::bicgstab
                               ? improve(high_, low.get(), schwarz.get(), low_schwarz.get(),

@@ -361,6 +361,18 @@ def test_solutions_and_what_is_said_of_them(method: str, csw: float, inner: str)
     assert not nothing.solution.any()
 
 
+@pytest.mark.parametrize("inner", ["double", "single", "half"])
+def test_a_hopeless_solve_ends_near_where_it_began(inner: str) -> None:
+    gauge = random_gauge(Group.alone(), (4, 4, 4, 4))
+    source = some_field((4, 4, 4, 4), 7, 1)[0]
+    for kappa in (0.3, 1.0):  # far beyond the critical one
+        result = Wilson(gauge, kappa).solve(source, iterations=3000, inner=inner)
+        rest = source - reference.apply(gauge.links, result.solution, kappa, 0.0)
+        # With nothing on the even sites it is b + kappa D b_o there, and D is no longer than 8.
+        assert np.linalg.norm(rest) <= (1 + 8 * kappa) * np.linalg.norm(source)
+        assert result.true_residual == pytest.approx(np.linalg.norm(rest) / np.linalg.norm(source), rel=1e-6)
+
+
 def test_all_in_single_precision_is_as_good_as_that() -> None:
     extents = (4, 4, 4, 4)
     gauge = random_gauge(Group.alone(), extents)

@@ -131,7 +131,7 @@ def _begin(
     patience: float,
 ) -> None:
     """Return on every rank of the run. What cannot be is refused before any rank is started."""
-    if ranks is None or ranks == 1 or current_launch() is not None:
+    if ranks is None or ranks <= 1 or current_launch() is not None:
         ensure_ranks(ranks)
         return
     circuit = read_circuit(file, Group.alone())

@@ -70,7 +70,8 @@ def _show(screen: Console, report: dict[str, Any]) -> None:
         f"lattice {times(report['extent'])} on {times(report['grid'])} ranks: blocks of {times(report['block'])}, "
         f"{counted(report['lanes'], 'lane')} ({times(report['lane_grid'])}), {counted(report['colours'], 'colour')}\n"
         f"a rank has {report['sites']} sites, {report['interior_sites']} of them need no other rank, "
-        f"and keeps {report['ghost_sites']} of others"
+        f"and keeps {report['ghost_sites']} of others",
+        soft_wrap=True,
     )
     if not report["faces"]:
         screen.print("nothing is cut: no faces travel")
@@ -88,7 +89,9 @@ def _show(screen: Console, report: dict[str, Any]) -> None:
         name = f"{'xyzt'[face['direction']]} {face['side']}"
         table.add_row(name, str(face["bytes"]), str(face["pieces"]), str(face["lexicographic_pieces"]))
     screen.print(table)
-    screen.print(f"{report['bytes_sent']} bytes in {report['messages_sent']} messages from each rank")
+    screen.print(
+        f"{report['bytes_sent']} bytes in {report['messages_sent']} messages from each rank", soft_wrap=True
+    )
 
 
 def _picture(geometry: Geometry) -> str:

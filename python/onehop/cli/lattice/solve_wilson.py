@@ -141,10 +141,12 @@ def solve_wilson(
             f"{result.iterations} iterations in {report['seconds']:.4f} s, {report['communication_seconds']:.4f} s of "
             f"them waiting; |b - M x| / |b| = {result.true_residual:.3e}; {report['gflops']:.2f} GFLOP/s",
             markup=False,
+            soft_wrap=True,
         )
         write_json(json_target, report)
     if not result.converged:
+        more = "it gave up; take" if result.iterations < iterations else "allow more of them, or take"
         raise Error(
             f"expected a residual of {tolerance:g}, reached {result.true_residual:.3e} in {result.iterations} "
-            "iterations; allow more of them, or take a smaller kappa or larger tolerance"
+            f"iterations; {more} a smaller kappa or larger tolerance"
         )

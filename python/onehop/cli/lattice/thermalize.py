@@ -9,7 +9,16 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from onehop.cli.common import LARGEST_SEED, JsonOption, RanksOption, console, own_rank, progress, write_json
+from onehop.cli.common import (
+    LARGEST_SEED,
+    JsonOption,
+    RanksOption,
+    console,
+    counted,
+    own_rank,
+    progress,
+    write_json,
+)
 from onehop.cli.lattice.common import ExtentOption, GridOption, numbers
 from onehop.cli.lattice.convert import FormatOption, OverwriteOption, PrecisionOption
 from onehop.error import BadInput
@@ -196,10 +205,13 @@ def thermalize(
     if resumed is not None:
         left = state.done - resumed
         screen.print(f"went on from {checkpoint}: {resumed} done before, {left} now", markup=False)
-    what = "sweeps" if algorithm == "heatbath" else "trajectories"
-    screen.print(
-        f"{state.done - first} {what} at beta = {beta:g}: plaquette {report['plaquette']:.6f}", markup=False
+    made = state.done - first
+    what = (
+        counted(made, "sweep")
+        if algorithm == "heatbath"
+        else f"{made} trajector{'y' if made == 1 else 'ies'}"
     )
+    screen.print(f"{what} at beta = {beta:g}: plaquette {report['plaquette']:.6f}", markup=False)
     if report.get("acceptance") is not None:
         screen.print(
             f"accepted {report['acceptance']:.1%}, mean of exp(-dH) {report['exp_minus_delta_h']:.4f}",

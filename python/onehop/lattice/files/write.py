@@ -144,7 +144,9 @@ def check_target(path: str, overwrite: bool) -> None:
         what = "a folder" if target.is_dir() else "no regular file"
         raise BadInput(f"cannot write {path}: it is {what}; name a file")
     if not overwrite and target.exists():
-        raise BadInput(f"{path} exists already; take another name, or say that it may be written over")
+        raise BadInput(
+            f"{path} exists already; take another name, or let it be written over (overwrite, --overwrite)"
+        )
     if not target.parent.is_dir():
         raise BadInput(f"cannot write {path}: there is no folder {target.parent}")
     if not os.access(target.parent, os.W_OK):
