@@ -66,8 +66,8 @@ class Collective {
   [[nodiscard]] std::int64_t result_bytes() const noexcept;
 
   // Begins without waiting; only after a Mismatch it waits until the others are there. `source` must not be written and `result`
-  // not be touched until finish() returns. They may be the same memory (see the operation for which part), else they must not overlap. Throws BadInput for other lengths, an overlap,
-  // or if another operation on these Collectives runs.
+  // not be touched until finish() returns. They may be the same memory (see the operation for which part), else they must not
+  // overlap. Throws BadInput for other lengths, an overlap, or if another operation on these Collectives runs.
   void start(std::span<const std::byte> source, std::span<std::byte> result);
   // For all-reduce: several arrays, together as long as was prepared.
   void start(std::span<const Part> parts);
