@@ -120,6 +120,8 @@ class WilsonCore {
   bool alone = false;
   // Results are stored past the caches: set where fields and links are longer than these.
   bool past_caches = false;
+  // The kernels ask ahead for what they will read: set where that does not come from the caches close by.
+  bool fetches = false;
   // There is nothing beyond the block: the operator of a domain by itself, without communication.
   bool domain = false;
 

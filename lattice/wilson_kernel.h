@@ -50,6 +50,7 @@ struct WilsonHop {
   int copies = 1;
   std::int64_t first = 0;
   std::int64_t last = 0;
+  std::int64_t fetched_until = 0;  // what vectors before this one read is asked for some vectors ahead
 };
 
 // The projected half spinors of these vectors, as the neighbour on the other side of `neighbour` wants them: of a face above (odd numbers) the
