@@ -1,8 +1,14 @@
-"""Wilson quarks in plain NumPy on a whole lattice: gamma matrices from Pauli matrices, links rolled by hand."""
+"""Wilson quarks in plain NumPy on a whole lattice: gamma matrices from Pauli matrices, links rolled by hand.
+
+And the fields that their tests begin with.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+
+from onehop import Group
+from onehop.lattice import Gauge
 
 SIGMA = np.array([[[0, 1], [1, 0]], [[0, -1j], [1j, 0]], [[1, 0], [0, -1]]])
 ONE = np.eye(2)
@@ -14,6 +20,7 @@ GAMMA = [
     np.kron(SIGMA[0], ONE).astype(complex),
 ]
 GAMMA5 = GAMMA[0] @ GAMMA[1] @ GAMMA[2] @ GAMMA[3]
+TOLERANCE = {"double": 2e-13, "single": 3e-5, "half": 6e-4}  # of fields, relative to the largest number
 
 
 def shifted(field: np.ndarray, mu: int, step: int) -> np.ndarray:
@@ -79,3 +86,23 @@ def apply(
     """M v."""
     found = field if csw == 0 else np.einsum("...sctd,...td->...sc", clover(links, kappa * csw), field)
     return found - kappa * hop(links, field, antiperiodic)
+
+
+def some_field(extents: tuple[int, ...], seed: int, *front: int) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    shape = (*front, *extents[::-1], 4, 3)
+    return random.normal(size=shape) + 1j * random.normal(size=shape)
+
+
+def random_gauge(group: Group, extents: tuple[int, ...], grid: tuple[int, ...] | None = None) -> Gauge:
+    gauge = Gauge(group, extents, grid)
+    gauge.set_random(4)
+    return gauge
+
+
+def close(found: np.ndarray, expected: np.ndarray, precision: str = "double") -> None:
+    np.testing.assert_allclose(found, expected, rtol=0, atol=TOLERANCE[precision] * abs(expected).max())
+
+
+def gamma5(field: np.ndarray) -> np.ndarray:
+    return np.einsum("st,...tc->...sc", GAMMA5, field)

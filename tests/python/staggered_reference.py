@@ -1,0 +1,61 @@
+"""Staggered quarks in plain NumPy on a whole lattice, and the fields that their tests begin with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onehop import Group
+from onehop.lattice import Gauge
+
+
+def coordinates(extents: tuple[int, ...]) -> list[np.ndarray]:
+    """Of every site, direction 0 first, each of the shape of the lattice."""
+    return list(np.indices(extents[::-1])[::-1])
+
+
+def hop_by_numpy(links: np.ndarray, field: np.ndarray, antiperiodic: bool) -> np.ndarray:
+    """The one-link formula, by rolling the whole lattice."""
+    return hop_of_links(with_phases(links, antiperiodic), None, field)
+
+
+def with_phases(links: np.ndarray, antiperiodic: bool) -> np.ndarray:
+    extents = links.shape[-4::-1]
+    dims = len(extents)
+    at = coordinates(extents)
+    found = links.copy()
+    for mu in range(dims):
+        if antiperiodic and mu == dims - 1:
+            found[-1, ..., mu, :, :] *= -1
+        found[..., mu, :, :] *= ((-1.0) ** sum(at[:mu], start=np.zeros(links.shape[:-3])))[..., None, None]
+    return found
+
+
+def hop_of_links(fat: np.ndarray, long: np.ndarray | None, field: np.ndarray) -> np.ndarray:
+    """The formula for given links."""
+    dims = field.ndim - 1
+    found = np.zeros_like(field)
+    for links, length in ((fat, 1), (long, 3)):
+        for mu in range(dims) if links is not None else ():
+            link, axis = links[..., mu, :, :], dims - 1 - mu
+            found += np.einsum("...ij,...j", link, np.roll(field, -length, axis))
+            found -= np.roll(np.einsum("...ji,...j", link.conj(), field), length, axis)
+    return found
+
+
+def random_links(extents: tuple[int, ...], seed: int) -> np.ndarray:
+    """Matrices of no group at all."""
+    random = np.random.default_rng(seed)
+    shape = (*extents[::-1], len(extents), 3, 3)
+    return (random.normal(size=shape) + 1j * random.normal(size=shape)) / 3
+
+
+def some_field(extents: tuple[int, ...], seed: int) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    shape = (*extents[::-1], 3)
+    return random.normal(size=shape) + 1j * random.normal(size=shape)
+
+
+def random_gauge(group: Group, extents: tuple[int, ...], grid: tuple[int, ...] | None = None) -> Gauge:
+    gauge = Gauge(group, extents, grid)
+    gauge.set_random(4)
+    return gauge

@@ -1,0 +1,189 @@
+"""Solves of Wilson and clover quarks: what is found and what is said of it, held against plain NumPy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import wilson_reference as reference
+from conftest import Ranks
+from onehop import BadInput, Group
+from onehop.lattice import Wilson, WilsonSolve, write_gauge
+from threads import run_threads
+from wilson_reference import random_gauge, some_field
+
+
+@pytest.mark.parametrize("method", ["bicgstab", "normal"])
+@pytest.mark.parametrize(("csw", "inner"), [(0.0, "double"), (1.4, "single"), (0.0, "half"), (1.4, "half")])
+def test_solutions_and_what_is_said_of_them(method: str, csw: float, inner: str) -> None:
+    extents, kappa = (4, 4, 4, 8), 0.11
+    gauge = random_gauge(Group.alone(), extents)
+    wilson = Wilson(gauge, kappa, csw=csw)
+    sources = some_field(extents, 6, 2)
+    sources[1] *= 1e-3
+    result = wilson.solve(sources, tolerance=1e-11, method=method, inner=inner)
+    assert result.converged
+    assert result.corrections > 0 or inner == "double"
+    for source, x, said in zip(sources, result.solution, result.residuals, strict=True):
+        rest = source - reference.apply(gauge.links, x, kappa, csw)
+        residual = np.linalg.norm(rest) / np.linalg.norm(source)
+        assert residual <= 1.01e-11
+        assert said == pytest.approx(residual, rel=0.05, abs=1e-14)
+    assert result.flops > 0 < result.bytes
+    short = wilson.solve(sources[0], iterations=2, method=method, inner=inner)
+    rest = sources[0] - reference.apply(gauge.links, short.solution, kappa, csw)
+    assert (short.converged, short.iterations) == (False, 2)
+    assert short.true_residual == pytest.approx(np.linalg.norm(rest) / np.linalg.norm(sources[0]), rel=1e-6)
+    nothing = wilson.solve(np.zeros_like(sources[0]), method=method)
+    assert (nothing.converged, nothing.iterations) == (True, 0)
+    assert not nothing.solution.any()
+
+
+@pytest.mark.parametrize("inner", ["double", "single", "half"])
+def test_a_hopeless_solve_ends_near_where_it_began(inner: str) -> None:
+    gauge = random_gauge(Group.alone(), (4, 4, 4, 4))
+    source = some_field((4, 4, 4, 4), 7, 1)[0]
+    for kappa in (0.3, 1.0):  # far beyond the critical one
+        result = Wilson(gauge, kappa).solve(source, iterations=3000, inner=inner)
+        rest = source - reference.apply(gauge.links, result.solution, kappa, 0.0)
+        # With nothing on the even sites it is b + kappa D b_o there, and D is no longer than 8.
+        assert np.linalg.norm(rest) <= (1 + 8 * kappa) * np.linalg.norm(source)
+        assert result.true_residual == pytest.approx(np.linalg.norm(rest) / np.linalg.norm(source), rel=1e-6)
+
+
+def test_all_in_single_precision_is_as_good_as_that() -> None:
+    extents = (4, 4, 4, 4)
+    gauge = random_gauge(Group.alone(), extents)
+    source = some_field(extents, 7)
+    result = Wilson(gauge, 0.1, csw=1.0, two_rows=True).solve(source, tolerance=1e-5, precision="single")
+    assert result.converged
+    rest = source - reference.apply(gauge.links, result.solution, 0.1, 1.0)
+    assert np.linalg.norm(rest) / np.linalg.norm(source) < 2e-5
+
+
+@pytest.mark.parametrize("inner", ["double", "single", "half"])
+@pytest.mark.parametrize("csw", [0.0, 1.2])
+def test_schwarz_needs_fewer_iterations(inner: str, csw: float) -> None:
+    extents, kappa = (4, 4, 4, 8), 0.12
+    source = some_field(extents, 9)
+    gauge = random_gauge(Group.alone(), extents)
+
+    def one_rank(group: Group) -> tuple[tuple[slice, ...], WilsonSolve, WilsonSolve]:
+        gauge = random_gauge(group, extents, (1, 1, 1, 2))
+        mine = gauge.geometry.block_slices(group.rank)
+        wilson = Wilson(gauge, kappa, csw=csw, threads=1)
+        return (
+            mine,
+            wilson.solve(source[mine], inner=inner, tolerance=1e-9),
+            wilson.solve(source[mine], inner=inner, tolerance=1e-9, schwarz=4),
+        )
+
+    solution = np.zeros_like(source)
+    for mine, plain, schwarz in run_threads(2, one_rank):
+        assert plain.converged
+        assert schwarz.converged
+        assert schwarz.iterations < (1.0 if inner == "half" else 0.7) * plain.iterations
+        solution[mine] = schwarz.solution
+    rest = source - reference.apply(gauge.links, solution, kappa, csw)
+    assert np.linalg.norm(rest) <= 1.01e-9 * np.linalg.norm(source)
+
+
+def test_reproducible_on_every_grid() -> None:
+    extents = (8, 4, 4, 4)
+    source = some_field(extents, 8)
+    alone = Wilson(random_gauge(Group.alone(), extents), 0.1, csw=1.0, threads=2)
+    expected = alone.solve(source, reproducible=True, tolerance=1e-8)
+
+    def one_rank(group: Group) -> tuple[tuple[slice, ...], WilsonSolve]:
+        gauge = random_gauge(group, extents, (2, 1, 1, 1))
+        mine = gauge.geometry.block_slices(group.rank)
+        wilson = Wilson(gauge, 0.1, csw=1.0, threads=1)
+        return mine, wilson.solve(source[mine], reproducible=True, tolerance=1e-8)
+
+    for mine, found in run_threads(2, one_rank):
+        assert found.iterations == expected.iterations
+        assert (found.solution == expected.solution[mine]).all()
+
+
+@pytest.mark.parametrize(("inner", "schwarz"), [("single", 0), ("half", 3)])
+def test_half_faces(inner: str, schwarz: int) -> None:
+    """They change the way to the solution on two ranks, and the solution not beyond the tolerance."""
+    extents = (8, 4, 4, 4)
+    source = some_field(extents, 8, 2)
+    alone = random_gauge(Group.alone(), extents)
+
+    def one_rank(group: Group) -> list[WilsonSolve]:
+        gauge = random_gauge(group, extents, (2, 1, 1, 1))
+        wilson = Wilson(gauge, 0.1, csw=1.0, threads=1)
+        mine = source[(slice(None), *gauge.geometry.block_slices(group.rank))]
+        return [
+            wilson.solve(mine, inner=inner, schwarz=schwarz, half_faces=half, tolerance=1e-9)
+            for half in (False, True)
+        ]
+
+    found = run_threads(2, one_rank)
+    parts = [np.concatenate([one[i].solution for one in found], axis=4) for i in range(2)]
+    assert (parts[0] != parts[1]).any()
+    for part, results in zip(parts, zip(*found, strict=True), strict=True):
+        assert all(one.converged for one in results)
+        for x, b in zip(part, source, strict=True):
+            rest = b - reference.apply(alone.links, x, 0.1, 1.0)
+            assert np.linalg.norm(rest) <= 1.01e-9 * np.linalg.norm(b)
+    wilson = Wilson(alone, 0.1)
+    with pytest.raises(BadInput, match="lower precision than the whole"):
+        wilson.solve(source, half_faces=True)
+    with pytest.raises(BadInput, match="either half faces or a reproducible"):
+        wilson.solve(source, half_faces=True, inner="single", reproducible=True)
+
+
+def test_command_solves(ranks: Ranks, tmp_path: Path) -> None:
+    extents = (4, 4, 4, 8)
+    gauge = random_gauge(Group.alone(), extents)
+    field = tmp_path / "cfg.lime"
+    write_gauge(str(field), gauge)
+    words = (
+        "--action",
+        "clover",
+        "--csw",
+        1.2,
+        "--kappa",
+        0.11,
+        "--spin",
+        3,
+        "--colour",
+        1,
+        "--inner",
+        "single",
+    )
+    done = ranks.onehop("lattice", "solve", field, *words, "-n", 2, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    source = np.zeros((*extents[::-1], 4, 3), complex)
+    source[0, 0, 0, 0, 3, 1] = 1
+    expected = Wilson(gauge, 0.11, csw=1.2).solve(source, inner="single")
+    assert found["converged"]
+    assert found["true_residual"] <= 1e-10
+    assert abs(found["iterations"] - expected.iterations) <= 3
+    assert (found["csw"], found["kappa"], found["grid"]) == (1.2, 0.11, [1, 1, 1, 2])
+    assert found["gflops"] > 0 < found["gbytes_per_second"]
+    done = ranks.onehop("lattice", "solve", field, *words[:-1], "half", "-n", 2, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["true_residual"] <= 1e-10
+    short = ranks.onehop(
+        "lattice", "solve", field, "--action", "wilson", "--mass", 0.5, "--iterations", 2, "--json", "-"
+    )
+    assert short.returncode == 1
+    assert json.loads(short.stdout)["kappa"] == pytest.approx(1 / 9)
+    assert "allow more of them" in short.stderr
+    for wrong, said in (
+        (("--action", "wilson"), "--kappa, or one --mass"),
+        (("--action", "wilson", "--kappa", 0.1, "--csw", 1), "--action clover"),
+        (("--action", "clover", "--kappa", 0.1, "--inner", "quarter"), "half, single or double"),
+        (("--kappa", 0.1, "--mass", 0.1), "are for --action"),
+    ):
+        done = ranks.onehop("lattice", "solve", field, *wrong)
+        assert done.returncode == 2
+        assert said in " ".join(done.stderr.split())
