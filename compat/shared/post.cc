@@ -61,16 +61,21 @@ void Post::flush() {
   for (Peer& peer : peers_) peer.outgoing.close();
 }
 
+Post::Peer& Post::polled(int other) {
+  Peer& peer = at(other);
+  if (polls_) {
+    peer.incoming.progress();
+    peer.outgoing.progress();
+  }
+  return peer;
+}
+
 bool Post::progress() {
   flush();
   bool moved = false;
   for (int other = 0; other < size_; ++other) {
     if (other == rank_) continue;
-    Peer& peer = at(other);
-    if (polls_) {
-      peer.incoming.progress();
-      peer.outgoing.progress();
-    }
+    Peer& peer = polled(other);
     moved |= peer.incoming.pull();
     moved |= peer.outgoing.push();
   }
@@ -81,11 +86,7 @@ bool Post::progress() {
 bool Post::can_move() {
   for (int other = 0; other < size_; ++other) {
     if (other == rank_) continue;
-    Peer& peer = at(other);
-    if (polls_) {
-      peer.incoming.progress();
-      peer.outgoing.progress();
-    }
+    Peer& peer = polled(other);
     if (peer.incoming.can_pull() || peer.outgoing.can_push()) return true;
   }
   return false;

@@ -62,6 +62,7 @@ class Post {
   };
 
   Peer& at(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
+  Peer& polled(int other);  // a peer, its channels seen to
   bool can_move();
   void idle(int& looks, int peer);
 
