@@ -77,6 +77,12 @@ inline bool all_below(std::span<const double> norms, std::span<const double> eno
   return true;
 }
 
+inline double total(std::span<const double> norms) {
+  double sum = 0;
+  for (const double norm : norms) sum += norm;
+  return sum;
+}
+
 // One step's length and the next direction's share of the old one, for systems that still run; 0 for the others.
 inline double quotient(double above, double below) {
   const double value = above / below;
@@ -120,7 +126,8 @@ struct MixedResult {
 };
 
 // The same in two precisions: iterations with `low`, and whenever the residual has fallen by `gain`, the solution is added up and the
-// residual made anew with `high` (reliable updates), while the search goes on in its direction. b, x and r are of high's space.
+// residual made anew with `high` (reliable updates), while the search goes on in its direction. b, x and r are of high's space. Of the
+// solutions that were added up the one with the smallest residual is given back.
 template <class High, class Low>
 MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator<Low>& low, const High* b, High* x,
                                       High* r, const Stopping& stopping, double gain) {
@@ -128,7 +135,7 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
   VectorSpace<Low>& space = low.space();
   const auto copies = static_cast<std::size_t>(space.copies());
   const Buffer<Low> ap = space.make(), part = space.make(), residual = space.make();
-  const Buffer<High> product = outer.make();
+  const Buffer<High> product = outer.make(), best = outer.make();
   Low* const p = low.input();
   std::vector<double> norms(copies), next(copies), products(copies), alpha(copies), beta(copies), largest(copies);
   const std::vector<Coefficient> one_minus_one = [&] {
@@ -139,6 +146,9 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
   Progress progress(stopping);
   MixedResult result;
   outer.norm(r, norms);
+  outer.copy(x, best.data());
+  double least = total(norms);
+  bool last_is_best = true;
   convert(space.team(), r, residual.data(), space.size());
   space.copy(residual.data(), p);
   largest = norms;
@@ -176,6 +186,11 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
       outer.norm(r, next);
       convert(space.team(), r, residual.data(), space.size());
       ++result.corrections;
+      last_is_best = total(next) <= least;
+      if (last_is_best) {
+        least = total(next);
+        outer.copy(x, best.data());
+      }
       bool gained = false;
       for (std::size_t i = 0; i < copies; ++i) gained = gained || next[i] < 0.9 * largest[i];
       idle = gained ? 0 : idle + 1;
@@ -198,6 +213,7 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
     norms = next;
     progress.at(result.iterations, norms);
   }
+  if (!last_is_best) outer.copy(best.data(), x);
   return result;
 }
 
@@ -262,7 +278,7 @@ std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts
 
 // For any A that has an inverse. In: x and r = b - A x. Out: both improved until |r|^2 <= enough. Returns the iterations, of two
 // applications each. Where it stagnates or breaks down it begins anew with the residual at hand; where the residual only grows, it
-// gives up.
+// gives up. Residuals go up and down here: x of one that ends with a larger one than it had on its way is that of then (and r is not).
 template <class Real>
 std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping& stopping, std::int64_t done = 0) {
   VectorSpace<Real>& space = a.space();
@@ -299,6 +315,10 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
   constexpr double hopeless = 1e10;  // |r|^2 over that of the beginning: peaks on the way are far lower
   std::vector<double> most(norms);
   for (double& norm : most) norm *= hopeless;
+  const Buffer<Real> best = space.make();
+  space.copy(x, best.data());
+  double least = total(norms);
+  constexpr double worth_keeping = 1e-2;  // of |r|^2, so that it is rarely copied
   std::int64_t iterations = 0;
   std::vector<Coefficient> beta(copies), beta_omega(copies);
   while (!all_below(norms, stopping.enough) && iterations + done < stopping.iterations) {
@@ -320,6 +340,10 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
     ++iterations;
     progress.at(done + iterations, norms);
     if (!all_below(norms, most)) break;
+    if (total(norms) < worth_keeping * least) {
+      least = total(norms);
+      space.copy(x, best.data());
+    }
     bool broken = false;
     for (std::size_t i = 0; i < copies; ++i) {
       const bool runs = !(norms[i] <= stopping.enough[i]);
@@ -337,6 +361,7 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
     sum({{&one, r}, {&beta, direction.data()}, {&beta_omega, v.data()}}, direction.data());
     rho = rho_next;
   }
+  if (!(total(norms) <= least)) space.copy(best.data(), x);
   return iterations;
 }
 

@@ -248,9 +248,12 @@ class Run {
     whole_.norm(rest.data(), left);
     const std::size_t length = lattice_.sites.size() * 3;
     for (std::size_t copy = 0; copy < copies_; ++copy) {
-      result_.report.residuals.push_back(norms_[copy] > 0 ? std::sqrt(left[copy] / norms_[copy]) : 0);
+      const double residual = norms_[copy] > 0 ? std::sqrt(left[copy] / norms_[copy]) : 0;
       result_.solutions.resize(result_.solutions.size() + length);
-      store_natural(x, lattice_.sites, std::span(result_.solutions).last(length), static_cast<int>(copy));
+      // An answer that is worse than none, or no number at all, is none.
+      const bool better = residual <= 1;
+      result_.report.residuals.push_back(better ? residual : 1);
+      if (better) store_natural(x, lattice_.sites, std::span(result_.solutions).last(length), static_cast<int>(copy));
     }
   }
 

@@ -230,6 +230,7 @@ class Solver {
     check(result.report);
     result.solution.resize(copies_ * core_.storage().sites.size() * 12);
     for (const int colour : {0, 1}) impl_.unload(core_, x_[colour].data(), colour, std::span(result.solution));
+    drop_what_is_worse_than_none(result);
     result.report.seconds = now() - begin;
     result.report.communication_seconds += core_.waited - waited + sums_.waited();
     for (const auto& space : spaces_) {
@@ -332,6 +333,16 @@ class Solver {
     for (std::size_t i = 0; i < copies_; ++i) {
       report.residuals[i] = squares_[i] > 0 ? std::sqrt(report.residuals[i] / squares_[i]) : 0;
       report.converged = report.converged && report.residuals[i] <= options_.tolerance;
+    }
+  }
+
+  // An answer with a larger residual than 0 has, or that is no number at all, becomes 0.
+  void drop_what_is_worse_than_none(WilsonSolve& result) const {
+    const std::size_t length = result.solution.size() / copies_;
+    for (std::size_t i = 0; i < copies_; ++i) {
+      if (result.report.residuals[i] <= 1) continue;
+      result.report.residuals[i] = 1;
+      std::fill_n(result.solution.begin() + static_cast<std::ptrdiff_t>(i * length), length, Number{});
     }
   }
 

@@ -218,6 +218,35 @@ TEST(LatticeSolver, EndsWithItsBestWhereThereIsNoSolution) {
   EXPECT_LE(bicgstab(a, x.data(), r.data(), until({1}, 1e-9)), 1);
 }
 
+// No operator at all: every application multiplies by other numbers, so that no residual is what it is taken for.
+class Restless final : public LinearOperator<double> {
+ public:
+  Restless(Team& team, Sums& sums) : of_(team, sums, std::vector<std::complex<double>>(64, 1.0), 4, 1) {}
+  VectorSpace<double>& space() override { return of_.space(); }
+  double* input() override { return of_.input(); }
+  void apply(const double* in, double* out) override {
+    for (std::size_t i = 0; i < of_.space().size(); ++i) out[i] = normal_(random_) * in[i];
+  }
+
+ private:
+  Diagonal<double> of_;
+  std::mt19937 random_{3};
+  std::normal_distribution<double> normal_;
+};
+
+TEST(LatticeSolver, GivesUpWhereTheResidualOnlyGrows) {
+  Bench bench(Group::alone(), 1, false);
+  Restless a(bench.team, bench.sums);
+  const Buffer<double> x = a.space().make();
+  const Buffer<double> r = a.space().make();
+  for (std::size_t i = 0; i < a.space().size(); ++i) r.data()[i] = std::cos(static_cast<double>(i));
+  Stopping stopping = until({1}, 1e-10);
+  stopping.iterations = 100000;
+  EXPECT_LT(bicgstab(a, x.data(), r.data(), stopping), 1000);
+  // x is that of its smallest residual so far: not much longer than what there was to be found.
+  EXPECT_LT(norms_of(a, static_cast<const double*>(x.data()))[0], 1e4);
+}
+
 TEST(LatticeSolver, NamesOfPrecisions) {
   EXPECT_EQ(precision_from_string("half"), Precision::half);
   EXPECT_EQ(to_string(Precision::full), "double");

@@ -7,7 +7,7 @@ import pytest
 
 import lattice_reference as reference
 from onehop import BadInput, Group
-from onehop.lattice import Gauge, smearing, thermalize
+from onehop.lattice import Gauge, gradient_flow, smearing, thermalize
 from threads import run_threads
 
 EXTENTS = (4, 6, 2, 5)
@@ -140,7 +140,12 @@ def test_everything_is_covariant() -> None:
         np.testing.assert_allclose(other.long, reference.transformed(one.long, turn, hop=3), atol=1e-12)
         if one.unitary is not None:
             np.testing.assert_allclose(other.unitary, reference.transformed(one.unitary, turn), atol=1e-12)
-    for smear in (lambda g: smearing.ape(g, 0.7, 2), lambda g: smearing.stout(g, 0.12, 2)):
+    smearings = (
+        lambda g: smearing.ape(g, 0.7, 2),
+        lambda g: smearing.stout(g, 0.12, 2),
+        lambda g: gradient_flow(g, 0.1, step=0.05)[0].copy_to(g),
+    )
+    for smear in smearings:
         one, other = smooth_field(extents), smooth_field(extents)
         other.set_links(reference.transformed(one.links, turn))
         smear(one)

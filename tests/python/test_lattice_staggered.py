@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from grids import lattices
+from lattice_reference import transformed
 from onehop import BadInput, Group
-from onehop.lattice import Gauge, Geometry, Staggered, StaggeredSolve
+from onehop.lattice import Gauge, Geometry, Staggered, StaggeredSolve, smearing, thermalize
+from onehop.lattice.phases import with_staggered_phases
 from staggered_reference import (
     coordinates,
     hop_by_numpy,
@@ -187,6 +190,59 @@ def test_fat_and_long_links_on_every_grid(
         # Bit for bit.
         assert (result.iterations, result.residuals) == (solved.iterations, solved.residuals)
         np.testing.assert_array_equal(result.solution, solved.solution[here])
+
+
+@pytest.mark.parametrize(("extents", "grid"), lattices(3))
+def test_every_operator_on_every_grid(extents: tuple[int, ...], grid: tuple[int, ...]) -> None:
+    """All ways to cut four directions, blocks of three and four sites; both colours, in every precision."""
+    fat, long = random_links(extents, 3), random_links(extents, 4)
+    field = some_field(extents, 5)
+    odd = (sum(coordinates(extents)) % 2)[..., None]
+    hopped = hop_of_links(fat, long, field)
+    squared = 0.36 * field - hop_of_links(fat, long, hopped)
+    expected = (hopped, np.where(odd, 0, hopped), np.where(odd, hopped, 0), 0.6 * field - hopped, squared)
+
+    def one_rank(group: Group) -> tuple[tuple[slice, ...], dict[str, tuple[np.ndarray, ...]]]:
+        mine = Geometry(extents, grid).block_slices(group.rank)
+        own = field[mine]
+        staggered = Staggered.of_links(group, extents, fat[mine], long[mine], grid, threads=1)
+        return mine, {
+            precision: (
+                staggered.hop(own, precision=precision),
+                staggered.hop(own, precision=precision, colour=0),
+                staggered.hop(own, precision=precision, colour=1),
+                staggered.apply(own, 0.3, dagger=True, precision=precision),
+                staggered.apply_normal(own, 0.3, precision=precision),
+            )
+            for precision in ERRORS
+        }
+
+    for mine, found in run_threads(int(np.prod(grid)), one_rank):
+        for precision, results in found.items():
+            for one, whole in zip(results, expected, strict=True):
+                atol = 3 * ERRORS[precision] * abs(whole).max()
+                np.testing.assert_allclose(one, whole[mine], rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("action", ["asqtad", "hisq"])
+def test_smeared_operators_are_covariant(action: str) -> None:
+    """From thin links: what is made of transformed ones applies as what is made of the others."""
+    extents = (4, 4, 4, 4)
+    gauge, field = Gauge(Group.alone(), extents), some_field(extents, 4)
+    thermalize(gauge, 5.5, 2, over_relaxations=0)
+    turn = random_gauge(Group.alone(), extents).links[..., 0, :, :]
+
+    def applied(links: np.ndarray, to: np.ndarray) -> np.ndarray:
+        gauge.set_links(links)
+        made = smearing.fat_links(gauge, action)
+        fat = with_staggered_phases(made.fat, gauge.geometry, 0)
+        long = with_staggered_phases(made.long, gauge.geometry, 0, length=3)
+        return Staggered.of_links(Group.alone(), extents, fat, long).apply(to, 0.3)
+
+    links = gauge.links
+    expected = np.einsum("...ij,...j", turn, applied(links, field))
+    found = applied(transformed(links, turn), np.einsum("...ij,...j", turn, field))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * abs(expected).max())
 
 
 def test_naik_propagator_is_that_of_momentum_space() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from conftest import Ranks
 from onehop import BadInput, Group
-from onehop.lattice import Geometry, Staggered, StaggeredSolve, read_vectors, write_gauge
+from onehop.lattice import Gauge, Geometry, Staggered, StaggeredSolve, read_vectors, write_gauge
 from staggered_reference import (
     coordinates,
     hop_by_numpy,
@@ -43,6 +43,31 @@ def test_solutions_and_what_is_said_of_them() -> None:
     nothing = staggered.solve(np.zeros_like(source), mass)
     assert (nothing.converged, nothing.iterations) == (True, 0)
     assert not nothing.solution.any()
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"inner": "single"}, {"inner": "half"}, {"precision": "single", "inner": "half"}]
+)
+def test_a_hopeless_solve_ends_with_its_best(how: dict[str, str]) -> None:
+    """Without a field and periodic D has eigenvalues 0, which a mass next to 0 does not help."""
+    extents = (4, 4, 4, 4)
+    unit = Gauge(Group.alone(), extents)
+    staggered = Staggered(unit, antiperiodic=False)
+    one = some_field(extents, 6)
+    both = np.stack([one, 1j * one])
+    for mass in (1e-9, 1e-25, 1e-60):
+        cases = (
+            ([mass], [one], staggered.solve(one, mass, iterations=300, **how)),
+            ([mass] * 2, both, staggered.solve(both, mass, iterations=300, **how)),
+            ([2 * mass, mass], [one] * 2, staggered.solve(one, (2 * mass, mass), iterations=300, **how)),
+        )
+        for masses, sources, result in cases:
+            assert not result.converged
+            solutions = result.solution.reshape(-1, *one.shape)
+            for m, b, x, said in zip(masses, sources, solutions, result.residuals, strict=True):
+                assert said <= 1  # no worse than none
+                rest = b - 2 * m * x - hop_by_numpy(unit.links, x, False)
+                assert said == pytest.approx(np.linalg.norm(rest) / np.linalg.norm(b), rel=1e-3)
 
 
 @pytest.mark.parametrize("masses", [0.2, (0.7, 0.2)])

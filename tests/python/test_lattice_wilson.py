@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 import wilson_reference as reference
+from grids import lattices
+from lattice_reference import transformed
 from onehop import BadInput, Group, _core
 from onehop.lattice import Gauge, Wilson, WilsonSolve, clover_leaves, wilson_kappa
 from threads import run_threads
-from wilson_reference import close, gamma5, random_gauge, some_field
+from wilson_reference import TOLERANCE, close, gamma5, random_gauge, some_field
 
 
 def parity(extents: tuple[int, ...]) -> np.ndarray:
@@ -87,21 +89,26 @@ def test_is_gamma5_hermitian_and_preconditions(csw: float) -> None:
     close(wilson.precondition(b), straight - 0.13**2 * reference.hop(gauge.links, odd))
 
 
-def test_is_covariant() -> None:
+def each(wilson: Wilson) -> list:
+    """Every operator and its adjoint."""
+    operators = (wilson.hop, wilson.apply, wilson.precondition)
+    return [(operator, dagger) for operator in operators for dagger in (False, True)]
+
+
+@pytest.mark.parametrize("csw", [0.0, 1.2])
+def test_is_covariant(csw: float) -> None:
     extents = (4, 4, 4, 4)
     gauge = random_gauge(Group.alone(), extents)
     b = some_field(extents, 4)
-    before = Wilson(gauge, 0.13, csw=1.2).apply(b)
-    turned = Gauge(Group.alone(), extents)
-    turned.set_random(77)
-    turn = turned.links[..., 0, :, :]
-    links = gauge.links
-    for mu in range(4):
-        ahead = np.roll(turn, -1, axis=3 - mu).conj().swapaxes(-1, -2)
-        links[..., mu, :, :] = turn @ links[..., mu, :, :] @ ahead
-    gauge.set_links(links)
-    found = Wilson(gauge, 0.13, csw=1.2).apply(np.einsum("...ij,...sj->...si", turn, b))
-    close(found, np.einsum("...ij,...sj->...si", turn, before))
+    wilson = Wilson(gauge, 0.13, csw=csw)
+    before = [operator(b, dagger=dagger) for operator, dagger in each(wilson)]
+    turn = Gauge(Group.alone(), extents)
+    turn.set_random(77)
+    turn = turn.links[..., 0, :, :]
+    gauge.set_links(transformed(gauge.links, turn))
+    turned = np.einsum("...ij,...sj->...si", turn, b)
+    for (operator, dagger), was in zip(each(Wilson(gauge, 0.13, csw=csw)), before, strict=True):
+        close(operator(turned, dagger=dagger), np.einsum("...ij,...sj->...si", turn, was))
 
 
 GRIDS = [
@@ -144,6 +151,38 @@ def test_the_same_on_every_grid(extents: tuple[int, ...], grid: tuple[int, ...],
         assert result.converged
         assert abs(result.iterations - solved.iterations) <= 2
         np.testing.assert_allclose(result.solution, solved.solution[mine], rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize(("extents", "grid"), lattices(2))
+def test_every_operator_on_every_grid(extents: tuple[int, ...], grid: tuple[int, ...]) -> None:
+    """All ways to cut four directions, blocks of two and three sites; in every precision."""
+    field, alone = some_field(extents, 2), random_gauge(Group.alone(), extents)
+    expected = (
+        reference.hop(alone.links, field),
+        reference.apply(alone.links, field, 0.12, 1.1),
+        gamma5(reference.apply(alone.links, gamma5(field), 0.12, 1.1)),
+        Wilson(alone, 0.12, csw=1.1).precondition(field, dagger=True),
+    )
+
+    def one_rank(group: Group) -> tuple[tuple[slice, ...], dict[str, tuple[np.ndarray, ...]]]:
+        gauge = random_gauge(group, extents, grid)
+        mine = gauge.geometry.block_slices(group.rank)
+        found = {}
+        for precision in TOLERANCE:
+            wilson = Wilson(gauge, 0.12, csw=1.1, precision=precision, threads=1)
+            found[precision] = (
+                wilson.hop(field[mine]),
+                wilson.apply(field[mine]),
+                wilson.apply(field[mine], dagger=True),
+                wilson.precondition(field[mine], dagger=True),
+            )
+        return mine, found
+
+    for mine, found in run_threads(int(np.prod(grid)), one_rank):
+        for precision, results in found.items():
+            for one, whole in zip(results, expected, strict=True):
+                atol = TOLERANCE[precision] * abs(whole).max()
+                np.testing.assert_allclose(one, whole[mine], rtol=0, atol=atol)
 
 
 def test_field_strength_as_by_numpy_on_two_ranks() -> None:

@@ -90,7 +90,8 @@ def _show(screen: Console, report: dict[str, Any]) -> None:
         table.add_row(name, str(face["bytes"]), str(face["pieces"]), str(face["lexicographic_pieces"]))
     screen.print(table)
     screen.print(
-        f"{report['bytes_sent']} bytes in {report['messages_sent']} messages from each rank", soft_wrap=True
+        f"{report['bytes_sent']} bytes in {counted(report['messages_sent'], 'message')} from each rank",
+        soft_wrap=True,
     )
 
 

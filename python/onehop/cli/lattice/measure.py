@@ -62,6 +62,7 @@ def _plot_flow(left: Any, right: Any, points: list[FlowPoint]) -> None:
     right.set_ylabel("topological charge")
     for axes in (left, right):
         axes.set_xlabel("flow time / a²")
+        axes.locator_params(axis="x", nbins=6)
 
 
 def _plot(file: str, points: list[FlowPoint], quarks: dict[str, Any] | None) -> None:
@@ -87,6 +88,8 @@ def _table(report: dict[str, Any], found: GaugeFile) -> Table:
     table.add_row("Polyakov loop", f"{real:.9g} {imaginary:+.9g} i")
     for name in ("energy_plaquette", "energy_clover"):
         table.add_row(name.replace("_", " "), f"{report[name]:.9g}")
+    if not report.get("flow"):
+        table.add_row("topological charge", f"{report['charge']:.6g}")
     for name, value in found.checksums.items():
         table.add_row(name, f"{value:08x}")
     if report.get("flow"):
@@ -163,6 +166,7 @@ def measure(
         "polyakov_loop": [loop.real, loop.imag],
         "energy_plaquette": strength.energy_plaquette,
         "energy_clover": strength.energy_clover,
+        "charge": strength.charge,
     }
     if flow is not None:
         report["flow"] = [point._asdict() for point in points]
