@@ -1,6 +1,7 @@
 """Periodic lattices that are split over ranks: geometry, SU(3) gauge fields and files, staggered and Wilson quarks."""
 
 from onehop.lattice import mesons, smearing
+from onehop.lattice.field import Field
 from onehop.lattice.files import (
     GaugeFile,
     read_gauge,
@@ -17,6 +18,7 @@ from onehop.lattice.staggered import Staggered, StaggeredSolve
 from onehop.lattice.wilson import Wilson, WilsonSolve, clover_blocks, clover_leaves, wilson_kappa
 
 __all__ = [
+    "Field",
     "Flow",
     "FlowPoint",
     "Gauge",

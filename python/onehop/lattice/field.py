@@ -1,0 +1,140 @@
+"""Fields on a lattice that is split over ranks: as they lie for the loops, with ghosts, in three precisions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onehop.error import BadInput
+from onehop.group import Group
+from onehop.lattice.geometry import Geometry
+from onehop.plan import Plan
+
+__all__ = ["Field"]
+
+REALS = {"double": np.float64, "single": np.float32, "half": np.int16}
+LARGEST = 32767
+
+
+class Field:
+    """Complex numbers at every site of this rank's block, in the geometry's order, ghosts behind them.
+
+    Parameters
+    ----------
+    geometry : Geometry
+        Where the sites lie, and how many layers of neighbours are kept.
+    group : Group
+        The ranks; as many as the geometry has.
+    numbers : sequence of int
+        The shape of a site: (3,) is a colour vector, (4, 3) a spinor, (4, 3, 3) the links of four directions.
+    precision : str
+        "double", "single", or "half": 16-bit integers with a scale for every site.
+
+    Attributes
+    ----------
+    memory : structured array of shape (vectors + ghosts,)
+        `memory["numbers"]` has the shape (vectors + ghosts, numbers of a site, 2, lanes): real and imaginary parts;
+        with half precision `memory["scale"]`, of shape (vectors + ghosts, lanes), is what the integers count.
+
+    Raises
+    ------
+    BadInput
+        Another number of ranks; a site without numbers; an unknown precision.
+    """
+
+    def __init__(
+        self, geometry: Geometry, group: Group, numbers: Sequence[int] = (3,), precision: str = "double"
+    ) -> None:
+        if group.size != geometry.ranks:
+            raise BadInput(f"expected a group of the geometry's {geometry.ranks} ranks, found {group.size}")
+        if precision not in REALS:
+            raise BadInput(f"expected the precision half, single or double, found {precision!r}")
+        self.geometry, self.group, self.precision = geometry, group, precision
+        self.numbers = tuple(int(one) for one in numbers)
+        count = int(np.prod(self.numbers))
+        if count < 1:
+            raise BadInput(f"expected a shape of one number or more at a site, found {self.numbers}")
+        parts: list[tuple[str, type, tuple[int, ...]]] = [
+            ("numbers", REALS[precision], (count, 2, geometry.lanes))
+        ]
+        if precision == "half":
+            parts.append(("scale", np.float32, (geometry.lanes,)))
+        self.memory = np.zeros(geometry.vectors + geometry.ghosts, np.dtype(parts))
+        self._faces: dict[int | None, Plan] = {}
+
+    @property
+    def natural(self) -> NDArray[np.complex128] | NDArray[np.complex64]:
+        """The block of this rank in lexicographic order, copied: shape (t, z, y, x, ...) for four directions.
+
+        Of double precision complex128, otherwise complex64. Assigning takes such an array; what it has is rounded.
+        """
+        return self._natural(self._values(self.memory[: self.geometry.vectors]))
+
+    @natural.setter
+    def natural(self, block: NDArray[np.complex128]) -> None:
+        expected = (*self.geometry.block_shape, *self.numbers)
+        if np.shape(block) != expected:
+            raise BadInput(f"expected a block of shape {expected}, found {np.shape(block)}")
+        flat = np.asarray(block, np.complex128).reshape(*self.geometry.block_shape, -1)
+        vectors = self.geometry.to_vectors(np.stack([flat.real, flat.imag], axis=-1))
+        own = self.memory[: self.geometry.vectors]
+        if self.precision == "half":
+            scale = (abs(vectors).max(axis=(1, 2)) / LARGEST).astype(np.float32)
+            own["scale"] = scale
+            at_least = np.where(scale > 0, scale, 1)[:, None, None, :]
+            vectors = np.clip(np.round(vectors / at_least), -LARGEST, LARGEST)
+        own["numbers"] = vectors
+
+    def faces(self, colour: int | None = None) -> Plan:
+        """The plan that fills the ghosts, made once; in between is time for what needs no neighbour.
+
+            with field.faces():
+                ...  # the interior
+            above = field.beside(3)
+
+        Collective, the first time of each colour too.
+
+        Parameters
+        ----------
+        colour : int, optional
+            Only of the sites whose global coordinates have this parity.
+        """
+        if colour not in self._faces:
+            site_bytes = self.memory.dtype.itemsize // self.geometry.lanes
+            schedule = self.geometry.halo(np.uint8, site_bytes, colour=colour)
+            self._faces[colour] = Plan(schedule, self.group, [self.memory.view(np.uint8)])
+        return self._faces[colour]
+
+    def beside(self, direction: int, hop: int = 1) -> NDArray[np.complex128] | NDArray[np.complex64]:
+        """For every site of the block the numbers of the site `hop` sites ahead, or behind it if below 0, as `natural`.
+
+        Raises
+        ------
+        BadInput
+            No such direction; farther than ghosts are kept.
+        """
+        dims = len(self.geometry.block)
+        if not 0 <= direction < dims or not 1 <= abs(hop) <= self.geometry.width:
+            raise BadInput(
+                f"expected a direction of 0 to {dims - 1} and 1 to {self.geometry.width} sites either way, "
+                f"found {direction} and {hop}"
+            )
+        side = int(hop > 0)
+        numbers, rotated = self.geometry.neighbours(abs(hop))[:, direction, side].T
+        found = self._values(self.memory[numbers])
+        source = list(self.geometry.lane_source(direction, ("below", "above")[side]))
+        return self._natural(np.where(rotated[:, None, None, None] == 1, found[..., source], found))
+
+    def _values(self, memory: NDArray[np.void]) -> NDArray[np.float64] | NDArray[np.float32]:
+        """Numbers of vectors as they are meant."""
+        if self.precision != "half":
+            return memory["numbers"]
+        return memory["numbers"] * memory["scale"][:, None, None, :]
+
+    def _natural(
+        self, vectors: NDArray[np.float64] | NDArray[np.float32]
+    ) -> NDArray[np.complex128] | NDArray[np.complex64]:
+        parts = self.geometry.from_vectors(vectors)
+        return (parts[..., 0] + 1j * parts[..., 1]).reshape(*self.geometry.block_shape, *self.numbers)
