@@ -1,7 +1,7 @@
 #include "dslash.h"
 
-#include <atomic>
 #include <complex>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <random>
@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "hop.h"
-#include "mpi_peers.h"
+#include "mpi_faces.h"
 #include "onehop/error.h"
 #include "read_all.h"
 
@@ -31,23 +31,6 @@ class NoExchange final : public FaceExchange {
  public:
   void start(int) override {}
   void finish(int) override {}
-};
-
-class MpiExchange final : public FaceExchange {
- public:
-  MpiExchange(const Group& group, const Geometry& geometry, std::int64_t element_bytes, std::span<std::byte> field)
-      : arrays_{field} {
-    for (const int colour : {0, 1}) {
-      peers_.push_back(mpi_halo_peer(group, "packed, one message a neighbour, Isend/Irecv"));
-      peers_.back()->prepare(geometry.halo(element_bytes, ElementType::bytes, colour, group.rank()), arrays_);
-    }
-  }
-  void start(int colour) override { peers_[static_cast<std::size_t>(colour)]->start(); }
-  void finish(int colour) override { peers_[static_cast<std::size_t>(colour)]->finish(); }
-
- private:
-  std::array<std::span<std::byte>, 1> arrays_;
-  std::vector<std::unique_ptr<HaloPeer>> peers_;
 };
 
 // Of numbers, as links that an application neither shrinks nor blows up.
@@ -98,10 +81,32 @@ class Runner {
     std::uniform_real_distribution<Real> even(-1, 1);
     for (Real& x : hops_.field.memory.span()) x = even(random);
   }
+  [[nodiscard]] bool links_twice() const { return storage_->links().stream.size() > 0; }
   void run(int times) {
+    const double before = hops_.counters.waited;
     for (int i = 0; i < times; ++i) {
       for (const int colour : {1, 0}) hops_.hop(colour, {.out = out_.data()});
     }
+    faces_.push_back({times, (hops_.counters.waited - before) * 1e6 / (2 * times)});
+  }
+
+  // µs of an application that went into starting and finishing faces, mean of all ranks, one for each block that was measured: what is
+  // run between them, to fill caches, is shorter. Collective.
+  [[nodiscard]] std::vector<double> face_us() const {
+    std::vector<double> mine;
+    for (const Block& block : faces_) {
+      if (block.times == faces_.back().times) mine.push_back(block.us);
+    }
+    const Group& group = storage_->lattice.group;
+    std::vector<double> mean(mine.size());
+    for (const auto& bytes : group.allgather(std::as_bytes(std::span<const double>(mine)))) {
+      for (std::size_t i = 0; i < mean.size(); ++i) {
+        double theirs = 0;
+        std::memcpy(&theirs, bytes.data() + i * sizeof theirs, sizeof theirs);
+        mean[i] += theirs / group.size();
+      }
+    }
+    return mean;
   }
 
  private:
@@ -115,15 +120,21 @@ class Runner {
       };
     } else if (!way.put && group.size() > 1) {
       options.exchange = [group](const Geometry& geometry, std::int64_t bytes, std::span<std::byte> field) {
-        return std::make_unique<MpiExchange>(group, geometry, bytes, field);
+        return std::make_unique<MpiFaces>(group, geometry, bytes, field);
       };
     }
     return options;
   }
 
+  struct Block {
+    int times = 0;
+    double us = 0;
+  };
+
   std::shared_ptr<Storage<Real>> storage_;
   HopField<Real, Real> hops_;
   Buffer<Real> out_;
+  std::vector<Block> faces_;
 };
 
 template <class Real>
@@ -133,30 +144,36 @@ std::vector<Samples> measured(const Group& group, const DslashOptions& options) 
   std::map<std::tuple<bool, bool, std::array<int, 4>>, std::shared_ptr<Storage<Real>>> storages;
   std::vector<std::unique_ptr<Runner<Real>>> runners;
   std::vector<Contestant> contestants;
+  std::vector<bool> with_faces;
   for (const DslashWay& way : options.ways) {
     if (!way.put && !has_mpi && group.size() > 1) continue;
     auto& storage = storages[{way.simd, way.ordering, way.grid}];
     if (!storage) storage = std::make_shared<Storage<Real>>(group, options, way);
+    with_faces.push_back(way.faces);
     runners.push_back(std::make_unique<Runner<Real>>(storage, way, team));
     contestants.push_back(
         {way.name, way.role, [runner = runners.back().get()](int times) { runner->run(times); }, 0.5});
   }
-  const Buffer<double> memory(static_cast<std::size_t>(dslash_work(options, group.size()).bytes / sizeof(double)));
-  std::atomic<double> sink{0};
-  contestants.push_back({"limit: reading as many bytes", Role::limit, [&](int times) {
-                           const auto count = static_cast<std::int64_t>(memory.size());
-                           for (int i = 0; i < times; ++i) {
-                             team.run([&](int thread) {
-                               const auto [first, last] = team.part(0, count, thread);
-                               sink = read_all(memory.data() + first, static_cast<std::size_t>(last - first));
-                             });
-                           }
-                         }});
+  // As much memory as the applications to both colours have, so that none of it is in a cache where theirs is not: links that are kept
+  // once are the same for both.
+  const bool twice = runners.front()->links_twice();
+  Reader reader(static_cast<std::int64_t>(dslash_work(options, group.size()).bytes) * (twice ? 2 : 1), team);
+  contestants.push_back({"limit: reading as many bytes", Role::limit,
+                         [&](int times) {
+                           for (int i = 0; i < times; ++i) reader.read();
+                         },
+                         twice ? 0.5 : 1});
   Arena arena(group);
-  return run_rounds(arena, contestants, options.effort);
+  std::vector<Samples> samples = run_rounds(arena, contestants, options.effort);
+  for (std::size_t i = 0; i < runners.size() && group.size() > 1; ++i) {
+    if (with_faces[i]) samples.push_back({faces_by_clocks(samples[i].name), Role::variant, runners[i]->face_us()});
+  }
+  return samples;
 }
 
 }  // namespace
+
+std::string faces_by_clocks(const std::string& way) { return way + ": faces, by clocks"; }
 
 DslashWork dslash_work(const DslashOptions& options, int ranks) {
   double sites = 0.5 / ranks;

@@ -99,6 +99,7 @@ class MpiWorld {
   [[nodiscard]] virtual int rank() const = 0;
   [[nodiscard]] virtual int size() const = 0;
   [[nodiscard]] virtual double allreduce_sum(double value) = 0;  // MPI_Allreduce
+  virtual void allreduce_sum(std::span<double> values) = 0;      // in place, at most 64
   virtual void barrier() = 0;
   // "Open MPI 5.0.11"
   [[nodiscard]] virtual std::string version() const = 0;

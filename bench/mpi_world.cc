@@ -1,4 +1,7 @@
 // MPI_COMM_WORLD for the benchmarks.
+#include <algorithm>
+#include <array>
+
 #include "mpi/mpi.h"
 #include "mpi_context.h"
 #include "mpi_peers.h"
@@ -17,6 +20,15 @@ class World final : public MpiWorld {
     double sum = 0;
     c.check(c.mpi.allreduce(&value, &sum, 1, c.api.handles.float64, c.api.handles.sum, c.comm), "MPI_Allreduce");
     return sum;
+  }
+  void allreduce_sum(std::span<double> values) override {
+    const auto& c = context_;
+    std::array<double, 64> sums{};
+    if (values.size() > sums.size()) throw BadInput("expected 64 numbers to sum at most");
+    c.check(c.mpi.allreduce(values.data(), sums.data(), static_cast<int>(values.size()), c.api.handles.float64,
+                            c.api.handles.sum, c.comm),
+            "MPI_Allreduce");
+    std::copy_n(sums.begin(), values.size(), values.begin());
   }
   void barrier() override { context_.check(context_.mpi.barrier(context_.comm), "MPI_Barrier"); }
   std::string version() const override {

@@ -83,6 +83,13 @@ double read_all(const double* from, std::size_t count) {
   return sum;
 }
 
+void Reader::read() {
+  team_->run([&](int thread) {
+    const auto [first, last] = team_->part(0, static_cast<std::int64_t>(memory_.size()), thread);
+    sum_ = read_all(memory_.data() + first, static_cast<std::size_t>(last - first));
+  });
+}
+
 double peak_gflops(bool single) { return single ? peak<float, 16>() : peak<double, 8>(); }
 
 }  // namespace onehop::bench

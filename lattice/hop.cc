@@ -193,7 +193,11 @@ void HopField<Link, Real>::hop(int colour, const Target& target) {
   const std::int64_t first = geometry.colour_begin(local);
   const std::int64_t interior = overlap_ ? geometry.interior_end(local) : first;
   const std::int64_t last = geometry.colour_end(local);
-  if (exchange_) exchange_->start(1 - colour);
+  if (exchange_) {
+    const double begin = now();
+    exchange_->start(1 - colour);
+    counters.waited += now() - begin;
+  }
   loop(target, first, interior);
   if (exchange_) {
     const double begin = now();

@@ -57,20 +57,21 @@ template <class Link>
 [[nodiscard]] HopLinks<Link> in_order_of_use(const HopLattice& lattice, const HopLinks<Link>& links);
 
 struct HopCounters {
-  double waited = 0;  // seconds
+  double waited = 0;  // seconds in which faces are started and finished
   double flops = 0;
   double bytes = 0;
 };
 
+// Makes the exchange of a field's faces.
+using MakeExchange = std::function<std::unique_ptr<FaceExchange>(const Geometry& geometry, std::int64_t element_bytes,
+                                                                 std::span<std::byte> field)>;
+
 struct HopOptions {
   int copies = 1;
-  Codec codec = Codec::raw;  // of faces on their way
-  bool plain = false;        // loops without the processor's vector instructions
-  bool overlap = true;       // the interior is done while faces travel
-  // In place of plans.
-  std::function<std::unique_ptr<FaceExchange>(const Geometry& geometry, std::int64_t element_bytes,
-                                              std::span<std::byte> field)>
-      exchange = {};
+  Codec codec = Codec::raw;    // of faces on their way
+  bool plain = false;          // loops without the processor's vector instructions
+  bool overlap = true;         // the interior is done while faces travel
+  MakeExchange exchange = {};  // in place of plans
 };
 
 // A field of colour vectors, and the hopping term that reads it. The lattice, links and team must outlive it.

@@ -74,7 +74,8 @@ detail::HopLattice lattice_of(const Group& group, std::vector<std::int64_t> exte
 }  // namespace
 
 struct Staggered::Impl {
-  Impl(detail::HopLattice lattice, int threads) : solver(std::move(lattice), threads) {}
+  Impl(detail::HopLattice lattice, int threads, const detail::StaggeredParts& parts)
+      : solver(std::move(lattice), threads, parts) {}
 
   detail::StaggeredSolver solver;
 
@@ -113,9 +114,13 @@ Staggered::Staggered(const Gauge& gauge, const StaggeredOptions& options)
 Staggered::Staggered(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
                      std::span<const Number> fat_links, std::span<const Number> long_links,
                      const StaggeredOptions& options)
+    : Staggered(group, std::move(extents), std::move(grid), fat_links, long_links, options, {}) {}
+Staggered::Staggered(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
+                     std::span<const Number> fat_links, std::span<const Number> long_links,
+                     const StaggeredOptions& options, const detail::StaggeredParts& parts)
     : impl_(std::make_unique<Impl>(
           lattice_of(group, std::move(extents), std::move(grid), fat_links, long_links, options.lanes),
-          options.threads > 0 ? options.threads : detail::team_size(group))) {}
+          options.threads > 0 ? options.threads : detail::team_size(group), parts)) {}
 Staggered::Staggered(Staggered&&) noexcept = default;
 Staggered& Staggered::operator=(Staggered&&) noexcept = default;
 Staggered::~Staggered() = default;
@@ -123,6 +128,7 @@ Staggered::~Staggered() = default;
 const Geometry& Staggered::geometry() const noexcept { return impl_->geometry(); }
 bool Staggered::has_long_links() const noexcept { return impl_->solver.lattice().kinds() > geometry().dims(); }
 int Staggered::threads() const noexcept { return impl_->solver.team().size(); }
+std::int64_t Staggered::link_bytes(Precision precision) const { return impl_->solver.link_bytes(precision); }
 
 std::vector<Number> Staggered::hop(std::span<const Number> fields, Precision precision, int colour) {
   if (colour < -1 || colour > 1) throw BadInput("staggered: expected colour 0 or 1, found " + std::to_string(colour));

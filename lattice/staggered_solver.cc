@@ -297,7 +297,10 @@ HopField<Link, Real>& StaggeredSolver::hops(int copies, bool half_faces) {
   using Fields = std::map<std::pair<int, bool>, std::unique_ptr<HopField<Link, Real>>>;
   auto& made = std::get<Fields>(fields_)[{copies, half_faces}];
   if (!made) {
-    const HopOptions options{.copies = copies, .codec = half_faces ? Codec::bf16 : Codec::raw};
+    const HopOptions options{.copies = copies,
+                             .codec = half_faces ? Codec::bf16 : Codec::raw,
+                             .plain = parts_.plain,
+                             .exchange = parts_.exchange};
     made = std::make_unique<HopField<Link, Real>>(lattice_, links<Link>(), team_, options);
   }
   return *made;
@@ -309,8 +312,15 @@ template HopField<std::int16_t, float>& StaggeredSolver::hops(int, bool);
 
 Sums& StaggeredSolver::sums(int copies, bool wide) {
   auto& made = sums_[{copies, wide}];
-  if (!made) made = std::make_unique<Sums>(lattice_.group, 2 * copies, wide);
+  if (!made) made = std::make_unique<Sums>(lattice_.group, 2 * copies, wide, parts_.sum);
   return *made;
+}
+
+std::int64_t StaggeredSolver::link_bytes(Precision precision) const {
+  return with_precision(precision, [&]<class Link, class Real>() {
+    const auto once = lattice_.geometry.sites() * lattice_.kinds() * 18 * static_cast<std::int64_t>(sizeof(Link));
+    return better_in_order(lattice_, sizeof(Link)) ? 2 * once : once;
+  });
 }
 
 StaggeredSolve StaggeredSolver::solve(std::span<const Number> sources, double mass, const SolverOptions& options) {

@@ -5,13 +5,31 @@
 #include <cassert>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "onehop/patterns.h"
 
 namespace onehop::lattice::detail {
 
-Sums::Sums(const Group& group, int most, bool wide)
-    : rank_(group.rank()), ranks_(group.size()), most_(most), wide_(wide) {
+namespace {
+
+// Adds the seconds that it lives.
+class Clock {
+ public:
+  explicit Clock(double& seconds) : seconds_(seconds), begin_(std::chrono::steady_clock::now()) {}
+  Clock(const Clock&) = delete;
+  Clock& operator=(const Clock&) = delete;
+  ~Clock() { seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+
+ private:
+  double& seconds_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+}  // namespace
+
+Sums::Sums(const Group& group, int most, bool wide, std::function<void(std::span<double>)> other)
+    : rank_(group.rank()), ranks_(group.size()), most_(most), wide_(wide), other_(std::move(other)) {
   if (ranks_ == 1) return;
   const std::size_t block = static_cast<std::size_t>(most) * (wide ? sizeof(WideSum) : sizeof(double));
   bytes_.resize(block * static_cast<std::size_t>(ranks_));
@@ -20,14 +38,18 @@ Sums::Sums(const Group& group, int most, bool wide)
 }
 
 void Sums::exchange() {
-  const auto begin = std::chrono::steady_clock::now();
+  const Clock clock(waited_);
   gather_[0].run();
-  waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
 void Sums::run(std::span<double> numbers) {
   assert(!wide_ && static_cast<int>(numbers.size()) <= most_);
   if (ranks_ == 1) return;
+  if (other_) {
+    const Clock clock(waited_);
+    other_(numbers);
+    return;
+  }
   const std::size_t block = bytes_.size() / static_cast<std::size_t>(ranks_);
   std::memcpy(bytes_.data() + block * static_cast<std::size_t>(rank_), numbers.data(), numbers.size_bytes());
   exchange();

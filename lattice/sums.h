@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <vector>
@@ -76,8 +77,8 @@ class WideSum {
 
 class Sums {
  public:
-  // Of up to `most` numbers at once. Collective.
-  Sums(const Group& group, int most, bool wide);
+  // Of up to `most` numbers at once. Collective. `other` replaces the sum of numbers that are not wide.
+  Sums(const Group& group, int most, bool wide, std::function<void(std::span<double>)> other = {});
   Sums(const Sums&) = delete;
   Sums& operator=(const Sums&) = delete;
 
@@ -99,6 +100,7 @@ class Sums {
   bool wide_;
   std::vector<std::byte> bytes_;  // everybody's block
   std::vector<Plan> gather_;
+  std::function<void(std::span<double>)> other_;
   double waited_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include "allreduce.h"
+#include "bandwidth.h"
 #include "bindings.h"
 #include "channel.h"
 #include "codec.h"
@@ -192,6 +193,10 @@ void bind_bench(nb::module_& module) {
               "ways: Sequence[tuple[str, str, bool, bool, bool, Sequence[int], bool]], effort: BenchEffort) "
               "-> tuple[float, float, list]"),
       "The staggered hopping term. A way is (name, role, simd, put, ordering, grid, faces).");
+  nb::class_<bench::Bandwidth>(module, "BenchBandwidth", "What reading brings to all threads of a rank.")
+      .def(nb::init<const Group&, std::int64_t, int>(), "group"_a, "bytes"_a, "threads"_a, release())
+      .def("measure", &bench::Bandwidth::measure, "times"_a, release(),
+           "GB/s of this rank while all read. Collective.");
   module.def("bench_peak_gflops", &bench::peak_gflops, "single"_a, release(), "Of one thread, in fused steps.");
   module.def(
       "bench_wilson",

@@ -4,6 +4,7 @@
 #include "bindings.h"
 #include "memory.h"
 #include "onehop/lattice/staggered.h"
+#include "staggered_ways.h"
 
 using onehop::lattice::Precision;
 using onehop::lattice::precision_from_string;
@@ -94,6 +95,22 @@ void bind_lattice_staggered(nb::module_& module) {
                              StaggeredOptions{true, lanes, threads});
           },
           "group"_a, "extents"_a, "grid"_a, "fat"_a, "long_links"_a.none(), "lanes"_a, "threads"_a)
+      .def_static(
+          "for_bench",
+          [](const std::string& way, const onehop::Group& group, std::vector<std::int64_t> extents,
+             std::vector<int> grid, const Memory& fat, const Memory& long_links, int threads) {
+            const nb::gil_scoped_release released;
+            return onehop::bench::staggered_way(way, group, std::move(extents), std::move(grid), numbers(fat),
+                                                numbers(long_links), threads);
+          },
+          "way"_a, "group"_a, "extents"_a, "grid"_a, "fat"_a, "long_links"_a, "threads"_a,
+          "With faces and sums by \"MPI\", or \"scalar\" loops.")
+      .def(
+          "link_bytes",
+          [](const Staggered& s, const std::string& precision) {
+            return s.link_bytes(precision_from_string(precision));
+          },
+          "precision"_a, "Memory that this rank's links take as applications read them.")
       .def_prop_ro(
           "lanes", [](const Staggered& s) { return s.geometry().spec().lanes; }, "Sites in a vector.")
       .def_prop_ro("threads", &Staggered::threads, "Threads of a rank.")

@@ -1052,6 +1052,21 @@ class LatticeStaggered:
         lanes: int,
         threads: int,
     ) -> LatticeStaggered: ...
+    @staticmethod
+    def for_bench(
+        way: str,
+        group: Group,
+        extents: Sequence[int],
+        grid: Sequence[int],
+        fat: Memory,
+        long_links: Memory,
+        threads: int,
+    ) -> LatticeStaggered:
+        """With faces and sums by "MPI", or "scalar" loops."""
+
+    def link_bytes(self, precision: str) -> int:
+        """Memory that this rank's links take as applications read them."""
+
     @property
     def lanes(self) -> int:
         """Sites in a vector."""
@@ -1197,6 +1212,13 @@ def bench_dslash(
     """
     The staggered hopping term. A way is (name, role, simd, put, ordering, grid, faces).
     """
+
+class BenchBandwidth:
+    """What reading brings to all threads of a rank."""
+
+    def __init__(self, group: Group, bytes: int, threads: int) -> None: ...
+    def measure(self, times: int) -> float:
+        """GB/s of this rank while all read. Collective."""
 
 def bench_peak_gflops(single: bool) -> float:
     """Of one thread, in fused steps."""

@@ -368,9 +368,24 @@ def test_dslash_and_solver(ranks: Ranks) -> None:
     assert rows[0]["bytes"] == 128 * 1224  # of the sites of one colour: 16 links, three vectors
     assert rows[0]["limit_us"] > 0
     assert {"without faces", "scalar code"} <= set(rows[0]["variants"])
-    found = ranks.onehop("bench", "solver", "-n", 1, *words)
+    assert "onehop: faces, by clocks" in rows[0]["variants"]
+    found = ranks.onehop("bench", "solver", "-n", 2, *words)
     assert found.returncode == 0, found.stderr
-    assert "times as fast as all in double" in "".join(json.loads(found.stdout)["notes"])
+    solver = json.loads(found.stdout)
+    notes = "".join(solver["notes"])
+    assert "GB/s a rank, of 2 that read 1 GiB" in notes
+    assert "peak of one thread" in notes
+    assert "times as fast as all in double" in notes
+    whole, double, masses = solver["rows"]
+    assert {"single inside", "double"} <= set(whole["variants"])
+    # Eight iterations of both colours: 128 sites, sixteen links and three vectors each, and more for sums of vectors.
+    assert double["bytes"] > 8 * 2 * 128 * 2448
+    assert masses["bytes"] > 8 * 2 * 128 * 1224
+    for row in (double, masses):
+        assert row["limit_us"] > 0
+        assert any(name.startswith("scalar code") for name in row["variants"])
+        if row["best_peer"] is not None:  # there is an MPI to compare with
+            assert row["best_peer"] == "plain MPI, the same solver and kernels"
     wrong = ranks.onehop("bench", "dslash", "--blocks", "4x4")
     assert wrong.returncode == 2
     assert "four directions" in wrong.stderr

@@ -40,7 +40,7 @@ struct SolverReport {
   std::vector<double> residuals;  // |b - M x| / |b| of each solution, made anew with the whole operator
   bool converged = false;         // whether they are all at most the tolerance
   double seconds = 0;
-  double communication_seconds = 0;  // spent waiting for faces and sums
+  double communication_seconds = 0;  // in faces and sums: starting them, and waiting for them
   double flops = 0;                  // of all applications of the operator and of the solver's own sums of vectors
   double bytes = 0;                  // that they read and wrote
 

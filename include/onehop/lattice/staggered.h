@@ -20,6 +20,10 @@
 
 namespace onehop::lattice {
 
+namespace detail {
+struct StaggeredParts;
+}  // namespace detail
+
 struct StaggeredOptions {
   bool antiperiodic =
       true;         // of a gauge field, in the last direction: links across the end of the lattice count negative
@@ -42,6 +46,10 @@ class Staggered {
   Staggered(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
             std::span<const std::complex<double>> fat_links, std::span<const std::complex<double>> long_links,
             const StaggeredOptions& options = {});
+  // The same with other parts inside, which benchmarks compare with.
+  Staggered(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
+            std::span<const std::complex<double>> fat_links, std::span<const std::complex<double>> long_links,
+            const StaggeredOptions& options, const detail::StaggeredParts& parts);
   Staggered(Staggered&&) noexcept;
   Staggered& operator=(Staggered&&) noexcept;
   ~Staggered();
@@ -49,6 +57,8 @@ class Staggered {
   [[nodiscard]] const Geometry& geometry() const noexcept;  // of the vectors inside
   [[nodiscard]] bool has_long_links() const noexcept;
   [[nodiscard]] int threads() const noexcept;
+  // Memory that this rank's links take as applications in this precision read them.
+  [[nodiscard]] std::int64_t link_bytes(Precision precision) const;
 
   // D v, its parts of one colour only if `colour` is 0 (to even sites) or 1. Collective, as all that follow. They throw BadInput for
   // lengths that are not those of one or more fields.

@@ -16,10 +16,13 @@ from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.group import Group
 
-__all__ = ["DSLASH_BLOCKS", "IMPROVEMENTS", "begin_bench", "dslash", "improvements"]
+__all__ = ["DSLASH_BLOCKS", "IMPROVEMENTS", "begin_bench", "dslash", "improvements", "machine_notes"]
 
 DSLASH_BLOCKS = ((8, 8, 8, 8), (12, 12, 12, 12), (16, 16, 16, 16), (24, 24, 24, 24))
 IMPROVEMENTS = ("SIMD", "direct put", "mapping", "ordering")
+
+BY_MPI = "plain MPI, the same kernels"
+FACES = ": faces, by clocks"
 
 Way = tuple[str, str, bool, bool, bool, tuple[int, ...], bool]
 
@@ -40,12 +43,21 @@ def begin_bench(bench: str, group: Group) -> Bench:
     result = Bench(bench, about)
     if why_not:
         result.notes.append(f"no MPI to compare with: {why_not}")
-    peaks = {name: _core.bench_peak_gflops(name == "single") for name in ("single", "double")}
-    result.notes.append(
-        "peak of one thread, measured: "
-        + ", ".join(f"{peak:.0f} GFLOP/s {name}" for name, peak in peaks.items())
-    )
+    result.notes += machine_notes(group)
     return result
+
+
+def machine_notes(group: Group) -> list[str]:
+    """What memory brings to all ranks at once, and what a thread computes at most, measured."""
+    memory = _core.BenchBandwidth(group, (1 << 30) // group.size, 0)
+    rate = max(memory.measure(1) for _ in range(3))
+    peaks = ", ".join(
+        f"{_core.bench_peak_gflops(one == 'single'):.0f} GFLOP/s {one}" for one in ("single", "double")
+    )
+    return [
+        f"memory, measured: {rate:.1f} GB/s a rank, of {group.size} that read 1 GiB at once",
+        f"peak of one thread, measured: {peaks}",
+    ]
 
 
 def dslash(
@@ -61,7 +73,7 @@ def dslash(
     grid = (1, 1, 1, group.size)
     ways: list[Way] = [("onehop", "ours", True, True, True, grid, True)]
     if group.size > 1:
-        ways.append(("plain MPI, the same kernels", "peer", True, False, True, grid, True))
+        ways.append((BY_MPI, "peer", True, False, True, grid, True))
         ways.append(("without faces", "variant", True, True, True, grid, False))
     ways.append(("scalar code", "variant", False, True, True, grid, True))
     # Long enough that caches which others have emptied are full again for most of it, as in a solver.
@@ -82,18 +94,19 @@ def dslash(
 
 def _rates(case: str, flops: float, size: float, samples: Sequence[Samples]) -> str:
     named = {one.name: one.us for one in samples}
-    ours, limit = samples[0].us, samples[-1].us
+    ours = samples[0].us
+    limit = next(one.us for one in samples if one.role == "limit")
     text = f"{case}: {flops / np.median(ours) / 1e3:.1f} GFLOP/s a rank, "
     text += (
         f"{100 * np.median(limit / ours):.0f} % of the roofline at {size / np.median(limit) / 1e3:.1f} GB/s"
     )
-    if "without faces" in named:
-        without = named["without faces"]
-        text += f"; faces take {np.median(ours - without):.1f} us"
-        peer = named.get("plain MPI, the same kernels")
-        if peer is not None:
-            text += f", with plain MPI {np.median(peer - without):.1f} us"
-    text += f"; {np.median(named['scalar code'] / ours):.1f} times the scalar code"
+    clocks = {name.removesuffix(FACES): np.median(us) for name, us in named.items() if name.endswith(FACES)}
+    if clocks:
+        text += f"; faces, by clocks: {clocks['onehop']:.1f} us"
+        text += f" (MPI {clocks[BY_MPI]:.1f} us)" if BY_MPI in clocks else ""
+        text += f"; {np.median(ours / named['without faces']):.2f} of the time without faces"
+        text += f", {np.median(ours / named[BY_MPI]):.2f} of MPI's" if BY_MPI in clocks else ""
+    text += f"; scalar code takes {np.median(named['scalar code'] / ours):.1f} times as long"
     return text
 
 
@@ -131,7 +144,8 @@ def improvements(
         make_row(f"{'x'.join(map(str, block))} a rank, {precision}", round(size), group.size, samples)
     )
     none = next((one.us for one in samples if one.name == "none"), None)
-    for one in sorted(samples[:-1], key=lambda one: (one.name.count("+") + (one.name != "none"), one.name)):
+    ways_alone = [one for one in samples if one.role != "limit" and not one.name.endswith(FACES)]
+    for one in sorted(ways_alone, key=lambda one: (one.name.count("+") + (one.name != "none"), one.name)):
         faster = "" if none is None else f", {np.median(none / one.us):.2f} times none"
         result.notes.append(f"{one.name}: {flops / np.median(one.us) / 1e3:.2f} GFLOP/s a rank{faster}")
     advance(1)

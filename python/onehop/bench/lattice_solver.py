@@ -1,12 +1,15 @@
-"""Solves with the staggered operator in several precisions, in turn in one run."""
+"""Solves with the staggered operator: in several precisions, and beside plain MPI, scalar code and memory."""
 
 from __future__ import annotations
 
-import json
+import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
+from onehop import _core
 from onehop.bench.dslash import begin_bench
 from onehop.bench.result import Bench, Samples, make_row
 from onehop.bench.run import Advance, Settings
@@ -16,24 +19,49 @@ from onehop.lattice.phases import with_staggered_phases
 
 __all__ = ["SOLVER_BLOCKS", "lattice_solver"]
 
-SOLVER_BLOCKS = ((8, 8, 8, 8), (12, 12, 12, 12), (16, 16, 16, 16))
+SOLVER_BLOCKS = ((8, 8, 8, 8), (12, 12, 12, 12), (16, 16, 16, 16), (24, 24, 24, 24))
 MASSES = (0.01, 0.02, 0.05, 0.1)
 MILC_FLOP = 1205, 15  # of an iteration, per site: one of them, and more for each mass
+SCALAR_ITERATIONS = 4
+BY_MPI = "plain MPI, the same solver and kernels"
+MOST_ROUNDS = 7
+ENOUGH = 10000  # iterations, of a solve that converges
+
+Solve = Callable[[int], StaggeredSolve]  # with so many iterations at most
 
 
-def hisq_operator(group: Group, block: Sequence[int], sweeps: int) -> Staggered:
-    """HISQ on a gauge field that is random at first, and then has so many sweeps of the heat bath at beta 6.0."""
-    extents = (*block[:3], block[3] * group.size)
-    grid = (1, 1, 1, group.size)
-    gauge = Gauge(group, extents, grid)
-    for sweep in range(sweeps):
-        gauge.heat_bath(6.0, 11, sweep)
-    links = smearing.hisq_links(gauge)
-    fat, long = (
-        with_staggered_phases(one, gauge.geometry, group.rank, length=length)
-        for one, length in ((links.fat, 1), (links.long, 3))
-    )
-    return Staggered.of_links(group, extents, fat, long, grid)
+@dataclass
+class Way:
+    """One contestant: how it solves, and what came of it in each round.
+
+    Attributes
+    ----------
+    stretch : float
+        By how much its time is to be multiplied: it does so many times fewer iterations than the others.
+    """
+
+    name: str
+    role: str
+    solve: Solve
+    iterations: int
+    stretch: float = 1
+    seconds: list[float] = field(default_factory=list)
+    communication: list[float] = field(default_factory=list)
+    last: StaggeredSolve | None = None
+
+    def run(self, group: Group) -> None:
+        """Solve once, and note the time of the slowest rank and the mean in communication."""
+        group.barrier()
+        self.last = self.solve(self.iterations)
+        mine = np.array([self.last.seconds, self.last.communication_seconds])
+        everybody = np.array([np.frombuffer(part) for part in group.allgather(mine.tobytes())])
+        self.seconds.append(self.stretch * everybody[:, 0].max())
+        self.communication.append(self.stretch * everybody[:, 1].mean())
+
+    @property
+    def samples(self) -> Samples:
+        """Its times, µs."""
+        return Samples(self.name, self.role, 1e6 * np.array(self.seconds))
 
 
 def lattice_solver(
@@ -43,78 +71,169 @@ def lattice_solver(
     blocks: Sequence[tuple[int, ...]] = SOLVER_BLOCKS,
     mass: float = 0.05,
     tolerance: float = 1e-10,
+    threads: int = 0,
 ) -> Bench:
-    """Solves of |b - M x| / |b| = tolerance, and 100 iterations of a multi-mass solve in single precision."""
+    """HISQ on blocks that are of one rank; the last direction is cut.
+
+    Whole solves of |b - M x| / |b| = tolerance with half, single and double precision inside; and so many iterations,
+    100 on small blocks and 25 on large ones, in double precision and of four masses at once in single precision, beside
+    plain MPI, scalar code (few iterations, scaled) and reading as many bytes as are counted.
+    """
     result = begin_bench("solver", group)
     for block in blocks:
-        operator = hisq_operator(group, block, 1 if settings.quick else 4)
-        ways = _ways(operator, mass, tolerance)
-        _measure(result, group, block, ways, settings)
+        _Block(group, block, settings, threads).measure(
+            result, mass, tolerance, settings.seconds / len(blocks)
+        )
         advance(1)
     return result
 
 
-def _ways(operator: Staggered, mass: float, tolerance: float) -> dict[str, Callable[[], StaggeredSolve]]:
-    random = np.random.default_rng(operator.group.rank)
-    shape = (*operator.geometry.block_shape, 3)
-    source = random.normal(size=shape) + 1j * random.normal(size=shape)
-    parity = sum(np.indices(shape[:-1])) % 2  # even sites alone: then there is one system for all masses
-    even = np.where(parity[..., None] == 0, source, 0)
+class _Block:
+    """The operators and the source on one block."""
 
-    def in_precision(inner: str) -> Callable[[], StaggeredSolve]:
-        return lambda: operator.solve(source, mass, inner=inner, tolerance=tolerance)
+    def __init__(self, group: Group, block: Sequence[int], settings: Settings, threads: int) -> None:
+        self.group = group
+        self.case = f"{'x'.join(map(str, block))} a rank"
+        self.sites = int(np.prod(block))
+        self.quick = settings.quick
+        self.threads = threads
+        self.iterations = 8 if settings.quick else max(25, min(100, 4_000_000 // self.sites))
+        self.peers = group.size > 1 and settings.peers and not _core.bench_why_no_peers(group)
+        self._make_operators((*block[:3], block[3] * group.size), (1, 1, 1, group.size))
+        random = np.random.default_rng(group.rank)
+        shape = (*self.ours.geometry.block_shape, 3)
+        self.source = random.normal(size=shape) + 1j * random.normal(size=shape)
+        parity = sum(np.indices(shape[:-1])) % 2  # even sites alone: then there is one system for all masses
+        self.even = np.where(parity[..., None] == 0, self.source, 0)
 
-    def several_masses() -> StaggeredSolve:
-        return operator.solve(even, MASSES, precision="single", tolerance=1e-30, iterations=100)
-
-    return {
-        "half inside": in_precision("half"),
-        "single inside": in_precision("single"),
-        "double": in_precision("double"),
-        "100 iterations, 4 masses, single": several_masses,
-    }
-
-
-def _measure(
-    result: Bench,
-    group: Group,
-    block: tuple[int, ...],
-    ways: dict[str, Callable[[], StaggeredSolve]],
-    settings: Settings,
-) -> None:
-    for solve in ways.values():
-        solve()
-    seconds: dict[str, list[float]] = {name: [] for name in ways}
-    last: dict[str, StaggeredSolve] = {}
-    rounds = 2 if settings.quick else 7
-    for _ in range(rounds):
-        for name, solve in ways.items():
-            group.barrier()
-            last[name] = solve()
-            everybody = [
-                json.loads(part) for part in group.allgather(json.dumps(last[name].seconds).encode())
-            ]
-            seconds[name].append(max(everybody))
-    roles = ["ours", *["variant"] * (len(ways) - 1)]
-    samples = [
-        Samples(name, role, 1e6 * np.array(seconds[name])) for name, role in zip(ways, roles, strict=True)
-    ]
-    case = f"{'x'.join(map(str, block))} a rank"
-    sites = int(np.prod(block))
-    result.rows.append(make_row(case, sites * 24, group.size, samples))
-    all_double = np.array(seconds["double"])
-    for name, found in last.items():
-        taken = np.median(seconds[name])
-        text = f"{case}, {name}: {found.iterations} iterations in {1e3 * taken:.1f} ms, "
-        text += f"{1e3 * found.communication_seconds:.1f} ms of them waiting"
-        if "masses" in name:
-            flop = sites * found.iterations * (MILC_FLOP[0] + MILC_FLOP[1] * len(MASSES))
-            text += f", {flop / taken * 1e-9:.1f} GFLOP/s a rank (counted as MILC does)"
-        else:
-            ratio = np.median(all_double / np.array(seconds[name]))
-            text += f", {found.flops / found.seconds * 1e-9:.1f} GFLOP/s and "
-            text += (
-                f"{found.bytes / found.seconds * 1e-9:.1f} GB/s a rank, residual {found.true_residual:.1e}, "
+    def _make_operators(self, extents: tuple[int, ...], grid: tuple[int, ...]) -> None:
+        """HISQ on a gauge field that is random at first, and then has some sweeps of the heat bath at beta 6.0."""
+        gauge = Gauge(self.group, extents, grid)
+        for sweep in range(1 if self.quick else 4):
+            gauge.heat_bath(6.0, 11, sweep)
+        smeared = smearing.hisq_links(gauge)
+        fat, long = (
+            np.ascontiguousarray(
+                with_staggered_phases(one, gauge.geometry, self.group.rank, length=length), np.complex128
             )
-            text += f"{ratio:.2f} times as fast as all in double"
+            for one, length in ((smeared.fat, 1), (smeared.long, 3))
+        )
+        self.ours = Staggered.of_links(self.group, extents, fat, long, grid, threads=self.threads)
+        links = _core.Memory(fat, False, "fat links"), _core.Memory(long, False, "long links")
+
+        def other(way: str) -> Staggered:
+            core = _core.LatticeStaggered.for_bench(way, self.group, extents, grid, *links, self.threads)
+            return Staggered.of_core(core, self.group, self.ours.geometry)
+
+        self.by_mpi = other("MPI") if self.peers else None
+        self.scalar = other("scalar")
+
+    def measure(self, result: Bench, mass: float, tolerance: float, seconds: float) -> None:
+        """Rows and notes of this block; its rounds take about so many seconds, one at least."""
+
+        def whole(inner: str) -> Solve:
+            return lambda iterations: self.ours.solve(
+                self.source, mass, inner=inner, tolerance=tolerance, iterations=iterations
+            )
+
+        wholes = [
+            Way("half inside", "ours", whole("half"), ENOUGH),
+            Way("single inside", "variant", whole("single"), ENOUGH),
+            Way("double", "variant", whole("double"), ENOUGH),
+        ]
+
+        def alone(operator: Staggered, iterations: int) -> StaggeredSolve:
+            return operator.solve(self.source, mass, tolerance=1e-30, iterations=iterations)
+
+        def several(operator: Staggered, iterations: int) -> StaggeredSolve:
+            return operator.solve(
+                self.even, MASSES, precision="single", tolerance=1e-30, iterations=iterations
+            )
+
+        kinds = {
+            f"double, {self.iterations} iterations": ("double", self._beside(alone)),
+            f"single, {len(MASSES)} masses, {self.iterations} iterations": ("single", self._beside(several)),
+        }
+        meters = {name: self._meter(name) for name in ("double", "single")}
+        rates: dict[str, list[float]] = {"double": [], "single": []}
+        contestants = [*wholes, *(way for _, ways in kinds.values() for way in ways)]
+        for way in contestants:
+            way.solve(2)  # makes what is made once
+        begin = time.monotonic()
+        rounds = 1
+        done = 0
+        while done < rounds:
+            for way in contestants:
+                way.run(self.group)
+            for precision, meter in meters.items():
+                rates[precision].append(self._slowest(meter.measure(4)))
+            done += 1
+            if done == 1:  # the first round shows how long one is
+                taken = -self._slowest(begin - time.monotonic())
+                rounds = 2 if self.quick else max(1, min(MOST_ROUNDS, int(seconds / taken)))
+        size = self.sites * 24
+        result.rows.append(
+            make_row(f"{self.case}, to {tolerance:g}", size, self.group.size, [way.samples for way in wholes])
+        )
+        result.notes += [_of_whole(f"{self.case}, {way.name}", way, wholes[-1]) for way in wholes]
+        for kind, (precision, ways) in kinds.items():
+            self._add_beside(result, f"{self.case}, {kind}", ways, np.array(rates[precision]))
+
+    def _beside(self, solve: Callable[[Staggered, int], StaggeredSolve]) -> list[Way]:
+        ways = [Way("onehop", "ours", partial(solve, self.ours), self.iterations)]
+        if self.by_mpi is not None:
+            ways.append(Way(BY_MPI, "peer", partial(solve, self.by_mpi), self.iterations))
+        few = SCALAR_ITERATIONS
+        name = f"scalar code, {few} iterations scaled"
+        ways.append(Way(name, "variant", partial(solve, self.scalar), few, self.iterations / few))
+        return ways
+
+    def _meter(self, precision: str) -> _core.BenchBandwidth:
+        """Reads as much memory as a solve has: links and some vectors of one colour."""
+        numbers = 8 if precision == "double" else 4
+        size = self.ours.core.link_bytes(precision) + 5 * self.sites * 3 * numbers
+        return _core.BenchBandwidth(self.group, size, self.threads)
+
+    def _slowest(self, value: float) -> float:
+        return min(
+            float(np.frombuffer(part)[0]) for part in self.group.allgather(np.array([value]).tobytes())
+        )
+
+    def _add_beside(self, result: Bench, case: str, ways: list[Way], rates: np.ndarray) -> None:
+        found = ways[0].last
+        assert found is not None
+        limit = Samples("limit: reading as many bytes", "limit", found.bytes / rates / 1e3)
+        samples = [*(way.samples for way in ways), limit]
+        result.rows.append(make_row(case, round(found.bytes), self.group.size, samples))
+        ours = samples[0].us
+        median = np.median(ours)
+        if "masses" in case:
+            flop = self.sites * found.iterations * (MILC_FLOP[0] + MILC_FLOP[1] * len(MASSES))
+            rate = f"{flop / median / 1e3:.1f} GFLOP/s a rank (counted as MILC does)"
+        else:
+            rate = f"{found.flops / median / 1e3:.1f} GFLOP/s a rank"
+        text = f"{case}: {median / 1e3:.1f} ms, {rate}, "
+        text += (
+            f"{100 * np.median(limit.us / ours):.0f} % of the roofline at {np.median(rates):.1f} GB/s a rank"
+        )
+        text += f"; faces and sums, by clocks: {1e3 * np.median(ways[0].communication):.2f} ms"
+        for way in ways[1:]:
+            if way.role == "peer":
+                text += f" (MPI {1e3 * np.median(way.communication):.2f} ms)"
+        for way in ways[1:]:
+            name = "MPI" if way.role == "peer" else "scalar code"
+            text += f"; {name} takes {np.median(way.samples.us / ours):.2f} times as long"
         result.notes.append(text)
+
+
+def _of_whole(case: str, way: Way, double: Way) -> str:
+    found = way.last
+    assert found is not None
+    taken = np.median(way.seconds)
+    ratio = np.median(np.array(double.seconds) / np.array(way.seconds))
+    return (
+        f"{case}: {found.iterations} iterations in {1e3 * taken:.1f} ms, "
+        f"{1e3 * np.median(way.communication):.1f} ms of them in faces and sums, "
+        f"{found.flops / taken * 1e-9:.1f} GFLOP/s and {found.bytes / taken * 1e-9:.1f} GB/s a rank, "
+        f"residual {found.true_residual:.1e}, {ratio:.2f} times as fast as all in double"
+    )

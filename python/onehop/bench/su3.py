@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from onehop import _core
+from onehop.bench.dslash import machine_notes
 from onehop.bench.result import Bench, Samples, make_row
 from onehop.bench.run import Advance, Settings
 from onehop.cores import machine_cores
@@ -38,7 +39,7 @@ def su3(
     """
     about = host(None)
     about["cores"] = machine_cores()
-    result = Bench("su3", about)
+    result = Bench("su3", about, notes=machine_notes(group))
     effort = settings.effort(len(sites) * len(operations) * 2)
     for count in sites:
         for operation in operations:

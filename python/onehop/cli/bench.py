@@ -12,7 +12,6 @@ from onehop.bench.allreduce import ALLREDUCE_SIZES, allreduce, make_allreduce_ta
 from onehop.bench.codec import CODEC_SIZES, CODEC_STEPS, codec
 from onehop.bench.link import HOSTS, LINK_SIZES, link, make_link_table
 from onehop.bench.permutation import QUBITS, permutation, permutation_cases
-from onehop.bench.plot import save_plot
 from onehop.bench.result import Bench
 from onehop.bench.run import (
     CHANNEL_SIZES,
@@ -28,12 +27,13 @@ from onehop.bench.run import (
     poisson,
     ring,
 )
-from onehop.bench.table import make_peer_table, make_rounding_table, make_table
+from onehop.bench.table import make_table
 from onehop.cli.bench_circuits import bench_circuits
 from onehop.cli.bench_dslash import bench_dslash
 from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
 from onehop.cli.bench_qspi import bench_qspi
 from onehop.cli.bench_scaling import bench_scaling
+from onehop.cli.bench_show import show
 from onehop.cli.bench_solver import bench_solver
 from onehop.cli.bench_su3 import bench_su3
 from onehop.cli.bench_wilson import bench_wilson
@@ -43,11 +43,8 @@ from onehop.cli.common import (
     RanksOption,
     check_plot,
     check_seconds,
-    console,
-    own_rank,
     parse_numbers,
     progress,
-    write_json,
 )
 from onehop.codec import CODECS
 from onehop.error import BadInput
@@ -80,24 +77,10 @@ def _run(
     ensure_ranks_beside_mpi(ranks, mpi, default=default)
     with progress("measuring", cases) as advance:
         result = measure(Group.world(), settings, advance)
-    _show(result, json_target, plot)
+    show(result, json_target, plot, _TABLES.get(result.bench, make_table))
 
 
-_TABLES = {"allreduce": make_allreduce_table, "allreduce, link": make_link_table}
-
-
-def _show(result: Bench, json_target: str | None, plot: str | None) -> None:
-    screen = console(json_target)
-    screen.print(_TABLES.get(result.bench, make_table)(result))
-    for table in (make_rounding_table(result), make_peer_table(result)):
-        if table is not None:
-            screen.print()
-            screen.print(table)
-    for note in result.notes:
-        screen.print(note, markup=False)
-    write_json(json_target, result.to_dict())
-    if plot is not None and own_rank() == 0:
-        save_plot(result, plot)
+_TABLES = {"allreduce": make_allreduce_table}
 
 
 RoundingOption = Annotated[
@@ -261,7 +244,8 @@ def bench_allreduce(
             raise BadInput(f"--link starts its own {HOSTS} ranks: run it by itself, without a launch or -n")
         lengths = LINK_SIZES if sizes is None else chosen
         seconds = 1.0 if quick else seconds
-        _show(link(link_rate, lengths, codecs.split(","), seconds, mpi), json_target, plot)
+        result = link(link_rate, lengths, codecs.split(","), seconds, mpi)
+        show(result, json_target, plot, make_link_table)
         return
 
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:

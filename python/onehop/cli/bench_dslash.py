@@ -8,9 +8,9 @@ import typer
 
 from onehop.bench.dslash import DSLASH_BLOCKS, dslash, improvements
 from onehop.bench.run import Settings
-from onehop.bench.table import make_table
-from onehop.cli.bench_options import QuickOption, SecondsOption
-from onehop.cli.common import JsonOption, MpiOption, RanksOption, check_seconds, console, progress, write_json
+from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption, ThreadsOption
+from onehop.cli.bench_show import show
+from onehop.cli.common import JsonOption, MpiOption, RanksOption, check_plot, check_seconds, progress
 from onehop.cli.lattice.common import numbers
 from onehop.error import BadInput
 from onehop.group import Group
@@ -50,12 +50,13 @@ def bench_dslash(
             "--improvements", help="Instead: SIMD, direct put, mapping and ordering, in every combination."
         ),
     ] = False,
-    threads: Annotated[int, typer.Option(min=0, max=1024, help="Of a rank; 0: as many as it has cores.")] = 0,
+    threads: ThreadsOption = 0,
     ranks: RanksOption = None,
     mpi: MpiOption = None,
     seconds: SecondsOption = 16,
     quick: QuickOption = False,
     json_target: JsonOption = None,
+    plot: PlotOption = None,
 ) -> None:
     """HISQ's hopping term to the sites of one colour; the limit is reading as many bytes as it must move."""
     check_seconds(seconds)
@@ -64,6 +65,7 @@ def bench_dslash(
     unknown = [name for name in names if name not in ("single", "double")]
     if unknown:
         raise BadInput(f"expected --precisions among single and double, found {unknown[0]!r}")
+    check_plot(plot)
     # One rank has nobody to send to, and under an mpiexec it would have one core.
     ensure_ranks_beside_mpi(ranks, "none" if ranks == 1 and mpi is None else mpi, default=2)
     group, settings = Group.world(), Settings(seconds, quick)
@@ -73,8 +75,4 @@ def bench_dslash(
             result = improvements(group, settings, advance, block, names[0])
         else:
             result = dslash(group, settings, advance, chosen, names, threads)
-    screen = console(json_target)
-    screen.print(make_table(result))
-    for note in result.notes:
-        screen.print(note, markup=False)
-    write_json(json_target, result.to_dict())
+    show(result, json_target, plot)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["PlotOption", "QuickOption", "SecondsOption"]
+__all__ = ["PlotOption", "QuickOption", "SecondsOption", "ThreadsOption"]
 
 SecondsOption = Annotated[
     float,
@@ -18,3 +18,6 @@ QuickOption = Annotated[
     bool, typer.Option("--quick", help="As short as can be: shows that it works; the figures mean little.")
 ]
 PlotOption = Annotated[str | None, typer.Option("--plot", metavar="FILE.png", help="Also draw a picture.")]
+ThreadsOption = Annotated[
+    int, typer.Option("--threads", min=0, max=1024, help="Of a rank; 0: as many as it has cores.")
+]

@@ -9,18 +9,15 @@ import typer
 from onehop.bench.qspi import QSPI_PATTERNS, QSPI_SIZES, qspi, save_qspi_plot
 from onehop.bench.run import Settings
 from onehop.bench.sizes import parse_sizes
-from onehop.bench.table import make_peer_table, make_table
 from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
+from onehop.cli.bench_show import show
 from onehop.cli.common import (
     JsonOption,
     MpiOption,
     RanksOption,
     check_plot,
     check_seconds,
-    console,
-    own_rank,
     progress,
-    write_json,
 )
 from onehop.error import BadInput
 from onehop.group import Group
@@ -50,14 +47,4 @@ def bench_qspi(
     ensure_ranks_beside_mpi(ranks, mpi, default=2)
     with progress("measuring", len(QSPI_PATTERNS) * len(chosen)) as advance:
         result = qspi(Group.world(), Settings(seconds, quick), advance, chosen)
-    screen = console(json_target)
-    screen.print(make_table(result))
-    peers = make_peer_table(result)
-    if peers is not None:
-        screen.print()
-        screen.print(peers)
-    for note in result.notes:
-        screen.print(note, markup=False)
-    write_json(json_target, result.to_dict())
-    if plot is not None and own_rank() == 0:
-        save_qspi_plot(result, plot)
+    show(result, json_target, plot, draw=save_qspi_plot)

@@ -9,9 +9,9 @@ import typer
 from onehop.bench.run import Settings
 from onehop.bench.sizes import parse_sizes
 from onehop.bench.su3 import SU3_OPERATIONS, SU3_SITES, su3
-from onehop.bench.table import make_peer_table, make_table
-from onehop.cli.bench_options import QuickOption, SecondsOption
-from onehop.cli.common import JsonOption, RanksOption, check_seconds, console, progress, write_json
+from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
+from onehop.cli.bench_show import show
+from onehop.cli.common import JsonOption, RanksOption, check_plot, check_seconds, progress
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.launch import ensure_ranks
@@ -28,6 +28,7 @@ def bench_su3(
     seconds: SecondsOption = 12,
     quick: QuickOption = False,
     json_target: JsonOption = None,
+    plot: PlotOption = None,
 ) -> None:
     """3x3 matrices times vectors and matrices; the peer is code for one site, the limit what the processor can."""
     check_seconds(seconds)
@@ -38,15 +39,8 @@ def bench_su3(
         raise BadInput(f"expected --operations among {', '.join(SU3_OPERATIONS)}, found {unknown[0]!r}")
     if any(count < 16 or count % 16 for count in chosen):
         raise BadInput(f"expected --sites as multiples of 16, found {sites!r}")
+    check_plot(plot)
     ensure_ranks(ranks)
     with progress("measuring", len(chosen) * len(names) * 2) as advance:
         result = su3(Group.world(), Settings(seconds, quick), advance, chosen, names)
-    screen = console(json_target)
-    screen.print(make_table(result))
-    peers = make_peer_table(result)
-    if peers is not None:
-        screen.print()
-        screen.print(peers)
-    for note in result.notes:
-        screen.print(note, markup=False)
-    write_json(json_target, result.to_dict())
+    show(result, json_target, plot)

@@ -32,7 +32,7 @@ class StaggeredSolve(NamedTuple):
     converged : bool
         Whether that is at most the tolerance.
     communication_seconds : float
-        Of `seconds`, what this rank waited for faces and sums.
+        Of `seconds`, what this rank spent in faces and sums: starting them, and waiting for them.
     flops, bytes : float
         What this rank computed, and read and wrote: hopping terms and the solver's own sums of vectors.
     corrections : int
@@ -128,12 +128,22 @@ class Staggered:
             if links is not None and np.shape(links) != shape:
                 raise BadInput(f"expected {name} links of shape {shape}, found {np.shape(links)}")
         given = None if long is None else _memory(long, "the long links")
-        made = cls.__new__(cls)
         core = _core.LatticeStaggered.of_links(
             group, list(extents), list(geometry.grid), _memory(fat, "the fat links"), given, lanes, threads
         )
+        return cls.of_core(core, group, geometry)
+
+    @classmethod
+    def of_core(cls, core: _core.LatticeStaggered, group: Group, geometry: Geometry) -> Staggered:
+        """Of an operator that is made already, on this geometry."""
+        made = cls.__new__(cls)
         made._begin(core, group, geometry)
         return made
+
+    @property
+    def core(self) -> _core.LatticeStaggered:
+        """What does the work."""
+        return self._core
 
     @property
     def lanes(self) -> int:
