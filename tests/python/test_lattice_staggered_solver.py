@@ -52,7 +52,7 @@ def test_a_hopeless_solve_ends_with_its_best(how: dict[str, str]) -> None:
     """Without a field and periodic D has eigenvalues 0, which a mass next to 0 does not help."""
     extents = (4, 4, 4, 4)
     unit = Gauge(Group.alone(), extents)
-    staggered = Staggered(unit, antiperiodic=False)
+    staggered = Staggered(unit, antiperiodic=False, threads=1)
     one = some_field(extents, 6)
     both = np.stack([one, 1j * one])
     for mass in (1e-9, 1e-25, 1e-60):

@@ -89,5 +89,6 @@ def plot_mesons(left: Any, right: Any, report: dict[str, Any]) -> None:
     right.set_ylabel("effective mass")
     for axes in (left, right):
         axes.set_xlabel("t")
+        axes.locator_params(axis="x", integer=True)
         axes.legend()
     left.set_title(f"{report['action']}, m = {report['mass']:g}", fontsize="medium")
