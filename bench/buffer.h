@@ -13,7 +13,8 @@ namespace onehop::bench {
 
 class Buffer {
  public:
-  explicit Buffer(std::int64_t bytes = 0) : bytes_(static_cast<std::size_t>(bytes)) {
+  Buffer() = default;
+  explicit Buffer(std::int64_t bytes) : bytes_(static_cast<std::size_t>(bytes)) {
     constexpr std::size_t page = 4096;
     const std::size_t pages = (bytes_ + page) / page * page;
     data_.reset(static_cast<std::byte*>(std::aligned_alloc(page, pages)));

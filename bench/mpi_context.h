@@ -3,16 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
-#include <memory>
-#include <new>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "buffer.h"
 #include "mpi/api.h"
 #include "onehop/group.h"
 
@@ -129,28 +126,6 @@ class MpiContext {
   int rank = 0;
   int size = 1;
   int peer = 0;  // with two ranks
-};
-
-// Page-aligned memory, touched.
-class Memory {
- public:
-  Memory() = default;
-  explicit Memory(std::int64_t bytes) : bytes_(static_cast<std::size_t>(bytes)) {
-    constexpr std::size_t page = 4096;
-    const std::size_t whole_pages = (bytes_ + page) / page * page;
-    data_.reset(static_cast<std::byte*>(std::aligned_alloc(page, whole_pages)));
-    if (data_ == nullptr) throw std::bad_alloc();
-    std::memset(data_.get(), 0, whole_pages);
-  }
-  [[nodiscard]] std::byte* data() const noexcept { return data_.get(); }
-  [[nodiscard]] std::span<std::byte> bytes() const noexcept { return {data_.get(), bytes_}; }
-
- private:
-  struct Free {
-    void operator()(std::byte* memory) const noexcept { std::free(memory); }
-  };
-  std::size_t bytes_ = 0;
-  std::unique_ptr<std::byte, Free> data_;
 };
 
 // Persistent or ordinary requests of one contestant.

@@ -25,8 +25,8 @@ class MpiExchange : public ExchangePeer {
   void allocate(std::int64_t bytes, int messages) {
     bytes_ = bytes;
     messages_ = messages;
-    source_ = Memory(place(messages));
-    result_ = Memory(place(messages));
+    source_ = Buffer(place(messages));
+    result_ = Buffer(place(messages));
   }
   [[nodiscard]] std::int64_t place(int message) const { return (bytes_ + 63) / 64 * 64 * message; }
   [[nodiscard]] int count() const { return static_cast<int>(bytes_); }
@@ -35,8 +35,8 @@ class MpiExchange : public ExchangePeer {
   std::string name_;
   std::int64_t bytes_ = 0;
   int messages_ = 0;
-  Memory source_;
-  Memory result_;
+  Buffer source_;
+  Buffer result_;
 };
 
 template <class Abi>

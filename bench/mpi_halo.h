@@ -73,7 +73,7 @@ class MpiHalo : public HaloPeer {
                          Rows(copy.to.slice, copy.to.element_bytes)});
       longest = std::max(longest, copies_.back().from_rows.bytes());
     }
-    scratch_ = Memory(longest);
+    scratch_ = Buffer(longest);
     prepare_messages(work, enlargement);
   }
 
@@ -104,7 +104,7 @@ class MpiHalo : public HaloPeer {
   std::string name_;
   std::vector<std::span<std::byte>> arrays_;
   std::vector<Copy> copies_;
-  Memory scratch_;
+  Buffer scratch_;
 };
 
 // Those that pack by hand, and those that leave it to MPI's datatypes.

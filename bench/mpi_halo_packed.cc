@@ -77,7 +77,7 @@ class Packed final : public MpiHalo<Abi> {
     int tag = 0;
     std::vector<Part> parts;
     std::int64_t bytes = 0;
-    Memory buffer;
+    Buffer buffer;
     [[nodiscard]] int count() const { return static_cast<int>(bytes); }
   };
 
@@ -94,7 +94,7 @@ class Packed final : public MpiHalo<Abi> {
     }
     for (Message& message : made) {
       message.bytes *= enlargement;
-      message.buffer = Memory(message.bytes);
+      message.buffer = Buffer(message.bytes);
     }
     return made;
   }

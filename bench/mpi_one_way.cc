@@ -21,15 +21,15 @@ class MpiOneWay : public OneWayPeer {
 
  protected:
   void allocate(std::int64_t bytes) {
-    source_ = Memory(bytes);
-    result_ = Memory(bytes);
+    source_ = Buffer(bytes);
+    result_ = Buffer(bytes);
   }
   [[nodiscard]] int count() const { return static_cast<int>(source_.bytes().size()); }
 
   MpiContext<Abi> context_;
   std::string name_;
-  Memory source_;
-  Memory result_;
+  Buffer source_;
+  Buffer result_;
 };
 
 template <class Abi>
@@ -143,7 +143,7 @@ class Put final : public MpiOneWay<Abi> {
  public:
   Put(const MpiApi<Abi>& api, WindowKind kind, std::string name) : MpiOneWay<Abi>(api, std::move(name)), kind_(kind) {}
   void prepare(std::int64_t bytes) override {
-    this->source_ = Memory(bytes);
+    this->source_ = Buffer(bytes);
     window_.reset();
     window_.emplace(this->context_, kind_, bytes);
   }

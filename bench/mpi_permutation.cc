@@ -75,7 +75,7 @@ class SwapPeer final : public PermutationPeer {
 
   MpiContext<Abi> context_;
   std::span<std::byte> state_;
-  Memory buffer_;
+  Buffer buffer_;
   std::vector<Swap> swaps_;
 };
 

@@ -3,11 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <cstring>
-
 #include "onehop/error.h"
 #include "onehop/lattice/clover.h"
+#include "support/lattice_fields.h"
 #include "support/ranks.h"
 
 namespace onehop::lattice {
@@ -15,41 +13,12 @@ namespace {
 
 using Number = std::complex<double>;
 
-// Numbers that depend on the place in the whole lattice.
-std::vector<Number> wave(const Gauge& gauge) {
-  const Geometry& geometry = gauge.geometry();
-  const auto origin = geometry.origin(gauge.group().rank());
-  std::vector<Number> field;
-  for (std::int64_t site = 0; site < geometry.sites(); ++site) {
-    std::int64_t rest = site;
-    double phase = 0;
-    for (std::size_t d = 0; d < origin.size(); ++d) {
-      phase += static_cast<double>(d + 1) * static_cast<double>(origin[d] + rest % geometry.block()[d]);
-      rest /= geometry.block()[d];
-    }
-    for (int c = 0; c < 12; ++c) field.push_back(std::polar(1.0, 0.3 * phase + c));
-  }
-  return field;
-}
-
-double square_over_ranks(const Group& group, const std::vector<Number>& field) {
-  double mine = 0;
-  for (const Number& each : field) mine += std::norm(each);
-  double total = 0;
-  for (const auto& each : group.allgather(std::as_bytes(std::span(&mine, 1)))) {
-    double theirs = 0;
-    std::memcpy(&theirs, each.data(), sizeof theirs);
-    total += theirs;
-  }
-  return total;
-}
-
 TEST(LatticeWilson, TheSameOnEveryGrid) {
   const auto work = [](const Group& group, const std::vector<int>& grid) {
     Gauge gauge(group, {4, 4, 4, 8}, grid);
     gauge.set_random(2);
     Wilson wilson(gauge, {.kappa = 0.11, .csw = 1.3, .threads = group.size() == 1 ? 2 : 1});
-    const auto source = wave(gauge);
+    const auto source = testing::plane_wave(gauge, 12);
     for (int i = 0; i < 20; ++i) EXPECT_EQ(wilson.apply(source, i % 2 == 0).size(), source.size());
     SolverOptions options;
     options.tolerance = 1e-9;
@@ -61,7 +30,7 @@ TEST(LatticeWilson, TheSameOnEveryGrid) {
     double error = 0;
     for (std::size_t i = 0; i < again.size(); ++i) error = std::max(error, std::abs(again[i] - source[i]));
     EXPECT_LE(error, 1e-7);
-    return square_over_ranks(group, solved.solution);
+    return testing::square_over_ranks(group, solved.solution);
   };
   const double expected = work(Group::alone(), {1, 1, 1, 1});
   for (const std::vector<int>& grid : {std::vector<int>{1, 1, 1, 2}, {2, 1, 2, 1}}) {
@@ -93,7 +62,7 @@ TEST(LatticeWilson, SaysWhatIsWrong) {
   Gauge gauge(Group::alone(), {4, 4, 4, 4}, {1, 1, 1, 1});
   Wilson wilson(gauge);
   EXPECT_THROW((void)wilson.hop(std::vector<Number>(3)), BadInput);
-  EXPECT_THROW((void)wilson.solve(wave(gauge), {}, {WilsonMethod::normal, 3}), BadInput);
+  EXPECT_THROW((void)wilson.solve(testing::plane_wave(gauge, 12), {}, {WilsonMethod::normal, 3}), BadInput);
   EXPECT_THROW(Wilson(gauge, {.kappa = std::nan("")}), BadInput);
   EXPECT_THROW((void)wilson_kappa(-4), BadInput);
   EXPECT_THROW((void)clover_leaves(Gauge(Group::alone(), {4, 4}, {1, 1})), BadInput);
