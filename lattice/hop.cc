@@ -198,6 +198,8 @@ void HopField<Link, Real>::hop(int colour, const Target& target) {
     exchange_->start(1 - colour);
     counters.waited += now() - begin;
   }
+  // To and fro: where the caches hold a part of the links, which both colours read, the next hop begins with that part.
+  pattern_.backwards = colour == 0 && pattern_.stream == nullptr;
   loop(target, first, interior);
   if (exchange_) {
     const double begin = now();

@@ -36,6 +36,7 @@ struct HopLoop {
   int copy = 0;    // the first one that is done here
   std::int64_t first = 0;
   std::int64_t last = 0;
+  bool backwards = false;   // from the last vector to the first
   double* plain = nullptr;  // where given: the real parts of <own, out> are added, one for each copy
   WideSum* wide = nullptr;  // the same, instead
 };

@@ -168,18 +168,20 @@ struct Hop {
 
   static inline void run(const Loop& loop) {
     Lanes<double, Count> dots[Copies]{};
-    const std::int64_t begun = loop.last - loop.first < fetched_ahead ? loop.last : loop.first + fetched_ahead;
-    for (std::int64_t k = loop.first; k < begun; ++k) {
-      for (int kind = 0; kind < loop.kinds; ++kind) prefetch(loop, k, kind);
+    const std::int64_t count = loop.last - loop.first;
+    const std::int64_t step = loop.backwards ? -1 : 1;
+    std::int64_t k = loop.backwards ? loop.last - 1 : loop.first;
+    for (std::int64_t i = 0; i < count && i < fetched_ahead; ++i) {
+      for (int kind = 0; kind < loop.kinds; ++kind) prefetch(loop, k + i * step, kind);
     }
-    for (std::int64_t k = loop.first; k < loop.last; ++k) {
+    for (std::int64_t i = 0; i < count; ++i, k += step) {
       Vector sum[Copies]{};
-      const std::int64_t next = k + fetched_ahead;
+      const bool more = i + fetched_ahead < count;
       for (int kind = 0; kind < loop.kinds; ++kind) {
         const auto number = static_cast<std::size_t>(kind);
         if (kind > 0 && loop.factors[number] != loop.factors[number - 1])
           scale(sum, loop.factors[number - 1] / loop.factors[number]);
-        if (next < loop.last) prefetch(loop, next, kind);
+        if (more) prefetch(loop, k + fetched_ahead * step, kind);
         ahead(loop, k, kind, sum);
         behind(loop, k, kind, sum);
       }

@@ -218,7 +218,7 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
 }
 
 // (A + shifts[s]) x[s] = b for all shifts at once, with the applications that the smallest shift needs; shifts[0] = 0 and the others
-// positive. One copy. In: r = b. Out: x; a shift is left alone once its |r|^2 <= enough[s].
+// positive. One copy. In: r = b, which it does not keep. Out: x; a shift is left alone once its |r|^2 <= enough[s].
 template <class Real>
 std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts,
                          std::type_identity_t<std::span<Real* const>> x, Real* r, const Stopping& stopping) {
@@ -232,6 +232,12 @@ std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts
     space.zero(x[s]);
     space.copy(r, directions[s]);
   }
+  // The iteration needs the first shift's direction and the residual. What the others do with the residuals they do for some at once,
+  // so that their vectors are read and written less often.
+  std::array<Buffer<Real>, shift_steps> memory;
+  for (Buffer<Real>& each : memory) each = space.make();
+  std::vector<const Real*> residuals;
+  std::vector<double> late_alphas, late_betas, late_zetas;
   std::vector<double> zeta(count, 1.0), zeta_before(count, 1.0), zeta_next(count, 1.0), alphas(count), betas(count);
   std::array<double, 1> norm{}, next{}, product{};
   Progress progress(stopping);
@@ -241,6 +247,14 @@ std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts
   std::int64_t iterations = 0;
   std::size_t running = count;  // shifts converge from the largest; those in front of `running` go on
   const auto converged = [&](std::size_t s) { return norm[0] * zeta[s] * zeta[s] <= stopping.enough[s]; };
+  const auto catch_up = [&] {
+    if (running > 1 && !residuals.empty()) {
+      space.shift(late_alphas, late_betas, late_zetas, residuals, x.subspan(1, running - 1),
+                  std::span<Real* const>(directions).subspan(1, running - 1));
+    }
+    for (auto* each : {&late_alphas, &late_betas, &late_zetas}) each->clear();
+    residuals.clear();
+  };
   while (running > 0 && converged(running - 1)) --running;
   while (running > 0 && iterations < stopping.iterations) {
     a.apply_and_project(directions[0], ap.data(), product);
@@ -252,16 +266,23 @@ std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts
       zeta_next[s] = s == 0 ? 1 : quotient(zeta[s] * zeta_before[s] * alpha_before, below);
       alphas[s] = alpha * quotient(zeta_next[s], zeta[s]);
     }
-    // r -= alpha A p by itself: x and the directions of all shifts follow together.
     const std::array<double, 1> step{alpha};
-    space.step_residual(step, ap.data(), r, next);
+    Real* const stepped = memory[residuals.size()].data();
+    space.step_residual(step, ap.data(), r, stepped, next);
+    r = stepped;
+    residuals.push_back(r);
     const double beta = quotient(next[0], norm[0]);
     for (std::size_t s = 0; s < running; ++s) {
       const double ratio = quotient(zeta_next[s], zeta[s]);
       betas[s] = beta * ratio * ratio;
     }
-    space.shift(std::span(alphas).first(running), std::span(betas).first(running), std::span(zeta_next).first(running),
-                r, x.first(running), std::span<Real* const>(directions).first(running));
+    space.shift(std::span(alphas).first(1), std::span(betas).first(1), std::span(zeta_next).first(1),
+                std::span(residuals).last(1), x.first(1), std::span<Real* const>(directions).first(1));
+    for (std::size_t s = 1; s < running; ++s) {
+      late_alphas.push_back(alphas[s]);
+      late_betas.push_back(betas[s]);
+      late_zetas.push_back(zeta_next[s]);
+    }
     for (std::size_t s = 0; s < running; ++s) {
       zeta_before[s] = zeta[s];
       zeta[s] = zeta_next[s];
@@ -271,8 +292,10 @@ std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts
     norm = next;
     ++iterations;
     progress.at(iterations, norm);
+    if (residuals.size() == memory.size() || converged(running - 1)) catch_up();
     while (running > 0 && converged(running - 1)) --running;
   }
+  catch_up();
   return iterations;
 }
 

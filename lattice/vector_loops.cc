@@ -98,7 +98,7 @@ struct Step {
           }
           Lanes<Real, Count> r = load_lanes<Real, Count>(loop.r + i);
           r -= alpha * load_lanes<Real, Count>(loop.q + i);
-          store_lanes<Real, Count>(loop.r + i, r);
+          store_lanes<Real, Count>(loop.stepped + i, r);
           const Wide<Count> value = convert_lanes<double, Count, Real>(r);
           square += value * value;
         }
@@ -157,22 +157,30 @@ struct Combine {
 template <class Real, int Count>
 struct Shift {
   static inline void run(const ShiftLoop<Real>& loop) {
-    constexpr std::int64_t piece = 48 * Count;  // stays in the first cache while the shifts pass over it
+    constexpr std::int64_t piece = 96 * Count;  // stays in the first cache while the shifts pass over it
     const std::int64_t end = loop.last * loop.shape.unit();
     for (std::int64_t begin = loop.first * loop.shape.unit(); begin < end; begin += piece) {
       const std::int64_t stop = begin + piece < end ? begin + piece : end;
       for (int s = 0; s < loop.shifts; ++s) {
-        const auto alpha = static_cast<Real>(loop.alpha[s]);
-        const auto beta = static_cast<Real>(loop.beta[s]);
-        const auto zeta = static_cast<Real>(loop.zeta[s]);
+        Real alpha[shift_steps];
+        Real beta[shift_steps];
+        Real zeta[shift_steps];
+        for (int t = 0; t < loop.steps; ++t) {
+          alpha[t] = static_cast<Real>(loop.alpha[t * loop.shifts + s]);
+          beta[t] = static_cast<Real>(loop.beta[t * loop.shifts + s]);
+          zeta[t] = static_cast<Real>(loop.zeta[t * loop.shifts + s]);
+        }
         for (std::int64_t i = begin; i < stop; i += Count) {
           Lanes<Real, Count> x = load_lanes<Real, Count>(loop.x[s] + i);
-          const Lanes<Real, Count> p = load_lanes<Real, Count>(loop.p[s] + i);
-          x += alpha * p;
+          Lanes<Real, Count> p = load_lanes<Real, Count>(loop.p[s] + i);
+          for (int t = 0; t < loop.steps; ++t) {
+            x += alpha[t] * p;
+            Lanes<Real, Count> next = zeta[t] * load_lanes<Real, Count>(loop.r[static_cast<std::size_t>(t)] + i);
+            next += beta[t] * p;
+            p = next;
+          }
           store_lanes<Real, Count>(loop.x[s] + i, x);
-          Lanes<Real, Count> next = zeta * load_lanes<Real, Count>(loop.r + i);
-          next += beta * p;
-          store_lanes<Real, Count>(loop.p[s] + i, next);
+          store_lanes<Real, Count>(loop.p[s] + i, p);
         }
       }
     }

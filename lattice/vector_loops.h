@@ -21,7 +21,7 @@ struct DotLoop {
   bool is_wide = false;
 };
 
-// Without x only r is stepped.
+// Without x only r is stepped, to `stepped`.
 template <class Real>
 struct StepLoop {
   FieldShape shape;
@@ -32,6 +32,7 @@ struct StepLoop {
   const Real* q = nullptr;
   Real* x = nullptr;
   Real* r = nullptr;
+  Real* stepped = nullptr;
   double* plain = nullptr;
   WideSum* wide = nullptr;
   bool is_wide = false;
@@ -58,7 +59,8 @@ struct CombineLoop {
   Real* y = nullptr;
 };
 
-// Of one copy: x[s] += alpha[s] p[s], then p[s] = zeta[s] r + beta[s] p[s], for all shifts s at once.
+// Of one copy: for all shifts s at once, so many steps t: x[s] += alpha p[s], then p[s] = zeta r[t] + beta p[s], with the coefficients
+// [t * shifts + s].
 template <class Real>
 struct ShiftLoop {
   FieldShape shape;
@@ -67,7 +69,8 @@ struct ShiftLoop {
   const double* alpha = nullptr;
   const double* beta = nullptr;
   const double* zeta = nullptr;
-  const Real* r = nullptr;
+  std::array<const Real*, shift_steps> r{};
+  int steps = 1;
   Real* const* x = nullptr;
   Real* const* p = nullptr;
   int shifts = 0;

@@ -85,20 +85,21 @@ void VectorSpace<Real>::step(std::span<const double> alpha, const Real* p, const
     const auto [first, last] = team_->part(0, shape_.vectors, thread);
     Partial& mine = sums[static_cast<std::size_t>(thread)];
     loops<Real>(shape_.lanes)
-        .step({shape_, first, last, alpha.data(), p, q, x, r, mine.plain.data(), mine.wide.data(), sums_->wide()});
+        .step({shape_, first, last, alpha.data(), p, q, x, r, r, mine.plain.data(), mine.wide.data(), sums_->wide()});
   });
   total(norm);
   count(6, 6);
 }
 
 template <class Real>
-void VectorSpace<Real>::step_residual(std::span<const double> alpha, const Real* q, Real* r, std::span<double> norm) {
+void VectorSpace<Real>::step_residual(std::span<const double> alpha, const Real* q, Real* r, Real* to,
+                                      std::span<double> norm) {
   auto& sums = partials();
   team_->run([&](int thread) {
     const auto [first, last] = team_->part(0, shape_.vectors, thread);
     Partial& mine = sums[static_cast<std::size_t>(thread)];
     loops<Real>(shape_.lanes)
-        .step({shape_, first, last, alpha.data(), nullptr, q, nullptr, r, mine.plain.data(), mine.wide.data(),
+        .step({shape_, first, last, alpha.data(), nullptr, q, nullptr, r, to, mine.plain.data(), mine.wide.data(),
                sums_->wide()});
   });
   total(norm);
@@ -129,14 +130,17 @@ void VectorSpace<Real>::combine(std::span<const Coefficient> coefficients, std::
 
 template <class Real>
 void VectorSpace<Real>::shift(std::span<const double> alpha, std::span<const double> beta, std::span<const double> zeta,
-                              const Real* r, std::span<Real* const> x, std::span<Real* const> p) {
+                              std::span<const Real* const> r, std::span<Real* const> x, std::span<Real* const> p) {
   const auto shifts = static_cast<int>(x.size());
+  const auto steps = static_cast<int>(r.size());
+  ShiftLoop<Real> loop{shape_, 0, 0, alpha.data(), beta.data(), zeta.data(), {}, steps, x.data(), p.data(), shifts};
+  std::ranges::copy(r, loop.r.begin());
   team_->run([&](int thread) {
-    const auto [first, last] = team_->part(0, shape_.vectors, thread);
-    loops<Real>(shape_.lanes)
-        .shift({shape_, first, last, alpha.data(), beta.data(), zeta.data(), r, x.data(), p.data(), shifts});
+    ShiftLoop<Real> mine = loop;
+    std::tie(mine.first, mine.last) = team_->part(0, shape_.vectors, thread);
+    loops<Real>(shape_.lanes).shift(mine);
   });
-  count(5 * shifts, 1 + 4 * shifts);
+  count(5 * shifts * steps, steps + 4 * shifts);
 }
 
 template <class Real>

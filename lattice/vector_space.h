@@ -15,6 +15,8 @@ namespace onehop::lattice::detail {
 
 using Coefficient = std::complex<double>;
 
+inline constexpr int shift_steps = 4;
+
 template <class Real>
 class VectorSpace {
  public:
@@ -33,15 +35,16 @@ class VectorSpace {
   void norm(const Real* a, std::span<double> result);                     // sum of |a|^2
   // x += alpha p, r -= alpha q, and |r|^2.
   void step(std::span<const double> alpha, const Real* p, const Real* q, Real* x, Real* r, std::span<double> norm);
-  // r -= alpha q, and |r|^2.
-  void step_residual(std::span<const double> alpha, const Real* q, Real* r, std::span<double> norm);
+  // to = r - alpha q, and its |to|^2.
+  void step_residual(std::span<const double> alpha, const Real* q, Real* r, Real* to, std::span<double> norm);
   // p = r + beta p
   void direct(const Real* r, std::span<const double> beta, Real* p);
   // y = sum of coefficients[t * copies + copy] * terms[t], of 1 to 4 terms, of which y may be one.
   void combine(std::span<const Coefficient> coefficients, std::span<const Real* const> terms, Real* y);
-  // Of one copy, for every shift s: x[s] += alpha[s] p[s], then p[s] = zeta[s] r + beta[s] p[s].
-  void shift(std::span<const double> alpha, std::span<const double> beta, std::span<const double> zeta, const Real* r,
-             std::span<Real* const> x, std::span<Real* const> p);
+  // Of one copy, for every shift s, with 1 to shift_steps residuals r[t] in turn: x[s] += alpha p[s], then p[s] = zeta r[t] + beta p[s],
+  // with the coefficients [t * shifts + s].
+  void shift(std::span<const double> alpha, std::span<const double> beta, std::span<const double> zeta,
+             std::span<const Real* const> r, std::span<Real* const> x, std::span<Real* const> p);
   void copy(const Real* from, Real* to);
   void zero(Real* to);
 
