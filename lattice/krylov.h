@@ -12,10 +12,12 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "onehop/error.h"
 #include "onehop/lattice/solver.h"
 #include "vector_space.h"
 
@@ -75,6 +77,15 @@ inline bool all_below(std::span<const double> norms, std::span<const double> eno
     if (!(norms[i] <= enough[i])) return false;
   }
   return true;
+}
+
+// |b|^2 of every right-hand side, the same on all ranks. Throws BadInput for what is no number: from NaN nothing follows.
+inline void check_sources(std::span<const double> squares) {
+  for (std::size_t i = 0; i < squares.size(); ++i) {
+    if (!std::isfinite(squares[i]))
+      throw BadInput("solver: expected right-hand sides of finite numbers and length, found |b|^2 = " +
+                     std::to_string(squares[i]) + " of number " + std::to_string(i));
+  }
 }
 
 inline double total(std::span<const double> norms) {

@@ -45,6 +45,7 @@ class Run {
     for (std::size_t copy = 0; copy < copies_; ++copy)
       load_natural(sources.subspan(copy * length, length), lattice_.sites, source_, static_cast<int>(copy));
     whole_.norm(source_.data(), norms_);
+    check_sources(norms_);
   }
 
   // On even sites M x = b becomes (4 m^2 - D D) x_e = 2 m b_e - D b_o; then x_o = (b_o - D x_e) / 2 m.

@@ -218,6 +218,7 @@ class Solver {
     const double waited = core_.waited;
     core_.flops = core_.bytes = 0;
     squares_ = squares(b_);
+    detail::check_sources(squares_);
     WilsonSolve result;
     if (mixed_) {
       solve_even<float>(result.report);

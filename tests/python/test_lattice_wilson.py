@@ -230,6 +230,10 @@ def test_says_what_is_wrong() -> None:
         wilson.solve(some_field((4, 4, 4, 4), 1), tolerance=0)
     with pytest.raises(BadInput, match="field of shape"):
         wilson.hop(some_field((4, 4, 4, 6), 1))
+    broken = some_field((4, 4, 4, 4), 1)
+    broken[1, 2, 3, 0] = np.nan
+    with pytest.raises(BadInput, match=r"finite numbers and length, found .* of number 1"):
+        wilson.solve(np.stack([some_field((4, 4, 4, 4), 1), broken]))
     with pytest.raises(BadInput, match="bicgstab or normal"):
         wilson.solve(some_field((4, 4, 4, 4), 1), method="gmres")
     with pytest.raises(BadInput, match="Schwarz"):

@@ -72,7 +72,8 @@ class Staggered {
                                                                double mass, Precision precision = Precision::full);
 
   // M x = b for one or more right-hand sides at once, by conjugate gradients on the even sites. A solve that ends without having converged
-  // gives what it has and says so. Throws BadInput for a mass that is not above 0: the operator may be singular then.
+  // gives what it has and says so. Throws BadInput for a mass that is not above 0, as the operator may be singular then, and for sources that
+  // are not of finite numbers.
   [[nodiscard]] StaggeredSolve solve(std::span<const std::complex<double>> sources, double mass,
                                      const SolverOptions& options = {});
   // Of one right-hand side, for several masses at once. The same errors.

@@ -240,7 +240,8 @@ class Staggered:
         Raises
         ------
         BadInput
-            A mass that is not above 0, without which the operator may be singular; another shape or precision.
+            A mass that is not above 0, without which the operator may be singular; another shape or precision; numbers
+            that are not finite.
         """
         memory, several = self._given(source)
         masses = [float(mass)] if np.ndim(mass) == 0 else [float(one) for one in mass]  # type: ignore[union-attr]

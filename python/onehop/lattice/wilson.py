@@ -200,7 +200,7 @@ class Wilson(_core.LatticeWilson):
         Raises
         ------
         BadInput
-            Another shape, method or precision; a tolerance that is not above 0.
+            Another shape, method or precision; a tolerance that is not above 0; numbers that are not finite.
         """
         if method not in ("bicgstab", "normal"):
             raise BadInput(f"expected the method bicgstab or normal, found {method!r}")

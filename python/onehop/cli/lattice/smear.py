@@ -28,6 +28,7 @@ TAKEN_BY: dict[str, tuple[str, ...]] = {
     "--u0": tuple(kind for kind in smearing.FAT_LINKS if kind != "hisq"),
     "--naik-epsilon": ("hisq",),
     "--phases": tuple(smearing.FAT_LINKS),
+    "--periodic": tuple(smearing.FAT_LINKS),
 }
 
 
@@ -40,6 +41,7 @@ def _write_fat_links(
     how_made: dict[str, float],
     files: tuple[str | None, str | None],
     phases: bool,
+    periodic: bool,
     **how: Any,
 ) -> dict[str, float]:
     made = (
@@ -55,7 +57,8 @@ def _write_fat_links(
         if file is None:
             continue
         if phases:
-            holder.set_links(with_staggered_phases(links, gauge.geometry, gauge.group.rank, length=length))
+            signs = {"length": length, "antiperiodic": not periodic}
+            holder.set_links(with_staggered_phases(links, gauge.geometry, gauge.group.rank, **signs))
         is_ildg = check_gauge_target(file, **how) == "ildg"
         write_gauge(file, holder, **how, note=NO_PHASES if is_ildg and not phases else "")
     return traces
@@ -130,6 +133,9 @@ def smear(
             help="Fat and long links with staggered phases, antiperiodic in time, as `solve --fat` takes them.",
         ),
     ] = False,
+    periodic: Annotated[
+        bool, typer.Option("--periodic", help="With --phases: periodic in time too.")
+    ] = False,
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE", help="Where to write the smooth field.")
     ] = None,
@@ -149,8 +155,10 @@ def smear(
     its actions.
     """
     given = {"--weight": weight, "--steps": steps, "--time": time, "--space-only": space_only, "--u0": u0}
-    given |= {"--naik-epsilon": naik_epsilon, "--phases": phases}
+    given |= {"--naik-epsilon": naik_epsilon, "--phases": phases, "--periodic": periodic}
     _check(kind, given, {"output": output, "fat": fat, "long": long})
+    if periodic and not phases:
+        raise BadInput("--periodic goes with --phases: other links have no signs in them")
     if kind == "flow":
         flow_steps(1.0 if time is None else time, FLOW_STEP)
     how: dict[str, Any] = {"file_format": format_name, "precision": precision, "overwrite": overwrite}
@@ -163,7 +171,7 @@ def smear(
     if kind in smearing.FAT_LINKS:
         how_made = {"u0": u0, "naik_epsilon": naik_epsilon}
         chosen = {name: value for name, value in how_made.items() if value is not None}
-        report |= _write_fat_links(gauge, kind, chosen, (fat, long), phases, **how)
+        report |= _write_fat_links(gauge, kind, chosen, (fat, long), phases, periodic, **how)
     else:
         usual = 0.5 if kind == "ape" else 0.1
         _smooth(
