@@ -10,7 +10,7 @@ onehop_compile_options(onehop_lattice)
 set_source_files_properties(lattice/poisson_kernels.cc PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-Wno-psabi")
 # The same for gauge fields and what is built from links, in loops over vectors (lattice/site_loop.h). g++ 12 contracts products of complex numbers all the
 # same (vfmaddsub) where it makes vectors by itself, so it may not.
-set_source_files_properties(lattice/clover_leaves.cc lattice/flow.cc lattice/gauge.cc lattice/hmc.cc lattice/link_fields.cc lattice/smearing.cc
+set_source_files_properties(lattice/clover_leaves.cc lattice/flow.cc lattice/gauge.cc lattice/hmc.cc lattice/path_sums.cc lattice/smearing.cc
   PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-fno-tree-vectorize;-Wno-psabi")
 # Loops over the compiler's vectors (lattice/simd.h).
 set_source_files_properties(lattice/vector_loops.cc lattice/hop_kernel_double.cc lattice/hop_kernel_single.cc lattice/hop_kernel_half.cc
@@ -23,12 +23,12 @@ set_source_files_properties(lattice/su3_kernels_portable.cc lattice/su3_kernels_
 # for one kind of processor are the source of the portable ones, which stay under the sanitizers. The rest is -O3 on loops that the checks
 # of addresses have made long: -O1, which comes last and so counts, takes a sixth of the time.
 if(ONEHOP_SANITIZE)
-  set_property(SOURCE lattice/clover_leaves.cc lattice/flow.cc lattice/gauge.cc lattice/hmc.cc lattice/link_fields.cc lattice/smearing.cc
+  set_property(SOURCE lattice/clover_leaves.cc lattice/flow.cc lattice/gauge.cc lattice/hmc.cc lattice/path_sums.cc lattice/smearing.cc
     lattice/su3_kernels_portable.cc lattice/wilson_kernel_portable.cc APPEND PROPERTY COMPILE_OPTIONS "-fno-sanitize=undefined")
   set_property(SOURCE lattice/su3_kernels_avx2.cc lattice/su3_kernels_avx512.cc lattice/wilson_kernel_avx2.cc
     lattice/wilson_kernel_avx512.cc APPEND PROPERTY COMPILE_OPTIONS "-fno-sanitize=all")
   set_property(SOURCE lattice/clover_leaves.cc lattice/flow.cc lattice/gauge.cc lattice/hmc.cc lattice/hop_kernel_double.cc
-    lattice/hop_kernel_half.cc lattice/hop_kernel_single.cc lattice/link_fields.cc lattice/smearing.cc lattice/wilson_kernel_portable.cc
+    lattice/hop_kernel_half.cc lattice/hop_kernel_single.cc lattice/path_sums.cc lattice/smearing.cc lattice/wilson_kernel_portable.cc
     APPEND PROPERTY COMPILE_OPTIONS "-O1")
 endif()
 onehop_precompile(onehop_lattice)

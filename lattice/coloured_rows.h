@@ -111,6 +111,9 @@ inline void loop_over_rows(const OneColour& space, std::ptrdiff_t first, std::pt
   for (std::ptrdiff_t index = first; index < last; ++index) {
     const ColouredRows::Row& row = space.rows()[static_cast<std::size_t>(index)];
     const bool odd = row.colour != space.colour;  // places
+    if constexpr (requires { op.ask_for(row); }) {
+      if (index + 1 < last) op.ask_for(space.rows()[static_cast<std::size_t>(index + 1)]);
+    }
     std::ptrdiff_t left = odd ? (length + 1) / 2 : length / 2;
     Steps steps = row.steps;
     steps.ahead[0] = odd ? 1 - half : half;

@@ -86,6 +86,25 @@ struct UpdateLinks {
     su3::reunitarise(link, [](const auto& x) { return detail::square_root(x); });
     sites.store(rows->data(mu), link);
   }
+  // What of a row's work is not in the second cache yet: its own links, and those a step away in the last two directions.
+  void ask_for(const ColouredRows::Row& row) const {
+    const std::ptrdiff_t length = 36 * rows->half();
+    const auto ask = [&](int direction, std::ptrdiff_t shift) {
+      detail::ask_for_doubles(links[static_cast<std::size_t>(direction)] + row.at + shift, length);
+    };
+    const int last = dims - 1;
+    const auto ahead = [&](int direction) { return row.steps.ahead[static_cast<std::size_t>(direction)]; };
+    for (int nu = 0; nu < dims; ++nu) ask(nu, mu == last ? ahead(last) : 0);
+    if (mu == last) {
+      ask(mu, 0);
+    } else {
+      const std::ptrdiff_t back = row.steps.back[static_cast<std::size_t>(last)];
+      ask(mu, ahead(last));
+      ask(mu, back);
+      ask(last, back);
+    }
+    if (dims > 2 && mu != last - 1) ask(mu, ahead(last - 1));
+  }
   void row_done(const ColouredRows::Row& row, bool odd) const { rows->close_row(rows->data(mu), row, odd); }
 };
 

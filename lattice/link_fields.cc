@@ -1,7 +1,5 @@
 #include "link_fields.h"
 
-#include "site_loop.h"
-
 namespace onehop::lattice::detail {
 
 namespace {
@@ -45,29 +43,6 @@ std::array<const double*, 4> LinkFields::data() const {
   std::array<const double*, 4> found{};
   for (std::size_t mu = 0; mu < links_.size(); ++mu) found[mu] = links_[mu].data();
   return found;
-}
-
-void StapleMaker::add(LinkFields& links, int mu, int nu, MatrixField& what, const StapleTarget& target) {
-  const MatrixSpace& space = links.space();
-  const double* side = links[nu].data();
-  const double* middle = what.data();
-  double* below = below_.data();
-  const std::ptrdiff_t ahead = space.stride(mu);
-  const std::ptrdiff_t up = space.stride(nu);
-  each_site(space, [=](auto sites) {
-    sites.store(below, adjoint_times(sites.load(side), sites.load(middle)) * sites.load(side, ahead));
-  });
-  below_.fill(nu, Side::below);
-  what.fill(nu, Side::above);
-  double* staple = target.staple == nullptr ? nullptr : target.staple->data();
-  double* sum = target.sum == nullptr ? nullptr : target.sum->data();
-  const double weight = target.weight;
-  each_site(space, [=](auto sites) {
-    const auto both =
-        times_adjoint(sites.load(side) * sites.load(middle, up), sites.load(side, ahead)) + sites.load(below, -up);
-    if (staple != nullptr) sites.store(staple, both);
-    if (sum != nullptr) sites.store(sum, sites.load(sum) + sites.all(weight) * both);
-  });
 }
 
 }  // namespace onehop::lattice::detail

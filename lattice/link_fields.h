@@ -69,27 +69,4 @@ template <class Sites>
   return sum;
 }
 
-// Where staples go: `staple` becomes the staple, if it is there, and `sum` grows by `weight` of it, if that is there.
-struct StapleTarget {
-  MatrixField* staple = nullptr;
-  MatrixField* sum = nullptr;
-  double weight = 0;
-};
-
-// Makes staples of any field that transforms like the link of a direction. Keeps the memory that it needs.
-class StapleMaker {
- public:
-  explicit StapleMaker(const MatrixSpace& space) : below_(space) {}
-
-  // The two ways around `what` in direction nu,
-  //
-  //   U_nu(x) what(x + nu) adjoint(U_nu(x + mu)) + adjoint(U_nu(x - nu)) what(x - nu) U_nu(x - nu + mu).
-  //
-  // The links' ghosts ahead are filled; those of `what` are not looked at. Collective.
-  void add(LinkFields& links, int mu, int nu, MatrixField& what, const StapleTarget& target);
-
- private:
-  MatrixField below_;
-};
-
 }  // namespace onehop::lattice::detail

@@ -1,6 +1,9 @@
 #include "matrix_field.h"
 
-#include <string>
+#include <cstring>
+#include <optional>
+
+#include "onehop/plan.h"
 
 namespace onehop::lattice::detail {
 
@@ -32,51 +35,84 @@ MatrixSpace::MatrixSpace(const Group& group, const Geometry& geometry)
   }
 }
 
-Schedule MatrixSpace::ghosts(int direction, Side side) const {
-  const auto block = geometry_.block();
-  const auto along = static_cast<std::size_t>(direction);
-  std::vector<std::int64_t> shape;  // the last direction first
-  std::vector<std::int64_t> start;
-  std::vector<std::int64_t> extents;
-  for (std::size_t d = block.size(); d-- > 0;) {
-    const bool below = d < along;
-    shape.push_back(block[d] + 2);
-    start.push_back(below ? 0 : 1);
-    extents.push_back(below ? block[d] + 2 : d == along ? 1 : block[d]);
-  }
-  shape.insert(shape.end() - 1, 18);
-  start.insert(start.end() - 1, 0);
-  extents.insert(extents.end() - 1, 18);
-  const std::size_t axis = direction == 0 ? shape.size() - 1 : block.size() - 1 - along;
-  const auto slice = [&](std::int64_t layer) {
-    std::vector<std::int64_t> begin = start;
-    begin[axis] = layer;
-    return Slice::subarray(shape, begin, extents);
-  };
-  const bool above = side == Side::above;
-  const Slice source = slice(above ? 1 : block[along]);
-  const Slice ghost = slice(above ? block[along] + 1 : 0);
+MatrixSpace::~MatrixSpace() = default;
 
-  Schedule schedule;
-  schedule.name = "ghosts of a field of matrices";
-  schedule.ranks = geometry_.ranks();
-  schedule.arrays = {{"field", sizeof(double), ElementType::float64, {static_cast<std::int64_t>(doubles_)}}};
-  schedule.rounds.resize(1);
-  for (int rank = 0; rank < schedule.ranks; ++rank) {
-    std::vector<int> to = geometry_.coordinates(rank);
-    to[along] += above ? -1 : 1;
-    schedule.rounds[0].transfers.push_back({{rank, 0, source}, {geometry_.rank_at(to), 0, ghost}});
+// A layer across a direction is runs of numbers: in direction 0 one number each, in others all that lies below, ghosts in lower directions
+// too, so that ghosts filled in the order of directions are right at edges and corners. each(where layer 0 has a run) goes through them.
+template <class Each>
+void MatrixSpace::each_run(int direction, const Each& each) const {
+  if (direction == 0) {
+    for (const std::ptrdiff_t row : rows_) {
+      for (int i = 0; i < 18; ++i) each(row - 1 + i * number_step_);
+    }
+    return;
   }
-  return schedule;
+  const auto block = geometry_.block();
+  const auto first = static_cast<std::size_t>(direction) + 1;
+  std::int64_t runs = 1;
+  for (std::size_t d = first; d < block.size(); ++d) runs *= block[d];
+  for (std::int64_t run = 0; run < runs; ++run) {
+    std::ptrdiff_t at = 0;
+    auto rest = run;
+    for (std::size_t d = first; d < block.size(); ++d) {
+      at += stride_[d] * (1 + rest % block[d]);
+      rest /= block[d];
+    }
+    each(at);
+  }
 }
 
-void MatrixField::fill(int direction, Side side) {
-  std::optional<Plan>& plan = ghosts_[static_cast<std::size_t>(direction)][side == Side::above ? 1 : 0];
-  if (!plan) {
-    const std::array arrays{std::as_writable_bytes(numbers_.span())};
-    plan.emplace(space_->group(), space_->ghosts(direction, side).part(space_->group().rank()), arrays);
+// What travels between two ranks when ghosts are filled: a layer, contiguous, with one plan for all fields.
+struct MatrixSpace::Layer {
+  Layer(const MatrixSpace& space, int direction, Side side, std::size_t count) : out(count), in(count) {
+    const auto numbers = static_cast<std::int64_t>(count);
+    Schedule schedule;
+    schedule.name = "ghosts of fields of matrices";
+    schedule.ranks = space.geometry().ranks();
+    schedule.arrays = {{"out", sizeof(double), ElementType::float64, {numbers}},
+                       {"in", sizeof(double), ElementType::float64, {numbers}}};
+    schedule.rounds.resize(1);
+    for (int rank = 0; rank < schedule.ranks; ++rank) {
+      std::vector<int> to = space.geometry().coordinates(rank);
+      to[static_cast<std::size_t>(direction)] += side == Side::above ? -1 : 1;
+      schedule.rounds[0].transfers.push_back(
+          {{rank, 0, Slice::range(0, numbers)}, {space.geometry().rank_at(to), 1, Slice::range(0, numbers)}});
+    }
+    const std::array arrays{std::as_writable_bytes(out.span()), std::as_writable_bytes(in.span())};
+    plan.emplace(space.group(), schedule.part(space.group().rank()), arrays);
   }
-  plan->run();
+
+  Buffer<double> out;
+  Buffer<double> in;
+  std::optional<Plan> plan;
+};
+
+void MatrixSpace::fill(double* field, int direction, Side side) const {
+  const auto along = static_cast<std::size_t>(direction);
+  const std::ptrdiff_t step = stride_[along];
+  const std::ptrdiff_t extent = geometry_.block()[along];
+  const std::ptrdiff_t from = step * (side == Side::above ? 1 : extent);
+  const std::ptrdiff_t to = step * (side == Side::above ? extent + 1 : 0);
+  const auto length = static_cast<std::size_t>(step);  // of a run: 1 in direction 0
+  const auto copy = [length](double* into, const double* what) { std::memcpy(into, what, length * sizeof(double)); };
+  if (geometry_.spec().grid[along] == 1)
+    return each_run(direction, [&](std::ptrdiff_t at) { copy(field + at + to, field + at + from); });
+
+  std::size_t count = 0;
+  each_run(direction, [&](std::ptrdiff_t) { count += length; });
+  auto& layer = layers_[along][side == Side::above ? 1 : 0];
+  if (!layer) layer = std::make_unique<Layer>(*this, direction, side, count);
+  double* out = layer->out.data();
+  each_run(direction, [&](std::ptrdiff_t at) {
+    copy(out, field + at + from);
+    out += length;
+  });
+  layer->plan->run();
+  const double* in = layer->in.data();
+  each_run(direction, [&](std::ptrdiff_t at) {
+    copy(field + at + to, in);
+    in += length;
+  });
 }
 
 void MatrixField::load(const std::complex<double>* from, std::size_t step) {

@@ -7,14 +7,12 @@
 #include <complex>
 #include <cstddef>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
 #include "buffer.h"
 #include "onehop/group.h"
 #include "onehop/lattice/geometry.h"
-#include "onehop/plan.h"
 #include "team.h"
 
 namespace onehop::lattice::detail {
@@ -24,6 +22,9 @@ class MatrixSpace {
  public:
   // `geometry` has one lane and one colour. Collective.
   MatrixSpace(const Group& group, const Geometry& geometry);
+  MatrixSpace(const MatrixSpace&) = delete;
+  MatrixSpace& operator=(const MatrixSpace&) = delete;
+  ~MatrixSpace();
 
   [[nodiscard]] const Group& group() const noexcept { return group_; }
   [[nodiscard]] const Geometry& geometry() const noexcept { return geometry_; }
@@ -40,11 +41,16 @@ class MatrixSpace {
   [[nodiscard]] std::span<const std::ptrdiff_t> rows() const noexcept { return rows_; }
   [[nodiscard]] std::ptrdiff_t row_sites() const noexcept { return number_step_ - 2; }
 
-  // The layer at one end of all blocks to the ghosts of the ranks beside, on the other side of whom they are. Ghosts in lower directions
-  // travel with it, so that ghosts filled in the order of directions are right at edges and corners too.
-  [[nodiscard]] Schedule ghosts(int direction, Side side) const;
+  // The ghosts of a field beyond one end of the block, as they are on the rank beside. Ghosts in lower directions travel with them, so that
+  // ghosts filled in the order of directions are right at edges and corners too. The first of a direction and side makes a plan, where that
+  // is another rank. Collective.
+  void fill(double* field, int direction, Side side) const;
 
  private:
+  struct Layer;
+  template <class Each>
+  void each_run(int direction, const Each& each) const;
+
   Group group_;
   Geometry geometry_;
   std::array<std::ptrdiff_t, 4> stride_{};
@@ -52,6 +58,7 @@ class MatrixSpace {
   std::size_t doubles_ = 0;
   std::vector<std::ptrdiff_t> rows_;
   std::unique_ptr<Team> team_;
+  mutable std::array<std::array<std::unique_ptr<Layer>, 2>, 4> layers_;  // a direction and side each, where it is cut
 };
 
 class MatrixField {
@@ -62,8 +69,8 @@ class MatrixField {
   [[nodiscard]] const double* data() const noexcept { return numbers_.data(); }
   [[nodiscard]] double* data() noexcept { return numbers_.data(); }
 
-  // The ghosts beyond one end of the block, as they are on the rank beside. The first of a kind makes a plan. Collective.
-  void fill(int direction, Side side);
+  // See MatrixSpace::fill. Collective.
+  void fill(int direction, Side side) { space_->fill(numbers_.data(), direction, side); }
 
   // Own sites in lexicographic order, nine numbers each, `step` complex numbers from one site to the next.
   void load(const std::complex<double>* from, std::size_t step);
@@ -72,7 +79,6 @@ class MatrixField {
  private:
   const MatrixSpace* space_;
   Buffer<double> numbers_;
-  std::array<std::array<std::optional<Plan>, 2>, 4> ghosts_;
 };
 
 }  // namespace onehop::lattice::detail

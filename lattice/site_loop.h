@@ -3,6 +3,7 @@
 // chosen at run time. All give the same bits: nothing here is contracted, and no lane knows of another.
 #pragma once
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -77,6 +78,56 @@ inline Real square_root(const Real& x) {
   return each_lane(x, [](double one) { return __builtin_sqrt(one); });
 }
 
+// Asks for so many doubles, into the second cache. Loads by themselves wait for memory with as many lines at once as the first cache may miss,
+// which are few. (Not __builtin_prefetch everywhere: an inlined function with nothing but that counts as one without effect for g++, which leaves it out.)
+[[gnu::always_inline]] inline void ask_for_doubles(const double* from, std::ptrdiff_t count) {
+  for (std::ptrdiff_t i = 0; i < count; i += 64 / static_cast<std::ptrdiff_t>(sizeof(double))) {
+#if defined(__x86_64__)
+    asm volatile("prefetcht1 %0" : : "m"(from[i]));
+#else
+    __builtin_prefetch(from + i, 0, 2);
+#endif
+  }
+}
+
+// The rows that an operation reads: of each the next one is asked for while one is worked on.
+class RowsAhead {
+ public:
+  explicit RowsAhead(const MatrixSpace& space) : length_(18 * space.number_step()) {}
+
+  // Rows of a field so far away. A step along a row stays in it.
+  void add(const double* field, std::ptrdiff_t shift = 0) {
+    const double* row = field + shift;
+    for (int i = 0; i < count_; ++i) {
+      const std::ptrdiff_t apart = row - rows_[static_cast<std::size_t>(i)];
+      if (-2 < apart && apart < 2) return;
+    }
+    if (count_ < most) rows_[static_cast<std::size_t>(count_++)] = row;
+  }
+  void ask_for(std::ptrdiff_t at) const {
+    for (int i = 0; i < count_; ++i) ask_for_doubles(rows_[static_cast<std::size_t>(i)] + at, length_);
+  }
+
+ private:
+  static constexpr int most = 48;
+  std::ptrdiff_t length_;
+  int count_ = 0;
+  std::array<const double*, most> rows_{};
+};
+
+// An operation with the rows that it reads.
+template <class Op>
+struct Asking {
+  Op op;
+  RowsAhead rows;
+
+  template <class Sites>
+  void operator()(const Sites& sites) const {
+    op(sites);
+  }
+  void ask_for(std::ptrdiff_t row) const { rows.ask_for(row); }
+};
+
 template <class Op>
 inline void loop_over_rows(const MatrixSpace& space, std::ptrdiff_t first, std::ptrdiff_t last, const Op& op) {
   const std::ptrdiff_t step = space.number_step();
@@ -86,6 +137,9 @@ inline void loop_over_rows(const MatrixSpace& space, std::ptrdiff_t first, std::
     std::ptrdiff_t at = rows[row];
     std::ptrdiff_t order = row * count;
     std::ptrdiff_t left = count;
+    if constexpr (requires { op.ask_for(at); }) {
+      if (row + 1 < last) op.ask_for(rows[row + 1]);
+    }
     for (; left >= 8; left -= 8, at += 8, order += 8) op(Sites<8>{at, step, order});
     if (left >= 4) {
       op(Sites<4>{at, step, order});

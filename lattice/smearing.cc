@@ -4,9 +4,9 @@
 #include <cstring>
 #include <string>
 
-#include "link_fields.h"
 #include "matrix_functions.h"
 #include "onehop/error.h"
+#include "path_sums.h"
 
 namespace onehop::lattice {
 
@@ -15,7 +15,7 @@ namespace {
 using detail::LinkFields;
 using detail::MatrixField;
 using detail::MatrixSpace;
-using detail::StapleMaker;
+using detail::PathSums;
 
 void check(const SmearingOptions& options, double weight) {
   if (options.steps < 0) throw BadInput("smearing: expected 0 steps or more, found " + std::to_string(options.steps));
@@ -68,68 +68,25 @@ void make_unitary(MatrixField& field, const MatrixSpace& space, int mu, std::vec
   require_unitary(space, deviations, mu);
 }
 
-void set_scaled(MatrixField& to, double weight, const MatrixField& from, const MatrixSpace& space) {
-  double* out = to.data();
-  const double* in = from.data();
-  detail::each_site(space, [=](auto sites) { sites.store(out, sites.all(weight) * sites.load(in)); });
-}
-
-// Everything that sums over paths need besides links, made once.
-class PathSums {
- public:
-  explicit PathSums(const MatrixSpace& space) : space_(space), maker_(space), three_(space), five_(space) {}
-
-  // fat = the sum of all paths of direction mu but Naik's. The links' ghosts ahead are filled.
-  void fat(LinkFields& links, int mu, const PathWeights& weights, MatrixField& fat);
-  // naik = weight times the product of three links straight ahead.
-  void naik(const LinkFields& links, int mu, double weight, MatrixField& naik);
-
- private:
-  const MatrixSpace& space_;
-  StapleMaker maker_;
-  MatrixField three_;  // around the link in one direction
-  MatrixField five_;   // around that in another
-};
-
-void PathSums::fat(LinkFields& links, int mu, const PathWeights& weights, MatrixField& fat) {
-  // The staple of a staple in the same direction also leads there and back, for unitary links the link itself: twice in each direction.
-  set_scaled(fat, weights.one - 2 * (space_.dims() - 1) * weights.lepage, links[mu], space_);
-  const bool further = weights.five != 0 || weights.seven != 0 || weights.lepage != 0;
-  if (!further && weights.three == 0) return;
-  for (int nu = 0; nu < space_.dims(); ++nu) {
-    if (nu == mu) continue;
-    maker_.add(links, mu, nu, links[mu], {further ? &three_ : nullptr, &fat, weights.three});
-    if (weights.lepage != 0) maker_.add(links, mu, nu, three_, {nullptr, &fat, weights.lepage});
-    if (weights.five == 0 && weights.seven == 0) continue;
-    for (int rho = 0; rho < space_.dims(); ++rho) {
-      if (rho == mu || rho == nu) continue;
-      maker_.add(links, mu, rho, three_, {weights.seven != 0 ? &five_ : nullptr, &fat, weights.five});
-      const int sigma = 6 - mu - nu - rho;  // the fourth direction
-      if (weights.seven != 0 && sigma < space_.dims())
-        maker_.add(links, mu, sigma, five_, {nullptr, &fat, weights.seven});
-    }
+// links = one direction after the other, as make(direction, field) makes it.
+template <class Make>
+Links links_made(const MatrixSpace& space, MatrixField& field, const Make& make) {
+  const auto dims = static_cast<std::size_t>(space.dims());
+  Links links(space.sites() * dims * 9);
+  for (std::size_t mu = 0; mu < dims; ++mu) {
+    make(static_cast<int>(mu), field);
+    field.store(links.data() + mu * 9, dims * 9);
   }
-}
-
-void PathSums::naik(const LinkFields& links, int mu, double weight, MatrixField& naik) {
-  const double* link = links[mu].data();
-  double* two = three_.data();
-  double* out = naik.data();
-  const std::ptrdiff_t ahead = space_.stride(mu);
-  detail::each_site(space_, [=](auto sites) { sites.store(two, sites.load(link) * sites.load(link, ahead)); });
-  three_.fill(mu, Side::above);
-  detail::each_site(
-      space_, [=](auto sites) { sites.store(out, sites.all(weight) * (sites.load(link) * sites.load(two, ahead))); });
+  return links;
 }
 
 FatLinks fat_links_of(LinkFields& links, PathSums& paths, const PathWeights& weights) {
-  const MatrixSpace& space = links.space();
-  LinkFields made(space);
-  for (int mu = 0; mu < space.dims(); ++mu) paths.fat(links, mu, weights, made[mu]);
+  MatrixField made(links.space());
   FatLinks found;
-  found.fat = made.store();
-  for (int mu = 0; mu < space.dims(); ++mu) paths.naik(links, mu, weights.naik, made[mu]);
-  found.naik = made.store();
+  found.fat =
+      links_made(links.space(), made, [&](int mu, MatrixField& field) { paths.fat(links, mu, weights, field); });
+  found.naik =
+      links_made(links.space(), made, [&](int mu, MatrixField& field) { paths.naik(links, mu, weights.naik, field); });
   return found;
 }
 
@@ -188,7 +145,7 @@ FatLinks fat_links(const Gauge& gauge, const PathWeights& weights) {
   LinkFields links(space);
   PathSums paths(space);
   links.load(gauge.links());
-  links.fill_ahead();
+  links.fill_all();
   return fat_links_of(links, paths, weights);
 }
 
@@ -200,14 +157,14 @@ HisqLinks hisq_links(const Gauge& gauge, double naik_epsilon) {
   {
     LinkFields links(space);
     links.load(gauge.links());
-    links.fill_ahead();
+    links.fill_all();
     std::vector<double> deviations;
     for (int mu = 0; mu < space.dims(); ++mu) {
       paths.fat(links, mu, fat7_weights(), unitary[mu]);
       make_unitary<false>(unitary[mu], space, mu, deviations);
     }
   }
-  unitary.fill_ahead();
+  unitary.fill_all();
   FatLinks found = fat_links_of(unitary, paths, second);
   return {std::move(found.fat), std::move(found.naik), unitary.store()};
 }

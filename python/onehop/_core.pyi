@@ -1237,6 +1237,13 @@ def bench_wilson(
     One application of the Wilson hopping term to sites of one colour: flop and bytes of a rank, and samples.
     """
 
+def bench_smearing(
+    group: Group, extents: Sequence[int], kind: str, effort: BenchEffort
+) -> tuple[float, float, list]:
+    """
+    Fat and long links: flop, as MILC counts them, and bytes of a rank, and samples.
+    """
+
 def bench_halo_exchange(
     group: Group,
     schedule: Schedule,

@@ -321,6 +321,23 @@ def test_su3_compares_with_code_for_one_site(ranks: Ranks) -> None:
     assert "multiples of 16" in wrong.stderr
 
 
+def test_smearing_counts_as_milc_does(ranks: Ranks) -> None:
+    words = ("--quick", "--blocks", "4x4x4x4", "--kinds", "asqtad,hisq", "--json", "-")
+    found = ranks.onehop("bench", "smearing", "-n", 2, *words)
+    assert found.returncode == 0, found.stderr
+    result = json.loads(found.stdout)
+    assert [row["case"] for row in result["rows"]] == [
+        f"{kind}, 4x4x4x4 a rank" for kind in ("asqtad", "hisq")
+    ]
+    assert [row["bytes"] for row in result["rows"]] == [256 * 576 * 3, 256 * 576 * 4]
+    for row, flop in zip(result["rows"], (61632 + 1804, 2 * 61632 + 1804), strict=True):
+        assert row["limit_us"] > 0 < row["variants"]["scalar code"]
+        assert f"{row['case']}: {256 * flop / row['ours_us'] / 1e3:.1f} GFLOP/s" in "".join(result["notes"])
+    wrong = ranks.onehop("bench", "smearing", "--kinds", "stout")
+    assert wrong.returncode == 2
+    assert "fat7, asqtad, hisq" in wrong.stderr
+
+
 def test_wilson_compares_with_reading_as_many_bytes(ranks: Ranks) -> None:
     words = ("--quick", "--local", "--lattices", "4x4x4x4", "--ways", "double,clover-12,half", "--json", "-")
     found = ranks.onehop("bench", "wilson", "-n", 2, *words)

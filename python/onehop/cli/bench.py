@@ -34,6 +34,7 @@ from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
 from onehop.cli.bench_qspi import bench_qspi
 from onehop.cli.bench_scaling import bench_scaling
 from onehop.cli.bench_show import show
+from onehop.cli.bench_smearing import bench_smearing
 from onehop.cli.bench_solver import bench_solver
 from onehop.cli.bench_su3 import bench_su3
 from onehop.cli.bench_wilson import bench_wilson
@@ -338,6 +339,7 @@ def register(app: typer.Typer) -> None:
     group.command("dslash")(bench_dslash)
     group.command("solver")(bench_solver)
     group.command("su3")(bench_su3)
+    group.command("smearing")(bench_smearing)
     group.command("wilson")(bench_wilson)
     group.command("qspi")(bench_qspi)
     app.add_typer(group, name="bench")

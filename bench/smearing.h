@@ -1,0 +1,35 @@
+// `onehop bench smearing`: the fat and long links of staggered quarks from a gauge field's links.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "rounds.h"
+
+namespace onehop::bench {
+
+enum class SmearingKind { fat7, asqtad, hisq };
+[[nodiscard]] SmearingKind smearing_kind_from_string(const std::string& name);
+
+struct SmearingBenchOptions {
+  Effort effort;
+  std::array<std::int64_t, 4> extents{12, 12, 12, 12};  // of the whole lattice
+  SmearingKind kind = SmearingKind::hisq;
+};
+
+// Collective over any group in shared memory. Samples are µs of one call of fat_links or hisq_links, with all that it allocates and
+// prepares ("onehop"); of code for one site after the other, on a lattice of this rank's block alone ("scalar code"); and, as the limit, of
+// reading the links and writing what is made of them, once each, with the same threads.
+[[nodiscard]] std::vector<Samples> smearing(const Group& group, const SmearingBenchOptions& options);
+
+// Flop of one rank as the MILC code counts them: 61632 a site for every level of fat links, whatever their paths, and 1804 for the long links; and
+// the bytes of the links read and written.
+struct SmearingWork {
+  double flops = 0;
+  double bytes = 0;
+};
+[[nodiscard]] SmearingWork smearing_work(const SmearingBenchOptions& options, int ranks);
+
+}  // namespace onehop::bench

@@ -1,0 +1,45 @@
+"""The fat and long links of staggered quarks, against scalar code and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from onehop import _core
+from onehop.bench.dslash import begin_bench
+from onehop.bench.result import Bench, Samples, make_row
+from onehop.bench.run import Advance, Settings
+from onehop.group import Group
+
+__all__ = ["SMEARING_BLOCKS", "SMEARING_KINDS", "smearing"]
+
+SMEARING_BLOCKS = ((8, 8, 8, 8), (12, 12, 12, 12))
+SMEARING_KINDS = ("fat7", "asqtad", "hisq")
+
+
+def smearing(
+    group: Group,
+    settings: Settings,
+    advance: Advance,
+    blocks: Sequence[tuple[int, ...]] = SMEARING_BLOCKS,
+    kinds: Sequence[str] = SMEARING_KINDS,
+) -> Bench:
+    """One call with all that it allocates; `blocks` are of one rank, and the last direction is cut."""
+    result = begin_bench("smearing", group)
+    effort = settings.effort(len(blocks) * len(kinds), block_us=20000.0)
+    for block in blocks:
+        extents = [*block[:3], block[3] * group.size]
+        for kind in kinds:
+            flops, size, measured = _core.bench_smearing(group, extents, kind, effort)
+            samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
+            case = f"{kind}, {'x'.join(map(str, block))} a rank"
+            result.rows.append(make_row(case, round(size), group.size, samples))
+            ours, scalar, limit = (one.us for one in samples)
+            result.notes.append(
+                f"{case}: {flops / np.median(ours) / 1e3:.1f} GFLOP/s a rank by MILC's count, "
+                f"{np.median(scalar / ours):.1f} times the scalar code; "
+                f"memory moves {size / np.median(limit) / 1e3:.1f} GB/s"
+            )
+            advance(1)
+    return result

@@ -1,0 +1,44 @@
+"""`onehop bench smearing`: fat and long links."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from onehop.bench.run import Settings
+from onehop.bench.smearing import SMEARING_BLOCKS, SMEARING_KINDS, smearing
+from onehop.cli.bench_dslash import BlocksOption, blocks_of
+from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
+from onehop.cli.bench_show import show
+from onehop.cli.common import JsonOption, RanksOption, check_plot, check_seconds, progress
+from onehop.error import BadInput
+from onehop.group import Group
+from onehop.launch import ensure_ranks
+
+
+def bench_smearing(
+    blocks: BlocksOption = None,
+    kinds: Annotated[
+        str, typer.Option("--kinds", metavar="fat7,asqtad,hisq", help="Which links.")
+    ] = "fat7,asqtad,hisq",
+    ranks: RanksOption = None,
+    seconds: SecondsOption = 16,
+    quick: QuickOption = False,
+    json_target: JsonOption = None,
+    plot: PlotOption = None,
+) -> None:
+    """Fat and long links of staggered quarks; the limit is reading and writing all links once."""
+    check_seconds(seconds)
+    chosen = blocks_of(blocks, SMEARING_BLOCKS)
+    names = kinds.split(",")
+    unknown = [name for name in names if name not in SMEARING_KINDS]
+    if unknown:
+        raise BadInput(f"expected --kinds among {', '.join(SMEARING_KINDS)}, found {unknown[0]!r}")
+    if any(extent < 2 or extent % 2 for block in chosen for extent in block):
+        raise BadInput(f"expected --blocks of even extents, found {blocks!r}")
+    check_plot(plot)
+    ensure_ranks(ranks)
+    with progress("measuring", len(chosen) * len(names)) as advance:
+        result = smearing(Group.world(), Settings(seconds, quick), advance, chosen, names)
+    show(result, json_target, plot)
