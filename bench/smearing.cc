@@ -18,14 +18,16 @@ using lattice::Gauge;
 using lattice::PathWeights;
 using lattice::detail::Buffer;
 using lattice::detail::Team;
-using Matrix = lattice::su3::Matrix<double>;
-using Field = std::vector<Matrix>;
-using FourFields = std::array<Field, 4>;
 
 constexpr double link_bytes = 4 * 18 * sizeof(double);  // of a site
 
 // Everything one site after the other, each path by itself, on a periodic lattice.
+template <class Number>
 class Scalar {
+  using Matrix = lattice::su3::Matrix<Number>;
+  using Field = std::vector<Matrix>;
+  using FourFields = std::array<Field, 4>;
+
  public:
   Scalar(std::span<const std::int64_t> extents, std::span<const std::complex<double>> links) {
     std::int64_t stride = 1;
@@ -35,7 +37,8 @@ class Scalar {
         const std::int64_t at = site / stride % extents[mu];
         up_[mu].push_back(static_cast<std::size_t>(site + (at + 1 == extents[mu] ? 1 - extents[mu] : 1) * stride));
         down_[mu].push_back(static_cast<std::size_t>(site + (at == 0 ? extents[mu] - 1 : -1) * stride));
-        links_[mu].push_back(lattice::su3::load(&links[(static_cast<std::size_t>(site) * 4 + mu) * 9]));
+        links_[mu].push_back(lattice::detail::converted<Number>(
+            lattice::su3::load(&links[(static_cast<std::size_t>(site) * 4 + mu) * 9])));
       }
       stride *= extents[mu];
       for (FourFields* fields : {&fat_, &naik_}) (*fields)[mu].resize(links_[mu].size());
@@ -48,7 +51,10 @@ class Scalar {
     FourFields unitary = links_;
     for (std::size_t mu = 0; mu < 4; ++mu) {
       fat(links_, mu, lattice::fat7_weights(), unitary[mu]);
-      for (Matrix& m : unitary[mu]) m = lattice::detail::nearest_unitary(m);
+      for (Matrix& m : unitary[mu]) {
+        const auto nearest = lattice::detail::nearest_unitary(lattice::detail::converted<double>(m));
+        m = lattice::detail::converted<Number>(nearest);
+      }
     }
     fat_and_long(unitary, lattice::hisq_second_weights());
   }
@@ -60,7 +66,7 @@ class Scalar {
       if (weights.naik == 0) continue;
       for (std::size_t x = 0; x < links[mu].size(); ++x) {
         const std::size_t next = up_[mu][x];
-        naik_[mu][x] = weights.naik * (links[mu][x] * links[mu][next] * links[mu][up_[mu][next]]);
+        naik_[mu][x] = static_cast<Number>(weights.naik) * (links[mu][x] * links[mu][next] * links[mu][up_[mu][next]]);
       }
     }
   }
@@ -73,11 +79,12 @@ class Scalar {
       const Matrix both = times_adjoint(side[x] * what[up_[nu][x]], side[up_[mu][x]]) +
                           adjoint_times(side[low], what[low]) * side[up_[mu][low]];
       if (made != nullptr) (*made)[x] = both;
-      sum[x] = sum[x] + weight * both;
+      sum[x] = sum[x] + static_cast<Number>(weight) * both;
     }
   }
   void fat(const FourFields& links, std::size_t mu, const PathWeights& weights, Field& sum) {
-    for (std::size_t x = 0; x < sum.size(); ++x) sum[x] = (weights.one - 6 * weights.lepage) * links[mu][x];
+    const auto own = static_cast<Number>(weights.one - 6 * weights.lepage);
+    for (std::size_t x = 0; x < sum.size(); ++x) sum[x] = own * links[mu][x];
     for (std::size_t nu = 0; nu < 4; ++nu) {
       if (nu == mu) continue;
       staple(links, mu, nu, links[mu], weights.three, sum, &three_);
@@ -99,6 +106,44 @@ Contestant contestant(std::string name, Role role, std::function<void()> once) {
   return {std::move(name), role, [once = std::move(once)](int times) {
             for (int i = 0; i < times; ++i) once();
           }};
+}
+
+template <class Number>
+std::vector<Samples> measured(const Group& group, const SmearingBenchOptions& options) {
+  Gauge gauge(group, {options.extents.begin(), options.extents.end()}, {1, 1, 1, group.size()});
+  for (std::uint32_t sweep = 0; sweep < 2; ++sweep) gauge.heat_bath(6, 1, sweep);
+  const bool hisq = options.kind == SmearingKind::hisq;
+  const PathWeights weights =
+      options.kind == SmearingKind::asqtad ? lattice::asqtad_weights() : lattice::fat7_weights();
+  const auto ours = [&] {
+    const auto precision = options.single ? lattice::Precision::single : lattice::Precision::full;
+    if (hisq) {
+      (void)lattice::hisq_links(gauge, 0, precision);
+    } else {
+      (void)lattice::fat_links(gauge, weights, precision);
+    }
+  };
+  Scalar<Number> scalar(gauge.geometry().block(), gauge.links());
+  const auto by_site = [&] { hisq ? scalar.hisq() : scalar.fat_and_long(weights); };
+
+  Team team(lattice::detail::team_size(group));
+  const auto sites = static_cast<std::size_t>(gauge.geometry().sites());
+  const auto moved = static_cast<std::size_t>(smearing_work(options, group.size()).bytes / sizeof(double));
+  const Buffer<double> links(sites * 72);
+  Buffer<double> made(moved - links.size());
+  std::atomic<double> sink{0};
+  const auto move = [&](int thread) {
+    const auto [first, last] = team.part(0, static_cast<std::int64_t>(links.size()), thread);
+    sink = read_all(links.data() + first, static_cast<std::size_t>(last - first));
+    const auto [from, to] = team.part(0, static_cast<std::int64_t>(made.size()), thread);
+    std::fill(made.data() + from, made.data() + to, sink.load());
+  };
+
+  Arena arena(group);
+  return run_rounds(arena,
+                    {contestant("onehop", Role::ours, ours), contestant("scalar code", Role::variant, by_site),
+                     contestant("limit: reading and writing the links once", Role::limit, [&] { team.run(move); })},
+                    options.effort);
 }
 
 }  // namespace
@@ -127,46 +172,7 @@ SmearingWork smearing_work(const SmearingBenchOptions& options, int ranks) {
 }
 
 std::vector<Samples> smearing(const Group& group, const SmearingBenchOptions& options) {
-  Gauge gauge(group, {options.extents.begin(), options.extents.end()}, {1, 1, 1, group.size()});
-  for (std::uint32_t sweep = 0; sweep < 2; ++sweep) gauge.heat_bath(6, 1, sweep);
-  const bool hisq = options.kind == SmearingKind::hisq;
-  const PathWeights weights =
-      options.kind == SmearingKind::asqtad ? lattice::asqtad_weights() : lattice::fat7_weights();
-  Scalar scalar(gauge.geometry().block(), gauge.links());
-
-  Team team(lattice::detail::team_size(group));
-  const auto sites = static_cast<std::size_t>(gauge.geometry().sites());
-  const auto moved = static_cast<std::size_t>(smearing_work(options, group.size()).bytes / sizeof(double));
-  const Buffer<double> links(sites * 72);
-  Buffer<double> made(moved - links.size());
-  std::atomic<double> sink{0};
-  const auto move = [&](int thread) {
-    const auto [first, last] = team.part(0, static_cast<std::int64_t>(links.size()), thread);
-    sink = read_all(links.data() + first, static_cast<std::size_t>(last - first));
-    const auto [from, to] = team.part(0, static_cast<std::int64_t>(made.size()), thread);
-    std::fill(made.data() + from, made.data() + to, sink.load());
-  };
-
-  Arena arena(group);
-  return run_rounds(arena,
-                    {contestant("onehop", Role::ours,
-                                [&] {
-                                  if (hisq) {
-                                    (void)lattice::hisq_links(gauge);
-                                  } else {
-                                    (void)lattice::fat_links(gauge, weights);
-                                  }
-                                }),
-                     contestant("scalar code", Role::variant,
-                                [&] {
-                                  if (hisq) {
-                                    scalar.hisq();
-                                  } else {
-                                    scalar.fat_and_long(weights);
-                                  }
-                                }),
-                     contestant("limit: reading and writing the links once", Role::limit, [&] { team.run(move); })},
-                    options.effort);
+  return options.single ? measured<float>(group, options) : measured<double>(group, options);
 }
 
 }  // namespace onehop::bench

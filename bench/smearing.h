@@ -17,6 +17,7 @@ struct SmearingBenchOptions {
   Effort effort;
   std::array<std::int64_t, 4> extents{12, 12, 12, 12};  // of the whole lattice
   SmearingKind kind = SmearingKind::hisq;
+  bool single = false;  // the arithmetic
 };
 
 // Collective over any group in shared memory. Samples are µs of one call of fat_links or hisq_links, with all that it allocates and
@@ -25,7 +26,7 @@ struct SmearingBenchOptions {
 [[nodiscard]] std::vector<Samples> smearing(const Group& group, const SmearingBenchOptions& options);
 
 // Flop of one rank as the MILC code counts them: 61632 a site for every level of fat links, whatever their paths, and 1804 for the long links; and
-// the bytes of the links read and written.
+// the bytes of the links read and written, in double precision.
 struct SmearingWork {
   double flops = 0;
   double bytes = 0;

@@ -88,9 +88,9 @@ struct UpdateLinks {
   }
   // What of a row's work is not in the second cache yet: its own links, and those a step away in the last two directions.
   void ask_for(const ColouredRows::Row& row) const {
-    const std::ptrdiff_t length = 36 * rows->half();
+    const auto bytes = static_cast<std::size_t>(36 * rows->half()) * sizeof(double);
     const auto ask = [&](int direction, std::ptrdiff_t shift) {
-      detail::ask_for_doubles(links[static_cast<std::size_t>(direction)] + row.at + shift, length);
+      detail::ask_for_bytes(links[static_cast<std::size_t>(direction)] + row.at + shift, bytes);
     };
     const int last = dims - 1;
     const auto ahead = [&](int direction) { return row.steps.ahead[static_cast<std::size_t>(direction)]; };

@@ -12,16 +12,17 @@
 namespace onehop::lattice::detail {
 
 // One matrix field a direction.
-class LinkFields {
+template <class Number>
+class LinkFieldsOf {
  public:
-  explicit LinkFields(const MatrixSpace& space);
+  using Field = MatrixFieldOf<Number>;
+
+  explicit LinkFieldsOf(const MatrixSpace& space);
 
   [[nodiscard]] const MatrixSpace& space() const noexcept { return *space_; }
   [[nodiscard]] int dims() const noexcept { return space_->dims(); }
-  [[nodiscard]] MatrixField& operator[](int direction) { return links_[static_cast<std::size_t>(direction)]; }
-  [[nodiscard]] const MatrixField& operator[](int direction) const {
-    return links_[static_cast<std::size_t>(direction)];
-  }
+  [[nodiscard]] Field& operator[](int direction) { return links_[static_cast<std::size_t>(direction)]; }
+  [[nodiscard]] const Field& operator[](int direction) const { return links_[static_cast<std::size_t>(direction)]; }
 
   // Own sites in lexicographic order, all directions of a site together.
   void load(std::span<const std::complex<double>> links);
@@ -32,12 +33,13 @@ class LinkFields {
   void fill_ahead();
   // Those on all sides, right at edges and corners too. Collective.
   void fill_all();
-  [[nodiscard]] std::array<const double*, 4> data() const;
+  [[nodiscard]] std::array<const Number*, 4> data() const;
 
  private:
   const MatrixSpace* space_;
-  std::vector<MatrixField> links_;
+  std::vector<Field> links_;
 };
+using LinkFields = LinkFieldsOf<double>;
 
 // How far in a field a step in each direction leads, ahead and back.
 struct Steps {

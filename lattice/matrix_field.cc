@@ -19,7 +19,7 @@ MatrixSpace::MatrixSpace(const Group& group, const Geometry& geometry)
     stride_[d] = next;
     next *= block[d] + 2;
   }
-  doubles_ = static_cast<std::size_t>(next);
+  numbers_ = static_cast<std::size_t>(next);
   std::ptrdiff_t first = 0;
   std::int64_t count = 1;
   for (std::size_t d = 0; d < block.size(); ++d) first += stride_[d];
@@ -62,79 +62,88 @@ void MatrixSpace::each_run(int direction, const Each& each) const {
   }
 }
 
-// What travels between two ranks when ghosts are filled: a layer, contiguous, with one plan for all fields.
+// What travels between two ranks when ghosts are filled: a layer, contiguous, with one plan for all fields of such numbers.
 struct MatrixSpace::Layer {
-  Layer(const MatrixSpace& space, int direction, Side side, std::size_t count) : out(count), in(count) {
-    const auto numbers = static_cast<std::int64_t>(count);
+  Layer(const MatrixSpace& space, int direction, Side side, std::size_t bytes) : out(bytes), in(bytes) {
+    const auto count = static_cast<std::int64_t>(bytes);
     Schedule schedule;
     schedule.name = "ghosts of fields of matrices";
     schedule.ranks = space.geometry().ranks();
-    schedule.arrays = {{"out", sizeof(double), ElementType::float64, {numbers}},
-                       {"in", sizeof(double), ElementType::float64, {numbers}}};
+    schedule.arrays = {{"out", 1, ElementType::bytes, {count}}, {"in", 1, ElementType::bytes, {count}}};
     schedule.rounds.resize(1);
     for (int rank = 0; rank < schedule.ranks; ++rank) {
       std::vector<int> to = space.geometry().coordinates(rank);
       to[static_cast<std::size_t>(direction)] += side == Side::above ? -1 : 1;
       schedule.rounds[0].transfers.push_back(
-          {{rank, 0, Slice::range(0, numbers)}, {space.geometry().rank_at(to), 1, Slice::range(0, numbers)}});
+          {{rank, 0, Slice::range(0, count)}, {space.geometry().rank_at(to), 1, Slice::range(0, count)}});
     }
-    const std::array arrays{std::as_writable_bytes(out.span()), std::as_writable_bytes(in.span())};
+    const std::array arrays{out.span(), in.span()};
     plan.emplace(space.group(), schedule.part(space.group().rank()), arrays);
   }
 
-  Buffer<double> out;
-  Buffer<double> in;
+  Buffer<std::byte> out;
+  Buffer<std::byte> in;
   std::optional<Plan> plan;
 };
 
-void MatrixSpace::fill(double* field, int direction, Side side) const {
+template <class Number>
+void MatrixSpace::fill(Number* field, int direction, Side side) const {
   const auto along = static_cast<std::size_t>(direction);
   const std::ptrdiff_t step = stride_[along];
   const std::ptrdiff_t extent = geometry_.block()[along];
   const std::ptrdiff_t from = step * (side == Side::above ? 1 : extent);
   const std::ptrdiff_t to = step * (side == Side::above ? extent + 1 : 0);
-  const auto length = static_cast<std::size_t>(step);  // of a run: 1 in direction 0
-  const auto copy = [length](double* into, const double* what) { std::memcpy(into, what, length * sizeof(double)); };
+  const std::size_t run = static_cast<std::size_t>(step) * sizeof(Number);
   if (geometry_.spec().grid[along] == 1)
-    return each_run(direction, [&](std::ptrdiff_t at) { copy(field + at + to, field + at + from); });
+    return each_run(direction, [&](std::ptrdiff_t at) { std::memcpy(field + at + to, field + at + from, run); });
 
-  std::size_t count = 0;
-  each_run(direction, [&](std::ptrdiff_t) { count += length; });
-  auto& layer = layers_[along][side == Side::above ? 1 : 0];
-  if (!layer) layer = std::make_unique<Layer>(*this, direction, side, count);
-  double* out = layer->out.data();
+  auto& layer = layers_[along][side == Side::above ? 1 : 0][sizeof(Number) == sizeof(double) ? 0 : 1];
+  if (!layer) {
+    std::size_t bytes = 0;
+    each_run(direction, [&](std::ptrdiff_t) { bytes += run; });
+    layer = std::make_unique<Layer>(*this, direction, side, bytes);
+  }
+  std::byte* out = layer->out.data();
   each_run(direction, [&](std::ptrdiff_t at) {
-    copy(out, field + at + from);
-    out += length;
+    std::memcpy(out, field + at + from, run);
+    out += run;
   });
   layer->plan->run();
-  const double* in = layer->in.data();
+  const std::byte* in = layer->in.data();
   each_run(direction, [&](std::ptrdiff_t at) {
-    copy(field + at + to, in);
-    in += length;
+    std::memcpy(field + at + to, in, run);
+    in += run;
   });
 }
 
-void MatrixField::load(const std::complex<double>* from, std::size_t step) {
+template void MatrixSpace::fill(double*, int, Side) const;
+template void MatrixSpace::fill(float*, int, Side) const;
+
+template <class Number>
+void MatrixFieldOf<Number>::load(const std::complex<double>* from, std::size_t step) {
   for (const std::ptrdiff_t row : space_->rows()) {
     for (std::ptrdiff_t x = 0; x < space_->row_sites(); ++x, from += step) {
-      double* to = numbers_.data() + row + x;
+      Number* to = numbers_.data() + row + x;
       for (std::ptrdiff_t i = 0; i < 9; ++i) {
-        to[2 * i * space_->number_step()] = from[i].real();
-        to[(2 * i + 1) * space_->number_step()] = from[i].imag();
+        to[2 * i * space_->number_step()] = static_cast<Number>(from[i].real());
+        to[(2 * i + 1) * space_->number_step()] = static_cast<Number>(from[i].imag());
       }
     }
   }
 }
 
-void MatrixField::store(std::complex<double>* to, std::size_t step) const {
+template <class Number>
+void MatrixFieldOf<Number>::store(std::complex<double>* to, std::size_t step) const {
   for (const std::ptrdiff_t row : space_->rows()) {
     for (std::ptrdiff_t x = 0; x < space_->row_sites(); ++x, to += step) {
-      const double* from = numbers_.data() + row + x;
+      const Number* from = numbers_.data() + row + x;
       for (std::ptrdiff_t i = 0; i < 9; ++i)
         to[i] = {from[2 * i * space_->number_step()], from[(2 * i + 1) * space_->number_step()]};
     }
   }
 }
+
+template class MatrixFieldOf<double>;
+template class MatrixFieldOf<float>;
 
 }  // namespace onehop::lattice::detail

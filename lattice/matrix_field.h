@@ -32,8 +32,8 @@ class MatrixSpace {
   [[nodiscard]] int dims() const noexcept { return geometry_.dims(); }
   [[nodiscard]] std::size_t sites() const noexcept { return static_cast<std::size_t>(geometry_.sites()); }
 
-  // In doubles: of a field, from a site to the next in a direction, and between the numbers of a site.
-  [[nodiscard]] std::size_t doubles() const noexcept { return doubles_; }
+  // In numbers: of a field, from a site to the next in a direction, and between the numbers of a site.
+  [[nodiscard]] std::size_t numbers() const noexcept { return numbers_; }
   [[nodiscard]] const std::array<std::ptrdiff_t, 4>& strides() const noexcept { return stride_; }
   [[nodiscard]] std::ptrdiff_t stride(int direction) const { return stride_[static_cast<std::size_t>(direction)]; }
   [[nodiscard]] std::ptrdiff_t number_step() const noexcept { return number_step_; }
@@ -44,7 +44,8 @@ class MatrixSpace {
   // The ghosts of a field beyond one end of the block, as they are on the rank beside. Ghosts in lower directions travel with them, so that
   // ghosts filled in the order of directions are right at edges and corners too. The first of a direction and side makes a plan, where that
   // is another rank. Collective.
-  void fill(double* field, int direction, Side side) const;
+  template <class Number>
+  void fill(Number* field, int direction, Side side) const;
 
  private:
   struct Layer;
@@ -55,19 +56,22 @@ class MatrixSpace {
   Geometry geometry_;
   std::array<std::ptrdiff_t, 4> stride_{};
   std::ptrdiff_t number_step_ = 0;
-  std::size_t doubles_ = 0;
+  std::size_t numbers_ = 0;
   std::vector<std::ptrdiff_t> rows_;
   std::unique_ptr<Team> team_;
-  mutable std::array<std::array<std::unique_ptr<Layer>, 2>, 4> layers_;  // a direction and side each, where it is cut
+  // A direction and side each, where it is cut, of doubles and floats.
+  mutable std::array<std::array<std::array<std::unique_ptr<Layer>, 2>, 2>, 4> layers_;
 };
 
-class MatrixField {
+// Number is double or float.
+template <class Number>
+class MatrixFieldOf {
  public:
   // Zero everywhere. The space outlives the field.
-  explicit MatrixField(const MatrixSpace& space) : space_(&space), numbers_(space.doubles()) {}
+  explicit MatrixFieldOf(const MatrixSpace& space) : space_(&space), numbers_(space.numbers()) {}
 
-  [[nodiscard]] const double* data() const noexcept { return numbers_.data(); }
-  [[nodiscard]] double* data() noexcept { return numbers_.data(); }
+  [[nodiscard]] const Number* data() const noexcept { return numbers_.data(); }
+  [[nodiscard]] Number* data() noexcept { return numbers_.data(); }
 
   // See MatrixSpace::fill. Collective.
   void fill(int direction, Side side) { space_->fill(numbers_.data(), direction, side); }
@@ -78,7 +82,8 @@ class MatrixField {
 
  private:
   const MatrixSpace* space_;
-  Buffer<double> numbers_;
+  Buffer<Number> numbers_;
 };
+using MatrixField = MatrixFieldOf<double>;
 
 }  // namespace onehop::lattice::detail

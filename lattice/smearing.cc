@@ -12,8 +12,11 @@ namespace onehop::lattice {
 
 namespace {
 
+using detail::FieldsOf;
 using detail::LinkFields;
+using detail::LinkFieldsOf;
 using detail::MatrixField;
+using detail::MatrixFieldOf;
 using detail::MatrixSpace;
 using detail::PathSums;
 
@@ -53,15 +56,16 @@ void require_unitary(const MatrixSpace& space, const std::vector<double>& deviat
 }
 
 // field = what is nearest to it in U(3), or SU(3).
-template <bool Special>
-void make_unitary(MatrixField& field, const MatrixSpace& space, int mu, std::vector<double>& deviations) {
+template <bool Special, class Number>
+void make_unitary(MatrixFieldOf<Number>& field, const MatrixSpace& space, int mu, std::vector<double>& deviations) {
   deviations.resize(space.sites());
-  double* numbers = field.data();
+  Number* numbers = field.data();
   double* values = deviations.data();
-  detail::each_site(space, [=](auto sites) {
-    const auto v = sites.load(numbers);
+  detail::each_site(FieldsOf<Number>{&space}, [=](auto sites) {
+    using Some = decltype(sites);
+    const auto v = detail::converted<typename Some::Double>(sites.load(numbers));
     const auto u = Special ? detail::nearest_special(v) : detail::nearest_unitary(v);
-    sites.store(numbers, u);
+    sites.store(numbers, detail::converted<typename Some::Real>(u));
     const auto product = times_adjoint(u, u);
     sites.store_real(values, detail::norm_squared(detail::operator-(product, decltype(v)::one())));
   });
@@ -69,8 +73,8 @@ void make_unitary(MatrixField& field, const MatrixSpace& space, int mu, std::vec
 }
 
 // links = one direction after the other, as make(direction, field) makes it.
-template <class Make>
-Links links_made(const MatrixSpace& space, MatrixField& field, const Make& make) {
+template <class Number, class Make>
+Links links_made(const MatrixSpace& space, MatrixFieldOf<Number>& field, const Make& make) {
   const auto dims = static_cast<std::size_t>(space.dims());
   Links links(space.sites() * dims * 9);
   for (std::size_t mu = 0; mu < dims; ++mu) {
@@ -80,14 +84,49 @@ Links links_made(const MatrixSpace& space, MatrixField& field, const Make& make)
   return links;
 }
 
-FatLinks fat_links_of(LinkFields& links, PathSums& paths, const PathWeights& weights) {
-  MatrixField made(links.space());
+template <class Number>
+FatLinks fat_links_of(LinkFieldsOf<Number>& links, PathSums<Number>& paths, const PathWeights& weights) {
+  MatrixFieldOf<Number> made(links.space());
   FatLinks found;
-  found.fat =
-      links_made(links.space(), made, [&](int mu, MatrixField& field) { paths.fat(links, mu, weights, field); });
+  found.fat = links_made(links.space(), made, [&](int mu, auto& field) { paths.fat(links, mu, weights, field); });
   found.naik =
-      links_made(links.space(), made, [&](int mu, MatrixField& field) { paths.naik(links, mu, weights.naik, field); });
+      links_made(links.space(), made, [&](int mu, auto& field) { paths.naik(links, mu, weights.naik, field); });
   return found;
+}
+
+template <class Number>
+FatLinks fat_links_in(const Gauge& gauge, const PathWeights& weights) {
+  const MatrixSpace space(gauge.group(), gauge.geometry());
+  LinkFieldsOf<Number> links(space);
+  links.load(gauge.links());
+  links.fill_all();
+  PathSums<Number> paths(space);
+  return fat_links_of(links, paths, weights);
+}
+
+template <class Number>
+HisqLinks hisq_links_in(const Gauge& gauge, const PathWeights& second) {
+  const MatrixSpace space(gauge.group(), gauge.geometry());
+  PathSums<Number> paths(space);
+  LinkFieldsOf<Number> unitary(space);
+  {
+    LinkFieldsOf<Number> links(space);
+    links.load(gauge.links());
+    links.fill_all();
+    std::vector<double> deviations;
+    for (int mu = 0; mu < space.dims(); ++mu) {
+      paths.fat(links, mu, fat7_weights(), unitary[mu]);
+      make_unitary<false>(unitary[mu], space, mu, deviations);
+    }
+  }
+  unitary.fill_all();
+  FatLinks found = fat_links_of(unitary, paths, second);
+  return {std::move(found.fat), std::move(found.naik), unitary.store()};
+}
+
+bool in_single(Precision precision) {
+  if (precision == Precision::half) throw BadInput("fat links: expected double or single precision, found half");
+  return precision == Precision::single;
 }
 
 // change(old link, sum of staples, how many, direction) of all links at once, step by step.
@@ -140,33 +179,13 @@ PathWeights hisq_second_weights(double naik_epsilon) {
           .naik = -(1 + naik_epsilon) / 24};
 }
 
-FatLinks fat_links(const Gauge& gauge, const PathWeights& weights) {
-  const MatrixSpace space(gauge.group(), gauge.geometry());
-  LinkFields links(space);
-  PathSums paths(space);
-  links.load(gauge.links());
-  links.fill_all();
-  return fat_links_of(links, paths, weights);
+FatLinks fat_links(const Gauge& gauge, const PathWeights& weights, Precision precision) {
+  return in_single(precision) ? fat_links_in<float>(gauge, weights) : fat_links_in<double>(gauge, weights);
 }
 
-HisqLinks hisq_links(const Gauge& gauge, double naik_epsilon) {
+HisqLinks hisq_links(const Gauge& gauge, double naik_epsilon, Precision precision) {
   const PathWeights second = hisq_second_weights(naik_epsilon);
-  const MatrixSpace space(gauge.group(), gauge.geometry());
-  PathSums paths(space);
-  LinkFields unitary(space);
-  {
-    LinkFields links(space);
-    links.load(gauge.links());
-    links.fill_all();
-    std::vector<double> deviations;
-    for (int mu = 0; mu < space.dims(); ++mu) {
-      paths.fat(links, mu, fat7_weights(), unitary[mu]);
-      make_unitary<false>(unitary[mu], space, mu, deviations);
-    }
-  }
-  unitary.fill_all();
-  FatLinks found = fat_links_of(unitary, paths, second);
-  return {std::move(found.fat), std::move(found.naik), unitary.store()};
+  return in_single(precision) ? hisq_links_in<float>(gauge, second) : hisq_links_in<double>(gauge, second);
 }
 
 void smear_ape(Gauge& gauge, double alpha, const SmearingOptions& options) {

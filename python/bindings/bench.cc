@@ -212,14 +212,14 @@ void bind_bench(nb::module_& module) {
       "One application of the Wilson hopping term to sites of one colour: flop and bytes of a rank, and samples.");
   module.def(
       "bench_smearing",
-      [](const Group& group, const std::array<std::int64_t, 4>& extents, const std::string& kind,
+      [](const Group& group, const std::array<std::int64_t, 4>& extents, const std::string& kind, bool single,
          const Effort& effort) {
-        const bench::SmearingBenchOptions options{effort, extents, bench::smearing_kind_from_string(kind)};
+        const bench::SmearingBenchOptions options{effort, extents, bench::smearing_kind_from_string(kind), single};
         const bench::SmearingWork work = bench::smearing_work(options, group.size());
         return nb::make_tuple(work.flops, work.bytes, measure([&] { return bench::smearing(group, options); }));
       },
-      "group"_a, "extents"_a, "kind"_a, "effort"_a,
-      nb::sig("def bench_smearing(group: Group, extents: Sequence[int], kind: str, effort: BenchEffort) "
+      "group"_a, "extents"_a, "kind"_a, "single"_a, "effort"_a,
+      nb::sig("def bench_smearing(group: Group, extents: Sequence[int], kind: str, single: bool, effort: BenchEffort) "
               "-> tuple[float, float, list]"),
       "Fat and long links: flop, as MILC counts them, and bytes of a rank, and samples.");
   module.def("bench_halo_exchange", &halo_exchange, "group"_a, "schedule"_a, "arrays"_a, "effort"_a, "peers"_a,

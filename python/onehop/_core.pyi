@@ -1022,11 +1022,18 @@ class LatticeHmc:
         """Put the links into a gauge field. Collective."""
 
 def lattice_fat_links(
-    gauge: LatticeGauge, one: float, three: float, five: float, seven: float, lepage: float, naik: float
+    gauge: LatticeGauge,
+    one: float,
+    three: float,
+    five: float,
+    seven: float,
+    lepage: float,
+    naik: float,
+    precision: str,
 ) -> tuple:
     """Fat and long links of this rank's block. Collective."""
 
-def lattice_hisq_links(gauge: LatticeGauge, naik_epsilon: float) -> tuple:
+def lattice_hisq_links(gauge: LatticeGauge, naik_epsilon: float, precision: str) -> tuple:
     """Fat, long and reunitarised links of this rank's block. Collective."""
 
 def lattice_path_weights(name: str, parameter: float) -> tuple:
@@ -1238,7 +1245,7 @@ def bench_wilson(
     """
 
 def bench_smearing(
-    group: Group, extents: Sequence[int], kind: str, effort: BenchEffort
+    group: Group, extents: Sequence[int], kind: str, single: bool, effort: BenchEffort
 ) -> tuple[float, float, list]:
     """
     Fat and long links: flop, as MILC counts them, and bytes of a rank, and samples.

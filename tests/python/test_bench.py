@@ -322,12 +322,12 @@ def test_su3_compares_with_code_for_one_site(ranks: Ranks) -> None:
 
 
 def test_smearing_counts_as_milc_does(ranks: Ranks) -> None:
-    words = ("--quick", "--blocks", "4x4x4x4", "--kinds", "asqtad,hisq", "--json", "-")
-    found = ranks.onehop("bench", "smearing", "-n", 2, *words)
+    words = ("--quick", "--blocks", "4x4x4x4", "--kinds", "asqtad,hisq", "--precisions", "single")
+    found = ranks.onehop("bench", "smearing", "-n", 2, *words, "--json", "-")
     assert found.returncode == 0, found.stderr
     result = json.loads(found.stdout)
     assert [row["case"] for row in result["rows"]] == [
-        f"{kind}, 4x4x4x4 a rank" for kind in ("asqtad", "hisq")
+        f"{kind}, 4x4x4x4 a rank, single" for kind in ("asqtad", "hisq")
     ]
     assert [row["bytes"] for row in result["rows"]] == [256 * 576 * 3, 256 * 576 * 4]
     for row, flop in zip(result["rows"], (61632 + 1804, 2 * 61632 + 1804), strict=True):

@@ -60,6 +60,22 @@ def test_hisq_as_by_numpy() -> None:
     np.testing.assert_allclose(found.long, naik, atol=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["fat5", "asqtad", "hisq"])
+def test_single_precision(kind: str) -> None:
+    gauge = smooth_field((14, 4, 2, 4))
+    double = smearing.fat_links(gauge, kind)
+    single = smearing.fat_links(gauge, kind, precision="single")
+    for one, other in zip(double, single, strict=True):
+        if one is None or other is None:
+            assert one is other
+            continue
+        np.testing.assert_allclose(other, one, atol=3e-6)
+        assert np.abs(other - one).max() > 1e-9 or not one.any()  # it was single precision
+        assert (other == other.astype(np.complex64)).all()
+    with pytest.raises(BadInput, match="double or single precision, found half"):
+        smearing.fat_links(gauge, kind, precision="half")
+
+
 @pytest.mark.parametrize("epsilon", [0.0, 0.25])
 def test_hisq_on_unit_links(epsilon: float) -> None:
     """One link and Naik's three together have the slope of a derivative: fat + 3 long = 1."""
@@ -160,7 +176,7 @@ def test_the_same_bits_on_every_grid() -> None:
         gauge = Gauge(group, extents, grid)
         gauge.set_random(5)
         hisq = smearing.hisq_links(gauge, naik_epsilon=0.1)
-        found = [hisq.fat, hisq.long, hisq.unitary]
+        found = [hisq.fat, hisq.long, hisq.unitary, *smearing.fat_links(gauge, precision="single")[:2]]
         smearing.ape(gauge, 0.4, 1)
         smearing.stout(gauge, 0.05, 2, space_only=True)
         return gauge.geometry.block_slices(group.rank), [*found, gauge.links]

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "onehop/lattice/gauge.h"
+#include "onehop/lattice/solver.h"
 
 namespace onehop::lattice {
 
@@ -37,8 +38,8 @@ struct FatLinks {
   Links naik;  // the long links: from x to x + 3 mu
 };
 
-// Sums over paths of links, which are unitary. Collective.
-[[nodiscard]] FatLinks fat_links(const Gauge& gauge, const PathWeights& weights);
+// Sums over paths of links, which are unitary, computed in double or single precision. Collective. Throws BadInput for half precision.
+[[nodiscard]] FatLinks fat_links(const Gauge& gauge, const PathWeights& weights, Precision precision = Precision::full);
 
 struct HisqLinks {
   Links fat;
@@ -46,9 +47,10 @@ struct HisqLinks {
   Links unitary;  // the first level: fat7 links brought to U(3), from which the others are made
 };
 
-// Fat7, each link V replaced by the unitary matrix nearest to it, V (V^dagger V)^(-1/2), then the second level. Collective. Throws BadInput,
-// with the place, where a fat7 link is singular and there is no such matrix.
-[[nodiscard]] HisqLinks hisq_links(const Gauge& gauge, double naik_epsilon = 0);
+// Fat7, each link V replaced by the unitary matrix nearest to it, V (V^dagger V)^(-1/2), then the second level. Collective. Matrices are
+// made unitary in double precision always. Throws BadInput for half precision, and, with the place, where a fat7 link is singular and there is no
+// such matrix.
+[[nodiscard]] HisqLinks hisq_links(const Gauge& gauge, double naik_epsilon = 0, Precision precision = Precision::full);
 
 struct SmearingOptions {
   int steps = 1;

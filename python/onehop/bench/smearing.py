@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,16 +25,20 @@ def smearing(
     advance: Advance,
     blocks: Sequence[tuple[int, ...]] = SMEARING_BLOCKS,
     kinds: Sequence[str] = SMEARING_KINDS,
+    precisions: Sequence[str] = ("single", "double"),
 ) -> Bench:
-    """One call with all that it allocates; `blocks` are of one rank, and the last direction is cut."""
+    """One call with all that it allocates, in both precisions of arithmetic.
+
+    `blocks` are of one rank, and the last direction is cut.
+    """
     result = begin_bench("smearing", group)
-    effort = settings.effort(len(blocks) * len(kinds), block_us=20000.0)
+    effort = settings.effort(len(blocks) * len(kinds) * len(precisions), block_us=20000.0)
     for block in blocks:
         extents = [*block[:3], block[3] * group.size]
-        for kind in kinds:
-            flops, size, measured = _core.bench_smearing(group, extents, kind, effort)
+        for kind, precision in itertools.product(kinds, precisions):
+            flops, size, measured = _core.bench_smearing(group, extents, kind, precision == "single", effort)
             samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
-            case = f"{kind}, {'x'.join(map(str, block))} a rank"
+            case = f"{kind}, {'x'.join(map(str, block))} a rank, {precision}"
             result.rows.append(make_row(case, round(size), group.size, samples))
             ours, scalar, limit = (one.us for one in samples)
             result.notes.append(

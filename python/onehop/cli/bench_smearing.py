@@ -22,6 +22,9 @@ def bench_smearing(
     kinds: Annotated[
         str, typer.Option("--kinds", metavar="fat7,asqtad,hisq", help="Which links.")
     ] = "fat7,asqtad,hisq",
+    precisions: Annotated[
+        str, typer.Option("--precisions", metavar="single,double", help="Of the arithmetic.")
+    ] = "single,double",
     ranks: RanksOption = None,
     seconds: SecondsOption = 16,
     quick: QuickOption = False,
@@ -35,10 +38,14 @@ def bench_smearing(
     unknown = [name for name in names if name not in SMEARING_KINDS]
     if unknown:
         raise BadInput(f"expected --kinds among {', '.join(SMEARING_KINDS)}, found {unknown[0]!r}")
+    arithmetic = precisions.split(",")
+    unknown = [name for name in arithmetic if name not in ("single", "double")]
+    if unknown:
+        raise BadInput(f"expected --precisions among single and double, found {unknown[0]!r}")
     if any(extent < 2 or extent % 2 for block in chosen for extent in block):
         raise BadInput(f"expected --blocks of even extents, found {blocks!r}")
     check_plot(plot)
     ensure_ranks(ranks)
-    with progress("measuring", len(chosen) * len(names)) as advance:
-        result = smearing(Group.world(), Settings(seconds, quick), advance, chosen, names)
+    with progress("measuring", len(chosen) * len(names) * len(arithmetic)) as advance:
+        result = smearing(Group.world(), Settings(seconds, quick), advance, chosen, names, arithmetic)
     show(result, json_target, plot)

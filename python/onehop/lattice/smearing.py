@@ -70,7 +70,13 @@ def path_weights(name: str, *, u0: float = 1.0, naik_epsilon: float = 0.0) -> Pa
     return PathWeights(*_core.lattice_path_weights(name, parameter))
 
 
-def fat_links(gauge: Gauge, weights: PathWeights | str = "asqtad", *, u0: float = 1.0) -> FatLinks:
+def fat_links(
+    gauge: Gauge,
+    weights: PathWeights | str = "asqtad",
+    *,
+    u0: float = 1.0,
+    precision: str = "double",
+) -> FatLinks:
     """Sums over paths of links. Collective.
 
     Parameters
@@ -81,22 +87,34 @@ def fat_links(gauge: Gauge, weights: PathWeights | str = "asqtad", *, u0: float 
         Or "hisq", which has two levels, see `hisq_links`.
     u0 : float
         Of asqtad.
-    """
-    if weights == "hisq":
-        return hisq_links(gauge)
-    chosen = path_weights(weights, u0=u0) if isinstance(weights, str) else PathWeights(*weights)
-    return FatLinks(*_core.lattice_fat_links(gauge, *chosen))
-
-
-def hisq_links(gauge: Gauge, *, naik_epsilon: float = 0.0) -> FatLinks:
-    """HISQ: fat7, each link made unitary by V (V^dagger V)^(-1/2), then asqtad with twice Lepage's weight. Collective.
+    precision : {"double", "single"}
+        Of the arithmetic; what is returned is double.
 
     Raises
     ------
     BadInput
-        A fat7 link is singular; the message says which.
+        Another precision.
     """
-    return FatLinks(*_core.lattice_hisq_links(gauge, naik_epsilon))
+    if weights == "hisq":
+        return hisq_links(gauge, precision=precision)
+    chosen = path_weights(weights, u0=u0) if isinstance(weights, str) else PathWeights(*weights)
+    return FatLinks(*_core.lattice_fat_links(gauge, *chosen, precision))
+
+
+def hisq_links(gauge: Gauge, *, naik_epsilon: float = 0.0, precision: str = "double") -> FatLinks:
+    """HISQ: fat7, each link made unitary by V (V^dagger V)^(-1/2), then asqtad with twice Lepage's weight. Collective.
+
+    Parameters
+    ----------
+    precision : {"double", "single"}
+        Of the arithmetic of paths. Links are made unitary in double precision, and what is returned is double.
+
+    Raises
+    ------
+    BadInput
+        A fat7 link is singular; the message says which. Another precision.
+    """
+    return FatLinks(*_core.lattice_hisq_links(gauge, naik_epsilon, precision))
 
 
 def ape(gauge: Gauge, alpha: float, steps: int = 1, *, space_only: bool = False) -> None:
