@@ -10,17 +10,22 @@ namespace onehop::lattice::detail {
 
 namespace {
 
-constexpr Edge M = Edge::middle;
-constexpr Edge L = Edge::low;
-constexpr Edge H = Edge::high;
+using enum Edge;
 
-constexpr std::array<std::pair<Edge, Edge>, 9> ring{
-    {{M, M}, {M, L}, {L, L}, {L, M}, {L, H}, {M, H}, {H, H}, {H, M}, {H, L}}};
+constexpr std::array<std::pair<Edge, Edge>, 9> ring{{{middle, middle},
+                                                     {middle, low},
+                                                     {low, low},
+                                                     {low, middle},
+                                                     {low, high},
+                                                     {middle, high},
+                                                     {high, high},
+                                                     {high, middle},
+                                                     {high, low}}};
 
 std::vector<Part> refined(const std::vector<Part>& parts, std::size_t direction) {
   std::vector<Part> result;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    std::array<Edge, 3> along = i == 0 ? std::array{M, L, H} : std::array{H, M, L};
+    std::array<Edge, 3> along = i == 0 ? std::array{middle, low, high} : std::array{high, middle, low};
     if (i > 0 && i % 2 == 0) std::ranges::reverse(along);
     for (const Edge edge : along) {
       Part part = parts[i];

@@ -15,19 +15,19 @@ using detail::Target;
 
 template <class T>
 const Su3Kernels<T>& kernels() {
-  const auto pick = [](const Su3Kernels<float>& of_float, const Su3Kernels<double>& of_double) -> const Su3Kernels<T>& {
+  const auto pick = [](const Su3Kernels<float>* of_float, const Su3Kernels<double>* of_double) -> const Su3Kernels<T>& {
     if constexpr (sizeof(T) == sizeof(float)) {
-      return of_float;
+      return *of_float;
     } else {
-      return of_double;
+      return *of_double;
     }
   };
 #if defined(__x86_64__)
   const Target target = detail::target();
-  if (target == Target::avx512) return pick(avx512::float_su3(), avx512::double_su3());
-  if (target == Target::avx2) return pick(avx2::float_su3(), avx2::double_su3());
+  if (target == Target::avx512) return pick(&avx512::float_su3(), &avx512::double_su3());
+  if (target == Target::avx2) return pick(&avx2::float_su3(), &avx2::double_su3());
 #endif
-  return pick(portable::float_su3(), portable::double_su3());
+  return pick(&portable::float_su3(), &portable::double_su3());
 }
 
 // How many groups of `numbers` complex numbers a site an array has.

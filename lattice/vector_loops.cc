@@ -197,15 +197,14 @@ VectorLoops<Real> best() {
 }  // namespace
 
 template <class Real>
-const VectorLoops<Real>& loops(int lanes) {
-  static const std::array<VectorLoops<Real>, 5> all{best<Real, 1>(), best<Real, 2>(), best<Real, 4>(), best<Real, 8>(),
-                                                    best<Real, 16>()};
-  std::size_t which = 0;
-  while (which < 4 && 1 << which < lanes) ++which;
-  return all[which];
+VectorLoops<Real> loops(int lanes) {
+  if (lanes > 8) return best<Real, 16>();
+  if (lanes > 4) return best<Real, 8>();
+  if (lanes > 2) return best<Real, 4>();
+  return lanes > 1 ? best<Real, 2>() : best<Real, 1>();
 }
 
-template const VectorLoops<double>& loops(int);
-template const VectorLoops<float>& loops(int);
+template VectorLoops<double> loops(int);
+template VectorLoops<float> loops(int);
 
 }  // namespace onehop::lattice::detail

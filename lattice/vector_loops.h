@@ -86,8 +86,8 @@ struct VectorLoops {
   LoopFunction<ShiftLoop<Real>> shift;
 };
 
-// For so many lanes: 1, 2, 4, 8 or 16.
+// For so many lanes: 1, 2, 4, 8 or 16; of the kind of processor that target() says.
 template <class Real>
-const VectorLoops<Real>& loops(int lanes);
+[[nodiscard]] VectorLoops<Real> loops(int lanes);
 
 }  // namespace onehop::lattice::detail

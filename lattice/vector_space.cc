@@ -12,7 +12,7 @@ namespace onehop::lattice::detail {
 template <class Real>
 VectorSpace<Real>::VectorSpace(Team& team, Sums& sums, const FieldShape& shape)
     : shape_(shape), team_(&team), sums_(&sums), partials_(static_cast<std::size_t>(team.size())) {
-  const auto numbers = static_cast<std::size_t>(2 * shape.copies);
+  const auto numbers = 2 * static_cast<std::size_t>(shape.copies);
   scratch_.resize(numbers);
   for (Partial& each : partials_) {
     each.plain.resize(numbers + 8);  // eight apart from the next thread's: no line is shared

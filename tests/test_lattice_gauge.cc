@@ -44,7 +44,7 @@ TEST(LatticeGauge, UnitLinksAndLinksGivenBack) {
   gauge.set_random(1);
   const std::vector<Number> links = gauge.links();
   const double before = gauge.plaquettes().all;
-  EXPECT_EQ(links.size(), std::size_t{24 * 3 * 9});
+  EXPECT_EQ(links.size(), std::size_t{24} * 3 * 9);
   Gauge other(Group::alone(), {2, 3, 4}, {1, 1, 1});
   other.set_links(links);
   EXPECT_EQ(other.links(), links);

@@ -6,7 +6,6 @@
 #include "onehop/lattice/geometry.h"
 
 using onehop::lattice::Geometry;
-using onehop::lattice::GeometrySpec;
 using onehop::lattice::Side;
 
 namespace {

@@ -6,7 +6,6 @@
 #include "onehop/lattice/staggered.h"
 #include "staggered_ways.h"
 
-using onehop::lattice::Precision;
 using onehop::lattice::precision_from_string;
 using onehop::lattice::SolverOptions;
 using onehop::lattice::SolverReport;

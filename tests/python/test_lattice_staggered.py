@@ -7,7 +7,7 @@ import pytest
 
 from grids import lattices
 from lattice_reference import transformed
-from onehop import BadInput, Group
+from onehop import BadInput, Group, _core
 from onehop.lattice import Gauge, Geometry, Staggered, StaggeredSolve, smearing, thermalize
 from onehop.lattice.phases import with_staggered_phases
 from staggered_reference import (
@@ -190,6 +190,29 @@ def test_fat_and_long_links_on_every_grid(
         # Bit for bit.
         assert (result.iterations, result.residuals) == (solved.iterations, solved.residuals)
         np.testing.assert_array_equal(result.solution, solved.solution[here])
+
+
+@pytest.mark.parametrize("target", _core.lattice_targets())
+def test_every_kind_of_processor(target: str) -> None:
+    """Operators with 1 to 16 lanes, and the sums of a solve."""
+    _core.lattice_use_target(target)
+    try:
+        for extents, lanes in (((4, 4, 4, 8), 16), ((8, 4, 4, 4), 8), ((4, 2, 4, 6), 2), ((2, 2, 2, 6), 1)):
+            fat, long = random_links(extents, 1), 0.2 * random_links(extents, 2)
+            staggered = Staggered.of_links(Group.alone(), extents, fat, long, lanes=lanes, threads=2)
+            fields = np.stack([some_field(extents, seed) for seed in range(5)])
+            expected = np.stack([hop_of_links(fat, long, field) for field in fields])
+            for precision, error in ERRORS.items():
+                found = staggered.hop(fields, precision=precision)
+                np.testing.assert_allclose(found, expected, rtol=0, atol=error * abs(expected).max())
+            for how in ({}, {"inner": "half"}, {"reproducible": True, "inner": "single"}):
+                solved = staggered.solve(fields, 0.5, tolerance=1e-9, **how)
+                rest = fields - staggered.apply(solved.solution, 0.5)
+                assert np.linalg.norm(rest) <= 1e-9 * np.linalg.norm(fields)
+            shifted = staggered.solve(fields[0], (0.5, 0.9), tolerance=1e-9)
+            assert shifted.converged
+    finally:
+        _core.lattice_use_target("")
 
 
 @pytest.mark.parametrize(("extents", "grid"), lattices(3))

@@ -10,7 +10,7 @@ import pytest
 
 import wilson_reference as reference
 from conftest import Ranks
-from onehop import BadInput, Group
+from onehop import BadInput, Group, _core
 from onehop.lattice import Gauge, Wilson, WilsonSolve, wilson_kappa, write_gauge
 from threads import run_threads
 from wilson_reference import random_gauge, some_field
@@ -74,6 +74,20 @@ def test_mass_zero_without_a_field_is_singular(method: str) -> None:
         found = wilson.solve(source, iterations=300, method=method, inner=inner)
         assert not found.converged
         assert 1 / 16 <= found.true_residual < 0.25
+
+
+@pytest.mark.parametrize("target", _core.lattice_targets())
+def test_every_kind_of_processor(target: str) -> None:
+    _core.lattice_use_target(target)
+    try:
+        gauge = random_gauge(Group.alone(), (4, 4, 4, 4))
+        source = some_field((4, 4, 4, 4), 7)
+        for how in ({}, {"method": "normal", "inner": "half"}, {"inner": "single", "reproducible": True}):
+            found = Wilson(gauge, 0.1, csw=1.0).solve(source, tolerance=1e-9, **how)
+            rest = source - reference.apply(gauge.links, found.solution, 0.1, 1.0)
+            assert np.linalg.norm(rest) <= 1.01e-9 * np.linalg.norm(source)
+    finally:
+        _core.lattice_use_target("")
 
 
 def test_all_in_single_precision_is_as_good_as_that() -> None:
