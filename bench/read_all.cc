@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 
 #include "dslash.h"
@@ -20,14 +21,18 @@ struct ReadArguments {
   double* sum = nullptr;
 };
 
+template <std::size_t Streams>
 struct Read {
   static inline void run(const ReadArguments& arguments) {
-    constexpr std::size_t streams = 8;
     constexpr std::size_t line = 8;
-    Lanes<double, line> sums[streams]{};
-    const std::size_t part = arguments.count / streams / line * line;
-    for (std::size_t i = 0; i < part; i += line) {
-      for (std::size_t s = 0; s < streams; ++s) sums[s] += load_lanes<double, line>(arguments.from + s * part + i);
+    constexpr std::size_t lines = 8;  // at a time
+    constexpr std::size_t of_each = lines / Streams * line;
+    Lanes<double, line> sums[lines]{};
+    const std::size_t part = arguments.count / Streams / of_each * of_each;
+    for (std::size_t i = 0; i < part; i += of_each) {
+      for (std::size_t s = 0; s < lines; ++s) {
+        sums[s] += load_lanes<double, line>(arguments.from + s % Streams * part + i + s / Streams * line);
+      }
     }
     double total = 0;
     for (const auto& sum : sums) {
@@ -76,17 +81,36 @@ double peak() {
 
 }  // namespace
 
-double read_all(const double* from, std::size_t count) {
-  static const auto loop = best_loop<Read, ReadArguments>();
+double read_all(const double* from, std::size_t count, int streams) {
+  static const std::array loops{best_loop<Read<1>, ReadArguments>(), best_loop<Read<2>, ReadArguments>(),
+                                best_loop<Read<4>, ReadArguments>(), best_loop<Read<8>, ReadArguments>()};
   double sum = 0;
-  loop({from, count, &sum});
+  loops[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(streams)))]({from, count, &sum});
   return sum;
+}
+
+Reader::Reader(std::int64_t bytes, lattice::detail::Team& team)
+    : memory_(static_cast<std::size_t>(bytes) / sizeof(double)), team_(&team) {
+  double best = 0;
+  int found = streams_;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    for (const int streams : {1, 2, 4, 8}) {
+      streams_ = streams;
+      const auto begin = std::chrono::steady_clock::now();
+      read();
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      if (best > 0 && seconds >= best) continue;
+      best = seconds;
+      found = streams;
+    }
+  }
+  streams_ = found;
 }
 
 void Reader::read() {
   team_->run([&](int thread) {
     const auto [first, last] = team_->part(0, static_cast<std::int64_t>(memory_.size()), thread);
-    sum_ = read_all(memory_.data() + first, static_cast<std::size_t>(last - first));
+    sum_ = read_all(memory_.data() + first, static_cast<std::size_t>(last - first), streams_);
   });
 }
 

@@ -43,6 +43,13 @@ std::vector<std::int32_t> rotation_table(const Geometry& geometry, int lengths) 
   return table;
 }
 
+// Of the links of all ranks of this machine, kept once.
+double bytes_once(const HopLattice& lattice, std::size_t bytes_of_a_number) {
+  const auto ranks = static_cast<double>(lattice.group.neighbours_in_memory().size());
+  return ranks * static_cast<double>(lattice.geometry.sites()) * lattice.kinds() * 18 *
+         static_cast<double>(bytes_of_a_number);
+}
+
 }  // namespace
 
 HopLattice::HopLattice(const Group& of, Geometry on, std::span<const std::span<const std::complex<double>>> given)
@@ -101,15 +108,18 @@ HopLinks<std::int16_t> to_half(const HopLinks<double>& links, const Group& group
   return made;
 }
 
-bool better_in_order(const HopLattice& lattice, std::size_t bytes_of_a_number) {
+double links_over_cache(const HopLattice& lattice, std::size_t bytes_of_a_number) {
   constexpr double usual_cache = 32 << 20;
-  const auto ranks = static_cast<double>(lattice.group.neighbours_in_memory().size());
-  const double once = ranks * static_cast<double>(lattice.geometry.sites()) * lattice.kinds() * 18 *
-                      static_cast<double>(bytes_of_a_number);
+  const double once = bytes_once(lattice, bytes_of_a_number);
   const auto cache = static_cast<double>(sysconf(_SC_LEVEL3_CACHE_SIZE));
+  return once / (cache > 0 ? cache : usual_cache);
+}
+
+bool better_in_order(const HopLattice& lattice, std::size_t bytes_of_a_number) {
+  const double once = bytes_once(lattice, bytes_of_a_number);
   const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  const double room = cache > 0 ? cache : usual_cache;
-  return (4 * once < room || once > room) && 8 * once < memory;
+  const double share = links_over_cache(lattice, bytes_of_a_number);
+  return (4 * share < 1 || share > 1) && 8 * once < memory;
 }
 
 template <class Link>
@@ -151,6 +161,8 @@ HopField<Link, Real>::HopField(const HopLattice& lattice, const HopLinks<Link>& 
   pattern_.rotations = lattice.rotations.data();
   pattern_.field = field.data();
   pattern_.kinds = lattice.kinds();
+  pattern_.directions = lattice.geometry.dims();
+  pattern_.ahead = links.stream.size() > 0 && links_over_cache(lattice, sizeof(Link)) <= 1 ? 0 : 6;
   pattern_.copies = options.copies;
   const auto bytes = field.shape.element() * static_cast<std::int64_t>(sizeof(Real));
   if (options.exchange) {

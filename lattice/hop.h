@@ -50,6 +50,8 @@ struct HopLattice {
   HopLinks<double> links;
 };
 
+// The links of such numbers of all ranks of this machine, kept once, over the size of the last cache.
+[[nodiscard]] double links_over_cache(const HopLattice& lattice, std::size_t bytes_of_a_number);
 // Whether links of such numbers are better kept twice, in the order of their use: where they are small beside the last cache, or so large that
 // it does not hold them once, and there is plenty of memory.
 [[nodiscard]] bool better_in_order(const HopLattice& lattice, std::size_t bytes_of_a_number);

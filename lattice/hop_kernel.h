@@ -36,6 +36,8 @@ struct HopLoop {
   int copy = 0;    // the first one that is done here
   std::int64_t first = 0;
   std::int64_t last = 0;
+  int directions = 1;
+  int ahead = 0;            // so many vectors before its use, what comes from memory is asked for; 0: nothing is
   bool backwards = false;   // from the last vector to the first
   double* plain = nullptr;  // where given: the real parts of <own, out> are added, one for each copy
   WideSum* wide = nullptr;  // the same, instead

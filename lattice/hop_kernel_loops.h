@@ -155,15 +155,21 @@ struct Hop {
     }
   }
 
-  static constexpr std::int64_t fetched_ahead = 6;  // vectors
-
-  // The links that vector k's hops of this kind will read, where they are no stream, which the processor foresees.
+  // The links that vector k's hops of this kind will read. Beside a stream, which comes from memory then, also what it hops in the last
+  // direction: of the fields only that is further away than the second cache reaches.
   [[gnu::always_inline]] static inline void prefetch(const Loop& loop, std::int64_t k, int kind) {
-    if (loop.stream != nullptr) return;
     constexpr int bytes = 18 * Count * static_cast<int>(sizeof(Link));
-    const std::int32_t where = loop.neighbours[(k * loop.kinds + kind) * 2];
-    fetch(loop.links[static_cast<std::size_t>(kind)] + std::int64_t{where >> 1} * 18 * Count, bytes);
-    fetch(loop.links[static_cast<std::size_t>(kind)] + k * 18 * Count, bytes);
+    constexpr int vector = 6 * Count * static_cast<int>(sizeof(Real));
+    const std::int32_t* where = loop.neighbours + (k * loop.kinds + kind) * 2;
+    if (loop.stream == nullptr) {
+      fetch(loop.links[static_cast<std::size_t>(kind)] + std::int64_t{where[0] >> 1} * 18 * Count, bytes);
+      fetch(loop.links[static_cast<std::size_t>(kind)] + k * 18 * Count, bytes);
+      return;
+    }
+    fetch(loop.stream + (k * loop.kinds + kind) * 36 * Count, 2 * bytes);
+    if ((kind + 1) % loop.directions != 0) return;
+    for (int side = 0; side < 2; ++side)
+      fetch(loop.field + (std::int64_t{where[side] >> 1} * loop.copies + loop.copy) * 6 * Count, Copies * vector);
   }
 
   static inline void run(const Loop& loop) {
@@ -171,17 +177,17 @@ struct Hop {
     const std::int64_t count = loop.last - loop.first;
     const std::int64_t step = loop.backwards ? -1 : 1;
     std::int64_t k = loop.backwards ? loop.last - 1 : loop.first;
-    for (std::int64_t i = 0; i < count && i < fetched_ahead; ++i) {
+    for (std::int64_t i = 0; i < count && i < loop.ahead; ++i) {
       for (int kind = 0; kind < loop.kinds; ++kind) prefetch(loop, k + i * step, kind);
     }
     for (std::int64_t i = 0; i < count; ++i, k += step) {
       Vector sum[Copies]{};
-      const bool more = i + fetched_ahead < count;
+      const bool more = loop.ahead > 0 && i + loop.ahead < count;
       for (int kind = 0; kind < loop.kinds; ++kind) {
         const auto number = static_cast<std::size_t>(kind);
         if (kind > 0 && loop.factors[number] != loop.factors[number - 1])
           scale(sum, loop.factors[number - 1] / loop.factors[number]);
-        if (more) prefetch(loop, k + fetched_ahead * step, kind);
+        if (more) prefetch(loop, k + loop.ahead * step, kind);
         ahead(loop, k, kind, sum);
         behind(loop, k, kind, sum);
       }
