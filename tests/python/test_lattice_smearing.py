@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 
 import lattice_reference as reference
-from onehop import BadInput, Group
-from onehop.lattice import Gauge, gradient_flow, smearing, thermalize
+from onehop import BadInput, Group, _core
+from onehop.lattice import (
+    Gauge,
+    clover_leaves,
+    field_strength,
+    gradient_flow,
+    hybrid_monte_carlo,
+    smearing,
+    thermalize,
+)
 from threads import run_threads
 
 EXTENTS = (4, 6, 2, 5)
@@ -186,6 +194,30 @@ def test_the_same_bits_on_every_grid() -> None:
         for block, found in run_threads(int(np.prod(grid)), lambda group, grid=grid: one_rank(group, grid)):
             for part, whole in zip(found, expected, strict=True):
                 assert part.tobytes() == whole[block].tobytes()
+
+
+def test_the_same_bits_on_every_kind_of_processor() -> None:
+    """Sweeps and trajectories too, as all of these loops are written alike."""
+    found: dict[str, list[bytes]] = {}
+    for target in _core.lattice_targets():
+        _core.lattice_use_target(target)
+        try:
+            gauge = Gauge(Group.alone(), (6, 4, 2, 4))
+            kept = [np.array(thermalize(gauge, 5.7, 2, over_relaxations=1)), gauge.links]
+            for name in smearing.FAT_LINKS:
+                for precision in ("double", "single"):
+                    made = smearing.fat_links(gauge, name, precision=precision)
+                    kept += [made.fat, made.long]
+            smearing.ape(gauge, 0.4, 1)
+            smearing.stout(gauge, 0.1, 1)
+            gradient_flow(gauge, 0.1, step=0.05)[0].copy_to(gauge)
+            hybrid_monte_carlo(gauge, 5.7, 2, steps=3)
+            kept += [gauge.links, clover_leaves(gauge), np.array(field_strength(gauge))]
+        finally:
+            _core.lattice_use_target("")
+        found[target] = [one.tobytes() for one in kept]
+    for kept_bytes in found.values():
+        assert kept_bytes == found["portable"]
 
 
 def test_says_what_is_wrong() -> None:
