@@ -46,7 +46,8 @@ def bench_wilson(
     unknown = [name for name in names if name not in WILSON_WAYS]
     if unknown:
         raise BadInput(f"expected --ways among {', '.join(WILSON_WAYS)}, found {unknown[0]!r}")
-    ensure_ranks_beside_mpi(ranks, mpi, default=1)
+    # One rank has nobody to send to, and under an mpiexec it would have one core.
+    ensure_ranks_beside_mpi(ranks, "none" if ranks in (None, 1) and mpi is None else mpi, default=1)
     with progress("measuring", len(chosen) * len(names)) as advance:
         result = wilson(Group.world(), Settings(seconds, quick), advance, chosen, names, local, threads)
     screen = console(json_target)
