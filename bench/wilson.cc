@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <type_traits>
 #include <utility>
 
+#include "dslash.h"
 #include "mpi_peers.h"
 #include "onehop/error.h"
 #include "onehop/lattice/clover.h"
@@ -23,6 +25,8 @@ using lattice::detail::Team;
 using lattice::detail::WilsonCore;
 using lattice::detail::WilsonStorage;
 
+constexpr const char* by_mpi_name = "MPI: the same kernels, Isend/Irecv";
+
 template <class T>
 Buffer<T> random_numbers(std::size_t count) {
   std::mt19937 random(1);
@@ -32,24 +36,33 @@ Buffer<T> random_numbers(std::size_t count) {
   return found;
 }
 
-// Reads all of `from` in four streams and writes all of `to`, evenly mixed: pieces of some cache lines of either in turn. One stream
-// alone would be slower than this machine can be.
+// Reads all of `from` in four streams and writes all of `to`, evenly mixed: some cache lines of either in turn. One stream alone would be
+// slower than this machine can be, and so would sums that do not fit into registers.
 void move_all(const double* from, std::int64_t read, double* to, std::int64_t written) {
-  constexpr std::int64_t piece = 128;
-  typedef double Line __attribute__((vector_size(8 * sizeof(double))));
-  Line sums[8]{};
+  constexpr std::int64_t piece = 32;  // of every stream
+  typedef double Pair __attribute__((vector_size(2 * sizeof(double))));
+  Pair sums[4]{};
+  const auto add = [&sums](const double* line) {
+    for (std::size_t i = 0; i < 4; ++i) {
+      Pair next;
+      __builtin_memcpy(&next, line + 2 * i, sizeof next);
+      sums[i] += next;
+    }
+  };
   std::int64_t out = 0;
   const std::int64_t quarter = read / 4 / piece * piece;
   for (std::int64_t at = 0; at < quarter; at += piece) {
-    for (std::int64_t i = at; i < at + piece; i += 16) {
-      for (std::int64_t s = 0; s < 8; ++s) {
-        Line next;
-        __builtin_memcpy(&next, from + s / 2 * quarter + i + s % 2 * 8, sizeof next);
-        sums[s] += next;
-      }
+    const double* line = from + at;
+#pragma GCC unroll 1
+    for (int stream = 0; stream < 4; ++stream, line += quarter) {
+      add(line);
+      add(line + 8);
+      add(line + 16);
+      add(line + 24);
     }
     const std::int64_t until = written * (at + piece) / quarter / 8 * 8;
-    for (; out < until; out += 8) __builtin_memcpy(to + out, &sums[out / 8 % 8], sizeof(Line));
+#pragma GCC unroll 1
+    for (; out < until; out += 8) __builtin_memcpy(to + out, &sums, sizeof sums);
   }
   __asm__ volatile("" : : "m"(sums) : "memory");
 }
@@ -133,16 +146,42 @@ struct Runner {
         tail{.form = options.clover ? WilsonForm::clover : WilsonForm::plain, .factor = 0.1, .inverse = true} {}
   void run(int times, bool alone = false) {
     core.alone = alone;
+    const double before = core.sending + core.waited;
     for (int i = 0; i < times; ++i) {
       core.hop(1, fields[0].data(), results[1].data(), tail);
       core.hop(0, fields[1].data(), results[0].data(), tail);
     }
+    if (!alone) blocks.push_back({times, (core.sending + core.waited - before) * 1e6 / (2 * times)});
   }
+
+  // µs of an application that went into projecting, sending and awaiting faces, mean of all ranks, one for each block that was measured:
+  // what is run between them, to fill caches, is shorter. Collective.
+  [[nodiscard]] std::vector<double> face_us(const Group& group) const {
+    std::vector<double> mine;
+    for (const Block& block : blocks) {
+      if (block.times == blocks.back().times) mine.push_back(block.us);
+    }
+    std::vector<double> mean(mine.size());
+    for (const auto& bytes : group.allgather(std::as_bytes(std::span<const double>(mine)))) {
+      for (std::size_t i = 0; i < mean.size(); ++i) {
+        double theirs = 0;
+        std::memcpy(&theirs, bytes.data() + i * sizeof theirs, sizeof theirs);
+        mean[i] += theirs / group.size();
+      }
+    }
+    return mean;
+  }
+
+  struct Block {
+    int times = 0;
+    double us = 0;
+  };
 
   WilsonCore<T> core;
   Buffer<T> fields[2];
   Buffer<T> results[2];
   typename WilsonCore<T>::Tail tail;
+  std::vector<Block> blocks;
 };
 
 template <class T>
@@ -187,20 +226,26 @@ std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& opti
     contestants.push_back({"onehop, without faces", Role::variant, [&](int times) { ours.run(times, true); }, 0.5});
   }
   if (by_mpi) {
-    contestants.push_back(
-        {"MPI: the same kernels, Isend/Irecv", Role::peer, [&](int times) { by_mpi->run(times); }, 0.5});
+    contestants.push_back({by_mpi_name, Role::peer, [&](int times) { by_mpi->run(times); }, 0.5});
   }
   contestants.push_back({"scalar code", Role::variant, [&](int times) { scalar.run(times); }, 0.5});
-  contestants.push_back({"reading as many bytes", Role::variant,
+  // Piece by piece through so much memory that nothing of it is in a cache when it comes again, of two cores with one each neither.
+  const std::int64_t whole =
+      std::max(count, (std::int64_t{192} << 20) / static_cast<std::int64_t>(sizeof(double)) / group.size());
+  const Buffer<double> far(static_cast<std::size_t>(whole));
+  std::int64_t at = 0;
+  contestants.push_back({"reading as many bytes from memory", Role::variant,
                          [&](int times) {
                            for (int i = 0; i < times; ++i) {
+                             if (at + count > whole) at = 0;
                              team.run([&](int thread) {
-                               const auto [first, last] = team.part(0, read / 8, thread);
-                               move_all(from.data() + 8 * first, 8 * (last - first), nullptr, 0);
+                               const auto [first, last] = team.part(0, count / 8, thread);
+                               move_all(far.data() + at + 8 * first, 8 * (last - first), nullptr, 0);
                              });
+                             at += count / 8 * 8;
                            }
                          },
-                         0.5 * static_cast<double>(count) / static_cast<double>(read)});
+                         0.5});
   contestants.push_back({"limit: moving as many bytes", Role::limit,
                          [&](int times) {
                            for (int i = 0; i < times; ++i) {
@@ -214,7 +259,10 @@ std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& opti
                          },
                          0.5});
   Arena arena(group);
-  return run_rounds(arena, contestants, options.effort);
+  std::vector<Samples> samples = run_rounds(arena, contestants, options.effort);
+  if (group.size() > 1) samples.push_back({faces_by_clocks(samples[0].name), Role::variant, ours.face_us(group)});
+  if (by_mpi) samples.push_back({faces_by_clocks(by_mpi_name), Role::variant, by_mpi->face_us(group)});
+  return samples;
 }
 
 }  // namespace

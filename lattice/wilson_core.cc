@@ -317,6 +317,8 @@ void WilsonCore<T>::spread(std::int64_t first, std::int64_t last, const Body& bo
 
 template <class T>
 void WilsonCore<T>::send_faces(int colour, const T* in, bool dagger) {
+  if (out_[index(colour)].empty()) return;
+  const double start = now();
   const int lanes = storage_.lanes();
   for (Out& out : out_[index(colour)]) {
     const std::span<std::byte> slot = exchange_ ? exchange_->outgoing(colour, out.side) : out.sender.slot();
@@ -338,6 +340,7 @@ void WilsonCore<T>::send_faces(int colour, const T* in, bool dagger) {
     if (!exchange_) out.sender.put();
   }
   if (exchange_) exchange_->start(colour);
+  sending += now() - start;
 }
 
 template <class T>

@@ -16,6 +16,17 @@ ONEHOP_INLINE Real<T, L> load_real(const S* from) {
     typedef S Numbers __attribute__((vector_size(L * sizeof(S))));
     Numbers numbers;
     __builtin_memcpy(&numbers, from, sizeof numbers);
+    // g++ 12 makes such a conversion in halves, of some eight instructions.
+#if defined(__x86_64__) && !defined(__clang__) && ONEHOP_SIMD_BYTES >= 64
+    typedef int Integers __attribute__((vector_size(L * sizeof(int))));
+    if constexpr (L == 16)
+      return {__builtin_convertvector(__builtin_ia32_pmovsxwd512_mask(numbers, Integers{}, 0xffff),
+                                      typename Simd<T, L>::Type)};
+#endif
+#if defined(__x86_64__) && !defined(__clang__) && ONEHOP_SIMD_BYTES >= 32
+    if constexpr (L == 8)
+      return {__builtin_convertvector(__builtin_ia32_pmovsxwd256(numbers), typename Simd<T, L>::Type)};
+#endif
     return {__builtin_convertvector(numbers, typename Simd<T, L>::Type)};
   }
 }
@@ -117,19 +128,17 @@ ONEHOP_INLINE Real<T, L> rotated(const Real<T, L>& r, const int* source) {
   }
 }
 
-template <class T, int L, int Rows, int Side, class S>
-ONEHOP_INLINE void add_neighbour(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a, const WilsonNeighbour& where,
-                                 const S* link, const Real<T, L>& dagger, int copy) {
-  constexpr int direction = Side / 2;
-  using G = Gamma<direction>;
-  const Real<T, L> t = Side % 2 == 0 ? dagger : -dagger;
-  Half<T, L> h;
+// The neighbour on this side, projected, in the lanes and with the sign that vector k sees.
+template <class T, int L, int Side>
+ONEHOP_INLINE void gather(Half<T, L>& h, const WilsonHop<T>& a, std::int64_t k, const Real<T, L>& dagger, int copy) {
+  const WilsonNeighbour& where = a.neighbours[k * 8 + Side];
   if ((where.kind & WilsonNeighbour::ghost) != 0) [[unlikely]] {
     const T* from = a.ghosts[Side] + (std::int64_t{where.at} * a.copies + copy) * 12 * L;
 #pragma GCC unroll 6
     for (int i = 0; i < 6; ++i) h.s[i / 3][i % 3] = load_number<T, L>(from, i);
   } else {
-    project<direction>(h, a.in + (std::int64_t{where.at} * a.copies + copy) * 24 * L, t);
+    const T* from = a.in + (std::int64_t{where.at} * a.copies + copy) * 24 * L;
+    project<Side / 2>(h, from, Side % 2 == 0 ? dagger : -dagger);
     if ((where.kind & WilsonNeighbour::rotated) != 0) {
       const int* source = a.lane_sources + Side * L;
 #pragma GCC unroll 6
@@ -144,6 +153,15 @@ ONEHOP_INLINE void add_neighbour(Complex<T, L> (&sum)[4][3], const WilsonHop<T>&
 #pragma GCC unroll 6
     for (int i = 0; i < 6; ++i) h.s[i / 3][i % 3] = signs * h.s[i / 3][i % 3];
   }
+}
+
+// sum += the link of vector k on this side times h, with the lower half.
+template <class T, class S, int L, int Rows, int Side>
+ONEHOP_INLINE void add_link(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a, std::int64_t k, const Real<T, L>& dagger,
+                            const Half<T, L>& h) {
+  using G = Gamma<Side / 2>;
+  const Real<T, L> t = Side % 2 == 0 ? dagger : -dagger;
+  const S* link = static_cast<const S*>(a.links) + (k * 8 + Side) * 6 * Rows * L;
 #pragma GCC unroll 3
   for (int i = 0; i < 3; ++i) {
     Complex<T, L> u0{};
@@ -228,15 +246,24 @@ ONEHOP_INLINE void finish_site(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a
   for (int i = 0; i < 12; ++i) put_number(to, i, sum[i / 3][i % 3], a.past_caches);
 }
 
-// Into the second cache: loads wait for the few miss buffers of the first. Inlined by force, as is what calls it: g++ takes a function that
-// does nothing else for one without effect, and leaves its calls out.
+// Into the second cache: loads wait for the few miss buffers of the first. All at once and in order, between other loads none: strewn among
+// these they cost more than they gain (docs/performance_lattice.md). Inlined by force, as is what calls it: g++ takes a function that does
+// nothing else for one without effect, and leaves its calls out.
 ONEHOP_INLINE void fetch(const void* from, int bytes) {
+  asm volatile("" ::: "memory");
+#pragma GCC unroll 1
   for (int at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<const char*>(from) + at, 0, 2);
+  asm volatile("" ::: "memory");
 }
 
-// What the hop of a later vector k from this side will read, and an eighth of its clover blocks.
+constexpr std::int64_t matrices_ahead = 4;  // vectors
+constexpr std::int64_t fields_ahead = 1;
+
+// What the hop of a later vector from this side will read, and an eighth of its clover blocks.
 template <class T, class S, int L, int Rows, int Side>
-ONEHOP_INLINE void fetch_matrices(const WilsonHop<T>& a, std::int64_t k) {
+ONEHOP_INLINE void fetch_matrices(const WilsonHop<T>& a, std::int64_t now, int copy) {
+  const std::int64_t k = now + matrices_ahead;
+  if (copy > 0 || k >= a.fetched_until) return;
   constexpr int of_link = 6 * Rows * L;
   constexpr int of_blocks = 9 * L;
   constexpr int bytes = static_cast<int>(sizeof(S));
@@ -245,38 +272,87 @@ ONEHOP_INLINE void fetch_matrices(const WilsonHop<T>& a, std::int64_t k) {
     fetch(static_cast<const S*>(a.clover) + (k * 8 + Side) * of_blocks, of_blocks * bytes);
 }
 template <class T, int L, int Side>
-ONEHOP_INLINE void fetch_neighbour(const WilsonHop<T>& a, std::int64_t k, int copy) {
+ONEHOP_INLINE void fetch_neighbour(const WilsonHop<T>& a, std::int64_t now, int copy) {
+  const std::int64_t k = now + fields_ahead;
+  if (k >= a.fetched_until) return;
   const WilsonNeighbour& where = a.neighbours[k * 8 + Side];
   if ((where.kind & WilsonNeighbour::ghost) != 0) return;
   fetch(a.in + (std::int64_t{where.at} * a.copies + copy) * 24 * L, 24 * L * static_cast<int>(sizeof(T)));
 }
 
-constexpr std::int64_t matrices_ahead = 4;  // vectors
-constexpr std::int64_t fields_ahead = 1;
-
 template <class T, class S, int L, int Rows, int Side>
 ONEHOP_INLINE void add_side(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a, std::int64_t k, int copy,
                             const Real<T, L>& dagger) {
-  if (copy == 0 && k + matrices_ahead < a.fetched_until) fetch_matrices<T, S, L, Rows, Side>(a, k + matrices_ahead);
-  if (k + fields_ahead < a.fetched_until) fetch_neighbour<T, L, Side>(a, k + fields_ahead, copy);
-  add_neighbour<T, L, Rows, Side>(sum, a, a.neighbours[k * 8 + Side],
-                                  static_cast<const S*>(a.links) + (k * 8 + Side) * 6 * Rows * L, dagger, copy);
+  fetch_matrices<T, S, L, Rows, Side>(a, k, copy);
+  fetch_neighbour<T, L, Side>(a, k, copy);
+  Half<T, L> h;
+  gather<T, L, Side>(h, a, k, dagger, copy);
+  add_link<T, S, L, Rows, Side>(sum, a, k, dagger, h);
+}
+
+template <class T, int L, int Side>
+ONEHOP_INLINE void fetch_and_gather(Half<T, L>& h, const WilsonHop<T>& a, std::int64_t k, int copy,
+                                    const Real<T, L>& dagger) {
+  fetch_neighbour<T, L, Side>(a, k, copy);
+  gather<T, L, Side>(h, a, k, dagger, copy);
+}
+template <class T, class S, int L, int Rows, int Side>
+ONEHOP_INLINE void fetch_and_add(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a, std::int64_t k, int copy,
+                                 const Real<T, L>& dagger, const Half<T, L>& h) {
+  fetch_matrices<T, S, L, Rows, Side>(a, k, copy);
+  add_link<T, S, L, Rows, Side>(sum, a, k, dagger, h);
+}
+
+// First all spinors and then all links: faster than side by side where whole links come from memory, slower where they do not.
+template <class T, class S, int L, int Rows>
+ONEHOP_INLINE void add_sides_by_kind(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a, std::int64_t k, int copy,
+                                     const Real<T, L>& dagger) {
+  Half<T, L> h[8];
+  fetch_and_gather<T, L, 0>(h[0], a, k, copy, dagger);
+  fetch_and_gather<T, L, 1>(h[1], a, k, copy, dagger);
+  fetch_and_gather<T, L, 2>(h[2], a, k, copy, dagger);
+  fetch_and_gather<T, L, 3>(h[3], a, k, copy, dagger);
+  fetch_and_gather<T, L, 4>(h[4], a, k, copy, dagger);
+  fetch_and_gather<T, L, 5>(h[5], a, k, copy, dagger);
+  fetch_and_gather<T, L, 6>(h[6], a, k, copy, dagger);
+  fetch_and_gather<T, L, 7>(h[7], a, k, copy, dagger);
+  asm volatile("" ::: "memory");
+  fetch_and_add<T, S, L, Rows, 0>(sum, a, k, copy, dagger, h[0]);
+  fetch_and_add<T, S, L, Rows, 1>(sum, a, k, copy, dagger, h[1]);
+  fetch_and_add<T, S, L, Rows, 2>(sum, a, k, copy, dagger, h[2]);
+  fetch_and_add<T, S, L, Rows, 3>(sum, a, k, copy, dagger, h[3]);
+  fetch_and_add<T, S, L, Rows, 4>(sum, a, k, copy, dagger, h[4]);
+  fetch_and_add<T, S, L, Rows, 5>(sum, a, k, copy, dagger, h[5]);
+  fetch_and_add<T, S, L, Rows, 6>(sum, a, k, copy, dagger, h[6]);
+  fetch_and_add<T, S, L, Rows, 7>(sum, a, k, copy, dagger, h[7]);
+}
+
+template <class T, class S, int L, int Rows>
+ONEHOP_INLINE void add_sides(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a, std::int64_t k, int copy,
+                             const Real<T, L>& dagger) {
+  add_side<T, S, L, Rows, 0>(sum, a, k, copy, dagger);
+  add_side<T, S, L, Rows, 1>(sum, a, k, copy, dagger);
+  add_side<T, S, L, Rows, 2>(sum, a, k, copy, dagger);
+  add_side<T, S, L, Rows, 3>(sum, a, k, copy, dagger);
+  add_side<T, S, L, Rows, 4>(sum, a, k, copy, dagger);
+  add_side<T, S, L, Rows, 5>(sum, a, k, copy, dagger);
+  add_side<T, S, L, Rows, 6>(sum, a, k, copy, dagger);
+  add_side<T, S, L, Rows, 7>(sum, a, k, copy, dagger);
 }
 
 template <class T, class S, int L, int Rows>
 void hop(const WilsonHop<T>& a) {
+  constexpr bool whole = Rows == 3 && sizeof(S) == sizeof(T);
+  const bool far = a.fetched_until > 0;
   const Real<T, L> dagger = all<L>(a.dagger);
   for (std::int64_t k = a.first; k < a.last; ++k) {
     for (int copy = 0; copy < a.copies; ++copy) {
       Complex<T, L> sum[4][3]{};
-      add_side<T, S, L, Rows, 0>(sum, a, k, copy, dagger);
-      add_side<T, S, L, Rows, 1>(sum, a, k, copy, dagger);
-      add_side<T, S, L, Rows, 2>(sum, a, k, copy, dagger);
-      add_side<T, S, L, Rows, 3>(sum, a, k, copy, dagger);
-      add_side<T, S, L, Rows, 4>(sum, a, k, copy, dagger);
-      add_side<T, S, L, Rows, 5>(sum, a, k, copy, dagger);
-      add_side<T, S, L, Rows, 6>(sum, a, k, copy, dagger);
-      add_side<T, S, L, Rows, 7>(sum, a, k, copy, dagger);
+      if (whole && far) {
+        add_sides_by_kind<T, S, L, Rows>(sum, a, k, copy, dagger);
+      } else {
+        add_sides<T, S, L, Rows>(sum, a, k, copy, dagger);
+      }
       finish_site<T, L, S>(sum, a, k, copy);
     }
   }

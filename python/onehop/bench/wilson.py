@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from onehop import _core
-from onehop.bench.dslash import begin_bench
+from onehop.bench.dslash import FACES, begin_bench
 from onehop.bench.result import Bench, Samples, make_row
 from onehop.bench.run import Advance, Settings
 from onehop.group import Group
@@ -65,15 +65,20 @@ def wilson(
 
 def _rates(case: str, flops: float, size: float, samples: Sequence[Samples]) -> str:
     by_name = {one.name: one.us for one in samples}
-    ours, reading, limit = samples[0].us, by_name["reading as many bytes"], samples[-1].us
+    ours, reading = samples[0].us, by_name["reading as many bytes from memory"]
+    limit = next(one.us for one in samples if one.role == "limit")
     text = f"{case}: {flops / np.median(ours) / 1e3:.1f} GFLOP/s a rank, {np.median(ours):.1f} us, "
     share, rate = 100 * np.median(limit / ours), size / np.median(limit) / 1e3
     text += f"{share:.0f} % of the roofline at {rate:.1f} GB/s"
-    text += f" ({size / np.median(reading) / 1e3:.1f} GB/s if all were read)"
+    text += (
+        f", {100 * np.median(reading / ours):.0f} % of memory's {size / np.median(reading) / 1e3:.1f} GB/s"
+    )
     text += f"; scalar code takes {np.median(by_name['scalar code'] / ours):.1f} times as long"
-    if "onehop, without faces" in by_name:
-        alone = by_name["onehop, without faces"]
-        text += f"; {np.median(ours - alone):.1f} us more than without faces"
-        by_mpi = [us for name, us in by_name.items() if name.startswith("MPI")]
-        text += f", with MPI {np.median(by_mpi[0] - alone):.1f} us" if by_mpi else ""
+    clocks = {name.removesuffix(FACES): np.median(us) for name, us in by_name.items() if name.endswith(FACES)}
+    if clocks:
+        by_mpi = [name for name in clocks if name.startswith("MPI")]
+        text += f"; faces, by clocks: {clocks['onehop']:.1f} us"
+        text += f" (MPI {clocks[by_mpi[0]]:.1f} us)" if by_mpi else ""
+        text += f"; {np.median(ours / by_name['onehop, without faces']):.2f} of the time without faces"
+        text += f", {np.median(ours / by_name[by_mpi[0]]):.2f} of MPI's" if by_mpi else ""
     return text
