@@ -2,12 +2,10 @@
 //
 // A field has one element for every vector of the geometry, and ghosts behind them: [vector][copy][number][re, im][lane]. `numbers` is the
 // complex numbers of a site (3 for a colour vector, 9 for a link, 12 for a spinor), `copies` how many such fields lie side by side
-// (right-hand sides, or directions). In half precision an element is 16-bit integers with a scale for every site and copy.
+// (right-hand sides, or directions). Fields of users in half precision are Python's (onehop/lattice/field.py).
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 #include <complex>
 #include <cstdint>
 #include <optional>
@@ -62,53 +60,6 @@ struct Field {
   Buffer<Real> memory;
 };
 
-// 16-bit integers with a scale: number = integer * scale, the largest of a site being +-32767.
-struct HalfField {
-  HalfField() = default;
-  explicit HalfField(const FieldShape& of)
-      : shape(of),
-        numbers(static_cast<std::size_t>(of.size())),
-        scales(static_cast<std::size_t>(of.vectors * of.copies * of.lanes)) {}
-
-  FieldShape shape;
-  Buffer<std::int16_t> numbers;  // as those of a Field
-  Buffer<float> scales;          // [vector][copy][lane]
-};
-
-template <class Real>
-void to_half(const Field<Real>& from, HalfField& to) {
-  const FieldShape& shape = from.shape;
-  for (std::int64_t piece = 0; piece < shape.vectors * shape.copies; ++piece) {
-    for (int lane = 0; lane < shape.lanes; ++lane) {
-      const Real* source = from.data() + piece * shape.unit() + lane;
-      std::int16_t* target = to.numbers.data() + piece * shape.unit() + lane;
-      float largest = 0;
-      for (int i = 0; i < 2 * shape.numbers; ++i)
-        largest = std::max(largest, std::abs(static_cast<float>(source[i * shape.lanes])));
-      const float inverse = largest > 0 ? 32767 / largest : 0;
-      for (int i = 0; i < 2 * shape.numbers; ++i) {
-        const float scaled = static_cast<float>(source[i * shape.lanes]) * inverse;
-        target[i * shape.lanes] = static_cast<std::int16_t>(std::lround(std::clamp(scaled, -32767.0F, 32767.0F)));
-      }
-      to.scales.data()[piece * shape.lanes + lane] = largest / 32767;
-    }
-  }
-}
-
-template <class Real>
-void from_half(const HalfField& from, Field<Real>& to) {
-  const FieldShape& shape = from.shape;
-  for (std::int64_t piece = 0; piece < shape.vectors * shape.copies; ++piece) {
-    for (int lane = 0; lane < shape.lanes; ++lane) {
-      const auto scale = static_cast<Real>(from.scales.data()[piece * shape.lanes + lane]);
-      for (int i = 0; i < 2 * shape.numbers; ++i) {
-        const std::int64_t at = piece * shape.unit() + i * shape.lanes + lane;
-        to.data()[at] = scale * static_cast<Real>(from.numbers.data()[at]);
-      }
-    }
-  }
-}
-
 // The site, in natural order, that lies in each lane of each vector: [vector][lane].
 inline std::vector<std::int64_t> natural_sites(const Geometry& geometry) {
   std::vector<std::int64_t> sites;
@@ -129,7 +80,7 @@ void load_natural(std::span<const std::complex<Number>> natural, const std::vect
     const std::complex<Number>* from = natural.data() + sites[i] * stride + offset;
     const auto vector = static_cast<std::int64_t>(i) / shape.lanes;
     Real* at = to.data() + shape.at(vector, copy, 0, static_cast<int>(static_cast<std::int64_t>(i) % shape.lanes));
-    for (int n = 0; n < shape.numbers; ++n) {
+    for (std::int64_t n = 0; n < shape.numbers; ++n) {
       at[2 * n * shape.lanes] = static_cast<Real>(from[n].real());
       at[(2 * n + 1) * shape.lanes] = static_cast<Real>(from[n].imag());
     }
@@ -145,7 +96,7 @@ void store_natural(const Field<Real>& from, const std::vector<std::int64_t>& sit
     const auto vector = static_cast<std::int64_t>(i) / shape.lanes;
     const Real* at =
         from.data() + shape.at(vector, copy, 0, static_cast<int>(static_cast<std::int64_t>(i) % shape.lanes));
-    for (int n = 0; n < shape.numbers; ++n)
+    for (std::int64_t n = 0; n < shape.numbers; ++n)
       to[n] = {static_cast<Number>(at[2 * n * shape.lanes]), static_cast<Number>(at[(2 * n + 1) * shape.lanes])};
   }
 }

@@ -41,7 +41,7 @@ struct Dot {
         const Real* b = loop.b + (vector * loop.shape.copies + copy) * unit;
         Wide<Count> re{};
         Wide<Count> im{};
-        for (std::int64_t i = 0; i < unit; i += 2 * Count) {
+        for (std::int64_t i = 0; i < unit; i += std::int64_t{2} * Count) {
           const Wide<Count> a_re = load_wide<Real, Count>(a + i);
           const Wide<Count> a_im = load_wide<Real, Count>(a + i + Count);
           const Wide<Count> b_re = load_wide<Real, Count>(b + i);
@@ -133,7 +133,7 @@ struct Combine {
     const std::int64_t unit = loop.shape.unit();
     for (std::int64_t piece = loop.first * loop.shape.copies; piece < loop.last * loop.shape.copies; ++piece) {
       const Coefficient* coefficient = loop.coefficients + piece % loop.shape.copies;
-      for (std::int64_t i = piece * unit; i < (piece + 1) * unit; i += 2 * Count) {
+      for (std::int64_t i = piece * unit; i < (piece + 1) * unit; i += std::int64_t{2} * Count) {
         Lanes<Real, Count> re{};
         Lanes<Real, Count> im{};
         for (int t = 0; t < loop.count; ++t) {
@@ -157,7 +157,7 @@ struct Combine {
 template <class Real, int Count>
 struct Shift {
   static inline void run(const ShiftLoop<Real>& loop) {
-    constexpr std::int64_t piece = 96 * Count;  // stays in the first cache while the shifts pass over it
+    constexpr std::int64_t piece = std::int64_t{96} * Count;  // stays in the first cache while the shifts pass over it
     const std::int64_t end = loop.last * loop.shape.unit();
     for (std::int64_t begin = loop.first * loop.shape.unit(); begin < end; begin += piece) {
       const std::int64_t stop = begin + piece < end ? begin + piece : end;
