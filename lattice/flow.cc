@@ -37,18 +37,25 @@ void Flow::Impl::stage(double new_part, double old_part) {
   const detail::Steps steps = detail::steps_of(space);
   for (int mu = 0; mu < dims; ++mu) {
     double* slope = slopes[mu].data();
-    detail::each_site(space, [=, from = links.data()](auto sites) {
+    const auto find = [=, from = links.data()](auto sites) {
       const auto around = detail::sum_of_staples(sites, from, steps, dims, mu);
       const auto turn = detail::traceless_antihermitian(times_adjoint(around, sites.load(from[mu])));
       sites.store(slope, sites.all(new_part) * turn + sites.all(old_part) * sites.load(slope));
-    });
+    };
+    auto rows = detail::staples_ahead(space, links.data(), dims, mu);
+    rows.add(slope);
+    detail::each_site(space, detail::Asking{find, rows});
   }
   for (int mu = 0; mu < dims; ++mu) {
     const double* slope = slopes[mu].data();
     double* link = links[mu].data();
-    detail::each_site(space, [=](auto sites) {
+    const auto turn = [=](auto sites) {
       sites.store(link, detail::exponential_antihermitian(sites.load(slope)) * sites.load(link));
-    });
+    };
+    detail::RowsAhead<double> rows(space);
+    rows.add(slope);
+    rows.add(link);
+    detail::each_site(space, detail::Asking{turn, rows});
   }
 }
 

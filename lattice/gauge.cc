@@ -186,23 +186,49 @@ void Gauge::set_random(std::uint64_t seed) {
   });
 }
 
+namespace {
+
+// The plaquettes of all planes, (0, 1), (0, 2), (1, 2), ..., one after the other in `values`, which have so many sites each.
+struct FindPlaquettes {
+  std::array<const double*, 4> links;
+  int dims;
+  double* values;
+  std::size_t count;
+  std::size_t bytes;  // of a row
+
+  template <class Sites>
+  void operator()(const Sites& sites) const {
+    double* out = values;
+    for (int nu = 1; nu < dims; ++nu) {
+      for (int mu = 0; mu < nu; ++mu, out += count) {
+        const auto there = sites.load(links[mu]) * sites.load(links[nu], sites.steps.ahead[mu]);
+        const auto other = sites.load(links[nu]) * sites.load(links[mu], sites.steps.ahead[nu]);
+        sites.store_real(out, su3::real_trace_times_adjoint(there, other) * (1.0 / 3));
+      }
+    }
+  }
+  void ask_for(const ColouredRows::Row& row) const {
+    const std::ptrdiff_t ahead = row.steps.ahead[static_cast<std::size_t>(dims - 1)];
+    for (int mu = 0; mu < dims; ++mu)
+      detail::ask_for_bytes(links[static_cast<std::size_t>(mu)] + row.at + ahead, bytes);
+  }
+};
+
+}  // namespace
+
 Plaquettes Gauge::plaquettes() const {
   const ColouredRows& rows = impl_->rows;
   const int dims = rows.dims();
+  const auto planes = static_cast<std::size_t>(dims * (dims - 1) / 2);
   std::array<ExactSum, 2> sums;  // space, time
-  std::vector<double> values(rows.sites());
-  for (int nu = 1; nu < dims; ++nu) {
-    for (int mu = 0; mu < nu; ++mu) {
-      for (const int colour : {0, 1}) {
-        detail::each_site(OneColour{&rows, colour}, [=, links = rows.data(), out = values.data()](const auto& sites) {
-          const auto there = sites.load(links[mu]) * sites.load(links[nu], sites.steps.ahead[mu]);
-          const auto other = sites.load(links[nu]) * sites.load(links[mu], sites.steps.ahead[nu]);
-          sites.store_real(out, su3::real_trace_times_adjoint(there, other) * (1.0 / 3));
-        });
-      }
-      for (const double value : values) sums[nu + 1 == dims ? 1 : 0].add(value);
-    }
+  std::vector<double> values(planes * rows.sites());
+  for (const int colour : {0, 1}) {
+    detail::each_site(OneColour{&rows, colour},
+                      FindPlaquettes{rows.data(), dims, values.data(), rows.sites(),
+                                     static_cast<std::size_t>(36 * rows.half()) * sizeof(double)});
   }
+  const std::size_t in_space_planes = (planes - static_cast<std::size_t>(dims - 1)) * rows.sites();
+  for (std::size_t i = 0; i < values.size(); ++i) sums[i < in_space_planes ? 0 : 1].add(values[i]);
   ExactSum::over_ranks(rows.group(), sums);
   const double in_time = impl_->all_sites() * (dims - 1);
   const double in_space = in_time * (dims - 2) / 2;

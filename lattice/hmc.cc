@@ -97,9 +97,13 @@ void Hmc::Impl::move_links(double time) {
   for (int mu = 0; mu < space.dims(); ++mu) {
     const double* momentum = momenta[mu].data();
     double* link = links[mu].data();
-    detail::each_site(space, [=](auto sites) {
+    const auto turn = [=](auto sites) {
       sites.store(link, detail::exponential_antihermitian(sites.all(time) * sites.load(momentum)) * sites.load(link));
-    });
+    };
+    detail::RowsAhead<double> rows(space);
+    rows.add(momentum);
+    rows.add(link);
+    detail::each_site(space, detail::Asking{turn, rows});
   }
 }
 
@@ -110,11 +114,14 @@ void Hmc::Impl::move_momenta(double time) {
   const double weight = time * options.beta / 6;
   for (int mu = 0; mu < dims; ++mu) {
     double* momentum = momenta[mu].data();
-    detail::each_site(space, [=, from = links.data()](auto sites) {
+    const auto push = [=, from = links.data()](auto sites) {
       const auto around = detail::sum_of_staples(sites, from, steps, dims, mu);
       const auto force = detail::traceless_antihermitian(times_adjoint(around, sites.load(from[mu])));
       sites.store(momentum, sites.load(momentum) + sites.all(weight) * force);
-    });
+    };
+    auto rows = detail::staples_ahead(space, links.data(), dims, mu);
+    rows.add(momentum);
+    detail::each_site(space, detail::Asking{push, rows});
   }
 }
 

@@ -137,6 +137,22 @@ class RowsAhead {
   std::array<const Number*, most> rows_{};
 };
 
+// The rows that sum_of_staples reads.
+inline RowsAhead<double> staples_ahead(const MatrixSpace& space, const std::array<const double*, 4>& links, int dims,
+                                       int mu) {
+  RowsAhead<double> rows(space);
+  rows.add(links[static_cast<std::size_t>(mu)]);
+  const std::ptrdiff_t ahead = space.stride(mu);
+  for (int nu = 0; nu < dims; ++nu) {
+    if (nu == mu) continue;
+    const std::ptrdiff_t up = space.stride(nu);
+    for (const std::ptrdiff_t shift : {std::ptrdiff_t{0}, ahead, -up, ahead - up})
+      rows.add(links[static_cast<std::size_t>(nu)], shift);
+    for (const std::ptrdiff_t shift : {up, -up}) rows.add(links[static_cast<std::size_t>(mu)], shift);
+  }
+  return rows;
+}
+
 // An operation with the rows that it reads.
 template <class Op, class Number>
 struct Asking {

@@ -142,9 +142,10 @@ void smear(Gauge& gauge, const SmearingOptions& options, const Change& change) {
     links.fill_all();
     for (int mu = 0; mu < last; ++mu) {
       double* sum = sums[mu].data();
-      detail::each_site(space, [=, from = links.data()](auto sites) {
+      const auto add = [=, from = links.data()](auto sites) {
         sites.store(sum, detail::sum_of_staples(sites, from, steps, last, mu));
-      });
+      };
+      detail::each_site(space, detail::Asking{add, detail::staples_ahead(space, links.data(), last, mu)});
     }
     for (int mu = 0; mu < last; ++mu) change(links[mu], sums[mu], 2 * (last - 1), mu, space);
   }
