@@ -1,9 +1,8 @@
-// The Wilson operator on sites of one colour at a time, in one precision: its links and tables (WilsonStorage), and the application, with
-// faces that travel meanwhile (WilsonCore). Vectors are those of one colour of the whole lattice, [vector][copy][spin][colour][re, im][lane].
+// The Wilson operator on sites of one colour at a time, in one precision, with faces that travel meanwhile. Vectors are those of
+// one colour of the whole lattice, [vector][copy][spin][colour][re, im][lane].
 #pragma once
 
 #include <array>
-#include <complex>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -11,67 +10,11 @@
 
 #include "buffer.h"
 #include "onehop/channel.h"
-#include "onehop/group.h"
-#include "onehop/lattice/geometry.h"
 #include "team.h"
 #include "wilson_kernel.h"
+#include "wilson_storage.h"
 
 namespace onehop::lattice::detail {
-
-// Lanes that the kernels on this processor like best: as many as fill a vector.
-template <class T>
-[[nodiscard]] int wilson_lanes();
-
-// What does not depend on the number of right-hand sides.
-template <class T>
-class WilsonStorage {
- public:
-  // `links` are this rank's block in natural order: site, direction, row, column. Collective. Throws BadInput unless the geometry
-  // has four directions, two colours, and lanes for which there is a kernel. `half`, with T = float: links and blocks are 16-bit integers.
-  WilsonStorage(const Group& group, const Geometry& geometry, std::span<const std::complex<double>> links,
-                bool two_rows, bool antiperiodic, bool half = false);
-
-  // Of every site of the block in natural order the 72 numbers of the clover term's blocks, and those of their inverses.
-  void set_clover(std::span<const double> blocks, std::span<const double> inverses);
-
-  [[nodiscard]] int lanes() const { return geometry.spec().lanes; }
-  [[nodiscard]] bool has_clover() const { return clover[0].there(); }
-  // Of a colour of the whole lattice, the colour within the block.
-  [[nodiscard]] int local(int colour) const { return (colour + geometry.origin_colour(group.rank())) % 2; }
-  [[nodiscard]] std::int64_t vectors(int colour) const {
-    return geometry.colour_end(local(colour)) - geometry.colour_begin(local(colour));
-  }
-
-  // As T, or as 16-bit integers: of blocks with a scale for every site.
-  struct Matrices {
-    Buffer<T> whole;
-    Buffer<std::int16_t> shorts;
-    Buffer<T> scales;
-
-    [[nodiscard]] bool there() const { return whole.data() != nullptr || shorts.data() != nullptr; }
-    [[nodiscard]] const void* at(std::int64_t number) const {
-      return shorts.data() != nullptr ? static_cast<const void*>(shorts.data() + number) : whole.data() + number;
-    }
-  };
-  [[nodiscard]] int bytes_a_number() const { return half ? 2 : static_cast<int>(sizeof(T)); }
-
-  Group group;
-  Geometry geometry;
-  bool two_rows;
-  bool half;
-  const WilsonKernels<T>* kernels;
-  Matrices links;
-  std::vector<WilsonNeighbour> neighbours;
-  std::vector<int> lane_sources;
-  std::vector<T> signs;
-  std::vector<std::int64_t> sites;  // in natural order, [vector][lane]
-  std::array<Matrices, 2> clover;   // of a local colour
-  std::array<Matrices, 2> inverse;
-
- private:
-  void make_neighbours(bool antiperiodic);
-  void make_links(std::span<const std::complex<double>> natural);
-};
 
 // How faces travel other than through channels: what benchmarks compare with. A face has so many bytes at `outgoing` when start() sends
 // them all; after finish() what has come lies at `incoming`. Sides are those of WilsonFace, as this rank sees them.
@@ -160,8 +103,6 @@ class WilsonCore {
   std::array<std::vector<In>, 2> in_;
 };
 
-extern template class WilsonStorage<float>;
-extern template class WilsonStorage<double>;
 extern template class WilsonCore<float>;
 extern template class WilsonCore<double>;
 
