@@ -83,15 +83,19 @@ class Runner {
   }
   [[nodiscard]] bool links_twice() const { return storage_->links().stream.size() > 0; }
   void run(int times) {
-    const double before = hops_.counters.waited;
+    std::vector<double> faces;
     for (int i = 0; i < times; ++i) {
-      for (const int colour : {1, 0}) hops_.hop(colour, {.out = out_.data()});
+      for (const int colour : {1, 0}) {
+        const double before = hops_.counters.waited;
+        hops_.hop(colour, {.out = out_.data()});
+        faces.push_back((hops_.counters.waited - before) * 1e6);
+      }
     }
-    faces_.push_back({times, (hops_.counters.waited - before) * 1e6 / (2 * times)});
+    faces_.push_back({times, median(std::move(faces))});
   }
 
-  // µs of an application that went into starting and finishing faces, mean of all ranks, one for each block that was measured: what is
-  // run between them, to fill caches, is shorter. Collective.
+  // µs of an application that went into starting and finishing faces, the median of each block that was measured (what is run between
+  // them, to fill caches, is shorter), mean of all ranks. Collective.
   [[nodiscard]] std::vector<double> face_us() const {
     std::vector<double> mine;
     for (const Block& block : faces_) {

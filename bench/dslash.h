@@ -32,7 +32,8 @@ struct DslashOptions {
 
 // Collective over any group in shared memory. Samples are µs of one application, and last, as the limit, of reading as many bytes as it
 // must move at least, with the same threads. Ways with MPI are left out where there is none. Where there are several ranks, for every way with faces
-// follows what of its time went into starting and finishing faces, named `faces_by_clocks` of it: by clocks in it, mean of all ranks.
+// follows what of its time went into starting and finishing faces, named `faces_by_clocks` of it: by clocks in it, the median of a block,
+// mean of all ranks.
 [[nodiscard]] std::vector<Samples> dslash(const Group& group, const DslashOptions& options);
 
 [[nodiscard]] std::string faces_by_clocks(const std::string& way);

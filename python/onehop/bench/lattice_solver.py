@@ -23,7 +23,7 @@ __all__ = ["SOLVER_BLOCKS", "lattice_solver"]
 SOLVER_BLOCKS = ((8, 8, 8, 8), (12, 12, 12, 12), (16, 16, 16, 16), (24, 24, 24, 24))
 MASSES = (0.01, 0.02, 0.05, 0.1)
 MILC_FLOP = 1205, 15  # of an iteration, per site: one of them, and more for each mass
-SCALAR_ITERATIONS = 3
+MANY_SITES = 100_000  # of a rank: scalar code takes a third of a second an iteration there
 BY_MPI = "plain MPI, the same solver and kernels"
 MOST_ROUNDS = 7
 ENOUGH = 10000  # iterations, of a solve that converges
@@ -194,7 +194,7 @@ class _Block:
         ways = [Way("onehop", "ours", partial(solve, self.ours), self.iterations)]
         if self.by_mpi is not None:
             ways.append(Way(BY_MPI, "peer", partial(solve, self.by_mpi), self.iterations))
-        few = SCALAR_ITERATIONS
+        few = 1 if self.sites > MANY_SITES else 3
         name = f"scalar code, {2 * few} iterations scaled"
         ways.append(Way(name, "variant", partial(solve, self.scalar), self.iterations, few))
         return ways
