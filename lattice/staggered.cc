@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "onehop/error.h"
+#include "source_scale.h"
 #include "staggered_solver.h"
 
 namespace onehop::lattice {
@@ -184,10 +185,13 @@ void check(const SolverOptions& options) {
 }  // namespace
 
 StaggeredSolve Staggered::solve(std::span<const Number> sources, double mass, const SolverOptions& options) {
-  static_cast<void>(impl_->copies(sources));
+  const int copies = impl_->copies(sources);
   check_mass(mass);
   check(options);
-  return impl_->solver.solve(sources, mass, options);
+  const detail::SourceScale scale(impl_->solver.lattice().group, sources, copies);
+  StaggeredSolve found = impl_->solver.solve(scale.sources(), mass, options);
+  scale.restore(found.solutions);
+  return found;
 }
 
 StaggeredSolve Staggered::solve_masses(std::span<const Number> source, std::span<const double> masses,
@@ -196,7 +200,10 @@ StaggeredSolve Staggered::solve_masses(std::span<const Number> source, std::span
   if (masses.empty()) throw BadInput("staggered: expected one mass or more");
   for (const double mass : masses) check_mass(mass);
   check(options);
-  return impl_->solver.solve_masses(source, masses, options);
+  const detail::SourceScale scale(impl_->solver.lattice().group, source, 1);
+  StaggeredSolve found = impl_->solver.solve_masses(scale.sources(), masses, options);
+  scale.restore(found.solutions);
+  return found;
 }
 
 }  // namespace onehop::lattice

@@ -7,6 +7,7 @@
 
 #include "onehop/error.h"
 #include "onehop/lattice/clover.h"
+#include "source_scale.h"
 #include "wilson_impl.h"
 
 namespace onehop::lattice {
@@ -225,7 +226,7 @@ std::vector<Number> Wilson::precondition(std::span<const Number> fields, bool da
 }
 
 WilsonSolve Wilson::solve(std::span<const Number> sources, const SolverOptions& options, const WilsonSolver& solver) {
-  (void)impl_->copies_of(sources);
+  const int copies = impl_->copies_of(sources);
   if (!(options.tolerance > 0) || options.iterations < 0)
     throw BadInput("wilson: expected a tolerance above 0 and 0 iterations or more");
   if (options.precision == Precision::half)
@@ -233,7 +234,10 @@ WilsonSolve Wilson::solve(std::span<const Number> sources, const SolverOptions& 
   check_faces(options);
   if (solver.schwarz < 0 || (solver.schwarz > 0 && solver.method != WilsonMethod::bicgstab))
     throw BadInput("wilson: expected 0 or more Schwarz steps, and with the method BiCGStab");
-  return impl_->solve(sources, options, solver);
+  const detail::SourceScale scale(impl_->group, sources, copies);
+  WilsonSolve found = impl_->solve(scale.sources(), options, solver);
+  scale.restore(found.solution);
+  return found;
 }
 
 }  // namespace onehop::lattice

@@ -70,6 +70,26 @@ def test_a_hopeless_solve_ends_with_its_best(how: dict[str, str]) -> None:
                 assert said == pytest.approx(np.linalg.norm(rest) / np.linalg.norm(b), rel=1e-3)
 
 
+@pytest.mark.parametrize("how", [{}, {"inner": "half"}, {"precision": "single"}])
+def test_as_good_for_sources_of_every_size(how: dict[str, str]) -> None:
+    """Powers of two change nothing but the solution's size; beside each other, sources need not be of one size."""
+    extents = (4, 4, 4, 4)
+    staggered = Staggered(random_gauge(Group.alone(), extents))
+    source = some_field(extents, 6)
+    tolerance = 1e-5 if "precision" in how else 1e-10
+    expected = staggered.solve(source, 0.3, tolerance=tolerance, **how)
+    assert expected.converged
+    for size in (2.0**-660, 2.0**-80, 2.0**600):
+        found = staggered.solve(size * source, 0.3, tolerance=tolerance, **how)
+        assert (found.converged, found.iterations) == (True, expected.iterations)
+        assert np.array_equal(found.solution, size * expected.solution)
+        both = staggered.solve(np.stack([source, size * source]), 0.3, tolerance=tolerance, **how)
+        assert np.array_equal(both.solution[1], size * both.solution[0])
+        masses = staggered.solve(size * source, (0.3, 0.6), tolerance=tolerance, **how)
+        ordinary = staggered.solve(source, (0.3, 0.6), tolerance=tolerance, **how)
+        assert np.array_equal(masses.solution, size * ordinary.solution)
+
+
 @pytest.mark.parametrize("masses", [0.2, (0.7, 0.2)])
 def test_half_faces(masses: float | tuple[float, float]) -> None:
     """They change the way to the solution on two ranks, and the solution not beyond the tolerance."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -98,6 +99,33 @@ def test_all_in_single_precision_is_as_good_as_that() -> None:
     assert result.converged
     rest = source - reference.apply(gauge.links, result.solution, 0.1, 1.0)
     assert np.linalg.norm(rest) / np.linalg.norm(source) < 2e-5
+
+
+@pytest.mark.parametrize("method", ["bicgstab", "normal"])
+@pytest.mark.parametrize("inner", ["double", "single", "half"])
+def test_as_good_for_sources_of_every_size(method: str, inner: str) -> None:
+    """Powers of two change nothing but the solution's size, on every grid: ranks agree on them."""
+    extents = (4, 4, 4, 4)
+    alone = random_gauge(Group.alone(), extents)
+    source = some_field(extents, 12)
+    point = np.zeros_like(source)
+    point[0, 0, 0, 0, 0, 0] = 1
+    wilson = Wilson(alone, 0.11, csw=1.1, threads=1)
+    how: dict[str, Any] = {"method": method, "inner": inner}
+    for size in (2.0**-660, 2.0**-80, 2.0**600):
+        for one in (source, point):
+            expected, found = wilson.solve(one, **how), wilson.solve(size * one, **how)
+            assert (found.converged, found.iterations) == (True, expected.iterations)
+            assert np.array_equal(found.solution, size * expected.solution)
+            expected = wilson.solve(size * one, reproducible=True, **how)
+
+            def on_two(group: Group, one: np.ndarray = size * one) -> WilsonSolve:
+                gauge = random_gauge(group, extents, (1, 1, 1, 2))
+                mine = gauge.geometry.block_slices(group.rank)
+                return Wilson(gauge, 0.11, csw=1.1, threads=1).solve(one[mine], reproducible=True, **how)
+
+            parts = [part.solution for part in run_threads(2, on_two)]
+            assert np.array_equal(np.concatenate(parts), expected.solution)
 
 
 @pytest.mark.parametrize("inner", ["double", "single", "half"])
