@@ -66,8 +66,8 @@ WilsonCore<T>::WilsonCore(const WilsonStorage<T>& storage, Team& team, int copie
                           std::unique_ptr<WilsonExchange> exchange, bool half_faces)
     : storage_(storage), team_(team), copies_(copies), exchange_(std::move(exchange)), half_faces_(half_faces) {
   const std::int64_t of_matrices = (8 * (storage.two_rows ? 12 : 18) + 72) * storage.bytes_a_number();
-  const std::int64_t bytes =
-      storage.vectors(0) * storage.lanes() * (of_matrices + 2 * 24 * copies * static_cast<std::int64_t>(sizeof(T)));
+  const std::int64_t bytes = storage.vectors(0) * storage.lanes() *
+                             (of_matrices + std::int64_t{2} * 24 * copies * static_cast<std::int64_t>(sizeof(T)));
   past_caches = bytes > cached_bytes;
   fetches = bytes > fetched_bytes;
   open_faces();

@@ -46,8 +46,11 @@ Buffer<T> in_lanes(std::span<const double> natural, std::size_t numbers, std::sp
   return found;
 }
 
-std::int16_t to_short(double x) {
-  return static_cast<std::int16_t>(std::clamp(std::lround(x), -std::lround(short_one), std::lround(short_one)));
+// The nearest one, in a form that compilers make vectors of.
+template <class T>
+std::int16_t to_short(T x) {
+  const T bounded = std::clamp(x, static_cast<T>(-short_one), static_cast<T>(short_one));
+  return static_cast<std::int16_t>(bounded + (bounded < 0 ? T{-0.5} : T{0.5}));
 }
 
 // [vector][number][lane] as 16-bit integers, with a scale for every site.
@@ -57,14 +60,18 @@ void shorten(typename WilsonStorage<T>::Matrices& matrices, std::size_t numbers,
   matrices.whole = {};
   matrices.shorts = Buffer<std::int16_t>(from.size());
   matrices.scales = Buffer<T>(from.size() / numbers);
-  for (std::size_t site = 0; site < matrices.scales.size(); ++site) {
-    const std::size_t first = site / lanes * numbers * lanes + site % lanes;
-    T largest = 0;
-    for (std::size_t n = 0; n < numbers; ++n) largest = std::max(largest, std::abs(from.data()[first + n * lanes]));
-    const T scale = largest / static_cast<T>(short_one);
-    matrices.scales.data()[site] = scale;
-    for (std::size_t n = 0; n < numbers && scale > 0; ++n)
-      matrices.shorts.data()[first + n * lanes] = to_short(from.data()[first + n * lanes] / scale);
+  std::vector<T> inverse(lanes);
+  for (std::size_t vector = 0; vector < matrices.scales.size() / lanes; ++vector) {
+    const T* numbers_of = from.data() + vector * numbers * lanes;
+    T* scales = matrices.scales.data() + vector * lanes;
+    for (std::size_t i = 0; i < numbers * lanes; ++i)
+      scales[i % lanes] = std::max(scales[i % lanes], std::abs(numbers_of[i]));
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      inverse[lane] = scales[lane] > 0 ? static_cast<T>(short_one) / scales[lane] : 0;
+      scales[lane] /= static_cast<T>(short_one);
+    }
+    for (std::size_t i = 0; i < numbers * lanes; ++i)
+      matrices.shorts.data()[vector * numbers * lanes + i] = to_short(numbers_of[i] * inverse[i % lanes]);
   }
 }
 
@@ -172,7 +179,7 @@ void WilsonStorage<T>::make_links(std::span<const std::complex<double>> natural)
   if (!half) return;
   links.shorts = Buffer<std::int16_t>(links.whole.size());
   for (std::size_t i = 0; i < links.whole.size(); ++i)
-    links.shorts.data()[i] = to_short(links.whole.data()[i] * short_one);
+    links.shorts.data()[i] = to_short(links.whole.data()[i] * static_cast<T>(short_one));
   links.whole = {};
 }
 

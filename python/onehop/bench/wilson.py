@@ -46,7 +46,8 @@ def wilson(
     that an application must move if nothing is in cache; notes have the GFLOP/s and what they are of the limit.
     """
     result = begin_bench("wilson", group)
-    effort = settings.effort(len(lattices) * len(ways), block_us=4000.0)
+    # Long enough that caches which others have emptied are full again for most of it, as in a solver.
+    effort = settings.effort(len(lattices) * len(ways), block_us=20000.0)
     for lattice in lattices:
         extents = [*lattice[:3], lattice[3] * (group.size if local else 1)]
         grid = [1, 1, 1, group.size] if local else list(Geometry(tuple(extents), ranks=group.size).grid)
