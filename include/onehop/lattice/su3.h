@@ -174,8 +174,12 @@ inline Matrix<double> exponential(const Matrix<double>& a) {
   for (const auto& row : a.e) {
     for (const Complex<double>& z : row) norm += z.re * z.re + z.im * z.im;
   }
+  norm = std::sqrt(norm);
   int halvings = 0;
-  for (norm = std::sqrt(norm); norm > 0.25 && halvings < 60; norm /= 2) ++halvings;
+  while (norm > 0.25 && halvings < 60) {
+    norm /= 2;
+    ++halvings;
+  }
   const Matrix<double> small = std::ldexp(1.0, -halvings) * a;
   Matrix<double> sum = Matrix<double>::one();
   for (int n = 12; n >= 1; --n) sum = Matrix<double>::one() + (1.0 / n) * (small * sum);
