@@ -19,7 +19,7 @@ using lattice::PathWeights;
 using lattice::detail::Buffer;
 using lattice::detail::Team;
 
-constexpr double link_bytes = 4 * 18 * sizeof(double);  // of a site
+constexpr double link_bytes = 4.0 * 18 * sizeof(double);  // of a site
 
 // Everything one site after the other, each path by itself, on a periodic lattice.
 template <class Number>
