@@ -65,7 +65,11 @@ def test_generate_smear_measure(ranks: Ranks, tmp_path: Path) -> None:
     assert measured["plaquette"] == one["plaquette"]
     assert (tmp_path / "flow.png").stat().st_size > 10000
     smooth = run("smear", whole, "--kind", "flow", "--time", 0.2, "-o", tmp_path / "smooth.lime")
-    assert smooth["charge"] == pytest.approx(measured["charge"], abs=1e-12)
+    assert smooth["charge"] == pytest.approx(measured["charge_after_flow"], abs=1e-12)
+    assert (measured["flow"][0]["charge"], measured["flow"][-1]["charge"]) == (
+        measured["charge"],
+        measured["charge_after_flow"],
+    )
 
     quarks = [
         "--quarks",

@@ -86,10 +86,31 @@ def test_says_what_is_wrong() -> None:
     geometry = Geometry((4, 4))
     with pytest.raises(BadInput, match="half, single or double"):
         Field(geometry, Group.alone(), precision="quarter")
-    with pytest.raises(BadInput, match="one number or more"):
+    with pytest.raises(BadInput, match="whole numbers above 0"):
         Field(geometry, Group.alone(), (0, 3))
     field = Field(geometry, Group.alone())
     with pytest.raises(BadInput, match=r"block of shape \(4, 4, 3\)"):
         field.natural = np.zeros((4, 4, 4))
     with pytest.raises(BadInput, match="1 to 1 sites either way"):
         field.beside(0, 2)
+
+
+def test_numbers_that_cannot_be_kept() -> None:
+    geometry = Geometry((4, 4), lanes=2)
+    whole = np.full((*geometry.shape, 1), 1 + 1j)
+    for precision in ("single", "half"):
+        field = Field(geometry, Group.alone(), (1,), precision)
+        for wrong in (1e39, np.inf, np.nan):
+            whole[1, 2] = wrong
+            with pytest.raises(BadInput, match="expected finite numbers"):
+                field.natural = whole
+        assert not field.natural.any()  # as it was
+        whole[1, 2] = 1e-34
+        field.natural = whole
+        kept = field.natural[1, 2, 0]
+        assert kept == (0 if precision == "half" else pytest.approx(1e-34, rel=1e-6))
+    for shape in ((), (-1, -3), (2.7,), (3, 0), 3.5):
+        with pytest.raises(BadInput, match="whole numbers above 0"):
+            Field(geometry, Group.alone(), shape)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="sites either way"):
+        field.beside(0, 1.5)  # type: ignore[arg-type]

@@ -14,6 +14,9 @@ from onehop.plan import Plan
 
 __all__ = ["Field"]
 
+# Sites whose largest number is below this are 0 in half precision: their scale would be below what single precision keeps.
+SMALLEST_SITE = float(np.finfo(np.float32).tiny) * 32767
+
 REALS = {"double": np.float64, "single": np.float32, "half": np.int16}
 LARGEST = 32767
 
@@ -52,10 +55,8 @@ class Field:
         if precision not in REALS:
             raise BadInput(f"expected the precision half, single or double, found {precision!r}")
         self.geometry, self.group, self.precision = geometry, group, precision
-        self.numbers = tuple(int(one) for one in numbers)
+        self.numbers = _shape_of_site(numbers)
         count = int(np.prod(self.numbers))
-        if count < 1:
-            raise BadInput(f"expected a shape of one number or more at a site, found {self.numbers}")
         parts: list[tuple[str, type, tuple[int, ...]]] = [
             ("numbers", REALS[precision], (count, 2, geometry.lanes))
         ]
@@ -68,7 +69,13 @@ class Field:
     def natural(self) -> NDArray[np.complex128] | NDArray[np.complex64]:
         """The block of this rank in lexicographic order, copied: shape (t, z, y, x, ...) for four directions.
 
-        Of double precision complex128, otherwise complex64. Assigning takes such an array; what it has is rounded.
+        Of double precision complex128, otherwise complex64. Assigning takes such an array; what it has is rounded,
+        in half precision sites of less than 4e-34 to 0.
+
+        Raises
+        ------
+        BadInput
+            An array of another shape; in single and half precision numbers that are not finite or larger than 3.4e38.
         """
         return self._natural(self._values(self.memory[: self.geometry.vectors]))
 
@@ -80,7 +87,10 @@ class Field:
         flat = np.asarray(block, np.complex128).reshape(*self.geometry.block_shape, -1)
         vectors = self.geometry.to_vectors(np.stack([flat.real, flat.imag], axis=-1))
         own = self.memory[: self.geometry.vectors]
+        if self.precision != "double" and not abs(vectors).max(initial=0) <= np.finfo(np.float32).max:
+            raise BadInput(f"expected finite numbers that {self.precision} precision can keep, up to 3.4e38")
         if self.precision == "half":
+            vectors = np.where(abs(vectors).max(axis=(1, 2), keepdims=True) < SMALLEST_SITE, 0, vectors)
             scale = (abs(vectors).max(axis=(1, 2)) / LARGEST).astype(np.float32)
             own["scale"] = scale
             at_least = np.where(scale > 0, scale, 1)[:, None, None, :]
@@ -116,7 +126,8 @@ class Field:
             No such direction; farther than ghosts are kept.
         """
         dims = len(self.geometry.block)
-        if not 0 <= direction < dims or not 1 <= abs(hop) <= self.geometry.width:
+        whole = isinstance(direction, (int, np.integer)) and isinstance(hop, (int, np.integer))
+        if not whole or not 0 <= direction < dims or not 1 <= abs(hop) <= self.geometry.width:
             raise BadInput(
                 f"expected a direction of 0 to {dims - 1} and 1 to {self.geometry.width} sites either way, "
                 f"found {direction} and {hop}"
@@ -138,3 +149,10 @@ class Field:
     ) -> NDArray[np.complex128] | NDArray[np.complex64]:
         parts = self.geometry.from_vectors(vectors)
         return (parts[..., 0] + 1j * parts[..., 1]).reshape(*self.geometry.block_shape, *self.numbers)
+
+
+def _shape_of_site(numbers: Sequence[int]) -> tuple[int, ...]:
+    given = tuple(numbers) if isinstance(numbers, Sequence) else (numbers,)
+    if not given or not all(isinstance(one, (int, np.integer)) and one > 0 for one in given):
+        raise BadInput(f"expected the shape of a site, whole numbers above 0 as (3,), found {numbers!r}")
+    return tuple(int(one) for one in given)

@@ -88,15 +88,14 @@ def _table(report: dict[str, Any], found: GaugeFile) -> Table:
     table.add_row("Polyakov loop", f"{real:.9g} {imaginary:+.9g} i")
     for name in ("energy_plaquette", "energy_clover"):
         table.add_row(name.replace("_", " "), f"{report[name]:.9g}")
-    if not report.get("flow"):
-        table.add_row("topological charge", f"{report['charge']:.6g}")
+    table.add_row("topological charge", f"{report['charge']:.6g}")
     for name, value in found.checksums.items():
         table.add_row(name, f"{value:08x}")
     if report.get("flow"):
         last = report["flow"][-1]
         table.add_row("flow time", f"{last['time']:g}")
         table.add_row("t² E", f"{last['t2_energy']:.6g}")
-        table.add_row("topological charge", f"{last['charge']:.6g}")
+        table.add_row("topological charge then", f"{last['charge']:.6g}")
         if report["reference_time"] is not None:
             table.add_row("t0 (t² E = 0.3)", f"{report['reference_time']:.5g}")
     if "quarks" in report:
@@ -170,7 +169,7 @@ def measure(
     }
     if flow is not None:
         report["flow"] = [point._asdict() for point in points]
-        report["charge"] = points[-1].charge
+        report["charge_after_flow"] = points[-1].charge
         report["reference_time"] = reference_time(points)
     if of_quarks is not None:
         report["quarks"] = of_quarks
