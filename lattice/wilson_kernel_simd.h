@@ -280,7 +280,7 @@ void blocks(const WilsonBlocks<T>& a) {
           x[i] = load_number<T, L>(a.in + place, 6 * half + i);
           if constexpr (sizeof(S) != sizeof(T)) x[i] = load<L>(a.clover_scales + k * L) * x[i];
         }
-        add_block(y, static_cast<const S*>(a.clover) + (k * 72 + half * 36) * L, x);
+        add_block(y, static_cast<const S*>(a.clover) + (k * 72 + std::int64_t{half} * 36) * L, x);
 #pragma GCC unroll 6
         for (int i = 0; i < 6; ++i) store_number(a.out + place, 6 * half + i, y[i]);
       }
