@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -14,9 +15,19 @@ namespace onehop::lattice::detail {
 
 class ExactSum {
  public:
-  // |x| below 2^12. A sum may have 2^64 such terms.
-  void add(double x) { total_ += static_cast<Wide>(std::llround(x * 0x1p50)); }
-  [[nodiscard]] double value() const { return static_cast<double>(total_) * 0x1p-50; }
+  // A sum may have 2^36 terms. One of 2^40 and more, or that is no number, makes it NaN.
+  void add(double x) {
+    if (std::abs(x) < 0x1p12) [[likely]] {
+      total_ += static_cast<Wide>(std::llround(x * 0x1p50));
+    } else if (std::abs(x) < 0x1p40) {
+      total_ += static_cast<Wide>(x * 0x1p50);  // whole already
+    } else {
+      beyond_ = 1;
+    }
+  }
+  [[nodiscard]] double value() const {
+    return beyond_ == 0 ? static_cast<double>(total_) * 0x1p-50 : std::numeric_limits<double>::quiet_NaN();
+  }
 
   // Of all ranks, each sum by itself. Collective, with as many sums on every rank.
   static void over_ranks(const Group& group, std::span<ExactSum> sums) {
@@ -25,13 +36,17 @@ class ExactSum {
     for (ExactSum& sum : sums) sum = {};
     for (const auto& bytes : all) {
       std::memcpy(one.data(), bytes.data(), sums.size_bytes());
-      for (std::size_t i = 0; i < sums.size(); ++i) sums[i].total_ += one[i].total_;
+      for (std::size_t i = 0; i < sums.size(); ++i) {
+        sums[i].total_ += one[i].total_;
+        sums[i].beyond_ |= one[i].beyond_;
+      }
     }
   }
 
  private:
   __extension__ using Wide = __int128;
   Wide total_ = 0;
+  Wide beyond_ = 0;  // as wide, so that there is no padding to send
 };
 
 }  // namespace onehop::lattice::detail

@@ -152,6 +152,9 @@ void smear(Gauge& gauge, const SmearingOptions& options, const Change& change) {
   gauge.set_links(links.store());
 }
 
+// Single precision keeps sums over paths up to here.
+constexpr double largest_weight = 1e30;
+
 }  // namespace
 
 PathWeights fat3_weights() { return {.one = 1.0 / 4, .three = 1.0 / 8}; }
@@ -181,6 +184,10 @@ PathWeights hisq_second_weights(double naik_epsilon) {
 }
 
 FatLinks fat_links(const Gauge& gauge, const PathWeights& weights, Precision precision) {
+  for (const double weight : {weights.one, weights.three, weights.five, weights.seven, weights.lepage, weights.naik}) {
+    if (!(std::abs(weight) < largest_weight))
+      throw BadInput("fat links: expected weights of paths below 1e30, found " + std::to_string(weight));
+  }
   return in_single(precision) ? fat_links_in<float>(gauge, weights) : fat_links_in<double>(gauge, weights);
 }
 

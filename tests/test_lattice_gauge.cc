@@ -60,5 +60,21 @@ TEST(LatticeGauge, SaysWhatIsWrong) {
   EXPECT_THROW(gauge.set_links(std::vector<Number>(9)), BadInput);
 }
 
+// Fat links may be large; a plaquette of them is exact all the same, and none where they are no numbers.
+TEST(LatticeGauge, AveragesOfLinksOfAnySize) {
+  const auto plaquette_of = [](const Group& group, double size) {
+    Gauge gauge(group, {4, 4, 4, 2 * group.size()}, {1, 1, 1, group.size()});
+    std::vector<std::complex<double>> links = gauge.links();
+    for (auto& number : links) number *= size;
+    gauge.set_links(links);
+    return gauge.plaquettes().all;
+  };
+  testing::on_threads(2, [&](const Group& group) {
+    for (const double size : {1.0, 8.0, 256.0}) EXPECT_EQ(plaquette_of(group, size), std::pow(size, 4));
+    EXPECT_TRUE(std::isnan(plaquette_of(group, 1e10)));
+    EXPECT_TRUE(std::isnan(plaquette_of(group, group.rank() == 1 ? std::nan("") : 1)));
+  });
+}
+
 }  // namespace
 }  // namespace onehop::lattice

@@ -38,7 +38,8 @@ struct FatLinks {
   Links naik;  // the long links: from x to x + 3 mu
 };
 
-// Sums over paths of links, which are unitary, computed in double or single precision. Collective. Throws BadInput for half precision.
+// Sums over paths of links, which are unitary, computed in double or single precision. Collective. Throws BadInput for half precision
+// and for weights that are not finite or beyond 1e30.
 [[nodiscard]] FatLinks fat_links(const Gauge& gauge, const PathWeights& weights, Precision precision = Precision::full);
 
 struct HisqLinks {

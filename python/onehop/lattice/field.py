@@ -14,7 +14,7 @@ from onehop.plan import Plan
 
 __all__ = ["Field"]
 
-# Sites whose largest number is below this are 0 in half precision: their scale would be below what single precision keeps.
+# Sites whose largest number is below this are 0 in half precision: single precision could not keep their scale.
 SMALLEST_SITE = float(np.finfo(np.float32).tiny) * 32767
 
 REALS = {"double": np.float64, "single": np.float32, "half": np.int16}
