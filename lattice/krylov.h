@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -163,7 +164,12 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
   convert(space.team(), r, residual.data(), space.size());
   space.copy(residual.data(), p);
   largest = norms;
-  int idle = 0;  // corrections in a row that have not made the residual smaller
+  std::vector<double> lowest = norms;
+  int idle = 0;  // corrections in a row that have not made a residual smaller than it ever was
+  // Of residuals that are rounding alone the inner iterations can go on for ever, without a tenth of them: there corrections come in time too.
+  constexpr double rounding = 1e4 * std::numeric_limits<High>::epsilon();
+  std::int64_t corrected_at = 0;
+  std::int64_t longest = 25;  // iterations between two corrections
   while (!all_below(norms, stopping.enough) && result.iterations < stopping.iterations && idle < 3) {
     low.apply_and_project(p, ap.data(), products);
     bool moves = false;
@@ -178,7 +184,9 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
     } else {
       next = norms;
     }
-    bool correct = !moves;
+    const bool of_rounding = total(lowest) <= rounding * rounding * total(stopping.scale);
+    const bool waits_in_vain = of_rounding && result.iterations - corrected_at > 4 * longest;
+    bool correct = !moves || waits_in_vain;
     bool all_done = true;
     for (std::size_t i = 0; i < copies; ++i) {
       const bool done = next[i] <= stopping.enough[i];
@@ -197,13 +205,18 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
       outer.norm(r, next);
       convert(space.team(), r, residual.data(), space.size());
       ++result.corrections;
+      if (!waits_in_vain) longest = std::max(longest, result.iterations - corrected_at);
+      corrected_at = result.iterations;
       last_is_best = total(next) <= least;
       if (last_is_best) {
         least = total(next);
         outer.copy(x, best.data());
       }
       bool gained = false;
-      for (std::size_t i = 0; i < copies; ++i) gained = gained || next[i] < 0.9 * largest[i];
+      for (std::size_t i = 0; i < copies; ++i) {
+        gained = gained || next[i] < 0.9 * lowest[i];
+        lowest[i] = std::min(lowest[i], next[i]);
+      }
       idle = gained ? 0 : idle + 1;
       largest = next;
       if (!moves) {

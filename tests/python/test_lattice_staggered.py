@@ -298,7 +298,7 @@ def test_says_what_is_wrong() -> None:
     staggered = Staggered(gauge)
     with pytest.raises(BadInput, match="mass above 0"):
         staggered.solve(some_field((4, 4), 1), 0.0)
-    for number in (np.nan, np.inf, 1e200):  # the square of the last is none either
+    for number in (np.nan, np.inf):
         with pytest.raises(BadInput, match="finite numbers and length"):
             staggered.solve(number * some_field((4, 4), 1), 0.1, inner="half")
     with pytest.raises(BadInput, match="tolerance above 0"):

@@ -90,6 +90,16 @@ def test_as_good_for_sources_of_every_size(how: dict[str, str]) -> None:
         assert np.array_equal(masses.solution, size * ordinary.solution)
 
 
+@pytest.mark.parametrize("inner", ["half", "single"])
+def test_ends_where_the_tolerance_is_below_what_numbers_can_tell(inner: str) -> None:
+    extents = (4, 4, 4, 4)
+    staggered = Staggered(random_gauge(Group.alone(), extents))
+    found = staggered.solve(some_field(extents, 6), 0.1, tolerance=1e-30, iterations=100000, inner=inner)
+    assert not found.converged
+    assert found.iterations < 5000
+    assert found.true_residual < 1e-14
+
+
 @pytest.mark.parametrize("masses", [0.2, (0.7, 0.2)])
 def test_half_faces(masses: float | tuple[float, float]) -> None:
     """They change the way to the solution on two ranks, and the solution not beyond the tolerance."""

@@ -175,7 +175,7 @@ def _check_staggered(
         raise BadInput("expected --mass, at least once")
     for mass in masses:
         if not 1e-100 < mass < 1e100:
-            raise BadInput(f"expected --mass above 0, found {mass:g}")
+            raise BadInput(f"expected a --mass above 0 and below 1e100, found {mass:g}")
     if fat is None:
         _check_ignored({"--long": long}, "goes with --fat, not with a gauge field")
     else:
@@ -342,7 +342,7 @@ def solve(
     if own_rank() == 0:
         console(json_target).print(
             f"{result.iterations} iterations in {report['seconds']:.4f} s, {report['communication_seconds']:.4f} s of "
-            f"them waiting; |b - M x| / |b| = {result.true_residual:.3e}; {report['gflops']:.2f} GFLOP/s",
+            f"them in faces and sums; |b - M x| / |b| = {result.true_residual:.3e}; {report['gflops']:.2f} GFLOP/s",
             markup=False,
             soft_wrap=True,
         )

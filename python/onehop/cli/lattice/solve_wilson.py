@@ -139,7 +139,7 @@ def solve_wilson(
     if own_rank() == 0:
         console(json_target).print(
             f"{result.iterations} iterations in {report['seconds']:.4f} s, {report['communication_seconds']:.4f} s of "
-            f"them waiting; |b - M x| / |b| = {result.true_residual:.3e}; {report['gflops']:.2f} GFLOP/s",
+            f"them in faces and sums; |b - M x| / |b| = {result.true_residual:.3e}; {report['gflops']:.2f} GFLOP/s",
             markup=False,
             soft_wrap=True,
         )
