@@ -1,7 +1,6 @@
 #include "dslash.h"
 
 #include <complex>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <random>
@@ -9,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "face_clock.h"
 #include "hop.h"
 #include "mpi_faces.h"
 #include "onehop/error.h"
@@ -83,35 +83,17 @@ class Runner {
   }
   [[nodiscard]] bool links_twice() const { return storage_->links().stream.size() > 0; }
   void run(int times) {
-    std::vector<double> faces;
     for (int i = 0; i < times; ++i) {
       for (const int colour : {1, 0}) {
         const double before = hops_.counters.waited;
         hops_.hop(colour, {.out = out_.data()});
-        faces.push_back((hops_.counters.waited - before) * 1e6);
+        clock_.add(hops_.counters.waited - before);
       }
     }
-    faces_.push_back({times, median(std::move(faces))});
+    clock_.end_block();
   }
 
-  // µs of an application that went into starting and finishing faces, the median of each block that was measured (what is run between
-  // them, to fill caches, is shorter), mean of all ranks. Collective.
-  [[nodiscard]] std::vector<double> face_us() const {
-    std::vector<double> mine;
-    for (const Block& block : faces_) {
-      if (block.times == faces_.back().times) mine.push_back(block.us);
-    }
-    const Group& group = storage_->lattice.group;
-    std::vector<double> mean(mine.size());
-    for (const auto& bytes : group.allgather(std::as_bytes(std::span<const double>(mine)))) {
-      for (std::size_t i = 0; i < mean.size(); ++i) {
-        double theirs = 0;
-        std::memcpy(&theirs, bytes.data() + i * sizeof theirs, sizeof theirs);
-        mean[i] += theirs / group.size();
-      }
-    }
-    return mean;
-  }
+  [[nodiscard]] std::vector<double> face_us() const { return clock_.us(storage_->lattice.group); }
 
  private:
   static HopOptions options_of(const Group& group, const DslashWay& way) {
@@ -130,15 +112,10 @@ class Runner {
     return options;
   }
 
-  struct Block {
-    int times = 0;
-    double us = 0;
-  };
-
   std::shared_ptr<Storage<Real>> storage_;
   HopField<Real, Real> hops_;
   Buffer<Real> out_;
-  std::vector<Block> faces_;
+  FaceClock clock_;
 };
 
 template <class Real>
@@ -176,8 +153,6 @@ std::vector<Samples> measured(const Group& group, const DslashOptions& options) 
 }
 
 }  // namespace
-
-std::string faces_by_clocks(const std::string& way) { return way + ": faces, by clocks"; }
 
 DslashWork dslash_work(const DslashOptions& options, int ranks) {
   double sites = 0.5 / ranks;

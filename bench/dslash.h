@@ -30,13 +30,10 @@ struct DslashOptions {
   std::vector<DslashWay> ways;
 };
 
-// Collective over any group in shared memory. Samples are µs of one application, and last, as the limit, of reading as many bytes as it
-// must move at least, with the same threads. Ways with MPI are left out where there is none. Where there are several ranks, for every way with faces
-// follows what of its time went into starting and finishing faces, named `faces_by_clocks` of it: by clocks in it, the median of a block,
-// mean of all ranks.
+// Collective over any group in shared memory. Samples are µs of one application, and, as the limit, of reading as many bytes as it
+// must move at least, with the same threads. Ways with MPI are left out where there is none. Where there are several ranks, for every way
+// with faces follows what of its time went into starting and finishing them (face_clock.h).
 [[nodiscard]] std::vector<Samples> dslash(const Group& group, const DslashOptions& options);
-
-[[nodiscard]] std::string faces_by_clocks(const std::string& way);
 
 // Flop of one rank, and the bytes that it must move at least if nothing is in cache: 16 links, a vector read and one written, which is read before.
 struct DslashWork {

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "dslash.h"
+#include "face_clock.h"
 #include "mpi_peers.h"
 #include "onehop/error.h"
 #include "onehop/lattice/clover.h"
@@ -146,42 +146,21 @@ struct Runner {
         tail{.form = options.clover ? WilsonForm::clover : WilsonForm::plain, .factor = 0.1, .inverse = true} {}
   void run(int times, bool alone = false) {
     core.alone = alone;
-    const double before = core.sending + core.waited;
     for (int i = 0; i < times; ++i) {
-      core.hop(1, fields[0].data(), results[1].data(), tail);
-      core.hop(0, fields[1].data(), results[0].data(), tail);
-    }
-    if (!alone) blocks.push_back({times, (core.sending + core.waited - before) * 1e6 / (2 * times)});
-  }
-
-  // µs of an application that went into projecting, sending and awaiting faces, mean of all ranks, one for each block that was measured:
-  // what is run between them, to fill caches, is shorter. Collective.
-  [[nodiscard]] std::vector<double> face_us(const Group& group) const {
-    std::vector<double> mine;
-    for (const Block& block : blocks) {
-      if (block.times == blocks.back().times) mine.push_back(block.us);
-    }
-    std::vector<double> mean(mine.size());
-    for (const auto& bytes : group.allgather(std::as_bytes(std::span<const double>(mine)))) {
-      for (std::size_t i = 0; i < mean.size(); ++i) {
-        double theirs = 0;
-        std::memcpy(&theirs, bytes.data() + i * sizeof theirs, sizeof theirs);
-        mean[i] += theirs / group.size();
+      for (const int colour : {1, 0}) {
+        const double before = core.sending + core.waited;
+        core.hop(colour, fields[1 - colour].data(), results[colour].data(), tail);
+        if (!alone) clock.add(core.sending + core.waited - before);
       }
     }
-    return mean;
+    clock.end_block();
   }
-
-  struct Block {
-    int times = 0;
-    double us = 0;
-  };
 
   WilsonCore<T> core;
   Buffer<T> fields[2];
   Buffer<T> results[2];
   typename WilsonCore<T>::Tail tail;
-  std::vector<Block> blocks;
+  FaceClock clock;
 };
 
 template <class T>
@@ -260,8 +239,8 @@ std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& opti
                          0.5});
   Arena arena(group);
   std::vector<Samples> samples = run_rounds(arena, contestants, options.effort);
-  if (group.size() > 1) samples.push_back({faces_by_clocks(samples[0].name), Role::variant, ours.face_us(group)});
-  if (by_mpi) samples.push_back({faces_by_clocks(by_mpi_name), Role::variant, by_mpi->face_us(group)});
+  if (group.size() > 1) samples.push_back({faces_by_clocks(samples[0].name), Role::variant, ours.clock.us(group)});
+  if (by_mpi) samples.push_back({faces_by_clocks(by_mpi_name), Role::variant, by_mpi->clock.us(group)});
   return samples;
 }
 

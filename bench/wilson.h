@@ -24,8 +24,8 @@ struct WilsonBenchOptions {
 };
 
 // Collective over any group in shared memory. Samples are µs of one application ("onehop"), one whose faces stay where they are
-// ("without faces"), and, as the limit, of moving as many bytes as it must at least with the same threads. Where there are several ranks, what
-// of the time went into faces follows, of ours and of MPI's, named `faces_by_clocks` (dslash.h) of the way: by clocks in it, mean of all ranks.
+// ("without faces"), and, as the limit, of moving as many bytes as it must at least with the same threads. Where there are several ranks,
+// what of the time went into projecting, sending and awaiting faces follows (face_clock.h), of ours and of MPI's.
 [[nodiscard]] std::vector<Samples> wilson(const Group& group, const WilsonBenchOptions& options);
 
 // Flop of one rank, and the bytes that it must move at least if nothing is in cache: links, blocks, the spinors read, and those written, which

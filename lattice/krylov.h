@@ -166,7 +166,8 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
   largest = norms;
   std::vector<double> lowest = norms;
   int idle = 0;  // corrections in a row that have not made a residual smaller than it ever was
-  // Of residuals that are rounding alone the inner iterations can go on for ever, without a tenth of them: there corrections come in time too.
+  // Residuals that are rounding alone may never fall to a tenth, and inner iterations go on for ever: there corrections also come after
+  // some time.
   constexpr double rounding = 1e4 * std::numeric_limits<High>::epsilon();
   std::int64_t corrected_at = 0;
   std::int64_t longest = 25;  // iterations between two corrections

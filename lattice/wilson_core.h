@@ -55,7 +55,8 @@ class WilsonCore {
   // out = A in, or the inverse of A; without a clover term a copy.
   void blocks(int colour, const T* in, T* out, bool inverse);
 
-  // Seconds that the calling thread waited for faces, and those in which it projected and sent them; flop of all applications, and the bytes that they must move at least.
+  // Seconds that the calling thread waited for faces, and those in which it projected and sent them; flop of all applications, and the
+  // bytes that they must move at least.
   double waited = 0;
   double sending = 0;
   double flops = 0;
