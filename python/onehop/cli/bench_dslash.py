@@ -8,7 +8,14 @@ import typer
 
 from onehop.bench.dslash import DSLASH_BLOCKS, dslash, improvements
 from onehop.bench.run import Settings
-from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption, ThreadsOption
+from onehop.cli.bench_options import (
+    PlotOption,
+    PrecisionsOption,
+    QuickOption,
+    SecondsOption,
+    ThreadsOption,
+    precisions_of,
+)
 from onehop.cli.bench_show import show
 from onehop.cli.common import JsonOption, MpiOption, RanksOption, check_plot, check_seconds, progress
 from onehop.cli.lattice.common import numbers
@@ -41,9 +48,7 @@ def blocks_of(text: str | None, default: tuple[tuple[int, ...], ...]) -> tuple[t
 
 def bench_dslash(
     blocks: BlocksOption = None,
-    precisions: Annotated[
-        str, typer.Option("--precisions", metavar="single,double", help="Of links and vectors.")
-    ] = "single,double",
+    precisions: PrecisionsOption = "single,double",
     table: Annotated[
         bool,
         typer.Option(
@@ -61,10 +66,7 @@ def bench_dslash(
     """HISQ's hopping term to the sites of one colour; the limit is reading as many bytes as it must move."""
     check_seconds(seconds)
     chosen = blocks_of(blocks, DSLASH_BLOCKS)
-    names = precisions.split(",")
-    unknown = [name for name in names if name not in ("single", "double")]
-    if unknown:
-        raise BadInput(f"expected --precisions among single and double, found {unknown[0]!r}")
+    names = precisions_of(precisions)
     check_plot(plot)
     # One rank has nobody to send to, and under an mpiexec it would have one core.
     ensure_ranks_beside_mpi(ranks, "none" if ranks == 1 and mpi is None else mpi, default=2)

@@ -9,7 +9,7 @@ import typer
 from onehop.bench.run import Settings
 from onehop.bench.smearing import SMEARING_BLOCKS, SMEARING_KINDS, smearing
 from onehop.cli.bench_dslash import BlocksOption, blocks_of
-from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
+from onehop.cli.bench_options import PlotOption, PrecisionsOption, QuickOption, SecondsOption, precisions_of
 from onehop.cli.bench_show import show
 from onehop.cli.common import JsonOption, RanksOption, check_plot, check_seconds, progress
 from onehop.error import BadInput
@@ -22,9 +22,7 @@ def bench_smearing(
     kinds: Annotated[
         str, typer.Option("--kinds", metavar="fat7,asqtad,hisq", help="Which links.")
     ] = "fat7,asqtad,hisq",
-    precisions: Annotated[
-        str, typer.Option("--precisions", metavar="single,double", help="Of the arithmetic.")
-    ] = "single,double",
+    precisions: PrecisionsOption = "single,double",
     ranks: RanksOption = None,
     seconds: SecondsOption = 16,
     quick: QuickOption = False,
@@ -38,10 +36,7 @@ def bench_smearing(
     unknown = [name for name in names if name not in SMEARING_KINDS]
     if unknown:
         raise BadInput(f"expected --kinds among {', '.join(SMEARING_KINDS)}, found {unknown[0]!r}")
-    arithmetic = precisions.split(",")
-    unknown = [name for name in arithmetic if name not in ("single", "double")]
-    if unknown:
-        raise BadInput(f"expected --precisions among single and double, found {unknown[0]!r}")
+    arithmetic = precisions_of(precisions)
     if any(extent < 2 or extent % 2 for block in chosen for extent in block):
         raise BadInput(f"expected --blocks of even extents, found {blocks!r}")
     check_plot(plot)
