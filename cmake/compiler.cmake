@@ -14,6 +14,14 @@ if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS _oldest)
     "and name it in the environment: CXX=g++-12.")
 endif()
 
+# A compiler cache, where one is installed. Paths below this folder are made relative, so that other clones share the entries.
+option(ONEHOP_CCACHE "Compile through ccache where it is installed" ON)
+find_program(ONEHOP_CCACHE_PROGRAM ccache)
+if(ONEHOP_CCACHE AND ONEHOP_CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      ${ONEHOP_CCACHE_PROGRAM})
+endif()
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)

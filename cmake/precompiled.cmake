@@ -1,6 +1,7 @@
 # Precompiled headers: a quarter to a half of the time to compile a file goes into reading the standard library's headers. One
 # set for each kind of target, of headers that are not ours, so that no edit here makes everything compile again. Off unless
-# asked for: the presets and `pip install` ask for it, but for `dev`, which so finds a source that leaves an #include out.
+# asked for: the presets and `pip install` ask for it, but for `dev`, which so finds a source that leaves an #include out. Off
+# too where ccache is used: it would see a new file in each clone's precompiled headers.
 
 option(ONEHOP_PRECOMPILED "Precompile the standard library's headers: a faster build from nothing" OFF)
 
@@ -11,7 +12,7 @@ set(ONEHOP_PRECOMPILED_STANDARD <algorithm> <array> <atomic> <bit> <chrono> <cma
 # onehop_precompile(TARGET [HEADER...]): the standard library's, and HEADERs on top. Sources with options of their own (other
 # instruction sets) are better off without: the compiler would look at the precompiled file and reject it.
 function(onehop_precompile target)
-  if(NOT ONEHOP_PRECOMPILED)
+  if(NOT ONEHOP_PRECOMPILED OR (ONEHOP_CCACHE AND ONEHOP_CCACHE_PROGRAM))
     return()
   endif()
   get_target_property(_sources ${target} SOURCES)
