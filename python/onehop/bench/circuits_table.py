@@ -11,8 +11,7 @@ from onehop.bench.circuits import CircuitRow
 from onehop.bench.plot import PEER_COLOURS
 from onehop.bench.result import Bench
 from onehop.bench.table import empty_table, number
-from onehop.error import BadInput
-from onehop.figure import empty_figure
+from onehop.figure import empty_figure, save_figure
 
 __all__ = ["duration", "make_circuit_peer_table", "make_circuit_table", "save_circuit_plot"]
 
@@ -142,7 +141,4 @@ def save_circuit_plot(result: Bench, file: str) -> None:
     panels[0][0].legend(fontsize=8)
     panels[1][0].set_ylabel("times the best peer")
     figure.suptitle(f"onehop bench circuits: {result.host['cpu']}", fontsize=10)
-    try:
-        figure.savefig(file, dpi=130)
-    except (OSError, ValueError) as error:
-        raise BadInput(f"cannot write the plot to {file}: {error}") from error
+    save_figure(figure, file, dpi=130)

@@ -7,8 +7,7 @@ from itertools import cycle, pairwise
 from typing import Any
 
 from onehop.bench.result import Bench, Row
-from onehop.error import BadInput
-from onehop.figure import empty_figure
+from onehop.figure import empty_figure, save_figure
 
 # Red is onehop's, black the limit's.
 PEER_COLOURS = (
@@ -51,10 +50,7 @@ def save_plot(result: Bench, file: str) -> None:
         ratios.set_xlabel("bytes")
     else:
         ratios.set_xticks(places, [row.case.replace(", ", ",\n") for row in rows])
-    try:
-        figure.savefig(file, dpi=130)
-    except (OSError, ValueError) as error:
-        raise BadInput(f"cannot write the plot to {file}: {error}") from error
+    save_figure(figure, file, dpi=130)
 
 
 def _draw_times(axes: Any, rows: Sequence[Row], places: Sequence[int], line: str) -> None:

@@ -13,8 +13,7 @@ from onehop.bench.plot import PEER_COLOURS
 from onehop.bench.result import Bench, Row, make_row
 from onehop.bench.run import Advance, Settings, _begin, _samples
 from onehop.bench.sizes import size_text
-from onehop.error import BadInput
-from onehop.figure import empty_figure
+from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
 
 __all__ = ["HALO_MESSAGES", "QSPI_PATTERNS", "QSPI_SIZES", "QspiRow", "qspi", "save_qspi_plot"]
@@ -89,10 +88,7 @@ def save_qspi_plot(result: Bench, file: str) -> None:
     for bottom in axes[1]:
         bottom.set_xlabel("bytes of a message")
     figure.suptitle(f"{result.host['cpu']}, {result.host['mpi'] or 'no MPI'}", fontsize=10)
-    try:
-        figure.savefig(file, dpi=130)
-    except (OSError, ValueError) as error:
-        raise BadInput(f"cannot write the plot to {file}: {error}") from error
+    save_figure(figure, file, dpi=130)
 
 
 def _draw_pattern(times: Any, gains: Any, rows: Sequence[QspiRow]) -> None:

@@ -11,8 +11,7 @@ from onehop.bench.plot import PEER_COLOURS
 from onehop.bench.result import Bench
 from onehop.bench.scaling import ScalingRow
 from onehop.bench.table import empty_table, number
-from onehop.error import BadInput
-from onehop.figure import empty_figure
+from onehop.figure import empty_figure, save_figure
 
 __all__ = ["make_scaling_table", "save_scaling_plot"]
 
@@ -76,7 +75,4 @@ def save_scaling_plot(result: Bench, file: str) -> None:
     )
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
-    try:
-        figure.savefig(file, dpi=130)
-    except (OSError, ValueError) as error:
-        raise BadInput(f"cannot write the plot to {file}: {error}") from error
+    save_figure(figure, file, dpi=130)

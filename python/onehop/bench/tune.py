@@ -21,6 +21,7 @@ from onehop.bench.tune_allreduce import MORE_RANKS, built_in_tables, checked, ch
 from onehop.error import Error
 from onehop.group import Group
 from onehop.launch import Output, launch
+from onehop.output import unfinished_file
 
 Stores = tuple[str, int, int, int]
 Waits = tuple[int, int, int]
@@ -304,9 +305,8 @@ def save(tuning: dict[str, Any], file: Path) -> None:
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=file.parent, prefix=file.name, delete=False) as part:
-            part.write(json.dumps(tuning, indent=2) + "\n")
-        Path(part.name).replace(file)
+        with unfinished_file(file) as place:
+            place.write_text(json.dumps(tuning, indent=2) + "\n")
     except OSError as error:
         raise Error(f"cannot write {file}: {error.strerror}; ONEHOP_TUNING names another place") from error
 

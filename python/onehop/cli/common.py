@@ -18,19 +18,14 @@ from rich.progress import Progress
 
 from onehop.error import BadInput, Error
 from onehop.launch.environment import current_launch
+from onehop.output import check_file_target, write_file
 
 
 def _json_target(target: str | None) -> str | None:
     """Looked at before the work, so that no long run ends in a result that has no place."""
     if target is None or target == "-":
         return target
-    file = Path(target)
-    if file.is_dir():
-        raise BadInput(f"--json: expected a file to write to, found the folder {target}")
-    if not file.absolute().parent.is_dir():
-        raise BadInput(f"--json: there is no folder {file.absolute().parent} to write {file.name} to")
-    if not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
-        raise BadInput(f"--json: {target} cannot be written: permission denied")
+    check_file_target(target, "--json")
     return target
 
 
@@ -130,12 +125,11 @@ def check_plot(file: str | None) -> None:
         )
     if find_spec("matplotlib") is None:
         raise Error("--plot needs matplotlib, which is not installed: `pip install matplotlib`")
-    if not Path(file).parent.is_dir():
-        raise BadInput(f"cannot write the plot to {file}: there is no folder {Path(file).parent}")
+    check_file_target(file, "--plot")
 
 
 def write_json(target: str | None, result: Any) -> None:
-    """Write `result` where `--json` says; rank 0 only. Nothing happens without `--json`.
+    """Write `result` where `--json` says, whole or not at all; rank 0 only. Nothing happens without `--json`.
 
     Raises
     ------
@@ -149,10 +143,7 @@ def write_json(target: str | None, result: Any) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    try:
-        Path(target).write_text(text)
-    except OSError as error:
-        raise BadInput(f"cannot write the result to {target}: {error.strerror}") from error
+    write_file(target, text, "the result")
 
 
 def print_error(error: BaseException) -> None:

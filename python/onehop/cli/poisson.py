@@ -13,7 +13,7 @@ from rich.table import Table
 from onehop import __version__
 from onehop.cli.common import JsonOption, RanksOption, check_plot, console, own_rank, progress, write_json
 from onehop.error import BadInput
-from onehop.figure import empty_figure
+from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
 from onehop.launch import ensure_ranks
 from onehop.poisson import Poisson, PoissonResult, poisson_layout, solve_directly
@@ -114,10 +114,7 @@ def _plot(file: str, report: dict[str, Any], solution: np.ndarray) -> None:
     image = right.imshow(solution, origin="lower", interpolation="nearest", aspect="equal")
     right.set(xlabel="j", ylabel="i", title=f"solution, {rows}x{columns}, mass {report['mass']}")
     figure.colorbar(image, ax=right)
-    try:
-        figure.savefig(file)
-    except (OSError, ValueError) as error:
-        raise BadInput(f"cannot write the plot to {file}: {error}") from error
+    save_figure(figure, file)
 
 
 def poisson(

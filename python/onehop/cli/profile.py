@@ -7,8 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from onehop.error import BadInput
-from onehop.figure import empty_figure
+from onehop.figure import empty_figure, save_figure
 from onehop.quantum.profile import KINDS, PARTS, Entry, Profile
 
 MOST_PASSES = 60
@@ -148,10 +147,7 @@ def plot(file: str, profile: Profile, title: str) -> None:
     first = f"the first {MOST_PASSES} passes" if hidden > 0 else "pass"
     below.set(xlabel=f"{first} of rank 0", ylabel="ms")
     below.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
-    try:
-        figure.savefig(file)
-    except (OSError, ValueError) as error:
-        raise BadInput(f"cannot write the plot to {file}: {error}") from error
+    save_figure(figure, file)
 
 
 def _part(entry: Entry, part: str) -> float:

@@ -11,8 +11,7 @@ from rich.table import Table
 from onehop import __version__
 from onehop.cli.common import counted
 from onehop.cli.plan import size
-from onehop.error import BadInput
-from onehop.figure import empty_figure
+from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
 from onehop.quantum import Circuit, DensityMatrix, NoisyResult, Result
 from onehop.quantum.state_file import save_state
@@ -108,10 +107,7 @@ def draw(file: str, report: dict[str, Any]) -> None:
     hidden = len(report["counts"]) - len(counts)
     title = f"{report['circuit']}: the {len(counts)} most frequent" if hidden else report["circuit"]
     axes.set(ylabel="shots", title=title)
-    try:
-        figure.savefig(file)
-    except (OSError, ValueError) as error:
-        raise BadInput(f"cannot write the plot to {file}: {error}") from error
+    save_figure(figure, file)
 
 
 def _number(value: complex | float) -> Any:

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from onehop.cli.common import JsonOption, console, counted, parse_numbers, write_json
 from onehop.error import BadInput
+from onehop.output import write_file
 from onehop.schedule import Schedule, count, halo, verify
 
 FileArgument = Annotated[str, typer.Argument(metavar="FILE|-", help="A schedule as JSON; - is stdin.")]
@@ -95,10 +96,7 @@ def make_halo(
     if out == "-":
         print(schedule.to_json(1))
         return
-    try:
-        schedule.save(out)
-    except OSError as error:
-        raise BadInput(f"cannot write the schedule to {out}: {error.strerror}") from error
+    write_file(out, schedule.to_json(1) + "\n", "the schedule")
     console().print(f"{out}: {schedule!r}", markup=False)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 
 from onehop.error import BadInput
+from onehop.output import write_file
 from onehop.quantum.graphs import lattice_bonds
 from onehop.quantum.observables import PauliSum, PauliTerm
 
@@ -101,19 +103,21 @@ def write_tfim_file(
     """
     h5py = _h5py()
     names = []
+    whole = io.BytesIO()
+    with h5py.File(whole, "w") as stored:
+        for extents, lattice in lattices:
+            for periodic in (False, True):
+                for field in fields:
+                    name = tfim_name(extents, lattice=lattice, periodic=periodic, field=field)
+                    model = tfim(extents, lattice=lattice, periodic=periodic, field=field)
+                    data = stored.create_dataset(name, data=to_hamlib_text(model))
+                    data.attrs["nqubits"] = _sites(extents)
+                    names.append(name)
     try:
         Path(file).absolute().parent.mkdir(parents=True, exist_ok=True)
-        with h5py.File(file, "w") as stored:
-            for extents, lattice in lattices:
-                for periodic in (False, True):
-                    for field in fields:
-                        name = tfim_name(extents, lattice=lattice, periodic=periodic, field=field)
-                        model = tfim(extents, lattice=lattice, periodic=periodic, field=field)
-                        data = stored.create_dataset(name, data=to_hamlib_text(model))
-                        data.attrs["nqubits"] = _sites(extents)
-                        names.append(name)
     except OSError as error:
-        raise BadInput(f"cannot write the Hamiltonians to {file}: {error}") from error
+        raise BadInput(f"cannot write the Hamiltonians to {file}: {error.strerror}") from error
+    write_file(file, whole.getvalue(), "the Hamiltonians")
     return names
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from onehop import __version__
 from onehop.error import BadInput
+from onehop.output import write_file
 from onehop.quantum.circuit import Circuit, Operation, Register, gate
 
 __all__ = ["Program", "Step"]
@@ -221,10 +222,7 @@ class Program:
         BadInput
             The file cannot be written.
         """
-        try:
-            Path(file).write_text(self.to_qasm(version), encoding="utf-8")
-        except OSError as error:
-            raise BadInput(f"cannot write the circuit to {file}: {error.strerror}") from error
+        write_file(file, self.to_qasm(version), "the circuit")
 
 
 def _operation(step: Step) -> Operation:

@@ -11,7 +11,7 @@ from onehop.cli.common import JsonOption, RanksOption, check_plot, console, own_
 from onehop.cli.lattice.common import GridOption, numbers
 from onehop.cli.lattice.quarks import check_quarks, plot_mesons, quark_report
 from onehop.error import BadInput
-from onehop.figure import empty_figure
+from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
 from onehop.lattice import (
     FlowPoint,
@@ -73,10 +73,7 @@ def _plot(file: str, points: list[FlowPoint], quarks: dict[str, Any] | None) -> 
         _plot_flow(*axes[0], points)
     if quarks:
         plot_mesons(*axes[-1], quarks)
-    try:
-        figure.savefig(file)
-    except (OSError, ValueError) as error:
-        raise BadInput(f"cannot write the plot to {file}: {error}") from error
+    save_figure(figure, file)
 
 
 def _table(report: dict[str, Any], found: GaugeFile) -> Table:

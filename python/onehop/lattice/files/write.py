@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import struct
 import time
@@ -21,6 +20,7 @@ from onehop.lattice.files import lime
 from onehop.lattice.files.headers import MILC_MAGIC
 from onehop.lattice.files.layout import milc_checksums, nersc_checksum, scidac_checksums
 from onehop.lattice.gauge import Gauge, Plaquettes
+from onehop.output import unfinished_file
 
 __all__ = ["FORMATS", "check_gauge_target", "check_target", "write_gauge", "write_whole"]
 
@@ -195,20 +195,12 @@ def write_from_one(path: str, group: Group, make: Callable[[], list[bytes]], ove
 def write_whole(path: str, parts: list[bytes], overwrite: bool) -> None:
     """All or nothing, also where the power fails: under another name first."""
     check_target(path, overwrite)
-    target = Path(path).resolve()
-    unfinished = Path(f"{target}.unfinished-{os.getpid()}")
     try:
-        with unfinished.open("xb") as file:
+        with unfinished_file(path) as place, place.open("xb") as file:
             for part in parts:
                 file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(target)
     except OSError as error:
         raise BadInput(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        with contextlib.suppress(OSError):
-            unfinished.unlink(missing_ok=True)
 
 
 def write_gauge(
