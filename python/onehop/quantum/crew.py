@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pickle
-import struct
 import subprocess
 import sys
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import IO, Any, Protocol
+from typing import Any, Protocol
 
 from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.launch.environment import current_launch, variables
-from onehop.quantum.task import Outcome, Task, perform
+from onehop.quantum.task import Outcome, Task, decode_outcome, encode_task, perform
+from onehop.serialization import decode, decode_error, encode, read_framed, write_framed
 
-__all__ = ["Crew", "GroupCrew", "ProcessCrew", "find_crew", "read_message", "write_message"]
-
-_HEAD = struct.Struct("<Q")
+__all__ = ["Crew", "GroupCrew", "ProcessCrew", "find_crew"]
 
 
 class Crew(Protocol):
@@ -34,7 +31,7 @@ class Crew(Protocol):
         """Do tasks, one after the other; collective where the crew is a group."""
 
     def agree(self, value: Any) -> Any:
-        """The value of rank 0, on every rank."""
+        """The value of rank 0, something that JSON has, on every rank."""
 
 
 class GroupCrew:
@@ -56,32 +53,11 @@ class GroupCrew:
         """The value of rank 0. Collective."""
         if self.size == 1:
             return value
-        return pickle.loads(self.group.allgather(pickle.dumps(value) if self.group.rank == 0 else b"")[0])
-
-
-def write_message(stream: IO[bytes], message: Any) -> None:
-    """Send a message through a pipe."""
-    data = pickle.dumps(message)
-    stream.write(_HEAD.pack(len(data)) + data)
-    stream.flush()
-
-
-def read_message(stream: IO[bytes]) -> Any:
-    """Receive a message from a pipe.
-
-    Raises
-    ------
-    EOFError
-        The other end is gone.
-    """
-    head = stream.read(_HEAD.size)
-    if len(head) < _HEAD.size:
-        raise EOFError
-    (length,) = _HEAD.unpack(head)
-    data = stream.read(length)
-    if len(data) < length:
-        raise EOFError
-    return pickle.loads(data)
+        mine = encode("value", {"value": value}) if self.group.rank == 0 else b""
+        fields = decode(self.group.allgather(mine)[0], "value").fields
+        if "value" not in fields:
+            raise BadInput(f"expected the value of rank 0, found {sorted(fields)}")
+        return fields["value"]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -152,17 +128,18 @@ class ProcessCrew:
         with self._lock:
             process = self._started()
             try:
-                write_message(process.stdin, list(tasks))
-                answer = read_message(process.stdout)
+                write_framed(process.stdin, encode("tasks", {}, [encode_task(task) for task in tasks]))
+                data = read_framed(process.stdout)
             except (EOFError, OSError) as error:
                 code = process.wait()
                 self._process = None
                 raise Error(
                     f"the {self._ranks} ranks of this backend have ended (exit code {code}); their last words are above"
                 ) from error
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
+        answer = decode(data, "outcomes", "error")
+        if answer.tag == "error":
+            raise decode_error(answer)
+        return answer.list_of(decode_outcome)
 
 
 def _mpi_world_size() -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.launch.environment import variables
 from onehop.quantum.circuit import Circuit, Condition, Operation, Register
+from onehop.serialization import Message, decode, decode_error, encode, encode_error
 
 __all__ = ["lend", "pack", "read_circuit", "unpack"]
 
@@ -24,17 +24,102 @@ LENT = "ONEHOP_CIRCUIT"
 
 
 def pack(circuit: Circuit) -> bytes:
-    """A circuit as bytes for `unpack` in another process of the same program."""
-    return pickle.dumps(to_values(circuit))
+    """A circuit as a message for `unpack` in another process."""
+    operations = circuit.operations
+    rows, numbers = [], []
+    for one in operations:
+        condition, values = one.condition, one.values
+        numbers.append(values)
+        rows.append(
+            [
+                one.kind,
+                one.name,
+                one.targets,
+                one.controls,
+                one.control_values,
+                len(values),
+                one.paulis,
+                one.angle,
+                one.clbits,
+                condition.clbits,
+                condition.value,
+                condition.negated,
+            ]
+        )
+    fields = {
+        "qubits": circuit.qubits,
+        "clbits": circuit.clbits,
+        "hidden": circuit.hidden_clbits,
+        "name": circuit.name,
+        "registers": [[one.name, one.first, one.size] for one in circuit.registers],
+        "operations": rows,
+    }
+    return encode("circuit", fields, [np.concatenate(numbers) if numbers else np.zeros(0, complex)])
 
 
 def unpack(data: bytes) -> Circuit:
-    """The circuit that was packed."""
-    return from_values(pickle.loads(data))
+    """The circuit that was packed.
+
+    Raises
+    ------
+    BadInput
+        The bytes are no circuit. Whether its operations make sense is for `Circuit.validate`.
+    """
+    return _from_message(decode(data, "circuit"))
+
+
+def _from_message(message: Message) -> Circuit:
+    sizes = [message.get(name, int, least=0) for name in ("qubits", "clbits", "hidden")]
+    numbers = message.array(0, np.complex128)
+    try:
+        circuit = Circuit(sizes[0], sizes[1], message.get("name", str))
+        circuit.hidden_clbits = sizes[2]
+        circuit.registers = _registers(message, sizes[1])
+        place = 0
+        for row in message.get("operations", list):
+            kind, name, targets, controls, control_values, size, paulis, angle, clbits, *condition = row
+            if size.__class__ is not int or not 0 <= size <= len(numbers) - place:
+                raise BadInput(
+                    f"circuit: {name}: expected at most {len(numbers) - place} values, found {size}"
+                )
+            circuit.add(
+                Operation(
+                    kind,
+                    name,
+                    targets,
+                    controls=controls,
+                    control_values=control_values,
+                    values=numbers[place : place + size],
+                    paulis=paulis,
+                    angle=angle,
+                    clbits=clbits,
+                    condition=Condition(*condition),
+                )
+            )
+            place += size
+    except (TypeError, ValueError) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise BadInput(
+            f"circuit: expected the fields of an operation, found others: {str(error)[:200]}"
+        ) from None
+    if place != len(numbers):
+        raise BadInput(f"circuit: expected {place} values of operations, found {len(numbers)}")
+    return circuit
+
+
+def _registers(message: Message, clbits: int) -> list[Register]:
+    found = [Register(*one) for one in message.get("registers", list)]
+    for one in found:
+        if one.first < 0 or one.size < 0 or one.first + one.size > clbits:
+            raise BadInput(
+                f"circuit: expected registers of {clbits} classical bits, found {one.name} beyond them"
+            )
+    return found
 
 
 def to_values(circuit: Circuit) -> dict[str, Any]:
-    """A circuit as numbers, texts and arrays."""
+    """A circuit as numbers, texts and arrays, for a digest."""
     return {
         "head": (circuit.qubits, circuit.clbits, circuit.name),
         "hidden": circuit.hidden_clbits,
@@ -57,18 +142,8 @@ def _operation_values(one: Operation) -> tuple[Any, ...]:
     return (one.kind, one.name, list(one.targets)), rest, asked
 
 
-def from_values(values: dict[str, Any]) -> Circuit:
-    """The circuit of such numbers."""
-    circuit = Circuit(*values["head"])
-    circuit.hidden_clbits = values["hidden"]
-    circuit.registers = [Register(*one) for one in values["registers"]]
-    for head, rest, condition in values["operations"]:
-        circuit.add(Operation(*head, **rest, condition=Condition(*condition)))
-    return circuit
-
-
-def _in_child(file: str) -> tuple[str, Any]:
-    """What `python -m onehop.quantum.travel FILE` found out: ("circuit", bytes) or ("error", text)."""
+def _in_child(file: str) -> bytes:
+    """What `python -m onehop.quantum.travel FILE` found out: a circuit or an error, as a message."""
     environment = {name: value for name, value in os.environ.items() if name not in variables()}
     package = str(Path(__file__).resolve().parents[2])
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [package, environment.get("PYTHONPATH")]))
@@ -81,8 +156,9 @@ def _in_child(file: str) -> tuple[str, Any]:
     )
     if done.returncode != 0:
         words = done.stderr.decode(errors="replace").strip().splitlines()
-        return "broken", f"cannot read {file}: {words[-1] if words else f'exit code {done.returncode}'}"
-    return pickle.loads(done.stdout)
+        said = words[-1] if words else f"exit code {done.returncode}"
+        return encode_error(Error(f"cannot read {file}: {said}"))
+    return done.stdout
 
 
 def lend(file: str, circuit: Circuit) -> dict[str, str]:
@@ -105,9 +181,9 @@ def _lent(file: str) -> bytes | None:
         return None
 
 
-def _read(file: str) -> tuple[str, Any]:
+def _read(file: str) -> bytes:
     lent = _lent(file)
-    return _in_child(file) if lent is None else ("circuit", lent)
+    return _in_child(file) if lent is None else lent
 
 
 def read_circuit(file: str | Path, group: Group) -> Circuit:
@@ -121,11 +197,11 @@ def read_circuit(file: str | Path, group: Group) -> Circuit:
     BadInput
         On every rank: as for `load_qasm`.
     """
-    told = pickle.dumps(_read(str(file))) if group.rank == 0 else b""
-    kind, found = pickle.loads(group.allgather(told)[0])
-    if kind == "circuit":
-        return unpack(found)
-    raise (BadInput if kind == "error" else Error)(found)
+    told = _read(str(file)) if group.rank == 0 else b""
+    message = decode(group.allgather(told)[0], "circuit", "error")
+    if message.tag == "error":
+        raise decode_error(message)
+    return _from_message(message)
 
 
 def _main(file: str) -> None:
@@ -134,11 +210,11 @@ def _main(file: str) -> None:
     from onehop.quantum.qasm import load_qasm
 
     try:
-        told = ("circuit", pack(load_qasm(file)))
-    except BadInput as error:
-        told = ("error", str(error))
+        told = pack(load_qasm(file))
+    except Error as error:
+        told = encode_error(error)
     with answers:
-        pickle.dump(told, answers)
+        answers.write(told)
 
 
 if __name__ == "__main__":

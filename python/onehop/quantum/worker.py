@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import pickle
 import signal
 import sys
 
 from onehop.error import Error
 from onehop.group import Group
-from onehop.quantum.crew import read_message, write_message
-from onehop.quantum.task import perform
+from onehop.quantum.task import decode_task, encode_outcome, perform
+from onehop.serialization import decode, encode, encode_error, read_framed, write_framed
 
 
 def main() -> None:
@@ -26,18 +25,19 @@ def main() -> None:
         data = b""
         if group.rank == 0:
             try:
-                data = pickle.dumps(read_message(sys.stdin.buffer))
+                data = read_framed(sys.stdin.buffer)
             except EOFError:
                 data = b""
         data = group.allgather(data)[0]
         if not data:
             return
         try:
-            answer = [perform(task, group) for task in pickle.loads(data)]
+            tasks = decode(data, "tasks").list_of(decode_task)
+            answer = encode("outcomes", {}, [encode_outcome(perform(task, group)) for task in tasks])
         except Error as error:
-            answer = error
+            answer = encode_error(error)
         if answers is not None:
-            write_message(answers, answer)
+            write_framed(answers, answer)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,295 @@
+"""Messages between processes: a JSON header and raw arrays, read strictly. Reading one runs no code.
+
+A message has a tag (what it is), fields (JSON), and parts (arrays of numbers, or bytes, such as further messages):
+
+    magic (8 bytes) | length of the header (8 bytes) | header | parts, one after the other
+
+The header is ASCII JSON: `[tag, fields, [[dtype, shape], ...]]`. All numbers are little-endian.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import IO, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onehop.error import BadInput, Error, Mismatch, PeerLost, Timeout
+
+__all__ = [
+    "MOST_BYTES",
+    "Message",
+    "decode",
+    "decode_error",
+    "encode",
+    "encode_error",
+    "read_framed",
+    "write_framed",
+]
+
+_MAGIC = b"onehop\0\1"
+_LENGTH = struct.Struct("<Q")
+_DTYPES = {
+    code: np.dtype(code) for code in ("|i1", "|u1", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8", "<c8", "<c16")
+}
+_PIECE = 1 << 20
+_DEPTH = 32  # of arrays
+_ERRORS: dict[str, type[Error]] = {
+    one.__name__: one for one in (Error, BadInput, Mismatch, Timeout, PeerLost)
+}
+
+#: The longest message that is read unless the reader says otherwise. Memory grows with what arrives, not with what
+#: is announced.
+MOST_BYTES = 1 << 40
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Message:
+    """What `decode` found.
+
+    Attributes
+    ----------
+    tag : str
+        What the message is.
+    fields : mapping
+        Its JSON.
+    parts : sequence of array
+        Its arrays; bytes are arrays of uint8.
+    """
+
+    tag: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    parts: Sequence[NDArray[Any]] = ()
+
+    def get(self, name: str, kind: type[T], *, least: int | None = None) -> T:
+        """A field of exactly this type.
+
+        Parameters
+        ----------
+        name : str
+            Of the field.
+        kind : type
+            bool, int, float, str, list or dict. A bool is no int; an int is a float.
+        least : int, optional
+            The smallest number allowed.
+
+        Raises
+        ------
+        BadInput
+            The field is missing, of another type, or too small.
+        """
+        if name not in self.fields:
+            raise BadInput(f"{self.tag}: expected a field {name!r}, found {sorted(self.fields)}")
+        found = self.fields[name]
+        if kind is float and type(found) is int:
+            try:
+                found = float(found)
+            except OverflowError:
+                raise BadInput(f"{self.tag}: expected {name} to fit into a float") from None
+        if type(found) is not kind:
+            raise BadInput(
+                f"{self.tag}: expected {name} to be of type {kind.__name__}, found {type(found).__name__}"
+            )
+        if least is not None and not found >= least:
+            raise BadInput(f"{self.tag}: expected {name} to be at least {least}, found {found}")
+        return found
+
+    def array(self, place: int, dtype: Any, *, dimensions: int = 1) -> NDArray[Any]:
+        """A part with this dtype and number of dimensions; writable, and independent of the message.
+
+        Raises
+        ------
+        BadInput
+            There is no such part, or it is another one.
+        """
+        return self._part(place, dtype, dimensions).copy()
+
+    def _part(self, place: int, dtype: Any, dimensions: int = 1) -> NDArray[Any]:
+        if place >= len(self.parts):
+            raise BadInput(f"{self.tag}: expected at least {place + 1} arrays, found {len(self.parts)}")
+        found = self.parts[place]
+        if found.dtype != np.dtype(dtype) or found.ndim != dimensions:
+            raise BadInput(
+                f"{self.tag}: expected array {place} to have {dimensions} dimension(s) of {np.dtype(dtype)}, "
+                f"found {found.ndim} of {found.dtype}"
+            )
+        return found
+
+    def bytes_of(self, place: int) -> bytes:
+        """A part as bytes; raises BadInput as `array`."""
+        return self._part(place, np.uint8).tobytes()
+
+    def list_of(self, read: Callable[[bytes], T]) -> list[T]:
+        """All parts, each read as bytes by a function."""
+        return [read(self.bytes_of(place)) for place in range(len(self.parts))]
+
+
+def encode(
+    tag: str, fields: Mapping[str, Any] | None = None, parts: Sequence[NDArray[Any] | bytes] = ()
+) -> bytes:
+    """Write a message.
+
+    Parameters
+    ----------
+    tag : str
+        What the message is.
+    fields : mapping, optional
+        Anything that JSON has.
+    parts : sequence of array or bytes
+        Arrays of numbers.
+
+    Raises
+    ------
+    TypeError
+        A field that JSON does not have, or an array of something else than numbers.
+    """
+    arrays = [_plain(part) for part in parts]
+    shapes = [[one.dtype.str, list(one.shape)] for one in arrays]
+    head = json.dumps([tag, dict(fields or {}), shapes], separators=(",", ":")).encode("ascii")
+    return b"".join([_MAGIC, _LENGTH.pack(len(head)), head, *(one.tobytes() for one in arrays)])
+
+
+def _plain(part: NDArray[Any] | bytes) -> NDArray[Any]:
+    array = np.frombuffer(part, np.uint8) if isinstance(part, (bytes, bytearray)) else np.asarray(part)
+    if array.dtype.byteorder == ">":
+        array = array.astype(array.dtype.newbyteorder("<"))
+    if array.dtype.str not in _DTYPES:
+        raise TypeError(f"expected an array of numbers, found one of {array.dtype}")
+    return array
+
+
+def decode(data: bytes, *tags: str) -> Message:
+    """Read a message that another process has written.
+
+    Parameters
+    ----------
+    data : bytes
+        All of it.
+    *tags : str
+        What it may be.
+
+    Raises
+    ------
+    BadInput
+        It is truncated, longer than it should be, no message, or one with another tag.
+    """
+    start = len(_MAGIC) + _LENGTH.size
+    if data[: len(_MAGIC)] != _MAGIC:
+        raise BadInput(f"expected a message of onehop, found {len(data)} bytes that begin with {data[:8]!r}")
+    if len(data) < start:
+        raise BadInput(f"expected a message of at least {start} bytes, found {len(data)}: it is truncated")
+    (length,) = _LENGTH.unpack_from(data, len(_MAGIC))
+    if length > len(data) - start:
+        raise BadInput(
+            f"expected a header of {length} bytes, found {len(data) - start}: the message is truncated"
+        )
+    tag, fields, shapes = _header(data[start : start + length])
+    if tag not in tags:
+        raise BadInput(f"expected a message with the tag {' or '.join(tags)}, found {tag[:40]!r}")
+    return Message(tag, fields, _arrays(tag, shapes, memoryview(data)[start + length :]))
+
+
+def _header(text: bytes) -> tuple[str, dict[str, Any], list[Any]]:
+    try:
+        # Too many digits are a ValueError; RecursionError: too many brackets.
+        head = json.loads(text.decode("ascii"))
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"expected a message whose header is JSON; found none: {error}") from None
+    kinds = (str, dict, list)
+    if not isinstance(head, list) or [type(one) for one in head] != list(kinds):
+        raise BadInput(
+            "expected a message's header to be a list of tag, fields and arrays, found another one"
+        )
+    return head[0], head[1], head[2]
+
+
+def _arrays(tag: str, shapes: Sequence[Any], data: memoryview) -> list[NDArray[Any]]:
+    found: list[NDArray[Any]] = []
+    place = 0
+    for one in shapes:
+        dtype, shape = _array_kind(tag, one)
+        size = math.prod(shape) * dtype.itemsize
+        if size > len(data) - place:
+            raise BadInput(
+                f"{tag}: expected {size} bytes of an array, found {len(data) - place}: the message is truncated"
+            )
+        found.append(np.frombuffer(data[place : place + size], dtype).reshape(shape))
+        place += size
+    if place != len(data):
+        raise BadInput(f"{tag}: expected {place} bytes of arrays, found {len(data)}: the message is too long")
+    return found
+
+
+def _array_kind(tag: str, one: Any) -> tuple[np.dtype[Any], list[int]]:
+    if isinstance(one, list) and len(one) == 2 and isinstance(one[0], str) and isinstance(one[1], list):
+        code, shape = one
+        extents = all(type(extent) is int and extent >= 0 for extent in shape)
+        # An empty array must not have extents that NumPy cannot multiply.
+        if (
+            code in _DTYPES
+            and extents
+            and len(shape) <= _DEPTH
+            and math.prod(max(n, 1) for n in shape) < MOST_BYTES
+        ):
+            return _DTYPES[code], shape
+    raise BadInput(f"{tag}: expected the dtype and the shape of an array of numbers, found {str(one)[:60]}")
+
+
+def encode_error(error: Error) -> bytes:
+    """An error of onehop with its class and its words, as a message with the tag "error"."""
+    kind = next(one for one in type(error).__mro__ if one.__name__ in _ERRORS)
+    return encode(
+        "error", {"kind": kind.__name__, "words": str(error), "rank": int(getattr(error, "rank", -1))}
+    )
+
+
+def decode_error(message: Message) -> Error:
+    """The error of such a message.
+
+    Raises
+    ------
+    BadInput
+        There is no such error.
+    """
+    name, words, rank = message.get("kind", str), message.get("words", str), message.get("rank", int)
+    if name not in _ERRORS:
+        raise BadInput(f"expected an error that is one of {', '.join(_ERRORS)}, found {name[:40]!r}")
+    return PeerLost(words, rank) if name == "PeerLost" else _ERRORS[name](words)
+
+
+def write_framed(stream: IO[bytes], data: bytes) -> None:
+    """Send bytes through a pipe, their length first."""
+    stream.write(_LENGTH.pack(len(data)) + data)
+    stream.flush()
+
+
+def read_framed(stream: IO[bytes], most: int = MOST_BYTES) -> bytes:
+    """Receive what `write_framed` sent.
+
+    Raises
+    ------
+    EOFError
+        The other end is gone.
+    BadInput
+        More than `most` bytes were announced.
+    """
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError
+    (length,) = _LENGTH.unpack(head)
+    if length > most:
+        raise BadInput(f"expected a message of at most {most} bytes, found one of {length}")
+    data = bytearray()
+    while len(data) < length:
+        piece = stream.read(min(length - len(data), _PIECE))
+        if not piece:
+            raise EOFError
+        data += piece
+    return bytes(data)
