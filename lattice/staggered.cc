@@ -26,7 +26,7 @@ Geometry vector_geometry(std::vector<std::int64_t> extents, std::vector<int> gri
 }
 
 // The links of a gauge field with their phases and signs.
-std::vector<Number> with_phases(const Gauge& gauge, bool antiperiodic) {
+std::vector<Number> with_phases(const Gauge& gauge, const StaggeredOptions& options) {
   const Geometry& geometry = gauge.geometry();
   const auto dims = static_cast<std::size_t>(geometry.dims());
   const auto origin = geometry.origin(gauge.group().rank());
@@ -34,10 +34,13 @@ std::vector<Number> with_phases(const Gauge& gauge, bool antiperiodic) {
   for (std::int64_t site = 0; site < geometry.sites(); ++site) {
     std::int64_t rest = site;
     std::int64_t before = 0;  // the coordinates of earlier directions, added up
+    if (options.phases == StaggeredPhases::milc)
+      before = origin[dims - 1] + site / (geometry.sites() / geometry.block()[dims - 1]);
     for (std::size_t mu = 0; mu < dims; ++mu) {
       const std::int64_t at = origin[mu] + rest % geometry.block()[mu];
       rest /= geometry.block()[mu];
-      const bool across = antiperiodic && mu + 1 == dims && at + 1 == geometry.spec().extents[mu];
+      if (options.phases == StaggeredPhases::milc && mu + 1 == dims) before = 0;
+      const bool across = options.antiperiodic && mu + 1 == dims && at + 1 == geometry.spec().extents[mu];
       if ((before % 2 != 0) != across) {
         Number* link = links.data() + (static_cast<std::size_t>(site) * dims + mu) * 9;
         for (std::size_t i = 0; i < 9; ++i) link[i] = -link[i];
@@ -111,7 +114,7 @@ struct Staggered::Impl {
 
 Staggered::Staggered(const Gauge& gauge, const StaggeredOptions& options)
     : Staggered(gauge.group(), gauge.geometry().spec().extents, gauge.geometry().spec().grid,
-                with_phases(gauge, options.antiperiodic), {}, options) {}
+                with_phases(gauge, options), {}, options) {}
 Staggered::Staggered(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
                      std::span<const Number> fat_links, std::span<const Number> long_links,
                      const StaggeredOptions& options)

@@ -11,6 +11,7 @@ using onehop::lattice::SolverOptions;
 using onehop::lattice::SolverReport;
 using onehop::lattice::Staggered;
 using onehop::lattice::StaggeredOptions;
+using onehop::lattice::StaggeredPhases;
 using onehop::lattice::StaggeredSolve;
 
 namespace {
@@ -79,11 +80,14 @@ void bind_lattice_staggered(nb::module_& module) {
                         "The staggered operator of a gauge field, or of fat and long links.")
       .def(
           "__init__",
-          [](Staggered* self, const onehop::lattice::Gauge& gauge, bool antiperiodic, int lanes, int threads) {
+          [](Staggered* self, const onehop::lattice::Gauge& gauge, bool antiperiodic, int lanes, int threads,
+             bool milc_phases) {
             const nb::gil_scoped_release released;
-            new (self) Staggered(gauge, StaggeredOptions{antiperiodic, lanes, threads});
+            new (self)
+                Staggered(gauge, StaggeredOptions{antiperiodic, lanes, threads,
+                                                  milc_phases ? StaggeredPhases::milc : StaggeredPhases::standard});
           },
-          "gauge"_a, "antiperiodic"_a, "lanes"_a, "threads"_a)
+          "gauge"_a, "antiperiodic"_a, "lanes"_a, "threads"_a, "milc_phases"_a)
       .def_static(
           "of_links",
           [](const onehop::Group& group, std::vector<std::int64_t> extents, std::vector<int> grid, const Memory& fat,

@@ -985,6 +985,9 @@ def lattice_field_strength(gauge: LatticeGauge) -> tuple[float, float, float]:
 def lattice_polyakov_loop(gauge: LatticeGauge) -> complex:
     """The average of tr / 3 of the product of all links in time. Collective."""
 
+def longest_stable_flow_step(dims: int) -> float:
+    """The longest step of the flow that is stable on smooth fields."""
+
 class LatticeFlow:
     """The gradient flow of a gauge field by the Wilson action."""
 
@@ -995,6 +998,16 @@ class LatticeFlow:
 
     def step(self, epsilon: float) -> None:
         """One step. Collective."""
+
+    def try_step(self, epsilon: float, tolerance: float) -> float:
+        """
+        One step, if its error is at most the tolerance; otherwise nothing changes. Returns the error. Collective.
+        """
+
+    def step_within(self, epsilon: float, tolerance: float) -> tuple[float, float, float]:
+        """
+        A step of at most `epsilon` with at most this error: its length, its error, the next one's length. Collective.
+        """
 
     def field_strength(self) -> tuple[float, float, float]:
         """
@@ -1048,7 +1061,9 @@ def lattice_smear_stout(gauge: LatticeGauge, rho: float, steps: int, space_only:
 class LatticeStaggered:
     """The staggered operator of a gauge field, or of fat and long links."""
 
-    def __init__(self, gauge: LatticeGauge, antiperiodic: bool, lanes: int, threads: int) -> None: ...
+    def __init__(
+        self, gauge: LatticeGauge, antiperiodic: bool, lanes: int, threads: int, milc_phases: bool
+    ) -> None: ...
     @staticmethod
     def of_links(
         group: Group,

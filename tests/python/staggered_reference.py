@@ -59,3 +59,30 @@ def random_gauge(group: Group, extents: tuple[int, ...], grid: tuple[int, ...] |
     gauge = Gauge(group, extents, grid)
     gauge.set_random(4)
     return gauge
+
+
+def hop_site_by_site(links: np.ndarray, field: np.ndarray, order: str, antiperiodic: bool) -> np.ndarray:
+    """The one-link formula with the phases of an order of directions, such as "txyz", one site after the other."""
+    extents = field.shape[-2::-1]
+    dims = len(extents)
+    names = "xyz"[: dims - 1] + "t"
+    found = np.zeros_like(field)
+    for site in np.ndindex(*extents):
+        for mu in range(dims):
+            earlier = order[: order.index(names[mu])]
+            eta = (-1) ** sum(site[names.index(one)] for one in earlier if one in names)
+            ahead, behind = list(site), list(site)
+            ahead[mu], behind[mu] = (site[mu] + 1) % extents[mu], (site[mu] - 1) % extents[mu]
+            last = antiperiodic and mu == dims - 1
+            forward = -eta if last and site[mu] == extents[mu] - 1 else eta
+            backward = -eta if last and site[mu] == 0 else eta
+            here, up, down = site[::-1], tuple(ahead[::-1]), tuple(behind[::-1])
+            found[here] += forward * links[(*here, mu)] @ field[up]
+            found[here] -= backward * links[(*down, mu)].conj().T @ field[down]
+    return found
+
+
+def phase_change(extents: tuple[int, ...]) -> np.ndarray:
+    """The signs (-1)^(t (x + y + z)) that lead from phases that begin with x to those that begin with t."""
+    at = coordinates(extents)
+    return (-1.0) ** (at[-1] * sum(at[:-1], start=np.zeros(extents[::-1])))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import numpy as np
 import pytest
 
 import lattice_reference as reference
-from onehop import BadInput, Group
+from onehop import BadInput, Error, Group
 from onehop.lattice import Flow, Gauge, field_strength, gradient_flow, polyakov_loop, smearing, thermalize
-from onehop.lattice.flow import reference_time
+from onehop.lattice.flow import FLOW_LIMIT, reference_time
 from threads import run_threads
 
 GENERATOR = np.diag([1.0, -1.0, 0.0])
@@ -168,3 +169,115 @@ def test_reference_time_and_errors() -> None:
     for wrong in ({"time": -1}, {"time": 1, "step": 0}, {"time": 1, "step": 2}, {"time": 1, "every": 0}):
         with pytest.raises(BadInput, match="expected"):
             gradient_flow(gauge, **wrong)
+
+
+def test_the_error_of_a_step_is_of_third_order_and_bounds_the_method_s_own() -> None:
+    gauge = smooth((4, 4, 4, 4))
+    fine = Flow(gauge)
+    for _ in range(80):
+        fine.step(0.001)
+    fine.copy_to(exact := Gauge(Group.alone(), (4, 4, 4, 4)))
+    errors, own = [], []
+    for parts in (1, 2):
+        flowing = Flow(gauge)
+        errors.append(flowing.try_step(0.08 / parts, 1.0))
+        for _ in range(parts - 1):
+            flowing.step(0.08 / parts)
+        flowing.copy_to(ended := Gauge(Group.alone(), (4, 4, 4, 4)))
+        own.append(np.sqrt((abs(ended.links - exact.links) ** 2).sum(axis=(-1, -2)).max()))
+    assert errors[0] / errors[1] == pytest.approx(8, rel=0.25)
+    assert own[0] < errors[0]
+    assert own[1] < own[0] / 6
+    # By NumPy: W = exp(-Z_0 + 2 Z_1) V is what the step is compared with.
+    embedded = reference.embedded_flow_step(gauge.links, 0.08)
+    flowing = Flow(gauge)
+    found = flowing.try_step(0.08, 1.0)
+    flowing.copy_to(ended)
+    expected = np.sqrt((abs(ended.links - embedded) ** 2).sum(axis=(-1, -2)).max())
+    assert found == pytest.approx(expected, rel=1e-9)
+    assert flowing.largest_error == found
+
+
+def test_a_step_that_is_refused_changes_nothing_and_one_that_is_taken_is_a_step() -> None:
+    gauge = smooth((4, 4, 4, 4))
+    tried, stepped = Flow(gauge), Flow(gauge)
+    assert tried.try_step(0.3, 1e-3) > 1e-3
+    assert tried.time == 0
+    tried.copy_to(after := Gauge(Group.alone(), (4, 4, 4, 4)))
+    assert after.links.tobytes() == gauge.links.tobytes()
+    for _ in range(3):
+        assert tried.try_step(0.02, 1.0) < 1e-3
+        stepped.step(0.02)
+    assert tried.time == stepped.time
+    tried.copy_to(after)
+    stepped.copy_to(gauge)
+    assert after.links.tobytes() == gauge.links.tobytes()
+
+
+@pytest.mark.parametrize("step", [0.15, 0.2, 0.3, 1.0])
+@pytest.mark.parametrize("beta", [5.5, 8.0])
+def test_a_coarse_step_is_refused_and_the_one_that_is_named_works(beta: float, step: float) -> None:
+    gauge = Gauge(Group.alone(), (4, 4, 4, 4))
+    thermalize(gauge, beta, 8)
+    right = gradient_flow(gauge, 1.0, step=0.01)[1][-1].t2_energy
+    with pytest.raises(BadInput, match="too long for the flow of this field") as caught:
+        gradient_flow(gauge, 1.0, step=step)
+    found = re.search(r"largest step that works is ([0-9.e-]+) ", str(caught.value))
+    assert found is not None
+    named = float(found[1])
+    assert 0.08 < named < min(step, 2.51 / 16)
+    flowing, points = gradient_flow(gauge, 1.0, step=named)
+    assert flowing.largest_error <= FLOW_LIMIT
+    assert points[-1].t2_energy == pytest.approx(right, rel=1e-3)
+
+
+def test_steps_adapt_to_a_tolerance() -> None:
+    gauge = Gauge(Group.alone(), (4, 4, 4, 4))
+    thermalize(gauge, 6.0, 8)
+    right = gradient_flow(gauge, 1.0, step=0.002, every=1000)[1][-1].t2_energy
+    off = []
+    for tolerance in (1e-2, 1e-4, 1e-6):
+        flowing, points = gradient_flow(gauge, 1.0, step=0.3, tolerance=tolerance)
+        times = np.array([point.time for point in points])
+        assert flowing.largest_error <= tolerance
+        assert times[-1] == pytest.approx(1.0, abs=1e-12)
+        lengths = np.diff(times)
+        assert lengths[:-1].max() > 1.5 * lengths[0]  # smoother links allow longer steps
+        assert lengths.max() <= 2.51 / 16
+        off.append(abs(points[-1].t2_energy / right - 1))
+    assert off[0] < 1e-3
+    assert off[1] < 1e-4
+    assert off[2] < 3e-6
+    assert gradient_flow(gauge, 0.0, tolerance=1e-3)[1][-1].time == 0
+    assert [p.time for p in gradient_flow(gauge, 0.5, tolerance=1e-3, every=10**6)[1]] == [0, 0.5]
+    for wrong in (0, -1, 2, np.nan, np.inf):
+        with pytest.raises(BadInput, match="expected a tolerance"):
+            gradient_flow(gauge, 1.0, tolerance=wrong)
+
+
+def test_links_that_are_no_numbers_end_the_flow() -> None:
+    gauge = smooth((4, 4, 4, 4))
+    links = gauge.links
+    links[1, 2, 3, 0, 1] = np.nan
+    gauge.set_links(links)
+    for how in ({}, {"tolerance": 1e-3}):
+        with pytest.raises(Error, match=r"flow: .* are the links in SU\(3\)"):
+            gradient_flow(gauge, 0.1, **how)
+
+
+def test_adapted_steps_and_errors_are_the_same_on_every_grid() -> None:
+    extents = (4, 4, 8, 4)
+
+    def one_rank(group: Group, grid: tuple[int, ...]) -> tuple[object, ...]:
+        gauge = Gauge(group, extents, grid)
+        gauge.set_random(5)
+        with pytest.raises(BadInput) as refused:
+            gradient_flow(gauge, 1.0, step=0.3)
+        flowing, points = gradient_flow(gauge, 0.1, tolerance=1e-3)
+        flowing.copy_to(gauge)
+        return points, flowing.largest_error, str(refused.value), gauge.gather().tobytes()
+
+    expected = one_rank(Group.alone(), (1, 1, 1, 1))
+    for grid in [(1, 1, 1, 2), (1, 2, 2, 1)]:
+        for found in run_threads(int(np.prod(grid)), lambda group, grid=grid: one_rank(group, grid)):
+            assert found == expected

@@ -3,7 +3,7 @@
 //   (D v)(x) = sum over mu of F_mu(x) v(x + mu) - adjoint(F_mu(x - mu)) v(x - mu) + L_mu(x) v(x + 3 mu) - adjoint(L_mu(x - 3 mu)) v(x - 3 mu)
 //
 // of fat links F and long links L with all phases and signs in them, as asqtad and HISQ have them; or the naive one-link term of a gauge
-// field U: F_mu(x) = eta_mu(x) U_mu(x) with eta_mu(x) = (-1)^(x_0 + ... + x_(mu - 1)), without L.
+// field U: F_mu(x) = eta_mu(x) U_mu(x) with eta_mu(x) = (-1)^(x_0 + ... + x_(mu - 1)) or the phases of MILC, without L.
 //
 // D is anti-Hermitian and connects sites of different colour only. Faces travel while the interior is computed. A field is this
 // rank's block in lexicographic order, three complex numbers a site; several right-hand sides are such fields one after the other.
@@ -24,11 +24,16 @@ namespace detail {
 struct StaggeredParts;
 }  // namespace detail
 
+// The order of the directions in eta. MILC's is time (the last direction) first: eta_t = 1 and, of the other directions,
+// eta_i(x) = (-1)^(t + x_0 + ... + x_(i - 1)). Both operators are related by v(x) -> (-1)^(t (x_0 + ... + x_(dims - 2))) v(x).
+enum class StaggeredPhases { standard, milc };
+
 struct StaggeredOptions {
   bool antiperiodic =
       true;         // of a gauge field, in the last direction: links across the end of the lattice count negative
   int lanes = 8;    // of a vector, at most; fewer where so many do not fit
   int threads = 0;  // of a rank; 0: ONEHOP_THREADS, or its share of the cores
+  StaggeredPhases phases = StaggeredPhases::standard;  // of a gauge field
 };
 
 struct StaggeredSolve {

@@ -7,15 +7,34 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onehop.error import BadInput
 from onehop.lattice.geometry import Geometry
 
-__all__ = ["with_staggered_phases"]
+__all__ = ["PHASES", "check_phases", "with_staggered_phases"]
+
+# In which order the directions come in eta: x, y, z, t; or, as MILC has them, t, x, y, z.
+PHASES = ("standard", "milc")
+
+
+def check_phases(phases: str) -> None:
+    """Raise BadInput for an unknown convention of staggered phases."""
+    if phases not in PHASES:
+        raise BadInput(f"expected the staggered phases {' or '.join(PHASES)}, found {phases!r}")
 
 
 def with_staggered_phases(
-    links: NDArray[Any], geometry: Geometry, rank: int, *, length: int = 1, antiperiodic: bool = True
+    links: NDArray[Any],
+    geometry: Geometry,
+    rank: int,
+    *,
+    length: int = 1,
+    antiperiodic: bool = True,
+    phases: str = "standard",
 ) -> NDArray[np.complex128]:
-    """Links times `eta_mu(x) = (-1)^(x_0 + ... + x_(mu-1))`, and -1 wherever one leads across the end of time.
+    """Links times staggered phases, and -1 wherever one leads across the end of time.
+
+    The phase is `eta_mu(x) = (-1)^(x_0 + ... + x_(mu-1))`. MILC's begins with time: `eta_t = 1`, and in space
+    `eta_i(x) = (-1)^(t + x_0 + ... + x_(i-1))`. It does not depend on x_mu, so that links of three sites have the same.
 
     Parameters
     ----------
@@ -25,7 +44,15 @@ def with_staggered_phases(
         How many sites a link goes: 1, or 3 for long ones.
     antiperiodic : bool
         In the last direction.
+    phases : {"standard", "milc"}
+        Which phases.
+
+    Raises
+    ------
+    BadInput
+        Other phases.
     """
+    check_phases(phases)
     found = np.array(links, np.complex128)
     dims = len(geometry.extents)
     axes = [
@@ -34,7 +61,8 @@ def with_staggered_phases(
     ]
     at = axes[::-1]  # direction 0 first
     for mu in range(dims):
-        signs = np.ones(geometry.block_shape) * (-1.0) ** sum(at[:mu], start=np.zeros(()))
+        before = at[:mu] if phases == "standard" else at[:mu] + at[-1:] if mu < dims - 1 else []
+        signs = np.ones(geometry.block_shape) * (-1.0) ** sum(before, start=np.zeros(()))
         if antiperiodic and mu == dims - 1:
             signs = signs * (-1.0) ** ((at[mu] + length) // geometry.extents[mu])
         found[..., mu, :, :] *= signs[..., None, None]

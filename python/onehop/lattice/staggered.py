@@ -13,6 +13,7 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.gauge import Gauge
 from onehop.lattice.geometry import Geometry
+from onehop.lattice.phases import check_phases
 
 __all__ = ["PRECISIONS", "Staggered", "StaggeredSolve"]
 
@@ -74,15 +75,28 @@ class Staggered:
         Sites in a vector, at most 8; fewer where so many do not fit.
     threads : int
         Of a rank; 0: `ONEHOP_THREADS`, or its share of the cores.
+    phases : {"standard", "milc"}
+        MILC's begin with time: `eta_t = 1`, and in space `eta_i(x) = (-1)^(t + x_0 + ... + x_(i-1))`. Sources and
+        solutions of MILC belong to these.
 
     Raises
     ------
     BadInput
-        Odd extents.
+        Odd extents; other phases.
     """
 
-    def __init__(self, gauge: Gauge, *, antiperiodic: bool = True, lanes: int = 8, threads: int = 0) -> None:
-        self._begin(_core.LatticeStaggered(gauge, antiperiodic, lanes, threads), gauge.group, gauge.geometry)
+    def __init__(
+        self,
+        gauge: Gauge,
+        *,
+        antiperiodic: bool = True,
+        lanes: int = 8,
+        threads: int = 0,
+        phases: str = "standard",
+    ) -> None:
+        check_phases(phases)
+        core = _core.LatticeStaggered(gauge, antiperiodic, lanes, threads, phases == "milc")
+        self._begin(core, gauge.group, gauge.geometry)
 
     def _begin(self, core: _core.LatticeStaggered, group: Group, geometry: Geometry) -> None:
         self._core = core

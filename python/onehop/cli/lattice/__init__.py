@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from onehop.cli.lattice.common import NumbersCommand
+from onehop.cli.lattice.common import NumbersCommand, SmearCommand
 from onehop.cli.lattice.convert import convert
 from onehop.cli.lattice.info import info
 from onehop.cli.lattice.measure import measure
@@ -20,5 +20,5 @@ def register(app: typer.Typer) -> None:
         help="Lattices split over ranks: their faces, SU(3) gauge fields and quarks on them.",
     )
     for command in (info, measure, convert, thermalize, smear, solve):
-        lattice.command(cls=NumbersCommand)(command)
+        lattice.command(cls=SmearCommand if command is smear else NumbersCommand)(command)
     app.add_typer(lattice, name="lattice")

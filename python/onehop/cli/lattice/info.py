@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from onehop.cli.common import JsonOption, console, counted, own_rank, write_json
-from onehop.cli.lattice.common import ExtentOption, GridOption, numbers
+from onehop.cli.lattice.common import ExtentOption, GridOption, numbers, refuse_without_effect
 from onehop.error import BadInput
 from onehop.lattice import Geometry
 from onehop.schedule import count
@@ -134,6 +134,10 @@ def info(
     """
     extents, chosen = numbers(extent, "--extent"), numbers(grid, "--grid")
     assert extents is not None
+    if chosen is not None:
+        refuse_without_effect(
+            ("--ranks",), "is for a lattice without --grid, which says how many ranks there are"
+        )
     if chosen is not None and len(chosen) != len(extents):
         raise BadInput(f"expected --grid with a number for each of {len(extents)} directions, found {grid!r}")
     cut = Geometry(extents, chosen, ranks=ranks, width=width, colours=colours).grid

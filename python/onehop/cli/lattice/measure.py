@@ -8,12 +8,19 @@ import typer
 from rich.table import Table
 
 from onehop.cli.common import JsonOption, RanksOption, check_plot, console, own_rank, progress, write_json
-from onehop.cli.lattice.common import GridOption, numbers
+from onehop.cli.lattice.common import (
+    GridOption,
+    PhasesOption,
+    check_tolerance,
+    numbers,
+    refuse_without_effect,
+)
 from onehop.cli.lattice.quarks import check_quarks, plot_mesons, quark_report
 from onehop.error import BadInput
 from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
 from onehop.lattice import (
+    Flow,
     FlowPoint,
     Gauge,
     GaugeFile,
@@ -22,13 +29,13 @@ from onehop.lattice import (
     polyakov_loop,
     read_gauge,
 )
-from onehop.lattice.flow import FLOW_STEP, flow_steps, reference_time
+from onehop.lattice.flow import FLOW_STEP, check_flow_tolerance, flow_steps, reference_time
 from onehop.launch import ensure_ranks
 
 FileArgument = Annotated[
     str, typer.Argument(metavar="FILE", help="A gauge field: MILC 5, NERSC, ILDG, SciDAC or openQCD.")
 ]
-ToleranceOption = Annotated[float, typer.Option(help="How far from SU(3) a link may be.")]
+ToleranceOption = Annotated[float, typer.Option(help="How far from SU(3) a link may be; above 0, finite.")]
 
 
 def report_of(file: GaugeFile) -> dict[str, object]:
@@ -46,9 +53,14 @@ def report_of(file: GaugeFile) -> dict[str, object]:
     }
 
 
-def _flow(gauge: Gauge, time: float, step: float, every: int) -> list[FlowPoint]:
-    with progress("flow", total=max(1, flow_steps(time, step))) as advance:
-        return gradient_flow(gauge, time, step=step, every=every, progress=lambda _number: advance(1))[1]
+def _flow(
+    gauge: Gauge, time: float, step: float, tolerance: float | None, every: int
+) -> tuple[Flow, list[FlowPoint]]:
+    total = max(1, flow_steps(time, step)) if tolerance is None else None
+    with progress("flow", total=total) as advance:
+        return gradient_flow(
+            gauge, time, step=step, tolerance=tolerance, every=every, progress=lambda _number: advance(1)
+        )
 
 
 def _plot_flow(left: Any, right: Any, points: list[FlowPoint]) -> None:
@@ -91,6 +103,7 @@ def _table(report: dict[str, Any], found: GaugeFile) -> Table:
     if report.get("flow"):
         last = report["flow"][-1]
         table.add_row("flow time", f"{last['time']:g}")
+        table.add_row("largest error of a step", f"{report['flow_step_error']:.2g}")
         table.add_row("t² E", f"{last['t2_energy']:.6g}")
         table.add_row("topological charge then", f"{last['charge']:.6g}")
         if report["reference_time"] is not None:
@@ -113,7 +126,13 @@ def measure(
     flow: Annotated[
         float | None, typer.Option(metavar="TIME", help="Also along the gradient flow to this time.")
     ] = None,
-    flow_step: Annotated[float, typer.Option(help="Of its integration.")] = FLOW_STEP,
+    flow_step: Annotated[
+        float, typer.Option(help="Length of its steps; with --flow-tolerance of the first one.")
+    ] = FLOW_STEP,
+    flow_tolerance: Annotated[
+        float | None,
+        typer.Option(help="Adapt its steps so that no link's error is larger in a step, for example 1e-4."),
+    ] = None,
     flow_every: Annotated[int, typer.Option(min=1, help="Measure after every so many steps.")] = 1,
     quarks: Annotated[
         str | None,
@@ -124,6 +143,7 @@ def measure(
     ] = None,
     mass: Annotated[float | None, typer.Option(help="Of the quarks.")] = None,
     csw: Annotated[float, typer.Option(help="Of clover quarks.")] = 1.0,
+    phases: PhasesOption = "standard",
     noises: Annotated[
         int, typer.Option(min=0, help="Also the chiral condensate of staggered quarks by so many.")
     ] = 0,
@@ -143,19 +163,26 @@ def measure(
     along the gradient flow, with --quarks correlators of mesons with their effective masses.
     """
     check_plot(plot)
-    check_quarks(quarks, mass, noises)
-    if flow is not None:
+    check_tolerance(tolerance, "--tolerance")
+    check_quarks(quarks, mass, noises=noises, csw=csw, residual=residual, phases=phases)
+    if flow is None:
+        refuse_without_effect(("--flow-step", "--flow-tolerance", "--flow-every"), "goes with --flow")
+    else:
         flow_steps(flow, flow_step)
+    if flow_tolerance is not None:
+        check_flow_tolerance(flow_tolerance)
     if plot is not None and flow is None and quarks is None:
         raise BadInput("expected --flow or --quarks with --plot: they are what is drawn")
     ensure_ranks(ranks)
     width = 3 if quarks in ("asqtad", "hisq") else 1
     gauge, found = read_gauge(file, Group.world(), numbers(grid, "--grid"), tolerance=tolerance, width=width)
     loop, strength = polyakov_loop(gauge), field_strength(gauge)
-    points = [] if flow is None else _flow(gauge, flow, flow_step, flow_every)
+    flowing, points = (
+        (None, []) if flow is None else _flow(gauge, flow, flow_step, flow_tolerance, flow_every)
+    )
     of_quarks = None
     if quarks is not None and mass is not None:
-        of_quarks = quark_report(gauge, quarks, mass, csw, noises, residual)
+        of_quarks = quark_report(gauge, quarks, mass, csw, noises, residual, phases)
     if own_rank() != 0:
         return
     report: dict[str, Any] = report_of(found) | {
@@ -164,7 +191,8 @@ def measure(
         "energy_clover": strength.energy_clover,
         "charge": strength.charge,
     }
-    if flow is not None:
+    if flowing is not None:
+        report["flow_step_error"] = flowing.largest_error
         report["flow"] = [point._asdict() for point in points]
         report["charge_after_flow"] = points[-1].charge
         report["reference_time"] = reference_time(points)

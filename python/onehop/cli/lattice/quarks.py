@@ -7,41 +7,49 @@ from typing import Any
 import numpy as np
 
 from onehop.cli.common import progress
+from onehop.cli.lattice.common import check_finite, check_tolerance, refuse_without_effect
 from onehop.error import BadInput
 from onehop.lattice import Gauge, Staggered, Wilson, mesons, smearing, wilson_kappa
-from onehop.lattice.phases import with_staggered_phases
+from onehop.lattice.phases import check_phases, with_staggered_phases
 
 STAGGERED_ACTIONS = ("staggered", "asqtad", "hisq")
 ACTIONS = (*STAGGERED_ACTIONS, "wilson", "clover")
 
 
-def check_quarks(action: str | None, mass: float | None, noises: int) -> None:
+def check_quarks(
+    action: str | None, mass: float | None, *, noises: int, csw: float, residual: float, phases: str
+) -> None:
     """What needs no ranks is refused before they are started.
 
     Raises
     ------
     BadInput
-        An unknown action, no mass, a staggered mass that is not above 0, a condensate of other quarks.
+        An unknown action, no mass, a staggered mass that is not above 0, a condensate of other quarks, options
+        that have no effect for this action.
     """
+    check_finite({"--mass": mass, "--csw": csw})
+    check_tolerance(residual, "--residual")
+    check_phases(phases)
     if action is None:
-        if mass is not None or noises:
-            raise BadInput("expected --quarks with --mass and --noises")
+        refuse_without_effect(("--mass", "--csw", "--noises", "--residual", "--phases"), "goes with --quarks")
         return
     if action not in ACTIONS:
         raise BadInput(f"expected --quarks of {', '.join(ACTIONS)}, found {action!r}")
     if mass is None or (action in STAGGERED_ACTIONS and not mass > 0):
         raise BadInput(f"expected --mass with --quarks {action}, above 0 for staggered ones, found {mass}")
-    if noises and action not in STAGGERED_ACTIONS:
-        raise BadInput(f"expected staggered quarks with --noises, found {action}")
+    if action not in STAGGERED_ACTIONS:
+        refuse_without_effect(("--noises", "--phases"), f"is for staggered quarks, found --quarks {action}")
+    if action != "clover":
+        refuse_without_effect(("--csw",), f"is for --quarks clover, found {action}")
 
 
-def _staggered(gauge: Gauge, action: str) -> Staggered:
+def _staggered(gauge: Gauge, action: str, phases: str) -> Staggered:
     if action == "staggered":
-        return Staggered(gauge)
+        return Staggered(gauge, phases=phases)
     links = smearing.fat_links(gauge, action)
     rank = gauge.group.rank
-    fat = with_staggered_phases(links.fat, gauge.geometry, rank)
-    long = with_staggered_phases(links.long, gauge.geometry, rank, length=3)
+    fat = with_staggered_phases(links.fat, gauge.geometry, rank, phases=phases)
+    long = with_staggered_phases(links.long, gauge.geometry, rank, length=3, phases=phases)
     return Staggered.of_links(gauge.group, gauge.geometry.extents, fat, long, gauge.geometry.grid)
 
 
@@ -50,14 +58,14 @@ def _numbers(values: np.ndarray) -> list[float | None]:
 
 
 def quark_report(
-    gauge: Gauge, action: str, mass: float, csw: float, noises: int, tolerance: float
+    gauge: Gauge, action: str, mass: float, csw: float, noises: int, tolerance: float, phases: str
 ) -> dict[str, Any]:
     """Correlators with effective masses, and with noises the condensate. Collective."""
     staggered = action in STAGGERED_ACTIONS
     with progress("propagators", total=(3 if staggered else 12) + noises) as advance:
         how: dict[str, Any] = {"tolerance": tolerance, "progress": lambda _number: advance(1)}
         if staggered:
-            operator = _staggered(gauge, action)
+            operator = _staggered(gauge, action, phases)
             found = mesons.staggered_mesons(gauge, operator, mass, **how)
         else:
             strength = csw if action == "clover" else 0.0

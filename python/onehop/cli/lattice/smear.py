@@ -8,7 +8,13 @@ from typing import Annotated, Any
 import typer
 
 from onehop.cli.common import JsonOption, RanksOption, console, own_rank, progress, write_json
-from onehop.cli.lattice.common import GridOption, numbers
+from onehop.cli.lattice.common import (
+    GridOption,
+    check_finite,
+    check_tolerance,
+    numbers,
+    refuse_without_effect,
+)
 from onehop.cli.lattice.convert import FormatOption, OverwriteOption, PrecisionOption
 from onehop.cli.lattice.measure import FileArgument, ToleranceOption
 from onehop.error import BadInput
@@ -16,7 +22,7 @@ from onehop.group import Group
 from onehop.lattice import Gauge, field_strength, gradient_flow, read_gauge, smearing, write_gauge
 from onehop.lattice.files import check_gauge_target
 from onehop.lattice.flow import FLOW_STEP, flow_steps
-from onehop.lattice.phases import with_staggered_phases
+from onehop.lattice.phases import PHASES, check_phases, with_staggered_phases
 from onehop.launch import ensure_ranks
 
 SMOOTH = ("ape", "stout", "flow")
@@ -40,7 +46,7 @@ def _write_fat_links(
     kind: str,
     how_made: dict[str, float],
     files: tuple[str | None, str | None],
-    phases: bool,
+    phases: str | None,
     periodic: bool,
     **how: Any,
 ) -> dict[str, float]:
@@ -56,11 +62,21 @@ def _write_fat_links(
         traces[f"{name}_link_trace"] = holder.link_trace()
         if file is None:
             continue
-        if phases:
-            signs = {"length": length, "antiperiodic": not periodic}
-            holder.set_links(with_staggered_phases(links, gauge.geometry, gauge.group.rank, **signs))
+        note = NO_PHASES
+        if phases is not None:
+            holder.set_links(
+                with_staggered_phases(
+                    links,
+                    gauge.geometry,
+                    gauge.group.rank,
+                    length=length,
+                    antiperiodic=not periodic,
+                    phases=phases,
+                )
+            )
+            note = f"links with {phases} phases, {'' if periodic else 'anti'}periodic in time"
         is_ildg = check_gauge_target(file, **how) == "ildg"
-        write_gauge(file, holder, **how, note=NO_PHASES if is_ildg and not phases else "")
+        write_gauge(file, holder, **how, note=note if is_ildg else "")
     return traces
 
 
@@ -127,12 +143,14 @@ def smear(
     ] = None,
     naik_epsilon: Annotated[float | None, typer.Option(help="Naik's epsilon of hisq; by default 0.")] = None,
     phases: Annotated[
-        bool,
+        str | None,
         typer.Option(
             "--phases",
-            help="Fat and long links with staggered phases, antiperiodic in time, as `solve --fat` takes them.",
+            metavar=f"[{'|'.join(PHASES)}]",
+            help="Fat and long links with staggered phases, antiperiodic in time, as `solve --fat` takes them: "
+            "in the order x, y, z, t (standard, as without a word), or t, x, y, z as MILC has them.",
         ),
-    ] = False,
+    ] = None,
     periodic: Annotated[
         bool, typer.Option("--periodic", help="With --phases: periodic in time too.")
     ] = False,
@@ -157,7 +175,13 @@ def smear(
     given = {"--weight": weight, "--steps": steps, "--time": time, "--space-only": space_only, "--u0": u0}
     given |= {"--naik-epsilon": naik_epsilon, "--phases": phases, "--periodic": periodic}
     _check(kind, given, {"output": output, "fat": fat, "long": long})
-    if periodic and not phases:
+    check_tolerance(tolerance, "--tolerance")
+    check_finite({"--weight": weight, "--u0": u0, "--naik-epsilon": naik_epsilon})
+    if phases is not None:
+        check_phases(phases)
+    if output is None and fat is None and long is None:
+        refuse_without_effect(("--format", "--precision", "--overwrite"), "is for a file that is written")
+    if periodic and phases is None:
         raise BadInput("--periodic goes with --phases: other links have no signs in them")
     if kind == "flow":
         flow_steps(1.0 if time is None else time, FLOW_STEP)

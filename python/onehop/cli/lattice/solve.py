@@ -12,7 +12,14 @@ import typer
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
 from onehop.cli.common import JsonOption, RanksOption, console, own_rank, stderr_console, write_json
-from onehop.cli.lattice.common import GridOption, numbers
+from onehop.cli.lattice.common import (
+    GridOption,
+    PhasesOption,
+    check_finite,
+    check_tolerance,
+    numbers,
+    refuse_without_effect,
+)
 from onehop.cli.lattice.convert import OverwriteOption
 from onehop.cli.lattice.measure import ToleranceOption
 from onehop.cli.lattice.smear import NO_PHASES
@@ -29,7 +36,7 @@ from onehop.lattice import (
     write_vectors,
 )
 from onehop.lattice.files import check_target, read_note
-from onehop.lattice.phases import with_staggered_phases
+from onehop.lattice.phases import check_phases, with_staggered_phases
 from onehop.lattice.staggered import PRECISIONS
 from onehop.launch import ensure_ranks
 
@@ -43,16 +50,26 @@ FileArgument = Annotated[
 
 
 def _of_gauge(
-    file: str, action: str, u0: float, periodic: bool, lanes: int, grid: str | None, tolerance: float
+    file: str,
+    action: str,
+    *,
+    u0: float,
+    phases: str,
+    periodic: bool,
+    lanes: int,
+    grid: str | None,
+    tolerance: float,
 ) -> Staggered:
     group = Group.world()
     cut = numbers(grid, "--grid")
     gauge, _ = read_gauge(file, group, cut, tolerance=tolerance, width=1 if action == "staggered" else 3)
     if action == "staggered":
-        return Staggered(gauge, antiperiodic=not periodic, lanes=lanes)
+        return Staggered(gauge, antiperiodic=not periodic, lanes=lanes, phases=phases)
     links = smearing.hisq_links(gauge) if action == "hisq" else smearing.fat_links(gauge, "asqtad", u0=u0)
     fat, long = (
-        with_staggered_phases(one, gauge.geometry, group.rank, length=length, antiperiodic=not periodic)
+        with_staggered_phases(
+            one, gauge.geometry, group.rank, length=length, antiperiodic=not periodic, phases=phases
+        )
         for one, length in ((links.fat, 1), (links.long, 3))
     )
     return Staggered.of_links(group, gauge.geometry.extents, fat, long, gauge.geometry.grid, lanes=lanes)
@@ -153,39 +170,51 @@ def _check(
         raise BadInput("expected --precision single or double, found 'half', which is for --inner")
 
 
-def _check_ignored(given: dict[str, object], why: str) -> None:
-    """Options that would be without effect are refused."""
-    for option, value in given.items():
-        if value is not None and value is not False:
-            raise BadInput(f"{option} {why}; leave it out")
-
-
 def _check_output(output: str | None, bits: int, overwrite: bool) -> None:
     if output is None:
+        refuse_without_effect(("--output-bits", "--overwrite"), "is for --output")
         return
     if bits not in (32, 64):
         raise BadInput(f"expected --output-bits 32 or 64, found {bits}")
     check_target(output, overwrite)
 
 
-def _check_staggered(
-    action: str, masses: list[float], fat: str | None, long: str | None, u0: float | None, periodic: bool
-) -> None:
+def _check_precision(tolerance: float, precision: str, inner: str | None) -> None:
+    check_tolerance(tolerance, "--tolerance")
+    if precision == "single" and tolerance < SINGLE_REACHES:
+        raise BadInput(
+            f"expected --tolerance of {SINGLE_REACHES:g} or more with --precision single, found {tolerance:g}; "
+            "for less take --precision double --inner single"
+        )
+    if inner is None or PRECISIONS.index(inner) >= PRECISIONS.index(precision):
+        refuse_without_effect(("--half-faces",), "goes with an --inner that is lower than --precision")
+
+
+def _check_staggered(action: str, masses: list[float], fat: str | None, source_file: str | None) -> None:
     if not masses:
         raise BadInput("expected --mass, at least once")
     for mass in masses:
         if not 1e-100 < mass < 1e100:
             raise BadInput(f"expected a --mass above 0 and below 1e100, found {mass:g}")
+    if source_file is not None:
+        refuse_without_effect(("--source", "--colour"), "is for a point source, found --source-file")
     if fat is None:
-        _check_ignored({"--long": long}, "goes with --fat, not with a gauge field")
+        refuse_without_effect(("--long",), "goes with --fat, not with a gauge field")
     else:
-        _check_ignored(
-            {"--periodic": periodic}, "is for a gauge field: links of --fat have all signs in them"
+        refuse_without_effect(
+            ("--periodic", "--phases"), "is for a gauge field: links of --fat have all signs in them"
+        )
+        refuse_without_effect(
+            ("--su3-tolerance",), "is for a gauge field: links of --fat are not those of SU(3)"
         )
         if action != "staggered":
             raise BadInput(f"--action {action} is made of a gauge field, FILE; with --fat leave it out")
     if action != "asqtad":
-        _check_ignored({"--u0": u0}, f"is for --action asqtad, found {action!r}")
+        refuse_without_effect(("--u0",), f"is for --action asqtad, found {action!r}")
+    refuse_without_effect(
+        ("--kappa", "--csw", "--spin", "--method", "--schwarz", "--two-rows"),
+        f"is for --action {' and '.join(WILSON_ACTIONS)}, found {action!r}",
+    )
 
 
 def solve(
@@ -234,6 +263,7 @@ def solve(
         bool, typer.Option("--half-faces", help="With --inner: its faces travel as 16-bit numbers.")
     ] = False,
     u0: Annotated[float | None, typer.Option(help="Of asqtad; by default 1.")] = None,
+    phases: PhasesOption = "standard",
     kappa: Annotated[
         float | None, typer.Option(help="Of wilson and clover, M = A - kappa D; or --mass: 1 / (8 + 2 m).")
     ] = None,
@@ -264,17 +294,20 @@ def solve(
     the best that was found is written all the same.
     """
     _check(action, source, file, fat, (precision, inner))
-    if precision == "single" and tolerance < SINGLE_REACHES:
-        raise BadInput(
-            f"expected --tolerance of {SINGLE_REACHES:g} or more with --precision single, found {tolerance:g}; "
-            "for less take --precision double --inner single"
-        )
+    check_tolerance(su3_tolerance, "--su3-tolerance")
+    check_finite({"--u0": u0, "--kappa": kappa, "--csw": csw})
+    check_phases(phases)
+    _check_precision(tolerance, precision, inner)
     masses = list(mass or [])
     if action in WILSON_ACTIONS:
         if file is None or source_file is not None or output is not None:
             raise BadInput(
                 f"--action {action} takes a gauge field, FILE, and a point source, and writes no solution"
             )
+        refuse_without_effect(
+            ("--u0", "--phases", "--lanes", "--output-bits", "--overwrite"),
+            f"is for staggered quarks, found --action {action}",
+        )
         choice = wilson_choice(
             action,
             kappa,
@@ -304,16 +337,23 @@ def solve(
                 progress=told,
             )
         return
-    if kappa is not None or csw is not None:
-        raise BadInput(f"--kappa and --csw are for --action {' and '.join(WILSON_ACTIONS)}, found {action!r}")
-    _check_staggered(action, masses, fat, long, u0, periodic)
+    _check_staggered(action, masses, fat, source_file)
     _check_output(output, output_bits, overwrite)
     ensure_ranks(ranks)
     if fat is not None:
         operator = _of_links(fat, long, lanes, grid)
     else:
         assert file is not None
-        operator = _of_gauge(file, action, 1.0 if u0 is None else u0, periodic, lanes, grid, su3_tolerance)
+        operator = _of_gauge(
+            file,
+            action,
+            u0=1.0 if u0 is None else u0,
+            phases=phases,
+            periodic=periodic,
+            lanes=lanes,
+            grid=grid,
+            tolerance=su3_tolerance,
+        )
     vectors = _source(operator, source, source_file, colour)
     with _following(tolerance) as told:
         result = operator.solve(

@@ -19,7 +19,7 @@ from onehop.cli.common import (
     progress,
     write_json,
 )
-from onehop.cli.lattice.common import ExtentOption, GridOption, numbers
+from onehop.cli.lattice.common import ExtentOption, GridOption, numbers, refuse_without_effect
 from onehop.cli.lattice.convert import FormatOption, OverwriteOption, PrecisionOption
 from onehop.error import BadInput
 from onehop.group import Group
@@ -175,6 +175,14 @@ def thermalize(
         raise BadInput("expected --extent, or --start with a file, which has its own extents")
     if algorithm not in ALGORITHMS:
         raise BadInput(f"expected --algorithm {' or '.join(ALGORITHMS)}, found {algorithm!r}")
+    if algorithm == "hmc":
+        refuse_without_effect(("--over-relaxations",), "is for --algorithm heatbath")
+    else:
+        refuse_without_effect(("--length", "--steps", "--integrator"), "is for --algorithm hmc")
+    if output is None:
+        refuse_without_effect(("--format", "--precision", "--overwrite"), "is for --output")
+    if checkpoint is None:
+        refuse_without_effect(("--every",), "is for --checkpoint")
     if not np.isfinite(length):
         raise BadInput(f"expected --length above 0, found {length}")
     _check_places(extents, output, checkpoint, format_name, precision, overwrite)
