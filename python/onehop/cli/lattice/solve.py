@@ -305,7 +305,7 @@ def solve(
                 f"--action {action} takes a gauge field, FILE, and a point source, and writes no solution"
             )
         refuse_without_effect(
-            ("--u0", "--phases", "--lanes", "--output-bits", "--overwrite"),
+            ("--u0", "--phases", "--lanes", "--long", "--output-bits", "--overwrite"),
             f"is for staggered quarks, found --action {action}",
         )
         choice = wilson_choice(

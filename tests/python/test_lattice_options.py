@@ -1,0 +1,188 @@
+"""Options of lattice commands that would have no effect are refused, whatever their value; so are bad tolerances."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from onehop.cli import main
+from onehop.cli.lattice.convert import convert
+from onehop.cli.lattice.info import info
+from onehop.cli.lattice.measure import measure
+from onehop.cli.lattice.smear import smear
+from onehop.cli.lattice.solve import solve
+from onehop.cli.lattice.thermalize import thermalize
+
+SOLVE = "solve no.lime --mass 0.1"
+THERMALIZE = "thermalize --extent 4x4x4x4"
+# A command, and an option with a value that it must not take there.
+WITHOUT_EFFECT = [
+    ("info --extent 8x8 --grid 2x2", "--ranks 3"),
+    ("info --extent 8x8 --grid 2x2", "-n 4"),
+    ("measure no.lime", "--flow-step 0.02"),
+    ("measure no.lime", "--flow-every 1"),
+    ("measure no.lime", "--flow-tolerance 1e-3"),
+    ("measure no.lime", "--mass 0.1"),
+    ("measure no.lime", "--csw 1.0"),
+    ("measure no.lime", "--noises 2"),
+    ("measure no.lime", "--residual 1e-9"),
+    ("measure no.lime", "--phases milc"),
+    *(
+        (f"measure no.lime --quarks {action} --mass 0.1", "--csw 2")
+        for action in ("staggered", "asqtad", "hisq", "wilson")
+    ),
+    *(
+        (f"measure no.lime --quarks {action} --mass 0.1", option)
+        for action in ("wilson", "clover")
+        for option in ("--noises 0", "--phases standard")
+    ),
+    *(
+        (f"{SOLVE} --action {action}", option)
+        for action in ("staggered", "asqtad", "hisq")
+        for option in (
+            "--kappa 0.1",
+            "--csw 1.0",
+            "--spin 0",
+            "--method bicgstab",
+            "--schwarz 0",
+            "--two-rows",
+            "--output-bits 32",
+            "--overwrite",
+            "--half-faces",
+            "--long a.lime",
+            *(["--u0 1"] if action != "asqtad" else []),
+        )
+    ),
+    (f"{SOLVE} --source-file a.lime", "--source point"),
+    (f"{SOLVE} --source-file a.lime", "--colour 0"),
+    (f"{SOLVE} --inner double", "--half-faces"),
+    ("solve --fat a.lime --mass 0.1", "--periodic"),
+    ("solve --fat a.lime --mass 0.1", "--phases standard"),
+    ("solve --fat a.lime --mass 0.1", "--su3-tolerance 1e-4"),
+    *(
+        (f"{SOLVE} --action {action}", option)
+        for action in ("wilson", "clover")
+        for option in (
+            "--u0 1",
+            "--phases milc",
+            "--lanes 8",
+            "--output-bits 32",
+            "--overwrite",
+            "--half-faces",
+            *(["--csw 1"] if action == "wilson" else []),
+        )
+    ),
+    (f"{SOLVE} --action wilson", "--fat a.lime"),
+    (f"{SOLVE} --action wilson", "--long a.lime"),
+    (f"{SOLVE} --action wilson", "--source-file a.lime"),
+    (f"{SOLVE} --action wilson", "--output a.lime"),
+    (f"{SOLVE} --action wilson --method normal", "--schwarz 2"),
+    (THERMALIZE, "--length 1"),
+    (THERMALIZE, "--steps 20"),
+    (THERMALIZE, "--integrator omelyan"),
+    (f"{THERMALIZE} --algorithm hmc", "--over-relaxations 4"),
+    (THERMALIZE, "--every 10"),
+    (THERMALIZE, "--format ildg"),
+    (THERMALIZE, "--precision 64"),
+    (THERMALIZE, "--overwrite"),
+    ("smear no.lime", "--format ildg"),
+    ("smear no.lime", "--precision 64"),
+    ("smear no.lime", "--overwrite"),
+    ("smear no.lime", "--time 1"),
+    ("smear no.lime", "--u0 1"),
+    ("smear no.lime", "--naik-epsilon 0"),
+    ("smear no.lime", "--phases"),
+    ("smear no.lime", "--phases milc"),
+    ("smear no.lime", "--fat a.lime"),
+    ("smear no.lime", "--long a.lime"),
+    ("smear no.lime --kind hisq --fat a.lime", "--periodic"),
+    ("smear no.lime --kind hisq --fat a.lime", "--weight 0.1"),
+    ("smear no.lime --kind hisq --fat a.lime", "--steps 1"),
+    ("smear no.lime --kind hisq --fat a.lime", "--space-only"),
+    ("smear no.lime --kind hisq --fat a.lime", "--output a.lime"),
+    ("smear no.lime --kind flow", "--steps 1"),
+]
+# Options that have an effect whatever else is chosen.
+ALWAYS = {
+    "info": {"extent", "grid", "lanes", "width", "colours", "site_bytes", "json_target"},
+    "measure": {"file", "flow", "quarks", "plot", "grid", "ranks", "tolerance", "json_target"},
+    "convert": set(inspect.signature(convert).parameters),
+    "thermalize": {
+        *("extent", "beta", "sweeps", "algorithm", "seed", "start", "first", "checkpoint", "output"),
+        *("grid", "ranks", "json_target"),
+    },
+    "smear": {"file", "kind", "output", "grid", "ranks", "tolerance", "json_target"},
+    "solve": {
+        *("file", "mass", "action", "tolerance", "iterations", "precision", "inner", "reproducible"),
+        *("grid", "ranks", "json_target"),
+    },
+}
+
+
+@pytest.mark.parametrize(("command", "option"), WITHOUT_EFFECT)
+def test_options_without_effect_are_refused(
+    command: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["lattice", *command.split(), *option.split()]) == 2
+    told = capsys.readouterr().err
+    assert "Traceback" not in told
+    name = {"-n": "--ranks"}.get(option.split()[0], option.split()[0])
+    # Files of the wrong kind, and what Wilson quarks do not take or write, are named by what was expected.
+    if name not in ("--fat", "--long", "--output", "--source-file"):
+        assert name in told
+    assert "cannot read" not in told
+
+
+@pytest.mark.parametrize("function", [info, measure, thermalize, smear, solve, convert])
+def test_the_table_has_every_option(function: object) -> None:
+    name = function.__name__
+    short = {"json_target": "json", "format_name": "format"}
+    refused = {option.split()[0] for command, option in WITHOUT_EFFECT if command.split()[0] == name}
+    for parameter in inspect.signature(function).parameters:
+        if parameter not in ALWAYS[name]:
+            assert f"--{short.get(parameter, parameter).replace('_', '-')}" in refused
+
+
+@pytest.mark.parametrize("value", ["inf", "nan", "0", "-1", "-inf"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "measure cfg.lime --tolerance",
+        "convert cfg.lime -o out.lime --tolerance",
+        "smear cfg.lime -o out.lime --tolerance",
+        "solve cfg.lime --mass 0.1 --su3-tolerance",
+        "solve cfg.lime --mass 0.1 --tolerance",
+        "solve cfg.lime --mass 0.1 --action wilson --tolerance",
+        "measure cfg.lime --quarks hisq --mass 0.1 --residual",
+    ],
+)
+def test_tolerances_are_above_0_and_finite(
+    command: str,
+    value: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["lattice", *command.split(), value]) == 2
+    assert "above 0 and finite" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "measure cfg.lime --quarks wilson --mass nan",
+        "measure cfg.lime --quarks clover --mass 0.1 --csw inf",
+        "solve cfg.lime --action clover --kappa 0.1 --csw nan",
+        "solve cfg.lime --action wilson --kappa inf",
+        "solve cfg.lime --action asqtad --mass 0.1 --u0 nan",
+        "smear cfg.lime --weight nan",
+        "smear cfg.lime --kind hisq --naik-epsilon inf",
+    ],
+)
+def test_numbers_are_finite(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lattice", *command.split()]) == 2
+    assert "as a finite number, found" in capsys.readouterr().err
