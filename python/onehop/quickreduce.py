@@ -15,16 +15,15 @@ Unlike there, several groups after each other are possible: `init` forgets what 
 from __future__ import annotations
 
 import os
-import pickle
-import socket
 from collections.abc import Sequence
-from multiprocessing.connection import Connection
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from onehop import tensors
-from onehop.error import BadInput, Mismatch, PeerLost
+from onehop.error import BadInput, Mismatch
 from onehop.group import Group
+from onehop.rendezvous import KEY_BYTES, Line, Listener, call, meeting_limit
+from onehop.serialization import decode, encode
 from onehop.tensors import Verdict
 
 __all__ = [
@@ -39,98 +38,83 @@ __all__ = [
 #: How numbers travel, by the number that QuickReduce gives it.
 PROFILES = {1: "fp16", 2: "fp8", 3: "q8", 4: "q6", 5: "q4"}
 
+_LARGEST_PID = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class _Handle:
+    """What the ranks must know of one of them."""
+
+    size: int
+    rank: int
+    pid: int
+    address: str
+    key: bytes
+
+    def encode(self) -> bytes:
+        fields = {"size": self.size, "rank": self.rank, "pid": self.pid, "address": self.address}
+        return encode("quickreduce", fields, [self.key])
+
+    @classmethod
+    def decode(cls, data: Any) -> _Handle:
+        try:
+            message = decode(bytes(data), "quickreduce")
+            key = message.bytes_of(0)
+            if len(key) != KEY_BYTES:
+                raise BadInput(f"expected a key of {KEY_BYTES} bytes, found {len(key)}")
+            pid = message.get("pid", int, least=1)
+            if pid > _LARGEST_PID:
+                raise BadInput(f"expected the number of a process, found {pid}")
+            size, rank = message.get("size", int, least=1), message.get("rank", int, least=0)
+            return cls(size, rank, pid, message.get("address", str), key)
+        except (BadInput, TypeError) as error:
+            raise BadInput(
+                f"expected the handles that get_comm_handle() gave, found another: {error}"
+            ) from None
+
 
 class _Communicator:
-    """Rank 0 listens at an address without a file; the others learn it from its handle, and come with its key."""
+    """The ranks on their way to a group: rank 0 listens, the others learn its address and key from its handle."""
 
     def __init__(self, size: int, rank: int) -> None:
         if not 0 <= rank < size:
             raise BadInput(f"expected a rank from 0 to {size - 1}, found {rank}")
         self.size, self.rank = size, rank
         self.group: Group | None = None
-        self._key = os.urandom(16)
-        self._address = f"\0onehop-quickreduce-{os.getpid()}-{os.urandom(8).hex()}"
-        self._listener: socket.socket | None = None
-        if rank == 0:
-            self._listener = socket.socket(socket.AF_UNIX)
-            self._listener.bind(self._address)
-            self._listener.listen(size)
-        self._connections: dict[int, Connection] = {}
+        self._listener = Listener("quickreduce", size) if rank == 0 else None
+        self._lines: dict[int, Line] = {}
 
     def handle(self) -> bytes:
-        return pickle.dumps((self.size, self.rank, os.getpid(), self._address, self._key))
+        here = self._listener
+        address, key = (here.address, here.key) if here else ("", bytes(KEY_BYTES))
+        return _Handle(self.size, self.rank, os.getpid(), address, key).encode()
 
     def connect(self, handles: Sequence[bytes]) -> None:
         if self.group is not None:
             raise BadInput("these ranks are connected; call init(world_size, rank) before connecting others")
-        everybody = [pickle.loads(bytes(handle)) for handle in handles]
-        found = [(size, rank) for size, rank, *_ in everybody]
+        everybody = [_Handle.decode(handle) for handle in handles]
+        found = [(one.size, one.rank) for one in everybody]
         if found != [(self.size, rank) for rank in range(self.size)]:
             raise Mismatch(
                 f"expected the handles of ranks 0 to {self.size - 1} of {self.size}, in this order, "
                 f"found those of (ranks, rank) {found}"
             )
         if self._listener is not None:
-            self._accept(self._listener, [pid for _, _, pid, *_ in everybody])
-            self._listener.close()
-            self._listener = None
+            self._lines = self._listener.accept([one.pid for one in everybody])
         else:
-            self._call(*everybody[0][2:])
+            self._lines = {0: call(everybody[0].address, everybody[0].key, self.rank, everybody[0].pid)}
         self.group = Group.from_allgather(self.rank, self.size, self._allgather)
 
-    def _accept(self, listener: socket.socket, pids: Sequence[int]) -> None:
-        listener.settimeout(0.2)
-        while len(self._connections) < self.size - 1:
-            try:
-                connection = Connection(listener.accept()[0].detach())
-                if connection.poll(5) and connection.recv_bytes(64) == self._key:
-                    self._connections[connection.recv()] = connection
-            except TimeoutError:
-                for rank, pid in enumerate(pids):
-                    if rank not in self._connections and not _lives(pid):
-                        raise PeerLost(
-                            f"rank {rank} (process {pid}) has ended before it was connected", rank
-                        ) from None
-            except (EOFError, ConnectionError):
-                continue  # it is missed above
-
-    def _call(self, pid: int, address: str, key: bytes) -> None:
-        line = socket.socket(socket.AF_UNIX)
-        try:
-            line.connect(address)
-        except OSError as error:
-            raise PeerLost(
-                f"rank 0 (process {pid}) does not answer: {error}; it must live until all are connected", 0
-            ) from error
-        self._connections[0] = Connection(line.detach())
-        self._connections[0].send_bytes(key)
-        self._connections[0].send(self.rank)
-
     def _allgather(self, mine: bytes) -> list[bytes]:
+        # Later a rank may come as late as the group's time limit allows, as in everything collective.
+        limit = meeting_limit() if self.group is None else self.group.timeout or None
         if self.rank != 0:
-            self._connections[0].send(mine)
-            return self._from(0)
-        everybody = [mine] + [self._from(rank) for rank in range(1, self.size)]
-        for connection in self._connections.values():
-            connection.send(everybody)
+            self._lines[0].send(mine, limit)
+            return decode(self._lines[0].receive(limit), "gathered").list_of(bytes)
+        everybody = [mine] + [self._lines[rank].receive(limit) for rank in range(1, self.size)]
+        for line in self._lines.values():
+            line.send(encode("gathered", {}, everybody), limit)
         return everybody
-
-    def _from(self, rank: int) -> Any:
-        try:
-            return self._connections[rank].recv()
-        except (EOFError, ConnectionError):
-            raise PeerLost(f"rank {rank} has ended while the ranks were being connected", rank) from None
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except PermissionError:
-        return True
-    except OSError:
-        return False
-    return state not in "ZX"
 
 
 _current: list[_Communicator] = []

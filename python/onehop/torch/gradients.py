@@ -20,11 +20,21 @@ __all__ = ["CompressionState", "compressed_allreduce", "group_from_process_group
 def group_from_process_group(process_group: Any = None) -> Group:
     """A group of the ranks of a process group of torch, of any backend. Collective."""
     size = dist.get_world_size(process_group)
+    # NCCL moves what lies on its device alone.
+    device = "cpu" if "cpu:" in str(dist.get_backend_config(process_group)) else "cuda"
+
+    def gather(tensor: torch.Tensor) -> list[torch.Tensor]:
+        everybody = [torch.empty_like(tensor, device=device) for _ in range(size)]
+        dist.all_gather(everybody, tensor.to(device), group=process_group)
+        return [one.cpu() for one in everybody]
 
     def allgather(mine: bytes) -> list[bytes]:
-        everybody: list[bytes] = [b""] * size
-        dist.all_gather_object(everybody, mine, group=process_group)
-        return everybody
+        # Torch's gathering of objects would unpickle what comes from the others.
+        lengths = [int(one) for one in gather(torch.tensor([len(mine)]))]
+        padded = torch.zeros(max(lengths), dtype=torch.uint8)
+        padded[: len(mine)] = torch.tensor(list(mine), dtype=torch.uint8)
+        parts = gather(padded)
+        return [part[:length].numpy().tobytes() for part, length in zip(parts, lengths, strict=True)]
 
     return Group.from_allgather(dist.get_rank(process_group), size, allgather)
 
@@ -32,7 +42,7 @@ def group_from_process_group(process_group: Any = None) -> Group:
 class CompressionState:
     """What `compressed_allreduce` keeps from step to step.
 
-    Making it is collective over the process group, whose backend may be any that can gather objects.
+    Making it is collective over the process group, whose backend may be any that can gather tensors.
 
     Parameters
     ----------
