@@ -51,7 +51,7 @@ void check_unitary(std::size_t index, const Operation& operation) {
   }
 }
 
-void check_values(std::size_t index, const Operation& operation) {
+void check_values(std::size_t index, const Operation& operation, bool unitary) {
   const std::size_t k = operation.targets.size();
   const std::size_t expected =
       operation.kind == OperationKind::matrix ? std::size_t{1} << (2 * k) : std::size_t{1} << k;
@@ -60,10 +60,10 @@ void check_values(std::size_t index, const Operation& operation) {
         std::to_string(operation.values.size()) + " numbers given for " + std::to_string(k) + " targets, expected " +
             std::to_string(expected));
   }
-  check_unitary(index, operation);
+  if (unitary) check_unitary(index, operation);
 }
 
-void check_operation(std::size_t index, const Operation& operation, int qubits, int clbits) {
+void check_operation(std::size_t index, const Operation& operation, int qubits, int clbits, bool unitary) {
   std::vector<int> all = operation.targets;
   all.insert(all.end(), operation.controls.begin(), operation.controls.end());
   check_bits(index, operation, all, qubits, "qubit");
@@ -75,11 +75,11 @@ void check_operation(std::size_t index, const Operation& operation, int qubits, 
     case OperationKind::matrix:
       if (operation.targets.empty()) bad(index, operation, "a matrix needs at least one target");
       if (operation.targets.size() > 12) bad(index, operation, "a dense matrix on more than 12 qubits");
-      check_values(index, operation);
+      check_values(index, operation, unitary);
       break;
     case OperationKind::diagonal:
       if (operation.targets.size() > 24) bad(index, operation, "a diagonal on more than 24 qubits");
-      check_values(index, operation);
+      check_values(index, operation, unitary);
       break;
     case OperationKind::swap:
       if (operation.targets.size() != 2) bad(index, operation, "a swap needs two targets");
@@ -110,11 +110,16 @@ void check_operation(std::size_t index, const Operation& operation, int qubits, 
 
 }  // namespace
 
-void Circuit::validate() const {
+void Circuit::validate(bool unitary) const {
   if (qubits < 1 || qubits > 62) {
     throw BadInput("a circuit has 1 to 62 qubits, found " + std::to_string(qubits));
   }
-  for (std::size_t i = 0; i < operations.size(); ++i) check_operation(i, operations[i], qubits, clbits + hidden_clbits);
+  if (clbits < 0 || hidden_clbits < 0) {
+    throw BadInput("a circuit has 0 classical bits or more, found " + std::to_string(std::min(clbits, hidden_clbits)));
+  }
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    check_operation(i, operations[i], qubits, clbits + hidden_clbits, unitary);
+  }
 }
 
 }  // namespace onehop::quantum

@@ -109,6 +109,13 @@ void check(const Circuit& circuit, int ranks, const PlacementOptions& options) {
     throw BadInput("placement: expected a bit for each of " + std::to_string(circuit.qubits) + " wires, found " +
                    std::to_string(options.bits.size()));
   }
+  std::vector<int> sorted = options.bits;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (sorted[i] != static_cast<int>(i)) {
+      throw BadInput("placement: expected each bit from 0 to " + std::to_string(circuit.qubits - 1) + " once");
+    }
+  }
   if (!options.done.empty() && options.done.size() != circuit.operations.size()) {
     throw BadInput("placement: expected to hear of " + std::to_string(circuit.operations.size()) +
                    " operations whether they are done, found " + std::to_string(options.done.size()));

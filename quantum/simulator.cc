@@ -17,6 +17,8 @@
 namespace onehop::quantum {
 namespace {
 
+constexpr std::int64_t most_shots = std::int64_t{1} << 31;
+
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // A circuit without the measurements that nothing follows; those are made by sampling.
@@ -180,12 +182,34 @@ class Simulation {
     profile_.timed(kind, -1, what);
   }
 
-  // Does the rest of the run that was under way; the others follow as always.
-  void resume(const Standing& standing) {
+  // Whatever it came from: no index in it may lie outside what it is used for.
+  void check(const Standing& standing) const {
     if (standing.waiting.empty() || standing.expectations.size() != result_.expectations.size() ||
-        standing.done.size() != split_.inside.operations.size()) {
+        standing.done.size() != split_.inside.operations.size() ||
+        standing.clbits.size() != static_cast<std::size_t>(circuit_.clbits + circuit_.hidden_clbits)) {
       throw BadInput("the standing is of another circuit or of other observables");
     }
+    const auto runs = static_cast<std::uint64_t>(std::max<std::int64_t>(options_.shots, 1));
+    std::vector<bool> waits(runs, false);
+    for (const Branch& branch : standing.waiting) {
+      if (branch.shots.empty()) throw BadInput("the standing has a run to be made for no shots");
+      for (const std::uint64_t shot : branch.shots) {
+        if (shot >= runs || waits[shot]) {
+          throw BadInput("the standing names shot " + std::to_string(shot) + (shot < runs ? " twice" : "") +
+                         "; expected each from 0 to " + std::to_string(runs - 1) + " once at most");
+        }
+        waits[shot] = true;
+      }
+    }
+    if (standing.events > standing.waiting.back().history.size() || standing.runs < 0) {
+      throw BadInput("the standing counts " + std::to_string(standing.events) + " outcomes and " +
+                     std::to_string(standing.runs) + " runs, which its runs do not have");
+    }
+  }
+
+  // Does the rest of the run that was under way; the others follow as always.
+  void resume(const Standing& standing) {
+    check(standing);
     shots_.set_words(standing.outcomes);
     result_.expectations = standing.expectations;
     result_.runs = standing.runs;
@@ -304,7 +328,7 @@ class Simulation {
 
 SimulationResult simulate(const Circuit& circuit, const Group& group, const SimulationOptions& options) {
   circuit.validate();
-  if (options.shots < 0 || options.shots > (std::int64_t{1} << 31)) {
+  if (options.shots < 0 || options.shots > most_shots) {
     throw BadInput("expected 0 to 2^31 shots, found " + std::to_string(options.shots));
   }
   for (const PauliSum& sum : options.observables) {
@@ -339,7 +363,19 @@ std::vector<bool> run(State& state, const Circuit& circuit, std::uint64_t seed) 
 std::vector<std::uint64_t> sample(const State& state, std::span<const int> qubits, std::int64_t shots,
                                   std::uint64_t seed) {
   if (qubits.size() > 64) throw BadInput("at most 64 qubits can be sampled at once");
-  if (shots < 0) throw BadInput("expected 0 shots or more, found " + std::to_string(shots));
+  if (shots < 0 || shots > most_shots) {
+    throw BadInput("expected 0 to 2^31 shots, found " + std::to_string(shots));
+  }
+  for (std::size_t i = 0; i < qubits.size(); ++i) {
+    const std::string name = "qubit " + std::to_string(qubits[i]);
+    if (qubits[i] < 0 || qubits[i] >= state.qubits()) {
+      throw BadInput(name + " does not exist; the state has " + std::to_string(state.qubits()));
+    }
+    if (std::find(qubits.begin(), qubits.begin() + static_cast<std::ptrdiff_t>(i), qubits[i]) !=
+        qubits.begin() + static_cast<std::ptrdiff_t>(i)) {
+      throw BadInput(name + " is named twice");
+    }
+  }
   std::vector<std::uint64_t> numbers(static_cast<std::size_t>(shots));
   std::iota(numbers.begin(), numbers.end(), std::uint64_t{0});
   return sample(state, qubits, numbers, seed);

@@ -147,7 +147,9 @@ void bind_quantum_circuit(nb::module_& module) {
       .def(
           "add", [](Circuit& c, const Operation& o) { c.operations.push_back(o); }, "operation"_a,
           "Appends an operation as it is.")
-      .def("validate", &Circuit::validate, "Raises BadInput that names the operation that cannot be.")
+      .def(
+          "validate", [](const Circuit& circuit) { circuit.validate(); },
+          "Raises BadInput that names the operation that cannot be.")
       .def("__len__", [](const Circuit& c) { return c.operations.size(); })
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object) -> bool"));
   module.def("gate", &onehop::quantum::gate, "name"_a, "qubits"_a, "parameters"_a = std::vector<double>(),

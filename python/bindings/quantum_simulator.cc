@@ -100,6 +100,17 @@ void bind_observable(nb::module_& module) {
           nb::sig("def terms(self) -> tuple[tuple[complex, tuple[tuple[int, str], ...]], ...]"));
 }
 
+void check_applicable(const Circuit& circuit) {
+  circuit.validate(false);
+  for (const auto& operation : circuit.operations) {
+    const bool plain = operation.is_gate() || operation.kind == onehop::quantum::OperationKind::barrier;
+    if (!plain || !operation.condition.clbits.empty()) {
+      throw onehop::BadInput("only matrices can be applied, found '" + operation.name +
+                             "', a measurement, a reset or a condition");
+    }
+  }
+}
+
 void bind_state(nb::module_& module) {
   nb::class_<State>(module, "State", "A state vector split over the ranks of a group.")
       .def(
@@ -154,19 +165,18 @@ void bind_state(nb::module_& module) {
       .def(
           "apply",
           [](State& s, const Circuit& circuit, double effort) {
+            check_applicable(circuit);
             onehop::quantum::PlacementOptions options;
             options.bytes_per_amplitude = bytes_per_amplitude(s.precision());
             options.bits.assign(s.bits().begin(), s.bits().end());
             options.effort = effort;
             const auto placement = place(circuit, s.group().size(), options);
-            onehop::quantum::Executor executor(s, placement, 0, [](int, int, double) -> int {
-              throw onehop::BadInput("only matrices can be applied, found a measurement or reset");
-            });
+            onehop::quantum::Executor executor(s, placement, 0, [](int, int, double) { return 0; });
             while (executor.step()) {
             }
           },
           "circuit"_a, "effort"_a, release(),
-          "Applies gates without conditions as they are: their matrices need not be unitary, the qubits must exist.")
+          "Applies gates without conditions as they are: their matrices need not be unitary.")
       .def("restore_order", &State::restore_order, release())
       .def("norm_squared", &State::norm_squared, release())
       .def(

@@ -68,7 +68,8 @@ struct Circuit {
 
   // Throws BadInput that names the operation ("operation 17 (cx): ..."): qubits or bits that do not exist or are repeated,
   // wrong number of values, a matrix or diagonal that is not unitary within 1e-9, Paulis that are not X, Y or Z.
-  void validate() const;
+  // `unitary` false: any matrix and diagonal will do.
+  void validate(bool unitary = true) const;
 
   friend bool operator==(const Circuit&, const Circuit&) = default;
 };

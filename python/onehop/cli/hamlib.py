@@ -9,7 +9,7 @@ import typer
 from onehop.cli.circuit import parse_extents
 from onehop.cli.common import JsonOption, console, write_json
 from onehop.error import BadInput
-from onehop.quantum.hamlib import hamlib_names, read_hamlib, write_tfim_file
+from onehop.quantum.hamlib import hamlib_names, read_hamlibs, write_tfim_file
 
 files = typer.Typer(no_args_is_help=True, help="Make and list HamLib files of Hamiltonians (HDF5).")
 
@@ -50,10 +50,11 @@ def list_names(
     json_target: JsonOption = None,
 ) -> None:
     """The Hamiltonians of a file: names, qubits, terms."""
-    rows = []
-    for name in hamlib_names(file):
-        model, qubits = read_hamlib(file, name)
-        rows.append({"name": name, "qubits": qubits, "terms": len(model)})
+    names = hamlib_names(file)
+    rows = [
+        {"name": name, "qubits": qubits, "terms": len(model)}
+        for name, (model, qubits) in zip(names, read_hamlibs(file, names), strict=True)
+    ]
     screen = console(json_target)
     for row in rows:
         screen.print(f"{row['name']}: {row['qubits']} qubits, {row['terms']} terms", markup=False)

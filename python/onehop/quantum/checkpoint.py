@@ -13,16 +13,20 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit
-from onehop.quantum.state_file import StoredState, agree, check_state_file, read_state, write_state
+from onehop.quantum.standing import check_settings, standing_arrays, standing_of
+from onehop.quantum.state_file import agree, check_state_file, read_state_together, write_state
+from onehop.quantum.stored_state import StoredState, damaged
 from onehop.quantum.travel import to_values
 
 __all__ = ["Checkpoints", "circuit_digest"]
+
+# Of the squared norm; millions of gates in single precision stay within.
+_NORM_TOLERANCE = 0.1
 
 _NO, _WRITE, _WRITE_AND_END = 0, 1, 2
 
@@ -82,6 +86,7 @@ class Checkpoints:
         self._wish = _NO
         self.written = 0
         self._stored: StoredState | None = None
+        self._standing: _core.Standing | None = None
         wrong = ""
         try:
             check_state_file(file)
@@ -93,16 +98,18 @@ class Checkpoints:
         try:
             if exists:
                 self._stored = self._read()
+                self._standing = standing_of(self._stored, circuit)
         except BadInput as error:
             wrong = str(error)
         agree(group, wrong)
         self._last = time.monotonic()
 
     def _read(self) -> StoredState:
-        stored = read_state(self._file)
+        stored = read_state_together(self._file, self._group)
         about = stored.about
         if about.get("kind") != "checkpoint":
             raise BadInput(f"{self._file} holds a state, but no checkpoint; give another name")
+        check_settings(stored)
         if about["circuit_digest"] != self._digest:
             raise BadInput(
                 f"{self._file} is a checkpoint of another circuit ('{about['circuit']}', digest "
@@ -110,7 +117,7 @@ class Checkpoints:
                 f"remove the file to begin anew, or give another name"
             )
         for name, now in self.settings.items():
-            then = about["settings"].get(name)
+            then = about["settings"][name]
             if now is not None and now != then:
                 raise BadInput(
                     f"{self._file} is a checkpoint of a run with {name} {then}, found {name} {now}; "
@@ -168,7 +175,7 @@ class Checkpoints:
             "waiting": len(standing.waiting),
         }
         # The C++ side speaks of wires here, which is what `bits` means until the circuit is done.
-        write_state(self._file, state, self._group, about, _arrays(standing))
+        write_state(self._file, state, self._group, about, standing_arrays(standing))
         self.written += 1
         self._wish = _NO
         self._last = time.monotonic()
@@ -184,21 +191,7 @@ class Checkpoints:
 
     def standing(self) -> _core.Standing | None:
         """Where the simulation stood; None: it begins."""
-        if self._stored is None:
-            return None
-        stored, more = self._stored, self._stored.more
-        standing = _core.Standing()
-        standing.bits = list(stored.bits)
-        standing.done = more["done"].astype(bool).tolist()
-        standing.clbits = more["clbits"].astype(bool).tolist()
-        standing.events = stored.about["events"]
-        standing.runs = stored.about["runs"]
-        standing.expectations = more["expectations"].tolist()
-        standing.outcomes = more["outcomes"]
-        for number in range(stored.about["waiting"]):
-            history = more[f"history_{number}"].astype(bool).tolist()
-            standing.add_waiting(history, more[f"shots_{number}"])
-        return standing
+        return self._standing
 
     def restore(self, state: _core.State) -> None:
         """Write the amplitudes of the file into a state that lies as the standing says; every rank its own."""
@@ -209,21 +202,17 @@ class Checkpoints:
         except BadInput as error:
             wrong = str(error)
         agree(self._group, wrong)
+        self._check_norm(state)
+
+    def _check_norm(self, state: _core.State) -> None:
+        """A run's state has norm 1, but for what rounding adds up to."""
+        local = state.local()
+        mine = repr(float(np.vdot(local, local).real)).encode()
+        norm = sum(float(one) for one in self._group.allgather(mine)[: state.ranks])
+        if not abs(norm - 1) <= _NORM_TOLERANCE:
+            raise damaged(self._file, f"expected a state of norm 1, found one of squared norm {norm:g}")
 
     def remove(self) -> None:
         """Remove the file: the run is done. On rank 0, for all."""
         if self._group.rank == 0:
             self._file.unlink(missing_ok=True)
-
-
-def _arrays(standing: _core.Standing) -> dict[str, NDArray[Any]]:
-    arrays: dict[str, NDArray[Any]] = {
-        "done": np.array(standing.done, np.uint8),
-        "clbits": np.array(standing.clbits, np.uint8),
-        "expectations": np.array(standing.expectations, np.complex128),
-        "outcomes": standing.outcomes,
-    }
-    for number, (history, shots) in enumerate(standing.waiting):
-        arrays[f"history_{number}"] = np.array(history, np.uint8)
-        arrays[f"shots_{number}"] = shots
-    return arrays

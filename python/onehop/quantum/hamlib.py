@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 
 from onehop.error import BadInput
 from onehop.output import write_file
 from onehop.quantum.graphs import lattice_bonds
+from onehop.quantum.hdf5 import ask
 from onehop.quantum.observables import PauliSum, PauliTerm
 
-__all__ = ["hamlib_names", "heisenberg", "read_hamlib", "tfim", "tfim_name", "write_tfim_file"]
+__all__ = [
+    "hamlib_names",
+    "heisenberg",
+    "read_hamlib",
+    "read_hamlibs",
+    "tfim",
+    "tfim_name",
+    "write_tfim_file",
+]
+
+_WHAT = "Hamiltonians"
+_AT_ONCE = 256  # read by one process
 
 
 def _h5py() -> ModuleType:
@@ -138,16 +150,8 @@ def hamlib_names(file: str | Path) -> list[str]:
     BadInput
         The file cannot be read, or h5py is missing.
     """
-    h5py = _h5py()
-    names: list[str] = []
-    try:
-        with h5py.File(file, "r") as stored:
-            stored.visititems(
-                lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None
-            )
-    except OSError as error:
-        raise BadInput(f"cannot read Hamiltonians from {file}: {error}") from error
-    return names
+    answer, _ = ask(file, _WHAT, {"kind": "hamlib", "names": None})
+    return [str(name) for name in answer["names"]]
 
 
 def read_hamlib(file: str | Path, name: str) -> tuple[PauliSum, int]:
@@ -169,29 +173,28 @@ def read_hamlib(file: str | Path, name: str) -> tuple[PauliSum, int]:
     ------
     BadInput
         No such file or data set (the message names some that are there), text that is no Hamiltonian, more qubits in
-        the text than the attribute says, or h5py is missing.
+        the text than the attribute says, a damaged file, or h5py is missing.
     """
-    h5py = _h5py()
-    try:
-        with h5py.File(file, "r") as stored:
-            item = stored.get(name)
-            if not isinstance(item, h5py.Dataset):
-                there = ", ".join(hamlib_names(file)[:5]) or "none"
+    return next(read_hamlibs(file, [name]))
+
+
+def read_hamlibs(file: str | Path, names: Sequence[str]) -> Iterator[tuple[PauliSum, int]]:
+    """Several Hamiltonians of a HamLib file, one after the other; errors are those of `read_hamlib`."""
+    for first in range(0, len(names), _AT_ONCE):
+        some = list(names[first : first + _AT_ONCE])
+        answer, _ = ask(file, _WHAT, {"kind": "hamlib", "names": some})
+        for name, found in zip(some, answer["texts"], strict=True):
+            if "there" in found:
+                there = ", ".join(found["there"]) or "none"
                 raise BadInput(f"{file} has no Hamiltonian {name!r}; it has {there}")
-            raw = item[()]
-            qubits = item.attrs.get("nqubits")
-    except OSError as error:
-        raise BadInput(f"cannot read Hamiltonians from {file}: {error}") from error
-    if not isinstance(raw, (bytes, str)):
-        raise BadInput(f"{file}, {name}: expected text, found an array of {type(raw).__name__}")
-    text = raw.decode() if isinstance(raw, bytes) else raw
+            yield _hamiltonian(f"{file}, {name}", found["text"], found["qubits"])
+
+
+def _hamiltonian(place: str, text: str, qubits: int | None) -> tuple[PauliSum, int]:
     try:
         found = PauliSum.parse(text)
     except BadInput as error:
-        raise BadInput(f"{file}, {name}: {error}") from error
-    qubits = found.qubits if qubits is None else int(qubits)
-    if found.qubits > qubits:
-        raise BadInput(
-            f"{file}, {name}: names qubit {found.qubits - 1}, but its attribute nqubits is {qubits}"
-        )
-    return found, qubits
+        raise BadInput(f"{place}: {error}") from error
+    if qubits is not None and found.qubits > qubits:
+        raise BadInput(f"{place}: names qubit {found.qubits - 1}, but its attribute nqubits is {qubits}")
+    return found, found.qubits if qubits is None else qubits

@@ -14,7 +14,7 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.observables import PauliSum
-from onehop.quantum.state_file import agree, read_state, save_state
+from onehop.quantum.state_file import agree, read_state_together, save_state
 
 __all__ = ["State"]
 
@@ -78,13 +78,7 @@ class State:
             No such file, no state in it, cut short, or altered.
         """
         group = group or Group.alone()
-        stored, wrong = None, ""
-        try:
-            stored = read_state(file)
-        except BadInput as error:
-            wrong = str(error)
-        agree(group, wrong)
-        assert stored is not None
+        stored, wrong = read_state_together(file, group), ""
         state = cls(stored.qubits, group, precision=stored.precision, threads=threads, staging=staging)
         state._core.set_layout(list(stored.bits), 0)
         try:

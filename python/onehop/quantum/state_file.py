@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,23 +21,22 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group
+from onehop.quantum.hdf5 import ask, require_h5py
+from onehop.quantum.hdf5_child import digest
+from onehop.quantum.stored_state import BLOCK, StoredState, stored_state
 
 if TYPE_CHECKING:
     from onehop.quantum.state import State
 
-__all__ = ["StoredState", "check_state_file", "load_state", "read_state", "save_state", "write_state"]
-
-_BLOCK = 1 << 18  # amplitudes with one checksum
-
-
-def _h5py() -> Any:
-    try:
-        import h5py
-    except ImportError as error:
-        raise BadInput(
-            "states in files need h5py: `pip install 'onehop[quantum]'`, or `pip install h5py`"
-        ) from error
-    return h5py
+__all__ = [
+    "StoredState",
+    "check_state_file",
+    "load_state",
+    "read_state",
+    "read_state_together",
+    "save_state",
+    "write_state",
+]
 
 
 def check_state_file(file: str | Path) -> None:
@@ -49,7 +47,7 @@ def check_state_file(file: str | Path) -> None:
     BadInput
         There is no such folder, something else than a file has this name, or h5py is missing.
     """
-    _h5py()
+    require_h5py()
     if Path(file).exists() and not Path(file).is_file():
         kind = "a folder" if Path(file).is_dir() else "no regular file, and is left alone"
         raise BadInput(f"cannot save the state to {file}: it is {kind}")
@@ -153,7 +151,8 @@ def _create(
     file: Path, state: _core.State, about: Mapping[str, Any], more: Mapping[str, NDArray[Any]]
 ) -> int:
     """A file with everything but amplitudes and checksums; where the amplitudes begin in it."""
-    h5py = _h5py()
+    import h5py
+
     size = 1 << state.qubits
     kind = np.dtype(np.complex64 if state.precision == "single" else np.complex128)
     with h5py.File(file, "w") as stored:
@@ -165,18 +164,18 @@ def _create(
         data = h5py.h5d.create(
             stored.id, b"amplitudes", h5py.h5t.py_create(kind, logical=True), space, wanted
         )
-        block = min(_BLOCK, 1 << state.local_bits)
+        block = min(BLOCK, 1 << state.local_bits)
         stored.create_dataset("checksums", (size // block, 32), np.uint8)
         for name, values in more.items():
             stored[f"more/{name}"] = values
         stored.attrs.update(
             {
+                **{name: value for name, value in about.items() if isinstance(value, (str, int, float))},
                 "qubits": state.qubits,
                 "precision": state.precision,
                 "bits": np.array(state.bits, np.int64),
                 "flips": np.uint64(state.flips),
                 "about": json.dumps(dict(about)),
-                **{name: value for name, value in about.items() if isinstance(value, (str, int, float))},
             }
         )
         stored.flush()
@@ -186,7 +185,7 @@ def _create(
 def _write_share(file: Path, state: _core.State, offset: int) -> bytes:
     """Write the amplitudes of this rank at their place in the file; return the checksums of its blocks."""
     local = state.local()
-    block = min(_BLOCK, len(local))
+    block = min(BLOCK, len(local))
     sums = []
     handle = os.open(file, os.O_WRONLY)
     try:
@@ -205,9 +204,11 @@ def _write_share(file: Path, state: _core.State, offset: int) -> bytes:
 
 
 def _complete(temporary: Path, file: Path, sums: NDArray[np.uint8]) -> None:
-    with _h5py().File(temporary, "r+") as stored:
+    import h5py
+
+    with h5py.File(temporary, "r+") as stored:
         stored["checksums"][...] = sums.reshape(-1, 32)
-        stored.attrs["digest"] = _digest(stored)
+        stored.attrs["digest"] = digest(stored)
     for path, flags in ((temporary, os.O_RDONLY), (file.resolve().parent, os.O_RDONLY | os.O_DIRECTORY)):
         if path is not temporary:
             temporary.replace(file)
@@ -218,77 +219,7 @@ def _complete(temporary: Path, file: Path, sums: NDArray[np.uint8]) -> None:
             os.close(handle)
 
 
-def _digest(stored: Any) -> str:
-    """Of everything but the amplitudes, which have the checksums."""
-    digest = hashlib.sha256()
-    for name in sorted(stored.attrs):
-        if name != "digest":
-            value = stored.attrs[name]
-            digest.update(repr((name, value.tolist() if hasattr(value, "tolist") else value)).encode())
-    names: list[str] = []
-    stored.visititems(lambda name, item: names.append(name) if hasattr(item, "shape") else None)
-    for name in sorted(names):
-        item = stored[name]
-        digest.update(repr((name, item.shape, str(item.dtype))).encode())
-        if name != "amplitudes":
-            digest.update(item[()].tobytes())
-    return digest.hexdigest()
-
-
 # -- reading -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class StoredState:
-    """What a file says; its amplitudes are read later, by each rank its own."""
-
-    file: Path
-    qubits: int
-    precision: str
-    bits: tuple[int, ...]
-    flips: int
-    about: dict[str, Any]
-    more: dict[str, NDArray[Any]]
-    _offset: int
-    _checksums: NDArray[np.uint8]
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Of its amplitudes."""
-        return np.dtype(np.complex64 if self.precision == "single" else np.complex128)
-
-    def fill(self, local: NDArray[np.complexfloating], rank: int) -> None:
-        """Write the amplitudes of the places from rank * len(local) on, flips undone, into an array.
-
-        Raises
-        ------
-        BadInput
-            The file cannot be read, or a checksum does not fit.
-        """
-        block = (1 << self.qubits) // len(self._checksums)
-        step = min(block, len(local))
-        first = rank * len(local)
-        for at in range(0, len(local), step):
-            place = (first + at) ^ self.flips
-            low = place & (step - 1)
-            number, inside = (place - low) // block, (place - low) % block
-            part = self._block(number, block)[inside : inside + step]
-            # Flips below the size of a step are a permutation inside it.
-            local[at : at + step] = part if low == 0 else part[np.arange(step) ^ low]
-
-    def _block(self, number: int, block: int) -> NDArray[np.complexfloating]:
-        bytes_each = block * self.dtype.itemsize
-        try:
-            with self.file.open("rb") as stored:
-                stored.seek(self._offset + number * bytes_each)
-                data = stored.read(bytes_each)
-        except OSError as error:
-            raise BadInput(f"cannot read {self.file}: {error}") from error
-        if hashlib.sha256(data).digest() != self._checksums[number].tobytes():
-            raise BadInput(
-                f"{self.file} is damaged: block {number} of its amplitudes does not fit its checksum; take another copy"
-            )
-        return np.frombuffer(data, self.dtype)
 
 
 def read_state(file: str | Path) -> StoredState:
@@ -299,42 +230,31 @@ def read_state(file: str | Path) -> StoredState:
     BadInput
         No such file, no state in it, cut short, or altered.
     """
-    h5py = _h5py()
-    try:
-        with h5py.File(file, "r") as stored:
-            if _digest(stored) != stored.attrs["digest"]:
-                raise BadInput(f"{file} is damaged: its contents do not fit their digest; take another copy")
-            return StoredState(
-                file=Path(file),
-                qubits=int(stored.attrs["qubits"]),
-                precision=str(stored.attrs["precision"]),
-                bits=tuple(int(bit) for bit in stored.attrs["bits"]),
-                flips=int(stored.attrs["flips"]),
-                about=json.loads(stored.attrs["about"]),
-                more={name: item[()] for name, item in stored["more"].items()} if "more" in stored else {},
-                _offset=int(stored["amplitudes"].id.get_offset()),
-                _checksums=stored["checksums"][()],
-            )
-    except (OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
-        if isinstance(error, BadInput):
-            raise
-        raise BadInput(
-            f"cannot read a state from {file}: {_why(error)}; take another copy, or remove it to begin anew"
-        ) from error
+    return stored_state(file, *_ask(file))
 
 
-def _why(error: Exception) -> str:
-    """What is wrong with a file, without the names that the HDF5 library has for it."""
-    if isinstance(error, OSError) and error.errno:
-        return os.strerror(error.errno)
-    known = {
-        "truncated file": "it is cut short",
-        "signature not found": "it is no HDF5 file",
-    }
-    for words, meaning in known.items():
-        if words in str(error):
-            return meaning
-    return "it holds no state of onehop" if isinstance(error, KeyError) else "it is damaged"
+def read_state_together(file: str | Path, group: Group) -> StoredState:
+    """The same on every rank; rank 0 reads for all. Collective.
+
+    Raises
+    ------
+    BadInput
+        On every rank: as for `read_state`.
+    """
+    wrong, told = "", b""
+    if group.rank == 0:
+        try:
+            answer, data = _ask(file)
+            told = json.dumps(answer).encode() + b"\n" + data
+        except BadInput as error:
+            wrong = str(error)
+    agree(group, wrong)
+    line, _, data = group.allgather(told)[0].partition(b"\n")
+    return stored_state(file, json.loads(line), data)
+
+
+def _ask(file: str | Path) -> tuple[dict[str, Any], bytes]:
+    return ask(file, "a state", {"kind": "state"})
 
 
 def load_state(file: str | Path) -> tuple[NDArray[np.complexfloating], dict[str, Any]]:
@@ -348,7 +268,7 @@ def load_state(file: str | Path) -> tuple[NDArray[np.complexfloating], dict[str,
     stored = read_state(file)
     places = np.empty(1 << stored.qubits, stored.dtype)
     stored.fill(places, 0)
-    about = {"qubits": stored.qubits, "precision": stored.precision, **stored.about}
+    about = {**stored.about, "qubits": stored.qubits, "precision": stored.precision}
     if stored.bits == tuple(range(stored.qubits)):
         return places, about
     place_of = np.zeros(len(places), np.int64)

@@ -1,0 +1,140 @@
+"""Ask a process of its own what an HDF5 file holds.
+
+Damaged HDF5 files can crash or hang the HDF5 library, or make it ask for any amount of memory. Here they do so to a
+process that ends after the question, with limits on its time and memory (`hdf5_child`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onehop.error import BadInput
+from onehop.launch.environment import variables
+
+__all__ = ["ask", "require_h5py"]
+
+_SECONDS = 10
+_BYTES_PER_SECOND = 32 << 20  # of large files, on top of that
+_SLOWEST = 24 * 3600
+
+
+def _paths() -> list[str]:
+    """The folders that hold NumPy and h5py; an isolated Python may not look there by itself.
+
+    The current folder is none of them: a file called h5py.py in it is not imported.
+    """
+    here = Path.cwd()
+    folders = [folder for folder in sys.path if folder and Path(folder).absolute() != here]
+    found = PathFinder.find_spec("h5py", folders)
+    if found is None or found.origin is None:
+        raise BadInput(
+            "states and Hamiltonians in files need h5py: `pip install 'onehop[quantum]'`, or `pip install h5py`"
+        )
+    return [str(Path(origin).absolute().parents[1]) for origin in (str(np.__file__), found.origin)]
+
+
+def require_h5py() -> None:
+    """Find out before the work whether files can be read.
+
+    Raises
+    ------
+    BadInput
+        h5py is missing.
+    """
+    _paths()
+
+
+def _size(file: str | Path, what: str) -> int:
+    try:
+        status = Path(file).stat()
+    except (OSError, ValueError) as error:
+        raise BadInput(
+            f"cannot read {what} from {file}: {getattr(error, 'strerror', None) or error}"
+        ) from error
+    if not stat.S_ISREG(status.st_mode):
+        raise BadInput(f"cannot read {what} from {file}: expected a file, found a folder or a device")
+    return status.st_size
+
+
+def ask(file: str | Path, what: str, question: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """Have a file read by a process of its own.
+
+    Parameters
+    ----------
+    file : path
+    what : str
+        What the file is expected to hold, for messages.
+    question : dict
+        `kind` and its parameters, see `hdf5_child`.
+
+    Returns
+    -------
+    dict, bytes
+        The answer, and the bytes of the arrays that it lists. Nothing in them has been checked.
+
+    Raises
+    ------
+    BadInput
+        There is no such file, it cannot be read, or reading it crashes or does not end; h5py is missing.
+    """
+    size = _size(file, what)
+    seconds = min(_SECONDS + size // _BYTES_PER_SECOND, _SLOWEST)
+    told = {
+        **question,
+        "file": str(Path(file).absolute()),
+        "size": size,
+        "seconds": seconds,
+        "paths": _paths(),
+    }
+    begin = f"cannot read {what} from {file}"
+    try:
+        done = _run(told, seconds)
+    except subprocess.TimeoutExpired:
+        raise BadInput(
+            f"{begin}: it is damaged, reading it did not end within {seconds} seconds; take another copy"
+        ) from None
+    except OSError as error:
+        raise BadInput(f"{begin}: no process that reads it can be started: {error.strerror}") from error
+    line, _, data = done.stdout.partition(b"\n")
+    if done.returncode != 0:
+        raise BadInput(f"{begin}: {_why(done)}; take another copy")
+    try:
+        answer = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{begin}: it is damaged; take another copy") from error
+    if not isinstance(answer, dict) or "error" in answer:
+        why = answer.get("error") if isinstance(answer, dict) else "it is damaged"
+        raise BadInput(f"{begin}: {why}; take another copy, or name another file")
+    return answer, data
+
+
+def _run(question: dict[str, Any], seconds: float) -> subprocess.CompletedProcess[bytes]:
+    environment = {name: value for name, value in os.environ.items() if name not in variables()}
+    environment |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    return subprocess.run(
+        [sys.executable, "-I", str(Path(__file__).with_name("hdf5_child.py"))],
+        input=json.dumps(question).encode(),
+        capture_output=True,
+        env=environment,
+        timeout=seconds,
+        check=False,
+    )
+
+
+def _why(done: subprocess.CompletedProcess[bytes]) -> str:
+    """Why there is no answer: a crash, or an environment in which nothing can be read."""
+    if done.returncode < 0:
+        words = signal.strsignal(-done.returncode) or f"signal {-done.returncode}"
+        return f"it is damaged, reading it ended a process of its own ({words})"
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1][:300] if lines else f"the process that read it ended with exit code {done.returncode}"

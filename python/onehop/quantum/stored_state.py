@@ -1,0 +1,165 @@
+"""What a state file says, checked against itself and the length of the file before any of it is used."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onehop.error import BadInput
+
+__all__ = ["BLOCK", "StoredState", "damaged", "stored_state"]
+
+BLOCK = 1 << 18  # amplitudes with one checksum, at most
+_PRECISIONS = {"single": np.dtype(np.complex64), "double": np.dtype(np.complex128)}
+_MORE = {np.dtype(kind).str: np.dtype(kind) for kind in (np.uint8, np.uint64, np.complex128)}
+
+
+def damaged(file: str | Path, why: str) -> BadInput:
+    """The error of a file that was altered."""
+    return BadInput(f"{file} is damaged: {why}; take another copy, or remove it to begin anew")
+
+
+@dataclass(frozen=True)
+class StoredState:
+    """What a file says; its amplitudes are read later, by each rank its own."""
+
+    file: Path
+    qubits: int
+    precision: str
+    bits: tuple[int, ...]
+    flips: int
+    about: dict[str, Any]
+    more: dict[str, NDArray[Any]]
+    offset: int
+    checksums: NDArray[np.uint8]
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of its amplitudes."""
+        return np.dtype(np.complex64 if self.precision == "single" else np.complex128)
+
+    def fill(self, local: NDArray[np.complexfloating], rank: int) -> None:
+        """Write the amplitudes of the places from rank * len(local) on, flips undone, into an array.
+
+        Raises
+        ------
+        BadInput
+            The file cannot be read, a checksum does not fit, or an amplitude is no finite number.
+        """
+        block = (1 << self.qubits) // len(self.checksums)
+        step = min(block, len(local))
+        first = rank * len(local)
+        for at in range(0, len(local), step):
+            place = (first + at) ^ self.flips
+            low = place & (step - 1)
+            number, inside = (place - low) // block, (place - low) % block
+            part = self._block(number, block)[inside : inside + step]
+            # Flips below the size of a step are a permutation inside it.
+            local[at : at + step] = part if low == 0 else part[np.arange(step) ^ low]
+
+    def _block(self, number: int, block: int) -> NDArray[np.complexfloating]:
+        bytes_each = block * self.dtype.itemsize
+        try:
+            with self.file.open("rb") as stored:
+                stored.seek(self.offset + number * bytes_each)
+                data = stored.read(bytes_each)
+        except OSError as error:
+            raise BadInput(f"cannot read {self.file}: {error}") from error
+        if hashlib.sha256(data).digest() != self.checksums[number].tobytes():
+            raise BadInput(
+                f"{self.file} is damaged: block {number} of its amplitudes does not fit its checksum; take another copy"
+            )
+        amplitudes = np.frombuffer(data, self.dtype)
+        if not np.isfinite(amplitudes).all():
+            raise damaged(self.file, f"block {number} of its amplitudes holds numbers that are not finite")
+        return amplitudes
+
+
+def stored_state(file: str | Path, answer: dict[str, Any], data: bytes) -> StoredState:
+    """A state from what `hdf5_child` found in its file.
+
+    Raises
+    ------
+    BadInput
+        Anything that `write_state` does not write.
+    """
+    said, sets = answer["attributes"], answer["data_sets"]
+    strange = [name for name in sets if name not in ("amplitudes", "checksums") and name[:5] != "more/"]
+    if strange:
+        raise damaged(file, f"it has a data set {strange[0]!r:.40}, which no state of onehop has")
+    arrays = _arrays(file, sets, answer["read"], data)
+    qubits, precision, flips = said.get("qubits"), said.get("precision"), said.get("flips")
+    if answer["digest"] != said["digest"]:
+        raise damaged(file, "its contents do not fit their digest")
+    if type(qubits) is not int or not 1 <= qubits <= 62:
+        raise damaged(file, f"expected 1 to 62 qubits, found {qubits!r:.40}")
+    if not isinstance(precision, str) or precision not in _PRECISIONS:
+        raise damaged(file, f"expected single or double precision, found {precision!r:.40}")
+    amplitudes = sets["amplitudes"]
+    if amplitudes["shape"] != [1 << qubits] or amplitudes["dtype"] != _PRECISIONS[precision].str:
+        raise damaged(
+            file,
+            f"expected 2^{qubits} amplitudes in {precision} precision, found an array of shape "
+            f"{tuple(amplitudes['shape'])} and type {amplitudes['dtype']}",
+        )
+    bits = said.get("bits")
+    if not isinstance(bits, list) or sorted(map(repr, bits)) != sorted(map(repr, range(qubits))):
+        raise damaged(file, f"expected each bit from 0 to {qubits - 1} once, found {bits!r:.80}")
+    if type(flips) is not int or not 0 <= flips < 1 << qubits:
+        raise damaged(file, f"expected flips of {qubits} bits, found {flips!r:.40}")
+    return StoredState(
+        file=Path(file),
+        qubits=qubits,
+        precision=precision,
+        bits=tuple(bits),
+        flips=flips,
+        about=_about(file, said.get("about")),
+        more={name[5:]: array for name, array in arrays.items() if name.startswith("more/")},
+        offset=amplitudes["offset"],
+        checksums=_checksums(file, arrays, qubits),
+    )
+
+
+def _arrays(file: str | Path, sets: dict[str, Any], names: list[str], data: bytes) -> dict[str, NDArray[Any]]:
+    """The arrays whose bytes follow each other in `data`."""
+    arrays: dict[str, NDArray[Any]] = {}
+    at = 0
+    for name in names:
+        shape, kind = sets[name]["shape"], _MORE.get(sets[name]["dtype"])
+        if kind is None:
+            raise damaged(file, f"{name} has the type {sets[name]['dtype']}")
+        count = int(np.prod(shape, dtype=object))
+        if len(data) - at < count * kind.itemsize:
+            raise damaged(file, f"{name} is shorter than it claims")
+        arrays[name] = np.frombuffer(data, kind, count, at).reshape(shape)
+        at += count * kind.itemsize
+    return arrays
+
+
+def _checksums(file: str | Path, arrays: dict[str, NDArray[Any]], qubits: int) -> NDArray[np.uint8]:
+    found = arrays.get("checksums")
+    size = 1 << qubits
+    if found is None or found.dtype != np.uint8 or found.ndim != 2 or found.shape[1] != 32:
+        raise damaged(file, "expected checksums of 32 bytes, found none")
+    blocks = found.shape[0]
+    if blocks < 1 or blocks > size or size % blocks != 0 or size // blocks > BLOCK:
+        raise damaged(
+            file, f"expected a checksum for each block of at most {BLOCK} amplitudes, found {blocks}"
+        )
+    return found
+
+
+def _about(file: str | Path, text: Any) -> dict[str, Any]:
+    try:
+        about = json.loads(text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise damaged(file, "its attribute `about` is no JSON") from error
+    if not isinstance(about, dict):
+        raise damaged(file, "its attribute `about` is no JSON object")
+    return about
