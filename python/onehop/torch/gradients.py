@@ -12,7 +12,7 @@ from onehop.codec import CODECS
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.tensors import allreduce, element_type, plans
-from onehop.torch.jobs import Thread
+from onehop.torch.jobs import UNUSABLE_AFTER, Thread
 
 __all__ = ["CompressionState", "compressed_allreduce", "group_from_process_group"]
 
@@ -57,6 +57,8 @@ class CompressionState:
     ----------
     bytes_raw, bytes_sent : int
         What one contribution of each bucket so far has in memory, and on the wire.
+    error : Exception or None
+        What the last bucket that failed raised; `backward` raises a RuntimeError with the same text.
     """
 
     def __init__(self, process_group: Any = None, codec: str = "q8", feedback: bool = True) -> None:
@@ -69,7 +71,12 @@ class CompressionState:
         )  # opens the paths now: later the thread would use the process group beside the program
         self.bytes_raw = self.bytes_sent = 0
         self._late: dict[int, torch.Tensor] = {}  # by where a parameter lies
-        self._thread = Thread("onehop gradients")
+        self._thread = Thread("onehop gradients", UNUSABLE_AFTER)
+
+    @property
+    def error(self) -> Exception | None:
+        """What the last bucket that failed raised."""
+        return self._thread.error
 
     def _average(self, parameters: Sequence[torch.Tensor], gradient: torch.Tensor) -> torch.Tensor:
         here = gradient.detach().to("cpu").contiguous()

@@ -6,16 +6,35 @@ import atexit
 import queue
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 from datetime import timedelta
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from onehop.error import Timeout
+from onehop.error import PeerLost, Timeout
 
-__all__ = ["Thread", "Work"]
+__all__ = ["UNUSABLE_AFTER", "Thread", "Work", "in_one_go"]
+
+#: What collective operations of a group raise for the last time: the group cannot be used after that.
+UNUSABLE_AFTER = (PeerLost, Timeout)
+
+Job = Callable[[], Any]
+
+
+class _Failure:
+    """What takes the place of a result where there is none."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+def _result(outcome: Any) -> Any:
+    if isinstance(outcome, _Failure):
+        raise outcome.error
+    return outcome
 
 
 class Work(dist._Work):
@@ -27,22 +46,31 @@ class Work(dist._Work):
         Of a message that has come: who sent it.
     """
 
-    def __init__(self, future: torch.futures.Future) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._future = future
+        self._outcome: torch.futures.Future = torch.futures.Future()  # never in a state of error itself
+        self._future: torch.futures.Future | None = None
         self.source = -1
+
+    def succeed(self, result: Any) -> None:
+        """It is done."""
+        self._outcome.set_result(result)
+
+    def fail(self, error: Exception) -> None:
+        """It will never be done."""
+        self._outcome.set_result(_Failure(error))
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Until it is done; raises what it raised, or Timeout."""
         if timeout is not None and timeout > timedelta(0):
             here = threading.Event()
-            self._future.add_done_callback(lambda _: here.set())
+            self._outcome.add_done_callback(lambda _: here.set())
             if not here.wait(timeout.total_seconds()):
                 raise Timeout(
                     f"the operation is not done after {timeout.total_seconds():g} s; it goes on, "
                     "and its tensors must be left alone"
                 )
-        self._future.wait()
+        _result(self._outcome.wait())
         return True
 
     def source_rank(self) -> int:
@@ -52,32 +80,69 @@ class Work(dist._Work):
     _source_rank = source_rank
 
     def get_future(self) -> torch.futures.Future:
-        """Its future, of a list of tensors."""
+        """Its future, of a list of tensors; if the operation fails, a RuntimeError with the error's text."""
+        # The compiled parts of torch (the reducer of DistributedDataParallel) read the value of a future without
+        # Python. `Future.set_exception` hands them the exception as if it were a list of tensors; only a callback that
+        # raises brings a future into a state that they know as an error.
+        if self._future is None:
+            self._future = self._outcome.then(lambda outcome: _result(outcome.value()))
         return self._future
 
     def is_completed(self) -> bool:
         """Whether it is done."""
-        return self._future.done()
+        return self._outcome.done()
 
     def is_success(self) -> bool:
         """Whether it is done, and well."""
-        return self._future.done() and self.exception() is None
+        return self._outcome.done() and self.exception() is None
 
-    def exception(self) -> BaseException | None:
-        """What it raised."""
-        try:
-            self._future.value()
-        except Exception as error:
-            return error
-        return None
+    def exception(self) -> Exception | None:
+        """What it raised, if it is done."""
+        outcome = self._outcome.value() if self._outcome.done() else None
+        return outcome.error if isinstance(outcome, _Failure) else None
 
     def result(self) -> Any:
         """The tensors."""
-        return self._future.wait()
+        return _result(self._outcome.wait())
 
     def synchronize(self) -> None:
         """The same as wait()."""
         self.wait()
+
+
+def in_one_go(jobs: Sequence[Job]) -> Job:
+    """One job that does several, one after the other, and returns the list of their results.
+
+    One that fails keeps none of the others from being done, since other ranks do them, too. The first error is raised
+    then; what the others raised is told in its text.
+    """
+
+    def job() -> list[Any]:
+        results, errors = [], []
+        for number, one in enumerate(jobs, 1):
+            try:
+                results.append(one())
+            except Exception as error:
+                errors.append((number, error))
+        if errors:
+            raise _joined(errors, len(jobs))
+        return results
+
+    return job
+
+
+def _joined(errors: Sequence[tuple[int, Exception]], number: int) -> Exception:
+    """The first error, with the text of all that say something else."""
+    first = errors[0][1]
+    texts = {str(first)}
+    more = []
+    for place, error in errors[1:]:
+        if str(error) not in texts:
+            texts.add(str(error))
+            more.append(f"; operation {place} of {number} failed, too: {type(error).__name__}: {error}")
+    if more:
+        first.args = (str(first) + "".join(more), *first.args[1:])
+    return first
 
 
 _started: weakref.WeakSet[Thread] = weakref.WeakSet()
@@ -91,48 +156,77 @@ def _close_all() -> None:
 
 
 class Thread:
-    """Runs jobs one after the other, in a thread that is started when it is first needed."""
+    """Runs jobs one after the other, in a thread that is started when it is first needed.
 
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._jobs: queue.SimpleQueue[tuple[Callable[[], Any], torch.futures.Future] | None] = (
-            queue.SimpleQueue()
-        )
+    Parameters
+    ----------
+    name : str
+        What the thread is called.
+    ended_by : tuple of exception types
+        A job that raises one of these is the last: what comes later fails at once, with the same error.
+
+    Attributes
+    ----------
+    error : Exception or None
+        What the last job that failed raised.
+    """
+
+    def __init__(self, name: str, ended_by: tuple[type[Exception], ...] = ()) -> None:
+        self._name, self._ended_by = name, ended_by
+        self._jobs: queue.SimpleQueue[tuple[Job, Work] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
-        self._pending = 0
+        self._pending = 0  # jobs that wait, or run, wherever that is
+        self._turn = threading.Lock()  # held while a job runs
+        self.error: Exception | None = None
 
-    def submit(self, job: Callable[[], Any], wait: bool) -> Work:
+    def submit(self, job: Job, wait: bool) -> Work:
         """Run the job: here if the caller would wait anyway and nothing is before it."""
-        future: torch.futures.Future = torch.futures.Future()
+        work = Work()
         with self._lock:
             here = wait and self._pending == 0
-            if not here:
-                self._pending += 1
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._loop, name=self._name, daemon=True)
-                    self._thread.start()
-                    _started.add(self)
+            self._pending += 1
+            if here:
+                self._turn.acquire()  # at once: nothing is pending, so nothing runs
+            else:
+                self._start()
+                self._jobs.put((job, work))
         if here:
-            future.set_result(job())
-        else:
-            self._jobs.put((job, future))
-        return Work(future)
+            error = self._run(job, work)
+            if error is not None:
+                raise error
+        return work
+
+    def _start(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._loop, name=self._name, daemon=True)
+            self._thread.start()
+            _started.add(self)
 
     def _loop(self) -> None:
         while (item := self._jobs.get()) is not None:
-            job, future = item
-            try:
-                result, error = job(), None
-            except Exception as caught:
-                result, error = None, caught
+            self._turn.acquire()
+            self._run(*item)
+            del item
+
+    def _run(self, job: Job, work: Work) -> Exception | None:
+        """Run it, with the turn taken; say how it went when the next one may run."""
+        try:
+            if isinstance(self.error, self._ended_by):
+                raise copy(self.error)
+            result, error = job(), None
+        except Exception as caught:
+            result, error = None, caught
+            self.error = caught
+        finally:
+            self._turn.release()
             with self._lock:
                 self._pending -= 1
-            if error is None:
-                future.set_result(result)
-            else:
-                future.set_exception(error)
-            del job, future, item, result, error
+        if error is None:
+            work.succeed(result)
+        else:
+            work.fail(error)
+        return error
 
     def close(self) -> None:
         """End the thread after the jobs that it has."""

@@ -30,9 +30,8 @@ class Messages:
             self._messages.send(destination, dense.reshape(-1).view(torch.uint8).numpy(), tag)
             return [tensor]
 
-        if destination not in self._senders:
-            self._senders[destination] = Thread(f"onehop to {destination}")
-        return self._senders[destination].submit(job, False)
+        sender = self._senders.setdefault(destination, Thread(f"onehop to {destination}"))
+        return sender.submit(job, False)
 
     def recv(self, tensors: Sequence[torch.Tensor], source: int, tag: int = 0) -> Work:
         """A message from one rank."""
@@ -47,17 +46,16 @@ class Messages:
         check(tensor)
         plain = tensor.detach()
         dense = plain if plain.is_contiguous() else torch.empty(tensor.shape, dtype=tensor.dtype)
-        future: torch.futures.Future = torch.futures.Future()
-        work = Work(future)
+        work = Work()
 
         def done(sender: int, error: Any) -> None:
             if error is not None:
-                future.set_exception(error)
+                work.fail(error)
                 return
             if dense is not plain:
                 plain.copy_(dense)
             work.source = sender
-            future.set_result([tensor])
+            work.succeed([tensor])
 
         self._messages.request(source, dense.reshape(-1).view(torch.uint8).numpy(), tag, done)
         return work

@@ -10,7 +10,7 @@ import torch
 from onehop.error import BadInput
 from onehop.tensors import Plans
 from onehop.torch.arguments import bytes_of, check, flat, tensors_of
-from onehop.torch.jobs import Work
+from onehop.torch.jobs import Job, Work, in_one_go
 
 __all__ = ["Movements"]
 
@@ -50,6 +50,11 @@ class Movements:
 
     def all_gather_single(self, output: torch.Tensor, source: torch.Tensor, opts: Any = None) -> Work:
         """Everybody's tensors behind each other."""
+        return self._do(self._gather_single_job(output, source), opts)
+
+    _allgather_base = all_gather_single
+
+    def _gather_single_job(self, output: torch.Tensor, source: torch.Tensor) -> Job:
         check(output, source)
         if bytes_of(output) != self._size * bytes_of(source):
             raise BadInput(
@@ -65,13 +70,14 @@ class Movements:
                 target.copy_(result)
             return output
 
-        return self._do(job, opts)
-
-    _allgather_base = all_gather_single
+        return job
 
     def allgather(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any = None) -> Work:
         """Everybody's tensors in a list; each may have a shape of its own."""
         (targets,), (source,) = outputs, inputs
+        return self._do(self._gather_job(targets, source), opts)
+
+    def _gather_job(self, targets: Sequence[torch.Tensor], source: torch.Tensor) -> Job:
         check(source, *targets)
         if len(targets) != self._size:
             raise BadInput(f"expected {self._size} tensors to gather into, found {len(targets)}")
@@ -86,16 +92,17 @@ class Movements:
                 target.detach().copy_(part.view(target.shape))
             return list(targets)
 
-        return self._do(job, opts)
+        return job
 
     def allgather_coalesced(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any = None) -> Work:
         """Several one after the other: outputs[r][i] is tensor i of rank r."""
-        works = [self.allgather([[row[i] for row in outputs]], [one], opts) for i, one in enumerate(inputs)]
-        return works[-1]
+        jobs = [self._gather_job([row[i] for row in outputs], one) for i, one in enumerate(inputs)]
+        return self._do(in_one_go(jobs), opts)
 
     def all_gather_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         """Several one after the other."""
-        return [self.all_gather_single(*pair, opts) for pair in zip(outputs, inputs, strict=True)][-1]
+        jobs = [self._gather_single_job(*pair) for pair in zip(outputs, inputs, strict=True)]
+        return self._do(in_one_go(jobs), opts)
 
     allgather_into_tensor_coalesced = all_gather_single_coalesced
 

@@ -10,7 +10,7 @@ import torch.distributed as dist
 
 from onehop.point_to_point import PointToPoint
 from onehop.tensors import Plans
-from onehop.torch.jobs import Thread, Work
+from onehop.torch.jobs import UNUSABLE_AFTER, Thread, Work
 from onehop.torch.messages import Messages
 from onehop.torch.movements import Movements
 from onehop.torch.reductions import Reductions
@@ -30,6 +30,9 @@ class ProcessGroup(Reductions, Movements, Messages, dist.ProcessGroup):
     ----------
     group : Group
         onehop's own.
+    error : Exception or None
+        What the last collective operation that failed raised. An error inside `backward` reaches the program as a
+        RuntimeError with the same text, because the compiled parts of torch keep no more of it.
     """
 
     def __init__(self, store: Any, rank: int, size: int, timeout: timedelta) -> None:
@@ -40,7 +43,7 @@ class ProcessGroup(Reductions, Movements, Messages, dist.ProcessGroup):
         self.group.timeout = timeout.total_seconds()
         self._plans = Plans(self.group)
         self._messages = PointToPoint(self.group)
-        self._collective = Thread("onehop collectives")
+        self._collective = Thread("onehop collectives", UNUSABLE_AFTER)
         self._senders: dict[int, Thread] = {}
 
     def getBackendName(self) -> str:  # noqa: N802
@@ -48,6 +51,11 @@ class ProcessGroup(Reductions, Movements, Messages, dist.ProcessGroup):
         return "onehop"
 
     name = getBackendName
+
+    @property
+    def error(self) -> Exception | None:
+        """What the last collective operation that failed raised."""
+        return self._collective.error
 
     def rank(self) -> int:
         """Who this is."""

@@ -11,7 +11,7 @@ import torch.distributed as dist
 from onehop.error import BadInput
 from onehop.tensors import Plans
 from onehop.torch.arguments import bytes_of, check, flat, number_type, op_name, tensors_of, type_name
-from onehop.torch.jobs import Work
+from onehop.torch.jobs import Job, Work, in_one_go
 
 __all__ = ["Reductions"]
 
@@ -31,6 +31,8 @@ class Reductions:
         tensors = tensors_of(tensors)
         check(*tensors)
         op = op_name(opts)
+        if not tensors:
+            return self._do(lambda: tensors, opts)
         dtype = number_type(tensors[0].dtype, op)
         if any(tensor.dtype != tensors[0].dtype for tensor in tensors):
             found = ", ".join(sorted({str(tensor.dtype) for tensor in tensors}))
@@ -62,6 +64,11 @@ class Reductions:
 
     def reduce_scatter_single(self, output: torch.Tensor, source: torch.Tensor, opts: Any) -> Work:
         """Combine, and give each rank one block."""
+        return self._do(self._scatter_job(output, source, opts), opts)
+
+    _reduce_scatter_base = reduce_scatter_single
+
+    def _scatter_job(self, output: torch.Tensor, source: torch.Tensor, opts: Any) -> Job:
         check(output, source)
         op = op_name(opts)
         dtype = number_type(source.dtype, op)
@@ -75,9 +82,7 @@ class Reductions:
             self._scatter(source.detach(), output.detach(), op, dtype)
             return output
 
-        return self._do(job, opts)
-
-    _reduce_scatter_base = reduce_scatter_single
+        return job
 
     def reduce_scatter(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any) -> Work:
         """The same with a list of blocks."""
@@ -94,8 +99,8 @@ class Reductions:
     def reduce_scatter_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         """Several one after the other."""
         opts = opts if opts is not None else dist.ReduceScatterOptions()
-        works = [self.reduce_scatter_single(*pair, opts) for pair in zip(outputs, inputs, strict=True)]
-        return works[-1]
+        jobs = [self._scatter_job(*pair, opts) for pair in zip(outputs, inputs, strict=True)]
+        return self._do(in_one_go(jobs), opts)
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
