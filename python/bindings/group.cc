@@ -5,8 +5,10 @@
 
 #include <cstring>
 #include <memory>
+#include <set>
 
 #include "bindings.h"
+#include "onehop/error.h"
 
 using onehop::Gathered;
 using onehop::Group;
@@ -44,10 +46,27 @@ onehop::AllGather as_allgather(const nb::callable& callable) {
   };
 }
 
-// Ctrl-C and other signals, in long waits.
+// Threads whose waits are to end. Only looked at with the GIL held.
+std::set<unsigned long>& interrupted_threads() {
+  static std::set<unsigned long> threads;
+  return threads;
+}
+
+void interrupt_thread(unsigned long thread, bool interrupted) {
+  if (interrupted) {
+    interrupted_threads().insert(thread);
+  } else {
+    interrupted_threads().erase(thread);
+  }
+}
+
+// Ctrl-C and other signals, and interrupt_thread(), in long waits.
 void check_signals() {
   const nb::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  if (!interrupted_threads().empty() && interrupted_threads().contains(PyThread_get_thread_ident())) {
+    throw onehop::Error("a thread of this rank was told to stop waiting: the program ends, or has shut down the group");
+  }
 }
 
 nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>> allocate(const Group& group, std::int64_t bytes) {
@@ -62,6 +81,8 @@ nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>> allocate(const Group& group, s
 void bind_group(nb::module_& module) {
   using release = nb::call_guard<nb::gil_scoped_release>;
   onehop::set_interrupt_check(check_signals);
+  module.def("interrupt_thread", &interrupt_thread, "thread"_a, "interrupted"_a = true,
+             "Ends every wait of the thread with this `threading.get_ident()` with an Error, until told otherwise.");
   nb::class_<Group>(module, "Group", "The ranks of a run.")
       .def(nb::init<const Group&>(), "group"_a)
       .def_static("world", &Group::world, release())

@@ -462,6 +462,11 @@ class Memory:
     def address(self) -> int:
         """Where it lies."""
 
+def interrupt_thread(thread: int, interrupted: bool = True) -> None:
+    """
+    Ends every wait of the thread with this `threading.get_ident()` with an Error, until told otherwise.
+    """
+
 class Group:
     """The ranks of a run."""
 

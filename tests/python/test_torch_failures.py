@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -256,3 +257,145 @@ def test_a_mismatch_in_the_middle_of_backward_is_an_error_on_every_rank(
         assert (name, kind) == (first, "RuntimeError")
         assert "Mismatch" in words
         assert f"rank {size - 1}" in words
+
+
+LEFT_ALONE = """
+    import sys, time
+    from pathlib import Path
+    import torch
+    import torch.distributed as dist
+    import onehop.torch
+
+    rank, folder = int(sys.argv[1]), Path(sys.argv[2])
+    dist.init_process_group("onehop", init_method=f"file://{folder}/store", rank=rank, world_size=2)
+    dist.barrier()
+    if rank == 0:
+        dist.all_reduce(torch.ones(3), async_op=True)
+        raise SystemExit(5)
+    while not (folder / "gone").exists():
+        time.sleep(0.05)
+    for _ in range(2):  # the other rank's part of the first has come
+        dist.all_reduce(torch.ones(3))
+"""
+
+
+def test_a_rank_that_ends_while_its_thread_waits_ends_by_itself(ranks: Ranks) -> None:
+    """The thread looks for signals now and then, which it cannot when the interpreter has gone."""
+    pytest.importorskip("torch", reason=WITHOUT)
+    script = ranks.script(LEFT_ALONE)
+    first, second = (
+        subprocess.Popen(
+            [sys.executable, script, str(rank), str(ranks.folder)],
+            env={**ranks.environment, "OMP_NUM_THREADS": "1", "TMPDIR": str(ranks.folder)},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in (0, 1)
+    )
+    try:
+        _, errors = first.communicate(timeout=100)
+        assert first.returncode == 5, errors
+        (ranks.folder / "gone").touch()
+        _, errors = second.communicate(timeout=100)
+        assert second.returncode == 1, errors
+        assert "PeerLost: rank 0 (process" in errors
+    finally:
+        for process in (first, second):
+            process.kill()
+            process.wait()
+
+
+COALESCED = """
+    import sys
+    import torch
+    import torch.distributed as dist
+    import onehop.torch
+
+    world = onehop.Group.world()
+    rank, size = world.rank, world.size
+    dist.init_process_group("onehop", init_method=f"file://{sys.argv[1]}", rank=rank, world_size=size)
+    group, other = dist.group.WORLD, rank == 1
+
+    def sources(*lengths):
+        return [torch.full((length,), float(rank + 1)) for length in lengths]
+
+    def raised(wait):
+        try:
+            wait()
+        except RuntimeError as error:
+            return error
+        raise SystemExit("nothing was raised")
+
+    # The first fails, the last does not; and two fail, each for a reason of its own.
+    for lengths, words in (((3 + other, 5, 7), ["24", "32"]), ((3 + other, 5, 7 + other), ["24", "32", "56", "64"])):
+        for name in ("all_gather", "reduce_scatter", "allgather"):
+            ins, outs = sources(*lengths), [torch.zeros(size * n) for n in lengths]
+            if name == "all_gather":
+                work = group.all_gather_single_coalesced(outs, ins)
+            elif name == "reduce_scatter":
+                work = group.reduce_scatter_single_coalesced(ins, outs)
+            else:
+                work = group.allgather_coalesced([[one.clone() for one in ins] for _ in range(size)], ins)
+            error = raised(work.wait)
+            assert isinstance(error, onehop.Mismatch), error
+            assert not work.is_success() and work.is_completed() and work.exception() is not None
+            assert "Mismatch" in str(raised(lambda: work.get_future().wait()))
+            if name != "reduce_scatter":
+                assert all(word in str(error) for word in words), error
+            assert ("operation 3 of 3 failed, too: Mismatch" in str(error)) == (len(words) == 4), error
+            if name == "all_gather":  # what fitted was done
+                assert outs[1].tolist() == [float(r + 1) for r in range(size) for _ in range(5)]
+    with dist._coalescing_manager(async_ops=True) as manager:
+        for n in (4 + other, 6):
+            dist.all_gather_into_tensor(torch.zeros(size * n), torch.ones(n))
+    assert isinstance(raised(manager.wait), onehop.Mismatch)
+
+    # Nothing is nothing.
+    for work in (
+        group.all_gather_single_coalesced([], []),
+        group.reduce_scatter_single_coalesced([], []),
+        group.allgather_coalesced([[] for _ in range(size)], []),
+        group.allreduce_coalesced([]),
+    ):
+        assert work.wait() and work.is_success() and work.result() == []
+    total = torch.ones(5)
+    dist.all_reduce(total)
+    assert (total == size).all()
+    dist.destroy_process_group()
+    print("all carried", flush=True)
+"""
+
+
+def test_a_coalesced_operation_carries_the_failures_of_all_its_parts(ranks: Ranks) -> None:
+    pytest.importorskip("torch", reason=WITHOUT)
+    done = ranks.onehop("launch", "-n", 2, ranks.script(COALESCED), ranks.folder / "store", timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("all carried") == 2
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_one_thread_at_a_time_is_in_the_collectives(wait: bool) -> None:
+    pytest.importorskip("torch", reason=WITHOUT)
+    from onehop.torch.jobs import Thread
+
+    thread = Thread("test")
+    inside, second = threading.Event(), threading.Event()
+    overlapped, order = [], []
+
+    def long_job() -> None:
+        inside.set()
+        overlapped.append(second.wait(0.5))
+        order.append("first")
+
+    def other_job() -> None:
+        second.set()
+        order.append("second")
+
+    caller = threading.Thread(target=lambda: thread.submit(long_job, True).wait())
+    caller.start()
+    assert inside.wait(20)
+    thread.submit(other_job, wait).wait()
+    caller.join()
+    thread.close()
+    assert overlapped == [False]
+    assert order == ["first", "second"]

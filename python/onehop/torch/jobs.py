@@ -14,12 +14,15 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from onehop import _core
 from onehop.error import PeerLost, Timeout
 
 __all__ = ["UNUSABLE_AFTER", "Thread", "Work", "in_one_go"]
 
 #: What collective operations of a group raise for the last time: the group cannot be used after that.
 UNUSABLE_AFTER = (PeerLost, Timeout)
+
+_GRACE = 3.0  # seconds
 
 Job = Callable[[], Any]
 
@@ -229,7 +232,15 @@ class Thread:
         return error
 
     def close(self) -> None:
-        """End the thread after the jobs that it has."""
-        if self._thread is not None:
-            self._jobs.put(None)
-            self._thread.join(timeout=3)
+        """End the thread after the jobs that it has; those that take longer than a few seconds fail."""
+        thread = self._thread
+        if thread is None or thread.ident is None:
+            return
+        self._jobs.put(None)
+        thread.join(timeout=_GRACE)
+        if thread.is_alive():
+            # It waits for other ranks, and looks for signals now and then, which ends the process (SIGABRT) if the
+            # interpreter has gone meanwhile.
+            _core.interrupt_thread(thread.ident)
+            thread.join(timeout=_GRACE)
+            _core.interrupt_thread(thread.ident, False)
