@@ -95,7 +95,7 @@ void bind_lattice_staggered(nb::module_& module) {
             const nb::gil_scoped_release released;
             return Staggered(group, std::move(extents), std::move(grid), numbers(fat),
                              long_links == nullptr ? std::span<const Number>() : numbers(*long_links),
-                             StaggeredOptions{true, lanes, threads});
+                             StaggeredOptions{true, lanes, threads, StaggeredPhases::standard});
           },
           "group"_a, "extents"_a, "grid"_a, "fat"_a, "long_links"_a.none(), "lanes"_a, "threads"_a)
       .def_static(

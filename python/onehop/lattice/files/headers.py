@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from onehop.error import BadInput
-from onehop.lattice.files.layout import Layout
+from onehop.lattice.files.layout import Layout, Said
 from onehop.lattice.files.lime import Record, is_lime, records
 
 MILC_MAGIC = 20103
 MILC_HEADER = 96
+LIME_TEXTS = ("ildg-format", "scidac-private-file-xml", "scidac-private-record-xml", "scidac-record-xml")
+NOT_KNOWN = ("missing", "unknown", "none")  # what stands for a number that a program did not have
 
 
 def _check_extents(path: str, extents: tuple[int, ...]) -> tuple[int, ...]:
@@ -57,16 +59,22 @@ def nersc(path: str, start: bytes) -> Layout | None:
     if end is None:
         raise BadInput(f"{path} is cut off: expected END_HEADER (nersc), found none")
     lines = text[: end.start()].decode("latin-1").splitlines()
-    values = {
-        key.strip(): value.strip() for key, equals, value in (line.partition("=") for line in lines) if equals
-    }
+    values: dict[str, str] = {}
+    for key, equals, value in (line.partition("=") for line in lines):
+        if equals and values.setdefault(key.strip(), value.strip()) != value.strip():
+            raise BadInput(
+                f"{path}: its NERSC header contradicts itself: {key.strip()} is {values[key.strip()]!r} and "
+                f"{value.strip()!r}; it was altered"
+            )
     try:
         extents = tuple(int(values[f"DIMENSION_{d}"]) for d in (1, 2, 3, 4))
         kind, point = values["DATATYPE"], values["FLOATING_POINT"]
         checksums = {"checksum": int(values["CHECKSUM"], 16)} if "CHECKSUM" in values else {}
-        plaquette, trace = (
-            float(values[name]) if name in values else None for name in ("PLAQUETTE", "LINK_TRACE")
-        )
+        said = [
+            Said.of_text(what, values[name])
+            for name, what in (("PLAQUETTE", "plaquette"), ("LINK_TRACE", "link trace"))
+            if name in values
+        ]
     except (KeyError, ValueError) as error:
         raise BadInput(
             f"{path}: expected a NERSC header, found one without a usable {error}; it was altered"
@@ -79,9 +87,7 @@ def nersc(path: str, start: bytes) -> Layout | None:
             f"LITTLE, found {kind}, {point}"
         )
     numbers = np.dtype(f"{'<' if dtype[2] == 'LITTLE' else '>'}f{int(dtype[1]) // 8}")
-    return Layout(
-        path, "nersc", _check_extents(path, extents), end.end(), numbers, rows, checksums, plaquette, trace
-    )
+    return Layout(path, "nersc", _check_extents(path, extents), end.end(), numbers, rows, checksums, said)
 
 
 def tag(text: str, name: str) -> str | None:
@@ -106,6 +112,66 @@ def _only(path: str, text: str, name: str) -> str:
     return found
 
 
+def check_scidac_record(path: str, about: str, bits: int, numbers: int) -> None:
+    """What a SciDAC record header says several times: `bits` a number, and `numbers` real ones a site.
+
+    Raises
+    ------
+    BadInput
+        It contradicts itself.
+    """
+    letter = {32: "F", 64: "D"}[bits]
+    said: list[tuple[str, str | None, str]] = [("precision", tag(about, "precision"), letter)]
+    named = re.search(r"_([FD])\d?_", tag(about, "datatype") or "")
+    if named is not None:
+        said.append(("letter of the datatype", named[1], letter))
+    size, count = tag(about, "typesize"), tag(about, "datacount")
+    if size is not None and count is not None:
+        if not (size.isdecimal() and count.isdecimal() and len(size + count) < 40):
+            raise BadInput(
+                f"{path}: expected numbers as <typesize> and <datacount>, found {size[:40]!r} and {count[:40]!r}; "
+                "it was altered"
+            )
+        said.append(("typesize x datacount", str(int(size) * int(count)), str(numbers * bits // 8)))
+    for what, found, expected in said:
+        if found is not None and found != expected:
+            raise BadInput(
+                f"{path}: its header contradicts itself: {bits} bits a number and {numbers} numbers a site go with "
+                f"the {what} {expected}, its SciDAC record header says {found}; it was altered"
+            )
+
+
+def _check_ildg(path: str, texts: dict[str, str], extents: tuple[int, ...], bits: int) -> None:
+    """What an ILDG file says twice: its own header, and those of SciDAC around it."""
+    kind = tag(texts["ildg-format"], "field")
+    if kind not in (None, "su3gauge"):
+        raise BadInput(f"{path}: expected <field> su3gauge in its ILDG header, found {kind}")
+    dims = tag(texts["scidac-private-file-xml"], "dims")
+    if dims is not None and tuple(int(one) for one in dims.split()) != extents:
+        raise BadInput(
+            f"{path}: its header contradicts itself: <lx>, <ly>, <lz>, <lt> are {'x'.join(map(str, extents))}, "
+            f"<dims> is {'x'.join(dims.split())}; it was altered"
+        )
+    about = texts["scidac-private-record-xml"]
+    colours, count = tag(about, "colors"), tag(about, "datacount")
+    if colours not in (None, "3") or count not in (None, "4"):
+        raise BadInput(
+            f"{path}: its header contradicts itself: ILDG's links are 4 matrices of 3 colours a site, its SciDAC "
+            f"record header says <datacount> {count} and <colors> {colours}; it was altered"
+        )
+    check_scidac_record(path, about, bits, 72)
+
+
+def _said_by_usqcd(text: str) -> list[Said]:
+    """The plaquette and link trace of USQCD's info, where there are such. Programs that have none write a word."""
+    found = ((what, tag(text, name)) for name, what in (("plaq", "plaquette"), ("linktr", "link trace")))
+    return [
+        Said.of_text(what, value, (1.0, 3.0))
+        for what, value in found
+        if value and value.lower() not in NOT_KNOWN
+    ]
+
+
 def lime(path: str, start: bytes) -> Layout | None:
     """ILDG and SciDAC: LIME records, the numbers in big-endian order."""
     if not is_lime(start):
@@ -117,33 +183,40 @@ def lime(path: str, start: bytes) -> Layout | None:
     checksums = {
         name: int(value, 16) for name in ("suma", "sumb") if (value := tag(checksum, name)) is not None
     }
-    private = text_of(path, found.get("scidac-private-record-xml"))
+    texts = {name: text_of(path, found.get(name)) for name in LIME_TEXTS}
+    private = texts["scidac-private-record-xml"]
     try:
         if "ildg-binary-data" in found:
-            text = text_of(path, found.get("ildg-format"))
+            text = texts["ildg-format"]
             extents = tuple(int(_only(path, text, name)) for name in ("lx", "ly", "lz", "lt"))
             bits = int(_only(path, text, "precision"))
+            if bits in (32, 64):
+                _check_ildg(path, texts, extents, bits)
             data, name = found["ildg-binary-data"], "ildg"
         elif "scidac-binary-data" in found:
-            text = text_of(path, found.get("scidac-private-file-xml"))
+            text = texts["scidac-private-file-xml"]
             extents = tuple(int(one) for one in _only(path, text, "dims").split())
             bits = {"F": 32, "D": 64}[_only(path, private, "precision")]
             if int(_only(path, private, "datacount")) != 4 or _only(path, private, "colors") != "3":
                 raise BadInput(
                     f"{path}: expected four matrices of three colours a site, found another field (scidac)"
                 )
+            check_scidac_record(path, private, bits, 72)
             data, name = found["scidac-binary-data"], "scidac"
         else:
             raise BadInput(
                 f"{path}: expected a LIME record ildg-binary-data or scidac-binary-data, "
                 f"found {', '.join(found) or 'none'}"
             )
+        said = _said_by_usqcd(texts["scidac-record-xml"])
+    except BadInput:  # which is a ValueError, too
+        raise
     except (KeyError, ValueError) as error:
         raise BadInput(f"{path}: expected numbers in its header, found {error}; it was altered") from error
     if bits not in (32, 64):
         raise BadInput(f"{path}: expected a precision of 32 or 64 bits, found {bits}")
     layout = Layout(
-        path, name, _check_extents(path, extents), data.offset, np.dtype(f">f{bits // 8}"), 3, checksums
+        path, name, _check_extents(path, extents), data.offset, np.dtype(f">f{bits // 8}"), 3, checksums, said
     )
     if data.length != layout.bytes_needed - data.offset:
         raise BadInput(
@@ -181,7 +254,8 @@ def openqcd(path: str, start: bytes) -> Layout | None:
     length = Path(path).stat().st_size
     if min(t, x, y, z) < 1 or max(t, x, y, z) > 1 << 16 or t * x * y * z % 2 or not -3 <= plaquette <= 3:
         return None
-    layout = OpenQcdLayout(path, "openqcd", (x, y, z, t), 24, np.dtype("<f8"), plaquette=plaquette / 3)
+    layout = OpenQcdLayout(path, "openqcd", (x, y, z, t), 24, np.dtype("<f8"))
+    layout.said.append(Said("plaquette", plaquette, scales=(3.0,)))
     return layout if length <= layout.bytes_needed and length > 24 else None
 
 

@@ -6,6 +6,7 @@ import json
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,41 @@ from numpy.typing import NDArray
 from onehop.error import BadInput
 from onehop.group import Group
 
+# A number with fewer digits than this has no more freedom than one with so many.
+MOST_ROUNDING = 1e-4
+
 # One number per checksum: those of this rank's block. `combine` makes that of the whole lattice of those of all ranks.
 Partial = Callable[[NDArray[Any], NDArray[np.int64]], list[int]]
+
+
+@dataclass(frozen=True)
+class Said:
+    """An average over the links that a header has.
+
+    Attributes
+    ----------
+    what : str
+        "plaquette" or "link trace".
+    value : float
+        As the file has it.
+    rounding : float
+        How far that may be from what it was made of, for it has so many digits only.
+    scales : tuple of float
+        Of what traces it may be the average: 1 of Re tr / 3, 3 of Re tr. Writers of USQCD's `<plaq>` differ in it.
+    """
+
+    what: str
+    value: float
+    rounding: float = 0.0
+    scales: tuple[float, ...] = (1.0,)
+
+    @staticmethod
+    def of_text(what: str, text: str, scales: tuple[float, ...] = (1.0,)) -> Said:
+        """Of a number in decimal digits; ValueError if it is none."""
+        value = float(text)
+        exponent = Decimal(text).as_tuple().exponent if np.isfinite(value) else 0
+        rounding = 0.51 * 10.0**exponent if isinstance(exponent, int) and exponent < 0 else 0.0
+        return Said(what, value, min(rounding, MOST_ROUNDING), scales)
 
 
 @dataclass
@@ -37,8 +71,8 @@ class Layout:
         Of a link that are kept: 2 or 3.
     checksums : dict
         What the file says, by name.
-    plaquette, link_trace : float or None
-        What the file says, as averages of Re tr / 3.
+    said : list of Said
+        The averages that the file has.
     """
 
     path: str
@@ -48,8 +82,7 @@ class Layout:
     dtype: np.dtype[Any]
     rows: int = 3
     checksums: dict[str, int] = field(default_factory=dict)
-    plaquette: float | None = None
-    link_trace: float | None = None
+    said: list[Said] = field(default_factory=list)
 
     @property
     def bytes_needed(self) -> int:
@@ -57,18 +90,25 @@ class Layout:
         return self.offset + int(np.prod(self.extents)) * 4 * self.rows * 6 * self.dtype.itemsize
 
     def check_length(self) -> None:
-        """Find out before reading that the file was cut off.
+        """Find out before reading that the file was cut off, or has more links than its header says.
 
         Raises
         ------
         BadInput
-            It is too short.
+            It is too short; too long, unless other records may follow.
         """
         found = Path(self.path).stat().st_size
         if found < self.bytes_needed:
             raise BadInput(
                 f"{self.path} is cut off: expected {self.bytes_needed} bytes for a lattice of "
                 f"{'x'.join(map(str, self.extents))} ({self.format}), found {found}; copy it again"
+            )
+
+        if found > self.bytes_needed and self.format in ("milc", "nersc"):
+            raise BadInput(
+                f"{self.path}: its {self.format} header says a lattice of {'x'.join(map(str, self.extents))} with "
+                f"{self.rows} rows of {8 * self.dtype.itemsize}-bit numbers, {self.bytes_needed} bytes in all, found "
+                f"{found}; the header or the file was altered"
             )
 
     def raw_block(self, slices: Sequence[slice]) -> NDArray[Any]:
@@ -79,14 +119,40 @@ class Layout:
 
     def links(self, raw: NDArray[Any]) -> NDArray[np.complex128]:
         """Such numbers as links, a third row from the first two where it is not kept."""
-        numbers = raw.astype(np.float64)
-        kept = numbers[..., 0] + 1j * numbers[..., 1]
+        kept = np.ascontiguousarray(raw, np.float64).view(np.complex128)[..., 0]
         if self.rows == 3:
             return kept
         links = np.empty((*kept.shape[:-2], 3, 3), np.complex128)
         links[..., :2, :] = kept
         links[..., 2, :] = np.cross(kept[..., 0, :], kept[..., 1, :]).conj()
         return links
+
+
+def check_links_finite(
+    path: str, links: NDArray[np.complex128], sites: NDArray[np.int64], extents: Sequence[int], group: Group
+) -> None:
+    """Links of this rank's block, and the numbers of their sites. Collective.
+
+    Raises
+    ------
+    BadInput
+        On all ranks: some are infinite or no number; the first site of the whole lattice that has such a link is named.
+    """
+    good = np.isfinite(links).reshape(len(sites), links.shape[-3], -1).all(axis=-1)
+    mine: list[int] = []
+    if not good.all():
+        bad = np.flatnonzero(~good.all(axis=1))
+        first = bad[np.argmin(sites[bad])]
+        mine = [int(sites[first]), int(np.argmin(good[first]))]
+    everybody = [json.loads(part) for part in group.allgather(json.dumps(mine).encode())]
+    found = [one for one in everybody if one]
+    if found:
+        number, direction = min(found)
+        site = tuple(int(one) for one in np.unravel_index(number, tuple(extents)[::-1])[::-1])
+        raise BadInput(
+            f"{path}: expected links of finite numbers, found one with nan or infinity, at (x, y, z, t) = {site} in "
+            f"direction {'xyzt'[direction]}; it was altered, or written by a run that failed"
+        )
 
 
 def site_numbers(extents: Sequence[int], slices: Sequence[slice]) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.files import lime
 from onehop.lattice.files.headers import read_header
-from onehop.lattice.files.layout import Layout, check_sums, site_numbers
+from onehop.lattice.files.layout import Layout, Said, check_links_finite, check_sums, site_numbers
 from onehop.lattice.gauge import Gauge, Plaquettes
 from onehop.lattice.geometry import Geometry
 
@@ -45,13 +45,16 @@ class GaugeFile:
     link_trace: float
 
 
-def _check_average(layout: Layout, name: str, expected: float | None, found: float) -> None:
-    tolerance = 1e-5 if layout.dtype.itemsize == 4 else 1e-7
-    if expected is not None and not abs(found - expected) <= tolerance:
-        raise BadInput(
-            f"{layout.path}: its {layout.format} header says that the {name} is {expected:.10g}, the links make "
-            f"{found:.10g}; it was altered, or its links are of another order than its format's"
-        )
+def _check_average(layout: Layout, said: Said, found: float) -> None:
+    tolerance = (1e-5 if layout.dtype.itemsize == 4 else 1e-7) * max(1.0, abs(found)) + said.rounding
+    if any(abs(scale * found - said.value) <= scale * tolerance for scale in said.scales):
+        return
+    expected = " or ".join(f"{scale * found:.10g}" for scale in said.scales)
+    raise BadInput(
+        f"{layout.path}: its {layout.format} header says that the {said.what} is {said.value:.10g}, the links make "
+        f"{expected}, which differs by more than {tolerance:.2g}; it was altered, or its links are of another "
+        "order than its format's"
+    )
 
 
 def read_gauge(
@@ -73,7 +76,7 @@ def read_gauge(
     grid : sequence of int, optional
         Ranks per direction; by default what cuts shortest, with blocks of at least `width` sites.
     tolerance : float
-        How far a link may be from SU(3); infinity: do not look.
+        How far a link may be from SU(3), above 0; infinity: any links of finite numbers will do.
     width : int
         How far operators on this field reach: 3 for those with Naik's term.
 
@@ -81,10 +84,10 @@ def read_gauge(
     ------
     BadInput
         No such file; an unknown format; a file that is cut off; checksums, plaquette or link trace that are
-        not those of the links; a link that is not SU(3).
+        not those of the links; a header that contradicts itself; a link that is not finite, or not SU(3).
     """
-    if not tolerance >= 0:
-        raise BadInput(f"expected a tolerance of 0 or more, found {tolerance}")
+    if not tolerance > 0:
+        raise BadInput(f"expected a tolerance above 0, found {tolerance}")
     group = Group.alone() if group is None else group
     layout = read_header(str(path))
     if grid is None:
@@ -94,7 +97,9 @@ def read_gauge(
     raw = layout.raw_block(slices)
     sites = site_numbers(layout.extents, slices)
     found = check_sums(str(path), layout.format, layout.checksums, (raw, sites), group)
-    gauge.set_links(layout.links(raw))
+    links = layout.links(raw)
+    check_links_finite(str(path), links, sites, layout.extents, group)
+    gauge.set_links(links)
     value, site, direction = gauge.deviation()
     if not value <= tolerance:
         raise BadInput(
@@ -102,8 +107,8 @@ def read_gauge(
             f"in direction {'xyzt'[direction]}; read it with a larger tolerance and reunitarise, if that is meant"
         )
     plaquettes, trace = gauge.plaquettes(), gauge.link_trace()
-    _check_average(layout, "plaquette", layout.plaquette, plaquettes.all)
-    _check_average(layout, "link trace", layout.link_trace, trace)
+    for said in layout.said:
+        _check_average(layout, said, plaquettes.all if said.what == "plaquette" else trace)
     file = GaugeFile(
         str(path), layout.format, layout.extents, 8 * layout.dtype.itemsize, found, plaquettes, trace
     )

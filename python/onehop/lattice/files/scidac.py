@@ -13,8 +13,8 @@ from onehop import __version__
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.files import lime
-from onehop.lattice.files.headers import read_header, tag, text_of
-from onehop.lattice.files.layout import check_sums, scidac_checksums, site_numbers
+from onehop.lattice.files.headers import check_scidac_record, read_header, tag, text_of
+from onehop.lattice.files.layout import check_links_finite, check_sums, scidac_checksums, site_numbers
 from onehop.lattice.files.write import write_from_one
 from onehop.lattice.geometry import Geometry
 
@@ -43,7 +43,8 @@ def read_links(
     Raises
     ------
     BadInput
-        No such file; an unknown format; a file that is cut off; checksums that are not those of the links.
+        No such file; an unknown format; a file that is cut off; a header that contradicts itself; checksums that are
+        not those of the links; links that are not finite.
     """
     layout = read_header(str(path))
     geometry = Geometry(layout.extents, grid, ranks=group.size, width=width)
@@ -51,7 +52,9 @@ def read_links(
     raw = layout.raw_block(slices)
     sites = site_numbers(layout.extents, slices)
     check_sums(str(path), layout.format, layout.checksums, (raw, sites), group)
-    return layout.links(raw), geometry
+    links = layout.links(raw)
+    check_links_finite(str(path), links, sites, layout.extents, group)
+    return links, geometry
 
 
 def _messages(path: str) -> list[dict[str, lime.Record]]:
@@ -104,6 +107,7 @@ def _one_field(
         raise BadInput(
             f"{path}: expected colour vectors, {needed} bytes for {count} a site, found {kind} with {data.length} bytes"
         )
+    check_scidac_record(path, about, bits, 6 * count)
     slices = geometry.block_slices(group.rank)
     raw = np.array(np.memmap(path, f">f{bits // 8}", "r", data.offset, shape)[tuple(slices)])
     written = text_of(path, records.get("scidac-checksum"))
@@ -111,8 +115,8 @@ def _one_field(
         name: int(value, 16) for name in ("suma", "sumb") if (value := tag(written, name)) is not None
     }
     check_sums(path, "scidac", expected, (raw, site_numbers(extents, slices)), group, "numbers")
-    numbers = raw.astype(np.float64)
-    return np.moveaxis(numbers[..., 0] + 1j * numbers[..., 1], -2, 0)
+    numbers = np.ascontiguousarray(raw, np.float64).view(np.complex128)[..., 0]
+    return np.moveaxis(numbers, -2, 0)
 
 
 def read_vectors(path: str, geometry: Geometry, group: Group) -> NDArray[np.complex128]:

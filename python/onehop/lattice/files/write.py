@@ -28,7 +28,11 @@ Links = NDArray[np.complex128]
 
 
 def _numbers(links: Links, dtype: str) -> NDArray[Any]:
-    return np.stack([links.real, links.imag], axis=-1).astype(dtype)
+    with np.errstate(over="ignore"):
+        numbers = np.stack([links.real, links.imag], axis=-1).astype(dtype)
+    if not np.isfinite(numbers).all():
+        raise BadInput(f"expected links of finite numbers that {8 * numbers.dtype.itemsize} bits can hold")
+    return numbers
 
 
 def _sites(links: Links) -> NDArray[np.int64]:
@@ -244,6 +248,10 @@ def write_gauge(
         raise BadInput(f"only ILDG files hold a note, found {name}")
     more = (note,) if note else ()
     plaquettes, trace = gauge.plaquettes(), gauge.link_trace()
+    if not np.isfinite([plaquettes.all, trace]).all():
+        raise BadInput(
+            f"cannot write {path}: expected links of finite numbers, found a plaquette of {plaquettes.all}"
+        )
     links = gauge.gather()
     write_from_one(
         str(path), gauge.group, lambda: _WRITERS[name](links, precision, plaquettes, trace, *more), overwrite
