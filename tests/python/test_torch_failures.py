@@ -214,19 +214,14 @@ def test_every_survivor_of_a_killed_rank_says_who_is_lost(ranks: Ranks, size: in
     for rank, (code, lines, errors) in enumerate(survivors):
         assert code == 1, (code, lines, errors)
         assert len(lines) == WAYS, lines
+        assert {line[0] for line in lines} == {str(rank)}
         for line in lines:
-            assert line[0] == str(rank)
             assert f"rank {size - 1} (process" in line[5], line
             assert "has ended" in line[5], line
             assert (line[2], line[3]) in (("RuntimeError", "None"), ("PeerLost", str(size - 1))), line
             assert line[4] == str(size - 1), line
-        assert {line[1] for line in lines if line[2] == "PeerLost"} >= {
-            "fsdp",
-            "functional",
-            "functional_coalesced",
-            "wait",
-            "coalesced",
-        }
+        typed = {line[1] for line in lines if line[2] == "PeerLost"}
+        assert typed >= {"fsdp", "functional", "functional_coalesced", "wait", "coalesced"}
         assert "has ended" in errors
 
 
