@@ -33,6 +33,7 @@ from onehop.cores import machine_cores
 from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.group import Group
+from onehop.launch.interpreter import python_module
 from onehop.launch.mpi import find_mpi_launcher, mpi_command
 from onehop.tensors import Collectives
 
@@ -286,7 +287,7 @@ def _run_on(hosts: Sequence[Host], mpi: str | None, arguments: Sequence[str], fo
         raise BadInput(f"--link starts its ranks with Open MPI's mpiexec, found {launcher.version}")
     where = ",".join(f"{one.address}:1" for one in hosts)
     command, environment = mpi_command(
-        launcher, HOSTS, [sys.executable, "-m", "onehop.bench.link", *arguments], bind=False
+        launcher, HOSTS, python_module("onehop.bench.link", *arguments), bind=False
     )
     options = ["--prtemca", "plm_ssh_agent", str(_agent(hosts, folder)), "--host", where]
     # It would find shared memory "between hosts".

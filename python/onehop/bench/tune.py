@@ -21,6 +21,7 @@ from onehop.bench.tune_allreduce import MORE_RANKS, built_in_tables, checked, ch
 from onehop.error import Error
 from onehop.group import Group
 from onehop.launch import Output, launch
+from onehop.launch.interpreter import python_module
 from onehop.output import unfinished_file
 
 Stores = tuple[str, int, int, int]
@@ -192,7 +193,7 @@ def _rank_main(part: str, seconds: float, demote: bool, out: Path) -> None:
 
 def _on_ranks(ranks: int, part: str, seconds: float, demote: bool, folder: Path) -> Any:
     out = folder / part
-    command = [sys.executable, "-m", "onehop.bench.tune", part, str(seconds), str(int(demote)), str(out)]
+    command = python_module("onehop.bench.tune", part, str(seconds), str(int(demote)), str(out))
     # A tuning that is in force must not decide what is tried.
     environment = {**os.environ, "ONEHOP_TUNING": str(folder / "none")}
     code = launch(ranks, command, output=Output.RANK0, report=True, environment=environment)

@@ -18,6 +18,7 @@ import numpy as np
 
 import onehop
 from onehop.launch.environment import variables
+from onehop.launch.interpreter import python_module
 from onehop.launch.mpi import MpiLauncher, mpi_command
 
 TIME_LIMIT = 30.0
@@ -119,22 +120,12 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> Outcome:
 
 
 def _rank_command(transport: str) -> list[str]:
-    return [sys.executable, "-m", "onehop.doctor.selftest", transport]
+    return python_module("onehop.doctor.selftest", transport)
 
 
 def test_local(transport: str) -> Outcome:
     """Two ranks of the built-in launcher."""
-    command = [
-        sys.executable,
-        "-m",
-        "onehop",
-        "launch",
-        "-n",
-        "2",
-        "--output",
-        "raw",
-        *_rank_command(transport),
-    ]
+    command = python_module("onehop", "launch", "-n", "2", "--output", "raw", *_rank_command(transport))
     return _run(command, os.environ)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from onehop.error import BadInput
 from onehop.launch import MpiLauncher, find_mpi_launcher
+from onehop.launch.interpreter import python_code
 
 _MPI_QUESTION = "import json; from onehop import _core; print(json.dumps(_core.mpi_library()))"
 
@@ -32,7 +33,7 @@ def mpi_library() -> dict[str, Any]:
     """
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _MPI_QUESTION], capture_output=True, text=True, timeout=30, check=False
+            python_code(_MPI_QUESTION), capture_output=True, text=True, timeout=30, check=False
         )
         return json.loads(done.stdout.splitlines()[-1])
     except (subprocess.TimeoutExpired, OSError, ValueError, IndexError):

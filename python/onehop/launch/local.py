@@ -16,6 +16,7 @@ from pathlib import Path
 from onehop import _core
 from onehop.error import BadInput, Error
 from onehop.launch.cores import available_cores, share_cores
+from onehop.launch.interpreter import python_module
 from onehop.launch.result import LaunchResult
 from onehop.launch.supervisor import PATIENCE, Rank, Supervisor
 from onehop.launch.watchdog import Watchdog
@@ -48,6 +49,8 @@ def command_of(program: str, arguments: Sequence[str] = (), *, module: bool = Fa
         There is no such program.
     """
     if module:
+        if program.partition(".")[0] == "onehop":
+            return python_module(program, *arguments)
         return [sys.executable, "-m", program, *arguments]
     if program.endswith(".py"):
         if not Path(program).is_file():

@@ -81,9 +81,11 @@ def _candidates(kind: str | None) -> Iterator[Path]:
     if kind is not None:
         names = [f"mpiexec.{kind}", *names]
     folders = [Path(sys.executable).parent, *map(Path, os.get_exec_path())]
-    # `make mpich` puts one beside the sources and beside the working directory's .venv.
-    for start in (Path.cwd(), Path(sys.prefix).parent):
-        folders += [start / ".mpich" / "bin"]
+    # `make mpich` puts one beside the sources and their .venv. The current folder is somebody else's, perhaps, and
+    # nothing in it is run.
+    for start in (Path(__file__).resolve().parents[3], Path(sys.prefix).parent):
+        if (start / "pyproject.toml").is_file():
+            folders += [start / ".mpich" / "bin"]
     seen = set()
     for folder in folders:
         for name in names:

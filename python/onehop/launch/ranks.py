@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from onehop.error import BadInput
 from onehop.launch.environment import current_launch
+from onehop.launch.interpreter import python_module
 from onehop.launch.local import Output, launch
 from onehop.launch.mpi import find_mpi_launcher, launch_under_mpi
 from onehop.launch.supervisor import PATIENCE
@@ -66,7 +67,7 @@ def ensure_ranks(
         raise BadInput(f"expected at least 1 rank, found -n {ranks}")
     if ranks == 1 and launcher != "mpi":
         return
-    command = [sys.executable, "-m", "onehop", *(sys.argv[1:] if arguments is None else arguments)]
+    command = python_module("onehop", *(sys.argv[1:] if arguments is None else arguments))
     if launcher == "mpi":
         raise SystemExit(launch_under_mpi(ranks, command, mpi, bind=bind))
     variables = {**os.environ, **(environment or {})}

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.launch.environment import current_launch, variables
+from onehop.launch.interpreter import package_environment, python_module
 from onehop.quantum.task import Outcome, Task, decode_outcome, encode_task, perform
 from onehop.serialization import decode, decode_error, encode, read_framed, write_framed
 
@@ -100,13 +101,13 @@ class ProcessCrew:
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
-            command = [sys.executable, "-m", "onehop", "launch", "-n", str(self._ranks), "--output", "rank0"]
+            options = ["-n", str(self._ranks), "--output", "rank0", "-m", "onehop.quantum.worker"]
             environment = {name: value for name, value in os.environ.items() if name not in variables()}
             self._process = subprocess.Popen(
-                [*command, "-m", "onehop.quantum.worker"],
+                python_module("onehop", "launch", *options),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env=environment,
+                env=package_environment(environment),
             )
             self._finalizer = weakref.finalize(self, _end, self._process)
         return self._process

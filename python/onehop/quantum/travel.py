@@ -13,6 +13,7 @@ import numpy as np
 from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.launch.environment import variables
+from onehop.launch.interpreter import package_environment, python_module
 from onehop.quantum.circuit import Circuit, Condition, Operation, Register
 from onehop.serialization import Message, decode, decode_error, encode, encode_error
 
@@ -145,13 +146,11 @@ def _operation_values(one: Operation) -> tuple[Any, ...]:
 def _in_child(file: str) -> bytes:
     """What `python -m onehop.quantum.travel FILE` found out: a circuit or an error, as a message."""
     environment = {name: value for name, value in os.environ.items() if name not in variables()}
-    package = str(Path(__file__).resolve().parents[2])
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [package, environment.get("PYTHONPATH")]))
     done = subprocess.run(
-        [sys.executable, "-m", "onehop.quantum.travel", file],
+        python_module("onehop.quantum.travel", file),
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        env=environment,
+        env=package_environment(environment),
         check=False,
     )
     if done.returncode != 0:

@@ -1,0 +1,41 @@
+"""Command lines of Python processes that onehop starts for itself: nothing in the current folder is imported."""
+
+from __future__ import annotations
+
+import os
+import site
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+__all__ = ["package_environment", "python_code", "python_module"]
+
+# Before 3.11 there is no -P, and -I would leave out $PYTHONPATH as well.
+_WITHOUT_FOLDER = "import sys; del sys.path[0]; "
+_AS_MODULE = (
+    "import runpy; del sys.argv[0]; runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+)
+
+
+def python_module(module: str, *arguments: str) -> list[str]:
+    """The command line that runs a module of onehop with this Python."""
+    if sys.version_info >= (3, 11):
+        return [sys.executable, "-P", "-m", module, *arguments]
+    return [sys.executable, "-c", _WITHOUT_FOLDER + _AS_MODULE, module, *arguments]
+
+
+def python_code(code: str, *arguments: str) -> list[str]:
+    """The command line that runs code with this Python."""
+    if sys.version_info >= (3, 11):
+        return [sys.executable, "-P", "-c", code, *arguments]
+    return [sys.executable, "-c", _WITHOUT_FOLDER + code, *arguments]
+
+
+def package_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """An environment in which a Python process finds this onehop, wherever this process found it."""
+    made = dict(environment)
+    package = str(Path(__file__).resolve().parents[2])
+    installed = [*site.getsitepackages(), site.getusersitepackages()]
+    if package not in [str(Path(folder).resolve()) for folder in installed]:
+        made["PYTHONPATH"] = os.pathsep.join(filter(None, [package, made.get("PYTHONPATH")]))
+    return made
