@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,20 @@ import pytest
 
 from conftest import Ranks
 from onehop import BadInput, Error, Group
-from onehop.lattice import Gauge, hybrid_monte_carlo, read_gauge, smearing, write_gauge
+from onehop.lattice import (
+    Gauge,
+    Geometry,
+    hybrid_monte_carlo,
+    read_gauge,
+    read_vectors,
+    smearing,
+    thermalize,
+    write_gauge,
+    write_vectors,
+)
 from onehop.lattice.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from onehop.lattice.files import read_note
+from staggered_reference import phase_change, some_field
 
 
 def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
@@ -179,3 +191,92 @@ def test_refused(arguments: list[str], message: str, ranks: Ranks) -> None:
     done = ranks.onehop("lattice", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_a_coarse_flow_step_is_refused_on_ranks_and_nothing_is_written(ranks: Ranks, tmp_path: Path) -> None:
+    field, report = str(tmp_path / "cfg.lime"), tmp_path / "out.json"
+    gauge = Gauge(Group.alone(), (4, 4, 4, 8))
+    thermalize(gauge, 6.0, 5)
+    write_gauge(field, gauge)
+    flow = ("lattice", "measure", field, "--flow", 1, "-n", 2, "--json", report)
+    refused = ranks.onehop(*flow, "--flow-step", 0.3, "--plot", tmp_path / "flow.png")
+    assert refused.returncode == 2
+    assert "Traceback" not in refused.stderr
+    found = re.search(
+        r"a step of 0\.25 is too long .* the largest step that works is ([0-9.]+) ", refused.stderr
+    )
+    assert found is not None
+    assert [one.name for one in tmp_path.iterdir() if one.is_file()] == ["cfg.lime"]
+    ends = []
+    for how in (("--flow-step", found[1]), ("--flow-tolerance", 1e-6), ("--flow-step", 0.01)):
+        done = ranks.onehop(*flow, *how)
+        assert done.returncode == 0, done.stderr
+        found_here = json.loads(report.read_text())
+        ends.append(found_here["flow"][-1]["t2_energy"])
+        assert 0 < found_here["flow_step_error"] <= 0.1
+    assert ends[0] == pytest.approx(ends[2], rel=1e-3)
+    assert ends[1] == pytest.approx(ends[2], rel=1e-5)
+
+
+def test_solves_with_the_phases_of_milc(ranks: Ranks, tmp_path: Path) -> None:
+    """A source in MILC's phases: the solution is that of ours after the transformation S = (-1)^(t (x + y + z))."""
+    extents, group = (4, 4, 4, 8), Group.alone()
+    gauge, geometry = Gauge(group, extents), Geometry(extents, ranks=1)
+    gauge.set_random(3)
+    names = {
+        name: str(tmp_path / f"{name}.lime") for name in ("cfg", "theirs", "ours", "x", "y", "fat", "long")
+    }
+    write_gauge(names["cfg"], gauge)
+    source = some_field(extents, 4)[None]
+    signs = phase_change(extents)[..., None]
+    write_vectors(names["theirs"], source, geometry, group, precision=64)
+    write_vectors(names["ours"], signs * source, geometry, group, precision=64)
+    common = ("--mass", 0.3, "--output-bits", 64, "--overwrite", "-n", 2)
+
+    def solved(*words: object) -> np.ndarray:
+        done = ranks.onehop("lattice", "solve", *words, "-o", names["x"], *common)
+        assert done.returncode == 0, done.stderr
+        return read_vectors(names["x"], geometry, group)
+
+    for action in ("staggered", "hisq"):
+        cfg = (names["cfg"], "--action", action)
+        ours = solved(*cfg, "--source-file", names["ours"])
+        theirs = solved(*cfg, "--source-file", names["theirs"], "--phases", "milc")
+        np.testing.assert_allclose(theirs, signs * ours, atol=1e-8)
+        wrong = solved(*cfg, "--source-file", names["theirs"])
+        assert np.linalg.norm(wrong - theirs) > 0.5 * np.linalg.norm(theirs)
+    files = ("--fat", names["fat"], "--long", names["long"])
+    made = ranks.onehop("lattice", "smear", names["cfg"], "--kind", "hisq", *files, "--phases", "milc")
+    assert made.returncode == 0, made.stderr
+    assert read_note(names["fat"]) == "links with milc phases, antiperiodic in time"
+    np.testing.assert_allclose(solved(*files, "--source-file", names["theirs"]), theirs, atol=1e-8)
+    done = ranks.onehop("lattice", "solve", names["cfg"], "--mass", 0.3, "--phases", "chroma")
+    assert done.returncode == 2
+    assert "standard or milc, found 'chroma'" in done.stderr
+    # A condensate by noise differs by noise only; correlators do not differ.
+    found = []
+    for phases in ("standard", "milc"):
+        words = ("--quarks", "staggered", "--mass", 0.3, "--noises", 1, "--phases", phases, "--json", "-")
+        done = ranks.onehop("lattice", "measure", names["cfg"], *words)
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout)["quarks"])
+    np.testing.assert_allclose(found[0]["pion"], found[1]["pion"], rtol=1e-6)
+    np.testing.assert_allclose(found[0]["rho"], found[1]["rho"], rtol=1e-5, atol=1e-9)
+    assert found[0]["condensate"] != pytest.approx(found[1]["condensate"], rel=1e-6)
+    assert found[0]["condensate"] == pytest.approx(found[1]["condensate"], rel=0.2)
+
+
+def test_averages_that_are_no_numbers_are_an_error_of_one_line(ranks: Ranks, tmp_path: Path) -> None:
+    gauge = Gauge(Group.alone(), (4, 4, 4, 4))
+    gauge.set_links(gauge.links * 1e80)
+    field = tmp_path / "cfg"
+    data = np.stack([gauge.links.real, gauge.links.imag], axis=-1).astype("<f8")
+    sizes = "".join(f"DIMENSION_{d} = 4\n" for d in (1, 2, 3, 4))
+    head = f"BEGIN_HEADER\nDATATYPE = 4D_SU3_GAUGE_3x3\n{sizes}FLOATING_POINT = IEEE64LITTLE\nEND_HEADER\n"
+    field.write_bytes(head.encode() + data.tobytes())
+    done = ranks.onehop("lattice", "measure", field, "--tolerance", 1e300, "--json", tmp_path / "out.json")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "numbers that are not finite" in done.stderr
+    assert "plaquette" in done.stderr
+    assert not (tmp_path / "out.json").exists()

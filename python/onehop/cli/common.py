@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import sys
 import time
@@ -128,6 +129,17 @@ def check_plot(file: str | None) -> None:
     check_file_target(file, "--plot")
 
 
+def _not_finite(result: Any, name: str = "") -> list[str]:
+    """The names of the numbers in a result that are not finite, the first few of them."""
+    if isinstance(result, float):
+        return [] if math.isfinite(result) else [name]
+    parts = (
+        result.items() if isinstance(result, dict) else enumerate(result) if isinstance(result, list) else ()
+    )
+    found = [one for key, part in parts for one in _not_finite(part, f"{name}.{key}" if name else str(key))]
+    return found[:5]
+
+
 def write_json(target: str | None, result: Any) -> None:
     """Write `result` where `--json` says, whole or not at all; rank 0 only. Nothing happens without `--json`.
 
@@ -135,10 +147,18 @@ def write_json(target: str | None, result: Any) -> None:
     ------
     BadInput
         The file cannot be written.
+    Error
+        Numbers of the result are not finite.
     """
     if target is None or own_rank() != 0:
         return
-    text = json.dumps(result, indent=2, allow_nan=False) + "\n"
+    try:
+        text = json.dumps(result, indent=2, allow_nan=False) + "\n"
+    except ValueError as error:
+        raise Error(
+            "expected a result of finite numbers, which JSON can hold, found numbers that are not finite: "
+            f"{', '.join(_not_finite(result)) or error}"
+        ) from error
     if target == "-":
         sys.stdout.write(text)
         sys.stdout.flush()
