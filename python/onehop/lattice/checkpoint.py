@@ -15,6 +15,8 @@ from onehop.lattice.gauge import Gauge
 
 __all__ = ["Checkpoint", "read_checkpoint", "write_checkpoint"]
 
+_TRAJECTORY = {"delta_h": float, "accepted": bool, "plaquette": float}
+
 
 @dataclass
 class Checkpoint:
@@ -57,11 +59,11 @@ def read_checkpoint(
         return None
     note = read_note(path)
     try:
-        state = Checkpoint(**json.loads(note))
-        whole = isinstance(state.settings, dict) and isinstance(state.history, list)
-        if not whole or type(state.done) is not int or state.done < 0:
+        said = json.loads(note)
+        state = Checkpoint(**said)
+        if said.keys() != asdict(state).keys() or not _can_be(state):
             raise ValueError("its note was altered")
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise BadInput(
             f"{path} exists, but is no checkpoint; name another file, or start from it with --start"
         ) from error
@@ -74,5 +76,27 @@ def read_checkpoint(
         raise BadInput(
             f"{path} is a checkpoint of another run, of {', '.join(different)}; name another file, or remove this one"
         )
-    gauge, _ = read_gauge(path, group, grid)
+    gauge, file = read_gauge(path, group, grid)
+    extents = settings.get("extent")
+    if file.precision != 64 or (extents is not None and tuple(extents) != tuple(file.extents)):
+        raise BadInput(
+            f"{path} is a checkpoint with links of {'x'.join(map(str, file.extents))} in {file.precision} bits, which "
+            "is not what its run keeps; it was altered, name another file"
+        )
     return gauge, state
+
+
+def _can_be(state: Checkpoint) -> bool:
+    """Whether a run can have come to this: whole sweeps, and of each at most one note of the kind that it makes."""
+    if not isinstance(state.settings, dict) or not isinstance(state.history, list):
+        return False
+    if type(state.done) is not int or not len(state.history) <= state.done < 1 << 63:
+        return False
+    if state.settings.get("algorithm") == "hmc":
+        return all(
+            isinstance(one, dict)
+            and one.keys() == _TRAJECTORY.keys()
+            and all(type(one[name]) is kind for name, kind in _TRAJECTORY.items())
+            for one in state.history
+        )
+    return all(type(one) is float for one in state.history)

@@ -67,15 +67,20 @@ def nersc(path: str, start: bytes) -> Layout | None:
                 f"{value.strip()!r}; it was altered"
             )
     try:
-        extents = tuple(int(values[f"DIMENSION_{d}"]) for d in (1, 2, 3, 4))
+        extents = tuple(
+            whole_number(path, values[name], name) for name in map("DIMENSION_{}".format, (1, 2, 3, 4))
+        )
         kind, point = values["DATATYPE"], values["FLOATING_POINT"]
-        checksums = {"checksum": int(values["CHECKSUM"], 16)} if "CHECKSUM" in values else {}
+        checksum = values.get("CHECKSUM")
+        checksums = {} if checksum is None else {"checksum": checksum_number(path, checksum, "CHECKSUM")}
         said = [
             Said.of_text(what, values[name])
             for name, what in (("PLAQUETTE", "plaquette"), ("LINK_TRACE", "link trace"))
             if name in values
         ]
     except (KeyError, ValueError) as error:
+        if isinstance(error, BadInput):
+            raise
         raise BadInput(
             f"{path}: expected a NERSC header, found one without a usable {error}; it was altered"
         ) from error
@@ -92,8 +97,56 @@ def nersc(path: str, start: bytes) -> Layout | None:
 
 def tag(text: str, name: str) -> str | None:
     """The text of an XML element, or nothing."""
-    found = re.search(rf"<(?:\w+:)?{name}\b[^>]*>\s*([^<]*?)\s*</", text)
-    return None if found is None else found[1]
+    # Each character is looked at once for each "<" at most, whatever the text: headers come from anywhere.
+    found = re.search(rf"<(?:\w+:)?{name}\b[^<>]*>([^<]*)</", text)
+    return None if found is None else found[1].strip()
+
+
+def check_regular(path: str) -> None:
+    """Find out before opening it that a file is one: whoever opens a pipe waits for its other end.
+
+    Raises
+    ------
+    BadInput
+        There is no such file, or it is a folder, a pipe or a device.
+    """
+    try:
+        regular = Path(path).is_file() or not Path(path).exists()
+    except (OSError, ValueError) as error:  # a name that no file can have
+        raise BadInput(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+    if not regular:
+        raise BadInput(f"cannot read {path}: expected a file, found a folder, a pipe or a device")
+
+
+def whole_number(path: str, text: str, name: str) -> int:
+    """A number of at most nine decimal digits, as extents and counts are."""
+    if re.fullmatch(r"[0-9]{1,9}", text) is None:
+        raise BadInput(
+            f"{path}: expected a number as {name} in its header, found {text!r:.40}; it was altered"
+        )
+    return int(text)
+
+
+def checksum_number(path: str, text: str, name: str) -> int:
+    """A checksum of 32 bits in hexadecimal digits.
+
+    Raises
+    ------
+    BadInput
+        It is something else.
+    """
+    if re.fullmatch(r"(?:0[xX])?0*[0-9a-fA-F]{1,8}", text) is None:
+        raise BadInput(
+            f"{path}: expected up to 8 hexadecimal digits as {name} in its header, found {text!r:.40}; it was altered"
+        )
+    return int(text, 16)
+
+
+def scidac_sums(path: str, record: Record | None) -> dict[str, int]:
+    """The checksums that a record of them says."""
+    text = text_of(path, record)
+    said = {name: tag(text, name) for name in ("suma", "sumb")}
+    return {name: checksum_number(path, value, name) for name, value in said.items() if value is not None}
 
 
 def text_of(path: str, record: Record | None) -> str:
@@ -147,7 +200,7 @@ def _check_ildg(path: str, texts: dict[str, str], extents: tuple[int, ...], bits
     if kind not in (None, "su3gauge"):
         raise BadInput(f"{path}: expected <field> su3gauge in its ILDG header, found {kind}")
     dims = tag(texts["scidac-private-file-xml"], "dims")
-    if dims is not None and tuple(int(one) for one in dims.split()) != extents:
+    if dims is not None and tuple(whole_number(path, one, "dims") for one in dims.split()) != extents:
         raise BadInput(
             f"{path}: its header contradicts itself: <lx>, <ly>, <lz>, <lt> are {'x'.join(map(str, extents))}, "
             f"<dims> is {'x'.join(dims.split())}; it was altered"
@@ -179,25 +232,24 @@ def lime(path: str, start: bytes) -> Layout | None:
     found: dict[str, Record] = {}
     for record in records(path):
         found.setdefault(record.name, record)
-    checksum = text_of(path, found.get("scidac-checksum"))
-    checksums = {
-        name: int(value, 16) for name in ("suma", "sumb") if (value := tag(checksum, name)) is not None
-    }
+    checksums = scidac_sums(path, found.get("scidac-checksum"))
     texts = {name: text_of(path, found.get(name)) for name in LIME_TEXTS}
     private = texts["scidac-private-record-xml"]
     try:
         if "ildg-binary-data" in found:
             text = texts["ildg-format"]
-            extents = tuple(int(_only(path, text, name)) for name in ("lx", "ly", "lz", "lt"))
-            bits = int(_only(path, text, "precision"))
+            extents = tuple(
+                whole_number(path, _only(path, text, name), name) for name in ("lx", "ly", "lz", "lt")
+            )
+            bits = whole_number(path, _only(path, text, "precision"), "precision")
             if bits in (32, 64):
                 _check_ildg(path, texts, extents, bits)
             data, name = found["ildg-binary-data"], "ildg"
         elif "scidac-binary-data" in found:
             text = texts["scidac-private-file-xml"]
-            extents = tuple(int(one) for one in _only(path, text, "dims").split())
+            extents = tuple(whole_number(path, one, "dims") for one in _only(path, text, "dims").split())
             bits = {"F": 32, "D": 64}[_only(path, private, "precision")]
-            if int(_only(path, private, "datacount")) != 4 or _only(path, private, "colors") != "3":
+            if _only(path, private, "datacount") != "4" or _only(path, private, "colors") != "3":
                 raise BadInput(
                     f"{path}: expected four matrices of three colours a site, found another field (scidac)"
                 )
@@ -270,6 +322,7 @@ def read_header(path: str) -> Layout:
     BadInput
         There is no such file, it is of no known format, or its header makes no sense.
     """
+    check_regular(path)
     try:
         with Path(path).open("rb") as file:
             start = file.read(MILC_HEADER)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -48,7 +49,10 @@ class Said:
     def of_text(what: str, text: str, scales: tuple[float, ...] = (1.0,)) -> Said:
         """Of a number in decimal digits; ValueError if it is none."""
         value = float(text)
-        exponent = Decimal(text).as_tuple().exponent if np.isfinite(value) else 0
+        try:
+            exponent = Decimal(text).as_tuple().exponent if np.isfinite(value) else 0
+        except ArithmeticError:  # an exponent that no number has
+            raise ValueError(f"{text[:40]!r} as {what}") from None
         rounding = 0.51 * 10.0**exponent if isinstance(exponent, int) and exponent < 0 else 0.0
         return Said(what, value, min(rounding, MOST_ROUNDING), scales)
 
@@ -87,7 +91,7 @@ class Layout:
     @property
     def bytes_needed(self) -> int:
         """The length of a file that has all links."""
-        return self.offset + int(np.prod(self.extents)) * 4 * self.rows * 6 * self.dtype.itemsize
+        return self.offset + math.prod(self.extents) * 4 * self.rows * 6 * self.dtype.itemsize
 
     def check_length(self) -> None:
         """Find out before reading that the file was cut off, or has more links than its header says.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from xml.sax.saxutils import unescape
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.files import lime
-from onehop.lattice.files.headers import read_header
+from onehop.lattice.files.headers import check_regular, read_header
 from onehop.lattice.files.layout import Layout, Said, check_links_finite, check_sums, site_numbers
 from onehop.lattice.gauge import Gauge, Plaquettes
 from onehop.lattice.geometry import Geometry
@@ -90,9 +89,12 @@ def read_gauge(
         raise BadInput(f"expected a tolerance above 0, found {tolerance}")
     group = Group.alone() if group is None else group
     layout = read_header(str(path))
-    if grid is None:
-        grid = Geometry(layout.extents, ranks=group.size, width=width, colours=1).grid
-    gauge = Gauge(group, layout.extents, grid)
+    try:
+        if grid is None:
+            grid = Geometry(layout.extents, ranks=group.size, width=width, colours=1).grid
+        gauge = Gauge(group, layout.extents, grid)
+    except BadInput as error:  # a lattice that is none, or cannot be cut so
+        raise BadInput(f"{path}: {error}") from error
     slices = gauge.geometry.block_slices(group.rank)
     raw = layout.raw_block(slices)
     sites = site_numbers(layout.extents, slices)
@@ -123,6 +125,7 @@ def read_note(path: str) -> str:
     BadInput
         The file cannot be read, or is a LIME file that is cut off.
     """
+    check_regular(path)
     try:
         with Path(path).open("rb") as file:
             if not lime.is_lime(file.read(4)):
@@ -131,8 +134,9 @@ def read_note(path: str) -> str:
                 if record.name == "scidac-record-xml":
                     file.seek(record.offset)
                     text = file.read(record.length).decode("utf-8", "replace")
-                    found = re.search(r"<info>(.*?)</info>", text, re.DOTALL)
-                    return unescape(found[1]) if found else ""
+                    _, begin, rest = text.partition("<info>")
+                    note, end, _ = rest.partition("</info>")
+                    return unescape(note) if begin and end else ""
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror}") from error
     return ""

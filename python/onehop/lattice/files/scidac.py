@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,15 @@ from onehop import __version__
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.files import lime
-from onehop.lattice.files.headers import check_scidac_record, read_header, tag, text_of
+from onehop.lattice.files.headers import (
+    check_regular,
+    check_scidac_record,
+    read_header,
+    scidac_sums,
+    tag,
+    text_of,
+    whole_number,
+)
 from onehop.lattice.files.layout import check_links_finite, check_sums, scidac_checksums, site_numbers
 from onehop.lattice.files.write import write_from_one
 from onehop.lattice.geometry import Geometry
@@ -47,7 +56,10 @@ def read_links(
         not those of the links; links that are not finite.
     """
     layout = read_header(str(path))
-    geometry = Geometry(layout.extents, grid, ranks=group.size, width=width)
+    try:
+        geometry = Geometry(layout.extents, grid, ranks=group.size, width=width)
+    except BadInput as error:  # a lattice that is none, or cannot be cut so
+        raise BadInput(f"{path}: {error}") from error
     slices = geometry.block_slices(group.rank)
     raw = layout.raw_block(slices)
     sites = site_numbers(layout.extents, slices)
@@ -59,6 +71,7 @@ def read_links(
 
 def _messages(path: str) -> list[dict[str, lime.Record]]:
     """The fields of a file: of each its binary record and the texts that go with it."""
+    check_regular(path)
     try:
         with Path(path).open("rb") as file:
             start = file.read(4)
@@ -89,11 +102,11 @@ def _one_field(
     about = text_of(path, records.get("scidac-private-record-xml"))
     file_about = text_of(path, records.get("scidac-private-file-xml"))
     try:
-        extents = tuple(int(one) for one in (tag(file_about, "dims") or "").split())
         bits = {"F": 32, "D": 64}[tag(about, "precision") or ""]
-        count, colours = int(tag(about, "datacount") or ""), tag(about, "colors")
-    except (KeyError, ValueError) as error:
-        raise BadInput(f"{path}: expected numbers in its header, found {error}; it was altered") from error
+    except KeyError as error:
+        raise BadInput(f"{path}: expected the precision F or D in its header, found {error}") from error
+    extents = tuple(whole_number(path, one, "dims") for one in (tag(file_about, "dims") or "").split())
+    count, colours = whole_number(path, tag(about, "datacount") or "", "datacount"), tag(about, "colors")
     if extents != tuple(geometry.extents):
         raise BadInput(
             f"{path}: expected a lattice of {'x'.join(map(str, geometry.extents))}, found one of "
@@ -101,7 +114,7 @@ def _one_field(
         )
     data = records["scidac-binary-data"]
     shape = (*extents[::-1], count, 3, 2)
-    needed = int(np.prod(shape)) * bits // 8
+    needed = math.prod(shape) * bits // 8
     kind = tag(about, "datatype") or "?"
     if colours != "3" or count < 1 or data.length != needed:
         raise BadInput(
@@ -110,10 +123,7 @@ def _one_field(
     check_scidac_record(path, about, bits, 6 * count)
     slices = geometry.block_slices(group.rank)
     raw = np.array(np.memmap(path, f">f{bits // 8}", "r", data.offset, shape)[tuple(slices)])
-    written = text_of(path, records.get("scidac-checksum"))
-    expected = {
-        name: int(value, 16) for name in ("suma", "sumb") if (value := tag(written, name)) is not None
-    }
+    expected = scidac_sums(path, records.get("scidac-checksum"))
     check_sums(path, "scidac", expected, (raw, site_numbers(extents, slices)), group, "numbers")
     numbers = np.ascontiguousarray(raw, np.float64).view(np.complex128)[..., 0]
     return np.moveaxis(numbers, -2, 0)
