@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from altered_files import Change, altered, damaged_copies, data_set_changes, give, h5py, put, readers
+from conftest import Ranks
 from onehop import BadInput, Group, _core, quantum
 from onehop.cli import main
 from onehop.quantum.hamlib import hamlib_names, read_hamlib, read_hamlibs, write_tfim_file
@@ -226,6 +227,28 @@ def test_all_ranks_refuse_an_altered_checkpoint(checkpoint: Path, tmp_path: Path
         texts = run_threads(2, read)
         assert texts[0] == texts[1]
         assert "is damaged" in texts[0]
+
+
+def test_ranks_end_with_bad_input(tmp_path: Path, ranks: Ranks) -> None:
+    """As commands on two ranks, which read the file in a process of its own."""
+    pytest.importorskip("qiskit")
+    from onehop.quantum import load_qasm
+
+    program, file = ranks.folder / "a.qasm", tmp_path / "run.h5"
+    program.write_text(
+        'OPENQASM 2.0; include "qelib1.inc"; qreg q[4]; creg c[4]; h q[0]; measure q[0] -> c[0]; h q[1]; cx q[1],q[2];'
+        "measure q -> c;"
+    )
+    killed_at(1, load_qasm(program), file, 1, ())
+    shots = arrays_of(file)["more/shots_0"]
+    change = put("more/shots_0", with_value(shots, 10**11))
+    bad = altered(file, tmp_path / "bad.h5", change)
+    what = ["run", program, "--shots", 50, "--seed", 3, "-n", 2, "--checkpoint"]
+    refusal = ranks.onehop(*what, bad)
+    assert refusal.returncode == 2, refusal.stderr
+    assert "found shot 100000000000" in refusal.stderr
+    assert "Traceback" not in refusal.stderr
+    assert ranks.onehop(*what, file).returncode == 0
 
 
 def test_altered_states(state: Path, tmp_path: Path, readers: None) -> None:

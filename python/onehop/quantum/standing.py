@@ -34,7 +34,7 @@ def standing_arrays(standing: _core.Standing) -> dict[str, NDArray[Any]]:
 
 
 def check_settings(stored: StoredState) -> None:
-    """Find out whether what a checkpoint says of its run can be.
+    """Check the settings that a checkpoint stores for its run.
 
     Raises
     ------
@@ -82,19 +82,19 @@ class _Reader:
     def standing(self) -> _core.Standing:
         circuit, settings = self._circuit, self._stored.about["settings"]
         if circuit.qubits != self._stored.qubits:
-            raise self._bad(f"a state of {self._stored.qubits} qubits for a circuit of {circuit.qubits}")
+            raise self._bad(f"expected a state of {circuit.qubits} qubits, found {self._stored.qubits}")
         waiting = self._number("waiting", 1, self._runs)
         names = {"done", "clbits", "expectations", "outcomes"}
         names |= {f"{kind}_{number}" for kind in ("history", "shots") for number in range(waiting)}
         if names != self._stored.more.keys():
-            raise self._bad(f"the data sets of {waiting} waiting runs are not there, or others are")
+            raise self._bad(f"expected the data sets of {waiting} runs in `more`, found others")
         standing = _core.Standing()
         standing.bits = list(self._stored.bits)
         standing.done = self._bools("done", len(circuit.operations))
         standing.clbits = self._bools("clbits", circuit.clbits + circuit.hidden_clbits)
         expectations = self._array("expectations", np.complex128, len(settings["observables"]))
         if not np.isfinite(expectations).all():
-            raise self._bad("its expectation values are not finite")
+            raise self._bad("expected finite expectation values, found others")
         standing.expectations = expectations.tolist()
         histories = [self._history(number) for number in range(waiting)]
         self._check_tree(histories)
@@ -128,7 +128,7 @@ class _Reader:
     def _bools(self, name: str, length: int | None) -> list[bool]:
         array = self._array(name, np.uint8, length)
         if (array > 1).any():
-            raise self._bad(f"more/{name} has values other than 0 and 1")
+            raise self._bad(f"expected 0 and 1 in more/{name}, found {array.max()}")
         return array.astype(bool).tolist()
 
     def _history(self, number: int) -> list[bool]:
@@ -136,7 +136,7 @@ class _Reader:
         history = self._bools(f"history_{number}", None)
         most = self._measured([True] * len(self._circuit.operations))
         if len(history) > most:
-            raise self._bad(f"{len(history)} outcomes of a run of a circuit that measures at most {most}")
+            raise self._bad(f"expected at most {most} outcomes of a run, found {len(history)}")
         return history
 
     def _measured(self, done: Sequence[bool]) -> int:
@@ -148,23 +148,25 @@ class _Reader:
         )
 
     def _check_tree(self, histories: Sequence[list[bool]]) -> None:
-        """Runs that wait have left the way of the one under way, each at another outcome, the first one earliest."""
+        """Check that each waiting run differs from the one under way in its last outcome only, at increasing depth."""
         *waiting, way = histories
         before = 0
         for history in waiting:
             last = len(history) - 1
             if last < before or way[: last + 1] != [*history[:-1], not history[-1]]:
-                raise self._bad("its runs are not those that outcomes of one run can lead to")
+                raise self._bad("expected runs that branch off the one under way, found others")
             before = last + 1
 
     def _waiting_shots(self, waiting: int) -> Sequence[NDArray[np.uint64]]:
         """Each shot waits in one run at most."""
         shots = [self._array(f"shots_{number}", np.uint64, None) for number in range(waiting)]
         together = np.concatenate(shots)
-        if any(len(one) == 0 for one in shots) or together.max() >= self._runs:
-            raise self._bad(f"runs wait for no shots, or for others than the {self._runs} that there are")
+        if any(len(one) == 0 for one in shots):
+            raise self._bad("expected shots for each run that is to be made, found none")
+        if together.max() >= self._runs:
+            raise self._bad(f"expected shots 0 to {self._runs - 1}, found shot {together.max()}")
         if len(np.unique(together)) != len(together):
-            raise self._bad("several runs wait for the same shot")
+            raise self._bad("expected each shot in one run at most, found one in several")
         return shots
 
     def _outcomes(self, waiting: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
@@ -176,7 +178,7 @@ class _Reader:
             return outcomes
         of_shot = outcomes.reshape(self._shots, words)
         if clbits % 64 != 0 and (of_shot[:, -1] >> np.uint64(clbits % 64)).any():
-            raise self._bad(f"outcomes of more than {clbits} classical bits")
+            raise self._bad(f"expected outcomes of {clbits} classical bits, found more bits")
         if of_shot[np.concatenate(waiting)].any():
-            raise self._bad("shots that wait for a run have outcomes")
+            raise self._bad("expected no outcomes of shots that wait for a run, found some")
         return outcomes
