@@ -48,7 +48,7 @@ gtest_discover_tests(onehop_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 N
 file(GLOB ONEHOP_MPI_TEST_SOURCES CONFIGURE_DEPENDS tests/mpi/*.cc tests/support/transport_suite.cc)
 add_executable(onehop_mpi_tests ${ONEHOP_MPI_TEST_SOURCES})
 target_include_directories(onehop_mpi_tests PRIVATE src tests)
-target_link_libraries(onehop_mpi_tests PRIVATE onehop onehop_bench GTest::gtest)
+target_link_libraries(onehop_mpi_tests PRIVATE onehop onehop_bench onehop_tensors GTest::gtest)
 onehop_compile_options(onehop_mpi_tests)
 onehop_precompile(onehop_mpi_tests <gtest/gtest.h>)
 if(ONEHOP_SANITIZE MATCHES "thread")
@@ -65,6 +65,8 @@ foreach(kind IN LISTS _kinds)
     add_test(NAME mpi.${kind}.${ranks}_ranks
              COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/mpi/run.sh ${kind} ${ranks} $<TARGET_FILE:onehop_mpi_tests>)
   endforeach()
+  add_test(NAME mpi.${kind}.4_ranks_on_2_hosts
+           COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/mpi/run.sh --hosts ${kind} 4 $<TARGET_FILE:onehop_mpi_tests>)
   foreach(how failing leaving)
     add_test(NAME mpi.${kind}.one_rank_${how}
              COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/mpi/run.sh --ends ${kind} 3 $<TARGET_FILE:onehop_mpi_tests> ${how})

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <new>
 
+#include "driven.h"
 #include "liveness.h"
 #include "onehop/error.h"
 
@@ -96,6 +97,7 @@ class ControlBootstrap final : public Bootstrap {
     const Seat& from = seat(other);
     Deadline deadline(timeout_);
     for (int look = 0; from.round.load(std::memory_order_acquire) < round_; ++look) {
+      Driven::drive_any();
       if (look < 200) {
         sched_yield();
         continue;

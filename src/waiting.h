@@ -1,4 +1,5 @@
-// Waiting for a colour: spin, give way, then sleep on the own doorbell; and look after the peers meanwhile.
+// Waiting for a colour: spin, give way, then sleep on the own doorbell; look after the peers meanwhile, and drive the transports
+// that need it: whatever is waited for, other messages of this rank may be under way (docs/protocol.md).
 #pragma once
 
 #include <sched.h>
@@ -7,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "driven.h"
 #include "group_state.h"
 #include "liveness.h"
 #include "wait_limits.h"
@@ -48,6 +50,7 @@ class Waiting {
       if (++looks_ > looks_without_pause) pause();
       return;
     }
+    const bool driven = Driven::drive_any();
     if (looks_ < spins() + yields()) {
       ++looks_;
       sched_yield();
@@ -57,13 +60,13 @@ class Waiting {
       sched_yield();
       if (++looks_ < spins() + yields() + polls_between) return;
       looks_ -= polls_between;
+    } else if (driven) {
+      // For so short that nobody need be interrupted by a barrier: a wake-up that is lost costs no more than the nap.
+      sleep_unless(ready, false, driven_nap);
+      if (++looks_ < spins() + yields() + naps_between) return;
+      looks_ -= naps_between;
     } else {
-      RankPage& own = group_.own_page();
-      const std::uint32_t seen = own.bell.load(std::memory_order_acquire);
-      own.sleeping.fetch_add(1, std::memory_order_seq_cst);
-      if (group_.far_barrier) far_barrier();
-      if (!ready()) sleep_on(own, seen, nap());
-      own.sleeping.fetch_sub(1, std::memory_order_relaxed);
+      sleep_unless(ready, group_.far_barrier, nap());
       if (ready()) return;
     }
     look_after(ready, describe);
@@ -83,7 +86,18 @@ class Waiting {
  private:
   static constexpr int polls_between = 512;
   static constexpr int looks_without_pause = 40;
+  static constexpr double driven_nap = 0.0001;  // seconds
+  static constexpr int naps_between = 200;
 
+  template <class Ready>
+  void sleep_unless(const Ready& ready, bool barrier, double seconds) {
+    RankPage& own = group_.own_page();
+    const std::uint32_t seen = own.bell.load(std::memory_order_acquire);
+    own.sleeping.fetch_add(1, std::memory_order_seq_cst);
+    if (barrier) far_barrier();
+    if (!ready()) sleep_on(own, seen, seconds);
+    own.sleeping.fetch_sub(1, std::memory_order_relaxed);
+  }
   [[nodiscard]] int spins() const noexcept { return group_.crowded ? wait_limits.spins_crowded : wait_limits.spins; }
   [[nodiscard]] static int yields() noexcept { return wait_limits.yields; }
   [[nodiscard]] double nap() const noexcept { return group_.far_barrier ? 0.02 : 0.001; }

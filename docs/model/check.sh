@@ -122,6 +122,11 @@ breaks assertion "directly, done is no release" direct -DWEAK -DPLAIN_DONE
 breaks assertion "directly, one slot for ready and done" direct -DONE_SLOT
 breaks deadlock "directly, without membarrier" direct -DNO_MEMBARRIER
 
+holds "a transport that must be driven" driven
+ends "a transport that must be driven" driven
+breaks deadlock "driven once, then asleep" driven -DSLEEP_WITHOUT_LIMIT
+check "endless run" "-O0 -DNP" "broken: not driven while waiting in memory" driven -DNOT_DRIVEN
+
 holds "who is lost" life
 breaks assertion "colour looked at before the processes" life -DREADY_FIRST
 breaks assertion "\`left\` looked at before the processes" life -DLEFT_FIRST

@@ -195,7 +195,8 @@ class Sender {
     at_ = ring_.after(at_);
   }
   void wait_released();
-  // Moves what can be moved without waiting; needed between looks where needs_progress() says so.
+  // Moves what can be moved without waiting; needed between looks where needs_progress() says so. Whoever looks again and again at
+  // a channel without waiting calls it on the own channels that need it: their messages may be under way.
   void progress();
   [[nodiscard]] bool needs_progress() const;
 

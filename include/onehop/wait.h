@@ -15,7 +15,8 @@ struct WaitReason {
 };
 
 // Waits until `ready()`: spins, gives way to others, then sleeps until a peer sends or releases on a channel of this rank (or for 20
-// ms). `ready` looks at the channels: Receiver::ready, Sender::ready. Throws PeerLost when the peer has ended, or another rank
+// ms). Where this process has channels over MPI, their messages go on meanwhile, and it sleeps for at most 0.1 ms at a time.
+// `ready` looks at the channels: Receiver::ready, Sender::ready. Throws PeerLost when the peer has ended, or another rank
 // whose end was seen, Timeout after the group's limit, and what `ready` throws.
 void wait_until(const Group& group, const WaitReason& reason, const std::function<bool()>& ready);
 

@@ -26,6 +26,7 @@ MpiApi<Abi>::MpiApi(const MpiLibrary& from)
   from.bind(irecv, "MPI_Irecv");
   from.bind(test, "MPI_Test");
   from.bind(cancel, "MPI_Cancel");
+  from.bind(iprobe, "MPI_Iprobe");
   from.bind(improbe, "MPI_Improbe");
   from.bind(imrecv, "MPI_Imrecv");
 }
@@ -64,6 +65,7 @@ void MpiApi<Abi>::learn_thread_level() const {
   int level = 0;
   call("MPI_Query_thread", query_thread, &level);
   serialised_.store(level < Abi::thread_multiple, std::memory_order_relaxed);
+  any_thread_.store(level >= Abi::thread_serialized, std::memory_order_relaxed);
 }
 
 template struct MpiApi<OpenMpiAbi>;

@@ -44,6 +44,7 @@ struct MpiApi {
   int (*irecv)(void*, int, Datatype, int, int, Comm, Request*);
   int (*test)(Request*, int*, Status*);
   int (*cancel)(Request*);
+  int (*iprobe)(int, int, Comm, int*, Status*);
   int (*improbe)(int, int, Comm, int*, typename Abi::Message*, Status*);
   int (*imrecv)(void*, int, Datatype, typename Abi::Message*, Request*);
 
@@ -64,6 +65,8 @@ struct MpiApi {
     call("MPI_Test", test, &request, &flag, Abi::status_ignore());
     return flag != 0;
   }
+  // Whether a thread other than the one that initialised MPI may call it.
+  [[nodiscard]] bool any_thread() const noexcept { return any_thread_.load(std::memory_order_relaxed); }
   // A duplicate of a communicator that reports errors instead of ending the program. Collective.
   [[nodiscard]] Comm duplicate(Comm comm) const;
   // Gives a communicator of our own back; does nothing after MPI was finalised. For destructors: reports no error.
@@ -80,6 +83,7 @@ struct MpiApi {
   }
   mutable std::mutex mutex_;
   mutable std::atomic<bool> serialised_{true};
+  mutable std::atomic<bool> any_thread_{false};
 };
 
 extern template struct MpiApi<OpenMpiAbi>;

@@ -11,9 +11,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "agreement.h"
+#include "driven.h"
 #include "group_state.h"
 #include "onehop/error.h"
 
@@ -49,7 +51,7 @@ RingMemory allocate_ring(const ChannelShape& shape) {
 
 // What all channels of a group share, and what outlives them: messages on their way when their channel was closed.
 template <class Abi>
-class MpiWire {
+class MpiWire final : public Driven {
  public:
   using Request = typename Abi::Request;
 
@@ -60,13 +62,13 @@ class MpiWire {
     api.call("MPI_Comm_get_attr", api.comm_get_attr, api.handles.comm_world, int{Abi::tag_ub},
              static_cast<void*>(&value), &found);
     constexpr int least = 32767;
-    tags_ = static_cast<std::uint32_t>(found != 0 ? *value : least) + 1U;
+    // The largest of all is of no channel (drive()).
+    tags_ = static_cast<std::uint32_t>(found != 0 ? *value : least);
+    api.call("MPI_Comm_rank", api.comm_rank, comm, &rank_);
   }
 
-  MpiWire(const MpiWire&) = delete;
-  MpiWire& operator=(const MpiWire&) = delete;
-
-  ~MpiWire() {
+  ~MpiWire() override {
+    leave();
     const auto end = std::chrono::steady_clock::now() + patience;
     for (drain(); !settle(); drain()) {
       if (std::chrono::steady_clock::now() > end) break;
@@ -95,8 +97,23 @@ class MpiWire {
     return lingering_.empty();
   }
 
-  // The longest message that can come.
-  void expect(std::int64_t bytes) noexcept { longest_ = std::max(longest_, bytes); }
+  // A channel is opened whose messages have up to so many bytes.
+  void expect(std::int64_t bytes) {
+    longest_ = std::max(longest_, bytes);
+    join();
+  }
+
+  // A probe that finds nothing makes the library go on with everything that is under way, on every communicator. One that
+  // finds something need not, so this one asks for what nobody sends.
+  void drive() noexcept override {
+    if (!api.library.running() || !(api.any_thread() || std::this_thread::get_id() == opener_)) return;
+    try {
+      int found = 0;
+      api.call("MPI_Iprobe", api.iprobe, rank_, static_cast<int>(tags_), comm, &found, Abi::status_ignore());
+    } catch (const Error&) {
+      return;
+    }
+  }
 
   // Whether a request is complete, or can never be: for destructors.
   [[nodiscard]] bool over(Request& request) const noexcept {
@@ -139,6 +156,8 @@ class MpiWire {
   }
 
   std::uint32_t tags_ = 0;
+  int rank_ = 0;
+  std::thread::id opener_ = std::this_thread::get_id();
   std::int64_t longest_ = 0;
   std::mutex mutex_;
   std::vector<Lingering> lingering_;

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -23,6 +24,20 @@ class FailuresOnly final : public ::testing::EmptyTestEventListener {
                  result.file_name() == nullptr ? "?" : result.file_name(), result.line_number(), result.message());
   }
 };
+
+// Of the ranks of this machine, the first half and the second half pretend to be on two: they share no memory with each
+// other. Before there is a group, the launcher's environment says which rank this is.
+void pretend_two_hosts() {
+  const auto number = [](std::initializer_list<const char*> names) {
+    for (const char* name : names) {
+      if (const char* text = std::getenv(name)) return std::atoi(text);
+    }
+    return -1;
+  };
+  const int rank = number({"OMPI_COMM_WORLD_RANK", "PMI_RANK"});
+  const int ranks = number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
+  setenv("ONEHOP_TEST_HOST", rank < ranks / 2 ? "first" : "second", 1);
+}
 
 // One rank ends early, in order or not; what becomes of the others is the launcher's and onehop's to decide.
 int end_early(std::string_view how) {
@@ -54,6 +69,10 @@ const Group& world() { return *the_world; }
 int main(int argc, char** argv) {
   using namespace onehop::testing;
   ::testing::InitGoogleTest(&argc, argv);
+  if (argc > 1 && std::string_view(argv[1]) == "two_hosts") {
+    pretend_two_hosts();
+    --argc;
+  }
   try {
     the_world = std::make_unique<onehop::Group>(onehop::Group::world());
   } catch (const onehop::Error& error) {

@@ -3,13 +3,16 @@
 # "standard" is MPICH with its library for MPI's standard binary interface.
 # Ends with 77 and the reason if there is no launcher of that MPI. Looked for: the environments of this repository, PATH.
 #   run.sh --ends open_mpi|mpich RANKS PROGRAM HOW: one rank ends early; the launch must end by itself, in time, and not well.
+#   run.sh --hosts open_mpi|mpich RANKS PROGRAM: the ranks pretend to be on two hosts, and MPI takes its way between hosts, where
+#   messages above a few KiB wait for their receiver.
 set -u
 
 ends=no
-if [ "$1" = --ends ]; then
-  ends=yes
-  shift
-fi
+hosts=no
+case $1 in
+  --ends) ends=yes && shift ;;
+  --hosts) hosts=yes && shift ;;
+esac
 kind=$1 ranks=$2
 shift 2
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -62,6 +65,11 @@ fi
 # What MPI libraries do not give back at the end is not onehop's to answer for.
 export ASAN_OPTIONS="detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 [ "$kind" = standard ] && ONEHOP_MPI=$(standard_library "$launcher") && export ONEHOP_MPI
+if [ $hosts = yes ]; then
+  set -- "$@" two_hosts
+  export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_eager_limit=4096
+  export MPIR_CVAR_NOLOCAL=1
+fi
 limit=170
 [ $ends = yes ] && limit=30
 timeout -k 5 $limit "$launcher" -n "$ranks" "$@"
