@@ -67,6 +67,10 @@ foreach(kind IN LISTS _kinds)
   endforeach()
   add_test(NAME mpi.${kind}.4_ranks_on_2_hosts
            COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/mpi/run.sh --hosts ${kind} 4 $<TARGET_FILE:onehop_mpi_tests>)
+  if(kind STREQUAL "open_mpi")
+    add_test(NAME mpi.${kind}.one_rank_killed
+             COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/mpi/run.sh --survivors ${kind} 3 $<TARGET_FILE:onehop_mpi_tests>)
+  endif()
   foreach(how failing leaving)
     add_test(NAME mpi.${kind}.one_rank_${how}
              COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/mpi/run.sh --ends ${kind} 3 $<TARGET_FILE:onehop_mpi_tests> ${how})

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <new>
 #include <optional>
+#include <random>
 #include <thread>
 
 #include "control_memory.h"
@@ -31,6 +32,7 @@ struct Introduction {
   std::int32_t fd = -1;
   std::int32_t far_barrier = 0;
   std::int32_t padding = 0;
+  std::uint64_t word = 0;             // of the rank's page
   std::uint64_t processors[16] = {};  // the first 1024 that the rank may run on
 };
 
@@ -39,8 +41,9 @@ std::span<const std::byte> bytes_of(const T& value) {
   return std::as_bytes(std::span<const T, 1>(&value, 1));
 }
 
-Introduction introduce(int fd) {
+Introduction introduce(int fd, std::uint64_t word) {
   Introduction own;
+  own.word = word;
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   struct stat space{};
@@ -58,6 +61,17 @@ Introduction introduce(int fd) {
   return own;
 }
 
+std::uint64_t random_word() {
+  std::random_device random;
+  return std::uint64_t{random()} << 32 | random();
+}
+
+// Whether `memory` is the page that `rank` made.
+bool is_page_of(const Introduction& rank, const SharedMemory& memory) {
+  if (memory.bytes() < static_cast<std::int64_t>(sizeof(RankPage))) return false;
+  return reinterpret_cast<const RankPage*>(memory.data())->word == rank.word;
+}
+
 // Maps the peers' pages; what cannot be mapped keeps a reason.
 void map_pages(GroupState& group, const std::vector<Introduction>& all) {
   const Introduction& own = all[static_cast<std::size_t>(group.rank)];
@@ -72,7 +86,13 @@ void map_pages(GroupState& group, const std::vector<Introduction>& all) {
       continue;
     }
     try {
-      peer.memory = SharedMemory::open(other.pid, other.fd);
+      SharedMemory found = SharedMemory::open(other.pid, other.fd);
+      if (!is_page_of(other, found)) {
+        peer.why_not = "it has the machine name of this rank, but process " + std::to_string(other.pid) +
+                       " here is another one; it is on a copy of this machine, or in another container";
+        continue;
+      }
+      peer.memory = std::move(found);
       group.processes.watch(r, other.pid);
     } catch (const Error& error) {
       peer.why_not = error.what();
@@ -204,7 +224,8 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
   PeerPage& own = group->pages[static_cast<std::size_t>(rank)];
   own.memory = SharedMemory::create(sizeof(RankPage), "the rank's doorbell");
   own.page = new (own.memory.data()) RankPage{};
-  const Gathered gathered = group->bootstrap->allgather(bytes_of(introduce(own.memory.fd())));
+  own.page->word = random_word();
+  const Gathered gathered = group->bootstrap->allgather(bytes_of(introduce(own.memory.fd(), own.page->word)));
   std::vector<Introduction> all(static_cast<std::size_t>(size));
   for (std::size_t r = 0; r < all.size(); ++r) {
     if (gathered[r].size() != sizeof(Introduction)) {

@@ -19,6 +19,9 @@ struct RankPage {
   // Set when the rank has closed its group; and the rank (plus one) that it saw die, so that all name the same one.
   alignas(128) std::atomic<std::uint32_t> left;
   std::atomic<std::uint32_t> saw_lost;
+  // Random, and told to all: a rank that maps a page finds out whether it is the one it was told of. Process and descriptor
+  // numbers do not say so where two machines cannot be told apart (copies of one virtual machine).
+  std::uint64_t word;
 };
 
 // How this rank sees a peer.

@@ -2,6 +2,7 @@
 // Nothing here comes from an mpi.h; the code that uses MPI is a template over one of these.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -40,6 +41,8 @@ struct OpenMpiAbi {
   static constexpr int any_source = -1;
   static constexpr int any_tag = -1;
   static constexpr int undefined = -32766;
+  // Classes of errors that say that another rank has ended: aborted, failed, failed while pending, revoked.
+  static constexpr std::array lost_peer = {74, 75, 76, 77};
   static constexpr int tag_ub = 0;
   static Status* status_ignore() noexcept { return nullptr; }
 
@@ -76,6 +79,8 @@ struct MpichAbi {
   static constexpr int any_source = -2;
   static constexpr int any_tag = -1;
   static constexpr int undefined = -32766;
+  // Classes of errors that say that another rank has ended: aborted, failed, failed while pending, revoked.
+  static constexpr std::array lost_peer = {76, 101, 102, 103};
   static constexpr int tag_ub = 0x64400001;
   static Status* status_ignore() noexcept { return reinterpret_cast<Status*>(std::uintptr_t{1}); }
 
@@ -111,6 +116,8 @@ struct StandardAbi {
   static constexpr int any_source = -1;
   static constexpr int any_tag = -2;
   static constexpr int undefined = -32766;
+  // Classes of errors that say that another rank has ended: aborted, failed, failed while pending, revoked.
+  static constexpr std::array lost_peer = {58};
   static constexpr int tag_ub = 501;
   static Status* status_ignore() noexcept { return nullptr; }
 

@@ -1,5 +1,6 @@
 #include "mpi/api.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,6 +14,7 @@ MpiApi<Abi>::MpiApi(const MpiLibrary& from)
   from.bind(finalize, "MPI_Finalize");
   from.bind(query_thread, "MPI_Query_thread");
   from.bind(error_string, "MPI_Error_string");
+  from.bind(error_class, "MPI_Error_class");
   from.bind(comm_rank, "MPI_Comm_rank");
   from.bind(comm_size, "MPI_Comm_size");
   from.bind(comm_dup, "MPI_Comm_dup");
@@ -36,13 +38,19 @@ void MpiApi<Abi>::fail(const char* what, int code) const {
   constexpr std::size_t longest = 8192;  // more than any library's MPI_MAX_ERROR_STRING
   std::string text(longest, '\0');
   int length = 0;
+  int kind = 0;
   {
     const auto guard = lock();
+    if (error_class(code, &kind) != 0) kind = 0;
     if (error_string(code, text.data(), &length) != 0) length = 0;
   }
   text.resize(static_cast<std::size_t>(length));
-  throw Error(std::string(what) + " failed: " + (text.empty() ? "error " + std::to_string(code) : text) + " (" +
-              library.version() + ", " + library.path() + ")");
+  const std::string why = std::string(what) + " failed: " + (text.empty() ? "error " + std::to_string(code) : text) +
+                          " (" + library.version() + ", " + library.path() + ")";
+  if (std::ranges::find(Abi::lost_peer, kind) != Abi::lost_peer.end()) {
+    throw PeerLost(-1, "another rank has ended, as MPI reports: " + why + "; see the output of the other ranks");
+  }
+  throw Error(why);
 }
 
 template <class Abi>

@@ -31,6 +31,7 @@ struct MpiApi {
   int (*finalize)();
   int (*query_thread)(int*);
   int (*error_string)(int, char*, int*);
+  int (*error_class)(int, int*);
   int (*comm_rank)(Comm, int*);
   int (*comm_size)(Comm, int*);
   int (*comm_dup)(Comm, Comm*);
@@ -48,7 +49,8 @@ struct MpiApi {
   int (*improbe)(int, int, Comm, int*, typename Abi::Message*, Status*);
   int (*imrecv)(void*, int, Datatype, typename Abi::Message*, Request*);
 
-  // Calls a function as the thread level that MPI runs at demands, and throws Error with MPI's own words if it fails.
+  // Calls a function as the thread level that MPI runs at demands, and throws Error with MPI's own words if it fails:
+  // PeerLost, with a rank of -1, if what MPI says is that a rank has ended.
   template <class... Parameters, class... Arguments>
   void call(const char* what, int (*function)(Parameters...), Arguments... arguments) const {
     int code = 0;

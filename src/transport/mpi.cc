@@ -69,14 +69,14 @@ class MpiWire final : public Driven {
 
   ~MpiWire() override {
     leave();
-    const auto end = std::chrono::steady_clock::now() + patience;
+    const auto end = std::chrono::steady_clock::now() + (lost() ? std::chrono::seconds{0} : patience);
     for (drain(); !settle(); drain()) {
       if (std::chrono::steady_clock::now() > end) break;
       sched_yield();
     }
     // MPI may still read what it could not send: that memory is given up, and the communicator with it.
     for (auto& entry : lingering_) static_cast<void>(entry.memory.release());
-    if (lingering_.empty()) api.free_quietly(comm);
+    if (lingering_.empty() && !lost()) api.free_quietly(comm);
   }
 
   // Tags count the channels between two ranks. Where they start again from 0, the earlier channel is long closed.
@@ -115,10 +115,17 @@ class MpiWire final : public Driven {
     }
   }
 
+  // MPI has reported that a rank has ended: requests may have failed, and there is no way to call them off.
+  void note_lost() noexcept { lost_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
+
   // Whether a request is complete, or can never be: for destructors.
   [[nodiscard]] bool over(Request& request) const noexcept {
     try {
       return !api.library.running() || api.done(request);
+    } catch (const PeerLost&) {
+      lost_.store(true, std::memory_order_relaxed);
+      return true;
     } catch (const Error&) {
       return true;
     }
@@ -159,6 +166,7 @@ class MpiWire final : public Driven {
   int rank_ = 0;
   std::thread::id opener_ = std::this_thread::get_id();
   std::int64_t longest_ = 0;
+  mutable std::atomic<bool> lost_{false};
   std::mutex mutex_;
   std::vector<Lingering> lingering_;
 };
@@ -185,6 +193,18 @@ class MpiEnd : public Endpoint {
   }
   [[nodiscard]] Request& request(std::uint64_t use) noexcept {
     return requests_[static_cast<std::size_t>((use - 1) % ring_.slots)];
+  }
+  // Calls MPI. If it reports that a rank has ended, that is the one at the other end; those who wait for this rank learn it, too.
+  template <class Call>
+  void with_peer(int peer, const Call& call) {
+    try {
+      call();
+    } catch (const PeerLost& error) {
+      wire_->note_lost();
+      this->group().own_page().saw_lost.store(static_cast<std::uint32_t>(peer) + 1, std::memory_order_release);
+      throw PeerLost(peer, "rank " + std::to_string(peer) + " has ended: rank " + std::to_string(this->group().rank) +
+                               " uses " + this->name() + ", and " + error.what());
+    }
   }
   // Uses after `first` up to `last` are still with MPI: their memory must stay.
   void leave_behind(std::uint64_t first, std::uint64_t last) {
@@ -213,9 +233,11 @@ class MpiSendEnd final : public MpiEnd<Abi> {
   void published(std::uint64_t use, std::uint64_t chunks, std::int64_t bytes) override {
     if (chunks != whole) return;  // a message is sent when it is complete
     const MpiApi<Abi>& api = this->wire_->api;
-    api.call("MPI_Isend", api.isend, static_cast<const void*>(this->slot(use) + this->ring_.payload),
-             static_cast<int>(bytes), api.handles.byte, this->shape().to, this->wire_->tag(this->shape()),
-             this->wire_->comm, &this->request(use));
+    this->with_peer(this->shape().to, [&] {
+      api.call("MPI_Isend", api.isend, static_cast<const void*>(this->slot(use) + this->ring_.payload),
+               static_cast<int>(bytes), api.handles.byte, this->shape().to, this->wire_->tag(this->shape()),
+               this->wire_->comm, &this->request(use));
+    });
     given_ = use;
     progress();  // short messages are gone at once, and then the next put() finds its slot free
   }
@@ -223,7 +245,9 @@ class MpiSendEnd final : public MpiEnd<Abi> {
 
   void progress() override {
     const std::uint64_t before = sent_;
-    while (sent_ < given_ && this->wire_->api.done(this->request(sent_ + 1))) ++sent_;
+    this->with_peer(this->shape().to, [&] {
+      while (sent_ < given_ && this->wire_->api.done(this->request(sent_ + 1))) ++sent_;
+    });
     if (sent_ != before) released_word.store(sent_, std::memory_order_release);
   }
 
@@ -249,7 +273,9 @@ class MpiReceiveEnd final : public MpiEnd<Abi> {
   ~MpiReceiveEnd() override {
     const MpiApi<Abi>& api = this->wire_->api;
     if (arrived_ == offered_ || !api.library.running()) return;
+    // A request that has failed cannot be cancelled either: Open MPI would end the program.
     for (std::uint64_t use = arrived_ + 1; use <= offered_; ++use) {
+      if (this->wire_->over(this->request(use)) || this->wire_->lost()) continue;
       try {
         api.call("MPI_Cancel", api.cancel, &this->request(use));
       } catch (const Error&) {
@@ -257,7 +283,8 @@ class MpiReceiveEnd final : public MpiEnd<Abi> {
       }
     }
     // A message that is just arriving cannot be cancelled.
-    const auto end = std::chrono::steady_clock::now() + patience_with_cancelled;
+    const auto end = std::chrono::steady_clock::now() +
+                     (this->wire_->lost() ? std::chrono::milliseconds{0} : patience_with_cancelled);
     for (std::uint64_t use = arrived_ + 1; use <= offered_; ++use) {
       while (!this->wire_->over(this->request(use)) && std::chrono::steady_clock::now() < end) sched_yield();
     }
@@ -273,10 +300,12 @@ class MpiReceiveEnd final : public MpiEnd<Abi> {
   void released(std::uint64_t use) override { offer(use + this->ring_.slots); }
 
   void progress() override {
-    while (arrived_ < offered_ && this->wire_->api.done(this->request(arrived_ + 1))) {
-      ++arrived_;
-      this->ring_.colour_at(this->slot(arrived_)).store(colour(arrived_, whole), std::memory_order_release);
-    }
+    this->with_peer(this->shape().from, [&] {
+      while (arrived_ < offered_ && this->wire_->api.done(this->request(arrived_ + 1))) {
+        ++arrived_;
+        this->ring_.colour_at(this->slot(arrived_)).store(colour(arrived_, whole), std::memory_order_release);
+      }
+    });
   }
 
   bool hopeless() override {
@@ -291,9 +320,11 @@ class MpiReceiveEnd final : public MpiEnd<Abi> {
  private:
   void offer(std::uint64_t use) {
     const MpiApi<Abi>& api = this->wire_->api;
-    api.call("MPI_Irecv", api.irecv, static_cast<void*>(this->slot(use) + this->ring_.payload),
-             static_cast<int>(this->ring_.slot_bytes), api.handles.byte, this->shape().from,
-             this->wire_->tag(this->shape()), this->wire_->comm, &this->request(use));
+    this->with_peer(this->shape().from, [&] {
+      api.call("MPI_Irecv", api.irecv, static_cast<void*>(this->slot(use) + this->ring_.payload),
+               static_cast<int>(this->ring_.slot_bytes), api.handles.byte, this->shape().from,
+               this->wire_->tag(this->shape()), this->wire_->comm, &this->request(use));
+    });
     offered_ = use;
   }
 

@@ -2,12 +2,16 @@
 // in the same order; rank 0 reports, the others only what fails.
 #include <gtest/gtest.h>
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "mpi/world.h"
 #include "onehop/error.h"
@@ -25,9 +29,9 @@ class FailuresOnly final : public ::testing::EmptyTestEventListener {
   }
 };
 
-// Of the ranks of this machine, the first half and the second half pretend to be on two: they share no memory with each
-// other. Before there is a group, the launcher's environment says which rank this is.
-void pretend_two_hosts() {
+// Ranks of this machine pretend to be on `hosts` (0: each on one of its own), in blocks: those of different hosts share no memory.
+// Before there is a group, the launcher's environment says which rank this is.
+void pretend_hosts(int hosts) {
   const auto number = [](std::initializer_list<const char*> names) {
     for (const char* name : names) {
       if (const char* text = std::getenv(name)) return std::atoi(text);
@@ -36,7 +40,7 @@ void pretend_two_hosts() {
   };
   const int rank = number({"OMPI_COMM_WORLD_RANK", "PMI_RANK"});
   const int ranks = number({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"});
-  setenv("ONEHOP_TEST_HOST", rank < ranks / 2 ? "first" : "second", 1);
+  setenv("ONEHOP_TEST_HOST", ("host" + std::to_string(hosts == 0 ? rank : rank * hosts / ranks)).c_str(), 1);
 }
 
 // One rank ends early, in order or not; what becomes of the others is the launcher's and onehop's to decide.
@@ -60,6 +64,35 @@ int end_early(std::string_view how) {
   return 1;
 }
 
+// The last rank is killed while the others wait for it over MPI, which is told to go on. All of them name it, and come to their end.
+int survive() {
+  const int last = world().size() - 1;
+  std::vector<ChannelSpec> specs;
+  for (int peer = 0; peer < world().size(); ++peer) {
+    for (const auto direction : {ChannelSpec::Direction::send, ChannelSpec::Direction::receive}) {
+      if (peer != world().rank()) specs.push_back({.direction = direction, .peer = peer, .bytes = 8, .slots = 4});
+    }
+  }
+  bool found = false;
+  {
+    Channels channels = open_channels(world(), specs, TransportKind::mpi);
+    if (world().rank() == last) {
+      ::raise(SIGKILL);
+      return 1;
+    }
+    try {
+      static_cast<void>(channels.receivers.back().wait());
+    } catch (const PeerLost& error) {
+      found = error.rank() == last;
+      std::fprintf(stderr, "rank %d: %s\n", world().rank(), error.what());
+    }
+  }
+  the_world.reset();
+  if (found) std::fprintf(stderr, "survivor: as it should be\n");
+  std::fflush(nullptr);
+  ::_exit(found ? 0 : 1);
+}
+
 }  // namespace
 
 const Group& world() { return *the_world; }
@@ -70,9 +103,11 @@ int main(int argc, char** argv) {
   using namespace onehop::testing;
   ::testing::InitGoogleTest(&argc, argv);
   if (argc > 1 && std::string_view(argv[1]) == "two_hosts") {
-    pretend_two_hosts();
+    pretend_hosts(2);
     --argc;
   }
+  const bool survives = argc > 1 && std::string_view(argv[1]) == "survive";
+  if (survives) pretend_hosts(0);
   try {
     the_world = std::make_unique<onehop::Group>(onehop::Group::world());
   } catch (const onehop::Error& error) {
@@ -80,6 +115,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   world().set_timeout(60);
+  if (survives) return survive();
   if (argc > 1) return end_early(argv[1]);
   if (world().rank() != 0) {
     auto& listeners = ::testing::UnitTest::GetInstance()->listeners();

@@ -5,11 +5,14 @@
 #   run.sh --ends open_mpi|mpich RANKS PROGRAM HOW: one rank ends early; the launch must end by itself, in time, and not well.
 #   run.sh --hosts open_mpi|mpich RANKS PROGRAM: the ranks pretend to be on two hosts, and MPI takes its way between hosts, where
 #   messages above a few KiB wait for their receiver.
+#   run.sh --survivors open_mpi RANKS PROGRAM: the last rank is killed, and MPI told to leave the others alone; all others must name it.
 set -u
 
 ends=no
 hosts=no
+survivors=no
 case $1 in
+  --survivors) survivors=yes && shift ;;
   --ends) ends=yes && shift ;;
   --hosts) hosts=yes && shift ;;
 esac
@@ -69,6 +72,14 @@ if [ $hosts = yes ]; then
   set -- "$@" two_hosts
   export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_eager_limit=4096
   export MPIR_CVAR_NOLOCAL=1
+fi
+if [ $survivors = yes ]; then
+  export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self
+  said=$(timeout -k 5 60 "$launcher" --with-ft ulfm -n "$ranks" "$@" survive 2>&1)
+  count=$(printf '%s\n' "$said" | grep -c "survivor: as it should be")
+  [ "$count" = $((ranks - 1)) ] && exit 0
+  printf '%s\nexpected: %s survivors that name the rank that was killed; found: %s\n' "$said" $((ranks - 1)) "$count"
+  exit 1
 fi
 limit=170
 [ $ends = yes ] && limit=30
