@@ -189,7 +189,7 @@ TEST_F(MpiHosts, TestAPlanWhoseLastRoundIsInMemory) {
 
 TEST_F(MpiHosts, AllReduceInOneShot) {
   const tensors::Collectives collectives(world());
-  constexpr std::int64_t elements = 1 << 18;
+  constexpr std::int64_t elements = 1 << 21;
   for (const ReduceAlgorithm algorithm : {ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot}) {
     tensors::Collective sum = collectives.allreduce({.elements = elements, .algorithm = algorithm});
     std::vector<float> array(static_cast<std::size_t>(elements));
