@@ -24,7 +24,18 @@ SETTINGS = {"algorithm": "heatbath", "beta": 5.5, "extent": list(EXTENTS)}
 # What may stand in a header instead of a number or a name; "gone": nothing.
 VALUES = [
     *("", " ", "x", "-1", "0", "1", "3", "zz", "1e3", "1_0", "0.5", "nan", "inf", "٣", "0x", "--"),
-    *("1" * 5000, str(2**31), str(2**63), str(2**64 + 4), "\0", "<", "f" * 9, "1 2 3 4", "gone"),
+    *(
+        "0e-99999999999999999999",
+        "1" * 5000,
+        str(2**31),
+        str(2**63),
+        str(2**64 + 4),
+        "\0",
+        "<",
+        "f" * 9,
+        "1 2 3 4",
+        "gone",
+    ),
 ]
 
 

@@ -210,14 +210,16 @@ def reply(question: dict[str, Any], answers: Any) -> None:
     import h5py
 
     _limit(question["size"], question["seconds"])
-    arrays: list[Any] = []
     try:
         answer, arrays = {"state": _state, "hamlib": _hamlib}[question["kind"]](h5py, question)
+        parts = [
+            json.dumps(answer).encode() + b"\n",
+            *(np.ascontiguousarray(one).tobytes() for one in arrays),
+        ]
     except BaseException as error:
-        answer = {"error": _why(error)}
-    answers.write(json.dumps(answer).encode() + b"\n")
-    for array in arrays:
-        answers.write(np.ascontiguousarray(array).tobytes())
+        parts = [json.dumps({"error": _why(error)}).encode() + b"\n"]
+    for part in parts:
+        answers.write(part)
 
 
 def main() -> None:
