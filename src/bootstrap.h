@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "onehop/group.h"
 #include "transport/transport.h"
@@ -22,6 +23,8 @@ class Bootstrap {
     (void)key;
     return nullptr;
   }
+  // For a group that is part of another: its ranks in the numbering of the world, for messages.
+  virtual void set_world_ranks(std::vector<int> ranks) { (void)ranks; }
   // Limit in seconds for every wait (0: none).
   virtual void set_timeout(double seconds) { (void)seconds; }
   // For a bootstrap that cannot see by itself how its ranks are: `gone` gives one that has died or has closed its group, or -1;

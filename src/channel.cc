@@ -11,6 +11,8 @@
 #include "agreement.h"
 #include "channel_specs.h"
 #include "group_state.h"
+#include "onehop/staging.h"
+#include "reservation.h"
 #include "store.h"
 #include "waiting.h"
 
@@ -174,6 +176,8 @@ struct ChannelAccess {
     return made;
   }
 
+  static detail::Endpoint& endpoint(const Receiver& end) { return *end.endpoint_; }
+
   static Receiver receiver(detail::ReceiverParts parts) {
     Receiver made;
     made.ring_ = parts.ring;
@@ -258,7 +262,9 @@ void refuse_channels(const Group& group, const std::string& why) {
   }
 }
 
-Channels open_channels(const Group& group, std::span<const ChannelSpec> specs, TransportKind kind) {
+namespace {
+
+Channels open(const Group& group, std::span<const ChannelSpec> specs, TransportKind kind, bool backed) {
   const std::shared_ptr<detail::GroupState>& state = group.state();
   std::optional<Routes> routes;
   std::vector<detail::Wanted> own;
@@ -269,8 +275,10 @@ Channels open_channels(const Group& group, std::span<const ChannelSpec> specs, T
     refuse_channels(group, error.what());
     throw;
   }
-  const std::vector<detail::Wanted> all = detail::exchange(*state, own, routes->names());
+  std::vector<detail::MemoryLeft> left;
+  const std::vector<detail::Wanted> all = detail::exchange(*state, own, routes->names(), left);
   const auto shapes = detail::match(all, state->rank, state->size, state->channels_opened);
+  if (backed) detail::check_memory(*state, all, left);
   state->channels_opened += static_cast<std::uint32_t>(all.size() / 2);
 
   std::vector<std::vector<detail::ChannelShape>> by_transport(routes->transports.size());
@@ -280,7 +288,9 @@ Channels open_channels(const Group& group, std::span<const ChannelSpec> specs, T
   std::map<Key, Sender> senders;
   std::map<Key, Receiver> receivers;
   for (std::size_t i = 0; i < by_transport.size(); ++i) {
-    detail::Opened opened = routes->transports[i]->open(state, by_transport[i]);
+    detail::Transport& transport = *routes->transports[i];
+    detail::Opened opened =
+        backed ? transport.open(state, by_transport[i]) : transport.open_unbacked(state, by_transport[i]);
     for (auto& parts : opened.senders) {
       const detail::ChannelShape shape = parts.endpoint->shape();
       senders[{true, shape.to, shape.tag}] = ChannelAccess::sender(std::move(parts));
@@ -300,5 +310,17 @@ Channels open_channels(const Group& group, std::span<const ChannelSpec> specs, T
   }
   return channels;
 }
+
+}  // namespace
+
+Channels open_channels(const Group& group, std::span<const ChannelSpec> specs, TransportKind kind) {
+  return open(group, specs, kind, true);
+}
+
+Channels open_channels_unbacked(const Group& group, std::span<const ChannelSpec> specs, TransportKind kind) {
+  return open(group, specs, kind, false);
+}
+
+std::int64_t back_slots(const Receiver& one) { return ChannelAccess::endpoint(one).back_slots(); }
 
 }  // namespace onehop

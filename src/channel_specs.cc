@@ -98,12 +98,14 @@ struct Opening {
   std::uint64_t mark = magic;
   std::int32_t refused = 0;
   std::int32_t text_bytes = 0;
+  MemoryLeft left;
 };
 
 std::vector<std::byte> packed(bool refused, const std::string& words, std::span<const Wanted> own) {
   Opening head;
   head.refused = refused ? 1 : 0;
   head.text_bytes = static_cast<std::int32_t>(words.size());
+  if (!refused && !own.empty()) head.left = memory_left();
   const auto wishes = std::as_bytes(own);
   std::vector<std::byte> bytes(sizeof head + words.size() + wishes.size());
   std::memcpy(bytes.data(), &head, sizeof head);
@@ -115,6 +117,7 @@ std::vector<std::byte> packed(bool refused, const std::string& words, std::span<
 struct Contribution {
   bool refused = false;
   std::string words;
+  MemoryLeft left;
   std::vector<Wanted> wishes;
 };
 
@@ -126,6 +129,7 @@ std::optional<Contribution> unpacked(std::span<const std::byte> bytes) {
   if (head.mark != Opening::magic) return std::nullopt;
   Contribution given;
   given.refused = head.refused != 0;
+  given.left = head.left;
   bytes = bytes.subspan(sizeof head);
   const auto length = static_cast<std::size_t>(head.text_bytes);
   given.words.assign(reinterpret_cast<const char*>(bytes.data()), length);
@@ -144,7 +148,8 @@ void throw_refusal(const Gathered& gathered, const std::string& step) {
   }
 }
 
-std::vector<Wanted> exchange(GroupState& group, std::span<const Wanted> own, const std::string& transports) {
+std::vector<Wanted> exchange(GroupState& group, std::span<const Wanted> own, const std::string& transports,
+                             std::vector<MemoryLeft>& left) {
   const Gathered gathered = group.allgather(packed(false, transports, own));
   throw_refusal(gathered, "opening channels");
   std::vector<Wanted> all;
@@ -162,6 +167,7 @@ std::vector<Wanted> exchange(GroupState& group, std::span<const Wanted> own, con
       throw Mismatch("open_channels: rank 0 opens its channels over " + first + ", but rank " + std::to_string(r) +
                      " over " + given->words + "; all ranks must ask for the same transport");
     }
+    left.push_back(given->left);
     all.insert(all.end(), given->wishes.begin(), given->wishes.end());
   }
   return all;

@@ -32,8 +32,9 @@ struct Wanted {
 // Collective: everybody's wishes. `transports` names what this rank opens its channels over, which must be the same everywhere.
 // Throws Error where a rank has refused (below), Mismatch where ranks differ in their transports or one is in another collective
 // step.
+// `left`: what memory each rank had left, for Reservation's check_memory.
 [[nodiscard]] std::vector<Wanted> exchange(GroupState& group, std::span<const Wanted> own,
-                                           const std::string& transports);
+                                           const std::string& transports, std::vector<MemoryLeft>& left);
 
 // The part of a rank in the same step that cannot have any channels: `why` goes to the others.
 void exchange_refusal(GroupState& group, const std::string& why);

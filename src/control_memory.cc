@@ -57,6 +57,7 @@ class ControlBootstrap final : public Bootstrap {
   ~ControlBootstrap() override { seat(rank_).left.store(1, std::memory_order_release); }
 
   void set_timeout(double seconds) override { timeout_ = seconds; }
+  void set_world_ranks(std::vector<int> ranks) override { world_ranks_ = std::move(ranks); }
 
   Gathered allgather(std::span<const std::byte> mine) override {
     Gathered all(static_cast<std::size_t>(ranks_));
@@ -132,12 +133,21 @@ class ControlBootstrap final : public Bootstrap {
     const std::uint32_t saw_lost = seat(other).saw_lost.load(std::memory_order_acquire);
     const int lost = saw_lost != 0 ? static_cast<int>(saw_lost) - 1 : other;
     seat(rank_).saw_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
-    const std::string name = "rank " + std::to_string(other);
+    const std::string name = name_of(other);
     const std::string who =
         pid != 0 ? name + " (process " + std::to_string(pid) + ") has ended" : name + " has ended without joining";
-    throw PeerLost(lost, (lost == other ? "" : "rank " + std::to_string(lost) + " has ended, and after it ") + who +
-                             " while rank " + std::to_string(rank_) + " waited for it in " + step +
-                             "; see the output of rank " + std::to_string(lost) + " for the reason");
+    const int world = world_ranks_.empty() ? lost : world_ranks_[static_cast<std::size_t>(lost)];
+    throw PeerLost(lost, (lost == other ? "" : name_of(lost) + " has ended, and after it ") + who + " while rank " +
+                             std::to_string(rank_) + " waited for it in " + step + "; see the output of rank " +
+                             std::to_string(world) + (world_ranks_.empty() ? "" : " of the world") + " for the reason");
+  }
+
+  // "rank 1", "rank 1 of this group (rank 3 of the world)"
+  [[nodiscard]] std::string name_of(int rank) const {
+    const std::string name = "rank " + std::to_string(rank);
+    if (world_ranks_.empty()) return name;
+    return name + " of this group (rank " + std::to_string(world_ranks_[static_cast<std::size_t>(rank)]) +
+           " of the world)";
   }
 
   SharedMemory memory_;
@@ -148,6 +158,7 @@ class ControlBootstrap final : public Bootstrap {
   ProcessWatch launcher_watch_{1};
   std::uint64_t round_ = 0;
   double timeout_ = default_timeout();
+  std::vector<int> world_ranks_;
 };
 
 }  // namespace
@@ -177,6 +188,10 @@ std::unique_ptr<Bootstrap> join_control_memory(const std::string& path, int rank
   try {
     memory = SharedMemory::open(path);
   } catch (const Error& error) {
+    if (launcher != 0 && ProcessWatch(1).ended(0, launcher)) {
+      throw PeerLost(-1, "the launcher (process " + std::to_string(launcher) + ") has ended before rank " +
+                             std::to_string(rank) + " joined");
+    }
     throw Error(std::string("cannot reach the launcher's memory: ") + error.what() +
                 "; has `onehop launch` ended, or does this process run as another user or in another container?");
   }

@@ -19,6 +19,8 @@
 
 #include "control_memory.h"
 #include "group_state.h"
+#include "leaving.h"
+#include "reservation.h"
 #include "user_bootstrap.h"
 
 namespace onehop {
@@ -121,6 +123,16 @@ void agree_on_sharing(GroupState& group) {
   }
 }
 
+// A rank of this machine whose memory cannot be mapped may have died meanwhile: then that is the reason. Where ranks may be on other
+// machines, a process number that nobody has here says nothing.
+void refuse_the_dead(GroupState& group) {
+  if (group.remote != nullptr) return;
+  const std::string& here = group.pages[static_cast<std::size_t>(group.rank)].host;
+  const bool all_mapped =
+      std::ranges::all_of(group.pages, [&](const PeerPage& peer) { return peer.page != nullptr || peer.host != here; });
+  if (!all_mapped) group.throw_if_lost("making a group");
+}
+
 bool is_crowded(const GroupState& group, const std::vector<Introduction>& all) {
   std::uint64_t processors[16] = {};
   long here = 0;
@@ -137,26 +149,29 @@ bool is_crowded(const GroupState& group, const std::vector<Introduction>& all) {
 
 }  // namespace
 
-GroupState::~GroupState() {
-  if (pages.empty() || pages[static_cast<std::size_t>(rank)].page == nullptr) return;
-  own_page().left.store(1, std::memory_order_release);
-  for (const PeerPage& peer : pages) {
-    if (peer.page != nullptr && peer.page->sleeping.load(std::memory_order_seq_cst) != 0) ring(*peer.page);
-  }
-}
+GroupState::~GroupState() { left(*this); }
 
 Absence GroupState::look_at_peers(int waited_for) {
   Absence found;
   int reported = -1;
   for (int r = 0; r < size; ++r) {
     const PeerPage& peer = pages[static_cast<std::size_t>(r)];
-    if (r == rank || peer.page == nullptr) continue;
+    if (r == rank) continue;
+    if (peer.page == nullptr) {
+      if (remote == nullptr && found.lost < 0 && peer.host == pages[static_cast<std::size_t>(rank)].host &&
+          processes.ended(r, peer.pid))
+        found.lost = r;
+      continue;
+    }
     // In this order: a rank writes down what it saw before it closes its group, and closes it before it ends.
     const bool ended = processes.ended(r, peer.pid);
     const bool closed = peer.page->left.load(std::memory_order_acquire) != 0;
     const std::uint32_t saw_lost = peer.page->saw_lost.load(std::memory_order_acquire);
-    if (found.lost < 0 && ended && !closed) found.lost = r;
-    if (r == waited_for) found.closed = closed;
+    // One that went because somebody else had gone before names that one, too.
+    const std::uint32_t missed = ended || closed ? peer.page->missed.load(std::memory_order_acquire) : 0;
+    const int first = missed == 0 || missed - 1 == static_cast<std::uint32_t>(rank) ? r : static_cast<int>(missed) - 1;
+    if (found.lost < 0 && ended && !closed) found.lost = first;
+    if (r == waited_for && closed) found.closed = first;
     // A rank that gave up because it saw somebody die names that one, not itself.
     if (reported < 0 && saw_lost != 0 && saw_lost - 1 != static_cast<std::uint32_t>(rank)) {
       reported = static_cast<int>(saw_lost) - 1;
@@ -178,11 +193,9 @@ int GroupState::gone_rank() {
 void GroupState::throw_if_lost(const std::string& step) {
   for (int look = 0; look < 50; ++look) {
     if (const int lost = look_at_peers(-1).lost; lost >= 0) {
-      own_page().saw_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
-      throw PeerLost(lost, "rank " + std::to_string(lost) + " (process " +
-                               std::to_string(pages[static_cast<std::size_t>(lost)].pid) + ") has ended while rank " +
-                               std::to_string(rank) + " was in set-up (" + step +
-                               "); see its own output for the reason");
+      tell_lost(lost);
+      throw PeerLost(lost, name_of(lost) + " has ended while rank " + std::to_string(rank) + " was in set-up (" + step +
+                               "); " + where_to_look(lost));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -199,18 +212,17 @@ Gathered GroupState::allgather(std::span<const std::byte> mine) {
     return bootstrap->allgather(mine);
   } catch (const PeerLost& error) {
     const int lost = error.rank() < 0 ? -1 : look_at_peers(error.rank()).lost;
-    if (lost >= 0) own_page().saw_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
+    if (lost >= 0) tell_lost(lost);
     if (lost < 0 || lost == error.rank()) throw;
-    throw PeerLost(lost, "rank " + std::to_string(lost) + " (process " +
-                             std::to_string(pages[static_cast<std::size_t>(lost)].pid) + ") has ended, and after it " +
-                             error.what());
+    throw PeerLost(lost, name_of(lost) + " has ended, and after it " + error.what());
   } catch (...) {
     out_of_step = true;
     throw;
   }
 }
 
-std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, std::unique_ptr<Bootstrap> bootstrap) {
+std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, std::unique_ptr<Bootstrap> bootstrap,
+                                       std::vector<int> world_ranks) {
   if (size < 1 || rank < 0 || rank >= size) {
     throw BadInput("rank " + std::to_string(rank) + " of " + std::to_string(size) +
                    " ranks: expected 0 <= rank < size");
@@ -220,6 +232,8 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
   group->origin = std::move(origin);
   group->timeout = default_timeout();
   group->bootstrap = std::move(bootstrap);
+  group->world_ranks = std::move(world_ranks);
+  group->bootstrap->set_world_ranks(group->world_ranks);
 
   PeerPage& own = group->pages[static_cast<std::size_t>(rank)];
   own.memory = SharedMemory::create(sizeof(RankPage), "the rank's doorbell");
@@ -241,11 +255,10 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
   group->far_barrier = std::all_of(all.begin(), all.end(), [](const Introduction& i) { return i.far_barrier != 0; });
   group->shared_memory = make_shared_memory_transport(*group);
   group->remote = group->bootstrap->remote_transport();
+  refuse_the_dead(*group);
   group->bootstrap->watch([state = group.get()] { return state->gone_rank(); },
-                          [state = group.get()](int lost) {
-                            state->own_page().saw_lost.store(static_cast<std::uint32_t>(lost) + 1,
-                                                             std::memory_order_release);
-                          });
+                          [state = group.get()](int lost) { state->tell_lost(lost); });
+  entered(*group);
   return group;
 }
 
@@ -286,6 +299,7 @@ std::unique_ptr<Bootstrap> split_in_memory(GroupState& parent, const std::vector
   const Gathered failures = parent.allgather(std::as_bytes(std::span<const char>(failure)));
   for (std::size_t r = 0; r < failures.size(); ++r) {
     if (failures[r].empty()) continue;
+    parent.throw_if_lost("splitting a group");
     throw Error("split: rank " + std::to_string(r) + ": " +
                 std::string(reinterpret_cast<const char*>(failures[r].data()), failures[r].size()) +
                 "; a group over several machines can be split only if it was made from MPI");
@@ -346,16 +360,26 @@ Group Group::split(int colour, int key) const {
   std::unique_ptr<detail::Bootstrap> bootstrap = state_->bootstrap->split(colour, key);
   if (bootstrap == nullptr) bootstrap = detail::split_in_memory(*state_, members, index);
   if (members.empty()) return {};
-  Group part(detail::make_group(index, static_cast<int>(members.size()), "split", std::move(bootstrap)));
+  std::vector<int> world;
+  for (const int member : members) {
+    world.push_back(state_->world_ranks.empty() ? member : state_->world_ranks[static_cast<std::size_t>(member)]);
+  }
+  const int size = static_cast<int>(members.size());
+  Group part(detail::make_group(index, size, "split", std::move(bootstrap), std::move(world)));
   part.set_timeout(timeout());
   return part;
 }
 
 SharedArray Group::allocate(std::int64_t bytes) const {
-  auto memory = std::make_shared<detail::SharedMemory>(detail::SharedMemory::create(bytes, "an array of the group"));
+  const std::string what = "an array of the group";
+  auto reserved = std::make_shared<detail::Reservation>(*state_, std::max<std::int64_t>(bytes, 0), what);
+  auto memory =
+      std::make_shared<detail::SharedMemory>(detail::SharedMemory::create(bytes, what, [&](std::int64_t part) {
+        if (!detail::memory_is_pretended()) reserved->used(part);
+      }));
   SharedArray array;
   array.bytes_ = {memory->data(), static_cast<std::size_t>(bytes)};
-  array.owner_ = std::move(memory);
+  array.owner_ = std::make_shared<std::pair<decltype(memory), decltype(reserved)>>(memory, reserved);
   return array;
 }
 

@@ -18,8 +18,8 @@ namespace onehop::detail {
 
 // What a look at the peers found.
 struct Absence {
-  int lost = -1;        // a rank that has died, by its own end or by what a peer reports; -1: none
-  bool closed = false;  // whether the rank that is waited for has closed its group
+  int lost = -1;    // a rank that has died, by its own end or by what a peer reports; -1: none
+  int closed = -1;  // if the rank that is waited for has closed its group: that one, or whom it had missed before
 };
 
 struct GroupState {
@@ -31,7 +31,8 @@ struct GroupState {
   int rank = 0;
   int size;
   std::string origin;
-  double timeout = 0;  // seconds; 0: none
+  std::vector<int> world_ranks;  // of a part of another group: its ranks as the world numbers them; else empty
+  double timeout = 0;            // seconds; 0: none
   std::unique_ptr<Bootstrap> bootstrap;
   ProcessWatch processes;
   std::vector<PeerPage> pages;  // one per rank
@@ -51,12 +52,22 @@ struct GroupState {
     return pages.at(static_cast<std::size_t>(other)).page != nullptr;
   }
 
+  // "rank 1 (process 7)", "rank 1 of this group (rank 3 of the world; process 7)"
+  [[nodiscard]] std::string name_of(int other) const;
+  // "see the output of rank 3 for the reason"
+  [[nodiscard]] std::string where_to_look(int other) const;
+
   // The bootstrap's all-gather. PeerLost names the rank that was lost first, as far as anybody here knows.
   [[nodiscard]] Gathered allgather(std::span<const std::byte> mine);
 
   // For steps that failed and may have done so because a rank died meanwhile: throws PeerLost if one did. Takes a moment if
   // none did, since the memory of a process goes before its end can be seen.
   void throw_if_lost(const std::string& step);
+
+  // Makes known to the others because of whom this rank gives up.
+  void tell_lost(int lost) noexcept {
+    own_page().saw_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
+  }
 
   // Who of those that share memory with this rank is gone. Look at the colour that is waited for after this, not before.
   [[nodiscard]] Absence look_at_peers(int waited_for);
@@ -66,6 +77,7 @@ struct GroupState {
 
 // Joins the ranks that `bootstrap` connects to a group. Collective.
 [[nodiscard]] std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin,
-                                                     std::unique_ptr<Bootstrap> bootstrap);
+                                                     std::unique_ptr<Bootstrap> bootstrap,
+                                                     std::vector<int> world_ranks = {});
 
 }  // namespace onehop::detail

@@ -22,6 +22,10 @@ struct RankPage {
   // Random, and told to all: a rank that maps a page finds out whether it is the one it was told of. Process and descriptor
   // numbers do not say so where two machines cannot be told apart (copies of one virtual machine).
   std::uint64_t word;
+  // The rank (plus one) that had closed its group while this one still waited for it. It counts once this one is gone, too.
+  std::atomic<std::uint32_t> missed;
+  // Bytes that the rank is about to take of its machine's memory, and that the system does not count yet.
+  std::atomic<std::int64_t> about_to_take;
 };
 
 // How this rank sees a peer.

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <limits>
@@ -20,14 +21,11 @@
 namespace onehop::detail {
 namespace {
 
-constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
-
-std::string megabytes(std::int64_t bytes) {
-  return std::to_string((bytes >> 20) + (bytes % (1 << 20) != 0 ? 1 : 0)) + " MiB";
-}
+constexpr std::int64_t no_limit = no_memory_limit;
 
 // "MemAvailable:   123 kB" -> bytes.
 std::int64_t system_memory() {
+  if (memory_is_pretended()) return std::strtoll(std::getenv("ONEHOP_TEST_FREE_MEMORY"), nullptr, 10);
   std::ifstream file("/proc/meminfo");
   for (std::string key, unit; file >> key;) {
     if (key == "MemAvailable:") {
@@ -56,9 +54,8 @@ std::int64_t left_in(const std::string& folder, const char* limit_file, const ch
 
 // What the control groups of this process, or those above them, leave: version 2 ("0::/path") and version 1
 // ("4:memory:/path"). Inside a container the path may be the host's; then only the top is there, and it is the container's.
-std::int64_t control_group_memory() {
+void look_at_control_groups(MemoryLeft& left) {
   std::ifstream file("/proc/self/cgroup");
-  std::int64_t least = no_limit;
   for (std::string line; std::getline(file, line);) {
     const bool second = line.rfind("0::", 0) == 0;
     const std::size_t first = line.find(":memory:");
@@ -66,14 +63,17 @@ std::int64_t control_group_memory() {
     const std::string top = second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
     std::string group = second ? line.substr(3) : line.substr(first + 8);
     for (;;) {
-      least = std::min(least, second ? left_in(top + group, "/memory.max", "/memory.current")
-                                     : left_in(top + group, "/memory.limit_in_bytes", "/memory.usage_in_bytes"));
+      const std::int64_t there = second ? left_in(top + group, "/memory.max", "/memory.current")
+                                        : left_in(top + group, "/memory.limit_in_bytes", "/memory.usage_in_bytes");
+      if (there < left.control_group) {
+        left.control_group = there;
+        left.control_group_id = std::hash<std::string>{}(group);
+      }
       const std::size_t cut = group.rfind('/');
       if (cut == std::string::npos) break;
       group.erase(cut);
     }
   }
-  return least;
 }
 
 std::byte* map(int fd, std::int64_t bytes, const std::string& what) {
@@ -105,9 +105,39 @@ std::byte* map_at(int fd, std::int64_t bytes, std::uintptr_t low_bits) {
   return at;
 }
 
+// Small pieces always fit; a look at the limits costs more than they are worth.
+void check_available(std::int64_t bytes, const std::string& what) {
+  if (bytes <= 1 << 20) return;
+  const std::int64_t there = available_memory();
+  if (bytes > there) {
+    throw Error("not enough memory for " + what + ": " + megabytes(bytes) + " asked for, " + megabytes(there) +
+                " available on this machine or in its control group; use smaller arrays, fewer ranks here, or a "
+                "smaller slot_bytes");
+  }
+}
+
 }  // namespace
 
-std::int64_t available_memory() { return std::min(system_memory(), control_group_memory()); }
+std::string megabytes(std::int64_t bytes) {
+  return std::to_string((bytes >> 20) + (bytes % (1 << 20) != 0 ? 1 : 0)) + " MiB";
+}
+
+bool memory_is_pretended() {
+  const char* const bytes = std::getenv("ONEHOP_TEST_FREE_MEMORY");
+  return bytes != nullptr && *bytes != '\0';
+}
+
+MemoryLeft memory_left() {
+  MemoryLeft left;
+  left.system = system_memory();
+  look_at_control_groups(left);
+  return left;
+}
+
+std::int64_t available_memory() {
+  const MemoryLeft left = memory_left();
+  return std::min(left.system, left.control_group);
+}
 
 // What this process has made, by descriptor: threads that are ranks must see each other's memory at one address.
 struct SharedMemory::OwnMappings {
@@ -129,30 +159,46 @@ SharedMemory::Mapping::~Mapping() {
   close(fd);
 }
 
-SharedMemory SharedMemory::create(std::int64_t bytes, const std::string& what) {
+SharedMemory SharedMemory::create(std::int64_t bytes, const std::string& what,
+                                  const std::function<void(std::int64_t)>& backed) {
+  if (bytes > 0) check_available(bytes, what);
+  SharedMemory memory = create_unbacked(bytes, what);
+  memory.back_pages(what, backed);
+  return memory;
+}
+
+bool SharedMemory::back(const std::string& what) const {
+  if (mapping_->backed) return false;
+  check_available(bytes(), what);
+  back_pages(what);
+  return true;
+}
+
+// Without this a shortage would be a bus error, later.
+void SharedMemory::back_pages(const std::string& what, const std::function<void(std::int64_t)>& backed) const {
+  const std::int64_t at_once = backed ? std::int64_t{64} << 20 : bytes();
+  for (std::int64_t at = 0; at < bytes(); at += at_once) {
+    const std::int64_t part = std::min(at_once, bytes() - at);
+    if (const int failed = posix_fallocate(fd(), at, part); failed != 0) {
+      throw Error("not enough shared memory for " + what + " (" + megabytes(bytes()) + "): " + std::strerror(failed));
+    }
+    if (backed) backed(part);
+  }
+  mapping_->backed = true;
+}
+
+SharedMemory SharedMemory::create_unbacked(std::int64_t bytes, const std::string& what) {
   if (bytes < 0) throw BadInput("cannot allocate " + std::to_string(bytes) + " bytes for " + what);
   const std::int64_t page = sysconf(_SC_PAGESIZE);
   if (bytes > no_limit - page) throw Error("not enough memory for " + what + ": " + megabytes(bytes) + " asked for");
   bytes = std::max(page, (bytes + page - 1) / page * page);
-  // Small pieces always fit; a look at the limits costs more than they are worth.
-  if (bytes > (1 << 20)) {
-    const std::int64_t there = available_memory();
-    if (bytes > there) {
-      throw Error("not enough memory for " + what + ": " + megabytes(bytes) + " asked for, " + megabytes(there) +
-                  " available on this machine or in its control group; use smaller arrays, fewer ranks here, or a "
-                  "smaller slot_bytes");
-    }
-  }
   SharedMemory memory;
   memory.mapping_ = std::make_shared<Mapping>();
   const int fd = memfd_create("onehop", MFD_CLOEXEC);
   if (fd < 0) throw Error("cannot make shared memory for " + what + ": " + std::strerror(errno));
   memory.mapping_->fd = fd;
-  int failed = ftruncate(fd, bytes) == 0 ? 0 : errno;
-  // Back the pages now: a shortage later would be a bus error.
-  if (failed == 0) failed = posix_fallocate(fd, 0, bytes);
-  if (failed != 0) {
-    throw Error("not enough shared memory for " + what + " (" + megabytes(bytes) + "): " + std::strerror(failed));
+  if (ftruncate(fd, bytes) != 0) {
+    throw Error("cannot make " + megabytes(bytes) + " of shared memory for " + what + ": " + std::strerror(errno));
   }
   memory.mapping_->data = map(fd, bytes, what);
   memory.mapping_->bytes = bytes;

@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,7 +18,13 @@ namespace onehop::detail {
 class SharedMemory {
  public:
   // New zeroed memory, backed at once so that a shortage is an Error here and not a crash later. `what` names it there.
-  [[nodiscard]] static SharedMemory create(std::int64_t bytes, const std::string& what);
+  // `backed`, if given, is called with the bytes that have just been backed, a part after the other.
+  [[nodiscard]] static SharedMemory create(std::int64_t bytes, const std::string& what,
+                                           const std::function<void(std::int64_t)>& backed = {});
+  // The same without memory behind it: that comes with back(), or else page by page as somebody writes there.
+  [[nodiscard]] static SharedMemory create_unbacked(std::int64_t bytes, const std::string& what);
+  // Of memory made by this process: false if that was done before. Throws Error where there is not enough.
+  bool back(const std::string& what) const;
 
   // Maps memory that process `pid` made and has at descriptor `fd`. Memory of this very process (ranks that are threads) comes
   // back at the address it already has. Throws Error with the system's reason.
@@ -38,18 +46,36 @@ class SharedMemory {
     std::byte* data = nullptr;
     std::int64_t bytes = 0;
     int fd = -1;
+    bool backed = false;
     Mapping() = default;
     Mapping(const Mapping&) = delete;
     Mapping& operator=(const Mapping&) = delete;
     ~Mapping();
   };
   struct OwnMappings;
+  void back_pages(const std::string& what, const std::function<void(std::int64_t)>& backed = {}) const;
   // What this process made and has at this descriptor; empty if it did not.
   static SharedMemory own_memory(int fd);
   std::shared_ptr<Mapping> mapping_;
 };
 
-// Bytes of memory that this process can still get: the least of the system's and its control groups' limits.
+inline constexpr std::int64_t no_memory_limit = std::numeric_limits<std::int64_t>::max();
+
+// Bytes that this process can still get: of the machine's memory, and of that control group of its that leaves least.
+struct MemoryLeft {
+  std::int64_t system = no_memory_limit;
+  std::int64_t control_group = no_memory_limit;
+  std::uint64_t control_group_id = 0;
+};
+// The environment's ONEHOP_TEST_FREE_MEMORY, in bytes, takes the place of the machine's for tests.
+[[nodiscard]] MemoryLeft memory_left();
+// Whether it does: then memory that is taken is never seen to be gone.
+[[nodiscard]] bool memory_is_pretended();
+
+// The least of those.
 [[nodiscard]] std::int64_t available_memory();
+
+// "3 MiB", rounded up
+[[nodiscard]] std::string megabytes(std::int64_t bytes);
 
 }  // namespace onehop::detail

@@ -11,6 +11,7 @@
 
 #include "control_memory.h"
 #include "group_state.h"
+#include "leaving.h"
 #include "mpi/mpi.h"
 #include "rendezvous.h"
 
@@ -185,6 +186,8 @@ void Group::close_world() noexcept {
   const std::lock_guard guard(world.mutex);
   if (world.process == getpid()) std::swap(last, world.group);
 }
+
+void Group::process_is_ending() noexcept { detail::process_is_ending(); }
 
 Group Group::from_mpi(const void* comm) { return join_mpi(detail::mpi_from_communicator(comm)); }
 

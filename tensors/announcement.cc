@@ -82,6 +82,8 @@ std::string describe(const Announcement& what) {
       return "an all-to-all" + content;
     case Announcement::Kind::settling:
       return "what comes after a mismatch";
+    case Announcement::Kind::refused:
+      return "an operation for which it has no memory";
   }
   return "an operation that this rank does not know";
 }

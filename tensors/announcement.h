@@ -16,8 +16,18 @@ namespace onehop::tensors::detail {
 
 // What an operation is. Equal on all ranks, or it is a mismatch.
 struct Announcement {
-  // `settling` is no operation: it comes after a mismatch and says what was sent for the operation that was not.
-  enum class Kind : std::uint8_t { barrier, allreduce, reduce_scatter, allgather, broadcast, all_to_all, settling };
+  // `settling` is no operation: it comes after a mismatch and says what was sent for the operation that was not. `refused` comes
+  // from a rank that has no memory for the operation.
+  enum class Kind : std::uint8_t {
+    barrier,
+    allreduce,
+    reduce_scatter,
+    allgather,
+    broadcast,
+    all_to_all,
+    settling,
+    refused
+  };
   Kind kind = Kind::barrier;
   ElementType type = ElementType::bytes;
   ReduceOp op = ReduceOp::sum;

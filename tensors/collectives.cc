@@ -211,6 +211,7 @@ Collectives::Collectives(const Group& group, const CollectivesOptions& options)
 
 const Group& Collectives::group() const noexcept { return exchange_->group; }
 CollectivesCounters Collectives::counters() const noexcept { return exchange_->counters; }
+std::int64_t Collectives::staging_bytes() const noexcept { return exchange_->staging_bytes; }
 const ReduceTable& Collectives::table() const noexcept { return exchange_->table; }
 
 Collective Collectives::allreduce(const Reduction& reduction) const {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "onehop/error.h"
+#include "onehop/staging.h"
 
 namespace onehop::tensors::detail {
 
@@ -23,9 +24,20 @@ constexpr int shortest_width = 17;
 constexpr int widths = 14;
 constexpr std::size_t all_choices = (static_cast<std::size_t>(Codec::q4) + 1) * 2 * widths;
 constexpr std::int64_t default_slot_bytes = 256 << 10;
+constexpr std::int64_t least_slot_bytes = 512;  // 64 elements of 8 bytes: the shortest chunk
 constexpr int default_slots = 4;
+// Of all long paths to a rank together, as long as their slots are not at their least (then it grows by 4 KiB a rank).
+constexpr std::int64_t default_staging_bytes = 6 << 20;
 
 std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+// As large as is good for two to four ranks; with more of them, a power of two that keeps all paths within the budget.
+std::int64_t slot_bytes_for(int ranks, int slots) {
+  const std::int64_t fits = default_staging_bytes / (2 * std::max(ranks - 1, 1) * std::int64_t{slots});
+  const auto power =
+      static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max(fits, std::int64_t{1}))));
+  return std::clamp(power, least_slot_bytes, default_slot_bytes);
+}
 
 double now_us() noexcept {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -88,45 +100,50 @@ std::byte* Arrays::result(const Range& range) const {
 
 Exchange::Exchange(const Group& of, const CollectivesOptions& options)
     : group(of), rank(of.rank()), size(of.size()), sources_(index(of.size())), shifted_(index(of.size())) {
-  slot_bytes = options.slot_bytes != 0 ? options.slot_bytes : default_slot_bytes;
   slots_ = options.slots != 0 ? options.slots : default_slots;
+  slot_bytes = options.slot_bytes != 0 ? options.slot_bytes : slot_bytes_for(size, slots_);
   if (slots_ < 2) {  // a rank would wait for others to take what it sends before it takes what they send
     throw BadInput("Collectives need 2 slots or more on each path, found " + std::to_string(slots_));
   }
   using Direction = ChannelSpec::Direction;
-  std::vector<ChannelSpec> specs;
+  std::vector<ChannelSpec> lines;
+  std::vector<ChannelSpec> phases;
   for (int other = 0; other < size; ++other) {
     if (other == rank) continue;
     for (const Direction direction : {Direction::send, Direction::receive}) {
       for (int tag = 0; tag < first_phase_tag; ++tag) {
-        specs.push_back({.direction = direction, .peer = other, .bytes = sizeof(Line), .tag = tag});
+        lines.push_back({.direction = direction, .peer = other, .bytes = sizeof(Line), .tag = tag});
       }
       for (const int tag : {first_phase_tag, second_phase_tag}) {
-        specs.push_back({.direction = direction,
-                         .peer = other,
-                         .bytes = slot_bytes,
-                         .tag = tag,
-                         .slots = slots_,
-                         .slot_bytes = slot_bytes,
-                         .chunk_bytes = slot_bytes});
+        phases.push_back({.direction = direction,
+                          .peer = other,
+                          .bytes = slot_bytes,
+                          .tag = tag,
+                          .slots = slots_,
+                          .slot_bytes = slot_bytes,
+                          .chunk_bytes = slot_bytes});
       }
     }
   }
-  Channels channels = open_channels(group, specs, options.transport);
-  auto sender = channels.senders.begin();
-  auto receiver = channels.receivers.begin();
+  Channels short_ones = open_channels_unbacked(group, lines, options.transport);
+  Channels long_ones = open_channels_unbacked(group, phases, options.transport);
+  auto line_out = short_ones.senders.begin();
+  auto line_in = short_ones.receivers.begin();
+  auto sender = long_ones.senders.begin();
+  auto receiver = long_ones.receivers.begin();
   for (int other = 0; other < size; ++other) {
     if (other == rank) continue;
     Peer& peer = peers_.emplace_back();
     peer.rank = other;
-    peer.line_out = std::move(*sender++);
-    for (Sender& end : peer.more_out) end = std::move(*sender++);
+    peer.line_out = std::move(*line_out++);
+    for (Sender& end : peer.more_out) end = std::move(*line_out++);
     for (Sender* end : {&peer.fold_out, &peer.spread_out}) *end = std::move(*sender++);
-    peer.line_in = std::move(*receiver++);
-    for (Receiver& end : peer.more_in) end = std::move(*receiver++);
+    peer.line_in = std::move(*line_in++);
+    for (Receiver& end : peer.more_in) end = std::move(*line_in++);
     for (Receiver* end : {&peer.fold_in, &peer.spread_in}) *end = std::move(*receiver++);
   }
   slot_bytes = peers_.empty() ? slot_bytes : peers_.front().fold_out.ring().slot_bytes;
+  for (const Peer& peer : peers_) staging_bytes += back_slots(peer.line_in);
   table = agreed_table(group, options.transport);
   gathered_.resize(index(slot_bytes));
   folded_.resize(index(slot_bytes));
@@ -158,9 +175,11 @@ void Exchange::start(const Operation& operation) {
   if (operation.lines > 0) {
     start_in_line();
   } else if (operation.choice < 0) {
+    if (operation.fold_chunks + operation.spread_chunks > 0) back_staging();
     announce();
     if (operation.folds) send_contributions_ahead(slots_);
   } else {
+    back_staging();
     const double begin = now_us();
     StoreChoice& choice = choices[index(operation.choice)];
     stores_ = choice.now;

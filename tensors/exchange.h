@@ -128,7 +128,8 @@ struct Exchange {
   int rank;
   int size;
   std::int64_t slot_bytes = 0;
-  ReduceTable table;  // rank 0's
+  std::int64_t staging_bytes = 0;  // memory behind the paths to this rank
+  ReduceTable table;               // rank 0's
   Arrays arrays;
   std::vector<StoreChoice> choices;  // for all there can be
   CollectivesCounters counters;
@@ -149,6 +150,8 @@ struct Exchange {
     std::int64_t contributed = 0;  // chunks of the running operation's first phase
   };
 
+  // Memory for long operations, at the first of them. If there is none, all ranks hear of it instead of the announcement.
+  void back_staging();
   void announce();
   // Looks for a moment, at everything that comes first from everybody: lines that come at once are not waited for in turn.
   void look_ahead() noexcept;
@@ -188,6 +191,7 @@ struct Exchange {
   StoreKind stores_ = StoreKind::plain;    // of the running operation
   double started_us_ = 0;                  // what its start took
   int slots_ = 0;
+  bool backed_ = false;      // there is memory for long operations
   std::size_t checked_ = 0;  // peers whose announcement of the running operation was as it should be
   // The last operation was a mismatch, and announced itself in so many lines (0: in one, with what is contributed elsewhere).
   bool disagreed_ = false;

@@ -5,6 +5,7 @@
 
 #include "exchange.h"
 #include "onehop/error.h"
+#include "onehop/staging.h"
 
 namespace onehop::tensors::detail {
 
@@ -17,6 +18,21 @@ constexpr std::byte hint_given{0x80};
 std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
 
 }  // namespace
+
+void Exchange::back_staging() {
+  if (backed_ || peers_.empty()) return;
+  try {
+    for (const Peer& peer : peers_) staging_bytes += back_slots(peer.fold_in);
+  } catch (const Error&) {
+    for (Peer& peer : peers_) {
+      const Announcement refused{.kind = Announcement::Kind::refused};
+      std::memcpy(peer.line_out.slot().data(), &refused, sizeof refused);
+      peer.line_out.put();
+    }
+    throw;
+  }
+  backed_ = true;
+}
 
 void Exchange::announce() {
   for (Peer& peer : peers_) {
@@ -79,6 +95,11 @@ void Exchange::choose_stores(double us) {
 void Exchange::check(const Peer& peer, const Announcement& theirs) {
   if (theirs == running->what) [[likely]]
     return;
+  if (theirs.kind == Announcement::Kind::refused) {
+    throw Error("rank " + std::to_string(rank) + " runs " + describe(running->what) + ", but rank " +
+                std::to_string(peer.rank) +
+                " has not enough memory for the slots of its paths (its own error says how much is missing)");
+  }
   disagreed_ = true;
   disagreed_lines_ = running->lines;
   const std::string what = "rank " + std::to_string(rank) + " runs " + describe(running->what) + ", but rank " +

@@ -194,7 +194,8 @@ TEST(Faults, RankThatFinishedEarlyIsLostToThoseWhoWaitForIt) {
     if (group.rank() == 0) static_cast<void>(channels.receivers[0].wait());
   });
   EXPECT_EQ(ended[0].exit_code, 3);
-  EXPECT_NE(ended[0].message.find("rank 1 has closed its group"), std::string::npos) << ended[0].message;
+  EXPECT_EQ(ended[0].message.rfind("rank 1 (process ", 0), 0U) << ended[0].message;
+  EXPECT_NE(ended[0].message.find(") has closed its group"), std::string::npos) << ended[0].message;
   EXPECT_NE(ended[0].message.find("channel 1 -> 0"), std::string::npos) << ended[0].message;
   EXPECT_TRUE(ended[1].ok) << ended[1].message;
 }

@@ -50,6 +50,10 @@ class Group {
   // programs that want to leave before they end. Without a world() before it does nothing.
   static void close_world() noexcept;
 
+  // For interpreters, which close what they have before their exit status is known: groups that are closed from now on leave in
+  // order only if the process ends with status 0. To their peers they are lost else.
+  static void process_is_ending() noexcept;
+
   // One rank, no launcher.
   [[nodiscard]] static Group alone();
 

@@ -162,6 +162,8 @@ void bind_collectives(nb::module_& module) {
             return nb::make_tuple(c.operations, c.bytes_sent, c.bytes_received);
           },
           "Operations, bytes sent, bytes received since it was made.")
+      .def_prop_ro("staging_bytes", &Collectives::staging_bytes,
+                   "Memory shared with the other ranks that stands behind the paths to this rank at the moment.")
       .def(
           "compress_above",
           [](const Collectives& self, const std::string& codec) -> std::optional<std::int64_t> {

@@ -87,6 +87,7 @@ void bind_group(nb::module_& module) {
       .def(nb::init<const Group&>(), "group"_a)
       .def_static("world", &Group::world, release())
       .def_static("close_world", &Group::close_world)
+      .def_static("process_is_ending", &Group::process_is_ending)
       .def_static("alone", &Group::alone)
       .def_static(
           "from_allgather",

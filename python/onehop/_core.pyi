@@ -476,6 +476,8 @@ class Group:
     @staticmethod
     def close_world() -> None: ...
     @staticmethod
+    def process_is_ending() -> None: ...
+    @staticmethod
     def alone() -> Group: ...
     @staticmethod
     def from_allgather(rank: int, size: int, allgather: Callable[[bytes], Sequence[bytes]]) -> Group: ...
@@ -748,6 +750,10 @@ class Collectives:
     @property
     def counters(self) -> tuple:
         """Operations, bytes sent, bytes received since it was made."""
+
+    @property
+    def staging_bytes(self) -> int:
+        """Memory shared with the other ranks that stands behind the paths to this rank at the moment."""
 
     def compress_above(self, codec: str) -> int | None:
         """

@@ -20,7 +20,11 @@ _world: list[Group] = []
 
 @atexit.register
 def _close_world() -> None:
-    """Close the world before the interpreter goes: that tells the other ranks that this one left in order."""
+    """Close the world before the interpreter goes.
+
+    The other ranks hear that this one left in order once the exit status turns out to be 0: atexit does not know it.
+    """
+    _core.Group.process_is_ending()
     _world.clear()
     _core.Group.close_world()
 

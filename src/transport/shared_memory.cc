@@ -12,6 +12,7 @@ namespace onehop::detail {
 namespace {
 
 constexpr std::int64_t released_bytes = 128;
+const std::string slots_name = "the slots of this rank's channels";
 
 class SharedMemoryEndpoint final : public Endpoint {
  public:
@@ -21,6 +22,7 @@ class SharedMemoryEndpoint final : public Endpoint {
 
   void published(std::uint64_t, std::uint64_t, std::int64_t) override { wake(); }
   void released(std::uint64_t) override { wake(); }
+  std::int64_t back_slots() override { return own_.back(slots_name) ? own_.bytes() : 0; }
 
  private:
   void wake() { ring(*this->group().pages[static_cast<std::size_t>(peer_)].page); }
@@ -45,7 +47,7 @@ struct Part {
 
 class Rank {
  public:
-  Rank(GroupState& group, std::span<const ChannelShape> shapes) : group_(group) {
+  Rank(GroupState& group, std::span<const ChannelShape> shapes, bool backed) : group_(group) {
     std::int64_t total = 0;
     for (const ChannelShape& shape : shapes) {
       if (shape.from == group.rank) {
@@ -58,7 +60,8 @@ class Rank {
       }
     }
     try {
-      if (total > 0) memory_ = SharedMemory::create(total, "the slots of this rank's channels");
+      if (total > 0)
+        memory_ = backed ? SharedMemory::create(total, slots_name) : SharedMemory::create_unbacked(total, slots_name);
     } catch (const Error& error) {
       failure_ = error.what();
     }
@@ -135,7 +138,17 @@ class SharedMemoryTransport final : public Transport {
   }
 
   Opened open(const std::shared_ptr<GroupState>& group, std::span<const ChannelShape> shapes) override {
-    Rank own(*group, shapes);
+    return open(group, shapes, true);
+  }
+  Opened open_unbacked(const std::shared_ptr<GroupState>& group, std::span<const ChannelShape> shapes) override {
+    return open(group, shapes, false);
+  }
+
+ private:
+  using Parts = std::vector<std::map<std::pair<std::uint32_t, bool>, std::int64_t>>;
+
+  static Opened open(const std::shared_ptr<GroupState>& group, std::span<const ChannelShape> shapes, bool backed) {
+    Rank own(*group, shapes, backed);
     const auto parts = own.exchange();
     Opened opened;
     std::string failure;
@@ -157,9 +170,6 @@ class SharedMemoryTransport final : public Transport {
     }
     return opened;
   }
-
- private:
-  using Parts = std::vector<std::map<std::pair<std::uint32_t, bool>, std::int64_t>>;
 
   static SenderParts sender(const std::shared_ptr<GroupState>& group, const ChannelShape& shape, Rank& own,
                             const Parts& parts) {

@@ -53,6 +53,9 @@ class Endpoint {
   // "channel 0 -> 1 (tag 3)"
   [[nodiscard]] std::string name() const;
 
+  // Gets memory for what was opened unbacked, and says how many bytes that is.
+  virtual std::int64_t back_slots() { return 0; }
+
   // Of a channel to the own rank, when it is not ready: whether it never will be, since the other end is this rank's own and it
   // waits here.
   [[nodiscard]] virtual bool hopeless() { return shape_.from == shape_.to; }
@@ -96,6 +99,11 @@ class Transport {
   // Collective over the group: every rank calls it, with the channels of this transport that it has an end of (a channel
   // to itself stands in the list once and gives both ends).
   [[nodiscard]] virtual Opened open(const std::shared_ptr<GroupState>& group, std::span<const ChannelShape> shapes) = 0;
+  // The same with slots that get memory when Endpoint::back_slots is called, where the transport can do that.
+  [[nodiscard]] virtual Opened open_unbacked(const std::shared_ptr<GroupState>& group,
+                                             std::span<const ChannelShape> shapes) {
+    return open(group, shapes);
+  }
 };
 
 // Bytes of a ring, and a ring in `memory` (cache-line aligned, zeroed).

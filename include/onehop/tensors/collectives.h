@@ -95,8 +95,10 @@ class Collective {
 
 struct CollectivesOptions {
   TransportKind transport = TransportKind::automatic;
-  int slots = 0;                // per path, 2 at least; 0: onehop chooses
-  std::int64_t slot_bytes = 0;  // 0: onehop chooses. Staging is 2 (ranks - 1) slots * slot_bytes for each rank.
+  int slots = 0;  // per path, 2 at least; 0: onehop chooses
+  // 0: onehop chooses 256 KiB or less, so that staging stays below 6 MiB a rank (from 1536 ranks on: 4 KiB for each peer). Staging
+  // is 2 (ranks - 1) slots * slot_bytes for each rank from the first operation on that does not travel in its announcement.
+  std::int64_t slot_bytes = 0;
 };
 
 // What was moved since the Collectives were made: the bytes of payload, without announcements.
@@ -113,6 +115,8 @@ class Collectives {
 
   [[nodiscard]] const Group& group() const noexcept;
   [[nodiscard]] CollectivesCounters counters() const noexcept;
+  // Memory shared with the other ranks of this machine that stands behind the paths to this rank at the moment.
+  [[nodiscard]] std::int64_t staging_bytes() const noexcept;
   // What "automatic" goes by: that of rank 0, so that all ranks choose the same.
   [[nodiscard]] const ReduceTable& table() const noexcept;
 

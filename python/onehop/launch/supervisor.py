@@ -297,6 +297,9 @@ class Supervisor:
         if not self._failed:
             return None
         first = min(self._failed, key=lambda rank: rank.code == PEER_LOST)
+        # One that loses its peer ends after it: with this code, the first may have its own reason for it.
+        if first.code == PEER_LOST:
+            return first
         # Where all fail alike (they found the same error), the lowest speaks for them.
         return min((rank for rank in self._failed if rank.code == first.code), key=lambda rank: rank.rank)
 
