@@ -32,6 +32,12 @@ void check_bits(std::size_t index, const Operation& operation, const std::vector
 void check_unitary(std::size_t index, const Operation& operation) {
   const std::size_t size = std::size_t{1} << operation.targets.size();
   const auto& m = operation.values;
+  const auto is_finite = [](const Complex& value) {
+    return std::isfinite(value.real()) && std::isfinite(value.imag());
+  };
+  if (!std::ranges::all_of(m, is_finite)) {
+    bad(index, operation, "expected finite numbers in the matrix, found one that is infinite or none");
+  }
   double worst = 0;
   if (operation.kind == OperationKind::diagonal) {
     for (const Complex& value : m) worst = std::max(worst, std::abs(std::norm(value) - 1));

@@ -199,6 +199,11 @@ std::vector<Complex> diagonal_matrix(const std::vector<Complex>& values) {
 Operation gate(const std::string& name, const std::vector<int>& qubits, const std::vector<double>& parameters) {
   const Definition& definition = find(name);
   check_numbers(definition, qubits.size(), parameters.size());
+  for (const double parameter : parameters) {
+    if (!std::isfinite(parameter)) {
+      throw BadInput("gate '" + name + "': expected finite angles, found " + std::to_string(parameter));
+    }
+  }
   const auto first_target = qubits.end() - definition.targets;
   Operation operation;
   operation.name = name;

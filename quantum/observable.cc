@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cctype>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -62,6 +63,7 @@ class Parser {
     if (at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '.')) {
       char* end = nullptr;
       term.coefficient *= std::strtod(text_.c_str() + at_, &end);
+      if (!std::isfinite(term.coefficient.real())) fail("a weight that a double holds");
       at_ = static_cast<std::size_t>(end - text_.c_str());
       something = true;
       skip();

@@ -108,7 +108,8 @@ Slice box(std::int64_t offset, std::span<const Dimension> dimensions, std::int64
   return Slice::box(offset, extents, strides);
 }
 
-// Calls visit(from, to) for the region as slices: one, unless it has more dimensions than a slice can have.
+// Calls visit(from, to) for the region as slices, as long as it returns true: one, unless the region has more dimensions
+// than a slice can have.
 template <class Visit>
 void for_each_slice(const Region& region, const Visit& visit) {
   const std::vector<Dimension> dimensions = simplified(region.dimensions);
@@ -122,7 +123,7 @@ void for_each_slice(const Region& region, const Visit& visit) {
       from += index[d] * dimensions[d].from;
       to += index[d] * dimensions[d].to;
     }
-    visit(box(from, inner, &Dimension::from), box(to, inner, &Dimension::to));
+    if (!visit(box(from, inner, &Dimension::from), box(to, inner, &Dimension::to))) return;
     std::size_t d = outer;
     while (d > 0 && ++index[d - 1] == dimensions[d - 1].extent) index[--d] = 0;
     if (d == 0) return;
@@ -165,14 +166,18 @@ class Mover {
     return all_with(fixed, coming_);
   }
 
-  void add_transfers(int sender, int receiver, Codec codec, std::vector<Transfer>& transfers) const {
+  // Until there are `most` transfers.
+  void add_transfers(int sender, int receiver, Codec codec, std::size_t most, std::vector<Transfer>& transfers) const {
+    if (transfers.size() >= most) return;
     for (const Region& region : regions(sender, receiver)) {
       for_each_slice(region, [&](Slice from, Slice to) {
         transfers.push_back({{sender, permutation_.array, std::move(from)},
                              {receiver, permutation_.array, std::move(to)},
                              Combine::replace,
                              codec});
+        return transfers.size() < most;
       });
+      if (transfers.size() >= most) return;
     }
   }
 
@@ -183,8 +188,10 @@ class Mover {
     const bool any_fixed = set_values(rank, chains);
     for (int bit = 0; bit < local_; ++bit) put(bit, two_to(bit), any_fixed, whole, chains);
     for (const Region& region : any_fixed ? without_fixed(whole, chains) : std::vector<Region>{whole}) {
-      for_each_slice(region,
-                     [&](Slice from, const Slice&) { places.push_back({rank, permutation_.array, std::move(from)}); });
+      for_each_slice(region, [&](Slice from, const Slice&) {
+        places.push_back({rank, permutation_.array, std::move(from)});
+        return true;
+      });
     }
     return places;
   }
@@ -305,14 +312,14 @@ std::string permutation_problem(const Schedule& schedule, const BitPermutation& 
 }
 
 std::vector<Transfer> permutation_transfers(const BitPermutation& permutation, Codec codec,
-                                            std::optional<int> only_rank) {
+                                            std::optional<int> only_rank, std::size_t most) {
   const Mover mover(permutation);
   std::vector<Transfer> transfers;
   const auto add_from = [&](int sender) {
-    for (const int receiver : mover.receivers_of(sender)) mover.add_transfers(sender, receiver, codec, transfers);
+    for (const int receiver : mover.receivers_of(sender)) mover.add_transfers(sender, receiver, codec, most, transfers);
   };
   if (!only_rank) {
-    for (int rank = 0; rank < mover.ranks(); ++rank) add_from(rank);
+    for (int rank = 0; rank < mover.ranks() && transfers.size() < most; ++rank) add_from(rank);
     return transfers;
   }
   bool own_done = false;
@@ -321,7 +328,7 @@ std::vector<Transfer> permutation_transfers(const BitPermutation& permutation, C
       add_from(*only_rank);
       own_done = true;
     }
-    if (sender != *only_rank) mover.add_transfers(sender, *only_rank, codec, transfers);
+    if (sender != *only_rank) mover.add_transfers(sender, *only_rank, codec, most, transfers);
   }
   if (!own_done) add_from(*only_rank);
   return transfers;

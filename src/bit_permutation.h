@@ -1,6 +1,7 @@
 // What a `BitPermutation` moves, and how it falls apart into steps that can be done in place.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,9 +16,12 @@ namespace onehop::detail {
 // What is wrong with it as a round of `schedule`, whose arrays must be without problems.
 [[nodiscard]] std::string permutation_problem(const Schedule& schedule, const BitPermutation& permutation);
 
-// All its transfers, or those from or to one rank, sorted by sender and receiver. Needs a permutation without problems.
+// All its transfers, or those from or to one rank, sorted by sender and receiver; the first `most` of them. Needs a
+// permutation without problems. A few numbers can stand for more transfers than any memory holds: whoever compares with a
+// list that came from outside needs one more than that list has.
 [[nodiscard]] std::vector<Transfer> permutation_transfers(const BitPermutation& permutation, Codec codec,
-                                                          std::optional<int> only_rank);
+                                                          std::optional<int> only_rank,
+                                                          std::size_t most = std::numeric_limits<std::size_t>::max());
 
 // The elements of a rank that do not keep their place.
 [[nodiscard]] std::vector<Place> permutation_moves(const BitPermutation& permutation, int rank);

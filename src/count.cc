@@ -13,6 +13,10 @@ namespace {
 
 constexpr const char* total_bytes = "the bytes of a schedule";
 
+void add_pieces(std::int64_t& total, std::int64_t pieces) {
+  total = detail::checked_add(total, pieces, "the pieces of a schedule");
+}
+
 // Gathers the traffic of every pair of ranks; `moves` of one round after the other.
 class PairCounter {
  public:
@@ -25,8 +29,8 @@ class PairCounter {
       ++entry.count.messages;
     }
     entry.count.bytes = detail::checked_add(entry.count.bytes, schedule_.bytes(transfer), total_bytes);
-    entry.count.pieces += transfer.from.slice.pieces();
-    entry.count.pieces_received += transfer.to.slice.pieces();
+    add_pieces(entry.count.pieces, transfer.from.slice.pieces());
+    add_pieces(entry.count.pieces_received, transfer.to.slice.pieces());
   }
 
   [[nodiscard]] std::vector<PairCount> sorted() const {
@@ -75,10 +79,10 @@ void add_pair(Count& total, const PairCount& pair) {
   RankCount& receiver = total.ranks[static_cast<std::size_t>(pair.to)];
   sender.messages_sent += pair.messages;
   sender.bytes_sent = detail::checked_add(sender.bytes_sent, pair.bytes, total_bytes);
-  sender.pieces_sent += pair.pieces;
+  add_pieces(sender.pieces_sent, pair.pieces);
   receiver.messages_received += pair.messages;
   receiver.bytes_received = detail::checked_add(receiver.bytes_received, pair.bytes, total_bytes);
-  receiver.pieces_received += pair.pieces_received;
+  add_pieces(receiver.pieces_received, pair.pieces_received);
   total.messages += pair.messages;
   total.bytes = detail::checked_add(total.bytes, pair.bytes, total_bytes);
 }
@@ -86,6 +90,10 @@ void add_pair(Count& total, const PairCount& pair) {
 }  // namespace
 
 Count count(const Schedule& schedule) {
+  if (schedule.ranks > max_ranks) {
+    throw BadInput("count: expected a schedule of at most " + std::to_string(max_ranks) + " ranks, found " +
+                   std::to_string(schedule.ranks));
+  }
   Count total;
   total.ranks.resize(static_cast<std::size_t>(std::max(schedule.ranks, 0)));
   PairCounter pairs(schedule);

@@ -58,7 +58,7 @@ void take_apart(const Schedule& schedule, std::size_t round, int rank, RoundPart
     if (transfer.from.rank == rank || transfer.to.rank == rank) found.push_back(&transfer);
   }
   const Codec codec = found.empty() ? Codec::raw : found.front()->codec;
-  if (!std::ranges::equal(found, permutation_transfers(permutation, codec, rank),
+  if (!std::ranges::equal(found, permutation_transfers(permutation, codec, rank, found.size() + 1),
                           [](const Transfer* a, const Transfer& b) { return *a == b; })) {
     throw BadInput(name + "the transfers of rank " + text(rank) +
                    " are not those that it moves; build the round with permute_bits, or leave its permutation away");

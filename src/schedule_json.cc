@@ -1,9 +1,7 @@
 // A schedule as text. docs/schedule.md describes the format; `format_version` counts its changes.
-#include <algorithm>
-#include <initializer_list>
 #include <limits>
 
-#include "json_text.h"
+#include "json_node.h"
 #include "onehop/error.h"
 #include "onehop/schedule.h"
 
@@ -12,6 +10,7 @@ namespace onehop {
 namespace {
 
 using detail::Json;
+using detail::Node;
 
 constexpr int format_version = 1;
 
@@ -46,107 +45,8 @@ Json to_json_value(const BitPermutation& permutation) {
   return {{"array", permutation.array}, {"local_bits", permutation.local_bits}, {"to", permutation.to}};
 }
 
-// A value of the text together with the way to it, so that every complaint can say where. The way is a chain of nodes,
-// each of which lives in the call that reads it, and becomes text only when somebody complains.
-class Node {
- public:
-  explicit Node(const Json& root) : json_(root) {}
-
-  [[noreturn]] void complain(const std::string& expected, const std::string& found) const {
-    throw BadInput(path() + ": expected " + expected + ", found " + found);
-  }
-
-  [[noreturn]] void complain(const std::string& expected) const {
-    constexpr std::size_t longest = 60;
-    std::string found = json_.dump(-1, ' ', false, Json::error_handler_t::replace);
-    if (found.size() > longest) found = std::string(json_.type_name()) + " " + found.substr(0, longest) + "...";
-    complain(expected, found);
-  }
-
-  void expect_keys(std::initializer_list<const char*> required,
-                   std::initializer_list<const char*> optional = {}) const {
-    if (!json_.is_object()) complain("an object");
-    for (const auto& item : json_.items()) {
-      const auto is_key = [&](const char* key) { return item.key() == key; };
-      if (std::ranges::any_of(required, is_key) || std::ranges::any_of(optional, is_key)) continue;
-      std::string known;
-      for (const auto& keys : {required, optional}) {
-        for (const char* key : keys) known += (known.empty() ? "" : ", ") + std::string(key);
-      }
-      complain("only the keys " + known, "\"" + item.key() + "\"");
-    }
-    for (const char* key : required) {
-      if (!json_.contains(key)) complain("the key \"" + std::string(key) + "\"", "none");
-    }
-  }
-
-  [[nodiscard]] bool has(const char* key) const { return json_.contains(key); }
-
-  [[nodiscard]] Node at(const char* key) const { return {json_.at(key), this, key, 0}; }
-
-  template <class Visit>
-  void for_each(Visit&& visit) const {
-    if (!json_.is_array()) complain("an array");
-    for (std::size_t i = 0; i < json_.size(); ++i) visit(Node(json_[i], this, nullptr, i));
-  }
-
-  [[nodiscard]] bool is_array() const { return json_.is_array(); }
-
-  [[nodiscard]] std::string text() const {
-    if (!json_.is_string()) complain("a string");
-    return json_.get<std::string>();
-  }
-
-  [[nodiscard]] std::int64_t integer(std::int64_t smallest, std::int64_t largest) const {
-    constexpr std::uint64_t limit = std::numeric_limits<std::int64_t>::max();
-    const bool fits = json_.is_number_integer() && (!json_.is_number_unsigned() || json_.get<std::uint64_t>() <= limit);
-    if (fits) {
-      const auto value = json_.get<std::int64_t>();
-      if (value >= smallest && value <= largest) return value;
-    }
-    complain("an integer from " + std::to_string(smallest) + " to " + std::to_string(largest));
-  }
-
-  [[nodiscard]] int small_integer(int smallest) const {
-    return static_cast<int>(integer(smallest, std::numeric_limits<int>::max()));
-  }
-
-  [[nodiscard]] std::vector<std::int64_t> integers(std::int64_t smallest) const {
-    std::vector<std::int64_t> values;
-    for_each(
-        [&](const Node& node) { values.push_back(node.integer(smallest, std::numeric_limits<std::int64_t>::max())); });
-    return values;
-  }
-
-  // Calls read(), and puts the way to this value before what it complains of.
-  template <class Read>
-  [[nodiscard]] auto read(Read&& read) const {
-    try {
-      return read();
-    } catch (const BadInput& error) {
-      throw BadInput(path() + ": " + error.what());
-    }
-  }
-
- private:
-  Node(const Json& json, const Node* parent, const char* key, std::size_t index)
-      : json_(json), parent_(parent), key_(key), index_(index) {}
-
-  [[nodiscard]] std::string path() const {
-    if (parent_ == nullptr) return "the schedule";
-    const std::string before = parent_->parent_ == nullptr ? "" : parent_->path();
-    if (key_ == nullptr) return before + "[" + std::to_string(index_) + "]";
-    return before.empty() ? key_ : before + "." + key_;
-  }
-
-  const Json& json_;
-  const Node* parent_ = nullptr;
-  const char* key_ = nullptr;  // in an object
-  std::size_t index_ = 0;      // in an array
-};
-
-constexpr std::int64_t any_integer = std::numeric_limits<std::int64_t>::min();
-constexpr std::int64_t largest_integer = std::numeric_limits<std::int64_t>::max();
+using detail::any_integer;
+using detail::largest_integer;
 
 Slice slice_from(const Node& node) {
   if (node.has("indices")) {
@@ -211,27 +111,6 @@ ArraySpec array_from(const Node& node, int ranks) {
   return array;
 }
 
-// A repeated key would silently win over the first; no schedule needs one.
-Json parse(std::string_view text) {
-  std::vector<std::vector<std::string>> keys;
-  const auto check_keys = [&](int, Json::parse_event_t event, Json& value) {
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event != Json::parse_event_t::key) return true;
-    const auto key = value.get<std::string>();
-    if (std::ranges::find(keys.back(), key) != keys.back().end()) {
-      throw BadInput("the schedule: expected every key once in an object, found \"" + key + "\" twice");
-    }
-    keys.back().push_back(key);
-    return true;
-  };
-  try {
-    return Json::parse(text, check_keys);
-  } catch (const Json::parse_error& error) {
-    throw BadInput(std::string("the schedule: expected JSON, found something else: ") + error.what());
-  }
-}
-
 }  // namespace
 
 std::string Schedule::to_json(int indent) const {
@@ -254,8 +133,9 @@ std::string Schedule::to_json(int indent) const {
 }
 
 Schedule Schedule::from_json(std::string_view text) {
-  const Json json = parse(text);
-  const Node root(json);
+  const std::string name = "the schedule";
+  const Json json = detail::parse_json(text, name);
+  const Node root(json, name);
   root.expect_keys({"onehop_schedule", "ranks", "arrays", "rounds"}, {"name", "must_cover"});
   const Node version = root.at("onehop_schedule");
   if (version.integer(any_integer, largest_integer) != format_version) {
@@ -263,7 +143,7 @@ Schedule Schedule::from_json(std::string_view text) {
   }
   Schedule schedule;
   if (root.has("name")) schedule.name = root.at("name").text();
-  schedule.ranks = root.at("ranks").small_integer(1);
+  schedule.ranks = static_cast<int>(root.at("ranks").integer(1, max_ranks));
   root.at("arrays").for_each([&](const Node& node) { schedule.arrays.push_back(array_from(node, schedule.ranks)); });
   root.at("rounds").for_each([&](const Node& node) {
     node.expect_keys({"transfers"}, {"permutation"});

@@ -1,5 +1,10 @@
 #include "shape_check.h"
 
+#include <algorithm>
+#include <unordered_map>
+
+#include "onehop/error.h"
+
 namespace onehop::detail {
 
 std::string array_problem(const ArraySpec& array, int ranks) {
@@ -70,6 +75,37 @@ std::string transfer_problem(const Schedule& schedule, const Transfer& transfer)
            std::string(to_string(to.type));
   }
   return {};
+}
+
+// A few numbers can name more elements than any bitmap holds: better an error than a machine without memory.
+void check_cost(const Schedule& schedule) {
+  constexpr std::int64_t most_bytes = std::int64_t{1} << 32U;
+  constexpr std::int64_t most_pieces = std::int64_t{1} << 34U;
+  std::unordered_map<int, std::int64_t> bytes;
+  std::int64_t looked_at = 0;
+  const auto fits = [&](const Place& place) {
+    const auto [first, last] = place.slice.bounds();
+    const std::int64_t pieces = std::min(place.slice.pieces(), most_pieces);
+    // Pages of the bitmap: those of every piece, but not more than lie between its ends.
+    std::int64_t& here = bytes[place.rank];
+    here += std::min((last - first) / 8, place.slice.elements() / 8 + pieces * 4096) + 1;
+    looked_at += place.slice.elements() / 64 + pieces;
+    return here <= most_bytes && looked_at <= most_pieces;
+  };
+  const auto refuse = [&](const std::string& where) {
+    throw BadInput("verify: expected at most " + std::to_string(most_bytes * 8) + " elements written on a rank and " +
+                   std::to_string(most_pieces) + " pieces in all, found more up to " + where +
+                   ": verify the same pattern on smaller arrays");
+  };
+  for (int r = 0; r < static_cast<int>(schedule.rounds.size()); ++r) {
+    const auto& transfers = schedule.rounds[static_cast<std::size_t>(r)].transfers;
+    for (int t = 0; t < static_cast<int>(transfers.size()); ++t) {
+      if (!fits(transfers[static_cast<std::size_t>(t)].to)) refuse(describe(schedule, r, t));
+    }
+  }
+  for (std::size_t i = 0; i < schedule.must_cover.size(); ++i) {
+    if (!fits(schedule.must_cover[i])) refuse("must_cover[" + std::to_string(i) + "]");
+  }
 }
 
 }  // namespace onehop::detail

@@ -14,4 +14,7 @@ namespace onehop::detail {
 [[nodiscard]] std::string place_problem(const Schedule& schedule, const Place& place);
 [[nodiscard]] std::string transfer_problem(const Schedule& schedule, const Transfer& transfer);
 
+// Throws BadInput if `verify` would need more memory or time for a schedule without problems than it may take.
+void check_cost(const Schedule& schedule);
+
 }  // namespace onehop::detail

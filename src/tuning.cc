@@ -4,13 +4,12 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 
+#include "json_node.h"
 #include "onehop/error.h"
+#include "regular_file.h"
 #include "wait_limits.h"
 
 namespace onehop {
@@ -18,6 +17,10 @@ namespace {
 
 constexpr std::array<std::string_view, 4> store_names = {"plain", "prefetch", "demote", "nontemporal"};
 constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
+// What is beyond these is a mistake, and would be a wait or an allocation without end.
+constexpr std::int64_t most_bytes = std::int64_t{1} << 40U;
+constexpr int most_tests = 1 << 30;
+constexpr int most_slots = 1 << 16;
 
 bool is_amd() {
 #if defined(__x86_64__)
@@ -37,26 +40,38 @@ bool is_intel() {
 #endif
 }
 
-std::optional<Tuning> read_file() {
+// The file as it is; a file that nobody has asked for need not be there.
+detail::FileText read_file() {
+  constexpr std::size_t longest = std::size_t{1} << 20U;
+  detail::FileText file = detail::read_regular_file(tuning_file(), longest);
+  if (file.is_missing && std::getenv("ONEHOP_TUNING") == nullptr) file.problem.clear();
+  return file;
+}
+
+std::optional<Tuning> tuning_from_file() {
   const std::string path = tuning_file();
-  std::ifstream file(path);
-  if (!file) return std::nullopt;
-  std::ostringstream text;
-  text << file.rdbuf();
-  try {
-    Tuning found = Tuning::from_json(text.str());
-    found.origin = path;
-    return found;
-  } catch (const Error& error) {
-    std::fprintf(stderr, "onehop: %s is not used (%s); run `onehop tune` to make it anew, or delete it\n", path.c_str(),
-                 error.what());
-    return std::nullopt;
+  const detail::FileText file = read_file();
+  std::string problem = file.problem;
+  if (file.text) {
+    try {
+      Tuning found = Tuning::from_json(*file.text);
+      found.origin = path;
+      return found;
+    } catch (const Error& error) {
+      problem = error.what();
+    }
   }
+  if (!problem.empty()) {
+    std::fprintf(stderr, "onehop: the tuning %s is not used (%s): run `onehop tune` to make it anew, or %s\n",
+                 path.c_str(), problem.c_str(),
+                 std::getenv("ONEHOP_TUNING") == nullptr ? "delete it" : "let ONEHOP_TUNING name another file");
+  }
+  return std::nullopt;
 }
 
 Tuning& current() {
   static Tuning tuning = [] {
-    Tuning found = read_file().value_or(built_in_tuning());
+    Tuning found = tuning_from_file().value_or(built_in_tuning());
     detail::wait_limits = {found.spins, found.spins_crowded, found.yields};
     return found;
   }();
@@ -102,33 +117,38 @@ std::string Tuning::to_json() const {
 }
 
 Tuning Tuning::from_json(const std::string& text) {
-  try {
-    const auto json = nlohmann::json::parse(text);
-    if (json.at("onehop_tuning") != 1) throw BadInput("it is of another version");
-    Tuning tuning;
-    tuning.spins = json.at("spins");
-    tuning.spins_crowded = json.at("spins_crowded");
-    tuning.yields = json.at("yields");
-    tuning.slot_bytes = json.at("slot_bytes");
-    tuning.small_bytes = json.at("small_bytes");
-    tuning.small_slots = json.at("small_slots");
-    for (const auto& entry : json.at("rules")) {
-      SizeRule rule;
-      rule.up_to = entry.at("up_to").is_null() ? no_end : entry.at("up_to").get<std::int64_t>();
-      rule.chunk_bytes = entry.at("chunk_bytes");
-      rule.stores = store_kind_from_string(entry.at("stores").get<std::string>());
-      if (rule.chunk_bytes < 64) throw BadInput("chunk_bytes must be at least 64");
-      if (!tuning.rules.empty() && rule.up_to <= tuning.rules.back().up_to) throw BadInput("rules must ascend");
-      tuning.rules.push_back(rule);
+  const std::string name = "the tuning";
+  const detail::Json json = detail::parse_json(text, name);
+  const detail::Node root(json, name);
+  const auto number = [](const detail::Node& node, const char* key, std::int64_t smallest, std::int64_t largest) {
+    return node.required(key).integer(smallest, largest);
+  };
+  const auto count = [&](const char* key, int smallest, int largest) {
+    return static_cast<int>(number(root, key, smallest, largest));
+  };
+  (void)number(root, "onehop_tuning", 1, 1);  // the version
+  Tuning tuning;
+  tuning.spins = count("spins", 0, most_tests);
+  tuning.spins_crowded = count("spins_crowded", 0, most_tests);
+  tuning.yields = count("yields", 0, most_tests);
+  tuning.slot_bytes = number(root, "slot_bytes", 4096, most_bytes);
+  tuning.small_bytes = number(root, "small_bytes", 0, most_bytes);
+  tuning.small_slots = count("small_slots", 1, most_slots);
+  root.required("rules").for_each([&](const detail::Node& node) {
+    const detail::Node up_to = node.required("up_to");
+    SizeRule rule;
+    rule.up_to = up_to.is_null() ? no_end : up_to.integer(0, no_end - 1);
+    rule.chunk_bytes = number(node, "chunk_bytes", 64, most_bytes);
+    const detail::Node stores = node.required("stores");
+    const std::string kind = stores.text();
+    rule.stores = stores.read([&] { return store_kind_from_string(kind); });
+    if (!tuning.rules.empty() && rule.up_to <= tuning.rules.back().up_to) {
+      up_to.complain("more than in the rule before, " + std::to_string(tuning.rules.back().up_to));
     }
-    if (tuning.rules.empty() || tuning.small_slots < 1 || tuning.slot_bytes < 4096 || tuning.spins < 0 ||
-        tuning.spins_crowded < 0 || tuning.yields < 0) {
-      throw BadInput("a value is out of range");
-    }
-    return tuning;
-  } catch (const nlohmann::json::exception& error) {
-    throw BadInput(error.what());
-  }
+    tuning.rules.push_back(rule);
+  });
+  if (tuning.rules.empty()) root.required("rules").complain("a rule or more");
+  return tuning;
 }
 
 // docs/performance.md has the measurements behind these.
@@ -162,6 +182,8 @@ std::string tuning_file() {
   if (cache.empty()) cache = environment("HOME") + "/.cache";
   return cache + "/onehop/tuning.json";
 }
+
+std::optional<std::string> tuning_text() { return read_file().text; }
 
 const Tuning& tuning() { return current(); }
 

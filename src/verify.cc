@@ -4,6 +4,7 @@
 #include "onehop/verify.h"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <unordered_map>
 
@@ -126,7 +127,10 @@ class Verifier {
     check_arrays();
     if (violations_.empty()) check_shapes();
     // The other rules are about sound transfers only.
-    if (violations_.empty()) check_ranks();
+    if (violations_.empty()) {
+      detail::check_cost(schedule_);
+      check_ranks();
+    }
     return std::move(violations_);
   }
 
@@ -172,8 +176,10 @@ void Verifier::report(Rule rule, int round, int transfer, int other, const std::
 }
 
 void Verifier::check_arrays() {
-  if (schedule_.ranks < 1) {
-    report(Rule::shape, -1, -1, -1, "expected a schedule of 1 rank or more, found " + std::to_string(schedule_.ranks));
+  if (schedule_.ranks < 1 || schedule_.ranks > max_ranks) {
+    report(Rule::shape, -1, -1, -1,
+           "expected a schedule of 1 to " + std::to_string(max_ranks) + " ranks, found " +
+               std::to_string(schedule_.ranks));
     return;
   }
   for (const ArraySpec& array : schedule_.arrays) {
@@ -203,16 +209,18 @@ void Verifier::check_permutation(int round) {
   }
   if (now.transfers.empty()) return;
   const Transfer& first = now.transfers.front();
+  const std::size_t most = now.transfers.size() + 1;
   const auto lists = [&](std::optional<int> rank) {
-    return detail::permutation_transfers(*now.permutation, first.codec, rank) == now.transfers;
+    return detail::permutation_transfers(*now.permutation, first.codec, rank, most) == now.transfers;
   };
   if (lists(first.from.rank) || lists(first.to.rank) || lists(std::nullopt)) return;
-  const auto expected = detail::permutation_transfers(*now.permutation, first.codec, std::nullopt);
+  const auto expected = detail::permutation_transfers(*now.permutation, first.codec, std::nullopt, most);
   const auto [found, missing] = std::ranges::mismatch(now.transfers, expected);
   const int at = static_cast<int>(found - now.transfers.begin());
   report(Rule::shape, round, found == now.transfers.end() ? -1 : at, -1,
-         name + "expected the " + std::to_string(expected.size()) + " transfers that it moves, in their order, found " +
-             std::to_string(now.transfers.size()) + ", the first that differs being number " + std::to_string(at) +
+         name + "expected the " + std::to_string(expected.size()) + (expected.size() == most ? " or more" : "") +
+             " transfers that it moves, in their order, found " + std::to_string(now.transfers.size()) +
+             ", the first that differs being number " + std::to_string(at) +
              ": build the round with permute_bits, or leave its permutation away");
 }
 
@@ -369,7 +377,12 @@ void Verifier::report_read(Entries writes, TransfersByRank::Entry entry, std::in
 
 std::vector<Violation> verify(const Schedule& schedule, int limit) {
   if (limit < 1) throw BadInput("verify: expected a limit of 1 violation or more, found " + std::to_string(limit));
-  return Verifier(schedule, limit).run();
+  try {
+    return Verifier(schedule, limit).run();
+  } catch (const std::bad_alloc&) {
+    throw BadInput("verify: expected a schedule that this machine's memory suffices to verify, found " +
+                   std::string("one that needs more: verify the same pattern on smaller arrays"));
+  }
 }
 
 void verify_or_throw(const Schedule& schedule) {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
+#include <string>
 #include <string_view>
 
 #include "onehop/error.h"
@@ -17,12 +17,20 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t most_bytes = std::int64_t{1} << 40U;
 constexpr std::array<Codec, 7> codecs = {Codec::raw, Codec::fp16, Codec::bf16, Codec::fp8,
                                          Codec::q8,  Codec::q6,   Codec::q4};
 constexpr std::array<std::string_view, 2> places = {"network", "shared_memory"};
 
 Json length(std::int64_t value) { return value == no_end ? Json(nullptr) : Json(value); }
-std::int64_t length(const Json& json) { return json.is_null() ? no_end : json.get<std::int64_t>(); }
+
+std::int64_t integer(const Json& json) {
+  const bool fits = json.is_number_integer() && (!json.is_number_unsigned() || json.get<std::uint64_t>() <= no_end);
+  if (!fits) throw BadInput("expected an integer below 2^63, found " + std::string(json.type_name()));
+  return json.get<std::int64_t>();
+}
+
+std::int64_t length(const Json& json) { return json.is_null() ? no_end : integer(json); }
 
 Json rules_json(const std::vector<ReduceRule>& rules) {
   Json list = Json::array();
@@ -44,8 +52,10 @@ std::vector<ReduceRule> rules_from(const Json& list) {
   std::vector<ReduceRule> rules;
   for (const Json& entry : list) {
     const ReduceRule rule{length(entry.at("up_to")), algorithm_named(entry.at("algorithm").get<std::string>()),
-                          entry.at("chunk_bytes").get<std::int64_t>()};
-    if (rule.chunk_bytes < 256) throw BadInput("chunk_bytes must be at least 256");
+                          integer(entry.at("chunk_bytes"))};
+    if (rule.chunk_bytes < 256 || rule.chunk_bytes > most_bytes) {
+      throw BadInput("chunk_bytes must be from 256 to " + std::to_string(most_bytes));
+    }
     if (!rules.empty() && rule.up_to <= rules.back().up_to) throw BadInput("the rules of an all-reduce must ascend");
     rules.push_back(rule);
   }
@@ -59,8 +69,9 @@ ReduceTable table_from(const Json& json) {
   const auto* const place = std::find(places.begin(), places.end(), where);
   if (place == places.end()) throw BadInput("expected the transport shared_memory or network, found \"" + where + "\"");
   table.in_memory = place != places.begin();
-  table.ranks = json.at("ranks").is_null() ? 0 : json.at("ranks").get<int>();
-  if (table.ranks < 0) throw BadInput("ranks must be positive");
+  const std::int64_t ranks = json.at("ranks").is_null() ? 0 : integer(json.at("ranks"));
+  if (ranks < 0 || ranks > std::numeric_limits<int>::max()) throw BadInput("ranks must be positive");
+  table.ranks = static_cast<int>(ranks);
   table.raw = rules_from(json.at("raw"));
   table.encoded = rules_from(json.at("encoded"));
   for (const Codec codec : codecs) {
@@ -77,22 +88,32 @@ bool has_last(const ReduceTables& tables, bool in_memory) {
                      [&](const ReduceTable& one) { return one.in_memory == in_memory && one.ranks == 0; });
 }
 
+ReduceTables tables_from(const Json& list) {
+  ReduceTables tables;
+  for (const Json& entry : list) tables.push_back(table_from(entry));
+  if (!has_last(tables, true) || !has_last(tables, false)) {
+    throw BadInput("there must be a table for any number of ranks, both in shared memory and over a network");
+  }
+  return tables;
+}
+
 std::optional<ReduceTables> read_file() {
-  const std::string path = tuning_file();
-  std::ifstream file(path);
-  if (!file) return std::nullopt;
-  std::ostringstream text;
-  text << file.rdbuf();
-  const Json json = Json::parse(text.str(), nullptr, false);
+  const std::optional<std::string> text = tuning_text();
+  if (!text) return std::nullopt;
+  const Json json = Json::parse(*text, nullptr, false);
   // What is no tuning at all has been reported by tuning().
   if (!json.is_object() || !json.contains("allreduce")) return std::nullopt;
+  std::string problem;
   try {
-    return reduce_tables_from_json(json.at("allreduce").dump());
+    return tables_from(json.at("allreduce"));
   } catch (const Error& error) {
-    std::fprintf(stderr, "onehop: what %s says of all-reduce is not used (%s); run `onehop tune` to make it anew\n",
-                 path.c_str(), error.what());
-    return std::nullopt;
+    problem = error.what();
+  } catch (const nlohmann::json::exception& error) {
+    problem = error.what();
   }
+  std::fprintf(stderr, "onehop: what %s says of all-reduce is not used (%s); run `onehop tune` to make it anew\n",
+               tuning_file().c_str(), problem.c_str());
+  return std::nullopt;
 }
 
 }  // namespace
@@ -127,12 +148,7 @@ std::string to_json(const ReduceTables& tables) {
 
 ReduceTables reduce_tables_from_json(const std::string& text) {
   try {
-    ReduceTables tables;
-    for (const Json& entry : Json::parse(text)) tables.push_back(table_from(entry));
-    if (!has_last(tables, true) || !has_last(tables, false)) {
-      throw BadInput("there must be a table for any number of ranks, both in shared memory and over a network");
-    }
-    return tables;
+    return tables_from(Json::parse(text));
   } catch (const nlohmann::json::exception& error) {
     throw BadInput(error.what());
   }

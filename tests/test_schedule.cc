@@ -207,9 +207,17 @@ INSTANTIATE_TEST_SUITE_P(
         Corruption{"\"name\": \"ring\"", "\"name\": 3", "name: expected a string, found 3"},
         Corruption{"\"name\": \"ring\"", "\"name\": \"a\", \"name\": \"b\"",
                    "the schedule: expected every key once in an object, found \"name\" twice"},
-        Corruption{"\"ranks\": 3", "\"ranks\": 0", "ranks: expected an integer from 1 to 2147483647, found 0"},
-        Corruption{"\"ranks\": 3", "\"ranks\": 3.0", "ranks: expected an integer from 1 to 2147483647, found 3.0"},
+        Corruption{"\"ranks\": 3", "\"ranks\": 0", "ranks: expected an integer from 1 to 1048576, found 0"},
+        Corruption{"\"ranks\": 3", "\"ranks\": 3.0", "ranks: expected an integer from 1 to 1048576, found 3.0"},
         Corruption{"\"ranks\": 3", "\"ranks\": \"3\"", "ranks: expected an integer"},
+        Corruption{"\"ranks\": 3", "\"ranks\": 2147483647", "ranks: expected an integer from 1 to 1048576, found"},
+        Corruption{"\"ranks\": 3", "\"ranks\": 1e400",
+                   "the schedule: expected JSON, found something else: line 4, column 14: number overflow"},
+        Corruption{"\"ranks\": 3", "\"ranks\": \xc3\xa9",
+                   "the schedule: expected JSON, found something else: line 4, column 10: syntax error"},
+        Corruption{"\"offset\": 5", "\"offset\": 5, \"offset\": 5",
+                   "the schedule: expected every key once in an object, found \"offset\" twice in "
+                   "rounds[0].transfers[0].to.slice"},
         Corruption{"\"element_bytes\": 8", "\"element_bytes\": 18446744073709551615",
                    "arrays[0].element_bytes: expected an integer from 1 to 9223372036854775807"},
         Corruption{"\"offset\": 5", "\"offset\": 18446744073709551615",
@@ -243,6 +251,16 @@ INSTANTIATE_TEST_SUITE_P(
         Corruption{"\"codec\": \"raw\"", "\"codec\": \"zip\"",
                    "rounds[0].transfers[0].codec: expected a codec (one of: raw, "},
         Corruption{"\"must_cover\": [", "\"must_cover\": [7, ", "must_cover[0]: expected an object, found 7"}));
+
+TEST(ScheduleJson, BracketsInEachOtherAreLimited) {
+  const std::string open(1'000'000, '[');
+  const std::string close(1'000'000, ']');
+  for (const std::string& value : {open, open + close}) {
+    const std::string text = R"({"onehop_schedule": 1, "ranks": )" + value + R"(, "arrays": [], "rounds": []})";
+    EXPECT_THROW((void)Schedule::from_json(text), BadInput);
+    EXPECT_NE(message_of([&] { (void)Schedule::from_json(text); }).find("at most 32 brackets"), std::string::npos);
+  }
+}
 
 }  // namespace
 }  // namespace onehop

@@ -141,7 +141,7 @@ TEST(Verify, ShapeOfArrays) {
   expect({"u", 8, ElementType::bytes, {1, 2, 3}}, "each of the 2 ranks, found 3 numbers");
   expect({"u", 8, ElementType::bytes, {1, -2}}, "expected 0 elements or more, found -2");
   expect({"u", 8, ElementType::bytes, {two_to(61), 1}}, "expected fewer than 2^63 bytes");
-  expect_only(Schedule{"", 0, {}, {}, {}}, Rule::shape, -1, -1, -1, "1 rank or more, found 0");
+  expect_only(Schedule{"", 0, {}, {}, {}}, Rule::shape, -1, -1, -1, "1 to 1048576 ranks, found 0");
 }
 
 TEST(Verify, WritesWithinOneTransfer) {

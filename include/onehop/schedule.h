@@ -72,6 +72,9 @@ struct Round {
   friend bool operator==(const Round&, const Round&) = default;
 };
 
+// More ranks than any machine has; counting keeps numbers for each of them, so that a wrong number must not be taken.
+inline constexpr int max_ranks = 1 << 20;
+
 struct Schedule {
   std::string name;
   int ranks = 1;

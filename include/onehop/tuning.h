@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,11 @@ struct Tuning {
 // Where `onehop tune` keeps its answer: $ONEHOP_TUNING, else $XDG_CACHE_HOME/onehop/tuning.json, else ~/.cache/onehop/tuning.json.
 [[nodiscard]] std::string tuning_file();
 
-// The tuning in force. A damaged file is reported once on stderr and not used.
+// Its text, if it is there and can be read: a file of at most 1 MiB. FIFOs and devices are not waited for.
+[[nodiscard]] std::optional<std::string> tuning_text();
+
+// The tuning in force. A damaged file is reported once on stderr and not used; so is a file that is
+// not there though $ONEHOP_TUNING names it.
 [[nodiscard]] const Tuning& tuning();
 // Replaces it for channels and waits from now on in this process. Not while other threads open channels.
 void set_tuning(Tuning tuning);

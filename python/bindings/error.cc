@@ -1,15 +1,19 @@
 // The C++ errors become the Python exceptions of the same names in onehop.error.
 #include "onehop/error.h"
 
+#include <string>
+
 #include "bindings.h"
 
 namespace {
 
-// Raises onehop.error.NAME(message) as the current Python exception.
+// Raises onehop.error.NAME(message) as the current Python exception. A message may quote bytes that are no text.
 template <typename... Args>
-void raise(const char* name, Args... args) {
+void raise(const char* name, const char* message, Args... args) {
   nb::object type = nb::module_::import_("onehop.error").attr(name);
-  nb::object instance = type(args...);
+  const auto length = static_cast<Py_ssize_t>(std::char_traits<char>::length(message));
+  const auto text = nb::steal<nb::object>(PyUnicode_DecodeUTF8(message, length, "replace"));
+  nb::object instance = type(text, args...);
   PyErr_SetObject(type.ptr(), instance.ptr());
 }
 

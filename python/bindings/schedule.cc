@@ -19,6 +19,11 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
+// Python's strings may hold what is no character; the reader of JSON then says where.
+nb::bytes utf8(const nb::str& text) { return nb::cast<nb::bytes>(text.attr("encode")("utf-8", "surrogatepass")); }
+
+std::string_view view(const nb::bytes& bytes) { return {static_cast<const char*>(bytes.data()), bytes.size()}; }
+
 void bind_parts(nb::module_& module) {
   nb::class_<ArraySpec>(module, "ArraySpec", "One array that a schedule moves data of. Every rank has one of each.")
       .def(
@@ -127,18 +132,21 @@ void bind_schedule(nb::module_& module) {
       .def("bytes", &Schedule::bytes, "transfer"_a, "Bytes on the wire of one of its transfers.")
       .def("describe", &onehop::describe, "round"_a, "transfer"_a, "A transfer in words, as messages name it.")
       .def("to_json", &Schedule::to_json, "indent"_a = -1, "As JSON text; `indent` below 0: on one line.")
-      .def_static("from_json", &Schedule::from_json, "text"_a, "From what `to_json` wrote.")
+      .def_static(
+          "from_json", [](const nb::str& text) { return Schedule::from_json(view(utf8(text))); },
+          nb::sig("def from_json(text: str) -> Schedule"), "text"_a, "From what `to_json` wrote.")
       .def(
           "save",
           [](const Schedule& self, const nb::object& path) {
-            nb::module_::import_("pathlib").attr("Path")(path).attr("write_text")(self.to_json(1) + "\n");
+            nb::module_::import_("pathlib").attr("Path")(path).attr("write_text")(self.to_json(1) + "\n",
+                                                                                  "encoding"_a = "utf-8");
           },
           nb::sig("def save(self, path: str | os.PathLike[str]) -> None"), "path"_a, "Writes it to a file, as JSON.")
       .def_static(
           "load",
           [](const nb::object& path) {
-            const nb::object text = nb::module_::import_("pathlib").attr("Path")(path).attr("read_text")();
-            return Schedule::from_json(nb::cast<std::string>(text));
+            const nb::object bytes = nb::module_::import_("pathlib").attr("Path")(path).attr("read_bytes")();
+            return Schedule::from_json(view(nb::cast<nb::bytes>(bytes)));
           },
           nb::sig("def load(path: str | os.PathLike[str]) -> Schedule"), "path"_a, "Reads it from a file.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,27 @@ if TYPE_CHECKING:
 
 
 _world: list[Group] = []
+_MOST_DIMENSIONS = 32  # of every NumPy
+
+
+def _extents(shape: Any) -> tuple[int, ...]:
+    """A shape as NumPy takes it, checked."""
+    try:
+        extents = (operator.index(shape),)
+    except TypeError:
+        try:
+            extents = tuple(operator.index(one) for one in shape)
+        except TypeError as error:
+            raise BadInput(
+                f"expected a shape as an integer or a sequence of them, found {shape!r}"
+            ) from error
+    if len(extents) > _MOST_DIMENSIONS:
+        raise BadInput(f"expected a shape of at most {_MOST_DIMENSIONS} dimensions, found {len(extents)}")
+    if any(extent >= 2**63 for extent in extents):
+        raise BadInput("expected a shape with extents below 2^63, found a larger one")
+    if any(extent < 0 for extent in extents):
+        raise BadInput(f"expected a shape without negative extents, found {shape}")
+    return extents
 
 
 @atexit.register
@@ -119,17 +142,25 @@ class Group(_core.Group):
 
         Raises
         ------
+        BadInput
+            A shape that no array has: negative, more than 2^63 bytes, no integers; a dtype of Python objects, or of no
+            bytes.
         Error
             The machine has not enough memory; the message says how much there is.
         """
-        dtype = np.dtype(dtype)
-        count = int(np.prod(shape, dtype=object))
-        if count < 0:
-            raise BadInput(f"expected a shape without negative extents, found {shape}")
-        if dtype.hasobject:
-            raise BadInput(f"expected a dtype of plain bytes, found {dtype}: Python objects cannot be shared")
-        size = count * dtype.itemsize
-        return self.allocate(max(size, 1))[:size].view(dtype).reshape(shape)
+        try:
+            kind = np.dtype(dtype)
+        except (TypeError, ValueError) as error:
+            raise BadInput(f"expected a NumPy dtype, found {dtype!r} ({error})") from error
+        if kind.hasobject or kind.itemsize == 0:
+            what = "Python objects cannot be shared" if kind.hasobject else "it has no size"
+            raise BadInput(f"expected a dtype of plain bytes, found {kind}: {what}")
+        extents = _extents(shape)
+        size = math.prod(extents) * kind.itemsize
+        # NumPy counts bytes as if an extent of 0 were 1.
+        if math.prod(max(extent, 1) for extent in extents) * kind.itemsize >= 2**63:
+            raise BadInput(f"expected a shape of fewer than 2^63 bytes, found {shape} of {kind}")
+        return self.allocate(max(size, 1))[:size].view(kind).reshape(extents)
 
     def channels(
         self,

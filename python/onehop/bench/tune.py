@@ -195,7 +195,9 @@ def _on_ranks(ranks: int, part: str, seconds: float, demote: bool, folder: Path)
     out = folder / part
     command = python_module("onehop.bench.tune", part, str(seconds), str(int(demote)), str(out))
     # A tuning that is in force must not decide what is tried.
-    environment = {**os.environ, "ONEHOP_TUNING": str(folder / "none")}
+    built_in = folder / "built_in.json"
+    built_in.write_text(_core.built_in_tuning())
+    environment = {**os.environ, "ONEHOP_TUNING": str(built_in)}
     code = launch(ranks, command, output=Output.RANK0, report=True, environment=environment)
     if code != 0:
         raise Error(f"measuring on {ranks} ranks failed with exit code {code}; what went wrong stands above")

@@ -13,7 +13,7 @@ from rich.table import Table
 from onehop.cli.common import JsonOption, console, counted, parse_numbers, write_json
 from onehop.error import BadInput
 from onehop.output import write_file
-from onehop.schedule import Schedule, count, halo, verify
+from onehop.schedule import Schedule, Transfer, count, halo, verify
 
 FileArgument = Annotated[str, typer.Argument(metavar="FILE|-", help="A schedule as JSON; - is stdin.")]
 RowsOption = Annotated[int, typer.Option(help="How many rows to show; 0: all.")]
@@ -39,14 +39,32 @@ def _periodic(text: str) -> bool | list[bool]:
     return words[parts[0]] if len(parts) == 1 else [words[part] for part in parts]
 
 
-def _load(file: str) -> Schedule:
+# A schedule of a million transfers takes less.
+_LONGEST = 512 << 20
+
+
+def _read(file: str) -> bytes:
+    """The file, which may be a pipe; not more of it than a schedule can be."""
     try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text()
-    except OSError as error:
+        if file == "-":
+            data = sys.stdin.buffer.read(_LONGEST + 1)
+        else:
+            with Path(file).open("rb") as stream:
+                data = stream.read(_LONGEST + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise BadInput(
-            f"cannot read the schedule {file}: {error.strerror}; expected a file that `onehop schedule halo -o` or "
+            f"cannot read the schedule {file}: {reason}; expected a file that `onehop schedule halo -o` or "
             "Schedule.save has written"
         ) from error
+    if len(data) > _LONGEST:
+        raise BadInput(f"{file} is no schedule: expected at most {_LONGEST} bytes, found more")
+    return data
+
+
+def _load(file: str) -> Schedule:
+    try:
+        text = _read(file).decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadInput(
             f"{file} is no schedule: it is no text ({error.reason} at byte {error.start})"
@@ -55,6 +73,18 @@ def _load(file: str) -> Schedule:
         return Schedule.from_json(text)
     except BadInput as error:
         raise BadInput(f"{file} is no schedule: {error}") from error
+
+
+def _array_name(schedule: Schedule, array: int) -> str:
+    """Its name; whether it exists is for `verify` to say."""
+    return schedule.arrays[array].name if 0 <= array < len(schedule.arrays) else f"(no array {array})"
+
+
+def _bytes(schedule: Schedule, transfer: Transfer) -> str:
+    try:
+        return str(schedule.bytes(transfer))
+    except BadInput:
+        return "?"
 
 
 def make_halo(
@@ -123,11 +153,11 @@ def show(file: FileArgument, rows: RowsOption = 20, json_target: JsonOption = No
             table.add_row(
                 str(number),
                 str(index),
-                f"{transfer.from_.rank} {schedule.arrays[transfer.from_.array].name}",
-                f"{transfer.to.rank} {schedule.arrays[transfer.to.array].name}",
+                f"{transfer.from_.rank} {_array_name(schedule, transfer.from_.array)}",
+                f"{transfer.to.rank} {_array_name(schedule, transfer.to.array)}",
                 str(transfer.from_.slice.elements),
                 f"{transfer.from_.slice.pieces} to {transfer.to.slice.pieces}",
-                str(schedule.bytes(transfer)),
+                _bytes(schedule, transfer),
                 transfer.combine,
             )
     screen.print(table)

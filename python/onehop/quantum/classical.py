@@ -155,7 +155,8 @@ def _binary(logic: BitLogic, node: Any, value_of: Callable[[expr.Expr], list[int
     """A binary operation; None where it is one that bits do not know."""
     name = node.op.name
     if name.startswith("SHIFT") and hasattr(node.right, "value"):
-        bits, by = value_of(node.left), int(node.right.value)
+        bits = value_of(node.left)
+        by = min(int(node.right.value), len(bits))
         if name == "SHIFT_RIGHT":
             return [*bits[by:], *[FALSE] * by][: len(bits)]
         return [*[FALSE] * by, *bits][: len(bits)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit, Condition, Operation, Register
 from onehop.quantum.classical import FALSE, TRUE, BitLogic, evaluate
+from onehop.quantum.qasm_limits import Budget, limited
 from onehop.quantum.qiskit_gates import gate_operations
 
 if TYPE_CHECKING:
@@ -67,14 +68,20 @@ def from_qiskit(circuit: QuantumCircuit) -> Circuit:
     ------
     BadInput
         A while loop, `break`, variables other than bits, a parameter without a value, an instruction without a matrix
-        and without a definition.
+        and without a definition, an angle that is infinite or no number; more operations than
+        `ONEHOP_QASM_OPERATIONS` allows.
     """
     if circuit.parameters:
         names = ", ".join(sorted(one.name for one in circuit.parameters)[:5])
         raise BadInput(f"circuit {circuit.name}: parameters without a value: {names}; bind them first")
     if circuit.num_qubits < 1:
         raise BadInput(f"circuit {circuit.name}: has no qubits")
-    converter = _Converter(Circuit(circuit.num_qubits, circuit.num_clbits, circuit.name or ""))
+    with limited() as budget:
+        return _converted(circuit, budget)
+
+
+def _converted(circuit: QuantumCircuit, budget: Budget) -> Circuit:
+    converter = _Converter(Circuit(circuit.num_qubits, circuit.num_clbits, circuit.name or ""), budget)
     clbits = {bit: index for index, bit in enumerate(circuit.clbits)}
     converter.block(circuit, _Context(range(circuit.num_qubits), clbits))
     converter.flush()
@@ -90,8 +97,9 @@ def _registers(circuit: QuantumCircuit, clbits: dict[Clbit, int]) -> Iterator[Re
 
 
 class _Converter:
-    def __init__(self, circuit: Circuit) -> None:
+    def __init__(self, circuit: Circuit, budget: Budget) -> None:
         self.circuit = circuit
+        self.budget = budget
         self.logic = BitLogic(circuit)
         self._measured: tuple[list[int], list[int], Condition] | None = None
 
@@ -121,6 +129,7 @@ class _Converter:
 
     def block(self, circuit: QuantumCircuit, context: _Context) -> None:
         """All instructions of a circuit or of a body."""
+        self.budget.spend(len(circuit.data) + 1)
         phase = float(circuit.global_phase)
         if phase:
             self.add(Operation("global_phase", "gphase", [], angle=phase), context)
@@ -179,6 +188,7 @@ class _Converter:
 
     def _for_loop(self, operation: Any, inside: _Inside) -> None:
         values, parameter, body = operation.params
+        self.budget.require(_repeated(operation))
         guards = self._guards(inside.outer)
         for value in values:
             bound = body if parameter is None else body.assign_parameters({parameter: value}, strict=False)
@@ -269,6 +279,16 @@ def _plain(condition: Any, context: _Context) -> Condition | None:
     if int(value) >> len(bits):
         return None
     return Condition([context.clbits[bit] for bit in bits], int(value))
+
+
+def _repeated(loop: Any) -> int:
+    """How many instructions a loop does, loops in loops included."""
+    values, _, body = loop.params
+    inside = sum(_repeated(one.operation) if one.operation.name == "for_loop" else 1 for one in body.data)
+    times = (
+        max(0, -((values.start - values.stop) // values.step)) if isinstance(values, range) else len(values)
+    )
+    return times * (inside + 1)
 
 
 def _written(body: QuantumCircuit, clbits: Sequence[int]) -> Iterator[int]:

@@ -41,6 +41,10 @@ class PauliTerm:
     coefficient: complex
     paulis: tuple[tuple[int, str], ...] = ()
 
+    def __post_init__(self) -> None:
+        if not cmath.isfinite(self.coefficient):
+            raise BadInput(f"expected a finite weight of a Pauli string, found {self.coefficient}")
+
     @property
     def x_mask(self) -> int:
         """The qubits with X or Y, as bits."""

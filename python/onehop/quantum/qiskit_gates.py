@@ -11,6 +11,7 @@ import numpy as np
 
 from onehop.error import BadInput
 from onehop.quantum.circuit import Operation, gate, gate_names
+from onehop.quantum.qasm_limits import current_budget
 
 if TYPE_CHECKING:
     from qiskit.circuit import ControlledGate, QuantumCircuit
@@ -113,6 +114,7 @@ def _annotated(operation: Any, qubits: Sequence[int]) -> list[Operation]:
 def _defined(definition: QuantumCircuit, qubits: Sequence[int]) -> list[Operation]:
     places = {qubit: qubits[k] for k, qubit in enumerate(definition.qubits)}
     found = []
+    current_budget().spend(len(definition.data))
     phase = float(definition.global_phase)
     if phase:
         found.append(Operation("global_phase", "gphase", [], angle=phase))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +17,7 @@ from onehop.group import Group
 from onehop.launch.environment import variables
 from onehop.launch.interpreter import package_environment, python_module
 from onehop.quantum.circuit import Circuit, Condition, Operation, Register
+from onehop.quantum.qasm_limits import MEMORY, SECONDS, Budget, memory_limit
 from onehop.serialization import Message, decode, decode_error, encode, encode_error
 
 __all__ = ["lend", "pack", "read_circuit", "unpack"]
@@ -22,6 +25,8 @@ __all__ = ["lend", "pack", "read_circuit", "unpack"]
 # Where ranks find what the process that started them has read already: the number of that process, its open file, and
 # the path of the circuit, as it was given.
 LENT = "ONEHOP_CIRCUIT"
+# Seconds that reading may take beyond its budget: for Python and Qiskit to start.
+_GRACE = 20
 
 
 def pack(circuit: Circuit) -> bytes:
@@ -146,13 +151,28 @@ def _operation_values(one: Operation) -> tuple[Any, ...]:
 def _in_child(file: str) -> bytes:
     """What `python -m onehop.quantum.travel FILE` found out: a circuit or an error, as a message."""
     environment = {name: value for name, value in os.environ.items() if name not in variables()}
-    done = subprocess.run(
-        python_module("onehop.quantum.travel", file),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        env=package_environment(environment),
-        check=False,
-    )
+    # The reader keeps to its budget itself, unless a parser hangs in code that does not ask.
+    seconds = Budget().seconds + _GRACE
+    try:
+        done = subprocess.run(
+            python_module("onehop.quantum.travel", file),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=package_environment(environment),
+            check=False,
+            timeout=seconds,
+        )
+    except subprocess.TimeoutExpired:
+        return encode_error(
+            BadInput(f"cannot read {file} within {seconds:g} s; make it smaller, or raise {SECONDS}")
+        )
+    if done.returncode < 0:
+        return encode_error(
+            BadInput(
+                f"cannot read {file}: Qiskit's parser was ended by {signal.Signals(-done.returncode).name}; the file "
+                f"is damaged, or needs more than {memory_limit() >> 20} MiB, which {MEMORY} sets"
+            )
+        )
     if done.returncode != 0:
         words = done.stderr.decode(errors="replace").strip().splitlines()
         said = words[-1] if words else f"exit code {done.returncode}"
@@ -204,6 +224,10 @@ def read_circuit(file: str | Path, group: Group) -> Circuit:
 
 
 def _main(file: str) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = memory_limit() if most == resource.RLIM_INFINITY else min(memory_limit(), most)
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing else may stand in the answer
     from onehop.quantum.qasm import load_qasm

@@ -1,0 +1,233 @@
+"""What reading a circuit may take: operations, time, memory; and checks of the text before any parser sees it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+from onehop.error import BadInput
+
+__all__ = [
+    "LARGEST_REGISTER",
+    "MEMORY",
+    "SECONDS",
+    "Budget",
+    "check_numbers",
+    "check_text",
+    "current_budget",
+    "limited",
+    "memory_limit",
+    "place",
+    "without_comments",
+]
+
+OPERATIONS, SECONDS, MEMORY = "ONEHOP_QASM_OPERATIONS", "ONEHOP_QASM_SECONDS", "ONEHOP_QASM_MEMORY_MIB"
+
+_SKIPPED = re.compile(r"\"[^\"\n]*\"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.S)
+_LONG_NUMBER = re.compile(r"[0-9_]{300,}")
+_LONG_INTEGER = re.compile(r"(?<![\w.])[0-9]{20,}(?![\w.])")
+_REGISTER = re.compile(r"\b(?:qreg|creg)\s+\w+\s*\[\s*(\d+)|\b(?:qubit|bit)\s*\[\s*(\d+)")
+_STATEMENT = re.compile(r"[^;{}]+")
+_OPERATORS = re.compile(r"[-+*/^!~@%&|<>=]")
+_GATE = re.compile(r"\bgate\s+(\w+)[^;{}]*\{([^{}]*)\}")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+# A circuit has at most 62 qubits; classical bits may be many, but no parser takes a billion of them.
+LARGEST_REGISTER = 1_000_000
+# In one statement: parsers recurse over them.
+_MOST_OPERATORS = 2000
+
+
+def _limit(variable: str, otherwise: float) -> float:
+    text = os.environ.get(variable, "")
+    try:
+        value = float(text) if text else otherwise
+    except ValueError:
+        value = -1
+    if not 0 < value < float("inf"):
+        raise BadInput(f"expected {variable} as a number above 0, found {text!r}")
+    return value
+
+
+def memory_limit() -> int:
+    """Bytes of memory that a process may take that reads a circuit."""
+    return int(_limit(MEMORY, 16 * 1024) * 2**20)
+
+
+@dataclass
+class Budget:
+    """What may still be spent on a circuit.
+
+    Attributes
+    ----------
+    operations : int
+        Operations of the circuit, with loops and definitions of gates written out.
+    seconds : float
+        From the making of the budget on.
+    """
+
+    operations: int = field(default_factory=lambda: int(_limit(OPERATIONS, 10_000_000)))
+    seconds: float = field(default_factory=lambda: _limit(SECONDS, 600))
+
+    def __post_init__(self) -> None:
+        self.left = self.operations
+        self._end = time.monotonic() + self.seconds
+
+    def require(self, operations: int) -> None:
+        """Raise BadInput if more operations are ahead than are left, or if the time is over."""
+        if operations > self.left:
+            raise BadInput(
+                f"expected at most {self.operations} operations once loops and gates are written out, found more; "
+                f"{OPERATIONS} sets another limit"
+            )
+        if time.monotonic() > self._end:
+            raise BadInput(
+                f"expected a circuit that is read within {self.seconds:g} s, found one that takes longer; "
+                f"{SECONDS} sets another limit"
+            )
+
+    def spend(self, operations: int = 1) -> None:
+        """Take so many from what is left."""
+        self.require(operations)
+        self.left -= operations
+
+
+_budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
+
+
+@contextlib.contextmanager
+def limited() -> Iterator[Budget]:
+    """The budget in force, or a new one for what is inside."""
+    known = _budget.get()
+    if known is not None:
+        yield known
+        return
+    budget = Budget()
+    token = _budget.set(budget)
+    try:
+        yield budget
+    finally:
+        _budget.reset(token)
+
+
+def current_budget() -> Budget:
+    """The one of `limited`, or a new one."""
+    return _budget.get() or Budget()
+
+
+def place(text: str, start: int) -> str:
+    """Line and column of a character, both from 1."""
+    return f"{text.count(chr(10), 0, start) + 1}:{start - text.rfind(chr(10), 0, start)}"
+
+
+def without_comments(text: str, name: str) -> str:
+    """The text with blanks for comments; every line and column stays.
+
+    Raises
+    ------
+    BadInput
+        A comment has no end.
+    """
+
+    def blank(match: re.Match[str]) -> str:
+        found = match[0]
+        if found.startswith('"'):
+            return found
+        if found.startswith("/*") and (len(found) < 4 or not found.endswith("*/")):
+            raise BadInput(
+                f"{name}:{place(text, match.start())}: the comment that begins here has no end; expected */"
+            )
+        return re.sub(r"[^\n]", " ", found)
+
+    return _SKIPPED.sub(blank, text)
+
+
+def check_numbers(plain: str, name: str) -> None:
+    """Refuse numbers of more digits than Python or Qiskit read; `plain` has no comments.
+
+    Raises
+    ------
+    BadInput
+        With the place.
+    """
+    if found := _LONG_NUMBER.search(plain):
+        _refuse(
+            plain,
+            name,
+            found.start(),
+            f"expected a number of fewer than 300 digits, found one of {len(found[0])}",
+        )
+    if found := _LONG_INTEGER.search(plain):
+        _refuse(
+            plain, name, found.start(), f"expected an integer below 2^63, found one of {len(found[0])} digits"
+        )
+
+
+def _refuse(plain: str, name: str, start: int, what: str) -> None:
+    raise BadInput(f"{name}:{place(plain, start)}: {what}")
+
+
+def check_text(plain: str, name: str) -> None:
+    """Refuse what parsers would take hours or all memory for, or crash at; `plain` has no comments.
+
+    Raises
+    ------
+    BadInput
+        With the place.
+    """
+    check_numbers(plain, name)
+    for found in _REGISTER.finditer(plain):
+        if int(found[1] or found[2]) > LARGEST_REGISTER:
+            _refuse(
+                plain,
+                name,
+                found.start(),
+                f"expected a register of at most {LARGEST_REGISTER} bits, found {found[1] or found[2]}",
+            )
+    for found in _STATEMENT.finditer(plain):
+        if len(found[0]) > _MOST_OPERATORS and len(_OPERATORS.findall(found[0])) > _MOST_OPERATORS:
+            _refuse(
+                plain,
+                name,
+                _first(found),
+                f"expected at most {_MOST_OPERATORS} operators in a statement, found more",
+            )
+    _check_expansion(plain, name)
+
+
+def _check_expansion(plain: str, name: str) -> None:
+    """Gates of gates of gates: a few lines can be more operations than there are atoms."""
+    budget = current_budget()
+    costs: dict[str, int] = {}
+
+    def cost(statement: str) -> int:
+        return max((costs.get(word, 1) for word in _WORD.findall(statement)), default=0)
+
+    for found in _GATE.finditer(plain):
+        costs[found[1]] = max(1, sum(map(cost, found[2].split(";"))))
+    most = max(costs.values(), default=1)
+    if most * plain.count(";") <= budget.left:
+        return
+    bodies = [found.span() for found in _GATE.finditer(plain)]
+    total, body = 0, 0
+    for found in _STATEMENT.finditer(plain):
+        start = _first(found)
+        while body < len(bodies) and bodies[body][1] <= start:
+            body += 1
+        if body < len(bodies) and bodies[body][0] <= start:
+            continue
+        total += cost(found[0])
+        if total > budget.left:
+            try:
+                budget.require(total)
+            except BadInput as error:
+                raise BadInput(f"{name}:{place(plain, start)}: {error}") from None
+
+
+def _first(statement: re.Match[str]) -> int:
+    """Where its first character stands that is no blank."""
+    return statement.start() + len(statement[0]) - len(statement[0].lstrip())
