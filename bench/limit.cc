@@ -118,7 +118,7 @@ Limit::Limit(const Group& group, std::int64_t bytes)
   const Gathered all = group.allgather(std::as_bytes(std::span<const Where>(&own, 1)));
   Where other;
   std::memcpy(&other, all[static_cast<std::size_t>(1 - group.rank())].data(), sizeof other);
-  their_memory_ = detail::SharedMemory::open(other.pid, other.fd);
+  their_memory_ = detail::SharedMemory::open(other.pid, other.fd, flag_bytes + 2 * stride_);
   group.barrier();
   own_ = own_memory_.data();
   theirs_ = their_memory_.data();

@@ -34,7 +34,7 @@ detail::SharedMemory common_page(const Group& group) {
   if (group.rank() != 0) {
     Where first;
     std::memcpy(&first, all[0].data(), sizeof first);
-    memory = detail::SharedMemory::open(first.pid, first.fd);
+    memory = detail::SharedMemory::open(first.pid, first.fd, 4096);
   }
   group.barrier();
   return memory;

@@ -60,6 +60,7 @@ bool is_hopeless(detail::Endpoint& end, bool polls, int& looks) {
 // Waits until `ready()`.
 template <class Ready>
 void wait_until(detail::Endpoint& end, int peer, bool sends, const Ready& ready) {
+  end.group().check_process();
   if (!end.spent.empty()) throw_spent(end);
   const bool polls = end.needs_progress();
   int looks = 0;
@@ -139,6 +140,10 @@ void Receiver::wait_arrived(std::uint64_t colour) {
 
 void Receiver::ring_bell() { endpoint_->released(use_); }
 void Receiver::throw_not_in_place() const { throw_in_place(*endpoint_, ring_); }
+void Receiver::throw_of_parent() const {
+  detail::throw_forked(endpoint_->group().process,
+                       endpoint_->name() + " of rank " + std::to_string(endpoint_->group().rank));
+}
 void Receiver::progress() { endpoint_->progress(); }
 bool Receiver::needs_progress() const { return endpoint_->needs_progress(); }
 
@@ -170,6 +175,7 @@ struct ChannelAccess {
     made.bell_ = parts.bell;
     made.stores_ = shape.stores;
     made.peer_ = shape.to;
+    made.forks_ = detail::forks.load(std::memory_order_relaxed);
     made.single_chunk_ =
         shape.bytes <= shape.slot_bytes && shape.bytes <= shape.chunk_bytes && shape.stores == StoreKind::plain;
     made.endpoint_ = std::move(parts.endpoint);
@@ -186,6 +192,7 @@ struct ChannelAccess {
     made.bell_ = parts.bell;
     made.release_mask_ = parts.release_mask;
     made.peer_ = parts.endpoint->shape().from;
+    made.forks_ = detail::forks.load(std::memory_order_relaxed);
     made.endpoint_ = std::move(parts.endpoint);
     return made;
   }

@@ -84,7 +84,10 @@ CycleGroup cycles_together(const BitPermutation& exchange, int rank, std::int64_
 SharedArrays::SharedArrays(GroupState& group, std::span<const std::span<std::byte>> arrays, bool allowed,
                            std::uint64_t permutations)
     : group_(group), arrays_(arrays.size()) {
-  for (const auto& array : arrays) own_.push_back(reinterpret_cast<std::uintptr_t>(array.data()));
+  for (const auto& array : arrays) {
+    own_.push_back(reinterpret_cast<std::uintptr_t>(array.data()));
+    sizes_.push_back(array.size());
+  }
   const auto ranks = static_cast<std::size_t>(group.size);
   std::vector<Location> own(arrays.size());
   for (std::size_t a = 0; allowed && permutations != 0 && a < arrays.size(); ++a) {
@@ -136,8 +139,16 @@ bool SharedArrays::holds(const std::vector<int>& ranks, int array) const {
 std::byte* SharedArrays::at(int rank, int array) {
   const Location& there = locations_[static_cast<std::size_t>(rank) * arrays_ + static_cast<std::size_t>(array)];
   auto& known = mapped_of_[static_cast<std::size_t>(rank)];
+  const auto place_in = [&](const SharedMemory& memory) {
+    const auto size = static_cast<std::int64_t>(sizes_[static_cast<std::size_t>(array)]);
+    if (there.offset < 0 || there.offset > memory.bytes() - size) {
+      throw Error("making a plan: array " + std::to_string(array) + " of rank " + std::to_string(rank) +
+                  " does not lie in the memory that the rank names; do all ranks run the same version of onehop?");
+    }
+    return memory.data() + there.offset;
+  };
   for (const auto& [fd, memory] : known) {
-    if (fd == there.fd) return memory.data() + there.offset;
+    if (fd == there.fd) return place_in(memory);
   }
   // The exchange goes through both arrays at the same places. Some processors (AMD's) tell lines apart in the first cache by a hash
   // of the lower 28 bits of their addresses, in which pages that are a few pages apart differ, and few others for sure: a line
@@ -145,10 +156,10 @@ std::byte* SharedArrays::at(int rank, int array) {
   const auto apart = static_cast<std::uintptr_t>(5 * (1 + mapped_.size() % 7)) * 4096;
   const std::uintptr_t low_bits =
       own_[static_cast<std::size_t>(array)] - static_cast<std::uintptr_t>(there.offset) + apart;
-  SharedMemory memory = SharedMemory::open(group_.pages[static_cast<std::size_t>(rank)].pid, there.fd, low_bits);
+  SharedMemory memory = SharedMemory::open(group_.pages[static_cast<std::size_t>(rank)].pid, there.fd, 1, low_bits);
   known.emplace_back(there.fd, memory);
   mapped_.push_back(memory);
-  return memory.data() + there.offset;
+  return place_in(memory);
 }
 
 std::uint32_t DirectExchange::partner_for(std::uint32_t signals) {

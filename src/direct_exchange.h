@@ -67,6 +67,7 @@ class SharedArrays {
   GroupState& group_;
   std::size_t arrays_;
   std::vector<std::uintptr_t> own_;  // the addresses of this rank's arrays
+  std::vector<std::size_t> sizes_;   // and their sizes, which are the same on all ranks
   std::vector<Location> locations_;  // of every array of every rank
   std::vector<std::byte> shares_;    // 1 where rank a (row) shares memory with rank b
   std::vector<SharedMemory> mapped_;

@@ -88,7 +88,7 @@ void map_pages(GroupState& group, const std::vector<Introduction>& all) {
       continue;
     }
     try {
-      SharedMemory found = SharedMemory::open(other.pid, other.fd);
+      SharedMemory found = SharedMemory::open(other.pid, other.fd, sizeof(RankPage));
       if (!is_page_of(other, found)) {
         peer.why_not = "it has the machine name of this rank, but process " + std::to_string(other.pid) +
                        " here is another one; it is on a copy of this machine, or in another container";
@@ -147,9 +147,28 @@ bool is_crowded(const GroupState& group, const std::vector<Introduction>& all) {
   return there > 0 && here > there;
 }
 
+template <class T>
+void leave_to_parent(std::unique_ptr<T>& owner) {
+  [[maybe_unused]] const T* kept = owner.release();
+}
+
 }  // namespace
 
-GroupState::~GroupState() { left(*this); }
+void GroupState::check_process() const {
+  if (process.is_this_process()) return;
+  throw_forked(process, "the group of rank " + std::to_string(rank) + " of " + std::to_string(size));
+}
+
+GroupState::~GroupState() {
+  if (process.is_this_process()) {
+    left(*this);
+    return;
+  }
+  // A fork's child: what the group shares with its peers and with MPI is the parent's, and nothing of it is closed here.
+  leave_to_parent(bootstrap);
+  leave_to_parent(shared_memory);
+  leave_to_parent(remote);
+}
 
 Absence GroupState::look_at_peers(int waited_for) {
   Absence found;
@@ -173,7 +192,8 @@ Absence GroupState::look_at_peers(int waited_for) {
     if (found.lost < 0 && ended && !closed) found.lost = first;
     if (r == waited_for && closed) found.closed = first;
     // A rank that gave up because it saw somebody die names that one, not itself.
-    if (reported < 0 && saw_lost != 0 && saw_lost - 1 != static_cast<std::uint32_t>(rank)) {
+    if (reported < 0 && saw_lost != 0 && saw_lost <= static_cast<std::uint32_t>(size) &&
+        saw_lost - 1 != static_cast<std::uint32_t>(rank)) {
       reported = static_cast<int>(saw_lost) - 1;
     }
   }
@@ -202,6 +222,7 @@ void GroupState::throw_if_lost(const std::string& step) {
 }
 
 Gathered GroupState::allgather(std::span<const std::byte> mine) {
+  check_process();
   if (out_of_step) {
     throw Error(
         "rank " + std::to_string(rank) +
@@ -227,6 +248,7 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
     throw BadInput("rank " + std::to_string(rank) + " of " + std::to_string(size) +
                    " ranks: expected 0 <= rank < size");
   }
+  count_forks();
   auto group = std::make_shared<GroupState>(size);
   group->rank = rank;
   group->origin = std::move(origin);
@@ -248,6 +270,7 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
                      " were expected; do all ranks run the same version of onehop?");
     }
     std::memcpy(&all[r], gathered[r].data(), sizeof(Introduction));
+    all[r].host[sizeof all[r].host - 1] = '\0';
   }
   map_pages(*group, all);
   agree_on_sharing(*group);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bootstrap.h"
+#include "forks.h"
 #include "liveness.h"
 #include "onehop/channel.h"
 #include "onehop/group.h"
@@ -28,6 +29,7 @@ struct GroupState {
   GroupState(const GroupState&) = delete;
   GroupState& operator=(const GroupState&) = delete;
 
+  const ProcessMark process;  // that made the group
   int rank = 0;
   int size;
   std::string origin;
@@ -56,6 +58,9 @@ struct GroupState {
   [[nodiscard]] std::string name_of(int other) const;
   // "see the output of rank 3 for the reason"
   [[nodiscard]] std::string where_to_look(int other) const;
+
+  // Throws Error in a fork's child of the process that made the group.
+  void check_process() const;
 
   // The bootstrap's all-gather. PeerLost names the rank that was lost first, as far as anybody here knows.
   [[nodiscard]] Gathered allgather(std::span<const std::byte> mine);

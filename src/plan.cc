@@ -262,6 +262,7 @@ void Plan::Impl::end_round() {
 
 void Plan::Impl::begin() {
   if (state == State::broken) throw_broken();
+  group->check_process();
   if (state == State::running) throw BadInput("start() was called twice without finish() between");
   state = State::broken;  // an exception on the way leaves it so
   round = 0;
@@ -360,6 +361,7 @@ void Plan::start() { impl_->begin(); }
 void Plan::finish() {
   Impl& run = *impl_;
   if (run.state == Impl::State::broken) throw_broken();
+  run.group->check_process();
   if (run.state == Impl::State::idle) throw BadInput("finish() needs a start() before it");
   run.state = Impl::State::broken;  // until it is complete: an exception on the way leaves it so
   do {
@@ -380,6 +382,7 @@ void Plan::finish() {
 bool Plan::test() {
   Impl& run = *impl_;
   if (run.state == Impl::State::broken) throw_broken();
+  run.group->check_process();
   if (run.state == Impl::State::idle) return true;
   run.state = Impl::State::broken;  // an exception on the way leaves it so
   do {

@@ -116,6 +116,57 @@ void check_available(std::int64_t bytes, const std::string& what) {
   }
 }
 
+constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW;
+
+// Nothing in memory of another process is trusted before this: that it is a user's own memory that stays as long as it is.
+// The process at the other end may be somebody else's by now, or have something else at that descriptor. Returns its size.
+std::int64_t checked_size(int fd, std::int64_t least_bytes, const std::string& where) {
+  struct stat status{};
+  if (fstat(fd, &status) != 0) throw Error("cannot look at " + where + ": " + std::strerror(errno));
+  if (!S_ISREG(status.st_mode))
+    throw Error(where + " is no memory of onehop: expected a memfd, found another kind of file");
+  if (status.st_uid != geteuid()) {
+    throw Error(where + " belongs to user " + std::to_string(status.st_uid) + ", but this process to user " +
+                std::to_string(geteuid()) + ": memory of another user is not used");
+  }
+  const int found = fcntl(fd, F_GET_SEALS);
+  if (found < 0 || (found & seals) != seals) {
+    throw Error(where + " is no memory of onehop: expected a memfd whose size is sealed, found one that can still be " +
+                "shortened; do all processes run the same version of onehop?");
+  }
+  if (status.st_size < least_bytes) {
+    throw Error(where + " has " + std::to_string(status.st_size) + " bytes, but at least " +
+                std::to_string(least_bytes) + " are needed; do all processes run the same version of onehop?");
+  }
+  return status.st_size;
+}
+
+// Opens what process `pid` has at `fd`, if that process belongs to the same user and has a file there.
+int open_of_process(int pid, int fd, const std::string& path) {
+  const std::string folder = "/proc/" + std::to_string(pid);
+  const int process = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (process < 0) throw Error("cannot open " + path + ": " + std::strerror(errno));
+  const std::string name = "fd/" + std::to_string(fd);
+  struct stat owner{};
+  struct stat file{};
+  std::string trouble;
+  int opened = -1;
+  if (fstat(process, &owner) != 0 || fstatat(process, name.c_str(), &file, 0) != 0) {
+    trouble = "cannot open " + path + ": " + std::strerror(errno);
+  } else if (owner.st_uid != geteuid()) {
+    trouble = "process " + std::to_string(pid) + " belongs to user " + std::to_string(owner.st_uid) +
+              ", but this process to user " + std::to_string(geteuid()) + ": its memory is not used";
+  } else if (!S_ISREG(file.st_mode)) {
+    // Not opened: that could wait (a FIFO) or do something (a device).
+    trouble = path + " is no memory of onehop: expected a memfd, found another kind of file";
+  } else if ((opened = openat(process, name.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) < 0) {
+    trouble = "cannot open " + path + ": " + std::strerror(errno);
+  }
+  close(process);
+  if (!trouble.empty()) throw Error(trouble);
+  return opened;
+}
+
 }  // namespace
 
 std::string megabytes(std::int64_t bytes) {
@@ -153,6 +204,12 @@ struct SharedMemory::OwnMappings {
 SharedMemory::Mapping::~Mapping() {
   if (data != nullptr) munmap(data, static_cast<std::size_t>(bytes));
   if (fd < 0) return;
+  if (process != getpid()) {
+    // A fork's child closes its copy of the descriptor. The list is not its own, and the lock may be held by a thread that it
+    // does not have.
+    close(fd);
+    return;
+  }
   OwnMappings& own = OwnMappings::instance();
   const std::lock_guard lock(own.mutex);
   own.by_fd.erase(fd);
@@ -194,11 +251,16 @@ SharedMemory SharedMemory::create_unbacked(std::int64_t bytes, const std::string
   bytes = std::max(page, (bytes + page - 1) / page * page);
   SharedMemory memory;
   memory.mapping_ = std::make_shared<Mapping>();
-  const int fd = memfd_create("onehop", MFD_CLOEXEC);
+  const int fd = memfd_create("onehop", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) throw Error("cannot make shared memory for " + what + ": " + std::strerror(errno));
   memory.mapping_->fd = fd;
+  memory.mapping_->process = getpid();
   if (ftruncate(fd, bytes) != 0) {
     throw Error("cannot make " + megabytes(bytes) + " of shared memory for " + what + ": " + std::strerror(errno));
+  }
+  // Nobody can make it shorter from now on, which would be a bus error for whoever reads the rest.
+  if (fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL) != 0) {
+    throw Error("cannot seal shared memory for " + what + ": " + std::strerror(errno));
   }
   memory.mapping_->data = map(fd, bytes, what);
   memory.mapping_->bytes = bytes;
@@ -209,32 +271,40 @@ SharedMemory SharedMemory::create_unbacked(std::int64_t bytes, const std::string
   return memory;
 }
 
-SharedMemory SharedMemory::open(const std::string& path, std::uintptr_t low_bits) {
-  int pid = 0;
-  int own_fd = -1;
-  if (std::sscanf(path.c_str(), "/proc/%d/fd/%d", &pid, &own_fd) == 2 && pid == getpid()) {
-    if (SharedMemory own = own_memory(own_fd); own.mapping_) return own;
-  }
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (fd < 0) throw Error("cannot open " + path + ": " + std::strerror(errno));
-  struct stat status{};
+SharedMemory SharedMemory::adopt(int fd, std::int64_t least_bytes, const std::string& where, std::uintptr_t low_bits) {
   SharedMemory memory;
   memory.mapping_ = std::make_shared<Mapping>();
   try {
-    if (fstat(fd, &status) != 0) throw Error("cannot look at " + path + ": " + std::strerror(errno));
-    if (low_bits != 0) memory.mapping_->data = map_at(fd, status.st_size, low_bits);
-    if (memory.mapping_->data == nullptr) memory.mapping_->data = map(fd, status.st_size, path);
+    const std::int64_t bytes = checked_size(fd, least_bytes, where);
+    if (low_bits != 0) memory.mapping_->data = map_at(fd, bytes, low_bits);
+    if (memory.mapping_->data == nullptr) memory.mapping_->data = map(fd, bytes, where);
+    memory.mapping_->bytes = bytes;
   } catch (...) {
     close(fd);
     throw;
   }
-  memory.mapping_->bytes = status.st_size;
   close(fd);
   return memory;
 }
 
-SharedMemory SharedMemory::open(pid_t pid, int fd, std::uintptr_t low_bits) {
-  return open("/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd), low_bits);
+SharedMemory SharedMemory::open(const std::string& path, std::int64_t least_bytes, std::uintptr_t low_bits) {
+  int pid = 0;
+  int fd = -1;
+  int end = 0;
+  if (std::sscanf(path.c_str(), "/proc/%d/fd/%d%n", &pid, &fd, &end) != 2 || pid <= 0 || fd < 0 ||
+      path.size() != static_cast<std::size_t>(end)) {
+    throw Error("expected the memory of a process, \"/proc/PID/fd/NUMBER\", found \"" + path + "\"");
+  }
+  return open(pid, fd, least_bytes, low_bits);
+}
+
+SharedMemory SharedMemory::open(pid_t pid, int fd, std::int64_t least_bytes, std::uintptr_t low_bits) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
+  if (pid == getpid()) {
+    const SharedMemory own = own_memory(fd);
+    if (own.mapping_ && own.bytes() >= least_bytes) return own;
+  }
+  return adopt(open_of_process(pid, fd, path), least_bytes, path, low_bits);
 }
 
 SharedMemory SharedMemory::holding(std::span<const std::byte> bytes) {

@@ -27,11 +27,16 @@ class SharedMemory {
   bool back(const std::string& what) const;
 
   // Maps memory that process `pid` made and has at descriptor `fd`. Memory of this very process (ranks that are threads) comes
-  // back at the address it already has. Throws Error with the system's reason.
+  // back at the address it already has. Throws Error with the system's reason, or where it is not what `create` makes: memory of
+  // this user, of at least `least_bytes`, sealed so that it cannot become shorter.
   // `low_bits`, if not 0: the address is to agree with it in the lower 28 bits, down to whole pages, if that can be.
-  [[nodiscard]] static SharedMemory open(pid_t pid, int fd, std::uintptr_t low_bits = 0);
+  [[nodiscard]] static SharedMemory open(pid_t pid, int fd, std::int64_t least_bytes, std::uintptr_t low_bits = 0);
   // The same by its path, "/proc/PID/fd/N".
-  [[nodiscard]] static SharedMemory open(const std::string& path, std::uintptr_t low_bits = 0);
+  [[nodiscard]] static SharedMemory open(const std::string& path, std::int64_t least_bytes,
+                                         std::uintptr_t low_bits = 0);
+  // The same by a descriptor of this process, which is closed in any case. `where` names it in errors.
+  [[nodiscard]] static SharedMemory adopt(int fd, std::int64_t least_bytes, const std::string& where,
+                                          std::uintptr_t low_bits = 0);
 
   // The memory made by this process in which all of `bytes` lies; empty if there is none.
   [[nodiscard]] static SharedMemory holding(std::span<const std::byte> bytes);
@@ -47,6 +52,7 @@ class SharedMemory {
     std::int64_t bytes = 0;
     int fd = -1;
     bool backed = false;
+    pid_t process = 0;  // that made it
     Mapping() = default;
     Mapping(const Mapping&) = delete;
     Mapping& operator=(const Mapping&) = delete;

@@ -170,6 +170,9 @@ void leave_at_exit(int status, void* /*argument*/) {
 Group Group::world() {
   World& world = the_world();
   const std::lock_guard guard(world.mutex);
+  if (world.group.valid() && world.process != getpid() && world.group.size() > 1) {
+    world.group.state()->check_process();  // a launch has one rank of this number, and that is the parent
+  }
   if (!world.group.valid() || world.process != getpid()) {
     Group made = make_world();
     if (world.group.valid()) world.of_parents.push_back(std::move(world.group));

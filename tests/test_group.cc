@@ -303,7 +303,7 @@ TEST_F(World, IsClosedAtTheEndOfTheProgram) {
     const Group group(detail::make_group(0, 2, "launcher", detail::join_control_memory(path, 0, 2, 0)));
     group.barrier();
     waitpid(pid, nullptr, 0);
-    EXPECT_EQ(group.state()->look_at_peers(1).closed, status == 0);
+    EXPECT_EQ(group.state()->look_at_peers(1).closed, status == 0 ? 1 : -1);
     EXPECT_EQ(group.state()->look_at_peers(1).lost, status == 0 ? -1 : 1);
   }
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdint>
@@ -42,6 +43,15 @@ bool is_ordinary(std::span<const std::byte> pages) {
   return at >= end;
 }
 
+// Whether a file of a peer is what SharedPages makes: this user's memory, of that size, which nobody can shorten.
+bool is_trusted(int fd, std::size_t bytes) {
+  constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW;
+  struct stat status{};
+  if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid()) return false;
+  const int found = fcntl(fd, F_GET_SEALS);
+  return found >= 0 && (found & seals) == seals && static_cast<std::size_t>(status.st_size) >= bytes;
+}
+
 std::byte* map(void* where, std::size_t bytes, int flags, int fd) {
   void* const found = mmap(where, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
   return found == MAP_FAILED ? nullptr : static_cast<std::byte*>(found);
@@ -57,11 +67,12 @@ SharedPages::SharedPages(std::span<std::byte> buffer) {
   if (behind <= first || !is_wanted()) return;
   const std::span<std::byte> pages = buffer.subspan(first - begin, behind - first);
   if (!is_ordinary(pages)) return;
-  const int fd = memfd_create("onehop receive buffer", MFD_CLOEXEC);
+  const int fd = memfd_create("onehop receive buffer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) return;
   // Filled before it takes the pages' place: they are never without their contents.
-  std::byte* const copy =
-      ftruncate(fd, static_cast<off_t>(pages.size())) == 0 ? map(nullptr, pages.size(), MAP_SHARED, fd) : nullptr;
+  const bool sized = ftruncate(fd, static_cast<off_t>(pages.size())) == 0 &&
+                     fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+  std::byte* const copy = sized ? map(nullptr, pages.size(), MAP_SHARED, fd) : nullptr;
   if (copy != nullptr) {
     std::memcpy(copy, pages.data(), pages.size());
     munmap(copy, pages.size());
@@ -98,9 +109,9 @@ void SharedPages::close_file() noexcept {
 PeersPages::PeersPages(const PagesPlace& place) {
   if (place.bytes == 0) return;
   const std::string path = "/proc/" + std::to_string(place.pid) + "/fd/" + std::to_string(place.fd);
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return;
-  pages_ = map(nullptr, place.bytes, MAP_SHARED | MAP_POPULATE, fd);
+  if (is_trusted(fd, place.bytes)) pages_ = map(nullptr, place.bytes, MAP_SHARED | MAP_POPULATE, fd);
   close(fd);
   if (pages_ == nullptr) return;
   at_ = place.at;

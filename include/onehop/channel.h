@@ -59,6 +59,10 @@ enum class TransportKind : std::uint8_t {
 
 namespace detail {
 
+// How many forks lie between the first process and this one. Ends of channels belong to the process that opened them: a fork's child
+// finds another number here and uses none of them.
+extern constinit std::atomic<std::uint32_t> forks;
+
 class Endpoint;  // the slow path of a channel end: waiting, and what a transport does when its bell is up
 
 // The colour of use u of a slot after c chunks of it were written is (u << chunk_bits) | c; `whole` stands for all of them.
@@ -134,6 +138,8 @@ class Sender {
 
   // Whether the next slot can be written without waiting.
   [[nodiscard]] bool ready() noexcept {
+    if (forks_ != detail::forks.load(std::memory_order_relaxed)) [[unlikely]]
+      return false;  // and wait_released() throws
     if (released_seen_ + ring_.slots > use_) return true;
     released_seen_ = released_->load(std::memory_order_acquire);
     return released_seen_ + ring_.slots > use_;
@@ -217,6 +223,7 @@ class Sender {
   StoreKind stores_ = StoreKind::plain;
   bool single_chunk_ = true;
   int peer_ = -1;
+  std::uint32_t forks_ = 0;  // when the channel was opened
   std::shared_ptr<detail::Endpoint> endpoint_;
 };
 
@@ -243,6 +250,8 @@ class Receiver {
 
   // Gives the slot back to the sender.
   void release() {
+    if (forks_ != detail::forks.load(std::memory_order_relaxed)) [[unlikely]]
+      throw_of_parent();
     ++use_;
     at_ = ring_.after(at_);
     // Every release of a ring of many slots would move a cache line; half of them at once are early enough.
@@ -282,6 +291,7 @@ class Receiver {
   void ring_bell();
   void break_off();
   [[noreturn]] void throw_not_in_place() const;
+  [[noreturn]] void throw_of_parent() const;
 
   std::byte* at_ = nullptr;
   std::uint64_t use_ = 0;  // uses released so far
@@ -290,6 +300,7 @@ class Receiver {
   const std::atomic<std::uint32_t>* bell_ = nullptr;
   detail::SlotRing ring_;
   int peer_ = -1;
+  std::uint32_t forks_ = 0;  // when the channel was opened
   std::shared_ptr<detail::Endpoint> endpoint_;
 };
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import math
 import operator
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _world: list[Group] = []
+_worlds_of_parents: list[Group] = []
 _MOST_DIMENSIONS = 32  # of every NumPy
 
 
@@ -39,6 +41,15 @@ def _extents(shape: Any) -> tuple[int, ...]:
     if any(extent < 0 for extent in extents):
         raise BadInput(f"expected a shape without negative extents, found {shape}")
     return extents
+
+
+def _leave_world_to_parent() -> None:
+    """Let a forked child neither use nor close the world of its parent."""
+    _worlds_of_parents.extend(_world)
+    _world.clear()
+
+
+os.register_at_fork(after_in_child=_leave_world_to_parent)
 
 
 @atexit.register
@@ -81,7 +92,8 @@ class Group(_core.Group):
         Raises
         ------
         Error
-            A launcher says that there are several ranks, but this one finds itself alone.
+            A launcher says that there are several ranks, but this one finds itself alone. Or this process was forked
+            from a rank after that had made its world: the group belongs to that rank.
         """
         if not _world:
             _world.append(cls(_core.Group.world()))

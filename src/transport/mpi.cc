@@ -228,7 +228,9 @@ template <class Abi>
 class MpiSendEnd final : public MpiEnd<Abi> {
  public:
   using MpiEnd<Abi>::MpiEnd;
-  ~MpiSendEnd() override { this->leave_behind(sent_, given_); }
+  ~MpiSendEnd() override {
+    if (this->group().process.is_this_process()) this->leave_behind(sent_, given_);
+  }
 
   void published(std::uint64_t use, std::uint64_t chunks, std::int64_t bytes) override {
     if (chunks != whole) return;  // a message is sent when it is complete
@@ -272,7 +274,7 @@ class MpiReceiveEnd final : public MpiEnd<Abi> {
   using MpiEnd<Abi>::MpiEnd;
   ~MpiReceiveEnd() override {
     const MpiApi<Abi>& api = this->wire_->api;
-    if (arrived_ == offered_ || !api.library.running()) return;
+    if (arrived_ == offered_ || !this->group().process.is_this_process() || !api.library.running()) return;
     // A request that has failed cannot be cancelled either: Open MPI would end the program.
     for (std::uint64_t use = arrived_ + 1; use <= offered_; ++use) {
       if (this->wire_->over(this->request(use)) || this->wire_->lost()) continue;

@@ -67,10 +67,10 @@ class Rank {
     }
   }
 
-  // All ranks' parts; throws on every rank if any rank could not make its memory.
-  [[nodiscard]] std::vector<std::map<std::pair<std::uint32_t, bool>, std::int64_t>> exchange() {
+  // Learns all ranks' parts; throws on every rank if any rank could not make its memory.
+  void exchange() {
     const Gathered all = group_.allgather(packed());
-    std::vector<std::map<std::pair<std::uint32_t, bool>, std::int64_t>> found(all.size());
+    parts_of_.resize(all.size());
     fds_.resize(all.size());
     for (std::size_t r = 0; r < all.size(); ++r) {
       Offer offer;
@@ -80,18 +80,23 @@ class Rank {
       }
       std::memcpy(&offer, all[r].data(), sizeof offer);
       const std::byte* rest = all[r].data() + sizeof offer;
+      const std::size_t more = all[r].size() - sizeof offer;
       if (offer.failed != 0) {
         throw Error("opening channels failed on rank " + std::to_string(r) + ": " +
-                    std::string(reinterpret_cast<const char*>(rest), all[r].size() - sizeof offer));
+                    std::string(reinterpret_cast<const char*>(rest), more));
+      }
+      if (more % sizeof(Part) != 0 || offer.parts != static_cast<std::int64_t>(more / sizeof(Part))) {
+        throw Mismatch("opening channels: rank " + std::to_string(r) + " tells of " + std::to_string(offer.parts) +
+                       " channels in " + std::to_string(more) +
+                       " bytes; do all ranks run the same version of onehop and make the same steps?");
       }
       fds_[r] = offer.fd;
       for (std::int64_t i = 0; i < offer.parts; ++i, rest += sizeof(Part)) {
         Part part;
         std::memcpy(&part, rest, sizeof part);
-        found[r][{part.id, part.is_ring != 0}] = part.offset;
+        parts_of_[r][{part.id, part.is_ring != 0}] = part.offset;
       }
     }
-    return found;
   }
 
   [[nodiscard]] const SharedMemory& memory() const { return memory_; }
@@ -101,9 +106,22 @@ class Rank {
     auto& mapped = mapped_[peer];
     if (mapped.data() == nullptr) {
       mapped =
-          SharedMemory::open(group_.pages[static_cast<std::size_t>(peer)].pid, fds_[static_cast<std::size_t>(peer)]);
+          SharedMemory::open(group_.pages[static_cast<std::size_t>(peer)].pid, fds_[static_cast<std::size_t>(peer)], 1);
     }
     return mapped;
+  }
+  // A channel's part of a rank's memory, of which the rank said where it is.
+  [[nodiscard]] std::byte* part_of(int rank, std::uint32_t id, bool is_ring, std::int64_t bytes) {
+    const SharedMemory& memory = memory_of(rank);
+    const auto& told = parts_of_[static_cast<std::size_t>(rank)];
+    const auto found = told.find({id, is_ring});
+    if (found == told.end() || found->second < 0 || found->second % released_bytes != 0 ||
+        found->second > memory.bytes() - bytes) {
+      throw Error("opening channels: rank " + std::to_string(rank) +
+                  " names no place in its memory for channel number " + std::to_string(id) +
+                  "; do all ranks run the same version of onehop?");
+    }
+    return memory.data() + found->second;
   }
 
  private:
@@ -122,6 +140,7 @@ class Rank {
   SharedMemory memory_;
   std::string failure_;
   std::vector<std::int32_t> fds_;
+  std::vector<std::map<std::pair<std::uint32_t, bool>, std::int64_t>> parts_of_;
   std::map<int, SharedMemory> mapped_;
 };
 
@@ -145,17 +164,15 @@ class SharedMemoryTransport final : public Transport {
   }
 
  private:
-  using Parts = std::vector<std::map<std::pair<std::uint32_t, bool>, std::int64_t>>;
-
   static Opened open(const std::shared_ptr<GroupState>& group, std::span<const ChannelShape> shapes, bool backed) {
     Rank own(*group, shapes, backed);
-    const auto parts = own.exchange();
+    own.exchange();
     Opened opened;
     std::string failure;
     try {
       for (const ChannelShape& shape : shapes) {
-        if (shape.from == group->rank) opened.senders.push_back(sender(group, shape, own, parts));
-        if (shape.to == group->rank) opened.receivers.push_back(receiver(group, shape, own, parts));
+        if (shape.from == group->rank) opened.senders.push_back(sender(group, shape, own));
+        if (shape.to == group->rank) opened.receivers.push_back(receiver(group, shape, own));
       }
     } catch (const Error& error) {
       failure = error.what();
@@ -171,25 +188,23 @@ class SharedMemoryTransport final : public Transport {
     return opened;
   }
 
-  static SenderParts sender(const std::shared_ptr<GroupState>& group, const ChannelShape& shape, Rank& own,
-                            const Parts& parts) {
+  static SenderParts sender(const std::shared_ptr<GroupState>& group, const ChannelShape& shape, Rank& own) {
     const SharedMemory& there = own.memory_of(shape.to);
     SenderParts made;
-    made.ring = make_ring(shape, there.data() + parts[static_cast<std::size_t>(shape.to)].at({shape.id, true}));
-    made.released = reinterpret_cast<std::atomic<std::uint64_t>*>(
-        own.memory().data() + parts[static_cast<std::size_t>(shape.from)].at({shape.id, false}));
+    made.ring = make_ring(shape, own.part_of(shape.to, shape.id, true, ring_bytes(shape)));
+    made.released =
+        reinterpret_cast<std::atomic<std::uint64_t>*>(own.part_of(shape.from, shape.id, false, released_bytes));
     made.bell = &group->pages[static_cast<std::size_t>(shape.to)].page->sleeping;
     made.endpoint = std::make_shared<SharedMemoryEndpoint>(group, shape, shape.to, own.memory(), there);
     return made;
   }
 
-  static ReceiverParts receiver(const std::shared_ptr<GroupState>& group, const ChannelShape& shape, Rank& own,
-                                const Parts& parts) {
+  static ReceiverParts receiver(const std::shared_ptr<GroupState>& group, const ChannelShape& shape, Rank& own) {
     const SharedMemory& there = own.memory_of(shape.from);
     ReceiverParts made;
-    made.ring = make_ring(shape, own.memory().data() + parts[static_cast<std::size_t>(shape.to)].at({shape.id, true}));
-    made.released = reinterpret_cast<std::atomic<std::uint64_t>*>(
-        there.data() + parts[static_cast<std::size_t>(shape.from)].at({shape.id, false}));
+    made.ring = make_ring(shape, own.part_of(shape.to, shape.id, true, ring_bytes(shape)));
+    made.released =
+        reinterpret_cast<std::atomic<std::uint64_t>*>(own.part_of(shape.from, shape.id, false, released_bytes));
     made.bell = &group->pages[static_cast<std::size_t>(shape.from)].page->sleeping;
     // Who sends to himself cannot wait for a release that is told later.
     made.release_mask = shape.from == shape.to ? 0 : release_mask(shape.slots);

@@ -1,0 +1,59 @@
+// Unix sockets with abstract names, between processes of one user: whoever is at the other end is asked of the kernel, and a
+// descriptor can travel with a message.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/un.h>
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace onehop::detail {
+
+// Owns a descriptor.
+class Socket {
+ public:
+  explicit Socket(int fd = -1) noexcept : fd_(fd) {}
+  ~Socket();
+  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  [[nodiscard]] int fd() const noexcept { return fd_; }
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+// A new Unix stream socket that never blocks. Throws Error.
+[[nodiscard]] Socket new_socket();
+
+// An abstract name: it is in no folder and ends with its process. Anybody may bind it, and all users see it in /proc/net/unix.
+struct SocketName {
+  explicit SocketName(const std::string& name);
+  [[nodiscard]] const sockaddr* address() const noexcept { return reinterpret_cast<const sockaddr*>(&at); }
+  sockaddr_un at{};
+  socklen_t length = 0;
+};
+
+// The user and process at the other end, as the kernel noted them when it connected (or, of a listener, began to listen).
+struct SocketPeer {
+  uid_t uid = 0;
+  pid_t pid = 0;
+};
+[[nodiscard]] std::optional<SocketPeer> peer_of(const Socket& socket);
+
+// Sends all of `bytes`, with a copy of descriptor `fd` unless that is -1, without waiting. False if that cannot be done.
+[[nodiscard]] bool send_now(const Socket& socket, std::span<const std::byte> bytes, int fd = -1);
+
+// Receives up to bytes.size() bytes without waiting, and the descriptor that came with them. The number of bytes; 0: the other
+// end has closed; -1: nothing is there yet; -2: the connection is broken.
+[[nodiscard]] ssize_t receive_now(const Socket& socket, std::span<std::byte> bytes, Socket* descriptor = nullptr);
+
+}  // namespace onehop::detail

@@ -1,0 +1,12 @@
+// SHA-256 (FIPS 180-4), for names that must not show what they were made of.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace onehop::detail {
+
+// The digest in 64 hexadecimal digits.
+[[nodiscard]] std::string sha256(std::string_view text);
+
+}  // namespace onehop::detail
