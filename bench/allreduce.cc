@@ -1,4 +1,4 @@
-#include "allreduce.h"
+#include "bench/allreduce.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "buffer.h"
-#include "mpi_peers.h"
+#include "bench/buffer.h"
+#include "bench/mpi/peers.h"
 #include "onehop/error.h"
 
 namespace onehop::bench {
@@ -117,7 +117,7 @@ float tolerance_of(Codec codec) { return codec == Codec::raw ? 0.0F : 0.25F; }
 AllReduceSamples allreduce(const Group& group, std::int64_t bytes, const AllReduceOptions& options) {
   const std::int64_t elements = bytes / static_cast<std::int64_t>(sizeof(float));
   Arena arena(group);
-  const tensors::Collectives collectives(group);
+  const collectives::Collectives collectives(group);
   std::vector<Buffer> buffers;
   std::vector<Contestant> contestants;
   AllReduceSamples measured;
@@ -135,8 +135,8 @@ AllReduceSamples allreduce(const Group& group, std::int64_t bytes, const AllRedu
   for (const AllReduceWay& way : options.ways) {
     const auto source = buffer();
     const auto result = buffer();
-    auto operation = std::make_shared<tensors::Collective>(collectives.allreduce(
-        {elements, ElementType::float32, tensors::ReduceOp::sum, way.codec, way.algorithm, way.chunk_bytes}));
+    auto operation = std::make_shared<collectives::Collective>(collectives.allreduce(
+        {elements, ElementType::float32, collectives::ReduceOp::sum, way.codec, way.algorithm, way.chunk_bytes}));
     add(
         way.name, way.role, source, result,
         [operation, source, result] { operation->run(std::as_bytes(source), std::as_writable_bytes(result)); },

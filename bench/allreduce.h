@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "bench/rounds.h"
 #include "onehop/codec.h"
-#include "onehop/tensors/collectives.h"
-#include "rounds.h"
+#include "onehop/collectives/collectives.h"
 
 namespace onehop::bench {
 

@@ -1,8 +1,8 @@
-#include "bandwidth.h"
+#include "bench/bandwidth.h"
 
 #include <chrono>
 
-#include "read_all.h"
+#include "bench/read_all.h"
 
 namespace onehop::bench {
 

@@ -1,16 +1,16 @@
-#include "channel.h"
+#include "bench/channel.h"
 
 #include <algorithm>
 #include <memory>
 #include <utility>
 
-#include "buffer.h"
-#include "limit.h"
-#include "mpi_peers.h"
+#include "bench/buffer.h"
+#include "bench/limit.h"
+#include "bench/mpi/peers.h"
+#include "bench/qspi_messages.h"
+#include "bench/touch.h"
 #include "onehop/plan.h"
-#include "qspi_messages.h"
-#include "store.h"
-#include "touch.h"
+#include "src/channel/store.h"
 
 namespace onehop::bench {
 namespace {

@@ -1,11 +1,11 @@
-#include "codec.h"
+#include "bench/codec.h"
 
 #include <cstring>
 #include <random>
 
-#include "codec_loops.h"
-#include "codec_run.h"
 #include "onehop/error.h"
+#include "src/codec/codec_loops.h"
+#include "src/codec/codec_run.h"
 
 namespace onehop::bench {
 namespace {

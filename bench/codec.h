@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/rounds.h"
 #include "onehop/codec.h"
-#include "rounds.h"
 
 namespace onehop::bench {
 

@@ -1,4 +1,4 @@
-#include "dslash.h"
+#include "bench/dslash.h"
 
 #include <complex>
 #include <map>
@@ -8,11 +8,11 @@
 #include <type_traits>
 #include <utility>
 
-#include "face_clock.h"
-#include "hop.h"
-#include "mpi_faces.h"
+#include "bench/face_clock.h"
+#include "bench/mpi/faces.h"
+#include "bench/read_all.h"
+#include "lattice/staggered/dslash.h"
 #include "onehop/error.h"
-#include "read_all.h"
 
 namespace onehop::bench {
 namespace {

@@ -1,10 +1,10 @@
-#include "face_clock.h"
+#include "bench/face_clock.h"
 
 #include <cstring>
 #include <span>
 #include <utility>
 
-#include "rounds.h"
+#include "bench/rounds.h"
 
 namespace onehop::bench {
 

@@ -1,12 +1,12 @@
-#include "halo.h"
+#include "bench/halo.h"
 
 #include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
 
-#include "compute.h"
-#include "mpi_peers.h"
+#include "bench/compute.h"
+#include "bench/mpi/peers.h"
 #include "onehop/error.h"
 #include "onehop/plan.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/rounds.h"
 #include "onehop/schedule.h"
-#include "rounds.h"
 
 namespace onehop::bench {
 

@@ -1,4 +1,4 @@
-#include "limit.h"
+#include "bench/limit.h"
 
 #include <unistd.h>
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "onehop/group.h"
-#include "shared_memory.h"
-#include "waiting.h"
+#include "src/channel/waiting.h"
+#include "src/group/shared_memory.h"
 
 namespace onehop::bench {
 

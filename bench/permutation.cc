@@ -1,4 +1,4 @@
-#include "permutation.h"
+#include "bench/permutation.h"
 
 #include <bit>
 #include <cstring>

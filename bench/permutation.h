@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "bench/rounds.h"
 #include "onehop/channel.h"
 #include "onehop/patterns.h"
-#include "rounds.h"
 
 namespace onehop::bench {
 

@@ -1,14 +1,14 @@
-#include "pingpong.h"
+#include "bench/pingpong.h"
 
 #include <memory>
 #include <utility>
 
-#include "buffer.h"
-#include "limit.h"
-#include "mpi_peers.h"
+#include "bench/buffer.h"
+#include "bench/limit.h"
+#include "bench/mpi/peers.h"
+#include "bench/qspi_messages.h"
+#include "bench/touch.h"
 #include "onehop/channel.h"
-#include "qspi_messages.h"
-#include "touch.h"
 
 namespace onehop::bench {
 namespace {

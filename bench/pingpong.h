@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "rounds.h"
+#include "bench/rounds.h"
 
 namespace onehop::bench {
 

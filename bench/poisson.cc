@@ -1,13 +1,13 @@
-#include "poisson.h"
+#include "bench/poisson.h"
 
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "mpi_peers.h"
+#include "bench/mpi/peers.h"
 #include "onehop/error.h"
-#include "onehop/lattice/poisson.h"
+#include "onehop/poisson/poisson.h"
 
 namespace onehop::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "qspi.h"
+#include "compat/qspi.h"
 
 namespace onehop::bench {
 

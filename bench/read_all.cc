@@ -1,12 +1,12 @@
-#include "read_all.h"
+#include "bench/read_all.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <chrono>
 
-#include "dslash.h"
-#include "simd.h"
+#include "bench/dslash.h"
+#include "lattice/support/simd.h"
 
 namespace onehop::bench {
 namespace {

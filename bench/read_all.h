@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "field.h"
-#include "team.h"
+#include "lattice/geometry/field.h"
+#include "lattice/support/team.h"
 
 namespace onehop::bench {
 

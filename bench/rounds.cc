@@ -1,4 +1,4 @@
-#include "rounds.h"
+#include "bench/rounds.h"
 
 #include <sched.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <cstring>
 #include <new>
 
-#include "waiting.h"
+#include "src/channel/waiting.h"
 
 namespace onehop::bench {
 namespace {

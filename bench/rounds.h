@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "onehop/group.h"
-#include "shared_memory.h"
+#include "src/group/shared_memory.h"
 
 namespace onehop::bench {
 

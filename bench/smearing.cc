@@ -1,15 +1,15 @@
-#include "smearing.h"
+#include "bench/smearing.h"
 
 #include <algorithm>
 #include <atomic>
 #include <utility>
 
-#include "matrix_functions.h"
+#include "bench/read_all.h"
+#include "lattice/gauge/matrix_functions.h"
+#include "lattice/support/team.h"
 #include "onehop/error.h"
 #include "onehop/lattice/gauge.h"
 #include "onehop/lattice/smearing.h"
-#include "read_all.h"
-#include "team.h"
 
 namespace onehop::bench {
 namespace {

@@ -1,12 +1,12 @@
-#include "staggered_ways.h"
+#include "bench/staggered_ways.h"
 
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "mpi_faces.h"
+#include "bench/mpi/faces.h"
+#include "lattice/staggered/staggered_solver.h"
 #include "onehop/error.h"
-#include "staggered_solver.h"
 
 namespace onehop::bench {
 

@@ -1,4 +1,4 @@
-#include "su3.h"
+#include "bench/su3.h"
 
 #include <complex>
 #include <memory>

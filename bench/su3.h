@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "rounds.h"
+#include "bench/rounds.h"
 
 namespace onehop::bench {
 

@@ -1,12 +1,12 @@
-#include "tune.h"
+#include "bench/tune.h"
 
 #include <memory>
 #include <utility>
 
-#include "buffer.h"
-#include "compute.h"
+#include "bench/buffer.h"
+#include "bench/compute.h"
+#include "bench/touch.h"
 #include "onehop/channel.h"
-#include "touch.h"
 
 namespace onehop::bench {
 namespace {

@@ -1,4 +1,4 @@
-#include "wilson.h"
+#include "bench/wilson.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,13 +8,13 @@
 #include <type_traits>
 #include <utility>
 
-#include "face_clock.h"
-#include "mpi_peers.h"
+#include "bench/face_clock.h"
+#include "bench/mpi/peers.h"
+#include "lattice/support/team.h"
+#include "lattice/wilson/wilson_core.h"
 #include "onehop/error.h"
 #include "onehop/lattice/clover.h"
 #include "onehop/lattice/gauge.h"
-#include "team.h"
-#include "wilson_core.h"
 
 namespace onehop::bench {
 namespace {

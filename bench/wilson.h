@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/rounds.h"
 #include "onehop/lattice/solver.h"
-#include "rounds.h"
 
 namespace onehop::bench {
 

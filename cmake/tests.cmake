@@ -1,4 +1,4 @@
-# The C++ tests: tests/test_NOUN.cc, all in one program, each test case a test of ctest.
+# The C++ tests: tests/FOLDER/test_NOUN.cc, all in one program, each test case a test of ctest.
 
 enable_testing()
 find_package(GTest)
@@ -10,8 +10,7 @@ include(GoogleTest)
 
 # Every public header compiles by itself: one source per header that includes nothing else.
 file(GLOB ONEHOP_HEADERS CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}/include"
-     include/onehop/*.h include/onehop/lattice/*.h include/onehop/quantum/*.h
-     include/onehop/tensors/*.h)
+     include/onehop/*.h include/onehop/*/*.h)
 # onehop/mpi.h is for programs that have an mpi.h.
 list(REMOVE_ITEM ONEHOP_HEADERS onehop/mpi.h)
 foreach(header IN LISTS ONEHOP_HEADERS)
@@ -23,13 +22,14 @@ add_library(onehop_headers OBJECT ${ONEHOP_HEADER_SOURCES})
 target_link_libraries(onehop_headers PRIVATE onehop)
 onehop_compile_options(onehop_headers)
 
-file(GLOB ONEHOP_TEST_SOURCES CONFIGURE_DEPENDS tests/*.cc tests/support/*.cc)
+file(GLOB ONEHOP_TEST_SOURCES CONFIGURE_DEPENDS tests/*/*.cc)
+list(FILTER ONEHOP_TEST_SOURCES EXCLUDE REGEX "/tests/(mpi|compat)/")
 add_executable(onehop_tests ${ONEHOP_TEST_SOURCES})
-target_include_directories(onehop_tests PRIVATE src lattice quantum tensors tests)
-target_link_libraries(onehop_tests PRIVATE onehop onehop_lattice onehop_quantum onehop_tensors onehop_json GTest::gtest GTest::gtest_main)
+target_include_directories(onehop_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(onehop_tests PRIVATE onehop onehop_lattice onehop_poisson onehop_quantum onehop_collectives onehop_json GTest::gtest GTest::gtest_main)
 onehop_compile_options(onehop_tests)
 # Vectors are compared bit by bit with single numbers there.
-set_source_files_properties(tests/test_lattice_link_update.cc PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-Wno-psabi")
+set_source_files_properties(tests/lattice/test_link_update.cc PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-Wno-psabi")
 onehop_precompile(onehop_tests <gtest/gtest.h>)
 
 # The thread sanitizer of g++ 12 cannot map its shadow where the kernel randomises addresses with more than 28 bits.
@@ -47,8 +47,8 @@ gtest_discover_tests(onehop_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 N
 # are skipped.
 file(GLOB ONEHOP_MPI_TEST_SOURCES CONFIGURE_DEPENDS tests/mpi/*.cc tests/support/transport_suite.cc)
 add_executable(onehop_mpi_tests ${ONEHOP_MPI_TEST_SOURCES})
-target_include_directories(onehop_mpi_tests PRIVATE src tests)
-target_link_libraries(onehop_mpi_tests PRIVATE onehop onehop_bench onehop_tensors GTest::gtest)
+target_include_directories(onehop_mpi_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(onehop_mpi_tests PRIVATE onehop onehop_bench onehop_collectives GTest::gtest)
 onehop_compile_options(onehop_mpi_tests)
 onehop_precompile(onehop_mpi_tests <gtest/gtest.h>)
 if(ONEHOP_SANITIZE MATCHES "thread")
@@ -90,7 +90,7 @@ file(GLOB ONEHOP_EXAMPLES CONFIGURE_DEPENDS examples/*.cc)
 foreach(source IN LISTS ONEHOP_EXAMPLES)
   cmake_path(GET source STEM _name)
   add_executable(example_${_name} ${source})
-  target_link_libraries(example_${_name} PRIVATE onehop onehop_lattice onehop_quantum)
+  target_link_libraries(example_${_name} PRIVATE onehop onehop_lattice onehop_poisson onehop_quantum)
   onehop_compile_options(example_${_name})
   add_test(NAME example_${_name} COMMAND example_${_name})
   set_tests_properties(example_${_name} PROPERTIES TIMEOUT 60)

@@ -1,5 +1,5 @@
 // qspi on a post (shared/post.h): preparing is something between two ranks there, so there is nobody to open a channel with.
-#include "qspi.h"
+#include "compat/qspi.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
+#include "compat/shared/boundary.h"
+#include "compat/shared/collectives.h"
 #include "onehop/error.h"
 #include "onehop/group.h"
-#include "shared/circle.h"
-#include "shared/door.h"
 
 using onehop::BadInput;
 using onehop::Group;

@@ -1,6 +1,6 @@
 // The network of QuEST's communication layer on a post (shared/post.h): which ranks exchange depends on the gate, and ranks whose
 // amplitudes a gate leaves alone take no part, so channels between the two cannot be opened when they are needed.
-#include "quest.h"
+#include "compat/quest.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -13,10 +13,10 @@
 #include <string>
 #include <vector>
 
+#include "compat/shared/boundary.h"
+#include "compat/shared/collectives.h"
 #include "onehop/error.h"
 #include "onehop/group.h"
-#include "shared/circle.h"
-#include "shared/door.h"
 
 using onehop::BadInput;
 using onehop::Group;

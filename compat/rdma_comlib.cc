@@ -1,7 +1,7 @@
 // rdma_comlib on channels: a path is one channel to its target and one from its source. Messages are copied out of sbuff when
 // they are started, so two paths may share one: the whole pages of the target's rbuff straight into them (rdma_comlib/shared_pages.h),
 // everything else into the channel, and from there into rbuff when it is waited for.
-#include "rdma_comlib.h"
+#include "compat/rdma_comlib.h"
 
 #include <algorithm>
 #include <array>
@@ -16,12 +16,12 @@
 #include <string>
 #include <utility>
 
+#include "compat/rdma_comlib/shared_pages.h"
+#include "compat/shared/boundary.h"
 #include "onehop/channel.h"
 #include "onehop/error.h"
 #include "onehop/group.h"
 #include "onehop/tuning.h"
-#include "rdma_comlib/shared_pages.h"
-#include "shared/door.h"
 
 namespace {
 

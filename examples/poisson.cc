@@ -1,7 +1,7 @@
 // The Poisson equation on as many ranks as there are. Try: onehop launch -n 4 ./poisson
 #include <cstdio>
 
-#include "onehop/lattice/poisson.h"
+#include "onehop/poisson/poisson.h"
 
 int main() {
   const onehop::Group group = onehop::Group::world();

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 
 from onehop import quantum
-from onehop.quantum import generators, hamlib
+from onehop.quantum import generators
+from onehop.quantum.io import hamlib
 
 QUBITS = int(sys.argv[1]) if len(sys.argv) > 1 else 24
 RANKS = (2, 4, 8, 16, 32, 64)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+["<]([^">]+)[">]', re.MULTILINE)
 # Where an #include of one of our headers may start from, besides the folder of the file that includes it.
-ROOTS = [Path(folder) for folder in ("include", "src", "tests", "bench", "lattice", "compat", ".")]
+ROOTS = [Path(folder) for folder in ("include", ".")]
 
 
 def closure(source: Path) -> list[Path]:

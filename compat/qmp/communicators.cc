@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "compat/qmp/state.h"
 #include "onehop/error.h"
-#include "state.h"
 
 using onehop::BadInput;
 using onehop::door::guarded;

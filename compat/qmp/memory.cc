@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
+#include "compat/qmp/state.h"
 #include "onehop/error.h"
-#include "state.h"
 
 using onehop::BadInput;
 using onehop::door::guarded;

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "compat/qmp/state.h"
 #include "onehop/error.h"
-#include "state.h"
 
 using onehop::BadInput;
 using onehop::door::guarded;

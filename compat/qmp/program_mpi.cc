@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "state.h"
+#include "compat/qmp/state.h"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "compat/qmp/state.h"
 #include "onehop/error.h"
-#include "state.h"
 
 using onehop::BadInput;
 using onehop::door::guarded;

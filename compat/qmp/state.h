@@ -13,10 +13,10 @@
 #include <span>
 #include <vector>
 
+#include "compat/qmp.h"
+#include "compat/shared/boundary.h"
+#include "compat/shared/collectives.h"
 #include "onehop/group.h"
-#include "qmp.h"
-#include "shared/circle.h"
-#include "shared/door.h"
 
 namespace onehop::qmp_door {
 

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "quest.h"
+#include "compat/quest.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "rdma_comlib/shared_pages.h"
+#include "compat/rdma_comlib/shared_pages.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

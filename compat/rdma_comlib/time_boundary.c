@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rdma_comlib.h"
+#include "compat/rdma_comlib.h"
 
 enum { directions = 2, parities = 2, alignment = 256, parts = 4, block = 50 };
 

@@ -1,4 +1,4 @@
-#include "shared/message.h"
+#include "compat/shared/message.h"
 
 #include <algorithm>
 #include <cstring>

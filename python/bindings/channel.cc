@@ -5,8 +5,8 @@
 #include <memory>
 #include <utility>
 
-#include "bindings.h"
-#include "memory.h"
+#include "python/bindings/bindings.h"
+#include "python/bindings/memory.h"
 
 using onehop::ChannelSpec;
 using onehop::Receiver;

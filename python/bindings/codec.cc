@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "bindings.h"
-#include "memory.h"
+#include "python/bindings/bindings.h"
+#include "python/bindings/memory.h"
 
 using onehop::codec_from_string;
 using onehop::element_type_from_string;

@@ -1,21 +1,21 @@
-#include "onehop/tensors/collectives.h"
+#include "onehop/collectives/collectives.h"
 
 #include <nanobind/stl/tuple.h>
 
 #include <tuple>
 #include <utility>
 
-#include "bindings.h"
-#include "memory.h"
+#include "python/bindings/bindings.h"
+#include "python/bindings/memory.h"
 
 using onehop::ReduceAlgorithm;
-using onehop::tensors::Collective;
-using onehop::tensors::Collectives;
-using onehop::tensors::CollectivesCounters;
-using onehop::tensors::CollectivesOptions;
-using onehop::tensors::Content;
-using onehop::tensors::Part;
-using onehop::tensors::Reduction;
+using onehop::collectives::Collective;
+using onehop::collectives::Collectives;
+using onehop::collectives::CollectivesCounters;
+using onehop::collectives::CollectivesOptions;
+using onehop::collectives::Content;
+using onehop::collectives::Part;
+using onehop::collectives::Reduction;
 
 namespace {
 
@@ -23,7 +23,7 @@ Reduction reduction(std::int64_t elements, const std::string& type, const std::s
                     const std::string& algorithm, std::int64_t chunk_bytes, std::vector<std::int64_t> shape) {
   return {elements,
           onehop::element_type_from_string(type),
-          onehop::tensors::reduce_op_from_string(op),
+          onehop::collectives::reduce_op_from_string(op),
           onehop::codec_from_string(codec),
           onehop::reduce_algorithm_from_string(algorithm),
           chunk_bytes,
@@ -169,16 +169,16 @@ void bind_collectives(nb::module_& module) {
           [](const Collectives& self, const std::string& codec) -> std::optional<std::int64_t> {
             const std::int64_t above =
                 self.table().compress_above[static_cast<std::size_t>(onehop::codec_from_string(codec))];
-            if (above == onehop::tensors::ReduceTable::never) return std::nullopt;
+            if (above == onehop::collectives::ReduceTable::never) return std::nullopt;
             return above;
           },
           "codec"_a,
           "Bytes of float32 from which an all-reduce takes less time with this codec than raw; None: never does it.");
   module.def(
-      "built_in_reduce_tables", [] { return to_json(onehop::tensors::built_in_reduce_tables()); },
+      "built_in_reduce_tables", [] { return to_json(onehop::collectives::built_in_reduce_tables()); },
       "How all-reduces go about each length without a tuning file, as JSON.");
   module.def(
       "check_reduce_tables",
-      [](const std::string& json) { return to_json(onehop::tensors::reduce_tables_from_json(json)); }, "json"_a,
+      [](const std::string& json) { return to_json(onehop::collectives::reduce_tables_from_json(json)); }, "json"_a,
       "The same tables, as onehop reads them. Raises BadInput if they are none.");
 }

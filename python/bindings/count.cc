@@ -2,7 +2,7 @@
 
 #include <nanobind/operators.h>
 
-#include "bindings.h"
+#include "python/bindings/bindings.h"
 
 using onehop::Count;
 using onehop::PairCount;

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "bindings.h"
+#include "python/bindings/bindings.h"
 
 namespace {
 

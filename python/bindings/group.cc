@@ -7,8 +7,8 @@
 #include <memory>
 #include <set>
 
-#include "bindings.h"
 #include "onehop/error.h"
+#include "python/bindings/bindings.h"
 
 using onehop::Gathered;
 using onehop::Group;

@@ -2,7 +2,7 @@
 
 #include <nanobind/stl/complex.h>
 
-#include "bindings.h"
+#include "python/bindings/bindings.h"
 
 using onehop::lattice::FieldStrength;
 using onehop::lattice::Flow;

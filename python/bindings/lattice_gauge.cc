@@ -1,9 +1,9 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/complex.h>
 
-#include "bindings.h"
-#include "memory.h"
 #include "onehop/lattice/gauge.h"
+#include "python/bindings/bindings.h"
+#include "python/bindings/memory.h"
 
 using onehop::lattice::Gauge;
 

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "bindings.h"
 #include "onehop/lattice/geometry.h"
+#include "python/bindings/bindings.h"
 
 using onehop::lattice::Geometry;
 using onehop::lattice::Side;

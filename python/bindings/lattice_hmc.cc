@@ -1,6 +1,6 @@
 #include "onehop/lattice/hmc.h"
 
-#include "bindings.h"
+#include "python/bindings/bindings.h"
 
 using onehop::lattice::Gauge;
 using onehop::lattice::Hmc;

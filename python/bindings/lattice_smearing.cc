@@ -3,7 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/complex.h>
 
-#include "bindings.h"
+#include "python/bindings/bindings.h"
 
 using onehop::lattice::Gauge;
 using onehop::lattice::Links;

@@ -1,10 +1,10 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/complex.h>
 
-#include "bindings.h"
-#include "memory.h"
+#include "bench/staggered_ways.h"
 #include "onehop/lattice/staggered.h"
-#include "staggered_ways.h"
+#include "python/bindings/bindings.h"
+#include "python/bindings/memory.h"
 
 using onehop::lattice::precision_from_string;
 using onehop::lattice::SolverOptions;

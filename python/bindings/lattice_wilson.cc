@@ -1,11 +1,11 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/complex.h>
 
-#include "bindings.h"
-#include "memory.h"
 #include "onehop/lattice/clover.h"
 #include "onehop/lattice/su3_array.h"
 #include "onehop/lattice/wilson.h"
+#include "python/bindings/bindings.h"
+#include "python/bindings/memory.h"
 
 using onehop::lattice::Wilson;
 using onehop::lattice::WilsonOptions;

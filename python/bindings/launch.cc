@@ -1,7 +1,7 @@
 // What the launcher and `onehop doctor` need to know, and programs do not.
-#include "bindings.h"
-#include "control_memory.h"
-#include "mpi/mpi.h"
+#include "python/bindings/bindings.h"
+#include "src/group/control_memory.h"
+#include "src/mpi/mpi.h"
 
 using onehop::detail::ControlMemory;
 

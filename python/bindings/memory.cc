@@ -1,7 +1,7 @@
-#include "memory.h"
+#include "python/bindings/memory.h"
 
-#include "bindings.h"
 #include "onehop/error.h"
+#include "python/bindings/bindings.h"
 
 using onehop::BadInput;
 

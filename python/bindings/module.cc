@@ -1,6 +1,6 @@
 // The extension module onehop._core. What a noun can do is bound in the file of its name.
-#include "bindings.h"
 #include "onehop/version.h"
+#include "python/bindings/bindings.h"
 
 // NOLINTNEXTLINE: the macro is nanobind's.
 NB_MODULE(_core, module) {

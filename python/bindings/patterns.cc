@@ -1,6 +1,6 @@
 #include "onehop/patterns.h"
 
-#include "bindings.h"
+#include "python/bindings/bindings.h"
 
 using onehop::HaloBlock;
 using onehop::HaloSpec;

@@ -1,7 +1,7 @@
 #include "onehop/plan.h"
 
-#include "bindings.h"
-#include "memory.h"
+#include "python/bindings/bindings.h"
+#include "python/bindings/memory.h"
 
 using onehop::Plan;
 using onehop::PlanCounters;

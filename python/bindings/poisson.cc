@@ -1,11 +1,11 @@
-#include "onehop/lattice/poisson.h"
+#include "onehop/poisson/poisson.h"
 
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/function.h>
 
-#include "bindings.h"
-#include "memory.h"
+#include "python/bindings/bindings.h"
+#include "python/bindings/memory.h"
 
 using onehop::lattice::Poisson;
 using onehop::lattice::PoissonBlock;

@@ -7,8 +7,8 @@
 #include <iterator>
 #include <utility>
 
-#include "bindings.h"
 #include "onehop/error.h"
+#include "python/bindings/bindings.h"
 
 using onehop::quantum::Circuit;
 using onehop::quantum::Complex;

@@ -3,10 +3,10 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/complex.h>
 
-#include "bindings.h"
 #include "onehop/error.h"
 #include "onehop/quantum/state.h"
-#include "quantum_profile.h"
+#include "python/bindings/bindings.h"
+#include "python/bindings/quantum_profile.h"
 
 using onehop::quantum::Baselines;
 using onehop::quantum::Circuit;

@@ -1,4 +1,4 @@
-#include "quantum_profile.h"
+#include "python/bindings/quantum_profile.h"
 
 using onehop::quantum::PassPart;
 using onehop::quantum::ProfileEntry;

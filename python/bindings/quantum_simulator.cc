@@ -5,9 +5,9 @@
 #include <nanobind/stl/function.h>
 #include <nanobind/stl/unique_ptr.h>
 
-#include "bindings.h"
 #include "onehop/error.h"
-#include "quantum_profile.h"
+#include "python/bindings/bindings.h"
+#include "python/bindings/quantum_profile.h"
 
 using onehop::Group;
 using onehop::quantum::Branch;

@@ -6,7 +6,7 @@
 #include <nanobind/stl/variant.h>
 #include <variant>
 
-#include "bindings.h"
+#include "python/bindings/bindings.h"
 
 using onehop::ArraySpec;
 using onehop::Place;

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "bindings.h"
+#include "python/bindings/bindings.h"
 
 using onehop::Slice;
 

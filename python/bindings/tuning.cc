@@ -1,6 +1,6 @@
 #include "onehop/tuning.h"
 
-#include "bindings.h"
+#include "python/bindings/bindings.h"
 
 void bind_tuning(nb::module_& module) {
   module.def("tuning", [] { return onehop::tuning().to_json(); }, "The tuning in force, as JSON.");

@@ -2,7 +2,7 @@
 
 #include <nanobind/stl/string_view.h>
 
-#include "bindings.h"
+#include "python/bindings/bindings.h"
 
 using onehop::Violation;
 

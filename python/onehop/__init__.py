@@ -3,6 +3,7 @@
 from onehop import _current_folder  # noqa: F401, first: what follows must not come from the current folder
 from onehop._core import __version__
 from onehop.channel import Channels, Receiver, Sender
+from onehop.collectives import allreduce, barrier, broadcast, reduce_scatter
 from onehop.error import BadInput, Error, Mismatch, PeerLost, Timeout
 from onehop.exit_code import install_excepthook
 from onehop.group import Group
@@ -29,7 +30,6 @@ from onehop.schedule import (
     verify,
     verify_or_throw,
 )
-from onehop.tensors import allreduce, barrier, broadcast, reduce_scatter
 
 __all__ = [
     "ArraySpec",

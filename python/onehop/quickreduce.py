@@ -19,12 +19,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from onehop import tensors
+from onehop import collectives
+from onehop.collectives import Verdict
 from onehop.error import BadInput, Mismatch
 from onehop.group import Group
 from onehop.rendezvous import KEY_BYTES, Line, Listener, call, meeting_limit
 from onehop.serialization import decode, encode
-from onehop.tensors import Verdict
 
 __all__ = [
     "PROFILES",
@@ -162,7 +162,7 @@ def allreduce(profile: int, tensor: Any) -> Any:
     verdict = should_allreduce(tensor, profile)
     if not verdict:
         raise BadInput(verdict.reason)
-    return tensors.allreduce(group, tensor, "sum", PROFILES[profile])
+    return collectives.allreduce(group, tensor, "sum", PROFILES[profile])
 
 
 def should_allreduce(tensor: Any, profile: int = 1) -> Verdict:
@@ -177,4 +177,4 @@ def should_allreduce(tensor: Any, profile: int = 1) -> Verdict:
         return Verdict(False, f"expected a profile from 1 to 5, found {profile!r}")
     if not _current or _current[0].group is None:
         return Verdict(False, "the ranks are not connected; call init() and set_comm_handles()")
-    return tensors.should_allreduce(tensor, PROFILES[profile])
+    return collectives.should_allreduce(tensor, PROFILES[profile])

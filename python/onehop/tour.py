@@ -17,15 +17,15 @@ import numpy as np
 from onehop import _core
 from onehop.bench.result import Samples, make_row
 from onehop.codec import encoded_bytes
+from onehop.collectives import allreduce
 from onehop.group import Group
 from onehop.plan import Plan
 from onehop.poisson import Poisson, solve_directly
 from onehop.quantum import Circuit, simulate
 from onehop.quantum.generators import evolution, qpe, tfim
-from onehop.quantum.program import Program
-from onehop.quantum.travel import read_circuit
+from onehop.quantum.io.program import Program
+from onehop.quantum.run.serialization import read_circuit
 from onehop.schedule import count, halo, halo_block
-from onehop.tensors import allreduce
 
 __all__ = ["STEPS", "Figures", "Step", "StepResult", "run", "step", "why_no_baseline"]
 

@@ -1,4 +1,4 @@
-#include "mpi/api.h"
+#include "src/mpi/api.h"
 
 #include <algorithm>
 #include <map>

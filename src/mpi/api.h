@@ -9,9 +9,9 @@
 #include <string>
 #include <variant>
 
-#include "mpi/abi.h"
-#include "mpi/library.h"
 #include "onehop/error.h"
+#include "src/mpi/abi.h"
+#include "src/mpi/library.h"
 
 namespace onehop::detail {
 

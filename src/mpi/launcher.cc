@@ -1,4 +1,4 @@
-#include "mpi/launcher.h"
+#include "src/mpi/launcher.h"
 
 #include <unistd.h>
 

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "mpi/library.h"
-#include "mpi/mpi.h"
+#include "src/mpi/library.h"
+#include "src/mpi/mpi.h"
 
 namespace onehop::detail {
 

@@ -1,4 +1,4 @@
-#include "mpi/library.h"
+#include "src/mpi/library.h"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -13,8 +13,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "mpi/launcher.h"
 #include "onehop/error.h"
+#include "src/mpi/launcher.h"
 
 namespace onehop::detail {
 

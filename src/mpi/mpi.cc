@@ -1,4 +1,4 @@
-#include "mpi/mpi.h"
+#include "src/mpi/mpi.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -7,9 +7,9 @@
 #include <cstdlib>
 #include <utility>
 
-#include "mpi/api.h"
-#include "mpi/launcher.h"
-#include "mpi/mpi_bootstrap.h"
+#include "src/mpi/api.h"
+#include "src/mpi/launcher.h"
+#include "src/mpi/mpi_bootstrap.h"
 
 namespace onehop::detail {
 namespace {

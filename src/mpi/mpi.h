@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "bootstrap.h"
-#include "transport/transport.h"
+#include "src/channel/transport/transport.h"
+#include "src/group/bootstrap.h"
 
 namespace onehop::detail {
 

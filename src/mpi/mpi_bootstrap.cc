@@ -1,4 +1,4 @@
-#include "mpi/mpi_bootstrap.h"
+#include "src/mpi/mpi_bootstrap.h"
 
 #include <sched.h>
 #include <time.h>
@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "liveness.h"
-#include "transport/mpi.h"
+#include "src/group/liveness.h"
+#include "src/mpi/mpi_transport.h"
 
 namespace onehop::detail {
 namespace {

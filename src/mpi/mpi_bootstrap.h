@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "bootstrap.h"
-#include "liveness.h"
-#include "mpi/api.h"
-#include "transport/transport.h"
+#include "src/channel/transport/transport.h"
+#include "src/group/bootstrap.h"
+#include "src/group/liveness.h"
+#include "src/mpi/api.h"
 
 namespace onehop::detail {
 

@@ -1,7 +1,7 @@
 /* Every function of QMP: the parts are in qmp/. */
-#include "check.h"
-#include "qmp.h"
-#include "qmp/parts.h"
+#include "tests/compat/check.h"
+#include "compat/qmp.h"
+#include "tests/compat/qmp/parts.h"
 
 void begin(int argc, char** argv) {
   QMP_thread_level_t provided;

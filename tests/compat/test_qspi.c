@@ -1,8 +1,8 @@
 /* Every function of qspi: a ring, all pairs at once, pieces, messages to oneself, sums. */
 #include <unistd.h>
 
-#include "check.h"
-#include "qspi.h"
+#include "tests/compat/check.h"
+#include "compat/qspi.h"
 
 enum { steps = 20, most = 6 };
 

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "check.h"
-#include "quest.h"
-#include "quest/stand_in.h"
+#include "compat/quest.h"
+#include "tests/compat/check.h"
+#include "tests/compat/quest/stand_in.h"
 
 namespace {
 

@@ -2,8 +2,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "check.h"
-#include "rdma_comlib.h"
+#include "tests/compat/check.h"
+#include "compat/rdma_comlib.h"
 
 enum { steps = 40 };
 

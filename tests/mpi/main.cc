@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "mpi/world.h"
 #include "onehop/error.h"
+#include "tests/mpi/world.h"
 
 namespace onehop::testing {
 namespace {

@@ -7,11 +7,11 @@
 #include <thread>
 #include <vector>
 
-#include "mpi/world.h"
 #include "onehop/error.h"
 #include "onehop/patterns.h"
 #include "onehop/plan.h"
-#include "support/naive_execute.h"
+#include "tests/mpi/world.h"
+#include "tests/support/naive_execute.h"
 
 namespace onehop {
 namespace {

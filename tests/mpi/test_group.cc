@@ -6,11 +6,11 @@
 #include <cstring>
 #include <variant>
 
-#include "mpi/api.h"
-#include "mpi/mpi.h"
-#include "mpi/mpi_bootstrap.h"
-#include "mpi/world.h"
 #include "onehop/error.h"
+#include "src/mpi/api.h"
+#include "src/mpi/mpi.h"
+#include "src/mpi/mpi_bootstrap.h"
+#include "tests/mpi/world.h"
 
 namespace onehop {
 namespace {

@@ -6,12 +6,12 @@
 #include <cstring>
 #include <vector>
 
-#include "mpi/world.h"
 #include "onehop/channel.h"
+#include "onehop/collectives/collectives.h"
 #include "onehop/error.h"
 #include "onehop/plan.h"
-#include "onehop/tensors/collectives.h"
 #include "onehop/wait.h"
+#include "tests/mpi/world.h"
 
 namespace onehop {
 namespace {
@@ -188,10 +188,10 @@ TEST_F(MpiHosts, TestAPlanWhoseLastRoundIsInMemory) {
 }
 
 TEST_F(MpiHosts, AllReduceInOneShot) {
-  const tensors::Collectives collectives(world());
+  const collectives::Collectives collectives(world());
   constexpr std::int64_t elements = 1 << 21;
   for (const ReduceAlgorithm algorithm : {ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot}) {
-    tensors::Collective sum = collectives.allreduce({.elements = elements, .algorithm = algorithm});
+    collectives::Collective sum = collectives.allreduce({.elements = elements, .algorithm = algorithm});
     std::vector<float> array(static_cast<std::size_t>(elements));
     for (int k = 0; k < repeats; ++k) {
       float expected = 0;

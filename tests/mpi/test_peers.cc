@@ -4,10 +4,10 @@
 #include <cstring>
 #include <vector>
 
-#include "mpi/world.h"
-#include "mpi_peers.h"
+#include "bench/mpi/peers.h"
 #include "onehop/patterns.h"
-#include "support/naive_execute.h"
+#include "tests/mpi/world.h"
+#include "tests/support/naive_execute.h"
 
 namespace onehop::bench {
 namespace {

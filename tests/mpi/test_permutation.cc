@@ -1,5 +1,5 @@
 // Permutations of index bits through MPI, where every rank's part is staged, and what the benchmark's contestant makes of them.
-#include "permutation.h"
+#include "bench/permutation.h"
 
 #include <gtest/gtest.h>
 
@@ -10,11 +10,11 @@
 #include <random>
 #include <vector>
 
-#include "mpi/world.h"
 #include "onehop/count.h"
 #include "onehop/patterns.h"
 #include "onehop/plan.h"
-#include "support/naive_execute.h"
+#include "tests/mpi/world.h"
+#include "tests/support/naive_execute.h"
 
 namespace onehop {
 namespace {

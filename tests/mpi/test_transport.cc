@@ -1,8 +1,8 @@
 // The behaviours of all transports (tests/support/transport_suite.h), over MPI.
 #include <gtest/gtest.h>
 
-#include "mpi/world.h"
-#include "support/transport_suite.h"
+#include "tests/mpi/world.h"
+#include "tests/support/transport_suite.h"
 
 namespace onehop::testing {
 namespace {

@@ -1,4 +1,4 @@
-#include "support/faults.h"
+#include "tests/support/faults.h"
 
 #include <sys/mman.h>
 
@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "onehop/patterns.h"
-#include "support/transport_suite.h"
+#include "tests/support/transport_suite.h"
 
 namespace onehop::testing {
 

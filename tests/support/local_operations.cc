@@ -1,4 +1,4 @@
-#include "local_operations.h"
+#include "tests/support/local_operations.h"
 
 #include <cmath>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "support/ranks.h"
+#include "tests/support/ranks.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -12,9 +12,9 @@
 #include <mutex>
 #include <thread>
 
-#include "control_memory.h"
-#include "group_state.h"
 #include "onehop/error.h"
+#include "src/group/control_memory.h"
+#include "src/group/group_state.h"
 
 namespace onehop::testing {
 namespace {

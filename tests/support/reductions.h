@@ -7,11 +7,11 @@
 #include <random>
 #include <vector>
 
+#include "onehop/collectives/collectives.h"
 #include "onehop/group.h"
 #include "onehop/half.h"
-#include "onehop/tensors/collectives.h"
 
-namespace onehop::tensors::testing {
+namespace onehop::collectives::testing {
 
 using Bytes = std::vector<std::byte>;
 
@@ -134,4 +134,4 @@ inline const Bytes& of_rank(const std::vector<Bytes>& sources, const Group& grou
   return sources[static_cast<std::size_t>(group.rank())];
 }
 
-}  // namespace onehop::tensors::testing
+}  // namespace onehop::collectives::testing

@@ -1,4 +1,4 @@
-#include "support/transport_suite.h"
+#include "tests/support/transport_suite.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "onehop/error.h"
 #include "onehop/patterns.h"
 #include "onehop/plan.h"
-#include "support/naive_execute.h"
+#include "tests/support/naive_execute.h"
 
 namespace onehop::testing {
 namespace {

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from onehop import _core
-from onehop.bench.circuit_peers import Peer, Timing
 from onehop.bench.circuits_cases import CIRCUIT_CASES, Gate, make_gates, to_circuit
+from onehop.bench.reference_simulators import Peer, Timing
 from onehop.bench.result import Bench, Row
 from onehop.doctor import host
 from onehop.error import BadInput, Error

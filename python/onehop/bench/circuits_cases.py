@@ -10,7 +10,7 @@ import numpy as np
 from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.generators import ghz, qft, qpe
-from onehop.quantum.program import Program, Step
+from onehop.quantum.io.program import Program, Step
 from onehop.quantum.two_qubit import haar_unitary
 
 __all__ = ["CIRCUIT_CASES", "Gate", "make_gates", "to_circuit"]

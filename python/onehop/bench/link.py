@@ -29,13 +29,13 @@ from onehop.bench.allreduce import AllReduceRow
 from onehop.bench.result import Bench, Samples, make_row
 from onehop.bench.sizes import size_text
 from onehop.bench.table import empty_table, number
+from onehop.collectives import Collectives
 from onehop.cores import machine_cores
 from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.launch.interpreter import python_module
 from onehop.launch.mpi import find_mpi_launcher, mpi_command
-from onehop.tensors import Collectives
 
 LINK_SIZES = (64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20)
 HOSTS = 2

@@ -19,15 +19,11 @@ from onehop.exit_code import exit_code
 
 COMMANDS = (
     "bench",
-    "circuit",
     "doctor",
-    "hamlib",
     "lattice",
     "launch",
-    "plan",
     "poisson",
-    "qedc",
-    "run",
+    "quantum",
     "schedule",
     "tour",
     "tune",

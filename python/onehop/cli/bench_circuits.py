@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from onehop.bench.circuit_peers import CIRCUIT_PEERS, find_peers
 from onehop.bench.circuits import CircuitSettings, circuits, wrong_answers
 from onehop.bench.circuits_cases import CIRCUIT_CASES
 from onehop.bench.circuits_table import make_circuit_peer_table, make_circuit_table, save_circuit_plot
+from onehop.bench.reference_simulators import CIRCUIT_PEERS, find_peers
 from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
 from onehop.cli.common import (
     JsonOption,

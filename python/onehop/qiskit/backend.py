@@ -19,9 +19,9 @@ from onehop import __version__
 from onehop.error import BadInput
 from onehop.qiskit.job import OnehopJob
 from onehop.qiskit.target import largest_state, make_target
-from onehop.quantum.crew import Crew, find_crew
-from onehop.quantum.from_qiskit import from_qiskit
-from onehop.quantum.task import Outcome, Task
+from onehop.quantum.io.from_qiskit import from_qiskit
+from onehop.quantum.run.executor import Crew, find_crew
+from onehop.quantum.run.task import Outcome, Task
 
 __all__ = ["OnehopBackend"]
 

@@ -27,7 +27,7 @@ from onehop.error import BadInput
 from onehop.qiskit.backend import OnehopBackend
 from onehop.qiskit.job import DoneJob
 from onehop.quantum.observables import PauliSum
-from onehop.quantum.task import Outcome
+from onehop.quantum.run.task import Outcome
 
 __all__ = ["EstimatorV2", "SamplerV2"]
 

@@ -1,12 +1,12 @@
 """Quantum circuits on a state vector that is split over ranks."""
 
-from onehop.quantum.channel import Channel, NoiseModel, channel
 from onehop.quantum.circuit import Circuit, Condition, Operation, Register, gate, gate_names
-from onehop.quantum.density_matrix import DensityMatrix
-from onehop.quantum.from_qiskit import from_qiskit
-from onehop.quantum.noisy import NoisyResult, plan_density, simulate_density, simulate_trajectories
+from onehop.quantum.io.from_qiskit import from_qiskit
+from onehop.quantum.io.qasm import load_qasm, parse_qasm
+from onehop.quantum.noise.channel import Channel, NoiseModel, channel
+from onehop.quantum.noise.density_matrix import DensityMatrix
+from onehop.quantum.noise.noisy import NoisyResult, plan_density, simulate_density, simulate_trajectories
 from onehop.quantum.observables import PauliSum, PauliTerm
-from onehop.quantum.qasm import load_qasm, parse_qasm
 from onehop.quantum.simulator import CircuitPlan, Result, plan, simulate
 from onehop.quantum.state import State
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from onehop.error import BadInput
 from onehop.quantum.graphs import random_regular_bonds
-from onehop.quantum.hamlib import heisenberg, tfim
+from onehop.quantum.io.hamlib import heisenberg, tfim
+from onehop.quantum.io.program import Program
 from onehop.quantum.observables import PauliSum
-from onehop.quantum.program import Program
 from onehop.quantum.trotter import add_trotter
 from onehop.quantum.two_qubit import add_two_qubit_unitary, haar_unitary
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from onehop import _core
 from onehop._core import Placement
 from onehop.group import Group
-from onehop.quantum.checkpoint import Checkpoints
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.profile import Profile
+from onehop.quantum.run.checkpoint import Checkpoints
 from onehop.quantum.state import State, core_sum, real_where_real
 
 __all__ = ["CircuitPlan", "Result", "plan", "simulate"]

@@ -13,8 +13,8 @@ from onehop import _core
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit
+from onehop.quantum.io.state_file import agree, read_state_together, save_state
 from onehop.quantum.observables import PauliSum
-from onehop.quantum.state_file import agree, read_state_together, save_state
 
 __all__ = ["State"]
 

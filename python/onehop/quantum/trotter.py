@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from onehop.error import BadInput
+from onehop.quantum.io.program import Program
 from onehop.quantum.observables import PauliSum, PauliTerm
-from onehop.quantum.program import Program
 
 __all__ = ["add_trotter", "trotter"]
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from onehop.quantum.program import Program
+from onehop.quantum.io.program import Program
 
 __all__ = ["add_two_qubit_unitary", "haar_unitary"]
 

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from onehop.collectives import element_type
 from onehop.error import BadInput
-from onehop.tensors import element_type
 
 __all__ = ["bytes_of", "check", "flat", "number_type", "op_name", "tensors_of"]
 

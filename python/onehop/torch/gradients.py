@@ -9,10 +9,10 @@ import torch.distributed as dist
 
 from onehop import _core
 from onehop.codec import CODECS
+from onehop.collectives import allreduce, element_type, plans
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.tensors import allreduce, element_type, plans
-from onehop.torch.jobs import UNUSABLE_AFTER, Thread
+from onehop.torch.work_queue import UNUSABLE_AFTER, Thread
 
 __all__ = ["CompressionState", "compressed_allreduce", "group_from_process_group"]
 

@@ -9,7 +9,7 @@ import torch
 
 from onehop.point_to_point import PointToPoint
 from onehop.torch.arguments import check
-from onehop.torch.jobs import Thread, Work
+from onehop.torch.work_queue import Thread, Work
 
 __all__ = ["Messages"]
 

@@ -8,13 +8,13 @@ from typing import Any
 
 import torch.distributed as dist
 
+from onehop.collectives import Plans
 from onehop.point_to_point import PointToPoint
-from onehop.tensors import Plans
-from onehop.torch.jobs import UNUSABLE_AFTER, Thread, Work
+from onehop.torch.data_movement import Movements
 from onehop.torch.messages import Messages
-from onehop.torch.movements import Movements
 from onehop.torch.reductions import Reductions
 from onehop.torch.store import group_from_store
+from onehop.torch.work_queue import UNUSABLE_AFTER, Thread, Work
 
 __all__ = ["ProcessGroup", "create_process_group"]
 

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from onehop.collectives import Plans
 from onehop.error import BadInput
-from onehop.tensors import Plans
 from onehop.torch.arguments import bytes_of, check, flat, number_type, op_name, tensors_of, type_name
-from onehop.torch.jobs import Job, Work, in_one_go
+from onehop.torch.work_queue import Job, Work, in_one_go
 
 __all__ = ["Reductions"]
 

@@ -2,7 +2,7 @@
 #include <mpi.h>
 #include <stdio.h>
 
-#include "qspi.h"
+#include "compat/qspi.h"
 
 enum { steps = 20, ints = 3000 };
 

@@ -1,9 +1,9 @@
 /* Errors that end the program. */
 #include <unistd.h>
 
-#include "check.h"
-#include "qmp.h"
-#include "qmp/parts.h"
+#include "tests/compat/check.h"
+#include "compat/qmp.h"
+#include "tests/compat/qmp/parts.h"
 
 static int number;
 

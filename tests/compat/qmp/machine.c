@@ -1,7 +1,7 @@
 /* Nodes, topologies, lattices. */
-#include "check.h"
-#include "qmp.h"
-#include "qmp/parts.h"
+#include "tests/compat/check.h"
+#include "compat/qmp.h"
+#include "tests/compat/qmp/parts.h"
 
 void machine(void) {
   const int n = all_ranks();

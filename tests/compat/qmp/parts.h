@@ -1,7 +1,7 @@
 /* The parts of QMP's test. */
 #pragma once
 
-#include "qmp.h"
+#include "compat/qmp.h"
 
 /* Initialises QMP. */
 void begin(int argc, char** argv);

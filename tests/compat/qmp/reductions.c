@@ -1,7 +1,7 @@
 /* Sums, extrema, broadcasts, and communicators that are parts of others. */
-#include "check.h"
-#include "qmp.h"
-#include "qmp/parts.h"
+#include "tests/compat/check.h"
+#include "compat/qmp.h"
+#include "tests/compat/qmp/parts.h"
 
 enum { most = 8 };
 

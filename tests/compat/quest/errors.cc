@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "stand_in.h"
+#include "tests/compat/quest/stand_in.h"
 
 namespace {
 

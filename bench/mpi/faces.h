@@ -1,0 +1,35 @@
+// Faces of staggered fields by plain MPI: packed, Isend and Irecv, unpacked.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "bench/mpi/peers.h"
+#include "lattice/geometry/face_exchange.h"
+#include "onehop/lattice/geometry.h"
+
+namespace onehop::bench {
+
+class MpiFaces final : public lattice::detail::FaceExchange {
+ public:
+  // Collective. `field` has an element of so many bytes for each vector of the geometry and each ghost.
+  MpiFaces(const Group& group, const lattice::Geometry& geometry, std::int64_t element_bytes,
+           std::span<std::byte> field)
+      : arrays_{field} {
+    for (const int colour : {0, 1}) {
+      peers_.push_back(mpi_halo_peer(group, "packed, one message a neighbour, Isend/Irecv"));
+      peers_.back()->prepare(geometry.halo(element_bytes, ElementType::bytes, colour, group.rank()), arrays_);
+    }
+  }
+  void start(int colour) override { peers_[static_cast<std::size_t>(colour)]->start(); }
+  void finish(int colour) override { peers_[static_cast<std::size_t>(colour)]->finish(); }
+
+ private:
+  std::array<std::span<std::byte>, 1> arrays_;
+  std::vector<std::unique_ptr<HaloPeer>> peers_;
+};
+
+}  // namespace onehop::bench

@@ -1,0 +1,28 @@
+// All MPI contestants of the halo.
+#include "bench/mpi/halo.h"
+
+#include "onehop/error.h"
+
+namespace onehop::bench {
+
+std::vector<std::unique_ptr<HaloPeer>> mpi_halo_peers(const Group& group) {
+  std::vector<std::unique_ptr<HaloPeer>> peers;
+  if (const auto mpi = mpi_to_compete_with(group)) {
+    std::visit(
+        [&peers](const auto* api) {
+          add_packed_halos(*api, peers);
+          add_derived_halos(*api, peers);
+        },
+        *mpi);
+  }
+  return peers;
+}
+
+std::unique_ptr<HaloPeer> mpi_halo_peer(const Group& group, std::string_view name) {
+  for (auto& peer : mpi_halo_peers(group)) {
+    if (peer->name() == name) return std::move(peer);
+  }
+  throw Error("bench: expected a way of MPI's to do a halo, found none that is called " + std::string(name));
+}
+
+}  // namespace onehop::bench

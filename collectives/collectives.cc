@@ -1,0 +1,330 @@
+#include "onehop/collectives/collectives.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "collectives/exchange.h"
+#include "onehop/error.h"
+#include "onehop/tuning.h"
+
+namespace onehop::collectives {
+
+using detail::Announcement;
+using detail::Exchange;
+using detail::Operation;
+using detail::Range;
+
+namespace {
+
+constexpr std::array<std::string_view, 5> op_names = {"sum", "mean", "min", "max", "prod"};
+constexpr std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max() / 2;
+// Chunks begin where blocks of any codec begin.
+constexpr std::int64_t block = 64;
+// Up to here messages are stored and cut as the tuning says of short ones.
+constexpr std::int64_t short_bytes = 4 << 10;
+
+std::string text(std::int64_t value) { return std::to_string(value); }
+std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+void check_length(const std::string& what, std::int64_t count, std::int64_t bytes_each, std::int64_t times) {
+  if (count < 0) throw BadInput(what + ": expected a length of 0 or more, found " + text(count));
+  if (count > most_bytes / bytes_each / times) throw BadInput(what + ": " + text(count) + " elements are too many");
+}
+
+// The chunk, in elements a power of two, that comes nearest to what is wanted and fits into a slot.
+std::int64_t chunk_elements(std::int64_t wanted_bytes, std::int64_t slot_bytes, std::int64_t element_bytes) {
+  const std::int64_t bytes = std::min(wanted_bytes, slot_bytes);
+  return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max(bytes / element_bytes, block))));
+}
+
+// For `bytes` bytes to each peer. What arrives is read once, so where stores past the caches are good for long messages they
+// are good for all but the shortest; and the fewer chunks, the better, as long as two of them are under way.
+void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t bytes, std::int64_t chunk_bytes) {
+  constexpr std::int64_t kib = 1 << 10;
+  const SizeRule& rule = tuning().rule(bytes);
+  const bool is_short = bytes <= short_bytes;
+  const bool streams = tuning().rules.back().stores == StoreKind::nontemporal;
+  operation.stores = streams && !is_short ? StoreKind::nontemporal : rule.stores;
+  const std::int64_t usual = is_short ? rule.chunk_bytes : bytes < 512 * kib ? 64 * kib : 256 * kib;
+  operation.chunk =
+      chunk_elements(chunk_bytes != 0 ? chunk_bytes : usual, exchange.slot_bytes, operation.element_bytes);
+  operation.what.log2_chunk = static_cast<std::uint8_t>(std::countr_zero(static_cast<std::uint64_t>(operation.chunk)));
+  operation.streams = operation.result_elements * operation.element_bytes >= 4096 * kib;
+}
+
+// Counts the chunks of both phases, now that the ranges are known.
+void complete(Operation& operation) {
+  for (const Range& range : operation.contribute)
+    operation.fold_chunks = std::max(operation.fold_chunks, operation.chunks(range));
+  for (const auto* ranges : {&operation.spread, &operation.gather}) {
+    for (const Range& range : *ranges)
+      operation.spread_chunks = std::max(operation.spread_chunks, operation.chunks(range));
+  }
+}
+
+Operation reduction_of(const Reduction& reduction, Announcement::Kind kind, const std::string& what,
+                       std::int64_t times) {
+  Operation operation;
+  operation.fold = reduction.type == ElementType::bytes ? nullptr : detail::fold_function(reduction.type, reduction.op);
+  if (operation.fold == nullptr) {
+    throw BadInput(what + ": there is no " + std::string(to_string(reduction.op)) + " of " +
+                   std::string(to_string(reduction.type)));
+  }
+  if (!takes(reduction.codec, reduction.type)) {
+    throw BadInput(what + ": the codec " + std::string(to_string(reduction.codec)) + " does not take " +
+                   std::string(to_string(reduction.type)) + "; use raw");
+  }
+  const bool is_double = reduction.type == ElementType::float64;
+  operation.fold_wide = detail::fold_function(is_double ? reduction.type : ElementType::float32, reduction.op);
+  operation.encoded = reduction.codec != Codec::raw;
+  operation.adds =
+      reduction.type == ElementType::float32 && (reduction.op == ReduceOp::sum || reduction.op == ReduceOp::mean);
+  operation.element_bytes = bytes_of(reduction.type);
+  check_length(what, reduction.elements, operation.element_bytes, times);
+  if (reduction.chunk_bytes < 0)
+    throw BadInput(what + ": expected chunk_bytes of 0 or more, found " + text(reduction.chunk_bytes));
+  operation.what = {.kind = kind,
+                    .type = reduction.type,
+                    .op = reduction.op,
+                    .codec = reduction.codec,
+                    .elements = reduction.elements,
+                    .shape = detail::shape_word(reduction.shape)};
+  operation.folds = true;
+  return operation;
+}
+
+// Cache lines of an announcement that carries so many bytes.
+int lines_for(std::int64_t bytes) {
+  constexpr auto first = static_cast<std::int64_t>(detail::Line::payload_bytes);
+  constexpr auto each = static_cast<std::int64_t>(detail::more_bytes);
+  return 1 + static_cast<int>((std::max(bytes - first, std::int64_t{0}) + each - 1) / each);
+}
+
+Announcement moving(Announcement::Kind kind, std::int64_t bytes, const Content& content) {
+  return {.kind = kind, .type = content.type, .elements = bytes, .shape = detail::shape_word(content.shape)};
+}
+
+// Ranges behind each other.
+std::vector<Range> blocks_of(std::span<const std::int64_t> lengths) {
+  std::vector<Range> ranges;
+  std::int64_t begin = 0;
+  for (const std::int64_t length : lengths) {
+    ranges.push_back({begin, begin + length});
+    begin += length;
+  }
+  return ranges;
+}
+
+std::int64_t total(std::span<const std::int64_t> lengths, int ranks, const std::string& what) {
+  if (lengths.size() != index(ranks)) {
+    throw BadInput(what + ": expected a length for each of the " + text(ranks) + " ranks, found " +
+                   text(static_cast<std::int64_t>(lengths.size())));
+  }
+  std::int64_t sum = 0;
+  for (const std::int64_t length : lengths) {
+    check_length(what, length, 1, ranks);
+    sum += length;
+  }
+  return sum;
+}
+
+bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
+  return !a.empty() && !b.empty() && std::less<>()(a.data(), b.data() + b.size()) &&
+         std::less<>()(b.data(), a.data() + a.size());
+}
+
+}  // namespace
+
+std::string_view to_string(ReduceOp op) { return op_names.at(static_cast<std::size_t>(op)); }
+
+ReduceOp reduce_op_from_string(std::string_view name) {
+  const auto found = std::find(op_names.begin(), op_names.end(), name);
+  if (found == op_names.end()) {
+    throw BadInput("expected a reduction (one of: sum, mean, min, max, prod), found \"" + std::string(name) + "\"");
+  }
+  return static_cast<ReduceOp>(found - op_names.begin());
+}
+
+Collective::Collective(std::shared_ptr<Exchange> exchange, std::shared_ptr<Operation> operation)
+    : exchange_(std::move(exchange)), operation_(std::move(operation)) {}
+
+std::int64_t Collective::source_bytes() const noexcept {
+  return operation_->source_elements * operation_->element_bytes;
+}
+std::int64_t Collective::result_bytes() const noexcept {
+  return operation_->result_elements * operation_->element_bytes;
+}
+ReduceAlgorithm Collective::algorithm() const noexcept { return operation_->what.algorithm; }
+std::int64_t Collective::chunk_bytes() const noexcept { return operation_->chunk * operation_->element_bytes; }
+
+void Collective::start(std::span<const std::byte> source, std::span<std::byte> result) {
+  if (static_cast<std::int64_t>(source.size()) != source_bytes() ||
+      static_cast<std::int64_t>(result.size()) != result_bytes()) {
+    throw BadInput("this operation goes from " + text(source_bytes()) + " to " + text(result_bytes()) +
+                   " bytes, but arrays of " + text(static_cast<std::int64_t>(source.size())) + " and " +
+                   text(static_cast<std::int64_t>(result.size())) + " bytes were given");
+  }
+  if (overlap(source, result)) {
+    const std::int64_t apart =
+        (operation_->in_place_at_source - operation_->in_place_at_result) * operation_->element_bytes;
+    if (!operation_->in_place || source.data() + apart != result.data()) {
+      throw BadInput("source and result overlap in a way that this operation does not allow");
+    }
+  }
+  exchange_->check_idle();
+  exchange_->arrays.set(source.data(), result.data(), operation_->element_bytes);
+  exchange_->start(*operation_);
+}
+
+void Collective::start(std::span<const Part> parts) {
+  if (operation_->what.kind != Announcement::Kind::allreduce)
+    throw BadInput("only an all-reduce takes several arrays at once");
+  std::int64_t elements = 0;
+  for (const Part& part : parts) {
+    if (part.elements < 0 || part.elements > operation_->source_elements - elements) {
+      throw BadInput("the arrays have more elements than the " + text(operation_->source_elements) +
+                     " that were prepared for");
+    }
+    elements += part.elements;
+  }
+  if (elements != operation_->source_elements) {
+    throw BadInput("expected arrays of " + text(operation_->source_elements) + " elements together, found " +
+                   text(elements));
+  }
+  exchange_->check_idle();
+  exchange_->arrays.set(parts, operation_->element_bytes);
+  exchange_->start(*operation_);
+}
+
+void Collective::finish() {
+  if (exchange_->running != operation_.get()) throw BadInput("finish() needs a start() before it");
+  exchange_->finish();
+}
+
+Collectives::Collectives(const Group& group, const CollectivesOptions& options)
+    : exchange_(std::make_shared<Exchange>(group, options)) {}
+
+const Group& Collectives::group() const noexcept { return exchange_->group; }
+CollectivesCounters Collectives::counters() const noexcept { return exchange_->counters; }
+std::int64_t Collectives::staging_bytes() const noexcept { return exchange_->staging_bytes; }
+const ReduceTable& Collectives::table() const noexcept { return exchange_->table; }
+
+Collective Collectives::allreduce(const Reduction& reduction) const {
+  const int ranks = exchange_->size;
+  const int rank = exchange_->rank;
+  Operation operation = reduction_of(reduction, Announcement::Kind::allreduce, "allreduce", 1);
+  const std::int64_t elements = reduction.elements;
+  const std::int64_t bytes = elements * operation.element_bytes;
+  const ReduceRule& rule = exchange_->table.rule(bytes, operation.encoded);
+  const ReduceAlgorithm algorithm =
+      reduction.algorithm == ReduceAlgorithm::automatic ? rule.algorithm : reduction.algorithm;
+  const bool two_shot = algorithm == ReduceAlgorithm::two_shot;
+  operation.what.algorithm = algorithm;
+  operation.source_elements = operation.result_elements = elements;
+  operation.in_place = true;
+  if (!two_shot && !operation.encoded && bytes <= static_cast<std::int64_t>(detail::in_line_bytes))
+    operation.lines = lines_for(bytes);
+  const std::int64_t to_each = two_shot ? bytes / ranks : bytes;
+  const bool measured = to_each > short_bytes && reduction.chunk_bytes == 0;
+  set_chunk(operation, *exchange_, to_each, measured ? rule.chunk_bytes : reduction.chunk_bytes);
+  for (int r = 0; r < ranks; ++r) {
+    const auto [first, last] = two_shot ? reduce_segment(elements, ranks, r) : std::pair(std::int64_t{0}, elements);
+    operation.contribute.push_back({first, last});
+  }
+  operation.folded_at = operation.contribute[index(rank)].first;
+  if (two_shot) {
+    operation.spreads = operation.spreads_result = true;
+    operation.gather = operation.contribute;
+    operation.spread.assign(index(ranks), operation.contribute[index(rank)]);
+  }
+  complete(operation);
+  operation.choice = exchange_->choice_for(operation, to_each);
+  return {exchange_, std::make_shared<Operation>(std::move(operation))};
+}
+
+Collective Collectives::reduce_scatter(const Reduction& reduction) const {
+  const int ranks = exchange_->size;
+  const int rank = exchange_->rank;
+  Operation operation = reduction_of(reduction, Announcement::Kind::reduce_scatter, "reduce_scatter", ranks);
+  operation.source_elements = reduction.elements * ranks;
+  operation.result_elements = reduction.elements;
+  operation.in_place = true;
+  operation.in_place_at_source = rank * reduction.elements;
+  set_chunk(operation, *exchange_, reduction.elements * operation.element_bytes, reduction.chunk_bytes);
+  operation.contribute = blocks_of(std::vector<std::int64_t>(index(ranks), reduction.elements));
+  complete(operation);
+  return {exchange_, std::make_shared<Operation>(std::move(operation))};
+}
+
+Collective Collectives::allgather(std::int64_t bytes, const Content& content) const {
+  return allgather(std::vector<std::int64_t>(index(exchange_->size), bytes), content);
+}
+
+Collective Collectives::allgather(std::span<const std::int64_t> bytes, const Content& content) const {
+  const int rank = exchange_->rank;
+  Operation operation;
+  operation.result_elements = total(bytes, exchange_->size, "allgather");
+  operation.source_elements = bytes[index(rank)];
+  operation.what = moving(Announcement::Kind::allgather, operation.result_elements, content);
+  operation.spreads = true;
+  operation.gather = blocks_of(bytes);
+  operation.spread.assign(bytes.size(), {0, operation.source_elements});
+  operation.in_place = true;
+  operation.in_place_at_result = operation.gather[index(rank)].first;
+  set_chunk(operation, *exchange_, *std::max_element(bytes.begin(), bytes.end()), 0);
+  complete(operation);
+  return {exchange_, std::make_shared<Operation>(std::move(operation))};
+}
+
+Collective Collectives::broadcast(std::int64_t bytes, int root, const Content& content) const {
+  const int ranks = exchange_->size;
+  const int rank = exchange_->rank;
+  check_length("broadcast", bytes, 1, 1);
+  if (root < 0 || root >= ranks)
+    throw BadInput("broadcast: expected a root from 0 to " + text(ranks - 1) + ", found " + text(root));
+  Operation operation;
+  operation.what = moving(Announcement::Kind::broadcast, bytes, content);
+  operation.what.root = static_cast<std::uint16_t>(root);
+  operation.source_elements = operation.result_elements = bytes;
+  operation.spreads = true;
+  operation.gather.resize(index(ranks));
+  operation.gather[index(root)] = {0, bytes};
+  operation.spread.assign(index(ranks), rank == root ? Range{0, bytes} : Range{});
+  operation.in_place = true;
+  set_chunk(operation, *exchange_, bytes, 0);
+  complete(operation);
+  return {exchange_, std::make_shared<Operation>(std::move(operation))};
+}
+
+Collective Collectives::all_to_all(std::span<const std::int64_t> bytes_to, std::span<const std::int64_t> bytes_from,
+                                   const Content& content) const {
+  Operation operation;
+  operation.source_elements = total(bytes_to, exchange_->size, "all_to_all");
+  operation.result_elements = total(bytes_from, exchange_->size, "all_to_all");
+  if (bytes_to[index(exchange_->rank)] != bytes_from[index(exchange_->rank)])
+    throw BadInput("all_to_all: the block that stays here has two different lengths");
+  // Lengths may differ from rank to rank.
+  operation.what = moving(Announcement::Kind::all_to_all, 0, content);
+  operation.spreads = true;
+  operation.spread = blocks_of(bytes_to);
+  operation.gather = blocks_of(bytes_from);
+  // The chunk must be the same on all ranks, whatever their lengths are.
+  set_chunk(operation, *exchange_, exchange_->slot_bytes, 0);
+  complete(operation);
+  return {exchange_, std::make_shared<Operation>(std::move(operation))};
+}
+
+void Collectives::barrier() const {
+  Operation operation;
+  operation.what = {.kind = Announcement::Kind::barrier};
+  exchange_->check_idle();
+  exchange_->start(operation);
+  exchange_->finish();
+}
+
+}  // namespace onehop::collectives

@@ -1,0 +1,388 @@
+#include "collectives/exchange.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstring>
+#include <string>
+
+#include "onehop/error.h"
+#include "onehop/staging.h"
+
+namespace onehop::collectives::detail {
+
+namespace {
+
+using onehop::detail::whole;
+
+// Paths between two ranks: the announcement, more lines for it, first phase, second phase.
+constexpr int first_phase_tag = 1 + static_cast<int>(more_lines);
+constexpr int second_phase_tag = first_phase_tag + 1;
+// How to store is chosen as it runs for lengths (to each rank) of 64 KiB and more, for each power of two by itself. For shorter ones
+// stores past the caches were best in every state of the machine.
+constexpr int shortest_width = 17;
+constexpr int widths = 14;
+constexpr std::size_t all_choices = (static_cast<std::size_t>(Codec::q4) + 1) * 2 * widths;
+constexpr std::int64_t default_slot_bytes = 256 << 10;
+constexpr std::int64_t least_slot_bytes = 512;  // 64 elements of 8 bytes: the shortest chunk
+constexpr int default_slots = 4;
+// Of all long paths to a rank together, as long as their slots are not at their least (then it grows by 4 KiB a rank).
+constexpr std::int64_t default_staging_bytes = 6 << 20;
+
+std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+// As large as is good for two to four ranks; with more of them, a power of two that keeps all paths within the budget.
+std::int64_t slot_bytes_for(int ranks, int slots) {
+  const std::int64_t fits = default_staging_bytes / (2 * std::max(ranks - 1, 1) * std::int64_t{slots});
+  const auto power =
+      static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max(fits, std::int64_t{1}))));
+  return std::clamp(power, least_slot_bytes, default_slot_bytes);
+}
+
+double now_us() noexcept {
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// The table that rank 0 has for the group: the ranks' files may differ, and all must choose the same.
+ReduceTable agreed_table(const Group& group, TransportKind transport) {
+  bool in_memory = transport != TransportKind::mpi;
+  for (int r = 0; r < group.size(); ++r) in_memory = in_memory && group.shares_memory(r);
+  const std::string mine = group.rank() == 0 ? to_json(reduce_tables()) : "";
+  const Gathered all = group.allgather(std::as_bytes(std::span(mine)));
+  const std::string first(reinterpret_cast<const char*>(all[0].data()), all[0].size());
+  return table_for(reduce_tables_from_json(first), in_memory, group.size());
+}
+
+[[noreturn]] void throw_failed() {
+  throw BadInput("these Collectives have failed and cannot be used again; make a new group and new Collectives");
+}
+
+}  // namespace
+
+void Arrays::set(const std::byte* source, std::byte* result, std::int64_t element_bytes) {
+  element_bytes_ = element_bytes;
+  source_ = source;
+  result_ = result;
+  begins_.clear();
+}
+
+void Arrays::set(std::span<const Part> parts, std::int64_t element_bytes) {
+  if (parts.size() == 1) return set(parts.front().source, parts.front().result, element_bytes);
+  element_bytes_ = element_bytes;
+  parts_.assign(parts.begin(), parts.end());
+  begins_.clear();
+  std::int64_t begin = 0;
+  for (const Part& part : parts) {
+    begins_.push_back(begin);
+    begin += part.elements;
+  }
+}
+
+std::size_t Arrays::find(std::int64_t element) const {
+  return index(std::upper_bound(begins_.begin(), begins_.end(), element) - begins_.begin() - 1);
+}
+
+bool Arrays::in_one_piece(const Range& range, std::size_t part) const {
+  return range.last <= begins_[part] + parts_[part].elements;
+}
+
+const std::byte* Arrays::source(const Range& range) const {
+  if (begins_.empty()) return source_ + range.first * element_bytes_;
+  const std::size_t i = find(range.first);
+  return in_one_piece(range, i) ? parts_[i].source + (range.first - begins_[i]) * element_bytes_ : nullptr;
+}
+
+std::byte* Arrays::result(const Range& range) const {
+  if (begins_.empty()) return result_ + range.first * element_bytes_;
+  const std::size_t i = find(range.first);
+  return in_one_piece(range, i) ? parts_[i].result + (range.first - begins_[i]) * element_bytes_ : nullptr;
+}
+
+Exchange::Exchange(const Group& of, const CollectivesOptions& options)
+    : group(of), rank(of.rank()), size(of.size()), sources_(index(of.size())), shifted_(index(of.size())) {
+  slots_ = options.slots != 0 ? options.slots : default_slots;
+  slot_bytes = options.slot_bytes != 0 ? options.slot_bytes : slot_bytes_for(size, slots_);
+  if (slots_ < 2) {  // a rank would wait for others to take what it sends before it takes what they send
+    throw BadInput("Collectives need 2 slots or more on each path, found " + std::to_string(slots_));
+  }
+  using Direction = ChannelSpec::Direction;
+  std::vector<ChannelSpec> lines;
+  std::vector<ChannelSpec> phases;
+  for (int other = 0; other < size; ++other) {
+    if (other == rank) continue;
+    for (const Direction direction : {Direction::send, Direction::receive}) {
+      for (int tag = 0; tag < first_phase_tag; ++tag) {
+        lines.push_back({.direction = direction, .peer = other, .bytes = sizeof(Line), .tag = tag});
+      }
+      for (const int tag : {first_phase_tag, second_phase_tag}) {
+        phases.push_back({.direction = direction,
+                          .peer = other,
+                          .bytes = slot_bytes,
+                          .tag = tag,
+                          .slots = slots_,
+                          .slot_bytes = slot_bytes,
+                          .chunk_bytes = slot_bytes});
+      }
+    }
+  }
+  Channels short_ones = open_channels_unbacked(group, lines, options.transport);
+  Channels long_ones = open_channels_unbacked(group, phases, options.transport);
+  auto line_out = short_ones.senders.begin();
+  auto line_in = short_ones.receivers.begin();
+  auto sender = long_ones.senders.begin();
+  auto receiver = long_ones.receivers.begin();
+  for (int other = 0; other < size; ++other) {
+    if (other == rank) continue;
+    Peer& peer = peers_.emplace_back();
+    peer.rank = other;
+    peer.line_out = std::move(*line_out++);
+    for (Sender& end : peer.more_out) end = std::move(*line_out++);
+    for (Sender* end : {&peer.fold_out, &peer.spread_out}) *end = std::move(*sender++);
+    peer.line_in = std::move(*line_in++);
+    for (Receiver& end : peer.more_in) end = std::move(*line_in++);
+    for (Receiver* end : {&peer.fold_in, &peer.spread_in}) *end = std::move(*receiver++);
+  }
+  slot_bytes = peers_.empty() ? slot_bytes : peers_.front().fold_out.ring().slot_bytes;
+  for (const Peer& peer : peers_) staging_bytes += back_slots(peer.line_in);
+  table = agreed_table(group, options.transport);
+  gathered_.resize(index(slot_bytes));
+  folded_.resize(index(slot_bytes));
+  in_lines_.resize(index(size) * in_line_bytes);
+  choices.resize(all_choices);
+}
+
+int Exchange::choice_for(const Operation& operation, std::int64_t bytes_to_each) const {
+  const auto width = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(bytes_to_each)));
+  if (operation.stores != StoreKind::nontemporal || !table.in_memory || width < shortest_width) return -1;
+  const int algorithm = operation.what.algorithm == ReduceAlgorithm::one_shot ? 0 : 1;
+  return (static_cast<int>(operation.what.codec) * 2 + algorithm) * widths +
+         std::min(width - shortest_width, widths - 1);
+}
+
+void Exchange::check_idle() const {
+  if (running != nullptr && !broken) {
+    throw BadInput("an operation on these Collectives runs; finish it first, or give each its own Collectives");
+  }
+}
+
+void Exchange::start(const Operation& operation) {
+  if (disagreed_) settle();
+  if (broken) throw_failed();
+  broken = true;  // an exception on the way leaves it so
+  running = &operation;
+  stores_ = operation.stores;
+  spread_with_fold_ = false;
+  if (operation.lines > 0) {
+    start_in_line();
+  } else if (operation.choice < 0) {
+    if (operation.fold_chunks + operation.spread_chunks > 0) back_staging();
+    announce();
+    if (operation.folds) send_contributions_ahead(slots_);
+  } else {
+    back_staging();
+    const double begin = now_us();
+    StoreChoice& choice = choices[index(operation.choice)];
+    stores_ = choice.now;
+    if (rank == 0) choice.next = choice.decision.next();
+    announce();
+    if (operation.folds) send_contributions_ahead(slots_);
+    started_us_ = now_us() - begin;
+  }
+  broken = false;
+}
+
+void Exchange::finish() {
+  if (broken) throw_failed();
+  broken = true;
+  const Operation& operation = *running;
+  if (operation.lines > 0) {
+    finish_in_line();
+  } else {
+    check_announcements();
+    // Not what passed before all had come.
+    const double begin = operation.choice < 0 ? 0 : now_us();
+    if (operation.spreads && !operation.spreads_result) copy_own();
+    const std::int64_t steps = std::max(operation.fold_chunks, operation.spread_chunks + (operation.spreads ? 1 : 0));
+    for (std::int64_t number = 0; number < steps; ++number) {
+      if (operation.folds) {
+        for (Peer& peer : peers_) {
+          const bool more = number < operation.chunks(operation.contribute[index(peer.rank)]);
+          if (more && peer.contributed <= number) send_contribution(peer);
+        }
+        send_contributions_ahead(number + slots_);
+        if (number < operation.chunks(operation.contribute[index(rank)])) fold(number);
+      }
+      if (!operation.spreads) continue;
+      for (Peer& peer : peers_) {
+        const bool more = number < operation.chunks(operation.spread[index(peer.rank)]);
+        if (more && !spread_with_fold_) send_spread(peer, number);
+      }
+      // What the others have reduced of a chunk comes when they have seen this rank's part of it.
+      for (Peer& peer : peers_) {
+        if (number > 0 && number - 1 < operation.chunks(operation.gather[index(peer.rank)])) {
+          receive_spread(peer, number - 1);
+        }
+      }
+    }
+    if (operation.choice >= 0) choose_stores(started_us_ + now_us() - begin);
+  }
+  ++counters.operations;
+  running = nullptr;
+  broken = false;
+}
+
+void Exchange::send_contribution(Peer& peer) {
+  const Operation& operation = *running;
+  const Range range = operation.part(operation.contribute[index(peer.rank)], peer.contributed);
+  std::byte* to = peer.fold_out.slot().data();
+  const std::int64_t bytes = wire_bytes(range);
+  if (operation.encoded) {
+    send_encoded(range, to);
+  } else {
+    arrays.for_each(range, [&](const std::byte* source, std::byte*, std::int64_t length) {
+      store_bytes(stores_, to, {source, index(length)});
+      to += length;
+    });
+  }
+  peer.fold_out.publish(whole, bytes);
+  peer.fold_out.advance();
+  counters.bytes_sent += bytes;
+  ++peer.contributed;
+}
+
+void Exchange::send_contributions_ahead(std::int64_t limit) {
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (Peer& peer : peers_) {
+      const std::int64_t chunks = running->chunks(running->contribute[index(peer.rank)]);
+      if (peer.contributed < std::min(chunks, limit) && peer.fold_out.ready()) {
+        send_contribution(peer);
+        moved = true;
+      }
+    }
+  }
+}
+
+const std::byte* Exchange::gathered(const Range& range) {
+  if (const std::byte* own = arrays.source(range); own != nullptr) return own;
+  std::byte* to = gathered_.data();
+  arrays.for_each(range, [&](const std::byte* source, std::byte*, std::int64_t length) {
+    std::memcpy(to, source, index(length));
+    to += length;
+  });
+  return gathered_.data();
+}
+
+void Exchange::fold(std::int64_t number) {
+  const Operation& operation = *running;
+  const Range range = operation.part(operation.contribute[index(rank)], number);
+  spread_with_fold_ = false;
+  const std::int64_t bytes = wire_bytes(range);
+  for (Peer& peer : peers_) {
+    sources_[index(peer.rank)] = peer.fold_in.wait().data();
+    counters.bytes_received += bytes;
+  }
+  const Range target{operation.folded_at + number * operation.chunk,
+                     operation.folded_at + number * operation.chunk + range.elements()};
+  std::byte* const result = arrays.result(target);
+  std::byte* const to = result != nullptr ? result : folded_.data();
+  if (operation.encoded) {
+    fold_encoded(range, to);
+  } else {
+    sources_[index(rank)] = gathered(range);
+    if ((operation.streams || operation.spreads_result) && result != nullptr) {
+      fold_in_pieces(range, result);
+    } else {
+      operation.fold(sources_.data(), size, to, index(range.elements()));
+    }
+  }
+  for (Peer& peer : peers_) peer.fold_in.release();
+  if (result == nullptr) {
+    const std::byte* from = folded_.data();
+    arrays.for_each(target, [&](const std::byte*, std::byte* to, std::int64_t length) {
+      std::memcpy(to, from, index(length));
+      from += length;
+    });
+  }
+}
+
+// Folds a piece at a time in the nearest cache and stores it from there: into the result, and to the others.
+void Exchange::fold_in_pieces(const Range& range, std::byte* result) {
+  constexpr std::int64_t piece = 8 << 10;
+  const Operation& operation = *running;
+  const std::int64_t bytes = range.elements() * operation.element_bytes;
+  spread_with_fold_ = operation.spreads_result;
+  if (spread_with_fold_) {
+    for (Peer& peer : peers_) static_cast<void>(peer.spread_out.slot());
+  }
+  for (std::int64_t at = 0; at < bytes; at += piece) {
+    const std::int64_t length = std::min(piece, bytes - at);
+    for (std::size_t r = 0; r < sources_.size(); ++r) shifted_[r] = sources_[r] + at;
+    std::byte* const to = operation.streams ? folded_.data() : result + at;
+    operation.fold(shifted_.data(), size, to, index(length / operation.element_bytes));
+    const std::span<const std::byte> folded(to, index(length));
+    if (operation.streams) store_piece(StoreKind::nontemporal, result + at, folded);
+    if (!spread_with_fold_) continue;
+    for (Peer& peer : peers_) store_piece(stores_, peer.spread_out.payload() + at, folded);
+  }
+  if (operation.streams) finish_pieces(StoreKind::nontemporal);
+  if (spread_with_fold_) finish_spread_with_fold(bytes);
+}
+
+// The pieces that were stored into the slots of all others are a chunk.
+void Exchange::finish_spread_with_fold(std::int64_t bytes) {
+  finish_pieces(stores_);
+  for (Peer& peer : peers_) {
+    peer.spread_out.publish(whole, bytes);
+    peer.spread_out.advance();
+    counters.bytes_sent += bytes;
+  }
+}
+
+void Exchange::send_spread(Peer& peer, std::int64_t number) {
+  const Operation& operation = *running;
+  const Range range = operation.part(operation.spread[index(peer.rank)], number);
+  std::byte* to = peer.spread_out.slot().data();
+  const std::int64_t bytes = wire_bytes(range);
+  arrays.for_each(range, [&](const std::byte* source, const std::byte* result, std::int64_t length) {
+    store_bytes(stores_, to, {operation.spreads_result ? result : source, index(length)});
+    to += length;
+  });
+  peer.spread_out.publish(whole, bytes);
+  peer.spread_out.advance();
+  counters.bytes_sent += bytes;
+}
+
+void Exchange::receive_spread(Peer& peer, std::int64_t number) {
+  const Operation& operation = *running;
+  const Range range = operation.part(operation.gather[index(peer.rank)], number);
+  const std::byte* from = peer.spread_in.wait().data();
+  const std::int64_t bytes = wire_bytes(range);
+  std::byte* const whole = arrays.result(range);
+  if (operation.encoded) {
+    const auto decoded = index(range.elements() * operation.element_bytes);
+    std::byte* const to = whole != nullptr ? whole : folded_.data();
+    decode(operation.what.codec, operation.what.type, {from, index(bytes)}, {to, decoded});
+    from = folded_.data();
+  }
+  if (!operation.encoded || whole == nullptr) {
+    const StoreKind stores = operation.streams ? StoreKind::nontemporal : StoreKind::plain;
+    arrays.for_each(range, [&](const std::byte*, std::byte* result, std::int64_t length) {
+      store_bytes(stores, result, {from, index(length)});
+      from += length;
+    });
+  }
+  peer.spread_in.release();
+  counters.bytes_received += bytes;
+}
+
+void Exchange::copy_own() const {
+  const Range from = running->spread[index(rank)];
+  const Range to = running->gather[index(rank)];
+  if (to.elements() == 0) return;
+  const std::byte* const source = arrays.source(from);
+  std::byte* const result = arrays.result(to);
+  if (source != result) std::memcpy(result, source, index(to.elements() * running->element_bytes));
+}
+
+}  // namespace onehop::collectives::detail

@@ -1,0 +1,142 @@
+// Reductions of encoded numbers. What arrives is the sum of what each rank's numbers became on the wire, encoded once more:
+// each value is rounded exactly twice, whatever the algorithm and the number of ranks, and so is the own contribution.
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "collectives/exchange.h"
+#include "onehop/encoded_sum.h"
+
+namespace onehop::collectives::detail {
+
+namespace {
+
+// Calculated in blocks that stay in the nearest cache with those of some ranks beside them, and stored block by block: the
+// processor moves one while it calculates the next.
+constexpr std::int64_t block = 2048;
+constexpr std::size_t row = block * sizeof(double);
+constexpr std::size_t wire_row = block * sizeof(float);
+
+using Row = std::array<std::byte, row>;
+using WireRow = std::array<std::byte, wire_row>;
+
+std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+ElementType wide(ElementType type) { return type == ElementType::float64 ? type : ElementType::float32; }
+
+template <class T>
+void divide(std::byte* numbers, std::int64_t elements, int by) {
+  for (std::int64_t i = 0; i < elements; ++i) {
+    T value;
+    std::memcpy(&value, numbers + i * static_cast<std::int64_t>(sizeof(T)), sizeof(T));
+    value /= static_cast<T>(by);
+    std::memcpy(numbers + i * static_cast<std::int64_t>(sizeof(T)), &value, sizeof(T));
+  }
+}
+
+// Folds what all ranks have encoded, in the order of ranks, into numbers of the wide type.
+void fold_wires(const Operation& operation, std::span<const std::byte* const> wires, std::int64_t elements,
+                std::span<std::byte> total) {
+  const Codec codec = operation.what.codec;
+  const ElementType type = wide(operation.what.type);
+  const auto bytes = index(encoded_bytes(codec, type, elements));
+  const bool sums = operation.what.op == ReduceOp::sum || operation.what.op == ReduceOp::mean;
+  alignas(64) Row other;
+  decode(codec, type, {wires[0], bytes}, total);
+  for (const std::byte* const wire : wires.subspan(1)) {
+    if (sums) {
+      decode_add(codec, type, {wire, bytes}, total);
+      continue;
+    }
+    decode(codec, type, {wire, bytes}, {other.data(), total.size()});
+    const std::byte* const both[] = {total.data(), other.data()};
+    operation.fold_wide(both, 2, total.data(), index(elements));
+  }
+  if (operation.what.op != ReduceOp::mean) return;
+  const auto ranks = static_cast<int>(wires.size());
+  if (type == ElementType::float64) {
+    divide<double>(total.data(), elements, ranks);
+  } else {
+    divide<float>(total.data(), elements, ranks);
+  }
+}
+
+}  // namespace
+
+std::int64_t Exchange::wire_bytes(const Range& range) const {
+  if (!running->encoded) return range.elements() * running->element_bytes;
+  return encoded_bytes(running->what.codec, running->what.type, range.elements());
+}
+
+void Exchange::send_encoded(const Range& range, std::byte* slot) {
+  const Operation& operation = *running;
+  const std::byte* source = gathered(range);
+  alignas(64) WireRow wire;
+  if (stores_ == StoreKind::plain) {
+    const auto bytes = index(range.elements() * operation.element_bytes);
+    return encode(operation.what.codec, operation.what.type, {source, bytes}, {slot, index(wire_bytes(range))});
+  }
+  for (std::int64_t first = 0; first < range.elements(); first += block) {
+    const std::int64_t elements = std::min(block, range.elements() - first);
+    const auto bytes = index(elements * operation.element_bytes);
+    const std::span<std::byte> now(wire.data(), index(wire_bytes({0, elements})));
+    encode(operation.what.codec, operation.what.type, {source, bytes}, now);
+    store_piece(stores_, slot, now);
+    source += bytes;
+    slot += now.size();
+  }
+  finish_pieces(stores_);
+}
+
+void Exchange::fold_encoded(const Range& range, std::byte* result) {
+  const Operation& operation = *running;
+  spread_with_fold_ = operation.spreads_result;
+  if (spread_with_fold_) {
+    for (Peer& peer : peers_) static_cast<void>(peer.spread_out.slot());
+  }
+  sources_[index(rank)] = gathered(range);
+  shifted_ = sources_;
+  if (spread_with_fold_ && operation.adds && stores_ == StoreKind::plain && peers_.size() == 1) {
+    fold_block(range.elements(), peers_.front().spread_out.payload(), result);
+    return finish_spread_with_fold(wire_bytes(range));
+  }
+  alignas(64) WireRow wire;
+  std::int64_t at = 0;
+  for (std::int64_t first = 0; first < range.elements(); first += block) {
+    const std::int64_t elements = std::min(block, range.elements() - first);
+    fold_block(elements, wire.data(), result + first * operation.element_bytes);
+    const std::int64_t bytes = wire_bytes({0, elements});
+    for (int r = 0; r < size; ++r) shifted_[index(r)] += r == rank ? elements * operation.element_bytes : bytes;
+    if (spread_with_fold_) {
+      for (Peer& peer : peers_) store_piece(stores_, peer.spread_out.payload() + at, {wire.data(), index(bytes)});
+    }
+    at += bytes;
+  }
+  if (spread_with_fold_) finish_spread_with_fold(at);
+}
+
+// The next so many numbers of all ranks (`shifted_`), into `wire` and `result`.
+void Exchange::fold_block(std::int64_t elements, std::byte* wire, std::byte* result) {
+  const Operation& operation = *running;
+  const Codec codec = operation.what.codec;
+  if (operation.adds) {
+    const bool mean = operation.what.op == ReduceOp::mean;
+    return add_encoded({codec, shifted_, rank, mean}, elements, spread_with_fold_ ? wire : nullptr, result);
+  }
+  const ElementType type = wide(operation.what.type);
+  const auto bytes = index(elements * operation.element_bytes);
+  alignas(64) WireRow own_wire;
+  const std::span<std::byte> own(own_wire.data(), index(wire_bytes({0, elements})));
+  const std::byte* const source = std::exchange(shifted_[index(rank)], own.data());
+  encode(codec, operation.what.type, {source, bytes}, own);
+  alignas(64) Row memory;
+  const std::span<std::byte> total(memory.data(), index(elements * bytes_of(type)));
+  fold_wires(operation, shifted_, elements, total);
+  shifted_[index(rank)] = source;
+  const std::span<std::byte> folded(wire, own.size());
+  encode(codec, type, total, folded);
+  decode(codec, operation.what.type, folded, {result, bytes});
+}
+
+}  // namespace onehop::collectives::detail

@@ -1,0 +1,202 @@
+// What ranks tell each other before anything else: the announcement, and contributions so short that they travel with it.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "collectives/exchange.h"
+#include "onehop/error.h"
+#include "onehop/staging.h"
+
+namespace onehop::collectives::detail {
+
+namespace {
+
+using onehop::detail::copy_bytes;
+
+constexpr std::byte hint_given{0x80};
+
+std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
+
+}  // namespace
+
+void Exchange::back_staging() {
+  if (backed_ || peers_.empty()) return;
+  try {
+    for (const Peer& peer : peers_) staging_bytes += back_slots(peer.fold_in);
+  } catch (const Error&) {
+    for (Peer& peer : peers_) {
+      const Announcement refused{.kind = Announcement::Kind::refused};
+      std::memcpy(peer.line_out.slot().data(), &refused, sizeof refused);
+      peer.line_out.put();
+    }
+    throw;
+  }
+  backed_ = true;
+}
+
+void Exchange::announce() {
+  for (Peer& peer : peers_) {
+    peer.contributed = 0;
+    std::byte* const line = peer.line_out.slot().data();
+    std::memcpy(line, &running->what, sizeof running->what);
+    hint(line + sizeof running->what);
+    peer.line_out.put();
+  }
+}
+
+void Exchange::look_ahead() noexcept {
+  constexpr int patience = 64;
+  const auto more = index(std::max(running->lines - 1, 0));
+  for (int looks = 0; looks < patience; ++looks) {
+    bool all = true;
+    for (const Peer& peer : peers_) {
+      bool here = peer.line_in.ready();
+      for (std::size_t i = 0; i < more; ++i) here = here & peer.more_in[i].ready();
+      if (running->lines == 0 && running->fold_chunks > 0) here = here & peer.fold_in.ready();
+      all = all & here;
+    }
+    if (all) return;
+  }
+}
+
+void Exchange::check_announcements() {
+  look_ahead();
+  checked_ = 0;
+  for (Peer& peer : peers_) {
+    Announcement theirs;
+    const std::byte* const line = peer.line_in.wait().data();
+    std::memcpy(&theirs, line, sizeof theirs);
+    check(peer, theirs);
+    if (peer.rank == 0) take_hint(line[sizeof theirs]);
+    peer.line_in.release();
+    ++checked_;
+  }
+}
+
+// Behind the announcement: how the next operation of this kind is to be stored, if rank 0 has an opinion.
+void Exchange::hint(std::byte* line) const {
+  *line = running->choice < 0
+              ? std::byte{0}
+              : std::byte{static_cast<unsigned char>(choices[index(running->choice)].next)} | hint_given;
+}
+
+void Exchange::take_hint(std::byte hint) {
+  if (running->choice < 0 || (hint & hint_given) == std::byte{0}) return;
+  choices[index(running->choice)].next = static_cast<StoreKind>(hint & ~hint_given);
+}
+
+// How the next operation of this kind is stored, and, on rank 0, what is to be learned from this one.
+void Exchange::choose_stores(double us) {
+  StoreChoice& choice = choices[index(running->choice)];
+  if (rank == 0) choice.decision.took(us);
+  choice.now = choice.next;
+}
+
+void Exchange::check(const Peer& peer, const Announcement& theirs) {
+  if (theirs == running->what) [[likely]]
+    return;
+  if (theirs.kind == Announcement::Kind::refused) {
+    throw Error("rank " + std::to_string(rank) + " runs " + describe(running->what) + ", but rank " +
+                std::to_string(peer.rank) +
+                " has not enough memory for the slots of its paths (its own error says how much is missing)");
+  }
+  disagreed_ = true;
+  disagreed_lines_ = running->lines;
+  const std::string what = "rank " + std::to_string(rank) + " runs " + describe(running->what) + ", but rank " +
+                           std::to_string(peer.rank) + " runs " + describe(theirs);
+  running = nullptr;
+  throw Mismatch(what +
+                 "; all ranks must run the same operations in the same order. Nothing was combined, and the next "
+                 "operation that is the same on all ranks works again");
+}
+
+// Each rank has compared everybody's announcement with its own, so if one found another one, all did: all come here when they start
+// the next operation. Only what start() sends is on its way, since everything else comes after the comparison.
+void Exchange::settle() {
+  disagreed_ = false;  // an exception on the way leaves the Collectives failed
+  const bool in_lines = disagreed_lines_ > 0;
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    if (i < checked_ && !in_lines) continue;
+    static_cast<void>(peers_[i].line_in.wait());
+    peers_[i].line_in.release();
+  }
+  for (Peer& peer : peers_) {
+    const Announcement sent{.kind = Announcement::Kind::settling,
+                            .root = static_cast<std::uint16_t>(in_lines ? disagreed_lines_ - 1 : 0),
+                            .elements = in_lines ? 0 : peer.contributed};
+    std::memcpy(peer.line_out.slot().data(), &sent, sizeof sent);
+    peer.line_out.put();
+  }
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    Peer& peer = peers_[i];
+    Announcement sent;
+    std::memcpy(&sent, peer.line_in.wait().data(), sizeof sent);
+    peer.line_in.release();
+    for (std::int64_t chunk = 0; chunk < sent.elements; ++chunk) {
+      static_cast<void>(peer.fold_in.wait());
+      peer.fold_in.release();
+    }
+    if (i < checked_) continue;  // they ran the same, and their lines were taken when they came
+    for (std::size_t line = 0; line < sent.root; ++line) {
+      static_cast<void>(peer.more_in[line].wait());
+      peer.more_in[line].release();
+    }
+  }
+  broken = false;
+}
+
+void Exchange::start_in_line() {
+  const auto bytes = index(running->source_elements * running->element_bytes);
+  const std::byte* const source = gathered({0, running->source_elements});
+  const std::size_t first = std::min(bytes, Line::payload_bytes);
+  for (Peer& peer : peers_) {
+    std::byte* const line = peer.line_out.slot().data();
+    std::memcpy(line, &running->what, sizeof running->what);
+    copy_bytes(line + sizeof running->what, source, first);
+    peer.line_out.put();
+    std::size_t at = first;
+    for (std::size_t i = 0; at < bytes; ++i, at += more_bytes) {
+      copy_bytes(peer.more_out[i].slot().data(), source + at, std::min(bytes - at, more_bytes));
+      peer.more_out[i].put();
+    }
+    counters.bytes_sent += static_cast<std::int64_t>(bytes);
+  }
+}
+
+// Where a contribution lies when its lines have come.
+const std::byte* Exchange::received_in_lines(Peer& peer, std::size_t bytes) {
+  const std::byte* const line = peer.line_in.wait().data();
+  Announcement theirs;
+  std::memcpy(&theirs, line, sizeof theirs);
+  check(peer, theirs);
+  const std::byte* const payload = line + sizeof theirs;
+  if (running->lines == 1) return payload;
+  std::byte* const whole = in_lines_.data() + index(peer.rank) * in_line_bytes;
+  std::memcpy(whole, payload, Line::payload_bytes);
+  std::size_t at = Line::payload_bytes;
+  for (std::size_t i = 0; at < bytes; ++i, at += more_bytes) {
+    std::memcpy(whole + at, peer.more_in[i].wait().data(), more_bytes);
+    peer.more_in[i].release();
+  }
+  return whole;
+}
+
+void Exchange::finish_in_line() {
+  const Operation& operation = *running;
+  const std::int64_t bytes = operation.source_elements * operation.element_bytes;
+  look_ahead();
+  checked_ = 0;
+  for (Peer& peer : peers_) {
+    sources_[index(peer.rank)] = received_in_lines(peer, index(bytes));
+    counters.bytes_received += bytes;
+    ++checked_;
+  }
+  arrays.for_each({0, operation.source_elements}, [&](const std::byte* source, std::byte* result, std::int64_t length) {
+    sources_[index(rank)] = source;
+    operation.fold(sources_.data(), size, result, index(length / operation.element_bytes));
+    for (Peer& peer : peers_) sources_[index(peer.rank)] += length;
+  });
+  for (Peer& peer : peers_) peer.line_in.release();
+}
+
+}  // namespace onehop::collectives::detail

@@ -1,0 +1,91 @@
+#include "collectives/header.h"
+
+#include <algorithm>
+
+namespace onehop::collectives::detail {
+
+namespace {
+
+// A word that can be read back: bit 63 is 0, bits 60 to 62 are the dimensions less one, and the extents but the last share the
+// rest evenly, the first one lowest. A hash: bit 63 is 1.
+constexpr std::size_t most_dims = 8;
+constexpr int extent_bits = 60;
+constexpr std::uint64_t is_hash = std::uint64_t{1} << 63;
+
+int bits_each(std::size_t dims) { return extent_bits / static_cast<int>(dims - 1); }
+
+bool fits(std::span<const std::int64_t> extents) {
+  if (extents.size() > most_dims) return false;
+  const std::int64_t limit = std::int64_t{1} << bits_each(extents.size());
+  // Where an extent is 0 the elements do not tell the last one.
+  return std::all_of(extents.begin(), extents.end(), [](std::int64_t n) { return n > 0; }) &&
+         std::all_of(extents.begin(), extents.end() - 1, [=](std::int64_t n) { return n < limit; });
+}
+
+std::uint64_t hash(std::span<const std::int64_t> extents) {
+  std::uint64_t value = 0xcbf29ce484222325U;
+  for (const std::int64_t n : extents) {
+    value = (value ^ static_cast<std::uint64_t>(n)) * 0x9e3779b97f4a7c15U;
+    value ^= value >> 29;
+  }
+  return value | is_hash;
+}
+
+}  // namespace
+
+std::uint64_t shape_word(std::span<const std::int64_t> extents) {
+  if (extents.size() < 2) return 0;
+  if (!fits(extents)) return hash(extents);
+  std::uint64_t word = static_cast<std::uint64_t>(extents.size() - 1) << extent_bits;
+  const int bits = bits_each(extents.size());
+  for (std::size_t i = 0; i + 1 < extents.size(); ++i)
+    word |= static_cast<std::uint64_t>(extents[i]) << (bits * static_cast<int>(i));
+  return word;
+}
+
+std::string shape_text(std::uint64_t word, std::int64_t elements) {
+  if (word == 0) return "";
+  if ((word & is_hash) != 0) return " in shapes of hash " + std::to_string(word & ~is_hash);
+  const auto dims = static_cast<std::size_t>(word >> extent_bits) + 1;
+  const int bits = bits_each(dims);
+  const bool known = elements != 0;
+  std::string text = " in shape (";
+  for (std::size_t i = 0; i + 1 < dims; ++i) {
+    const auto extent =
+        static_cast<std::int64_t>(word >> (bits * static_cast<int>(i)) & ((std::uint64_t{1} << bits) - 1));
+    text += std::to_string(extent) + ", ";
+    elements /= extent;
+  }
+  return text + (known ? std::to_string(elements) : "...") + ")";
+}
+
+std::string describe(const Announcement& what) {
+  const std::string count = std::to_string(what.elements);
+  const std::string numbers = count + " " + std::string(to_string(what.type)) + shape_text(what.shape, what.elements) +
+                              " (" + std::string(to_string(what.op)) + ", " + std::string(to_string(what.codec)) +
+                              ", " + std::string(to_string(what.algorithm)) + ", chunks of 2^" +
+                              std::to_string(what.log2_chunk) + " elements)";
+  const bool typed = what.type != ElementType::bytes;
+  const std::string content = (typed ? " of " + std::string(to_string(what.type)) : "") + shape_text(what.shape, 0);
+  switch (what.kind) {
+    case Announcement::Kind::barrier:
+      return "a barrier";
+    case Announcement::Kind::allreduce:
+      return "an all-reduce of " + numbers;
+    case Announcement::Kind::reduce_scatter:
+      return "a reduce-scatter of blocks of " + numbers;
+    case Announcement::Kind::allgather:
+      return "an all-gather of " + count + " bytes in all" + content;
+    case Announcement::Kind::broadcast:
+      return "a broadcast of " + count + " bytes" + content + " from rank " + std::to_string(what.root);
+    case Announcement::Kind::all_to_all:
+      return "an all-to-all" + content;
+    case Announcement::Kind::settling:
+      return "what comes after a mismatch";
+    case Announcement::Kind::refused:
+      return "an operation for which it has no memory";
+  }
+  return "an operation that this rank does not know";
+}
+
+}  // namespace onehop::collectives::detail

@@ -1,0 +1,195 @@
+#include "onehop/collectives/reduce_table.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "onehop/error.h"
+#include "onehop/tuning.h"
+
+namespace onehop::collectives {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t most_bytes = std::int64_t{1} << 40U;
+constexpr std::array<Codec, 7> codecs = {Codec::raw, Codec::fp16, Codec::bf16, Codec::fp8,
+                                         Codec::q8,  Codec::q6,   Codec::q4};
+constexpr std::array<std::string_view, 2> places = {"network", "shared_memory"};
+
+Json length(std::int64_t value) { return value == no_end ? Json(nullptr) : Json(value); }
+
+std::int64_t integer(const Json& json) {
+  const bool fits = json.is_number_integer() && (!json.is_number_unsigned() || json.get<std::uint64_t>() <= no_end);
+  if (!fits) throw BadInput("expected an integer below 2^63, found " + std::string(json.type_name()));
+  return json.get<std::int64_t>();
+}
+
+std::int64_t length(const Json& json) { return json.is_null() ? no_end : integer(json); }
+
+Json rules_json(const std::vector<ReduceRule>& rules) {
+  Json list = Json::array();
+  for (const ReduceRule& rule : rules) {
+    list.push_back(
+        {{"up_to", length(rule.up_to)}, {"algorithm", to_string(rule.algorithm)}, {"chunk_bytes", rule.chunk_bytes}});
+  }
+  return list;
+}
+
+ReduceAlgorithm algorithm_named(const std::string& name) {
+  for (const ReduceAlgorithm one : {ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot}) {
+    if (name == to_string(one)) return one;
+  }
+  throw BadInput("expected the algorithm one_shot or two_shot, found \"" + name + "\"");
+}
+
+std::vector<ReduceRule> rules_from(const Json& list) {
+  std::vector<ReduceRule> rules;
+  for (const Json& entry : list) {
+    const ReduceRule rule{length(entry.at("up_to")), algorithm_named(entry.at("algorithm").get<std::string>()),
+                          integer(entry.at("chunk_bytes"))};
+    if (rule.chunk_bytes < 256 || rule.chunk_bytes > most_bytes) {
+      throw BadInput("chunk_bytes must be from 256 to " + std::to_string(most_bytes));
+    }
+    if (!rules.empty() && rule.up_to <= rules.back().up_to) throw BadInput("the rules of an all-reduce must ascend");
+    rules.push_back(rule);
+  }
+  if (rules.empty() || rules.back().up_to != no_end) throw BadInput("the last rule of an all-reduce must have no end");
+  return rules;
+}
+
+ReduceTable table_from(const Json& json) {
+  ReduceTable table;
+  const auto where = json.at("transport").get<std::string>();
+  const auto* const place = std::find(places.begin(), places.end(), where);
+  if (place == places.end()) throw BadInput("expected the transport shared_memory or network, found \"" + where + "\"");
+  table.in_memory = place != places.begin();
+  const std::int64_t ranks = json.at("ranks").is_null() ? 0 : integer(json.at("ranks"));
+  if (ranks < 0 || ranks > std::numeric_limits<int>::max()) throw BadInput("ranks must be positive");
+  table.ranks = static_cast<int>(ranks);
+  table.raw = rules_from(json.at("raw"));
+  table.encoded = rules_from(json.at("encoded"));
+  for (const Codec codec : codecs) {
+    if (codec == Codec::raw) continue;
+    const std::int64_t above = length(json.at("compress_above").at(std::string(to_string(codec))));
+    if (above < 0) throw BadInput("compress_above must not be negative");
+    table.compress_above[static_cast<std::size_t>(codec)] = above;
+  }
+  return table;
+}
+
+bool has_last(const ReduceTables& tables, bool in_memory) {
+  return std::any_of(tables.begin(), tables.end(),
+                     [&](const ReduceTable& one) { return one.in_memory == in_memory && one.ranks == 0; });
+}
+
+ReduceTables tables_from(const Json& list) {
+  ReduceTables tables;
+  for (const Json& entry : list) tables.push_back(table_from(entry));
+  if (!has_last(tables, true) || !has_last(tables, false)) {
+    throw BadInput("there must be a table for any number of ranks, both in shared memory and over a network");
+  }
+  return tables;
+}
+
+std::optional<ReduceTables> read_file() {
+  const std::optional<std::string> text = tuning_text();
+  if (!text) return std::nullopt;
+  const Json json = Json::parse(*text, nullptr, false);
+  // What is no tuning at all has been reported by tuning().
+  if (!json.is_object() || !json.contains("allreduce")) return std::nullopt;
+  std::string problem;
+  try {
+    return tables_from(json.at("allreduce"));
+  } catch (const Error& error) {
+    problem = error.what();
+  } catch (const nlohmann::json::exception& error) {
+    problem = error.what();
+  }
+  std::fprintf(stderr, "onehop: what %s says of all-reduce is not used (%s); run `onehop tune` to make it anew\n",
+               tuning_file().c_str(), problem.c_str());
+  return std::nullopt;
+}
+
+}  // namespace
+
+const ReduceRule& ReduceTable::rule(std::int64_t bytes, bool is_encoded) const {
+  const std::vector<ReduceRule>& rules = is_encoded ? encoded : raw;
+  return *std::find_if(rules.begin(), rules.end() - 1, [&](const ReduceRule& one) { return bytes <= one.up_to; });
+}
+
+const ReduceTable& table_for(const ReduceTables& tables, bool in_memory, int ranks) {
+  return *std::find_if(tables.begin(), tables.end(), [&](const ReduceTable& one) {
+    return one.in_memory == in_memory && (one.ranks == 0 || ranks <= one.ranks);
+  });
+}
+
+std::string to_json(const ReduceTables& tables) {
+  Json list = Json::array();
+  for (const ReduceTable& table : tables) {
+    Json above = Json::object();
+    for (const Codec codec : codecs) {
+      if (codec == Codec::raw) continue;
+      above[std::string(to_string(codec))] = length(table.compress_above[static_cast<std::size_t>(codec)]);
+    }
+    list.push_back({{"transport", places[table.in_memory ? 1 : 0]},
+                    {"ranks", table.ranks == 0 ? Json(nullptr) : Json(table.ranks)},
+                    {"raw", rules_json(table.raw)},
+                    {"encoded", rules_json(table.encoded)},
+                    {"compress_above", above}});
+  }
+  return list.dump(2);
+}
+
+ReduceTables reduce_tables_from_json(const std::string& text) {
+  try {
+    return tables_from(Json::parse(text));
+  } catch (const nlohmann::json::exception& error) {
+    throw BadInput(error.what());
+  }
+}
+
+// docs/performance_allreduce.md has the measurements behind these.
+ReduceTables built_in_reduce_tables() {
+  constexpr std::int64_t kib = 1 << 10;
+  using enum ReduceAlgorithm;
+  using Rules = std::vector<ReduceRule>;
+  const auto followed = [](Rules rules, std::int64_t up_to, std::int64_t chunk) {
+    rules.push_back({up_to, two_shot, chunk});
+    rules.push_back({no_end, two_shot, 256 * kib});
+    return rules;
+  };
+  const auto two_ranks = [&](const Rules& shorter) { return followed(shorter, 1024 * kib, 128 * kib); };
+  const auto more_ranks = [&](const Rules& shorter) { return followed(shorter, 2048 * kib, 64 * kib); };
+  // From where a codec pays: fp16, bf16, fp8, q8, q6, q4.
+  const auto above = [](std::array<std::int64_t, 6> sizes) {
+    std::array<std::int64_t, 7> by_codec{};
+    std::copy(sizes.begin(), sizes.end(), by_codec.begin() + 1);
+    return by_codec;
+  };
+  const ReduceTable two{
+      true, 2, two_ranks({{4 * kib, one_shot, 4 * kib}, {8 * kib, two_shot, 8 * kib}, {16 * kib, one_shot, 16 * kib}}),
+      two_ranks({{2 * kib, one_shot, 2 * kib}}), above({16 * kib, 32 * kib, 4096 * kib, 32 * kib, 32 * kib, 32 * kib})};
+  const ReduceTable more{true, 0, more_ranks({{16 * kib, one_shot, 16 * kib}}),
+                         more_ranks({{8 * kib, one_shot, 8 * kib}}),
+                         above({64 * kib, 64 * kib, 4096 * kib, 64 * kib, 64 * kib, 64 * kib})};
+  // A message that MPI sends at once, without asking the receiver first, is not held up by others on their way.
+  const auto short_chunks = [](std::int64_t chunk) {
+    return Rules{{16 * kib, one_shot, 16 * kib}, {no_end, two_shot, chunk}};
+  };
+  const ReduceTable network{false, 0, short_chunks(32 * kib), short_chunks(64 * kib),
+                            above({2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib, 2 * kib})};
+  return {two, more, network};
+}
+
+const ReduceTables& reduce_tables() {
+  static const ReduceTables tables = read_file().value_or(built_in_reduce_tables());
+  return tables;
+}
+
+}  // namespace onehop::collectives

@@ -1,0 +1,128 @@
+// The beginning and the end of QMP: its arguments of the command line, and the communicators that it starts with.
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compat/qmp/state.h"
+#include "onehop/error.h"
+#include "onehop/group.h"
+
+using onehop::BadInput;
+using onehop::Group;
+using onehop::door::guarded;
+using namespace onehop::qmp_door;
+
+namespace onehop::qmp_door {
+
+std::unique_ptr<Qmp> the_qmp;
+int the_node = 0;
+int all_nodes = 0;
+
+Qmp& qmp() {
+  if (the_qmp == nullptr) throw BadInput("expected QMP_init_msg_passing to be called before");
+  return *the_qmp;
+}
+
+}  // namespace onehop::qmp_door
+
+namespace {
+
+// Takes `name` and the numbers behind it out of the arguments.
+std::vector<int> take_argument(int& argc, char** argv, std::string_view name) {
+  std::vector<int> numbers;
+  for (int i = 1; i < argc; ++i) {
+    if (argv[i] != name) continue;
+    int end = i + 1;
+    while (end < argc && std::isdigit(static_cast<unsigned char>(argv[end][0])) != 0) {
+      numbers.push_back(std::atoi(argv[end++]));
+    }
+    for (int k = end; k <= argc; ++k) argv[k - (end - i)] = argv[k];
+    argc -= end - i;
+  }
+  return numbers;
+}
+
+int job_of(const Qmp& state) {
+  const std::vector<int>& jobs = state.arguments.jobs;
+  if (jobs.empty()) return 0;
+  const QMP_comm_struct& all = *state.allocated;
+  if (!all.topology) return all.me * jobs.front() / all.size();
+  int job = 0;
+  for (std::size_t axis = jobs.size(); axis-- > 0;) {
+    const int size = all.topology->sizes.at(axis);
+    if (jobs[axis] < 1 || size % jobs[axis] != 0) {
+      throw BadInput("-qmp-job: expected divisors of the geometry, found " + std::to_string(jobs[axis]));
+    }
+    job = job * jobs[axis] + all.topology->mine[axis] * jobs[axis] / size;
+  }
+  return job;
+}
+
+void set_up(int& argc, char** argv) {
+  Qmp& state = *the_qmp;
+  state.arguments.geometry = take_argument(argc, argv, "-qmp-geom");
+  state.arguments.allocated_map = take_argument(argc, argv, "-qmp-alloc-map");
+  state.arguments.logical_map = take_argument(argc, argv, "-qmp-logic-map");
+  state.arguments.jobs = take_argument(argc, argv, "-qmp-job");
+  std::vector<int> everybody(static_cast<std::size_t>(state.post.size()));
+  std::iota(everybody.begin(), everybody.end(), 0);
+  state.allocated = make_comm(everybody, state.post.rank(), 0);
+  state.allocated->key = state.post.rank();
+  ProgramMpi().set_world(*state.allocated);
+  if (declare_topology(state.allocated, state.arguments.geometry, state.arguments.allocated_map) != QMP_SUCCESS) {
+    throw BadInput("-qmp-geom does not fit the number of nodes");
+  }
+  if (state.allocated->topology) state.interconnect = QMP_MESH;
+  state.job = split(state.allocated, job_of(state), 0);
+  if (!state.arguments.jobs.empty() && state.allocated->topology) {
+    std::vector<int> sizes = state.allocated->topology->sizes;
+    for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] /= state.arguments.jobs.at(i);
+    declare_topology(state.job, sizes, state.arguments.allocated_map);
+  }
+  state.standard = split(state.job, 0, 0);
+}
+
+}  // namespace
+
+ONEHOP_DOOR QMP_status_t QMP_init_msg_passing(int* argc, char*** argv, QMP_thread_level_t required,
+                                              QMP_thread_level_t* provided) {
+  return guarded(__func__, [&] {
+    if (the_qmp != nullptr) throw BadInput("expected to be called once, found to be initialised already");
+    *provided = std::min(required, QMP_THREAD_SERIALIZED);
+    const ProgramMpi mpi;
+    int begun = 0;
+    int level = 0;
+    if (mpi.is_there()) mpi.initialised(&begun);
+    if (mpi.is_there() && begun == 0) mpi.init(argc, argv, static_cast<int>(required), &level);
+    the_qmp = std::make_unique<Qmp>(Group::world());
+    the_node = the_qmp->post.rank();
+    all_nodes = the_qmp->post.size();
+    set_up(*argc, *argv);
+    return QMP_SUCCESS;
+  });
+}
+
+ONEHOP_DOOR QMP_bool_t QMP_is_initialized() { return the_qmp != nullptr ? QMP_TRUE : QMP_FALSE; }
+
+ONEHOP_DOOR void QMP_finalize_msg_passing() {
+  guarded(__func__, [] {
+    the_qmp.reset();
+    Group::close_world();
+    const ProgramMpi mpi;
+    if (mpi.is_running()) mpi.finalise();
+  });
+}
+
+ONEHOP_DOOR void QMP_abort(int error_code) {
+  onehop::door::end_program(__func__, "rank " + std::to_string(the_node) + ": error " + std::to_string(error_code),
+                            error_code);
+}
+
+ONEHOP_DOOR void QMP_abort_string(int error_code, char* message) {
+  onehop::door::end_program(__func__, "rank " + std::to_string(the_node) + ": " + message, error_code);
+}

@@ -1,0 +1,75 @@
+#include "compat/shared/collectives.h"
+
+#include <cstring>
+#include <utility>
+
+namespace onehop::door {
+namespace {
+
+std::size_t index(int value) { return static_cast<std::size_t>(value); }
+
+}  // namespace
+
+Circle::Circle(Post& post, std::vector<int> ranks, int me, std::uint32_t tag)
+    : post_(post), ranks_(std::move(ranks)), me_(me), out_(ranks_.size()), in_(ranks_.size()) {
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    out_[i].peer = in_[i].peer = ranks_[i];
+    out_[i].tag = in_[i].tag = tag;
+    out_[i].layout = in_[i].layout = &layout_;
+  }
+}
+
+void Circle::wait(std::vector<Message>& messages) {
+  post_.wait([&messages, next = std::size_t{0}]() mutable {
+    while (next < messages.size() && !messages[next].active()) ++next;
+    return next < messages.size() ? messages[next].peer : -1;
+  });
+}
+
+std::span<const std::byte> Circle::all_to_all(const std::byte* first, std::size_t stride, std::size_t bytes) {
+  if (layout_.bytes != bytes) layout_ = Layout(bytes);
+  result_.resize(bytes * ranks_.size());
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    const std::byte* const from = first + stride * i;
+    std::byte* const to = result_.data() + bytes * i;
+    if (static_cast<int>(i) == me_) {
+      if (bytes > 0) std::memcpy(to, from, bytes);
+      continue;
+    }
+    in_[i].base = to;
+    post_.receive(in_[i]);
+    out_[i].base = const_cast<std::byte*>(from);  // only read
+    post_.send(out_[i]);
+  }
+  wait(in_);
+  wait(out_);
+  return result_;
+}
+
+std::span<const std::byte> Circle::gather(std::span<const std::byte> mine) {
+  return all_to_all(mine.data(), 0, mine.size());
+}
+
+std::span<const std::byte> Circle::exchange(std::span<const std::byte> parts) {
+  const std::size_t bytes = parts.size() / ranks_.size();
+  return all_to_all(parts.data(), bytes, bytes);
+}
+
+void Circle::broadcast(std::span<std::byte> bytes, int root) {
+  if (layout_.bytes != bytes.size()) layout_ = Layout(bytes.size());
+  if (me_ != root) {
+    Message& message = in_[index(root)];
+    message.base = bytes.data();
+    post_.receive(message);
+    post_.wait(message);
+    return;
+  }
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    if (static_cast<int>(i) == me_) continue;
+    out_[i].base = bytes.data();
+    post_.send(out_[i]);
+  }
+  wait(out_);
+}
+
+}  // namespace onehop::door

@@ -1,0 +1,151 @@
+#include "lattice/gauge/fat_links.h"
+
+#include "lattice/geometry/site_loop.h"
+
+namespace onehop::lattice::detail {
+
+namespace {
+
+// What loops over sites need to make staples of direction mu in those across it.
+template <class Number>
+struct Across {
+  int count = 0;
+  std::ptrdiff_t ahead = 0;             // to the next site in mu
+  std::array<const Number*, 3> side{};  // the links of each direction across
+  std::array<std::ptrdiff_t, 3> up{};   // to the next site in it
+
+  Across(const MatrixSpace& space, const LinkFieldsOf<Number>& links, int mu) : ahead(space.stride(mu)) {
+    for (int nu = 0; nu < space.dims(); ++nu) {
+      if (nu == mu) continue;
+      side[static_cast<std::size_t>(count)] = links[nu].data();
+      up[static_cast<std::size_t>(count)] = space.stride(nu);
+      ++count;
+    }
+  }
+
+  // The two ways around `what` in the direction nu across,
+  //
+  //   U_nu(x) what(x + nu) adjoint(U_nu(x + mu)) + adjoint(U_nu(x - nu)) what(x - nu) U_nu(x - nu + mu).
+  template <class Sites>
+  [[nodiscard]] typename Sites::Matrix staple(const Sites& sites, int nu, const Number* what) const {
+    const Number* links = side[nu];
+    const std::ptrdiff_t step = up[nu];
+    return times_adjoint(sites.load(links) * sites.load(what, step), sites.load(links, ahead)) +
+           adjoint_times(sites.load(links, -step), sites.load(what, -step)) * sites.load(links, ahead - step);
+  }
+  // What that reads.
+  void add_staple(RowsAhead<Number>& rows, int nu, const Number* what) const {
+    const auto i = static_cast<std::size_t>(nu);
+    for (const std::ptrdiff_t shift : {std::ptrdiff_t{0}, ahead, -up[i], ahead - up[i]}) rows.add(side[i], shift);
+    for (const std::ptrdiff_t shift : {up[i], -up[i]}) rows.add(what, shift);
+  }
+};
+
+}  // namespace
+
+template <class Number>
+PathSums<Number>::PathSums(const MatrixSpace& space)
+    : space_(space),
+      around_{Field(space), Field(space), Field(space)},
+      inner_{Field(space), Field(space), Field(space)} {}
+
+template <class Number>
+void PathSums<Number>::fill_across(Field& field, int mu, int nu) {
+  const int direction = nu < mu ? nu : nu + 1;
+  field.fill(direction, Side::below);
+  field.fill(direction, Side::above);
+}
+
+// A staple is linear in what it is made around, so that of all paths whose last turn is in a direction the inner parts are added first:
+// the link, the staples around it in the other two directions, in this one (Lepage), and around those in the third. In four directions
+// these are 12 staples a link instead of one for each of 18 kinds of path.
+template <class Number>
+void PathSums<Number>::fat(const Fields& links, int mu, const PathWeights& weights, Field& fat) {
+  const Across<Number> across(space_, links, mu);
+  const int count = across.count;
+  const bool further = weights.five != 0 || weights.seven != 0 || weights.lepage != 0;
+  if (further) make_inner(links, mu, weights);
+
+  // The staple of a staple in the same direction also leads there and back, for unitary links the link itself: twice in each direction.
+  const double own = weights.one - 2 * count * weights.lepage;
+  const double outer = further ? 1 : weights.three;
+  const Number* link = links[mu].data();
+  Number* out = fat.data();
+  std::array<const Number*, 3> inner{};
+  RowsAhead<Number> rows(space_);
+  rows.add(link);
+  for (std::size_t nu = 0; nu < 3; ++nu) inner[nu] = further ? inner_[nu].data() : link;
+  for (int nu = 0; nu < count; ++nu) across.add_staple(rows, nu, inner[static_cast<std::size_t>(nu)]);
+  const auto op = [=](auto sites) {
+    auto sum = sites.all(own) * sites.load(link);
+    for (int nu = 0; nu < count; ++nu) sum = sum + sites.all(outer) * across.staple(sites, nu, inner[nu]);
+    sites.store(out, sum);
+  };
+  each_site(FieldsOf<Number>{&space_}, Asking{op, rows});
+}
+
+template <class Number>
+void PathSums<Number>::make_inner(const Fields& links, int mu, const PathWeights& weights) {
+  const Across<Number> across(space_, links, mu);
+  const int count = across.count;
+  const bool seven = weights.seven != 0 && count == 3;
+  const Number* link = links[mu].data();
+  std::array<Number*, 3> around{};
+  std::array<Number*, 3> inner{};
+  for (std::size_t nu = 0; nu < 3; ++nu) around[nu] = around_[nu].data(), inner[nu] = inner_[nu].data();
+
+  RowsAhead<Number> first(space_);
+  for (int nu = 0; nu < count; ++nu) across.add_staple(first, nu, link);
+  const auto make_around = [=](auto sites) {
+    for (int nu = 0; nu < count; ++nu) sites.store(around[nu], across.staple(sites, nu, link));
+  };
+  each_site(FieldsOf<Number>{&space_}, Asking{make_around, first});
+
+  RowsAhead<Number> second(space_);
+  second.add(link);
+  for (int nu = 0; nu < count; ++nu) {
+    second.add(around[static_cast<std::size_t>(nu)]);
+    for (int rho = 0; seven && rho < count; ++rho) {
+      if (rho == nu) continue;
+      fill_across(around_[static_cast<std::size_t>(rho)], mu, nu);
+      across.add_staple(second, nu, around[static_cast<std::size_t>(rho)]);
+    }
+  }
+  const auto make_sums = [=](auto sites) {
+    for (int last = 0; last < count; ++last) {
+      auto sum = sites.all(weights.three) * sites.load(link) + sites.all(weights.lepage) * sites.load(around[last]);
+      for (int nu = 0; nu < count; ++nu) {
+        if (nu == last) continue;
+        sum = sum + sites.all(weights.five) * sites.load(around[nu]);
+        if (seven) sum = sum + sites.all(weights.seven) * across.staple(sites, nu, around[3 - last - nu]);
+      }
+      sites.store(inner[last], sum);
+    }
+  };
+  each_site(FieldsOf<Number>{&space_}, Asking{make_sums, second});
+  for (int nu = 0; nu < count; ++nu) fill_across(inner_[static_cast<std::size_t>(nu)], mu, nu);
+}
+
+template <class Number>
+void PathSums<Number>::naik(const Fields& links, int mu, double weight, Field& naik) {
+  const Number* link = links[mu].data();
+  Number* two = around_[0].data();
+  Number* out = naik.data();
+  const std::ptrdiff_t ahead = space_.stride(mu);
+  RowsAhead<Number> first(space_), second(space_);
+  for (const std::ptrdiff_t shift : {std::ptrdiff_t{0}, ahead}) first.add(link, shift);
+  const auto make_two = [=](auto sites) { sites.store(two, sites.load(link) * sites.load(link, ahead)); };
+  each_site(FieldsOf<Number>{&space_}, Asking{make_two, first});
+  around_[0].fill(mu, Side::above);
+  second.add(link);
+  second.add(two, ahead);
+  const auto make_three = [=](auto sites) {
+    sites.store(out, sites.all(weight) * (sites.load(link) * sites.load(two, ahead)));
+  };
+  each_site(FieldsOf<Number>{&space_}, Asking{make_three, second});
+}
+
+template class PathSums<double>;
+template class PathSums<float>;
+
+}  // namespace onehop::lattice::detail

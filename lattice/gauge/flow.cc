@@ -1,0 +1,250 @@
+#include "onehop/lattice/flow.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "lattice/gauge/clover_leaves.h"
+#include "lattice/gauge/matrix_functions.h"
+#include "lattice/support/exact_sum.h"
+#include "onehop/error.h"
+
+namespace onehop::lattice {
+
+using detail::LinkFields;
+using detail::MatrixSpace;
+
+namespace {
+
+std::string short_number(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g", value);
+  return text.data();
+}
+
+void check_step(double epsilon) {
+  if (!(epsilon > 0 && epsilon <= 1))
+    throw BadInput("flow: expected a step above 0 and at most 1, found " + std::to_string(epsilon));
+}
+
+// How much longer or shorter a step may be whose error was this one.
+double step_factor(double error, double tolerance) {
+  const double wanted = std::isfinite(error) ? 0.95 * std::cbrt(tolerance / std::max(error, 1e-300)) : 0.0;
+  return std::clamp(wanted, 0.1, 5.0);
+}
+
+}  // namespace
+
+struct Flow::Impl {
+  // Where a step began, and the exponent of the second-order method that is embedded in it.
+  struct Embedded {
+    explicit Embedded(const MatrixSpace& space) : start(space), exponent(space), differences(space.sites()) {}
+
+    LinkFields start;
+    LinkFields exponent;
+    std::vector<double> differences;
+  };
+
+  explicit Impl(const Gauge& gauge)
+      : space(gauge.group(), gauge.geometry()), links(space), slopes(space), leaves(space) {
+    links.load(gauge.links());
+  }
+
+  // slopes = new_part (slope of now) + old_part slopes; then links = exp(slopes) links.
+  void stage(double new_part, double old_part);
+  // Of the embedded method: exponent = slopes weight, or added to it.
+  void note_slopes(double weight, bool first);
+  // The largest difference of a link to the embedded method's, of all ranks.
+  double difference();
+  double try_step(double epsilon, double tolerance);
+
+  MatrixSpace space;
+  LinkFields links;
+  LinkFields slopes;
+  detail::CloverLeaves leaves;
+  std::unique_ptr<Embedded> embedded;
+  double time = 0;
+};
+
+void Flow::Impl::stage(double new_part, double old_part) {
+  links.fill_all();
+  const int dims = space.dims();
+  const detail::Steps steps = detail::steps_of(space);
+  for (int mu = 0; mu < dims; ++mu) {
+    double* slope = slopes[mu].data();
+    const auto find = [=, from = links.data()](auto sites) {
+      const auto around = detail::sum_of_staples(sites, from, steps, dims, mu);
+      const auto turn = detail::traceless_antihermitian(times_adjoint(around, sites.load(from[mu])));
+      sites.store(slope, sites.all(new_part) * turn + sites.all(old_part) * sites.load(slope));
+    };
+    auto rows = detail::staples_ahead(space, links.data(), dims, mu);
+    rows.add(slope);
+    detail::each_site(space, detail::Asking{find, rows});
+  }
+  for (int mu = 0; mu < dims; ++mu) {
+    const double* slope = slopes[mu].data();
+    double* link = links[mu].data();
+    const auto turn = [=](auto sites) {
+      sites.store(link, detail::exponential_antihermitian(sites.load(slope)) * sites.load(link));
+    };
+    detail::RowsAhead<double> rows(space);
+    rows.add(slope);
+    rows.add(link);
+    detail::each_site(space, detail::Asking{turn, rows});
+  }
+}
+
+void Flow::Impl::note_slopes(double weight, bool first) {
+  for (int mu = 0; mu < space.dims(); ++mu) {
+    const double* slope = slopes[mu].data();
+    double* exponent = embedded->exponent[mu].data();
+    detail::each_site(space, [=](auto sites) {
+      const auto more = sites.all(weight) * sites.load(slope);
+      sites.store(exponent, first ? more : sites.load(exponent) + more);
+    });
+  }
+}
+
+double Flow::Impl::difference() {
+  double largest = 0;
+  for (int mu = 0; mu < space.dims(); ++mu) {
+    const double* start = embedded->start[mu].data();
+    const double* exponent = embedded->exponent[mu].data();
+    const double* link = links[mu].data();
+    double* differences = embedded->differences.data();
+    detail::each_site(space, [=](auto sites) {
+      using detail::operator-;
+      const auto other = detail::exponential_antihermitian(sites.load(exponent)) * sites.load(start);
+      sites.store_real(differences, detail::norm_squared(sites.load(link) - other));
+    });
+    for (const double one : embedded->differences) largest = std::max(largest, std::isfinite(one) ? one : HUGE_VAL);
+  }
+  const std::vector<std::vector<std::byte>> all = space.group().allgather(std::as_bytes(std::span(&largest, 1)));
+  for (const auto& part : all) {
+    double one = 0;
+    std::memcpy(&one, part.data(), sizeof one);
+    largest = std::max(largest, one);
+  }
+  return std::sqrt(largest);
+}
+
+// The embedded method's exponent is 2 Z_1 - Z_0, made of those of the first two stages, A_1 and A_2, as A_1 / 4 + 9/4 A_2.
+double Flow::Impl::try_step(double epsilon, double tolerance) {
+  if (!embedded) embedded = std::make_unique<Embedded>(space);
+  for (int mu = 0; mu < space.dims(); ++mu) std::copy_n(links[mu].data(), space.numbers(), embedded->start[mu].data());
+  stage(epsilon / 4, 0);
+  note_slopes(1.0 / 4, true);
+  stage(epsilon * 8 / 9, -17.0 / 9);
+  note_slopes(9.0 / 4, false);
+  stage(epsilon * 3 / 4, -1);
+  const double error = difference();
+  if (error <= tolerance) {
+    time += epsilon;
+  } else {
+    for (int mu = 0; mu < space.dims(); ++mu)
+      std::copy_n(embedded->start[mu].data(), space.numbers(), links[mu].data());
+  }
+  return error;
+}
+
+double longest_stable_flow_step(int dims) { return 2.51 / (4 * dims); }
+
+Flow::Flow(const Gauge& gauge) : impl_(std::make_unique<Impl>(gauge)) {}
+Flow::Flow(Flow&&) noexcept = default;
+Flow& Flow::operator=(Flow&&) noexcept = default;
+Flow::~Flow() = default;
+
+double Flow::time() const noexcept { return impl_->time; }
+
+// With Z_i the slope after i stages, the exponents are Z_0 / 4, 8/9 Z_1 - 17/36 Z_0, 3/4 Z_2 - 8/9 Z_1 + 17/36 Z_0: each is made
+// of the one before.
+void Flow::step(double epsilon) {
+  check_step(epsilon);
+  impl_->stage(epsilon / 4, 0);
+  impl_->stage(epsilon * 8 / 9, -17.0 / 9);
+  impl_->stage(epsilon * 3 / 4, -1);
+  impl_->time += epsilon;
+}
+
+double Flow::try_step(double epsilon, double tolerance) {
+  check_step(epsilon);
+  if (!(tolerance > 0)) throw BadInput("flow: expected a tolerance above 0, found " + short_number(tolerance));
+  return impl_->try_step(epsilon, tolerance);
+}
+
+FlowStep Flow::step_within(double epsilon, double tolerance) {
+  check_step(epsilon);
+  if (!(tolerance >= 1e-12 && tolerance <= 1))
+    throw BadInput("flow: expected a tolerance of 1e-12 to 1, found " + short_number(tolerance));
+  const double longest = longest_stable_flow_step(impl_->space.dims());
+  epsilon = std::min(epsilon, longest);
+  for (int attempt = 0; attempt < 100 && epsilon > 1e-12; ++attempt) {
+    const double error = impl_->try_step(epsilon, tolerance);
+    if (error <= tolerance) return {epsilon, error, std::min(longest, epsilon * step_factor(error, tolerance))};
+    epsilon *= std::min(0.9, step_factor(error, tolerance));
+  }
+  throw Error("flow: expected an error of at most " + short_number(tolerance) +
+              " with short steps, at t = " + short_number(impl_->time) + " a step of " + short_number(epsilon) +
+              " has more; are the links in SU(3)? If so, take a larger tolerance");
+}
+
+FieldStrength Flow::field_strength() {
+  impl_->links.fill_ahead();
+  return impl_->leaves.measure(impl_->links);
+}
+
+void Flow::copy_to(Gauge& gauge) const { gauge.set_links(impl_->links.store()); }
+
+FieldStrength field_strength(const Gauge& gauge) {
+  const MatrixSpace space(gauge.group(), gauge.geometry());
+  LinkFields links(space);
+  detail::CloverLeaves leaves(space);
+  links.load(gauge.links());
+  links.fill_ahead();
+  return leaves.measure(links);
+}
+
+// Products go from rank to rank in time, one rank after the other, so that every product is multiplied in the same order.
+std::complex<double> polyakov_loop(const Gauge& gauge) {
+  using Link = su3::Matrix<double>;
+  const Geometry& geometry = gauge.geometry();
+  const Group& group = gauge.group();
+  const auto dims = static_cast<std::size_t>(geometry.dims());
+  const auto last = dims - 1;
+  const auto times = static_cast<std::size_t>(geometry.block()[last]);
+  const std::size_t space = static_cast<std::size_t>(geometry.sites()) / times;
+  const auto links = gauge.links();
+  std::vector<Link> products(space, Link::one());
+  const std::vector<int> at = geometry.coordinates(group.rank());
+  const int ranks_in_time = geometry.spec().grid[last];
+  for (int turn = 0; turn < ranks_in_time; ++turn) {
+    if (turn > 0) {
+      const auto all = group.allgather(std::as_bytes(std::span(products)));
+      std::vector<int> below = at;
+      below[last] -= 1;
+      std::memcpy(products.data(), all[static_cast<std::size_t>(geometry.rank_at(below))].data(), space * sizeof(Link));
+    }
+    if (at[last] != turn) continue;
+    for (std::size_t t = 0; t < times; ++t) {
+      for (std::size_t i = 0; i < space; ++i)
+        products[i] = products[i] * su3::load(links.data() + ((t * space + i) * dims + last) * 9);
+    }
+  }
+  std::array<detail::ExactSum, 2> sums;
+  if (at[last] == ranks_in_time - 1) {
+    for (const Link& product : products) {
+      sums[0].add(su3::real_trace(product) / 3);
+      sums[1].add((product.e[0][0].im + product.e[1][1].im + product.e[2][2].im) / 3);
+    }
+  }
+  detail::ExactSum::over_ranks(group, sums);
+  double sites = 1;
+  for (std::size_t d = 0; d < last; ++d) sites *= static_cast<double>(geometry.spec().extents[d]);
+  return {sums[0].value() / sites, sums[1].value() / sites};
+}
+
+}  // namespace onehop::lattice

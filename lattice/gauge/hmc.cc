@@ -1,0 +1,241 @@
+#include "onehop/lattice/hmc.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "lattice/gauge/link_fields.h"
+#include "lattice/gauge/matrix_functions.h"
+#include "lattice/support/exact_sum.h"
+#include "lattice/support/random.h"
+#include "onehop/error.h"
+
+namespace onehop::lattice {
+
+namespace {
+
+using detail::ExactSum;
+using detail::LinkFields;
+using detail::MatrixSpace;
+
+// Purposes of random numbers (random.h); the heat bath has 1 and 2.
+constexpr std::uint32_t momenta_purpose = 3;
+constexpr std::uint32_t decision_purpose = 4;
+
+// What part of a step of Omelyan's integrator the links move before its first force: that of the least error.
+constexpr double omelyan_lambda = 0.1931833275037836;
+
+// sum of n_a i lambda_a / 2 with eight independent normal numbers: -tr P^2 = sum n_a^2 / 2.
+void draw_momentum(detail::Random& random, std::complex<double>* p) {
+  std::array<double, 8> n{};
+  for (std::size_t i = 0; i < 8; i += 2) std::tie(n[i], n[i + 1]) = random.two_normal();
+  const double third = n[7] / std::sqrt(3.0);
+  p[0] = {0, (n[2] + third) / 2};
+  p[4] = {0, (third - n[2]) / 2};
+  p[8] = {0, -third};
+  const auto pair = [&](int i, int j, double real, double imaginary) {
+    p[3 * i + j] = {imaginary / 2, real / 2};
+    p[3 * j + i] = {-imaginary / 2, real / 2};
+  };
+  pair(0, 1, n[0], n[1]);
+  pair(0, 2, n[3], n[4]);
+  pair(1, 2, n[5], n[6]);
+}
+
+}  // namespace
+
+struct Hmc::Impl {
+  Impl(const Gauge& gauge, const HmcOptions& wanted)
+      : options(wanted), space(gauge.group(), gauge.geometry()), links(space), momenta(space), energy(space.sites()) {
+    links.load(gauge.links());
+  }
+
+  void draw_momenta(std::uint32_t number);
+  void move_links(double time);
+  void move_momenta(double time);
+  void integrate();
+  void turn_round();
+  // -sum tr P^2 and beta sum (1 - Re tr U_p / 3), of the whole lattice, exactly: the difference of two of them is not lost in rounding.
+  [[nodiscard]] std::array<ExactSum, 2> hamiltonian();
+  [[nodiscard]] double difference(const std::array<ExactSum, 2>& after, const std::array<ExactSum, 2>& before) const {
+    return (after[0].value() - before[0].value()) + options.beta * (after[1].value() - before[1].value());
+  }
+
+  HmcOptions options;
+  MatrixSpace space;
+  LinkFields links;
+  LinkFields momenta;
+  std::vector<double> energy;
+};
+
+void Hmc::Impl::draw_momenta(std::uint32_t number) {
+  const Geometry& geometry = space.geometry();
+  const auto block = geometry.block();
+  const auto origin = geometry.origin(space.group().rank());
+  const auto dims = static_cast<std::size_t>(space.dims());
+  std::vector<std::complex<double>> drawn(space.sites() * dims * 9);
+  for (std::size_t site = 0; site < space.sites(); ++site) {
+    std::uint64_t place = 0;  // in the whole lattice
+    std::uint64_t stride = 1;
+    auto rest = static_cast<std::int64_t>(site);
+    for (std::size_t d = 0; d < dims; ++d) {
+      place += stride * static_cast<std::uint64_t>(origin[d] + rest % block[d]);
+      rest /= block[d];
+      stride *= static_cast<std::uint64_t>(geometry.spec().extents[d]);
+    }
+    for (std::size_t d = 0; d < dims; ++d) {
+      detail::Random random(options.seed, place * 4 + d, number, momenta_purpose);
+      draw_momentum(random, drawn.data() + (site * dims + d) * 9);
+    }
+  }
+  momenta.load(drawn);
+}
+
+void Hmc::Impl::move_links(double time) {
+  for (int mu = 0; mu < space.dims(); ++mu) {
+    const double* momentum = momenta[mu].data();
+    double* link = links[mu].data();
+    const auto turn = [=](auto sites) {
+      sites.store(link, detail::exponential_antihermitian(sites.all(time) * sites.load(momentum)) * sites.load(link));
+    };
+    detail::RowsAhead<double> rows(space);
+    rows.add(momentum);
+    rows.add(link);
+    detail::each_site(space, detail::Asking{turn, rows});
+  }
+}
+
+void Hmc::Impl::move_momenta(double time) {
+  links.fill_all();
+  const int dims = space.dims();
+  const detail::Steps steps = detail::steps_of(space);
+  const double weight = time * options.beta / 6;
+  for (int mu = 0; mu < dims; ++mu) {
+    double* momentum = momenta[mu].data();
+    const auto push = [=, from = links.data()](auto sites) {
+      const auto around = detail::sum_of_staples(sites, from, steps, dims, mu);
+      const auto force = detail::traceless_antihermitian(times_adjoint(around, sites.load(from[mu])));
+      sites.store(momentum, sites.load(momentum) + sites.all(weight) * force);
+    };
+    auto rows = detail::staples_ahead(space, links.data(), dims, mu);
+    rows.add(momentum);
+    detail::each_site(space, detail::Asking{push, rows});
+  }
+}
+
+// Symmetric in time, so that turning the momenta round leads back. Moves of the links come first and last, those between two steps together.
+void Hmc::Impl::integrate() {
+  const double step = options.length / options.steps;
+  const bool leapfrog = options.integrator == Integrator::leapfrog;
+  const double edge = leapfrog ? 0.5 : omelyan_lambda;
+  move_links(edge * step);
+  for (int i = 0; i < options.steps; ++i) {
+    if (leapfrog) {
+      move_momenta(step);
+    } else {
+      move_momenta(step / 2);
+      move_links((1 - 2 * edge) * step);
+      move_momenta(step / 2);
+    }
+    move_links((i + 1 == options.steps ? 1 : 2) * edge * step);
+  }
+}
+
+void Hmc::Impl::turn_round() {
+  for (int mu = 0; mu < space.dims(); ++mu) {
+    double* momentum = momenta[mu].data();
+    detail::each_site(space, [=](auto sites) { sites.store(momentum, sites.all(-1) * sites.load(momentum)); });
+  }
+}
+
+std::array<ExactSum, 2> Hmc::Impl::hamiltonian() {
+  links.fill_ahead();
+  std::array<ExactSum, 2> sums;
+  double* values = energy.data();
+  const auto add_to = [&](ExactSum& sum) {
+    for (const double value : energy) sum.add(value);
+  };
+  for (int mu = 0; mu < space.dims(); ++mu) {
+    const double* momentum = momenta[mu].data();
+    detail::each_site(space, [=](auto sites) { sites.store_real(values, detail::norm_squared(sites.load(momentum))); });
+    add_to(sums[0]);
+    const double* u = links[mu].data();
+    const std::ptrdiff_t along = space.stride(mu);
+    for (int nu = 0; nu < mu; ++nu) {
+      const double* v = links[nu].data();
+      const std::ptrdiff_t across = space.stride(nu);
+      detail::each_site(space, [=](auto sites) {
+        const auto there = sites.load(u) * sites.load(v, along);
+        const auto other = sites.load(v) * sites.load(u, across);
+        sites.store_real(values, 1 - su3::real_trace_times_adjoint(there, other) * (1.0 / 3));
+      });
+      add_to(sums[1]);
+    }
+  }
+  ExactSum::over_ranks(space.group(), sums);
+  return sums;
+}
+
+Hmc::Hmc(const Gauge& gauge, const HmcOptions& options) {
+  if (!(options.beta >= 0 && options.beta <= 1e6))
+    throw BadInput("hmc: expected a beta from 0 to 1e6, found " + std::to_string(options.beta));
+  if (options.steps < 1) throw BadInput("hmc: expected 1 step or more, found " + std::to_string(options.steps));
+  if (!(options.length > 0 && std::isfinite(options.length)))
+    throw BadInput("hmc: expected a trajectory of a length above 0, found " + std::to_string(options.length));
+  impl_ = std::make_unique<Impl>(gauge, options);
+}
+Hmc::Hmc(Hmc&&) noexcept = default;
+Hmc& Hmc::operator=(Hmc&&) noexcept = default;
+Hmc::~Hmc() = default;
+
+Trajectory Hmc::run(std::uint32_t number) {
+  Impl& in = *impl_;
+  const auto old = in.links.store();
+  in.draw_momenta(number);
+  const auto before = in.hamiltonian();
+  in.integrate();
+  Trajectory done;
+  done.delta_h = in.difference(in.hamiltonian(), before);
+  detail::Random random(in.options.seed, 0, number, decision_purpose);
+  done.accepted = random.two().first <= std::exp(-done.delta_h);  // false for what is no number
+  if (!done.accepted) {
+    in.links.load(old);
+    return done;
+  }
+  // Rounding takes links from SU(3) bit by bit.
+  auto links = in.links.store();
+  for (std::size_t i = 0; i < links.size(); i += 9) {
+    su3::Matrix<double> link = su3::load(links.data() + i);
+    su3::reunitarise(link);
+    su3::store(links.data() + i, link);
+  }
+  in.links.load(links);
+  return done;
+}
+
+Reversal Hmc::reverse(std::uint32_t number) {
+  Impl& in = *impl_;
+  const auto old = in.links.store();
+  in.draw_momenta(number);
+  const auto before = in.hamiltonian();
+  in.integrate();
+  in.turn_round();
+  in.integrate();
+  Reversal found;
+  found.delta_h = in.difference(in.hamiltonian(), before);
+  const auto links = in.links.store();
+  for (std::size_t i = 0; i < links.size(); ++i) found.links = std::max(found.links, std::abs(links[i] - old[i]));
+  in.links.load(old);
+  for (const auto& bytes : in.space.group().allgather(std::as_bytes(std::span(&found.links, 1)))) {
+    double other = 0;
+    std::memcpy(&other, bytes.data(), sizeof other);
+    found.links = std::max(found.links, other);
+  }
+  return found;
+}
+
+void Hmc::copy_to(Gauge& gauge) const { gauge.set_links(impl_->links.store()); }
+
+}  // namespace onehop::lattice

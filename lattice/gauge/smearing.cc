@@ -1,0 +1,227 @@
+#include "onehop/lattice/smearing.h"
+
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "lattice/gauge/fat_links.h"
+#include "lattice/gauge/matrix_functions.h"
+#include "onehop/error.h"
+
+namespace onehop::lattice {
+
+namespace {
+
+using detail::FieldsOf;
+using detail::LinkFields;
+using detail::LinkFieldsOf;
+using detail::MatrixField;
+using detail::MatrixFieldOf;
+using detail::MatrixSpace;
+using detail::PathSums;
+
+void check(const SmearingOptions& options, double weight) {
+  if (options.steps < 0) throw BadInput("smearing: expected 0 steps or more, found " + std::to_string(options.steps));
+  if (!std::isfinite(weight)) throw BadInput("smearing: expected a finite weight, found " + std::to_string(weight));
+}
+
+// Every rank's largest number, where it is: an error on all ranks where something is not unitary.
+void require_unitary(const MatrixSpace& space, const std::vector<double>& deviations, int mu) {
+  struct Worst {
+    double value = 0;
+    std::array<std::int64_t, 4> site{};
+  } worst;
+  const auto block = space.geometry().block();
+  const auto origin = space.geometry().origin(space.group().rank());
+  for (std::size_t i = 0; i < deviations.size(); ++i) {
+    const double value = std::isfinite(deviations[i]) ? deviations[i] : HUGE_VAL;
+    if (value <= worst.value) continue;
+    worst.value = value;
+    auto rest = static_cast<std::int64_t>(i);
+    for (std::size_t d = 0; d < block.size(); ++d) {
+      worst.site[d] = origin[d] + rest % block[d];
+      rest /= block[d];
+    }
+  }
+  for (const auto& bytes : space.group().allgather(std::as_bytes(std::span(&worst, 1)))) {
+    Worst other;
+    std::memcpy(&other, bytes.data(), sizeof other);
+    if (other.value > worst.value) worst = other;
+  }
+  if (worst.value <= 1e-8) return;
+  std::string site;
+  for (std::size_t d = 0; d < block.size(); ++d) site += (d == 0 ? "" : ", ") + std::to_string(worst.site[d]);
+  throw BadInput("smearing: expected smeared links that have a nearest unitary matrix, found a singular one at (" +
+                 site + ") in direction " + std::to_string(mu) + "; smear less");
+}
+
+// field = what is nearest to it in U(3), or SU(3).
+template <bool Special, class Number>
+void make_unitary(MatrixFieldOf<Number>& field, const MatrixSpace& space, int mu, std::vector<double>& deviations) {
+  deviations.resize(space.sites());
+  Number* numbers = field.data();
+  double* values = deviations.data();
+  detail::each_site(FieldsOf<Number>{&space}, [=](auto sites) {
+    using Some = decltype(sites);
+    const auto v = detail::converted<typename Some::Double>(sites.load(numbers));
+    const auto u = Special ? detail::nearest_special(v) : detail::nearest_unitary(v);
+    sites.store(numbers, detail::converted<typename Some::Real>(u));
+    const auto product = times_adjoint(u, u);
+    sites.store_real(values, detail::norm_squared(detail::operator-(product, decltype(v)::one())));
+  });
+  require_unitary(space, deviations, mu);
+}
+
+// links = one direction after the other, as make(direction, field) makes it.
+template <class Number, class Make>
+Links links_made(const MatrixSpace& space, MatrixFieldOf<Number>& field, const Make& make) {
+  const auto dims = static_cast<std::size_t>(space.dims());
+  Links links(space.sites() * dims * 9);
+  for (std::size_t mu = 0; mu < dims; ++mu) {
+    make(static_cast<int>(mu), field);
+    field.store(links.data() + mu * 9, dims * 9);
+  }
+  return links;
+}
+
+template <class Number>
+FatLinks fat_links_of(LinkFieldsOf<Number>& links, PathSums<Number>& paths, const PathWeights& weights) {
+  MatrixFieldOf<Number> made(links.space());
+  FatLinks found;
+  found.fat = links_made(links.space(), made, [&](int mu, auto& field) { paths.fat(links, mu, weights, field); });
+  found.naik =
+      links_made(links.space(), made, [&](int mu, auto& field) { paths.naik(links, mu, weights.naik, field); });
+  return found;
+}
+
+template <class Number>
+FatLinks fat_links_in(const Gauge& gauge, const PathWeights& weights) {
+  const MatrixSpace space(gauge.group(), gauge.geometry());
+  LinkFieldsOf<Number> links(space);
+  links.load(gauge.links());
+  links.fill_all();
+  PathSums<Number> paths(space);
+  return fat_links_of(links, paths, weights);
+}
+
+template <class Number>
+HisqLinks hisq_links_in(const Gauge& gauge, const PathWeights& second) {
+  const MatrixSpace space(gauge.group(), gauge.geometry());
+  PathSums<Number> paths(space);
+  LinkFieldsOf<Number> unitary(space);
+  {
+    LinkFieldsOf<Number> links(space);
+    links.load(gauge.links());
+    links.fill_all();
+    std::vector<double> deviations;
+    for (int mu = 0; mu < space.dims(); ++mu) {
+      paths.fat(links, mu, fat7_weights(), unitary[mu]);
+      make_unitary<false>(unitary[mu], space, mu, deviations);
+    }
+  }
+  unitary.fill_all();
+  FatLinks found = fat_links_of(unitary, paths, second);
+  return {std::move(found.fat), std::move(found.naik), unitary.store()};
+}
+
+bool in_single(Precision precision) {
+  if (precision == Precision::half) throw BadInput("fat links: expected double or single precision, found half");
+  return precision == Precision::single;
+}
+
+// change(old link, sum of staples, how many, direction) of all links at once, step by step.
+template <class Change>
+void smear(Gauge& gauge, const SmearingOptions& options, const Change& change) {
+  const MatrixSpace space(gauge.group(), gauge.geometry());
+  LinkFields links(space);
+  LinkFields sums(space);
+  links.load(gauge.links());
+  const int last = space.dims() - (options.space_only ? 1 : 0);
+  const detail::Steps steps = detail::steps_of(space);
+  for (int step = 0; step < options.steps; ++step) {
+    links.fill_all();
+    for (int mu = 0; mu < last; ++mu) {
+      double* sum = sums[mu].data();
+      const auto add = [=, from = links.data()](auto sites) {
+        sites.store(sum, detail::sum_of_staples(sites, from, steps, last, mu));
+      };
+      detail::each_site(space, detail::Asking{add, detail::staples_ahead(space, links.data(), last, mu)});
+    }
+    for (int mu = 0; mu < last; ++mu) change(links[mu], sums[mu], 2 * (last - 1), mu, space);
+  }
+  gauge.set_links(links.store());
+}
+
+// Single precision keeps sums over paths up to here.
+constexpr double largest_weight = 1e30;
+
+}  // namespace
+
+PathWeights fat3_weights() { return {.one = 1.0 / 4, .three = 1.0 / 8}; }
+PathWeights fat5_weights() { return {.one = 1.0 / 7, .three = 1.0 / 14, .five = 1.0 / 56}; }
+PathWeights fat7_weights() { return {.one = 1.0 / 8, .three = 1.0 / 16, .five = 1.0 / 64, .seven = 1.0 / 384}; }
+
+PathWeights asqtad_weights(double u0) {
+  if (!(u0 > 0 && std::isfinite(u0))) throw BadInput("asqtad: expected a u0 above 0, found " + std::to_string(u0));
+  const double two = 1 / (u0 * u0);
+  return {.one = 5.0 / 8,
+          .three = two / 16,
+          .five = two * two / 64,
+          .seven = two * two * two / 384,
+          .lepage = -two * two / 16,
+          .naik = -two / 24};
+}
+
+PathWeights hisq_second_weights(double naik_epsilon) {
+  if (!std::isfinite(naik_epsilon))
+    throw BadInput("hisq: expected a finite epsilon, found " + std::to_string(naik_epsilon));
+  return {.one = 1 + naik_epsilon / 8,
+          .three = 1.0 / 16,
+          .five = 1.0 / 64,
+          .seven = 1.0 / 384,
+          .lepage = -1.0 / 8,
+          .naik = -(1 + naik_epsilon) / 24};
+}
+
+FatLinks fat_links(const Gauge& gauge, const PathWeights& weights, Precision precision) {
+  for (const double weight : {weights.one, weights.three, weights.five, weights.seven, weights.lepage, weights.naik}) {
+    if (!(std::abs(weight) < largest_weight))
+      throw BadInput("fat links: expected weights of paths below 1e30, found " + std::to_string(weight));
+  }
+  return in_single(precision) ? fat_links_in<float>(gauge, weights) : fat_links_in<double>(gauge, weights);
+}
+
+HisqLinks hisq_links(const Gauge& gauge, double naik_epsilon, Precision precision) {
+  const PathWeights second = hisq_second_weights(naik_epsilon);
+  return in_single(precision) ? hisq_links_in<float>(gauge, second) : hisq_links_in<double>(gauge, second);
+}
+
+void smear_ape(Gauge& gauge, double alpha, const SmearingOptions& options) {
+  check(options, alpha);
+  std::vector<double> deviations;
+  smear(gauge, options, [&](MatrixField& link, MatrixField& sum, int staples, int mu, const MatrixSpace& space) {
+    double* links = link.data();
+    const double* around = sum.data();
+    const double weight = staples == 0 ? 0 : alpha / staples;
+    const double own = 1 - alpha;
+    detail::each_site(space, [=](auto sites) {
+      sites.store(links, sites.all(own) * sites.load(links) + sites.all(weight) * sites.load(around));
+    });
+    make_unitary<true>(link, space, mu, deviations);
+  });
+}
+
+void smear_stout(Gauge& gauge, double rho, const SmearingOptions& options) {
+  check(options, rho);
+  smear(gauge, options, [&](MatrixField& link, MatrixField& sum, int, int, const MatrixSpace& space) {
+    double* links = link.data();
+    const double* around = sum.data();
+    detail::each_site(space, [=](auto sites) {
+      const auto old = sites.load(links);
+      const auto turn = detail::traceless_antihermitian(times_adjoint(sites.load(around), old));
+      sites.store(links, detail::exponential_antihermitian(sites.all(rho) * turn) * old);
+    });
+  });
+}
+
+}  // namespace onehop::lattice

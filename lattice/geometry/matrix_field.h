@@ -1,0 +1,89 @@
+// Fields of 3x3 matrices on the blocks of a lattice, made for loops over many sites at once. A row is the sites along direction 0 with a
+// ghost at both ends; of a row the 18 numbers of its matrices lie one after the other, [..., z, y, number, x], so that neighbouring
+// sites are neighbours in memory. Around the block is one layer of ghosts.
+#pragma once
+
+#include <array>
+#include <complex>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "lattice/support/buffer.h"
+#include "lattice/support/team.h"
+#include "onehop/group.h"
+#include "onehop/lattice/geometry.h"
+
+namespace onehop::lattice::detail {
+
+// What all fields of one lattice share.
+class MatrixSpace {
+ public:
+  // `geometry` has one lane and one colour. Collective.
+  MatrixSpace(const Group& group, const Geometry& geometry);
+  MatrixSpace(const MatrixSpace&) = delete;
+  MatrixSpace& operator=(const MatrixSpace&) = delete;
+  ~MatrixSpace();
+
+  [[nodiscard]] const Group& group() const noexcept { return group_; }
+  [[nodiscard]] const Geometry& geometry() const noexcept { return geometry_; }
+  [[nodiscard]] Team& team() const noexcept { return *team_; }  // what loops over sites run on
+  [[nodiscard]] int dims() const noexcept { return geometry_.dims(); }
+  [[nodiscard]] std::size_t sites() const noexcept { return static_cast<std::size_t>(geometry_.sites()); }
+
+  // In numbers: of a field, from a site to the next in a direction, and between the numbers of a site.
+  [[nodiscard]] std::size_t numbers() const noexcept { return numbers_; }
+  [[nodiscard]] const std::array<std::ptrdiff_t, 4>& strides() const noexcept { return stride_; }
+  [[nodiscard]] std::ptrdiff_t stride(int direction) const { return stride_[static_cast<std::size_t>(direction)]; }
+  [[nodiscard]] std::ptrdiff_t number_step() const noexcept { return number_step_; }
+  // Where the first number of the first own site of each own row lies, in lexicographic order, and how many sites each has.
+  [[nodiscard]] std::span<const std::ptrdiff_t> rows() const noexcept { return rows_; }
+  [[nodiscard]] std::ptrdiff_t row_sites() const noexcept { return number_step_ - 2; }
+
+  // The ghosts of a field beyond one end of the block, as they are on the rank beside. Ghosts in lower directions travel with them, so that
+  // ghosts filled in the order of directions are right at edges and corners too. The first of a direction and side makes a plan, where that
+  // is another rank. Collective.
+  template <class Number>
+  void fill(Number* field, int direction, Side side) const;
+
+ private:
+  struct Layer;
+  template <class Each>
+  void each_run(int direction, const Each& each) const;
+
+  Group group_;
+  Geometry geometry_;
+  std::array<std::ptrdiff_t, 4> stride_{};
+  std::ptrdiff_t number_step_ = 0;
+  std::size_t numbers_ = 0;
+  std::vector<std::ptrdiff_t> rows_;
+  std::unique_ptr<Team> team_;
+  // A direction and side each, where it is cut, of doubles and floats.
+  mutable std::array<std::array<std::array<std::unique_ptr<Layer>, 2>, 2>, 4> layers_;
+};
+
+// Number is double or float.
+template <class Number>
+class MatrixFieldOf {
+ public:
+  // Zero everywhere. The space outlives the field.
+  explicit MatrixFieldOf(const MatrixSpace& space) : space_(&space), numbers_(space.numbers()) {}
+
+  [[nodiscard]] const Number* data() const noexcept { return numbers_.data(); }
+  [[nodiscard]] Number* data() noexcept { return numbers_.data(); }
+
+  // See MatrixSpace::fill. Collective.
+  void fill(int direction, Side side) { space_->fill(numbers_.data(), direction, side); }
+
+  // Own sites in lexicographic order, nine numbers each, `step` complex numbers from one site to the next.
+  void load(const std::complex<double>* from, std::size_t step);
+  void store(std::complex<double>* to, std::size_t step) const;
+
+ private:
+  const MatrixSpace* space_;
+  Buffer<Number> numbers_;
+};
+using MatrixField = MatrixFieldOf<double>;
+
+}  // namespace onehop::lattice::detail

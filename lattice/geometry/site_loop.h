@@ -1,0 +1,244 @@
+// Loops over the sites of fields of matrices (matrix_field.h), as many sites at once as the processor's vectors hold. An operation is a
+// generic function of `sites`; it is compiled for vectors of 8, 4 and 1 sites and for several kinds of processor, one of which is
+// chosen at run time. All give the same bits: nothing here is contracted, and no lane knows of another.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "lattice/geometry/matrix_field.h"
+#include "lattice/support/target.h"
+#include "onehop/lattice/su3.h"
+
+namespace onehop::lattice::detail {
+
+template <int Lanes, class Number>
+struct RealOf {
+  typedef Number Type __attribute__((vector_size(Lanes * sizeof(Number))));
+};
+template <class Number>
+struct RealOf<1, Number> {
+  using Type = Number;
+};
+
+// So many sites of a row, one beside the other, of fields of such numbers.
+template <int Lanes, class Number = double>
+struct Sites {
+  using Real = typename RealOf<Lanes, Number>::Type;
+  using Matrix = su3::Matrix<Real>;
+  using Double = typename RealOf<Lanes, double>::Type;
+  static constexpr int lanes = Lanes;
+
+  std::ptrdiff_t at;     // of the first one's first number in a field
+  std::ptrdiff_t step;   // between the numbers of a site
+  std::ptrdiff_t order;  // the lexicographic number of the first one in the block
+
+  // `shift`: how far away in the field the matrices lie that are wanted: strides of the space, added up.
+  [[nodiscard]] Matrix load(const Number* field, std::ptrdiff_t shift = 0) const {
+    Matrix m;
+    const Number* from = field + at + shift;
+    for (int i = 0; i < 9; ++i, from += 2 * step) {
+      std::memcpy(&m.e[i / 3][i % 3].re, from, sizeof(Real));
+      std::memcpy(&m.e[i / 3][i % 3].im, from + step, sizeof(Real));
+    }
+    return m;
+  }
+  void store(Number* field, const Matrix& m) const {
+    Number* to = field + at;
+    for (int i = 0; i < 9; ++i, to += 2 * step) {
+      std::memcpy(to, &m.e[i / 3][i % 3].re, sizeof(Real));
+      std::memcpy(to + step, &m.e[i / 3][i % 3].im, sizeof(Real));
+    }
+  }
+  // One real number a site, in lexicographic order.
+  void store_real(double* values, const Double& value) const { std::memcpy(values + order, &value, sizeof value); }
+  [[nodiscard]] Double load_real(const double* values) const {
+    Double value;
+    std::memcpy(&value, values + order, sizeof value);
+    return value;
+  }
+  [[nodiscard]] static Real all(double x) { return Real{} + static_cast<Number>(x); }
+};
+
+// The same matrices of other numbers: To is a vector with as many lanes.
+template <class To, class From>
+inline su3::Matrix<To> converted(const su3::Matrix<From>& a) {
+  const auto convert = [](const From& x) {
+    if constexpr (std::is_same_v<To, From>) {
+      return x;
+    } else if constexpr (std::is_arithmetic_v<From>) {
+      return static_cast<To>(x);
+    } else {
+      return __builtin_convertvector(x, To);
+    }
+  };
+  su3::Matrix<To> m;
+  for (int i = 0; i < 9; ++i) m.e[i / 3][i % 3] = {convert(a.e[i / 3][i % 3].re), convert(a.e[i / 3][i % 3].im)};
+  return m;
+}
+
+// function(number) for each lane's number.
+template <class Real, class Function>
+inline Real each_lane(const Real& x, Function&& function) {
+  if constexpr (std::is_same_v<Real, double>) {
+    return function(x);
+  } else {
+    Real y{};
+    for (std::size_t lane = 0; lane < sizeof(Real) / sizeof(double); ++lane) y[lane] = function(x[lane]);
+    return y;
+  }
+}
+
+template <class Real>
+inline Real square_root(const Real& x) {
+  return each_lane(x, [](double one) { return __builtin_sqrt(one); });
+}
+
+// Asks for so many bytes, into the second cache. Loads by themselves wait for memory with as many lines at once as the first cache may miss,
+// which are few. (Not __builtin_prefetch everywhere: an inlined function with nothing but that counts as one without effect for g++, which leaves it
+// out.)
+[[gnu::always_inline]] inline void ask_for_bytes(const void* from, std::size_t bytes) {
+  const auto* line = static_cast<const char*>(from);
+  for (const char* end = line + bytes; line < end; line += 64) {
+#if defined(__x86_64__)
+    asm volatile("prefetcht1 %0" : : "m"(*line));
+#else
+    __builtin_prefetch(line, 0, 2);
+#endif
+  }
+}
+
+// The rows that an operation reads: of each the next one is asked for while one is worked on.
+template <class Number>
+class RowsAhead {
+ public:
+  explicit RowsAhead(const MatrixSpace& space)
+      : bytes_(18 * static_cast<std::size_t>(space.number_step()) * sizeof(Number)) {}
+
+  // Rows of a field so far away. A step along a row stays in it.
+  void add(const Number* field, std::ptrdiff_t shift = 0) {
+    const Number* row = field + shift;
+    for (int i = 0; i < count_; ++i) {
+      const std::ptrdiff_t apart = row - rows_[static_cast<std::size_t>(i)];
+      if (-2 < apart && apart < 2) return;
+    }
+    if (count_ < most) rows_[static_cast<std::size_t>(count_++)] = row;
+  }
+  void ask_for(std::ptrdiff_t at) const {
+    for (int i = 0; i < count_; ++i) ask_for_bytes(rows_[static_cast<std::size_t>(i)] + at, bytes_);
+  }
+
+ private:
+  static constexpr int most = 48;
+  std::size_t bytes_;
+  int count_ = 0;
+  std::array<const Number*, most> rows_{};
+};
+
+// The rows that sum_of_staples reads.
+inline RowsAhead<double> staples_ahead(const MatrixSpace& space, const std::array<const double*, 4>& links, int dims,
+                                       int mu) {
+  RowsAhead<double> rows(space);
+  rows.add(links[static_cast<std::size_t>(mu)]);
+  const std::ptrdiff_t ahead = space.stride(mu);
+  for (int nu = 0; nu < dims; ++nu) {
+    if (nu == mu) continue;
+    const std::ptrdiff_t up = space.stride(nu);
+    for (const std::ptrdiff_t shift : {std::ptrdiff_t{0}, ahead, -up, ahead - up})
+      rows.add(links[static_cast<std::size_t>(nu)], shift);
+    for (const std::ptrdiff_t shift : {up, -up}) rows.add(links[static_cast<std::size_t>(mu)], shift);
+  }
+  return rows;
+}
+
+// An operation with the rows that it reads.
+template <class Op, class Number>
+struct Asking {
+  Op op;
+  RowsAhead<Number> rows;
+
+  template <class Sites>
+  void operator()(const Sites& sites) const {
+    op(sites);
+  }
+  void ask_for(std::ptrdiff_t row) const { rows.ask_for(row); }
+};
+template <class Op, class Number>
+Asking(Op, RowsAhead<Number>) -> Asking<Op, Number>;
+
+// All own sites of fields of such numbers.
+template <class Number>
+struct FieldsOf {
+  const MatrixSpace* all;
+
+  [[nodiscard]] Team& team() const noexcept { return all->team(); }
+  [[nodiscard]] std::size_t sites() const noexcept { return all->sites(); }
+  [[nodiscard]] std::span<const std::ptrdiff_t> rows() const noexcept { return all->rows(); }
+};
+
+template <class Number, class Op>
+inline void loop_over_rows(const FieldsOf<Number>& space, std::ptrdiff_t first, std::ptrdiff_t last, const Op& op) {
+  const std::ptrdiff_t step = space.all->number_step();
+  const std::ptrdiff_t count = space.all->row_sites();
+  const std::ptrdiff_t* rows = space.rows().data();
+  for (std::ptrdiff_t row = first; row < last; ++row) {
+    std::ptrdiff_t at = rows[row];
+    std::ptrdiff_t order = row * count;
+    std::ptrdiff_t left = count;
+    if constexpr (requires { op.ask_for(at); }) {
+      if (row + 1 < last) op.ask_for(rows[row + 1]);
+    }
+    for (; left >= 8; left -= 8, at += 8, order += 8) op(Sites<8, Number>{at, step, order});
+    if (left >= 4) {
+      op(Sites<4, Number>{at, step, order});
+      left -= 4, at += 4, order += 4;
+    }
+    for (; left > 0; --left, ++at, ++order) op(Sites<1, Number>{at, step, order});
+  }
+}
+template <class Op>
+inline void loop_over_rows(const MatrixSpace& space, std::ptrdiff_t first, std::ptrdiff_t last, const Op& op) {
+  loop_over_rows(FieldsOf<double>{&space}, first, last, op);
+}
+
+template <class Space, class Op>
+[[gnu::flatten]] void loop_portable(const Space& space, std::ptrdiff_t first, std::ptrdiff_t last, const Op& op) {
+  loop_over_rows(space, first, last, op);
+}
+
+#if defined(__x86_64__)
+template <class Space, class Op>
+[[gnu::flatten, gnu::target("avx2,fma")]] void loop_avx2(const Space& space, std::ptrdiff_t first, std::ptrdiff_t last,
+                                                         const Op& op) {
+  loop_over_rows(space, first, last, op);
+}
+template <class Space, class Op>
+[[gnu::flatten, gnu::target("avx512f,avx512dq,avx512vl,fma")]] void loop_avx512(const Space& space,
+                                                                                std::ptrdiff_t first,
+                                                                                std::ptrdiff_t last, const Op& op) {
+  loop_over_rows(space, first, last, op);
+}
+#endif
+
+// op(sites) for all own sites, by all threads of the space, which is a MatrixSpace (for fields of doubles) or something
+// else with rows.
+template <class Space, class Op>
+void each_site(const Space& space, const Op& op) {
+  const auto rows = static_cast<std::ptrdiff_t>(space.rows().size());
+  const auto run = [&](std::ptrdiff_t first, std::ptrdiff_t last) {
+#if defined(__x86_64__)
+    if (target() == Target::avx512) return loop_avx512(space, first, last, op);
+    if (target() == Target::avx2) return loop_avx2(space, first, last, op);
+#endif
+    loop_portable(space, first, last, op);
+  };
+  if (space.team().size() == 1 || space.sites() < 512) return run(0, rows);
+  space.team().run([&](int thread) {
+    const auto [first, last] = space.team().part(0, rows, thread);
+    run(first, last);
+  });
+}
+
+}  // namespace onehop::lattice::detail

@@ -1,7 +1,0 @@
-#include "hop_kernel_loops.h"
-
-namespace onehop::lattice::detail {
-
-template HopKernel<double, double> hop_kernel(int, int, bool);
-
-}  // namespace onehop::lattice::detail

@@ -1,0 +1,55 @@
+#include "lattice/solver/source_scale.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace onehop::lattice::detail {
+
+namespace {
+
+// Sources whose largest number has an exponent of at most this, either way, are solved as they are.
+constexpr int ordinary = 10;
+
+std::complex<double> scaled(const std::complex<double>& z, int exponent) {
+  return {std::ldexp(z.real(), exponent), std::ldexp(z.imag(), exponent)};
+}
+
+// The largest number of all ranks, of every copy. Of what is no finite number it may be anything: that is found later, and is an error.
+std::vector<double> largest_numbers(const Group& group, std::span<const std::complex<double>> sources,
+                                    std::size_t copies) {
+  const std::size_t length = sources.size() / copies;
+  std::vector<double> largest(copies, 0);
+  for (std::size_t i = 0; i < sources.size(); ++i)
+    largest[i / length] = std::max({largest[i / length], std::abs(sources[i].real()), std::abs(sources[i].imag())});
+  for (const auto& part : group.allgather(std::as_bytes(std::span(largest)))) {
+    std::vector<double> theirs(copies);
+    std::memcpy(theirs.data(), part.data(), copies * sizeof(double));
+    for (std::size_t copy = 0; copy < copies; ++copy) largest[copy] = std::max(largest[copy], theirs[copy]);
+  }
+  return largest;
+}
+
+}  // namespace
+
+SourceScale::SourceScale(const Group& group, std::span<const std::complex<double>> sources, int copies)
+    : sources_(sources) {
+  for (const double largest : largest_numbers(group, sources, static_cast<std::size_t>(copies))) {
+    int exponent = 0;
+    if (std::isfinite(largest)) std::frexp(largest, &exponent);
+    exponents_.push_back(std::abs(exponent) > ordinary ? exponent : 0);
+  }
+  if (std::ranges::all_of(exponents_, [](int exponent) { return exponent == 0; })) return;
+  scaled_.assign(sources.begin(), sources.end());
+  const std::size_t length = sources.size() / exponents_.size();
+  for (std::size_t i = 0; i < scaled_.size(); ++i) scaled_[i] = scaled(scaled_[i], -exponents_[i / length]);
+  sources_ = scaled_;
+}
+
+void SourceScale::restore(std::span<std::complex<double>> solutions) const {
+  if (scaled_.empty()) return;
+  const std::size_t length = solutions.size() / exponents_.size();
+  for (std::size_t i = 0; i < solutions.size(); ++i) solutions[i] = scaled(solutions[i], exponents_[i / length]);
+}
+
+}  // namespace onehop::lattice::detail

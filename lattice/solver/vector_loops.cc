@@ -1,0 +1,210 @@
+#include "lattice/solver/vector_loops.h"
+
+namespace onehop::lattice::detail {
+
+namespace {
+
+template <int Count>
+using Wide = Lanes<double, Count>;
+
+// One number of a site in each lane, to a sum. A site's own is complete, in an order of its own, before it comes here.
+template <int Count>
+inline void add_sites(const Wide<Count>& value, Wide<Count>& plain, WideSum* wide) {
+  if (wide == nullptr) {
+    plain += value;
+    return;
+  }
+  for (int lane = 0; lane < Count; ++lane) wide->add(value[lane]);
+}
+
+template <int Count>
+inline double across(const Wide<Count>& value) {
+  double sum = 0;
+  for (int lane = 0; lane < Count; ++lane) sum += value[lane];
+  return sum;
+}
+
+template <class Real, int Count>
+inline Wide<Count> load_wide(const Real* from) {
+  return convert_lanes<double, Count, Real>(load_lanes<Real, Count>(from));
+}
+
+template <class Real, int Count>
+struct Dot {
+  static inline void run(const DotLoop<Real>& loop) {
+    const std::int64_t unit = loop.shape.unit();
+    for (int copy = 0; copy < loop.shape.copies; ++copy) {
+      Wide<Count> sum_re{};
+      Wide<Count> sum_im{};
+      for (std::int64_t vector = loop.first; vector < loop.last; ++vector) {
+        const Real* a = loop.a + (vector * loop.shape.copies + copy) * unit;
+        const Real* b = loop.b + (vector * loop.shape.copies + copy) * unit;
+        Wide<Count> re{};
+        Wide<Count> im{};
+        for (std::int64_t i = 0; i < unit; i += std::int64_t{2} * Count) {
+          const Wide<Count> a_re = load_wide<Real, Count>(a + i);
+          const Wide<Count> a_im = load_wide<Real, Count>(a + i + Count);
+          const Wide<Count> b_re = load_wide<Real, Count>(b + i);
+          const Wide<Count> b_im = load_wide<Real, Count>(b + i + Count);
+          re += a_re * b_re;
+          re += a_im * b_im;
+          im += a_re * b_im;
+          im -= a_im * b_re;
+        }
+        add_sites<Count>(re, sum_re, loop.is_wide ? loop.wide + 2 * copy : nullptr);
+        add_sites<Count>(im, sum_im, loop.is_wide ? loop.wide + 2 * copy + 1 : nullptr);
+      }
+      loop.plain[2 * copy] += across<Count>(sum_re);
+      loop.plain[2 * copy + 1] += across<Count>(sum_im);
+    }
+  }
+};
+
+template <class Real, int Count>
+struct Norm {
+  static inline void run(const DotLoop<Real>& loop) {
+    const std::int64_t unit = loop.shape.unit();
+    for (int copy = 0; copy < loop.shape.copies; ++copy) {
+      Wide<Count> sum{};
+      for (std::int64_t vector = loop.first; vector < loop.last; ++vector) {
+        const Real* a = loop.a + (vector * loop.shape.copies + copy) * unit;
+        Wide<Count> square{};
+        for (std::int64_t i = 0; i < unit; i += Count) {
+          const Wide<Count> value = load_wide<Real, Count>(a + i);
+          square += value * value;
+        }
+        add_sites<Count>(square, sum, loop.is_wide ? loop.wide + copy : nullptr);
+      }
+      loop.plain[copy] += across<Count>(sum);
+    }
+  }
+};
+
+template <class Real, int Count>
+struct Step {
+  static inline void run(const StepLoop<Real>& loop) {
+    const std::int64_t unit = loop.shape.unit();
+    for (int copy = 0; copy < loop.shape.copies; ++copy) {
+      const auto alpha = static_cast<Real>(loop.alpha[copy]);
+      Wide<Count> sum{};
+      for (std::int64_t vector = loop.first; vector < loop.last; ++vector) {
+        const std::int64_t at = (vector * loop.shape.copies + copy) * unit;
+        Wide<Count> square{};
+        for (std::int64_t i = at; i < at + unit; i += Count) {
+          if (loop.x != nullptr) {
+            Lanes<Real, Count> x = load_lanes<Real, Count>(loop.x + i);
+            x += alpha * load_lanes<Real, Count>(loop.p + i);
+            store_lanes<Real, Count>(loop.x + i, x);
+          }
+          Lanes<Real, Count> r = load_lanes<Real, Count>(loop.r + i);
+          r -= alpha * load_lanes<Real, Count>(loop.q + i);
+          store_lanes<Real, Count>(loop.stepped + i, r);
+          const Wide<Count> value = convert_lanes<double, Count, Real>(r);
+          square += value * value;
+        }
+        add_sites<Count>(square, sum, loop.is_wide ? loop.wide + copy : nullptr);
+      }
+      loop.plain[copy] += across<Count>(sum);
+    }
+  }
+};
+
+template <class Real, int Count>
+struct Direct {
+  static inline void run(const DirectLoop<Real>& loop) {
+    const std::int64_t unit = loop.shape.unit();
+    for (int copy = 0; copy < loop.shape.copies; ++copy) {
+      const auto beta = static_cast<Real>(loop.beta[copy]);
+      for (std::int64_t vector = loop.first; vector < loop.last; ++vector) {
+        const std::int64_t at = (vector * loop.shape.copies + copy) * unit;
+        for (std::int64_t i = at; i < at + unit; i += Count) {
+          Lanes<Real, Count> r = load_lanes<Real, Count>(loop.r + i);
+          r += beta * load_lanes<Real, Count>(loop.p + i);
+          store_lanes<Real, Count>(loop.p + i, r);
+        }
+      }
+    }
+  }
+};
+
+template <class Real, int Count>
+struct Combine {
+  static inline void run(const CombineLoop<Real>& loop) {
+    const std::int64_t unit = loop.shape.unit();
+    for (std::int64_t piece = loop.first * loop.shape.copies; piece < loop.last * loop.shape.copies; ++piece) {
+      const Coefficient* coefficient = loop.coefficients + piece % loop.shape.copies;
+      for (std::int64_t i = piece * unit; i < (piece + 1) * unit; i += std::int64_t{2} * Count) {
+        Lanes<Real, Count> re{};
+        Lanes<Real, Count> im{};
+        for (int t = 0; t < loop.count; ++t) {
+          const Lanes<Real, Count> term_re = load_lanes<Real, Count>(loop.terms[static_cast<std::size_t>(t)] + i);
+          const Lanes<Real, Count> term_im =
+              load_lanes<Real, Count>(loop.terms[static_cast<std::size_t>(t)] + i + Count);
+          const auto c_re = static_cast<Real>(coefficient[t * loop.shape.copies].real());
+          const auto c_im = static_cast<Real>(coefficient[t * loop.shape.copies].imag());
+          re += c_re * term_re;
+          re -= c_im * term_im;
+          im += c_re * term_im;
+          im += c_im * term_re;
+        }
+        store_lanes<Real, Count>(loop.y + i, re);
+        store_lanes<Real, Count>(loop.y + i + Count, im);
+      }
+    }
+  }
+};
+
+template <class Real, int Count>
+struct Shift {
+  static inline void run(const ShiftLoop<Real>& loop) {
+    constexpr std::int64_t piece = std::int64_t{96} * Count;  // stays in the first cache while the shifts pass over it
+    const std::int64_t end = loop.last * loop.shape.unit();
+    for (std::int64_t begin = loop.first * loop.shape.unit(); begin < end; begin += piece) {
+      const std::int64_t stop = begin + piece < end ? begin + piece : end;
+      for (int s = 0; s < loop.shifts; ++s) {
+        Real alpha[shift_steps];
+        Real beta[shift_steps];
+        Real zeta[shift_steps];
+        for (int t = 0; t < loop.steps; ++t) {
+          alpha[t] = static_cast<Real>(loop.alpha[t * loop.shifts + s]);
+          beta[t] = static_cast<Real>(loop.beta[t * loop.shifts + s]);
+          zeta[t] = static_cast<Real>(loop.zeta[t * loop.shifts + s]);
+        }
+        for (std::int64_t i = begin; i < stop; i += Count) {
+          Lanes<Real, Count> x = load_lanes<Real, Count>(loop.x[s] + i);
+          Lanes<Real, Count> p = load_lanes<Real, Count>(loop.p[s] + i);
+          for (int t = 0; t < loop.steps; ++t) {
+            x += alpha[t] * p;
+            Lanes<Real, Count> next = zeta[t] * load_lanes<Real, Count>(loop.r[static_cast<std::size_t>(t)] + i);
+            next += beta[t] * p;
+            p = next;
+          }
+          store_lanes<Real, Count>(loop.x[s] + i, x);
+          store_lanes<Real, Count>(loop.p[s] + i, p);
+        }
+      }
+    }
+  }
+};
+
+template <class Real, int Count>
+VectorLoops<Real> best() {
+  return {best_loop<Dot<Real, Count>, DotLoop<Real>>(),         best_loop<Norm<Real, Count>, DotLoop<Real>>(),
+          best_loop<Step<Real, Count>, StepLoop<Real>>(),       best_loop<Direct<Real, Count>, DirectLoop<Real>>(),
+          best_loop<Combine<Real, Count>, CombineLoop<Real>>(), best_loop<Shift<Real, Count>, ShiftLoop<Real>>()};
+}
+
+}  // namespace
+
+template <class Real>
+VectorLoops<Real> loops(int lanes) {
+  if (lanes > 8) return best<Real, 16>();
+  if (lanes > 4) return best<Real, 8>();
+  if (lanes > 2) return best<Real, 4>();
+  return lanes > 1 ? best<Real, 2>() : best<Real, 1>();
+}
+
+template VectorLoops<double> loops(int);
+template VectorLoops<float> loops(int);
+
+}  // namespace onehop::lattice::detail

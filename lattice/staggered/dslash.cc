@@ -1,0 +1,262 @@
+#include "lattice/staggered/dslash.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+namespace onehop::lattice::detail {
+
+namespace {
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// A neighbour behind and one ahead for each kind of link.
+std::vector<std::int32_t> neighbour_table(const Geometry& geometry, int lengths) {
+  const auto dims = static_cast<std::size_t>(geometry.dims());
+  std::vector<std::int32_t> table(static_cast<std::size_t>(geometry.vectors()) * dims * 2 *
+                                  static_cast<std::size_t>(lengths));
+  for (int length = 0; length < lengths; ++length) {
+    const auto found = geometry.neighbours(length == 0 ? 1 : 3);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const std::size_t vector = i / (2 * dims);
+      const std::size_t at = (vector * static_cast<std::size_t>(lengths) + static_cast<std::size_t>(length)) * 2 * dims;
+      table[at + i % (2 * dims)] = 2 * found[i].vector + (found[i].rotated ? 1 : 0);
+    }
+  }
+  return table;
+}
+
+std::vector<std::int32_t> rotation_table(const Geometry& geometry, int lengths) {
+  std::vector<std::int32_t> table;
+  for (int kind = 0; kind < lengths * geometry.dims(); ++kind) {
+    for (const Side side : {Side::below, Side::above}) {
+      const auto source = geometry.lane_source(kind % geometry.dims(), side);
+      table.insert(table.end(), source.begin(), source.end());
+    }
+  }
+  return table;
+}
+
+// Of the links of all ranks of this machine, kept once.
+double bytes_once(const HopLattice& lattice, std::size_t bytes_of_a_number) {
+  const auto ranks = static_cast<double>(lattice.group.neighbours_in_memory().size());
+  return ranks * static_cast<double>(lattice.geometry.sites()) * lattice.kinds() * 18 *
+         static_cast<double>(bytes_of_a_number);
+}
+
+}  // namespace
+
+HopLattice::HopLattice(const Group& of, Geometry on, std::span<const std::span<const std::complex<double>>> given)
+    : group(of), geometry(std::move(on)), sites(natural_sites(geometry)) {
+  const auto lengths = static_cast<int>(given.size());
+  neighbours = neighbour_table(geometry, lengths);
+  rotations = rotation_table(geometry, lengths);
+  for (const auto& natural : given) {
+    for (int direction = 0; direction < geometry.dims(); ++direction) {
+      Field<double> field(field_shape(geometry, 9));
+      load_natural(natural, sites, field, 0, 9 * geometry.dims(), 9 * direction);
+      if (geometry.is_cut(direction)) {
+        const std::array arrays{std::as_writable_bytes(field.memory.span())};
+        const std::int64_t bytes = field.shape.element() * static_cast<std::int64_t>(sizeof(double));
+        Plan(group, geometry.halo(bytes, ElementType::float64, {}, group.rank()), arrays).run();
+      }
+      links.kinds.push_back(std::move(field.memory));
+      links.factors.push_back(1);
+    }
+  }
+}
+
+HopLinks<float> to_single(const HopLinks<double>& links) {
+  HopLinks<float> made;
+  made.factors = links.factors;
+  for (const auto& kind : links.kinds) {
+    Buffer<float>& to = made.kinds.emplace_back(kind.size());
+    std::ranges::transform(kind.span(), to.data(), [](double x) { return static_cast<float>(x); });
+  }
+  return made;
+}
+
+HopLinks<std::int16_t> to_half(const HopLinks<double>& links, const Group& group, int dims) {
+  HopLinks<std::int16_t> made;
+  std::vector<double> largest(links.kinds.size() / static_cast<std::size_t>(dims));
+  for (std::size_t kind = 0; kind < links.kinds.size(); ++kind) {
+    for (const double x : links.kinds[kind].span()) {
+      double& so_far = largest[kind / static_cast<std::size_t>(dims)];
+      so_far = std::max(so_far, std::abs(x));
+    }
+  }
+  for (const auto& bytes : group.allgather(std::as_bytes(std::span(largest)))) {
+    for (std::size_t i = 0; i < largest.size(); ++i) {
+      double theirs = 0;
+      std::memcpy(&theirs, bytes.data() + i * sizeof theirs, sizeof theirs);
+      largest[i] = std::max(largest[i], theirs);
+    }
+  }
+  for (std::size_t kind = 0; kind < links.kinds.size(); ++kind) {
+    const double unit = std::max(largest[kind / static_cast<std::size_t>(dims)], 1e-30) / 32767;
+    made.factors.push_back(unit);
+    Buffer<std::int16_t>& to = made.kinds.emplace_back(links.kinds[kind].size());
+    std::ranges::transform(links.kinds[kind].span(), to.data(),
+                           [unit](double x) { return static_cast<std::int16_t>(std::lround(x / unit)); });
+  }
+  return made;
+}
+
+double links_over_cache(const HopLattice& lattice, std::size_t bytes_of_a_number) {
+  constexpr double usual_cache = 32 << 20;
+  const double once = bytes_once(lattice, bytes_of_a_number);
+  const auto cache = static_cast<double>(sysconf(_SC_LEVEL3_CACHE_SIZE));
+  return once / (cache > 0 ? cache : usual_cache);
+}
+
+bool better_in_order(const HopLattice& lattice, std::size_t bytes_of_a_number) {
+  const double once = bytes_once(lattice, bytes_of_a_number);
+  const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const double share = links_over_cache(lattice, bytes_of_a_number);
+  return (4 * share < 1 || share > 1) && 8 * once < memory;
+}
+
+template <class Link>
+HopLinks<Link> in_order_of_use(const HopLattice& lattice, const HopLinks<Link>& links) {
+  const std::int64_t lanes = lattice.geometry.spec().lanes;
+  const std::int64_t kinds = lattice.kinds();
+  HopLinks<Link> made{
+      {}, links.factors, Buffer<Link>(static_cast<std::size_t>(lattice.geometry.vectors() * kinds * 36 * lanes))};
+  Link* to = made.stream.data();
+  for (std::int64_t i = 0; i < lattice.geometry.vectors() * kinds; ++i) {
+    const Link* of_kind = links.kinds[static_cast<std::size_t>(i % kinds)].data();
+    to = std::copy_n(of_kind + i / kinds * 18 * lanes, 18 * lanes, to);
+    const std::int32_t where = lattice.neighbours[static_cast<std::size_t>(2 * i)];
+    const std::int32_t* rotation = lattice.rotations.data() + i % kinds * 2 * lanes;
+    const Link* from = of_kind + std::int64_t{where >> 1} * 18 * lanes;
+    for (std::int64_t n = 0; n < 18 * lanes; ++n)
+      *to++ = from[(where & 1) != 0 ? n / lanes * lanes + rotation[n % lanes] : n];
+  }
+  return made;
+}
+
+template HopLinks<double> in_order_of_use(const HopLattice&, const HopLinks<double>&);
+template HopLinks<float> in_order_of_use(const HopLattice&, const HopLinks<float>&);
+template HopLinks<std::int16_t> in_order_of_use(const HopLattice&, const HopLinks<std::int16_t>&);
+
+template <class Link, class Real>
+HopField<Link, Real>::HopField(const HopLattice& lattice, const HopLinks<Link>& links, Team& team,
+                               const HopOptions& options)
+    : field(field_shape(lattice.geometry, 3, options.copies)),
+      lattice_(&lattice),
+      links_(&links),
+      team_(&team),
+      kernel_(hop_kernel<Link, Real>(lattice.geometry.spec().lanes, options.copies, options.plain)),
+      overlap_(options.overlap) {
+  std::ranges::copy(links.factors, pattern_.factors.begin());
+  for (std::size_t kind = 0; kind < links.kinds.size(); ++kind) pattern_.links[kind] = links.kinds[kind].data();
+  if (links.stream.size() > 0) pattern_.stream = links.stream.data();
+  pattern_.neighbours = lattice.neighbours.data();
+  pattern_.rotations = lattice.rotations.data();
+  pattern_.field = field.data();
+  pattern_.kinds = lattice.kinds();
+  pattern_.directions = lattice.geometry.dims();
+  pattern_.ahead = links.stream.size() > 0 && links_over_cache(lattice, sizeof(Link)) <= 1 ? 0 : 6;
+  pattern_.copies = options.copies;
+  const auto bytes = field.shape.element() * static_cast<std::int64_t>(sizeof(Real));
+  if (options.exchange) {
+    exchange_ = options.exchange(lattice.geometry, bytes, std::as_writable_bytes(field.memory.span()));
+  } else if (lattice.group.size() > 1) {
+    exchange_ = std::make_unique<PlanExchange>(Faces(lattice.group, lattice.geometry, field, options.codec));
+  }
+}
+
+template <class Link, class Real>
+void HopField<Link, Real>::loop(const Target& target, std::int64_t first, std::int64_t last) {
+  if (first == last) return;
+  auto* partials = target.products == nullptr ? nullptr : &target.products->partials_so_far();
+  team_->run([&](int thread) {
+    HopLoop<Link, Real> mine = pattern_;
+    std::tie(mine.first, mine.last) = team_->part(first, last, thread);
+    mine.out = target.out;
+    mine.out_begin = target.begin;
+    mine.own = target.own;
+    mine.own_factor = target.own_factor;
+    mine.hop_factor = target.hop_factor;
+    if (partials != nullptr) {
+      auto& sums = (*partials)[static_cast<std::size_t>(thread)];
+      mine.plain = sums.plain.data();
+      mine.wide = target.products->sums().wide() ? sums.wide.data() : nullptr;
+    }
+    HopKernel<Link, Real> kernel = kernel_;
+    for (mine.copy = 0; mine.copy < mine.copies; mine.copy += kernel.copies_at_once) {
+      if (mine.copies - mine.copy < kernel.copies_at_once)
+        kernel = hop_kernel<Link, Real>(field.shape.lanes, mine.copies - mine.copy);
+      kernel.run(mine);
+    }
+  });
+}
+
+template <class Link, class Real>
+void HopField<Link, Real>::hop(int colour, const Target& target) {
+  const Geometry& geometry = lattice_->geometry;
+  const int local = lattice_->local(colour);
+  const std::int64_t first = geometry.colour_begin(local);
+  const std::int64_t interior = overlap_ ? geometry.interior_end(local) : first;
+  const std::int64_t last = geometry.colour_end(local);
+  if (exchange_) {
+    const double begin = now();
+    exchange_->start(1 - colour);
+    counters.waited += now() - begin;
+  }
+  // To and fro: where the caches hold a part of the links, which both colours read, the next hop begins with that part.
+  pattern_.backwards = colour == 0 && pattern_.stream == nullptr;
+  loop(target, first, interior);
+  if (exchange_) {
+    const double begin = now();
+    exchange_->finish(1 - colour);
+    counters.waited += now() - begin;
+  }
+  loop(target, interior, last);
+  const auto sites = static_cast<double>((last - first) * geometry.spec().lanes);
+  const double matrices = 2 * lattice_->kinds();
+  const double passes = std::ceil(static_cast<double>(field.shape.copies) / kernel_.copies_at_once);
+  counters.flops +=
+      sites * field.shape.copies * (66 * matrices + 6 * (matrices - 1) + (target.own != nullptr ? 12 : 0));
+  counters.bytes += sites * (passes * matrices * 18 * sizeof(Link) + field.shape.copies * 18.0 * sizeof(Real));
+}
+
+template <class Link, class Real>
+NormalOperator<Link, Real>::NormalOperator(HopField<Link, Real>& hops, Sums& sums, int colour, double mass)
+    : hops_(&hops),
+      space_(hops.team(), sums, {hops.lattice().count(colour), 0, hops.field.shape.copies, 3, hops.field.shape.lanes}),
+      colour_(colour),
+      mass_(mass) {}
+
+template <class Link, class Real>
+Real* NormalOperator<Link, Real>::input() {
+  return hops_->field.data() + hops_->lattice().begin(colour_) * hops_->field.shape.element();
+}
+
+template <class Link, class Real>
+void NormalOperator<Link, Real>::run(const Real* in, Real* out, VectorSpace<Real>* products) {
+  if (in != input()) space_.copy(in, input());
+  if (products != nullptr) static_cast<void>(products->partials());
+  hops_->hop(1 - colour_, {.out = hops_->field.data()});
+  hops_->hop(colour_, {.out = out,
+                       .begin = hops_->lattice().begin(colour_),
+                       .hop_factor = -1,
+                       .own = input(),
+                       .own_factor = 4 * mass_ * mass_,
+                       .products = products});
+}
+
+template class HopField<double, double>;
+template class HopField<float, float>;
+template class HopField<std::int16_t, float>;
+template class NormalOperator<double, double>;
+template class NormalOperator<float, float>;
+template class NormalOperator<std::int16_t, float>;
+
+}  // namespace onehop::lattice::detail

@@ -1,0 +1,225 @@
+// What the sources hop_kernel_*.cc compile, each for one precision.
+#pragma once
+
+#include <type_traits>
+
+#include "lattice/staggered/dslash_kernel.h"
+
+namespace onehop::lattice::detail {
+
+template <class Real, int Count>
+struct HopVector {
+  Lanes<Real, Count> re[3];
+  Lanes<Real, Count> im[3];
+};
+
+template <class Link, class Real, int Count>
+inline Lanes<Real, Count> link_lanes(const Link* from) {
+  if constexpr (std::is_same_v<Link, Real>) {
+    return load_lanes<Real, Count>(from);
+  } else {
+    return convert_lanes<Real, Count, Link>(load_lanes<Link, Count>(from));
+  }
+}
+
+template <class Real, int Count>
+inline HopVector<Real, Count> load_vector(const Real* from) {
+  HopVector<Real, Count> v;
+  for (int c = 0; c < 3; ++c) {
+    v.re[c] = load_lanes<Real, Count>(from + 2 * c * Count);
+    v.im[c] = load_lanes<Real, Count>(from + (2 * c + 1) * Count);
+  }
+  return v;
+}
+
+template <class Real, int Count>
+inline void rotate(HopVector<Real, Count>& v, const std::int32_t* source) {
+  if constexpr (Count > 1) {
+    using Index = std::conditional_t<sizeof(Real) == 8, std::int64_t, std::int32_t>;
+    const Lanes<Index, Count> mask = convert_lanes<Index, Count, std::int32_t>(load_lanes<std::int32_t, Count>(source));
+    for (int c = 0; c < 3; ++c) {
+      v.re[c] = __builtin_shuffle(v.re[c], mask);
+      v.im[c] = __builtin_shuffle(v.im[c], mask);
+    }
+  }
+}
+
+// Into the second cache: what is asked for into the first one waits for one of its few miss buffers, as loads do, and memory is then
+// read at half its speed. Inlined by force, as is what calls it: a function that does nothing but this counts as one without effect, and
+// g++ leaves its calls out.
+[[gnu::always_inline]] inline void fetch(const void* from, int bytes) {
+  for (int at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<const char*>(from) + at, 0, 2);
+}
+
+template <class Link, class Real, int Count, int Copies>
+struct Hop {
+  using Vector = HopVector<Real, Count>;
+  using Loop = HopLoop<Link, Real>;
+
+  // sum += link * field
+  static inline void ahead(const Loop& loop, std::int64_t k, int kind, Vector (&sum)[Copies]) {
+    const std::int32_t where = loop.neighbours[(k * loop.kinds + kind) * 2 + 1];
+    const Real* from = loop.field + (std::int64_t{where >> 1} * loop.copies + loop.copy) * 6 * Count;
+    Vector v[Copies];
+    for (int n = 0; n < Copies; ++n) {
+      v[n] = load_vector<Real, Count>(from + n * 6 * Count);
+      if ((where & 1) != 0) rotate<Real, Count>(v[n], loop.rotations + (kind * 2 + 1) * Count);
+    }
+    const Link* link = loop.stream != nullptr ? loop.stream + (k * loop.kinds + kind) * 36 * Count
+                                              : loop.links[static_cast<std::size_t>(kind)] + k * 18 * Count;
+    for (int i = 0; i < 3; ++i) {
+      for (int j = 0; j < 3; ++j, link += 2 * Count) {
+        const Lanes<Real, Count> re = link_lanes<Link, Real, Count>(link);
+        const Lanes<Real, Count> im = link_lanes<Link, Real, Count>(link + Count);
+        for (int n = 0; n < Copies; ++n) {
+          sum[n].re[i] += re * v[n].re[j];
+          sum[n].im[i] += re * v[n].im[j];
+          sum[n].re[i] -= im * v[n].im[j];
+          sum[n].im[i] += im * v[n].re[j];
+        }
+      }
+    }
+  }
+
+  // sum -= adjoint(link) * field. Where the link is the neighbour's, both are in its lanes, and what comes out is rotated.
+  static inline void behind(const Loop& loop, std::int64_t k, int kind, Vector (&sum)[Copies]) {
+    const std::int32_t where = loop.neighbours[(k * loop.kinds + kind) * 2];
+    const std::int64_t vector = where >> 1;
+    const Real* from = loop.field + (vector * loop.copies + loop.copy) * 6 * Count;
+    Vector v[Copies];
+    Vector product[Copies]{};
+    for (int n = 0; n < Copies; ++n) v[n] = load_vector<Real, Count>(from + n * 6 * Count);
+    const std::int32_t* rotation = (where & 1) != 0 ? loop.rotations + kind * 2 * Count : nullptr;
+    const Link* link = loop.links[static_cast<std::size_t>(kind)] + vector * 18 * Count;
+    if (loop.stream != nullptr) {
+      link = loop.stream + ((k * loop.kinds + kind) * 2 + 1) * 18 * Count;
+      for (int n = 0; n < Copies && rotation != nullptr; ++n) rotate<Real, Count>(v[n], rotation);
+      rotation = nullptr;
+    }
+    for (int j = 0; j < 3; ++j) {
+      for (int i = 0; i < 3; ++i, link += 2 * Count) {
+        const Lanes<Real, Count> re = link_lanes<Link, Real, Count>(link);
+        const Lanes<Real, Count> im = link_lanes<Link, Real, Count>(link + Count);
+        for (int n = 0; n < Copies; ++n) {
+          product[n].re[i] += re * v[n].re[j];
+          product[n].im[i] += re * v[n].im[j];
+          product[n].re[i] += im * v[n].im[j];
+          product[n].im[i] -= im * v[n].re[j];
+        }
+      }
+    }
+    for (int n = 0; n < Copies; ++n) {
+      if (rotation != nullptr) rotate<Real, Count>(product[n], rotation);
+      for (int c = 0; c < 3; ++c) {
+        sum[n].re[c] -= product[n].re[c];
+        sum[n].im[c] -= product[n].im[c];
+      }
+    }
+  }
+
+  static inline void scale(Vector (&sum)[Copies], double by) {
+    const auto factor = static_cast<Real>(by);
+    for (int n = 0; n < Copies; ++n) {
+      for (int c = 0; c < 3; ++c) {
+        sum[n].re[c] *= factor;
+        sum[n].im[c] *= factor;
+      }
+    }
+  }
+
+  static inline void finish(const Loop& loop, std::int64_t k, const Vector (&sum)[Copies],
+                            Lanes<double, Count> (&dots)[Copies]) {
+    for (int n = 0; n < Copies; ++n) {
+      const std::int64_t at = ((k - loop.out_begin) * loop.copies + loop.copy + n) * 6 * Count;
+      Vector out = sum[n];
+      if (loop.own != nullptr) {
+        const Vector own = load_vector<Real, Count>(loop.own + at);
+        const auto own_factor = static_cast<Real>(loop.own_factor);
+        Lanes<double, Count> dot{};
+        for (int c = 0; c < 3; ++c) {
+          out.re[c] += own_factor * own.re[c];
+          out.im[c] += own_factor * own.im[c];
+          dot += convert_lanes<double, Count, Real>(own.re[c]) * convert_lanes<double, Count, Real>(out.re[c]);
+          dot += convert_lanes<double, Count, Real>(own.im[c]) * convert_lanes<double, Count, Real>(out.im[c]);
+        }
+        if (loop.wide != nullptr) {
+          for (int lane = 0; lane < Count; ++lane) loop.wide[loop.copy + n].add(dot[lane]);
+        } else {
+          dots[n] += dot;
+        }
+      }
+      for (int c = 0; c < 3; ++c) {
+        store_lanes<Real, Count>(loop.out + at + 2 * c * Count, out.re[c]);
+        store_lanes<Real, Count>(loop.out + at + (2 * c + 1) * Count, out.im[c]);
+      }
+    }
+  }
+
+  // The links that vector k's hops of this kind will read. Beside a stream, which comes from memory then, also what it hops in the last
+  // direction: of the fields only that is further away than the second cache reaches.
+  [[gnu::always_inline]] static inline void prefetch(const Loop& loop, std::int64_t k, int kind) {
+    constexpr int bytes = 18 * Count * static_cast<int>(sizeof(Link));
+    constexpr int vector = 6 * Count * static_cast<int>(sizeof(Real));
+    const std::int32_t* where = loop.neighbours + (k * loop.kinds + kind) * 2;
+    if (loop.stream == nullptr) {
+      fetch(loop.links[static_cast<std::size_t>(kind)] + std::int64_t{where[0] >> 1} * 18 * Count, bytes);
+      fetch(loop.links[static_cast<std::size_t>(kind)] + k * 18 * Count, bytes);
+      return;
+    }
+    fetch(loop.stream + (k * loop.kinds + kind) * 36 * Count, 2 * bytes);
+    if ((kind + 1) % loop.directions != 0) return;
+    for (int side = 0; side < 2; ++side)
+      fetch(loop.field + (std::int64_t{where[side] >> 1} * loop.copies + loop.copy) * 6 * Count, Copies * vector);
+  }
+
+  static inline void run(const Loop& loop) {
+    Lanes<double, Count> dots[Copies]{};
+    const std::int64_t count = loop.last - loop.first;
+    const std::int64_t step = loop.backwards ? -1 : 1;
+    std::int64_t k = loop.backwards ? loop.last - 1 : loop.first;
+    for (std::int64_t i = 0; i < count && i < loop.ahead; ++i) {
+      for (int kind = 0; kind < loop.kinds; ++kind) prefetch(loop, k + i * step, kind);
+    }
+    for (std::int64_t i = 0; i < count; ++i, k += step) {
+      Vector sum[Copies]{};
+      const bool more = loop.ahead > 0 && i + loop.ahead < count;
+      for (int kind = 0; kind < loop.kinds; ++kind) {
+        const auto number = static_cast<std::size_t>(kind);
+        if (kind > 0 && loop.factors[number] != loop.factors[number - 1])
+          scale(sum, loop.factors[number - 1] / loop.factors[number]);
+        if (more) prefetch(loop, k + loop.ahead * step, kind);
+        ahead(loop, k, kind, sum);
+        behind(loop, k, kind, sum);
+      }
+      const double factor = loop.hop_factor * loop.factors[static_cast<std::size_t>(loop.kinds - 1)];
+      if (factor != 1) scale(sum, factor);
+      finish(loop, k, sum, dots);
+    }
+    if (loop.plain == nullptr) return;
+    for (int n = 0; n < Copies; ++n) {
+      for (int lane = 0; lane < Count; ++lane) loop.plain[loop.copy + n] += dots[n][lane];
+    }
+  }
+};
+
+template <class Link, class Real, int Count, int Copies>
+LoopFunction<HopLoop<Link, Real>> hop_loop(bool plain) {
+  using Loop = Hop<Link, Real, Count, Copies>;
+  return plain ? &portable_loop<Loop, HopLoop<Link, Real>> : best_loop<Loop, HopLoop<Link, Real>>();
+}
+
+template <class Link, class Real, int Count>
+HopKernel<Link, Real> hop_kernel_of(int copies, bool plain) {
+  if (copies >= 4) return {hop_loop<Link, Real, Count, 4>(plain), 4};
+  return {hop_loop<Link, Real, Count, 1>(plain), 1};
+}
+
+template <class Link, class Real>
+HopKernel<Link, Real> hop_kernel(int lanes, int copies, bool plain) {
+  if (lanes == 8) return hop_kernel_of<Link, Real, 8>(copies, plain);
+  if (lanes == 4) return hop_kernel_of<Link, Real, 4>(copies, plain);
+  if (lanes == 2) return hop_kernel_of<Link, Real, 2>(copies, plain);
+  return hop_kernel_of<Link, Real, 1>(copies, plain);
+}
+
+}  // namespace onehop::lattice::detail

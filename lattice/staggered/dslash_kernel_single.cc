@@ -1,0 +1,7 @@
+#include "lattice/staggered/dslash_kernel_loops.h"
+
+namespace onehop::lattice::detail {
+
+template HopKernel<float, float> hop_kernel(int, int, bool);
+
+}  // namespace onehop::lattice::detail

@@ -1,0 +1,212 @@
+#include "onehop/lattice/staggered.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "lattice/solver/source_scale.h"
+#include "lattice/staggered/staggered_solver.h"
+#include "onehop/error.h"
+
+namespace onehop::lattice {
+
+namespace {
+
+using Number = std::complex<double>;
+
+Geometry vector_geometry(std::vector<std::int64_t> extents, std::vector<int> grid, int width, int most) {
+  if (most < 1) throw BadInput("staggered: expected 1 lane or more, found " + std::to_string(most));
+  GeometrySpec spec{std::move(extents), std::move(grid)};
+  spec.width = width;
+  spec.colours = 2;
+  spec.lanes = geometry_lanes(spec, std::min(most, 8));
+  return Geometry(spec);
+}
+
+// The links of a gauge field with their phases and signs.
+std::vector<Number> with_phases(const Gauge& gauge, const StaggeredOptions& options) {
+  const Geometry& geometry = gauge.geometry();
+  const auto dims = static_cast<std::size_t>(geometry.dims());
+  const auto origin = geometry.origin(gauge.group().rank());
+  std::vector<Number> links = gauge.links();
+  for (std::int64_t site = 0; site < geometry.sites(); ++site) {
+    std::int64_t rest = site;
+    std::int64_t before = 0;  // the coordinates of earlier directions, added up
+    if (options.phases == StaggeredPhases::milc)
+      before = origin[dims - 1] + site / (geometry.sites() / geometry.block()[dims - 1]);
+    for (std::size_t mu = 0; mu < dims; ++mu) {
+      const std::int64_t at = origin[mu] + rest % geometry.block()[mu];
+      rest /= geometry.block()[mu];
+      if (options.phases == StaggeredPhases::milc && mu + 1 == dims) before = 0;
+      const bool across = options.antiperiodic && mu + 1 == dims && at + 1 == geometry.spec().extents[mu];
+      if ((before % 2 != 0) != across) {
+        Number* link = links.data() + (static_cast<std::size_t>(site) * dims + mu) * 9;
+        for (std::size_t i = 0; i < 9; ++i) link[i] = -link[i];
+      }
+      before += at;
+    }
+  }
+  return links;
+}
+
+void check_links(std::span<const Number> links, const Geometry& geometry, const char* what) {
+  const std::int64_t expected = geometry.sites() * geometry.dims() * 9;
+  if (static_cast<std::int64_t>(links.size()) == expected) return;
+  throw BadInput(std::string("staggered: expected ") + what + " links of " + std::to_string(expected) +
+                 " complex numbers (a matrix for each site of the block and direction), found " +
+                 std::to_string(links.size()));
+}
+
+detail::HopLattice lattice_of(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
+                              std::span<const Number> fat, std::span<const Number> long_links, int lanes) {
+  Geometry geometry = vector_geometry(std::move(extents), std::move(grid), long_links.empty() ? 1 : 3, lanes);
+  if (geometry.ranks() != group.size()) {
+    throw BadInput("staggered: expected a grid of " + std::to_string(group.size()) + " ranks, found one of " +
+                   std::to_string(geometry.ranks()));
+  }
+  check_links(fat, geometry, "fat");
+  std::vector<std::span<const Number>> given{fat};
+  if (!long_links.empty()) {
+    check_links(long_links, geometry, "long");
+    given.push_back(long_links);
+  }
+  return {group, std::move(geometry), given};
+}
+
+}  // namespace
+
+struct Staggered::Impl {
+  Impl(detail::HopLattice lattice, int threads, const detail::StaggeredParts& parts)
+      : solver(std::move(lattice), threads, parts) {}
+
+  detail::StaggeredSolver solver;
+
+  [[nodiscard]] const Geometry& geometry() const { return solver.lattice().geometry; }
+  [[nodiscard]] std::size_t length() const { return solver.lattice().sites.size() * 3; }
+  [[nodiscard]] int copies(std::span<const Number> fields) const {
+    if (fields.empty() || fields.size() % length() != 0) {
+      throw BadInput("staggered: expected one or more fields of " + std::to_string(length()) +
+                     " complex numbers (three a site of the block), found " + std::to_string(fields.size()));
+    }
+    return static_cast<int>(fields.size() / length());
+  }
+
+  // Loads fields, has `what(hops, out)` work on them, and gives what is in `out`.
+  template <class What>
+  std::vector<Number> work(std::span<const Number> fields, Precision precision, What&& what) {
+    const int count = copies(fields);
+    return detail::with_precision(precision, [&]<class Link, class Real>() {
+      detail::HopField<Link, Real>& hops = solver.template hops<Link, Real>(count);
+      const auto& sites = solver.lattice().sites;
+      for (int copy = 0; copy < count; ++copy)
+        load_natural(fields.subspan(static_cast<std::size_t>(copy) * length(), length()), sites, hops.field, copy);
+      const detail::Field<Real> out(hops.field.shape, false);
+      what(hops, out);
+      std::vector<Number> result(fields.size());
+      for (int copy = 0; copy < count; ++copy)
+        store_natural(out, sites, std::span(result).subspan(static_cast<std::size_t>(copy) * length(), length()), copy);
+      return result;
+    });
+  }
+};
+
+Staggered::Staggered(const Gauge& gauge, const StaggeredOptions& options)
+    : Staggered(gauge.group(), gauge.geometry().spec().extents, gauge.geometry().spec().grid,
+                with_phases(gauge, options), {}, options) {}
+Staggered::Staggered(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
+                     std::span<const Number> fat_links, std::span<const Number> long_links,
+                     const StaggeredOptions& options)
+    : Staggered(group, std::move(extents), std::move(grid), fat_links, long_links, options, {}) {}
+Staggered::Staggered(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
+                     std::span<const Number> fat_links, std::span<const Number> long_links,
+                     const StaggeredOptions& options, const detail::StaggeredParts& parts)
+    : impl_(std::make_unique<Impl>(
+          lattice_of(group, std::move(extents), std::move(grid), fat_links, long_links, options.lanes),
+          options.threads > 0 ? options.threads : detail::team_size(group), parts)) {}
+Staggered::Staggered(Staggered&&) noexcept = default;
+Staggered& Staggered::operator=(Staggered&&) noexcept = default;
+Staggered::~Staggered() = default;
+
+const Geometry& Staggered::geometry() const noexcept { return impl_->geometry(); }
+bool Staggered::has_long_links() const noexcept { return impl_->solver.lattice().kinds() > geometry().dims(); }
+int Staggered::threads() const noexcept { return impl_->solver.team().size(); }
+std::int64_t Staggered::link_bytes(Precision precision) const { return impl_->solver.link_bytes(precision); }
+
+std::vector<Number> Staggered::hop(std::span<const Number> fields, Precision precision, int colour) {
+  if (colour < -1 || colour > 1) throw BadInput("staggered: expected colour 0 or 1, found " + std::to_string(colour));
+  return impl_->work(fields, precision, [&](auto& hops, const auto& out) {
+    for (const int each : {0, 1}) {
+      if (colour < 0 || colour == each) hops.hop(each, {.out = out.data()});
+    }
+  });
+}
+
+std::vector<Number> Staggered::apply(std::span<const Number> fields, double mass, bool dagger, Precision precision) {
+  return impl_->work(fields, precision, [&](auto& hops, const auto& out) {
+    for (const int each : {0, 1})
+      hops.hop(
+          each,
+          {.out = out.data(), .hop_factor = dagger ? -1.0 : 1.0, .own = hops.field.data(), .own_factor = 2 * mass});
+  });
+}
+
+std::vector<Number> Staggered::apply_normal(std::span<const Number> fields, double mass, Precision precision) {
+  return impl_->work(fields, precision, [&](auto& hops, const auto& out) {
+    const detail::HopLattice& lattice = impl_->solver.lattice();
+    detail::Sums& sums = impl_->solver.sums(out.shape.copies, false);
+    const auto normal = [&]<class Link, class Real>(detail::HopField<Link, Real>& field) {
+      const detail::Field<Real> in(out.shape, false);
+      std::ranges::copy(field.field.memory.span().first(static_cast<std::size_t>(in.shape.size())), in.data());
+      for (const int each : {0, 1}) {
+        const std::int64_t first = lattice.begin(each) * out.shape.element();
+        detail::NormalOperator<Link, Real> op(field, sums, each, mass);
+        op.apply(in.data() + first, out.data() + first);
+      }
+    };
+    normal(hops);
+  });
+}
+
+namespace {
+
+void check_mass(double mass) {
+  if (mass > 0 && std::isfinite(mass)) return;
+  throw BadInput("staggered: expected a mass above 0, found " + std::to_string(mass) +
+                 "; without mass the operator may be singular");
+}
+
+void check(const SolverOptions& options) {
+  if (!(options.tolerance > 0) || options.iterations < 0)
+    throw BadInput("staggered: expected a tolerance above 0 and 0 iterations or more");
+  if (options.precision == Precision::half)
+    throw BadInput("staggered: expected a solve in single or double precision; half is for the inner iterations");
+  check_faces(options);
+}
+
+}  // namespace
+
+StaggeredSolve Staggered::solve(std::span<const Number> sources, double mass, const SolverOptions& options) {
+  const int copies = impl_->copies(sources);
+  check_mass(mass);
+  check(options);
+  const detail::SourceScale scale(impl_->solver.lattice().group, sources, copies);
+  StaggeredSolve found = impl_->solver.solve(scale.sources(), mass, options);
+  scale.restore(found.solutions);
+  return found;
+}
+
+StaggeredSolve Staggered::solve_masses(std::span<const Number> source, std::span<const double> masses,
+                                       const SolverOptions& options) {
+  if (impl_->copies(source) != 1) throw BadInput("staggered: expected one right-hand side for several masses");
+  if (masses.empty()) throw BadInput("staggered: expected one mass or more");
+  for (const double mass : masses) check_mass(mass);
+  check(options);
+  const detail::SourceScale scale(impl_->solver.lattice().group, source, 1);
+  StaggeredSolve found = impl_->solver.solve_masses(scale.sources(), masses, options);
+  scale.restore(found.solutions);
+  return found;
+}
+
+}  // namespace onehop::lattice

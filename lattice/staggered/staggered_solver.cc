@@ -1,0 +1,347 @@
+#include "lattice/staggered/staggered_solver.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+
+namespace onehop::lattice::detail {
+
+namespace {
+
+using Number = std::complex<double>;
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// How far the residual falls between two corrections, in the inner precision.
+double gain_of(Precision inner) { return inner == Precision::half ? 0.1 : 0.05; }
+// What a sum of many iterations in this precision can reach by itself.
+double reach_of(Precision precision) {
+  if (precision == Precision::full) return 0;
+  return precision == Precision::single ? 2e-6 : 1e-3;
+}
+
+// One solve in an outer precision: everything between natural order and natural order.
+template <class Link, class Real>
+class Run {
+ public:
+  Run(StaggeredSolver& solver, int copies, const SolverOptions& options)
+      : solver_(solver),
+        options_(options),
+        lattice_(solver.lattice()),
+        copies_(static_cast<std::size_t>(copies)),
+        hops_(solver.hops<Link, Real>(copies)),
+        sums_(solver.sums(copies, options.reproducible)),
+        whole_(solver.team(), sums_, field_shape(lattice_.geometry, 3, copies)),
+        source_(whole_.shape(), false),
+        norms_(copies_),
+        begin_(now()),
+        before_(hops_.counters),
+        waited_before_(sums_.waited()) {}
+
+  void load(std::span<const Number> sources) {
+    const std::size_t length = lattice_.sites.size() * 3;
+    for (std::size_t copy = 0; copy < copies_; ++copy)
+      load_natural(sources.subspan(copy * length, length), lattice_.sites, source_, static_cast<int>(copy));
+    whole_.norm(source_.data(), norms_);
+    check_sources(norms_);
+  }
+
+  // On even sites M x = b becomes (4 m^2 - D D) x_e = 2 m b_e - D b_o; then x_o = (b_o - D x_e) / 2 m.
+  void solve(double mass) {
+    Field<Real> x(whole_.shape(), false);
+    NormalOperator<Link, Real> normal(hops_, sums_, 0, mass);
+    const Buffer<Real> right = normal.space().make(), rest = normal.space().make();
+    put(source_, 1);
+    hops_.hop(0, {.out = right.data(),
+                  .begin = lattice_.begin(0),
+                  .hop_factor = -1,
+                  .own = part(source_, 0),
+                  .own_factor = 2 * mass});
+    normal.space().copy(right.data(), rest.data());
+    // The residual of the even sites is 2 m times that of the whole; a tenth less, as what is carried along differs from it by rounding.
+    Stopping stopping = stopping_of(4 * mass * mass);
+    improve(normal, 0, mass, right.data(), part(x, 0), rest.data(), stopping);
+    put(x, 0);
+    hops_.hop(1, {.out = part(x, 1),
+                  .begin = lattice_.begin(1),
+                  .hop_factor = -0.5 / mass,
+                  .own = part(source_, 1),
+                  .own_factor = 0.5 / mass});
+    add_counts(normal.space());
+    keep(x, mass);
+  }
+
+  // x = (2 m - D) y with (4 m^2 - D D) y = b, whose right side is the same for all masses, on even and on odd sites by itself.
+  void solve_masses(std::span<const double> masses) {
+    std::vector<std::size_t> order(masses.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::sort(order, {}, [&](std::size_t i) { return masses[i]; });
+    std::vector<Field<Real>> y;
+    for (std::size_t i = 0; i < masses.size(); ++i) y.emplace_back(whole_.shape(), false);
+    for (const int colour : {0, 1}) solve_colour(colour, masses, order, y);
+    for (std::size_t i = 0; i < masses.size(); ++i) {
+      Field<Real> x(whole_.shape(), false);
+      put(y[i], 0);
+      put(y[i], 1);
+      for (const int colour : {0, 1}) {
+        hops_.hop(colour, {.out = part(x, colour),
+                           .begin = lattice_.begin(colour),
+                           .hop_factor = -1,
+                           .own = part(y[i], colour),
+                           .own_factor = 2 * masses[i]});
+      }
+      keep(x, masses[i]);
+    }
+  }
+
+  StaggeredSolve result() {
+    SolverReport& report = result_.report;
+    report.converged = report.worst_residual() <= options_.tolerance;
+    report.seconds = now() - begin_;
+    add_counts(whole_);
+    report.flops += hops_.counters.flops - before_.flops;
+    report.bytes += hops_.counters.bytes - before_.bytes;
+    report.communication_seconds += hops_.counters.waited - before_.waited + sums_.waited() - waited_before_;
+    return std::move(result_);
+  }
+
+ private:
+  // A field's vectors of a colour of the whole lattice.
+  Real* part(const Field<Real>& field, int colour) const {
+    return field.data() + lattice_.begin(colour) * field.shape.element();
+  }
+
+  void put(const Field<Real>& from, int colour) {
+    const std::int64_t count = lattice_.count(colour) * from.shape.element();
+    std::copy_n(part(from, colour), count, hops_.field.data() + lattice_.begin(colour) * from.shape.element());
+  }
+
+  template <class Any>
+  void add_counts(const VectorSpace<Any>& space) {
+    result_.report.flops += space.flops;
+    result_.report.bytes += space.bytes;
+  }
+
+  template <class Low>
+  [[nodiscard]] bool half_faces() const {
+    return options_.half_faces && std::is_same_v<Low, float>;
+  }
+
+  [[nodiscard]] Stopping stopping_of(double factor) const {
+    Stopping stopping;
+    stopping.iterations = options_.iterations - result_.report.iterations;
+    stopping.progress = &options_.progress;
+    for (const double norm : norms_) {
+      stopping.enough.push_back(0.81 * options_.tolerance * options_.tolerance * norm * factor);
+      stopping.scale.push_back(norm * factor);
+    }
+    return stopping;
+  }
+
+  // Iterates until |r|^2 is small enough, in the inner precision if that is another.
+  void improve(NormalOperator<Link, Real>& normal, int colour, double mass, const Real* b, Real* x, Real* r,
+               const Stopping& stopping) {
+    SolverReport& report = result_.report;
+    if (options_.inner < options_.precision) {
+      with_precision(options_.inner, [&]<class LowLink, class Low>() {
+        HopField<LowLink, Low>& hops = solver_.hops<LowLink, Low>(static_cast<int>(copies_), half_faces<Low>());
+        const HopCounters before = hops.counters;
+        NormalOperator<LowLink, Low> low(hops, sums_, colour, mass);
+        const MixedResult done = mixed_conjugate_gradients(normal, low, b, x, r, stopping, gain_of(options_.inner));
+        report.iterations += done.iterations;
+        report.corrections += done.corrections;
+        add_counts(low.space());
+        report.flops += hops.counters.flops - before.flops;
+        report.bytes += hops.counters.bytes - before.bytes;
+        report.communication_seconds += hops.counters.waited - before.waited;
+      });
+      return;
+    }
+    VectorSpace<Real>& space = normal.space();
+    std::vector<double> norms(copies_);
+    for (int attempt = 0; attempt < 3 && report.iterations < options_.iterations; ++attempt) {
+      Stopping left = stopping;
+      left.iterations = options_.iterations - report.iterations;
+      report.iterations += conjugate_gradients(normal, x, r, left);
+      normal.apply(x, r);
+      std::vector<Coefficient> coefficients(2 * copies_, 1.0);
+      std::fill(coefficients.begin() + static_cast<std::ptrdiff_t>(copies_), coefficients.end(), -1.0);
+      const std::array<const Real*, 2> terms{b, r};
+      space.combine(coefficients, terms, r);
+      space.norm(r, norms);
+      ++report.corrections;
+      std::vector<double> limit = stopping.enough;
+      for (double& each : limit) each /= 0.81;
+      if (all_below(norms, limit)) break;
+    }
+  }
+
+  void solve_colour(int colour, std::span<const double> masses, const std::vector<std::size_t>& order,
+                    std::vector<Field<Real>>& y) {
+    NormalOperator<Link, Real> normal(hops_, sums_, colour, masses[order[0]]);
+    VectorSpace<Real>& space = normal.space();
+    const Real* const b = part(source_, colour);
+    std::vector<double> norm(1);
+    space.norm(b, norm);
+    if (norm[0] == 0) return;
+    const Precision first = std::min(options_.inner, options_.precision);
+    Stopping stopping = stopping_of(0.5);  // each colour has half of what is allowed
+    const double enough = stopping.enough[0];
+    const double reached = reach_of(options_.half_faces ? Precision::half : first);
+    const double reach = std::max(reached * reached * norm[0], enough);
+    stopping.enough.assign(masses.size(), reach);
+    std::vector<double> shifts;
+    for (const std::size_t i : order)
+      shifts.push_back(4 * (masses[i] * masses[i] - masses[order[0]] * masses[order[0]]));
+    with_precision(first, [&]<class LowLink, class Low>() {
+      HopField<LowLink, Low>& hops = solver_.hops<LowLink, Low>(1, half_faces<Low>());
+      const HopCounters before = hops.counters;
+      NormalOperator<LowLink, Low> low(hops, sums_, colour, masses[order[0]]);
+      const Buffer<Low> r = low.space().make();
+      convert(solver_.team(), b, r.data(), low.space().size());
+      std::vector<Buffer<Low>> memory;
+      std::vector<Low*> x;
+      for (std::size_t s = 0; s < masses.size(); ++s) x.push_back(memory.emplace_back(low.space().make()).data());
+      result_.report.iterations += multi_shift(low, std::span<const double>(shifts), x, r.data(), stopping);
+      for (std::size_t s = 0; s < masses.size(); ++s)
+        convert(solver_.team(), x[s], part(y[order[s]], colour), low.space().size());
+      add_counts(low.space());
+      if constexpr (std::is_same_v<LowLink, Link>) return;
+      result_.report.flops += hops.counters.flops - before.flops;
+      result_.report.bytes += hops.counters.bytes - before.bytes;
+      result_.report.communication_seconds += hops.counters.waited - before.waited;
+    });
+    const Buffer<Real> r = space.make();
+    for (const std::size_t i : order) {
+      normal.set_mass(masses[i]);
+      normal.apply(part(y[i], colour), r.data());
+      const std::array<const Real*, 2> terms{b, r.data()};
+      const std::array<Coefficient, 2> difference{1.0, -1.0};
+      space.combine(difference, terms, r.data());
+      space.norm(r.data(), norm);
+      if (norm[0] * 0.81 <= enough) continue;
+      stopping.enough.assign(1, enough);
+      stopping.iterations = options_.iterations - result_.report.iterations;
+      improve(normal, colour, masses[i], b, part(y[i], colour), r.data(), stopping);
+    }
+    add_counts(space);
+  }
+
+  // Looks what is left of b - M x, and takes the solution.
+  void keep(const Field<Real>& x, double mass) {
+    put(x, 0);
+    put(x, 1);
+    const Field<Real> rest(whole_.shape(), false);
+    for (const int colour : {0, 1}) {
+      hops_.hop(colour, {.out = part(rest, colour),
+                         .begin = lattice_.begin(colour),
+                         .hop_factor = -1,
+                         .own = part(source_, colour),
+                         .own_factor = 1});
+    }
+    std::vector<Coefficient> coefficients(2 * copies_, 1.0);
+    std::fill(coefficients.begin() + static_cast<std::ptrdiff_t>(copies_), coefficients.end(), -2 * mass);
+    const std::array<const Real*, 2> terms{rest.data(), x.data()};
+    whole_.combine(coefficients, terms, rest.data());
+    std::vector<double> left(copies_);
+    whole_.norm(rest.data(), left);
+    const std::size_t length = lattice_.sites.size() * 3;
+    for (std::size_t copy = 0; copy < copies_; ++copy) {
+      const double residual = norms_[copy] > 0 ? std::sqrt(left[copy] / norms_[copy]) : 0;
+      result_.solutions.resize(result_.solutions.size() + length);
+      // An answer that is worse than none, or no number at all, is none.
+      const bool better = residual <= 1;
+      result_.report.residuals.push_back(better ? residual : 1);
+      if (better) store_natural(x, lattice_.sites, std::span(result_.solutions).last(length), static_cast<int>(copy));
+    }
+  }
+
+  StaggeredSolver& solver_;
+  const SolverOptions& options_;
+  const HopLattice& lattice_;
+  std::size_t copies_;
+  HopField<Link, Real>& hops_;
+  Sums& sums_;
+  VectorSpace<Real> whole_;
+  Field<Real> source_;
+  std::vector<double> norms_;  // |b|^2
+  double begin_;
+  HopCounters before_;
+  double waited_before_;
+  StaggeredSolve result_;
+};
+
+}  // namespace
+
+template <class Link>
+const HopLinks<Link>& StaggeredSolver::links() {
+  const bool in_order = better_in_order(lattice_, sizeof(Link));
+  auto& made = std::get<std::optional<HopLinks<Link>>>(links_);
+  if constexpr (std::is_same_v<Link, double>) {
+    if (!in_order) return lattice_.links;
+    if (!made) made = in_order_of_use(lattice_, lattice_.links);
+  } else if (!made) {
+    if constexpr (std::is_same_v<Link, float>) {
+      made = to_single(lattice_.links);
+    } else {
+      made = to_half(lattice_.links, lattice_.group, lattice_.geometry.dims());
+    }
+    if (in_order) made = in_order_of_use(lattice_, *made);
+  }
+  return *made;
+}
+
+template <class Link, class Real>
+HopField<Link, Real>& StaggeredSolver::hops(int copies, bool half_faces) {
+  using Fields = std::map<std::pair<int, bool>, std::unique_ptr<HopField<Link, Real>>>;
+  auto& made = std::get<Fields>(fields_)[{copies, half_faces}];
+  if (!made) {
+    const HopOptions options{.copies = copies,
+                             .codec = half_faces ? Codec::bf16 : Codec::raw,
+                             .plain = parts_.plain,
+                             .exchange = parts_.exchange};
+    made = std::make_unique<HopField<Link, Real>>(lattice_, links<Link>(), team_, options);
+  }
+  return *made;
+}
+
+template HopField<double, double>& StaggeredSolver::hops(int, bool);
+template HopField<float, float>& StaggeredSolver::hops(int, bool);
+template HopField<std::int16_t, float>& StaggeredSolver::hops(int, bool);
+
+Sums& StaggeredSolver::sums(int copies, bool wide) {
+  auto& made = sums_[{copies, wide}];
+  if (!made) made = std::make_unique<Sums>(lattice_.group, 2 * copies, wide, parts_.sum);
+  return *made;
+}
+
+std::int64_t StaggeredSolver::link_bytes(Precision precision) const {
+  return with_precision(precision, [&]<class Link, class Real>() {
+    const auto once = lattice_.geometry.sites() * lattice_.kinds() * 18 * static_cast<std::int64_t>(sizeof(Link));
+    return better_in_order(lattice_, sizeof(Link)) ? 2 * once : once;
+  });
+}
+
+StaggeredSolve StaggeredSolver::solve(std::span<const Number> sources, double mass, const SolverOptions& options) {
+  const auto copies = static_cast<int>(sources.size() / (lattice_.sites.size() * 3));
+  return with_precision(options.precision, [&]<class Link, class Real>() {
+    Run<Link, Real> run(*this, copies, options);
+    run.load(sources);
+    run.solve(mass);
+    return run.result();
+  });
+}
+
+StaggeredSolve StaggeredSolver::solve_masses(std::span<const Number> source, std::span<const double> masses,
+                                             const SolverOptions& options) {
+  return with_precision(options.precision, [&]<class Link, class Real>() {
+    Run<Link, Real> run(*this, 1, options);
+    run.load(source);
+    run.solve_masses(masses);
+    return run.result();
+  });
+}
+
+}  // namespace onehop::lattice::detail

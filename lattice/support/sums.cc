@@ -1,0 +1,86 @@
+#include "lattice/support/sums.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "onehop/patterns.h"
+
+namespace onehop::lattice::detail {
+
+namespace {
+
+// Adds the seconds that it lives.
+class Clock {
+ public:
+  explicit Clock(double& seconds) : seconds_(seconds), begin_(std::chrono::steady_clock::now()) {}
+  Clock(const Clock&) = delete;
+  Clock& operator=(const Clock&) = delete;
+  ~Clock() { seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+
+ private:
+  double& seconds_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
+}  // namespace
+
+Sums::Sums(const Group& group, int most, bool wide, std::function<void(std::span<double>)> other)
+    : rank_(group.rank()), ranks_(group.size()), most_(most), wide_(wide), other_(std::move(other)) {
+  if (ranks_ == 1) return;
+  const std::size_t block = static_cast<std::size_t>(most) * (wide ? sizeof(WideSum) : sizeof(double));
+  bytes_.resize(block * static_cast<std::size_t>(ranks_));
+  const std::array arrays{std::span(bytes_)};
+  gather_.emplace_back(group, allgather(ranks_, 1, static_cast<std::int64_t>(block), rank_), arrays);
+}
+
+void Sums::exchange() {
+  const Clock clock(waited_);
+  gather_[0].run();
+}
+
+void Sums::run(std::span<double> numbers) {
+  assert(!wide_ && static_cast<int>(numbers.size()) <= most_);
+  if (ranks_ == 1) return;
+  if (other_) {
+    const Clock clock(waited_);
+    other_(numbers);
+    return;
+  }
+  const std::size_t block = bytes_.size() / static_cast<std::size_t>(ranks_);
+  std::memcpy(bytes_.data() + block * static_cast<std::size_t>(rank_), numbers.data(), numbers.size_bytes());
+  exchange();
+  std::ranges::fill(numbers, 0.0);
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks_); ++rank) {
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      double theirs = 0;
+      std::memcpy(&theirs, bytes_.data() + block * rank + i * sizeof(double), sizeof theirs);
+      numbers[i] += theirs;
+    }
+  }
+}
+
+void Sums::run(std::span<const WideSum> mine, std::span<double> results) {
+  assert(wide_ && static_cast<int>(mine.size()) <= most_);
+  if (ranks_ == 1) {
+    for (std::size_t i = 0; i < mine.size(); ++i) results[i] = mine[i].value();
+    return;
+  }
+  const std::size_t block = bytes_.size() / static_cast<std::size_t>(ranks_);
+  std::memcpy(bytes_.data() + block * static_cast<std::size_t>(rank_), mine.data(), mine.size_bytes());
+  exchange();
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    WideSum total;
+    WideSum theirs;
+    for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks_); ++rank) {
+      std::memcpy(&theirs, bytes_.data() + block * rank + i * sizeof(WideSum), sizeof theirs);
+      total.add(theirs);
+    }
+    results[i] = total.value();
+  }
+}
+
+}  // namespace onehop::lattice::detail

@@ -1,0 +1,122 @@
+#include "lattice/support/team.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "lattice/support/target.h"
+#include "onehop/error.h"
+
+namespace onehop::lattice::detail {
+
+namespace {
+
+// Some 50 us, longer than most pauses within a solver's iteration; then the core goes to others that want it, for as long.
+constexpr int spins = 4000;
+constexpr int yields = 50;
+
+void pause_briefly() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// Until `word` is no longer `old`.
+std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& word, std::uint32_t old) {
+  for (int spin = 0; spin < spins; ++spin) {
+    const std::uint32_t found = word.load(std::memory_order_acquire);
+    if (found != old) return found;
+    pause_briefly();
+  }
+  for (int i = 0; i < yields; ++i) {
+    const std::uint32_t found = word.load(std::memory_order_acquire);
+    if (found != old) return found;
+    sched_yield();
+  }
+  word.wait(old, std::memory_order_acquire);
+  return word.load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+class Team::Worker {
+ public:
+  void start(int index) {
+    thread_ = std::thread([this, index] { loop(index); });
+  }
+  void give(const std::function<void(int)>* body) {
+    body_ = body;
+    given_.fetch_add(1, std::memory_order_release);
+    given_.notify_one();
+  }
+  void take_back() {
+    const std::uint32_t wanted = given_.load(std::memory_order_relaxed);
+    for (std::uint32_t found = done_.load(std::memory_order_acquire); found != wanted;)
+      found = wait_for_change(done_, found);
+  }
+  ~Worker() {
+    if (!thread_.joinable()) return;
+    give(nullptr);
+    thread_.join();
+  }
+
+ private:
+  void loop(int index) {
+    for (std::uint32_t seen = 0;;) {
+      seen = wait_for_change(given_, seen);
+      if (body_ == nullptr) return;
+      (*body_)(index);
+      done_.store(seen, std::memory_order_release);
+      done_.notify_one();
+    }
+  }
+
+  const std::function<void(int)>* body_ = nullptr;
+  alignas(64) std::atomic<std::uint32_t> given_{0};
+  alignas(64) std::atomic<std::uint32_t> done_{0};
+  std::thread thread_;
+};
+
+Team::Team(int threads) : threads_(std::max(1, threads)) {
+  // Loops ask for it on threads that nobody could catch an error of: a wrong ONEHOP_SIMD is said here.
+  static_cast<void>(target());
+  if (threads_ == 1) return;
+  workers_ = std::make_unique<Worker[]>(static_cast<std::size_t>(threads_ - 1));
+  for (int i = 1; i < threads_; ++i) workers_[static_cast<std::size_t>(i - 1)].start(i);
+}
+
+Team::~Team() = default;
+
+void Team::run(const std::function<void(int)>& body) {
+  for (int i = 1; i < threads_; ++i) workers_[static_cast<std::size_t>(i - 1)].give(&body);
+  body(0);
+  for (int i = 1; i < threads_; ++i) workers_[static_cast<std::size_t>(i - 1)].take_back();
+}
+
+int team_size(const Group& group) {
+  constexpr int most = 1024;
+  if (const char* text = std::getenv("ONEHOP_THREADS"); text != nullptr && *text != '\0') {
+    char* end = nullptr;
+    const long number = std::strtol(text, &end, 10);
+    if (*end != '\0' || number < 1 || number > most) {
+      throw BadInput("ONEHOP_THREADS: expected a number from 1 to " + std::to_string(most) + ", found '" + text + "'");
+    }
+    return static_cast<int>(number);
+  }
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  sched_getaffinity(0, sizeof mine, &mine);
+  const Gathered all = group.allgather(std::as_bytes(std::span(&mine, 1)));
+  int sharing = 0;
+  for (const int rank : group.neighbours_in_memory()) {
+    if (std::memcmp(all[static_cast<std::size_t>(rank)].data(), &mine, sizeof mine) == 0) ++sharing;
+  }
+  return std::max(1, CPU_COUNT(&mine) / std::max(1, sharing));
+}
+
+}  // namespace onehop::lattice::detail

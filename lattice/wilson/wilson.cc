@@ -1,0 +1,243 @@
+#include "onehop/lattice/wilson.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <type_traits>
+
+#include "lattice/solver/source_scale.h"
+#include "lattice/wilson/wilson_impl.h"
+#include "onehop/error.h"
+#include "onehop/lattice/clover.h"
+
+namespace onehop::lattice {
+
+using detail::Buffer;
+using detail::WilsonCore;
+using detail::WilsonStorage;
+using Number = std::complex<double>;
+
+namespace {
+
+GeometrySpec vector_spec(const Gauge& gauge, const WilsonOptions& options) {
+  GeometrySpec spec = gauge.geometry().spec();
+  if (spec.extents.size() != 4)
+    throw BadInput("wilson: expected a lattice of four directions, found " + std::to_string(spec.extents.size()));
+  if (!std::isfinite(options.kappa) || !std::isfinite(options.csw)) {
+    throw BadInput("wilson: expected numbers as kappa and c_sw, found " + std::to_string(options.kappa) + " and " +
+                   std::to_string(options.csw));
+  }
+  if (options.lanes < 0 || options.threads < 0)
+    throw BadInput("wilson: expected lanes and threads of 0 (as many as suit) or more");
+  spec.colours = 2;
+  spec.width = 1;
+  return spec;
+}
+
+}  // namespace
+
+double wilson_kappa(double mass) {
+  const double kappa = 1 / (8 + 2 * mass);
+  if (!std::isfinite(kappa)) throw BadInput("wilson: expected a mass other than -4, found " + std::to_string(mass));
+  return kappa;
+}
+
+Wilson::Impl::Impl(const Gauge& gauge, const WilsonOptions& the_options)
+    : group(gauge.group()),
+      options(the_options),
+      spec(vector_spec(gauge, the_options)),
+      links(gauge.links()),
+      team(options.threads > 0 ? options.threads : detail::team_size(group)),
+      geometry(spec_of(options.precision == Precision::full ? lanes<double>() : lanes<float>())) {
+  if (options.csw == 0) return;
+  blocks = clover_blocks(clover_leaves(gauge), options.kappa * options.csw);
+  inverses = inverse_blocks(blocks);
+}
+
+GeometrySpec Wilson::Impl::spec_of(int lanes) const {
+  GeometrySpec found = spec;
+  found.lanes = lanes;
+  return found;
+}
+
+template <class T>
+int Wilson::Impl::lanes() const {
+  const int most = detail::wilson_lanes<T>();
+  return geometry_lanes(spec, options.lanes > 0 ? std::min(most, options.lanes) : most);
+}
+
+template <class T>
+Wilson::Impl::InPrecision<T>& Wilson::Impl::in_precision() {
+  if constexpr (std::is_same_v<T, double>) {
+    return full;
+  } else {
+    return single;
+  }
+}
+
+template <class T>
+WilsonCore<T>& Wilson::Impl::core(int lanes, int copies, bool half, bool half_faces) {
+  InPrecision<T>& of = in_precision<T>();
+  auto& storage = of.storages[{lanes, half}];
+  if (!storage) {
+    storage = std::make_unique<WilsonStorage<T>>(group, Geometry(spec_of(lanes)), links, options.two_rows,
+                                                 options.antiperiodic, half);
+    if (!blocks.empty()) storage->set_clover(blocks, inverses);
+  }
+  auto& found = of.cores[{lanes, copies, half, half_faces}];
+  if (!found) found = std::make_unique<WilsonCore<T>>(*storage, team, copies, nullptr, half_faces);
+  return *found;
+}
+
+int Wilson::Impl::copies_of(std::span<const Number> fields) const {
+  const auto length = static_cast<std::size_t>(geometry.sites()) * 12;
+  if (!fields.empty() && fields.size() % length == 0) return static_cast<int>(fields.size() / length);
+  throw BadInput("wilson: expected fields of " + std::to_string(length) +
+                 " complex numbers (four spins, three colours a site of the block), found " +
+                 std::to_string(fields.size()));
+}
+
+template <class T>
+void Wilson::Impl::load(const WilsonCore<T>& core, std::span<const Number> fields, int colour, T* to) const {
+  const WilsonStorage<T>& of = core.storage();
+  const auto lanes = static_cast<std::size_t>(of.lanes());
+  const auto copies = static_cast<std::size_t>(core.copies());
+  const std::size_t first = static_cast<std::size_t>(of.geometry.colour_begin(of.local(colour))) * lanes;
+  const std::size_t count = static_cast<std::size_t>(of.vectors(colour)) * lanes;
+  const std::size_t of_field = of.sites.size() * 12;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t copy = 0; copy < copies; ++copy) {
+      const Number* from = fields.data() + copy * of_field + static_cast<std::size_t>(of.sites[first + i]) * 12;
+      T* at = to + (i / lanes * copies + copy) * 24 * lanes + i % lanes;
+      for (std::size_t n = 0; n < 12; ++n) {
+        at[2 * n * lanes] = static_cast<T>(from[n].real());
+        at[(2 * n + 1) * lanes] = static_cast<T>(from[n].imag());
+      }
+    }
+  }
+}
+
+template <class T>
+void Wilson::Impl::unload(const WilsonCore<T>& core, const T* from, int colour, std::span<Number> fields) const {
+  const WilsonStorage<T>& of = core.storage();
+  const auto lanes = static_cast<std::size_t>(of.lanes());
+  const auto copies = static_cast<std::size_t>(core.copies());
+  const std::size_t first = static_cast<std::size_t>(of.geometry.colour_begin(of.local(colour))) * lanes;
+  const std::size_t count = static_cast<std::size_t>(of.vectors(colour)) * lanes;
+  const std::size_t of_field = of.sites.size() * 12;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t copy = 0; copy < copies; ++copy) {
+      Number* to = fields.data() + copy * of_field + static_cast<std::size_t>(of.sites[first + i]) * 12;
+      const T* at = from + (i / lanes * copies + copy) * 24 * lanes + i % lanes;
+      for (std::size_t n = 0; n < 12; ++n)
+        to[n] = {static_cast<double>(at[2 * n * lanes]), static_cast<double>(at[(2 * n + 1) * lanes])};
+    }
+  }
+}
+
+template <class T>
+void Wilson::Impl::precondition(WilsonCore<T>& core, const T* in, T* middle, T* out, bool dagger) const {
+  const double square = options.kappa * options.kappa;
+  if (core.storage().has_clover()) {
+    core.hop(1, in, middle, {.form = WilsonForm::clover, .inverse = true}, dagger);
+    core.hop(0, middle, out, {.form = WilsonForm::clover_other, .factor = -square, .other = in}, dagger);
+  } else {
+    core.hop(1, in, middle, {}, dagger);
+    core.hop(0, middle, out, {.form = WilsonForm::add, .factor = -square, .other = in}, dagger);
+  }
+}
+
+template <class T>
+std::vector<Number> Wilson::Impl::apply(std::span<const Number> fields, bool dagger) {
+  WilsonCore<T>& of = core<T>(lanes<T>(), copies_of(fields), options.precision == Precision::half);
+  const Buffer<T> in[2] = {Buffer<T>(of.size(0)), Buffer<T>(of.size(1))};
+  std::vector<Number> found(fields.size());
+  for (const int colour : {0, 1}) load(of, fields, colour, in[colour].data());
+  for (const int colour : {0, 1}) {
+    const Buffer<T> out(of.size(colour));
+    const WilsonForm form = of.storage().has_clover() ? WilsonForm::clover_other : WilsonForm::add;
+    of.hop(colour, in[1 - colour].data(), out.data(),
+           {.form = form, .factor = -options.kappa, .other = in[colour].data()}, dagger);
+    unload(of, out.data(), colour, std::span(found));
+  }
+  return found;
+}
+
+template <class T>
+std::vector<Number> Wilson::Impl::hop(std::span<const Number> fields, bool dagger) {
+  WilsonCore<T>& of = core<T>(lanes<T>(), copies_of(fields), options.precision == Precision::half);
+  std::vector<Number> found(fields.size());
+  for (const int colour : {0, 1}) {
+    const Buffer<T> in(of.size(1 - colour));
+    const Buffer<T> out(of.size(colour));
+    load(of, fields, 1 - colour, in.data());
+    of.hop(colour, in.data(), out.data(), {}, dagger);
+    unload(of, out.data(), colour, std::span(found));
+  }
+  return found;
+}
+
+template <class T>
+std::vector<Number> Wilson::Impl::precondition(std::span<const Number> fields, bool dagger) {
+  WilsonCore<T>& of = core<T>(lanes<T>(), copies_of(fields), options.precision == Precision::half);
+  const Buffer<T> in(of.size(0));
+  const Buffer<T> middle(of.size(1));
+  const Buffer<T> out(of.size(0));
+  std::vector<Number> found(fields.size());
+  load(of, fields, 0, in.data());
+  precondition(of, in.data(), middle.data(), out.data(), dagger);
+  unload(of, out.data(), 0, std::span(found));
+  return found;
+}
+
+template int Wilson::Impl::lanes<float>() const;
+template int Wilson::Impl::lanes<double>() const;
+template WilsonCore<float>& Wilson::Impl::core<float>(int, int, bool, bool);
+template WilsonCore<double>& Wilson::Impl::core<double>(int, int, bool, bool);
+template void Wilson::Impl::load(const WilsonCore<float>&, std::span<const Number>, int, float*) const;
+template void Wilson::Impl::load(const WilsonCore<double>&, std::span<const Number>, int, double*) const;
+template void Wilson::Impl::unload(const WilsonCore<float>&, const float*, int, std::span<Number>) const;
+template void Wilson::Impl::unload(const WilsonCore<double>&, const double*, int, std::span<Number>) const;
+template void Wilson::Impl::precondition(WilsonCore<float>&, const float*, float*, float*, bool) const;
+template void Wilson::Impl::precondition(WilsonCore<double>&, const double*, double*, double*, bool) const;
+
+Wilson::Wilson(const Gauge& gauge, const WilsonOptions& options) : impl_(std::make_unique<Impl>(gauge, options)) {}
+Wilson::Wilson(Wilson&&) noexcept = default;
+Wilson& Wilson::operator=(Wilson&&) noexcept = default;
+Wilson::~Wilson() = default;
+
+const WilsonOptions& Wilson::options() const noexcept { return impl_->options; }
+const Geometry& Wilson::geometry() const noexcept { return impl_->geometry; }
+int Wilson::threads() const noexcept { return impl_->team.size(); }
+
+std::vector<Number> Wilson::hop(std::span<const Number> fields, bool dagger) {
+  return impl_->options.precision == Precision::full ? impl_->hop<double>(fields, dagger)
+                                                     : impl_->hop<float>(fields, dagger);
+}
+
+std::vector<Number> Wilson::apply(std::span<const Number> fields, bool dagger) {
+  return impl_->options.precision == Precision::full ? impl_->apply<double>(fields, dagger)
+                                                     : impl_->apply<float>(fields, dagger);
+}
+
+std::vector<Number> Wilson::precondition(std::span<const Number> fields, bool dagger) {
+  return impl_->options.precision == Precision::full ? impl_->precondition<double>(fields, dagger)
+                                                     : impl_->precondition<float>(fields, dagger);
+}
+
+WilsonSolve Wilson::solve(std::span<const Number> sources, const SolverOptions& options, const WilsonSolver& solver) {
+  const int copies = impl_->copies_of(sources);
+  if (!(options.tolerance > 0) || options.iterations < 0)
+    throw BadInput("wilson: expected a tolerance above 0 and 0 iterations or more");
+  if (options.precision == Precision::half)
+    throw BadInput("wilson: expected a solve in double or single precision; half is for the inner iterations");
+  check_faces(options);
+  if (solver.schwarz < 0 || (solver.schwarz > 0 && solver.method != WilsonMethod::bicgstab))
+    throw BadInput("wilson: expected 0 or more Schwarz steps, and with the method BiCGStab");
+  const detail::SourceScale scale(impl_->group, sources, copies);
+  WilsonSolve found = impl_->solve(scale.sources(), options, solver);
+  scale.restore(found.solution);
+  return found;
+}
+
+}  // namespace onehop::lattice

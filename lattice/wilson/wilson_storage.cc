@@ -1,0 +1,204 @@
+#include "lattice/wilson/wilson_storage.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <type_traits>
+
+#include "lattice/support/target.h"
+#include "onehop/error.h"
+#include "onehop/plan.h"
+
+namespace onehop::lattice::detail {
+
+namespace {
+
+std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }
+
+Side side_of(int neighbour) { return neighbour % 2 == 0 ? Side::below : Side::above; }
+
+template <class T>
+const WilsonKernels<T>* kernels_for(int lanes) {
+  const auto pick = [lanes](auto of_float, auto of_double) -> const WilsonKernels<T>* {
+    if constexpr (std::is_same_v<T, float>) {
+      return of_float(lanes);
+    } else {
+      return of_double(lanes);
+    }
+  };
+  const WilsonKernels<T>* found = nullptr;
+#if defined(__x86_64__)
+  if (target() == Target::avx512) found = pick(&avx512::float_wilson, &avx512::double_wilson);
+  if (found == nullptr && target() != Target::portable) found = pick(&avx2::float_wilson, &avx2::double_wilson);
+#endif
+  return found != nullptr ? found : pick(&portable::float_wilson, &portable::double_wilson);
+}
+
+// The numbers of a field's sites as blocks of one colour: [vector][number][lane].
+template <class T>
+Buffer<T> in_lanes(std::span<const double> natural, std::size_t numbers, std::span<const std::int64_t> sites,
+                   std::size_t lanes) {
+  Buffer<T> found(sites.size() * numbers);
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    T* to = found.data() + i / lanes * numbers * lanes + i % lanes;
+    for (std::size_t n = 0; n < numbers; ++n) to[n * lanes] = static_cast<T>(natural[index(sites[i]) * numbers + n]);
+  }
+  return found;
+}
+
+// The nearest one, in a form that compilers make vectors of.
+template <class T>
+std::int16_t to_short(T x) {
+  const T bounded = std::clamp(x, static_cast<T>(-short_one), static_cast<T>(short_one));
+  return static_cast<std::int16_t>(bounded + (bounded < 0 ? T{-0.5} : T{0.5}));
+}
+
+// [vector][number][lane] as 16-bit integers, with a scale for every site.
+template <class T>
+void shorten(typename WilsonStorage<T>::Matrices& matrices, std::size_t numbers, std::size_t lanes) {
+  const Buffer<T> from = std::move(matrices.whole);
+  matrices.whole = {};
+  matrices.shorts = Buffer<std::int16_t>(from.size());
+  matrices.scales = Buffer<T>(from.size() / numbers);
+  std::vector<T> inverse(lanes);
+  for (std::size_t vector = 0; vector < matrices.scales.size() / lanes; ++vector) {
+    const T* numbers_of = from.data() + vector * numbers * lanes;
+    T* scales = matrices.scales.data() + vector * lanes;
+    for (std::size_t i = 0; i < numbers * lanes; ++i)
+      scales[i % lanes] = std::max(scales[i % lanes], std::abs(numbers_of[i]));
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      inverse[lane] = scales[lane] > 0 ? static_cast<T>(short_one) / scales[lane] : 0;
+      scales[lane] /= static_cast<T>(short_one);
+    }
+    for (std::size_t i = 0; i < numbers * lanes; ++i)
+      matrices.shorts.data()[vector * numbers * lanes + i] = to_short(numbers_of[i] * inverse[i % lanes]);
+  }
+}
+
+}  // namespace
+
+template <class T>
+int wilson_lanes() {
+  const int bytes = target() == Target::avx512 ? 64 : target() == Target::avx2 ? 32 : 16;
+  return bytes / static_cast<int>(sizeof(T));
+}
+template int wilson_lanes<float>();
+template int wilson_lanes<double>();
+
+template <class T>
+WilsonStorage<T>::WilsonStorage(const Group& the_group, const Geometry& the_geometry,
+                                std::span<const std::complex<double>> natural, bool with_two_rows, bool antiperiodic,
+                                bool with_half)
+    : group(the_group),
+      geometry(the_geometry),
+      two_rows(with_two_rows),
+      half(with_half),
+      kernels(kernels_for<T>(geometry.spec().lanes)) {
+  if (geometry.dims() != 4)
+    throw BadInput("wilson: expected a lattice of four directions, found " + std::to_string(geometry.dims()));
+  if (kernels == nullptr) {
+    throw BadInput("wilson: expected lanes as this processor's vectors have, up to " +
+                   std::to_string(wilson_lanes<T>()) + ", found " + std::to_string(lanes()));
+  }
+  for (std::int64_t k = 0; k < geometry.vectors(); ++k) {
+    for (int lane = 0; lane < lanes(); ++lane) sites.push_back(geometry.site(k, lane));
+  }
+  make_neighbours(antiperiodic);
+  make_links(natural);
+}
+
+template <class T>
+void WilsonStorage<T>::make_neighbours(bool antiperiodic) {
+  const auto width = index(lanes());
+  for (int n = 0; n < 8; ++n) {
+    const auto source = geometry.lane_source(n / 2, side_of(n));
+    lane_sources.insert(lane_sources.end(), source.begin(), source.end());
+  }
+  signs.assign(8 * width, T{1});
+  const auto block = geometry.block();
+  const std::int64_t below_time = block[0] * block[1] * block[2];
+  const std::int64_t first_time = geometry.origin(group.rank())[3];
+  const std::int64_t last_time = geometry.spec().extents[3] - 1;
+  const auto found = geometry.neighbours();
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const int n = static_cast<int>(i % 8);
+    const std::size_t k = i / 8;
+    const int other = static_cast<std::int64_t>(k) < geometry.colour_end(0) ? 1 : 0;
+    const bool ghost = found[i].vector >= geometry.vectors();
+    const std::int64_t begin = ghost ? geometry.ghost(n / 2, side_of(n), other).offset() : geometry.colour_begin(other);
+    WilsonNeighbour neighbour{
+        static_cast<std::int32_t>(found[i].vector - begin),
+        (found[i].rotated ? WilsonNeighbour::rotated : 0U) | (ghost ? WilsonNeighbour::ghost : 0U)};
+    for (std::size_t lane = 0; antiperiodic && n >= 6 && lane < width; ++lane) {
+      const std::int64_t time = first_time + sites[k * width + lane] / below_time;
+      if (time != (n == 6 ? 0 : last_time)) continue;
+      neighbour.kind |= WilsonNeighbour::ends;
+      signs[index(n) * width + lane] = T{-1};
+    }
+    neighbours.push_back(neighbour);
+  }
+}
+
+template <class T>
+void WilsonStorage<T>::make_links(std::span<const std::complex<double>> natural) {
+  const auto width = index(lanes());
+  const std::size_t of_whole = 18 * width;
+  const std::size_t of_link = (two_rows ? 12 : 18) * width;
+  const auto vectors = index(geometry.vectors());
+  Buffer<T> ahead((vectors + index(geometry.ghosts())) * 4 * of_whole);
+  for (std::size_t i = 0; i < sites.size(); ++i) {
+    for (std::size_t n = 0; n < 36; ++n) {
+      const std::complex<double>& entry = natural[index(sites[i]) * 36 + n];
+      T* to = ahead.data() + i / width * 4 * of_whole + n * 2 * width + i % width;
+      to[0] = static_cast<T>(entry.real());
+      to[width] = static_cast<T>(entry.imag());
+    }
+  }
+  const std::array arrays{std::as_writable_bytes(ahead.span())};
+  Plan(group, geometry.halo(static_cast<std::int64_t>(4 * of_whole * sizeof(T)), ElementType::bytes, {}, group.rank()),
+       arrays)
+      .run();
+  links.whole = Buffer<T>(vectors * 8 * of_link);
+  const auto found = geometry.neighbours();
+  for (std::size_t k = 0; k < vectors; ++k) {
+    for (std::size_t mu = 0; mu < 4; ++mu) {
+      const Geometry::Neighbour& below = found[k * 8 + 2 * mu];
+      const T* from = ahead.data() + (index(below.vector) * 4 + mu) * of_whole;
+      T* to = links.whole.data() + (k * 8 + 2 * mu) * of_link;
+      for (std::size_t i = 0; i < of_link / (2 * width); ++i) {
+        for (std::size_t lane = 0; lane < width; ++lane) {
+          const std::size_t there = below.rotated ? index(lane_sources[2 * mu * width + lane]) : lane;
+          const T* entry = from + (i % 3 * 3 + i / 3) * 2 * width + there;  // transposed
+          to[i * 2 * width + lane] = entry[0];
+          to[(i * 2 + 1) * width + lane] = -entry[width];
+        }
+      }
+      std::copy_n(ahead.data() + (k * 4 + mu) * of_whole, of_link, to + of_link);
+    }
+  }
+  if (!half) return;
+  links.shorts = Buffer<std::int16_t>(links.whole.size());
+  for (std::size_t i = 0; i < links.whole.size(); ++i)
+    links.shorts.data()[i] = to_short(links.whole.data()[i] * static_cast<T>(short_one));
+  links.whole = {};
+}
+
+template <class T>
+void WilsonStorage<T>::set_clover(std::span<const double> blocks, std::span<const double> inverses) {
+  const auto width = index(lanes());
+  for (const int colour : {0, 1}) {
+    const std::int64_t begin = geometry.colour_begin(colour);
+    const std::int64_t count = geometry.colour_end(colour) - begin;
+    const auto of_colour = std::span(sites).subspan(index(begin) * width, index(count) * width);
+    clover[index(colour)].whole = in_lanes<T>(blocks, 72, of_colour, width);
+    inverse[index(colour)].whole = in_lanes<T>(inverses, 72, of_colour, width);
+    if (!half) continue;
+    shorten<T>(clover[index(colour)], 72, width);
+    shorten<T>(inverse[index(colour)], 72, width);
+  }
+}
+
+template class WilsonStorage<float>;
+template class WilsonStorage<double>;
+
+}  // namespace onehop::lattice::detail

@@ -1,0 +1,147 @@
+#include "poisson/poisson_faces.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "onehop/count.h"
+#include "onehop/error.h"
+#include "onehop/patterns.h"
+#include "onehop/plan.h"
+
+namespace onehop::lattice {
+
+namespace {
+
+constexpr std::int64_t line = 64;
+constexpr std::int64_t line_elements = line / static_cast<std::int64_t>(sizeof(double));
+constexpr std::int64_t most_elements = std::int64_t{1} << 48;
+
+std::string text(std::int64_t number) { return std::to_string(number); }
+
+int ranks_of(const PoissonSpec& spec) { return spec.grid[0] * spec.grid[1]; }
+
+// The rank beside `rank`, one step down (-1) or up (+1) in a dimension.
+int neighbour(const PoissonSpec& spec, int rank, std::size_t dimension, int step) {
+  std::array<int, 2> at{rank / spec.grid[1], rank % spec.grid[1]};
+  at[dimension] = (at[dimension] + step + spec.grid[dimension]) % spec.grid[dimension];
+  return at[0] * spec.grid[1] + at[1];
+}
+
+class PlanExchange : public PoissonExchange {
+ public:
+  PlanExchange(const Group& group, const Schedule& faces, std::span<const std::span<std::byte>> arrays,
+               const PoissonOptions& options)
+      : faces_(group, faces, arrays, face_options(faces, group.rank(), options)),
+        sums_memory_(group.size()),
+        sums_(group, allgather(group.size(), 1, sizeof(double), group.rank()), std::array{sums_memory_.bytes()},
+              {.transport = options.transport}),
+        values_(sums_memory_.data(), static_cast<std::size_t>(group.size())),
+        rank_(static_cast<std::size_t>(group.rank())) {}
+
+  void start() override { faces_.start(); }
+  void finish() override { faces_.finish(); }
+
+  void start_sum(double mine) override {
+    values_[rank_] = mine;
+    sums_.start();
+  }
+
+  double finish_sum() override {
+    sums_.finish();
+    double sum = 0;
+    for (const double value : values_) sum += value;
+    return sum;
+  }
+
+ private:
+  // A slot holds all that goes to one neighbour, so that start() never has to wait for half of it to be taken.
+  static PlanOptions face_options(const Schedule& faces, int rank, const PoissonOptions& options) {
+    PlanOptions plan{.transport = options.transport, .slots = options.buffers};
+    for (const PairCount& pair : count(faces.part(rank)).pairs) plan.slot_bytes = std::max(plan.slot_bytes, pair.bytes);
+    return plan;
+  }
+
+  Plan faces_;
+  detail::AlignedArray sums_memory_;
+  Plan sums_;
+  std::span<double> values_;
+  std::size_t rank_;
+};
+
+}  // namespace
+
+Schedule poisson_faces(const PoissonSpec& spec, std::int64_t enlargement) {
+  if (enlargement < 1) throw BadInput("Poisson: expected an enlargement of 1 or more, found " + text(enlargement));
+  Schedule schedule{"poisson",
+                    0,
+                    {{"own", 8, ElementType::float64, {}}, {"neighbours'", 8, ElementType::float64, {}}},
+                    {Round{}},
+                    {}};
+  std::vector<detail::FaceLayout> layouts{detail::face_layout(poisson_block(spec, 0), enlargement)};
+  schedule.ranks = ranks_of(spec);
+  for (int rank = 1; rank < schedule.ranks; ++rank) {
+    layouts.push_back(detail::face_layout(poisson_block(spec, rank), enlargement));
+  }
+  for (const detail::FaceLayout& layout : layouts) {
+    for (ArraySpec& array : schedule.arrays) array.elements.push_back(layout.elements);
+  }
+  for (int rank = 0; rank < schedule.ranks; ++rank) {
+    const detail::FaceLayout& own = layouts[static_cast<std::size_t>(rank)];
+    for (std::size_t face = 0; face < 4; ++face) {
+      // The face below goes to the rank below, where it is the neighbour's above; and the other way round.
+      const int to = neighbour(spec, rank, face / 2, face % 2 == 0 ? -1 : 1);
+      // What stays inside the rank is no message, and is not enlarged.
+      const std::int64_t sites = own.sites[face] * (to == rank ? 1 : enlargement);
+      const std::int64_t there = layouts[static_cast<std::size_t>(to)].offset[face ^ 1];
+      schedule.rounds[0].transfers.push_back(
+          {{rank, 0, Slice::range(own.offset[face], sites)}, {to, 1, Slice::range(there, sites)}});
+      schedule.must_cover.push_back({rank, 1, Slice::range(own.offset[face], sites)});
+    }
+  }
+  return schedule;
+}
+
+namespace detail {
+
+FaceLayout face_layout(const PoissonBlock& block, std::int64_t enlargement) {
+  FaceLayout layout;
+  for (std::size_t face = 0; face < 4; ++face) {
+    layout.offset[face] = layout.elements;
+    layout.sites[face] = block.extents[1 - face / 2];
+    if (layout.sites[face] > most_elements / enlargement) {
+      throw BadInput("Poisson: faces of " + text(layout.sites[face]) + " sites, enlarged " + text(enlargement) +
+                     " times, are too long; enlarge them less");
+    }
+    layout.elements += (layout.sites[face] * enlargement + line_elements - 1) / line_elements * line_elements;
+  }
+  return layout;
+}
+
+AlignedArray::AlignedArray(std::int64_t elements) : elements_(elements) {
+  const std::size_t bytes = static_cast<std::size_t>(elements) * sizeof(double);
+  data_.reset(static_cast<double*>(::operator new[](bytes, std::align_val_t{line})));
+  std::memset(data_.get(), 0, bytes);
+}
+
+void AlignedArray::Free::operator()(double* memory) const noexcept {
+  ::operator delete[](memory, std::align_val_t{line});
+}
+
+std::span<std::byte> AlignedArray::bytes() const noexcept {
+  return std::as_writable_bytes(std::span(data_.get(), static_cast<std::size_t>(elements_)));
+}
+
+std::unique_ptr<PoissonExchange> plan_exchange(const Group& group, const Schedule& faces,
+                                               std::span<const std::span<std::byte>> arrays,
+                                               const PoissonOptions& options) {
+  return std::make_unique<PlanExchange>(group, faces, arrays, options);
+}
+
+}  // namespace detail
+
+}  // namespace onehop::lattice

@@ -1,0 +1,232 @@
+// Compiled without contraction of products and sums, whatever the target (see CMakeLists.txt).
+#include "poisson/poisson_kernels.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+namespace onehop::lattice::detail {
+
+namespace {
+
+// `width` doubles side by side, which may be a few registers or a part of one.
+template <int width>
+struct Lanes {
+  using Type [[gnu::vector_size(width * 8)]] = double;
+  using Mask [[gnu::vector_size(width * 8)]] = std::int64_t;
+};
+
+template <class Vector>
+[[gnu::always_inline]] inline Vector load(const double* from) {
+  Vector value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+template <class Vector>
+[[gnu::always_inline]] inline void store(double* to, Vector value) {
+  std::memcpy(to, &value, sizeof value);
+}
+
+// A squared residual, rounded. Works for one double and for lanes of them.
+template <class Value>
+[[gnu::always_inline]] inline Value rounded_square(const PoissonUpdate& u, Value t, Value x) {
+  const Value r = t - u.diagonal * x;
+  return (r * r + u.rounder) - u.rounder;
+}
+
+template <int width, bool residual>
+[[gnu::always_inline]] inline double update_interior(const PoissonUpdate& u) {
+  using Vector = typename Lanes<width>::Type;
+  using Mask = typename Lanes<width>::Mask;
+  // Copies, so that the compiler need not fear that a store changes them.
+  const std::int64_t columns = u.extents[1];
+  const std::int64_t stride = u.stride;
+  const double inverse = u.inverse;
+  // Which sites of a row's first and last vector count: not its first and last site, and no padding.
+  const std::int64_t last = (columns - 1) / width * width;
+  Mask at_first;
+  Mask at_last;
+  for (int l = 0; l < width; ++l) {
+    at_first[l] = l > 0 ? -1 : 0;
+    at_last[l] = last + l < columns - 1 ? -1 : 0;
+  }
+  Vector sum = {};
+  for (std::int64_t i = 1; i + 1 < u.extents[0]; ++i) {
+    const double* x = u.x + i * stride;
+    const double* b = u.b + i * stride;
+    double* y = u.y + i * stride;
+    for (std::int64_t j = 0; j < columns; j += width) {
+      const Vector t = load<Vector>(b + j) + ((load<Vector>(x + j - stride) + load<Vector>(x + j + stride)) +
+                                              (load<Vector>(x + j - 1) + load<Vector>(x + j + 1)));
+      store(y + j, Vector(t * inverse));
+      if constexpr (residual) {
+        Mask square = Mask(rounded_square<Vector>(u, t, load<Vector>(x + j)));
+        if (j == 0) square &= at_first;
+        if (j == last) square &= at_last;
+        sum += Vector(square);
+      }
+    }
+  }
+  double total = 0;
+  for (int l = 0; l < width; ++l) total += sum[l];
+  return total;
+}
+
+// One site; returns what it adds to the sum.
+template <bool residual>
+[[gnu::always_inline]] inline double update_site(const PoissonUpdate& u, std::int64_t at, double below, double above,
+                                                 double left, double right) {
+  const double t = u.b[at] + ((below + above) + (left + right));
+  u.y[at] = t * u.inverse;
+  if constexpr (residual) return rounded_square<double>(u, t, u.x[at]);
+  return 0;
+}
+
+// A whole row, the neighbours below and above given.
+template <int width, bool residual>
+[[gnu::always_inline]] inline double update_row(const PoissonUpdate& u, std::int64_t row, const double* below,
+                                                const double* above, double left, double right) {
+  using Vector = typename Lanes<width>::Type;
+  const std::int64_t columns = u.extents[1];
+  const std::int64_t begin = row * u.stride;
+  const double* x = u.x + begin;
+  if (columns == 1) return update_site<residual>(u, begin, below[0], above[0], left, right);
+  double total = update_site<residual>(u, begin, below[0], above[0], left, x[1]);
+  std::int64_t j = 1;
+  Vector sum = {};
+  for (; j + width < columns; j += width) {
+    const Vector t = load<Vector>(u.b + begin + j) + ((load<Vector>(below + j) + load<Vector>(above + j)) +
+                                                      (load<Vector>(x + j - 1) + load<Vector>(x + j + 1)));
+    store(u.y + begin + j, Vector(t * u.inverse));
+    if constexpr (residual) sum += rounded_square<Vector>(u, t, load<Vector>(x + j));
+  }
+  for (int l = 0; l < width; ++l) total += sum[l];
+  for (; j + 1 < columns; ++j) total += update_site<residual>(u, begin + j, below[j], above[j], x[j - 1], x[j + 1]);
+  return total + update_site<residual>(u, begin + j, below[j], above[j], x[j - 1], right);
+}
+
+template <int width, bool residual>
+[[gnu::always_inline]] inline double update_boundary(const PoissonUpdate& u, const PoissonEdges& edges) {
+  const auto [rows, columns] = u.extents;
+  const std::int64_t stride = u.stride;
+  const double* low = edges.in[0];
+  const double* high = edges.in[1];
+  const double* left = edges.in[2];
+  const double* right = edges.in[3];
+  const std::int64_t last = (rows - 1) * stride;
+  const std::int64_t end = columns - 1;
+  double total = update_row<width, residual>(u, 0, low, rows > 1 ? u.x + stride : high, left[0], right[0]);
+  if (rows > 1) {
+    total += update_row<width, residual>(u, rows - 1, u.x + last - stride, high, left[rows - 1], right[rows - 1]);
+  }
+  for (std::int64_t i = 1; i + 1 < rows; ++i) {
+    const std::int64_t at = i * stride;
+    total +=
+        update_site<residual>(u, at, u.x[at - stride], u.x[at + stride], left[i], end > 0 ? u.x[at + 1] : right[i]);
+  }
+  if (end > 0) {
+    for (std::int64_t i = 1; i + 1 < rows; ++i) {
+      const std::int64_t at = i * stride + end;
+      total += update_site<residual>(u, at, u.x[at - stride], u.x[at + stride], u.x[at - 1], right[i]);
+    }
+  }
+  std::memcpy(edges.out[0], u.y, static_cast<std::size_t>(columns) * sizeof(double));
+  std::memcpy(edges.out[1], u.y + last, static_cast<std::size_t>(columns) * sizeof(double));
+  for (std::int64_t i = 0; i < rows; ++i) {
+    edges.out[2][i] = u.y[i * stride];
+    edges.out[3][i] = u.y[i * stride + end];
+  }
+  return total;
+}
+
+// The same code for several processors: a function's target decides what its inlined parts become.
+struct Baseline {
+  static void interior(const PoissonUpdate& u) { update_interior<2, false>(u); }
+  static double interior_residual(const PoissonUpdate& u) { return update_interior<2, true>(u); }
+  static void boundary(const PoissonUpdate& u, const PoissonEdges& e) { update_boundary<2, false>(u, e); }
+  static double boundary_residual(const PoissonUpdate& u, const PoissonEdges& e) {
+    return update_boundary<2, true>(u, e);
+  }
+};
+
+#if defined(__x86_64__)
+struct Avx2 {
+  [[gnu::target("avx2")]] static void interior(const PoissonUpdate& u) { update_interior<4, false>(u); }
+  [[gnu::target("avx2")]] static double interior_residual(const PoissonUpdate& u) {
+    return update_interior<4, true>(u);
+  }
+  [[gnu::target("avx2")]] static void boundary(const PoissonUpdate& u, const PoissonEdges& e) {
+    update_boundary<4, false>(u, e);
+  }
+  [[gnu::target("avx2")]] static double boundary_residual(const PoissonUpdate& u, const PoissonEdges& e) {
+    return update_boundary<4, true>(u, e);
+  }
+};
+
+struct Avx512 {
+  [[gnu::target("avx512f")]] static void interior(const PoissonUpdate& u) { update_interior<8, false>(u); }
+  [[gnu::target("avx512f")]] static double interior_residual(const PoissonUpdate& u) {
+    return update_interior<8, true>(u);
+  }
+  [[gnu::target("avx512f")]] static void boundary(const PoissonUpdate& u, const PoissonEdges& e) {
+    update_boundary<8, false>(u, e);
+  }
+  [[gnu::target("avx512f")]] static double boundary_residual(const PoissonUpdate& u, const PoissonEdges& e) {
+    return update_boundary<8, true>(u, e);
+  }
+};
+#endif
+
+template <class Kernels>
+PoissonKernels table(std::string_view name) {
+  return {name, &Kernels::interior, &Kernels::interior_residual, &Kernels::boundary, &Kernels::boundary_residual};
+}
+
+std::vector<PoissonKernels> find_kernels() {
+  std::vector<PoissonKernels> found{table<Baseline>("baseline")};
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") != 0) found.push_back(table<Avx2>("avx2"));
+  if (__builtin_cpu_supports("avx512f") != 0) found.push_back(table<Avx512>("avx512"));
+#endif
+  return found;
+}
+
+// The quickest of a few updates of a block of 60 x 60 sites, in seconds.
+double time_update(const PoissonKernels& kernels) {
+  constexpr std::int64_t sites = 60;
+  constexpr std::int64_t stride = 64;
+  const std::vector<double> x(sites * stride);
+  std::vector<double> y(sites * stride);
+  const PoissonUpdate update{x.data(), x.data(), y.data(), stride, {sites, sites}};
+  double best = std::numeric_limits<double>::infinity();
+  for (int trial = 0; trial < 20; ++trial) {
+    const auto begin = std::chrono::steady_clock::now();
+    kernels.interior(update);
+    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  return best;
+}
+
+}  // namespace
+
+std::span<const PoissonKernels> poisson_kernels() {
+  static const std::vector<PoissonKernels> kernels = find_kernels();
+  return kernels;
+}
+
+// Measured, because wider vectors are not always faster: some processors take two steps for them, and a vector that does not
+// begin at a cache line lies in two.
+const PoissonKernels& best_poisson_kernels() {
+  static const PoissonKernels best = [] {
+    const auto all = poisson_kernels();
+    std::vector<double> seconds;
+    for (const PoissonKernels& kernels : all) seconds.push_back(time_update(kernels));
+    return all[static_cast<std::size_t>(std::ranges::min_element(seconds) - seconds.begin())];
+  }();
+  return best;
+}
+
+}  // namespace onehop::lattice::detail

@@ -1,0 +1,269 @@
+"""`onehop run`: a circuit from an OpenQASM file, simulated on several ranks."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from onehop.cli.common import (
+    LARGEST_SEED,
+    JsonOption,
+    RanksOption,
+    check_plot,
+    console,
+    counted,
+    own_rank,
+    progress,
+    write_json,
+)
+from onehop.cli.quantum import profile as profiles
+from onehop.cli.quantum.plan import PrecisionOption, check_fits, one_line, plan_run
+from onehop.cli.quantum.run_report import draw, make_report, save_result, show
+from onehop.error import BadInput
+from onehop.group import Group
+from onehop.launch import current_launch, ensure_ranks
+from onehop.launch.supervisor import PATIENCE
+from onehop.quantum import (
+    Circuit,
+    NoiseModel,
+    NoisyResult,
+    Result,
+    simulate,
+    simulate_density,
+    simulate_trajectories,
+)
+from onehop.quantum.io.state_file import check_state_file
+from onehop.quantum.memory_use import MemoryUse
+from onehop.quantum.observables import PauliSum
+from onehop.quantum.predict import predict
+from onehop.quantum.profile import Profile
+from onehop.quantum.run.serialization import lend, read_circuit
+
+PATIENCE_TO_WRITE = 600.0
+
+
+def _measuring(circuit: Circuit) -> Circuit:
+    """The circuit, with a measurement of all qubits where it has no classical bits."""
+    if circuit.clbits:
+        return circuit
+    measured = Circuit(circuit.qubits, circuit.qubits, circuit.name)
+    for operation in circuit.operations:
+        measured.add(operation)
+    return measured.measure_all()
+
+
+def _duration(text: str) -> float:
+    """Seconds of 90, 30s, 10m, 2h."""
+    number, unit = (text[:-1], text[-1]) if text[-1:] in "smh" else (text, "s")
+    try:
+        seconds = float(number) * {"s": 1, "m": 60, "h": 3600}[unit or "s"]
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise BadInput(f"--every: expected a time above 0 such as 30s, 10m or 2h, found {text!r}")
+    return seconds
+
+
+def _observables(texts: list[str], qubits: int) -> list[PauliSum]:
+    found = []
+    for text in texts:
+        observable = PauliSum.parse(text)
+        try:
+            observable.require(qubits)
+        except BadInput as error:
+            raise BadInput(f"--observable {text!r}: {error}") from error
+        found.append(observable)
+    return found
+
+
+def _teller(advance: Callable[[float], None]) -> Callable[[int, int, int, int], None]:
+    """Moves the bar on by what has been done since it was told last."""
+    told = 0.0
+
+    def tell(done: int, total: int, _run: int, _shots: int) -> None:
+        nonlocal told
+        fraction = done / max(total, 1)
+        if fraction < told:  # the next history of outcomes
+            told = 0.0
+        advance(fraction - told)
+        told = fraction
+
+    return tell
+
+
+def _noise(
+    spec: str | None, trajectories: int | None, save: str | None, checkpoint: str | None
+) -> NoiseModel | None:
+    if spec is None:
+        if trajectories is not None:
+            raise BadInput("--trajectories needs --noise: without noise all trajectories are the same")
+        return None
+    if checkpoint is not None:
+        raise BadInput(
+            "--checkpoint is for runs without --noise: a run with noise begins anew when it was ended"
+        )
+    if save is not None and trajectories is not None:
+        raise BadInput("--save keeps one state, and --trajectories makes many: leave one of them out")
+    return NoiseModel.parse(spec)
+
+
+def _simulate_noisy(
+    circuit: Circuit, group: Group, model: NoiseModel, trajectories: int | None, options: dict[str, Any]
+) -> NoisyResult:
+    if trajectories is None:
+        return simulate_density(circuit, group, noise=model, **options)
+    return simulate_trajectories(circuit, group, noise=model, trajectories=trajectories, **options)
+
+
+def _begin(
+    file: str,
+    ranks: int | None,
+    observables: list[str],
+    model: NoiseModel | None,
+    trajectories: int | None,
+    precision: str,
+    json_target: str | None,
+    patience: float,
+) -> None:
+    """Return on every rank of the run. What cannot be is refused before any rank is started."""
+    if ranks is None or ranks <= 1 or current_launch() is not None:
+        ensure_ranks(ranks)
+        return
+    circuit = read_circuit(file, Group.alone())
+    _observables(observables, circuit.qubits)
+    planned = plan_run(circuit, ranks, ranks, model, trajectories, precision)
+    check_fits(planned, circuit.name)
+    arguments = sys.argv[1:]
+    if planned.ranks < ranks:
+        console(json_target).print(
+            f"{circuit.name} is too small for more than {counted(planned.ranks, 'rank')}"
+        )
+        end = arguments.index("--") if "--" in arguments else len(arguments)
+        arguments[end:end] = ["-n", str(planned.ranks)]
+    ensure_ranks(planned.ranks, arguments, patience=patience, environment=lend(file, circuit))
+
+
+def run(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="An OpenQASM 2 or 3 file.")],
+    ranks: RanksOption = None,
+    shots: Annotated[int, typer.Option(min=0, help="How often to measure; 0: not at all.")] = 1000,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=LARGEST_SEED, help="The same seed gives the same shots on any number of ranks."
+        ),
+    ] = None,
+    observable: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TEXT", help='Expectation value of "Z0 Z1 + 0.5*X2", say; may be repeated.'),
+    ] = None,
+    precision: PrecisionOption = "double",
+    save: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Write the state at the end (HDF5); with --noise the density matrix."
+        ),
+    ] = None,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw the counts, or the profile (.png, .svg, .pdf).")
+    ] = None,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Show where the time went, pass by pass (docs/engine.md).")
+    ] = False,
+    rows: Annotated[int, typer.Option(min=1, help="How many outcomes, or passes, a table shows.")] = 20,
+    checkpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Keep in this file where the run stands, also at SIGUSR1 and SIGTERM; go on from there if it exists.",
+        ),
+    ] = None,
+    every: Annotated[
+        str, typer.Option(metavar="TIME", help="From one checkpoint to the next: 30s, 10m, 2h.")
+    ] = "10m",
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SPEC",
+            help='What follows the gates: "depolarizing=0.01:cx,cz; readout=0.02" (docs/density.md).',
+        ),
+    ] = None,
+    trajectories: Annotated[
+        int | None,
+        typer.Option(min=1, help="Noise on so many state vectors; a density matrix unless given."),
+    ] = None,
+    json_target: JsonOption = None,
+) -> None:
+    """Simulate a circuit on several ranks.
+
+    Outcomes are written as Qiskit does: the last classical bit first. A circuit without classical bits is measured on
+    all qubits. Expectation values are those before measurements at the end.
+    """
+    check_plot(plot)
+    if save is not None:
+        check_state_file(save)
+    seconds_between = _duration(every)
+    model = _noise(noise, trajectories, save, checkpoint)
+    if profile and model is not None:
+        raise BadInput("--profile is for runs without --noise; leave one of them out")
+    # Who is told to end needs time for a checkpoint.
+    patience = PATIENCE if checkpoint is None else PATIENCE_TO_WRITE
+    _begin(file, ranks, observable or [], model, trajectories, precision, json_target, patience)
+    group = Group.world()
+    circuit = read_circuit(file, group)
+    asked = _observables(observable or [], circuit.qubits)
+    screen = console(json_target)
+    here = len(group.neighbours_in_memory)
+    planned = plan_run(circuit, group.size, here, model, trajectories, precision)
+    check_fits(planned, circuit.name)
+    predicted = predict(planned, group)
+    screen.print(one_line(planned, predicted, trajectories), markup=False, soft_wrap=True)
+    circuit = _measuring(circuit) if shots else circuit
+    options: dict[str, Any] = {"shots": shots, "seed": seed, "precision": precision, "observables": asked}
+    result: Result | NoisyResult
+    where: Profile | None = None
+    if model is not None:
+        memory, begin = MemoryUse(), time.perf_counter()
+        result = _simulate_noisy(circuit, group, model, trajectories, options)
+    else:
+        with progress(circuit.name, 1.0) as advance:
+            memory, begin = MemoryUse(), time.perf_counter()
+            result = simulate(
+                circuit,
+                group,
+                progress=_teller(advance),
+                checkpoint=checkpoint,
+                every=seconds_between,
+                profile=profile,
+                **options,
+            )
+        where = result.profile
+    report = make_report(circuit, result, observable or [], precision)
+    report.update(seconds=time.perf_counter() - begin, predicted_seconds=predicted, **memory.report(group))
+    if save is not None:
+        save_result(save, result, group, circuit)
+    if own_rank() != 0:
+        return
+    if report.get("resumed"):
+        screen.print(f"went on from {checkpoint}", markup=False, soft_wrap=True)
+    show(screen, report, rows)
+    if where is not None:
+        profiles.show(screen, where, rows)
+        report["profile"] = where.report()
+    if plot is not None and where is not None:
+        profiles.plot(plot, where, f"{circuit.name}: {circuit.qubits} qubits, {precision} precision")
+    elif plot is not None:
+        draw(plot, report)
+    write_json(json_target, report)
+    if checkpoint is not None:
+        Path(checkpoint).unlink(missing_ok=True)  # the run is done
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(run)

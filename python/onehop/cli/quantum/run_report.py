@@ -1,0 +1,115 @@
+"""What `onehop run` tells: a table, a bar chart, JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from onehop import __version__
+from onehop.cli.common import counted
+from onehop.cli.quantum.plan import size
+from onehop.figure import empty_figure, save_figure
+from onehop.group import Group
+from onehop.quantum import Circuit, DensityMatrix, NoisyResult, Result
+from onehop.quantum.io.state_file import save_state
+
+MOST_BARS = 24
+
+
+def _shown(value: float | list[float]) -> str:
+    if isinstance(value, list):
+        return f"{value[0]:.12g}{value[1]:+.12g}i"
+    return f"{value:.12g}"
+
+
+def make_report(
+    circuit: Circuit, result: Result | NoisyResult, observables: Sequence[str], precision: str
+) -> dict[str, Any]:
+    """What is known of a run, as it goes into JSON."""
+    report: dict[str, Any] = {
+        "version": __version__,
+        "circuit": circuit.name,
+        "qubits": circuit.qubits,
+        "shots": result.shots,
+        "counts": result.counts if result.shots else {},
+        "expectations": dict(zip(observables, map(_number, result.expectations), strict=True)),
+        "seconds": result.seconds,
+        "ranks": result.ranks,
+        "bytes_moved": result.bytes_moved,
+        "exchanges": result.exchanges,
+        "precision": precision,
+        "seed": result.seed,
+    }
+    if isinstance(result, Result):
+        report.update(passes=result.passes, resumed=result.resumed)
+    else:
+        report["standard_errors"] = dict(zip(observables, result.errors, strict=True))
+        report["histories"] = result.runs
+    return report
+
+
+def save_result(file: str, result: Result | NoisyResult, group: Group, circuit: Circuit) -> None:
+    """Write the state or the density matrix at the end. Collective; errors as for `save_state`."""
+    about = {"circuit": circuit.name, "seed": result.seed}
+    if isinstance(result.state, DensityMatrix):
+        save_state(file, result.state.state, group, {**about, "kind": "density matrix"})
+    else:
+        save_state(file, result.state, group, about)
+
+
+def show(screen: Console, report: dict[str, Any], rows: int) -> None:
+    """Print counts as a table with bars, expectation values, and what the run took."""
+    counts = sorted(report["counts"].items(), key=lambda one: (-one[1], one[0]))
+    shots = max(report["shots"], 1)
+    if counts:
+        table = Table(
+            "outcome",
+            "shots",
+            "",
+            title=f"{counted(len(counts), 'outcome')} in {counted(report['shots'], 'shot')}",
+        )
+        table.columns[1].justify = "right"
+        for outcome, number in counts[:rows]:
+            table.add_row(outcome, str(number), "█" * max(round(40 * number / counts[0][1]), 1))
+        if len(counts) > rows:
+            rest = sum(number for _, number in counts[rows:])
+            table.add_row(f"{len(counts) - rows} others", str(rest), f"{100 * rest / shots:.3g} %")
+        screen.print(table)
+    for observable, value in report["expectations"].items():
+        screen.print(f"<{observable}> = {_shown(value)}", markup=False)
+    screen.print(
+        f"{report['seconds']:.3f} s on {counted(report['ranks'], 'rank')}; {size(report['bytes_moved'])} moved in "
+        f"{counted(report['exchanges'], 'exchange')}; peak memory {size(report['peak_memory_per_rank'])} a rank; "
+        f"seed {report['seed']}",
+        soft_wrap=True,
+    )
+
+
+def draw(file: str, report: dict[str, Any]) -> None:
+    """Draw the counts.
+
+    Raises
+    ------
+    Error
+        matplotlib is not installed.
+    BadInput
+        The file cannot be written.
+    """
+    counts = sorted(report["counts"].items(), key=lambda one: (-one[1], one[0]))[:MOST_BARS]
+    counts.sort()
+    figure = empty_figure(max(5.0, 0.4 * len(counts) + 2), 4.5)
+    axes = figure.subplots()
+    axes.bar([outcome for outcome, _ in counts], [number for _, number in counts])
+    axes.tick_params(axis="x", rotation=90)
+    hidden = len(report["counts"]) - len(counts)
+    title = f"{report['circuit']}: the {len(counts)} most frequent" if hidden else report["circuit"]
+    axes.set(ylabel="shots", title=title)
+    save_figure(figure, file)
+
+
+def _number(value: complex | float) -> Any:
+    """For JSON: complex ones as a pair."""
+    return [value.real, value.imag] if isinstance(value, complex) else float(value)

@@ -1,0 +1,1 @@
+"""Circuits, Hamiltonians and states from files and from Qiskit, and back."""

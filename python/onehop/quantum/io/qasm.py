@@ -1,0 +1,332 @@
+"""OpenQASM 2 and 3 files, read by Qiskit's parsers."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from onehop.error import BadInput
+from onehop.quantum.circuit import Circuit
+from onehop.quantum.io.qasm_limits import (
+    LARGEST_REGISTER,
+    MEMORY,
+    check_numbers,
+    check_text,
+    current_budget,
+    limited,
+    place,
+    without_comments,
+)
+
+if TYPE_CHECKING:
+    from qiskit import QuantumCircuit
+
+__all__ = ["load_qasm", "load_qiskit", "parse_qasm"]
+
+_VERSION = re.compile(r"^\s*OPENQASM\s+(\d+)(?:\.\d+)?\s*;", re.M)
+_PLACE = re.compile(r"^(?:(.*):)?(\d+),(\d+): (.*)$", re.S)
+_INCLUDE = re.compile(r'\binclude\s*"([^"]+)"\s*;')
+# Brackets, and what may hide one.
+_BRACKETS = re.compile(r"\"[^\"\n]*\"|[][(){}]")
+# No program needs more brackets in each other; Qiskit's parsers take minutes over thousands, or fail without a place.
+_DEEPEST = 200
+# Up to so many qubits Qiskit writes out what modifiers make of a gate; and a circuit has no more controls than 61.
+_SMALL_GATE, _MOST_CONTROLS = 4, 61
+# Bytes of a file, of all files that it includes together, and how many these may be.
+_LONGEST, _LONGEST_INCLUDED, _MOST_INCLUDED = 512 << 20, 16 << 20, 1000
+
+
+def load_qasm(file: str | Path) -> Circuit:
+    """Read an OpenQASM 2 or 3 file.
+
+    Raises
+    ------
+    BadInput
+        The file cannot be read or is no OpenQASM; the message has file, line and column. Or Qiskit is missing.
+    """
+    text, name = _read(file)
+    return parse_qasm(text, name=name, folder=Path(file).parent)
+
+
+def load_qiskit(file: str | Path) -> QuantumCircuit:
+    """Read an OpenQASM file as Qiskit's circuit; errors as for `load_qasm`."""
+    text, name = _read(file)
+    return _parse(text, name, Path(file).parent)
+
+
+def parse_qasm(text: str, *, name: str = "<text>", folder: str | Path = ".") -> Circuit:
+    """A circuit from OpenQASM text.
+
+    Parameters
+    ----------
+    text : str
+        The program; without a version line it is taken for version 2 if it declares a `qreg`.
+    name : str
+        For messages.
+    folder : path
+        Where files are looked for that it includes (OpenQASM 2).
+
+    Raises
+    ------
+    BadInput
+        As for `load_qasm`.
+    """
+    from onehop.quantum.io.from_qiskit import from_qiskit
+
+    with limited():
+        parsed = _parse(text, name, Path(folder))
+        parsed.name = Path(name).stem
+        try:
+            with _guarded(name):
+                circuit = from_qiskit(parsed)
+                circuit.validate()
+        except BadInput as error:
+            if str(error).startswith(f"{name}:"):
+                raise
+            raise BadInput(f"{_where(name, text, str(error))}{error}") from error
+    return circuit
+
+
+@contextlib.contextmanager
+def _guarded(name: str) -> Iterator[None]:
+    """What parsers and Qiskit raise where they do not know what to say, as BadInput."""
+    try:
+        yield
+    except BadInput:
+        raise
+    except RecursionError as error:
+        raise BadInput(
+            f"{name}: expected expressions and gates in few levels, found too many of them"
+        ) from error
+    except MemoryError as error:
+        raise BadInput(f"{name}: the circuit needs more memory than there is; {MEMORY} limits it") from error
+    except Exception as error:
+        raise BadInput(f"{name}: {_one_line(error)}") from error
+    except BaseException as error:
+        # A panic of Qiskit's Rust code is no Exception, so that nobody catches it by mistake.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise BadInput(f"{name}: Qiskit cannot read it: {_one_line(error)}") from error
+
+
+def _one_line(error: BaseException) -> str:
+    said = " ".join(str(getattr(error, "message", None) or error).split())
+    return said if len(said) <= 300 else said[:300] + "..."
+
+
+def _read(file: str | Path) -> tuple[str, str]:
+    try:
+        with Path(file).open("rb") as stream:
+            data = stream.read(_LONGEST + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BadInput(f"cannot read the circuit {file}: {reason}") from error
+    except MemoryError as error:
+        raise BadInput(f"cannot read the circuit {file}: there is not enough memory for it") from error
+    if len(data) > _LONGEST:
+        raise BadInput(f"{file} is no OpenQASM file: expected at most {_LONGEST} bytes, found more")
+    try:
+        return data.decode("utf-8"), str(file)
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"{file} is no OpenQASM file: it is not text ({error.reason} at byte {error.start})"
+        ) from error
+
+
+def _where(name: str, text: str, message: str) -> str:
+    """The file, and line and column of the instruction that the message names."""
+    quoted = re.search(r"instruction '(\w+)'", message)
+    word = "while" if "while" in message else quoted[1] if quoted else None
+    plain = without_comments(text, name)
+    if word is not None and (found := re.search(rf"(?<!gate )(?<!opaque )\b{word}\b", plain)):
+        return f"{name}:{place(plain, found.start())}: "
+    # An angle or a loop is known by its statement only where there is one of them.
+    gate = re.search(r"^gate '(\w+)': expected finite", message)
+    word = gate[1] if gate else "for" if "written out" in message else None
+    if word is not None and len(found := list(re.finditer(rf"\b{word}\b", plain))) == 1:
+        return f"{name}:{place(plain, found[0].start())}: "
+    return f"{name}: "
+
+
+def _parse(text: str, name: str, folder: Path) -> QuantumCircuit:
+    plain = without_comments(text, name)
+    if not plain.strip():
+        raise BadInput(f"{name}:1:1: expected an OpenQASM program, found nothing")
+    check_numbers(plain, name)
+    version = _VERSION.search(plain)
+    number = int(version[1]) if version else (2 if re.search(r"\bqreg\b", plain) else 3)
+    if number not in (2, 3):
+        raise BadInput(f"{name}: expected OpenQASM 2 or 3, found version {number}")
+    if number == 2:
+        plain = _Includes(folder).expanded(plain, name)
+    _check_depth(plain, name)
+    check_text(plain, name)
+    with limited(), _guarded(name):
+        return _parse_2(plain, name, folder) if number == 2 else _parse_3(text, name)
+
+
+def _check_depth(text: str, name: str) -> None:
+    depth = 0
+    for found in _BRACKETS.finditer(text):
+        if found[0] in "([{":
+            depth += 1
+        elif found[0] in ")]}":
+            depth -= 1
+        if depth > _DEEPEST:
+            start = found.start()
+            raise BadInput(
+                f"{name}:{place(text, start)}: {depth} brackets are open here; at most {_DEEPEST} may be in each other"
+            )
+
+
+def _missing(error: ImportError) -> BadInput:
+    return BadInput(
+        f"OpenQASM files need Qiskit, and version 3 its importer: `pip install 'onehop[quantum]'`, or "
+        f"`pip install qiskit qiskit-qasm3-import` ({error})"
+    )
+
+
+def _bad(name: str, message: str) -> BadInput:
+    """With the place in front, columns from 1; the file may be an included one."""
+    found = _PLACE.match(message)
+    if found:
+        before = re.match(r"cannot use non-builtin custom instruction '(\w+)' before definition", found[4])
+        what = f"'{before[1]}' is not defined; is `include \"qelib1.inc\";` missing?" if before else found[4]
+        file = name if found[1] in (None, "<input>") else found[1]
+        return BadInput(f"{file}:{found[2]}:{int(found[3]) + 1}: {what}")
+    return BadInput(f"{name}: {message}")
+
+
+def _parse_2(text: str, name: str, folder: Path) -> QuantumCircuit:
+    try:
+        from qiskit import qasm2
+    except ImportError as error:
+        raise _missing(error) from error
+    try:
+        return qasm2.loads(
+            text,
+            include_path=(str(folder), "."),
+            custom_instructions=qasm2.LEGACY_CUSTOM_INSTRUCTIONS,
+        )
+    except qasm2.QASM2Error as error:
+        raise _bad(name, error.message) from error
+
+
+class _Includes:
+    """Included files in the place of their line, as one line, so that all others keep their numbers.
+
+    Qiskit's parser stumbles over angles in files that it includes itself. What is not there is left to its message.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.characters = 0
+        self.files = 0
+
+    def expanded(self, text: str, name: str, inside: tuple[Path, ...] = ()) -> str:
+        def contents(match: re.Match[str]) -> str:
+            path = self.folder / match[1]
+            try:
+                if match[1] == "qelib1.inc" or not path.is_file():
+                    return match[0]
+                path = path.resolve()
+            except (OSError, ValueError):
+                return match[0]
+            where = f"{name}:{place(text, match.start())}"
+            if path in inside:
+                raise BadInput(f"{where}: {match[1]} includes itself")
+            found = _read(path)[0]
+            self.files += 1
+            self.characters += len(found)
+            if self.files > _MOST_INCLUDED or self.characters > _LONGEST_INCLUDED:
+                raise BadInput(
+                    f"{where}: expected at most {_MOST_INCLUDED} included files of {_LONGEST_INCLUDED} bytes "
+                    "together, found more"
+                )
+            inner = self.expanded(without_comments(found, str(path)), str(path), (*inside, path))
+            return inner.replace("\n", " ")
+
+        return _INCLUDE.sub(contents, text)
+
+
+def _parse_3(text: str, name: str) -> QuantumCircuit:
+    try:
+        import openqasm3
+        from qiskit_qasm3_import import converter
+        from qiskit_qasm3_import.exceptions import ConversionError
+    except ImportError as error:
+        raise _missing(error) from error
+
+    budget = current_budget()
+
+    class Placed(converter.ConvertVisitor):
+        """Says where what Qiskit's circuit refuses stands in the file."""
+
+        def visit(self, node: Any, context: Any = None) -> Any:
+            budget.require(1)
+            try:
+                return super().visit(node, context)
+            except (BadInput, ConversionError, RecursionError, MemoryError):
+                raise
+            except Exception as error:
+                raise ConversionError(_one_line(error), node) from error
+
+        def visit_QubitDeclaration(self, node: Any, context: Any) -> Any:  # noqa: N802
+            self._check_size(node, node.size, context)
+            return super().visit_QubitDeclaration(node, context)
+
+        def visit_ClassicalDeclaration(self, node: Any, context: Any) -> Any:  # noqa: N802
+            self._check_size(node, getattr(node.type, "size", None), context)
+            return super().visit_ClassicalDeclaration(node, context)
+
+        def _check_size(self, node: Any, size: Any, context: Any) -> None:
+            if size is not None and (found := self._resolve_constant_int(size, context)) > LARGEST_REGISTER:
+                raise ConversionError(
+                    f"expected a register of at most {LARGEST_REGISTER} bits, found {found}", node
+                )
+
+        def _apply_gate_modifier(self, modifier: Any, gate: Any, context: Any) -> Any:
+            """Without writing out what a gate of many qubits does, which takes time and memory like 2^qubits."""
+            kind, names = modifier.modifier, openqasm3.ast.GateModifierName
+            if kind is names.pow:
+                power = float(self._resolve_constant_float(modifier.argument, context))
+                if not math.isfinite(power):
+                    raise ConversionError(f"expected a finite power, found {power}", modifier)
+                return gate.power(power, annotated=gate.num_qubits > _SMALL_GATE)
+            if kind is names.inv:
+                return super()._apply_gate_modifier(modifier, gate, context)
+            controls = 1
+            if modifier.argument is not None:
+                controls = self._resolve_constant_int(modifier.argument, context)
+            if not 0 < controls <= _MOST_CONTROLS:
+                raise ConversionError(f"expected 1 to {_MOST_CONTROLS} controls, found {controls}", modifier)
+            if gate.num_qubits + controls <= _SMALL_GATE:
+                return super()._apply_gate_modifier(modifier, gate, context)
+            state = (1 << controls) - 1 if kind is names.ctrl else 0
+            return gate.control(controls, ctrl_state=state, annotated=True)
+
+    try:
+        program = openqasm3.parse(text)
+    except openqasm3.parser.QASM3ParsingError as error:
+        raise _bad(name, _syntax_error(error)) from error
+    try:
+        return Placed().convert(program).circuit
+    except ConversionError as error:
+        raise _bad(name, error.message) from error
+
+
+def _syntax_error(error: Exception) -> str:
+    """`line,column: what`; the parser keeps the place of a word it did not expect in the cause of its error."""
+    known = re.match(r"L(\d+):C(\d+): (.*)", str(error), re.S)
+    if known:
+        return f"{known[1]},{known[2]}: {known[3]}"
+    cause = getattr(error.__cause__, "args", [None])[0]
+    token = getattr(cause, "offendingToken", None)
+    if token is None:
+        return f"syntax error {error}".strip()
+    word = "the end of the file" if token.text == "<EOF>" else repr(token.text)
+    return f"{token.line},{token.column}: syntax error: did not expect {word} here"

@@ -1,0 +1,212 @@
+"""Qiskit's gates as operations: those with a name of OpenQASM, matrices, Pauli evolutions, controls on anything."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from onehop.error import BadInput
+from onehop.quantum.circuit import Operation, gate, gate_names
+from onehop.quantum.io.qasm_limits import current_budget
+
+if TYPE_CHECKING:
+    from qiskit.circuit import ControlledGate, QuantumCircuit
+
+__all__ = ["gate_operations"]
+
+_OTHER_NAMES = {"global_phase": "gphase"}
+_LARGEST_MATRIX = 10  # qubits of a gate that has nothing but a matrix
+
+
+@cache
+def _known() -> dict[str, tuple[int, int]]:
+    return {name: (qubits, parameters) for name, qubits, parameters in gate_names()}
+
+
+def gate_operations(operation: Any, qubits: Sequence[int]) -> list[Operation]:
+    """What a gate of Qiskit's does, as operations on the given qubits.
+
+    Raises
+    ------
+    BadInput
+        It has neither a matrix nor a definition.
+    """
+    from qiskit.circuit import AnnotatedOperation, ControlledGate
+
+    if isinstance(operation, AnnotatedOperation):
+        return _annotated(operation, qubits)
+    named = _named(operation, qubits)
+    if named is not None:
+        return [named]
+    if isinstance(operation, ControlledGate):
+        return _controlled(operation, qubits)
+    special = _SPECIAL.get(operation.name)
+    if special is not None and _is_qiskits(operation):
+        return special(operation, list(qubits))
+    definition = getattr(operation, "definition", None)
+    if definition is not None:
+        return _defined(definition, qubits)
+    return [_as_matrix(operation, qubits)]
+
+
+def _is_qiskits(operation: Any) -> bool:
+    """Not a gate that a file defines under a name of Qiskit's."""
+    base = getattr(operation, "base_class", type(operation))
+    return base.__module__.startswith("qiskit.circuit.library")
+
+
+def _numbers(operation: Any) -> list[float]:
+    return [float(one) for one in operation.params]
+
+
+def _named(operation: Any, qubits: Sequence[int]) -> Operation | None:
+    base = getattr(operation, "base_class", type(operation))
+    if not base.__module__.startswith("qiskit.circuit.library.standard_gates"):
+        return None
+    name = re.sub(r"_o\d+$", "", operation.name)
+    name = _OTHER_NAMES.get(name, name)
+    number, parameters = _known().get(name, (0, -1))
+    if parameters != len(operation.params) or number not in (-1, len(qubits)):
+        return None
+    found = gate(name, list(qubits), _numbers(operation))
+    state = getattr(operation, "ctrl_state", None)
+    if state is not None:
+        if len(found.controls) != operation.num_ctrl_qubits:
+            return None
+        found.control_values = state
+    return found
+
+
+def _controlled(operation: ControlledGate, qubits: Sequence[int]) -> list[Operation]:
+    controls, rest = qubits[: operation.num_ctrl_qubits], qubits[operation.num_ctrl_qubits :]
+    return _with_controls(gate_operations(operation.base_gate, rest), controls, operation.ctrl_state)
+
+
+def _with_controls(inside: list[Operation], controls: Sequence[int], values: int) -> list[Operation]:
+    for one in inside:
+        one.control_values = values | one.control_values << len(controls)
+        one.controls = [*controls, *one.controls]
+    return [one for one in inside if one.is_gate]
+
+
+def _annotated(operation: Any, qubits: Sequence[int]) -> list[Operation]:
+    """Modifiers act from the innermost on; inverses and powers pass through controls."""
+    from qiskit.circuit.annotated_operation import ControlModifier, InverseModifier, PowerModifier
+
+    base, controls, values = operation.base_op, 0, 0
+    for modifier in operation.modifiers:
+        if isinstance(modifier, InverseModifier):
+            base = base.inverse()
+        elif isinstance(modifier, PowerModifier):
+            base = base.power(modifier.power)
+        elif isinstance(modifier, ControlModifier):
+            values = modifier.ctrl_state | values << modifier.num_ctrl_qubits
+            controls += modifier.num_ctrl_qubits
+        else:
+            raise BadInput(f"the modifier {type(modifier).__name__} of {base.name} is unknown")
+    return _with_controls(gate_operations(base, qubits[controls:]), qubits[:controls], values)
+
+
+def _defined(definition: QuantumCircuit, qubits: Sequence[int]) -> list[Operation]:
+    places = {qubit: qubits[k] for k, qubit in enumerate(definition.qubits)}
+    found = []
+    current_budget().spend(len(definition.data))
+    phase = float(definition.global_phase)
+    if phase:
+        found.append(Operation("global_phase", "gphase", [], angle=phase))
+    for instruction in definition.data:
+        inner = [places[qubit] for qubit in instruction.qubits]
+        if instruction.operation.name == "barrier":
+            found.append(Operation("barrier", "barrier", inner))
+        elif instruction.operation.name != "delay":
+            found += gate_operations(instruction.operation, inner)
+    return found
+
+
+def _as_matrix(operation: Any, qubits: Sequence[int]) -> Operation:
+    from qiskit.exceptions import QiskitError
+    from qiskit.quantum_info import Operator
+
+    if len(qubits) > _LARGEST_MATRIX:
+        raise BadInput(f"{operation.name} on {len(qubits)} qubits has no definition in gates")
+    try:
+        values = Operator(operation).data
+    except (QiskitError, AttributeError, TypeError, ValueError) as error:
+        raise BadInput(
+            f"the instruction {operation.name!r} has neither a matrix nor a definition, and onehop does not know it"
+        ) from error
+    return _matrix(operation.name, qubits, values)
+
+
+def _matrix(name: str, qubits: Sequence[int], values: Any) -> Operation:
+    numbers = np.ascontiguousarray(values, np.complex128).reshape(-1)
+    return Operation("matrix", name, list(qubits), values=numbers)
+
+
+def _unitary(operation: Any, qubits: list[int]) -> list[Operation]:
+    return [_matrix(operation.label or operation.name, qubits, operation.params[0])]
+
+
+def _diagonal(operation: Any, qubits: list[int]) -> list[Operation]:
+    values = np.array([complex(one) for one in operation.params])
+    return [Operation("diagonal", operation.name, qubits, values=values)]
+
+
+def _evolution(operation: Any, qubits: list[int]) -> list[Operation]:
+    """In the order, and with the repetitions, of its synthesis; without a product formula by its definition."""
+    expand = getattr(operation.synthesis, "expand", None)
+    operators = operation.operator if isinstance(operation.operator, list) else [operation.operator]
+    if expand is None or not all(hasattr(one, "to_sparse_list") for one in operators):
+        return _defined(operation.definition, qubits)
+    found = []
+    for letters, which, angle in expand(operation):
+        if not set(letters) <= set("XYZ"):
+            return _defined(operation.definition, qubits)
+        if letters:
+            targets = [qubits[one] for one in which]
+            found.append(
+                Operation("pauli_rotation", "pauli_rotation", targets, paulis=letters, angle=float(angle))
+            )
+    # A multiple of the identity turns the phase.
+    weights = sum(
+        float(np.real(weight))
+        for one in operators
+        for letters, _, weight in one.to_sparse_list()
+        if not letters
+    )
+    if weights:
+        found.append(Operation("global_phase", "gphase", [], angle=-weights * float(operation.time)))
+    return found
+
+
+def _pauli(operation: Any, qubits: list[int]) -> list[Operation]:
+    letters = reversed(operation.params[0])
+    return [
+        gate(letter.lower(), [qubit]) for letter, qubit in zip(letters, qubits, strict=True) if letter != "I"
+    ]
+
+
+def _permutation(operation: Any, qubits: list[int]) -> list[Operation]:
+    """Output k is input pattern[k]."""
+    wanted = [int(one) for one in operation.params[0]]
+    holds = list(range(len(wanted)))
+    found = []
+    for k, source in enumerate(wanted):
+        other = holds.index(source)
+        if other != k:
+            found.append(gate("swap", [qubits[k], qubits[other]]))
+            holds[k], holds[other] = holds[other], holds[k]
+    return found
+
+
+_SPECIAL = {
+    "unitary": _unitary,
+    "diagonal": _diagonal,
+    "PauliEvolution": _evolution,
+    "pauli": _pauli,
+    "permutation": _permutation,
+}

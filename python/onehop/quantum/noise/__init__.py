@@ -1,0 +1,1 @@
+"""Noise: channels, density matrices and trajectories."""

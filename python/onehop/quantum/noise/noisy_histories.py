@@ -1,0 +1,156 @@
+"""Shots of a circuit with noise, by their histories: equal ones run once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onehop.quantum.circuit import Circuit, Operation, Register
+from onehop.quantum.noise.channel import NoiseModel
+from onehop.quantum.noise.noisy_run import Mixed, Pure, Run, choose
+from onehop.quantum.observables import PauliSum
+from onehop.quantum.random_numbers import uniform
+
+__all__ = ["Histories"]
+
+_READ = 1 << 41  # events apart from those of measurements inside a circuit
+
+
+@dataclass
+class _Branch:
+    history: tuple[int, ...]
+    shots: NDArray[np.int64]
+
+
+def _split_last(circuit: Circuit) -> tuple[list[Operation], list[tuple[int, int]]]:
+    """The circuit without measurements that nothing follows, and those: (classical bit, qubit)."""
+    kept: list[Operation] = []
+    last: list[tuple[int, int]] = []
+    used: set[int] = set()
+    bits: set[int] = set()
+    for operation in reversed(circuit.operations):
+        if operation.kind == "barrier":
+            continue
+        if operation.kind == "measure" and not operation.condition:
+            inside = []
+            for qubit, bit in reversed(list(zip(operation.targets, operation.clbits, strict=True))):
+                if qubit in used or bit in bits:
+                    inside.insert(0, (qubit, bit))
+                    used.add(qubit)
+                else:
+                    last.append((bit, qubit))
+                bits.add(bit)
+            if inside:
+                qubits, clbits = zip(*inside, strict=True)
+                kept.append(Operation("measure", "measure", list(qubits), clbits=list(clbits)))
+            continue
+        used.update(operation.targets, operation.controls)
+        bits.update(operation.clbits, operation.condition.clbits)
+        kept.append(operation)
+    return kept[::-1], last
+
+
+class Histories:
+    """The runs that shots need: shots share one as long as all that is drawn agrees."""
+
+    def __init__(
+        self,
+        backend: Mixed | Pure,
+        circuit: Circuit,
+        noise: NoiseModel,
+        trajectories: int,
+        shots: int,
+        seed: int,
+        sums: Sequence[PauliSum],
+    ) -> None:
+        self.backend, self.circuit, self.noise = backend, circuit, noise
+        self.seed, self.sums, self.shots = seed, sums, shots
+        self.operations, self.last = _split_last(circuit)
+        self.trajectories = trajectories
+        self.bits = np.zeros((shots, circuit.clbits), np.uint8)
+        self.open = [_Branch((), np.arange(trajectories))]
+        self.values: list[tuple[int, list[complex]]] = []
+
+    def branch(self, branch: _Branch) -> None:
+        """Run for shots that have agreed so far; those that leave it wait in `open`."""
+        event = 0
+
+        def draw(weights: Any) -> int:
+            nonlocal event
+            event += 1
+            if event <= len(branch.history):
+                return branch.history[event - 1]
+            chosen = choose(weights, uniform(self.seed, branch.shots, event - 1))
+            numbers = np.bincount(chosen)
+            follow = int(numbers.argmax())
+            for other in np.flatnonzero(numbers):
+                if other != follow:
+                    rest = _Branch((*branch.history, int(other)), branch.shots[chosen == other])
+                    self.open.append(rest)
+            branch.history = (*branch.history, follow)
+            branch.shots = branch.shots[chosen == follow]
+            return follow
+
+        self.backend.looks.set_basis_state(0)
+        self.backend.clear()
+        run = Run(self.backend, self.noise, self.circuit.clbits + self.circuit.hidden_clbits, draw)
+        run.do(self.operations)
+        if self.sums:
+            self.values.append((len(branch.shots), self.backend.looks.expectations(self.sums)))
+        self._note(branch, run.clbits)
+
+    def _note(self, branch: _Branch, clbits: list[int]) -> None:
+        # Shot s belongs to trajectory s modulo their number.
+        turns = -(-self.shots // self.trajectories)
+        shots = (branch.shots[:, None] + self.trajectories * np.arange(turns)).reshape(-1)
+        shots = np.sort(shots[shots < self.shots])
+        if not len(shots) or not self.circuit.clbits:
+            return
+        self.bits[shots] = np.array(clbits[: self.circuit.clbits], np.uint8)
+        last = [(bit, qubit) for bit, qubit in self.last if bit < self.circuit.clbits]
+        if not last:
+            return
+        qubits = sorted({qubit for _, qubit in last})
+        # Other histories must not draw the same outcomes.
+        mixed = hashlib.blake2b(repr((self.seed, branch.history)).encode(), digest_size=8).digest()
+        values = self.backend.looks.sample(len(shots), qubits, seed=int.from_bytes(mixed, "little") >> 1)
+        for bit, qubit in last:
+            read = (values >> np.uint64(qubits.index(qubit)) & np.uint64(1)).astype(np.uint8)
+            zero, one = self.noise.misread(qubit)
+            if zero > 0 or one > 0:
+                wrong = uniform(self.seed, shots, _READ + bit) < np.where(read, one, zero)
+                read ^= wrong.astype(np.uint8)
+            self.bits[shots, bit] = read
+
+    def averages(self) -> tuple[list[float | complex], list[float]]:
+        """Of each observable over the trajectories, and its standard error."""
+        if not self.sums:
+            return [], []
+        weights = np.array([number for number, _ in self.values]) / self.trajectories
+        values = np.array([one for _, one in self.values])
+        average = weights @ values
+        spread = weights @ np.abs(values - average) ** 2
+        errors = np.sqrt(spread / max(self.trajectories - 1, 1))
+        return [value.item() for value in average], errors.tolist()
+
+    def counts(self) -> dict[str, int]:
+        """How often each outcome was drawn."""
+        if not self.shots:
+            return {}
+        rows, numbers = np.unique(self.bits[:, ::-1], axis=0, return_counts=True)
+        return {
+            _text(row, self.circuit.registers): int(number) for row, number in zip(rows, numbers, strict=True)
+        }
+
+
+def _text(row: NDArray[np.uint8], registers: Sequence[Register]) -> str:
+    text = "".join(map(str, row.tolist()))
+    if len(registers) < 2:
+        return text
+    parts = [text[len(text) - r.first - r.size : len(text) - r.first] for r in registers]
+    return " ".join(reversed(parts))

@@ -1,0 +1,184 @@
+"""Where a simulation stands, as the arrays of a checkpoint, and back: checked against the circuit before it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onehop import _core
+from onehop.quantum.circuit import Circuit
+from onehop.quantum.io.stored_state import StoredState, damaged
+
+__all__ = ["SETTINGS", "check_settings", "standing_arrays", "standing_of"]
+
+# What a checkpoint says of its run, with the types that JSON has for it.
+SETTINGS: Mapping[str, type] = {"seed": int, "shots": int, "precision": str, "observables": list}
+_MOST_SHOTS = 1 << 31
+
+
+def standing_arrays(standing: _core.Standing) -> dict[str, NDArray[Any]]:
+    """The arrays that a checkpoint has besides the amplitudes."""
+    arrays: dict[str, NDArray[Any]] = {
+        "done": np.array(standing.done, np.uint8),
+        "clbits": np.array(standing.clbits, np.uint8),
+        "expectations": np.array(standing.expectations, np.complex128),
+        "outcomes": standing.outcomes,
+    }
+    for number, (history, shots) in enumerate(standing.waiting):
+        arrays[f"history_{number}"] = np.array(history, np.uint8)
+        arrays[f"shots_{number}"] = shots
+    return arrays
+
+
+def check_settings(stored: StoredState) -> None:
+    """Check the settings that a checkpoint stores for its run.
+
+    Raises
+    ------
+    BadInput
+        A setting is missing, of another type, out of its range, or not that of the file's state.
+    """
+    about = stored.about
+    settings = about.get("settings")
+    for name in ("circuit", "circuit_digest"):
+        if not isinstance(about.get(name), str):
+            raise damaged(stored.file, f"it does not say the {name.replace('_', ' of its ')} of its run")
+    if not isinstance(settings, dict) or settings.keys() != SETTINGS.keys():
+        raise damaged(stored.file, f"expected the settings {', '.join(SETTINGS)}")
+    for name, kind in SETTINGS.items():
+        if type(settings[name]) is not kind:
+            raise damaged(stored.file, f"its {name} is {settings[name]!r:.40}, expected {kind.__name__}")
+    if not 0 <= settings["shots"] <= _MOST_SHOTS or not 0 <= settings["seed"] < 1 << 64:
+        raise damaged(stored.file, f"found {settings['shots']} shots and seed {settings['seed']}")
+    if settings["precision"] != stored.precision:
+        raise damaged(
+            stored.file, f"a run in {settings['precision']} precision has a state in {stored.precision}"
+        )
+    if not all(isinstance(one, str) for one in settings["observables"]):
+        raise damaged(stored.file, "its observables are no texts")
+
+
+def standing_of(stored: StoredState, circuit: Circuit) -> _core.Standing:
+    """Where a run of this circuit stood.
+
+    Raises
+    ------
+    BadInput
+        The file says what no run of the circuit with its settings (`check_settings`) can have come to.
+    """
+    return _Reader(stored, circuit).standing()
+
+
+class _Reader:
+    def __init__(self, stored: StoredState, circuit: Circuit) -> None:
+        self._stored = stored
+        self._circuit = circuit
+        self._shots: int = stored.about["settings"]["shots"]
+        self._runs = max(self._shots, 1)  # without shots a circuit runs once, as shot 0 would
+
+    def standing(self) -> _core.Standing:
+        circuit, settings = self._circuit, self._stored.about["settings"]
+        if circuit.qubits != self._stored.qubits:
+            raise self._bad(f"expected a state of {circuit.qubits} qubits, found {self._stored.qubits}")
+        waiting = self._number("waiting", 1, self._runs)
+        names = {"done", "clbits", "expectations", "outcomes"}
+        names |= {f"{kind}_{number}" for kind in ("history", "shots") for number in range(waiting)}
+        if names != self._stored.more.keys():
+            raise self._bad(f"expected the data sets of {waiting} runs in `more`, found others")
+        standing = _core.Standing()
+        standing.bits = list(self._stored.bits)
+        standing.done = self._bools("done", len(circuit.operations))
+        standing.clbits = self._bools("clbits", circuit.clbits + circuit.hidden_clbits)
+        expectations = self._array("expectations", np.complex128, len(settings["observables"]))
+        if not np.isfinite(expectations).all():
+            raise self._bad("expected finite expectation values, found others")
+        standing.expectations = expectations.tolist()
+        histories = [self._history(number) for number in range(waiting)]
+        self._check_tree(histories)
+        shots = self._waiting_shots(waiting)
+        standing.outcomes = self._outcomes(shots)
+        drawn = self._measured(standing.done)
+        standing.events = self._number("events", 0, min(drawn, len(histories[-1])))
+        standing.runs = self._number("runs", 0, self._runs - 1)
+        for history, mine in zip(histories, shots, strict=True):
+            standing.add_waiting(history, mine)
+        return standing
+
+    def _bad(self, why: str) -> Exception:
+        return damaged(self._stored.file, why)
+
+    def _number(self, name: str, least: int, most: int) -> int:
+        value = self._stored.about.get(name)
+        if type(value) is not int or not least <= value <= most:
+            raise self._bad(f"expected {least} to {most} as `{name}`, found {value!r:.40}")
+        return value
+
+    def _array(self, name: str, kind: Any, length: int | None) -> NDArray[Any]:
+        array = self._stored.more[name]
+        if array.dtype != kind or array.ndim != 1 or (length is not None and len(array) != length):
+            raise self._bad(
+                f"expected {'any number' if length is None else length} of {np.dtype(kind)} in more/{name}, "
+                f"found shape {array.shape} of {array.dtype}"
+            )
+        return array
+
+    def _bools(self, name: str, length: int | None) -> list[bool]:
+        array = self._array(name, np.uint8, length)
+        if (array > 1).any():
+            raise self._bad(f"expected 0 and 1 in more/{name}, found {array.max()}")
+        return array.astype(bool).tolist()
+
+    def _history(self, number: int) -> list[bool]:
+        """Outcomes of measurements and resets, of which a run makes no more than the circuit has."""
+        history = self._bools(f"history_{number}", None)
+        most = self._measured([True] * len(self._circuit.operations))
+        if len(history) > most:
+            raise self._bad(f"expected at most {most} outcomes of a run, found {len(history)}")
+        return history
+
+    def _measured(self, done: Sequence[bool]) -> int:
+        """How many outcomes these operations can have had."""
+        return sum(
+            len(one.targets)
+            for one, is_done in zip(self._circuit.operations, done, strict=True)
+            if is_done and one.kind in ("measure", "reset")
+        )
+
+    def _check_tree(self, histories: Sequence[list[bool]]) -> None:
+        """Check that each waiting run differs from the one under way in its last outcome only, at increasing depth."""
+        *waiting, way = histories
+        before = 0
+        for history in waiting:
+            last = len(history) - 1
+            if last < before or way[: last + 1] != [*history[:-1], not history[-1]]:
+                raise self._bad("expected runs that branch off the one under way, found others")
+            before = last + 1
+
+    def _waiting_shots(self, waiting: int) -> Sequence[NDArray[np.uint64]]:
+        """Each shot waits in one run at most."""
+        shots = [self._array(f"shots_{number}", np.uint64, None) for number in range(waiting)]
+        together = np.concatenate(shots)
+        if any(len(one) == 0 for one in shots):
+            raise self._bad("expected shots for each run that is to be made, found none")
+        if together.max() >= self._runs:
+            raise self._bad(f"expected shots 0 to {self._runs - 1}, found shot {together.max()}")
+        if len(np.unique(together)) != len(together):
+            raise self._bad("expected each shot in one run at most, found one in several")
+        return shots
+
+    def _outcomes(self, waiting: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+        """Words of each shot; those of shots that wait, and bits that the circuit does not have, are 0."""
+        clbits = self._circuit.clbits
+        words = (clbits + 63) // 64
+        outcomes = self._array("outcomes", np.uint64, self._shots * words)
+        if self._shots == 0 or words == 0:
+            return outcomes
+        of_shot = outcomes.reshape(self._shots, words)
+        if clbits % 64 != 0 and (of_shot[:, -1] >> np.uint64(clbits % 64)).any():
+            raise self._bad(f"expected outcomes of {clbits} classical bits, found more bits")
+        if of_shot[np.concatenate(waiting)].any():
+            raise self._bad("expected no outcomes of shots that wait for a run, found some")
+        return outcomes

@@ -1,0 +1,179 @@
+"""Who simulates: the ranks that this process belongs to, or processes of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from onehop.error import BadInput, Error
+from onehop.group import Group
+from onehop.launch.environment import current_launch, variables
+from onehop.launch.interpreter import package_environment, python_module
+from onehop.quantum.run.task import Outcome, Task, decode_outcome, encode_task, perform
+from onehop.serialization import decode, decode_error, encode, read_framed, write_framed
+
+__all__ = ["Crew", "GroupCrew", "ProcessCrew", "find_crew"]
+
+
+class Crew(Protocol):
+    """Several ranks, or one, that do tasks together."""
+
+    @property
+    def size(self) -> int:
+        """How many ranks."""
+
+    def perform(self, tasks: Sequence[Task]) -> list[Outcome]:
+        """Do tasks, one after the other; collective where the crew is a group."""
+
+    def agree(self, value: Any) -> Any:
+        """The value of rank 0, something that JSON has, on every rank."""
+
+
+class GroupCrew:
+    """The ranks of a group, each of which calls with the same tasks."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+
+    @property
+    def size(self) -> int:
+        """How many ranks."""
+        return self.group.size
+
+    def perform(self, tasks: Sequence[Task]) -> list[Outcome]:
+        """Do tasks. Collective."""
+        return [perform(task, self.group) for task in tasks]
+
+    def agree(self, value: Any) -> Any:
+        """The value of rank 0. Collective."""
+        if self.size == 1:
+            return value
+        mine = encode("value", {"value": value}) if self.group.rank == 0 else b""
+        fields = decode(self.group.allgather(mine)[0], "value").fields
+        if "value" not in fields:
+            raise BadInput(f"expected the value of rank 0, found {sorted(fields)}")
+        return fields["value"]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ranks end by themselves when nobody talks to them any more."""
+    for stream in (process.stdin, process.stdout):
+        with contextlib.suppress(OSError):
+            stream.close()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.terminate()
+        process.wait()
+
+
+class ProcessCrew:
+    """Processes on this machine, started when the first task comes and ended with this one.
+
+    Parameters
+    ----------
+    ranks : int
+        How many.
+    """
+
+    def __init__(self, ranks: int) -> None:
+        if ranks < 1:
+            raise BadInput(f"expected at least 1 rank, found {ranks}")
+        self._ranks = ranks
+        self._process: subprocess.Popen[bytes] | None = None
+        self._finalizer: weakref.finalize | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def size(self) -> int:
+        """How many ranks."""
+        return self._ranks
+
+    def agree(self, value: Any) -> Any:
+        """There is one caller: its own value."""
+        return value
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None or self._process.poll() is not None:
+            options = ["-n", str(self._ranks), "--output", "rank0", "-m", "onehop.quantum.run.worker"]
+            environment = {name: value for name, value in os.environ.items() if name not in variables()}
+            self._process = subprocess.Popen(
+                python_module("onehop", "launch", *options),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=package_environment(environment),
+            )
+            self._finalizer = weakref.finalize(self, _end, self._process)
+        return self._process
+
+    def close(self) -> None:
+        """End the processes; the next task starts new ones."""
+        if self._finalizer is not None:
+            self._finalizer()
+        self._process = None
+
+    def perform(self, tasks: Sequence[Task]) -> list[Outcome]:
+        """Do tasks.
+
+        Raises
+        ------
+        Error
+            What the ranks found wrong, or that they have ended.
+        """
+        with self._lock:
+            process = self._started()
+            try:
+                write_framed(process.stdin, encode("tasks", {}, [encode_task(task) for task in tasks]))
+                data = read_framed(process.stdout)
+            except (EOFError, OSError) as error:
+                code = process.wait()
+                self._process = None
+                raise Error(
+                    f"the {self._ranks} ranks of this backend have ended (exit code {code}); their last words are above"
+                ) from error
+        answer = decode(data, "outcomes", "error")
+        if answer.tag == "error":
+            raise decode_error(answer)
+        return answer.list_of(decode_outcome)
+
+
+def _mpi_world_size() -> int:
+    """Ranks of MPI's world if mpi4py is loaded and running, else 1."""
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized():
+        return 1
+    return mpi.COMM_WORLD.Get_size()
+
+
+def find_crew(ranks: int | None) -> Crew:
+    """Who simulates for this process.
+
+    Under an MPI launcher with mpi4py loaded: all ranks of its world; inside a launch of any other kind: all its ranks.
+    Then every call is collective. Otherwise `ranks` processes, or this one alone.
+
+    Raises
+    ------
+    BadInput
+        The launch has another number of ranks than asked for.
+    """
+    inside = current_launch()
+    size = _mpi_world_size()
+    if size > 1:
+        group = Group.from_mpi(sys.modules["mpi4py.MPI"].COMM_WORLD)
+    elif inside is not None and inside.ranks > 1:
+        group = Group.world()
+    elif ranks is not None and ranks > 1:
+        return ProcessCrew(ranks)
+    else:
+        return GroupCrew(Group.alone())
+    if ranks is not None and ranks != group.size:
+        raise BadInput(
+            f"a backend of {ranks} ranks was asked for inside a launch of {group.size}; leave `ranks` out there"
+        )
+    return GroupCrew(group)

@@ -1,0 +1,244 @@
+"""Circuits on their way to other processes: as bytes, and read from a file by a process that ends after it."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onehop.error import BadInput, Error
+from onehop.group import Group
+from onehop.launch.environment import variables
+from onehop.launch.interpreter import package_environment, python_module
+from onehop.quantum.circuit import Circuit, Condition, Operation, Register
+from onehop.quantum.io.qasm_limits import MEMORY, SECONDS, Budget, memory_limit
+from onehop.serialization import Message, decode, decode_error, encode, encode_error
+
+__all__ = ["lend", "pack", "read_circuit", "unpack"]
+
+# Where ranks find what the process that started them has read already: the number of that process, its open file, and
+# the path of the circuit, as it was given.
+LENT = "ONEHOP_CIRCUIT"
+# Seconds that reading may take beyond its budget: for Python and Qiskit to start.
+_GRACE = 20
+
+
+def pack(circuit: Circuit) -> bytes:
+    """A circuit as a message for `unpack` in another process."""
+    operations = circuit.operations
+    rows, numbers = [], []
+    for one in operations:
+        condition, values = one.condition, one.values
+        numbers.append(values)
+        rows.append(
+            [
+                one.kind,
+                one.name,
+                one.targets,
+                one.controls,
+                one.control_values,
+                len(values),
+                one.paulis,
+                one.angle,
+                one.clbits,
+                condition.clbits,
+                condition.value,
+                condition.negated,
+            ]
+        )
+    fields = {
+        "qubits": circuit.qubits,
+        "clbits": circuit.clbits,
+        "hidden": circuit.hidden_clbits,
+        "name": circuit.name,
+        "registers": [[one.name, one.first, one.size] for one in circuit.registers],
+        "operations": rows,
+    }
+    return encode("circuit", fields, [np.concatenate(numbers) if numbers else np.zeros(0, complex)])
+
+
+def unpack(data: bytes) -> Circuit:
+    """The circuit that was packed.
+
+    Raises
+    ------
+    BadInput
+        The bytes are no circuit. Whether its operations make sense is for `Circuit.validate`.
+    """
+    return _from_message(decode(data, "circuit"))
+
+
+def _from_message(message: Message) -> Circuit:
+    sizes = [message.get(name, int, least=0) for name in ("qubits", "clbits", "hidden")]
+    numbers = message.array(0, np.complex128)
+    try:
+        circuit = Circuit(sizes[0], sizes[1], message.get("name", str))
+        circuit.hidden_clbits = sizes[2]
+        circuit.registers = _registers(message, sizes[1])
+        place = 0
+        for row in message.get("operations", list):
+            kind, name, targets, controls, control_values, size, paulis, angle, clbits, *condition = row
+            if size.__class__ is not int or not 0 <= size <= len(numbers) - place:
+                raise BadInput(
+                    f"circuit: {name}: expected at most {len(numbers) - place} values, found {size}"
+                )
+            circuit.add(
+                Operation(
+                    kind,
+                    name,
+                    targets,
+                    controls=controls,
+                    control_values=control_values,
+                    values=numbers[place : place + size],
+                    paulis=paulis,
+                    angle=angle,
+                    clbits=clbits,
+                    condition=Condition(*condition),
+                )
+            )
+            place += size
+    except (TypeError, ValueError) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise BadInput(
+            f"circuit: expected the fields of an operation, found others: {str(error)[:200]}"
+        ) from None
+    if place != len(numbers):
+        raise BadInput(f"circuit: expected {place} values of operations, found {len(numbers)}")
+    return circuit
+
+
+def _registers(message: Message, clbits: int) -> list[Register]:
+    found = [Register(*one) for one in message.get("registers", list)]
+    for one in found:
+        if one.first < 0 or one.size < 0 or one.first + one.size > clbits:
+            raise BadInput(
+                f"circuit: expected registers of {clbits} classical bits, found {one.name} beyond them"
+            )
+    return found
+
+
+def to_values(circuit: Circuit) -> dict[str, Any]:
+    """A circuit as numbers, texts and arrays, for a digest."""
+    return {
+        "head": (circuit.qubits, circuit.clbits, circuit.name),
+        "hidden": circuit.hidden_clbits,
+        "registers": [(one.name, one.first, one.size) for one in circuit.registers],
+        "operations": [_operation_values(one) for one in circuit.operations],
+    }
+
+
+def _operation_values(one: Operation) -> tuple[Any, ...]:
+    condition = one.condition
+    rest = {
+        "controls": list(one.controls),
+        "control_values": one.control_values,
+        "values": np.array(one.values) if len(one.values) else None,
+        "paulis": one.paulis,
+        "angle": one.angle,
+        "clbits": list(one.clbits),
+    }
+    asked = (list(condition.clbits), condition.value, condition.negated)
+    return (one.kind, one.name, list(one.targets)), rest, asked
+
+
+def _in_child(file: str) -> bytes:
+    """What `python -m onehop.quantum.run.serialization FILE` found out: a circuit or an error, as a message."""
+    environment = {name: value for name, value in os.environ.items() if name not in variables()}
+    # The reader keeps to its budget itself, unless a parser hangs in code that does not ask.
+    seconds = Budget().seconds + _GRACE
+    try:
+        done = subprocess.run(
+            python_module("onehop.quantum.run.serialization", file),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            env=package_environment(environment),
+            check=False,
+            timeout=seconds,
+        )
+    except subprocess.TimeoutExpired:
+        return encode_error(
+            BadInput(f"cannot read {file} within {seconds:g} s; make it smaller, or raise {SECONDS}")
+        )
+    if done.returncode < 0:
+        return encode_error(
+            BadInput(
+                f"cannot read {file}: Qiskit's parser was ended by {signal.Signals(-done.returncode).name}; the file "
+                f"is damaged, or needs more than {memory_limit() >> 20} MiB, which {MEMORY} sets"
+            )
+        )
+    if done.returncode != 0:
+        words = done.stderr.decode(errors="replace").strip().splitlines()
+        said = words[-1] if words else f"exit code {done.returncode}"
+        return encode_error(Error(f"cannot read {file}: {said}"))
+    return done.stdout
+
+
+def lend(file: str, circuit: Circuit) -> dict[str, str]:
+    """Variables with which ranks that this process starts find the circuit, as long as this process lives."""
+    memory = os.memfd_create("onehop-circuit")
+    with open(memory, "wb", closefd=False) as stream:
+        stream.write(pack(circuit))
+    return {LENT: f"{os.getpid()} {memory} {file}"}
+
+
+def _lent(file: str) -> bytes | None:
+    """What the launcher of this rank has read of the same file, if it has."""
+    parent, _, rest = os.environ.pop(LENT, "").partition(" ")
+    memory, _, name = rest.partition(" ")
+    if name != file or parent != str(os.getppid()):
+        return None
+    try:
+        return Path(f"/proc/{parent}/fd/{memory}").read_bytes()
+    except OSError:
+        return None
+
+
+def _read(file: str) -> bytes:
+    lent = _lent(file)
+    return _in_child(file) if lent is None else lent
+
+
+def read_circuit(file: str | Path, group: Group) -> Circuit:
+    """An OpenQASM file on every rank. Collective.
+
+    Rank 0 has it read by a process that ends after it: Qiskit's parsers take a hundred MiB, which would stay with
+    every rank. Where the process that started the ranks has read it, they take it from there (`lend`).
+
+    Raises
+    ------
+    BadInput
+        On every rank: as for `load_qasm`.
+    """
+    told = _read(str(file)) if group.rank == 0 else b""
+    message = decode(group.allgather(told)[0], "circuit", "error")
+    if message.tag == "error":
+        raise decode_error(message)
+    return _from_message(message)
+
+
+def _main(file: str) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = memory_limit() if most == resource.RLIM_INFINITY else min(memory_limit(), most)
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # nothing else may stand in the answer
+    from onehop.quantum.io.qasm import load_qasm
+
+    try:
+        told = pack(load_qasm(file))
+    except Error as error:
+        told = encode_error(error)
+    with answers:
+        answers.write(told)
+
+
+if __name__ == "__main__":
+    _main(sys.argv[1])

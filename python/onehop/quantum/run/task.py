@@ -1,0 +1,202 @@
+"""What is to be simulated and what came of it, as plain values that travel between processes."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onehop.error import BadInput
+from onehop.group import Group
+from onehop.quantum import Circuit
+from onehop.quantum.observables import PauliSum, PauliTerm
+from onehop.quantum.run.serialization import pack, unpack
+from onehop.serialization import decode, encode
+
+__all__ = ["Outcome", "Task", "decode_outcome", "decode_task", "encode_outcome", "encode_task", "perform"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A circuit and what is asked of it.
+
+    Attributes
+    ----------
+    circuit : Circuit
+        What runs.
+    shots : int
+        How often it is sampled; 0: not at all.
+    seed : int
+        The same seed gives the same shots on any number of ranks.
+    observables : tuple of PauliSum
+        Whose expectation values are wanted.
+    precision : str
+        "double" or "single".
+    """
+
+    circuit: Circuit
+    shots: int = 0
+    seed: int = 0
+    observables: tuple[PauliSum, ...] = ()
+    precision: str = "double"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a task gave; the same on every rank.
+
+    Attributes
+    ----------
+    values : list of int
+        The distinct values of the classical bits, bit 0 least significant.
+    counts : list of int
+        How often each was found.
+    of_shot : array of int
+        For each shot the place of its value in `values`.
+    expectations : list of float or complex
+        One for each observable.
+    seconds : float
+        How long the simulation took.
+    ranks : int
+        Over which the state was split.
+    bytes_moved : int
+        Between ranks, all ranks together.
+    """
+
+    values: list[int]
+    counts: list[int]
+    of_shot: NDArray[np.integer]
+    expectations: list[Any] = field(default_factory=list)
+    seconds: float = 0.0
+    ranks: int = 1
+    bytes_moved: int = 0
+
+
+def perform(task: Task, group: Group) -> Outcome:
+    """Do a task. Collective; every rank gets the same outcome."""
+    from onehop.quantum import simulate
+
+    result = simulate(
+        task.circuit,
+        group,
+        shots=task.shots,
+        seed=task.seed,
+        observables=task.observables,
+        precision=task.precision,
+    )
+    return Outcome(
+        values=list(result.outcomes.values),
+        counts=list(result.outcomes.counts),
+        of_shot=np.asarray(result.outcomes.of_shot),
+        expectations=list(result.expectations),
+        seconds=result.seconds,
+        ranks=result.ranks,
+        bytes_moved=result.bytes_moved,
+    )
+
+
+# -- as messages -------------------------------------------------------------------------------------------------------
+
+
+def encode_task(task: Task) -> bytes:
+    """A task as a message."""
+    return encode(
+        "task",
+        {
+            "shots": operator.index(task.shots),
+            "seed": operator.index(task.seed),
+            "precision": task.precision,
+        },
+        [pack(task.circuit), *map(_encode_sum, task.observables)],
+    )
+
+
+def decode_task(data: bytes) -> Task:
+    """The task of such a message; raises BadInput for anything else."""
+    message = decode(data, "task")
+    return Task(
+        unpack(message.bytes_of(0)),
+        message.get("shots", int, least=0),
+        message.get("seed", int),
+        tuple(_decode_sum(message.bytes_of(place)) for place in range(1, len(message.parts))),
+        message.get("precision", str),
+    )
+
+
+def _encode_sum(observable: PauliSum) -> bytes:
+    paulis = [pauli for term in observable.terms for pauli in term.paulis]
+    parts = [
+        np.array([term.coefficient for term in observable.terms], np.complex128),
+        np.array([len(term.paulis) for term in observable.terms], np.int64),
+        np.array([qubit for qubit, _ in paulis], np.int64),
+        np.array([ord(letter) for _, letter in paulis], np.uint8),
+    ]
+    return encode("sum", {}, parts)
+
+
+def _decode_sum(data: bytes) -> PauliSum:
+    message = decode(data, "sum")
+    weights, lengths = message.array(0, np.complex128), message.array(1, np.int64)
+    qubits, letters = message.array(2, np.int64), message.array(3, np.uint8)
+    lengths_fit = (lengths >= 0).all() and sum(lengths.tolist()) == len(qubits) == len(letters)
+    if len(weights) != len(lengths) or not lengths_fit or not np.isin(letters, list(b"XYZ")).all():
+        raise BadInput("sum: expected the weights and Pauli strings of an observable, found something else")
+    term_of = np.repeat(np.arange(len(lengths)), lengths)
+    descends = (qubits[1:] <= qubits[:-1]) & (term_of[1:] == term_of[:-1])
+    if (qubits < 0).any() or descends.any():
+        raise BadInput("sum: expected ascending qubits from 0 in every Pauli string, found others")
+    pairs = zip(qubits.tolist(), letters.tobytes().decode("ascii"), strict=True)
+    return PauliSum(
+        tuple(
+            PauliTerm(weight, tuple(next(pairs) for _ in range(length)))
+            for weight, length in zip(weights.tolist(), lengths.tolist(), strict=True)
+        )
+    )
+
+
+def encode_outcome(outcome: Outcome) -> bytes:
+    """An outcome as a message."""
+    expectations = [
+        [float(one.real), float(one.imag)] if isinstance(one, complex) else float(one)
+        for one in outcome.expectations
+    ]
+    fields = {
+        "values": [int(one) for one in outcome.values],
+        "counts": [int(one) for one in outcome.counts],
+        "expectations": expectations,
+        "seconds": outcome.seconds,
+        "ranks": outcome.ranks,
+        "bytes_moved": outcome.bytes_moved,
+    }
+    return encode("outcome", fields, [outcome.of_shot])
+
+
+def decode_outcome(data: bytes) -> Outcome:
+    """The outcome of such a message; raises BadInput for anything else."""
+    message = decode(data, "outcome")
+    values, counts = message.get("values", list), message.get("counts", list)
+    if len(values) != len(counts) or not all(type(one) is int and one >= 0 for one in [*values, *counts]):
+        raise BadInput("outcome: expected as many counts as values, numbers from 0, found something else")
+    of_shot = message.array(0, np.uint32)
+    if len(of_shot) and of_shot.max() >= len(values):
+        raise BadInput(f"outcome: expected places below {len(values)}, found {of_shot.max()}")
+    return Outcome(
+        values,
+        counts,
+        of_shot,
+        [_expectation(one) for one in message.get("expectations", list)],
+        message.get("seconds", float),
+        message.get("ranks", int, least=1),
+        message.get("bytes_moved", int, least=0),
+    )
+
+
+def _expectation(one: Any) -> float | complex:
+    if isinstance(one, float):
+        return one
+    if isinstance(one, list) and len(one) == 2 and all(isinstance(part, float) for part in one):
+        return complex(*one)
+    raise BadInput(f"outcome: expected an expectation value, found {str(one)[:40]}")

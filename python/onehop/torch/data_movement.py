@@ -1,0 +1,210 @@
+"""The operations of a process group that move tensors between all ranks, as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from onehop.collectives import Plans
+from onehop.error import BadInput
+from onehop.torch.arguments import bytes_of, check, flat, tensors_of
+from onehop.torch.work_queue import Job, Work, in_one_go
+
+__all__ = ["Movements"]
+
+
+def _dense(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor if it can be written as it lies, else a new one."""
+    return tensor if tensor.is_contiguous() else torch.empty(tensor.shape, dtype=tensor.dtype)
+
+
+class Movements:
+    """Part of `ProcessGroup`."""
+
+    _rank: int
+    _size: int
+    _plans: Plans
+    _do: Callable[..., Work]
+
+    def _move(self, kind: str, source: torch.Tensor, result: torch.Tensor, *what: Any) -> None:
+        self._plans.get(kind, *what).run_at(source.data_ptr(), result.data_ptr())
+
+    def broadcast(self, tensors: Any, opts: Any = None) -> Work:
+        """One rank's tensors for everybody."""
+        tensors = tensors_of(tensors)
+        root = opts if isinstance(opts, int) else getattr(opts, "rootRank", 0)
+        check(*tensors)
+
+        def job() -> list[torch.Tensor]:
+            for tensor in tensors:
+                plain = tensor.detach()
+                dense = plain.contiguous()
+                self._move("broadcast", dense, dense, bytes_of(dense), root)
+                if dense is not plain:
+                    plain.copy_(dense)
+            return tensors
+
+        return self._do(job, opts)
+
+    def all_gather_single(self, output: torch.Tensor, source: torch.Tensor, opts: Any = None) -> Work:
+        """Everybody's tensors behind each other."""
+        return self._do(self._gather_single_job(output, source), opts)
+
+    _allgather_base = all_gather_single
+
+    def _gather_single_job(self, output: torch.Tensor, source: torch.Tensor) -> Job:
+        check(output, source)
+        if bytes_of(output) != self._size * bytes_of(source):
+            raise BadInput(
+                f"expected an output {self._size} times as long as the source, "
+                f"found {bytes_of(output)} and {bytes_of(source)} bytes"
+            )
+
+        def job() -> torch.Tensor:
+            target, dense = output.detach(), source.detach().contiguous()
+            result = _dense(target)
+            self._move("allgather", dense, result, (bytes_of(dense),) * self._size)
+            if result is not target:
+                target.copy_(result)
+            return output
+
+        return job
+
+    def allgather(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any = None) -> Work:
+        """Everybody's tensors in a list; each may have a shape of its own."""
+        (targets,), (source,) = outputs, inputs
+        return self._do(self._gather_job(targets, source), opts)
+
+    def _gather_job(self, targets: Sequence[torch.Tensor], source: torch.Tensor) -> Job:
+        check(source, *targets)
+        if len(targets) != self._size:
+            raise BadInput(f"expected {self._size} tensors to gather into, found {len(targets)}")
+
+        def job() -> list[torch.Tensor]:
+            lengths = [target.numel() for target in targets]
+            result = torch.empty(sum(lengths), dtype=source.dtype)
+            size = source.element_size()
+            dense = source.detach().contiguous()
+            self._move("allgather", dense, result, tuple(length * size for length in lengths))
+            for target, part in zip(targets, result.split(lengths), strict=True):
+                target.detach().copy_(part.view(target.shape))
+            return list(targets)
+
+        return job
+
+    def allgather_coalesced(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any = None) -> Work:
+        """Several one after the other: outputs[r][i] is tensor i of rank r."""
+        jobs = [self._gather_job([row[i] for row in outputs], one) for i, one in enumerate(inputs)]
+        return self._do(in_one_go(jobs), opts)
+
+    def all_gather_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+        """Several one after the other."""
+        jobs = [self._gather_single_job(*pair) for pair in zip(outputs, inputs, strict=True)]
+        return self._do(in_one_go(jobs), opts)
+
+    allgather_into_tensor_coalesced = all_gather_single_coalesced
+
+    def _exchange(
+        self, source: torch.Tensor, result: torch.Tensor, there: Sequence[int], here: Sequence[int]
+    ) -> None:
+        """All-to-all of flat tensors; lengths in elements."""
+        size = source.element_size()
+        lengths = (tuple(n * size for n in there), tuple(n * size for n in here))
+        self._move("all_to_all", source, result, *lengths)
+
+    def _rows(self, tensor: torch.Tensor, splits: Sequence[int] | None, what: str) -> list[int]:
+        """How many elements there are for each rank."""
+        rows = tensor.shape[0] if tensor.dim() else 0
+        if not splits:
+            if rows % self._size:
+                raise BadInput(f"expected rows of the {what} for each of {self._size} ranks, found {rows}")
+            return [tensor.numel() // self._size] * self._size
+        if len(splits) != self._size or sum(splits) != rows:
+            raise BadInput(
+                f"expected {self._size} numbers that say how the {rows} rows of the {what} are split, found {splits}"
+            )
+        row = tensor.numel() // rows if rows else 0
+        return [split * row for split in splits]
+
+    def all_to_all_single(
+        self,
+        output: torch.Tensor,
+        source: torch.Tensor,
+        output_splits: Sequence[int] | None = None,
+        input_splits: Sequence[int] | None = None,
+        opts: Any = None,
+    ) -> Work:
+        """Blocks of rows, one for each rank."""
+        check(output, source)
+        there = self._rows(source, input_splits, "input")
+        here = self._rows(output, output_splits, "output")
+
+        def job() -> torch.Tensor:
+            target = output.detach()
+            result = _dense(target)
+            self._exchange(source.detach().contiguous(), result, there, here)
+            if result is not target:
+                target.copy_(result)
+            return output
+
+        return self._do(job, opts)
+
+    alltoall_base = all_to_all_single
+
+    def alltoall(
+        self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None
+    ) -> Work:
+        """The same with lists of tensors."""
+        check(*outputs, *inputs)
+
+        def job() -> list[torch.Tensor]:
+            here = [output.numel() for output in outputs]
+            dtype = outputs[0].dtype
+            result = torch.empty(sum(here), dtype=dtype)
+            self._exchange(flat(inputs, dtype), result, [source.numel() for source in inputs], here)
+            for output, part in zip(outputs, result.split(here), strict=True):
+                output.detach().copy_(part.view(output.shape))
+            return list(outputs)
+
+        return self._do(job, opts)
+
+    def gather(self, outputs: Sequence[Any], inputs: Sequence[torch.Tensor], opts: Any) -> Work:
+        """Everybody's tensors for one rank."""
+        (source,) = inputs
+        root = opts.rootRank
+        targets = list(outputs[0]) if self._rank == root else []
+        check(source, *targets)
+
+        def job() -> list[torch.Tensor]:
+            there = [source.numel() if rank == root else 0 for rank in range(self._size)]
+            here = [target.numel() for target in targets] or [0] * self._size
+            result = torch.empty(sum(here), dtype=source.dtype)
+            self._exchange(source.detach().contiguous(), result, there, here)
+            for target, part in zip(targets, result.split(here), strict=False):
+                target.detach().copy_(part.view(target.shape))
+            return targets
+
+        return self._do(job, opts)
+
+    def scatter(self, outputs: Sequence[torch.Tensor], inputs: Sequence[Any], opts: Any) -> Work:
+        """One rank's tensors, one for each."""
+        (output,) = outputs
+        root = opts.rootRank
+        blocks = list(inputs[0]) if self._rank == root else []
+        check(output, *blocks)
+
+        def job() -> list[torch.Tensor]:
+            there = [block.numel() for block in blocks] or [0] * self._size
+            here = [output.numel() if rank == root else 0 for rank in range(self._size)]
+            result = torch.empty(output.numel(), dtype=output.dtype)
+            self._exchange(flat(blocks, output.dtype), result, there, here)
+            output.detach().copy_(result.view(output.shape))
+            return [output]
+
+        return self._do(job, opts)
+
+    def barrier(self, opts: Any = None) -> Work:
+        """Until everybody has come."""
+        return self._do(self._plans.collectives.barrier, opts)

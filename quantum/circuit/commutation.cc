@@ -1,0 +1,89 @@
+#include "quantum/circuit/commutation.h"
+
+#include <cmath>
+
+namespace onehop::quantum::detail {
+namespace {
+
+bool near(Complex a, Complex b) { return std::abs(a - b) <= negligible; }
+
+// Whether the matrix commutes with a Pauli matrix on one of its targets.
+bool commutes(const std::vector<Complex>& m, std::size_t targets, std::size_t t, Letter letter) {
+  const std::size_t size = std::size_t{1} << targets;
+  const std::size_t bit = std::size_t{1} << t;
+  for (std::size_t r = 0; r < size; ++r) {
+    for (std::size_t c = 0; c < size; ++c) {
+      const bool differ = ((r ^ c) & bit) != 0;
+      if (letter == Letter::z) {
+        if (differ && !near(m[r * size + c], 0)) return false;
+        continue;
+      }
+      // Y M Y has the entry of X M X with the sign of (-1)^(r differs from c).
+      const Complex other = m[(r ^ bit) * size + (c ^ bit)];
+      if (!near(m[r * size + c], letter == Letter::y && differ ? -other : other)) return false;
+    }
+  }
+  return true;
+}
+
+Letter letter_of(const Operation& operation, std::size_t t) {
+  for (const Letter letter : {Letter::z, Letter::x, Letter::y}) {
+    if (commutes(operation.values, operation.targets.size(), t, letter)) return letter;
+  }
+  return Letter::any;
+}
+
+void add_matrix(const Operation& operation, Structure& structure) {
+  for (std::size_t t = 0; t < operation.targets.size(); ++t) {
+    const Letter letter = letter_of(operation, t);
+    structure.letters.emplace_back(operation.targets[t], letter);
+    if (letter != Letter::z && !is_flip(operation)) structure.local.push_back(operation.targets[t]);
+  }
+}
+
+void add_rotation(const Operation& operation, Structure& structure) {
+  for (std::size_t t = 0; t < operation.targets.size(); ++t) {
+    structure.letters.emplace_back(operation.targets[t], static_cast<Letter>(operation.paulis[t]));
+    if (operation.paulis[t] != 'Z') structure.local.push_back(operation.targets[t]);
+  }
+}
+
+}  // namespace
+
+bool is_flip(const Operation& operation) {
+  return operation.kind == OperationKind::matrix && operation.targets.size() == 1 && operation.controls.empty() &&
+         near(operation.values[0], 0) && near(operation.values[3], 0);
+}
+
+bool selects(const Operation& operation, std::size_t t) {
+  return commutes(operation.values, operation.targets.size(), t, Letter::z);
+}
+
+Structure structure_of(const Operation& operation) {
+  Structure structure;
+  for (const int control : operation.controls) structure.letters.emplace_back(control, Letter::z);
+  switch (operation.kind) {
+    case OperationKind::matrix:
+      add_matrix(operation, structure);
+      break;
+    case OperationKind::pauli_rotation:
+      add_rotation(operation, structure);
+      break;
+    case OperationKind::diagonal:
+    case OperationKind::measure:
+      for (const int target : operation.targets) structure.letters.emplace_back(target, Letter::z);
+      break;
+    case OperationKind::swap:
+      for (const int target : operation.targets) structure.letters.emplace_back(target, Letter::any);
+      structure.local = operation.targets;
+      break;
+    case OperationKind::reset:
+      for (const int target : operation.targets) structure.letters.emplace_back(target, Letter::any);
+      break;
+    default:
+      break;
+  }
+  return structure;
+}
+
+}  // namespace onehop::quantum::detail

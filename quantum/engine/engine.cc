@@ -1,0 +1,83 @@
+#include "onehop/quantum/engine.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "onehop/error.h"
+#include "quantum/engine/engine_run.h"
+#include "quantum/engine/engine_threads.h"
+#include "quantum/engine/engine_tile.h"
+
+namespace onehop::quantum {
+
+const char* name_of(PassPart part) {
+  static constexpr std::array<const char*, pass_parts> names = {"preparing", "gather",    "rotations", "pairs",
+                                                                "matrices",  "diagonals", "scatter"};
+  return names[static_cast<std::size_t>(part)];
+}
+
+template <typename T>
+EngineCounters apply(std::span<std::complex<T>> amplitudes, std::span<const LocalOperation> operations,
+                     const EngineOptions& options) {
+  if (!std::has_single_bit(amplitudes.size())) {
+    throw BadInput("expected a power of two of amplitudes, found " + std::to_string(amplitudes.size()));
+  }
+  const int bits = std::bit_width(amplitudes.size()) - 1;
+  const int threads = thread_count(options.threads);
+  const double begin = steady_seconds();
+  const PassList list = make_pass_list(bits, operations, tile_sizes(bits, sizeof(std::complex<T>)));
+  EngineCounters counters;
+  counters.planning_seconds = steady_seconds() - begin;
+  run_passes<T>(amplitudes, operations, list, kernels<T>(), threads, options.records);
+  counters.passes = static_cast<double>(list.passes.size());
+  counters.operations = static_cast<std::int64_t>(operations.size());
+  counters.seconds = steady_seconds() - begin;
+  return counters;
+}
+
+template EngineCounters apply<float>(std::span<std::complex<float>>, std::span<const LocalOperation>,
+                                     const EngineOptions&);
+template EngineCounters apply<double>(std::span<std::complex<double>>, std::span<const LocalOperation>,
+                                      const EngineOptions&);
+
+double count_passes(int bits, std::span<const LocalOperation> operations, int bytes_per_amplitude) {
+  return static_cast<double>(make_pass_list(bits, operations, tile_sizes(bits, bytes_per_amplitude)).passes.size());
+}
+
+std::vector<PassSummary> summarize_passes(int bits, std::span<const LocalOperation> operations,
+                                          int bytes_per_amplitude) {
+  const PassList list = make_pass_list(bits, operations, tile_sizes(bits, bytes_per_amplitude));
+  std::vector<PassSummary> summaries;
+  for (const Pass& pass : list.passes) {
+    PassSummary& summary = summaries.emplace_back(summarize(pass));
+    if (pass.tile == 0) continue;
+    if (bytes_per_amplitude > 8) {
+      TileProgram<double>(pass, list.items, operations, bits, kernels<double>()).describe(summary);
+    } else {
+      TileProgram<float>(pass, list.items, operations, bits, kernels<float>()).describe(summary);
+    }
+  }
+  return summaries;
+}
+
+template <typename T>
+double pass_seconds(std::span<std::complex<T>> amplitudes, const EngineOptions& options) {
+  constexpr std::uint64_t piece = std::uint64_t{1} << 16;
+  constexpr int rounds = 6;  // even
+  double best = 1e300;
+  for (int round = 0; round < rounds; ++round) {
+    const double begin = steady_seconds();
+    parallel_for(thread_count(options.threads), amplitudes.size(), piece, [&](std::uint64_t from, std::uint64_t to) {
+      T* const numbers = reinterpret_cast<T*>(amplitudes.data());
+      for (std::uint64_t i = 2 * from; i < 2 * to; ++i) numbers[i] = -numbers[i];
+    });
+    best = std::min(best, steady_seconds() - begin);
+  }
+  return best;
+}
+
+template double pass_seconds<float>(std::span<std::complex<float>>, const EngineOptions&);
+template double pass_seconds<double>(std::span<std::complex<double>>, const EngineOptions&);
+
+}  // namespace onehop::quantum

@@ -1,0 +1,197 @@
+#include "quantum/engine/engine_direct.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "onehop/error.h"
+#include "quantum/engine/engine_threads.h"
+
+namespace onehop::quantum {
+namespace {
+
+constexpr std::uint64_t grain = std::uint64_t{1} << 14;
+
+std::uint64_t mask_of(std::span<const int> bits) {
+  std::uint64_t mask = 0;
+  for (const int bit : bits) mask |= std::uint64_t{1} << bit;
+  return mask;
+}
+
+// The bits of `number` put, in order, where `mask` has zeros.
+std::uint64_t spread(std::uint64_t number, std::uint64_t mask) {
+  for (; mask != 0; mask &= mask - 1) {
+    const std::uint64_t low = (mask & -mask) - 1;
+    number = ((number & ~low) << 1) | (number & low);
+  }
+  return number;
+}
+
+// body(i) for every i of [0, 2^bits) that is 0 in `mask`.
+template <typename Body>
+void for_each_outside(int threads, std::size_t size, std::uint64_t mask, const Body& body) {
+  parallel_for(threads, size >> std::popcount(mask), grain, [&](std::uint64_t begin, std::uint64_t end) {
+    std::uint64_t i = spread(begin, mask);
+    for (std::uint64_t k = begin; k < end; ++k) {
+      body(i);
+      i = ((i | mask) + 1) & ~mask;
+    }
+  });
+}
+
+// offsets[j]: the bits of j put where `bits` say.
+std::vector<std::uint64_t> offsets_of(std::span<const int> bits) {
+  std::vector<std::uint64_t> offsets(std::size_t{1} << bits.size());
+  for (std::size_t j = 0; j < offsets.size(); ++j) {
+    for (std::size_t b = 0; b < bits.size(); ++b) offsets[j] |= ((j >> b) & 1) << bits[b];
+  }
+  return offsets;
+}
+
+// Without the special cases for infinities that operator* has.
+template <typename T>
+std::complex<T> times(std::complex<T> a, std::complex<T> b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+
+template <typename T>
+std::vector<std::complex<T>> converted(std::span<const std::complex<double>> values) {
+  return {values.begin(), values.end()};
+}
+
+template <typename T>
+void apply_matrix(std::span<std::complex<T>> amplitudes, const LocalOperation& op, int threads) {
+  const auto matrix = converted<T>(op.values);
+  const auto offsets = offsets_of(op.bits);
+  const std::size_t size = offsets.size();
+  const std::uint64_t mask = mask_of(op.bits);
+  parallel_for(threads, amplitudes.size() >> op.bits.size(), std::max<std::uint64_t>(1, grain / size),
+               [&](std::uint64_t begin, std::uint64_t end) {
+                 std::vector<std::complex<T>> old(size);
+                 std::uint64_t base = spread(begin, mask);
+                 for (std::uint64_t k = begin; k < end; ++k, base = ((base | mask) + 1) & ~mask) {
+                   if ((base & op.control_mask) != op.control_values) continue;
+                   for (std::size_t j = 0; j < size; ++j) old[j] = amplitudes[base + offsets[j]];
+                   for (std::size_t r = 0; r < size; ++r) {
+                     std::complex<T> sum = 0;
+                     for (std::size_t c = 0; c < size; ++c) sum += times(matrix[r * size + c], old[c]);
+                     amplitudes[base + offsets[r]] = sum;
+                   }
+                 }
+               });
+}
+
+template <typename T>
+void apply_diagonal(std::span<std::complex<T>> amplitudes, const LocalOperation& op, int threads) {
+  const auto values = converted<T>(op.values);
+  for_each_outside(threads, amplitudes.size(), op.control_mask, [&](std::uint64_t rest) {
+    const std::uint64_t i = rest | op.control_values;
+    std::size_t j = 0;
+    for (std::size_t b = 0; b < op.bits.size(); ++b) j |= ((i >> op.bits[b]) & 1) << b;
+    amplitudes[i] = times(values[j], amplitudes[i]);
+  });
+}
+
+template <typename T>
+void apply_swap(std::span<std::complex<T>> amplitudes, const LocalOperation& op, int threads) {
+  const std::uint64_t a = std::uint64_t{1} << op.bits[0];
+  const std::uint64_t b = std::uint64_t{1} << op.bits[1];
+  for_each_outside(threads, amplitudes.size(), op.control_mask | a | b, [&](std::uint64_t rest) {
+    std::swap(amplitudes[rest | op.control_values | a], amplitudes[rest | op.control_values | b]);
+  });
+}
+
+template <typename T>
+void apply_pauli_rotation(std::span<std::complex<T>> amplitudes, const LocalOperation& op, int threads) {
+  const std::complex<T> cosine(static_cast<T>(std::cos(op.angle / 2)));
+  // -i sin(angle/2) i^(number of Y): what an amplitude sends to its partner, up to the sign of its Z part.
+  constexpr std::complex<double> powers[] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
+  const std::complex<T> sent(std::complex<double>(0, -std::sin(op.angle / 2)) *
+                             powers[std::popcount(op.x_mask & op.z_mask) % 4]);
+  const auto sign = [&](std::uint64_t i) { return static_cast<T>(std::popcount(i & op.z_mask) % 2 == 0 ? 1 : -1); };
+  if (op.x_mask == 0) {
+    for_each_outside(threads, amplitudes.size(), op.control_mask, [&](std::uint64_t rest) {
+      const std::uint64_t i = rest | op.control_values;
+      amplitudes[i] = times(cosine + sign(i) * sent, amplitudes[i]);
+    });
+    return;
+  }
+  const std::uint64_t top = std::bit_floor(op.x_mask);
+  for_each_outside(threads, amplitudes.size(), op.control_mask | top, [&](std::uint64_t rest) {
+    const std::uint64_t i = rest | op.control_values;
+    const std::uint64_t j = i ^ op.x_mask;
+    const std::complex<T> a = amplitudes[i];
+    const std::complex<T> b = amplitudes[j];
+    amplitudes[i] = times(cosine, a) + times(sign(j) * sent, b);
+    amplitudes[j] = times(cosine, b) + times(sign(i) * sent, a);
+  });
+}
+
+[[noreturn]] void bad(std::size_t index, const std::string& what) {
+  throw BadInput("local operation " + std::to_string(index) + ": " + what);
+}
+
+std::size_t numbers_of(const LocalOperation& op) {
+  switch (op.kind) {
+    case LocalKind::matrix:
+      return std::size_t{1} << (2 * op.bits.size());
+    case LocalKind::diagonal:
+      return std::size_t{1} << op.bits.size();
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+void check_operation(const LocalOperation& op, std::size_t index, int bits) {
+  const std::uint64_t all = bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
+  std::uint64_t used = 0;
+  for (const int bit : op.bits) {
+    if (bit < 0 || bit >= bits) {
+      bad(index,
+          "bit " + std::to_string(bit) + " does not exist, the amplitudes have " + std::to_string(bits) + " bits");
+    }
+    if ((used >> bit & 1) != 0) bad(index, "bit " + std::to_string(bit) + " is named twice");
+    used |= std::uint64_t{1} << bit;
+  }
+  used |= op.x_mask | op.z_mask;
+  if (((used | op.control_mask) & ~all) != 0) {
+    bad(index, "its masks have bits beyond the " + std::to_string(bits) + " of the amplitudes");
+  }
+  if ((used & op.control_mask) != 0) bad(index, "a control is also a target");
+  if ((op.control_values & ~op.control_mask) != 0) bad(index, "control_values has bits that control_mask has not");
+  const bool rotation = op.kind == LocalKind::pauli_rotation;
+  if (rotation ? !op.bits.empty() : (op.x_mask | op.z_mask) != 0) {
+    bad(index, "a Pauli rotation has x_mask and z_mask and no bits, every other kind bits and no x_mask and z_mask");
+  }
+  if (op.kind == LocalKind::matrix && op.bits.empty()) bad(index, "a matrix needs at least one bit");
+  if (op.kind == LocalKind::swap && op.bits.size() != 2) {
+    bad(index, "a swap is of two bits, found " + std::to_string(op.bits.size()));
+  }
+  if (op.values.size() != numbers_of(op)) {
+    bad(index, "expected " + std::to_string(numbers_of(op)) + " numbers, found " + std::to_string(op.values.size()));
+  }
+}
+
+template <typename T>
+void apply_directly(std::span<std::complex<T>> amplitudes, const LocalOperation& op, int threads) {
+  switch (op.kind) {
+    case LocalKind::matrix:
+      return apply_matrix(amplitudes, op, threads);
+    case LocalKind::diagonal:
+      return apply_diagonal(amplitudes, op, threads);
+    case LocalKind::swap:
+      return apply_swap(amplitudes, op, threads);
+    case LocalKind::pauli_rotation:
+      return apply_pauli_rotation(amplitudes, op, threads);
+  }
+}
+
+template void apply_directly<float>(std::span<std::complex<float>>, const LocalOperation&, int);
+template void apply_directly<double>(std::span<std::complex<double>>, const LocalOperation&, int);
+
+}  // namespace onehop::quantum

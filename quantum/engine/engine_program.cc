@@ -1,0 +1,95 @@
+#include "quantum/engine/engine_program.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <new>
+
+#include "quantum/engine/engine_direct.h"
+#include "quantum/engine/engine_threads.h"
+
+namespace onehop::quantum {
+namespace {
+
+struct AlignedDelete {
+  void operator()(void* memory) const { ::operator delete[](memory, std::align_val_t(64)); }
+};
+
+template <typename T>
+using Tile = std::unique_ptr<T[], AlignedDelete>;
+
+template <typename T>
+Tile<T> make_tile(std::size_t numbers) {
+  return Tile<T>(new (std::align_val_t(64)) T[numbers]);
+}
+
+// Bytes of a tile that a thread keeps for the next one: making it anew would take longer than a gate.
+constexpr std::size_t most_bytes_kept = std::size_t{1} << 16;
+
+template <typename T>
+T* kept_tile(std::size_t numbers) {
+  thread_local Tile<T> kept;
+  thread_local std::size_t size = 0;
+  if (size < numbers) {
+    kept = make_tile<T>(numbers);
+    size = numbers;
+  }
+  return kept.get();
+}
+
+template <typename T>
+void run_tiles(const TileProgram<T>& program, std::complex<T>* amplitudes, std::atomic<std::size_t>& next) {
+  const std::size_t numbers = program.shape().numbers();
+  const std::size_t wanted = program.needs_other() ? 2 * numbers : numbers;
+  Tile<T> tile;
+  if (wanted * sizeof(T) > most_bytes_kept) tile = make_tile<T>(wanted);
+  typename TileProgram<T>::Scratch scratch;
+  scratch.tile = tile ? tile.get() : kept_tile<T>(wanted);
+  if (program.needs_other()) scratch.other = scratch.tile + numbers;
+  for (std::size_t t = next++; t < program.tiles(); t = next++) program.run(amplitudes, t, scratch);
+}
+
+}  // namespace
+
+template <typename T>
+EngineProgram<T>::EngineProgram(int bits, std::vector<LocalOperation> operations)
+    : operations_(std::move(operations)),
+      list_(make_pass_list(bits, operations_, tile_sizes(bits, sizeof(std::complex<T>)))) {
+  programs_.reserve(list_.passes.size());
+  for (const Pass& pass : list_.passes) {
+    if (pass.tile == 0) continue;
+    TileProgram<T>& program = programs_.emplace_back(pass, list_.items, operations_, bits, kernels<T>());
+    for (std::size_t d = 0; d < program.diagonals(); ++d) program.prepare(d);
+  }
+}
+
+template <typename T>
+EngineCounters EngineProgram<T>::run(std::span<std::complex<T>> amplitudes, int threads) const {
+  const auto begin = std::chrono::steady_clock::now();
+  auto program = programs_.begin();
+  for (const Pass& pass : list_.passes) {
+    if (pass.tile == 0) {
+      apply_directly(amplitudes, operations_[pass.items.front().index], threads);
+      continue;
+    }
+    std::atomic<std::size_t> next{0};
+    const int some = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(threads), program->tiles()));
+    if (some == 1) {
+      run_tiles(*program, amplitudes.data(), next);
+    } else {
+      run_together(some, [&](int) { run_tiles(*program, amplitudes.data(), next); });
+    }
+    ++program;
+  }
+  EngineCounters counters;
+  counters.passes = static_cast<double>(list_.passes.size());
+  counters.operations = static_cast<std::int64_t>(operations_.size());
+  counters.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return counters;
+}
+
+template class EngineProgram<float>;
+template class EngineProgram<double>;
+
+}  // namespace onehop::quantum

@@ -1,0 +1,130 @@
+#include "quantum/engine/engine_run.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <exception>
+#include <memory>
+#include <new>
+
+#include "quantum/engine/engine_direct.h"
+#include "quantum/engine/engine_threads.h"
+#include "quantum/engine/engine_tile.h"
+
+namespace onehop::quantum {
+namespace {
+
+struct AlignedDelete {
+  void operator()(void* memory) const { ::operator delete[](memory, std::align_val_t(64)); }
+};
+
+// The tile of this thread, about a megabyte, kept from pass to pass and from run to run: given back and asked for again in other sizes
+// it would leave holes of its size.
+template <typename T>
+T* tile_memory(std::size_t numbers) {
+  thread_local std::unique_ptr<T[], AlignedDelete> memory;
+  thread_local std::size_t held = 0;
+  if (numbers > held) {
+    memory.reset();
+    held = 0;
+    memory.reset(new (std::align_val_t(64)) T[numbers]);
+    held = numbers;
+  }
+  return memory.get();
+}
+
+template <typename T>
+void run_pass(std::span<std::complex<T>> amplitudes, TileProgram<T>& program, int threads, PassRecord* record) {
+  const std::size_t tiles = program.tiles();
+  threads = static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(threads), tiles));
+  std::atomic<std::size_t> next_diagonal{0};
+  std::atomic<std::size_t> next_tile{0};
+  std::atomic<bool> failed{false};
+  Barrier barrier(threads);
+  std::vector<std::array<double, pass_parts>> parts(record != nullptr ? static_cast<std::size_t>(threads) : 0);
+  run_together(threads, [&](int thread) {
+    T* tile = nullptr;
+    std::exception_ptr thrown;  // all meet at the barrier first
+    try {
+      const std::size_t numbers = program.shape().numbers();
+      tile = tile_memory<T>(program.needs_other() ? 2 * numbers : numbers);
+      for (std::size_t d = next_diagonal++; d < program.diagonals(); d = next_diagonal++) program.prepare(d);
+    } catch (...) {
+      thrown = std::current_exception();
+      failed = true;
+    }
+    barrier.wait();
+    if (thrown) std::rethrow_exception(thrown);
+    if (failed) return;
+    typename TileProgram<T>::Scratch scratch;
+    if (record != nullptr) {
+      scratch.parts = &parts[static_cast<std::size_t>(thread)];
+      (*scratch.parts)[static_cast<std::size_t>(PassPart::preparing)] = steady_seconds() - record->begin;
+    }
+    scratch.tile = tile;
+    if (program.needs_other()) scratch.other = scratch.tile + program.shape().numbers();
+    for (std::size_t t = next_tile++; t < tiles; t = next_tile++) program.run(amplitudes.data(), t, scratch);
+  });
+  for (const auto& of_thread : parts) {
+    for (std::size_t p = 0; p < pass_parts; ++p) record->parts[p] += of_thread[p] / threads;
+  }
+}
+
+}  // namespace
+
+PassList make_pass_list(int bits, std::span<const LocalOperation> operations, const TileSizes& sizes) {
+  for (std::size_t i = 0; i < operations.size(); ++i) check_operation(operations[i], i, bits);
+  PassList list;
+  if (sizes.tile == 0) {
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      list.passes.push_back({0, {{.kind = ItemKind::direct, .index = static_cast<std::uint32_t>(i), .gates = 1}}});
+    }
+    return list;
+  }
+  list.items = make_items(operations, bits, sizes.low, sizes.tile - sizes.low, sizes.matrices);
+  list.passes = make_passes(list.items, bits, sizes);
+  return list;
+}
+
+PassSummary summarize(const Pass& pass) {
+  PassSummary summary;
+  for (std::uint64_t rest = pass.tile; rest != 0; rest &= rest - 1) summary.tile_bits.push_back(std::countr_zero(rest));
+  for (const Item& item : pass.items) {
+    summary.gates += static_cast<int>(item.gates);
+    summary.rotations += item.kind == ItemKind::butterfly ? 1 : 0;
+    summary.pairs += item.kind == ItemKind::pair ? 1 : 0;
+    summary.matrices += item.kind == ItemKind::dense ? 1 : 0;
+    summary.phases += item.kind == ItemKind::phase ? 1 : 0;
+    summary.tables += item.kind == ItemKind::table ? 1 : 0;
+  }
+  return summary;
+}
+
+template <typename T>
+void run_passes(std::span<std::complex<T>> amplitudes, std::span<const LocalOperation> operations, const PassList& list,
+                const Kernels<T>& kernels, int threads, std::vector<PassRecord>* records) {
+  const int bits = std::bit_width(amplitudes.size()) - 1;
+  for (const Pass& pass : list.passes) {
+    PassRecord* record = nullptr;
+    if (records != nullptr) {
+      record = &records->emplace_back();
+      record->pass = summarize(pass);
+      record->begin = steady_seconds();
+    }
+    if (pass.tile == 0) {
+      apply_directly(amplitudes, operations[pass.items.front().index], threads);
+    } else {
+      TileProgram<T> program(pass, list.items, operations, bits, kernels);
+      if (record != nullptr) program.describe(record->pass);
+      run_pass(amplitudes, program, threads, record);
+    }
+    if (record != nullptr) record->seconds = steady_seconds() - record->begin;
+  }
+}
+
+template void run_passes<float>(std::span<std::complex<float>>, std::span<const LocalOperation>, const PassList&,
+                                const Kernels<float>&, int, std::vector<PassRecord>*);
+template void run_passes<double>(std::span<std::complex<double>>, std::span<const LocalOperation>, const PassList&,
+                                 const Kernels<double>&, int, std::vector<PassRecord>*);
+
+}  // namespace onehop::quantum

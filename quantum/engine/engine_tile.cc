@@ -1,0 +1,264 @@
+// How a tile program runs (engine_tile_build.cc: how it is made).
+#include "quantum/engine/engine_tile.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "quantum/engine/engine_threads.h"
+
+namespace onehop::quantum {
+namespace {
+
+// A state of this size is not found in a cache when its next pass comes.
+constexpr std::size_t least_bytes_past_caches = std::size_t{1} << 26;
+
+template <typename What>
+void timed(std::array<double, pass_parts>* parts, PassPart part, const What& what) {
+  if (parts == nullptr) return what();
+  const double begin = steady_seconds();
+  what();
+  (*parts)[static_cast<std::size_t>(part)] += steady_seconds() - begin;
+}
+
+}  // namespace
+
+template <typename T>
+bool TileProgram<T>::past_caches() const {
+  return (sizeof(std::complex<T>) << bits_) >= least_bytes_past_caches;
+}
+
+template <typename T>
+std::uint32_t TileProgram<T>::flip_of(const Move& move, std::uint64_t base) {
+  std::uint32_t flip = move.flip;
+  for (const auto& conditional : move.conditional) {
+    if ((base & conditional.mask) == conditional.value) flip ^= conditional.flip;
+  }
+  return flip;
+}
+
+template <typename T>
+void TileProgram<T>::run_table(const Table& table, std::uint64_t base, T* tile) const {
+  const LocalOperation& op = *table.operation;
+  const std::size_t lanes = std::size_t{1} << shape_.lane_bits;
+  for (std::size_t r = 0; r < shape_.rows(); ++r) {
+    T* const row = tile + r * shape_.row_stride();
+    for (std::size_t l = 0; l < std::size_t{1} << shape_.row_bits; ++l) {
+      const std::uint64_t i = base | offsets_[r] | l;
+      if ((i & op.control_mask) != op.control_values) continue;
+      std::size_t value = 0;
+      for (std::size_t b = 0; b < op.bits.size(); ++b) value |= (i >> op.bits[b] & 1) << b;
+      T& re = row[l / lanes * 2 * lanes + l % lanes];
+      T& im = row[l / lanes * 2 * lanes + l % lanes + lanes];
+      const std::complex<T> factor = table.values[value];
+      const std::complex<T> old(re, im);
+      re = factor.real() * old.real() - factor.imag() * old.imag();
+      im = factor.real() * old.imag() + factor.imag() * old.real();
+    }
+  }
+}
+
+template <typename T>
+bool TileProgram<T>::is_local(const Step& step) const {
+  const std::size_t beyond = ~((std::size_t{1} << (block_.bits - block_.lane_bits)) - 1);
+  switch (step.kind) {
+    case StepKind::butterflies: {
+      const Butterflies& b = butterflies_[step.index];
+      return b.bits[b.count - 1] < block_.bits - block_.lane_bits;
+    }
+    case StepKind::two_pairs: {
+      const auto& bits = two_pairs_[step.index].bits;
+      return *std::max_element(bits, bits + 4) < block_.bits - block_.lane_bits;
+    }
+    case StepKind::pair: {
+      const PairStep<T>& pair = pairs_[step.index].step;
+      return ((pair.partner | pair.sign | pair.controls) & beyond) == 0;
+    }
+    case StepKind::dense: {
+      const DenseStep<T>& dense = dense_[step.index].step;
+      return (dense.controls & beyond) == 0 &&
+             *std::max_element(dense.bits.begin(), dense.bits.end()) < block_.bits - block_.lane_bits;
+    }
+    case StepKind::lane_matrix:
+      return lane_matrices_[step.index].step.bit < block_.bits - block_.lane_bits;
+    case StepKind::move:
+    case StepKind::table:
+      return false;
+    default:
+      return true;
+  }
+}
+
+template <typename T>
+void TileProgram<T>::find_stretches() {
+  for (std::size_t s = 0; s < steps_.size(); ++s) {
+    const bool local = is_local(steps_[s]);
+    if (stretches_.empty() || stretches_.back().local != local) stretches_.push_back({s, s, local});
+    stretches_.back().end = s + 1;
+  }
+}
+
+template <typename T>
+void TileProgram<T>::run_step(const Step& step, std::uint64_t base, std::size_t first_row, const TileShape& shape,
+                              T* data, const Scratch& scratch) const {
+  const auto holds = [&](const Outside& outside) { return (base & outside.controls) == outside.control_values; };
+  switch (step.kind) {
+    case StepKind::butterflies: {
+      const Butterflies& b = butterflies_[step.index];
+      kernels_.butterflies(data, shape, b.bits, b.tangents, b.count);
+      break;
+    }
+    case StepKind::lane_butterflies:
+      kernels_.lane_butterflies(data, shape, butterflies_[step.index].tangents, butterflies_[step.index].signs);
+      break;
+    case StepKind::diagonal:
+      diagonals_[step.index].apply(data, first_row, shape.rows(), shape, kernels_, scratch.diagonals[step.index]);
+      break;
+    case StepKind::pair: {
+      const Pair& pair = pairs_[step.index];
+      if (holds(pair.outside)) {
+        kernels_.pair(data, shape, pair.step, std::popcount(base & pair.outside.sign) % 2 != 0);
+      }
+      break;
+    }
+    case StepKind::two_pairs:
+      kernels_.two_pairs(data, shape, two_pairs_[step.index]);
+      break;
+    case StepKind::dense:
+      if (holds(dense_[step.index].outside)) kernels_.dense(data, shape, dense_[step.index].step);
+      break;
+    case StepKind::lane_matrix:
+      if (holds(lane_matrices_[step.index].outside)) {
+        kernels_.lane_matrix(data, shape, lane_matrices_[step.index].step);
+      }
+      break;
+    case StepKind::move:
+      break;  // goes from tile to tile: see run
+    case StepKind::table:
+      run_table(tables_[step.index], base, data);
+      break;
+  }
+}
+
+template <typename T>
+PassPart TileProgram<T>::part_of(StepKind kind) {
+  switch (kind) {
+    case StepKind::butterflies:
+    case StepKind::lane_butterflies:
+      return PassPart::rotations;
+    case StepKind::pair:
+    case StepKind::two_pairs:
+      return PassPart::pairs;
+    case StepKind::dense:
+    case StepKind::lane_matrix:
+      return PassPart::matrices;
+    case StepKind::move:
+      return PassPart::pairs;
+    default:
+      return PassPart::diagonals;
+  }
+}
+
+template <typename T>
+void TileProgram<T>::describe(PassSummary& summary) const {
+  for (const Step& step : steps_) {
+    int sweeps = 1;
+    double each = 0;  // multiply-adds for an amplitude
+    switch (step.kind) {
+      case StepKind::butterflies:
+      case StepKind::lane_butterflies:
+        each = 2 * butterflies_[step.index].count;
+        break;
+      case StepKind::pair:
+        each = 4 * std::ldexp(1.0, -std::popcount(pairs_[step.index].step.controls));
+        break;
+      case StepKind::two_pairs:
+        each = 8;
+        break;
+      case StepKind::lane_matrix:
+        each = 16;
+        break;
+      case StepKind::dense:
+        each = 4 * std::ldexp(1.0, static_cast<int>(dense_[step.index].step.bits.size()) -
+                                       std::popcount(dense_[step.index].step.controls));
+        break;
+      case StepKind::move:
+        break;
+      case StepKind::diagonal:
+        sweeps = diagonals_[step.index].layers(tile_, shape_);
+        each = 4 * (sweeps + 1);  // the row's factor is one of them
+        break;
+      case StepKind::table:
+        each = 4;
+        break;
+    }
+    summary.sweeps += sweeps;
+    summary.multiply_adds += each;
+  }
+}
+
+template <typename T>
+void TileProgram<T>::run_stretch(const Stretch& stretch, std::complex<T>* amplitudes, std::uint64_t base,
+                                 Scratch& scratch, bool gathers, bool scatters) const {
+  for (std::size_t s = stretch.begin; s < stretch.end; ++s) {
+    if (steps_[s].kind != StepKind::diagonal) continue;
+    const std::size_t number = steps_[s].index;
+    timed(scratch.parts, PassPart::diagonals,
+          [&] { diagonals_[number].begin_tile(base, shape_, scratch.diagonals[number]); });
+  }
+  const TileShape& shape = stretch.local ? block_ : shape_;
+  for (std::size_t row = 0; row < shape_.rows(); row += shape.rows()) {
+    const auto data = [&] { return scratch.tile + row * shape_.row_stride(); };  // moves exchange the memories
+    if (gathers) {
+      timed(scratch.parts, PassPart::gather, [&] {
+        kernels_.gather(amplitudes + base, offsets_.data() + row, shape, data(), shape_.rows() - row - shape.rows());
+      });
+    }
+    for (std::size_t s = stretch.begin; s < stretch.end; ++s) {
+      timed(scratch.parts, part_of(steps_[s].kind), [&] {
+        if (steps_[s].kind == StepKind::move) {
+          const Move& move = moves_[steps_[s].index];
+          kernels_.move(scratch.tile, scratch.other, shape_, move.step, flip_of(move, base));
+          return std::swap(scratch.tile, scratch.other);
+        }
+        run_step(steps_[s], base, row, shape, data(), scratch);
+      });
+    }
+    if (scatters) {
+      timed(scratch.parts, PassPart::scatter, [&] {
+        kernels_.scatter(amplitudes + base, offsets_.data() + row, shape, data(), last_scale_, past_caches());
+      });
+    }
+  }
+}
+
+template <typename T>
+void TileProgram<T>::run(std::complex<T>* amplitudes, std::size_t tile, Scratch& scratch) const {
+  const std::uint64_t all = (std::uint64_t{1} << bits_) - 1;
+  const std::uint64_t base = apart(tile, ~tile_ & all);
+  scratch.diagonals.resize(diagonals_.size());
+  const bool gather_first = stretches_.empty() || !stretches_.front().local;
+  const bool scatter_last = moved_out_ || stretches_.empty() || !stretches_.back().local;
+  if (gather_first) {
+    timed(scratch.parts, PassPart::gather,
+          [&] { kernels_.gather(amplitudes + base, offsets_.data(), shape_, scratch.tile, 0); });
+  }
+  for (const Stretch& stretch : stretches_) {
+    run_stretch(stretch, amplitudes, base, scratch, !gather_first && &stretch == &stretches_.front(),
+                !scatter_last && &stretch == &stretches_.back());
+  }
+  if (!scatter_last) return;
+  timed(scratch.parts, PassPart::scatter, [&] {
+    if (!moved_out_) {
+      kernels_.scatter(amplitudes + base, offsets_.data(), shape_, scratch.tile, last_scale_, past_caches());
+    } else {
+      const Move& move = moves_.back();
+      kernels_.scatter_moved(amplitudes + base, offsets_.data(), shape_, scratch.tile, move.step, flip_of(move, base),
+                             last_scale_, past_caches());
+    }
+  });
+}
+
+template class TileProgram<float>;
+template class TileProgram<double>;
+
+}  // namespace onehop::quantum

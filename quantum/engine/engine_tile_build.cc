@@ -1,0 +1,418 @@
+// How a tile program is made: the items of a pass become steps.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <optional>
+
+#include "quantum/engine/engine_tile.h"
+#include "quantum/engine/permutation_gates.h"
+
+namespace onehop::quantum {
+namespace {
+
+// Rows of this many bits: a table for one, and those for a few conditions on the row's number, stay in the first-level cache.
+constexpr int most_row_bits = 8;
+constexpr std::size_t gap_bytes = 128;
+// So many gates that only move amplitudes are one step rather than a sweep each.
+constexpr std::size_t fewest_moves = 3;
+TileShape shape_of(std::uint64_t tile, int lane_bits, std::size_t number_bytes) {
+  TileShape shape;
+  shape.bits = std::popcount(tile);
+  shape.lane_bits = lane_bits;
+  shape.row_bits = std::min(std::countr_one(tile), most_row_bits);
+  shape.row_gap = shape.bits > shape.row_bits ? gap_bytes / number_bytes : 0;
+  return shape;
+}
+
+}  // namespace
+
+// Puts the items of a pass into steps: turn by turn everything that mixes and may be done now, then every diagonal that may.
+template <typename T>
+class TileProgram<T>::Builder {
+ public:
+  Builder(TileProgram& program, const Items& items, std::span<const LocalOperation> operations)
+      : program_(program), items_(items), operations_(operations) {}
+
+  void build(std::vector<Item> rest) {
+    while (!rest.empty()) {
+      const std::size_t before = rest.size();
+      rest = take(rest, [](const Item& item) { return item.kind == ItemKind::butterfly; });
+      flush_butterflies();
+      if (rest.size() != before) continue;
+      take_moves(rest);
+      if (rest.size() != before) continue;
+      rest = take_one(rest);
+      if (rest.size() != before) continue;
+      rest = take(rest, [](const Item& item) { return item.kind == ItemKind::phase; });
+      flush_phases();
+    }
+    flush_held();
+    flush_signs();
+    program_.last_scale_ = static_cast<T>(scale_);
+    auto& steps = program_.steps_;
+    program_.moved_out_ = !steps.empty() && steps.back().kind == StepKind::move;
+    if (program_.moved_out_) steps.pop_back();
+  }
+
+ private:
+  struct Left {
+    std::uint64_t mixed = 0, watched = 0;
+    [[nodiscard]] bool allows(const Item& item) const {
+      return (item.mixed & (mixed | watched)) == 0 && (item.watched & mixed) == 0;
+    }
+    void leave(const Item& item) {
+      mixed |= item.mixed;
+      watched |= item.watched;
+    }
+  };
+
+  // Takes every item of the wanted kind that nothing left behind holds back; returns the others.
+  template <typename Wanted>
+  std::vector<Item> take(const std::vector<Item>& items, const Wanted& wanted) {
+    std::vector<Item> rest;
+    Left left;
+    for (const Item& item : items) {
+      if (!wanted(item) || !left.allows(item)) {
+        left.leave(item);
+        rest.push_back(item);
+      } else if (item.kind == ItemKind::phase) {
+        phases_.push_back(items_.phases[item.index]);
+      } else {
+        layer_.push_back(items_.butterflies[item.index]);
+        left.leave(item);  // one butterfly a bit and layer
+      }
+    }
+    return rest;
+  }
+
+  // All gates that only move amplitudes and may be done now, in their order.
+  void take_moves(std::vector<Item>& items) {
+    Left left;
+    Moves moves;
+    std::vector<Item> rest;
+    for (const Item& item : items) {
+      if (item.kind == ItemKind::pair && left.allows(item) && Moves::takes(items_.pairs[item.index])) {
+        moves.add(items_.pairs[item.index]);
+      } else {
+        left.leave(item);
+        rest.push_back(item);
+      }
+    }
+    if (moves.empty()) return;
+    items = std::move(rest);
+    if (moves.operations().size() < fewest_moves) {
+      for (const PairOperation& op : moves.operations()) add_pair(op);
+      return;
+    }
+    const Moves::Map map = moves.source(program_.tile_);
+    Move move;
+    for (std::size_t v = 0; v < std::size_t{1} << (program_.shape_.bits - lane_bits()); ++v) {
+      move.step.sources.push_back(static_cast<std::uint32_t>(map.of(v << lane_bits())));
+    }
+    for (std::size_t l = 0; l < std::size_t{1} << lane_bits(); ++l) {
+      move.step.lane_sources.push_back(static_cast<std::uint32_t>(map.of(l)));
+    }
+    move.flip = static_cast<std::uint32_t>(map.flip);
+    for (const auto& [mask, value, flip] : map.conditional) {
+      move.conditional.push_back({mask, value, static_cast<std::uint32_t>(flip)});
+    }
+    step(StepKind::move, program_.moves_.size());
+    program_.moves_.push_back(std::move(move));
+  }
+
+  // The first item that is neither butterfly nor phase, if it may be done now.
+  std::vector<Item> take_one(std::vector<Item> items) {
+    Left left;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const Item item = items[i];
+      if (item.kind == ItemKind::butterfly || item.kind == ItemKind::phase || !left.allows(item)) {
+        left.leave(item);
+        continue;
+      }
+      items.erase(items.begin() + static_cast<std::ptrdiff_t>(i));
+      if (item.kind == ItemKind::pair) add_pair(items_.pairs[item.index]);
+      if (item.kind == ItemKind::dense) add_dense(items_.dense[item.index]);
+      if (item.kind == ItemKind::table) add_table(operations_[item.index]);
+      break;
+    }
+    return items;
+  }
+
+  void step(StepKind kind, std::size_t index) {
+    flush_held();
+    if (kind != StepKind::lane_butterflies) flush_signs();
+    program_.steps_.push_back({kind, index});
+  }
+
+  void flush_butterflies() {
+    if (layer_.empty()) return;
+    std::sort(layer_.begin(), layer_.end(), [](const Butterfly& a, const Butterfly& b) { return a.bit < b.bit; });
+    Butterflies lanes;
+    std::vector<Butterfly> in_block;
+    std::vector<Butterfly> beyond;
+    for (const Butterfly& butterfly : layer_) {
+      const int at = position(butterfly.bit);
+      scale_ *= butterfly.cosine;
+      if (at < lane_bits()) {
+        ++lanes.count;
+        lanes.tangents[at] = static_cast<T>(butterfly.tangent);
+      } else {
+        (at < program_.block_.bits ? in_block : beyond).push_back(butterfly);
+      }
+    }
+    layer_.clear();
+    if (lanes.count > 0) {
+      step(StepKind::lane_butterflies, program_.butterflies_.size());
+      for (const Phase& sign : signs_) lanes.signs ^= in_lane(sign.mask);
+      signs_.clear();
+      program_.butterflies_.push_back(lanes);
+    }
+    add_butterflies(in_block);
+    add_butterflies(beyond);
+    if (scale_ < smallest_scale()) flush_phases();
+  }
+
+  // Four at a time; five or six as three and the rest.
+  void add_butterflies(std::span<const Butterfly> layer) {
+    while (!layer.empty()) {
+      const std::size_t count = layer.size() == 5 || layer.size() == 6 ? 3 : std::min<std::size_t>(4, layer.size());
+      Butterflies group;
+      for (const Butterfly& butterfly : layer.first(count)) {
+        group.bits[group.count] = position(butterfly.bit) - lane_bits();
+        group.tangents[group.count++] = static_cast<T>(butterfly.tangent);
+      }
+      step(StepKind::butterflies, program_.butterflies_.size());
+      program_.butterflies_.push_back(group);
+      layer = layer.subspan(count);
+    }
+  }
+
+  // Unscaled amplitudes grow; they are brought back long before they could overflow.
+  static double smallest_scale() { return sizeof(T) == sizeof(float) ? 1e-12 : 1e-100; }
+
+  // Rotations of bits inside a vector change signs on the way: if there is nothing else to multiply, it can wait for them.
+  [[nodiscard]] bool only_signs() const {
+    return std::all_of(phases_.begin(), phases_.end(), [&](const Phase& phase) {
+      return phase.factor == -1.0 && phase.want == phase.mask && std::has_single_bit(phase.mask) &&
+             in_lane(phase.mask) != 0;
+    });
+  }
+
+  void flush_signs() {
+    if (!signs_.empty()) flush_phases(false);
+  }
+
+  void flush_phases(bool may_wait = true) {
+    phases_.insert(phases_.end(), signs_.begin(), signs_.end());
+    signs_.clear();
+    if (phases_.empty() && scale_ == 1) return;
+    if (may_wait && !phases_.empty() && scale_ >= smallest_scale() && only_signs()) {
+      flush_held();
+      return signs_.swap(phases_);
+    }
+    step(StepKind::diagonal, program_.diagonals_.size());
+    program_.diagonals_.emplace_back(std::move(phases_), scale_);
+    phases_.clear();
+    scale_ = 1;
+  }
+
+  // --- Masks of the whole index into masks of the vector number and of the lanes ----------------------------------------------------
+
+  [[nodiscard]] int lane_bits() const { return program_.shape_.lane_bits; }
+  [[nodiscard]] int position(int bit) const { return std::popcount(program_.tile_ & ((std::uint64_t{1} << bit) - 1)); }
+  [[nodiscard]] std::size_t inside(std::uint64_t mask) const { return together(mask & program_.tile_, program_.tile_); }
+  [[nodiscard]] unsigned in_lane(std::uint64_t mask) const {
+    return static_cast<unsigned>(inside(mask) & ((1U << lane_bits()) - 1));
+  }
+  [[nodiscard]] std::size_t in_vector(std::uint64_t mask) const { return inside(mask) >> lane_bits(); }
+  [[nodiscard]] Outside outside(std::uint64_t controls, std::uint64_t values, std::uint64_t sign) const {
+    const std::uint64_t other = ~program_.tile_;
+    return {controls & other, values & other, sign & other};
+  }
+
+  // A pair that may go together with another: of two bits beyond those inside a vector, signed by these, without controls.
+  [[nodiscard]] bool goes_with_others(const PairOperation& op) const {
+    return std::popcount(op.x_mask) == 2 && op.z_mask == op.x_mask && op.control_mask == 0 && in_lane(op.x_mask) == 0;
+  }
+
+  void add_pair(const PairOperation& op) {
+    if (held_ && ((op.x_mask | op.z_mask | op.control_mask) & held_->x_mask) != 0) flush_held();
+    if (!goes_with_others(op)) {
+      add_one_pair(op);
+    } else if (held_) {
+      TwoPairsStep<T> both;
+      for (int k = 0; k < 2; ++k) {
+        const PairOperation& each = k == 0 ? *held_ : op;
+        const std::size_t bits = in_vector(each.x_mask);
+        both.bits[2 * k] = std::countr_zero(bits);
+        both.bits[2 * k + 1] = static_cast<int>(std::bit_width(bits)) - 1;
+        for (int p = 0; p < 2; ++p) {
+          for (int i = 0; i < 4; ++i) both.matrix[k][p][i] = static_cast<T>(each.matrix[p][i]);
+        }
+      }
+      held_.reset();
+      step(StepKind::two_pairs, program_.two_pairs_.size());
+      program_.two_pairs_.push_back(both);
+    } else {
+      held_ = op;
+    }
+  }
+
+  void flush_held() {
+    if (!held_) return;
+    const PairOperation op = *held_;
+    held_.reset();
+    add_one_pair(op);
+  }
+
+  void add_one_pair(const PairOperation& op) {
+    Pair pair{outside(op.control_mask, op.control_values, op.z_mask), {}};
+    PairStep<T>& s = pair.step;
+    s.partner = in_vector(op.x_mask);
+    s.top = s.partner == 0 ? 0 : std::bit_floor(s.partner);
+    s.lane_partner = in_lane(op.x_mask);
+    s.sign = in_vector(op.z_mask);
+    s.controls = in_vector(op.control_mask);
+    s.control_values = in_vector(op.control_values);
+    fill_coefficients(s, op);
+    flush_signs();
+    // Not `step`: a pair held back may stay so, for this one has no bit of it.
+    program_.steps_.push_back({StepKind::pair, program_.pairs_.size()});
+    program_.pairs_.push_back(std::move(pair));
+  }
+
+  void fill_coefficients(PairStep<T>& s, const PairOperation& op) const {
+    const unsigned lanes = 1U << lane_bits();
+    const unsigned sign = in_lane(op.z_mask);
+    const unsigned controls = in_lane(op.control_mask);
+    const unsigned control_values = in_lane(op.control_values);
+    const unsigned lane_top = std::bit_floor(s.lane_partner);
+    s.coefficients.assign(std::size_t{8} * lanes, T(0));
+    for (unsigned p = 0; p < 2; ++p) {
+      for (unsigned lane = 0; lane < lanes; ++lane) {
+        const auto at = [&](unsigned which) -> T& { return s.coefficients[(p * 4 + which) * lanes + lane]; };
+        if ((lane & controls) != control_values) {
+          at(0) = at(2) = 1;
+          continue;
+        }
+        const double* as_first = op.matrix[(p + static_cast<unsigned>(std::popcount(lane & sign))) % 2];
+        const double* as_second =
+            op.matrix[(p + static_cast<unsigned>(std::popcount((lane ^ s.lane_partner) & sign))) % 2];
+        const bool second = s.partner == 0 && (lane & lane_top) != 0;
+        at(0) = static_cast<T>(second ? as_second[3] : as_first[0]);
+        at(1) = static_cast<T>(second ? as_second[2] : as_first[1]);
+        at(2) = static_cast<T>(as_second[3]);
+        at(3) = static_cast<T>(as_second[2]);
+      }
+    }
+  }
+
+  // A matrix on two bits of which at least one is inside a vector.
+  void add_lane_matrix(const Dense& dense) {
+    LaneMatrix matrix{outside(dense.control_mask, dense.control_values, 0), {}};
+    LaneMatrixStep<T>& s = matrix.step;
+    int lane[2];  // of each bit of the matrix, or -1
+    for (std::size_t b = 0; b < 2; ++b) {
+      const int at = position(dense.bits[b]);
+      lane[b] = at < lane_bits() ? at : -1;
+      if (at < lane_bits()) s.lane_mask |= 1U << at;
+      if (at >= lane_bits()) s.bit = at - lane_bits();
+    }
+    const unsigned lanes = 1U << lane_bits();
+    const unsigned vectors = s.bit < 0 ? 1 : 2;
+    const unsigned exchanges = s.bit < 0 ? 4 : 2;  // ways of exchanging lanes: bit k for the k-th lowest lane bit
+    const auto value = [&](unsigned vector, unsigned l) {
+      unsigned v = 0;
+      for (unsigned b = 0; b < 2; ++b) v |= (lane[b] < 0 ? vector : l >> lane[b] & 1U) << b;
+      return v;
+    };
+    for (unsigned to = 0; to < vectors; ++to) {
+      for (unsigned from = 0; from < vectors; ++from) {
+        for (unsigned x = 0; x < exchanges; ++x) {
+          const auto exchanged = static_cast<unsigned>(apart(x, s.lane_mask));
+          for (const bool imaginary : {false, true}) {
+            for (unsigned l = 0; l < lanes; ++l) {
+              const auto entry = dense.matrix[value(to, l) * 4 + value(from, l ^ exchanged)];
+              s.coefficients.push_back(static_cast<T>(imaginary ? entry.imag() : entry.real()));
+            }
+          }
+        }
+      }
+    }
+    step(StepKind::lane_matrix, program_.lane_matrices_.size());
+    program_.lane_matrices_.push_back(std::move(matrix));
+  }
+
+  // Matrices work on bits of the vector number: bits inside a vector change places with others before and after.
+  void add_dense(const Dense& dense) {
+    const bool in_vector_too =
+        std::any_of(dense.bits.begin(), dense.bits.end(), [&](int b) { return b < lane_bits(); });
+    if (dense.bits.size() == 2 && in_vector_too && (dense.control_mask & program_.tile_) == 0) {
+      return add_lane_matrix(dense);
+    }
+    DenseMatrix matrix{outside(dense.control_mask, dense.control_values, 0), {}};
+    matrix.step.controls = in_vector(dense.control_mask);
+    matrix.step.control_values = in_vector(dense.control_values);
+    matrix.step.matrix.assign(dense.matrix.begin(), dense.matrix.end());
+    std::uint64_t used = dense.control_mask & program_.tile_;
+    for (const int bit : dense.bits) used |= std::uint64_t{1} << bit;
+    std::vector<std::uint64_t> exchanged;
+    std::uint64_t free = program_.tile_ & ~used & ~((std::uint64_t{1} << lane_bits()) - 1);
+    for (int bit : dense.bits) {
+      if (bit < lane_bits()) {
+        const std::uint64_t other = free & -free;
+        free ^= other;
+        exchanged.push_back(other | std::uint64_t{1} << bit);
+        bit = std::countr_zero(other);
+      }
+      matrix.step.bits.push_back(position(bit) - lane_bits());
+    }
+    const auto exchange = [&] {
+      for (const std::uint64_t both : exchanged) add_pair({both, both, 0, 0, {{1, 0, 0, 1}, {0, 1, 1, 0}}});
+    };
+    exchange();
+    step(StepKind::dense, program_.dense_.size());
+    program_.dense_.push_back(std::move(matrix));
+    exchange();
+  }
+
+  void add_table(const LocalOperation& op) {
+    Table table{&op, {}};
+    const std::size_t size = std::size_t{1} << op.bits.size();
+    for (std::size_t i = 0; i < size; ++i) {
+      table.values.emplace_back(op.kind == LocalKind::matrix ? op.values[i * size + i] : op.values[i]);
+    }
+    step(StepKind::table, program_.tables_.size());
+    program_.tables_.push_back(std::move(table));
+  }
+
+  TileProgram& program_;
+  const Items& items_;
+  std::span<const LocalOperation> operations_;
+  std::vector<Butterfly> layer_;
+  std::vector<Phase> phases_;
+  std::vector<Phase> signs_;  // before the next step
+  std::optional<PairOperation> held_;
+  double scale_ = 1;
+};
+
+template <typename T>
+TileProgram<T>::TileProgram(const Pass& pass, const Items& items, std::span<const LocalOperation> operations, int bits,
+                            const Kernels<T>& kernels)
+    : bits_(bits), tile_(pass.tile), shape_(shape_of(pass.tile, kernels.lane_bits, sizeof(T))), kernels_(kernels) {
+  const std::uint64_t high = tile_ & ~((std::uint64_t{1} << shape_.row_bits) - 1);
+  for (std::size_t r = 0; r < shape_.rows(); ++r) offsets_.push_back(apart(r, high));
+  block_ = shape_;
+  block_.bits = std::min(shape_.bits, std::max(shape_.row_bits, sizeof(T) == sizeof(float) ? 11 : 10));
+  Builder(*this, items, operations).build(pass.items);
+  find_stretches();
+}
+
+template class TileProgram<float>::Builder;
+template class TileProgram<double>::Builder;
+template TileProgram<float>::TileProgram(const Pass&, const Items&, std::span<const LocalOperation>, int,
+                                         const Kernels<float>&);
+template TileProgram<double>::TileProgram(const Pass&, const Items&, std::span<const LocalOperation>, int,
+                                          const Kernels<double>&);
+
+}  // namespace onehop::quantum

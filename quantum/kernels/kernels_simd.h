@@ -1,0 +1,423 @@
+// The source of all kernels; see kernels.h. Included by kernels_*.cc, which say how long a vector is.
+namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE {
+namespace {
+
+template <typename T>
+struct Simd;
+template <>
+struct Simd<float> {
+  typedef float Vector __attribute__((vector_size(ONEHOP_SIMD_BYTES)));
+};
+template <>
+struct Simd<double> {
+  typedef double Vector __attribute__((vector_size(ONEHOP_SIMD_BYTES)));
+};
+template <typename T>
+using Vector = typename Simd<T>::Vector;
+
+template <typename T>
+inline constexpr int lanes = static_cast<int>(ONEHOP_SIMD_BYTES / sizeof(T));
+template <typename T>
+inline constexpr int lane_bits = lanes<T> == 2   ? 1
+                                 : lanes<T> == 4 ? 2
+                                 : lanes<T> == 8 ? 3
+                                                 : 4;
+
+#define ONEHOP_INLINE inline __attribute__((always_inline))
+#define ONEHOP_INLINE_LAMBDA __attribute__((always_inline))
+
+template <typename T>
+ONEHOP_INLINE Vector<T> load(const T* p) {
+  Vector<T> v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+template <typename T>
+ONEHOP_INLINE void store(T* p, Vector<T> v) {
+  __builtin_memcpy(p, &v, sizeof v);
+}
+// A load that happens once: a compiler that may load again saves a register and pays with the load unit, which is what these loops
+// are short of.
+template <typename T>
+ONEHOP_INLINE Vector<T> load_once(const T* p) {
+  Vector<T> v = load(p);
+#if defined(__x86_64__) && ONEHOP_SIMD_BYTES == 64
+  asm("" : "+v"(v));
+#elif defined(__x86_64__)
+  asm("" : "+x"(v));
+#elif defined(__aarch64__)
+  asm("" : "+w"(v));
+#endif
+  return v;
+}
+// Past the caches, to an address that is a multiple of the vector's size.
+template <typename T>
+ONEHOP_INLINE void stream(T* p, Vector<T> v) {
+#if defined(__clang__)
+  __builtin_nontemporal_store(v, reinterpret_cast<Vector<T>*>(p));
+#elif defined(__x86_64__) && ONEHOP_SIMD_BYTES == 64
+  if constexpr (sizeof(T) == 4) {
+    __builtin_ia32_movntps512(reinterpret_cast<float*>(p), v);
+  } else {
+    __builtin_ia32_movntpd512(reinterpret_cast<double*>(p), v);
+  }
+#elif defined(__x86_64__) && ONEHOP_SIMD_BYTES == 32
+  if constexpr (sizeof(T) == 4) {
+    __builtin_ia32_movntps256(reinterpret_cast<float*>(p), v);
+  } else {
+    __builtin_ia32_movntpd256(reinterpret_cast<double*>(p), v);
+  }
+#else
+  store(p, v);
+#endif
+}
+// What was streamed is visible to other threads after this.
+inline void finish_streaming() {
+#if defined(__x86_64__)
+  __builtin_ia32_sfence();
+#endif
+}
+template <typename T>
+ONEHOP_INLINE Vector<T> all(T x) {
+  return Vector<T>{} + x;
+}
+
+template <int... I>
+struct Numbers {};
+template <int N, int... I>
+struct CountTo : CountTo<N - 1, N - 1, I...> {};
+template <int... I>
+struct CountTo<0, I...> {
+  using Type = Numbers<I...>;
+};
+template <typename T>
+using LaneNumbers = typename CountTo<lanes<T>>::Type;
+
+// Lane l of the result is lane l ^ X.
+template <int X, typename V, int... I>
+ONEHOP_INLINE V exchange(V v, Numbers<I...>) {
+  return __builtin_shufflevector(v, v, (I ^ X)...);
+}
+template <typename V, int... I>
+ONEHOP_INLINE V even_lanes(V a, V b, Numbers<I...>) {
+  return __builtin_shufflevector(a, b, (2 * I)...);
+}
+template <typename V, int... I>
+ONEHOP_INLINE V odd_lanes(V a, V b, Numbers<I...>) {
+  return __builtin_shufflevector(a, b, (2 * I + 1)...);
+}
+// Of the lower (Half 0) or upper (1) halves of a and b, alternating.
+template <int Half, typename V, int... I>
+ONEHOP_INLINE V mixed_halves(V a, V b, Numbers<I...>) {
+  constexpr int n = sizeof...(I);
+  return __builtin_shufflevector(a, b, (I / 2 + Half * n / 2 + (I % 2) * n)...);
+}
+
+// --- Into the tile and out of it ----------------------------------------------------------------------------------------------------
+
+// Rows lie apart, so that the processor's own prefetching starts anew in each: the next ones are asked for ahead.
+template <typename T>
+void gather(const std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, T* tile,
+            std::size_t following) {
+  const std::size_t rows = shape.rows();
+  const std::size_t numbers = std::size_t{2} << shape.row_bits;
+  constexpr std::size_t line = 64 / sizeof(T);
+  const std::size_t ahead = numbers * sizeof(T) >= 2048 ? 1 : 2048 / (numbers * sizeof(T));
+  const std::size_t known = rows + following;
+  for (std::size_t r = 0; r < rows; ++r) {
+    const T* from = reinterpret_cast<const T*>(amplitudes + offsets[r]);
+    const T* next = reinterpret_cast<const T*>(amplitudes + offsets[r + ahead < known ? r + ahead : known - 1]);
+    T* to = tile + r * shape.row_stride();
+    for (std::size_t i = 0; i < numbers; i += 2 * lanes<T>) {
+      for (std::size_t k = 0; k < 2 * lanes<T>; k += line) __builtin_prefetch(next + i + k);
+      const Vector<T> a = load(from + i);
+      const Vector<T> b = load(from + i + lanes<T>);
+      store(to + i, even_lanes(a, b, LaneNumbers<T>()));
+      store(to + i + lanes<T>, odd_lanes(a, b, LaneNumbers<T>()));
+    }
+  }
+}
+
+// Real and imaginary parts in turn again.
+template <bool Stream, typename T>
+ONEHOP_INLINE void put(T* to, Vector<T> re, Vector<T> im) {
+  if constexpr (Stream) {
+    stream(to, mixed_halves<0>(re, im, LaneNumbers<T>()));
+    stream(to + lanes<T>, mixed_halves<1>(re, im, LaneNumbers<T>()));
+  } else {
+    store(to, mixed_halves<0>(re, im, LaneNumbers<T>()));
+    store(to + lanes<T>, mixed_halves<1>(re, im, LaneNumbers<T>()));
+  }
+}
+
+template <typename T>
+ONEHOP_INLINE bool can_stream(const std::complex<T>* amplitudes) {
+  return reinterpret_cast<std::uintptr_t>(amplitudes) % ONEHOP_SIMD_BYTES == 0;
+}
+
+template <bool Stream, typename T>
+ONEHOP_INLINE void scatter_with(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape,
+                                const T* tile, T scale) {
+  const std::size_t rows = shape.rows();
+  const std::size_t numbers = std::size_t{2} << shape.row_bits;
+  const Vector<T> factor = all<T>(scale);
+  for (std::size_t r = 0; r < rows; ++r) {
+    T* to = reinterpret_cast<T*>(amplitudes + offsets[r]);
+    const T* from = tile + r * shape.row_stride();
+    for (std::size_t i = 0; i < numbers; i += 2 * lanes<T>) {
+      put<Stream>(to + i, load(from + i) * factor, load(from + i + lanes<T>) * factor);
+    }
+  }
+}
+
+template <typename T>
+void scatter(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, const T* tile, T scale,
+             bool past_caches) {
+  if (past_caches && can_stream(amplitudes)) {
+    scatter_with<true>(amplitudes, offsets, shape, tile, scale);
+    finish_streaming();
+  } else {
+    scatter_with<false>(amplitudes, offsets, shape, tile, scale);
+  }
+}
+
+// --- Butterflies: real, so the real and the imaginary parts go through by themselves ------------------------------------------------
+
+template <typename T, int Count>
+void butterflies_of(T* tile, const TileShape& shape, const int* bits, const T* tangents) {
+  constexpr int size = 1 << Count;
+  std::size_t mask = 0;
+  Vector<T> t[Count];
+#pragma GCC unroll 4
+  for (int b = 0; b < Count; ++b) {
+    mask |= std::size_t{1} << bits[b];
+    t[b] = all<T>(tangents[b]);
+  }
+  std::size_t offsets[size];
+  for (int j = 0; j < size; ++j) {
+    std::size_t v = 0;
+    for (int b = 0; b < Count; ++b) v |= static_cast<std::size_t>(j >> b & 1) << bits[b];
+    offsets[j] = shape.place(v);
+  }
+  const std::size_t groups = (std::size_t{1} << (shape.bits - shape.lane_bits)) >> Count;
+  std::size_t v = 0;
+  for (std::size_t g = 0; g < groups; ++g, v = ((v | mask) + 1) & ~mask) {
+    T* part = tile + shape.place(v);
+    for (int half = 0; half < 2; ++half, part += lanes<T>) {
+      Vector<T> x[size];
+#pragma GCC unroll 16
+      for (int j = 0; j < size; ++j) x[j] = load_once(part + offsets[j]);
+#pragma GCC unroll 4
+      for (int b = 0; b < Count; ++b) {
+#pragma GCC unroll 16
+        for (int j = 0; j < size; ++j) {
+          if ((j >> b & 1) != 0) continue;
+          const Vector<T> first = x[j];
+          const Vector<T> second = x[j | 1 << b];
+          x[j] = first - t[b] * second;
+          x[j | 1 << b] = second + t[b] * first;
+        }
+      }
+#pragma GCC unroll 16
+      for (int j = 0; j < size; ++j) store(part + offsets[j], x[j]);
+    }
+  }
+}
+
+template <typename T>
+void butterflies(T* tile, const TileShape& shape, const int* bits, const T* tangents, int count) {
+  switch (count) {
+    case 1:
+      return butterflies_of<T, 1>(tile, shape, bits, tangents);
+    case 2:
+      return butterflies_of<T, 2>(tile, shape, bits, tangents);
+    case 3:
+      return butterflies_of<T, 3>(tile, shape, bits, tangents);
+    default:
+      return butterflies_of<T, 4>(tile, shape, bits, tangents);
+  }
+}
+
+template <typename T, int Bit>
+ONEHOP_INLINE Vector<T> lane_butterfly(Vector<T> v, const Vector<T>* signed_tangents) {
+  if constexpr (Bit < lane_bits<T>) {
+    v = v + signed_tangents[Bit] * exchange<(1 << Bit)>(v, LaneNumbers<T>());
+    return lane_butterfly<T, Bit + 1>(v, signed_tangents);
+  } else {
+    return v;
+  }
+}
+
+template <typename T, typename Each>
+ONEHOP_INLINE void for_each_vector(T* tile, const TileShape& shape, const Each& each) {
+  const std::size_t numbers = std::size_t{2} << shape.row_bits;
+  for (std::size_t r = 0; r < shape.rows(); ++r) {
+    T* row = tile + r * shape.row_stride();
+    for (std::size_t i = 0; i < numbers; i += lanes<T>) store(row + i, each(load(row + i)));
+  }
+}
+
+// One bit: v becomes own * v + other * (v with its lanes exchanged).
+template <typename T, int Bit>
+void lane_butterfly_alone(T* tile, const TileShape& shape, int bit, Vector<T> own, Vector<T> other) {
+  if constexpr (Bit < lane_bits<T>) {
+    if (bit != Bit) return lane_butterfly_alone<T, Bit + 1>(tile, shape, bit, own, other);
+    for_each_vector(tile, shape, [&](Vector<T> v) ONEHOP_INLINE_LAMBDA {
+      return own * v + other * exchange<(1 << Bit)>(v, LaneNumbers<T>());
+    });
+  }
+}
+
+template <typename T>
+void lane_butterflies(T* tile, const TileShape& shape, const T* tangents, unsigned signs) {
+  Vector<T> sign;
+  Vector<T> signed_tangents[lane_bits<T>];
+  for (int l = 0; l < lanes<T>; ++l) {
+    sign[l] = __builtin_popcount(static_cast<unsigned>(l) & signs) % 2 != 0 ? T(-1) : T(1);
+    for (int b = 0; b < lane_bits<T>; ++b) signed_tangents[b][l] = (l >> b & 1) != 0 ? tangents[b] : -tangents[b];
+  }
+  int count = 0;
+  int bit = 0;
+  for (int b = 0; b < lane_bits<T>; ++b) {
+    if (tangents[b] == 0) continue;
+    ++count;
+    bit = b;
+  }
+  if (count == 1) {
+    Vector<T> other;
+    for (int l = 0; l < lanes<T>; ++l) other[l] = signed_tangents[bit][l] * sign[l ^ (1 << bit)];
+    return lane_butterfly_alone<T, 0>(tile, shape, bit, sign, other);
+  }
+  if (signs == 0) {
+    for_each_vector(tile, shape,
+                    [&](Vector<T> v) ONEHOP_INLINE_LAMBDA { return lane_butterfly<T, 0>(v, signed_tangents); });
+  } else {
+    for_each_vector(tile, shape,
+                    [&](Vector<T> v) ONEHOP_INLINE_LAMBDA { return lane_butterfly<T, 0>(v * sign, signed_tangents); });
+  }
+}
+
+}  // namespace
+}  // namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE
+
+#include "quantum/kernels/kernels_simd_matrices.h"
+#include "quantum/kernels/kernels_simd_moves.h"
+
+namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE {
+namespace {
+
+// --- Diagonals -----------------------------------------------------------------------------------------------------------------------
+
+template <typename T>
+void multiply(T* row, const T* table, std::complex<T> factor, std::size_t vectors) {
+  const T* const parts = reinterpret_cast<const T*>(&factor);
+  const Vector<T> f_re = all<T>(parts[0]);
+  const Vector<T> f_im = all<T>(parts[1]);
+  const bool one = parts[0] == 1 && parts[1] == 0;
+  for (std::size_t i = 0; i < vectors; ++i, row += 2 * lanes<T>, table += 2 * lanes<T>) {
+    Vector<T> w_re = load(table);
+    Vector<T> w_im = load(table + lanes<T>);
+    if (!one) {
+      const Vector<T> t = w_re;
+      w_re = f_re * t - f_im * w_im;
+      w_im = f_re * w_im + f_im * t;
+    }
+    const Vector<T> re = load(row);
+    const Vector<T> im = load(row + lanes<T>);
+    store(row, w_re * re - w_im * im);
+    store(row + lanes<T>, w_re * im + w_im * re);
+  }
+}
+
+template <typename T>
+void scale(T* row, std::complex<T> factor, std::size_t vectors) {
+  const T* const parts = reinterpret_cast<const T*>(&factor);
+  const Vector<T> f_re = all<T>(parts[0]);
+  const Vector<T> f_im = all<T>(parts[1]);
+  for (std::size_t i = 0; i < vectors; ++i, row += 2 * lanes<T>) {
+    const Vector<T> re = load(row);
+    const Vector<T> im = load(row + lanes<T>);
+    store(row, f_re * re - f_im * im);
+    store(row + lanes<T>, f_re * im + f_im * re);
+  }
+}
+
+// --- Sums ----------------------------------------------------------------------------------------------------------------------------
+
+// As many doubles as a vector holds, from numbers of either precision.
+ONEHOP_INLINE Vector<double> load_doubles(const double* p) { return load(p); }
+ONEHOP_INLINE Vector<double> load_doubles(const float* p) {
+  typedef float Half __attribute__((vector_size(ONEHOP_SIMD_BYTES / 2)));
+  Half half;
+  __builtin_memcpy(&half, p, sizeof half);
+  return __builtin_convertvector(half, Vector<double>);
+}
+
+// X: the lanes that are exchanged for the bits of x inside a vector, which holds pairs of real and imaginary part.
+template <typename T, int X>
+std::complex<double> signed_product_of(const std::complex<T>* left, const std::complex<T>* right, std::size_t count,
+                                       std::size_t x, std::size_t z) {
+  constexpr std::size_t together = lanes<double> / 2;
+  const T* const l = reinterpret_cast<const T*>(left);
+  const T* const r = reinterpret_cast<const T*>(right);
+  const std::size_t far = x & ~(together - 1);
+  Vector<double> same[2] = {};     // re re, im im: two of each, for they wait for themselves
+  Vector<double> crossed[2] = {};  // re im, im re
+  for (std::size_t j = 0; j < count; j += 2 * together) {
+#pragma GCC unroll 2
+    for (std::size_t k = 0; k < 2; ++k) {
+      const std::size_t at = j + k * together;
+      const double sign = (__builtin_popcountll(at & z) & 1) != 0 ? -1.0 : 1.0;
+      Vector<double> a = load_doubles(l + 2 * (at ^ far));
+      if constexpr (X != 0) a = exchange<X>(a, LaneNumbers<double>());
+      const Vector<double> b = load_doubles(r + 2 * at) * sign;
+      same[k] = same[k] + a * b;
+      crossed[k] = crossed[k] + a * exchange<1>(b, LaneNumbers<double>());
+    }
+  }
+  same[0] = same[0] + same[1];
+  crossed[0] = crossed[0] + crossed[1];
+  double re = 0;
+  double im = 0;
+  for (std::size_t k = 0; k < together; ++k) {
+    const double sign = (__builtin_popcountll(k & z) & 1) != 0 ? -1 : 1;
+    const int i = static_cast<int>(2 * k);
+    re += sign * (same[0][i] + same[0][i + 1]);
+    im += sign * (crossed[0][i] - crossed[0][i + 1]);
+  }
+  return {re, im};
+}
+
+template <typename T, int X>
+std::complex<double> signed_product_from(const std::complex<T>* left, const std::complex<T>* right, std::size_t count,
+                                         std::size_t x, std::size_t z) {
+  if constexpr (X + 2 < lanes<double>) {
+    if ((x & (lanes<double> / 2 - 1)) != X / 2) return signed_product_from<T, X + 2>(left, right, count, x, z);
+  }
+  return signed_product_of<T, X>(left, right, count, x, z);
+}
+
+template <typename T>
+std::complex<double> signed_product(const std::complex<T>* left, const std::complex<T>* right, std::size_t count,
+                                    std::size_t x, std::size_t z) {
+  return signed_product_from<T, 0>(left, right, count, x, z);
+}
+
+template <typename T>
+const Kernels<T>& these() {
+  static constexpr Kernels<T> kernels = {
+      lane_bits<T>,   ONEHOP_MATRICES_PAY, gather<T>,   scatter<T>,   scatter_moved<T>,
+      butterflies<T>, lane_butterflies<T>, pair<T>,     two_pairs<T>, dense<T>,
+      move<T>,        lane_matrix<T>,      multiply<T>, scale<T>,     signed_product<T>};
+  return kernels;
+}
+
+#undef ONEHOP_INLINE_LAMBDA
+#undef ONEHOP_INLINE
+
+}  // namespace
+
+const Kernels<float>& float_kernels() { return these<float>(); }
+const Kernels<double>& double_kernels() { return these<double>(); }
+
+}  // namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE

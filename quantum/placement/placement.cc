@@ -1,0 +1,264 @@
+#include "onehop/quantum/placement.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <string>
+
+#include "onehop/error.h"
+#include "quantum/placement/baselines.h"
+#include "quantum/placement/swap_set.h"
+
+namespace onehop::quantum {
+namespace {
+
+using detail::Choice;
+using detail::Dependencies;
+
+// Below this many local bits nothing is said about which of them take part in exchanges.
+constexpr int enough_local_bits = 10;
+// Steps that a walk makes in a second, about.
+constexpr double steps_per_second = 3e6;
+
+bool is_plain_swap(const Operation& operation) {
+  return operation.kind == OperationKind::swap && operation.controls.empty() && operation.condition.clbits.empty();
+}
+
+// The circuit on wires: `wires[q]` is the one that is qubit q at the end.
+std::vector<Operation> on_wires(Circuit circuit, std::vector<int>& wires) {
+  wires.resize(static_cast<std::size_t>(circuit.qubits));
+  std::iota(wires.begin(), wires.end(), 0);
+  std::vector<Operation> operations = std::move(circuit.operations);
+  for (Operation& operation : operations) {
+    for (auto* list : {&operation.targets, &operation.controls}) {
+      for (int& qubit : *list) qubit = wires[static_cast<std::size_t>(qubit)];
+    }
+    if (!is_plain_swap(operation)) continue;
+    // The targets are wires by now.
+    for (int& wire : wires) {
+      if (wire == operation.targets[0]) {
+        wire = operation.targets[1];
+      } else if (wire == operation.targets[1]) {
+        wire = operation.targets[0];
+      }
+    }
+  }
+  return operations;
+}
+
+// Nothing has to be done for them when the circuit runs.
+std::vector<bool> absent_of(const std::vector<Operation>& operations, const std::vector<bool>& done) {
+  std::vector<bool> absent(operations.size(), false);
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    absent[i] =
+        operations[i].kind == OperationKind::barrier || is_plain_swap(operations[i]) || (!done.empty() && done[i]);
+  }
+  return absent;
+}
+
+bool stands_alone(const Operation& operation) {
+  if (!operation.controls.empty() || !operation.condition.clbits.empty()) return false;
+  if (operation.kind == OperationKind::reset) return true;
+  return operation.targets.size() == 1 &&
+         (operation.kind == OperationKind::matrix || operation.kind == OperationKind::diagonal ||
+          operation.kind == OperationKind::pauli_rotation);
+}
+
+// Gates on wires that nothing else has touched are written into the first state, and are absent from then on.
+void absorb(const std::vector<Operation>& operations, std::vector<bool>& absent,
+            std::vector<std::array<Complex, 2>>& states) {
+  std::vector<bool> fresh(states.size(), true);
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    const Operation& operation = operations[i];
+    if (absent[i]) continue;
+    const auto is_fresh = [&](int wire) { return fresh[static_cast<std::size_t>(wire)]; };
+    if (stands_alone(operation) && std::all_of(operation.targets.begin(), operation.targets.end(), is_fresh)) {
+      absent[i] = true;
+      if (operation.kind == OperationKind::reset) {
+        for (const int wire : operation.targets) states[static_cast<std::size_t>(wire)] = {1, 0};
+        continue;
+      }
+      const std::vector<Complex> m = matrix_of(operation);
+      auto& [zero, one] = states[static_cast<std::size_t>(operation.targets.front())];
+      const Complex before = zero;
+      zero = m[0] * before + m[1] * one;
+      one = m[2] * before + m[3] * one;
+      continue;
+    }
+    for (const int wire : operation.targets) fresh[static_cast<std::size_t>(wire)] = false;
+    for (const int wire : operation.controls) fresh[static_cast<std::size_t>(wire)] = false;
+  }
+}
+
+void check(const Circuit& circuit, int ranks, const PlacementOptions& options) {
+  if (ranks < 1 || !std::has_single_bit(static_cast<unsigned>(ranks))) {
+    const auto fits = std::bit_floor(static_cast<unsigned>(std::max(ranks, 1)));
+    throw BadInput("a state vector is split over a power of two of ranks, found " + std::to_string(ranks) + "; take " +
+                   std::to_string(fits) + " or " + std::to_string(2 * fits));
+  }
+  const int local_bits = circuit.qubits - std::countr_zero(static_cast<unsigned>(ranks));
+  if (const int needed = local_bits_needed(circuit); local_bits < needed) {
+    const int most = circuit.qubits - needed;
+    throw BadInput("a state of " + std::to_string(circuit.qubits) + " qubits over " + std::to_string(ranks) +
+                   " ranks leaves each rank " + std::to_string(std::max(local_bits, 0)) +
+                   " qubits of its own, but an operation of the circuit needs " + std::to_string(needed) +
+                   "; take at most " + std::to_string(most >= 0 ? 1 << most : 1) + " ranks");
+  }
+  if (!options.bits.empty() && options.bits.size() != static_cast<std::size_t>(circuit.qubits)) {
+    throw BadInput("placement: expected a bit for each of " + std::to_string(circuit.qubits) + " wires, found " +
+                   std::to_string(options.bits.size()));
+  }
+  std::vector<int> sorted = options.bits;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (sorted[i] != static_cast<int>(i)) {
+      throw BadInput("placement: expected each bit from 0 to " + std::to_string(circuit.qubits - 1) + " once");
+    }
+  }
+  if (!options.done.empty() && options.done.size() != circuit.operations.size()) {
+    throw BadInput("placement: expected to hear of " + std::to_string(circuit.operations.size()) +
+                   " operations whether they are done, found " + std::to_string(options.done.size()));
+  }
+}
+
+// Wires that must often be local get the lowest bits, which take part in exchanges last.
+std::vector<int> lay_out(const std::vector<bool>& remote, const Dependencies& dependencies) {
+  std::vector<int> local;
+  std::vector<int> bits(remote.size());
+  int rank_bit = static_cast<int>(std::count(remote.begin(), remote.end(), false));
+  for (std::size_t wire = 0; wire < remote.size(); ++wire) {
+    if (remote[wire]) {
+      bits[wire] = rank_bit++;
+    } else {
+      local.push_back(static_cast<int>(wire));
+    }
+  }
+  if (rank_bit > static_cast<int>(local.size()) && static_cast<int>(local.size()) >= enough_local_bits) {
+    std::stable_sort(local.begin(), local.end(), [&](int a, int b) {
+      return dependencies.needed_local[static_cast<std::size_t>(a)].size() >
+             dependencies.needed_local[static_cast<std::size_t>(b)].size();
+    });
+    std::sort(local.begin() + 4, local.end());
+  }
+  for (std::size_t i = 0; i < local.size(); ++i) bits[static_cast<std::size_t>(local[i])] = static_cast<int>(i);
+  return bits;
+}
+
+// The lowest bits, whose exchange moves parts of cache lines.
+std::vector<bool> pinned_of(const std::vector<int>& bits, int local_bits, int bytes_per_amplitude) {
+  if (local_bits < enough_local_bits) return {};
+  const int low = bytes_per_amplitude >= 16 ? 3 : 4;
+  std::vector<bool> pinned(bits.size(), false);
+  for (std::size_t wire = 0; wire < bits.size(); ++wire) pinned[wire] = bits[wire] < low;
+  return pinned;
+}
+
+std::vector<Stage> stages_of(const Dependencies& dependencies, std::vector<int> bits, int local_bits,
+                             const detail::SearchOptions& search) {
+  std::vector<bool> remote(bits.size());
+  for (std::size_t wire = 0; wire < bits.size(); ++wire) remote[wire] = bits[wire] >= local_bits;
+  detail::Walk walk(dependencies, remote);
+  const detail::Course course = course_of(walk, search);
+  std::vector<Stage> stages(1);
+  stages[0].bits = bits;
+  walk.run(&stages[0].operations);
+  for (const Choice& choice : course.choices) {
+    Stage& stage = stages.emplace_back();
+    for (std::size_t i = 0; i < choice.in.size(); ++i) {
+      int& in = bits[static_cast<std::size_t>(choice.in[i])];
+      int& out = bits[static_cast<std::size_t>(choice.out[i])];
+      stage.swaps.emplace_back(out, in);
+      std::swap(in, out);
+    }
+    stage.bits = bits;
+    walk.exchange(choice.in, choice.out);
+    walk.run(&stage.operations);
+  }
+  return stages;
+}
+
+}  // namespace
+
+Placement place(Circuit circuit, int ranks, const PlacementOptions& options) {
+  check(circuit, ranks, options);
+  Placement result;
+  result.qubits = circuit.qubits;
+  result.ranks = ranks;
+  const int rank_bits = std::countr_zero(static_cast<unsigned>(ranks));
+  result.local_bits = circuit.qubits - rank_bits;
+  result.bytes_per_amplitude = options.bytes_per_amplitude;
+  result.baselines = detail::baselines_of(circuit, result.local_bits);
+  const int qubits = circuit.qubits;
+  const int clbits = circuit.clbits + circuit.hidden_clbits;
+  result.operations = on_wires(std::move(circuit), result.wires);
+  std::vector<bool> absent = absent_of(result.operations, options.done);
+  if (options.bits.empty()) {
+    result.first_state.assign(static_cast<std::size_t>(qubits), {1, 0});
+    absorb(result.operations, absent, result.first_state);
+  }
+  const Dependencies dependencies = detail::dependencies_of(result.operations, qubits, clbits, std::move(absent));
+  detail::SearchOptions search;
+  search.budget = static_cast<std::int64_t>(options.effort * steps_per_second);
+  result.first_bits = options.bits;
+  if (options.bits.empty()) {
+    result.first_bits = lay_out(first_remote(dependencies, qubits, rank_bits, search), dependencies);
+  }
+  search.pinned = pinned_of(result.first_bits, result.local_bits, options.bytes_per_amplitude);
+  result.stages = stages_of(dependencies, result.first_bits, result.local_bits, search);
+  return result;
+}
+
+int local_bits_needed(const Circuit& circuit) {
+  std::size_t needed = 1;
+  for (const Operation& operation : circuit.operations) {
+    if (!is_plain_swap(operation)) needed = std::max(needed, detail::structure_of(operation).local.size());
+  }
+  return static_cast<int>(needed);
+}
+
+int usable_ranks(const Circuit& circuit, int ranks) {
+  const int most = std::clamp(circuit.qubits - local_bits_needed(circuit), 0, 30);
+  return std::min(1 << most, static_cast<int>(std::bit_floor(static_cast<unsigned>(std::max(ranks, 1)))));
+}
+
+int Placement::exchanges() const noexcept {
+  return static_cast<int>(std::count_if(stages.begin(), stages.end(), [](const Stage& s) { return !s.swaps.empty(); }));
+}
+
+double Placement::fraction_moved(const Stage& stage) noexcept { return detail::cost_of(stage.swaps.size()); }
+
+double Placement::fraction_moved() const noexcept {
+  double sum = 0;
+  for (const Stage& stage : stages) sum += fraction_moved(stage);
+  return sum;
+}
+
+std::int64_t Placement::bytes_per_rank(double fraction) const noexcept {
+  return std::llround(fraction * std::ldexp(static_cast<double>(bytes_per_amplitude), local_bits));
+}
+
+std::int64_t Placement::bytes_per_rank() const noexcept { return bytes_per_rank(fraction_moved()); }
+
+std::vector<std::vector<PassSummary>> Placement::groups() const {
+  std::vector<std::vector<PassSummary>> groups;
+  std::uint64_t flips = 0;
+  for (const Stage& stage : stages) {
+    std::vector<LocalOperation> local;
+    for (const int index : stage.operations) {
+      const Operation& operation = operations[static_cast<std::size_t>(index)];
+      // Rank 0 and its flips stand for all.
+      if (auto one = resolve(operation, stage.bits, local_bits, 0, flips)) local.push_back(std::move(*one));
+    }
+    groups.push_back(summarize_passes(local_bits, local, bytes_per_amplitude));
+  }
+  return groups;
+}
+
+double Placement::passes() const {
+  double sum = 0;
+  for (const auto& stage : groups()) sum += static_cast<double>(stage.size());
+  return sum;
+}
+
+}  // namespace onehop::quantum

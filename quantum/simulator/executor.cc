@@ -1,0 +1,180 @@
+// One run of a placement on a state.
+#include <algorithm>
+#include <string>
+
+#include "onehop/error.h"
+#include "onehop/quantum/simulator.h"
+#include "quantum/simulator/plan_cache.h"
+
+namespace onehop::quantum {
+namespace {
+
+// Operations handed to the engine at once: enough that it loses nothing by the cut, few enough that progress can be seen.
+constexpr std::size_t most_pending = 512;
+
+}  // namespace
+
+Executor::Executor(State& state, const Placement& placement, int clbits, Draw draw, Profile* profile)
+    : state_(state),
+      placement_(placement),
+      draw_(std::move(draw)),
+      profile_(profile),
+      clbits_(static_cast<std::size_t>(clbits), false),
+      done_(placement.operations.size(), true) {
+  if (state.qubits() != placement.qubits || state.group().size() != placement.ranks) {
+    throw BadInput("the placement is for " + std::to_string(placement.qubits) + " qubits on " +
+                   std::to_string(placement.ranks) + " ranks, the state has " + std::to_string(state.qubits()) +
+                   " on " + std::to_string(state.group().size()));
+  }
+  for (const Stage& stage : placement.stages) {
+    for (const int index : stage.operations) done_[static_cast<std::size_t>(index)] = false;
+  }
+  if (!placement.first_state.empty()) {
+    timed(ProfileEntry::Kind::first_state, [&] { state.set_product(placement.first_state, placement.first_bits); });
+  }
+  // Until the end the state's qubits are wires.
+  if (!std::equal(state.bits().begin(), state.bits().end(), placement.first_bits.begin())) {
+    throw BadInput("the state does not lie as the placement begins; make the placement for its bits");
+  }
+}
+
+bool Executor::step() {
+  if (stage_ == placement_.stages.size()) return false;
+  if (next_ == 0) enter_stage();
+  const Stage& stage = placement_.stages[stage_];
+  const std::size_t end = std::min(stage.operations.size(), next_ + most_pending);
+  if (!do_remembered(end)) {
+    while (next_ < end) do_one(stage.operations[next_++]);
+    flush();
+  }
+  if (next_ < stage.operations.size()) return true;
+  next_ = 0;
+  if (++stage_ < placement_.stages.size()) return true;
+  // The names that swaps of the circuit gave the wires.
+  std::vector<int> bits;
+  for (const int wire : placement_.wires) bits.push_back(state_.bits()[static_cast<std::size_t>(wire)]);
+  state_.set_layout(std::move(bits), state_.flips());
+  return true;
+}
+
+template <typename What>
+void Executor::timed(ProfileEntry::Kind kind, const What& what) {
+  if (profile_ == nullptr) return what();
+  profile_->timed(kind, static_cast<int>(stage_), what);
+}
+
+void Executor::enter_stage() {
+  const auto& swaps = placement_.stages[stage_].swaps;
+  if (profile_ == nullptr || swaps.empty()) return state_.exchange(swaps);
+  const std::int64_t sent = state_.counters().bytes_sent;
+  const double begin = profile_->now();
+  state_.exchange(swaps);
+  profile_->add({.kind = ProfileEntry::Kind::exchange,
+                 .stage = static_cast<int>(stage_),
+                 .begin = begin,
+                 .seconds = profile_->now() - begin,
+                 .bytes = state_.counters().bytes_sent - sent});
+}
+
+void Executor::count(const EngineCounters& more) {
+  counters_.passes += more.passes;
+  counters_.operations += more.operations;
+  counters_.seconds += more.seconds;
+}
+
+void Executor::flush() {
+  std::vector<PassRecord> records;
+  const EngineCounters more = state_.apply(pending_, profile_ != nullptr ? &records : nullptr);
+  if (profile_ != nullptr && more.operations > 0) {
+    const std::int64_t bytes = std::int64_t{2 * bytes_per_amplitude(state_.precision())} << state_.local_bits();
+    profile_->add(more, records, static_cast<int>(stage_), bytes);
+  }
+  count(more);
+  pending_.clear();
+}
+
+// What depends on nothing but the circuit: gates of a small state, up to `end`. False where there is something else. Profiles show the
+// planning and the passes, so they go the other way.
+bool Executor::do_remembered(std::size_t end) {
+  if (planned_ == nullptr || profile_ != nullptr || state_.local_bits() > EngineProgram<double>::most_bits)
+    return false;
+  const std::uint64_t flips = state_.flips();
+  const std::size_t begin = next_;
+  auto part = planned_->find(stage_, begin, flips);
+  const std::span<const int> operations(placement_.stages[stage_].operations);
+  if (part == nullptr) {
+    for (const int index : operations.subspan(next_, end - next_)) {
+      const Operation& operation = placement_.operations[static_cast<std::size_t>(index)];
+      if (!operation.is_gate() || !operation.condition.clbits.empty()) return false;
+    }
+    while (next_ < end) do_one(operations[next_++]);
+    part = planned_->keep({stage_, begin, flips, state_.flips(), {}}, std::move(pending_), state_);
+    pending_.clear();
+  } else {
+    for (; next_ < end; ++next_) done_[static_cast<std::size_t>(operations[next_])] = true;
+    operations_done_ += static_cast<std::int64_t>(end - begin);
+    if (flips != part->flips_after) {
+      state_.set_layout({state_.bits().begin(), state_.bits().end()}, part->flips_after);
+    }
+  }
+  count(part->run(state_));
+  return true;
+}
+
+bool Executor::asked(const Condition& condition) const {
+  if (condition.clbits.empty()) return true;
+  bool equal = true;
+  for (std::size_t i = 0; i < condition.clbits.size(); ++i) {
+    const bool wanted = i < 64 && (condition.value >> i & 1U) != 0;
+    equal = equal && clbits_[static_cast<std::size_t>(condition.clbits[i])] == wanted;
+  }
+  return equal != condition.negated;
+}
+
+int Executor::measure(int index, int target) {
+  flush();
+  const Operation& operation = placement_.operations[static_cast<std::size_t>(index)];
+  const int wire = operation.targets[static_cast<std::size_t>(target)];
+  std::vector<double> p;
+  timed(ProfileEntry::Kind::measurement, [&] { p = state_.probabilities(std::span(&wire, 1)); });
+  const double all = p[0] + p[1];
+  const int outcome = draw_(index, target, p[1] / all);
+  const double probability = p[static_cast<std::size_t>(outcome)];
+  if (!(probability > 0)) {
+    throw Error("operation " + std::to_string(index) + " (" + operation.name + "): the outcome " +
+                std::to_string(outcome) + " has probability 0");
+  }
+  timed(ProfileEntry::Kind::measurement, [&] { state_.collapse(wire, outcome, probability); });
+  return outcome;
+}
+
+void Executor::do_one(int index) {
+  const Operation& operation = placement_.operations[static_cast<std::size_t>(index)];
+  done_[static_cast<std::size_t>(index)] = true;
+  ++operations_done_;
+  if (operation.kind == OperationKind::assign) {
+    clbits_[static_cast<std::size_t>(operation.clbits[0])] = asked(operation.condition);
+    return;
+  }
+  if (!asked(operation.condition)) return;
+  if (operation.is_gate()) {
+    std::uint64_t flips = state_.flips();
+    auto local = resolve(operation, state_.bits(), state_.local_bits(), state_.group().rank(), flips);
+    if (local) {
+      local->source = index;
+      pending_.push_back(std::move(*local));
+    }
+    if (flips != state_.flips()) state_.set_layout({state_.bits().begin(), state_.bits().end()}, flips);
+    return;
+  }
+  for (int target = 0; target < static_cast<int>(operation.targets.size()); ++target) {
+    const int outcome = measure(index, target);
+    if (operation.kind == OperationKind::measure) {
+      clbits_[static_cast<std::size_t>(operation.clbits[static_cast<std::size_t>(target)])] = outcome != 0;
+    } else if (outcome != 0) {
+      state_.flip(operation.targets[static_cast<std::size_t>(target)]);
+    }
+  }
+}
+
+}  // namespace onehop::quantum

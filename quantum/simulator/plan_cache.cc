@@ -1,0 +1,197 @@
+#include "quantum/simulator/plan_cache.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <list>
+
+#include "quantum/engine/engine_threads.h"
+
+namespace onehop::quantum {
+namespace {
+
+// How many circuits are remembered, and how many operations they may have in all.
+constexpr std::size_t most_circuits = 16;
+constexpr std::size_t most_operations = std::size_t{1} << 16;
+
+using Key = std::array<std::uint64_t, 2>;
+
+// 128 bits of everything that goes in. Two circuits that differ agree in them less often than memory errs.
+class Fingerprint {
+ public:
+  void add(std::uint64_t word) {
+    key_[0] = folded(key_[0] ^ word, 0x9E3779B97F4A7C15U);
+    key_[1] = folded(key_[1] + word, 0xD1B54A32D192ED03U) + word;
+  }
+  void add(double number) { add(std::bit_cast<std::uint64_t>(number)); }
+  void add(int number) { add(static_cast<std::uint64_t>(number)); }
+  void add(const std::vector<int>& numbers) {
+    for (const int number : numbers) add(number);
+  }
+  void add(const Operation& operation);
+  [[nodiscard]] const Key& key() const noexcept { return key_; }
+
+ private:
+  // Both halves of the product.
+  static std::uint64_t folded(std::uint64_t a, std::uint64_t b) {
+    __extension__ using Wide = unsigned __int128;
+    const Wide product = static_cast<Wide>(a) * b;
+    return static_cast<std::uint64_t>(product >> 64) ^ static_cast<std::uint64_t>(product);
+  }
+
+  Key key_ = {0x243F6A8885A308D3U, 0x13198A2E03707344U};
+};
+
+// First how much of everything follows, so that it cannot be read in two ways; nothing for what an operation does not have. Circuits that
+// come again are short and run within microseconds, and this is done every time.
+void Fingerprint::add(const Operation& operation) {
+  const Condition& condition = operation.condition;
+  std::uint64_t there = 0;
+  const auto is_there = [&](unsigned place, bool value) { there |= static_cast<std::uint64_t>(value) << place; };
+  is_there(0, operation.control_values != 0);
+  is_there(1, !operation.values.empty() || !operation.paulis.empty());
+  is_there(2, std::bit_cast<std::uint64_t>(operation.angle) != 0);
+  is_there(3, !operation.clbits.empty() || !condition.clbits.empty());
+  is_there(4, condition.value != 0);
+  is_there(5, condition.negated);
+  add(static_cast<std::uint64_t>(operation.kind) | there << 8 | operation.targets.size() << 16 |
+      operation.controls.size() << 40);
+  std::uint64_t first = 0;  // two of targets and controls in a word
+  bool half = false;
+  for (const auto* const qubits : {&operation.targets, &operation.controls}) {
+    for (const int qubit : *qubits) {
+      const auto number = static_cast<std::uint32_t>(qubit);
+      if (half) add(first << 32 | number);
+      first = number;
+      half = !half;
+    }
+  }
+  if (half) add(first);
+  if ((there & 1U) != 0) add(operation.control_values);
+  if ((there & 2U) != 0) {
+    add(operation.values.size() | operation.paulis.size() << 32);
+    for (const Complex& value : operation.values) {
+      add(value.real());
+      add(value.imag());
+    }
+    for (const char pauli : operation.paulis) add(static_cast<std::uint64_t>(static_cast<unsigned char>(pauli)));
+  }
+  if ((there & 4U) != 0) add(operation.angle);
+  if ((there & 8U) != 0) {
+    add(operation.clbits.size() | condition.clbits.size() << 32);
+    add(operation.clbits);
+    add(condition.clbits);
+  }
+  if ((there & 16U) != 0) add(condition.value);
+}
+
+Key key_of(const Circuit& circuit, int ranks, int rank, const PlacementOptions& options) {
+  Fingerprint print;
+  for (const int number : {circuit.qubits, circuit.clbits, circuit.hidden_clbits, ranks, rank}) print.add(number);
+  print.add(options.bytes_per_amplitude);
+  print.add(options.bits.size());
+  print.add(options.bits);
+  print.add(options.effort);
+  print.add(circuit.operations.size());
+  for (const Operation& operation : circuit.operations) print.add(operation);
+  return print.key();
+}
+
+// The last ones used, in that order.
+class Memory {
+ public:
+  std::shared_ptr<PlannedCircuit> find(const Key& key) {
+    const std::lock_guard lock(mutex_);
+    const auto found =
+        std::find_if(circuits_.begin(), circuits_.end(), [&](const Entry& entry) { return entry.key == key; });
+    if (found == circuits_.end()) return nullptr;
+    circuits_.splice(circuits_.begin(), circuits_, found);
+    return found->circuit;
+  }
+
+  void add(const Key& key, std::shared_ptr<PlannedCircuit> circuit) {
+    const std::lock_guard lock(mutex_);
+    circuits_.push_front({key, std::move(circuit)});
+    std::size_t operations = 0;
+    std::size_t count = 0;
+    for (auto it = circuits_.begin(); it != circuits_.end(); ++it) {
+      operations += it->circuit->placement().operations.size();
+      if (++count > most_circuits || operations > most_operations) {
+        circuits_.erase(it, circuits_.end());
+        return;
+      }
+    }
+  }
+
+ private:
+  struct Entry {
+    Key key;
+    std::shared_ptr<PlannedCircuit> circuit;
+  };
+  std::mutex mutex_;
+  std::list<Entry> circuits_;
+};
+
+Memory& memory() {
+  static Memory one;
+  return one;
+}
+
+std::shared_ptr<PlannedCircuit> remember(const Key& key, Placement placement) {
+  auto made = std::make_shared<PlannedCircuit>(std::move(placement));
+  memory().add(key, made);
+  return made;
+}
+
+template <typename T>
+std::unique_ptr<EngineProgram<T>> program_of(std::vector<LocalOperation> operations, const State& state) {
+  return std::make_unique<EngineProgram<T>>(state.local_bits(), std::move(operations));
+}
+
+}  // namespace
+
+EngineCounters PlannedCircuit::Part::run(State& state) const {
+  const int threads = thread_count(state.engine().threads);
+  if (const auto* single = std::get_if<std::unique_ptr<EngineProgram<float>>>(&program)) {
+    return (*single)->run(state.local<float>(), threads);
+  }
+  return std::get<std::unique_ptr<EngineProgram<double>>>(program)->run(state.local<double>(), threads);
+}
+
+std::shared_ptr<const PlannedCircuit::Part> PlannedCircuit::find(std::size_t stage, std::size_t begin,
+                                                                 std::uint64_t flips) const {
+  const std::lock_guard lock(mutex_);
+  for (const auto& part : parts_) {
+    if (part->stage == stage && part->begin == begin && part->flips == flips) return part;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<const PlannedCircuit::Part> PlannedCircuit::keep(Part part, std::vector<LocalOperation> operations,
+                                                                 const State& state) {
+  if (state.precision() == Precision::single_precision) {
+    part.program = program_of<float>(std::move(operations), state);
+  } else {
+    part.program = program_of<double>(std::move(operations), state);
+  }
+  auto kept = std::make_shared<const Part>(std::move(part));
+  const std::lock_guard lock(mutex_);
+  parts_.push_back(kept);
+  return kept;
+}
+
+std::shared_ptr<PlannedCircuit> planned(const Circuit& circuit, int ranks, int rank, const PlacementOptions& options,
+                                        bool validate) {
+  const Key key = key_of(circuit, ranks, rank, options);
+  if (auto known = memory().find(key)) return known;
+  if (validate) circuit.validate();
+  return remember(key, place(circuit, ranks, options));
+}
+
+std::shared_ptr<PlannedCircuit> planned(Circuit&& circuit, int ranks, int rank, const PlacementOptions& options) {
+  const Key key = key_of(circuit, ranks, rank, options);
+  if (auto known = memory().find(key)) return known;
+  return remember(key, place(std::move(circuit), ranks, options));
+}
+
+}  // namespace onehop::quantum

@@ -1,0 +1,340 @@
+#include "onehop/quantum/observable.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <numeric>
+
+#include "onehop/error.h"
+#include "onehop/plan.h"
+#include "quantum/state/state_impl.h"
+
+namespace onehop::quantum {
+namespace {
+
+using Sum = std::complex<double>;
+
+// A string by the qubits on which it has X or Y, and Z or Y.
+struct Masks {
+  std::uint64_t x = 0;
+  std::uint64_t z = 0;
+  auto operator<=>(const Masks&) const = default;
+};
+
+class Parser {
+ public:
+  explicit Parser(const std::string& text) : text_(text) {}
+
+  PauliSum parse() {
+    PauliSum sum;
+    skip();
+    while (at_ < text_.size()) {
+      double sign = 1;
+      if (text_[at_] == '+' || text_[at_] == '-') {
+        sign = text_[at_++] == '-' ? -1 : 1;
+      } else if (!sum.terms.empty()) {
+        fail("'+' or '-'");
+      }
+      sum.terms.push_back(term(sign));
+    }
+    if (sum.terms.empty()) fail("a sum of Pauli strings such as 'Z0 Z1 + 0.5*X2'");
+    return sum;
+  }
+
+ private:
+  void skip() {
+    while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) ++at_;
+  }
+
+  [[noreturn]] void fail(const std::string& expected) const {
+    throw BadInput("observable '" + text_ + "', column " + std::to_string(at_ + 1) + ": expected " + expected +
+                   ", found " + (at_ < text_.size() ? "'" + text_.substr(at_, 8) + "'" : "the end"));
+  }
+
+  PauliTerm term(double sign) {
+    PauliTerm term{sign};
+    skip();
+    bool something = false;
+    if (at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '.')) {
+      char* end = nullptr;
+      term.coefficient *= std::strtod(text_.c_str() + at_, &end);
+      if (!std::isfinite(term.coefficient.real())) fail("a weight that a double holds");
+      at_ = static_cast<std::size_t>(end - text_.c_str());
+      something = true;
+      skip();
+      if (at_ < text_.size() && text_[at_] == '*') ++at_, something = false;
+      skip();
+    }
+    while (at_ < text_.size() && std::strchr("IXYZ", text_[at_]) != nullptr) {
+      add(term);
+      something = true;
+    }
+    if (!something) fail("a number, or I, X, Y or Z with its qubit");
+    return term;
+  }
+
+  void add(PauliTerm& term) {
+    const char letter = text_[at_++];
+    if (at_ < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at_])) != 0) {
+      char* end = nullptr;
+      const long qubit = std::strtol(text_.c_str() + at_, &end, 10);
+      if (qubit > 61) fail("a qubit from 0 to 61");
+      for (const auto& [other, already] : term.paulis) {
+        if (other == qubit) fail("each qubit once in a string");
+      }
+      at_ = static_cast<std::size_t>(end - text_.c_str());
+      if (letter != 'I') term.paulis.emplace_back(static_cast<int>(qubit), letter);
+    } else if (letter != 'I') {
+      fail("the qubit of " + std::string(1, letter));
+    }
+    skip();
+    if (at_ < text_.size() && text_[at_] == '*') ++at_, skip();
+  }
+
+  const std::string& text_;
+  std::size_t at_ = 0;
+};
+
+Masks masks_of(const PauliTerm& term, int qubits) {
+  Masks masks;
+  for (const auto& [qubit, letter] : term.paulis) {
+    if (qubit < 0 || qubit >= qubits) {
+      throw BadInput("an observable has " + std::string(1, letter) + " on qubit " + std::to_string(qubit) +
+                     ", but the state has " + std::to_string(qubits) + " qubits");
+    }
+    const std::uint64_t bit = std::uint64_t{1} << qubit;
+    if (((masks.x | masks.z) & bit) != 0) {
+      throw BadInput("an observable has two letters on qubit " + std::to_string(qubit) + " in one string");
+    }
+    if (letter != 'Z') masks.x |= bit;
+    if (letter != 'X') masks.z |= bit;
+  }
+  return masks;
+}
+
+// The values of many strings in one state.
+class Evaluation {
+ public:
+  Evaluation(State& state, std::vector<Masks> strings)
+      : state_(state), strings_(std::move(strings)), values_(strings_.size()) {}
+
+  std::vector<Sum> run() {
+    std::vector<std::size_t> open(strings_.size());
+    std::iota(open.begin(), open.end(), std::size_t{0});
+    for (;;) {
+      std::vector<std::size_t> local;
+      std::vector<std::size_t> others;
+      for (const std::size_t i : open)
+        (on_bits(strings_[i].x) >> state_.local_bits() == 0 ? local : others).push_back(i);
+      look_at_local(local);
+      open = std::move(others);
+      if (open.empty()) break;
+      if (!exchange_for(open)) open = look_at_partners(open);
+    }
+    sum_over_ranks(state_.group(), values_);
+    return std::move(values_);
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t on_bits(std::uint64_t qubits) const {
+    std::uint64_t mask = 0;
+    for (; qubits != 0; qubits &= qubits - 1) {
+      mask |= std::uint64_t{1} << state_.bits()[static_cast<std::size_t>(std::countr_zero(qubits))];
+    }
+    return mask;
+  }
+
+  // What the bits of this rank's number stand for.
+  [[nodiscard]] std::uint64_t held() const {
+    return (static_cast<std::uint64_t>(state_.group().rank()) << state_.local_bits()) ^ state_.flips();
+  }
+
+  // The factor of a string's part on bits that `row` gives the left state's values of.
+  static Sum factor(std::uint64_t x, std::uint64_t z, std::uint64_t row) {
+    // <0|Y|1> is -i, <1|Y|0> is i: (-1)^row times -i.
+    static constexpr std::array<Sum, 4> powers{Sum(1), Sum(0, -1), Sum(-1), Sum(0, 1)};
+    const Sum power = powers[static_cast<std::size_t>(std::popcount(x & z)) % 4];
+    return std::popcount(z & row) % 2 != 0 ? -power : power;
+  }
+
+  void look_at_local(const std::vector<std::size_t>& which) {
+    if (which.empty()) return;
+    const std::uint64_t inside = (std::uint64_t{1} << state_.local_bits()) - 1;
+    std::vector<LocalPauli> paulis;
+    for (const std::size_t i : which) {
+      paulis.push_back({on_bits(strings_[i].x), on_bits(strings_[i].z) & inside});
+    }
+    std::vector<Sum> products(which.size());
+    const auto look = [&]<typename T>(std::span<std::complex<T>> local) {
+      pauli_products<T>(local, local, paulis, products, state_.engine());
+    };
+    if (state_.precision() == Precision::single_precision) {
+      look(state_.local<float>());
+    } else {
+      look(state_.local<double>());
+    }
+    for (std::size_t k = 0; k < which.size(); ++k) {
+      const std::uint64_t z = on_bits(strings_[which[k]].z) & ~inside;
+      values_[which[k]] = products[k] * factor(0, z, held());
+    }
+  }
+
+  // Puts onto the rank's number the qubits on which the fewest open strings have X or Y. False if no string would become local, or
+  // fewer for the bytes than by looking at a partner.
+  bool exchange_for(const std::vector<std::size_t>& open) {
+    std::vector<int> uses(static_cast<std::size_t>(state_.qubits()));
+    for (const std::size_t i : open) {
+      for (std::uint64_t x = strings_[i].x; x != 0; x &= x - 1) ++uses[static_cast<std::size_t>(std::countr_zero(x))];
+    }
+    std::vector<int> order(uses.size());
+    std::iota(order.begin(), order.end(), 0);
+    // Among equals those that are there already, then high bits.
+    std::sort(order.begin(), order.end(), [&](int a, int b) {
+      const auto key = [&](int q) {
+        return std::pair(uses[static_cast<std::size_t>(q)], -state_.bits()[static_cast<std::size_t>(q)]);
+      };
+      return key(a) < key(b);
+    });
+    order.resize(static_cast<std::size_t>(state_.qubits() - state_.local_bits()));
+    std::uint64_t remote = 0;
+    for (const int qubit : order) remote |= std::uint64_t{1} << qubit;
+    const auto gained =
+        std::count_if(open.begin(), open.end(), [&](std::size_t i) { return (strings_[i].x & remote) == 0; });
+    std::map<std::uint64_t, int> partners;
+    int most = 0;
+    for (const std::size_t i : open) most = std::max(most, ++partners[on_bits(strings_[i].x) >> state_.local_bits()]);
+    if (gained < most) return false;
+    swap_in(remote);
+    return true;
+  }
+
+  void swap_in(std::uint64_t remote) {
+    std::vector<int> to_rank;
+    std::vector<int> to_local;
+    for (int qubit = 0; qubit < state_.qubits(); ++qubit) {
+      const int bit = state_.bits()[static_cast<std::size_t>(qubit)];
+      const bool wanted = (remote >> qubit & 1U) != 0;
+      if (wanted && bit < state_.local_bits()) to_rank.push_back(bit);
+      if (!wanted && bit >= state_.local_bits()) to_local.push_back(bit);
+    }
+    std::vector<std::pair<int, int>> swaps;
+    for (std::size_t i = 0; i < to_rank.size(); ++i) swaps.emplace_back(to_rank[i], to_local[i]);
+    state_.exchange(swaps);
+  }
+
+  // The strings that lead to the partner that most of them lead to: its amplitudes pass through a bounded buffer. The others come back.
+  std::vector<std::size_t> look_at_partners(const std::vector<std::size_t>& open) {
+    std::map<std::uint64_t, std::vector<std::size_t>> by_partner;
+    for (const std::size_t i : open) by_partner[on_bits(strings_[i].x) >> state_.local_bits()].push_back(i);
+    const auto most = std::max_element(by_partner.begin(), by_partner.end(),
+                                       [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
+    if (state_.precision() == Precision::single_precision) {
+      stream<float>(most->first, most->second);
+    } else {
+      stream<double>(most->first, most->second);
+    }
+    std::vector<std::size_t> rest;
+    for (const auto& [partner, which] : by_partner) {
+      if (partner != most->first) rest.insert(rest.end(), which.begin(), which.end());
+    }
+    return rest;
+  }
+
+  template <typename T>
+  void stream(std::uint64_t partner, const std::vector<std::size_t>& which) {
+    using Amplitude = std::complex<T>;
+    const int chunk_bits = std::min(state_.local_bits(), 16);
+    const std::size_t chunk = std::size_t{1} << chunk_bits;
+    std::vector<Amplitude> sent(chunk);
+    std::vector<Amplitude> got(chunk);
+    const int ranks = state_.group().size();
+    Schedule schedule{"partners", ranks, {}, {Round{}}, {}};
+    const auto bytes = static_cast<std::int64_t>(sizeof(Amplitude));
+    for (const char* name : {"sent", "got"}) {
+      schedule.arrays.push_back({name, bytes, ElementType::bytes, {static_cast<std::int64_t>(chunk)}});
+    }
+    for (int rank = 0; rank < ranks; ++rank) {
+      const Slice all = Slice::range(0, static_cast<std::int64_t>(chunk));
+      schedule.rounds[0].transfers.push_back({{rank, 0, all}, {rank ^ static_cast<int>(partner), 1, all}});
+    }
+    const std::array<std::span<std::byte>, 2> arrays{std::as_writable_bytes(std::span(sent)),
+                                                     std::as_writable_bytes(std::span(got))};
+    Plan plan(state_.group(), schedule, arrays);
+
+    std::map<std::uint64_t, std::vector<std::size_t>> by_shift;  // chunks of the partner against mine
+    for (const std::size_t i : which) by_shift[in_rank(strings_[i].x) >> chunk_bits].push_back(i);
+    const std::span<Amplitude> local = state_.local<T>();
+    for (const auto& [shift, strings] : by_shift) {
+      for (std::uint64_t c = 0; c < local.size() / chunk; ++c) {
+        // What the partner needs beside its chunk c.
+        const auto from = local.subspan((c ^ shift) * chunk, chunk);
+        std::copy(from.begin(), from.end(), sent.begin());
+        plan.run();
+        add_products<T>(strings, local.subspan(c * chunk, chunk), got, c, chunk_bits);
+      }
+    }
+  }
+
+  [[nodiscard]] std::uint64_t in_rank(std::uint64_t qubits) const {
+    return on_bits(qubits) & ((std::uint64_t{1} << state_.local_bits()) - 1);
+  }
+
+  template <typename T>
+  void add_products(const std::vector<std::size_t>& strings, std::span<const std::complex<T>> mine,
+                    std::span<const std::complex<T>> theirs, std::uint64_t chunk, int chunk_bits) {
+    const std::uint64_t inside = (std::uint64_t{1} << chunk_bits) - 1;
+    const std::uint64_t row = held() | chunk << chunk_bits;
+    std::vector<LocalPauli> paulis;
+    for (const std::size_t i : strings)
+      paulis.push_back({on_bits(strings_[i].x) & inside, on_bits(strings_[i].z) & inside});
+    std::vector<Sum> products(strings.size());
+    pauli_products<T>(mine, theirs, paulis, products, state_.engine());
+    for (std::size_t k = 0; k < strings.size(); ++k) {
+      const Masks& masks = strings_[strings[k]];
+      values_[strings[k]] += products[k] * factor(on_bits(masks.x) & ~inside, on_bits(masks.z) & ~inside, row);
+    }
+  }
+
+  State& state_;
+  std::vector<Masks> strings_;
+  std::vector<Sum> values_;
+};
+
+}  // namespace
+
+PauliSum PauliSum::parse(const std::string& text) { return Parser(text).parse(); }
+
+int PauliSum::qubits() const noexcept {
+  int count = 0;
+  for (const PauliTerm& term : terms) {
+    for (const auto& [qubit, letter] : term.paulis) count = std::max(count, qubit + 1);
+  }
+  return count;
+}
+
+std::vector<Sum> expectations(State& state, std::span<const PauliSum> sums) {
+  std::map<Masks, std::size_t> numbers;
+  std::vector<Masks> strings;
+  for (const PauliSum& sum : sums) {
+    for (const PauliTerm& term : sum.terms) {
+      const Masks masks = masks_of(term, state.qubits());
+      if (numbers.emplace(masks, strings.size()).second) strings.push_back(masks);
+    }
+  }
+  const std::vector<Sum> values = Evaluation(state, strings).run();
+  std::vector<Sum> result;
+  for (const PauliSum& sum : sums) {
+    Sum total = 0;
+    for (const PauliTerm& term : sum.terms)
+      total += term.coefficient * values[numbers.at(masks_of(term, state.qubits()))];
+    result.push_back(total);
+  }
+  return result;
+}
+
+}  // namespace onehop::quantum

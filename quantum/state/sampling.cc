@@ -1,0 +1,223 @@
+#include "quantum/state/sampling.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "quantum/circuit/random.h"
+#include "quantum/engine/engine_threads.h"
+#include "quantum/state/sorted_order.h"
+#include "quantum/state/state_impl.h"
+
+namespace onehop::quantum {
+namespace {
+
+constexpr std::uint64_t sampling_events = std::uint64_t{1} << 40;  // apart from those of measurements inside a circuit
+constexpr int later_qubits = 4;                                    // decided together, after the first
+constexpr std::size_t most_at_once = std::size_t{1} << 15;         // prefixes whose probabilities are added up together
+
+// Weights of the 2^k values of some qubits as a tree: node 1 is all, the children of i are 2i (the highest qubit 0) and 2i + 1.
+class Tree {
+ public:
+  void set(std::span<const double> weights) {
+    size_ = weights.size();
+    nodes_.resize(2 * size_);
+    std::copy(weights.begin(), weights.end(), nodes_.begin() + static_cast<std::ptrdiff_t>(size_));
+    for (std::size_t i = size_ - 1; i > 0; --i) nodes_[i] = nodes_[2 * i] + nodes_[2 * i + 1];
+  }
+
+  // `first` is the number of the first event.
+  [[nodiscard]] std::uint64_t draw(std::uint64_t seed, std::uint64_t shot, std::uint64_t first) const {
+    std::size_t node = 1;
+    for (std::uint64_t event = first; node < size_; ++event) node = child(node, detail::uniform(seed, shot, event));
+    return node - size_;
+  }
+
+  // The same for many shots. Where the tree is larger than a cache, some go down it side by side, so that none waits for memory.
+  void draw_many(std::uint64_t seed, std::span<const std::uint64_t> shots, std::uint64_t first,
+                 std::span<std::uint64_t> out) const {
+    constexpr std::size_t together = 16;
+    for (std::size_t begin = 0; begin < shots.size(); begin += together) {
+      const std::size_t count = std::min(together, shots.size() - begin);
+      std::size_t nodes[together];
+      std::fill_n(nodes, count, 1);
+      for (std::uint64_t event = first; nodes[0] < size_; ++event) {  // all of them are equally deep
+        for (std::size_t k = 0; k < count; ++k) {
+          nodes[k] = child(nodes[k], detail::uniform(seed, shots[begin + k], event));
+          __builtin_prefetch(nodes_.data() + 2 * std::min(nodes[k], size_ - 1));
+        }
+      }
+      for (std::size_t k = 0; k < count; ++k) out[begin + k] = nodes[k] - size_;
+    }
+  }
+
+ private:
+  [[nodiscard]] std::size_t child(std::size_t node, double draw) const {
+    const double one = nodes_[2 * node + 1];
+    const double all = nodes_[2 * node] + one;
+    return 2 * node + (draw * all < one ? 1 : 0);
+  }
+
+  std::size_t size_ = 0;
+  std::vector<double> nodes_;
+};
+
+// The qubits in the order of deciding, and how far it has come.
+struct Deciding {
+  std::vector<int> order;          // of the state's qubits, the highest first
+  std::size_t decided = 0;         // how many of them
+  std::vector<std::uint64_t> got;  // for each shot: the value of the last decided is its lowest bit
+};
+
+// The places of this rank where qubits have some values: those decided already, and `further` ones.
+class Places {
+ public:
+  Places(const State& state, const Deciding& deciding, std::size_t further) : state_(&state) {
+    const int local = state.local_bits();
+    free_ = (std::uint64_t{1} << local) - 1;
+    for (std::size_t i = 0; i < deciding.decided + further; ++i) {
+      const int bit = state.bits()[static_cast<std::size_t>(deciding.order[i])];
+      (i < deciding.decided ? decided_ : further_).push_back(bit);
+      if (bit < local) free_ &= ~(std::uint64_t{1} << bit);
+    }
+    for (std::uint64_t v = 0; v < std::uint64_t{1} << further; ++v) offsets_.push_back(scatter(v, further_));
+    rank_bits_ = ~((std::uint64_t{1} << local) - 1);
+    held_ = ((static_cast<std::uint64_t>(state.group().rank()) << local) ^ state.flips()) & rank_bits_;
+    rank_decided_ = scatter(~std::uint64_t{0}, decided_) & rank_bits_;
+    rank_further_ = scatter(~std::uint64_t{0}, further_) & rank_bits_;
+  }
+
+  // The sums of probabilities of the values of the further qubits where the decided ones have the value `prefix`.
+  void probabilities(std::uint64_t prefix, std::span<double> out) const {
+    const std::uint64_t place = scatter(prefix, decided_);
+    if (((place ^ held_) & rank_decided_) != 0) return;
+    for (std::size_t v = 0; v < out.size(); ++v) {
+      if (((offsets_[v] ^ held_) & rank_further_) != 0) continue;
+      const std::uint64_t first = (place | offsets_[v]) & ~rank_bits_;
+      out[v] = state_->precision() == Precision::single_precision ? sum(state_->local<float>(), first)
+                                                                  : sum(state_->local<double>(), first);
+    }
+  }
+
+ private:
+  // The lowest bit of the value to the last of the bits.
+  [[nodiscard]] static std::uint64_t scatter(std::uint64_t value, const std::vector<int>& bits) {
+    std::uint64_t place = 0;
+    for (std::size_t i = bits.size(); i-- > 0; value >>= 1) place |= (value & 1U) << bits[i];
+    return place;
+  }
+
+  template <typename Amplitudes>
+  [[nodiscard]] double sum(Amplitudes amplitudes, std::uint64_t place) const {
+    double total = 0;
+    for (std::uint64_t part = 0;;) {
+      const auto& a = amplitudes[place | part];
+      const double re = a.real();
+      const double im = a.imag();
+      total += re * re + im * im;
+      part = (part - free_) & free_;
+      if (part == 0) return total;
+    }
+  }
+
+  const State* state_;
+  std::vector<int> decided_;  // bits, the highest qubit first
+  std::vector<int> further_;
+  std::vector<std::uint64_t> offsets_;  // of each value of the further qubits
+  std::uint64_t free_ = 0;
+  std::uint64_t rank_bits_ = 0;
+  std::uint64_t held_ = 0;  // what the bits of the rank's number stand for
+  std::uint64_t rank_decided_ = 0;
+  std::uint64_t rank_further_ = 0;
+};
+
+void decide_first(const State& state, Deciding& deciding, std::span<const std::uint64_t> shots, std::uint64_t seed) {
+  const int most = std::clamp(static_cast<int>(std::bit_width(shots.size())) + 2, 12, 20);
+  const std::size_t count = std::min(deciding.order.size(), static_cast<std::size_t>(most));
+  std::vector<int> lowest_first(deciding.order.begin(), deciding.order.begin() + static_cast<std::ptrdiff_t>(count));
+  std::reverse(lowest_first.begin(), lowest_first.end());
+  Tree tree;
+  tree.set(state.probabilities(lowest_first));
+  parallel_for(thread_count(state.engine().threads), shots.size(), 4096, [&](std::uint64_t begin, std::uint64_t end) {
+    tree.draw_many(seed, shots.subspan(begin, end - begin), sampling_events,
+                   std::span(deciding.got).subspan(begin, end - begin));
+  });
+  deciding.decided = count;
+}
+
+// The next qubits, for shots whose prefixes are sorted.
+void decide_some(const State& state, Deciding& deciding, std::span<const std::uint64_t> shots, std::uint64_t seed,
+                 std::size_t count, std::span<const std::uint32_t> sorted) {
+  std::vector<std::uint64_t> prefixes;
+  std::vector<std::size_t> starts;  // of the shots of each prefix, in `sorted`
+  for (std::size_t k = 0; k < sorted.size(); ++k) {
+    const std::uint64_t prefix = deciding.got[sorted[k]];
+    if (!prefixes.empty() && prefixes.back() == prefix) continue;
+    prefixes.push_back(prefix);
+    starts.push_back(k);
+  }
+  starts.push_back(sorted.size());
+  constexpr std::uint64_t grain = 256;
+  const int threads = thread_count(state.engine().threads);
+  const std::size_t values = std::size_t{1} << count;
+  const Places places(state, deciding, count);
+  std::vector<double> weights(prefixes.size() * values);
+  parallel_for(threads, prefixes.size(), grain, [&](std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t p = begin; p < end; ++p) {
+      places.probabilities(prefixes[p], std::span(weights).subspan(p * values, values));
+    }
+  });
+  sum_over_ranks(state.group(), weights);
+  parallel_for(threads, prefixes.size(), grain, [&](std::uint64_t begin, std::uint64_t end) {
+    Tree tree;
+    for (std::uint64_t p = begin; p < end; ++p) {
+      tree.set(std::span(weights).subspan(p * values, values));
+      for (const std::uint32_t i : sorted.subspan(starts[p], starts[p + 1] - starts[p])) {
+        deciding.got[i] = deciding.got[i] << count | tree.draw(seed, shots[i], sampling_events + deciding.decided);
+      }
+    }
+  });
+}
+
+void decide_next(const State& state, Deciding& deciding, std::span<const std::uint64_t> shots, std::uint64_t seed) {
+  const std::size_t count = std::min<std::size_t>(later_qubits, deciding.order.size() - deciding.decided);
+  const std::vector<std::uint32_t> sorted = sorted_order(deciding.got);
+  for (std::size_t begin = 0; begin < sorted.size();) {
+    // Whole groups of equal prefixes, as many as may be at once.
+    std::size_t end = begin;
+    for (std::size_t groups = 0; end < sorted.size(); ++end) {
+      if (end != begin && deciding.got[sorted[end]] == deciding.got[sorted[end - 1]]) continue;
+      if (++groups > most_at_once) break;
+    }
+    decide_some(state, deciding, shots, seed, count, std::span(sorted).subspan(begin, end - begin));
+    begin = end;
+  }
+  deciding.decided += count;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> sample(const State& state, std::span<const int> qubits, std::span<const std::uint64_t> shots,
+                                  std::uint64_t seed) {
+  Deciding deciding;
+  deciding.order.assign(qubits.begin(), qubits.end());
+  std::sort(deciding.order.begin(), deciding.order.end(), std::greater<>());
+  deciding.got.assign(shots.size(), 0);
+  if (qubits.empty() || shots.empty()) return deciding.got;
+  decide_first(state, deciding, shots, seed);
+  while (deciding.decided < deciding.order.size()) decide_next(state, deciding, shots, seed);
+  // From the order of deciding to the order asked for.
+  std::vector<int> position;
+  for (const int qubit : qubits) {
+    const auto at = std::find(deciding.order.begin(), deciding.order.end(), qubit) - deciding.order.begin();
+    position.push_back(static_cast<int>(deciding.order.size()) - 1 - static_cast<int>(at));
+  }
+  for (std::uint64_t& value : deciding.got) {
+    std::uint64_t asked = 0;
+    for (std::size_t i = 0; i < position.size(); ++i) asked |= (value >> position[i] & 1U) << i;
+    value = asked;
+  }
+  return deciding.got;
+}
+
+}  // namespace onehop::quantum

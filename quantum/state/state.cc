@@ -1,0 +1,347 @@
+#include "onehop/quantum/state.h"
+
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <numeric>
+#include <optional>
+#include <string>
+
+#include "onehop/error.h"
+#include "onehop/patterns.h"
+#include "onehop/plan.h"
+#include "quantum/engine/engine_threads.h"
+#include "quantum/state/state_impl.h"
+
+namespace onehop::quantum {
+namespace {
+
+std::string gibibytes(std::int64_t bytes) {
+  char text[32];
+  const double number = static_cast<double>(bytes);
+  if (bytes >= std::int64_t{1} << 30) {
+    std::snprintf(text, sizeof(text), "%.2f GiB", number / (1 << 30));
+  } else {
+    std::snprintf(text, sizeof(text), "%.2f MiB", number / (1 << 20));
+  }
+  return text;
+}
+
+// Of one partner's staging: the state's memory must stay within 1.02 times its amplitudes.
+std::int64_t staging_of(int local_bits, int ranks, Precision precision, std::int64_t most) {
+  if (ranks == 1) return 0;
+  const std::int64_t amplitudes = std::int64_t{bytes_per_amplitude(precision)} << local_bits;
+  return std::clamp<std::int64_t>(amplitudes / (64 * std::int64_t{ranks - 1}), std::min<std::int64_t>(most, 1 << 14),
+                                  most);
+}
+
+void check_memory(const Group& group, int qubits, Precision precision, const StateOptions& options) {
+  const int here = static_cast<int>(group.neighbours_in_memory().size());
+  const MemoryNeed need = memory_need(qubits, group.size(), precision, here, options);
+  // One machine that has too little stops all ranks.
+  const std::array<std::int64_t, 2> mine{need.here, need.available};
+  std::int64_t worst_need = 0;
+  std::int64_t worst_available = 0;
+  bool fits = true;
+  for (const auto& bytes : group.allgather(std::as_bytes(std::span(mine)))) {
+    std::array<std::int64_t, 2> theirs{};
+    std::memcpy(theirs.data(), bytes.data(), sizeof(theirs));
+    if (theirs[0] <= theirs[1]) continue;
+    if (fits || theirs[1] < worst_available) worst_need = theirs[0], worst_available = theirs[1];
+    fits = false;
+  }
+  if (fits) return;
+  int most = qubits;
+  while (most > 1 && memory_need(most, group.size(), precision, here, options).here > worst_available) --most;
+  std::int64_t machines = 2;
+  while (worst_need / machines > worst_available) machines *= 2;
+  std::string message = "a state of " + std::to_string(qubits) + " qubits in " +
+                        (precision == Precision::single_precision ? "single" : "double") + " precision needs " +
+                        gibibytes(need.per_rank) + " on each of " + std::to_string(group.size()) + " ranks, " +
+                        gibibytes(worst_need) + " on a machine that has " + gibibytes(worst_available) +
+                        " left. It would fit on " + std::to_string(machines) + " times as many machines; here " +
+                        std::to_string(most) + " qubits fit";
+  if (precision == Precision::double_precision && worst_need / 2 <= worst_available) message += ", or single precision";
+  throw Error(message);
+}
+
+int check_size(const Group& group, int qubits) {
+  const int ranks = group.size();
+  if (!std::has_single_bit(static_cast<unsigned>(ranks))) {
+    const auto fewer = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
+    throw BadInput("a state vector is split over a power of two of ranks, found " + std::to_string(ranks) + "; take " +
+                   std::to_string(fewer) + " or " + std::to_string(2 * fewer));
+  }
+  if (qubits < 1 || qubits > 62) throw BadInput("a state has 1 to 62 qubits, found " + std::to_string(qubits));
+  const int local_bits = qubits - std::countr_zero(static_cast<unsigned>(ranks));
+  if (local_bits < 1) {
+    throw BadInput("a state of " + std::to_string(qubits) + " qubits has too few amplitudes for " +
+                   std::to_string(ranks) + " ranks; take at most " + std::to_string(1 << (qubits - 1)));
+  }
+  return local_bits;
+}
+
+// Ranks that may use the same cores share them.
+int threads_of(const Group& group) {
+  if (std::getenv("ONEHOP_THREADS") != nullptr) return 0;
+  cpu_set_t mine;
+  CPU_ZERO(&mine);
+  sched_getaffinity(0, sizeof(mine), &mine);
+  const Gathered all = group.allgather(std::as_bytes(std::span(&mine, 1)));
+  int sharing = 0;
+  for (const int rank : group.neighbours_in_memory()) {
+    if (std::memcmp(all[static_cast<std::size_t>(rank)].data(), &mine, sizeof(mine)) == 0) ++sharing;
+  }
+  return std::max(1, CPU_COUNT(&mine) / std::max(1, sharing));
+}
+
+template <typename T>
+void sum_numbers(const Group& group, std::span<T> numbers) {
+  if (group.size() == 1) return;
+  const Gathered all = group.allgather(std::as_bytes(std::span<const T>(numbers)));
+  std::fill(numbers.begin(), numbers.end(), T{});
+  std::vector<T> theirs(numbers.size());
+  for (const auto& bytes : all) {
+    if (bytes.size() != numbers.size_bytes()) {
+      throw Mismatch("ranks sum different amounts: " + std::to_string(bytes.size()) + " and " +
+                     std::to_string(numbers.size_bytes()) + " bytes; every rank must make the same calls");
+    }
+    std::ranges::copy(bytes, std::as_writable_bytes(std::span(theirs)).begin());
+    for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] += theirs[i];
+  }
+}
+
+}  // namespace
+
+MemoryNeed memory_need(int qubits, int ranks, Precision precision, int ranks_here, const StateOptions& options) {
+  const int local_bits = qubits - std::countr_zero(std::bit_floor(static_cast<unsigned>(std::max(ranks, 1))));
+  MemoryNeed need;
+  need.available = available_memory();
+  if (local_bits < 0) return need;
+  const std::int64_t partners = ranks - 1;
+  if (local_bits > 56) {
+    need.per_rank = need.in_all = need.here = std::numeric_limits<std::int64_t>::max();
+    return need;
+  }
+  need.per_rank = (std::int64_t{bytes_per_amplitude(precision)} << local_bits) +
+                  partners * staging_of(local_bits, ranks, precision, options.staging);
+  const auto times = [&](std::int64_t count) {
+    std::int64_t product = 0;
+    return __builtin_mul_overflow(need.per_rank, count, &product) ? std::numeric_limits<std::int64_t>::max() : product;
+  };
+  need.in_all = times(ranks);
+  need.here = times(ranks_here);
+  return need;
+}
+
+void sum_over_ranks(const Group& group, std::span<double> numbers) { sum_numbers(group, numbers); }
+void sum_over_ranks(const Group& group, std::span<std::complex<double>> numbers) { sum_numbers(group, numbers); }
+
+State::Impl::Impl(const Group& the_group, int the_qubits, Precision the_precision, const StateOptions& options)
+    : group(the_group), qubits(the_qubits), precision(the_precision) {
+  local_bits = check_size(group, qubits);
+  check_memory(group, qubits, precision, options);
+  staging = staging_of(local_bits, group.size(), precision, options.staging);
+  engine.threads = options.threads > 0 ? options.threads : threads_of(group);
+  memory = group.allocate(std::int64_t{bytes_per_amplitude(precision)} << local_bits);
+  // Where the system has huge pages for shared memory; it is no error where it has not.
+  madvise(memory.bytes().data(), memory.bytes().size(), MADV_HUGEPAGE);
+  bits.resize(static_cast<std::size_t>(qubits));
+  std::iota(bits.begin(), bits.end(), 0);
+}
+
+Plan& State::Impl::plan_for(const std::vector<int>& permutation) {
+  for (auto& [key, plan] : plans) {
+    if (key == permutation) return *plan;
+  }
+  // Plans that hold staging are few, so that together they stay within the budget; those without may stay.
+  std::int64_t held = 0;
+  for (const auto& [key, plan] : plans) held += plan->staging_bytes();
+  if (held > std::int64_t{1} << 20 || plans.size() >= 32) plans.clear();
+  const Schedule schedule =
+      permute_bits({qubits, local_bits, permutation, bytes_per_amplitude(precision)}, group.rank());
+  PlanOptions options;
+  options.slot_bytes = std::max<std::int64_t>(staging / 2, 4096);
+  const std::array<std::span<std::byte>, 1> arrays{memory.bytes()};
+  plans.emplace_back(permutation, std::make_unique<Plan>(group, schedule, arrays, options));
+  return *plans.back().second;
+}
+
+unsigned State::Impl::held(int bit) const {
+  return ((static_cast<unsigned>(group.rank()) >> (bit - local_bits)) ^ static_cast<unsigned>(flips >> bit)) & 1U;
+}
+
+int State::Impl::bit_of(int qubit) const {
+  if (qubit < 0 || qubit >= qubits) {
+    throw BadInput("qubit " + std::to_string(qubit) + " does not exist; the state has " + std::to_string(qubits));
+  }
+  return bits[static_cast<std::size_t>(qubit)];
+}
+
+void State::Impl::check_distinct(std::span<const int> list) const {
+  std::uint64_t seen = 0;
+  for (const int qubit : list) {
+    const std::uint64_t mask = std::uint64_t{1} << bit_of(qubit);
+    if ((seen & mask) != 0) throw BadInput("qubit " + std::to_string(qubit) + " is named twice");
+    seen |= mask;
+  }
+}
+
+State::State(const Group& group, int qubits, Precision precision, const StateOptions& options)
+    : impl_(std::make_unique<Impl>(group, qubits, precision, options)) {
+  // The memory is zero.
+  if (group.rank() == 0) impl_->visit([](auto amplitudes) { amplitudes[0] = 1; });
+}
+State::State(State&&) noexcept = default;
+State& State::operator=(State&&) noexcept = default;
+State::~State() = default;
+
+const Group& State::group() const noexcept { return impl_->group; }
+int State::qubits() const noexcept { return impl_->qubits; }
+int State::local_bits() const noexcept { return impl_->local_bits; }
+Precision State::precision() const noexcept { return impl_->precision; }
+std::span<const int> State::bits() const noexcept { return impl_->bits; }
+std::uint64_t State::flips() const noexcept { return impl_->flips; }
+const StateCounters& State::counters() const noexcept { return impl_->counters; }
+const EngineOptions& State::engine() const noexcept { return impl_->engine; }
+
+template <typename T>
+std::span<std::complex<T>> State::local() const {
+  if (sizeof(std::complex<T>) != static_cast<std::size_t>(bytes_per_amplitude(impl_->precision))) {
+    throw BadInput("the amplitudes were asked for in another precision than the state has");
+  }
+  return impl_->amplitudes<T>();
+}
+template std::span<std::complex<float>> State::local() const;
+template std::span<std::complex<double>> State::local() const;
+
+std::uint64_t State::index_of(std::uint64_t place) const {
+  std::uint64_t index = 0;
+  for (int qubit = 0; qubit < impl_->qubits; ++qubit) {
+    const int bit = impl_->bits[static_cast<std::size_t>(qubit)];
+    const std::uint64_t value = bit < impl_->local_bits ? (place >> bit) & 1U : impl_->held(bit);
+    index |= value << qubit;
+  }
+  return index;
+}
+
+void State::set_layout(std::vector<int> bits, std::uint64_t flips) {
+  std::vector<int> sorted = bits;
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    if (sorted.size() != impl_->bits.size() || sorted[i] != static_cast<int>(i)) {
+      throw BadInput("set_layout: expected each bit from 0 to " + std::to_string(impl_->qubits - 1) + " once");
+    }
+  }
+  impl_->bits = std::move(bits);
+  impl_->flips = flips & ~((std::uint64_t{1} << impl_->local_bits) - 1);
+}
+
+void State::set_product(std::span<const std::array<std::complex<double>, 2>> wires, std::span<const int> bits) {
+  set_layout({bits.begin(), bits.end()}, 0);
+  std::complex<double> factor = 1;
+  std::vector<std::array<std::complex<double>, 2>> local(static_cast<std::size_t>(impl_->local_bits));
+  for (std::size_t wire = 0; wire < wires.size(); ++wire) {
+    const int bit = impl_->bits[wire];
+    if (bit < impl_->local_bits) {
+      local[static_cast<std::size_t>(bit)] = wires[wire];
+    } else {
+      factor *= wires[wire][impl_->held(bit)];
+    }
+  }
+  // The values of the lower bits once, then one write of each amplitude: those times what the higher bits say.
+  const int low = std::min(impl_->local_bits, 12);
+  std::vector<std::complex<double>> table{factor};
+  for (int bit = 0; bit < low; ++bit) {
+    const auto& [zero, one] = local[static_cast<std::size_t>(bit)];
+    const std::size_t size = table.size();
+    for (std::size_t i = 0; i < size; ++i) table.push_back(table[i] * one);
+    for (std::size_t i = 0; i < size; ++i) table[i] *= zero;
+  }
+  impl_->visit([&]<typename T>(std::span<std::complex<T>> amplitudes) {
+    parallel_for(thread_count(impl_->engine.threads), amplitudes.size(), table.size(),
+                 [&](std::uint64_t begin, std::uint64_t) {
+                   std::complex<double> high = 1;
+                   for (int bit = low; bit < impl_->local_bits; ++bit)
+                     high *= local[static_cast<std::size_t>(bit)][begin >> bit & 1U];
+                   for (std::size_t i = 0; i < table.size(); ++i) {
+                     // Written out: a product of complex numbers looks for infinities.
+                     const double re = table[i].real() * high.real() - table[i].imag() * high.imag();
+                     const double im = table[i].real() * high.imag() + table[i].imag() * high.real();
+                     amplitudes[begin + i] = {static_cast<T>(re), static_cast<T>(im)};
+                   }
+                 });
+  });
+}
+
+void State::set_basis_state(std::uint64_t index) {
+  if (impl_->qubits < 62 && index >> impl_->qubits != 0) {
+    throw BadInput("basis state " + std::to_string(index) + " does not exist with " + std::to_string(impl_->qubits) +
+                   " qubits");
+  }
+  std::vector<std::array<std::complex<double>, 2>> product;
+  std::vector<int> order;
+  for (int qubit = 0; qubit < impl_->qubits; ++qubit) {
+    product.push_back({});
+    product.back()[(index >> qubit) & 1U] = 1;
+    order.push_back(qubit);
+  }
+  set_product(product, order);
+}
+
+void State::set_amplitudes(std::span<const std::complex<double>> amplitudes) {
+  if (amplitudes.size() != std::size_t{1} << impl_->qubits) {
+    throw BadInput("expected 2^" + std::to_string(impl_->qubits) + " amplitudes, found " +
+                   std::to_string(amplitudes.size()));
+  }
+  std::vector<int> order(impl_->bits.size());
+  std::iota(order.begin(), order.end(), 0);
+  set_layout(order, 0);
+  const std::size_t first = static_cast<std::size_t>(impl_->group.rank()) << impl_->local_bits;
+  impl_->visit([&](auto local) {
+    using Amplitude = typename decltype(local)::value_type;
+    for (std::size_t i = 0; i < local.size(); ++i) local[i] = Amplitude(amplitudes[first + i]);
+  });
+}
+
+EngineCounters State::apply(std::span<const LocalOperation> operations, std::vector<PassRecord>* records) {
+  if (operations.empty()) return {};
+  EngineOptions options = impl_->engine;
+  options.records = records;
+  return impl_->visit(
+      [&]<typename T>(std::span<std::complex<T>> local) { return quantum::apply<T>(local, operations, options); });
+}
+
+double State::probability_of_one(int qubit) const { return probabilities(std::span(&qubit, 1))[1]; }
+
+void State::collapse(int qubit, int value, double probability) {
+  const int bit = impl_->bit_of(qubit);
+  const double factor = 1 / std::sqrt(probability);
+  if (bit < impl_->local_bits) {
+    impl_->visit([&]<typename T>(std::span<std::complex<T>> local) {
+      quantum::collapse<T>(local, bit, value, factor, impl_->engine);
+    });
+    return;
+  }
+  const bool stays = impl_->held(bit) == static_cast<unsigned>(value);
+  const LocalOperation scale{.kind = LocalKind::diagonal, .values = {stays ? factor : 0.0}};
+  apply(std::span(&scale, 1));
+}
+
+void State::flip(int qubit) {
+  const int bit = impl_->bit_of(qubit);
+  if (bit >= impl_->local_bits) {
+    impl_->flips ^= std::uint64_t{1} << bit;
+    return;
+  }
+  const LocalOperation x{.kind = LocalKind::matrix, .bits = {bit}, .values = {0, 1, 1, 0}};
+  apply(std::span(&x, 1));
+}
+
+}  // namespace onehop::quantum

@@ -1,0 +1,91 @@
+// Moving the qubits of a state to other bits: every exchange between ranks begins here.
+#include <cstdint>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "onehop/error.h"
+#include "onehop/plan.h"
+#include "onehop/quantum/state.h"
+#include "quantum/state/state_impl.h"
+
+namespace onehop::quantum {
+
+void State::permute(const std::vector<int>& permutation) {
+  bool moves = false;
+  for (std::size_t i = 0; i < permutation.size(); ++i) moves = moves || permutation[i] != static_cast<int>(i);
+  if (!moves) return;
+  Plan& plan = impl_->plan_for(permutation);
+  const std::int64_t before = plan.counters().bytes_sent;
+  plan.run();
+  const std::int64_t sent = plan.counters().bytes_sent - before;
+  impl_->counters.bytes_sent += sent;
+  bool crosses = false;
+  std::uint64_t flips = 0;
+  std::vector<LocalOperation> come_home;  // flips that are local now are done in memory
+  for (int bit = 0; bit < impl_->qubits; ++bit) {
+    const int to = permutation[static_cast<std::size_t>(bit)];
+    crosses =
+        crosses || ((bit < impl_->local_bits) != (to < impl_->local_bits)) || (bit >= impl_->local_bits && to != bit);
+    if ((impl_->flips >> bit & 1U) == 0) continue;
+    if (to >= impl_->local_bits) {
+      flips |= std::uint64_t{1} << to;
+    } else {
+      come_home.push_back({.kind = LocalKind::matrix, .bits = {to}, .values = {0, 1, 1, 0}});
+    }
+  }
+  if (crosses) ++impl_->counters.exchanges;
+  impl_->flips = flips;
+  for (int& bit : impl_->bits) bit = permutation[static_cast<std::size_t>(bit)];
+  apply(come_home);
+}
+
+void State::exchange(std::span<const std::pair<int, int>> swaps) {
+  std::vector<int> permutation(impl_->bits.size());
+  std::iota(permutation.begin(), permutation.end(), 0);
+  for (const auto& [a, b] : swaps) {
+    std::swap(permutation.at(static_cast<std::size_t>(a)), permutation.at(static_cast<std::size_t>(b)));
+  }
+  permute(permutation);
+}
+
+void State::make_local(std::span<const int> qubits) {
+  if (static_cast<int>(qubits.size()) > impl_->local_bits) {
+    throw BadInput(std::to_string(qubits.size()) + " qubits cannot be local at once: each of the " +
+                   std::to_string(impl_->group.size()) + " ranks has " + std::to_string(impl_->local_bits) +
+                   "; take fewer qubits or fewer ranks");
+  }
+  impl_->check_distinct(qubits);
+  std::vector<bool> taken(impl_->bits.size(), false);
+  for (const int qubit : qubits) taken[static_cast<std::size_t>(impl_->bit_of(qubit))] = true;
+  std::vector<std::pair<int, int>> swaps;
+  int slot = impl_->local_bits - 1;
+  for (const int qubit : qubits) {
+    const int bit = impl_->bit_of(qubit);
+    if (bit < impl_->local_bits) continue;
+    while (taken[static_cast<std::size_t>(slot)]) --slot;
+    swaps.emplace_back(slot--, bit);
+  }
+  exchange(swaps);
+}
+
+void State::restore_order() {
+  if (impl_->flips != 0) {
+    std::vector<int> flipped;
+    for (int qubit = 0; qubit < impl_->qubits; ++qubit) {
+      if ((impl_->flips >> impl_->bit_of(qubit) & 1U) == 0) continue;
+      flipped.push_back(qubit);
+      // As many at once as there are local bits.
+      if (static_cast<int>(flipped.size()) == impl_->local_bits) make_local(flipped), flipped.clear();
+    }
+    make_local(flipped);
+  }
+  std::vector<int> permutation(impl_->bits.size());
+  for (std::size_t qubit = 0; qubit < permutation.size(); ++qubit) {
+    permutation[static_cast<std::size_t>(impl_->bits[qubit])] = static_cast<int>(qubit);
+  }
+  permute(permutation);
+}
+
+}  // namespace onehop::quantum

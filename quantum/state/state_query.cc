@@ -1,0 +1,173 @@
+// Looking at a state: amplitudes, probabilities, products, reduced density matrices.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "onehop/error.h"
+#include "quantum/state/state_impl.h"
+
+namespace onehop::quantum {
+namespace {
+
+using Sum = std::complex<double>;
+
+// Calls visit(place) for the places that differ from `place` in the bits of `mask` only, in ascending order.
+template <typename Visit>
+void for_each_place(std::uint64_t place, std::uint64_t mask, Visit&& visit) {
+  for (std::uint64_t part = 0;;) {
+    visit(place | part);
+    part = (part - mask) & mask;
+    if (part == 0) return;
+  }
+}
+
+}  // namespace
+
+double State::pass_seconds() {
+  std::vector<double> seconds(static_cast<std::size_t>(impl_->group.size()));
+  sum_over_ranks(impl_->group, seconds);  // all begin together
+  seconds[static_cast<std::size_t>(impl_->group.rank())] = impl_->visit(
+      [&]<typename T>(std::span<std::complex<T>> a) { return quantum::pass_seconds<T>(a, impl_->engine); });
+  sum_over_ranks(impl_->group, seconds);
+  return *std::max_element(seconds.begin(), seconds.end());
+}
+
+double State::norm_squared() const {
+  double sum = impl_->visit(
+      [&]<typename T>(std::span<std::complex<T>> local) { return quantum::norm_squared<T>(local, impl_->engine); });
+  sum_over_ranks(impl_->group, std::span(&sum, 1));
+  return sum;
+}
+
+std::vector<Sum> State::amplitudes(std::span<const std::uint64_t> indices) const {
+  std::vector<Sum> result(indices.size());
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    if (impl_->qubits < 62 && indices[i] >> impl_->qubits != 0) {
+      throw BadInput("amplitude " + std::to_string(indices[i]) + " does not exist; the state has 2^" +
+                     std::to_string(impl_->qubits));
+    }
+    std::uint64_t place = 0;
+    bool mine = true;
+    for (int qubit = 0; qubit < impl_->qubits; ++qubit) {
+      const int bit = impl_->bits[static_cast<std::size_t>(qubit)];
+      const std::uint64_t value = indices[i] >> qubit & 1U;
+      if (bit < impl_->local_bits) {
+        place |= value << bit;
+      } else {
+        mine = mine && impl_->held(bit) == value;
+      }
+    }
+    if (mine) impl_->visit([&](auto local) { result[i] = Sum(local[place]); });
+  }
+  sum_over_ranks(impl_->group, result);
+  return result;
+}
+
+std::vector<Sum> State::gather() const {
+  std::vector<Sum> whole(std::size_t{1} << impl_->qubits);
+  const Gathered all = impl_->group.allgather(impl_->memory.bytes());
+  std::vector<int> to(impl_->bits.size());  // the qubit of each bit
+  for (std::size_t qubit = 0; qubit < to.size(); ++qubit)
+    to[static_cast<std::size_t>(impl_->bits[qubit])] = static_cast<int>(qubit);
+  const std::size_t size = std::size_t{1} << impl_->local_bits;
+  impl_->visit([&]<typename T>(std::span<std::complex<T>>) {
+    for (std::size_t rank = 0; rank < all.size(); ++rank) {
+      for (std::size_t i = 0; i < size; ++i) {
+        const std::uint64_t place = ((rank << impl_->local_bits) | i) ^ impl_->flips;
+        std::uint64_t index = 0;
+        for (std::size_t bit = 0; bit < to.size(); ++bit) index |= (place >> bit & 1U) << to[bit];
+        std::complex<T> value;
+        std::memcpy(&value, all[rank].data() + i * sizeof(value), sizeof(value));
+        whole[index] = Sum(value);
+      }
+    }
+  });
+  return whole;
+}
+
+std::vector<double> State::probabilities(std::span<const int> qubits) const {
+  impl_->check_distinct(qubits);
+  if (qubits.size() > 24) {
+    throw BadInput("probabilities of " + std::to_string(qubits.size()) +
+                   " qubits at once: at most 24; sample, or ask for fewer");
+  }
+  // Those of local qubits, put where the qubits of the rank's number say.
+  std::vector<int> bits;
+  std::vector<std::size_t> positions;
+  std::size_t base = 0;
+  for (std::size_t i = 0; i < qubits.size(); ++i) {
+    const int bit = impl_->bit_of(qubits[i]);
+    if (bit < impl_->local_bits) {
+      bits.push_back(bit);
+      positions.push_back(i);
+    } else {
+      base |= static_cast<std::size_t>(impl_->held(bit)) << i;
+    }
+  }
+  std::vector<double> local(std::size_t{1} << bits.size());
+  impl_->visit([&]<typename T>(std::span<std::complex<T>> amplitudes) {
+    quantum::probabilities<T>(amplitudes, bits, local, impl_->engine);
+  });
+  std::vector<double> result(std::size_t{1} << qubits.size());
+  for (std::size_t i = 0; i < local.size(); ++i) {
+    std::size_t index = base;
+    for (std::size_t j = 0; j < positions.size(); ++j) index |= (i >> j & 1U) << positions[j];
+    result[index] = local[i];
+  }
+  sum_over_ranks(impl_->group, result);
+  return result;
+}
+
+Sum State::inner_product(State& other) {
+  if (other.qubits() != qubits() || other.precision() != precision() || other.group().size() != group().size()) {
+    throw BadInput("an inner product needs two states of equal size, precision and ranks; found " +
+                   std::to_string(qubits()) + " and " + std::to_string(other.qubits()) + " qubits");
+  }
+  if (impl_->flips != 0 || other.impl_->flips != 0) {
+    restore_order();
+    other.restore_order();
+  }
+  std::vector<int> permutation(impl_->bits.size());
+  for (std::size_t qubit = 0; qubit < permutation.size(); ++qubit) {
+    permutation[static_cast<std::size_t>(other.impl_->bits[qubit])] = impl_->bits[qubit];
+  }
+  other.permute(permutation);
+  Sum sum = impl_->visit([&]<typename T>(std::span<std::complex<T>> mine) {
+    return quantum::inner_product<T>(mine, other.local<T>(), impl_->engine);
+  });
+  sum_over_ranks(impl_->group, std::span(&sum, 1));
+  return sum;
+}
+
+std::vector<Sum> State::reduced_density_matrix(std::span<const int> qubits) {
+  if (qubits.size() > 12) {
+    throw BadInput("a density matrix of " + std::to_string(qubits.size()) + " qubits: at most 12");
+  }
+  make_local(qubits);
+  const std::size_t size = std::size_t{1} << qubits.size();
+  std::vector<std::uint64_t> offsets(size);
+  std::uint64_t inside = 0;
+  for (std::size_t i = 0; i < qubits.size(); ++i) {
+    const std::uint64_t bit = std::uint64_t{1} << impl_->bit_of(qubits[i]);
+    inside |= bit;
+    for (std::size_t index = 0; index < size; ++index) offsets[index] |= (index >> i & 1U) * bit;
+  }
+  std::vector<Sum> matrix(size * size);
+  std::vector<Sum> part(size);
+  const std::uint64_t outside = ((std::uint64_t{1} << impl_->local_bits) - 1) & ~inside;
+  impl_->visit([&](auto local) {
+    for_each_place(0, outside, [&](std::uint64_t place) {
+      for (std::size_t i = 0; i < size; ++i) part[i] = Sum(local[place | offsets[i]]);
+      for (std::size_t r = 0; r < size; ++r) {
+        for (std::size_t c = 0; c <= r; ++c) matrix[r * size + c] += part[r] * std::conj(part[c]);
+      }
+    });
+  });
+  for (std::size_t r = 0; r < size; ++r) {
+    for (std::size_t c = 0; c < r; ++c) matrix[c * size + r] = std::conj(matrix[r * size + c]);
+  }
+  sum_over_ranks(impl_->group, matrix);
+  return matrix;
+}
+
+}  // namespace onehop::quantum

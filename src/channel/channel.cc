@@ -1,0 +1,333 @@
+#include "onehop/channel.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "onehop/staging.h"
+#include "src/channel/channel_specs.h"
+#include "src/channel/reservation.h"
+#include "src/channel/store.h"
+#include "src/channel/waiting.h"
+#include "src/group/agreement.h"
+#include "src/group/group_state.h"
+
+namespace onehop {
+namespace {
+
+constexpr std::array<std::string_view, 4> transport_names = {"automatic", "shared_memory", "mpi", "mock"};
+
+[[noreturn]] void throw_size(const detail::Endpoint& end, std::int64_t expected, std::size_t found) {
+  throw BadInput(end.name() + " carries messages of " + std::to_string(expected) + " bytes, but " +
+                 std::to_string(found) + " were given");
+}
+
+[[noreturn]] void throw_in_place(const detail::Endpoint& end, const detail::SlotRing& ring) {
+  throw BadInput(end.name() + ": a message of " + std::to_string(ring.message_bytes) +
+                 " bytes is longer than a slot (" + std::to_string(ring.slot_bytes) +
+                 " bytes) and cannot be used in place; use put(message) and get(message), or "
+                 "ask for a larger slot_bytes");
+}
+
+[[noreturn]] void throw_spent(const detail::Endpoint& end) {
+  throw Error(
+      end.name() + " was broken off inside a message (" + end.spent +
+      "); the rest of that message cannot be told from the next one, so this end cannot be used again: open new "
+      "channels on both ranks");
+}
+
+// Waits for what the other end of a channel to the own rank would have to do, which is waiting here.
+[[noreturn]] void throw_hopeless(const detail::Endpoint& end, bool sends) {
+  const std::string rank = "rank " + std::to_string(end.shape().from);
+  throw BadInput(end.name() + (sends ? " has no free slot, and only " + rank +
+                                           " itself, which waits here, can free one; "
+                                           "receive a message first, or ask for more slots or a larger slot_bytes"
+                                     : " is empty, and only " + rank +
+                                           " itself, which waits here, can send on it; put a "
+                                           "message before receiving it"));
+}
+
+// Whether a look that found nothing was in vain for good. Bytes that somebody must move by progress() get their time.
+bool is_hopeless(detail::Endpoint& end, bool polls, int& looks) {
+  constexpr int enough_looks = 1000;
+  return end.shape().from == end.shape().to && (!polls || ++looks > enough_looks) && end.hopeless();
+}
+
+// Waits until `ready()`.
+template <class Ready>
+void wait_until(detail::Endpoint& end, int peer, bool sends, const Ready& ready) {
+  end.group().check_process();
+  if (!end.spent.empty()) throw_spent(end);
+  const bool polls = end.needs_progress();
+  int looks = 0;
+  detail::Waiting waiting(end.group(), polls);
+  while (!ready()) {
+    if (is_hopeless(end, polls, looks)) throw_hopeless(end, sends);
+    if (polls) end.progress();
+    waiting.idle(ready, [&] { return detail::WaitingFor{peer, end.name()}; });
+  }
+}
+
+// What a spent end is left with, so that every use of it leads to throw_spent: words that never let it go on, words and a slot
+// that nobody reads, and a use beyond all colours.
+constexpr std::uint64_t no_use = (std::uint64_t{1} << (64 - detail::chunk_bits)) - 2;
+constinit std::atomic<std::uint64_t> never{0};
+constinit std::atomic<std::uint64_t> unread{0};
+constinit std::atomic<std::uint32_t> silent{0};
+alignas(64) constinit std::array<std::byte, 64> nowhere{};
+
+}  // namespace
+
+void store_bytes(StoreKind kind, std::byte* to, std::span<const std::byte> from) {
+  detail::store_function(kind)(to, from.data(), from.size());
+}
+
+void store_piece(StoreKind kind, std::byte* to, std::span<const std::byte> from) {
+  detail::piece_function(kind)(to, from.data(), from.size());
+}
+
+void finish_pieces(StoreKind kind) noexcept { detail::finish_stores(kind); }
+
+TransportKind transport_from_string(std::string_view name) {
+  if (name == "auto") return TransportKind::automatic;
+  const auto found = std::find(transport_names.begin(), transport_names.end(), name);
+  if (found == transport_names.end()) {
+    throw BadInput("unknown transport \"" + std::string(name) + "\"; known: auto, shared_memory, mpi, mock");
+  }
+  return static_cast<TransportKind>(found - transport_names.begin());
+}
+
+std::string_view to_string(TransportKind kind) { return transport_names.at(static_cast<std::size_t>(kind)); }
+
+void Sender::wait_released() {
+  wait_until(*endpoint_, peer_, true, [this] { return ready(); });
+}
+
+void Sender::ring_bell(std::uint64_t chunks, std::int64_t bytes) { endpoint_->published(use_ + 1, chunks, bytes); }
+void Sender::throw_not_in_place() const { throw_in_place(*endpoint_, ring_); }
+void Sender::progress() { endpoint_->progress(); }
+bool Sender::needs_progress() const { return endpoint_->needs_progress(); }
+
+void Sender::break_off() {
+  endpoint_->spent = detail::message_of(std::current_exception());
+  ring_.first = at_ = nowhere.data();
+  ring_.stride = 0;
+  use_ = no_use;
+  released_seen_ = 0;
+  released_ = &never;
+  bell_ = &silent;
+  single_chunk_ = false;
+}
+
+void Sender::put_in_chunks(std::span<const std::byte> message) {
+  if (static_cast<std::int64_t>(message.size()) != ring_.message_bytes) {
+    throw_size(*endpoint_, ring_.message_bytes, message.size());
+  }
+  const detail::StoreFunction store = detail::store_function(stores_);
+  // As write() does it, with stores of the kind that was chosen.
+  write([&](std::span<std::byte> part, std::int64_t at) {
+    if (!part.empty()) store(part.data(), message.data() + at, part.size());
+  });
+}
+
+void Receiver::wait_arrived(std::uint64_t colour) {
+  wait_until(*endpoint_, peer_, false, [this, colour] { return arrived() >= colour; });
+}
+
+void Receiver::ring_bell() { endpoint_->released(use_); }
+void Receiver::throw_not_in_place() const { throw_in_place(*endpoint_, ring_); }
+void Receiver::throw_of_parent() const {
+  detail::throw_forked(endpoint_->group().process,
+                       endpoint_->name() + " of rank " + std::to_string(endpoint_->group().rank));
+}
+void Receiver::progress() { endpoint_->progress(); }
+bool Receiver::needs_progress() const { return endpoint_->needs_progress(); }
+
+void Receiver::break_off() {
+  endpoint_->spent = detail::message_of(std::current_exception());
+  ring_.first = at_ = nowhere.data();
+  ring_.stride = 0;
+  use_ = no_use;
+  released_ = &unread;
+  bell_ = &silent;
+}
+
+void Receiver::get(std::span<std::byte> message) {
+  const std::int64_t total = ring_.message_bytes;
+  if (static_cast<std::int64_t>(message.size()) != total) throw_size(*endpoint_, total, message.size());
+  read([&](std::span<const std::byte> part, std::int64_t at) {
+    if (!part.empty()) std::memcpy(message.data() + at, part.data(), part.size());
+  });
+}
+
+// Makes ends of the parts that a transport gives.
+struct ChannelAccess {
+  static Sender sender(detail::SenderParts parts) {
+    Sender made;
+    const detail::ChannelShape& shape = parts.endpoint->shape();
+    made.ring_ = parts.ring;
+    made.at_ = parts.ring.first;
+    made.released_ = parts.released;
+    made.bell_ = parts.bell;
+    made.stores_ = shape.stores;
+    made.peer_ = shape.to;
+    made.forks_ = detail::forks.load(std::memory_order_relaxed);
+    made.single_chunk_ =
+        shape.bytes <= shape.slot_bytes && shape.bytes <= shape.chunk_bytes && shape.stores == StoreKind::plain;
+    made.endpoint_ = std::move(parts.endpoint);
+    return made;
+  }
+
+  static detail::Endpoint& endpoint(const Receiver& end) { return *end.endpoint_; }
+
+  static Receiver receiver(detail::ReceiverParts parts) {
+    Receiver made;
+    made.ring_ = parts.ring;
+    made.at_ = parts.ring.first;
+    made.released_ = parts.released;
+    made.bell_ = parts.bell;
+    made.release_mask_ = parts.release_mask;
+    made.peer_ = parts.endpoint->shape().from;
+    made.forks_ = detail::forks.load(std::memory_order_relaxed);
+    made.endpoint_ = std::move(parts.endpoint);
+    return made;
+  }
+};
+
+namespace {
+
+using Key = std::tuple<bool, int, int>;  // sends, peer, tag
+
+// The transports in use for a choice, and which of them carries the channels to a rank.
+struct Routes {
+  std::vector<detail::Transport*> transports;
+  std::unique_ptr<detail::Transport> mock;
+
+  Routes(detail::GroupState& group, TransportKind kind) {
+    if (kind == TransportKind::mock) {
+      mock = detail::make_mock_transport();
+      transports = {mock.get()};
+      return;
+    }
+    if (kind != TransportKind::mpi) transports.push_back(group.shared_memory.get());
+    if (kind != TransportKind::shared_memory && group.remote != nullptr) transports.push_back(group.remote.get());
+    if (transports.empty()) {
+      throw BadInput("the transport \"mpi\" needs a group made from MPI, and this one comes from \"" + group.origin +
+                     "\"; start the program with mpiexec");
+    }
+  }
+
+  // Index of the transport that reaches `rank`; throws if none does.
+  [[nodiscard]] std::size_t to(int rank) const {
+    std::string why;
+    for (std::size_t i = 0; i < transports.size(); ++i) {
+      const std::string trouble = transports[i]->unreachable(rank);
+      if (trouble.empty()) return i;
+      why += (why.empty() ? "" : "; ") + trouble;
+    }
+    throw Error("no channel to rank " + std::to_string(rank) + " is possible: " + why +
+                "; start ranks on several machines with an MPI launcher");
+  }
+
+  // "shared_memory, mpi"
+  [[nodiscard]] std::string names() const {
+    std::string all;
+    for (const detail::Transport* transport : transports)
+      all += (all.empty() ? "" : ", ") + std::string(transport->name());
+    return all;
+  }
+};
+
+// This rank's wishes with every choice made. Throws where one can be met by no transport; what all ranks can see to be wrong
+// is left to match().
+std::vector<detail::Wanted> wishes(const detail::GroupState& group, std::span<const ChannelSpec> specs,
+                                   const Routes& routes) {
+  std::int64_t slot_limit = std::numeric_limits<std::int64_t>::max();
+  for (const detail::Transport* transport : routes.transports)
+    slot_limit = std::min(slot_limit, transport->max_slot_bytes());
+  std::vector<detail::Wanted> own;
+  own.reserve(specs.size());
+  for (const ChannelSpec& spec : specs) {
+    own.push_back(detail::wanted(spec, group.rank));
+    own.back().slot_bytes = std::min(own.back().slot_bytes, slot_limit);
+    if (spec.peer >= 0 && spec.peer < group.size) static_cast<void>(routes.to(spec.peer));
+  }
+  return own;
+}
+
+}  // namespace
+
+void refuse_channels(const Group& group, const std::string& why) {
+  try {
+    detail::exchange_refusal(*group.state(), why);
+  } catch (const Error&) {
+    return;  // a lost peer, say: what this rank was about to throw anyway says more
+  }
+}
+
+namespace {
+
+Channels open(const Group& group, std::span<const ChannelSpec> specs, TransportKind kind, bool backed) {
+  const std::shared_ptr<detail::GroupState>& state = group.state();
+  std::optional<Routes> routes;
+  std::vector<detail::Wanted> own;
+  try {
+    routes.emplace(*state, kind);
+    own = wishes(*state, specs, *routes);
+  } catch (const std::exception& error) {
+    refuse_channels(group, error.what());
+    throw;
+  }
+  std::vector<detail::MemoryLeft> left;
+  const std::vector<detail::Wanted> all = detail::exchange(*state, own, routes->names(), left);
+  const auto shapes = detail::match(all, state->rank, state->size, state->channels_opened);
+  if (backed) detail::check_memory(*state, all, left);
+  state->channels_opened += static_cast<std::uint32_t>(all.size() / 2);
+
+  std::vector<std::vector<detail::ChannelShape>> by_transport(routes->transports.size());
+  for (const detail::ChannelShape& shape : shapes) {
+    by_transport[routes->to(shape.from == state->rank ? shape.to : shape.from)].push_back(shape);
+  }
+  std::map<Key, Sender> senders;
+  std::map<Key, Receiver> receivers;
+  for (std::size_t i = 0; i < by_transport.size(); ++i) {
+    detail::Transport& transport = *routes->transports[i];
+    detail::Opened opened =
+        backed ? transport.open(state, by_transport[i]) : transport.open_unbacked(state, by_transport[i]);
+    for (auto& parts : opened.senders) {
+      const detail::ChannelShape shape = parts.endpoint->shape();
+      senders[{true, shape.to, shape.tag}] = ChannelAccess::sender(std::move(parts));
+    }
+    for (auto& parts : opened.receivers) {
+      const detail::ChannelShape shape = parts.endpoint->shape();
+      receivers[{false, shape.from, shape.tag}] = ChannelAccess::receiver(std::move(parts));
+    }
+  }
+  Channels channels;
+  for (const ChannelSpec& spec : specs) {
+    if (spec.direction == ChannelSpec::Direction::send) {
+      channels.senders.push_back(std::move(senders.at({true, spec.peer, spec.tag})));
+    } else {
+      channels.receivers.push_back(std::move(receivers.at({false, spec.peer, spec.tag})));
+    }
+  }
+  return channels;
+}
+
+}  // namespace
+
+Channels open_channels(const Group& group, std::span<const ChannelSpec> specs, TransportKind kind) {
+  return open(group, specs, kind, true);
+}
+
+Channels open_channels_unbacked(const Group& group, std::span<const ChannelSpec> specs, TransportKind kind) {
+  return open(group, specs, kind, false);
+}
+
+std::int64_t back_slots(const Receiver& one) { return ChannelAccess::endpoint(one).back_slots(); }
+
+}  // namespace onehop

@@ -1,0 +1,209 @@
+#include "src/channel/channel_specs.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "onehop/error.h"
+#include "onehop/tuning.h"
+
+namespace onehop::detail {
+namespace {
+
+constexpr std::int64_t largest_slot = std::int64_t{64} << 20;  // unless the user wants a larger one
+constexpr int most_slots = 1 << 16;
+constexpr std::int64_t most_slot_bytes = std::int64_t{1} << 38;
+
+std::string text(std::int64_t value) { return std::to_string(value); }
+
+std::string end_of(const Wanted& end) {
+  const std::string tag = " (tag " + text(end.tag) + ")";
+  return "rank " + text(end.owner) + (end.sends != 0 ? " sends " : " receives ") + text(end.bytes) + " bytes " +
+         (end.sends != 0 ? "to" : "from") + " rank " + text(end.peer) + tag;
+}
+
+void check(const Wanted& end, int ranks) {
+  if (end.peer < 0 || end.peer >= ranks) {
+    throw BadInput("open_channels: " + end_of(end) + ", but the group has ranks 0 to " + text(ranks - 1));
+  }
+  if (end.bytes < 0 || end.slots < 0 || end.slot_bytes < 0 || end.chunk_bytes < 0) {
+    throw BadInput("open_channels: " + end_of(end) + ": bytes, slots, slot_bytes and chunk_bytes must not be negative");
+  }
+  if (end.sends != 0 && (end.slots > most_slots || end.slot_bytes > most_slot_bytes)) {
+    throw BadInput("open_channels: " + end_of(end) + " through " + text(end.slots) + " slots of " +
+                   text(end.slot_bytes) + " bytes; at most " + text(most_slots) + " slots of at most " +
+                   text(most_slot_bytes) + " bytes are possible");
+  }
+  if (end.sends != 0 && end.bytes > 0 && end.bytes / end.slot_bytes > std::int64_t{1} << 40) {
+    throw BadInput("open_channels: " + end_of(end) + ": slots of " + text(end.slot_bytes) +
+                   " bytes are too small for it");
+  }
+}
+
+auto key(const Wanted& end) {
+  const int from = end.sends != 0 ? end.owner : end.peer;
+  const int to = end.sends != 0 ? end.peer : end.owner;
+  return std::tuple(from, to, end.tag);
+}
+
+[[noreturn]] void throw_unmatched(const Wanted& end) {
+  throw Mismatch("open_channels: " + end_of(end) + ", but rank " + text(end.peer) +
+                 (end.sends != 0 ? " does not receive from" : " does not send to") + " rank " + text(end.owner) +
+                 " with that tag; both ends must be asked for in the same open_channels (or: do all ranks prepare the "
+                 "same plan?)");
+}
+
+void check_pair(const Wanted& sender, const Wanted& receiver) {
+  if (sender.bytes != receiver.bytes) {
+    throw Mismatch("open_channels: " + end_of(sender) + ", but rank " + text(receiver.owner) + " expects " +
+                   text(receiver.bytes) + " bytes");
+  }
+  if (sender.signature != receiver.signature) {
+    throw Mismatch(
+        "open_channels: " + end_of(sender) + " and rank " + text(receiver.owner) +
+        " receives as many, but they mean different things by them (order, element sizes or combination differ); "
+        "do all ranks build the schedule from the same parameters?");
+  }
+}
+
+}  // namespace
+
+Wanted wanted(const ChannelSpec& spec, int owner) {
+  Wanted end;
+  end.owner = owner;
+  end.peer = spec.peer;
+  end.tag = spec.tag;
+  end.sends = spec.direction == ChannelSpec::Direction::send ? 1 : 0;
+  end.bytes = spec.bytes;
+  end.signature = spec.signature;
+  const Tuning& here = tuning();
+  const SizeRule& rule = here.rule(spec.bytes);
+  end.stores = static_cast<std::int32_t>(rule.stores);
+  end.slots = spec.slots != 0 ? spec.slots : spec.bytes <= here.small_bytes ? here.small_slots : 2;
+  end.slot_bytes =
+      spec.slot_bytes != 0 ? spec.slot_bytes : std::min(std::max<std::int64_t>(spec.bytes, 8), largest_slot);
+  end.chunk_bytes = spec.chunk_bytes != 0 ? spec.chunk_bytes : rule.chunk_bytes;
+  // A fragment must not have more chunks than its colour can count.
+  end.chunk_bytes = std::max(end.chunk_bytes, end.slot_bytes / static_cast<std::int64_t>(whole / 2) + 1);
+  return end;
+}
+
+namespace {
+
+// What a rank's contribution begins with; then `name_bytes` of text (the transports, or why it refuses), then its wishes.
+struct Opening {
+  static constexpr std::uint64_t magic = 0x676e'696e'6570'6f01;  // no other collective step begins with it
+  std::uint64_t mark = magic;
+  std::int32_t refused = 0;
+  std::int32_t text_bytes = 0;
+  MemoryLeft left;
+};
+
+std::vector<std::byte> packed(bool refused, const std::string& words, std::span<const Wanted> own) {
+  Opening head;
+  head.refused = refused ? 1 : 0;
+  head.text_bytes = static_cast<std::int32_t>(words.size());
+  if (!refused && !own.empty()) head.left = memory_left();
+  const auto wishes = std::as_bytes(own);
+  std::vector<std::byte> bytes(sizeof head + words.size() + wishes.size());
+  std::memcpy(bytes.data(), &head, sizeof head);
+  std::memcpy(bytes.data() + sizeof head, words.data(), words.size());
+  if (!wishes.empty()) std::memcpy(bytes.data() + sizeof head + words.size(), wishes.data(), wishes.size());
+  return bytes;
+}
+
+struct Contribution {
+  bool refused = false;
+  std::string words;
+  MemoryLeft left;
+  std::vector<Wanted> wishes;
+};
+
+// Nothing, if it is a contribution to another step.
+std::optional<Contribution> unpacked(std::span<const std::byte> bytes) {
+  Opening head;
+  head.mark = 0;
+  if (bytes.size() >= sizeof head) std::memcpy(&head, bytes.data(), sizeof head);
+  if (head.mark != Opening::magic) return std::nullopt;
+  Contribution given;
+  given.refused = head.refused != 0;
+  given.left = head.left;
+  bytes = bytes.subspan(sizeof head);
+  const auto length = static_cast<std::size_t>(head.text_bytes);
+  given.words.assign(reinterpret_cast<const char*>(bytes.data()), length);
+  bytes = bytes.subspan(length);
+  given.wishes.resize(bytes.size() / sizeof(Wanted));
+  if (!bytes.empty()) std::memcpy(given.wishes.data(), bytes.data(), given.wishes.size() * sizeof(Wanted));
+  return given;
+}
+
+}  // namespace
+
+void throw_refusal(const Gathered& gathered, const std::string& step) {
+  for (std::size_t r = 0; r < gathered.size(); ++r) {
+    const auto given = unpacked(gathered[r]);
+    if (given && given->refused) throw Error(step + " failed on rank " + std::to_string(r) + ": " + given->words);
+  }
+}
+
+std::vector<Wanted> exchange(GroupState& group, std::span<const Wanted> own, const std::string& transports,
+                             std::vector<MemoryLeft>& left) {
+  const Gathered gathered = group.allgather(packed(false, transports, own));
+  throw_refusal(gathered, "opening channels");
+  std::vector<Wanted> all;
+  std::string first;
+  for (std::size_t r = 0; r < gathered.size(); ++r) {
+    const auto given = unpacked(gathered[r]);
+    if (!given) {
+      group.out_of_step = true;
+      throw Mismatch("open_channels: rank " + std::to_string(r) +
+                     " is in another collective step (a barrier, an all-gather, a split); do all ranks make the same "
+                     "steps in the same order?");
+    }
+    if (r == 0) first = given->words;
+    if (given->words != first) {
+      throw Mismatch("open_channels: rank 0 opens its channels over " + first + ", but rank " + std::to_string(r) +
+                     " over " + given->words + "; all ranks must ask for the same transport");
+    }
+    left.push_back(given->left);
+    all.insert(all.end(), given->wishes.begin(), given->wishes.end());
+  }
+  return all;
+}
+
+void exchange_refusal(GroupState& group, const std::string& why) {
+  static_cast<void>(group.allgather(packed(true, why.empty() ? "no reason given" : why, {})));
+}
+
+std::vector<ChannelShape> match(std::span<const Wanted> all, int rank, int ranks, std::uint32_t first_id) {
+  std::vector<const Wanted*> order;
+  order.reserve(all.size());
+  for (const Wanted& end : all) {
+    check(end, ranks);
+    order.push_back(&end);
+  }
+  // Senders first within a channel; the ends of one channel come to lie side by side.
+  std::sort(order.begin(), order.end(), [](const Wanted* a, const Wanted* b) {
+    return std::tuple_cat(key(*a), std::tuple(-a->sends)) < std::tuple_cat(key(*b), std::tuple(-b->sends));
+  });
+  std::vector<ChannelShape> own;
+  std::uint32_t id = first_id;
+  for (std::size_t i = 0; i < order.size(); i += 2, ++id) {
+    const Wanted& sender = *order[i];
+    if (sender.sends == 0 || i + 1 == order.size() || key(*order[i + 1]) != key(sender)) throw_unmatched(sender);
+    const Wanted& receiver = *order[i + 1];
+    if (receiver.sends != 0 || (i + 2 < order.size() && key(*order[i + 2]) == key(sender))) {
+      throw BadInput("open_channels: " + end_of(receiver) +
+                     " twice; channels between the same two ranks need different tags");
+    }
+    check_pair(sender, receiver);
+    if (sender.owner != rank && receiver.owner != rank) continue;
+    own.push_back({sender.owner, receiver.owner, sender.tag, sender.bytes, sender.slot_bytes, sender.chunk_bytes,
+                   sender.slots, static_cast<StoreKind>(sender.stores), id});
+  }
+  return own;
+}
+
+}  // namespace onehop::detail

@@ -1,0 +1,38 @@
+// Memory that ranks of one machine are about to take: all see the same free memory, and must not take it twice.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/channel/channel_specs.h"
+#include "src/group/group_state.h"
+#include "src/group/shared_memory.h"
+
+namespace onehop::detail {
+
+// Throws Error, the same on every rank, if what the ranks of a machine need for these channels together is more than it had left
+// when they began (`left`, by rank).
+void check_memory(const GroupState& group, std::span<const Wanted> all, std::span<const MemoryLeft> left);
+
+// What one rank takes by itself, told to the others of its machine until the system counts it as used.
+class Reservation {
+ public:
+  // Throws Error if it is more than there is beside what the others are about to take.
+  Reservation(GroupState& group, std::int64_t bytes, const std::string& what);
+  ~Reservation();
+  Reservation(const Reservation&) = delete;
+  Reservation& operator=(const Reservation&) = delete;
+
+  // So much of it is used now.
+  void used(std::int64_t bytes) noexcept;
+
+ private:
+  [[nodiscard]] RankPage& page() const noexcept { return *reinterpret_cast<RankPage*>(page_.data()); }
+
+  SharedMemory page_;  // may outlive the group
+  std::int64_t bytes_;
+};
+
+}  // namespace onehop::detail

@@ -1,0 +1,45 @@
+// Where the slots of a channel lie in its memory; the same for every transport.
+#include <cassert>
+
+#include "src/channel/transport/transport.h"
+
+namespace onehop::detail {
+namespace {
+
+constexpr std::int64_t line = 64;
+constexpr std::int64_t pair_of_lines = 128;  // processors fetch lines in pairs: colours of two slots stay apart
+
+std::int64_t slot_stride(const ChannelShape& shape) {
+  const std::int64_t payload = shape.slot_bytes + 8 <= line ? 8 : line;
+  return (payload + shape.slot_bytes + pair_of_lines - 1) / pair_of_lines * pair_of_lines;
+}
+
+}  // namespace
+
+std::int64_t ring_bytes(const ChannelShape& shape) { return slot_stride(shape) * shape.slots; }
+
+SlotRing make_ring(const ChannelShape& shape, std::byte* memory) {
+  assert(reinterpret_cast<std::uintptr_t>(memory) % line == 0);
+  SlotRing ring;
+  ring.first = memory;
+  ring.stride = static_cast<std::uint64_t>(slot_stride(shape));
+  ring.slots = static_cast<std::uint32_t>(shape.slots);
+  ring.payload = shape.slot_bytes + 8 <= line ? 8 : static_cast<std::uint32_t>(line);
+  ring.slot_bytes = shape.slot_bytes;
+  ring.chunk_bytes = shape.chunk_bytes;
+  ring.message_bytes = shape.bytes;
+  return ring;
+}
+
+std::uint64_t release_mask(int slots) {
+  std::uint64_t batch = 1;
+  while (batch * 2 <= static_cast<std::uint64_t>(slots) / 2) batch *= 2;
+  return batch - 1;
+}
+
+std::string Endpoint::name() const {
+  return "channel " + std::to_string(shape_.from) + " -> " + std::to_string(shape_.to) +
+         (shape_.tag == 0 ? std::string() : " (tag " + std::to_string(shape_.tag) + ")");
+}
+
+}  // namespace onehop::detail

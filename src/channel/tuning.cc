@@ -1,0 +1,195 @@
+#include "onehop/tuning.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+
+#include "onehop/error.h"
+#include "src/base/json_node.h"
+#include "src/base/regular_file.h"
+#include "src/channel/wait_limits.h"
+
+namespace onehop {
+namespace {
+
+constexpr std::array<std::string_view, 4> store_names = {"plain", "prefetch", "demote", "nontemporal"};
+constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
+// What is beyond these is a mistake, and would be a wait or an allocation without end.
+constexpr std::int64_t most_bytes = std::int64_t{1} << 40U;
+constexpr int most_tests = 1 << 30;
+constexpr int most_slots = 1 << 16;
+
+bool is_amd() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_is("amd");
+#else
+  return false;
+#endif
+}
+
+bool is_intel() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_is("intel");
+#else
+  return false;
+#endif
+}
+
+// The file as it is; a file that nobody has asked for need not be there.
+detail::FileText read_file() {
+  constexpr std::size_t longest = std::size_t{1} << 20U;
+  detail::FileText file = detail::read_regular_file(tuning_file(), longest);
+  if (file.is_missing && std::getenv("ONEHOP_TUNING") == nullptr) file.problem.clear();
+  return file;
+}
+
+std::optional<Tuning> tuning_from_file() {
+  const std::string path = tuning_file();
+  const detail::FileText file = read_file();
+  std::string problem = file.problem;
+  if (file.text) {
+    try {
+      Tuning found = Tuning::from_json(*file.text);
+      found.origin = path;
+      return found;
+    } catch (const Error& error) {
+      problem = error.what();
+    }
+  }
+  if (!problem.empty()) {
+    std::fprintf(stderr, "onehop: the tuning %s is not used (%s): run `onehop tune` to make it anew, or %s\n",
+                 path.c_str(), problem.c_str(),
+                 std::getenv("ONEHOP_TUNING") == nullptr ? "delete it" : "let ONEHOP_TUNING name another file");
+  }
+  return std::nullopt;
+}
+
+Tuning& current() {
+  static Tuning tuning = [] {
+    Tuning found = tuning_from_file().value_or(built_in_tuning());
+    detail::wait_limits = {found.spins, found.spins_crowded, found.yields};
+    return found;
+  }();
+  return tuning;
+}
+
+}  // namespace
+
+std::string_view to_string(StoreKind kind) { return store_names.at(static_cast<std::size_t>(kind)); }
+
+StoreKind store_kind_from_string(std::string_view name) {
+  const auto found = std::find(store_names.begin(), store_names.end(), name);
+  if (found == store_names.end()) {
+    throw BadInput("unknown store kind \"" + std::string(name) + "\"; known: plain, prefetch, demote, nontemporal");
+  }
+  return static_cast<StoreKind>(found - store_names.begin());
+}
+
+const SizeRule& Tuning::rule(std::int64_t bytes) const {
+  const auto found =
+      std::find_if(rules.begin(), rules.end(), [&](const SizeRule& rule) { return bytes <= rule.up_to; });
+  return found == rules.end() ? rules.back() : *found;
+}
+
+std::string Tuning::to_json() const {
+  nlohmann::ordered_json json;
+  json["onehop_tuning"] = 1;
+  json["spins"] = spins;
+  json["spins_crowded"] = spins_crowded;
+  json["yields"] = yields;
+  json["slot_bytes"] = slot_bytes;
+  json["small_bytes"] = small_bytes;
+  json["small_slots"] = small_slots;
+  json["rules"] = nlohmann::ordered_json::array();
+  for (const SizeRule& rule : rules) {
+    nlohmann::ordered_json entry;
+    entry["up_to"] = rule.up_to == no_end ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(rule.up_to);
+    entry["chunk_bytes"] = rule.chunk_bytes;
+    entry["stores"] = to_string(rule.stores);
+    json["rules"].push_back(entry);
+  }
+  return json.dump(2);
+}
+
+Tuning Tuning::from_json(const std::string& text) {
+  const std::string name = "the tuning";
+  const detail::Json json = detail::parse_json(text, name);
+  const detail::Node root(json, name);
+  const auto number = [](const detail::Node& node, const char* key, std::int64_t smallest, std::int64_t largest) {
+    return node.required(key).integer(smallest, largest);
+  };
+  const auto count = [&](const char* key, int smallest, int largest) {
+    return static_cast<int>(number(root, key, smallest, largest));
+  };
+  (void)number(root, "onehop_tuning", 1, 1);  // the version
+  Tuning tuning;
+  tuning.spins = count("spins", 0, most_tests);
+  tuning.spins_crowded = count("spins_crowded", 0, most_tests);
+  tuning.yields = count("yields", 0, most_tests);
+  tuning.slot_bytes = number(root, "slot_bytes", 4096, most_bytes);
+  tuning.small_bytes = number(root, "small_bytes", 0, most_bytes);
+  tuning.small_slots = count("small_slots", 1, most_slots);
+  root.required("rules").for_each([&](const detail::Node& node) {
+    const detail::Node up_to = node.required("up_to");
+    SizeRule rule;
+    rule.up_to = up_to.is_null() ? no_end : up_to.integer(0, no_end - 1);
+    rule.chunk_bytes = number(node, "chunk_bytes", 64, most_bytes);
+    const detail::Node stores = node.required("stores");
+    const std::string kind = stores.text();
+    rule.stores = stores.read([&] { return store_kind_from_string(kind); });
+    if (!tuning.rules.empty() && rule.up_to <= tuning.rules.back().up_to) {
+      up_to.complain("more than in the rule before, " + std::to_string(tuning.rules.back().up_to));
+    }
+    tuning.rules.push_back(rule);
+  });
+  if (tuning.rules.empty()) root.required("rules").complain("a rule or more");
+  return tuning;
+}
+
+// docs/performance.md has the measurements behind these.
+Tuning built_in_tuning() {
+  Tuning tuning;
+  constexpr std::int64_t kib = 1 << 10;
+  if (is_amd()) {
+    tuning.rules = {{2 * kib, 2 * kib, StoreKind::plain},
+                    {4 * kib, 1 * kib, StoreKind::plain},
+                    {64 * kib, 16 * kib, StoreKind::nontemporal},
+                    {no_end, 64 * kib, StoreKind::nontemporal}};
+  } else if (is_intel()) {
+    tuning.rules = {{1 * kib, 1 * kib, StoreKind::demote},
+                    {16 * kib, 1 * kib, StoreKind::prefetch},
+                    {64 * kib, 4 * kib, StoreKind::prefetch},
+                    {2048 * kib, 16 * kib, StoreKind::plain},
+                    {no_end, 256 * kib, StoreKind::plain}};
+  } else {
+    tuning.rules = {{4 * kib, 4 * kib, StoreKind::plain}, {no_end, 16 * kib, StoreKind::plain}};
+  }
+  return tuning;
+}
+
+std::string tuning_file() {
+  const auto environment = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  if (const std::string file = environment("ONEHOP_TUNING"); !file.empty()) return file;
+  std::string cache = environment("XDG_CACHE_HOME");
+  if (cache.empty()) cache = environment("HOME") + "/.cache";
+  return cache + "/onehop/tuning.json";
+}
+
+std::optional<std::string> tuning_text() { return read_file().text; }
+
+const Tuning& tuning() { return current(); }
+
+void set_tuning(Tuning tuning) {
+  current() = std::move(tuning);
+  detail::wait_limits = {current().spins, current().spins_crowded, current().yields};
+}
+
+}  // namespace onehop

@@ -1,0 +1,44 @@
+#include "src/channel/waiting.h"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace onehop::detail {
+
+void Waiting::far_barrier() noexcept { syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); }
+
+std::string GroupState::name_of(int other) const {
+  const auto at = static_cast<std::size_t>(other);
+  const std::string process = "process " + std::to_string(pages[at].pid) + ")";
+  if (world_ranks.empty()) return "rank " + std::to_string(other) + " (" + process;
+  return "rank " + std::to_string(other) + " of this group (rank " + std::to_string(world_ranks[at]) +
+         " of the world; " + process;
+}
+
+std::string GroupState::where_to_look(int other) const {
+  const int world = world_ranks.empty() ? other : world_ranks[static_cast<std::size_t>(other)];
+  return "see the output of rank " + std::to_string(world) + (world_ranks.empty() ? "" : " of the world") +
+         " for the reason";
+}
+
+void Waiting::judge(const WaitingFor& waiting, const Absence& absence) {
+  const std::string rank = "rank " + std::to_string(group_.rank);
+  const int lost = absence.lost;
+  if (lost >= 0) {
+    group_.tell_lost(lost);
+    throw PeerLost(lost, group_.name_of(lost) + " has ended; " + rank + " was waiting for rank " +
+                             std::to_string(waiting.peer) + " in " + waiting.what + "; " + group_.where_to_look(lost));
+  }
+  if (const int closed = absence.closed; closed >= 0) {
+    group_.own_page().missed.store(static_cast<std::uint32_t>(closed) + 1, std::memory_order_release);
+    const std::string after =
+        closed == waiting.peer ? "it" : "rank " + std::to_string(waiting.peer) + ", which is gone since,";
+    throw PeerLost(closed, group_.name_of(closed) + " has closed its group while " + rank + " still waits for " +
+                               after + " in " + waiting.what + "; do all ranks make the same number of steps?");
+  }
+  if (!deadline_) deadline_.emplace(group_.timeout);
+  deadline_->check([&] { return rank + " waited for rank " + std::to_string(waiting.peer) + " in " + waiting.what; });
+}
+
+}  // namespace onehop::detail

@@ -1,0 +1,104 @@
+#include "onehop/codec.h"
+
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "src/base/checked.h"
+#include "src/base/names.h"
+#include "src/codec/codec_run.h"
+
+namespace onehop {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the formats on the wire are little-endian");
+
+constexpr detail::NamedValue<Codec> codecs[] = {{Codec::raw, "raw"}, {Codec::fp16, "fp16"}, {Codec::bf16, "bf16"},
+                                                {Codec::fp8, "fp8"}, {Codec::q8, "q8"},     {Codec::q6, "q6"},
+                                                {Codec::q4, "q4"}};
+
+bool is_floating(ElementType type) noexcept {
+  return type == ElementType::float32 || type == ElementType::float64 || type == ElementType::float16 ||
+         type == ElementType::bfloat16;
+}
+
+struct BlockSize {
+  std::int64_t elements;
+  std::int64_t bytes;
+};
+
+BlockSize block_size(Codec codec, ElementType type) noexcept {
+  switch (codec) {
+    case Codec::raw:
+      return {1, type == ElementType::bytes ? 1 : bytes_of(type)};
+    case Codec::fp16:
+    case Codec::bf16:
+      return {1, 2};
+    case Codec::fp8:
+    case Codec::q8:
+      return {32, 34};
+    case Codec::q6:
+      return {32, 26};
+    case Codec::q4:
+      return {32, 18};
+  }
+  return {1, 1};
+}
+
+// Checks both lengths and gives the number of elements.
+std::int64_t elements_in(Codec codec, ElementType type, std::size_t memory, std::size_t wire) {
+  const std::int64_t element_bytes = type == ElementType::bytes ? 1 : bytes_of(type);
+  const auto bytes = static_cast<std::int64_t>(memory);
+  if (bytes % element_bytes != 0) {
+    throw BadInput("expected whole numbers of type " + std::string(to_string(type)) + ", found " +
+                   std::to_string(bytes) + " bytes, which is no multiple of " + std::to_string(element_bytes));
+  }
+  const std::int64_t elements = bytes / element_bytes;
+  const std::int64_t expected = encoded_bytes(codec, type, elements);
+  if (static_cast<std::int64_t>(wire) != expected) {
+    throw BadInput("expected " + std::to_string(expected) + " bytes on the wire for " + std::to_string(elements) +
+                   " numbers with codec " + std::string(to_string(codec)) + ", found " + std::to_string(wire) +
+                   "; encoded_bytes says how many there must be");
+  }
+  return elements;
+}
+
+}  // namespace
+
+std::string_view to_string(Codec codec) { return detail::name_of(codec, codecs); }
+
+Codec codec_from_string(std::string_view name) { return detail::value_of(name, codecs, "a codec"); }
+
+bool takes(Codec codec, ElementType type) noexcept { return codec == Codec::raw || is_floating(type); }
+
+std::int64_t block_elements(Codec codec) noexcept { return block_size(codec, ElementType::float32).elements; }
+
+std::int64_t encoded_bytes(Codec codec, ElementType type, std::int64_t elements) {
+  if (!takes(codec, type)) {
+    throw BadInput("codec " + std::string(to_string(codec)) +
+                   " is for float32, float64, float16 and bfloat16, found an array of " + std::string(to_string(type)) +
+                   ": give the array its type, or use codec raw");
+  }
+  if (elements < 0) throw BadInput("expected 0 elements or more, found " + std::to_string(elements));
+  const BlockSize block = block_size(codec, type);
+  const std::int64_t blocks = elements / block.elements + (elements % block.elements != 0 ? 1 : 0);
+  return detail::checked_multiply(blocks, block.bytes, "the bytes of a transfer");
+}
+
+void encode(Codec codec, ElementType type, std::span<const std::byte> source, std::span<std::byte> wire) {
+  const std::int64_t elements = elements_in(codec, type, source.size(), wire.size());
+  detail::encode(codec, type, source.data(), elements, wire.data());
+}
+
+void decode(Codec codec, ElementType type, std::span<const std::byte> wire, std::span<std::byte> target) {
+  const std::int64_t elements = elements_in(codec, type, target.size(), wire.size());
+  detail::decode(codec, type, wire.data(), elements, target.data());
+}
+
+void decode_add(Codec codec, ElementType type, std::span<const std::byte> wire, std::span<std::byte> target) {
+  if (type == ElementType::bytes) throw BadInput("decode_add needs numbers to add, found an array of bytes");
+  const std::int64_t elements = elements_in(codec, type, target.size(), wire.size());
+  detail::decode_add(codec, type, wire.data(), elements, target.data());
+}
+
+}  // namespace onehop

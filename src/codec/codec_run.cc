@@ -1,0 +1,291 @@
+#include "src/codec/codec_run.h"
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <utility>
+
+#include "src/codec/codec_loops.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace onehop::detail {
+namespace {
+
+constexpr std::int64_t float_bytes = 4;
+// Numbers of other types go through float32 so many at a time.
+constexpr std::int64_t batch = 512;
+
+std::atomic<const CodecSet*>& chosen() noexcept {
+  static std::atomic<const CodecSet*> set = available_codecs().front();
+  return set;
+}
+
+const CodecLoops& loops(Codec codec) noexcept {
+  return chosen().load(std::memory_order_relaxed)->of[static_cast<std::size_t>(codec)];
+}
+
+std::int64_t wire_bytes_of_group(Codec codec) noexcept {
+  switch (codec) {
+    case Codec::raw:
+      break;
+    case Codec::fp16:
+    case Codec::bf16:
+      return 64;
+    case Codec::fp8:
+    case Codec::q8:
+      return 34;
+    case Codec::q6:
+      return 26;
+    case Codec::q4:
+      return 18;
+  }
+  return 128;
+}
+
+// Bytes on the wire of the last, partial group of `rest` numbers.
+std::size_t wire_bytes_of_rest(Codec codec, std::int64_t rest) noexcept {
+  const std::int64_t group = wire_bytes_of_group(codec);
+  return static_cast<std::size_t>(block_elements(codec) == 1 ? group / group_elements * rest : group);
+}
+
+void encode_floats(Codec codec, const std::byte* source, std::int64_t elements, std::byte* wire) noexcept {
+  const CodecLoops& loop = loops(codec);
+  const std::int64_t groups = elements / group_elements;
+  loop.encode(source, groups, wire);
+  const std::int64_t rest = elements % group_elements;
+  if (rest == 0) return;
+  std::array<std::byte, group_elements * float_bytes> padded{};
+  std::array<std::byte, group_elements * float_bytes> encoded;
+  std::memcpy(padded.data(), source + groups * group_elements * float_bytes,
+              static_cast<std::size_t>(rest * float_bytes));
+  loop.encode(padded.data(), 1, encoded.data());
+  std::memcpy(wire + groups * wire_bytes_of_group(codec), encoded.data(), wire_bytes_of_rest(codec, rest));
+}
+
+template <bool adding>
+void decode_floats(Codec codec, const std::byte* wire, std::int64_t elements, std::byte* target) noexcept {
+  const CodecLoops& loop = loops(codec);
+  const auto run = adding ? loop.decode_add : loop.decode;
+  const std::int64_t groups = elements / group_elements;
+  run(wire, groups, target);
+  const std::int64_t rest = elements % group_elements;
+  if (rest == 0) return;
+  std::array<std::byte, group_elements * float_bytes> padded{};
+  std::array<std::byte, group_elements * float_bytes> encoded{};
+  std::byte* last = target + groups * group_elements * float_bytes;
+  const auto bytes = static_cast<std::size_t>(rest * float_bytes);
+  std::memcpy(encoded.data(), wire + groups * wire_bytes_of_group(codec), wire_bytes_of_rest(codec, rest));
+  std::memcpy(padded.data(), last, bytes);
+  run(encoded.data(), 1, padded.data());
+  std::memcpy(last, padded.data(), bytes);
+}
+
+template <bool adding>
+void round_floats(Codec codec, const std::byte* source, std::int64_t elements, std::byte* wire,
+                  std::byte* target) noexcept {
+  const CodecLoops& loop = loops(codec);
+  const std::int64_t groups = elements / group_elements;
+  (adding ? loop.round_add : loop.round)(source, groups, wire, target);
+  const std::int64_t rest = elements % group_elements;
+  if (rest == 0) return;
+  std::array<std::byte, group_elements * float_bytes> encoded;
+  const std::int64_t done = groups * group_elements * float_bytes;
+  encode_floats(codec, source + done, rest, encoded.data());
+  decode_floats<adding>(codec, encoded.data(), rest, target + done);
+  if (wire == nullptr) return;
+  std::memcpy(wire + groups * wire_bytes_of_group(codec), encoded.data(), wire_bytes_of_rest(codec, rest));
+}
+
+template <class T>
+void read_as(const std::byte* source, std::int64_t n, float* to) noexcept {
+  for (std::int64_t i = 0; i < n; ++i) {
+    T value;
+    std::memcpy(&value, source + i * static_cast<std::int64_t>(sizeof(T)), sizeof value);
+    to[i] = static_cast<float>(value);
+  }
+}
+
+// Numbers of another type to float32.
+void widen(ElementType type, const std::byte* source, std::int64_t n, float* to) noexcept {
+  if (type == ElementType::float64) return read_as<double>(source, n, to);
+  const Codec same = type == ElementType::float16 ? Codec::fp16 : Codec::bf16;
+  decode_floats<false>(same, source, n, reinterpret_cast<std::byte*>(to));
+}
+
+// And back.
+void narrow(ElementType type, const float* from, std::int64_t n, std::byte* target) noexcept {
+  if (type != ElementType::float64) {
+    const Codec same = type == ElementType::float16 ? Codec::fp16 : Codec::bf16;
+    return encode_floats(same, reinterpret_cast<const std::byte*>(from), n, target);
+  }
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double value = from[i];
+    std::memcpy(target + i * 8, &value, sizeof value);
+  }
+}
+
+void add_doubles(const float* from, std::int64_t n, std::byte* target) noexcept {
+  for (std::int64_t i = 0; i < n; ++i) {
+    double sum;
+    std::memcpy(&sum, target + i * 8, sizeof sum);
+    sum += from[i];
+    std::memcpy(target + i * 8, &sum, sizeof sum);
+  }
+}
+
+// What is on the wire has the type's own bits already.
+bool same_bits(Codec codec, ElementType type) noexcept {
+  return codec == Codec::raw || (codec == Codec::fp16 && type == ElementType::float16) ||
+         (codec == Codec::bf16 && type == ElementType::bfloat16);
+}
+
+std::int64_t element_bytes(ElementType type) noexcept { return type == ElementType::bytes ? 1 : bytes_of(type); }
+
+// visit(first element, elements, wire offset) for every batch.
+template <class Visit>
+void for_each_batch(Codec codec, std::int64_t elements, const Visit& visit) noexcept {
+  const std::int64_t step = batch / group_elements * wire_bytes_of_group(codec);
+  for (std::int64_t at = 0, wire = 0; at < elements; at += batch, wire += step) {
+    visit(at, elements - at < batch ? elements - at : batch, wire);
+  }
+}
+
+template <class T>
+void add_raw(const std::byte* wire, std::int64_t n, std::byte* target) noexcept {
+  for (std::int64_t at = 0; at < n * static_cast<std::int64_t>(sizeof(T)); at += static_cast<std::int64_t>(sizeof(T))) {
+    T mine;
+    T theirs;
+    std::memcpy(&mine, target + at, sizeof mine);
+    std::memcpy(&theirs, wire + at, sizeof theirs);
+    mine = static_cast<T>(mine + theirs);
+    std::memcpy(target + at, &mine, sizeof mine);
+  }
+}
+
+}  // namespace
+
+void encode(Codec codec, ElementType type, const std::byte* source, std::int64_t elements, std::byte* wire) noexcept {
+  if (elements == 0) return;
+  if (same_bits(codec, type)) {
+    std::memcpy(wire, source, static_cast<std::size_t>(elements * element_bytes(type)));
+    return;
+  }
+  if (type == ElementType::float32) return encode_floats(codec, source, elements, wire);
+  for_each_batch(codec, elements, [&](std::int64_t first, std::int64_t n, std::int64_t offset) {
+    std::array<float, batch> floats;
+    widen(type, source + first * bytes_of(type), n, floats.data());
+    encode_floats(codec, reinterpret_cast<const std::byte*>(floats.data()), n, wire + offset);
+  });
+}
+
+void decode(Codec codec, ElementType type, const std::byte* wire, std::int64_t elements, std::byte* target) noexcept {
+  if (elements == 0) return;
+  if (same_bits(codec, type)) {
+    std::memcpy(target, wire, static_cast<std::size_t>(elements * element_bytes(type)));
+    return;
+  }
+  if (type == ElementType::float32) return decode_floats<false>(codec, wire, elements, target);
+  for_each_batch(codec, elements, [&](std::int64_t first, std::int64_t n, std::int64_t offset) {
+    std::array<float, batch> floats;
+    decode_floats<false>(codec, wire + offset, n, reinterpret_cast<std::byte*>(floats.data()));
+    narrow(type, floats.data(), n, target + first * bytes_of(type));
+  });
+}
+
+void decode_add(Codec codec, ElementType type, const std::byte* wire, std::int64_t elements,
+                std::byte* target) noexcept {
+  if (codec == Codec::raw) {
+    switch (type) {
+      case ElementType::float32:
+        return add_raw<float>(wire, elements, target);
+      case ElementType::float64:
+        return add_raw<double>(wire, elements, target);
+      case ElementType::int32:
+        return add_raw<std::uint32_t>(wire, elements, target);
+      case ElementType::int64:
+        return add_raw<std::uint64_t>(wire, elements, target);
+      case ElementType::float16:
+        codec = Codec::fp16;
+        break;
+      case ElementType::bfloat16:
+        codec = Codec::bf16;
+        break;
+      case ElementType::bytes:
+        return;
+    }
+  }
+  if (type == ElementType::float32) return decode_floats<true>(codec, wire, elements, target);
+  for_each_batch(codec, elements, [&](std::int64_t first, std::int64_t n, std::int64_t offset) {
+    std::array<float, batch> floats;
+    auto* const bytes = reinterpret_cast<std::byte*>(floats.data());
+    std::byte* const to = target + first * bytes_of(type);
+    if (type == ElementType::float64) {
+      decode_floats<false>(codec, wire + offset, n, bytes);
+      return add_doubles(floats.data(), n, to);
+    }
+    widen(type, to, n, floats.data());
+    decode_floats<true>(codec, wire + offset, n, bytes);
+    narrow(type, floats.data(), n, to);
+  });
+}
+
+void round(Codec codec, const std::byte* source, std::int64_t elements, std::byte* wire, std::byte* target) noexcept {
+  round_floats<false>(codec, source, elements, wire, target);
+}
+
+void round_add(Codec codec, const std::byte* source, std::int64_t elements, std::byte* wire,
+               std::byte* target) noexcept {
+  round_floats<true>(codec, source, elements, wire, target);
+}
+
+bool fold(Codec codec, const Pair& pair, std::int64_t elements, std::byte* wire, std::byte* target) noexcept {
+  const CodecLoops::Fold run = loops(codec).fold;
+  if (run == nullptr) return false;
+  const std::int64_t groups = elements / group_elements;
+  run(pair, groups, wire, target);
+  const std::int64_t rest = elements % group_elements;
+  if (rest == 0) return true;
+  // A partial group is padded with zeros, as when it is encoded.
+  std::array<std::byte, group_elements * float_bytes> own{};
+  std::array<std::byte, group_elements * float_bytes> other{};
+  std::array<std::byte, group_elements * float_bytes> encoded;
+  const std::int64_t done = groups * group_elements * float_bytes;
+  const std::int64_t done_on_wire = groups * wire_bytes_of_group(codec);
+  const auto bytes = static_cast<std::size_t>(rest * float_bytes);
+  std::memcpy(own.data(), pair.own + done, bytes);
+  std::memcpy(other.data(), pair.other + done_on_wire, wire_bytes_of_rest(codec, rest));
+  run({own.data(), other.data(), pair.own_first, pair.mean}, 1, encoded.data(), own.data());
+  std::memcpy(wire + done_on_wire, encoded.data(), wire_bytes_of_rest(codec, rest));
+  std::memcpy(target + done, own.data(), bytes);
+  return true;
+}
+
+const std::vector<const CodecSet*>& available_codecs() {
+  static const std::vector<const CodecSet*> available = [] {
+    std::vector<const CodecSet*> sets;
+    const auto add = [&](const CodecSet* set) {
+      if (set != nullptr) sets.push_back(set);
+    };
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    // Asked of the processor itself: Clang knows no name for F16C. Where AVX2 may be used, so may its registers.
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+    const bool avx2 = __builtin_cpu_supports("avx2") && f16c;
+    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+    if (avx512) add(avx512_codecs());
+    if (avx2) add(avx2_codecs());
+#endif
+    add(&portable_codecs());
+    return sets;
+  }();
+  return available;
+}
+
+void use_codecs(const CodecSet& set) noexcept { chosen().store(&set, std::memory_order_relaxed); }
+
+}  // namespace onehop::detail

@@ -1,0 +1,242 @@
+#include "src/group/control_memory.h"
+
+#include <sched.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <new>
+
+#include "onehop/error.h"
+#include "src/group/driven.h"
+#include "src/group/liveness.h"
+
+namespace onehop::detail {
+namespace {
+
+constexpr std::uint64_t magic = 0x33'70'6f'68'65'6e'6f;  // "onehop3"
+constexpr std::int64_t mailbox_bytes = 16 << 10;
+constexpr std::int64_t most_bytes = std::int64_t{1} << 40;  // of one contribution; no rank has more to say in set-up
+
+// A rank's part. It writes round r (from 1) into mailbox r mod 2 and then raises `round`. Whoever has seen everybody at
+// round r knows that everybody has read round r - 1: two mailboxes are enough, and nothing is ever reset.
+struct alignas(128) Seat {
+  std::atomic<std::uint64_t> round;
+  std::atomic<std::int32_t> pid;  // 0: nobody has joined yet
+  std::atomic<std::uint32_t> left;
+  std::atomic<std::uint32_t> ended;     // the launcher's word for it, also where nobody has joined
+  std::atomic<std::uint32_t> saw_lost;  // the rank (plus one) because of which this one gave up
+  std::atomic<std::int64_t> total[2];   // bytes of the whole contribution
+  std::atomic<std::int64_t> length[2];  // bytes in the mailbox
+  std::byte mailbox[2][mailbox_bytes];
+};
+
+struct Control {
+  std::uint64_t magic;
+  std::int32_t ranks;
+};
+
+constexpr std::int64_t header_bytes = 128;
+
+Seat& seat_of(const SharedMemory& memory, int rank) {
+  return *reinterpret_cast<Seat*>(memory.data() + header_bytes + static_cast<std::int64_t>(sizeof(Seat)) * rank);
+}
+
+class ControlBootstrap final : public Bootstrap {
+ public:
+  ControlBootstrap(SharedMemory memory, int rank, int ranks, pid_t launcher)
+      : memory_(std::move(memory)), rank_(rank), ranks_(ranks), launcher_(launcher), watched_(ranks) {
+    std::int32_t nobody = 0;
+    if (!seat(rank).pid.compare_exchange_strong(nobody, getpid())) {
+      throw Mismatch("rank " + std::to_string(rank) + " of this launch is already taken by process " +
+                     std::to_string(nobody) + "; a program may make its world group once per process");
+    }
+  }
+
+  // A fork's child does not leave: the seat is its parent's.
+  ~ControlBootstrap() override {
+    if (process_ == getpid()) seat(rank_).left.store(1, std::memory_order_release);
+  }
+
+  void set_timeout(double seconds) override { timeout_ = seconds; }
+  void set_world_ranks(std::vector<int> ranks) override { world_ranks_ = std::move(ranks); }
+
+  Gathered allgather(std::span<const std::byte> mine) override {
+    Gathered all(static_cast<std::size_t>(ranks_));
+    std::int64_t longest = 0;
+    std::int64_t sent = 0;
+    do {
+      post(mine, sent);
+      for (int other = 0; other < ranks_; ++other) {
+        wait_for(other);
+        longest = std::max(longest, take(other, sent, all[static_cast<std::size_t>(other)]));
+      }
+      sent += mailbox_bytes;
+    } while (sent < longest);
+    return all;
+  }
+
+ private:
+  Seat& seat(int rank) const { return seat_of(memory_, rank); }
+
+  void post(std::span<const std::byte> mine, std::int64_t from) {
+    ++round_;
+    Seat& own = seat(rank_);
+    const auto box = round_ & 1;
+    const auto total = static_cast<std::int64_t>(mine.size());
+    const std::int64_t length = std::clamp<std::int64_t>(total - from, 0, mailbox_bytes);
+    own.total[box].store(total, std::memory_order_relaxed);
+    own.length[box].store(length, std::memory_order_relaxed);
+    if (length > 0) std::memcpy(own.mailbox[box], mine.data() + from, static_cast<std::size_t>(length));
+    own.round.store(round_, std::memory_order_release);
+  }
+
+  // Appends what `other` has in its mailbox, the bytes of its contribution from `from` on, and gives the length of the whole. Both
+  // numbers are read once, and must be what an honest rank writes.
+  std::int64_t take(int other, std::int64_t from, std::vector<std::byte>& to) const {
+    const Seat& theirs = seat(other);
+    const auto box = round_ & 1;
+    const std::int64_t total = theirs.total[box].load(std::memory_order_relaxed);
+    const std::int64_t length = theirs.length[box].load(std::memory_order_relaxed);
+    const auto had = static_cast<std::int64_t>(to.size());
+    if (total < had || total > most_bytes || length != std::clamp<std::int64_t>(total - from, 0, mailbox_bytes)) {
+      throw Error("what rank " + std::to_string(other) + " wrote into the control memory cannot be right (all-gather " +
+                  std::to_string(round_) + ": " + std::to_string(length) + " bytes from byte " + std::to_string(from) +
+                  " on of " + std::to_string(total) +
+                  "); do all ranks run the same version of onehop, and does any of them overwrite memory?");
+    }
+    to.insert(to.end(), theirs.mailbox[box], theirs.mailbox[box] + length);
+    return total;
+  }
+
+  // Set-up may wait long (a rank that reads its input first), so this gives way soon and then naps.
+  void wait_for(int other) {
+    const Seat& from = seat(other);
+    Deadline deadline(timeout_);
+    for (int look = 0; from.round.load(std::memory_order_acquire) < round_; ++look) {
+      Driven::drive_any();
+      if (look < 200) {
+        sched_yield();
+        continue;
+      }
+      const timespec nap{0, look < 1000 ? 50'000 : 1'000'000};
+      nanosleep(&nap, nullptr);
+      if (look % 16 == 0) check(other, deadline);
+    }
+  }
+
+  void check(int other, Deadline& deadline) {
+    call_interrupt_check();
+    const std::string step = "set-up (all-gather " + std::to_string(round_) + ")";
+    const pid_t pid = seat(other).pid.load();
+    // What it posted before it went still counts: look at the round after looking at the process.
+    const bool gone = seat(other).left.load(std::memory_order_acquire) != 0 ||
+                      seat(other).ended.load(std::memory_order_acquire) != 0 ||
+                      (pid != 0 && watched_.ended(other, pid));
+    if (gone && seat(other).round.load(std::memory_order_acquire) < round_) throw_lost(other, pid, step);
+    if (launcher_ != 0 && launcher_watch_.ended(0, launcher_)) {
+      throw PeerLost(-1, "the launcher (process " + std::to_string(launcher_) + ") has ended while rank " +
+                             std::to_string(rank_) + " waited in " + step);
+    }
+    deadline.check([&] {
+      return "rank " + std::to_string(rank_) + " waited for rank " + std::to_string(other) + " in " + step +
+             (pid == 0 ? ", which has not joined" : "");
+    });
+  }
+
+  // Names the rank that was lost first: `other` may be gone only because it lost somebody.
+  [[noreturn]] void throw_lost(int other, pid_t pid, const std::string& step) {
+    const std::uint32_t saw_lost = seat(other).saw_lost.load(std::memory_order_acquire);
+    const bool named = saw_lost != 0 && saw_lost <= static_cast<std::uint32_t>(ranks_);
+    const int lost = named ? static_cast<int>(saw_lost) - 1 : other;
+    seat(rank_).saw_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
+    const std::string name = name_of(other);
+    const std::string who =
+        pid != 0 ? name + " (process " + std::to_string(pid) + ") has ended" : name + " has ended without joining";
+    const int world = world_ranks_.empty() ? lost : world_ranks_[static_cast<std::size_t>(lost)];
+    throw PeerLost(lost, (lost == other ? "" : name_of(lost) + " has ended, and after it ") + who + " while rank " +
+                             std::to_string(rank_) + " waited for it in " + step + "; see the output of rank " +
+                             std::to_string(world) + (world_ranks_.empty() ? "" : " of the world") + " for the reason");
+  }
+
+  // "rank 1", "rank 1 of this group (rank 3 of the world)"
+  [[nodiscard]] std::string name_of(int rank) const {
+    const std::string name = "rank " + std::to_string(rank);
+    if (world_ranks_.empty()) return name;
+    return name + " of this group (rank " + std::to_string(world_ranks_[static_cast<std::size_t>(rank)]) +
+           " of the world)";
+  }
+
+  SharedMemory memory_;
+  int rank_;
+  int ranks_;
+  pid_t launcher_;
+  pid_t process_ = getpid();
+  ProcessWatch watched_;
+  ProcessWatch launcher_watch_{1};
+  std::uint64_t round_ = 0;
+  double timeout_ = default_timeout();
+  std::vector<int> world_ranks_;
+};
+
+}  // namespace
+
+ControlMemory ControlMemory::create(int ranks) {
+  if (ranks < 1) throw BadInput("a launch needs at least 1 rank, got " + std::to_string(ranks));
+  ControlMemory control;
+  control.memory_ = SharedMemory::create(control_memory_bytes(ranks), "the launch's control memory");
+  new (control.memory_.data()) Control{magic, ranks};
+  return control;
+}
+
+std::int64_t control_memory_bytes(int ranks) { return header_bytes + static_cast<std::int64_t>(sizeof(Seat)) * ranks; }
+
+void ControlMemory::tell_ended(int rank) {
+  if (rank < 0 || rank >= reinterpret_cast<const Control*>(memory_.data())->ranks) {
+    throw BadInput("there is no rank " + std::to_string(rank) + " in this launch");
+  }
+  seat_of(memory_, rank).ended.store(1, std::memory_order_release);
+}
+
+std::string ControlMemory::path() const {
+  return "/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(memory_.fd());
+}
+
+std::unique_ptr<Bootstrap> join_control_memory(const std::string& path, int rank, int ranks, pid_t launcher) {
+  SharedMemory memory;
+  try {
+    memory = SharedMemory::open(path, header_bytes);
+  } catch (const Error& error) {
+    if (launcher != 0 && ProcessWatch(1).ended(0, launcher)) {
+      throw PeerLost(-1, "the launcher (process " + std::to_string(launcher) + ") has ended before rank " +
+                             std::to_string(rank) + " joined");
+    }
+    throw Error(std::string("cannot reach the launcher's memory: ") + error.what() +
+                "; has `onehop launch` ended, or does this process run as another user or in another container?");
+  }
+  return join_control_memory(std::move(memory), path, rank, ranks, launcher);
+}
+
+std::unique_ptr<Bootstrap> join_control_memory(SharedMemory memory, const std::string& where, int rank, int ranks,
+                                               pid_t launcher) {
+  Control control{};
+  if (memory.bytes() >= header_bytes) std::memcpy(&control, memory.data(), sizeof control);
+  if (control.magic != magic) {
+    throw Error(where +
+                " is not the memory of an onehop launch of this version; start the program again with `onehop launch`");
+  }
+  if (control.ranks != ranks || rank < 0 || rank >= ranks) {
+    throw Mismatch("the launch was made for " + std::to_string(control.ranks) +
+                   " ranks, but this process was told to be rank " + std::to_string(rank) + " of " +
+                   std::to_string(ranks));
+  }
+  if (memory.bytes() < control_memory_bytes(ranks)) {
+    throw Error(where + " has " + std::to_string(memory.bytes()) + " bytes, too few for " + std::to_string(ranks) +
+                " ranks (" + std::to_string(control_memory_bytes(ranks)) + " bytes)");
+  }
+  return std::make_unique<ControlBootstrap>(std::move(memory), rank, ranks, launcher);
+}
+
+}  // namespace onehop::detail

@@ -1,0 +1,420 @@
+#include "onehop/group.h"
+
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include "src/channel/reservation.h"
+#include "src/group/control_memory.h"
+#include "src/group/group_state.h"
+#include "src/group/leaving.h"
+#include "src/group/user_bootstrap.h"
+
+namespace onehop {
+namespace detail {
+namespace {
+
+// What a rank tells the others when a group is made.
+struct Introduction {
+  char host[96] = {};  // boot, process-number space and user: what must agree for /proc/PID/fd to work
+  std::int32_t pid = 0;
+  std::int32_t fd = -1;
+  std::int32_t far_barrier = 0;
+  std::int32_t padding = 0;
+  std::uint64_t word = 0;             // of the rank's page
+  std::uint64_t processors[16] = {};  // the first 1024 that the rank may run on
+};
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& value) {
+  return std::as_bytes(std::span<const T, 1>(&value, 1));
+}
+
+Introduction introduce(int fd, std::uint64_t word) {
+  Introduction own;
+  own.word = word;
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  struct stat space{};
+  stat("/proc/self/ns/pid", &space);
+  std::string host = boot + "/" + std::to_string(space.st_ino) + "/" + std::to_string(geteuid());
+  // For tests: ranks that say different names share no memory, those that say the same one try to.
+  if (const char* name = std::getenv("ONEHOP_TEST_HOST"); name != nullptr && *name != '\0') host = name;
+  std::strncpy(own.host, host.c_str(), sizeof own.host - 1);
+  own.pid = getpid();
+  own.fd = fd;
+  own.far_barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 ? 1 : 0;
+  cpu_set_t mask;
+  if (sched_getaffinity(0, sizeof mask, &mask) == 0)
+    std::memcpy(own.processors, &mask, std::min(sizeof mask, sizeof own.processors));
+  return own;
+}
+
+std::uint64_t random_word() {
+  std::random_device random;
+  return std::uint64_t{random()} << 32 | random();
+}
+
+// Whether `memory` is the page that `rank` made.
+bool is_page_of(const Introduction& rank, const SharedMemory& memory) {
+  if (memory.bytes() < static_cast<std::int64_t>(sizeof(RankPage))) return false;
+  return reinterpret_cast<const RankPage*>(memory.data())->word == rank.word;
+}
+
+// Maps the peers' pages; what cannot be mapped keeps a reason.
+void map_pages(GroupState& group, const std::vector<Introduction>& all) {
+  const Introduction& own = all[static_cast<std::size_t>(group.rank)];
+  for (int r = 0; r < group.size; ++r) {
+    const Introduction& other = all[static_cast<std::size_t>(r)];
+    PeerPage& peer = group.pages[static_cast<std::size_t>(r)];
+    peer.pid = other.pid;
+    peer.host = other.host;
+    if (r == group.rank) continue;
+    if (std::strcmp(own.host, other.host) != 0) {
+      peer.why_not = "it is on another machine, in another container, or belongs to another user";
+      continue;
+    }
+    try {
+      SharedMemory found = SharedMemory::open(other.pid, other.fd, sizeof(RankPage));
+      if (!is_page_of(other, found)) {
+        peer.why_not = "it has the machine name of this rank, but process " + std::to_string(other.pid) +
+                       " here is another one; it is on a copy of this machine, or in another container";
+        continue;
+      }
+      peer.memory = std::move(found);
+      group.processes.watch(r, other.pid);
+    } catch (const Error& error) {
+      peer.why_not = error.what();
+    }
+  }
+}
+
+// Memory is shared between two ranks if each can map the other's.
+void agree_on_sharing(GroupState& group) {
+  std::vector<std::byte> reach(static_cast<std::size_t>(group.size));
+  for (std::size_t r = 0; r < reach.size(); ++r) reach[r] = std::byte{group.pages[r].memory.data() != nullptr};
+  const Gathered all = group.bootstrap->allgather(reach);
+  for (std::size_t r = 0; r < reach.size(); ++r) {
+    if (all[r].size() != reach.size()) {
+      throw Mismatch("rank " + std::to_string(r) + " is in another collective step than rank " +
+                     std::to_string(group.rank) + ", which makes a group of " + std::to_string(group.size) +
+                     " ranks; do all ranks make the same steps in the same order?");
+    }
+    PeerPage& peer = group.pages[r];
+    if (peer.memory.data() == nullptr) continue;
+    if (all[r][static_cast<std::size_t>(group.rank)] == std::byte{1}) {
+      peer.page = reinterpret_cast<RankPage*>(peer.memory.data());
+    } else {
+      peer.why_not = "rank " + std::to_string(r) + " cannot map this rank's memory";
+    }
+  }
+}
+
+// A rank of this machine whose memory cannot be mapped may have died meanwhile: then that is the reason. Where ranks may be on other
+// machines, a process number that nobody has here says nothing.
+void refuse_the_dead(GroupState& group) {
+  if (group.remote != nullptr) return;
+  const std::string& here = group.pages[static_cast<std::size_t>(group.rank)].host;
+  const bool all_mapped =
+      std::ranges::all_of(group.pages, [&](const PeerPage& peer) { return peer.page != nullptr || peer.host != here; });
+  if (!all_mapped) group.throw_if_lost("making a group");
+}
+
+bool is_crowded(const GroupState& group, const std::vector<Introduction>& all) {
+  std::uint64_t processors[16] = {};
+  long here = 0;
+  for (int r = 0; r < group.size; ++r) {
+    if (group.pages[static_cast<std::size_t>(r)].host != group.pages[static_cast<std::size_t>(group.rank)].host)
+      continue;
+    ++here;
+    for (std::size_t w = 0; w < 16; ++w) processors[w] |= all[static_cast<std::size_t>(r)].processors[w];
+  }
+  long there = 0;
+  for (const std::uint64_t word : processors) there += std::popcount(word);
+  return there > 0 && here > there;
+}
+
+template <class T>
+void leave_to_parent(std::unique_ptr<T>& owner) {
+  [[maybe_unused]] const T* kept = owner.release();
+}
+
+}  // namespace
+
+void GroupState::check_process() const {
+  if (process.is_this_process()) return;
+  throw_forked(process, "the group of rank " + std::to_string(rank) + " of " + std::to_string(size));
+}
+
+GroupState::~GroupState() {
+  if (process.is_this_process()) {
+    left(*this);
+    return;
+  }
+  // A fork's child: what the group shares with its peers and with MPI is the parent's, and nothing of it is closed here.
+  leave_to_parent(bootstrap);
+  leave_to_parent(shared_memory);
+  leave_to_parent(remote);
+}
+
+Absence GroupState::look_at_peers(int waited_for) {
+  Absence found;
+  int reported = -1;
+  for (int r = 0; r < size; ++r) {
+    const PeerPage& peer = pages[static_cast<std::size_t>(r)];
+    if (r == rank) continue;
+    if (peer.page == nullptr) {
+      if (remote == nullptr && found.lost < 0 && peer.host == pages[static_cast<std::size_t>(rank)].host &&
+          processes.ended(r, peer.pid))
+        found.lost = r;
+      continue;
+    }
+    // In this order: a rank writes down what it saw before it closes its group, and closes it before it ends.
+    const bool ended = processes.ended(r, peer.pid);
+    const bool closed = peer.page->left.load(std::memory_order_acquire) != 0;
+    const std::uint32_t saw_lost = peer.page->saw_lost.load(std::memory_order_acquire);
+    // One that went because somebody else had gone before names that one, too.
+    const std::uint32_t missed = ended || closed ? peer.page->missed.load(std::memory_order_acquire) : 0;
+    const int first = missed == 0 || missed - 1 == static_cast<std::uint32_t>(rank) ? r : static_cast<int>(missed) - 1;
+    if (found.lost < 0 && ended && !closed) found.lost = first;
+    if (r == waited_for && closed) found.closed = first;
+    // A rank that gave up because it saw somebody die names that one, not itself.
+    if (reported < 0 && saw_lost != 0 && saw_lost <= static_cast<std::uint32_t>(size) &&
+        saw_lost - 1 != static_cast<std::uint32_t>(rank)) {
+      reported = static_cast<int>(saw_lost) - 1;
+    }
+  }
+  if (reported >= 0) found.lost = reported;
+  return found;
+}
+
+int GroupState::gone_rank() {
+  if (const int lost = look_at_peers(-1).lost; lost >= 0) return lost;
+  for (int r = 0; r < size; ++r) {
+    const RankPage* page = pages[static_cast<std::size_t>(r)].page;
+    if (r != rank && page != nullptr && page->left.load(std::memory_order_acquire) != 0) return r;
+  }
+  return -1;
+}
+
+void GroupState::throw_if_lost(const std::string& step) {
+  for (int look = 0; look < 50; ++look) {
+    if (const int lost = look_at_peers(-1).lost; lost >= 0) {
+      tell_lost(lost);
+      throw PeerLost(lost, name_of(lost) + " has ended while rank " + std::to_string(rank) + " was in set-up (" + step +
+                               "); " + where_to_look(lost));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+Gathered GroupState::allgather(std::span<const std::byte> mine) {
+  check_process();
+  if (out_of_step) {
+    throw Error(
+        "rank " + std::to_string(rank) +
+        " broke off an earlier collective step of this group (a barrier, an all-gather, opening channels, a split), so "
+        "its next one could not be told from the others' last; make a new group, or start the program again");
+  }
+  try {
+    return bootstrap->allgather(mine);
+  } catch (const PeerLost& error) {
+    const int lost = error.rank() < 0 ? -1 : look_at_peers(error.rank()).lost;
+    if (lost >= 0) tell_lost(lost);
+    if (lost < 0 || lost == error.rank()) throw;
+    throw PeerLost(lost, name_of(lost) + " has ended, and after it " + error.what());
+  } catch (...) {
+    out_of_step = true;
+    throw;
+  }
+}
+
+std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, std::unique_ptr<Bootstrap> bootstrap,
+                                       std::vector<int> world_ranks) {
+  if (size < 1 || rank < 0 || rank >= size) {
+    throw BadInput("rank " + std::to_string(rank) + " of " + std::to_string(size) +
+                   " ranks: expected 0 <= rank < size");
+  }
+  count_forks();
+  auto group = std::make_shared<GroupState>(size);
+  group->rank = rank;
+  group->origin = std::move(origin);
+  group->timeout = default_timeout();
+  group->bootstrap = std::move(bootstrap);
+  group->world_ranks = std::move(world_ranks);
+  group->bootstrap->set_world_ranks(group->world_ranks);
+
+  PeerPage& own = group->pages[static_cast<std::size_t>(rank)];
+  own.memory = SharedMemory::create(sizeof(RankPage), "the rank's doorbell");
+  own.page = new (own.memory.data()) RankPage{};
+  own.page->word = random_word();
+  const Gathered gathered = group->bootstrap->allgather(bytes_of(introduce(own.memory.fd(), own.page->word)));
+  std::vector<Introduction> all(static_cast<std::size_t>(size));
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    if (gathered[r].size() != sizeof(Introduction)) {
+      throw Mismatch("making a group: rank " + std::to_string(r) + " gave " + std::to_string(gathered[r].size()) +
+                     " bytes where " + std::to_string(sizeof(Introduction)) +
+                     " were expected; do all ranks run the same version of onehop?");
+    }
+    std::memcpy(&all[r], gathered[r].data(), sizeof(Introduction));
+    all[r].host[sizeof all[r].host - 1] = '\0';
+  }
+  map_pages(*group, all);
+  agree_on_sharing(*group);
+  group->crowded = is_crowded(*group, all);
+  group->far_barrier = std::all_of(all.begin(), all.end(), [](const Introduction& i) { return i.far_barrier != 0; });
+  group->shared_memory = make_shared_memory_transport(*group);
+  group->remote = group->bootstrap->remote_transport();
+  refuse_the_dead(*group);
+  group->bootstrap->watch([state = group.get()] { return state->gone_rank(); },
+                          [state = group.get()](int lost) { state->tell_lost(lost); });
+  entered(*group);
+  return group;
+}
+
+namespace {
+
+class AloneBootstrap final : public Bootstrap {
+ public:
+  Gathered allgather(std::span<const std::byte> mine) override { return {{mine.begin(), mine.end()}}; }
+};
+
+struct Choice {
+  std::int32_t colour;
+  std::int32_t key;
+};
+
+// The lowest member makes control memory; its path travels through the parent's all-gather.
+std::unique_ptr<Bootstrap> split_in_memory(GroupState& parent, const std::vector<int>& members, int own_index) {
+  const bool leads = own_index == 0 && !members.empty();
+  std::optional<ControlMemory> control;
+  std::string path;
+  if (leads) {
+    control = ControlMemory::create(static_cast<int>(members.size()));
+    path = control->path();
+  }
+  const Gathered paths = parent.allgather(std::as_bytes(std::span<const char>(path)));
+  std::unique_ptr<Bootstrap> joined;
+  std::string failure;
+  if (!members.empty()) {
+    const auto& bytes = paths[static_cast<std::size_t>(members.front())];
+    const std::string where(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    try {
+      joined = join_control_memory(where, own_index, static_cast<int>(members.size()), 0);
+    } catch (const Error& error) {
+      failure = error.what();
+    }
+  }
+  // The leader's memory must live until all have mapped it, and a failure must be everybody's.
+  const Gathered failures = parent.allgather(std::as_bytes(std::span<const char>(failure)));
+  for (std::size_t r = 0; r < failures.size(); ++r) {
+    if (failures[r].empty()) continue;
+    parent.throw_if_lost("splitting a group");
+    throw Error("split: rank " + std::to_string(r) + ": " +
+                std::string(reinterpret_cast<const char*>(failures[r].data()), failures[r].size()) +
+                "; a group over several machines can be split only if it was made from MPI");
+  }
+  return joined;
+}
+
+}  // namespace
+}  // namespace detail
+
+Group Group::alone() { return Group(detail::make_group(0, 1, "alone", std::make_unique<detail::AloneBootstrap>())); }
+
+Group Group::from_allgather(int rank, int size, AllGather allgather) {
+  if (!allgather) throw BadInput("from_allgather needs a function that gathers bytes from all ranks");
+  return Group(
+      detail::make_group(rank, size, "allgather", detail::make_user_bootstrap(rank, size, std::move(allgather))));
+}
+
+int Group::rank() const noexcept { return state_->rank; }
+int Group::size() const noexcept { return state_->size; }
+const std::string& Group::origin() const noexcept { return state_->origin; }
+
+bool Group::shares_memory(int rank) const {
+  if (rank < 0 || rank >= size()) {
+    throw BadInput("there is no rank " + std::to_string(rank) + " in a group of " + std::to_string(size()));
+  }
+  return state_->shares_memory(rank);
+}
+
+std::vector<int> Group::neighbours_in_memory() const {
+  std::vector<int> ranks;
+  for (int r = 0; r < size(); ++r) {
+    if (state_->shares_memory(r)) ranks.push_back(r);
+  }
+  return ranks;
+}
+
+void Group::barrier() const { static_cast<void>(state_->allgather({})); }
+Gathered Group::allgather(std::span<const std::byte> mine) const { return state_->allgather(mine); }
+
+Group Group::split(int colour, int key) const {
+  const detail::Choice own{colour, key};
+  const Gathered choices = state_->allgather(detail::bytes_of(own));
+  std::vector<std::pair<int, int>> ordered;  // (key, rank)
+  for (std::size_t r = 0; r < choices.size(); ++r) {
+    detail::Choice choice{};
+    if (choices[r].size() != sizeof choice) {
+      throw Mismatch("split: rank " + std::to_string(r) + " is in another collective step than this one");
+    }
+    std::memcpy(&choice, choices[r].data(), sizeof choice);
+    if (colour >= 0 && choice.colour == colour) ordered.emplace_back(choice.key, static_cast<int>(r));
+  }
+  std::sort(ordered.begin(), ordered.end());
+  std::vector<int> members;
+  for (const auto& [unused, rank] : ordered) members.push_back(rank);
+  const auto at = std::find(members.begin(), members.end(), rank());
+  const int index = static_cast<int>(at - members.begin());
+  std::unique_ptr<detail::Bootstrap> bootstrap = state_->bootstrap->split(colour, key);
+  if (bootstrap == nullptr) bootstrap = detail::split_in_memory(*state_, members, index);
+  if (members.empty()) return {};
+  std::vector<int> world;
+  for (const int member : members) {
+    world.push_back(state_->world_ranks.empty() ? member : state_->world_ranks[static_cast<std::size_t>(member)]);
+  }
+  const int size = static_cast<int>(members.size());
+  Group part(detail::make_group(index, size, "split", std::move(bootstrap), std::move(world)));
+  part.set_timeout(timeout());
+  return part;
+}
+
+SharedArray Group::allocate(std::int64_t bytes) const {
+  const std::string what = "an array of the group";
+  auto reserved = std::make_shared<detail::Reservation>(*state_, std::max<std::int64_t>(bytes, 0), what);
+  auto memory =
+      std::make_shared<detail::SharedMemory>(detail::SharedMemory::create(bytes, what, [&](std::int64_t part) {
+        if (!detail::memory_is_pretended()) reserved->used(part);
+      }));
+  SharedArray array;
+  array.bytes_ = {memory->data(), static_cast<std::size_t>(bytes)};
+  array.owner_ = std::make_shared<std::pair<decltype(memory), decltype(reserved)>>(memory, reserved);
+  return array;
+}
+
+void Group::set_timeout(double seconds) const {
+  if (!(seconds >= 0))
+    throw BadInput("a time limit must be 0 (none) or positive seconds, got " + std::to_string(seconds));
+  state_->timeout = seconds;
+  state_->bootstrap->set_timeout(seconds);
+}
+
+double Group::timeout() const noexcept { return state_->timeout; }
+
+std::int64_t available_memory() { return detail::available_memory(); }
+
+}  // namespace onehop

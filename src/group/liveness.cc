@@ -1,0 +1,85 @@
+#include "src/group/liveness.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include "onehop/error.h"
+#include "onehop/group.h"
+
+namespace onehop {
+namespace {
+std::atomic<InterruptCheck> interrupt_check{nullptr};
+}
+
+void set_interrupt_check(InterruptCheck check) noexcept { interrupt_check.store(check); }
+
+namespace detail {
+
+void call_interrupt_check() {
+  if (const InterruptCheck check = interrupt_check.load(std::memory_order_relaxed)) check();
+}
+
+ProcessWatch::ProcessWatch(int processes) : fds_(static_cast<std::size_t>(processes), -1) {}
+
+ProcessWatch::~ProcessWatch() {
+  for (const int fd : fds_) {
+    if (fd >= 0) close(fd);
+  }
+}
+
+void ProcessWatch::watch(int index, pid_t pid) {
+  int& fd = fds_[static_cast<std::size_t>(index)];
+  if (fd != -1 || pid == getpid()) return;
+  fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+  if (fd < 0) fd = errno == ESRCH ? -2 : -1;
+}
+
+bool ProcessWatch::ended(int index, pid_t pid) {
+  watch(index, pid);
+  const int fd = fds_[static_cast<std::size_t>(index)];
+  if (fd < 0) {
+    // Not watchable (an old kernel, no descriptors left): the process number has to do.
+    return fd == -2 || (pid != getpid() && kill(pid, 0) != 0 && errno == ESRCH);
+  }
+  pollfd look{fd, POLLIN, 0};
+  return poll(&look, 1, 0) > 0;
+}
+
+double default_timeout() {
+  const char* text = std::getenv("ONEHOP_TIMEOUT");
+  if (text == nullptr || *text == '\0') return 0;
+  char* end = nullptr;
+  const double seconds = std::strtod(text, &end);
+  if (*end != '\0' || !(seconds >= 0)) {
+    throw BadInput(std::string("ONEHOP_TIMEOUT must be a number of seconds (0: no limit), but it is \"") + text + "\"");
+  }
+  return seconds;
+}
+
+Deadline::Deadline(double seconds) : limit_(seconds) {}
+
+double Deadline::seconds() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+}
+
+void Deadline::throw_timeout(const std::string& what, double waited) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", waited);
+  throw Timeout(what + " for " + text +
+                " s, longer than the group's limit; is that rank busy, stopped, or in another step?");
+}
+
+void Deadline::warn(const std::string& what, double waited) {
+  std::fprintf(stderr, "onehop: %s for %.0f s and goes on waiting (set ONEHOP_TIMEOUT to give up)\n", what.c_str(),
+               waited);
+}
+
+}  // namespace detail
+}  // namespace onehop

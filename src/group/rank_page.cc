@@ -1,0 +1,31 @@
+#include "src/group/rank_page.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <climits>
+
+namespace onehop::detail {
+namespace {
+
+void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* limit) noexcept {
+  // Not FUTEX_PRIVATE: the waker may be another process.
+  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), operation, value, limit, nullptr, 0);
+}
+
+}  // namespace
+
+void ring(RankPage& page) noexcept {
+  page.bell.fetch_add(1, std::memory_order_seq_cst);
+  futex(page.bell, FUTEX_WAKE, INT_MAX, nullptr);
+}
+
+void sleep_on(RankPage& page, std::uint32_t seen, double seconds) noexcept {
+  const timespec limit{static_cast<time_t>(seconds),
+                       static_cast<long>((seconds - static_cast<double>(static_cast<time_t>(seconds))) * 1e9)};
+  futex(page.bell, FUTEX_WAIT, seen, &limit);
+}
+
+}  // namespace onehop::detail

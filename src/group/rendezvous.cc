@@ -1,0 +1,364 @@
+#include "src/group/rendezvous.h"
+
+#include <poll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "onehop/error.h"
+#include "src/base/sha256.h"
+#include "src/group/control_memory.h"
+#include "src/group/liveness.h"
+#include "src/group/local_socket.h"
+
+namespace onehop::detail {
+namespace {
+
+// What a guest says of itself, and what rank 0 answers: with the descriptor of the control memory, unless it refuses.
+struct Hello {
+  static constexpr std::uint64_t magic = 0x31'6f'6c'6c'65'68'6f'31;
+  std::uint64_t mark = magic;
+  std::int32_t rank = 0;
+  std::int32_t ranks = 0;
+};
+enum class Verdict : std::int32_t { welcome = 1, taken = 2, other_size = 3, no_such_rank = 4 };
+struct Answer {
+  static constexpr std::uint64_t magic = 0x31'72'77'73'6e'61'6f'31;
+  std::uint64_t mark = magic;
+  Verdict verdict = Verdict::welcome;
+  std::int32_t ranks = 0;
+};
+constexpr std::byte joined_mark{1};  // a guest's last word: it has joined the control memory
+
+template <class T>
+std::span<const std::byte> bytes_of(const T& value) {
+  return std::as_bytes(std::span<const T, 1>(&value, 1));
+}
+
+std::string environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// All users see the name once it is bound, and the key may be a secret that the next attempt of the same launch uses again.
+std::string name_of(const std::string& key) {
+  const std::string user = std::to_string(geteuid());
+  return "onehop-" + user + "-" + sha256(user + "/" + key + "/" + environment("ONEHOP_MEETING_KEY")).substr(0, 40);
+}
+
+double meeting_limit() {
+  const double limit = default_timeout();
+  return limit > 0 ? limit : 60;
+}
+
+void nap() {
+  const timespec time{0, 10'000'000};
+  nanosleep(&time, nullptr);
+}
+
+bool is_readable(const Socket& socket, int milliseconds) {
+  pollfd look{socket.fd(), POLLIN, 0};
+  return poll(&look, 1, milliseconds) > 0;
+}
+
+[[noreturn]] void throw_alone(int rank, int ranks, const std::string& found) {
+  throw Error("the launcher says that this is rank " + std::to_string(rank) + " of " + std::to_string(ranks) +
+              ", but " + found +
+              "; are all ranks on this machine and do all call Group::world()? For several machines use MPI (mpiexec, "
+              "srun --mpi)");
+}
+
+[[noreturn]] void throw_squatted(const std::string& name, uid_t uid) {
+  throw Error("the meeting point of this launch, the abstract socket \"" + name + "\", is held by user " +
+              std::to_string(uid) + ", not by user " + std::to_string(geteuid()) +
+              " who runs this program; nothing is read from it. Start again with another key that nobody can guess "
+              "(torchrun --rdzv-id, or ONEHOP_MEETING_KEY on all ranks), or with `onehop launch`, which needs none");
+}
+
+// Rank 0's part: the other ranks come in any order, and so may anybody else.
+class Reception {
+ public:
+  Reception(Socket door, ControlMemory& control, int ranks)
+      : door_(std::move(door)), control_(control), ranks_(ranks), places_(static_cast<std::size_t>(ranks)) {
+    places_[0] = Place::joined;
+  }
+
+  // Until each rank has joined, or has ended after it came. Throws Error when that takes too long.
+  void receive_all() {
+    const Deadline deadline(0);
+    while (!open_ranks().empty()) {
+      call_interrupt_check();
+      wait();
+      for (Guest& guest : guests_) serve(guest);
+      // The time first: a guest that has just been accepted has all of it.
+      const double now = deadline.seconds();
+      std::erase_if(guests_, [now](const Guest& guest) {
+        return guest.done || (guest.rank < 0 && now - guest.came > seconds_to_introduce);
+      });
+      accept_guests(now);
+      if (now > meeting_limit() && !open_ranks().empty()) give_up();
+    }
+  }
+
+ private:
+  enum class Place : std::uint8_t { open, taken, joined, ended };
+  struct Guest {
+    Socket socket;
+    double came = 0;
+    pid_t pid = 0;
+    int rank = -1;  // not yet known
+    std::size_t got = 0;
+    std::array<std::byte, sizeof(Hello)> said{};
+    bool done = false;
+  };
+  // Who says nothing does not stay, and not everybody comes in at once: descriptors are few.
+  static constexpr double seconds_to_introduce = 5;
+  static constexpr std::size_t most_guests = 128;
+
+  [[nodiscard]] std::size_t strangers_inside() const {
+    return static_cast<std::size_t>(std::ranges::count_if(guests_, [](const Guest& guest) { return guest.rank < 0; }));
+  }
+
+  void wait() const {
+    std::vector<pollfd> looks;
+    if (strangers_inside() < most_guests) looks.push_back({door_.fd(), POLLIN, 0});
+    for (const Guest& guest : guests_) looks.push_back({guest.socket.fd(), POLLIN, 0});
+    poll(looks.data(), looks.size(), 50);
+  }
+
+  void accept_guests(double now) {
+    while (strangers_inside() < most_guests) {
+      Socket socket(accept4(door_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (socket.fd() < 0) {
+        if (errno != EAGAIN && errno != ECONNABORTED) nap();  // no descriptors left: some will be free again
+        return;
+      }
+      const auto peer = peer_of(socket);
+      if (!peer || peer->uid != geteuid()) {
+        if (peer) turned_away_ = "; a connection of user " + std::to_string(peer->uid) + " was refused";
+        continue;
+      }
+      guests_.push_back({std::move(socket), now, peer->pid});
+    }
+  }
+
+  void serve(Guest& guest) {
+    if (guest.rank >= 0) {
+      hear_of_joining(guest);
+      return;
+    }
+    const ssize_t got = receive_now(guest.socket, std::span(guest.said).subspan(guest.got));
+    if (got == -1) return;
+    guest.done = got <= 0;
+    if (guest.done) return;
+    guest.got += static_cast<std::size_t>(got);
+    if (guest.got == guest.said.size()) answer(guest);
+  }
+
+  void answer(Guest& guest) {
+    Hello hello;
+    std::memcpy(&hello, guest.said.data(), sizeof hello);
+    guest.done = true;
+    if (hello.mark != Hello::magic) return;
+    Answer answer;
+    answer.ranks = ranks_;
+    if (hello.ranks != ranks_) {
+      answer.verdict = Verdict::other_size;
+    } else if (hello.rank < 1 || hello.rank >= ranks_) {
+      answer.verdict = Verdict::no_such_rank;
+    } else if (places_[static_cast<std::size_t>(hello.rank)] != Place::open) {
+      answer.verdict = Verdict::taken;
+    }
+    const bool welcome = answer.verdict == Verdict::welcome;
+    // Short enough for an empty socket: nothing waits for a guest that does not read.
+    if (!send_now(guest.socket, bytes_of(answer), welcome ? control_.fd() : -1) || !welcome) return;
+    guest.done = false;
+    guest.rank = hello.rank;
+    places_[static_cast<std::size_t>(hello.rank)] = Place::taken;
+  }
+
+  void hear_of_joining(Guest& guest) {
+    std::byte word{};
+    const ssize_t got = receive_now(guest.socket, std::span(&word, 1));
+    if (got == -1) return;
+    guest.done = true;
+    if (got == 1 && word == joined_mark) {
+      places_[static_cast<std::size_t>(guest.rank)] = Place::joined;
+      return;
+    }
+    // The others must not wait for it: the first all-gather, which comes next, names it.
+    places_[static_cast<std::size_t>(guest.rank)] = Place::ended;
+    control_.tell_ended(guest.rank);
+  }
+
+  [[nodiscard]] std::vector<int> open_ranks() const {
+    std::vector<int> open;
+    for (int rank = 0; rank < ranks_; ++rank) {
+      const Place place = places_[static_cast<std::size_t>(rank)];
+      if (place == Place::open || place == Place::taken) open.push_back(rank);
+    }
+    return open;
+  }
+
+  [[noreturn]] void give_up() const {
+    const std::vector<int> open = open_ranks();
+    std::string who;
+    for (std::size_t i = 0; i < std::min<std::size_t>(open.size(), 8); ++i) {
+      who += (i == 0 ? " " : ", ") + std::to_string(open[i]);
+    }
+    if (open.size() > 8) who += ", ...";
+    throw_alone(0, ranks_,
+                "only " + std::to_string(ranks_ - 1 - static_cast<int>(open.size())) + " of the other " +
+                    std::to_string(ranks_ - 1) + " have come and joined (not rank" + who + ")" + turned_away_);
+  }
+
+  Socket door_;
+  ControlMemory& control_;
+  int ranks_;
+  std::vector<Place> places_;
+  std::vector<Guest> guests_;
+  std::string turned_away_;
+};
+
+[[noreturn]] void throw_name_is_taken(const std::string& name, int reason) {
+  std::string holder = "; is another rank 0 of the same launch running, or was Group::world() called twice?";
+  if (reason == EADDRINUSE) {
+    const SocketName at(name);
+    const Socket socket = new_socket();
+    if (connect(socket.fd(), at.address(), at.length) == 0) {
+      const auto peer = peer_of(socket);
+      if (peer && peer->uid != geteuid()) throw_squatted(name, peer->uid);
+      if (peer) holder = "; process " + std::to_string(peer->pid) + " holds it" + holder;
+    } else {
+      holder = ", and whoever holds it (another user, perhaps) takes no connections" + holder;
+    }
+  }
+  throw Error("rank 0 cannot open the meeting point of this launch, the abstract socket \"" + name +
+              "\": " + std::strerror(reason) + holder);
+}
+
+// A guest's part: asks until rank 0 is there.
+class Visit {
+ public:
+  Visit(const std::string& key, int rank, int ranks) : name_(name_of(key)), rank_(rank), ranks_(ranks) {}
+
+  // The control memory, which rank 0 gave.
+  SharedMemory ask() {
+    const SocketName at(name_);
+    for (;;) {
+      socket_ = new_socket();
+      if (connect(socket_.fd(), at.address(), at.length) == 0) {
+        Socket memory = introduce();
+        if (memory.fd() >= 0) {
+          return SharedMemory::adopt(memory.release(), control_memory_bytes(ranks_),
+                                     "the control memory that rank 0 (process " + std::to_string(host_) + ") gave");
+        }
+      }
+      check_limit();
+      nap();
+    }
+  }
+
+  void tell_joined() { static_cast<void>(send_now(socket_, std::span(&joined_mark, 1))); }
+
+ private:
+  // No descriptor: rank 0 has gone away meanwhile, or has not yet.
+  Socket introduce() {
+    const auto peer = peer_of(socket_);
+    if (!peer) return Socket();
+    if (peer->uid != geteuid()) throw_squatted(name_, peer->uid);
+    host_ = peer->pid;
+    Hello hello;
+    hello.rank = rank_;
+    hello.ranks = ranks_;
+    if (!send_now(socket_, bytes_of(hello))) return Socket();
+    Answer answer;
+    Socket memory;
+    std::array<std::byte, sizeof answer> bytes{};
+    for (std::size_t have = 0; have < bytes.size();) {
+      const ssize_t got = receive_now(socket_, std::span(bytes).subspan(have), &memory);
+      if (got == 0 || got == -2) return Socket();
+      if (got > 0) have += static_cast<std::size_t>(got);
+      if (got > 0) continue;
+      static_cast<void>(is_readable(socket_, 50));
+      check_limit();
+    }
+    std::memcpy(&answer, bytes.data(), sizeof answer);
+    judge(answer, memory);
+    return memory;
+  }
+
+  void judge(const Answer& answer, const Socket& memory) const {
+    const std::string own = "rank " + std::to_string(rank_) + " of " + std::to_string(ranks_);
+    const std::string host = "rank 0 (process " + std::to_string(host_) + ")";
+    if (answer.mark == Answer::magic && answer.verdict == Verdict::taken) {
+      throw Mismatch(own + " of this launch is already taken by another process, says " + host +
+                     "; a program may make its world group once per process");
+    }
+    if (answer.mark == Answer::magic && answer.verdict != Verdict::welcome) {
+      throw Mismatch("the launcher says that this is " + own + ", but " + host + " is of a launch of " +
+                     std::to_string(answer.ranks) + " ranks");
+    }
+    if (answer.mark != Answer::magic || memory.fd() < 0) {
+      throw Error("process " + std::to_string(host_) +
+                  ", which holds the meeting point of this launch (the abstract "
+                  "socket \"" +
+                  name_ +
+                  "\"), does not answer as rank 0 of onehop does; do all ranks run the same "
+                  "version of onehop?");
+    }
+  }
+
+  void check_limit() const {
+    call_interrupt_check();
+    if (deadline_.seconds() <= meeting_limit()) return;
+    throw_alone(rank_, ranks_,
+                host_ == 0 ? "rank 0 was not found"
+                           : "process " + std::to_string(host_) +
+                                 ", which holds the meeting point of this launch, gave no answer");
+  }
+
+  std::string name_;
+  int rank_;
+  int ranks_;
+  Deadline deadline_{0};
+  Socket socket_;
+  pid_t host_ = 0;
+};
+
+// The first all-gather, after which everybody is known to be there. It has a limit even where later waits have none.
+std::unique_ptr<Bootstrap> complete(std::unique_ptr<Bootstrap> bootstrap, double limit) {
+  bootstrap->set_timeout(limit);
+  static_cast<void>(bootstrap->allgather({}));
+  bootstrap->set_timeout(default_timeout());
+  return bootstrap;
+}
+
+}  // namespace
+
+std::unique_ptr<Bootstrap> meet(const std::string& key, int rank, int ranks) {
+  if (rank != 0) {
+    Visit visit(key, rank, ranks);
+    auto bootstrap = join_control_memory(visit.ask(), "the control memory of this launch", rank, ranks, 0);
+    visit.tell_joined();
+    // Rank 0 may wait that long for the last of the others.
+    return complete(std::move(bootstrap), 2 * meeting_limit());
+  }
+  Socket door = new_socket();
+  const std::string name = name_of(key);
+  const SocketName at(name);
+  if (bind(door.fd(), at.address(), at.length) != 0 || listen(door.fd(), 1024) != 0) throw_name_is_taken(name, errno);
+  ControlMemory control = ControlMemory::create(ranks);
+  auto bootstrap = join_control_memory(control.path(), 0, ranks, 0);
+  Reception(std::move(door), control, ranks).receive_all();
+  return complete(std::move(bootstrap), meeting_limit());
+}
+
+}  // namespace onehop::detail

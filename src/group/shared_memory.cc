@@ -1,0 +1,336 @@
+#include "src/group/shared_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "onehop/error.h"
+
+namespace onehop::detail {
+namespace {
+
+constexpr std::int64_t no_limit = no_memory_limit;
+
+// "MemAvailable:   123 kB" -> bytes.
+std::int64_t system_memory() {
+  if (memory_is_pretended()) return std::strtoll(std::getenv("ONEHOP_TEST_FREE_MEMORY"), nullptr, 10);
+  std::ifstream file("/proc/meminfo");
+  for (std::string key, unit; file >> key;) {
+    if (key == "MemAvailable:") {
+      std::int64_t kib = 0;
+      file >> kib;
+      return kib * 1024;
+    }
+    std::getline(file, unit);
+  }
+  return no_limit;
+}
+
+// A number in a file of the control group; "max" and absence are no limit.
+std::int64_t number_in(const std::string& path) {
+  std::ifstream file(path);
+  std::int64_t value = 0;
+  return file >> value ? value : no_limit;
+}
+
+// What a control group at `folder` leaves.
+std::int64_t left_in(const std::string& folder, const char* limit_file, const char* usage_file) {
+  const std::int64_t limit = number_in(folder + limit_file);
+  const std::int64_t used = number_in(folder + usage_file);
+  return limit == no_limit || used == no_limit ? no_limit : std::max<std::int64_t>(0, limit - used);
+}
+
+// What the control groups of this process, or those above them, leave: version 2 ("0::/path") and version 1
+// ("4:memory:/path"). Inside a container the path may be the host's; then only the top is there, and it is the container's.
+void look_at_control_groups(MemoryLeft& left) {
+  std::ifstream file("/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    const bool second = line.rfind("0::", 0) == 0;
+    const std::size_t first = line.find(":memory:");
+    if (!second && first == std::string::npos) continue;
+    const std::string top = second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
+    std::string group = second ? line.substr(3) : line.substr(first + 8);
+    for (;;) {
+      const std::int64_t there = second ? left_in(top + group, "/memory.max", "/memory.current")
+                                        : left_in(top + group, "/memory.limit_in_bytes", "/memory.usage_in_bytes");
+      if (there < left.control_group) {
+        left.control_group = there;
+        left.control_group_id = std::hash<std::string>{}(group);
+      }
+      const std::size_t cut = group.rfind('/');
+      if (cut == std::string::npos) break;
+      group.erase(cut);
+    }
+  }
+}
+
+std::byte* map(int fd, std::int64_t bytes, const std::string& what) {
+  void* at = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (at == MAP_FAILED) {
+    throw Error("cannot map " + megabytes(bytes) + " of " + what + ": " + std::strerror(errno) +
+                "; check `ulimit -v` and the memory limit of the container");
+  }
+  return static_cast<std::byte*>(at);
+}
+
+// Maps where the address has these lower 28 bits; null if there is no room for that.
+std::byte* map_at(int fd, std::int64_t bytes, std::uintptr_t low_bits) {
+  constexpr std::uintptr_t window = std::uintptr_t{1} << 28;
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto size = (static_cast<std::uintptr_t>(bytes) + page - 1) / page * page;
+  void* const room = mmap(nullptr, size + window, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (room == MAP_FAILED) return nullptr;
+  const auto begin = reinterpret_cast<std::uintptr_t>(room);
+  const std::uintptr_t before = (low_bits / page * page - begin) % window;
+  std::byte* const at = static_cast<std::byte*>(room) + before;
+  void* const mapped = mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+  if (mapped == MAP_FAILED) {
+    munmap(room, size + window);
+    return nullptr;
+  }
+  if (before > 0) munmap(room, before);
+  if (window > before) munmap(at + size, window - before);
+  return at;
+}
+
+// Small pieces always fit; a look at the limits costs more than they are worth.
+void check_available(std::int64_t bytes, const std::string& what) {
+  if (bytes <= 1 << 20) return;
+  const std::int64_t there = available_memory();
+  if (bytes > there) {
+    throw Error("not enough memory for " + what + ": " + megabytes(bytes) + " asked for, " + megabytes(there) +
+                " available on this machine or in its control group; use smaller arrays, fewer ranks here, or a "
+                "smaller slot_bytes");
+  }
+}
+
+constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW;
+
+// Nothing in memory of another process is trusted before this: that it is a user's own memory that stays as long as it is.
+// The process at the other end may be somebody else's by now, or have something else at that descriptor. Returns its size.
+std::int64_t checked_size(int fd, std::int64_t least_bytes, const std::string& where) {
+  struct stat status{};
+  if (fstat(fd, &status) != 0) throw Error("cannot look at " + where + ": " + std::strerror(errno));
+  if (!S_ISREG(status.st_mode))
+    throw Error(where + " is no memory of onehop: expected a memfd, found another kind of file");
+  if (status.st_uid != geteuid()) {
+    throw Error(where + " belongs to user " + std::to_string(status.st_uid) + ", but this process to user " +
+                std::to_string(geteuid()) + ": memory of another user is not used");
+  }
+  const int found = fcntl(fd, F_GET_SEALS);
+  if (found < 0 || (found & seals) != seals) {
+    throw Error(where + " is no memory of onehop: expected a memfd whose size is sealed, found one that can still be " +
+                "shortened; do all processes run the same version of onehop?");
+  }
+  if (status.st_size < least_bytes) {
+    throw Error(where + " has " + std::to_string(status.st_size) + " bytes, but at least " +
+                std::to_string(least_bytes) + " are needed; do all processes run the same version of onehop?");
+  }
+  return status.st_size;
+}
+
+// Opens what process `pid` has at `fd`, if that process belongs to the same user and has a file there.
+int open_of_process(int pid, int fd, const std::string& path) {
+  const std::string folder = "/proc/" + std::to_string(pid);
+  const int process = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (process < 0) throw Error("cannot open " + path + ": " + std::strerror(errno));
+  const std::string name = "fd/" + std::to_string(fd);
+  struct stat owner{};
+  struct stat file{};
+  std::string trouble;
+  int opened = -1;
+  if (fstat(process, &owner) != 0 || fstatat(process, name.c_str(), &file, 0) != 0) {
+    trouble = "cannot open " + path + ": " + std::strerror(errno);
+  } else if (owner.st_uid != geteuid()) {
+    trouble = "process " + std::to_string(pid) + " belongs to user " + std::to_string(owner.st_uid) +
+              ", but this process to user " + std::to_string(geteuid()) + ": its memory is not used";
+  } else if (!S_ISREG(file.st_mode)) {
+    // Not opened: that could wait (a FIFO) or do something (a device).
+    trouble = path + " is no memory of onehop: expected a memfd, found another kind of file";
+  } else if ((opened = openat(process, name.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) < 0) {
+    trouble = "cannot open " + path + ": " + std::strerror(errno);
+  }
+  close(process);
+  if (!trouble.empty()) throw Error(trouble);
+  return opened;
+}
+
+}  // namespace
+
+std::string megabytes(std::int64_t bytes) {
+  return std::to_string((bytes >> 20) + (bytes % (1 << 20) != 0 ? 1 : 0)) + " MiB";
+}
+
+bool memory_is_pretended() {
+  const char* const bytes = std::getenv("ONEHOP_TEST_FREE_MEMORY");
+  return bytes != nullptr && *bytes != '\0';
+}
+
+MemoryLeft memory_left() {
+  MemoryLeft left;
+  left.system = system_memory();
+  look_at_control_groups(left);
+  return left;
+}
+
+std::int64_t available_memory() {
+  const MemoryLeft left = memory_left();
+  return std::min(left.system, left.control_group);
+}
+
+// What this process has made, by descriptor: threads that are ranks must see each other's memory at one address.
+struct SharedMemory::OwnMappings {
+  std::mutex mutex;
+  std::map<int, std::weak_ptr<Mapping>> by_fd;
+
+  static OwnMappings& instance() {
+    static auto* all = new OwnMappings;  // never destroyed: mappings may outlive static objects
+    return *all;
+  }
+};
+
+SharedMemory::Mapping::~Mapping() {
+  if (data != nullptr) munmap(data, static_cast<std::size_t>(bytes));
+  if (fd < 0) return;
+  if (process != getpid()) {
+    // A fork's child closes its copy of the descriptor. The list is not its own, and the lock may be held by a thread that it
+    // does not have.
+    close(fd);
+    return;
+  }
+  OwnMappings& own = OwnMappings::instance();
+  const std::lock_guard lock(own.mutex);
+  own.by_fd.erase(fd);
+  close(fd);
+}
+
+SharedMemory SharedMemory::create(std::int64_t bytes, const std::string& what,
+                                  const std::function<void(std::int64_t)>& backed) {
+  if (bytes > 0) check_available(bytes, what);
+  SharedMemory memory = create_unbacked(bytes, what);
+  memory.back_pages(what, backed);
+  return memory;
+}
+
+bool SharedMemory::back(const std::string& what) const {
+  if (mapping_->backed) return false;
+  check_available(bytes(), what);
+  back_pages(what);
+  return true;
+}
+
+// Without this a shortage would be a bus error, later.
+void SharedMemory::back_pages(const std::string& what, const std::function<void(std::int64_t)>& backed) const {
+  const std::int64_t at_once = backed ? std::int64_t{64} << 20 : bytes();
+  for (std::int64_t at = 0; at < bytes(); at += at_once) {
+    const std::int64_t part = std::min(at_once, bytes() - at);
+    if (const int failed = posix_fallocate(fd(), at, part); failed != 0) {
+      throw Error("not enough shared memory for " + what + " (" + megabytes(bytes()) + "): " + std::strerror(failed));
+    }
+    if (backed) backed(part);
+  }
+  mapping_->backed = true;
+}
+
+SharedMemory SharedMemory::create_unbacked(std::int64_t bytes, const std::string& what) {
+  if (bytes < 0) throw BadInput("cannot allocate " + std::to_string(bytes) + " bytes for " + what);
+  const std::int64_t page = sysconf(_SC_PAGESIZE);
+  if (bytes > no_limit - page) throw Error("not enough memory for " + what + ": " + megabytes(bytes) + " asked for");
+  bytes = std::max(page, (bytes + page - 1) / page * page);
+  SharedMemory memory;
+  memory.mapping_ = std::make_shared<Mapping>();
+  const int fd = memfd_create("onehop", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0) throw Error("cannot make shared memory for " + what + ": " + std::strerror(errno));
+  memory.mapping_->fd = fd;
+  memory.mapping_->process = getpid();
+  if (ftruncate(fd, bytes) != 0) {
+    throw Error("cannot make " + megabytes(bytes) + " of shared memory for " + what + ": " + std::strerror(errno));
+  }
+  // Nobody can make it shorter from now on, which would be a bus error for whoever reads the rest.
+  if (fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL) != 0) {
+    throw Error("cannot seal shared memory for " + what + ": " + std::strerror(errno));
+  }
+  memory.mapping_->data = map(fd, bytes, what);
+  memory.mapping_->bytes = bytes;
+  // Complete only now: another thread may find it here.
+  OwnMappings& own = OwnMappings::instance();
+  const std::lock_guard lock(own.mutex);
+  own.by_fd[fd] = memory.mapping_;
+  return memory;
+}
+
+SharedMemory SharedMemory::adopt(int fd, std::int64_t least_bytes, const std::string& where, std::uintptr_t low_bits) {
+  SharedMemory memory;
+  memory.mapping_ = std::make_shared<Mapping>();
+  try {
+    const std::int64_t bytes = checked_size(fd, least_bytes, where);
+    if (low_bits != 0) memory.mapping_->data = map_at(fd, bytes, low_bits);
+    if (memory.mapping_->data == nullptr) memory.mapping_->data = map(fd, bytes, where);
+    memory.mapping_->bytes = bytes;
+  } catch (...) {
+    close(fd);
+    throw;
+  }
+  close(fd);
+  return memory;
+}
+
+SharedMemory SharedMemory::open(const std::string& path, std::int64_t least_bytes, std::uintptr_t low_bits) {
+  int pid = 0;
+  int fd = -1;
+  int end = 0;
+  if (std::sscanf(path.c_str(), "/proc/%d/fd/%d%n", &pid, &fd, &end) != 2 || pid <= 0 || fd < 0 ||
+      path.size() != static_cast<std::size_t>(end)) {
+    throw Error("expected the memory of a process, \"/proc/PID/fd/NUMBER\", found \"" + path + "\"");
+  }
+  return open(pid, fd, least_bytes, low_bits);
+}
+
+SharedMemory SharedMemory::open(pid_t pid, int fd, std::int64_t least_bytes, std::uintptr_t low_bits) {
+  const std::string path = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
+  if (pid == getpid()) {
+    const SharedMemory own = own_memory(fd);
+    if (own.mapping_ && own.bytes() >= least_bytes) return own;
+  }
+  return adopt(open_of_process(pid, fd, path), least_bytes, path, low_bits);
+}
+
+SharedMemory SharedMemory::holding(std::span<const std::byte> bytes) {
+  OwnMappings& own = OwnMappings::instance();
+  // Handles that turn out to be the last of their memory must not go while the lock is held.
+  std::vector<std::shared_ptr<Mapping>> looked_at;
+  const std::lock_guard lock(own.mutex);
+  for (const auto& [fd, mapping] : own.by_fd) {
+    looked_at.push_back(mapping.lock());
+    const Mapping* memory = looked_at.back().get();
+    if (memory == nullptr || memory->data == nullptr || bytes.data() < memory->data) continue;
+    if (bytes.data() + bytes.size() > memory->data + memory->bytes || bytes.empty()) continue;
+    SharedMemory found;
+    found.mapping_ = looked_at.back();
+    return found;
+  }
+  return {};
+}
+
+SharedMemory SharedMemory::own_memory(int fd) {
+  OwnMappings& own = OwnMappings::instance();
+  const std::lock_guard lock(own.mutex);
+  const auto found = own.by_fd.find(fd);
+  SharedMemory memory;
+  if (found != own.by_fd.end()) memory.mapping_ = found->second.lock();
+  return memory;
+}
+
+}  // namespace onehop::detail

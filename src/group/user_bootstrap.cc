@@ -1,0 +1,95 @@
+#include "src/group/user_bootstrap.h"
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "onehop/error.h"
+
+namespace onehop::detail {
+namespace {
+
+// What travels in front of every contribution.
+struct Label {
+  static constexpr std::uint64_t magic = 0x6c'61'62'65'6c'68'6f'31;
+  std::uint64_t mark = magic;
+  std::uint64_t step = 0;  // all-gathers of this group before this one
+  std::uint64_t bytes = 0;
+  std::int32_t rank = 0;
+  std::int32_t size = 0;
+};
+
+std::string text(std::uint64_t value) { return std::to_string(value); }
+
+class UserBootstrap final : public Bootstrap {
+ public:
+  UserBootstrap(int rank, int size, AllGather allgather) : rank_(rank), size_(size), allgather_(std::move(allgather)) {}
+
+  Gathered allgather(std::span<const std::byte> mine) override {
+    Label own;
+    own.step = step_++;
+    own.bytes = mine.size();
+    own.rank = rank_;
+    own.size = size_;
+    std::vector<std::byte> labelled(sizeof own + mine.size());
+    std::memcpy(labelled.data(), &own, sizeof own);
+    if (!mine.empty()) std::memcpy(labelled.data() + sizeof own, mine.data(), mine.size());
+    Gathered all = allgather_(labelled);
+    if (all.size() != static_cast<std::size_t>(size_)) {
+      refuse("it returned " + text(all.size()) + (all.size() == 1 ? " entry" : " entries") + ", but the group has " +
+             std::to_string(size_) + " ranks");
+    }
+    for (std::size_t r = 0; r < all.size(); ++r) unwrap(all[r], static_cast<int>(r), own);
+    return all;
+  }
+
+ private:
+  void unwrap(std::vector<std::byte>& entry, int rank, const Label& own) const {
+    const std::string name = "entry " + std::to_string(rank) + " of what it returned";
+    const auto of_rank = "what rank " + std::to_string(rank) + " gave";
+    Label label;
+    if (entry.size() < sizeof label) {
+      refuse(name + " has " + text(entry.size()) + " bytes, fewer than any rank gives (at least " + text(sizeof label) +
+             ")");
+    }
+    std::memcpy(&label, entry.data(), sizeof label);
+    if (label.mark != Label::magic) {
+      refuse(name + " (" + text(entry.size()) + " bytes) does not begin like " + of_rank +
+             "; or do the ranks run different versions of onehop?");
+    }
+    if (label.rank != rank) refuse(name + " is what rank " + std::to_string(label.rank) + " gave");
+    if (label.size != size_) {
+      refuse(name + " comes from a group of " + std::to_string(label.size) + " ranks, not of " + std::to_string(size_));
+    }
+    if (entry.size() - sizeof label != label.bytes) {
+      refuse(name + " has " + text(entry.size()) + " bytes, but " + of_rank + " has " +
+             text(sizeof label + label.bytes) + " (contributions may differ in length; none may be cut or padded)");
+    }
+    if (label.step != own.step) {
+      refuse(name + " belongs to all-gather " + text(label.step) + " of that rank, but this is number " +
+             text(own.step) + " here: it handed out an old one, or the ranks make different steps");
+    }
+    entry.erase(entry.begin(), entry.begin() + sizeof label);
+  }
+
+  [[noreturn]] void refuse(const std::string& found) const {
+    throw BadInput("the all-gather given to Group::from_allgather went wrong on rank " + std::to_string(rank_) + ": " +
+                   found +
+                   "; expected one entry per rank, in the order of ranks, each with exactly the bytes that that "
+                   "rank gave");
+  }
+
+  int rank_;
+  int size_;
+  AllGather allgather_;
+  std::uint64_t step_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Bootstrap> make_user_bootstrap(int rank, int size, AllGather allgather) {
+  return std::make_unique<UserBootstrap>(rank, size, std::move(allgather));
+}
+
+}  // namespace onehop::detail

@@ -1,0 +1,131 @@
+// Exchanges in place between arrays in memory that the ranks share: no staging, no copy. The elements of a permutation of index
+// bits move in cycles of places, each on another rank (`steps_of`, bit_permutation.h). All ranks of a cycle say that they are
+// ready, each then moves its share of the cycle's elements in all of the ranks' arrays, and says when it is done.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "onehop/channel.h"
+#include "onehop/schedule.h"
+#include "src/group/group_state.h"
+#include "src/group/shared_memory.h"
+#include "src/plan/line_exchange.h"
+#include "src/plan/run_exchange.h"
+
+namespace onehop::detail {
+
+// One place of a cycle: the elements of a rank's array whose moving local bits have the pattern of `first`, which is the
+// number of the first of them.
+struct CyclePlace {
+  int rank = 0;
+  std::uint64_t first = 0;
+};
+// What lies at place i goes to place i + 1, and from the last to the first. The lowest rank comes first; no rank comes twice.
+using Cycle = std::vector<CyclePlace>;
+
+// The cycles of an `exchange` (bit_permutation.h) that `rank` takes part in: those with the nearest ranks (rank XOR other)
+// first, so that the ranks do not all turn to the same one at once.
+[[nodiscard]] std::vector<Cycle> cycles_of(const BitPermutation& exchange, int rank);
+
+// Whether elements that go to different ranks lie in the same cache lines: two or more local bits move, one of them within a line.
+[[nodiscard]] bool shares_lines(const BitPermutation& exchange, std::int64_t element_bytes);
+
+// Cycles that are done together, all by each of their ranks for a part of the elements: those of all ranks that are connected with
+// `rank` by cycles. Empty if nothing is gained by that: it is where several cycles have elements in the same cache lines.
+struct CycleGroup {
+  std::vector<int> ranks;  // in order
+  std::vector<Cycle> cycles;
+};
+[[nodiscard]] CycleGroup cycles_together(const BitPermutation& exchange, int rank, std::int64_t element_bytes);
+
+// Which of the plan's arrays lie in memory that other ranks can map, on every rank.
+class SharedArrays {
+ public:
+  // Collective: every rank says where its arrays lie. `permutations` is a number that must be equal on all ranks: what the
+  // schedule's rounds permute. Throws Mismatch where it is not, Error where a rank refuses (refuse_channels).
+  SharedArrays(GroupState& group, std::span<const std::span<std::byte>> arrays, bool allowed,
+               std::uint64_t permutations);
+
+  // Whether all these ranks share memory with one another and have the array there; the same answer on each of them.
+  [[nodiscard]] bool holds(const std::vector<int>& ranks, int array) const;
+  // Where the array of a rank lies here. A collective step must follow the last call before a rank may give its array up.
+  [[nodiscard]] std::byte* at(int rank, int array);
+  [[nodiscard]] std::vector<SharedMemory> take_mapped() { return std::move(mapped_); }
+
+ private:
+  struct Location {
+    std::int32_t fd = -1;
+    std::int32_t unused = 0;
+    std::int64_t offset = 0;
+  };
+
+  [[nodiscard]] bool shares(int a, int b) const;
+
+  GroupState& group_;
+  std::size_t arrays_;
+  std::vector<std::uintptr_t> own_;  // the addresses of this rank's arrays
+  std::vector<std::size_t> sizes_;   // and their sizes, which are the same on all ranks
+  std::vector<Location> locations_;  // of every array of every rank
+  std::vector<std::byte> shares_;    // 1 where rank a (row) shares memory with rank b
+  std::vector<SharedMemory> mapped_;
+  std::vector<std::vector<std::pair<std::int32_t, SharedMemory>>> mapped_of_;
+};
+
+// The signals between this rank and another: two messages a round each way, "ready" and "done".
+struct Signals {
+  Sender sender;
+  Receiver receiver;
+};
+
+// One round's cycles in shared memory, as this rank takes part in them.
+class DirectExchange {
+ public:
+  // Adds cycles of which this rank, number `number` of `ranks`, does its share when all of them are ready: where the places of each
+  // lie here, and which entries of the plan's signals lead to the other ranks.
+  void add(std::vector<std::vector<std::byte*>> cycles, const Runs& runs, std::size_t number, std::size_t ranks,
+           const std::vector<std::uint32_t>& signals);
+
+  [[nodiscard]] bool empty() const noexcept { return shares_.empty(); }
+
+  // Tells the others that this rank's array may be changed.
+  void begin(std::span<Signals> signals);
+  // Does what can be done; whether anything was.
+  bool move(std::span<Signals> signals);
+  [[nodiscard]] bool complete() const noexcept { return open_ == 0; }
+  // Whether move() would do anything.
+  [[nodiscard]] bool anything_to_do(std::span<const Signals> signals) const;
+  // A rank that is waited for; -1 if none is.
+  [[nodiscard]] int waits_for(std::span<const Signals> signals) const;
+
+ private:
+  // This rank's share of some cycles.
+  struct Share {
+    std::vector<std::vector<std::byte*>> cycles;
+    Runs runs;
+    LineExchange lines;  // all cycles at once; empty: one after the other
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+    std::uint64_t at_once = 0;            // runs of one cycle before it is the next one's turn
+    std::vector<std::uint32_t> partners;  // indices in partners_
+    bool moved = false;
+  };
+  struct Partner {
+    std::uint32_t signals = 0;
+    std::uint32_t shares = 0;       // cycles in common
+    std::uint32_t shares_left = 0;  // of this run
+    bool ready = false;
+    bool done = false;
+  };
+
+  std::uint32_t partner_for(std::uint32_t signals);
+  bool move_share(Share& share, std::span<Signals> signals);
+
+  std::vector<Share> shares_;
+  std::vector<Partner> partners_;
+  std::size_t open_ = 0;  // partners that are not done
+};
+
+}  // namespace onehop::detail

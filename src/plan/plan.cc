@@ -1,0 +1,407 @@
+#include "onehop/plan.h"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "src/channel/waiting.h"
+#include "src/group/driven.h"
+#include "src/plan/plan_codec.h"
+#include "src/plan/plan_program.h"
+
+namespace onehop {
+
+using detail::Program;
+using detail::ProgramChunk;
+using detail::ProgramCopy;
+using detail::ProgramFragment;
+using detail::ProgramMessage;
+using detail::ProgramRound;
+using detail::ProgramStep;
+
+namespace {
+
+constexpr std::uint32_t tests_between_looks = 512;
+constexpr std::int64_t long_piece = 512;
+
+[[noreturn]] void throw_broken() {
+  throw BadInput("this plan has failed and cannot be used again; make a new group and a new plan");
+}
+
+}  // namespace
+
+struct Plan::Impl {
+  std::shared_ptr<detail::GroupState> group;
+  Program program;
+  PlanCounters counters;
+  enum class State { idle, running, broken } state = State::idle;
+  std::size_t round = 0;
+  std::size_t open_messages = 0;  // of the round, in both directions
+  bool round_ended = false;
+  std::uint32_t vain_tests = 0;
+
+  void begin();
+  void begin_round();
+  // One pass over everything of the round; whether anything moved.
+  bool move();
+  bool send(ProgramMessage& message);
+  bool receive(const ProgramRound& now, ProgramMessage& message);
+  // The same for all messages of a round that are moved together, as far as all of them can go.
+  bool send_together(ProgramRound& now);
+  bool receive_together(ProgramRound& now);
+  // The next chunk of a message. Sending: whether there was one and a slot for it; receiving: one must have arrived.
+  bool send_chunk(ProgramMessage& message);
+  void receive_chunk(ProgramMessage& message);
+  [[nodiscard]] bool has_arrived(const ProgramRound& now, const ProgramMessage& message) const;
+  void fill(std::uint32_t sender, const ProgramChunk& chunk, std::byte* slot);
+  void empty(const ProgramChunk& chunk, const std::byte* slot);
+  void copy_inside(const ProgramRound& now);
+  void pack_steps(std::uint32_t first, std::uint32_t last, std::byte* wire) const;
+  void unpack_steps(std::uint32_t first, std::uint32_t last, const std::byte* wire) const;
+  [[nodiscard]] bool may_unpack(const ProgramRound& now, const ProgramMessage& message) const;
+  [[nodiscard]] bool anything_to_do();
+  [[nodiscard]] detail::WaitingFor waiting_for() const;
+  void progress();
+  [[nodiscard]] bool all_moved() const {
+    return program.rounds.empty() || (open_messages == 0 && program.rounds[round].direct.complete());
+  }
+  // What follows inside the rank when everything has come.
+  void end_round();
+  // Ends the round and goes on to the next one, if any is left. False: the run is complete.
+  bool next_round();
+};
+
+void Plan::Impl::pack_steps(std::uint32_t first, std::uint32_t last, std::byte* wire) const {
+  for (std::uint32_t i = first; i < last; ++i) {
+    const ProgramStep& step = program.steps[i];
+    detail::pack(step.copy, wire);
+    wire += step.copy.bytes;
+  }
+}
+
+void Plan::Impl::unpack_steps(std::uint32_t first, std::uint32_t last, const std::byte* wire) const {
+  for (std::uint32_t i = first; i < last; ++i) {
+    const ProgramStep& step = program.steps[i];
+    if (step.combine == Combine::replace) {
+      detail::unpack(step.copy, wire);
+    } else {
+      detail::unpack(step.copy, wire, step.combine, step.type);
+    }
+    wire += step.copy.bytes;
+  }
+}
+
+// Packs a chunk into a slot. Stores past the caches are fast only in whole lines, so short and scattered pieces are packed in
+// cache first; long ones go straight from the array.
+void Plan::Impl::fill(std::uint32_t sender, const ProgramChunk& chunk, std::byte* slot) {
+  std::byte* to = slot + chunk.begin;
+  const detail::StoreFunction store = program.stores[sender];
+  if (chunk.encoded()) {
+    std::byte* const wire = store == nullptr ? to : program.scratch.data();
+    detail::encode_pieces(program, chunk, wire);
+    if (store == nullptr) return;
+    store(to, wire, static_cast<std::size_t>(chunk.end - chunk.begin));
+    return detail::finish_stores(program.senders[sender].stores());
+  }
+  if (store == nullptr) {
+    pack_steps(chunk.first, chunk.last, to);
+    return;
+  }
+  std::byte* const scratch = program.scratch.data();
+  std::byte* packed = scratch;
+  const auto store_packed = [&] {
+    store(to, scratch, static_cast<std::size_t>(packed - scratch));
+    to += packed - scratch;
+    packed = scratch;
+  };
+  for (std::uint32_t i = chunk.first; i < chunk.last; ++i) {
+    const detail::CopyStep& step = program.steps[i].copy;
+    if (step.shape != nullptr || step.bytes < long_piece) {
+      detail::pack(step, packed);
+      packed += step.bytes;
+      continue;
+    }
+    if (packed != scratch) store_packed();
+    store(to, step.base, static_cast<std::size_t>(step.bytes));
+    to += step.bytes;
+  }
+  if (packed != scratch) store_packed();
+  detail::finish_stores(program.senders[sender].stores());
+}
+
+void Plan::Impl::empty(const ProgramChunk& chunk, const std::byte* slot) {
+  if (chunk.encoded()) return detail::decode_pieces(program, chunk, slot + chunk.begin);
+  unpack_steps(chunk.first, chunk.last, slot + chunk.begin);
+}
+
+void Plan::Impl::copy_inside(const ProgramRound& now) {
+  std::byte* scratch = program.scratch.data();
+  for (const ProgramCopy& copy : now.copies) {
+    if (copy.direct) {
+      for (std::uint32_t i = copy.from_first; i < copy.from_last; ++i) {
+        detail::copy_between(program.steps[copy.to_first + (i - copy.from_first)].copy, program.steps[i].copy);
+      }
+    } else {
+      pack_steps(copy.from_first, copy.from_last, scratch);
+      unpack_steps(copy.to_first, copy.to_last, scratch);
+    }
+    counters.bytes_local += copy.bytes;
+  }
+}
+
+bool Plan::Impl::send_chunk(ProgramMessage& message) {
+  Sender& sender = program.senders[message.end];
+  if (message.fragment == message.last || (message.chunk == 0 && !sender.ready())) return false;
+  const ProgramFragment& fragment = program.fragments[message.fragment];
+  const ProgramChunk& chunk = program.chunks[fragment.first + message.chunk];
+  fill(message.end, chunk, sender.payload());
+  ++message.chunk;
+  const bool complete = fragment.first + message.chunk == fragment.last;
+  sender.publish(complete ? detail::whole : message.chunk, chunk.end);
+  if (!complete) return true;
+  sender.advance();
+  counters.bytes_sent += fragment.bytes;
+  message.chunk = 0;
+  if (++message.fragment == message.last) {
+    ++counters.messages_sent;
+    --open_messages;
+  }
+  return true;
+}
+
+bool Plan::Impl::send(ProgramMessage& message) {
+  bool moved = false;
+  while (send_chunk(message)) moved = true;
+  return moved;
+}
+
+bool Plan::Impl::send_together(ProgramRound& now) {
+  bool moved = false;
+  for (bool more = true; more;) {
+    more = false;
+    for (ProgramMessage& message : now.out) more |= send_chunk(message);
+    moved |= more;
+  }
+  return moved;
+}
+
+bool Plan::Impl::may_unpack(const ProgramRound& now, const ProgramMessage& message) const {
+  if (message.gate < 0) return true;
+  const ProgramMessage& out = now.out[static_cast<std::size_t>(message.gate)];
+  return out.fragment - out.first >= program.fragments[message.fragment].after;
+}
+
+bool Plan::Impl::has_arrived(const ProgramRound& now, const ProgramMessage& message) const {
+  if (message.fragment == message.last || !may_unpack(now, message)) return false;
+  const ProgramFragment& fragment = program.fragments[message.fragment];
+  const bool last = fragment.first + message.chunk + 1 == fragment.last;
+  return program.receivers[message.end].has(last ? detail::whole : message.chunk + 1);
+}
+
+void Plan::Impl::receive_chunk(ProgramMessage& message) {
+  Receiver& receiver = program.receivers[message.end];
+  const ProgramFragment& fragment = program.fragments[message.fragment];
+  empty(program.chunks[fragment.first + message.chunk], receiver.payload());
+  if (fragment.first + ++message.chunk < fragment.last) return;
+  receiver.release();
+  counters.bytes_received += fragment.bytes;
+  message.chunk = 0;
+  if (++message.fragment == message.last) {
+    ++counters.messages_received;
+    --open_messages;
+  }
+}
+
+bool Plan::Impl::receive(const ProgramRound& now, ProgramMessage& message) {
+  bool moved = false;
+  for (; has_arrived(now, message); moved = true) receive_chunk(message);
+  return moved;
+}
+
+// Nothing stands still because the first chunks wait for the last one: no rank's packing waits for its own unpacking, and of all
+// ranks the one that is furthest behind in unpacking has free slots at all its peers (docs/protocol.md).
+bool Plan::Impl::receive_together(ProgramRound& now) {
+  const auto arrived = [&](const ProgramMessage& message) { return has_arrived(now, message); };
+  bool moved = false;
+  for (; std::ranges::all_of(now.in, arrived); moved = true) {
+    for (ProgramMessage& message : now.in) receive_chunk(message);
+  }
+  return moved;
+}
+
+void Plan::Impl::begin_round() {
+  ProgramRound& now = program.rounds[round];
+  for (ProgramMessage& message : now.out) message.fragment = message.first;
+  for (ProgramMessage& message : now.in) message.fragment = message.first;
+  open_messages = now.out.size() + now.in.size();
+  round_ended = false;
+  now.direct.begin(program.signals);
+  // What goes to others first; copies inside the rank while it is on its way.
+  if (now.together) {
+    send_together(now);
+  } else {
+    for (ProgramMessage& message : now.out) send(message);
+  }
+  copy_inside(now);
+  if (!now.direct.empty()) now.direct.move(program.signals);
+}
+
+void Plan::Impl::end_round() {
+  if (round_ended) return;
+  const ProgramRound& now = program.rounds[round];
+  for (const detail::ProgramSwap& swap : now.inside) {
+    detail::swap_bits(swap.array, swap.bits, swap.a, swap.b, swap.element_bytes);
+  }
+  counters.messages_sent += now.moved.messages_sent;
+  counters.messages_received += now.moved.messages_received;
+  counters.bytes_sent += now.moved.bytes_sent;
+  counters.bytes_received += now.moved.bytes_received;
+  counters.bytes_local += now.moved.bytes_local;
+  round_ended = true;
+}
+
+void Plan::Impl::begin() {
+  if (state == State::broken) throw_broken();
+  group->check_process();
+  if (state == State::running) throw BadInput("start() was called twice without finish() between");
+  state = State::broken;  // an exception on the way leaves it so
+  round = 0;
+  if (!program.rounds.empty()) begin_round();
+  state = State::running;
+}
+
+bool Plan::Impl::next_round() {
+  if (program.rounds.empty()) return false;
+  end_round();
+  if (round + 1 >= program.rounds.size()) return false;
+  ++round;
+  begin_round();
+  return true;
+}
+
+bool Plan::Impl::move() {
+  ProgramRound& now = program.rounds[round];
+  bool moved = now.together && receive_together(now);
+  if (now.together) moved |= send_together(now);
+  for (ProgramMessage& message : now.in) {
+    if (now.together || message.fragment == message.last) continue;
+    moved |= receive(now, message);
+    if (now.ordered && message.fragment != message.last) break;
+  }
+  for (ProgramMessage& message : now.out) {
+    if (!now.together && message.fragment != message.last) moved |= send(message);
+  }
+  if (!now.direct.complete()) moved |= now.direct.move(program.signals);
+  return moved;
+}
+
+// The same conditions as move() acts on, without acting: what a sleeper looks at before it sleeps.
+bool Plan::Impl::anything_to_do() {
+  const ProgramRound& now = program.rounds[round];
+  if (!now.direct.complete() && now.direct.anything_to_do(program.signals)) return true;
+  for (const ProgramMessage& message : now.out) {
+    if (message.fragment != message.last && program.senders[message.end].ready()) return true;
+  }
+  const auto arrived = [&](const ProgramMessage& message) { return has_arrived(now, message); };
+  if (now.together) return std::ranges::all_of(now.in, arrived);
+  for (const ProgramMessage& message : now.in) {
+    if (arrived(message)) return true;
+    if (now.ordered && message.fragment != message.last) return false;
+  }
+  return false;
+}
+
+detail::WaitingFor Plan::Impl::waiting_for() const {
+  const ProgramRound& now = program.rounds[round];
+  const std::string where =
+      round == 0 && program.rounds.size() == 1 ? "" : " in round " + std::to_string(round) + " of a plan";
+  const auto name = [&](int from, int to) {
+    return "channel " + std::to_string(from) + " -> " + std::to_string(to) + where;
+  };
+  for (const ProgramMessage& message : now.in) {
+    if (message.fragment == message.last) continue;
+    // What has arrived and may not be unpacked yet waits for room at the receiver of its gate, listed below. The sender may have
+    // gone in order since.
+    // So do messages that are unpacked together, for the last of them.
+    if ((now.together || !may_unpack(now, message)) && program.receivers[message.end].has(message.chunk + 1)) continue;
+    const int peer = program.receivers[message.end].peer();
+    return {peer, name(peer, group->rank)};
+  }
+  for (const ProgramMessage& message : now.out) {
+    const int peer = program.senders[message.end].peer();
+    if (message.fragment != message.last) return {peer, name(group->rank, peer)};
+  }
+  if (const int peer = now.direct.waits_for(program.signals); peer >= 0) {
+    return {peer, "an exchange in place with rank " + std::to_string(peer) + where};
+  }
+  return {};
+}
+
+void Plan::Impl::progress() {
+  ProgramRound& now = program.rounds[round];
+  for (const ProgramMessage& message : now.out) program.senders[message.end].progress();
+  for (const ProgramMessage& message : now.in) {
+    if (message.fragment != message.last) program.receivers[message.end].progress();
+  }
+}
+
+Plan::Plan(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
+           const PlanOptions& options)
+    : impl_(std::make_unique<Impl>()) {
+  impl_->group = group.state();
+  impl_->program = detail::make_program(group, schedule, arrays, options);
+}
+
+Plan::Plan(Plan&&) noexcept = default;
+Plan& Plan::operator=(Plan&&) noexcept = default;
+Plan::~Plan() = default;
+
+void Plan::start() { impl_->begin(); }
+
+void Plan::finish() {
+  Impl& run = *impl_;
+  if (run.state == Impl::State::broken) throw_broken();
+  run.group->check_process();
+  if (run.state == Impl::State::idle) throw BadInput("finish() needs a start() before it");
+  run.state = Impl::State::broken;  // until it is complete: an exception on the way leaves it so
+  do {
+    detail::Waiting waiting(*run.group, run.program.polls);
+    while (!run.all_moved()) {
+      if (run.move()) {
+        waiting.reset();
+        continue;
+      }
+      if (run.program.polls) run.progress();
+      waiting.idle([&] { return run.anything_to_do(); }, [&] { return run.waiting_for(); });
+    }
+  } while (run.next_round());
+  run.state = Impl::State::idle;
+  ++run.counters.runs;
+}
+
+bool Plan::test() {
+  Impl& run = *impl_;
+  if (run.state == Impl::State::broken) throw_broken();
+  run.group->check_process();
+  if (run.state == Impl::State::idle) return true;
+  run.state = Impl::State::broken;  // an exception on the way leaves it so
+  do {
+    if (run.program.polls) run.progress();
+    while (!run.all_moved() && run.move()) {
+    }
+  } while (run.all_moved() && run.next_round());
+  const bool complete = run.all_moved();
+  // Somebody who only ever asks is somebody who waits: other messages go on, and a lost peer is noticed.
+  if (!complete) detail::Driven::drive_any();
+  if (!complete && ++run.vain_tests % tests_between_looks == 0) {
+    detail::Waiting(*run.group, run.program.polls)
+        .look_after([&] { return run.anything_to_do(); }, [&] { return run.waiting_for(); });
+  }
+  run.state = Impl::State::running;
+  return complete;
+}
+
+const PlanCounters& Plan::counters() const noexcept { return impl_->counters; }
+std::int64_t Plan::staging_bytes() const noexcept { return impl_->program.staging_bytes; }
+
+}  // namespace onehop

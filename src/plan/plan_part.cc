@@ -1,0 +1,181 @@
+#include "src/plan/plan_part.h"
+
+#include <algorithm>
+#include <string>
+
+#include "onehop/error.h"
+#include "onehop/tuning.h"
+#include "src/schedule/shape_check.h"
+#include "src/schedule/wire_size.h"
+
+namespace onehop::detail {
+namespace {
+
+// The slots of an exchange in place between machines hold more than those in shared memory: 8 MiB for each other rank. A message that
+// fits into them goes in two parts at most; a longer one in so many small ones that packing, sending and unpacking go on side by side,
+// and what is packed is still in a cache when it is sent (two slots of 4 MiB took 5 to 8 % longer).
+constexpr std::int64_t slot_bytes_between_machines = 4 << 20;
+constexpr int slots_of_long_messages = 8;
+constexpr std::int64_t slot_bytes_of_long_messages = 1 << 20;
+// What a message packs before it is the turn of the next one that takes elements from the same lines: little enough that the lines are
+// still in the second cache then, and enough not to go from page to page all the time (16 KiB took up to a tenth longer).
+constexpr std::int64_t chunk_bytes_side_by_side = 64 << 10;
+
+std::string text(std::int64_t value) { return std::to_string(value); }
+
+// Whether a rank's transfers read or write an array.
+bool touches(const Schedule& schedule, int rank, int array) {
+  const auto is_there = [&](const Place& place) {
+    return place.rank == rank && place.array == array && place.slice.elements() > 0;
+  };
+  return std::any_of(schedule.rounds.begin(), schedule.rounds.end(), [&](const Round& round) {
+    return std::any_of(round.transfers.begin(), round.transfers.end(),
+                       [&](const Transfer& transfer) { return is_there(transfer.from) || is_there(transfer.to); });
+  });
+}
+
+void sort_transfer(const Transfer& transfer, int rank, RoundPart& part) {
+  if (transfer.from.slice.elements() == 0) return;
+  if (transfer.from.rank == transfer.to.rank) {
+    part.own.push_back(&transfer);
+  } else if (transfer.from.rank == rank) {
+    part.to[transfer.to.rank].push_back(&transfer);
+  } else {
+    part.from[transfer.from.rank].push_back(&transfer);
+  }
+}
+
+// A permutation of index bits is done as an exchange between ranks, and what follows on each. The round's own transfers say only
+// that it is what it says it is, and how much it moves.
+void take_apart(const Schedule& schedule, std::size_t round, int rank, RoundPart& part) {
+  const BitPermutation& permutation = *schedule.rounds[round].permutation;
+  const std::string name = "round " + text(static_cast<std::int64_t>(round)) + " and its permutation: ";
+  if (const std::string problem = permutation_problem(schedule, permutation); !problem.empty()) {
+    throw BadInput(name + problem);
+  }
+  std::vector<const Transfer*> found;
+  for (const Transfer& transfer : schedule.rounds[round].transfers) {
+    if (transfer.from.rank == rank || transfer.to.rank == rank) found.push_back(&transfer);
+  }
+  const Codec codec = found.empty() ? Codec::raw : found.front()->codec;
+  if (!std::ranges::equal(found, permutation_transfers(permutation, codec, rank, found.size() + 1),
+                          [](const Transfer* a, const Transfer& b) { return *a == b; })) {
+    throw BadInput(name + "the transfers of rank " + text(rank) +
+                   " are not those that it moves; build the round with permute_bits, or leave its permutation away");
+  }
+  for (const Transfer* transfer : found) {
+    if (transfer->from.rank == transfer->to.rank) part.moved.bytes_local += schedule.bytes(*transfer);
+  }
+  part.steps = steps_of(permutation);
+  part.exchange = permutation_transfers(part.steps->exchange, codec, rank);
+  for (const Transfer& transfer : part.exchange) sort_transfer(transfer, rank, part);
+}
+
+void mix(std::uint64_t& hash, std::uint64_t value) { hash = (hash ^ value) * 0x100000001b3; }
+
+}  // namespace
+
+void check_arguments(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
+                     const PlanOptions& options) {
+  if (schedule.ranks != group.size()) {
+    throw BadInput("the schedule is for " + text(schedule.ranks) + " ranks, but the group has " + text(group.size()));
+  }
+  if (arrays.size() != schedule.arrays.size()) {
+    throw BadInput("the schedule moves data of " + text(static_cast<std::int64_t>(schedule.arrays.size())) +
+                   " array(s), but the plan was given " + text(static_cast<std::int64_t>(arrays.size())));
+  }
+  for (std::size_t a = 0; a < arrays.size(); ++a) {
+    const ArraySpec& spec = schedule.arrays[a];
+    if (const std::string problem = array_problem(spec, schedule.ranks); !problem.empty()) {
+      throw BadInput("array " + text(static_cast<std::int64_t>(a)) + " (" + spec.name + "): " + problem);
+    }
+    // An array that this rank neither reads nor writes may be absent.
+    if (arrays[a].empty() && !touches(schedule, group.rank(), static_cast<int>(a))) continue;
+    const std::int64_t needed = spec.elements_on(group.rank()) * spec.element_bytes;
+    if (static_cast<std::int64_t>(arrays[a].size()) < needed) {
+      throw BadInput("array " + text(static_cast<std::int64_t>(a)) + " (" + spec.name + ") has " +
+                     text(static_cast<std::int64_t>(arrays[a].size())) + " bytes on rank " + text(group.rank()) +
+                     ", but the schedule needs " + text(needed));
+    }
+  }
+  if (options.slots < 0 || options.slot_bytes < 0 || options.chunk_bytes < 0) {
+    throw BadInput("a plan's slots, slot_bytes and chunk_bytes must not be negative (0: onehop chooses)");
+  }
+}
+
+std::vector<RoundPart> sort_transfers(const Schedule& schedule, int rank) {
+  std::vector<RoundPart> parts(schedule.rounds.size());
+  for (std::size_t r = 0; r < parts.size(); ++r) {
+    if (schedule.rounds[r].permutation) {
+      take_apart(schedule, r, rank, parts[r]);
+      continue;
+    }
+    const auto& transfers = schedule.rounds[r].transfers;
+    for (std::size_t t = 0; t < transfers.size(); ++t) {
+      const Transfer& transfer = transfers[t];
+      if (transfer.from.rank != rank && transfer.to.rank != rank) continue;
+      if (const std::string problem = transfer_problem(schedule, transfer); !problem.empty()) {
+        throw BadInput(describe(schedule, static_cast<int>(r), static_cast<int>(t)) + ": " + problem);
+      }
+      sort_transfer(transfer, rank, parts[r]);
+    }
+  }
+  return parts;
+}
+
+std::uint64_t permutations_of(const Schedule& schedule) {
+  std::uint64_t hash = 0;
+  for (std::size_t r = 0; r < schedule.rounds.size(); ++r) {
+    if (!schedule.rounds[r].permutation) continue;
+    const BitPermutation& permutation = *schedule.rounds[r].permutation;
+    if (hash == 0) hash = 0xcbf29ce484222325;
+    mix(hash, r);
+    mix(hash, static_cast<std::uint64_t>(permutation.array));
+    mix(hash, static_cast<std::uint64_t>(permutation.local_bits));
+    for (const int bit : permutation.to) mix(hash, static_cast<std::uint64_t>(bit));
+  }
+  return hash;
+}
+
+std::int64_t unit_bytes(const ArraySpec& array, Codec codec) {
+  return bytes_on_wire(array, codec, elements_per_cut(array, codec));
+}
+
+void add_message(Lane& lane, const Schedule& schedule, std::size_t round, const Transfers& transfers) {
+  std::int64_t bytes = 0;
+  for (const Transfer* transfer : transfers) {
+    bytes += schedule.bytes(*transfer);
+    const ArraySpec& to = schedule.arrays[static_cast<std::size_t>(transfer->to.array)];
+    lane.unit_bytes = std::max(lane.unit_bytes, unit_bytes(to, transfer->codec));
+    mix(lane.signature, round);
+    mix(lane.signature, static_cast<std::uint64_t>(transfer->from.slice.elements()));
+    mix(lane.signature, static_cast<std::uint64_t>(to.element_bytes));
+    mix(lane.signature, static_cast<std::uint64_t>(transfer->combine) << 8 | static_cast<std::uint64_t>(to.type) << 4 |
+                            static_cast<std::uint64_t>(transfer->codec));
+  }
+  lane.bytes = std::max(lane.bytes, bytes);
+}
+
+ChannelSpec spec_for(ChannelSpec::Direction direction, int peer, const Lane& lane, const PlanOptions& options,
+                     bool between_machines) {
+  ChannelSpec spec;
+  spec.direction = direction;
+  spec.peer = peer;
+  spec.bytes = lane.bytes;
+  spec.slots = options.slots;
+  std::int64_t chosen = tuning().slot_bytes;
+  if (lane.permutes && between_machines) {
+    chosen = slot_bytes_between_machines;
+    if (options.slots == 0 && options.slot_bytes == 0 && lane.bytes > 2 * slot_bytes_between_machines) {
+      spec.slots = slots_of_long_messages;
+      chosen = slot_bytes_of_long_messages;
+    }
+  }
+  const std::int64_t limit = options.slot_bytes != 0 ? options.slot_bytes : chosen;
+  spec.slot_bytes = std::max({std::min(lane.bytes, limit), lane.unit_bytes, std::int64_t{8}});
+  spec.chunk_bytes = options.chunk_bytes == 0 && lane.side_by_side ? chunk_bytes_side_by_side : options.chunk_bytes;
+  spec.signature = lane.signature;
+  return spec;
+}
+
+}  // namespace onehop::detail

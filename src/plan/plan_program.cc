@@ -1,0 +1,395 @@
+#include "src/plan/plan_program.h"
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "onehop/error.h"
+#include "src/group/agreement.h"
+#include "src/group/group_state.h"
+#include "src/plan/direct_exchange.h"
+#include "src/plan/plan_dependencies.h"
+#include "src/plan/plan_part.h"
+#include "src/plan/wire_layout.h"
+#include "src/schedule/bit_permutation.h"
+#include "src/schedule/wire_size.h"
+
+namespace onehop::detail {
+namespace {
+
+// A copy inside the rank is done in parts of this many bytes, and of fewer elements where every one is in another cache line.
+constexpr std::int64_t copy_piece = 16 << 10;
+constexpr std::int64_t copy_elements = 128;
+
+// The channels that carry "ready" and "done" of direct exchanges; messages have tag 0.
+constexpr int signal_tag = 1;
+
+std::string text(std::int64_t value) { return std::to_string(value); }
+
+class Builder {
+ public:
+  // Everything that can be found wrong without the other ranks is found wrong here.
+  Builder(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
+          const PlanOptions& options)
+      : schedule_(schedule), arrays_(arrays), rank_(group.rank()) {
+    check_arguments(group, schedule, arrays, options);
+    parts_ = sort_transfers(schedule, rank_);
+  }
+
+  // Collective.
+  Program build(const Group& group, const PlanOptions& options) {
+    const bool may_share =
+        options.transport == TransportKind::automatic || options.transport == TransportKind::shared_memory;
+    shared_.emplace(*group.state(), arrays_, may_share, permutations_of(schedule_));
+    try {
+      for (RoundPart& part : parts_) take_direct(part);
+      want_channels(group, options);
+    } catch (const std::exception& error) {
+      refuse_channels(group, error.what());
+      throw;
+    }
+    open(group, options);
+    std::exception_ptr failure;
+    try {
+      work_out();
+    } catch (const std::exception&) {
+      failure = std::current_exception();
+    }
+    agree(*group.state(), "making a plan", failure);
+    return std::move(program_);
+  }
+
+ private:
+  void work_out() {
+    for (std::size_t r = 0; r < parts_.size(); ++r) {
+      ProgramRound round;
+      const RoundPart& part = parts_[r];
+      for (const auto& [peer, transfers] : part.to) round.out.push_back(message(sender_of_.at(peer), transfers, true));
+      for (const auto& [peer, transfers] : part.from)
+        round.in.push_back(message(receiver_of_.at(peer), transfers, false));
+      add_copies(round, part);
+      set_gates(program_, round, part);
+      round.together = side_by_side(part) && alike_all(round);
+      round.ordered = combines(part);
+      round.moved = part.moved;
+      if (part.steps) add_inside(round, *part.steps);
+      program_.rounds.push_back(std::move(round));
+    }
+    add_direct();
+    program_.scratch.resize(static_cast<std::size_t>(scratch_));
+    program_.numbers.resize(static_cast<std::size_t>(numbers_));
+  }
+
+  // Whether messages of the round have elements in the same cache lines.
+  [[nodiscard]] bool side_by_side(const RoundPart& part) const {
+    if (!part.steps || part.to.size() < 2) return false;
+    const BitPermutation& exchange = part.steps->exchange;
+    return shares_lines(exchange, schedule_.arrays[static_cast<std::size_t>(exchange.array)].element_bytes);
+  }
+
+  // Whether all messages of the round, in both directions, are cut in the same way.
+  [[nodiscard]] bool alike_all(const ProgramRound& round) const {
+    const auto chunks = [&](const ProgramMessage& message, std::uint32_t f) {
+      const auto& fragment = program_.fragments[message.first + f];
+      return std::span(program_.chunks).subspan(fragment.first, fragment.last - fragment.first);
+    };
+    const ProgramMessage& first = round.out.front();
+    const auto alike = [&](const ProgramMessage& message) {
+      if (message.last - message.first != first.last - first.first) return false;
+      for (std::uint32_t f = 0; f < first.last - first.first; ++f) {
+        if (!std::ranges::equal(chunks(message, f), chunks(first, f), {}, &ProgramChunk::end, &ProgramChunk::end))
+          return false;
+      }
+      return true;
+    };
+    return std::ranges::all_of(round.out, alike) && std::ranges::all_of(round.in, alike);
+  }
+
+  // Which cycles of a permutation need no messages.
+  void take_direct(RoundPart& part) {
+    if (!part.steps || part.exchange.empty() || part.exchange.front().codec != Codec::raw) return;
+    const BitPermutation& exchange = part.steps->exchange;
+    for (Cycle& cycle : cycles_of(exchange, rank_)) {
+      std::vector<int> ranks;
+      for (const CyclePlace& place : cycle) ranks.push_back(place.rank);
+      if (!shared_->holds(ranks, exchange.array)) continue;
+      const auto own = std::ranges::find(cycle, rank_, &CyclePlace::rank) - cycle.begin();
+      const auto length = static_cast<std::ptrdiff_t>(cycle.size());
+      const auto rank_at = [&](std::ptrdiff_t place) { return cycle[static_cast<std::size_t>(place % length)].rank; };
+      const auto next = part.to.find(rank_at(own + 1));
+      const auto last = part.from.find(rank_at(own + length - 1));
+      ++part.moved.messages_sent;
+      ++part.moved.messages_received;
+      for (const Transfer* transfer : next->second) part.moved.bytes_sent += schedule_.bytes(*transfer);
+      for (const Transfer* transfer : last->second) part.moved.bytes_received += schedule_.bytes(*transfer);
+      part.to.erase(next);
+      part.from.erase(last);
+      std::ranges::sort(ranks);
+      part.direct.push_back({std::move(ranks), {std::move(cycle)}});
+    }
+    const std::int64_t element_bytes = schedule_.arrays[static_cast<std::size_t>(exchange.array)].element_bytes;
+    CycleGroup together = cycles_together(exchange, rank_, element_bytes);
+    if (!together.cycles.empty() && shared_->holds(together.ranks, exchange.array)) {
+      part.direct.clear();
+      part.direct.push_back(std::move(together));
+    }
+    for (const CycleGroup& group : part.direct) {
+      for (const int other : group.ranks) {
+        if (other != rank_) signals_of_.emplace(other, static_cast<std::uint32_t>(signals_of_.size()));
+      }
+    }
+  }
+
+  // Maps the other ranks' arrays and says who moves what.
+  void add_direct() {
+    for (std::size_t r = 0; r < parts_.size(); ++r) {
+      for (const CycleGroup& group : parts_[r].direct) add_cycles(group, parts_[r].steps->exchange, program_.rounds[r]);
+    }
+    program_.kept = shared_->take_mapped();
+  }
+
+  void add_cycles(const CycleGroup& group, const BitPermutation& exchange, ProgramRound& round) {
+    const std::int64_t element_bytes = schedule_.arrays[static_cast<std::size_t>(exchange.array)].element_bytes;
+    std::uint64_t moving = 0;
+    for (int bit = 0; bit < exchange.local_bits; ++bit) {
+      if (exchange.to[static_cast<std::size_t>(bit)] != bit) moving |= std::uint64_t{1} << bit;
+    }
+    std::vector<std::vector<std::byte*>> cycles;
+    for (const Cycle& cycle : group.cycles) {
+      std::vector<std::byte*>& places = cycles.emplace_back();
+      for (const CyclePlace& place : cycle) {
+        std::byte* const array = place.rank == rank_ ? arrays_[static_cast<std::size_t>(exchange.array)].data()
+                                                     : shared_->at(place.rank, exchange.array);
+        places.push_back(array + place.first * static_cast<std::uint64_t>(element_bytes));
+      }
+    }
+    std::vector<std::uint32_t> signals;
+    for (const int other : group.ranks) {
+      if (other != rank_) signals.push_back(signals_of_.at(other));
+    }
+    const auto number = static_cast<std::size_t>(std::ranges::find(group.ranks, rank_) - group.ranks.begin());
+    round.direct.add(std::move(cycles), Runs(exchange.local_bits, moving, element_bytes), number, group.ranks.size(),
+                     signals);
+  }
+
+  void add_inside(ProgramRound& round, const PermutationSteps& steps) const {
+    const BitPermutation& exchange = steps.exchange;
+    for (const auto& [a, b] : steps.inside) {
+      round.inside.push_back({arrays_[static_cast<std::size_t>(exchange.array)].data(), exchange.local_bits, a, b,
+                              schedule_.arrays[static_cast<std::size_t>(exchange.array)].element_bytes});
+    }
+  }
+
+  void want_channels(const Group& group, const PlanOptions& options) {
+    std::map<int, Lane> to;
+    std::map<int, Lane> from;
+    for (std::size_t r = 0; r < parts_.size(); ++r) {
+      for (const auto& [peer, transfers] : parts_[r].to) {
+        add_message(to[peer], schedule_, r, transfers);
+        to[peer].permutes |= parts_[r].steps.has_value();
+        to[peer].side_by_side |= side_by_side(parts_[r]);
+      }
+      for (const auto& [peer, transfers] : parts_[r].from) {
+        add_message(from[peer], schedule_, r, transfers);
+        from[peer].permutes |= parts_[r].steps.has_value();
+        from[peer].side_by_side |= side_by_side(parts_[r]);
+      }
+    }
+    const auto far = [&](int peer) {
+      return options.transport == TransportKind::mpi || !group.state()->shares_memory(peer);
+    };
+    for (const auto& [peer, lane] : to) {
+      sender_of_[peer] = static_cast<std::uint32_t>(sender_of_.size());
+      specs_.push_back(spec_for(ChannelSpec::Direction::send, peer, lane, options, far(peer)));
+    }
+    for (const auto& [peer, lane] : from) {
+      receiver_of_[peer] = static_cast<std::uint32_t>(receiver_of_.size());
+      specs_.push_back(spec_for(ChannelSpec::Direction::receive, peer, lane, options, far(peer)));
+    }
+    std::vector<int> partners(signals_of_.size());
+    for (const auto& [peer, index] : signals_of_) partners[index] = peer;
+    for (const int peer : partners) {
+      for (const auto direction : {ChannelSpec::Direction::send, ChannelSpec::Direction::receive}) {
+        ChannelSpec& signal = specs_.emplace_back();
+        signal.direction = direction;
+        signal.peer = peer;
+        signal.tag = signal_tag;
+        signal.slots = 2;
+      }
+    }
+  }
+
+  void open(const Group& group, const PlanOptions& options) {
+    Channels channels = open_channels(group, specs_, options.transport);
+    program_.senders = std::move(channels.senders);
+    program_.receivers = std::move(channels.receivers);
+    // Those of the signals are the last.
+    const std::size_t senders = sender_of_.size();
+    const std::size_t receivers = receiver_of_.size();
+    for (std::size_t i = 0; i < signals_of_.size(); ++i) {
+      program_.signals.push_back(
+          {std::move(program_.senders[senders + i]), std::move(program_.receivers[receivers + i])});
+    }
+    program_.senders.resize(senders);
+    program_.receivers.resize(receivers);
+    for (const Sender& sender : program_.senders) {
+      program_.stores.push_back(sender.stores() == StoreKind::plain ? nullptr : piece_function(sender.stores()));
+      program_.polls |= sender.needs_progress();
+    }
+    for (const Receiver& receiver : program_.receivers) {
+      const SlotRing& ring = receiver.ring();
+      program_.staging_bytes += static_cast<std::int64_t>(ring.stride) * ring.slots;
+      program_.polls |= receiver.needs_progress();
+    }
+  }
+
+  [[nodiscard]] std::byte* memory(const Place& place) const {
+    return arrays_[static_cast<std::size_t>(place.array)].data();
+  }
+  [[nodiscard]] const ArraySpec& array(const Place& place) const {
+    return schedule_.arrays[static_cast<std::size_t>(place.array)];
+  }
+
+  ProgramMessage message(std::uint32_t end, const Transfers& transfers, bool out) {
+    const SlotRing& ring = out ? program_.senders[end].ring() : program_.receivers[end].ring();
+    std::vector<WireSize> sizes;
+    for (const Transfer* transfer : transfers) {
+      sizes.push_back({transfer->from.slice.elements(), unit_bytes(array(transfer->to), transfer->codec),
+                       elements_per_cut(array(transfer->to), transfer->codec), schedule_.bytes(*transfer)});
+      if (sizes.back().unit_bytes > ring.slot_bytes) {
+        throw BadInput("one element of array " + array(transfer->to).name + " has " + text(sizes.back().unit_bytes) +
+                       " bytes, but a slot between these ranks holds at most " + text(ring.slot_bytes) +
+                       "; describe the array by smaller elements");
+      }
+    }
+    ProgramMessage made;
+    made.end = end;
+    made.first = static_cast<std::uint32_t>(program_.fragments.size());
+    for (const WireFragment& fragment : lay_out(sizes, ring.slot_bytes, ring.chunk_bytes))
+      add_fragment(fragment, transfers, out);
+    made.last = static_cast<std::uint32_t>(program_.fragments.size());
+    return made;
+  }
+
+  void add_fragment(const WireFragment& fragment, const Transfers& transfers, bool out) {
+    ProgramFragment made;
+    made.bytes = fragment.bytes;
+    made.first = static_cast<std::uint32_t>(program_.chunks.size());
+    for (const WireChunk& chunk : fragment.chunks) {
+      ProgramChunk steps;
+      steps.begin = chunk.begin;
+      steps.end = chunk.end;
+      steps.first = static_cast<std::uint32_t>(program_.steps.size());
+      const auto codec_of = [&](const WirePiece& piece) {
+        return transfers[static_cast<std::size_t>(piece.transfer)]->codec;
+      };
+      const bool encoded =
+          std::ranges::any_of(chunk.pieces, [&](const WirePiece& piece) { return codec_of(piece) != Codec::raw; });
+      steps.first_piece = static_cast<std::uint32_t>(program_.pieces.size());
+      for (const WirePiece& piece : chunk.pieces) {
+        const Transfer& transfer = *transfers[static_cast<std::size_t>(piece.transfer)];
+        const auto first = static_cast<std::uint32_t>(program_.steps.size());
+        add_steps(out ? transfer.from : transfer.to, transfer.combine, piece.first, piece.last);
+        if (encoded) add_piece(first, array(transfer.to), transfer.codec, piece.last - piece.first);
+      }
+      steps.last_piece = static_cast<std::uint32_t>(program_.pieces.size());
+      steps.last = static_cast<std::uint32_t>(program_.steps.size());
+      program_.chunks.push_back(steps);
+      scratch_ = std::max(scratch_, chunk.end - chunk.begin);
+    }
+    made.last = static_cast<std::uint32_t>(program_.chunks.size());
+    program_.fragments.push_back(made);
+  }
+
+  void add_piece(std::uint32_t first, const ArraySpec& spec, Codec codec, std::int64_t elements) {
+    program_.pieces.push_back({first, static_cast<std::uint32_t>(program_.steps.size()), codec,
+                               elements * numbers_per_element(spec), bytes_on_wire(spec, codec, elements)});
+    numbers_ = std::max(numbers_, elements * spec.element_bytes);
+  }
+
+  void add_steps(const Place& place, Combine combine, std::int64_t first, std::int64_t last) {
+    for (const Slice& slice : place.slice.cut(first, last)) {
+      program_.steps.push_back(
+          {make_step(slice, memory(place), array(place).element_bytes, program_.shapes), combine, array(place).type});
+    }
+  }
+
+  // Copies inside the rank, cut in small parts. Parts that lie near each other in memory follow each other: the two faces of
+  // a periodic dimension touch the same cache lines.
+  void add_copies(ProgramRound& round, const RoundPart& part) {
+    bool combining = false;
+    for (const Transfer* transfer : part.own) {
+      const std::int64_t element_bytes = array(transfer->to).element_bytes;
+      const std::int64_t elements = transfer->from.slice.elements();
+      const std::int64_t run = elements / std::max<std::int64_t>(1, transfer->from.slice.pieces());
+      const std::int64_t at_once =
+          std::max<std::int64_t>(1, run * element_bytes < 64 ? copy_elements : copy_piece / element_bytes);
+      for (std::int64_t first = 0; first < elements; first += at_once) {
+        add_copy(round, *transfer, first, std::min(first + at_once, elements));
+      }
+      combining |= transfer->combine != Combine::replace;
+    }
+    // What combines has an order.
+    if (combining) return;
+    std::sort(round.copies.begin(), round.copies.end(), [this](const ProgramCopy& a, const ProgramCopy& b) {
+      return program_.steps[a.from_first].copy.base < program_.steps[b.from_first].copy.base;
+    });
+  }
+
+  void add_copy(ProgramRound& round, const Transfer& transfer, std::int64_t first, std::int64_t last) {
+    ProgramCopy copy;
+    copy.bytes = (last - first) * array(transfer.to).element_bytes;
+    copy.from_first = static_cast<std::uint32_t>(program_.steps.size());
+    add_steps(transfer.from, Combine::replace, first, last);
+    copy.from_last = copy.to_first = static_cast<std::uint32_t>(program_.steps.size());
+    add_steps(transfer.to, transfer.combine, first, last);
+    copy.to_last = static_cast<std::uint32_t>(program_.steps.size());
+    if (copy.from_last - copy.from_first == copy.to_last - copy.to_first && transfer.combine == Combine::replace) {
+      copy.direct = true;
+      for (std::uint32_t i = 0; i < copy.from_last - copy.from_first; ++i) {
+        copy.direct &= alike(program_.steps[copy.to_first + i].copy, program_.steps[copy.from_first + i].copy);
+      }
+    }
+    scratch_ = std::max(scratch_, copy.bytes);
+    round.copies.push_back(copy);
+  }
+
+  static bool combines(const RoundPart& part) {
+    return std::any_of(part.from.begin(), part.from.end(), [](const auto& entry) {
+      return std::any_of(entry.second.begin(), entry.second.end(),
+                         [](const Transfer* transfer) { return transfer->combine != Combine::replace; });
+    });
+  }
+
+  const Schedule& schedule_;
+  std::span<const std::span<std::byte>> arrays_;
+  int rank_;
+  std::vector<RoundPart> parts_;
+  std::vector<ChannelSpec> specs_;
+  std::map<int, std::uint32_t> signals_of_;  // index in the program's signals, by the other rank
+  std::optional<SharedArrays> shared_;
+  Program program_;
+  std::map<int, std::uint32_t> sender_of_;
+  std::map<int, std::uint32_t> receiver_of_;
+  std::int64_t scratch_ = 0;
+  std::int64_t numbers_ = 0;
+};
+
+}  // namespace
+
+Program make_program(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
+                     const PlanOptions& options) {
+  std::optional<Builder> builder;
+  try {
+    builder.emplace(group, schedule, arrays, options);
+  } catch (const std::exception& error) {
+    refuse_channels(group, error.what());
+    throw;
+  }
+  return builder->build(group, options);
+}
+
+}  // namespace onehop::detail

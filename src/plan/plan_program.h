@@ -1,0 +1,126 @@
+// A schedule's part of one rank, worked out to the last address: what a plan runs.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "onehop/channel.h"
+#include "onehop/plan.h"
+#include "onehop/schedule.h"
+#include "src/channel/store.h"
+#include "src/plan/direct_exchange.h"
+#include "src/plan/slice_copy.h"
+
+namespace onehop::detail {
+
+// One pack or unpack, and how it combines.
+struct ProgramStep {
+  CopyStep copy;
+  Combine combine = Combine::replace;
+  ElementType type = ElementType::bytes;
+};
+
+// Steps [first, last) are encoded together: a part of one transfer, from the start of a codec's block to the end of one.
+struct ProgramPiece {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  Codec codec = Codec::raw;
+  std::int64_t numbers = 0;
+  std::int64_t wire_bytes = 0;
+};
+
+// Steps [first, last) fill the bytes [begin, end) of a fragment. Where some of it is encoded, all its steps are in the pieces
+// [first_piece, last_piece); else there are none.
+struct ProgramChunk {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::uint32_t first_piece = 0;
+  std::uint32_t last_piece = 0;
+
+  [[nodiscard]] bool encoded() const noexcept { return first_piece != last_piece; }
+};
+
+// Chunks [first, last) pass through one slot.
+struct ProgramFragment {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  std::int64_t bytes = 0;
+  // Of an incoming fragment: so many fragments of the message's gate must be packed before it is unpacked.
+  std::uint32_t after = 0;
+};
+
+// All that goes to, or comes from, one peer in a round: fragments [first, last).
+struct ProgramMessage {
+  std::uint32_t end = 0;  // index of the sender or receiver
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  // Of an incoming message: the outgoing one (index in the round) that uses the same elements, so that it must be packed before
+  // this one is unpacked over them; -1: none. `ProgramFragment::after` says how far.
+  int gate = -1;
+  // Where the run is: the next fragment, and the next chunk of it (0 of an outgoing one that waits for a slot).
+  std::uint32_t fragment = 0;
+  std::uint32_t chunk = 0;
+};
+
+// A copy inside the rank: steps [from_first, from_last) gather into the scratch, steps [to_first, to_last) scatter. Where the
+// steps of both are alike one by one, the copy goes straight from one to the other.
+struct ProgramCopy {
+  std::uint32_t from_first = 0;
+  std::uint32_t from_last = 0;
+  std::uint32_t to_first = 0;
+  std::uint32_t to_last = 0;
+  std::int64_t bytes = 0;
+  bool direct = false;
+};
+
+// Two bits of the element number of an array of 2^bits elements that change places.
+struct ProgramSwap {
+  std::byte* array = nullptr;
+  int bits = 0;
+  int a = 0;
+  int b = 0;
+  std::int64_t element_bytes = 1;
+};
+
+struct ProgramRound {
+  std::vector<ProgramMessage> out;
+  std::vector<ProgramMessage> in;
+  std::vector<ProgramCopy> copies;
+  // Something combines: messages are unpacked in the order of their senders.
+  bool ordered = false;
+  // Messages of one layout whose elements lie in the same cache lines, chunk by chunk: they are packed, and unpacked, side by side.
+  bool together = false;
+  // Of a permutation of index bits: what goes straight from array to array, and what follows inside the rank when all has come.
+  DirectExchange direct;
+  std::vector<ProgramSwap> inside;
+  // What those two move.
+  PlanCounters moved;
+};
+
+struct Program {
+  std::vector<Sender> senders;
+  std::vector<Receiver> receivers;
+  std::vector<StoreFunction> stores;  // one per sender, for pieces; null: ordinary stores
+  std::vector<ProgramStep> steps;
+  std::deque<CopyShape> shapes;  // of the steps; a deque, because they point to them
+  std::vector<ProgramPiece> pieces;
+  std::vector<ProgramChunk> chunks;
+  std::vector<ProgramFragment> fragments;
+  std::vector<ProgramRound> rounds;
+  std::vector<std::byte> scratch;
+  std::vector<std::byte> numbers;  // what is to be encoded, or was decoded, where it does not lie in one piece
+  std::vector<Signals> signals;    // of direct exchanges, one per rank that takes part
+  std::vector<SharedMemory> kept;  // arrays of other ranks that direct exchanges reach
+  std::int64_t staging_bytes = 0;
+  bool polls = false;  // some end needs progress() between looks
+};
+
+// Opens the channels and works everything out. Collective. Throws as Plan's constructor does.
+[[nodiscard]] Program make_program(const Group& group, const Schedule& schedule,
+                                   std::span<const std::span<std::byte>> arrays, const PlanOptions& options);
+
+}  // namespace onehop::detail

@@ -1,0 +1,325 @@
+#include "src/plan/slice_copy.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "onehop/half.h"
+
+namespace onehop::detail {
+namespace {
+
+// A 16-bit number that calculates as a float does, rounded after each operation.
+struct Half : Float16 {
+  Half() = default;
+  explicit Half(float value) : Float16(to_float16(value)) {}
+  operator float() const { return to_float(*this); }
+};
+struct BrainHalf : BFloat16 {
+  BrainHalf() = default;
+  explicit BrainHalf(float value) : BFloat16(to_bfloat16(value)) {}
+  operator float() const { return to_float(*this); }
+};
+
+// Calls visit(address, wire offset) for every row: the innermost outer dimension, which is a loop of constant stride.
+template <class Visit>
+inline void for_each_row(const CopyStep& step, const Visit& visit) {
+  const CopyShape& shape = *step.shape;
+  const int dims = shape.outer - 1;  // those outside the row
+  std::array<std::int64_t, Slice::max_dims> index{};
+  std::byte* at = step.base;
+  const std::int64_t row_bytes = shape.extents[static_cast<std::size_t>(dims)] * shape.run;
+  for (std::int64_t wire = 0;; wire += row_bytes) {
+    visit(at, wire);
+    int d = dims - 1;
+    for (; d >= 0; --d) {
+      const auto i = static_cast<std::size_t>(d);
+      at += shape.strides[i];
+      if (++index[i] < shape.extents[i]) break;
+      at -= shape.strides[i] * shape.extents[i];
+      index[i] = 0;
+    }
+    if (d < 0) return;
+  }
+}
+
+[[nodiscard]] inline std::int64_t row_length(const CopyShape& shape) {
+  return shape.extents[static_cast<std::size_t>(shape.outer - 1)];
+}
+[[nodiscard]] inline std::int64_t row_stride(const CopyShape& shape) {
+  return shape.strides[static_cast<std::size_t>(shape.outer - 1)];
+}
+
+// Rows of runs whose length the compiler knows.
+template <std::size_t run>
+void pack_rows(const CopyStep& step, std::byte* wire) noexcept {
+  const std::int64_t n = row_length(*step.shape);
+  const std::int64_t stride = row_stride(*step.shape);
+  for_each_row(step, [&](const std::byte* from, std::int64_t offset) {
+    std::byte* to = wire + offset;
+    for (std::int64_t i = 0; i < n; ++i, from += stride, to += run) std::memcpy(to, from, run);
+  });
+}
+
+template <std::size_t run>
+void unpack_rows(const CopyStep& step, const std::byte* wire) noexcept {
+  const std::int64_t n = row_length(*step.shape);
+  const std::int64_t stride = row_stride(*step.shape);
+  for_each_row(step, [&](std::byte* to, std::int64_t offset) {
+    const std::byte* from = wire + offset;
+    for (std::int64_t i = 0; i < n; ++i, from += run, to += stride) std::memcpy(to, from, run);
+  });
+}
+
+// Two shapes alike, walked together: the difference of their rows' places is worked out from the same indices.
+template <class CopyRow>
+inline void for_each_row_pair(const CopyStep& to, const CopyStep& from, const CopyRow& copy_row) {
+  const CopyShape& a = *to.shape;
+  const CopyShape& b = *from.shape;
+  const int dims = a.outer - 1;
+  std::array<std::int64_t, Slice::max_dims> index{};
+  std::byte* write = to.base;
+  const std::byte* read = from.base;
+  for (;;) {
+    copy_row(write, read);
+    int d = dims - 1;
+    for (; d >= 0; --d) {
+      const auto i = static_cast<std::size_t>(d);
+      write += a.strides[i];
+      read += b.strides[i];
+      if (++index[i] < a.extents[i]) break;
+      write -= a.strides[i] * a.extents[i];
+      read -= b.strides[i] * a.extents[i];
+      index[i] = 0;
+    }
+    if (d < 0) return;
+  }
+}
+
+template <std::size_t run>
+void copy_rows(const CopyStep& to, const CopyStep& from) noexcept {
+  const std::int64_t n = row_length(*to.shape);
+  const std::int64_t write_stride = row_stride(*to.shape);
+  const std::int64_t read_stride = row_stride(*from.shape);
+  for_each_row_pair(to, from, [&](std::byte* write, const std::byte* read) {
+    for (std::int64_t i = 0; i < n; ++i, write += write_stride, read += read_stride) std::memcpy(write, read, run);
+  });
+}
+
+void copy_any_rows(const CopyStep& to, const CopyStep& from) noexcept {
+  const std::int64_t n = row_length(*to.shape);
+  const std::int64_t write_stride = row_stride(*to.shape);
+  const std::int64_t read_stride = row_stride(*from.shape);
+  const auto run = static_cast<std::size_t>(to.shape->run);
+  for_each_row_pair(to, from, [&](std::byte* write, const std::byte* read) {
+    for (std::int64_t i = 0; i < n; ++i, write += write_stride, read += read_stride) copy_bytes(write, read, run);
+  });
+}
+
+// Calls visit(address, wire offset, bytes) for every run of a step of any shape.
+template <class Visit>
+inline void for_each_run(const CopyStep& step, const Visit& visit) {
+  if (step.shape == nullptr) {
+    visit(step.base, std::int64_t{0}, step.bytes);
+    return;
+  }
+  const CopyShape& shape = *step.shape;
+  if (!shape.pieces.empty()) {
+    std::int64_t wire = 0;
+    for (const auto& [offset, length] : shape.pieces) {
+      visit(step.base + offset, wire, length);
+      wire += length;
+    }
+    return;
+  }
+  const std::int64_t n = row_length(shape);
+  const std::int64_t stride = row_stride(shape);
+  for_each_row(step, [&](std::byte* at, std::int64_t wire) {
+    for (std::int64_t i = 0; i < n; ++i) visit(at + i * stride, wire + i * shape.run, shape.run);
+  });
+}
+
+template <class T, class Operation>
+inline void combine_with(const CopyStep& step, const std::byte* wire, const Operation& operation) {
+  for_each_run(step, [&](std::byte* to, std::int64_t offset, std::int64_t length) {
+    const std::byte* from = wire + offset;
+    for (std::int64_t i = 0; i < length; i += static_cast<std::int64_t>(sizeof(T))) {
+      T mine;
+      T theirs;
+      std::memcpy(&mine, to + i, sizeof(T));
+      std::memcpy(&theirs, from + i, sizeof(T));
+      mine = operation(mine, theirs);
+      std::memcpy(to + i, &mine, sizeof(T));
+    }
+  });
+}
+
+template <class T>
+inline void combine_as(const CopyStep& step, const std::byte* wire, Combine combine) {
+  switch (combine) {
+    case Combine::replace:
+      unpack(step, wire);
+      return;
+    case Combine::add:
+      combine_with<T>(step, wire, [](T a, T b) { return static_cast<T>(a + b); });
+      return;
+    case Combine::min:
+      combine_with<T>(step, wire, [](T a, T b) { return b < a ? b : a; });
+      return;
+    case Combine::max:
+      combine_with<T>(step, wire, [](T a, T b) { return a < b ? b : a; });
+      return;
+    case Combine::prod:
+      combine_with<T>(step, wire, [](T a, T b) { return static_cast<T>(a * b); });
+      return;
+  }
+}
+
+}  // namespace
+
+CopyStep make_step(const Slice& slice, std::byte* array, std::int64_t element_bytes, std::deque<CopyShape>& shapes) {
+  CopyStep step;
+  step.base = array;
+  step.bytes = slice.elements() * element_bytes;
+  if (step.bytes == 0) return step;
+  CopyShape shape;
+  if (slice.is_list()) {
+    slice.for_each_run([&](std::int64_t first, std::int64_t count) {
+      shape.pieces.emplace_back(first * element_bytes, count * element_bytes);
+    });
+    if (shape.pieces.size() == 1) {
+      step.base += shape.pieces.front().first;
+      return step;
+    }
+    step.shape = &shapes.emplace_back(std::move(shape));
+    return step;
+  }
+  step.base += slice.offset() * element_bytes;
+  int dims = slice.dims();
+  shape.run = element_bytes;
+  if (dims > 0 && slice.strides()[static_cast<std::size_t>(dims - 1)] == 1) {
+    --dims;
+    shape.run *= slice.extents()[static_cast<std::size_t>(dims)];
+  }
+  if (dims == 0) return step;
+  shape.outer = dims;
+  for (std::size_t d = 0; d < static_cast<std::size_t>(dims); ++d) {
+    shape.extents[d] = slice.extents()[d];
+    shape.strides[d] = slice.strides()[d] * element_bytes;
+  }
+  // The parts of a long message differ in where they begin only.
+  step.shape = !shapes.empty() && shapes.back() == shape ? &shapes.back() : &shapes.emplace_back(std::move(shape));
+  return step;
+}
+
+void pack_shape(const CopyStep& step, std::byte* wire) noexcept {
+  switch (step.shape->run) {
+    case 1:
+      return pack_rows<1>(step, wire);
+    case 2:
+      return pack_rows<2>(step, wire);
+    case 4:
+      return pack_rows<4>(step, wire);
+    case 8:
+      return pack_rows<8>(step, wire);
+    case 16:
+      return pack_rows<16>(step, wire);
+    case 24:
+      return pack_rows<24>(step, wire);
+    case 32:
+      return pack_rows<32>(step, wire);
+    case 48:
+      return pack_rows<48>(step, wire);
+    case 64:
+      return pack_rows<64>(step, wire);
+    default:
+      break;
+  }
+  for_each_run(step, [&](const std::byte* from, std::int64_t offset, std::int64_t length) {
+    copy_bytes(wire + offset, from, static_cast<std::size_t>(length));
+  });
+}
+
+void unpack_shape(const CopyStep& step, const std::byte* wire) noexcept {
+  switch (step.shape->run) {
+    case 1:
+      return unpack_rows<1>(step, wire);
+    case 2:
+      return unpack_rows<2>(step, wire);
+    case 4:
+      return unpack_rows<4>(step, wire);
+    case 8:
+      return unpack_rows<8>(step, wire);
+    case 16:
+      return unpack_rows<16>(step, wire);
+    case 24:
+      return unpack_rows<24>(step, wire);
+    case 32:
+      return unpack_rows<32>(step, wire);
+    case 48:
+      return unpack_rows<48>(step, wire);
+    case 64:
+      return unpack_rows<64>(step, wire);
+    default:
+      break;
+  }
+  for_each_run(step, [&](std::byte* to, std::int64_t offset, std::int64_t length) {
+    copy_bytes(to, wire + offset, static_cast<std::size_t>(length));
+  });
+}
+
+bool alike(const CopyStep& to, const CopyStep& from) noexcept {
+  if (to.bytes != from.bytes || (to.shape == nullptr) != (from.shape == nullptr)) return false;
+  if (to.shape == nullptr) return true;
+  return to.shape->pieces.empty() && from.shape->pieces.empty() && to.shape->run == from.shape->run &&
+         to.shape->outer == from.shape->outer && to.shape->extents == from.shape->extents;
+}
+
+void copy_between(const CopyStep& to, const CopyStep& from) noexcept {
+  if (to.shape == nullptr) return copy_bytes(to.base, from.base, static_cast<std::size_t>(to.bytes));
+  switch (to.shape->run) {
+    case 1:
+      return copy_rows<1>(to, from);
+    case 2:
+      return copy_rows<2>(to, from);
+    case 4:
+      return copy_rows<4>(to, from);
+    case 8:
+      return copy_rows<8>(to, from);
+    case 16:
+      return copy_rows<16>(to, from);
+    case 24:
+      return copy_rows<24>(to, from);
+    case 32:
+      return copy_rows<32>(to, from);
+    case 48:
+      return copy_rows<48>(to, from);
+    case 64:
+      return copy_rows<64>(to, from);
+    default:
+      return copy_any_rows(to, from);
+  }
+}
+
+void unpack(const CopyStep& step, const std::byte* wire, Combine combine, ElementType type) noexcept {
+  if (combine == Combine::replace) return unpack(step, wire);
+  switch (type) {
+    case ElementType::float32:
+      return combine_as<float>(step, wire, combine);
+    case ElementType::float64:
+      return combine_as<double>(step, wire, combine);
+    case ElementType::int32:
+      return combine_as<std::int32_t>(step, wire, combine);
+    case ElementType::int64:
+      return combine_as<std::int64_t>(step, wire, combine);
+    case ElementType::float16:
+      return combine_as<Half>(step, wire, combine);
+    case ElementType::bfloat16:
+      return combine_as<BrainHalf>(step, wire, combine);
+    case ElementType::bytes:
+      break;
+  }
+  assert(!"bytes can only be replaced; the plan has checked that");
+}
+
+}  // namespace onehop::detail

@@ -1,0 +1,395 @@
+// The ghosts of a block are the product, over the dimensions, of what lies below, inside and above it. So each
+// dimension is cut by itself into segments (`AxisSegment`), for all positions in the grid at once; the transfers of a
+// rank are products of segments, and the part of one rank needs only the segments that touch its position.
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <tuple>
+
+#include "onehop/error.h"
+#include "onehop/patterns.h"
+#include "src/base/checked.h"
+
+namespace onehop {
+
+namespace {
+
+constexpr std::size_t max_dims = 6;
+
+// How one dimension of the global array is split, without a word about the others.
+struct Axis {
+  std::int64_t extent = 0;
+  int blocks = 1;
+  std::int64_t below = 0;
+  std::int64_t above = 0;
+  bool periodic = false;
+
+  [[nodiscard]] std::int64_t size_of(int block) const { return extent / blocks + (block < extent % blocks ? 1 : 0); }
+  [[nodiscard]] std::int64_t start_of(int block) const {
+    return block * (extent / blocks) + std::min<std::int64_t>(block, extent % blocks);
+  }
+  // The block that owns `site`, 0 <= site < extent.
+  [[nodiscard]] int owner_of(std::int64_t site) const {
+    const std::int64_t small = extent / blocks;
+    const std::int64_t in_large = (extent % blocks) * (small + 1);
+    return static_cast<int>(site < in_large ? site / (small + 1) : extent % blocks + (site - in_large) / small);
+  }
+};
+
+// Sites of one block's local array (ghosts included) that one block owns. Positions count from each local array's start.
+struct AxisSegment {
+  int to = 0;
+  int from = 0;
+  std::int64_t to_start = 0;
+  std::int64_t from_start = 0;
+  std::int64_t length = 0;
+  bool ghost = false;
+};
+
+// The local positions [first, last) of one block.
+struct AxisRange {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+};
+
+void check_dims(const HaloSpec& spec) {
+  const std::size_t dims = spec.extents.size();
+  if (dims < 1 || dims > max_dims) {
+    throw BadInput("halo: expected 1 to " + std::to_string(max_dims) + " dimensions, found " + std::to_string(dims) +
+                   " extents");
+  }
+  const auto check = [&](std::size_t found, const char* name) {
+    if (found == dims) return;
+    throw BadInput("halo: expected " + std::string(name) + " for each of the " + std::to_string(dims) +
+                   " dimensions, found " + std::to_string(found));
+  };
+  check(spec.grid.size(), "ranks (grid)");
+  check(spec.widths.size(), "widths");
+  check(spec.periodic.size(), "periodic");
+}
+
+void check_types(const HaloSpec& spec) {
+  if (!spec.types.empty() && spec.types.size() != spec.element_bytes.size()) {
+    throw BadInput("halo: expected a type for each of " + std::to_string(spec.element_bytes.size()) +
+                   " fields, or none, found " + std::to_string(spec.types.size()));
+  }
+  for (std::size_t field = 0; field < spec.element_bytes.size(); ++field) {
+    const ElementType type = spec.types.empty() ? ElementType::bytes : spec.types[field];
+    if (!takes(spec.codec, type)) {
+      throw BadInput("halo: codec " + std::string(to_string(spec.codec)) +
+                     " needs fields of float32, float64, float16 or bfloat16, found " + std::string(to_string(type)) +
+                     " in field " + std::to_string(field));
+    }
+    const std::int64_t size = bytes_of(type);
+    if (size != 0 && spec.element_bytes[field] % size != 0) {
+      throw BadInput("halo: expected element_bytes of a multiple of " + std::to_string(size) + " for " +
+                     std::string(to_string(type)) + ", found " + std::to_string(spec.element_bytes[field]));
+    }
+  }
+}
+
+int check_values(const HaloSpec& spec) {
+  std::int64_t ranks = 1;
+  const auto complain = [](std::size_t d, const char* expected, std::int64_t found) {
+    throw BadInput(std::string("halo: expected ") + expected + " in dimension " + std::to_string(d) + ", found " +
+                   std::to_string(found));
+  };
+  for (std::size_t d = 0; d < spec.extents.size(); ++d) {
+    const auto [below, above] = spec.widths[d];
+    if (spec.extents[d] < 0) complain(d, "an extent of 0 or more", spec.extents[d]);
+    if (spec.grid[d] < 1) complain(d, "1 rank or more", spec.grid[d]);
+    if (below < 0 || above < 0) complain(d, "widths of 0 or more", std::min(below, above));
+    // All positions of the local array, and of the global one with ghosts around it, can be numbered.
+    (void)detail::checked_add(spec.extents[d], detail::checked_add(below, above, "a halo's width"), "a halo's extent");
+    ranks *= spec.grid[d];
+    if (ranks > std::numeric_limits<int>::max()) throw BadInput("halo: expected fewer than 2^31 ranks in the grid");
+  }
+  if (spec.element_bytes.empty()) throw BadInput("halo: expected element_bytes for one field or more, found none");
+  for (const std::int64_t bytes : spec.element_bytes) {
+    if (bytes < 1) throw BadInput("halo: expected element_bytes of 1 or more, found " + std::to_string(bytes));
+  }
+  check_types(spec);
+  return static_cast<int>(ranks);
+}
+
+// Cuts the ghosts [first, first + length) of a block, in global numbers that may lie outside the array, by owner.
+void cut_ghosts(const Axis& axis, int block, std::int64_t first, std::int64_t length,
+                std::vector<AxisSegment>& segments) {
+  if (axis.extent == 0) return;
+  const std::int64_t origin = axis.start_of(block) - axis.below;
+  std::int64_t site = axis.periodic ? first : std::max<std::int64_t>(first, 0);
+  const std::int64_t end = axis.periodic ? first + length : std::min(first + length, axis.extent);
+  while (site < end) {
+    const std::int64_t remainder = site % axis.extent;
+    const std::int64_t wrapped = remainder < 0 ? remainder + axis.extent : remainder;
+    const int owner = axis.owner_of(wrapped);
+    const std::int64_t inside = wrapped - axis.start_of(owner);
+    const std::int64_t count = std::min(end - site, axis.size_of(owner) - inside);
+    segments.push_back({block, owner, site - origin, axis.below + inside, count, true});
+    site += count;
+  }
+}
+
+std::vector<AxisSegment> cut_axis(const Axis& axis) {
+  std::vector<AxisSegment> segments;
+  for (int block = 0; block < axis.blocks; ++block) {
+    const std::int64_t start = axis.start_of(block);
+    const std::int64_t size = axis.size_of(block);
+    cut_ghosts(axis, block, start - axis.below, axis.below, segments);
+    if (size > 0) segments.push_back({block, block, axis.below, axis.below, size, false});
+    cut_ghosts(axis, block, start + size, axis.above, segments);
+  }
+  return segments;
+}
+
+// Everything about a spec that the transfers are made from.
+class HaloBuilder {
+ public:
+  explicit HaloBuilder(const HaloSpec& spec) : spec_(spec) {
+    check_dims(spec);
+    ranks_ = check_values(spec);
+    for (std::size_t d = 0; d < spec.extents.size(); ++d) {
+      axes_.push_back({spec.extents[d], spec.grid[d], spec.widths[d].first, spec.widths[d].second, spec.periodic[d]});
+    }
+  }
+
+  [[nodiscard]] int ranks() const { return ranks_; }
+  [[nodiscard]] HaloBlock block(int rank) const;
+  [[nodiscard]] Schedule build(std::optional<int> only_rank);
+
+ private:
+  using Segments = std::array<const AxisSegment*, max_dims>;
+
+  // One product of segments; all fields share it.
+  struct Piece {
+    int from = 0;
+    int to = 0;
+    Slice read;
+    Slice write;
+    std::array<std::int32_t, max_dims> key{};  // makes the order of pieces between two ranks the same on both
+  };
+
+  [[nodiscard]] std::size_t dims() const { return axes_.size(); }
+  [[nodiscard]] int rank_of(const Segments& segments, int AxisSegment::* end) const;
+  [[nodiscard]] std::array<int, max_dims> coords_of(int rank) const;
+  void index_segments();
+  void add_pieces(int rank, bool as_sender, std::vector<Piece>& pieces) const;
+  void add_piece(const Segments& segments, std::vector<Piece>& pieces) const;
+  [[nodiscard]] std::vector<ArraySpec> array_specs() const;
+  void add_transfers(std::vector<Piece>& pieces, std::vector<Transfer>& transfers) const;
+  void add_must_cover(int rank, std::vector<Place>& places) const;
+  [[nodiscard]] AxisRange written_range(std::size_t d, int block) const;
+
+  const HaloSpec& spec_;
+  int ranks_ = 1;
+  std::vector<Axis> axes_;
+  std::vector<std::vector<AxisSegment>> segments_;  // per dimension
+  // Per dimension and grid position: the segments from there, and those to there.
+  std::vector<std::vector<std::vector<const AxisSegment*>>> sent_;
+  std::vector<std::vector<std::vector<const AxisSegment*>>> received_;
+};
+
+std::array<int, max_dims> HaloBuilder::coords_of(int rank) const {
+  std::array<int, max_dims> coords{};
+  for (std::size_t d = dims(); d-- > 0;) {
+    coords[d] = rank % axes_[d].blocks;
+    rank /= axes_[d].blocks;
+  }
+  return coords;
+}
+
+int HaloBuilder::rank_of(const Segments& segments, int AxisSegment::* end) const {
+  int rank = 0;
+  for (std::size_t d = 0; d < dims(); ++d) rank = rank * axes_[d].blocks + segments[d]->*end;
+  return rank;
+}
+
+HaloBlock HaloBuilder::block(int rank) const {
+  if (rank < 0 || rank >= ranks_) {
+    throw BadInput("halo: expected a rank from 0 to " + std::to_string(ranks_ - 1) + ", found " + std::to_string(rank));
+  }
+  HaloBlock block;
+  const auto coords = coords_of(rank);
+  block.coords.assign(coords.begin(), coords.begin() + static_cast<std::ptrdiff_t>(dims()));
+  for (std::size_t d = 0; d < dims(); ++d) {
+    const Axis& axis = axes_[d];
+    block.start.push_back(axis.start_of(coords[d]));
+    block.extents.push_back(axis.size_of(coords[d]));
+    block.shape.push_back(axis.below + axis.size_of(coords[d]) + axis.above);
+  }
+  return block;
+}
+
+std::vector<ArraySpec> HaloBuilder::array_specs() const {
+  std::vector<std::int64_t> elements;
+  for (int rank = 0; rank < ranks_; ++rank) {
+    std::int64_t sites = 1;
+    const auto coords = coords_of(rank);
+    for (std::size_t d = 0; d < dims(); ++d) {
+      const Axis& axis = axes_[d];
+      sites = detail::checked_multiply(sites, axis.below + axis.size_of(coords[d]) + axis.above,
+                                       "the number of elements of a halo's local array");
+    }
+    elements.push_back(sites);
+  }
+  if (std::ranges::all_of(elements, [&](std::int64_t sites) { return sites == elements.front(); })) elements.resize(1);
+  const std::int64_t most = *std::ranges::max_element(elements);
+  std::vector<ArraySpec> arrays;
+  for (std::size_t field = 0; field < spec_.element_bytes.size(); ++field) {
+    (void)detail::checked_multiply(most, spec_.element_bytes[field], "the bytes of a halo's local array");
+    const ElementType type = spec_.types.empty() ? ElementType::bytes : spec_.types[field];
+    arrays.push_back({"field" + std::to_string(field), spec_.element_bytes[field], type, elements});
+  }
+  return arrays;
+}
+
+void HaloBuilder::index_segments() {
+  segments_.clear();
+  for (const Axis& axis : axes_) segments_.push_back(cut_axis(axis));
+  for (std::size_t d = 0; d < dims(); ++d) {
+    sent_.emplace_back(static_cast<std::size_t>(axes_[d].blocks));
+    received_.emplace_back(static_cast<std::size_t>(axes_[d].blocks));
+    for (const AxisSegment& segment : segments_[d]) {
+      sent_[d][static_cast<std::size_t>(segment.from)].push_back(&segment);
+      received_[d][static_cast<std::size_t>(segment.to)].push_back(&segment);
+    }
+  }
+}
+
+void HaloBuilder::add_piece(const Segments& segments, std::vector<Piece>& pieces) const {
+  Piece piece;
+  piece.from = rank_of(segments, &AxisSegment::from);
+  piece.to = rank_of(segments, &AxisSegment::to);
+  std::array<std::int64_t, max_dims> extents{};
+  std::array<std::int64_t, max_dims> read_strides{};
+  std::array<std::int64_t, max_dims> write_strides{};
+  std::int64_t read_offset = 0;
+  std::int64_t write_offset = 0;
+  std::int64_t read_stride = 1;
+  std::int64_t write_stride = 1;
+  for (std::size_t d = dims(); d-- > 0;) {
+    const Axis& axis = axes_[d];
+    const AxisSegment& segment = *segments[d];
+    extents[d] = segment.length;
+    read_strides[d] = read_stride;
+    write_strides[d] = write_stride;
+    read_offset += segment.from_start * read_stride;
+    write_offset += segment.to_start * write_stride;
+    read_stride *= axis.below + axis.size_of(segment.from) + axis.above;
+    write_stride *= axis.below + axis.size_of(segment.to) + axis.above;
+    piece.key[d] = static_cast<std::int32_t>(segments[d] - segments_[d].data());
+  }
+  piece.read = Slice::box(read_offset, {extents.data(), dims()}, {read_strides.data(), dims()});
+  piece.write = Slice::box(write_offset, {extents.data(), dims()}, {write_strides.data(), dims()});
+  pieces.push_back(std::move(piece));
+}
+
+void HaloBuilder::add_pieces(int rank, bool as_sender, std::vector<Piece>& pieces) const {
+  const auto coords = coords_of(rank);
+  Segments chosen{};
+  const auto choose = [&](auto&& self, std::size_t d, std::size_t ghosts) -> void {
+    if (d == dims()) {
+      if (ghosts > 0) add_piece(chosen, pieces);
+      return;
+    }
+    for (const AxisSegment* segment : (as_sender ? sent_ : received_)[d][static_cast<std::size_t>(coords[d])]) {
+      if (segment->ghost && ghosts > 0 && !spec_.corners) continue;
+      chosen[d] = segment;
+      self(self, d + 1, ghosts + segment->ghost);
+    }
+  };
+  choose(choose, 0, 0);
+}
+
+void HaloBuilder::add_transfers(std::vector<Piece>& pieces, std::vector<Transfer>& transfers) const {
+  std::vector<std::size_t> order(pieces.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::tie(pieces[i].from, pieces[i].to, pieces[i].key); });
+  for (std::size_t begin = 0; begin < order.size();) {
+    std::size_t end = begin;
+    const Piece& first = pieces[order[begin]];
+    while (end < order.size() && pieces[order[end]].from == first.from && pieces[order[end]].to == first.to) ++end;
+    for (int field = 0; field < static_cast<int>(spec_.element_bytes.size()); ++field) {
+      for (std::size_t i = begin; i < end; ++i) {
+        const Piece& piece = pieces[order[i]];
+        transfers.push_back(
+            {{piece.from, field, piece.read}, {piece.to, field, piece.write}, Combine::replace, spec_.codec});
+      }
+    }
+    begin = end;
+  }
+}
+
+// What is written lies contiguous around the interior of each dimension: everything but ghosts beyond an open end.
+AxisRange HaloBuilder::written_range(std::size_t d, int block) const {
+  const Axis& axis = axes_[d];
+  const std::int64_t start = axis.start_of(block);
+  const std::int64_t size = axis.size_of(block);
+  if (axis.extent == 0) return {axis.below, axis.below};
+  if (axis.periodic) return {0, axis.below + size + axis.above};
+  return {axis.below - std::min(start, axis.below),
+          axis.below + size + std::min(axis.extent - start - size, axis.above)};
+}
+
+// Two boxes for each dimension, ghosts below and above. With corners the dimensions behind it count with their ghosts
+// and those before it without, so that the boxes together are the whole shell and none overlaps another.
+void HaloBuilder::add_must_cover(int rank, std::vector<Place>& places) const {
+  const HaloBlock block = this->block(rank);
+  std::vector<AxisRange> inside(dims());
+  std::vector<AxisRange> written(dims());
+  for (std::size_t d = 0; d < dims(); ++d) {
+    inside[d] = {axes_[d].below, axes_[d].below + block.extents[d]};
+    written[d] = written_range(d, block.coords[d]);
+  }
+  std::vector<std::int64_t> start(dims());
+  std::vector<std::int64_t> extents(dims());
+  for (int field = 0; field < static_cast<int>(spec_.element_bytes.size()); ++field) {
+    for (std::size_t d = 0; d < dims(); ++d) {
+      for (const AxisRange ghosts :
+           {AxisRange{written[d].first, inside[d].first}, AxisRange{inside[d].last, written[d].last}}) {
+        for (std::size_t e = 0; e < dims(); ++e) {
+          const AxisRange range = e == d ? ghosts : e > d && spec_.corners ? written[e] : inside[e];
+          start[e] = range.first;
+          extents[e] = range.last - range.first;
+        }
+        const Slice slice = Slice::subarray(block.shape, start, extents);
+        if (slice.elements() > 0) places.push_back({rank, field, slice});
+      }
+    }
+  }
+}
+
+Schedule HaloBuilder::build(std::optional<int> only_rank) {
+  if (only_rank) (void)block(*only_rank);
+  index_segments();
+  Schedule schedule{"halo", ranks_, array_specs(), {Round{}}, {}};
+  auto& transfers = schedule.rounds.front().transfers;
+  std::vector<Piece> pieces;
+  if (only_rank) {
+    add_pieces(*only_rank, true, pieces);
+    const auto sent = static_cast<std::ptrdiff_t>(pieces.size());
+    add_pieces(*only_rank, false, pieces);
+    // Copies inside the rank are found both as sent and as received.
+    const auto received =
+        std::remove_if(pieces.begin() + sent, pieces.end(), [](const Piece& piece) { return piece.from == piece.to; });
+    pieces.erase(received, pieces.end());
+    add_transfers(pieces, transfers);
+    add_must_cover(*only_rank, schedule.must_cover);
+    return schedule;
+  }
+  for (int rank = 0; rank < ranks_; ++rank) {
+    pieces.clear();
+    add_pieces(rank, true, pieces);
+    add_transfers(pieces, transfers);
+    add_must_cover(rank, schedule.must_cover);
+  }
+  return schedule;
+}
+
+}  // namespace
+
+HaloBlock halo_block(const HaloSpec& spec, int rank) { return HaloBuilder(spec).block(rank); }
+
+Schedule halo(const HaloSpec& spec, std::optional<int> only_rank) { return HaloBuilder(spec).build(only_rank); }
+
+}  // namespace onehop

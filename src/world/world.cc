@@ -1,0 +1,197 @@
+// Group::world: which launcher started this program, and how its ranks find each other.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/group/control_memory.h"
+#include "src/group/group_state.h"
+#include "src/group/leaving.h"
+#include "src/group/rendezvous.h"
+#include "src/mpi/mpi.h"
+
+namespace onehop {
+namespace {
+
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+std::optional<int> number(const char* name) {
+  const auto text = environment(name);
+  if (!text) return std::nullopt;
+  char* end = nullptr;
+  const long value = std::strtol(text->c_str(), &end, 10);
+  if (*end != '\0' || value < 0 || value > 1 << 24) {
+    throw BadInput(std::string("the environment's ") + name + " should be a small whole number, but it is \"" + *text +
+                   "\"");
+  }
+  return static_cast<int>(value);
+}
+
+Group from_launcher(const std::string& control) {
+  const auto rank = number("ONEHOP_RANK");
+  const auto ranks = number("ONEHOP_RANKS");
+  if (!rank || !ranks) {
+    throw Error("ONEHOP_CONTROL is set but ONEHOP_RANK or ONEHOP_RANKS is not; start the program with `onehop launch`");
+  }
+  const int launcher = number("ONEHOP_LAUNCHER_PID").value_or(0);
+  return Group(
+      detail::make_group(*rank, *ranks, "launcher", detail::join_control_memory(control, *rank, *ranks, launcher)));
+}
+
+// What a foreign launcher says of this process, by its environment variables.
+struct Told {
+  std::string launcher;
+  std::optional<int> rank;  // MPI itself may know it where the environment does not
+  int ranks = 1;
+  bool all_here = false;  // all ranks are on this machine
+  std::string key;        // known to the ranks of this launch only
+
+  // "mpiexec (MPICH) started this program as rank 1 of 4"
+  [[nodiscard]] std::string text() const {
+    return launcher + " started this program as " + (rank ? "rank " + std::to_string(*rank) : "one rank") + " of " +
+           std::to_string(ranks);
+  }
+};
+
+std::optional<Told> told_by_mpi_launcher() {
+  struct Names {
+    const char* launcher;
+    const char* rank;
+    const char* ranks;
+    const char* ranks_here;
+    const char* key;
+  };
+  static constexpr Names all[] = {
+      {"mpiexec (Open MPI)", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE",
+       "PMIX_NAMESPACE"},
+      {"mpiexec (MPICH)", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "PMI_FD"},
+      {"mpirun_rsh (MVAPICH)", "MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "MPIRUN_ID"},
+      {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_TASKS_PER_NODE", "SLURM_STEP_ID"},
+  };
+  for (const Names& names : all) {
+    // A batch script under Slurm has SLURM_NTASKS, but only a step that srun started has a step.
+    if (std::string(names.launcher) == "srun" && !environment("SLURM_STEP_ID")) continue;
+    const auto rank = number(names.rank);
+    const auto ranks = number(names.ranks);
+    // Of several ranks, but which one was lost on the way: this must not go on as a run of its own.
+    if (!ranks || (!rank && *ranks == 1)) continue;
+    Told told{names.launcher, rank, *ranks, false,
+              environment("SLURM_JOB_ID").value_or("") + "." + environment(names.key).value_or("")};
+    told.all_here = environment(names.ranks_here) == std::to_string(*ranks);
+    return told;
+  }
+  return std::nullopt;
+}
+
+std::optional<Told> told_by_torchrun() {
+  const auto rank = number("RANK");
+  const auto ranks = number("WORLD_SIZE");
+  const auto here = number("LOCAL_WORLD_SIZE");
+  const auto address = environment("MASTER_ADDR");
+  const auto port = environment("MASTER_PORT");
+  if (!rank || !ranks || !address || !port) return std::nullopt;
+  return Told{"torchrun", rank, *ranks, here && *here == *ranks,
+              *address + ":" + *port + "." + environment("TORCHELASTIC_RUN_ID").value_or("") + "." +
+                  environment("TORCHELASTIC_RESTART_COUNT").value_or("")};
+}
+
+Group join_mpi(detail::MpiRanks made) {
+  return Group(detail::make_group(made.rank, made.size, "mpi", std::move(made.bootstrap)));
+}
+
+Group from_mpi_launcher(const Told& told) {
+  const detail::MpiLibraryInfo library = detail::mpi_library_info();
+  if (!library.path.empty()) {
+    detail::MpiRanks world = detail::mpi_world();
+    if (world.size == told.ranks) return join_mpi(std::move(world));
+    throw Error(told.text() + ", but the MPI library " + library.path + " sees " + std::to_string(world.size) +
+                " rank(s): library and launcher do not belong together; use that library's own mpiexec, or set "
+                "ONEHOP_MPI to the libmpi of this launcher");
+  }
+  if (told.all_here && told.rank && told.launcher == "srun") {
+    return Group(detail::make_group(*told.rank, told.ranks, "srun", detail::meet(told.key, *told.rank, told.ranks)));
+  }
+  throw Error(told.text() +
+              ", but no MPI library was found, so this rank is alone; set ONEHOP_MPI to the path of its libmpi, or use "
+              "`onehop launch -n " +
+              std::to_string(told.ranks) + "` on one machine (`onehop doctor` shows where was looked)");
+}
+
+}  // namespace
+
+namespace {
+
+Group make_world() {
+  if (const auto control = environment("ONEHOP_CONTROL")) return from_launcher(*control);
+  if (const auto told = told_by_mpi_launcher()) return from_mpi_launcher(*told);
+  if (const auto told = told_by_torchrun(); told && told->ranks > 1) {
+    if (!told->all_here) {
+      throw Error(
+          "torchrun started " + std::to_string(told->ranks) +
+          " ranks on several machines; make the group from torch's store there (Group.from_allgather), or use MPI");
+    }
+    return Group(
+        detail::make_group(*told->rank, told->ranks, "torchrun", detail::meet(told->key, *told->rank, told->ranks)));
+  }
+  // A program that initialised MPI by itself, say with mpi4py, under a launcher that we do not know.
+  if (detail::mpi_is_running()) return join_mpi(detail::mpi_world());
+  return Group::alone();
+}
+
+// The world of this process, made once: joining a launch is collective and can be done only once.
+struct World {
+  std::mutex mutex;
+  Group group;
+  pid_t process = 0;              // a fork's child must neither use nor close what is its parent's
+  std::vector<Group> of_parents;  // so these are kept
+};
+
+World& the_world() {
+  static World* const world = new World;  // never destroyed: who is destroyed at exit may still look
+  return *world;
+}
+
+// A program that ends well leaves its group in order. One that fails does not: to the others it is lost.
+void leave_at_exit(int status, void* /*argument*/) {
+  if (status == 0) Group::close_world();
+}
+
+}  // namespace
+
+Group Group::world() {
+  World& world = the_world();
+  const std::lock_guard guard(world.mutex);
+  if (world.group.valid() && world.process != getpid() && world.group.size() > 1) {
+    world.group.state()->check_process();  // a launch has one rank of this number, and that is the parent
+  }
+  if (!world.group.valid() || world.process != getpid()) {
+    Group made = make_world();
+    if (world.group.valid()) world.of_parents.push_back(std::move(world.group));
+    world.group = std::move(made);
+    world.process = getpid();
+    ::on_exit(&leave_at_exit, nullptr);
+  }
+  return world.group;
+}
+
+void Group::close_world() noexcept {
+  World& world = the_world();
+  Group last;  // let go after the lock
+  const std::lock_guard guard(world.mutex);
+  if (world.process == getpid()) std::swap(last, world.group);
+}
+
+void Group::process_is_ending() noexcept { detail::process_is_ending(); }
+
+Group Group::from_mpi(const void* comm) { return join_mpi(detail::mpi_from_communicator(comm)); }
+
+}  // namespace onehop

@@ -1,0 +1,253 @@
+"""Readers of files that anybody may have written: the answer is a value or BadInput, and soon."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import onehop
+from onehop import BadInput, Schedule, _core
+from ranks import Ranks
+
+pytestmark = pytest.mark.timeout(100)
+
+SCHEDULE = """{"onehop_schedule": 1, "name": "s", "ranks": 2,
+"arrays": [{"name": "u", "element_bytes": 8, "type": "float64", "elements": 10}],
+"rounds": [{"transfers": [{"from": {"rank": 0, "array": 0, "slice": {"offset": 0, "extents": [4], "strides": [1]}},
+"to": {"rank": 1, "array": 0, "slice": {"offset": 5, "extents": [4], "strides": [1]}}, "combine": "add"}]}],
+"must_cover": []}"""
+SLICE = '"offset": 0, "extents": [4], "strides": [1]'
+DEEP = 200_000
+
+# What to put in the place of what, and what is said about it.
+BAD_SCHEDULES = {
+    "1e400": ('"ranks": 2', '"ranks": 1e400', r"line 1, column \d+: number overflow"),
+    "digits": ('"ranks": 2', f'"ranks": {"9" * 5000}', "line 1, column 50"),
+    "ranks": ('"ranks": 2', '"ranks": 2147483647', "ranks: expected an integer from 1 to 1048576"),
+    "beyond_ascii": ('"ranks": 2', '"ranks": é', "line 1, column"),
+    "half_a_character": ('"ranks": 2', '"ranks": "\udcc3"', "line 1, column"),
+    "long_text": ('"ranks": 2', f'"ranks": "{"é" * 500}"', "ranks: expected an integer"),
+    "deep": ('"ranks": 2', '"ranks": ' + "[" * DEEP + "]" * DEEP, "at most 32 brackets in each other"),
+    "deep_objects": ('"ranks": 2', '"ranks": ' + '{"a":' * DEEP, "at most 32 brackets in each other"),
+    "twice": (
+        '"combine": "add"',
+        '"combine": "add", "combine": "add"',
+        r"twice in rounds\[0\]\.transfers\[0\]",
+    ),
+    "keys": ('"ranks": 2', ",".join(f'"k{i}": 1' for i in range(60_000)), "at most 64 keys in an object"),
+    "control": ('"ranks": 2', '"ranks": \0', "line 1, column"),
+}
+
+
+def changed(name: str) -> str:
+    old, new, _ = BAD_SCHEDULES[name]
+    assert old in SCHEDULE
+    return SCHEDULE.replace(old, new)
+
+
+@pytest.mark.parametrize("name", BAD_SCHEDULES)
+def test_schedules_that_are_none(name: str) -> None:
+    with pytest.raises(BadInput, match=BAD_SCHEDULES[name][2]) as error:
+        Schedule.from_json(changed(name))
+    assert len(str(error.value)) < 600
+
+
+def test_few_numbers_that_stand_for_too_much() -> None:
+    """Elements and transfers are counted before anything is made for each of them."""
+    large = SCHEDULE.replace('"elements": 10', f'"elements": {2**41}').replace("[4]", f"[{2**40}]")
+    with pytest.raises(BadInput, match="verify: expected at most 34359738368 elements"):
+        onehop.verify(Schedule.from_json(large))
+    covered = SCHEDULE.replace('"elements": 10', f'"elements": {2**41}').replace(
+        '"must_cover": []',
+        f'"must_cover": [{{"rank": 0, "array": 0, "slice": {{{SLICE.replace("[4]", f"[{2**40}]")}}}}}]',
+    )
+    with pytest.raises(BadInput, match=r"must_cover\[0\]"):
+        onehop.verify(Schedule.from_json(covered))
+    # Bits in reverse: without a limit 2^20 slices on each of 2^20 ranks.
+    bits = list(reversed(range(60)))
+    permuted = (
+        SCHEDULE.replace('"elements": 10', f'"elements": {2**40}')
+        .replace('"ranks": 2', f'"ranks": {2**20}')
+        .replace(
+            '"transfers":', f'"permutation": {{"array": 0, "local_bits": 40, "to": {bits}}}, "transfers":'
+        )
+    )
+    (violation,) = onehop.verify(Schedule.from_json(permuted), limit=1)
+    assert "expected the 2 or more transfers" in violation.message
+    with pytest.raises(BadInput, match="at most 1048576 ranks"):
+        onehop.count(Schedule("made", 2**31 - 1, [], []))
+
+
+def mutations(text: str, seed: int, number: int) -> list[str]:
+    """Valid input with a few places changed: deleted, repeated, or replaced by what readers stumble over."""
+    source = random.Random(seed)
+    words = [
+        "1e400",
+        "-1",
+        "9" * 30,
+        "[",
+        "]",
+        "{",
+        "}",
+        '"',
+        "é",
+        "\0",
+        "/*",
+        "NaN",
+        "null",
+        ";",
+        "0x",
+        "\\",
+        "-",
+        "q[",
+    ]
+    found = []
+    for _ in range(number):
+        made = text
+        for _ in range(source.randint(1, 4)):
+            begin = source.randrange(len(made) + 1)
+            end = min(len(made), begin + source.randint(0, 12))
+            middle = source.choice(["", made[begin:end] * 3, source.choice(words)])
+            made = made[:begin] + middle + made[end:]
+        found.append(made)
+    return found
+
+
+def survives(read: Callable[[str], object], texts: list[str]) -> int:
+    """How many of the texts are read; BadInput is the only error."""
+    good = 0
+    for text in texts:
+        try:
+            read(text)
+            good += 1
+        except BadInput:
+            continue
+    return good
+
+
+def test_changed_schedules() -> None:
+    def read(text: str) -> None:
+        schedule = Schedule.from_json(text)
+        onehop.count(schedule)
+        onehop.verify(schedule)
+
+    texts = mutations(SCHEDULE, 22, 1000)
+    assert 0 < survives(read, texts) < len(texts)
+
+
+def test_changed_tunings() -> None:
+    texts = mutations(_core.built_in_tuning(), 23, 1000)
+    assert 0 < survives(_core.check_tuning, texts) < len(texts)
+
+
+def test_numbers_of_a_tuning_are_checked() -> None:
+    good = _core.built_in_tuning()
+    spins = next(line for line in good.splitlines() if '"spins"' in line)
+    for value, said in (
+        ("1e400", "number overflow"),
+        ("3.5", "spins: expected an integer"),
+        ("99999999999", "spins: expected an integer"),
+        ("[" * DEEP + "]" * DEEP, "at most 32 brackets"),
+        ("é", "line "),
+    ):
+        with pytest.raises(BadInput, match=said):
+            _core.check_tuning(good.replace(spins, f'"spins": {value},'))
+    with pytest.raises(BadInput, match=r"rules\[0\]\.chunk_bytes: expected an integer from 64"):
+        _core.check_tuning(good.replace('"chunk_bytes": ', '"chunk_bytes": -', 1))
+
+
+def _fifo(file: Path) -> None:
+    os.mkfifo(file)
+
+
+def _huge(file: Path) -> None:
+    with file.open("wb") as stream:
+        stream.truncate(1 << 40)
+
+
+TUNINGS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "fifo": (_fifo, "expected a file, found a FIFO"),
+    "folder": (lambda file: file.mkdir(), "expected a file, found a folder"),
+    "device": (lambda file: file.symlink_to("/dev/zero"), "expected a file, found a device"),
+    "missing": (lambda file: None, "No such file"),
+    "loop": (lambda file: file.symlink_to(file), "symbolic links"),
+    "huge": (_huge, "expected at most 1048576 bytes"),
+    "bytes": (lambda file: file.write_bytes(b"\xff\xfe\0"), "line 1, column 1"),
+}
+
+
+@pytest.mark.parametrize("kind", TUNINGS)
+def test_tuning_file_that_is_none(ranks: Ranks, kind: str) -> None:
+    make, said = TUNINGS[kind]
+    file = ranks.folder / "tuning"
+    make(file)
+    ranks.environment["ONEHOP_TUNING"] = str(file)
+    program = ranks.script("from onehop import _core; print(_core.tuning_origin())")
+    done = ranks.onehop("launch", "-n", "1", sys.executable, program)
+    assert (done.returncode, done.stdout.split()[-2:]) == (0, ["built", "in"]), done.stderr
+    assert said in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_commands_for_schedules(ranks: Ranks) -> None:
+    """Exit code 2 and one line, whatever the command."""
+    file = ranks.folder / "bad.json"
+    for name in ("1e400", "ranks", "beyond_ascii"):
+        file.write_text(changed(name), encoding="utf-8")
+        command = {"1e400": "show", "ranks": "count", "beyond_ascii": "verify"}[name]
+        done = ranks.onehop("schedule", command, file)
+        assert done.returncode == 2, done.stderr
+        assert len(done.stderr.strip().splitlines()) == 1
+        assert "is no schedule" in done.stderr
+    file.write_bytes(SCHEDULE.encode().replace(b'"s"', b'"\xff"'))
+    done = ranks.onehop("schedule", "show", file)
+    assert (done.returncode, len(done.stderr.strip().splitlines())) == (2, 1)
+    ranks.environment["COLUMNS"] = "200"
+    # Transfers of arrays that do not exist are shown, and refused by those who need the array.
+    file.write_text(SCHEDULE.replace('"array": 0', '"array": -7', 1))
+    assert "(no array -7)" in ranks.onehop("schedule", "show", file).stdout
+    assert ranks.onehop("schedule", "count", file).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("shape", "dtype"),
+    [
+        (2**63, "u1"),
+        (2**64, "u1"),
+        pytest.param(10**5000, "u1", id="digits"),
+        (-1, "u1"),
+        ((-1, -1), "u1"),
+        ((-(2**40), -(2**40)), "u1"),
+        ((0, 2**70), "f8"),
+        ((2**40, 2**40, 0), "f8"),
+        (2**62, "f8"),
+        (2.5, "f8"),
+        ("x", "f8"),
+        (None, "f8"),
+        (float("nan"), "f8"),
+        ([[2, 2], [3, 3]], "f8"),
+        ((1,) * 70, "u1"),
+        (3, "V0"),
+        (3, "S0"),
+        (3, "nope"),
+        (3, "O"),
+    ],
+)
+def test_shapes_that_no_array_has(shape: object, dtype: str) -> None:
+    with pytest.raises(BadInput, match="expected a"):
+        onehop.Group.alone().empty(shape, dtype)
+
+
+def test_shapes_that_arrays_have() -> None:
+    group = onehop.Group.alone()
+    assert group.empty((2, 3), "c16").shape == (2, 3)
+    assert group.empty(np.int32(4)).shape == (4,)
+    assert group.empty((), "f4").shape == ()
+    assert group.empty((5, 0), "f4").shape == (5, 0)
+    assert group.empty([3], [("a", "f4"), ("b", "i8")]).dtype.itemsize == 12

@@ -1,0 +1,408 @@
+"""The benchmarks: how figures come about, and that every command runs and writes what it should."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onehop
+from onehop.bench import Bench, Samples, make_row, parse_sizes, size_text
+from onehop.bench.ghex import ghex_version
+from onehop.bench.plot import save_plot
+from onehop.bench.table import make_peer_table, make_table, number
+from onehop.error import BadInput
+from onehop.launch import find_mpi_launcher
+from ranks import Ranks
+
+ROW_KEYS = {
+    "case",
+    "bytes",
+    "ranks",
+    "ours_us",
+    "p10_us",
+    "p90_us",
+    "peers",
+    "best_peer",
+    "best_peer_us",
+    "ratio",
+}
+
+
+def has_mpi() -> bool:
+    try:
+        find_mpi_launcher("openmpi")
+    except BadInput:
+        return False
+    return True
+
+
+needs_mpi = pytest.mark.skipif(not has_mpi(), reason="needs an Open MPI to compare with")
+
+
+def samples(*contestants: tuple[str, str, list[float]]) -> list[Samples]:
+    return [Samples(name, role, np.array(us)) for name, role, us in contestants]
+
+
+# -- figures ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_ratio_is_of_the_same_round() -> None:
+    # The machine changes phase in the third round: the medians' ratio would be 2 / 20, each round's own is 1/2 or 2.
+    row = make_row(
+        "x",
+        8,
+        2,
+        samples(
+            ("onehop", "ours", [1.0, 2.0, 40.0]),
+            ("slow", "peer", [2.0, 4.0, 20.0]),
+            ("slower", "peer", [4.0, 20.0, 400.0]),
+            ("limit: memcpy", "limit", [1.0, 1.0, 10.0]),
+            ("other", "variant", [3.0, 3.0, 3.0]),
+        ),
+    )
+    assert row.ours_us == 2
+    assert row.ratio == 0.5
+    assert (row.best_peer, row.best_peer_us) == ("slow", 4)
+    assert row.ratios == {"slow": 0.5, "slower": 0.1}
+    assert row.peers == {"slow": 4, "slower": 20}
+    assert (row.limit, row.limit_us, row.limit_ratio) == ("memcpy", 1, 2)
+    assert row.variants == {"other": 3}
+    assert row.rounds == 3
+
+
+def test_without_peers_there_is_no_ratio() -> None:
+    row = make_row("x", 1000, 2, samples(("onehop", "ours", [1.0, 2.0, 3.0])))
+    assert (row.ratio, row.best_peer, row.best_peer_us, row.limit_us, row.peers) == (
+        None,
+        None,
+        None,
+        None,
+        {},
+    )
+    assert row.gigabytes_per_second == pytest.approx(0.5)
+    json.dumps(Bench("pingpong", {}, [row]).to_dict(), allow_nan=False)
+
+
+def test_percentiles_hold_most_rounds() -> None:
+    row = make_row("x", 8, 2, samples(("onehop", "ours", [float(value) for value in range(101)])))
+    assert (row.p10_us, row.ours_us, row.p90_us) == (10, 50, 90)
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"), [("8", [8]), ("0,64B,1K,2KiB,4m", [0, 64, 1024, 2048, 4 << 20]), (" 1G ", [1 << 30])]
+)
+def test_sizes(text: str, sizes: list[int]) -> None:
+    assert parse_sizes(text) == sizes
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.5K", "8,,9", "many"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(BadInput, match="size"):
+        parse_sizes(text)
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(8, "8 B"), (1024, "1 KiB"), (1 << 20, "1 MiB"), (1000, "1000 B"), (3 << 30, "3 GiB")]
+)
+def test_size_text_reads_back(size: int, text: str) -> None:
+    assert size_text(size) == text
+    assert parse_sizes(text) == [size]
+
+
+def test_numbers_have_no_exponent() -> None:
+    assert [number(value) for value in (None, 0.00001, 0.0512, 1.234, 99.96, 4321.0)] == [
+        "-",
+        "0.0000",
+        "0.0512",
+        "1.23",
+        "100",
+        "4321",
+    ]
+
+
+def two_rows() -> Bench:
+    about = {"cpu": "a processor", "cores": 2, "simd": "none", "mpi": None}
+    with_peer = samples(("onehop", "ours", [1.0]), ("Send", "peer", [2.0]), ("limit: x", "limit", [0.5]))
+    rows = [make_row("8 B", 8, 2, with_peer), make_row("64 B", 64, 2, samples(("onehop", "ours", [3.0])))]
+    return Bench("pingpong", about, rows)
+
+
+def test_tables_and_plot_take_rows_without_peers(tmp_path: Path) -> None:
+    result = two_rows()
+    assert make_table(result).row_count == 2
+    assert make_peer_table(result).row_count == 2
+    pytest.importorskip("matplotlib")
+    save_plot(result, str(tmp_path / "plot.png"))
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(BadInput, match="cannot write the plot"):
+        save_plot(result, str(tmp_path / "nowhere" / "plot.png"))
+
+
+# -- commands --------------------------------------------------------------------------------------------------------
+
+
+def measure(ranks: Ranks, *arguments: str) -> dict[str, Any]:
+    done = ranks.onehop("bench", *arguments, "--quick", "--json", "-", timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert "onehop bench" in done.stderr  # the table makes room for the JSON
+    result = json.loads(done.stdout)
+    assert set(result) >= {"bench", "version", "host", "rows"}
+    assert result["version"] == onehop.__version__
+    assert set(result["host"]) >= {"cpu", "cores", "simd", "mpi"}
+    for row in result["rows"]:
+        assert set(row) >= ROW_KEYS
+        assert 0 < row["p10_us"] <= row["ours_us"] <= row["p90_us"]
+    return result
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cases"),
+    [
+        (("pingpong", "--sizes", "0,8,200,4K,3M"), ["flag", "8 B", "200 B", "4 KiB", "3 MiB"]),
+        (("pingpong", "--sizes", "64", "--get"), ["64 B"]),
+        (("channel", "--sizes", "64,1000", "--messages", "3"), ["3 x 64 B", "3 x 1000 B"]),
+        (("ring", "-n", "3"), ["3 ranks", "3 ranks, each computing 10 µs"]),
+    ],
+)
+def test_without_mpi(ranks: Ranks, arguments: tuple[str, ...], cases: list[str]) -> None:
+    result = measure(ranks, *arguments, "--mpi", "none")
+    assert [row["case"] for row in result["rows"]] == cases
+    assert result["host"]["mpi"] is None
+    assert "no MPI" in result["notes"][0]
+    for row in result["rows"]:
+        assert (row["peers"], row["best_peer"], row["ratio"]) == ({}, None, None)
+        if arguments[0] in ("pingpong", "channel"):
+            assert row["limit_us"] > 0
+
+
+def test_halo_knows_how_much_crosses(ranks: Ranks) -> None:
+    result = measure(ranks, "halo", "--blocks", "4x8x8", "--mpi", "none", "--codecs", "fp16,q8")
+    raw = [row for row in result["rows"] if "codec" not in row]
+    assert [row["bytes"] for row in raw] == [2 * 8 * 8 * 8, 2 * 8 * 8 * 8, 2 * 4 * 8 * 8]
+    for row in raw:
+        assert set(row["variants"]) == {"onehop, packing only", "onehop from Python"}
+    check_rounding(result["rows"], {"fp16": (1 / 4, 4e-4), "q8": (34 / 256, 8e-3)})
+
+
+def check_rounding(rows: list[dict[str, Any]], wanted: dict[str, tuple[float, float]]) -> None:
+    """Rows of each codec, with their part of the bytes of float64 and at most so much error, not all too little."""
+    for codec, (part, error) in wanted.items():
+        found = [row for row in rows if row.get("codec") == codec]
+        assert len(found) == len([row for row in rows if "codec" not in row])
+        for row in found:
+            assert row["bytes"] / row["raw_bytes"] == pytest.approx(part)
+            assert error / 10 < row["error"] < error
+            assert min(row["raw_ratio"], row["raw_us"]) > 0
+
+
+def test_permutation_has_a_row_for_each_case(ranks: Ranks) -> None:
+    arguments = ("permutation", "-n", "2", "--qubits", "10,11", "--mpi", "none", "--codecs", "bf16,q6")
+    all_rows = measure(ranks, *arguments)["rows"]
+    check_rounding(all_rows, {"bf16": (1 / 4, 3e-3), "q6": (26 / 256, 4e-2)})
+    rows = [row for row in all_rows if "codec" not in row]
+    assert [(row["qubits"], row["eta"], row["ranks"]) for row in rows] == [(10, 1, 2)] * 2 + [(11, 1, 2)] * 2
+    for row in rows:
+        assert row["fraction_moved"] == 0.5
+        assert row["bytes"] == 16 * 2 ** (row["qubits"] - 2)
+        assert row["one_at_a_time_us"] > 0
+        assert row["limit_us"] > 0
+        assert row["mpi_us"] is None
+
+
+@needs_mpi
+def test_permutation_with_mpi(ranks: Ranks) -> None:
+    result = measure(ranks, "permutation", "-n", "4", "--qubits", "12", "--transports", "auto,mpi")
+    assert [row["eta"] for row in result["rows"]] == [1, 2] * 4
+    assert all(row["mpi_us"] > 0 for row in result["rows"])
+
+
+@needs_mpi
+def test_with_mpi(ranks: Ranks) -> None:
+    result = measure(ranks, "pingpong", "--sizes", "8,2K")
+    assert result["host"]["mpi"].startswith("Open MPI")
+    for row in result["rows"]:
+        assert {"Send/Recv", "Isend/Irecv", "persistent", "Put + flush + flag"} <= set(row["peers"])
+        assert row["best_peer"] in row["peers"]
+        assert row["ratio"] == max(row["ratios"].values())
+
+
+@needs_mpi
+def test_exchanges_with_mpi(ranks: Ranks) -> None:
+    solver = measure(ranks, "poisson", "--enlarge", "1,16")
+    assert [row["case"] for row in solver["rows"]] == ["x1", "x16"]
+    assert "packed, one message a neighbour, persistent" in solver["rows"][0]["peers"]
+    channel = measure(ranks, "channel", "--sizes", "512")
+    assert {"Isend/Irecv", "persistent", "Neighbor_alltoallw", "Put + flush + flag"} <= set(
+        channel["rows"][0]["peers"]
+    )
+    halo = measure(ranks, "halo", "--blocks", "6x6x6")
+    assert {"derived datatypes, persistent", "packed, Isend/Irecv"} <= set(halo["rows"][0]["peers"])
+
+
+@needs_mpi
+def test_halo_beside_ghex(ranks: Ranks) -> None:
+    if ghex_version() is None:
+        pytest.skip("needs GHEX")
+    result = measure(ranks, "halo", "--blocks", "6x6x6")
+    assert "GHEX" in result["notes"][0]
+    assert all("GHEX from Python" in row["peers"] for row in result["rows"])
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("pingpong", "--sizes", "eight"),
+        ("pingpong", "-n", "3", "--mpi", "none"),
+        ("channel", "--sizes", "7", "--mpi", "none"),
+        ("channel", "--seconds", "0"),
+        ("halo", "--blocks", "axb"),
+        ("permutation", "--qubits", "many"),
+        ("permutation", "-n", "3", "--mpi", "none"),
+        ("pingpong", "--mpi", "/no/such/mpi"),
+    ],
+)
+def test_bad_input_is_exit_code_2(ranks: Ranks, arguments: tuple[str, ...]) -> None:
+    done = ranks.onehop("bench", *arguments, "--quick")
+    assert done.returncode == 2, done.stderr
+    assert "expected" in done.stderr or "measures 2 ranks" in done.stderr
+    assert done.stdout == ""
+
+
+def test_an_mpi_of_other_ranks_is_left_out(ranks: Ranks) -> None:
+    """Each rank of a launch that initialises MPI by itself is alone in its MPI."""
+    pytest.importorskip("mpi4py")
+    source = """
+        from mpi4py import MPI
+        import onehop
+        from onehop.bench.run import Settings, pingpong
+
+        result = pingpong(onehop.Group.world(), Settings(quick=True), lambda _: None, [8])
+        assert result.rows[0].peers == {}, result.rows
+        assert "MPI runs 1 rank(s), but this group has 2" in result.notes[0], result.notes
+    """
+    done = ranks.launch(2, source)
+    assert done.returncode == 0, done.stderr
+    for folder in ranks.temporary.glob("ompi.*"):  # Open MPI's own, when its ranks have no mpiexec
+        shutil.rmtree(folder)
+
+
+def test_codec_compares_with_a_copy(ranks: Ranks) -> None:
+    found = ranks.onehop("bench", "codec", "--quick", "--sizes", "4K", "--codecs", "q8,fp16", "--json", "-")
+    assert found.returncode == 0, found.stderr
+    result = json.loads(found.stdout)
+    assert [row["case"] for row in result["rows"]] == [
+        f"{codec} {step}, 4 KiB" for codec in ("q8", "fp16") for step in ("encode", "decode_add")
+    ]
+    assert all(row["limit"] == "copy" and row["limit_us"] > 0 for row in result["rows"])
+    assert "root mean square" in result["notes"][0]
+
+
+def test_su3_compares_with_code_for_one_site(ranks: Ranks) -> None:
+    found = ranks.onehop(
+        "bench", "su3", "--quick", "--sites", "64", "--operations", "vectors,exponentials", "--json", "-"
+    )
+    assert found.returncode == 0, found.stderr
+    rows = json.loads(found.stdout)["rows"]
+    assert [row["case"] for row in rows] == [
+        f"{operation}, {precision}, 64 sites"
+        for operation in ("vectors", "exponentials")
+        for precision in ("double", "single")
+    ]
+    assert all(row["best_peer"] == "one site after the other" for row in rows[:3])
+    assert rows[0]["limit_us"] > 0 < rows[1]["limit_us"]
+    assert rows[3]["best_peer"] is None
+    wrong = ranks.onehop("bench", "su3", "--sites", "65")
+    assert wrong.returncode == 2
+    assert "multiples of 16" in wrong.stderr
+
+
+def test_smearing_counts_as_milc_does(ranks: Ranks) -> None:
+    words = ("--quick", "--blocks", "4x4x4x4", "--kinds", "asqtad,hisq", "--precisions", "single")
+    found = ranks.onehop("bench", "smearing", "-n", 2, *words, "--json", "-")
+    assert found.returncode == 0, found.stderr
+    result = json.loads(found.stdout)
+    assert [row["case"] for row in result["rows"]] == [
+        f"{kind}, 4x4x4x4 a rank, single" for kind in ("asqtad", "hisq")
+    ]
+    assert [row["bytes"] for row in result["rows"]] == [256 * 576 * 3, 256 * 576 * 4]
+    for row, flop in zip(result["rows"], (61632 + 1804, 2 * 61632 + 1804), strict=True):
+        assert row["limit_us"] > 0 < row["variants"]["scalar code"]
+        assert f"{row['case']}: {256 * flop / row['ours_us'] / 1e3:.1f} GFLOP/s" in "".join(result["notes"])
+    wrong = ranks.onehop("bench", "smearing", "--kinds", "stout")
+    assert wrong.returncode == 2
+    assert "fat7, asqtad, hisq" in wrong.stderr
+
+
+def test_wilson_compares_with_reading_as_many_bytes(ranks: Ranks) -> None:
+    words = ("--quick", "--local", "--lattices", "4x4x4x4", "--ways", "double,clover-12,half", "--json", "-")
+    found = ranks.onehop("bench", "wilson", "-n", 2, *words)
+    assert found.returncode == 0, found.stderr
+    rows = json.loads(found.stdout)["rows"]
+    assert [row["case"] for row in rows] == ["4x4x4x8 double", "4x4x4x8 clover-12", "4x4x4x8 half"]
+    # Of the sites of one colour: eight links, three spinors, and the blocks of the clover term.
+    sizes = [128 * 8 * (144 + 72), 128 * 4 * (96 + 72 + 72), 128 * (2 * 144 + 4 * 72)]
+    assert [row["bytes"] for row in rows] == sizes
+    assert all(row["limit_us"] > 0 for row in rows)
+    assert all({"onehop, without faces", "scalar code"} <= set(row["variants"]) for row in rows)
+    if rows[0]["best_peer"] is not None:  # there is an MPI to compare with
+        assert rows[0]["best_peer"] == "MPI: the same kernels, Isend/Irecv"
+    wrong = ranks.onehop("bench", "wilson", "--lattices", "4x4")
+    assert wrong.returncode == 2
+    assert "four directions" in wrong.stderr
+
+
+def test_qspi_draws_both_figures(ranks: Ranks, tmp_path: Path) -> None:
+    picture = tmp_path / "qspi.png"
+    command = ("bench", "qspi", "--mpi", "none", "--quick", "--sizes", "8,64K")
+    found = ranks.onehop(*command, "--json", "-", "--plot", str(picture))
+    assert found.returncode == 0, found.stderr
+    rows = json.loads(found.stdout)["rows"]
+    assert [row["case"] for row in rows] == [
+        "ping-pong, 8 B",
+        "ping-pong, 64 KiB",
+        "5-D halo, 10 x 8 B",
+        "5-D halo, 10 x 64 KiB",
+    ]
+    assert [row["bytes"] for row in rows] == [8, 65536, 80, 655360]
+    assert all(row["ours_us"] > 0 < row["limit_us"] and "onehop" in row["variants"] for row in rows)
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    wrong = ranks.onehop(*command[:-1], "12")
+    assert wrong.returncode == 2
+    assert "multiples of 8" in wrong.stderr
+
+
+def test_dslash_and_solver(ranks: Ranks) -> None:
+    words = ("--quick", "--blocks", "4x4x4x4", "--json", "-")
+    found = ranks.onehop("bench", "dslash", "-n", 2, "--mpi", "none", "--precisions", "single", *words)
+    assert found.returncode == 0, found.stderr
+    rows = json.loads(found.stdout)["rows"]
+    assert [row["case"] for row in rows] == ["4x4x4x4 a rank, single"]
+    assert rows[0]["bytes"] == 128 * 1224  # of the sites of one colour: 16 links, three vectors
+    assert rows[0]["limit_us"] > 0
+    assert {"without faces", "scalar code"} <= set(rows[0]["variants"])
+    assert "onehop: faces, by clocks" in rows[0]["variants"]
+    found = ranks.onehop("bench", "solver", "-n", 2, *words)
+    assert found.returncode == 0, found.stderr
+    solver = json.loads(found.stdout)
+    notes = "".join(solver["notes"])
+    assert "GB/s a rank, of 2 that read 1 GiB" in notes
+    assert "peak of one thread" in notes
+    assert "times as fast as all in double" in notes
+    whole, double, masses = solver["rows"]
+    assert {"single inside", "double"} <= set(whole["variants"])
+    # Eight iterations of both colours: 128 sites, sixteen links and three vectors each, and more for sums of vectors.
+    assert double["bytes"] > 8 * 2 * 128 * 2448
+    assert masses["bytes"] > 8 * 2 * 128 * 1224
+    for row in (double, masses):
+        assert row["limit_us"] > 0
+        assert any(name.startswith("scalar code") for name in row["variants"])
+        if row["best_peer"] is not None:  # there is an MPI to compare with
+            assert row["best_peer"] == "plain MPI, the same solver and kernels"
+    wrong = ranks.onehop("bench", "dslash", "--blocks", "4x4")
+    assert wrong.returncode == 2
+    assert "four directions" in wrong.stderr

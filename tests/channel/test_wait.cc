@@ -1,0 +1,102 @@
+#include "onehop/wait.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "onehop/channel.h"
+#include "onehop/error.h"
+#include "tests/support/ranks.h"
+#include "tests/support/transport_suite.h"
+
+namespace onehop {
+namespace {
+
+using testing::end_of_channel;
+using testing::on_ranks;
+using testing::on_threads;
+using Direction = ChannelSpec::Direction;
+
+// One channel from each of ranks 1 and 2 to rank 0, which takes what comes first.
+void take_from_anyone(const Group& group) {
+  constexpr int messages = 200;
+  std::vector<ChannelSpec> specs;
+  if (group.rank() == 0) {
+    specs = {end_of_channel(Direction::receive, 1, 8), end_of_channel(Direction::receive, 2, 8)};
+  } else {
+    specs = {end_of_channel(Direction::send, 0, 8)};
+  }
+  Channels channels = open_channels(group, specs);
+  if (group.rank() != 0) {
+    for (int i = 0; i < messages; ++i) {
+      static_cast<void>(channels.senders[0].slot());
+      channels.senders[0].put();
+    }
+    group.barrier();  // a rank that has left cannot be waited for
+    return;
+  }
+  int taken = 0;
+  while (taken < 2 * messages) {
+    wait_until(group, {.peer = 1, .what = "the test"},
+               [&] { return channels.receivers[0].ready() || channels.receivers[1].ready(); });
+    for (Receiver& receiver : channels.receivers) {
+      while (receiver.ready()) {
+        receiver.release();
+        ++taken;
+      }
+    }
+  }
+  EXPECT_FALSE(channels.receivers[0].ready() || channels.receivers[1].ready());
+  group.barrier();
+}
+
+TEST(Wait, GoesOnWithWhatComesFirst) {
+  on_threads(3, take_from_anyone);
+  on_ranks(3, take_from_anyone);
+}
+
+// A slot that is given back ends a wait for either that or an arrival.
+TEST(Wait, IsWokenByARelease) {
+  on_ranks(2, [](const Group& group) {
+    const int peer = 1 - group.rank();
+    ChannelSpec out = end_of_channel(Direction::send, peer, 8);
+    out.slots = 2;
+    const std::array specs = {out, end_of_channel(Direction::receive, peer, 8)};
+    Channels channels = open_channels(group, specs);
+    Sender& sender = channels.senders[0];
+    Receiver& receiver = channels.receivers[0];
+    constexpr int messages = 2000;
+    int sent = 0;
+    int received = 0;
+    while (sent < messages || received < messages) {
+      const auto can_send = [&] { return sent < messages && sender.ready(); };
+      wait_until(group, {.peer = peer, .what = "the test"}, [&] { return can_send() || receiver.ready(); });
+      if (receiver.ready()) {
+        receiver.release();
+        ++received;
+      }
+      if (can_send()) {
+        static_cast<void>(sender.slot());
+        sender.put();
+        ++sent;
+      }
+    }
+    group.barrier();
+  });
+}
+
+TEST(Wait, EndsWithTheGroupsLimit) {
+  const Group group = Group::alone();
+  group.set_timeout(0.05);
+  try {
+    wait_until(group, {.peer = 0, .what = "something that never comes"}, [] { return false; });
+    FAIL() << "nothing was thrown";
+  } catch (const Timeout& error) {
+    EXPECT_NE(std::string(error.what()).find("something that never comes"), std::string::npos) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace onehop

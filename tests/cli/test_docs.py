@@ -1,0 +1,118 @@
+"""The documentation is true: its Python programs run, its commands exist, the README's programs are the examples."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import typer
+
+from onehop.cli import COMMANDS, make_app
+from ranks import Ranks
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+PAGES = sorted([README, *(ROOT / "docs").glob("*.md")])
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
+COMMAND = re.compile(rf"\bonehop ((?:{'|'.join(COMMANDS)})\b[^`#\n]*)")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [text for found, text in BLOCK.findall(page.read_text()) if found == language]
+
+
+# An example is a whole program: a block that imports onehop. Others are lines of one.
+EXAMPLES = [
+    pytest.param(block, id=f"{page.name}-{number}")
+    for page in PAGES
+    for number, block in enumerate(blocks(page, "python"))
+    if re.search(r"^(from|import) .*onehop", block, re.M) and "onehop.launch" not in block
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_examples_run_on_two_ranks(ranks: Ranks, example: str) -> None:
+    if "import torch\n" in example:
+        pytest.importorskip("torch", reason="there is no torch in this environment; `make torch` brings one")
+        done = ranks.torchrun(ranks.script(example))
+    else:
+        done = ranks.launch(2, example)
+    assert done.returncode == 0, done.stderr
+
+
+def test_readme_shows_the_examples() -> None:
+    (python,) = blocks(README, "python")
+    assert (ROOT / "examples/halo.py").read_text().endswith(f'"""\n\n{python}')
+    (cpp,) = blocks(README, "cpp")
+    file = (ROOT / "examples/halo.cc").read_text()
+    assert "".join(cpp.split()) in "".join(file.split())
+
+
+def test_cpp_compiles(tmp_path: Path) -> None:
+    """Every C++ block that includes onehop, all in one source: programs under other names, lines of one as a body."""
+    compiler = next(
+        filter(None, map(shutil.which, filter(None, [os.environ.get("CXX"), "g++-12", "g++", "clang++"]))),
+        None,
+    )
+    if compiler is None:
+        pytest.skip("no C++ compiler")
+    includes, functions = set(), []
+    for page in PAGES:
+        for number, block in enumerate(blocks(page, "cpp")):
+            found = set(re.findall(r"^#include .*$", block, re.M))
+            if not any("onehop/" in line for line in found):
+                continue
+            includes |= found
+            body = "\n".join(line for line in block.splitlines() if line not in found)
+            name = f"{page.stem}_{number}"
+            functions.append(
+                body.replace("int main(", f"int {name}(")
+                if "int main(" in body
+                else f"void {name}(const onehop::Group& group, int left, int right, "
+                f"std::vector<double> values, std::vector<double> numbers) {{\n{{\n{body}\n}}\n}}"
+            )
+    assert len(functions) >= 4
+    source = tmp_path / "docs.cc"
+    source.write_text(
+        "\n".join(
+            ["#include <cstdio>", "#include <span>", "#include <vector>", *sorted(includes), *functions]
+        )
+    )
+    done = subprocess.run(
+        [compiler, "-std=c++20", "-fsyntax-only", f"-I{ROOT / 'include'}", source],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_readme_schedule_commands_run(ranks: Ranks) -> None:
+    (block,) = [text for text in blocks(README, "sh") if text.startswith("onehop schedule")]
+    for line in block.splitlines():
+        done = ranks.onehop(*shlex.split(line, comments=True)[1:], cwd=ranks.folder)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_exist(page: Path) -> None:
+    """With all their options; what the options are given may be a placeholder."""
+    for text in COMMAND.findall(page.read_text()):
+        words = shlex.split(text)
+        command = typer.main.get_command(make_app())
+        while hasattr(command, "commands") and words and words[0] in command.commands:
+            command = command.commands[words.pop(0)]
+        assert not hasattr(command, "commands") or words in ([], ["..."]), f"no such command: onehop {text}"
+        takes = {name: option for option in command.params for name in (*option.opts, *option.secondary_opts)}
+        anywhere = command.context_settings.get("allow_interspersed_args", True)
+        while words and (anywhere or words[0].startswith("-")):
+            word = words.pop(0)
+            if word == "--":  # what follows is for another program
+                break
+            assert word in takes or not word.startswith("-") or word == "-", f"no {word}: onehop {text}"
+            if word in takes and not takes[word].is_flag:
+                words.pop(0)

@@ -1,0 +1,156 @@
+"""`onehop doctor`: what it finds, and that what it finds is so."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+import onehop
+from onehop.doctor import State, host, machine, selftest, software, topology
+from onehop.doctor.selftest import Outcome
+from onehop.launch import MpiLauncher
+from ranks import Ranks
+
+HWLOC_XML = """<?xml version="1.0" encoding="UTF-8"?>
+<topology version="2.0">
+  <object type="Machine" os_index="0">
+    <object type="Package" os_index="0">
+      <object type="L3Cache" cache_size="33554432">
+        <object type="NUMANode" os_index="0"/>
+        <object type="L2Cache" cache_size="1048576"><object type="L1Cache" cache_size="32768">
+          <object type="L1iCache" cache_size="32768"><object type="Core" os_index="0">
+            <object type="PU" os_index="0"/><object type="PU" os_index="2"/></object></object></object></object>
+        <object type="L2Cache" cache_size="1048576"><object type="L1Cache" cache_size="32768">
+          <object type="L1iCache" cache_size="32768"><object type="Core" os_index="1">
+            <object type="PU" os_index="1"/><object type="PU" os_index="3"/></object></object></object></object>
+      </object>
+    </object>
+  </object>
+</topology>
+"""
+
+
+def test_hwloc_is_understood() -> None:
+    found = topology.parse_hwloc(HWLOC_XML, "a file")
+    assert found.processors == "2 cores, 4 threads, 1 package, 1 NUMA node"
+    assert found.cache_text == "L1 2 x 32 KiB, L2 2 x 1 MiB, L3 1 x 32 MiB"
+
+
+def test_hwloc_and_linux_agree_on_this_machine() -> None:
+    by_hwloc = topology.from_hwloc()
+    if by_hwloc is None:
+        pytest.skip("no hwloc")
+    by_linux = topology.from_sysfs()
+    assert (by_hwloc.cores, by_hwloc.threads) == (by_linux.cores, by_linux.threads)
+    assert by_hwloc.caches == by_linux.caches
+
+
+def test_linux_without_files_still_counts_processors(tmp_path: Path) -> None:
+    found = topology.from_sysfs(tmp_path)
+    assert found.threads == os.cpu_count()
+    assert found.cache_text == "unknown"
+
+
+def test_host_is_what_benchmarks_write() -> None:
+    found = host("Some MPI")
+    assert found["mpi"] == "Some MPI"
+    assert found["cores"] == len(os.sched_getaffinity(0))
+    assert found["cpu"]
+    json.dumps(found)
+
+
+def test_memory_is_plausible() -> None:
+    found = machine.memory()
+    assert 0 < found["available"] <= found["total"]
+
+
+@pytest.mark.parametrize(
+    ("abi", "kind", "library", "beside", "together"),
+    [
+        ("Open MPI", "openmpi", "/a/lib/libmpi.so.40", "/a/lib/libmpi.so.40", True),
+        ("Open MPI", "openmpi", "/a/lib/libmpi.so.40", "/b/lib/libmpi.so.40", False),
+        ("MPICH", "openmpi", "/a/lib/libmpi.so.12", "/a/lib/libmpi.so.40", False),
+        ("MPICH", "mpich", "/a/lib/libmpi.so.12", None, True),
+    ],
+)
+def test_mpi_library_and_launcher_must_belong_together(
+    abi: str, kind: str, library: str, beside: str | None, together: bool
+) -> None:
+    assert software.belong_together(library, abi, MpiLauncher("mpiexec", kind, "1", beside)) is together
+
+
+def test_versions_are_found_without_importing() -> None:
+    assert software.package_version("numpy") == __import__("numpy").__version__
+    assert software.package_version("no-such-package-anywhere") is None
+
+
+def test_all_is_well_here(ranks: Ranks, tmp_path: Path) -> None:
+    done = ranks.onehop("doctor", "--json", tmp_path / "doctor.json", timeout=110)
+    assert done.returncode == 0
+    result = json.loads((tmp_path / "doctor.json").read_text())
+    assert result["ok"] is True
+    assert result["version"] == onehop.__version__
+    found = {one["name"]: one for one in result["findings"]}
+    assert found["test: shared memory"]["state"] == "ok"
+    assert found["test: mock"]["state"] == "ok"
+    for one in found.values():
+        assert one["state"] == "ok" or one["remedy"], one
+    if found["mpiexec"]["state"] == found["MPI library"]["state"] == "ok":
+        assert found["test: mpi"]["state"] == "ok", found["test: mpi"]
+
+
+def test_rank_count_that_the_launcher_promised_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    from onehop.doctor import examination
+
+    monkeypatch.setenv("PMI_RANK", "0")
+    monkeypatch.setenv("PMI_SIZE", "3")
+    monkeypatch.setattr(onehop.Group, "world", classmethod(lambda cls: cls.alone()))
+    found = examination._launch()
+    assert found.state == State.BROKEN
+    assert "3 ranks" in found.text
+    assert found.remedy
+
+
+def test_rank_that_does_not_know_its_number(ranks: Ranks) -> None:
+    ranks.environment.update(PMI_SIZE="3", ONEHOP_MPI="none")
+    done = ranks.onehop("doctor", "--no-tests", "--json", "-")
+    assert done.returncode == 1
+    launch = next(one for one in json.loads(done.stdout)["findings"] if one["name"] == "launch")
+    assert launch["state"] == "broken"
+    assert "one rank of 3" in launch["text"]
+
+
+def test_failed_test_makes_the_exit_code_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from onehop.cli import main
+    from onehop.doctor import examination
+
+    monkeypatch.setattr(
+        examination, "test_local", lambda transport: Outcome(False, f"{transport} is out of order")
+    )
+    monkeypatch.setattr(
+        examination, "test_mpi", lambda launcher: Outcome(False, f"{launcher.kind} is out of order")
+    )
+    assert main(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert "shared_memory is out of order" in " ".join(out.split())
+    assert "selftest" in out
+
+
+def test_self_test_that_hangs_is_ended(ranks: Ranks, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selftest, "TIME_LIMIT", 1.0)
+    sleep = [sys.executable, "-m", "onehop", "launch", "-n", "2", "--output", "raw", "sleep", "60"]
+    result = selftest._run(sleep, ranks.environment)
+    assert (result.ok, result.text) == (False, "not done after 1 s")
+
+
+def test_self_test_says_what_went_wrong(ranks: Ranks) -> None:
+    result = selftest._run(
+        [sys.executable, "-c", "raise SystemExit('Error: out of paper')"], ranks.environment
+    )
+    assert result == Outcome(False, "Error: out of paper")

@@ -1,0 +1,41 @@
+"""The examples run, on one rank and on several, and check themselves. (The C++ ones are tests of ctest.)"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ranks import Ranks
+
+FOLDER = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = sorted(
+    path for path in FOLDER.glob("*.py") if path.name != "ddp_digits.py"
+)  # test_torch.py has that one
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_example(ranks: Ranks, example: Path, count: int) -> None:
+    if count == 1:
+        command = [sys.executable, str(example)]
+        done = subprocess.run(
+            command,
+            env=ranks.environment,
+            cwd=ranks.folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    else:
+        done = ranks.onehop("launch", "-n", count, str(example), cwd=ranks.folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_every_example_is_there_in_both_languages() -> None:
+    assert [path.stem for path in EXAMPLES] == ["channel", "halo", "poisson"]
+    assert all(path.with_suffix(".cc").exists() for path in EXAMPLES)

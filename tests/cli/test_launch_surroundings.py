@@ -1,0 +1,120 @@
+"""The built-in launcher and what is around it: cores, MPI's launchers, and launches that others have started."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import onehop
+from onehop.launch import command_of, current_launch, ensure_ranks, find_mpi_launcher, launch_under_mpi
+from ranks import Ranks
+
+# -- cores -----------------------------------------------------------------------------------------------------------
+
+
+def test_ranks_are_bound_to_cores_of_their_own(ranks: Ranks) -> None:
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        pytest.skip("needs two cores")
+    source = "import os; print(sorted(os.sched_getaffinity(0)))"
+    bound = {line.split("] ", 1)[1] for line in ranks.launch(2, source).stdout.splitlines()}
+    assert len(bound) == 2
+    assert all(len(eval(one)) == 1 for one in bound)
+    for done in (ranks.launch(2, source, "--no-bind"), ranks.launch(len(cores) + 1, source)):
+        assert {line.split("] ", 1)[1] for line in done.stdout.splitlines()} == {str(cores)}
+
+
+def test_more_cores_than_there_are(ranks: Ranks) -> None:
+    here = len(os.sched_getaffinity(0))
+    done = ranks.launch(2, "print('never')", "--cores", here)
+    assert done.returncode == (2 if here > 1 else 0)
+    done = ranks.launch(1, "print('never')", "--cores", here + 1)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"need {here + 1} cores, but there are {here} here" in done.stderr
+    assert ranks.launch(1, "print('shared')", "--cores", here + 1, "--no-bind").stdout == "[0] shared\n"
+
+
+# -- launches of others ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("environment", "launcher"),
+    [
+        ({"ONEHOP_CONTROL": "x", "ONEHOP_RANK": "1", "ONEHOP_RANKS": "3"}, "onehop launch"),
+        ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "3"}, "Open MPI"),
+        ({"PMI_RANK": "1", "PMI_SIZE": "3"}, "PMI"),
+        ({"MV2_COMM_WORLD_RANK": "1", "MV2_COMM_WORLD_SIZE": "3"}, "MVAPICH"),
+        ({"SLURM_PROCID": "1", "SLURM_NTASKS": "3", "SLURM_STEP_ID": "0"}, "srun"),
+        ({"RANK": "1", "WORLD_SIZE": "3", "MASTER_ADDR": "localhost"}, "torchrun"),
+    ],
+)
+def test_launches_are_recognised(environment: dict[str, str], launcher: str) -> None:
+    found = current_launch(environment)
+    assert found is not None
+    assert (found.launcher, found.rank, found.ranks) == (launcher, 1, 3)
+
+
+@pytest.mark.parametrize(
+    "environment", [{}, {"RANK": "1", "WORLD_SIZE": "2"}, {"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}]
+)
+def test_no_launch(environment: dict[str, str]) -> None:
+    assert current_launch(environment) is None
+
+
+def test_variables_that_are_no_numbers() -> None:
+    with pytest.raises(onehop.BadInput, match="PMI_RANK"):
+        current_launch({"PMI_RANK": "first", "PMI_SIZE": "2"})
+
+
+def test_other_number_of_ranks_than_the_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "2")
+    ensure_ranks(None)
+    ensure_ranks(2)
+    with pytest.raises(onehop.BadInput, match="-n 4 was asked for, but this runs inside a launch of 2 ranks"):
+        ensure_ranks(4)
+
+
+def test_launch_inside_a_launch_is_refused(ranks: Ranks) -> None:
+    done = ranks.onehop("launch", "-n", 2, sys.executable, "-m", "onehop", "launch", "-n", "2", "true")
+    assert done.returncode == 2
+    assert "already" in done.stderr
+
+
+def test_under_an_mpi(ranks: Ranks, capfd: pytest.CaptureFixture[str]) -> None:
+    try:
+        found = find_mpi_launcher()
+    except onehop.BadInput as error:
+        pytest.skip(str(error))
+    program = ranks.script("from onehop.launch import current_launch; print(current_launch())")
+    assert launch_under_mpi(2, command_of(program), environment=ranks.environment) == 0
+    launcher = {"openmpi": "Open MPI", "mpich": "PMI"}[found.kind]
+    expected = {f"Launched(launcher='{launcher}', rank={rank}, ranks=2)" for rank in range(2)}
+    assert set(capfd.readouterr().out.splitlines()) == expected
+
+
+def test_no_such_mpi() -> None:
+    with pytest.raises(onehop.BadInput, match="expected openmpi, mpich or the path"):
+        find_mpi_launcher("no/such/folder")
+    with pytest.raises(onehop.BadInput, match="does not say"):
+        find_mpi_launcher("/bin/true")
+
+
+def test_the_launcher_works_without_a_terminal_or_input(ranks: Ranks) -> None:
+    done = ranks.launch(2, "print('fine')", stdin=subprocess.DEVNULL)
+    assert done.returncode == 0
+
+
+def test_more_ranks_than_a_machine_bears_are_refused() -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "onehop", "launch", "-n", "100000", "/bin/true"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert result.returncode == 2
+    assert "at most 1024 ranks" in result.stderr

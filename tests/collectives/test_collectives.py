@@ -1,0 +1,364 @@
+"""Operations on tensors: against NumPy, exact integers, the same bits on all ranks, algorithms and cuts."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import onehop
+from onehop import BadInput, Mismatch, collectives
+from onehop._core import allreduce_schedule, broadcast_schedule, reduce_scatter_schedule
+from ranks import Ranks
+from threads import run_threads
+
+SIZES = (1, 2, 3, 5, 8)
+INTEGERS = (np.int32, np.int64)
+FLOATS = (np.float16, np.float32, np.float64)
+
+
+def source(rank: int, count: int, dtype: type, seed: int = 0) -> np.ndarray:
+    random = np.random.default_rng([seed, rank])
+    if dtype in INTEGERS:
+        return random.integers(-(2**20), 2**20, count).astype(dtype)
+    return random.standard_normal(count).astype(dtype)
+
+
+def in_rank_order(arrays: list[np.ndarray]) -> np.ndarray:
+    """The sum as it is promised: in the order of ranks, 16-bit numbers as float32 and rounded once."""
+    wide = [a.astype(np.float32) if a.dtype == np.float16 else a for a in arrays]
+    total = wide[0].copy()
+    for array in wide[1:]:
+        total += array
+    return total.astype(arrays[0].dtype)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_sums_are_those_in_the_order_of_ranks(size: int) -> None:
+    def one_rank(group: onehop.Group) -> None:
+        for count in (0, 1, 5, 64, 1000, 100_003):
+            for dtype in (*INTEGERS, *FLOATS):
+                everything = [source(rank, count, dtype) for rank in range(size)]
+                expected = in_rank_order(everything)
+                mine = everything[group.rank]
+                for algorithm in ("auto", "one_shot", "two_shot"):
+                    found = onehop.allreduce(group, mine, algorithm=algorithm)
+                    assert found.dtype == dtype
+                    assert found.tobytes() == expected.tobytes()
+                assert onehop.allreduce(group, mine, out=mine) is mine
+                assert mine.tobytes() == expected.tobytes()
+
+    run_threads(size, one_rank)
+
+
+@settings(max_examples=20)
+@given(
+    size=st.integers(2, 6),
+    dtype=st.sampled_from(FLOATS),
+    spread=st.integers(0, 12),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_sums_are_within_the_stated_bound_of_exact_ones(
+    size: int, dtype: type, spread: int, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    count = 400
+    # Numbers of very different magnitudes, many of which nearly cancel.
+    everything = [random.normal(size=count) * 2.0 ** random.integers(-spread, spread + 1, count)]
+    for rank in range(1, size):
+        mine = random.normal(size=count) * 2.0 ** random.integers(-spread, spread + 1, count)
+        everything.append(np.where(random.random(count) < 0.5, -everything[rank - 1] * 1.001, mine))
+    given = [one.astype(dtype) for one in everything]
+
+    found = run_threads(size, lambda group: onehop.allreduce(group, given[group.rank]))[0]
+    unit = (size - 1) * (2.0**-53 if dtype == np.float64 else 2.0**-24)
+    for i in range(count):
+        numbers = [float(one[i]) for one in given]
+        exact = math.fsum(numbers)  # compensated: rounded once
+        bound = unit / (1 - unit) * math.fsum(map(abs, numbers)) + abs(exact) * 2.0**-53
+        if dtype == np.float16:
+            bound += max((abs(exact) + bound) * 2.0**-11, 2.0**-25)
+        assert abs(float(found[i]) - exact) <= bound
+
+
+def test_operations_against_numpy() -> None:
+    def one_rank(group: onehop.Group) -> None:
+        everything = np.stack([source(rank, 777, np.float64) for rank in range(3)])
+        mine = everything[group.rank]
+        for op, numpy_op in {"min": np.min, "max": np.max}.items():
+            assert np.array_equal(onehop.allreduce(group, mine, op), numpy_op(everything, axis=0))
+        np.testing.assert_allclose(onehop.allreduce(group, mine, "prod"), everything.prod(axis=0), rtol=1e-15)
+        np.testing.assert_allclose(onehop.allreduce(group, mine, "mean"), everything.mean(axis=0), atol=1e-15)
+        # Several arrays of different shapes in one go, in place.
+        parts = [np.full((2, 3), group.rank + 1.0), np.zeros(0), np.arange(500.0), np.array(7.0)]
+        found = onehop.allreduce(group, parts, out=parts)
+        assert found[0] is parts[0]
+        assert (parts[0] == 6).all()
+        assert np.array_equal(parts[2], 3 * np.arange(500.0))
+        assert parts[3] == 21
+
+    run_threads(3, one_rank)
+
+
+def test_moving_operations() -> None:
+    def one_rank(group: onehop.Group) -> None:
+        rank, size = group.rank, group.size
+        mine = np.arange(4 * size * 3).reshape(4 * size, 3) * (rank + 1)
+        block = onehop.reduce_scatter(group, mine)
+        total = np.arange(mine.size).reshape(mine.shape) * (size * (size + 1) // 2)
+        assert np.array_equal(block, total[4 * rank : 4 * rank + 4])
+        assert np.array_equal(collectives.allgather(group, block).reshape(mine.shape), total)
+        mixed = collectives.all_to_all(group, np.repeat(np.arange(size) + 10 * rank, 2))
+        assert np.array_equal(mixed, np.repeat(10 * np.arange(size) + rank, 2))
+        text = np.array([f"rank {rank}"])
+        assert onehop.broadcast(group, text, size - 1) is text
+        assert text[0] == f"rank {size - 1}"
+        onehop.barrier(group)
+
+    for size in SIZES:
+        run_threads(size, one_rank)
+
+
+@settings(max_examples=25)
+@given(
+    size=st.integers(1, 5),
+    lengths=st.lists(st.integers(0, 3000), min_size=1, max_size=4),
+    dtype=st.sampled_from([*INTEGERS, *FLOATS]),
+    shift=st.integers(0, 7),
+    chunk=st.sampled_from([0, 256, 4096]),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_same_bits_however_it_is_cut(
+    size: int, lengths: list[int], dtype: type, shift: int, chunk: int, seed: int
+) -> None:
+    count = sum(lengths)
+    everything = [source(rank, count, dtype, seed) for rank in range(size)]
+    expected = in_rank_order(everything).tobytes()
+
+    def one_rank(group: onehop.Group) -> None:
+        mine = everything[group.rank]
+        # At any address.
+        memory = np.empty(mine.nbytes + shift, np.uint8)
+        memory[shift:] = mine.view(np.uint8)
+        odd = onehop._core.Memory(memory[shift:])
+        paths = collectives.Collectives(group, slots=2, slot_bytes=4096)
+        for algorithm in ("one_shot", "two_shot"):
+            result = np.empty_like(mine)
+            operation = paths.allreduce(count, collectives.element_type(mine), "sum", "raw", algorithm, chunk)
+            assert operation.algorithm == algorithm
+            operation.run(odd, onehop._core.Memory(result))
+            assert result.tobytes() == expected
+            several = onehop.allreduce(group, np.split(mine, np.cumsum(lengths)[:-1]), algorithm=algorithm)
+            assert b"".join(one.tobytes() for one in several) == expected
+
+    run_threads(size, one_rank)
+
+
+def test_schedules_are_sound_and_say_what_moves() -> None:
+    for algorithm, bytes_sent in (("one_shot", 3 * 6400 * 4), ("two_shot", 6 * 1600 * 4)):
+        schedule = allreduce_schedule(4, 6400, algorithm=algorithm)
+        assert onehop.verify(schedule) == []
+        assert {rank.bytes_sent for rank in onehop.count(schedule).ranks} == {bytes_sent}
+
+        def one_rank(group: onehop.Group, algorithm: str = algorithm, expected: int = bytes_sent) -> None:
+            onehop.allreduce(group, np.zeros(6400, np.float32), algorithm=algorithm)
+            assert collectives.plans(group).collectives.counters == (1, expected, expected)
+
+        run_threads(4, one_rank)
+    assert onehop.verify(reduce_scatter_schedule(3, 50)) == []
+    assert onehop.verify(broadcast_schedule(3, 50, 8, 1)) == []
+
+
+def test_prepared_operations_are_kept_and_bounded() -> None:
+    group = onehop.Group.alone()
+    first = collectives.plans(group)
+    for count in range(collectives.MOST_PLANS + 20):
+        onehop.allreduce(group, np.zeros(count))
+        onehop.allreduce(group, np.zeros(5))
+    assert len(first) == collectives.MOST_PLANS
+    assert collectives.plans(group) is first
+    kept = first.get("allreduce", 5, "float64", "sum", "raw", "auto")
+    assert first.get("allreduce", 5, "float64", "sum", "raw", "auto") is kept
+
+
+def test_says_what_is_wrong() -> None:
+    group = onehop.Group.alone()
+    for array, message in (
+        (np.zeros(3, np.complex128), "complex128"),
+        (np.zeros((4, 4))[:, 1], "contiguous"),
+        (np.zeros(3, ">f8"), "byte order"),
+        ([np.zeros(3), np.zeros(3, np.float32)], "one type"),
+        ([1.0, 2.0], "found a float"),
+        (3, "found a int"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            onehop.allreduce(group, array)
+    with pytest.raises(BadInput, match="out"):
+        onehop.allreduce(group, np.zeros(3), out=np.zeros(4))
+    with pytest.raises(BadInput, match="mean of int32"):
+        onehop.allreduce(group, np.zeros(3, np.int32), "mean")
+    with pytest.raises(BadInput, match="average"):
+        onehop.allreduce(group, np.zeros(3), "average")
+    frozen = np.zeros(3)
+    frozen.flags.writeable = False
+    with pytest.raises(BadInput, match="read-only"):
+        onehop.allreduce(group, frozen, out=frozen)
+
+    def one_rank(pair: onehop.Group) -> None:
+        with pytest.raises(BadInput, match="multiple of 2"):
+            onehop.reduce_scatter(pair, np.zeros(3))
+
+    run_threads(2, one_rank)
+
+
+PROCESSES = """
+    import os, signal, sys
+    import numpy as np
+    import onehop
+
+    group = onehop.Group.world()
+    for count in (2, 1000, 1 << 20):
+        found = onehop.allreduce(group, np.full(count, group.rank + 1, np.float32))
+        assert (found == group.size * (group.size + 1) // 2).all()
+    try:
+        onehop.allreduce(group, np.zeros(100 + (group.rank == 1), np.float32))
+    except onehop.Mismatch as error:
+        assert "101 float32" in str(error) and "100 float32" in str(error), error
+    else:
+        raise SystemExit("no Mismatch")
+    onehop.barrier(group)
+    assert onehop.allreduce(group, np.ones(3))[0] == group.size
+    if group.rank == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    try:
+        while True:
+            onehop.allreduce(group, np.zeros(50_000))
+    except onehop.PeerLost as error:
+        assert error.rank == 2
+        print(f"rank {group.rank} lost {error.rank}", flush=True)
+"""
+
+
+def test_on_processes_mismatch_everywhere_and_a_dead_rank_is_named(ranks: Ranks) -> None:
+    done = ranks.launch(3, PROCESSES)
+    assert done.returncode != 0
+    assert "rank 0 lost 2" in done.stdout, done.stdout + done.stderr
+    assert "rank 1 lost 2" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("message", "run"),
+    [
+        (
+            "rank 1 runs an all-reduce of 10 float64",
+            lambda group, odd: onehop.allreduce(group, np.zeros(10, np.float64 if odd else np.float32)),
+        ),
+        (
+            r"rank 1 runs an all-reduce of 24 float32 in shape \(6, 4\)",
+            lambda group, odd: onehop.allreduce(group, np.zeros((6, 4) if odd else (4, 6), np.float32)),
+        ),
+        (
+            r"rank 1 runs an all-reduce of 24 float64 \(max",
+            lambda group, odd: onehop.allreduce(group, np.zeros(24), "max" if odd else "sum"),
+        ),
+        (
+            "rank 1 runs an all-reduce of 9 float64 in shapes of hash",
+            lambda group, odd: onehop.allreduce(group, [np.zeros(5 - odd), np.zeros(4 + odd)]),
+        ),
+        (
+            r"rank 1 runs a reduce-scatter of blocks of 1000 int64 in shape \(2, 500\)",
+            lambda group, odd: collectives.reduce_scatter(
+                group, np.zeros((8, 500) if odd else (4, 1000), np.int64)
+            ),
+        ),
+        (
+            "rank 1 runs a broadcast of 80 bytes of int64 from",
+            lambda group, odd: onehop.broadcast(group, np.zeros(10, np.int64 if odd else np.float64)),
+        ),
+        (
+            r"rank 1 runs an all-gather of 320 bytes in all of float64 in shape \(5, ...\)",
+            lambda group, odd: collectives.allgather(group, np.zeros((5, 2) if odd else (2, 5))),
+        ),
+        (
+            "rank 1 runs an all-to-all in shapes of hash",
+            lambda group, odd: collectives.all_to_all(group, np.zeros((4, 2), "c16" if odd else "f8")),
+        ),
+    ],
+)
+def test_mismatch_is_raised_on_every_rank(message: str, run: Callable[[onehop.Group, bool], object]) -> None:
+    def one_rank(group: onehop.Group) -> None:
+        with pytest.raises(Mismatch, match=message):
+            run(group, group.rank == 1)
+
+    run_threads(4, one_rank)
+
+
+class Elsewhere:
+    """What a tensor on another device shows of itself."""
+
+    dtype, shape, device = "torch.float32", (4,), SimpleNamespace(type="cuda")
+
+
+def test_should_allreduce_says_why_not() -> None:
+    assert collectives.should_allreduce(np.zeros(5, np.float32), "q6")
+    for array, codec, reason in (
+        (np.zeros((4, 4))[:, 1], "raw", "contiguous"),
+        (np.zeros(4, np.uint8), "raw", "uint8"),
+        (np.zeros(4, np.int32), "q8", "int32"),
+        (np.zeros(4), "q9", "q9"),
+        ("text", "raw", "float32"),
+        (Elsewhere(), "raw", "on cuda"),
+    ):
+        verdict = collectives.should_allreduce(array, codec)
+        assert not verdict
+        assert reason in verdict.reason
+
+
+def test_codecs_round_twice_and_say_so(ranks: Ranks) -> None:
+    def one_rank(group: onehop.Group) -> None:
+        everything = [source(rank, 5000, np.float32) for rank in range(3)]
+        exact = in_rank_order(everything)
+        found = onehop.allreduce(group, everything[group.rank], codec="q8")
+        # Steps of a block's largest number over 127, half of one for each rounding.
+        bound = sum(np.abs(one).max() for one in [*everything, exact]) / 127 * 0.51
+        assert 0 < np.abs(found - exact).max() < bound
+        again = onehop.allreduce(group, everything[group.rank], codec="q8", algorithm="one_shot")
+        assert again.tobytes() == found.tobytes()
+        raw = onehop.allreduce(group, everything[group.rank], codec="q8", compress_above=20_001)
+        assert raw.tobytes() == exact.tobytes()
+        # As the table says, from there on.
+        above = collectives.plans(group).collectives.compress_above("q8")
+        assert above is not None
+        assert above > 4
+        for count, encoded in ((above // 4 - 1, False), (above // 4, True)):
+            some = np.full(count, 0.1, np.float32) * (1 + group.rank)
+            automatic = onehop.allreduce(group, some, codec="q8", compress_above="auto")
+            wanted = onehop.allreduce(group, some, codec="q8" if encoded else "raw")
+            assert automatic.tobytes() == wanted.tobytes()
+        with pytest.raises(BadInput, match="compress_above"):
+            onehop.allreduce(group, some, codec="q8", compress_above="always")
+
+    run_threads(3, one_rank)
+
+
+def test_benchmark_has_the_columns_of_nccl_tests(ranks: Ranks) -> None:
+    done = ranks.onehop(
+        "bench", "allreduce", "-n", 2, "--sizes", "8,64K", "--mpi", "none", "--quick", "--json", "-"
+    )
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)["rows"]
+    assert [(row["case"], row["bytes"], row["count"]) for row in rows] == [
+        ("8 B raw", 8, 2),
+        ("64 KiB raw", 65536, 16384),
+    ]
+    for row in rows:
+        assert (row["type"], row["wrong"]) == ("float32", 0)
+        assert row["error"] < 1e-6
+        assert row["busbw"] == row["algbw"] > 0  # two ranks
+        assert set(row["variants"]) == {"onehop, one_shot", "onehop, two_shot"}

@@ -1,0 +1,162 @@
+// Collectives that cannot be: another operation on one rank, a rank that dies, arguments that are wrong.
+#include "onehop/collectives/collectives.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "onehop/error.h"
+#include "tests/support/ranks.h"
+#include "tests/support/reductions.h"
+
+namespace onehop::collectives {
+namespace {
+
+using onehop::testing::fork_ranks;
+using onehop::testing::on_threads;
+using namespace testing;  // NOLINT
+
+// The sum of rank + 1 over the ranks, in every element.
+void sum_works(const Collectives& collectives, std::int64_t elements) {
+  const Group& group = collectives.group();
+  std::vector<float> x(static_cast<std::size_t>(elements), static_cast<float>(group.rank() + 1));
+  const auto bytes = std::as_writable_bytes(std::span(x));
+  collectives.allreduce({.elements = elements}).run(bytes, bytes);
+  const auto expected = static_cast<float>(group.size() * (group.size() + 1) / 2);
+  EXPECT_EQ(std::count(x.begin(), x.end(), expected), elements) << "rank " << group.rank();
+}
+
+// One rank does something else: a Mismatch on every rank that names it, and nobody hangs.
+TEST(Collectives, MismatchOnEveryRank) {
+  const Reduction usual{.elements = 50000, .shape = {200, 250}};
+  const auto with = [&](auto change) {
+    Reduction other = usual;
+    change(other);
+    return other;
+  };
+  const Reduction others[] = {
+      with([](Reduction& r) { r.elements = 50001; }),
+      with([](Reduction& r) { r.elements = 2; }),
+      with([](Reduction& r) { r.type = ElementType::int32; }),
+      with([](Reduction& r) { r.op = ReduceOp::max; }),
+      with([](Reduction& r) { r.algorithm = ReduceAlgorithm::one_shot; }),
+      with([](Reduction& r) { r.shape = {250, 200}; }),
+      with([](Reduction& r) { r.shape = {}; }),
+  };
+  for (const Reduction& other : others) {
+    on_threads(3, [&](const Group& group) {
+      group.set_timeout(20);
+      const Collectives collectives(group, {.slots = 2, .slot_bytes = 4096});
+      const Reduction& mine = group.rank() == 1 ? other : usual;
+      Bytes array(static_cast<std::size_t>(mine.elements * bytes_of(mine.type)));
+      Collective operation = collectives.allreduce(mine);
+      try {
+        operation.run(array, array);
+        FAIL() << "no Mismatch on rank " << group.rank();
+      } catch (const Mismatch& error) {
+        EXPECT_NE(std::string(error.what()).find("rank 1 runs an all-reduce of"), std::string::npos) << error.what();
+      }
+      sum_works(collectives, 50000);
+      sum_works(collectives, 30);
+    });
+  }
+  on_threads(2, [&](const Group& group) {  // and where all of it travels in the announcement
+    const Collectives collectives(group);
+    Bytes array(24 * 4);
+    const std::int64_t rows = group.rank() == 0 ? 4 : 6;
+    EXPECT_THROW(collectives.allreduce({.elements = 24, .shape = {rows, 24 / rows}}).run(array, array), Mismatch);
+  });
+  on_threads(2, [&](const Group& group) {
+    const Collectives collectives(group);
+    Bytes array(100);
+    const ElementType type = group.rank() == 0 ? ElementType::float32 : ElementType::int32;
+    EXPECT_THROW(collectives.broadcast(100, 1, {type, {25}}).run(array, array), Mismatch);
+  });
+  on_threads(2, [&](const Group& group) {
+    const Collectives collectives(group);
+    Bytes array(100);
+    if (group.rank() == 0) {
+      EXPECT_THROW(collectives.barrier(), Mismatch);
+    } else {
+      EXPECT_THROW(collectives.broadcast(100, 1).run(array, array), Mismatch);
+    }
+  });
+}
+
+// After a Mismatch the next operation that is the same everywhere works, whatever was on its way and whoever was the odd one.
+TEST(Collectives, GoOnAfterMismatch) {
+  constexpr std::int64_t lengths[] = {1, 20, 50, 5000, 60000};  // in one line, in two, in four, in a chunk, in many
+  for (const int odd : {0, 1, 2}) {
+    on_threads(3, [&](const Group& group) {
+      group.set_timeout(20);
+      const Collectives collectives(group, {.slots = 2, .slot_bytes = 4096});
+      for (const std::int64_t usual : lengths) {
+        for (const std::int64_t other : lengths) {
+          if (usual == other) continue;
+          std::vector<float> x(static_cast<std::size_t>(group.rank() == odd ? other : usual), 7.0F);
+          const auto bytes = std::as_writable_bytes(std::span(x));
+          Collective operation = collectives.allreduce({.elements = static_cast<std::int64_t>(x.size())});
+          for (int times = 0; times < 2; ++times) EXPECT_THROW(operation.run(bytes, bytes), Mismatch);
+          EXPECT_EQ(x, std::vector<float>(x.size(), 7.0F));  // nothing was combined
+          EXPECT_THROW(operation.finish(), BadInput);
+          sum_works(collectives, other);
+        }
+        if (group.rank() == odd) {
+          EXPECT_THROW(collectives.barrier(), Mismatch);
+        } else {
+          EXPECT_THROW(sum_works(collectives, usual), Mismatch);
+        }
+      }
+      collectives.barrier();
+      sum_works(collectives, 60000);
+    });
+  }
+}
+
+TEST(Collectives, DeadRankIsPeerLost) {
+  for (const std::int64_t elements : {2, 1000, 3000000}) {
+    const auto ended = fork_ranks(3, [&](const Group& group) {
+      const Collectives collectives(group);
+      Bytes array(static_cast<std::size_t>(elements) * 4);
+      Collective operation = collectives.allreduce({elements});
+      for (int run = 0; run < 10; ++run) {
+        if (run == 5 && group.rank() == 2) kill(getpid(), SIGKILL);
+        operation.run(array, array);
+      }
+    });
+    EXPECT_EQ(ended[2].signal, SIGKILL);
+    for (const std::size_t rank : {0U, 1U}) {
+      EXPECT_EQ(ended[rank].exit_code, 3) << ended[rank].message;
+      EXPECT_NE(ended[rank].message.find("rank 2"), std::string::npos) << ended[rank].message;
+    }
+  }
+}
+
+TEST(Collectives, SaysWhatIsWrong) {
+  const Group group = Group::alone();
+  const Collectives collectives(group);
+  EXPECT_THROW((void)collectives.allreduce({-1}), BadInput);
+  EXPECT_THROW((void)collectives.allreduce({10, ElementType::bytes}), BadInput);
+  EXPECT_THROW((void)collectives.allreduce({10, ElementType::int32, ReduceOp::mean}), BadInput);
+  EXPECT_THROW((void)collectives.allreduce({std::int64_t{1} << 62}), BadInput);
+  EXPECT_THROW((void)collectives.broadcast(5, 1), BadInput);
+  EXPECT_THROW((void)collectives.allgather(std::vector<std::int64_t>{1, 2}), BadInput);
+  EXPECT_THROW((void)reduce_op_from_string("average"), BadInput);
+  Bytes array(44);
+  Collective operation = collectives.allreduce({10});
+  EXPECT_THROW(operation.run(array, array), BadInput);
+  const std::span<std::byte> all(array);
+  EXPECT_THROW(operation.run(all.subspan(0, 40), all.subspan(4, 40)), BadInput);
+  EXPECT_THROW(operation.finish(), BadInput);
+  operation.start(all.subspan(0, 40), all.subspan(0, 40));
+  EXPECT_THROW(collectives.barrier(), BadInput);
+  operation.finish();
+  const Part parts[] = {{array.data(), array.data(), 11}};
+  EXPECT_THROW(operation.start(parts), BadInput);
+}
+
+}  // namespace
+}  // namespace onehop::collectives

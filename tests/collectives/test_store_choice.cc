@@ -1,0 +1,77 @@
+// The choice between two ways to store, with times that are made up.
+#include "collectives/store_choice.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+
+namespace onehop::collectives::detail {
+namespace {
+
+constexpr StoreKind usual = StoreKind::nontemporal;
+constexpr StoreKind other = StoreKind::plain;
+
+// Runs operations whose time is time(kind, number); returns how many went each way.
+std::array<int, 2> run(StoreDecision& decision, int operations, const std::function<double(StoreKind, int)>& time,
+                       StoreKind& now) {
+  std::array<int, 2> went{};
+  for (int i = 0; i < operations; ++i) {
+    const StoreKind next = decision.next();
+    ++went[now == usual ? 0 : 1];
+    decision.took(time(now, i));
+    now = next;
+  }
+  return went;
+}
+
+TEST(StoreChoice, KeepsTheUsualWayWhereTheOtherIsWorse) {
+  StoreDecision decision(usual, other);
+  StoreKind now = usual;
+  run(decision, 2000, [](StoreKind kind, int) { return kind == usual ? 100 : 500; }, now);
+  EXPECT_EQ(decision.chosen(), usual);
+  const auto went = run(decision, 10000, [](StoreKind kind, int) { return kind == usual ? 100 : 500; }, now);
+  EXPECT_LE(went[1], 50);
+  EXPECT_GE(went[1], 20);  // it goes on looking
+}
+
+TEST(StoreChoice, ChangesWhereTheOtherIsBetter) {
+  StoreDecision decision(usual, other);
+  StoreKind now = usual;
+  const auto went = run(decision, 1000, [](StoreKind kind, int) { return kind == usual ? 100 : 60; }, now);
+  EXPECT_EQ(decision.chosen(), other);
+  EXPECT_GE(went[1], 900);
+}
+
+TEST(StoreChoice, AFewPerCentAreNotWorthIt) {
+  StoreDecision decision(usual, other);
+  StoreKind now = usual;
+  run(decision, 3000, [](StoreKind kind, int) { return kind == usual ? 100 : 96; }, now);
+  EXPECT_EQ(decision.chosen(), usual);
+}
+
+TEST(StoreChoice, OneSlowOperationDecidesNothing) {
+  StoreDecision decision(usual, other);
+  StoreKind now = usual;
+  const auto time = [](StoreKind kind, int i) { return (kind == usual ? 100.0 : 60.0) * (i % 7 == 3 ? 20 : 1); };
+  run(decision, 3000, time, now);
+  EXPECT_EQ(decision.chosen(), other);
+}
+
+// The machine's state changes: soon seen in both directions.
+TEST(StoreChoice, FollowsTheMachine) {
+  StoreDecision decision(usual, other);
+  StoreKind now = usual;
+  const auto near = [](StoreKind kind, int) { return kind == usual ? 100 : 60; };
+  const auto far = [](StoreKind kind, int) { return kind == usual ? 100 : 500; };
+  run(decision, 500, near, now);
+  EXPECT_EQ(decision.chosen(), other);
+  const auto went = run(decision, 100, far, now);
+  EXPECT_EQ(decision.chosen(), usual);
+  EXPECT_LE(went[1], 8);
+  run(decision, 1200, near, now);
+  EXPECT_EQ(decision.chosen(), other);
+}
+
+}  // namespace
+}  // namespace onehop::collectives::detail

@@ -1,0 +1,365 @@
+"""The backend for torch.distributed, against gloo and against what is calculated here."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ranks import Ranks
+
+WITHOUT = "there is no torch in this environment; `make torch` brings one"
+
+EVERYTHING = """
+    import sys
+    from datetime import timedelta
+    import torch
+    import torch.distributed as dist
+    import onehop.torch
+
+    world = onehop.Group.world()
+    rank, size = world.rank, world.size
+    dist.init_process_group("onehop", init_method=f"file://{sys.argv[1]}", rank=rank, world_size=size)
+    assert dist.get_backend() == "onehop"
+    total = size * (size + 1) // 2
+
+    for dtype in (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int32, torch.int64):
+        tensor = torch.full((1000, 3), rank + 1, dtype=dtype)
+        dist.all_reduce(tensor)
+        assert (tensor == total).all() and tensor.dtype == dtype
+    odd = torch.arange(12.0).reshape(3, 4).t()
+    dist.all_reduce(odd, op=dist.ReduceOp.MAX)
+    assert torch.equal(odd, torch.arange(12.0).reshape(3, 4).t())
+    mean = torch.full((5,), float(rank))
+    works = [dist.all_reduce(mean, op=dist.ReduceOp.AVG, async_op=True) for _ in range(3)]
+    assert all(work.wait() for work in works) and works[0].is_completed() and works[0].is_success()
+    assert torch.allclose(mean, torch.full((5,), (size - 1) / 2))
+    assert torch.equal(works[2].get_future().value()[0], mean)
+
+    tensor = torch.arange(7) * rank
+    dist.broadcast(tensor, 1)
+    assert torch.equal(tensor, torch.arange(7))
+    gathered = [torch.empty(2, 2, dtype=torch.uint8) for _ in range(size)]
+    dist.all_gather(gathered, torch.full((2, 2), rank, dtype=torch.uint8))
+    assert all((part == r).all() for r, part in enumerate(gathered))
+    flat = torch.empty(size * 3)
+    dist.all_gather_into_tensor(flat, torch.full((3,), float(rank)))
+    assert torch.equal(flat, torch.arange(float(size)).repeat_interleave(3))
+    block = torch.empty(4)
+    dist.reduce_scatter_tensor(block, torch.arange(4.0 * size) * (rank + 1))
+    assert torch.equal(block, torch.arange(4.0 * size)[4 * rank : 4 * rank + 4] * total)
+    dist.reduce_scatter(block, [torch.full((4,), float(r)) for r in range(size)])
+    assert (block == rank * size).all()
+    out = torch.empty(2 * size, dtype=torch.int64)
+    dist.all_to_all_single(out, torch.arange(size).repeat_interleave(2) + 10 * rank)
+    assert torch.equal(out, (10 * torch.arange(size) + rank).repeat_interleave(2))
+    lists = [torch.empty(r + 1) for r in range(size)]
+    dist.all_to_all(lists, [torch.full((rank + 1,), float(10 * rank + r)) for r in range(size)])
+    assert all((part == 10 * r + rank).all() for r, part in enumerate(lists))
+    tensor = torch.full((3,), float(rank + 1))
+    dist.reduce(tensor, 0)
+    assert (tensor == (total if rank == 0 else rank + 1)).all()
+    parts = [torch.empty(2) for _ in range(size)] if rank == 1 else None
+    dist.gather(torch.full((2,), float(rank)), parts, 1)
+    assert rank != 1 or all((part == r).all() for r, part in enumerate(parts))
+    dist.scatter(block, [torch.full((4,), float(r)) for r in range(size)] if rank == 2 else None, 2)
+    assert (block == rank).all()
+    objects = [None] * size
+    dist.all_gather_object(objects, {"rank": rank})
+    assert objects == [{"rank": r} for r in range(size)]
+    dist.barrier()
+
+    # Messages longer than the path holds, both ways at once, and out of order.
+    right, left = (rank + 1) % size, (rank - 1) % size
+    there, back = torch.full((300_000,), float(rank)), torch.empty(300_000)
+    for work in dist.batch_isend_irecv([dist.P2POp(dist.isend, there, right), dist.P2POp(dist.irecv, back, left)]):
+        work.wait()
+    assert (back == left).all()
+    if rank == 0:
+        dist.send(torch.tensor([1.0]), 1, tag=1)
+        dist.send(torch.tensor([2.0]), 1, tag=2)
+    elif rank == 1:
+        two, one = torch.empty(1), torch.empty(1)
+        dist.recv(two, 0, tag=2)
+        dist.recv(one, 0, tag=1)
+        assert (one.item(), two.item()) == (1, 2)
+
+    half = dist.new_group([0, 2])
+    if rank != 1:
+        tensor = torch.tensor([float(rank)])
+        dist.all_reduce(tensor, group=half)
+        assert tensor.item() == 2
+    # From whoever sends first; the rank that sends last is heard only then.
+    if rank == 0:
+        found = [torch.empty(2) for _ in range(1, size)]
+        senders = [dist.recv(one, tag=5) for one in found]
+        assert sorted(senders) == list(range(1, size))
+        assert all((one == sender).all() for one, sender in zip(found, senders))
+    else:
+        dist.send(torch.full((2,), float(rank)), 0, tag=5)
+    late = dist.irecv(torch.empty(2), left, tag=6)
+    try:
+        late.wait(timedelta(seconds=0.05))
+    except onehop.Timeout as error:
+        assert "0.05 s" in str(error)
+    else:
+        raise SystemExit("received what nobody sent")
+    dist.barrier()
+    dist.send(torch.zeros(2), right, tag=6)
+    late.wait()
+
+    # Narrow integers wrap round in their own range.
+    for dtype in (torch.uint8, torch.int8, torch.int16):
+        tensor = torch.tensor([100 * (rank + 1), 1], dtype=torch.int64).to(dtype)
+        dist.all_reduce(tensor)
+        assert torch.equal(tensor, torch.tensor([100 * total, size], dtype=torch.int64).to(dtype))
+    tensor = torch.tensor([rank == 1, False, True])
+    dist.all_reduce(tensor, op=dist.ReduceOp.MAX)
+    assert tensor.tolist() == [True, False, True]
+    for op, result in ((dist.ReduceOp.BOR, 15), (dist.ReduceOp.BAND, 8), (dist.ReduceOp.BXOR, 8 * (size % 2) + 7)):
+        tensor = torch.tensor([8 + (1 << rank)] * 2, dtype=torch.int16)
+        dist.all_reduce(tensor, op=op)
+        assert tensor.tolist() == [result, result]
+    tensor = torch.full((3,), 1 + 2j) * (rank + 1)
+    dist.all_reduce(tensor)
+    assert (tensor == (1 + 2j) * total).all()
+    parameter = torch.nn.Parameter(torch.arange(6.0).reshape(2, 3).t() * (rank + 1))
+    dist.all_reduce(parameter)
+    assert torch.equal(parameter.detach(), torch.arange(6.0).reshape(2, 3).t() * total)
+    # Functional collectives, DTensor and FSDP find their groups by name.
+    assert torch._C._distributed_c10d._resolve_process_group(dist.group.WORLD.group_name) is dist.group.WORLD
+
+    for wrong, op in (
+        (torch.zeros(3, dtype=torch.float8_e4m3fn), dist.ReduceOp.SUM),
+        (torch.zeros(3, device="meta"), dist.ReduceOp.SUM),
+        (torch.zeros(3), dist.ReduceOp.BOR),
+        (torch.zeros(3, dtype=torch.int32), dist.ReduceOp.AVG),
+        (torch.zeros(3).to_sparse(), dist.ReduceOp.SUM),
+    ):
+        try:
+            dist.group.WORLD.allreduce([wrong], op)
+        except onehop.BadInput as error:
+            assert "expected" in str(error) or "onehop" in str(error) or "there is no" in str(error), error
+        else:
+            raise SystemExit(f"reduced what cannot be: {wrong}, {op}")
+    dist.barrier()
+    dist.destroy_process_group()
+    print("all there", flush=True)
+"""
+
+ERRORS = """
+    import os
+    import signal
+    import sys
+    import torch
+    import torch.distributed as dist
+    import onehop.torch
+
+    world = onehop.Group.world()
+    rank, size = world.rank, world.size
+    dist.init_process_group("onehop", init_method=f"file://{sys.argv[1]}", rank=rank, world_size=size)
+    other = rank == 1
+    cases = {
+        "a shape": lambda group: dist.all_reduce(torch.zeros(3 + other), group=group),
+        "a type": lambda group: dist.all_reduce(
+            torch.zeros(3, dtype=torch.int32 if other else torch.float32), group=group
+        ),
+        "an op": lambda group: dist.all_reduce(
+            torch.zeros(3), dist.ReduceOp.MAX if other else dist.ReduceOp.SUM, group=group
+        ),
+        "an operation": lambda group: (dist.broadcast(torch.zeros(3), 0, group) if other
+                                       else dist.all_reduce(torch.zeros(3), group=group)),
+        "a length, later": lambda group: dist.all_reduce(torch.zeros(3 + other), group=group, async_op=True).wait(),
+        "a block": lambda group: dist.reduce_scatter_tensor(
+            torch.zeros(4 + other), torch.zeros(size * (4 + other)), group=group
+        ),
+        "a contribution": lambda group: dist.all_gather(
+            [torch.zeros(4 + other) for _ in range(size)], torch.zeros(4 + other), group=group
+        ),
+        "a root": lambda group: dist.broadcast(torch.zeros(3), int(other), group),
+    }
+    group = dist.new_group()
+    for name, case in cases.items():
+        try:
+            case(group)
+        except onehop.Mismatch as error:
+            assert "rank 1" in str(error), error
+        else:
+            raise SystemExit(f"no Mismatch for {name}")
+        total = torch.ones(5)
+        dist.all_reduce(total, group=group)
+        assert (total == size).all(), f"after {name}"
+    if rank == 2:
+        dist.send(torch.zeros(3), 0)
+    elif rank == 0:
+        try:
+            dist.recv(torch.zeros(4), 2)
+        except onehop.Mismatch as error:
+            assert "12 bytes" in str(error) and "16" in str(error), error
+        else:
+            raise SystemExit("no Mismatch of a message")
+    dist.barrier()
+    print("all mismatched", flush=True)
+    dist.barrier()
+    received = dist.irecv(torch.zeros(3), 2) if rank == 0 else None
+    from_any = dist.irecv(torch.zeros(3)) if rank == 1 else None
+    if rank == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    for wait in (lambda: dist.all_reduce(torch.zeros(100_000)), (received or from_any).wait):
+        try:
+            wait()
+        except onehop.PeerLost as error:
+            assert error.rank == 2
+        else:
+            raise SystemExit("nobody was missed")
+    print(f"rank {rank} lost 2", flush=True)
+    os._exit(0)
+"""
+
+TRAINING = """
+    import os
+    import sys
+    import torch
+    import torch.distributed as dist
+    import onehop.torch
+
+    dist.init_process_group(sys.argv[1])
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    model = torch.nn.Sequential(torch.nn.Linear(20, 300), torch.nn.ReLU(), torch.nn.Linear(300, 3))
+    model = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.01)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    torch.manual_seed(dist.get_rank())
+    for _ in range(5):
+        optimizer.zero_grad()
+        model(torch.randn(16, 20)).square().mean().backward()
+        optimizer.step()
+    if dist.get_rank() == 0:
+        torch.save([parameter.detach() for parameter in model.parameters()], sys.argv[2])
+    dist.destroy_process_group()
+    sys.stdout.flush()
+    os._exit(0)  # gloo's own threads now and then end with an abort
+"""
+
+
+COMPRESSED = """
+    import os
+    import sys
+    import torch
+    import torch.distributed as dist
+    import onehop.torch
+
+    backend, codec, feedback = sys.argv[1:4]
+    dist.init_process_group(backend)
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    model = torch.nn.Linear(64, 1)
+    model = torch.nn.parallel.DistributedDataParallel(model)
+    state = onehop.torch.CompressionState(codec=codec, feedback=feedback == "feedback")
+    model.register_comm_hook(state, onehop.torch.compressed_allreduce)
+    optimizer = torch.optim.SGD(model.parameters(), 0.05)
+    truth = torch.linspace(-1, 1, 64)
+    torch.manual_seed(1 + dist.get_rank())
+    for _ in range(200):
+        x = torch.randn(32, 64)
+        optimizer.zero_grad()
+        (model(x).squeeze(1) - x @ truth).square().mean().backward()
+        optimizer.step()
+    error = (model.module.weight.detach().squeeze() - truth).abs().max().item()
+    weights = [torch.empty_like(model.module.weight) for _ in range(2)]
+    dist.all_gather(weights, model.module.weight.detach())
+    assert torch.equal(*weights)
+    assert state.bytes_sent < state.bytes_raw / 2.5
+    if dist.get_rank() == 0:
+        print("error", error, flush=True)
+    assert error < 0.01, error
+    dist.destroy_process_group()
+    sys.stdout.flush()
+    os._exit(0)  # gloo's own threads now and then end with an abort
+"""
+
+
+@pytest.mark.parametrize(("backend", "codec"), [("gloo", "q8"), ("onehop", "q4")])
+def test_compressed_gradients_train_as_well(ranks: Ranks, backend: str, codec: str) -> None:
+    pytest.importorskip("torch", reason=WITHOUT)
+    done = ranks.torchrun(ranks.script(COMPRESSED), backend, codec, "feedback")
+    assert done.returncode == 0, done.stderr
+
+
+def test_feedback_follows_a_parameter_into_another_bucket() -> None:
+    """DistributedDataParallel deals parameters anew after the first step."""
+    torch = pytest.importorskip("torch", reason=WITHOUT)
+    import torch.distributed as dist
+
+    from onehop.torch import CompressionState
+
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        state = CompressionState(codec="q4")
+        small, large = (torch.nn.Parameter(torch.zeros(n)) for n in (40, 100))
+        gradients = {
+            one: torch.randn(one.numel(), generator=torch.Generator().manual_seed(3))
+            for one in (small, large)
+        }
+        total = {one: torch.zeros(one.numel()) for one in gradients}
+        steps = 40
+        for step in range(steps):
+            order = [small, large] if step == 0 else [large, small]
+            bucket = state._average(order, torch.cat([gradients[one] for one in order]))
+            for one, part in zip(order, bucket.split([one.numel() for one in order]), strict=True):
+                total[one] += part
+        # What is still late, and the roundings of the sums, which are as often up as down.
+        bound = 1 / 6.9
+        for one, gradient in gradients.items():
+            off = (total[one] / steps - gradient).abs().max()
+            assert off < bound * gradient.abs().max() / 3, off
+            assert off > 0
+    finally:
+        dist.destroy_process_group()
+
+
+def test_every_operation_of_torch(ranks: Ranks) -> None:
+    pytest.importorskip("torch", reason=WITHOUT)
+    done = ranks.onehop("launch", "-n", 3, ranks.script(EVERYTHING), ranks.folder / "store", timeout=100)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("all there") == 3
+
+
+def test_another_tensor_is_a_mismatch_everywhere_and_a_dead_rank_is_named(ranks: Ranks) -> None:
+    pytest.importorskip("torch", reason=WITHOUT)
+    done = ranks.onehop("launch", "-n", 3, ranks.script(ERRORS), ranks.folder / "store", timeout=100)
+    assert done.stdout.count("all mismatched") == 3, done.stdout + done.stderr
+    assert "rank 0 lost 2" in done.stdout, done.stdout + done.stderr
+    assert "rank 1 lost 2" in done.stdout, done.stdout + done.stderr
+
+
+def test_training_under_torchrun_is_that_of_gloo(ranks: Ranks) -> None:
+    torch = pytest.importorskip("torch", reason=WITHOUT)
+    results = {}
+    for backend in ("onehop", "gloo"):
+        out = ranks.folder / f"{backend}.pt"
+        done = ranks.torchrun(ranks.script(TRAINING), backend, str(out))
+        assert done.returncode == 0, done.stderr
+        results[backend] = torch.load(out)
+    # Two ranks have one order of summation.
+    for ours, theirs in zip(results["onehop"], results["gloo"], strict=True):
+        assert torch.equal(ours, theirs)
+
+
+def test_the_example_trains(ranks: Ranks) -> None:
+    pytest.importorskip("torch", reason=WITHOUT)
+    pytest.importorskip(
+        "sklearn", reason="there is no scikit-learn in this environment; `make torch` brings it"
+    )
+    picture, figures = ranks.folder / "digits.png", ranks.folder / "digits.json"
+    example = Path(__file__).resolve().parents[2] / "examples/ddp_digits.py"
+    arguments = ["--seeds", "1", "--epochs", "3", "--plot", str(picture), "--json", str(figures)]
+    done = ranks.torchrun(str(example), *arguments)
+    assert done.returncode == 0, done.stderr
+    ways = {row["way"]: row for row in json.loads(figures.read_text())["ways"]}
+    assert len(ways) == 8
+    assert all(row["accuracy"] > 0.5 for row in ways.values())
+    assert ways["raw"]["bytes"] == 1
+    assert [round(ways[codec]["bytes"] * 128) for codec in ("q8", "q6", "q4")] == [34, 26, 18]
+    assert picture.read_bytes().startswith(b"\x89PNG")

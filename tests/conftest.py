@@ -1,0 +1,54 @@
+"""Launching small programs on ranks, and looking for what they leave behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from ranks import Ranks
+
+# An example takes as long as a busy machine lets it. In CI the examples are always the same ones, so that a failure
+# there is a failure at a desk too; at a desk they vary, and find more.
+settings.register_profile("onehop", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("onehop")
+
+# A shell that starts the tests in the background lets them ignore SIGINT, and what they start would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _shared_memory_files() -> set[str]:
+    """Names in /dev/shm, but for those that an MPI of somebody else's makes."""
+    folder = Path("/dev/shm")
+    if not folder.is_dir():
+        return set()
+    foreign = ("sm_segment", "vader_segment", "osc_", "psm", "mpich", "sem.")
+    return {path.name for path in folder.iterdir() if not path.name.startswith(foreign)}
+
+
+@pytest.fixture
+def ranks(tmp_path: Path) -> Iterator[Ranks]:
+    """A launcher of small programs, whose leftovers are looked for after the test."""
+    before = _shared_memory_files()
+    here = Ranks(tmp_path)
+    yield here
+    here.assert_nothing_left()
+    assert _shared_memory_files() - before == set()
+
+
+@pytest.fixture
+def eventually() -> Callable[[Callable[[], bool]], None]:
+    """Waits up to ten seconds until something is so."""
+
+    def wait(condition: Callable[[], bool]) -> None:
+        until = time.monotonic() + 10
+        while not condition():
+            assert time.monotonic() < until, "it did not come about within ten seconds"
+            time.sleep(0.01)
+
+    return wait

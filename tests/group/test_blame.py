@@ -1,0 +1,154 @@
+"""Who is blamed: whatever way a rank fails, its survivors and the launcher name it and not each other."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from ranks import Ranks
+
+# How rank 1 ends, and with what exit code.
+ENDS = {
+    "raise": ("raise RuntimeError('a mistake of its own')", 1),
+    "sys.exit(3)": ("sys.exit(3)", 3),
+    "sys.exit(7)": ("sys.exit(7)", 7),
+    "words": ("sys.exit('words')", 1),
+    "os._exit": ("os._exit(5)", 5),
+    "signal": ("os.kill(os.getpid(), signal.SIGKILL)", 128 + signal.SIGKILL),
+}
+
+# Rank 1 fails; rank r waits for rank r - 1 and would blame that one, had it not been told.
+PROGRAM = """
+import os, signal, sys, time, numpy as np, onehop
+group = onehop.Group.world()
+right, left = (group.rank + 1) % group.size, (group.rank - 1) % group.size
+part = group.split(0, 0)
+ends = part.channels(send={{right: 8}}, receive={{left: 8}}) if {in_part} else None
+ring = group.channels(send={{right: 8}}, receive={{left: 8}})
+ends = ends or ring
+if group.rank == 1:
+    {end}
+try:
+    ends.receive[left].get(np.zeros(1))
+except onehop.PeerLost as error:
+    print("lost", error.rank, error, flush=True)
+    raise
+"""
+
+
+def survivors(output: str) -> list[tuple[int, int]]:
+    """(rank, whom it lost) of every survivor that said so."""
+    words = [line.split() for line in output.splitlines() if " lost " in line]
+    return sorted((int(line[0].strip("[]")), int(line[2])) for line in words)
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("number", [2, 3, 4])
+def test_survivors_and_launcher_name_the_rank_that_failed(ranks: Ranks, number: int, end: str) -> None:
+    statement, code = ENDS[end]
+    done = ranks.launch(number, PROGRAM.format(end=statement, in_part=False), "--grace", 10)
+    assert survivors(done.stdout) == [(rank, 1) for rank in range(number) if rank != 1], done.stderr
+    assert done.returncode == code, done.stderr
+    assert "onehop: rank 1 " in done.stderr
+
+
+def test_survivors_that_wait_in_a_part_of_the_group_name_the_rank_that_failed(ranks: Ranks) -> None:
+    done = ranks.launch(3, PROGRAM.format(end="raise RuntimeError('a mistake')", in_part=True), "--grace", 10)
+    assert survivors(done.stdout) == [(0, 1), (2, 1)], done.stderr
+    assert (done.stdout.count(" has ended; "), done.returncode) == (2, 1), done.stdout
+
+
+@pytest.mark.parametrize("statement", ["sys.exit(0)", "sys.exit()", "sys.exit(256)"])
+def test_rank_that_ends_early_with_status_0_has_closed_its_group(ranks: Ranks, statement: str) -> None:
+    done = ranks.launch(3, PROGRAM.format(end=statement, in_part=False), "--grace", 10)
+    assert survivors(done.stdout) == [(0, 1), (2, 1)], done.stderr
+    assert done.stdout.count("rank 1 (process") == 2
+    assert "has closed its group" in done.stdout
+
+
+def test_end_of_a_program_is_not_missed(ranks: Ranks) -> None:
+    # Rank 0 goes first, its group and a part of it in variables and in a circle of references.
+    source = """
+        import time, numpy as np, onehop
+        group = onehop.Group.world()
+        part = group.split(0, 0)
+        circle = [part, group]
+        circle.append(circle)
+        ends = group.channels(send={2: 8} if group.rank == 1 else {}, receive={1: 8} if group.rank == 2 else {})
+        if group.rank == 1:
+            time.sleep(1)
+            ends.send[2].put(np.zeros(1))
+        if group.rank == 2:
+            ends.receive[1].get(np.zeros(1))
+            print("done")
+    """
+    done = ranks.launch(3, source)
+    assert (done.returncode, done.stdout) == (0, "[2] done\n"), done.stderr
+
+
+@pytest.mark.parametrize("end", ["raise", "sys.exit(3)", "sys.exit(7)", "words"])
+def test_exit_code_under_mpiexec(ranks: Ranks, end: str) -> None:
+    statement, code = ENDS[end]
+    done = ranks.mpiexec(3, ranks.script(PROGRAM.format(end=statement, in_part=False)))
+    assert done.returncode == code, done.stderr
+    # mpiexec may end the others before they speak; what they say must be true.
+    for line in done.stdout.splitlines():
+        if line.startswith("lost "):
+            assert line.split()[1] == "1", done.stdout
+
+
+def test_parts_of_a_group_name_the_rank_of_the_world_too(ranks: Ranks) -> None:
+    source = """
+        import os, signal, numpy as np, onehop
+        group = onehop.Group.world()
+        part = group.split(group.rank % 2, 0)
+        peer = 1 - part.rank
+        ends = part.channels(send={peer: 8}, receive={peer: 8})
+        if group.rank == 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if group.rank == 1:
+            try:
+                ends.receive[peer].get(np.zeros(1))
+            except onehop.PeerLost as error:
+                print(error.rank, error, flush=True)
+                raise
+    """
+    done = ranks.launch(4, source, "--grace", 10)
+    said = next(line for line in done.stdout.splitlines() if line.startswith("[1] "))
+    assert said.startswith("[1] 1 rank 1 of this group (rank 3 of the world; process "), done.stdout
+    assert "see the output of rank 3 of the world" in said
+    assert done.returncode == 128 + signal.SIGKILL
+
+
+def test_rank_that_dies_while_the_group_is_made_is_lost(ranks: Ranks) -> None:
+    # Rank 1 has given what the others need, and dies before they map its memory.
+    source = """
+        import os, signal, time, onehop
+        control = onehop.Group.world()
+        steps = []
+        def kept(mine):
+            # The second all-gather is answered for rank 1, which dies after its first.
+            if not steps:
+                everything = control.allgather(mine)
+                if control.rank == 1:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                time.sleep(0.5)
+                steps.append(everything)
+                return everything
+            label, reach = mine[:32], mine[32:]
+            answer = []
+            for rank in range(control.size):
+                head = bytearray(label)
+                head[24:28] = rank.to_bytes(4, "little")
+                answer.append(bytes(head) + reach)
+            return answer
+        try:
+            onehop.Group.from_allgather(control.rank, control.size, kept)
+        except onehop.PeerLost as error:
+            print("lost", error.rank, error, flush=True)
+            raise
+    """
+    done = ranks.launch(3, source, "--grace", 10)
+    assert survivors(done.stdout) == [(0, 1), (2, 1)], done.stdout + done.stderr
+    assert done.returncode == 128 + signal.SIGKILL

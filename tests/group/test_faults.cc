@@ -1,0 +1,295 @@
+// What holds when things go wrong while data moves: ranks that are killed at any moment or finish early, and time limits.
+// Ranks that disagree are in test_faults_disagreement.cc, what is left afterwards in test_faults_leftovers.cc.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <functional>
+#include <random>
+#include <string>
+
+#include "onehop/channel.h"
+#include "onehop/error.h"
+#include "onehop/plan.h"
+#include "tests/support/faults.h"
+#include "tests/support/ranks.h"
+#include "tests/support/transport_suite.h"
+
+namespace onehop {
+namespace {
+
+using testing::Clock;
+using testing::end_of_channel;
+using testing::Ended;
+using testing::fork_ranks;
+using testing::ForkOptions;
+using testing::nap;
+using testing::on_ranks;
+using testing::ring_of_channels;
+using testing::RingPlan;
+using testing::seconds_since;
+using testing::SharedCounter;
+using Direction = ChannelSpec::Direction;
+
+// -- a rank is killed ----------------------------------------------------------------------------------------------
+
+struct Work {
+  const char* name;
+  std::function<void(const Group&)> forever;  // until something is thrown
+  const char* where = "channel";              // what the errors of the others name
+  friend void PrintTo(const Work& work, std::ostream* out) { *out << work.name; }
+};
+
+void ping_pong(const Group& group) {
+  Channels channels = ring_of_channels(group, 64);
+  const std::vector<std::byte> message(64);
+  std::vector<std::byte> got(64);
+  for (;;) {
+    channels.senders[0].put(message);
+    channels.receivers[0].get(got);
+  }
+}
+
+void long_messages(const Group& group) {
+  // Many chunks in several fragments: ranks are killed in the middle of messages.
+  constexpr std::int64_t bytes = 1 << 20;
+  const int next = (group.rank() + 1) % group.size();
+  const int last = (group.rank() + group.size() - 1) % group.size();
+  ChannelSpec send = end_of_channel(Direction::send, next, bytes);
+  send.slot_bytes = 64 << 10;
+  send.chunk_bytes = 1 << 10;
+  const std::vector<ChannelSpec> specs = {send, end_of_channel(Direction::receive, last, bytes)};
+  Channels channels = open_channels(group, specs);
+  std::vector<std::byte> message(static_cast<std::size_t>(bytes));
+  for (;;) {
+    if (group.rank() == 0) channels.senders[0].put(message);
+    channels.receivers[0].get(message);
+    if (group.rank() != 0) channels.senders[0].put(message);
+  }
+}
+
+void plan_runs(const Group& group) {
+  RingPlan ring(group);
+  for (;;) ring.plan->run();
+}
+
+void plan_tests(const Group& group) {
+  RingPlan ring(group);
+  for (;;) {
+    ring.plan->start();
+    while (!ring.plan->test()) {
+    }
+    ring.plan->finish();
+  }
+}
+
+void sleepers(const Group& group) {
+  // Everybody waits for a message that never comes, and sleeps.
+  Channels channels = ring_of_channels(group, 8);
+  static_cast<void>(channels.receivers[0].wait());
+}
+
+void full_slots(const Group& group) {
+  Channels channels = ring_of_channels(group, 8);
+  const std::vector<std::byte> message(8);
+  for (;;) channels.senders[0].put(message);
+}
+
+void barriers(const Group& group) {
+  for (;;) group.barrier();
+}
+
+void preparation(const Group& group) {
+  for (;;) RingPlan ring(group);
+}
+
+void runs_and_barriers(const Group& group) {
+  RingPlan ring(group);
+  for (;;) {
+    ring.plan->run();
+    group.barrier();
+  }
+}
+
+class Killed : public ::testing::TestWithParam<Work> {};
+
+TEST_P(Killed, EveryOtherRankThrowsPeerLostInTime) {
+  const Work& work = GetParam();
+  std::mt19937 random(std::random_device{}());
+  for (const int ranks : {2, 3, 4}) {
+    const int victim = static_cast<int>(random() % static_cast<unsigned>(ranks));
+    const double delay = 1e-6 * static_cast<double>(random() % 60'000);
+    SCOPED_TRACE("rank " + std::to_string(victim) + " of " + std::to_string(ranks) + " killed after " +
+                 std::to_string(delay) + " s");
+    const SharedCounter there;
+    Clock::time_point killed;
+    ForkOptions options;
+    options.limit_seconds = 5;
+    options.meanwhile = [&](const std::vector<int>& pids) {
+      while (*there < ranks) nap(0.001);
+      nap(delay);
+      killed = Clock::now();
+      kill(pids[static_cast<std::size_t>(victim)], SIGKILL);
+    };
+    const auto ended = fork_ranks(
+        ranks,
+        [&](const Group& group) {
+          ++*there;
+          work.forever(group);
+        },
+        options);
+    EXPECT_LT(seconds_since(killed), 4.0);  // a twentieth of a second, and two at most; a busy machine gets more
+    for (int r = 0; r < ranks; ++r) {
+      const Ended& rank = ended[static_cast<std::size_t>(r)];
+      if (r == victim) {
+        EXPECT_EQ(rank.signal, SIGKILL);
+        continue;
+      }
+      EXPECT_EQ(rank.exit_code, 3) << "rank " << r << ": " << rank.message;
+      EXPECT_NE(rank.message.find("rank " + std::to_string(victim) + " "), std::string::npos)
+          << "rank " << r << ": " << rank.message;
+      // It may have been killed before the work had begun.
+      EXPECT_TRUE(rank.message.find(work.where) != std::string::npos ||
+                  rank.message.find("set-up") != std::string::npos)
+          << "rank " << r << ": " << rank.message;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, Killed,
+                         ::testing::Values(Work{"PingPong", ping_pong}, Work{"LongMessages", long_messages},
+                                           Work{"PlanRuns", plan_runs}, Work{"PlanTests", plan_tests},
+                                           Work{"Sleepers", sleepers}, Work{"FullSlots", full_slots},
+                                           Work{"Barriers", barriers, "set-up"},
+                                           Work{"Preparation", preparation, "set-up"},
+                                           Work{"RunsAndBarriers", runs_and_barriers}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// The rank in the middle dies; the one behind it waits for the one before it, and still learns who it was.
+TEST(Faults, WhoIsLostIsPassedOn) {
+  ForkOptions options;
+  options.limit_seconds = 5;
+  const auto ended = fork_ranks(
+      3,
+      [](const Group& group) {
+        // 2 -> 1 -> 0
+        std::vector<ChannelSpec> specs;
+        if (group.rank() > 0) specs.push_back(end_of_channel(Direction::send, group.rank() - 1, 8));
+        if (group.rank() < 2) specs.push_back(end_of_channel(Direction::receive, group.rank() + 1, 8));
+        Channels channels = open_channels(group, specs);
+        if (group.rank() == 2) raise(SIGKILL);
+        static_cast<void>(channels.receivers[0].wait());
+      },
+      options);
+  for (const std::size_t r : {std::size_t{0}, std::size_t{1}}) {
+    EXPECT_EQ(ended[r].exit_code, 3);
+    EXPECT_EQ(ended[r].message.rfind("rank 2 ", 0), 0U) << ended[r].message;
+  }
+}
+
+// -- a rank finishes early -----------------------------------------------------------------------------------------
+
+TEST(Faults, RankThatFinishedEarlyIsLostToThoseWhoWaitForIt) {
+  const auto ended = fork_ranks(2, [](const Group& group) {
+    Channels channels = ring_of_channels(group, 8);
+    if (group.rank() == 0) static_cast<void>(channels.receivers[0].wait());
+  });
+  EXPECT_EQ(ended[0].exit_code, 3);
+  EXPECT_EQ(ended[0].message.rfind("rank 1 (process ", 0), 0U) << ended[0].message;
+  EXPECT_NE(ended[0].message.find(") has closed its group"), std::string::npos) << ended[0].message;
+  EXPECT_NE(ended[0].message.find("channel 1 -> 0"), std::string::npos) << ended[0].message;
+  EXPECT_TRUE(ended[1].ok) << ended[1].message;
+}
+
+TEST(Faults, RankThatFinishedEarlyIsNotMissedByTheOthers) {
+  on_ranks(3, [](const Group& group) {
+    Channels channels = ring_of_channels(group, 8);
+    RingPlan ring(group);
+    ring.plan->run();
+    std::vector<std::byte> word(8);
+    channels.senders[0].put(word);
+    if (group.rank() == 0) return;  // its message is still under way; rank 1 looks for it late
+    nap(0.05);
+    channels.receivers[0].get(word);
+    // 1 and 2 still have to do with each other, long enough to fall asleep and look after the peers.
+    if (group.rank() == 1) {
+      nap(0.1);
+      channels.senders[0].put(word);
+    } else {
+      channels.receivers[0].get(word);
+    }
+  });
+}
+
+// A message arrives, its sender leaves and ends, all while the receiver is looking after its peers. Looking in the wrong order
+// takes the sender for lost.
+TEST(Faults, LastMessageOfARankThatEndsIsReceived) {
+  for (int repeat = 0; repeat < 40; ++repeat) {
+    on_ranks(2, [&](const Group& group) {
+      Channels channels = ring_of_channels(group, 8);
+      std::vector<std::byte> word(8, std::byte{7});
+      if (group.rank() == 0) {
+        // About when the receiver's naps of 20 ms end.
+        nap(0.0195 + 0.00005 * repeat);
+        channels.senders[0].put(word);
+      } else {
+        word.assign(8, std::byte{0});
+        channels.receivers[0].get(word);
+        EXPECT_EQ(word[3], std::byte{7});
+      }
+    });
+  }
+}
+
+// -- time limits ---------------------------------------------------------------------------------------------------
+
+TEST(Faults, TimeLimitNamesRankAndChannel) {
+  on_ranks(2, [](const Group& group) {
+    Channels channels = ring_of_channels(group, 8);
+    if (group.rank() == 1) {
+      group.barrier();
+      return;
+    }
+    group.set_timeout(0.2);
+    const auto begin = Clock::now();
+    try {
+      static_cast<void>(channels.receivers[0].wait());
+      ADD_FAILURE() << "nothing was sent";
+    } catch (const Timeout& error) {
+      const std::string message = error.what();
+      EXPECT_NE(message.find("rank 1"), std::string::npos) << message;
+      EXPECT_NE(message.find("channel 1 -> 0"), std::string::npos) << message;
+    }
+    EXPECT_GT(seconds_since(begin), 0.19);
+    EXPECT_LT(seconds_since(begin), 5);
+    group.set_timeout(0);
+    group.barrier();
+  });
+}
+
+// The limit is for one wait: a plan that goes on moving, slowly, is not stopped.
+TEST(Faults, TimeLimitStartsAnewWhenSomethingMoved) {
+  on_ranks(2, [](const Group& group) {
+    group.set_timeout(0.8);
+    constexpr std::int64_t bytes = 8192;
+    ChannelSpec send = end_of_channel(Direction::send, 1 - group.rank(), bytes);
+    send.slot_bytes = 1024;
+    const std::vector<ChannelSpec> specs = {send, end_of_channel(Direction::receive, 1 - group.rank(), bytes)};
+    Channels channels = open_channels(group, specs);
+    std::vector<std::byte> message(bytes);
+    if (group.rank() == 0) {
+      channels.receivers[0].get(message);  // eight fragments, more than a second in all
+      return;
+    }
+    // The same by hand, one fragment after the other.
+    Sender& sender = channels.senders[0];
+    for (int fragment = 0; fragment < 8; ++fragment) {
+      nap(0.14);
+      if (!sender.ready()) sender.wait_released();
+      sender.publish(detail::whole, 1024);
+      sender.advance();
+    }
+  });
+}
+
+}  // namespace
+}  // namespace onehop

@@ -1,0 +1,270 @@
+// What holds while channels and plans are prepared: ranks that want different things, and what goes wrong on one rank only.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "onehop/channel.h"
+#include "onehop/error.h"
+#include "onehop/patterns.h"
+#include "onehop/plan.h"
+#include "tests/support/faults.h"
+#include "tests/support/ranks.h"
+#include "tests/support/transport_suite.h"
+
+namespace onehop {
+namespace {
+
+using testing::Clock;
+using testing::end_of_channel;
+using testing::Ended;
+using testing::fork_ranks;
+using testing::on_ranks;
+using testing::RingPlan;
+using testing::seconds_since;
+using Direction = ChannelSpec::Direction;
+
+// -- ranks that do not fit together --------------------------------------------------------------------------------
+
+TEST(Faults, DifferentPlansAreReportedOnEveryRank) {
+  const auto ended = fork_ranks(3, [](const Group& group) {
+    RingPlan ring(group, 1000, group.rank() == 1 ? 50 : 100);
+    ring.plan->run();
+  });
+  for (const Ended& rank : ended) {
+    EXPECT_EQ(rank.exit_code, 1);
+    EXPECT_NE(rank.message.find("rank 1"), std::string::npos) << rank.message;
+    EXPECT_NE(rank.message.find("800"), std::string::npos) << rank.message;  // 100 sites of 8 bytes
+    EXPECT_NE(rank.message.find("400"), std::string::npos) << rank.message;
+    EXPECT_EQ(rank.message, ended[0].message);
+  }
+}
+
+TEST(Faults, ImpossibleSlotsAreBadInput) {
+  on_ranks(2, [](const Group& group) {
+    for (const auto& [slots, slot_bytes] : {std::pair<int, std::int64_t>{2, std::int64_t{1} << 62}, {1 << 30, 64}}) {
+      ChannelSpec send = end_of_channel(Direction::send, 1 - group.rank(), 64);
+      send.slots = slots;
+      send.slot_bytes = slot_bytes;
+      const std::vector<ChannelSpec> specs = {send, end_of_channel(Direction::receive, 1 - group.rank(), 64)};
+      EXPECT_THROW(static_cast<void>(open_channels(group, specs)), BadInput);
+    }
+  });
+}
+
+// An exchange in place whose two messages list their slices in different orders has to be packed as a whole. Before it, an odd
+// number of uses has passed through a ring of four, which tells of every second release only.
+Schedule crossed_exchange(std::int64_t half) {
+  const auto place = [](int rank, std::int64_t offset, std::int64_t count) {
+    return Place{rank, 0, Slice::range(offset, count)};
+  };
+  const auto both_ways = [&](std::int64_t offset, std::int64_t count) {
+    return std::pair(Transfer{place(0, offset, count), place(1, offset, count), Combine::replace, Codec::raw},
+                     Transfer{place(1, offset, count), place(0, offset, count), Combine::replace, Codec::raw});
+  };
+  Schedule schedule;
+  schedule.ranks = 2;
+  schedule.arrays = {{"u", 8, ElementType::bytes, {100}}};
+  const auto [there, back] = both_ways(90, 1);
+  schedule.rounds.push_back({{there, back}});
+  const auto [low_there, low_back] = both_ways(0, half);
+  const auto [high_there, high_back] = both_ways(half, half);
+  schedule.rounds.push_back({{low_there, high_there, high_back, low_back}});
+  return schedule;
+}
+
+TEST(Faults, ExchangeThatMustBePackedAsAWholeFitsOrIsRefused) {
+  on_ranks(2, [](const Group& group) {
+    group.set_timeout(2);
+    PlanOptions options;
+    options.slots = 4;
+    options.slot_bytes = 64;
+    std::vector<std::int64_t> u(100);
+    const std::vector<std::span<std::byte>> arrays = {std::as_writable_bytes(std::span(u))};
+    // Four fragments of eight elements, where one of the four slots may not have been given back.
+    EXPECT_THROW(Plan(group, crossed_exchange(16), arrays, options), BadInput);
+    Plan plan(group, crossed_exchange(12), arrays, options);
+    const std::int64_t rank = group.rank();
+    for (std::int64_t run = 0; run < 20; ++run) {
+      for (std::size_t i = 0; i < u.size(); ++i) u[i] = static_cast<std::int64_t>(i) + 1000 * rank + 10'000 * run;
+      plan.run();
+      for (std::size_t i = 0; i < 24; ++i) {
+        EXPECT_EQ(u[i], static_cast<std::int64_t>(i) + 1000 * (1 - rank) + 10'000 * run);
+      }
+    }
+  });
+}
+
+// -- what goes wrong on one rank only ------------------------------------------------------------------------------
+
+// Every rank runs `prepare`; rank 1 cannot, and throws `Own`. All others hear of it, of the same step, with the same words.
+template <class Own>
+void expect_heard_by_all(const Group& group, const std::string& words, const std::function<void()>& prepare) {
+  const auto begin = Clock::now();
+  std::string text;
+  if (group.rank() == 1) {
+    try {
+      prepare();
+    } catch (const Own& error) {
+      text = error.what();
+    }
+    EXPECT_EQ(text.find("rank 1:"), std::string::npos) << text;
+  } else {
+    try {
+      prepare();
+    } catch (const BadInput& error) {
+      ADD_FAILURE() << "rank " << group.rank() << " did nothing wrong: " << error.what();
+    } catch (const Error& error) {
+      text = error.what();
+    }
+    EXPECT_NE(text.find("failed on rank 1: "), std::string::npos) << text;
+  }
+  EXPECT_NE(text.find(words), std::string::npos) << "rank " << group.rank() << ": " << text;
+  EXPECT_LT(seconds_since(begin), 5);
+}
+
+TEST(Faults, WhatGoesWrongOnOneRankIsHeardByAll) {
+  on_ranks(3, [](const Group& group) {
+    const bool wrong = group.rank() == 1;
+    expect_heard_by_all<BadInput>(group, "needs a group made from MPI", [&] {
+      static_cast<void>(open_channels(group, {}, wrong ? TransportKind::mpi : TransportKind::automatic));
+    });
+    expect_heard_by_all<BadInput>(group, "has 799 bytes on rank 1", [&] {
+      HaloSpec spec;
+      spec.extents = {240};
+      spec.grid = {3};
+      spec.widths = {{10, 10}};
+      spec.periodic = {true};
+      std::vector<std::byte> memory(wrong ? 799 : 800);
+      const std::vector<std::span<std::byte>> arrays = {memory};
+      const Plan plan(group, halo(spec), arrays);
+    });
+    expect_heard_by_all<BadInput>(group, "must not be negative", [&] {
+      PlanOptions options;
+      options.slots = wrong ? -1 : 0;
+      const RingPlan ring(group, 100, 10, options);
+    });
+    expect_heard_by_all<BadInput>(group, "expected elements below 100", [&] {
+      Schedule schedule = crossed_exchange(12);
+      schedule.ranks = 3;
+      if (wrong) schedule.rounds[0].transfers[0].to.slice = Slice::range(100, 1);
+      std::vector<std::byte> memory(800);
+      const std::vector<std::span<std::byte>> arrays = {memory};
+      const Plan plan(group, schedule, arrays);
+    });
+    // What a caller finds out before: the Python package does so.
+    if (wrong) refuse_channels(group, "no memory to show");
+    if (!wrong) {
+      expect_heard_by_all<Error>(group, "no memory to show", [&] { static_cast<void>(open_channels(group, {})); });
+    }
+    // The ranks are in step as before.
+    RingPlan ring(group);
+    ring.plan->run();
+  });
+}
+
+// A plan that permutes index bits looks first for arrays in shared memory.
+TEST(Faults, WhatGoesWrongBeforeArraysAreSharedIsHeardByAll) {
+  on_ranks(2, [](const Group& group) {
+    PermuteBitsSpec spec;
+    spec.bits = 7;
+    spec.local_bits = 6;
+    spec.permutation = {6, 1, 2, 3, 4, 5, 0};
+    const Schedule schedule = permute_bits(spec);
+    const auto bytes = static_cast<std::int64_t>(64 * spec.element_bytes);
+    for (const bool wrong : {true, false}) {
+      const SharedArray array = group.allocate(bytes);
+      const auto prepare = [&] {
+        const auto short_by = static_cast<std::size_t>(wrong ? group.rank() : 0);
+        const std::vector<std::span<std::byte>> arrays = {
+            array.bytes().first(static_cast<std::size_t>(bytes) - short_by)};
+        Plan(group, schedule, arrays).run();
+      };
+      if (wrong) {
+        expect_heard_by_all<BadInput>(group, std::to_string(bytes - 1) + " bytes on rank 1", prepare);
+      } else {
+        prepare();
+      }
+    }
+  });
+}
+
+TEST(Faults, WhatGoesWrongAfterChannelsAreOpenIsHeardByAll) {
+  on_ranks(3, [](const Group& group) {
+    Schedule schedule = crossed_exchange(16);
+    schedule.ranks = 3;
+    PlanOptions options;
+    options.slots = 4;
+    options.slot_bytes = 64;
+    std::vector<std::byte> memory(800);
+    const std::vector<std::span<std::byte>> arrays = {memory};
+    try {
+      const Plan plan(group, schedule, arrays, options);
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const BadInput& error) {
+      EXPECT_LT(group.rank(), 2) << error.what();
+    } catch (const Error& error) {
+      EXPECT_EQ(group.rank(), 2) << error.what();
+      EXPECT_NE(std::string(error.what()).find("failed on rank 0: the exchange in place"), std::string::npos)
+          << error.what();
+    }
+    RingPlan ring(group);
+    ring.plan->run();
+  });
+}
+
+TEST(Faults, DifferentTransportsAreAMismatch) {
+  on_ranks(3, [](const Group& group) {
+    const auto kind = group.rank() == 2 ? TransportKind::mock : TransportKind::shared_memory;
+    try {
+      static_cast<void>(open_channels(group, {}, kind));
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const Mismatch& error) {
+      EXPECT_EQ(std::string(error.what())
+                    .find("open_channels: rank 0 opens its channels over shared_memory, but rank 2 "
+                          "over mock"),
+                0U)
+          << error.what();
+    }
+    group.barrier();
+  });
+}
+
+TEST(Faults, ARankInAnotherStepIsNamed) {
+  on_ranks(2, [](const Group& group) {
+    if (group.rank() == 1) {
+      group.barrier();
+      return;
+    }
+    try {
+      static_cast<void>(open_channels(group, {}));
+      ADD_FAILURE() << "rank 1 was in a barrier";
+    } catch (const Mismatch& error) {
+      EXPECT_NE(std::string(error.what()).find("rank 1 is in another collective step"), std::string::npos)
+          << error.what();
+    }
+    EXPECT_THROW(group.barrier(), Error) << "the ranks are out of step";
+  });
+}
+
+// -- memory --------------------------------------------------------------------------------------------------------
+
+TEST(Faults, TooLittleMemoryIsAnErrorOnEveryRank) {
+  const auto ended = fork_ranks(2, [](const Group& group) {
+    EXPECT_THROW(static_cast<void>(group.allocate(std::int64_t{1} << 46)), Error);
+    // Only rank 0's memory would have to hold the slots; rank 1 hears of it, too.
+    std::vector<ChannelSpec> specs = {group.rank() == 0 ? end_of_channel(Direction::receive, 1, std::int64_t{1} << 37)
+                                                        : end_of_channel(Direction::send, 0, std::int64_t{1} << 37)};
+    specs[0].slot_bytes = std::int64_t{1} << 37;
+    static_cast<void>(open_channels(group, specs));
+  });
+  for (const Ended& rank : ended) {
+    EXPECT_EQ(rank.exit_code, 1) << rank.message;
+    EXPECT_NE(rank.message.find("rank 0"), std::string::npos) << rank.message;
+    EXPECT_NE(rank.message.find("not enough memory"), std::string::npos) << rank.message;
+    EXPECT_NE(rank.message.find("MiB"), std::string::npos) << rank.message;
+  }
+}
+
+}  // namespace
+}  // namespace onehop

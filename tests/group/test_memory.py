@@ -1,0 +1,148 @@
+"""How much memory ranks take for staging, and that ranks of one machine do not take the same memory twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import onehop
+from onehop import Group
+from onehop import collectives as tensors
+from ranks import Ranks
+from threads import run_threads
+
+MIB = 1 << 20
+
+
+def shared_bytes() -> int:
+    """Bytes behind all memory of this process that other ranks can reach, as the system counts them."""
+    total = 0
+    for fd in Path("/proc/self/fd").iterdir():
+        try:
+            if "memfd:onehop" in str(fd.readlink()):
+                total += fd.stat().st_blocks * 512
+        except OSError:
+            continue
+    return total
+
+
+@pytest.mark.parametrize("number", [2, 8, 32])
+def test_staging_follows_what_is_used(number: int) -> None:
+    before = shared_bytes()
+    seen = {}
+
+    def rank(group: Group) -> tuple[int, int]:
+        paths = tensors.plans(group).collectives
+        few, many = np.full(20, 1.0, np.float32), np.full(1 << 18, 1.0, np.float32)
+        assert (onehop.allreduce(group, few) == number).all()
+        group.barrier()
+        if group.rank == 0:
+            seen["80 bytes"] = shared_bytes() - before
+        group.barrier()
+        short = paths.staging_bytes
+        assert (onehop.allreduce(group, many) == number).all()
+        group.barrier()
+        if group.rank == 0:
+            seen["1 MiB"] = shared_bytes() - before
+        group.barrier()
+        return short, paths.staging_bytes
+
+    said = run_threads(number, rank)
+    # A page of the group's own and the released words of the long paths come on top.
+    for name, index, most in (("80 bytes", 0, 4096 * number), ("1 MiB", 1, 6.5 * MIB)):
+        each = [staging[index] for staging in said]
+        assert max(each) <= most, (name, each)
+        assert seen[name] <= sum(each) + number * 3 * 4096, name
+    assert seen["80 bytes"] < MIB / 8 * number
+
+
+def test_staging_of_few_ranks_is_as_large_as_is_fast() -> None:
+    def rank(group: Group) -> tuple[int, int]:
+        onehop.allreduce(group, np.zeros(MIB, np.float32))
+        return tensors.plans(group).collectives.staging_bytes // MIB
+
+    assert run_threads(2, rank) == [2] * 2
+    assert run_threads(4, rank) == [6] * 4
+
+
+def test_ranks_that_fit_one_by_one_but_not_together_all_hear_of_it(ranks: Ranks) -> None:
+    source = """
+        import onehop
+        group = onehop.Group.world()
+        peers = [rank for rank in range(group.size) if rank != group.rank]
+        try:
+            group.channels(send=dict.fromkeys(peers, 4 << 20), receive=dict.fromkeys(peers, 4 << 20))
+        except onehop.Error as error:
+            print(error)
+        group.channels(send=dict.fromkeys(peers, 1 << 10), receive=dict.fromkeys(peers, 1 << 10))
+        group.barrier()
+    """
+    ranks.environment["ONEHOP_TEST_FREE_MEMORY"] = str(40 * MIB)
+    done = ranks.launch(3, source)
+    said = {line[4:] for line in done.stdout.splitlines()}
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == 3
+    assert len(said) == 1
+    text = said.pop()
+    # Two slots for each of two peers: 16 MiB a rank, and a little more.
+    assert "needs 17 MiB, all 3 rank(s) of its machine 49 MiB together, and 40 MiB were available" in text, (
+        text
+    )
+
+
+def test_arrays_of_several_ranks_share_what_there_is(ranks: Ranks) -> None:
+    source = """
+        import onehop
+        group = onehop.Group.world()
+        array = None
+        try:
+            array = group.empty(30 << 20, "uint8")
+            print("has it")
+        except onehop.Error as error:
+            print(error)
+        group.barrier()
+        array = None
+        group.barrier()
+        if group.rank == 1:
+            print("alone", group.empty(30 << 20, "uint8").size)
+    """
+    ranks.environment["ONEHOP_TEST_FREE_MEMORY"] = str(40 * MIB)
+    done = ranks.launch(3, source)
+    assert done.returncode == 0, done.stderr
+    said = [line[4:] for line in done.stdout.splitlines()]
+    assert said.pop() == f"alone {30 * MIB}"
+    refused = [line for line in said if line != "has it"]
+    assert len(refused) >= 2
+    for text in refused:
+        assert "30 MiB asked for on rank" in text
+        assert "MiB with what the other ranks of this machine are about to take, and 40 MiB available" in text
+
+
+def test_rank_without_memory_for_staging_is_named_to_all(ranks: Ranks) -> None:
+    source = """
+        import os, numpy as np, onehop
+        group = onehop.Group.world()
+        assert (onehop.allreduce(group, np.ones(20)) == group.size).all()
+        if group.rank == 1:
+            os.environ["ONEHOP_TEST_FREE_MEMORY"] = "1000"
+        try:
+            onehop.allreduce(group, np.ones(1 << 18))
+        except onehop.Error as error:
+            print(error)
+        group.barrier()
+    """
+    done = ranks.launch(3, source)
+    said = sorted(done.stdout.splitlines())
+    assert done.returncode == 0, done.stderr
+    assert [line[:4] for line in said] == ["[0] ", "[1] ", "[2] "]
+    assert "not enough memory for the slots" in said[1]
+    for line in (said[0], said[2]):
+        assert "rank 1 has not enough memory for the slots of its paths" in line
+
+
+def test_available_memory_can_be_pretended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ONEHOP_TEST_FREE_MEMORY", str(5 * MIB))
+    with pytest.raises(onehop.Error, match="6 MiB asked for"):
+        Group.alone().empty(6 * MIB, "uint8")

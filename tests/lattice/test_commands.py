@@ -1,0 +1,282 @@
+"""`onehop lattice thermalize`, `smear` and `measure` as commands."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from onehop import BadInput, Error, Group
+from onehop.lattice import (
+    Gauge,
+    Geometry,
+    hybrid_monte_carlo,
+    read_gauge,
+    read_vectors,
+    smearing,
+    thermalize,
+    write_gauge,
+    write_vectors,
+)
+from onehop.lattice.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from onehop.lattice.files import read_note
+from ranks import Ranks
+from staggered_reference import phase_change, some_field
+
+
+def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
+    kept, settings = tmp_path / "run.lime", {"beta": 5.7, "note": "<&>"}
+    group = Group.alone()
+    assert read_checkpoint(str(kept), group, None, settings) is None
+    gauge = Gauge(group, (4, 4, 4, 4))
+    gauge.set_random(2)
+    write_checkpoint(str(kept), gauge, Checkpoint(settings, 3, [0.1, 1 / 3]))
+    found = read_checkpoint(str(kept), group, None, settings)
+    assert found is not None
+    again, state = found
+    assert again.links.tobytes() == gauge.links.tobytes()
+    assert state == Checkpoint(settings, 3, [0.1, 1 / 3])
+    with pytest.raises(BadInput, match=r"another run, of beta 5\.7 instead of 6"):
+        read_checkpoint(str(kept), group, None, {**settings, "beta": 6.0})
+    write_gauge(str(kept), gauge, overwrite=True)
+    assert read_note(str(kept)) == ""
+    with pytest.raises(BadInput, match="no checkpoint"):
+        read_checkpoint(str(kept), group, None, settings)
+    for note in (
+        '{"settings": null}',
+        '{"settings": {"beta": 5.7, "note": "<&>"}, "done": -3, "history": []}',
+    ):
+        write_gauge(str(kept), gauge, overwrite=True, note=note)
+        with pytest.raises(BadInput, match="no checkpoint"):
+            read_checkpoint(str(kept), group, None, settings)
+    with pytest.raises(BadInput, match="only ILDG"):
+        write_gauge(str(tmp_path / "a.nersc"), gauge, note="something")
+
+
+def test_generate_smear_measure(ranks: Ranks, tmp_path: Path) -> None:
+    def run(*arguments: object) -> dict[str, object]:
+        done = ranks.onehop("lattice", *arguments, "--json", "-")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    whole, part, kept = (tmp_path / name for name in ("whole.lime", "part.lime", "kept.lime"))
+    what = ["thermalize", "--extent", 4, 4, 4, 8, "--beta", 5.6, "--algorithm", "hmc", "--steps", 6]
+    one = run(*what, "--sweeps", 3, "-n", 2, "-o", whole)
+    assert len(one["history"]) == len(one["delta_h"]) == 3
+    run(*what, "--sweeps", 1, "--checkpoint", kept)
+    other = run(*what, "--sweeps", 3, "--checkpoint", kept, "-o", part)
+    assert other["resumed_from"] == 1
+    assert {**other, "grid": one["grid"], "resumed_from": None} == one
+    assert read_gauge(str(part))[0].links.tobytes() == read_gauge(str(whole))[0].links.tobytes()
+
+    measured = run("measure", whole, "--flow", 0.2, "--plot", tmp_path / "flow.png", "-n", 2)
+    assert [point["time"] for point in measured["flow"]] == pytest.approx(np.linspace(0, 0.2, 11))
+    assert measured["plaquette"] == one["plaquette"]
+    assert (tmp_path / "flow.png").stat().st_size > 10000
+    smooth = run("smear", whole, "--kind", "flow", "--time", 0.2, "-o", tmp_path / "smooth.lime")
+    assert smooth["charge"] == pytest.approx(measured["charge_after_flow"], abs=1e-12)
+    assert (measured["flow"][0]["charge"], measured["flow"][-1]["charge"]) == (
+        measured["charge"],
+        measured["charge_after_flow"],
+    )
+
+    quarks = [
+        "--quarks",
+        "hisq",
+        "--mass",
+        0.3,
+        "--noises",
+        2,
+        "--residual",
+        1e-8,
+        "--plot",
+        tmp_path / "mesons.png",
+    ]
+    found = run("measure", whole, *quarks)["quarks"]
+    assert len(found["pion"]) == 8
+    assert len(found["pion_mass"]) == 4
+    assert found["pion_mass"][0] > 0
+    assert found["condensate"] > 0
+    assert found["true_residual"] <= 1e-8
+
+    fat, naik = tmp_path / "fat.lime", tmp_path / "long.lime"
+    run("smear", whole, "--kind", "hisq", "--fat", fat, "--long", naik, "-n", 2)
+    expected = smearing.hisq_links(read_gauge(str(whole))[0])
+    np.testing.assert_array_equal(read_gauge(str(fat), tolerance=np.inf)[0].links, expected.fat)
+    np.testing.assert_array_equal(read_gauge(str(naik), tolerance=np.inf)[0].links, expected.long)
+    refused = ranks.onehop("lattice", "solve", "--fat", fat, "--long", naik, "--mass", 0.3)
+    assert refused.returncode == 2
+    assert "without the phases" in refused.stderr
+    masses = ("--mass", 0.3)
+    seen = set()
+    for boundary in ((), ("--periodic",)):
+        made = ["smear", whole, "--kind", "hisq", "--fat", fat, "--long", naik, "--phases", "--overwrite"]
+        run(*made, *boundary)
+        by_links = run("solve", "--fat", fat, "--long", naik, *masses)
+        by_action = run("solve", whole, "--action", "hisq", *masses, *boundary)
+        assert by_links["true_residual"] == pytest.approx(by_action["true_residual"], rel=1e-3)
+        seen.add(by_links["true_residual"])
+    assert len(seen) == 2
+
+
+def test_files_are_followed_through_links_and_kept(tmp_path: Path) -> None:
+    gauge = Gauge(Group.alone(), (4, 4, 4, 4))
+    real, link = tmp_path / "real.lime", tmp_path / "link.lime"
+    link.symlink_to(real)
+    write_gauge(str(link), gauge)
+    assert link.is_symlink()
+    assert read_gauge(str(real))[1].plaquettes.all == 1
+    before = real.read_bytes()
+    with pytest.raises(BadInput, match="exists already"):
+        write_gauge(str(link), gauge)
+    with pytest.raises(BadInput, match="a folder"):
+        write_gauge(str(tmp_path), gauge, "ildg", overwrite=True)
+    assert real.read_bytes() == before
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["link.lime", "real.lime"]
+
+
+def test_a_trajectory_that_runs_away_is_an_error() -> None:
+    gauge = Gauge(Group.alone(), (4, 4, 4, 4))
+    with pytest.raises(Error, match="ran away"):
+        hybrid_monte_carlo(gauge, 5.6, 1, length=1e300, steps=2)
+    assert gauge.plaquettes().all == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["measure", "no.lime", "--plot", "flow.png"], "expected --flow"),
+        (["measure", "no.lime", "--quarks", "hisq"], "expected --mass"),
+        (["smear", "no.lime", "--kind", "smooth"], "expected --kind"),
+        (["smear", "no.lime", "--kind", "hisq", "-o", "a.lime"], "expected --fat and --long"),
+        (["smear", "no.lime", "--fat", "a.lime"], "expected --output"),
+        (["thermalize", "--extent", "4x4x4x4", "--algorithm", "langevin"], "heatbath or hmc"),
+        (["thermalize", "--extent", "4x4x4x4", "-o", "no/a.lime"], "there is no folder"),
+        (
+            ["thermalize", "--extent", "4x4x4x4", "-o", "/dev/full", "--format", "ildg", "--overwrite"],
+            "no regular",
+        ),
+        (["thermalize", "--extent", "4x4x4x4", "-o", "a.foo"], "expected a name that ends"),
+        (["thermalize", "--extent", "4x4x4", "--checkpoint", "a.lime"], "four directions"),
+        (["thermalize", "--extent", "4x4x4x4", "--algorithm", "hmc", "--length", "nan"], "--length"),
+        (["measure", "no.lime", "--flow", "nan"], "expected a flow time"),
+        (["measure", "no.lime", "--flow", "1", "--flow-step", "0"], "expected a step of the flow"),
+        (["smear", "no.lime", "--kind", "flow", "--time", "inf"], "expected a flow time"),
+        (["smear", "no.lime", "--kind", "stout", "--time", "3"], "--time is for --kind flow"),
+        (
+            ["smear", "no.lime", "--kind", "hisq", "--fat", "a.lime", "--periodic"],
+            "--periodic goes with --phases",
+        ),
+        (["smear", "no.lime", "--kind", "hisq", "--fat", "a.lime", "--long", "a.lime"], "expected two files"),
+        (
+            ["smear", "no.lime", "--kind", "hisq", "--fat", "a.lime", "--long", "no/b.lime"],
+            "there is no folder",
+        ),
+        (["solve", "no.lime", "--mass", "0.1", "--long", "a.lime"], "--long goes with --fat"),
+        (
+            ["solve", "--fat", "no.lime", "--mass", "0.1", "--action", "hisq"],
+            "--action hisq is made of a gauge",
+        ),
+        (["solve", "no.lime", "--mass", "0.1", "--precision", "single"], "--tolerance of 1e-06"),
+        (
+            ["solve", "no.lime", "--mass", "0.1", "-o", "x.lime", "--output-bits", "7"],
+            "--output-bits 32 or 64",
+        ),
+    ],
+)
+def test_refused(arguments: list[str], message: str, ranks: Ranks) -> None:
+    done = ranks.onehop("lattice", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_a_coarse_flow_step_is_refused_on_ranks_and_nothing_is_written(ranks: Ranks, tmp_path: Path) -> None:
+    field, report = str(tmp_path / "cfg.lime"), tmp_path / "out.json"
+    gauge = Gauge(Group.alone(), (4, 4, 4, 8))
+    thermalize(gauge, 6.0, 5)
+    write_gauge(field, gauge)
+    flow = ("lattice", "measure", field, "--flow", 1, "-n", 2, "--json", report)
+    refused = ranks.onehop(*flow, "--flow-step", 0.3, "--plot", tmp_path / "flow.png")
+    assert refused.returncode == 2
+    assert "Traceback" not in refused.stderr
+    found = re.search(
+        r"a step of 0\.25 is too long .* the largest step that works is ([0-9.]+) ", refused.stderr
+    )
+    assert found is not None
+    assert [one.name for one in tmp_path.iterdir() if one.is_file()] == ["cfg.lime"]
+    ends = []
+    for how in (("--flow-step", found[1]), ("--flow-tolerance", 1e-6), ("--flow-step", 0.01)):
+        done = ranks.onehop(*flow, *how)
+        assert done.returncode == 0, done.stderr
+        found_here = json.loads(report.read_text())
+        ends.append(found_here["flow"][-1]["t2_energy"])
+        assert 0 < found_here["flow_step_error"] <= 0.1
+    assert ends[0] == pytest.approx(ends[2], rel=1e-3)
+    assert ends[1] == pytest.approx(ends[2], rel=1e-5)
+
+
+def test_solves_with_the_phases_of_milc(ranks: Ranks, tmp_path: Path) -> None:
+    """A source in MILC's phases: the solution is that of ours after the transformation S = (-1)^(t (x + y + z))."""
+    extents, group = (4, 4, 4, 8), Group.alone()
+    gauge, geometry = Gauge(group, extents), Geometry(extents, ranks=1)
+    gauge.set_random(3)
+    names = {
+        name: str(tmp_path / f"{name}.lime") for name in ("cfg", "theirs", "ours", "x", "y", "fat", "long")
+    }
+    write_gauge(names["cfg"], gauge)
+    source = some_field(extents, 4)[None]
+    signs = phase_change(extents)[..., None]
+    write_vectors(names["theirs"], source, geometry, group, precision=64)
+    write_vectors(names["ours"], signs * source, geometry, group, precision=64)
+    common = ("--mass", 0.3, "--output-bits", 64, "--overwrite", "-n", 2)
+
+    def solved(*words: object) -> np.ndarray:
+        done = ranks.onehop("lattice", "solve", *words, "-o", names["x"], *common)
+        assert done.returncode == 0, done.stderr
+        return read_vectors(names["x"], geometry, group)
+
+    for action in ("staggered", "hisq"):
+        cfg = (names["cfg"], "--action", action)
+        ours = solved(*cfg, "--source-file", names["ours"])
+        theirs = solved(*cfg, "--source-file", names["theirs"], "--phases", "milc")
+        np.testing.assert_allclose(theirs, signs * ours, atol=1e-8)
+        wrong = solved(*cfg, "--source-file", names["theirs"])
+        assert np.linalg.norm(wrong - theirs) > 0.5 * np.linalg.norm(theirs)
+    files = ("--fat", names["fat"], "--long", names["long"])
+    made = ranks.onehop("lattice", "smear", names["cfg"], "--kind", "hisq", *files, "--phases", "milc")
+    assert made.returncode == 0, made.stderr
+    assert read_note(names["fat"]) == "links with milc phases, antiperiodic in time"
+    np.testing.assert_allclose(solved(*files, "--source-file", names["theirs"]), theirs, atol=1e-8)
+    done = ranks.onehop("lattice", "solve", names["cfg"], "--mass", 0.3, "--phases", "chroma")
+    assert done.returncode == 2
+    assert "standard or milc, found 'chroma'" in done.stderr
+    # A condensate by noise differs by noise only; correlators do not differ.
+    found = []
+    for phases in ("standard", "milc"):
+        words = ("--quarks", "staggered", "--mass", 0.3, "--noises", 1, "--phases", phases, "--json", "-")
+        done = ranks.onehop("lattice", "measure", names["cfg"], *words)
+        assert done.returncode == 0, done.stderr
+        found.append(json.loads(done.stdout)["quarks"])
+    np.testing.assert_allclose(found[0]["pion"], found[1]["pion"], rtol=1e-6)
+    np.testing.assert_allclose(found[0]["rho"], found[1]["rho"], rtol=1e-5, atol=1e-9)
+    assert found[0]["condensate"] != pytest.approx(found[1]["condensate"], rel=1e-6)
+    assert found[0]["condensate"] == pytest.approx(found[1]["condensate"], rel=0.2)
+
+
+def test_averages_that_are_no_numbers_are_an_error_of_one_line(ranks: Ranks, tmp_path: Path) -> None:
+    gauge = Gauge(Group.alone(), (4, 4, 4, 4))
+    gauge.set_links(gauge.links * 1e80)
+    field = tmp_path / "cfg"
+    data = np.stack([gauge.links.real, gauge.links.imag], axis=-1).astype("<f8")
+    sizes = "".join(f"DIMENSION_{d} = 4\n" for d in (1, 2, 3, 4))
+    head = f"BEGIN_HEADER\nDATATYPE = 4D_SU3_GAUGE_3x3\n{sizes}FLOATING_POINT = IEEE64LITTLE\nEND_HEADER\n"
+    field.write_bytes(head.encode() + data.tobytes())
+    done = ranks.onehop("lattice", "measure", field, "--tolerance", 1e300, "--json", tmp_path / "out.json")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "numbers that are not finite" in done.stderr
+    assert "plaquette" in done.stderr
+    assert not (tmp_path / "out.json").exists()

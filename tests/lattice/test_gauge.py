@@ -1,0 +1,195 @@
+"""Gauge fields: measured as NumPy measures them, alike on every grid, with the plaquettes of exact integrals."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lattice_reference import one_plaquette
+from onehop import BadInput, Group
+from onehop.lattice import Gauge, read_gauge, thermalize
+from ranks import Ranks
+from threads import run_threads
+
+GRIDS = [(2, 1, 1, 1), (1, 1, 1, 2), (1, 2, 2, 1), (2, 2, 2, 1), (1, 1, 2, 4)]
+
+
+def random_field(extents: tuple[int, ...], seed: int = 3) -> Gauge:
+    gauge = Gauge(Group.alone(), extents)
+    gauge.set_random(seed)
+    return gauge
+
+
+def plaquettes_by_numpy(links: np.ndarray) -> dict[tuple[int, int], np.ndarray]:
+    """Re tr of every plaquette, by rolling the whole lattice."""
+    dims = links.ndim - 3
+    found = {}
+    for mu, nu in itertools.combinations(range(dims), 2):
+        first, second = links[..., mu, :, :], links[..., nu, :, :]
+        second_ahead = np.roll(second, -1, axis=dims - 1 - mu)
+        first_ahead = np.roll(first, -1, axis=dims - 1 - nu)
+        product = first @ second_ahead @ np.conj(np.swapaxes(second @ first_ahead, -1, -2))
+        found[mu, nu] = np.trace(product, axis1=-2, axis2=-1).real
+    return found
+
+
+@pytest.mark.parametrize("extents", [(4, 2, 6, 4), (3, 5, 2), (4, 7)])
+def test_measured_as_by_numpy(extents: tuple[int, ...]) -> None:
+    gauge = random_field(extents)
+    links = gauge.links
+    unit = np.eye(3)
+    np.testing.assert_allclose(
+        links @ links.conj().swapaxes(-1, -2), np.broadcast_to(unit, links.shape), atol=1e-14
+    )
+    np.testing.assert_allclose(np.linalg.det(links), 1, atol=1e-14)
+    by_pair = plaquettes_by_numpy(links)
+    last = len(extents) - 1
+    space = [values.mean() / 3 for (_, nu), values in by_pair.items() if nu != last]
+    in_time = [values.mean() / 3 for (_, nu), values in by_pair.items() if nu == last]
+    found = gauge.plaquettes()
+    assert found.all == pytest.approx(np.mean([*space, *in_time]), abs=1e-13)
+    assert found.space == pytest.approx(np.mean(space) if space else 0, abs=1e-13)
+    assert found.time == pytest.approx(np.mean(in_time), abs=1e-13)
+    trace = np.trace(links, axis1=-2, axis2=-1).real.mean() / 3
+    assert gauge.link_trace() == pytest.approx(trace, abs=1e-13)
+
+
+def test_plaquettes_do_not_change_under_gauge_transformations() -> None:
+    gauge = random_field((4, 4, 2, 4))
+    turn = random_field((4, 4, 2, 4), seed=8).links[..., 0, :, :]  # one matrix a site
+    links = gauge.links
+    for mu in range(4):
+        ahead = np.roll(turn, -1, axis=3 - mu)
+        links[..., mu, :, :] = turn @ links[..., mu, :, :] @ ahead.conj().swapaxes(-1, -2)
+    before, trace = gauge.plaquettes(), gauge.link_trace()
+    gauge.set_links(links)
+    np.testing.assert_allclose(gauge.plaquettes(), before, atol=1e-14)
+    assert abs(gauge.link_trace() - trace) > 1e-3
+
+
+def test_the_same_bits_on_every_grid() -> None:
+    extents = (4, 4, 8, 8)
+
+    def one_rank(group: Group, grid: tuple[int, ...]) -> tuple[bytes, list[float], tuple[float, ...]]:
+        gauge = Gauge(group, extents, grid)
+        gauge.set_random(5)
+        history = thermalize(gauge, 5.5, 2, seed=9, over_relaxations=1)
+        return gauge.gather().tobytes(), history, (*gauge.plaquettes(), gauge.link_trace())
+
+    expected = one_rank(Group.alone(), (1, 1, 1, 1))
+    for grid in GRIDS:
+        for found in run_threads(int(np.prod(grid)), lambda group, grid=grid: one_rank(group, grid)):
+            assert found == expected
+
+
+def test_going_on_is_the_same_as_not_stopping() -> None:
+    whole, parts = Gauge(Group.alone(), (4, 4, 4)), Gauge(Group.alone(), (4, 4, 4))
+    thermalize(whole, 4.0, 3, seed=2)
+    thermalize(parts, 4.0, 1, seed=2)
+    thermalize(parts, 4.0, 2, seed=2, first=1)
+    assert parts.links.tobytes() == whole.links.tobytes()
+    thermalize(parts, 4.0, 1, seed=3)
+    assert not np.allclose(parts.links, whole.links)
+
+
+def test_over_relaxation_keeps_the_action() -> None:
+    gauge = Gauge(Group.alone(), (4, 4, 4, 4))
+    thermalize(gauge, 5.0, 5)
+    before, links = gauge.plaquettes().all, gauge.links
+    gauge.over_relax()
+    assert gauge.plaquettes().all == pytest.approx(before, abs=1e-13)
+    assert abs(gauge.links - links).max() > 0.5
+    assert gauge.deviation()[0] < 1e-14
+
+
+@pytest.mark.parametrize("beta", [0.0, 1.0, 6.0, 12.0])
+def test_plaquette_in_two_dimensions(beta: float) -> None:
+    """There plaquettes are independent, but for the lattice being closed, which large ones do not feel."""
+    gauge = Gauge(Group.alone(), (24, 24))
+    history = thermalize(gauge, beta, 80, seed=4, over_relaxations=1)[20:]
+    width = np.std(history) * np.sqrt(4 / len(history))  # four sweeps remember each other at most
+    assert np.mean(history) == pytest.approx(one_plaquette(beta), abs=5 * width)
+    assert width < 4e-3
+
+
+def test_plaquette_at_strong_coupling() -> None:
+    beta = 0.5
+    gauge = Gauge(Group.alone(), (8, 8, 8, 8))
+    history = thermalize(gauge, beta, 165, over_relaxations=0)[5:]
+    width = np.std(history) / np.sqrt(len(history))  # sweeps do not remember each other here
+    assert np.mean(history) == pytest.approx(beta / 18 + beta**2 / 216, abs=4 * width)
+    assert width < 1.5e-4
+
+
+def test_plaquette_at_six() -> None:
+    """On 6^4 within one per cent of that of an infinite lattice."""
+    gauge = Gauge(Group.alone(), (6, 6, 6, 6))
+    history = thermalize(gauge, 6.0, 40, over_relaxations=2)[20:]
+    assert np.mean(history) == pytest.approx(0.5937, abs=0.006)
+
+
+def test_finds_and_mends_links_that_are_not_su3() -> None:
+    gauge = random_field((4, 4, 4, 4))
+    links = gauge.links
+    links[3, 2, 0, 1, 2] *= 1.01
+    gauge.set_links(links)
+    value, site, direction = gauge.deviation()
+    assert value == pytest.approx(0.0201, rel=0.5)
+    assert (site, direction) == ((1, 0, 2, 3), 2)
+    gauge.reunitarise()
+    assert gauge.deviation()[0] < 1e-14
+    links[0, 0, 0, 0, 0, 0, 0] = np.nan
+    gauge.set_links(links)
+    assert gauge.deviation()[0] == np.inf
+
+
+@pytest.mark.parametrize(
+    ("extents", "grid", "message"),
+    [
+        ((4,), None, "2 to 4 directions"),
+        ((4, 4, 4, 1), None, "2 or more"),
+        ((4, 4), (2, 1), "group's 1 ranks"),
+        ((4, 5), (1, 2), "5 sites on 2 ranks"),
+    ],
+)
+def test_says_what_is_wrong(extents: tuple[int, ...], grid: tuple[int, ...] | None, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        Gauge(Group.alone(), extents, grid)
+
+
+def test_says_what_is_wrong_later() -> None:
+    gauge = Gauge(Group.alone(), (3, 4))
+    with pytest.raises(BadInput, match="even extents"):
+        gauge.over_relax()
+    with pytest.raises(BadInput, match="beta"):
+        gauge.heat_bath(-1.0, 1, 0)
+    with pytest.raises(BadInput, match="links of shape"):
+        gauge.set_links(gauge.links[0])
+
+
+def test_commands_generate_and_measure(ranks: Ranks, tmp_path: Path) -> None:
+    field, first, report = tmp_path / "cfg.lime", tmp_path / "first.nersc", tmp_path / "measured.json"
+    what = ["lattice", "thermalize", "--extent", 4, 4, 4, 8, "--beta", 5.7, "--over-relaxations", 1]
+    done = ranks.onehop(*what, "--sweeps", 3, "-n", 2, "-o", field, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert len(found["history"]) == 3
+    done = ranks.onehop("lattice", "measure", field, "-n", 2, "--json", report)
+    assert done.returncode == 0, done.stderr
+    measured = json.loads(report.read_text())
+    assert measured["plaquette"] == found["plaquette"] == found["history"][-1]
+    assert measured["extent"] == [4, 4, 4, 8]
+    # On one rank, with a rest in between: the same bits.
+    assert ranks.onehop(*what, "--sweeps", 1, "-o", first).returncode == 0
+    more = ["lattice", "thermalize", "--start", first, "--beta", 5.7, "--over-relaxations", 1, "--first", 1]
+    done = ranks.onehop(*more, "--sweeps", 2, "-o", tmp_path / "second.lime")
+    assert done.returncode == 0, done.stderr
+    again, _ = read_gauge(str(tmp_path / "second.lime"))
+    assert again.links.tobytes() == read_gauge(str(field))[0].links.tobytes()
+    refused = ranks.onehop("lattice", "convert", field, "-o", first)
+    assert refused.returncode == 2
+    assert "exists already" in refused.stderr

@@ -1,0 +1,251 @@
+// Solvers on an operator whose inverse is known, and what they are made of: sums, fields, threads.
+#include "onehop/lattice/solver.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <numeric>
+#include <random>
+
+#include "lattice/solver/krylov.h"
+#include "onehop/error.h"
+#include "tests/support/ranks.h"
+
+namespace onehop::lattice::detail {
+namespace {
+
+TEST(LatticeSolver, WideSumsAreExact) {
+  std::mt19937_64 random(1);
+  std::vector<double> numbers;
+  for (int i = 0; i < 500; ++i) {
+    const double x = std::ldexp(static_cast<double>(random() >> 11), static_cast<int>(random() % 1900) - 1070);
+    numbers.push_back(x);
+    numbers.push_back(-x);
+  }
+  numbers.push_back(0x1.23456789abcdep-1040);
+  std::ranges::shuffle(numbers, random);
+  WideSum sum;
+  WideSum other;
+  for (std::size_t i = 0; i < numbers.size(); ++i) (i % 3 == 0 ? sum : other).add(numbers[i]);
+  sum.add(other);
+  EXPECT_EQ(sum.value(), 0x1.23456789abcdep-1040);
+  sum.add(-3.25);
+  EXPECT_EQ(sum.value(), -3.25);
+  sum.add(std::numeric_limits<double>::quiet_NaN());
+  EXPECT_TRUE(std::isnan(sum.value()));
+}
+
+TEST(LatticeSolver, TeamsShareWork) {
+  for (const int threads : {1, 2, 3}) {
+    Team team(threads);
+    for (int times = 0; times < 50; ++times) {
+      std::vector<int> done(101);
+      team.run([&](int thread) {
+        const auto [first, last] = team.part(0, 101, thread);
+        for (std::int64_t i = first; i < last; ++i) ++done[static_cast<std::size_t>(i)];
+      });
+      EXPECT_EQ(std::accumulate(done.begin(), done.end(), 0), 101);
+    }
+  }
+}
+
+TEST(LatticeSolver, FieldsGoToNaturalOrderAndBack) {
+  const Geometry geometry({.extents = {8, 4, 4}, .grid = {1, 1, 1}, .lanes = 4});
+  const auto sites = natural_sites(geometry);
+  std::mt19937 random(2);
+  std::normal_distribution<double> normal;
+  std::vector<std::complex<double>> natural(static_cast<std::size_t>(geometry.sites()) * 3);
+  for (auto& z : natural) z = {normal(random), normal(random)};
+  Field<double> field(field_shape(geometry, 3, 2));
+  load_natural(std::span<const std::complex<double>>(natural), sites, field, 1);
+  std::vector<std::complex<double>> back(natural.size());
+  store_natural(field, sites, std::span(back), 1);
+  EXPECT_EQ(natural, back);
+}
+
+// Multiplies each complex number by one of its own: on a rank's part of a vector of so many sites.
+template <class Real>
+class Diagonal final : public LinearOperator<Real> {
+ public:
+  Diagonal(Team& team, Sums& sums, std::vector<std::complex<double>> factors, int lanes, int copies)
+      : space_(team, sums, {static_cast<std::int64_t>(factors.size()) / lanes, 0, copies, 1, lanes}),
+        factors_(std::move(factors)),
+        input_(space_.size()) {}
+  VectorSpace<Real>& space() override { return space_; }
+  Real* input() override { return input_.data(); }
+  void apply(const Real* in, Real* out) override {
+    const auto& shape = space_.shape();
+    for (std::int64_t vector = 0; vector < shape.vectors; ++vector) {
+      for (int copy = 0; copy < shape.copies; ++copy) {
+        for (int lane = 0; lane < shape.lanes; ++lane) {
+          const auto factor = factors_[static_cast<std::size_t>(vector * shape.lanes + lane)];
+          const std::int64_t re = shape.at(vector, copy, 0, lane);
+          const std::int64_t im = re + shape.lanes;
+          const std::complex<double> product = factor * std::complex<double>(in[re], in[im]);
+          out[re] = static_cast<Real>(product.real());
+          out[im] = static_cast<Real>(product.imag());
+        }
+      }
+    }
+  }
+
+ private:
+  VectorSpace<Real> space_;
+  std::vector<std::complex<double>> factors_;
+  Buffer<Real> input_;
+};
+
+struct Bench {
+  Bench(const Group& group, int threads, bool wide) : team(threads), sums(group, 8, wide) {}
+  Team team;
+  Sums sums;
+};
+
+std::vector<std::complex<double>> some_factors(std::size_t count, int rank, bool real) {
+  std::vector<std::complex<double>> factors;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double size = 1 + 0.37 * static_cast<double>((i * 7 + static_cast<std::size_t>(rank) * 3) % 61);
+    factors.push_back(real ? size : std::polar(size, 0.02 * static_cast<double>(i % 40)));
+  }
+  return factors;
+}
+
+template <class Real>
+std::vector<double> norms_of(LinearOperator<Real>& a, const Real* vector) {
+  std::vector<double> norms(static_cast<std::size_t>(a.space().copies()));
+  a.space().norm(vector, norms);
+  return norms;
+}
+
+// |b - A x|^2 / |b|^2, the worst of the copies.
+template <class Real>
+double rest(LinearOperator<Real>& a, const Real* b, const Real* x) {
+  const Buffer<Real> r = a.space().make();
+  a.apply(x, r.data());
+  std::vector<Coefficient> coefficients(static_cast<std::size_t>(2 * a.space().copies()), 1.0);
+  std::fill(coefficients.begin() + a.space().copies(), coefficients.end(), -1.0);
+  const std::array<const Real*, 2> terms{b, r.data()};
+  a.space().combine(coefficients, terms, r.data());
+  const auto norm = norms_of(a, b);
+  const auto left = norms_of(a, static_cast<const Real*>(r.data()));
+  double worst = 0;
+  for (std::size_t i = 0; i < norm.size(); ++i) worst = std::max(worst, left[i] / norm[i]);
+  return worst;
+}
+
+template <class Real>
+Buffer<Real> some_vector(const VectorSpace<Real>& space, int rank) {
+  Buffer<Real> b = space.make();
+  for (std::size_t i = 0; i < b.size(); ++i)
+    b.data()[i] = static_cast<Real>(std::sin(0.7 * static_cast<double>(i) + rank));
+  return b;
+}
+
+Stopping until(const std::vector<double>& norms, double tolerance) {
+  Stopping stopping;
+  for (const double norm : norms) stopping.enough.push_back(norm * tolerance * tolerance);
+  return stopping;
+}
+
+TEST(LatticeSolver, SolversFindWhatTheyShould) {
+  for (const bool wide : {false, true}) {
+    testing::on_threads(2, [&](const Group& group) {
+      Bench bench(group, 1, wide);
+      Diagonal<double> real(bench.team, bench.sums, some_factors(64, group.rank(), true), 4, 2);
+      Diagonal<double> turned(bench.team, bench.sums, some_factors(64, group.rank(), false), 8, 2);
+      Diagonal<float> low(bench.team, bench.sums, some_factors(64, group.rank(), true), 4, 2);
+      const auto solve = [&](auto& a, auto&& method) {
+        const Buffer<double> b = some_vector(a.space(), group.rank());
+        const Buffer<double> x = a.space().make(), r = a.space().make();
+        a.space().copy(b.data(), r.data());
+        method(a, b.data(), x.data(), r.data(), until(norms_of(a, static_cast<const double*>(b.data())), 1e-11));
+        EXPECT_LT(rest(a, static_cast<const double*>(b.data()), static_cast<const double*>(x.data())), 2e-22);
+      };
+      solve(real, [](auto& a, const double*, double* x, double* r, const Stopping& stopping) {
+        EXPECT_LE(conjugate_gradients(a, x, r, stopping), 64);
+      });
+      solve(real, [&](auto& a, const double* b, double* x, double* r, const Stopping& stopping) {
+        const auto done = mixed_conjugate_gradients(a, low, b, x, r, stopping, 0.1);
+        EXPECT_LE(done.iterations, 120);
+        EXPECT_GE(done.corrections, 2);
+      });
+      solve(turned, [](auto& a, const double*, double* x, double* r, const Stopping& stopping) {
+        EXPECT_LE(bicgstab(a, x, r, stopping), 500);
+      });
+      solve(real, [&](auto& a, const double* b, double* x, double* r, const Stopping& stopping) {
+        corrected(a, low.space(), b, x, r, stopping, 1e-3,
+                  [&](float* rest, float* part, const Stopping& inner, std::int64_t done) {
+                    return bicgstab(low, part, rest, inner, done);
+                  });
+      });
+    });
+  }
+}
+
+TEST(LatticeSolver, ShiftsAtOnce) {
+  Bench bench(Group::alone(), 2, false);
+  Diagonal<double> a(bench.team, bench.sums, some_factors(64, 0, true), 8, 1);
+  const std::vector<double> shifts{0, 0.3, 2, 30};
+  const Buffer<double> b = some_vector(a.space(), 0);
+  const Buffer<double> r = a.space().make();
+  a.space().copy(b.data(), r.data());
+  std::vector<Buffer<double>> solutions;
+  std::vector<double*> x;
+  for (std::size_t s = 0; s < shifts.size(); ++s) x.push_back(solutions.emplace_back(a.space().make()).data());
+  const auto norm = norms_of(a, static_cast<const double*>(b.data()));
+  EXPECT_LE(multi_shift(a, std::span(shifts), x, r.data(), until(std::vector<double>(4, norm[0]), 1e-11)), 64);
+  for (std::size_t s = 0; s < shifts.size(); ++s) {
+    auto factors = some_factors(64, 0, true);
+    for (auto& each : factors) each += shifts[s];
+    Diagonal<double> shifted(bench.team, bench.sums, factors, 8, 1);
+    EXPECT_LT(rest(shifted, static_cast<const double*>(b.data()), static_cast<const double*>(x[s])), 4e-22);
+  }
+}
+
+TEST(LatticeSolver, EndsWithItsBestWhereThereIsNoSolution) {
+  Bench bench(Group::alone(), 1, false);
+  std::vector<std::complex<double>> singular(64, 0.0);
+  Diagonal<double> a(bench.team, bench.sums, singular, 8, 1);
+  const Buffer<double> r = some_vector(a.space(), 0);
+  const Buffer<double> x = a.space().make();
+  EXPECT_EQ(conjugate_gradients(a, x.data(), r.data(), until({1}, 1e-9)), 0);
+  EXPECT_LE(bicgstab(a, x.data(), r.data(), until({1}, 1e-9)), 1);
+}
+
+// No operator at all: every application multiplies by other numbers, so that no residual is what it is taken for.
+class Restless final : public LinearOperator<double> {
+ public:
+  Restless(Team& team, Sums& sums) : of_(team, sums, std::vector<std::complex<double>>(64, 1.0), 4, 1) {}
+  VectorSpace<double>& space() override { return of_.space(); }
+  double* input() override { return of_.input(); }
+  void apply(const double* in, double* out) override {
+    for (std::size_t i = 0; i < of_.space().size(); ++i) out[i] = normal_(random_) * in[i];
+  }
+
+ private:
+  Diagonal<double> of_;
+  std::mt19937 random_{3};
+  std::normal_distribution<double> normal_;
+};
+
+TEST(LatticeSolver, GivesUpWhereTheResidualOnlyGrows) {
+  Bench bench(Group::alone(), 1, false);
+  Restless a(bench.team, bench.sums);
+  const Buffer<double> x = a.space().make();
+  const Buffer<double> r = a.space().make();
+  for (std::size_t i = 0; i < a.space().size(); ++i) r.data()[i] = std::cos(static_cast<double>(i));
+  Stopping stopping = until({1}, 1e-10);
+  stopping.iterations = 100000;
+  EXPECT_LT(bicgstab(a, x.data(), r.data(), stopping), 1000);
+  // x is that of its smallest residual so far: not much longer than what there was to be found.
+  EXPECT_LT(norms_of(a, static_cast<const double*>(x.data()))[0], 1e4);
+}
+
+TEST(LatticeSolver, NamesOfPrecisions) {
+  EXPECT_EQ(precision_from_string("half"), Precision::half);
+  EXPECT_EQ(to_string(Precision::full), "double");
+  EXPECT_THROW((void)precision_from_string("quarter"), BadInput);
+}
+
+}  // namespace
+}  // namespace onehop::lattice::detail

@@ -1,0 +1,256 @@
+"""Solves of staggered quarks: what is found and what is said of it, held against plain NumPy."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from onehop import BadInput, Group
+from onehop.lattice import Gauge, Geometry, Staggered, StaggeredSolve, read_vectors, write_gauge
+from ranks import Ranks
+from staggered_reference import (
+    coordinates,
+    hop_by_numpy,
+    hop_of_links,
+    random_gauge,
+    random_links,
+    some_field,
+)
+from threads import run_threads
+
+
+def test_solutions_and_what_is_said_of_them() -> None:
+    extents, mass = (4, 4, 4, 4), 0.2
+    gauge = random_gauge(Group.alone(), extents)
+    staggered = Staggered(gauge)
+    source = some_field(extents, 6)
+    result = staggered.solve(source, mass, tolerance=1e-11)
+    rest = source - 2 * mass * result.solution - hop_by_numpy(gauge.links, result.solution, True)
+    residual = np.linalg.norm(rest) / np.linalg.norm(source)
+    assert result.converged
+    assert residual <= 1.01e-11
+    assert result.true_residual == pytest.approx(residual, rel=1e-2)
+    assert 0 <= result.communication_seconds < result.seconds
+    short = staggered.solve(source, mass, iterations=3)
+    rest = source - 2 * mass * short.solution - hop_by_numpy(gauge.links, short.solution, True)
+    assert (short.converged, short.iterations) == (False, 3)
+    assert short.true_residual == pytest.approx(np.linalg.norm(rest) / np.linalg.norm(source), rel=1e-10)
+    nothing = staggered.solve(np.zeros_like(source), mass)
+    assert (nothing.converged, nothing.iterations) == (True, 0)
+    assert not nothing.solution.any()
+
+
+@pytest.mark.parametrize(
+    "how", [{}, {"inner": "single"}, {"inner": "half"}, {"precision": "single", "inner": "half"}]
+)
+def test_a_hopeless_solve_ends_with_its_best(how: dict[str, str]) -> None:
+    """Without a field and periodic D has eigenvalues 0, which a mass next to 0 does not help."""
+    extents = (4, 4, 4, 4)
+    unit = Gauge(Group.alone(), extents)
+    staggered = Staggered(unit, antiperiodic=False, threads=1)
+    one = some_field(extents, 6)
+    both = np.stack([one, 1j * one])
+    for mass in (1e-9, 1e-25, 1e-60):
+        cases = (
+            ([mass], [one], staggered.solve(one, mass, iterations=300, **how)),
+            ([mass] * 2, both, staggered.solve(both, mass, iterations=300, **how)),
+            ([2 * mass, mass], [one] * 2, staggered.solve(one, (2 * mass, mass), iterations=300, **how)),
+        )
+        for masses, sources, result in cases:
+            assert not result.converged
+            solutions = result.solution.reshape(-1, *one.shape)
+            for m, b, x, said in zip(masses, sources, solutions, result.residuals, strict=True):
+                assert said <= 1  # no worse than none
+                rest = b - 2 * m * x - hop_by_numpy(unit.links, x, False)
+                assert said == pytest.approx(np.linalg.norm(rest) / np.linalg.norm(b), rel=1e-3)
+
+
+@pytest.mark.parametrize("how", [{}, {"inner": "half"}, {"precision": "single"}])
+def test_as_good_for_sources_of_every_size(how: dict[str, str]) -> None:
+    """Powers of two change nothing but the solution's size; beside each other, sources need not be of one size."""
+    extents = (4, 4, 4, 4)
+    staggered = Staggered(random_gauge(Group.alone(), extents))
+    source = some_field(extents, 6)
+    tolerance = 1e-5 if "precision" in how else 1e-10
+    expected = staggered.solve(source, 0.3, tolerance=tolerance, **how)
+    assert expected.converged
+    for size in (2.0**-660, 2.0**-80, 2.0**600):
+        found = staggered.solve(size * source, 0.3, tolerance=tolerance, **how)
+        assert (found.converged, found.iterations) == (True, expected.iterations)
+        assert np.array_equal(found.solution, size * expected.solution)
+        both = staggered.solve(np.stack([source, size * source]), 0.3, tolerance=tolerance, **how)
+        assert np.array_equal(both.solution[1], size * both.solution[0])
+        masses = staggered.solve(size * source, (0.3, 0.6), tolerance=tolerance, **how)
+        ordinary = staggered.solve(source, (0.3, 0.6), tolerance=tolerance, **how)
+        assert np.array_equal(masses.solution, size * ordinary.solution)
+
+
+@pytest.mark.parametrize("inner", ["half", "single"])
+def test_ends_where_the_tolerance_is_below_what_numbers_can_tell(inner: str) -> None:
+    extents = (4, 4, 4, 4)
+    staggered = Staggered(random_gauge(Group.alone(), extents))
+    found = staggered.solve(some_field(extents, 6), 0.1, tolerance=1e-30, iterations=100000, inner=inner)
+    assert not found.converged
+    assert found.iterations < 5000
+    assert found.true_residual < 1e-14
+
+
+@pytest.mark.parametrize("masses", [0.2, (0.7, 0.2)])
+def test_half_faces(masses: float | tuple[float, float]) -> None:
+    """They change the way to the solution on two ranks, and the solution not beyond the tolerance."""
+    extents, grid = (8, 4, 4, 4), (2, 1, 1, 1)
+    fat, long = random_links(extents, 7), 0.1 * random_links(extents, 8)
+    source = some_field(extents, 3)
+
+    def one_rank(group: Group) -> list[StaggeredSolve]:
+        mine = Geometry(extents, grid).block_slices(group.rank)
+        staggered = Staggered.of_links(group, extents, fat[mine], long[mine], grid, threads=1)
+        return [
+            staggered.solve(source[mine], masses, inner="half", half_faces=half, tolerance=1e-9)
+            for half in (False, True)
+        ]
+
+    found = run_threads(2, one_rank)
+    parts = [np.concatenate([one[i].solution for one in found], axis=-2) for i in range(2)]
+    assert (parts[0] != parts[1]).any()
+    for part in parts:
+        for m, x in zip(np.atleast_1d(masses), part.reshape(-1, *source.shape), strict=True):
+            rest = source - 2 * m * x - hop_of_links(fat, long, x)
+            assert np.linalg.norm(rest) <= 1.01e-9 * np.linalg.norm(source)
+    assert all(one.converged for both in found for one in both)
+
+
+def test_solves_in_every_precision_and_for_several_sources_and_masses() -> None:
+    extents, mass = (8, 4, 4, 4), 0.2
+    fat, long = random_links(extents, 7), 0.1 * random_links(extents, 8)
+    staggered = Staggered.of_links(Group.alone(), extents, fat, long)
+    sources = np.stack([some_field(extents, seed) for seed in range(5)])
+
+    def residual(x: np.ndarray, b: np.ndarray, m: float) -> float:
+        rest = b - 2 * m * x - hop_of_links(fat, long, x)
+        return float(np.linalg.norm(rest) / np.linalg.norm(b))
+
+    seen: list[tuple[int, float]] = []
+    iterations = {}
+    for inner in ("double", "single", "half"):
+        found = staggered.solve(
+            sources, mass, tolerance=1e-11, inner=inner, progress=lambda *at: seen.append(at)
+        )
+        assert found.converged
+        assert found.corrections >= (1 if inner == "double" else 3)
+        for b, x, said in zip(sources, found.solution, found.residuals, strict=True):
+            assert residual(x, b, mass) == pytest.approx(said, rel=0.05)
+            assert said <= 1e-11
+        assert found.flops > 0 < found.bytes
+        iterations[inner] = found.iterations
+    assert max(iterations.values()) < 1.5 * iterations["double"]
+    single = staggered.solve(sources[0], mass, tolerance=1e-5, precision="single", inner="half")
+    assert single.converged
+    assert residual(single.solution, sources[0], mass) < 1.1e-5
+    masses = (0.7, 0.2, 0.4)
+    even = np.where((sum(coordinates(extents)) % 2 == 0)[..., None], sources[0], 0)
+    for inner, source in (("double", even), ("single", sources[0]), ("half", sources[0])):
+        found = staggered.solve(source, masses, tolerance=1e-10, inner=inner)
+        assert found.converged
+        for m, x in zip(masses, found.solution, strict=True):
+            assert residual(x, source, m) <= 1e-10
+    few = staggered.solve(sources[0], masses, iterations=2)
+    assert not few.converged
+
+
+def test_command_solves(ranks: Ranks, tmp_path: Path) -> None:
+    gauge = random_gauge(Group.alone(), (4, 4, 4, 8))
+    field = tmp_path / "cfg.lime"
+    write_gauge(str(field), gauge)
+    done = ranks.onehop("lattice", "solve", field, "--mass", 0.3, "-n", 2, "--colour", 1, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    source = np.zeros((8, 4, 4, 4, 3), complex)
+    source[0, 0, 0, 0, 1] = 1
+    expected = Staggered(gauge).solve(source, 0.3)
+    assert found["converged"]
+    assert found["true_residual"] <= 1e-10
+    assert abs(found["iterations"] - expected.iterations) <= 1
+    assert found["grid"] == [1, 1, 1, 2]
+    assert 0 < found["communication_seconds"] < found["seconds"]
+    assert found["gflops"] > 0 < found["gbytes_per_second"]
+    short = ranks.onehop("lattice", "solve", field, "--mass", 0.3, "--iterations", 2, "--json", "-")
+    assert short.returncode == 1
+    assert "allow more of them" in short.stderr
+    assert json.loads(short.stdout)["converged"] is False
+
+
+def scidac(path: Path, extents: tuple[int, ...], count: int, numbers: np.ndarray) -> None:
+    """A file of single precision as others write it: records of LIME, big-endian, with checksums."""
+    raw = np.stack([numbers.real, numbers.imag], axis=-1).astype(">f4")
+    sites = raw.reshape(int(np.prod(extents)), -1)
+    sums = [0, 0]
+    for number, site in enumerate(sites):
+        crc = zlib.crc32(site.tobytes())
+        for i, modulus in enumerate((29, 31)):
+            by = number % modulus
+            sums[i] ^= (crc << by | crc >> (32 - by)) & 0xFFFFFFFF
+    dims = " ".join(map(str, extents))
+    records = [
+        (
+            "scidac-private-file-xml",
+            f"<scidacFile><spacetime>4</spacetime><dims>{dims} </dims></scidacFile>".encode(),
+        ),
+        (
+            "scidac-private-record-xml",
+            b"<scidacRecord><datatype>USQCD_F3_X</datatype><precision>F</precision><colors>3</colors>"
+            + f"<typesize>{4 * sites.shape[1] // count}</typesize>".encode()
+            + f"<datacount>{count}</datacount></scidacRecord>".encode(),
+        ),
+        ("scidac-binary-data", sites.tobytes()),
+        (
+            "scidac-checksum",
+            f"<scidacChecksum><suma>{sums[0]:x}</suma><sumb>{sums[1]:x}</sumb></scidacChecksum>".encode(),
+        ),
+    ]
+    with path.open("wb") as file:
+        for name, data in records:
+            file.write(struct.pack(">IHHQ128s", 0x456789AB, 1, 0xC000, len(data), name.encode()))
+            file.write(data + b"\0" * (-len(data) % 8))
+
+
+def test_command_solves_with_links_and_sources_of_files(ranks: Ranks, tmp_path: Path) -> None:
+    extents, mass = (4, 4, 4, 8), 0.3
+    fat, long = (scale * random_links(extents, seed) for scale, seed in ((1, 1), (0.2, 2)))
+    fat, long = fat.astype(np.complex64), long.astype(np.complex64)
+    source = some_field(extents, 3).astype(np.complex64)
+    names = {name: tmp_path / f"{name}.lime" for name in ("fat", "long", "src", "x")}
+    scidac(names["fat"], extents, 4, fat)
+    scidac(names["long"], extents, 4, long)
+    scidac(names["src"], extents, 1, source)
+    links = ("--fat", names["fat"], "--long", names["long"], "--source-file", names["src"], "--mass", mass)
+    command = ("lattice", "solve", *links, "-o", names["x"], "--action", "staggered", "--json", "-")
+    done = ranks.onehop(*command, "-n", 2, "--inner", "half", "--output-bits", 64)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["converged"]
+    assert found["true_residual"] <= 1e-10
+    geometry = Geometry(extents)
+    (x,) = read_vectors(str(names["x"]), geometry, Group.alone())
+    rest = source - 2 * mass * x - hop_of_links(fat.astype(complex), long.astype(complex), x)
+    assert np.linalg.norm(rest) / np.linalg.norm(source) < 1.1e-10
+    again = ranks.onehop(*command, "-n", 1)
+    assert again.returncode == 2
+    assert "exists already" in again.stderr
+    names["src"].write_bytes(names["src"].read_bytes()[:-200])
+    with pytest.raises(BadInput, match="cut off"):
+        read_vectors(str(names["src"]), geometry, Group.alone())
+    broken = bytearray(names["x"].read_bytes())
+    broken[-2000] ^= 1
+    names["x"].write_bytes(broken)
+    with pytest.raises(BadInput, match="altered"):
+        read_vectors(str(names["x"]), geometry, Group.alone())
+    with pytest.raises(BadInput, match="expected a lattice of 4x4x4x4"):
+        read_vectors(str(names["fat"]), Geometry((4, 4, 4, 4)), Group.alone())
+    with pytest.raises(BadInput, match="expected colour vectors"):
+        read_vectors(str(names["fat"]), geometry, Group.alone())

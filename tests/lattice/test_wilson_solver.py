@@ -1,0 +1,257 @@
+"""Solves of Wilson and clover quarks: what is found and what is said of it, held against plain NumPy."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import wilson_reference as reference
+from onehop import BadInput, Group, _core
+from onehop.lattice import Gauge, Wilson, WilsonSolve, wilson_kappa, write_gauge
+from ranks import Ranks
+from threads import run_threads
+from wilson_reference import random_gauge, some_field
+
+
+@pytest.mark.parametrize("method", ["bicgstab", "normal"])
+@pytest.mark.parametrize(("csw", "inner"), [(0.0, "double"), (1.4, "single"), (0.0, "half"), (1.4, "half")])
+def test_solutions_and_what_is_said_of_them(method: str, csw: float, inner: str) -> None:
+    extents, kappa = (4, 4, 4, 8), 0.11
+    gauge = random_gauge(Group.alone(), extents)
+    wilson = Wilson(gauge, kappa, csw=csw)
+    sources = some_field(extents, 6, 2)
+    sources[1] *= 1e-3
+    result = wilson.solve(sources, tolerance=1e-11, method=method, inner=inner)
+    assert result.converged
+    assert result.corrections > 0 or inner == "double"
+    for source, x, said in zip(sources, result.solution, result.residuals, strict=True):
+        rest = source - reference.apply(gauge.links, x, kappa, csw)
+        residual = np.linalg.norm(rest) / np.linalg.norm(source)
+        assert residual <= 1.01e-11
+        assert said == pytest.approx(residual, rel=0.05, abs=1e-14)
+    assert result.flops > 0 < result.bytes
+    short = wilson.solve(sources[0], iterations=2, method=method, inner=inner)
+    rest = sources[0] - reference.apply(gauge.links, short.solution, kappa, csw)
+    assert (short.converged, short.iterations) == (False, 2)
+    assert short.true_residual == pytest.approx(np.linalg.norm(rest) / np.linalg.norm(sources[0]), rel=1e-6)
+    nothing = wilson.solve(np.zeros_like(sources[0]), method=method)
+    assert (nothing.converged, nothing.iterations) == (True, 0)
+    assert not nothing.solution.any()
+
+
+@pytest.mark.parametrize("method", ["bicgstab", "normal"])
+@pytest.mark.parametrize("inner", ["double", "single", "half"])
+def test_a_hopeless_solve_ends_with_its_best(method: str, inner: str) -> None:
+    gauge = random_gauge(Group.alone(), (4, 4, 4, 4))
+    sources = some_field((4, 4, 4, 4), 7, 2)
+    for kappa in (0.5, 1e3, 1e150):  # far beyond the critical one, and where squares are no numbers any more
+        result = Wilson(gauge, kappa, threads=1).solve(sources, iterations=800, inner=inner, method=method)
+        assert not result.converged
+        for source, x, said in zip(sources, result.solution, result.residuals, strict=True):
+            assert np.isfinite(x).all()
+            rest = source - reference.apply(gauge.links, x, kappa, 0.0)
+            assert said <= 1  # no worse than none
+            assert said == pytest.approx(np.linalg.norm(rest) / np.linalg.norm(source), rel=1e-6)
+    # Less than half way with many iterations, and little worse with many more, whatever comes and goes between.
+    found = [
+        Wilson(gauge, 0.3, threads=1).solve(sources[0], iterations=iterations, inner=inner, method="normal")
+        for iterations in (200, 400)
+    ]
+    assert found[1].true_residual <= 1.5 * found[0].true_residual < 0.5
+
+
+@pytest.mark.parametrize("method", ["bicgstab", "normal"])
+def test_mass_zero_without_a_field_is_singular(method: str) -> None:
+    """Periodic, M of constant spinors is 0, so that no x has less of the source left than what is constant of it."""
+    extents = (4, 4, 4, 4)
+    wilson = Wilson(Gauge(Group.alone(), extents), wilson_kappa(0.0), antiperiodic=False, threads=1)
+    source = np.zeros((*extents[::-1], 4, 3), complex)
+    source[0, 0, 0, 0, 0, 0] = 1
+    for inner in ("double", "half"):
+        found = wilson.solve(source, iterations=300, method=method, inner=inner)
+        assert not found.converged
+        assert 1 / 16 <= found.true_residual < 0.25
+
+
+@pytest.mark.parametrize("target", _core.lattice_targets())
+def test_every_kind_of_processor(target: str) -> None:
+    _core.lattice_use_target(target)
+    try:
+        gauge = random_gauge(Group.alone(), (4, 4, 4, 4))
+        source = some_field((4, 4, 4, 4), 7)
+        for how in ({}, {"method": "normal", "inner": "half"}, {"inner": "single", "reproducible": True}):
+            found = Wilson(gauge, 0.1, csw=1.0).solve(source, tolerance=1e-9, **how)
+            rest = source - reference.apply(gauge.links, found.solution, 0.1, 1.0)
+            assert np.linalg.norm(rest) <= 1.01e-9 * np.linalg.norm(source)
+    finally:
+        _core.lattice_use_target("")
+
+
+def test_all_in_single_precision_is_as_good_as_that() -> None:
+    extents = (4, 4, 4, 4)
+    gauge = random_gauge(Group.alone(), extents)
+    source = some_field(extents, 7)
+    result = Wilson(gauge, 0.1, csw=1.0, two_rows=True).solve(source, tolerance=1e-5, precision="single")
+    assert result.converged
+    rest = source - reference.apply(gauge.links, result.solution, 0.1, 1.0)
+    assert np.linalg.norm(rest) / np.linalg.norm(source) < 2e-5
+
+
+@pytest.mark.parametrize("method", ["bicgstab", "normal"])
+@pytest.mark.parametrize("inner", ["double", "single", "half"])
+def test_as_good_for_sources_of_every_size(method: str, inner: str) -> None:
+    """Powers of two change nothing but the solution's size, on every grid: ranks agree on them."""
+    extents = (4, 4, 4, 4)
+    alone = random_gauge(Group.alone(), extents)
+    source = some_field(extents, 12)
+    point = np.zeros_like(source)
+    point[0, 0, 0, 0, 0, 0] = 1
+    wilson = Wilson(alone, 0.11, csw=1.1, threads=1)
+    how: dict[str, Any] = {"method": method, "inner": inner}
+    for size in (2.0**-660, 2.0**-80, 2.0**600):
+        for one in (source, point):
+            expected, found = wilson.solve(one, **how), wilson.solve(size * one, **how)
+            assert (found.converged, found.iterations) == (True, expected.iterations)
+            assert np.array_equal(found.solution, size * expected.solution)
+            expected = wilson.solve(size * one, reproducible=True, **how)
+
+            def on_two(group: Group, one: np.ndarray = size * one) -> WilsonSolve:
+                gauge = random_gauge(group, extents, (1, 1, 1, 2))
+                mine = gauge.geometry.block_slices(group.rank)
+                return Wilson(gauge, 0.11, csw=1.1, threads=1).solve(one[mine], reproducible=True, **how)
+
+            parts = [part.solution for part in run_threads(2, on_two)]
+            assert np.array_equal(np.concatenate(parts), expected.solution)
+
+
+@pytest.mark.parametrize("inner", ["double", "single", "half"])
+@pytest.mark.parametrize("csw", [0.0, 1.2])
+def test_schwarz_needs_fewer_iterations(inner: str, csw: float) -> None:
+    extents, kappa = (4, 4, 4, 8), 0.12
+    source = some_field(extents, 9)
+    gauge = random_gauge(Group.alone(), extents)
+
+    def one_rank(group: Group) -> tuple[tuple[slice, ...], WilsonSolve, WilsonSolve]:
+        gauge = random_gauge(group, extents, (1, 1, 1, 2))
+        mine = gauge.geometry.block_slices(group.rank)
+        wilson = Wilson(gauge, kappa, csw=csw, threads=1)
+        return (
+            mine,
+            wilson.solve(source[mine], inner=inner, tolerance=1e-9),
+            wilson.solve(source[mine], inner=inner, tolerance=1e-9, schwarz=4),
+        )
+
+    solution = np.zeros_like(source)
+    for mine, plain, schwarz in run_threads(2, one_rank):
+        assert plain.converged
+        assert schwarz.converged
+        assert schwarz.iterations < (1.0 if inner == "half" else 0.7) * plain.iterations
+        solution[mine] = schwarz.solution
+    rest = source - reference.apply(gauge.links, solution, kappa, csw)
+    assert np.linalg.norm(rest) <= 1.01e-9 * np.linalg.norm(source)
+
+
+@pytest.mark.parametrize(
+    ("method", "inner"), [("bicgstab", "double"), ("bicgstab", "half"), ("normal", "half")]
+)
+def test_reproducible_on_every_grid(method: str, inner: str) -> None:
+    extents = (8, 8, 4, 8)
+    source = some_field(extents, 8)
+    how = {"reproducible": True, "tolerance": 1e-8, "method": method, "inner": inner}
+    alone = Wilson(random_gauge(Group.alone(), extents), 0.1, csw=1.0, threads=2)
+    expected = alone.solve(source, **how)
+    for grid in ((2, 1, 1, 1), (1, 1, 1, 4), (2, 2, 1, 2)):
+
+        def one_rank(group: Group, grid: tuple[int, ...] = grid) -> tuple[tuple[slice, ...], WilsonSolve]:
+            gauge = random_gauge(group, extents, grid)
+            mine = gauge.geometry.block_slices(group.rank)
+            return mine, Wilson(gauge, 0.1, csw=1.0, threads=1).solve(source[mine], **how)
+
+        for mine, found in run_threads(int(np.prod(grid)), one_rank):
+            assert (found.iterations, found.residuals) == (expected.iterations, expected.residuals)
+            assert (found.solution == expected.solution[mine]).all()
+
+
+@pytest.mark.parametrize(("inner", "schwarz"), [("single", 0), ("half", 3)])
+def test_half_faces(inner: str, schwarz: int) -> None:
+    """They change the way to the solution on two ranks, and the solution not beyond the tolerance."""
+    extents = (8, 4, 4, 4)
+    source = some_field(extents, 8, 2)
+    alone = random_gauge(Group.alone(), extents)
+
+    def one_rank(group: Group) -> list[WilsonSolve]:
+        gauge = random_gauge(group, extents, (2, 1, 1, 1))
+        wilson = Wilson(gauge, 0.1, csw=1.0, threads=1)
+        mine = source[(slice(None), *gauge.geometry.block_slices(group.rank))]
+        return [
+            wilson.solve(mine, inner=inner, schwarz=schwarz, half_faces=half, tolerance=1e-9)
+            for half in (False, True)
+        ]
+
+    found = run_threads(2, one_rank)
+    parts = [np.concatenate([one[i].solution for one in found], axis=4) for i in range(2)]
+    assert (parts[0] != parts[1]).any()
+    for part, results in zip(parts, zip(*found, strict=True), strict=True):
+        assert all(one.converged for one in results)
+        for x, b in zip(part, source, strict=True):
+            rest = b - reference.apply(alone.links, x, 0.1, 1.0)
+            assert np.linalg.norm(rest) <= 1.01e-9 * np.linalg.norm(b)
+    wilson = Wilson(alone, 0.1)
+    with pytest.raises(BadInput, match="lower precision than the whole"):
+        wilson.solve(source, half_faces=True)
+    with pytest.raises(BadInput, match="either half faces or a reproducible"):
+        wilson.solve(source, half_faces=True, inner="single", reproducible=True)
+
+
+def test_command_solves(ranks: Ranks, tmp_path: Path) -> None:
+    extents = (4, 4, 4, 8)
+    gauge = random_gauge(Group.alone(), extents)
+    field = tmp_path / "cfg.lime"
+    write_gauge(str(field), gauge)
+    words = (
+        "--action",
+        "clover",
+        "--csw",
+        1.2,
+        "--kappa",
+        0.11,
+        "--spin",
+        3,
+        "--colour",
+        1,
+        "--inner",
+        "single",
+    )
+    done = ranks.onehop("lattice", "solve", field, *words, "-n", 2, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    source = np.zeros((*extents[::-1], 4, 3), complex)
+    source[0, 0, 0, 0, 3, 1] = 1
+    expected = Wilson(gauge, 0.11, csw=1.2).solve(source, inner="single")
+    assert found["converged"]
+    assert found["true_residual"] <= 1e-10
+    assert abs(found["iterations"] - expected.iterations) <= 3
+    assert (found["csw"], found["kappa"], found["grid"]) == (1.2, 0.11, [1, 1, 1, 2])
+    assert found["gflops"] > 0 < found["gbytes_per_second"]
+    done = ranks.onehop("lattice", "solve", field, *words[:-1], "half", "-n", 2, "--json", "-")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["true_residual"] <= 1e-10
+    short = ranks.onehop(
+        "lattice", "solve", field, "--action", "wilson", "--mass", 0.5, "--iterations", 2, "--json", "-"
+    )
+    assert short.returncode == 1
+    assert json.loads(short.stdout)["kappa"] == pytest.approx(1 / 9)
+    assert "allow more of them" in short.stderr
+    for wrong, said in (
+        (("--action", "wilson"), "--kappa, or one --mass"),
+        (("--action", "wilson", "--kappa", 0.1, "--csw", 1), "--action clover"),
+        (("--action", "clover", "--kappa", 0.1, "--inner", "quarter"), "half, single or double"),
+        (("--kappa", 0.1, "--mass", 0.1), "are for --action"),
+    ):
+        done = ranks.onehop("lattice", "solve", field, *wrong)
+        assert done.returncode == 2
+        assert said in " ".join(done.stderr.split())

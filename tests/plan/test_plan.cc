@@ -1,0 +1,413 @@
+// Plans against a naive executor of the same schedule, over processes and threads, with every cut of messages.
+#include "onehop/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <random>
+
+#include "onehop/count.h"
+#include "onehop/error.h"
+#include "onehop/patterns.h"
+#include "onehop/verify.h"
+#include "tests/support/naive_execute.h"
+#include "tests/support/random_halo.h"
+#include "tests/support/ranks.h"
+
+namespace onehop {
+namespace {
+
+using testing::Memory;
+using testing::on_ranks;
+using testing::on_threads;
+
+Memory random_memory(const Schedule& schedule, unsigned seed) {
+  std::mt19937 random(seed);
+  Memory memory = testing::allocate(schedule);
+  for (auto& rank : memory) {
+    for (auto& array : rank) {
+      for (std::byte& b : array) b = static_cast<std::byte>(random());
+    }
+  }
+  return memory;
+}
+
+// Runs the plan several times on every rank and compares each time with the naive executor; also the counters with `count`.
+void expect_plan_does(const Group& group, const Schedule& schedule, const Schedule& given, const PlanOptions& options,
+                      Memory expected) {
+  const auto rank = static_cast<std::size_t>(group.rank());
+  auto mine = expected[rank];
+  std::vector<std::span<std::byte>> spans(mine.begin(), mine.end());
+  Plan plan(group, given, spans, options);
+  constexpr int runs = 4;
+  for (int run = 0; run < runs; ++run) {
+    testing::naive_execute(schedule, expected);
+    plan.start();
+    if (run % 2 == 1) {
+      while (!plan.test()) {
+      }
+    }
+    plan.finish();
+    for (std::size_t a = 0; a < mine.size(); ++a) {
+      for (std::size_t i = 0; i < mine[a].size(); ++i) {
+        ASSERT_EQ(mine[a][i], expected[rank][a][i]) << "byte " << i << " of array " << a << " in run " << run
+                                                    << " on rank " << group.rank() << " of " << schedule.to_json();
+      }
+    }
+  }
+  const RankCount counted = count(schedule).ranks[rank];
+  const PlanCounters& moved = plan.counters();
+  EXPECT_EQ(moved.runs, runs);
+  EXPECT_EQ(moved.messages_sent, counted.messages_sent * runs);
+  EXPECT_EQ(moved.messages_received, counted.messages_received * runs);
+  EXPECT_EQ(moved.bytes_sent, counted.bytes_sent * runs);
+  EXPECT_EQ(moved.bytes_received, counted.bytes_received * runs);
+  EXPECT_EQ(moved.bytes_local, counted.bytes_local * runs);
+}
+
+PlanOptions cut(int slots, std::int64_t slot_bytes, std::int64_t chunk_bytes) {
+  PlanOptions options;
+  options.slots = slots;
+  options.slot_bytes = slot_bytes;
+  options.chunk_bytes = chunk_bytes;
+  return options;
+}
+
+TEST(Plan, RandomHalosOnThreads) {
+  std::mt19937 random(1);
+  for (int trial = 0; trial < 60; ++trial) {
+    const HaloSpec spec = testing::random_halo(random);
+    const Schedule schedule = halo(spec);
+    const Memory memory = random_memory(schedule, static_cast<unsigned>(trial));
+    const PlanOptions options = trial % 3 == 0 ? PlanOptions{} : trial % 3 == 1 ? cut(2, 64, 16) : cut(1, 100, 30);
+    SCOPED_TRACE(::testing::PrintToString(spec));
+    on_threads(schedule.ranks, [&](const Group& group) {
+      const bool whole = trial % 2 == 0;
+      expect_plan_does(group, schedule, whole ? schedule : halo(spec, group.rank()), options, memory);
+    });
+  }
+}
+
+TEST(Plan, HalosOnProcesses) {
+  std::mt19937 random(2);
+  for (const int grid : {1, 2, 3, 4, 8}) {
+    HaloSpec spec;
+    spec.extents = {11, 9, 6};
+    spec.grid = {grid, 1, 1};
+    if (grid == 4) spec.grid = {2, 2, 1};
+    if (grid == 8) spec.grid = {2, 2, 2};
+    spec.widths = {{1, 2}, {2, 1}, {1, 1}};
+    spec.periodic = {true, false, true};
+    spec.corners = grid % 2 == 0;
+    spec.element_bytes = {8, 24, 1};
+    const Schedule schedule = halo(spec);
+    const Memory memory = random_memory(schedule, 7);
+    on_ranks(grid, [&](const Group& group) { expect_plan_does(group, schedule, schedule, {}, memory); });
+  }
+}
+
+// Floats of moderate size in every array, so that sums stay finite and NaNs do not hide differences.
+Memory random_numbers(const Schedule& schedule, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal;
+  Memory memory = testing::allocate(schedule);
+  for (auto& rank : memory) {
+    for (std::size_t a = 0; a < rank.size(); ++a) {
+      const bool single = schedule.arrays[a].type == ElementType::float32;
+      const std::size_t size = single ? sizeof(float) : sizeof(double);
+      for (std::size_t at = 0; at + size <= rank[a].size(); at += size) {
+        const double number = normal(random);
+        const auto narrow = static_cast<float>(number);
+        std::memcpy(&rank[a][at], single ? static_cast<const void*>(&narrow) : &number, size);
+      }
+    }
+  }
+  return memory;
+}
+
+// Blocks are never cut, whatever the slots and chunks; inside a rank nothing is rounded.
+TEST(Plan, HalosWithCodecs) {
+  for (const Codec codec : {Codec::fp16, Codec::q8, Codec::q6}) {
+    HaloSpec spec;
+    spec.extents = {7, 5, 10};
+    spec.grid = {3, 1, 1};
+    spec.widths = {{1, 2}, {2, 1}, {1, 1}};
+    spec.periodic = {true, true, false};
+    spec.corners = true;
+    spec.element_bytes = {4, 24, 8};
+    spec.types = {ElementType::float32, ElementType::float64, ElementType::float32};
+    spec.codec = codec;
+    const Schedule schedule = halo(spec);
+    ASSERT_TRUE(verify(schedule).empty());
+    EXPECT_EQ(Schedule::from_json(schedule.to_json()), schedule);
+    const Memory memory = random_numbers(schedule, 5);
+    for (const PlanOptions& options : {PlanOptions{}, cut(2, 400, 100), cut(1, 64, 1)}) {
+      on_threads(3, [&](const Group& group) { expect_plan_does(group, schedule, schedule, options, memory); });
+    }
+  }
+}
+
+// From one run, from many, added to what is there: all in one message with parts that are not encoded.
+TEST(Plan, TransfersWithCodecsCombine) {
+  const auto place = [](int rank, Slice slice) { return Place{rank, 0, std::move(slice)}; };
+  Schedule schedule{"codecs", 2, {{"u", 4, ElementType::float32, {400}}}, {Round{}}, {}};
+  auto& transfers = schedule.rounds[0].transfers;
+  const Slice scattered = Slice::box(201, std::array<std::int64_t, 1>{50}, std::array<std::int64_t, 1>{4});
+  transfers.push_back({place(0, Slice::range(0, 50)), place(1, scattered), Combine::add, Codec::q8});
+  transfers.push_back({place(0, Slice::range(50, 70)), place(1, Slice::range(0, 70)), Combine::add, Codec::q4});
+  transfers.push_back({place(0, Slice::range(50, 70)), place(1, Slice::range(80, 70)), Combine::max, Codec::fp8});
+  transfers.push_back({place(0, scattered), place(1, Slice::range(150, 50)), Combine::replace, Codec::q6});
+  transfers.push_back({place(0, Slice::range(120, 10)), place(1, Slice::range(70, 10)), Combine::min, Codec::raw});
+  transfers.push_back({place(0, Slice::range(0, 7)), place(0, Slice::range(170, 7)), Combine::add, Codec::q4});
+  ASSERT_TRUE(verify(schedule).empty());
+  const Memory memory = random_numbers(schedule, 6);
+  for (const PlanOptions& options : {PlanOptions{}, cut(2, 100, 50), cut(1, 64, 64)}) {
+    on_threads(2, [&](const Group& group) { expect_plan_does(group, schedule, schedule, options, memory); });
+  }
+}
+
+TEST(Plan, RanksWithDifferentCodecsDoNotMatch) {
+  HaloSpec spec{.extents = {64}, .grid = {2}, .widths = {{32, 32}}, .periodic = {true}};
+  spec.types = {ElementType::float64};
+  spec.codec = Codec::q8;
+  on_threads(2, [&](const Group& group) {
+    Schedule schedule = halo(spec);
+    // As many bytes on the wire, but others.
+    if (group.rank() == 1) {
+      for (Transfer& transfer : schedule.rounds[0].transfers) transfer.codec = Codec::fp8;
+    }
+    std::vector<std::byte> array(std::size_t{96} * 8);
+    const std::array spans{std::span<std::byte>(array)};
+    EXPECT_THROW(Plan(group, schedule, spans), Mismatch);
+  });
+}
+
+// A larger halo than its slots: ranks must keep unpacking while they pack.
+TEST(Plan, StagingStaysWithinItsBudget) {
+  HaloSpec spec;
+  spec.extents = {8, 200, 100};
+  spec.grid = {2, 1, 1};
+  spec.widths = {{2, 2}, {1, 1}, {1, 1}};
+  spec.periodic = {true, true, true};
+  const Schedule schedule = halo(spec);
+  const Memory memory = random_memory(schedule, 3);
+  on_ranks(2, [&](const Group& group) {
+    expect_plan_does(group, schedule, schedule, cut(2, 4096, 1024), memory);
+    std::vector<std::vector<std::byte>> mine = memory[static_cast<std::size_t>(group.rank())];
+    std::vector<std::span<std::byte>> spans(mine.begin(), mine.end());
+    const Plan plan(group, schedule, spans, cut(2, 4096, 1024));
+    EXPECT_LE(plan.staging_bytes(), 2 * (4096 + 256));
+    EXPECT_GT(count(schedule).ranks[0].bytes_sent, 10 * plan.staging_bytes());
+  });
+}
+
+ArraySpec doubles(std::int64_t elements) { return {"x", 8, ElementType::float64, {elements}}; }
+
+TEST(Plan, AllgatherOnManyRanks) {
+  for (const int ranks : {1, 2, 3, 5, 8}) {
+    const Schedule schedule = allgather(ranks, 3, 8);
+    const Memory memory = random_memory(schedule, 5);
+    on_ranks(ranks, [&](const Group& group) { expect_plan_does(group, schedule, schedule, {}, memory); });
+  }
+}
+
+// Every rank adds its block into rank 0's: the sum has a fixed order, so it is the naive executor's bit for bit.
+TEST(Plan, CombinesInAFixedOrder) {
+  for (const Combine combine : {Combine::add, Combine::min, Combine::max, Combine::prod}) {
+    Schedule schedule;
+    schedule.ranks = 4;
+    schedule.arrays = {doubles(100)};
+    schedule.rounds.resize(2);
+    for (int from = 0; from < 4; ++from) {
+      schedule.rounds[0].transfers.push_back(
+          {{from, 0, Slice::range(0, 40)}, {0, 0, Slice::range(50, 40)}, combine, Codec::raw});
+    }
+    for (int to = 1; to < 4; ++to) {
+      schedule.rounds[1].transfers.push_back({{0, 0, Slice::range(50, 40)}, {to, 0, Slice::range(50, 40)}});
+    }
+    verify_or_throw(schedule);
+    Memory memory = testing::allocate(schedule);
+    std::mt19937 random(4);
+    for (auto& rank : memory) {
+      for (std::size_t i = 0; i < 100; ++i) {
+        const double value = std::uniform_real_distribution<double>(-2, 2)(random);
+        std::memcpy(rank[0].data() + i * 8, &value, 8);
+      }
+    }
+    on_threads(4, [&](const Group& group) { expect_plan_does(group, schedule, schedule, {}, memory); });
+    on_threads(4, [&](const Group& group) { expect_plan_does(group, schedule, schedule, cut(2, 64, 24), memory); });
+  }
+}
+
+// Two ranks exchange slices in place, through slots that hold a small part of them.
+TEST(Plan, ExchangeInPlace) {
+  for (const bool same_order : {true, false}) {
+    Schedule schedule;
+    schedule.ranks = 2;
+    schedule.arrays = {doubles(1000)};
+    const std::vector<std::int64_t> extents = {50, 5};
+    const std::vector<std::int64_t> strides = {20, 2};
+    const Slice even = Slice::box(0, extents, strides);
+    const Slice odd = Slice::box(1, extents, strides);
+    auto& transfers = schedule.rounds.emplace_back().transfers;
+    transfers.push_back({{0, 0, even}, {1, 0, odd}});
+    transfers.push_back({{0, 0, odd}, {1, 0, even}});
+    transfers.push_back({{1, 0, odd}, {0, 0, even}});
+    transfers.push_back({{1, 0, even}, {0, 0, odd}});
+    if (!same_order) std::swap(transfers[2], transfers[3]);
+    verify_or_throw(schedule);
+    const Memory memory = random_memory(schedule, 9);
+    on_threads(2, [&](const Group& group) { expect_plan_does(group, schedule, schedule, {}, memory); });
+    const auto in_small_slots = [&] {
+      on_threads(2, [&](const Group& group) { expect_plan_does(group, schedule, schedule, cut(2, 256, 64), memory); });
+    };
+    if (same_order) {
+      in_small_slots();
+    } else {
+      EXPECT_THROW(in_small_slots(), BadInput);
+    }
+  }
+}
+
+// Each sender has its own slots (another tuning, other options): what one fragment brings in, several may have to take out before.
+TEST(Plan, ExchangeInPlaceWhereTheRanksCutDifferently) {
+  Schedule schedule;
+  schedule.ranks = 2;
+  schedule.arrays = {doubles(4000)};
+  auto& transfers = schedule.rounds.emplace_back().transfers;
+  transfers.push_back({{0, 0, Slice::range(0, 4000)}, {1, 0, Slice::range(0, 4000)}});
+  transfers.push_back({{1, 0, Slice::range(0, 4000)}, {0, 0, Slice::range(0, 4000)}});
+  verify_or_throw(schedule);
+  const Memory memory = random_memory(schedule, 10);
+  for (const int slots : {1, 2}) {
+    on_threads(2, [&](const Group& group) {
+      const PlanOptions options = group.rank() == 0 ? cut(slots, 8000, 1000) : cut(slots, 1000, 400);
+      expect_plan_does(group, schedule, schedule, options, memory);
+    });
+  }
+}
+
+TEST(Plan, ListsAndBoxesMix) {
+  Schedule schedule;
+  schedule.ranks = 3;
+  schedule.arrays = {doubles(64), {"y", 24, ElementType::bytes, {10, 20, 30}}};
+  auto& transfers = schedule.rounds.emplace_back().transfers;
+  transfers.push_back({{0, 0, Slice::list({5, 3, 9, 10, 11})}, {1, 0, Slice::range(20, 5)}});
+  transfers.push_back({{0, 1, Slice::list({9, 0, 4})}, {1, 1, Slice::list({1, 2, 19})}});
+  transfers.push_back({{2, 1, Slice::range(20, 10)}, {1, 1, Slice::range(5, 10)}});
+  transfers.push_back({{1, 0, Slice::list({})}, {2, 0, Slice::range(0, 0)}});
+  schedule.rounds.emplace_back().transfers.push_back(
+      {{1, 0, Slice::range(20, 5)}, {2, 0, Slice::list({1, 3, 5, 7, 9})}});
+  verify_or_throw(schedule);
+  const Memory memory = random_memory(schedule, 8);
+  on_threads(3, [&](const Group& group) { expect_plan_does(group, schedule, schedule, {}, memory); });
+  on_threads(3, [&](const Group& group) {
+    expect_plan_does(group, schedule, schedule.part(group.rank()), cut(3, 40, 20), memory);
+  });
+}
+
+TEST(Plan, EmptyScheduleRuns) {
+  Schedule schedule;
+  Plan plan(Group::alone(), schedule, {});
+  plan.run();
+  EXPECT_EQ(plan.counters().runs, 1);
+}
+
+TEST(Plan, RefusesWhatCannotBeRight) {
+  const Group group = Group::alone();
+  const Schedule schedule = allgather(1, 10, 8);
+  std::vector<std::byte> memory(80);
+  std::vector<std::byte> little(79);
+  const auto make = [&](const Schedule& given, std::vector<std::span<std::byte>> arrays) {
+    Plan plan(group, given, arrays);
+  };
+  EXPECT_NO_THROW(make(schedule, {memory}));
+  EXPECT_THROW(make(schedule, {}), BadInput);
+  EXPECT_THROW(make(schedule, {little}), BadInput);
+  EXPECT_THROW(make(allgather(2, 10, 8), {memory}), BadInput);
+  Schedule endless = schedule;
+  endless.arrays[0].elements = {std::int64_t{1} << 61};  // 2^64 bytes: nothing, counted in 64 bits
+  EXPECT_THROW(make(endless, {memory}), BadInput);
+  Schedule for_three = schedule;
+  for_three.arrays[0].elements = {10, 10, 10};
+  EXPECT_THROW(make(for_three, {memory}), BadInput);
+  Schedule outside = schedule;
+  outside.rounds.resize(1);
+  outside.rounds[0].transfers.push_back({{0, 0, Slice::range(0, 5)}, {0, 0, Slice::range(8, 5)}});
+  EXPECT_THROW(make(outside, {memory}), BadInput);
+}
+
+TEST(Plan, AnArrayThatTheRankDoesNotTouchMayBeAbsent) {
+  Schedule schedule;
+  schedule.arrays = {doubles(10), doubles(20)};
+  schedule.rounds.emplace_back().transfers.push_back({{0, 0, Slice::range(0, 5)}, {0, 0, Slice::range(5, 5)}});
+  std::vector<std::byte> memory(80);
+  const std::vector<std::span<std::byte>> first_only = {memory, {}};
+  const std::vector<std::span<std::byte>> second_only = {{}, memory};
+  EXPECT_NO_THROW(Plan(Group::alone(), schedule, first_only).run());
+  EXPECT_THROW(Plan(Group::alone(), schedule, second_only), BadInput);
+}
+
+TEST(Plan, StartAndFinishComeInPairs) {
+  const Group group = Group::alone();
+  std::vector<std::byte> memory(80);
+  std::vector<std::span<std::byte>> arrays = {memory};
+  Plan plan(group, allgather(1, 10, 8), arrays);
+  EXPECT_THROW(plan.finish(), BadInput);
+  plan.start();
+  EXPECT_THROW(plan.start(), BadInput);
+  plan.finish();
+}
+
+TEST(Plan, RanksWithDifferentSchedulesAreAMismatch) {
+  const auto ended = testing::fork_ranks(2, [](const Group& group) {
+    const Schedule schedule = allgather(2, group.rank() == 0 ? 10 : 11, 8);
+    std::vector<std::byte> memory(1000);
+    std::vector<std::span<std::byte>> arrays = {memory};
+    try {
+      Plan plan(group, schedule, arrays);
+    } catch (const Mismatch& error) {
+      const std::string text = error.what();
+      EXPECT_NE(text.find("80 bytes"), std::string::npos) << text;
+      EXPECT_NE(text.find("88 bytes"), std::string::npos) << text;
+      return;
+    }
+    ADD_FAILURE() << "no mismatch on rank " << group.rank();
+  });
+  for (const auto& rank : ended) EXPECT_TRUE(rank.ok) << rank.message;
+}
+
+TEST(Plan, SameSizeButAnotherMeaningIsAMismatch) {
+  EXPECT_THROW(on_threads(2,
+                          [](const Group& group) {
+                            const Schedule schedule =
+                                allgather(2, group.rank() == 0 ? 8 : 16, group.rank() == 0 ? 8 : 4);
+                            std::vector<std::byte> memory(1000);
+                            std::vector<std::span<std::byte>> arrays = {memory};
+                            const Plan plan(group, schedule, arrays);
+                          }),
+               Mismatch);
+}
+
+TEST(Plan, MockPacksAndUnpacksButMovesNothing) {
+  HaloSpec spec;
+  spec.extents = {8, 8};
+  spec.grid = {2, 1};
+  spec.widths = {{1, 1}, {1, 1}};
+  spec.periodic = {true, true};
+  const Schedule schedule = halo(spec);
+  on_threads(2, [&](const Group& group) {
+    std::vector<std::byte> memory(static_cast<std::size_t>(schedule.arrays[0].elements_on(group.rank()) * 8),
+                                  std::byte{1});
+    std::vector<std::span<std::byte>> arrays = {memory};
+    PlanOptions options;
+    options.transport = TransportKind::mock;
+    Plan plan(group, schedule, arrays, options);
+    for (int run = 0; run < 3; ++run) plan.run();
+    EXPECT_EQ(plan.counters().bytes_sent, 3 * count(schedule).ranks[static_cast<std::size_t>(group.rank())].bytes_sent);
+  });
+}
+
+}  // namespace
+}  // namespace onehop

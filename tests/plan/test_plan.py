@@ -1,0 +1,248 @@
+"""Plans from Python: overlap, reuse, memory of every kind, and what is refused."""
+
+from __future__ import annotations
+
+import array
+import gc
+import mmap
+import time
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import onehop
+from onehop import ArraySpec, Group, Place, Plan, Round, Schedule, Slice, Transfer
+from ranks import Ranks
+from threads import run_threads
+
+LAYOUT: dict[str, Any] = {"extents": (4,), "grid": (1,)}
+
+
+def alone(memory: Any, **options: Any) -> Plan:
+    return Plan(onehop.halo(**LAYOUT), Group.alone(), [memory], **options)
+
+
+class OnlyDlpack:
+    """What torch's tensors and others look like: no buffer protocol."""
+
+    def __init__(self, memory: np.ndarray) -> None:
+        self.memory = memory
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.memory.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.memory.__dlpack_device__()
+
+
+def test_context_manager_starts_and_finishes() -> None:
+    def rank(group: Group) -> None:
+        peer = 1 - group.rank
+        schedule = Schedule(
+            "swap",
+            2,
+            [ArraySpec("u", 2)],
+            [
+                Round(
+                    [
+                        Transfer(Place(r, 0, Slice.range(0, 1)), Place(1 - r, 0, Slice.range(1, 1)))
+                        for r in range(2)
+                    ]
+                )
+            ],
+        )
+        values = np.array([10.0 * group.rank, -1])
+        plan = Plan(schedule, group, [values])
+        for step in range(100):
+            values[0] = 10 * group.rank + step
+            with plan as entered:
+                assert entered is plan
+            assert values[1] == 10 * peer + step
+        assert plan.counters.runs == 100
+        assert plan.staging_bytes > 0
+
+    run_threads(2, rank)
+
+
+def test_block_that_raises_does_not_finish_the_run() -> None:
+    """It would wait for peers that may never come."""
+    plan = alone(np.zeros(6))
+    with pytest.raises(KeyError, match="inside"), plan:
+        raise KeyError("inside")
+    assert plan.counters.runs == 0
+
+
+def test_test_says_when_finish_would_not_wait() -> None:
+    def rank(group: Group) -> None:
+        layout = {"extents": (4, 4), "grid": (2, 1)}
+        plan = Plan(
+            onehop.halo(**layout), group, [np.zeros(onehop.halo_block(**layout, rank=group.rank).shape)]
+        )
+        if group.rank == 0:
+            plan.start()
+            assert not plan.test()
+        group.barrier()
+        if group.rank == 1:
+            plan.start()
+        until = time.monotonic() + 10
+        while not plan.test():
+            assert time.monotonic() < until
+        plan.finish()
+
+    run_threads(2, rank)
+
+
+@pytest.mark.parametrize("transport", ["auto", "shared_memory", "mock"])
+def test_transports(transport: str) -> None:
+    def rank(group: Group) -> None:
+        layout = {"extents": (4, 4), "grid": (2, 1)}
+        memory = group.empty(onehop.halo_block(**layout, rank=group.rank).shape)
+        plan = Plan(onehop.halo(**layout), group, [memory], transport=transport)
+        plan.run()
+        assert plan.counters.bytes_sent == 2 * 4 * 8
+
+    run_threads(2, rank)
+
+
+# -- memory ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        np.zeros(6),
+        np.zeros((2, 3)),
+        np.zeros((1, 6, 1))[:, :, ::-1],
+        np.zeros(48, "u1"),
+        bytearray(48),
+        memoryview(bytearray(48)),
+        array.array("d", [0] * 6),
+        mmap.mmap(-1, 48),
+        OnlyDlpack(np.zeros(6)),
+        np.zeros(6, "M8[s]"),
+    ],
+    ids=lambda memory: type(memory).__name__,
+)
+def test_any_contiguous_memory(memory: Any) -> None:
+    alone(memory).run()
+
+
+def test_results_land_in_the_users_memory() -> None:
+    for memory in (inner := np.arange(6.0), OnlyDlpack(inner), memoryview(inner)):
+        inner[:] = np.arange(6)
+        alone(memory).run()
+        assert inner.tolist() == [4, 1, 2, 3, 4, 1]
+
+
+@pytest.mark.parametrize(
+    ("memory", "why"),
+    [
+        (np.zeros(12)[::2], "C-contiguous"),
+        (np.asfortranarray(np.zeros((2, 3))), "C-contiguous"),
+        (OnlyDlpack(np.zeros(12)[::2]), "C-contiguous"),
+        (bytes(48), "read-only"),
+        (np.frombuffer(bytes(48)), "read-only"),
+        ([0.0] * 6, "must be an array"),
+        (None, "None"),
+        (np.zeros(5), "field0"),
+    ],
+    ids=str,
+)
+def test_memory_that_is_refused(memory: Any, why: str) -> None:
+    with pytest.raises(onehop.BadInput, match=why):
+        alone(memory)
+
+
+def test_read_only_memory_is_fine_where_it_is_only_read() -> None:
+    def rank(group: Group) -> None:
+        schedule = Schedule(
+            "one way",
+            2,
+            [ArraySpec("source", [3, 0]), ArraySpec("target", [0, 3])],
+            [Round([Transfer(Place(0, 0, Slice.range(0, 3)), Place(1, 1, Slice.range(0, 3)))])],
+        )
+        source = np.arange(3.0)
+        source.flags.writeable = False
+        target = np.zeros(3)
+        Plan(schedule, group, [source, None] if group.rank == 0 else [None, target]).run()
+        if group.rank == 1:
+            assert target.tolist() == [0, 1, 2]
+        group.barrier()
+
+    run_threads(2, rank)
+
+
+def test_number_of_arrays() -> None:
+    with pytest.raises(onehop.BadInput, match=r"expected 1 arrays \('field0'\), found 2"):
+        Plan(onehop.halo(**LAYOUT), Group.alone(), [np.zeros(6), np.zeros(6)])
+
+
+def test_plan_keeps_its_memory_and_group() -> None:
+    memory = np.arange(6.0)
+    watch = weakref.ref(memory)
+    group = Group.alone()
+    plan = Plan(onehop.halo(**LAYOUT), group, [memory])
+    del memory, group
+    gc.collect()
+    assert watch() is not None
+    plan.run()
+    del plan
+    gc.collect()
+    assert watch() is None
+
+
+# -- ranks that do not agree -----------------------------------------------------------------------------------------
+
+
+def test_schedule_for_another_number_of_ranks() -> None:
+    with pytest.raises(onehop.BadInput, match="2"):
+        Plan(onehop.halo(extents=(8,), grid=(2,)), Group.alone(), [np.zeros(6)])
+
+
+def test_ranks_with_different_schedules_all_hear_of_it() -> None:
+    def rank(group: Group) -> None:
+        layout = {"extents": (8, 4 + 4 * group.rank), "grid": (2, 1)}
+        with pytest.raises(onehop.Mismatch) as caught:
+            Plan(onehop.halo(**layout), group, [np.zeros(onehop.halo_block(**layout, rank=group.rank).shape)])
+        assert "0" in str(caught.value)
+        assert "1" in str(caught.value)
+
+    run_threads(2, rank)
+
+
+def test_lost_peer_is_raised_with_its_rank(ranks: Ranks) -> None:
+    source = """
+        import os, signal, sys, numpy as np, onehop
+        group = onehop.Group.world()
+        layout = dict(extents=(8, 8), grid=(2, 1))
+        plan = onehop.Plan(onehop.halo(**layout), group, [np.zeros(onehop.halo_block(**layout, rank=group.rank).shape)])
+        plan.run()
+        if group.rank == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            plan.run(); plan.run(); plan.run(); plan.run()
+        except onehop.PeerLost as lost:
+            print("lost", lost.rank, isinstance(lost, ConnectionError))
+    """
+    done = ranks.launch(2, source, "--grace", 4)
+    assert done.stdout == "[0] lost 1 True\n"
+
+
+# -- cost ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_from_python_costs_little() -> None:
+    """A bound of the order of magnitude only: 2 µs is the goal, and a busy machine gets ten times that."""
+    plan = alone(np.zeros(6), transport="mock")
+    best = min(_seconds_per_run(plan) for _ in range(20))
+    assert best < 20e-6
+
+
+def _seconds_per_run(plan: Plan) -> float:
+    begin = time.perf_counter()
+    for _ in range(500):
+        plan.start()
+        plan.finish()
+    return (time.perf_counter() - begin) / 500

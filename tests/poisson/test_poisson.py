@@ -1,0 +1,200 @@
+"""The Poisson solver from Python: against a sparse direct solve, and the same bits on every grid of ranks."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from scipy.sparse.linalg import spsolve
+
+from onehop import BadInput, Group, Poisson
+from onehop.poisson import poisson_grid, poisson_layout, solve_directly
+from ranks import Ranks
+from threads import run_threads
+
+GRIDS = [(1, 1), (2, 1), (1, 2), (3, 1), (2, 2), (4, 1), (3, 2), (1, 6), (2, 4), (8, 1)]
+
+
+def sparse_solve(source: np.ndarray, mass: float) -> np.ndarray:
+    """With the matrix written out, site by site, and factored: no Fourier transform, no iteration."""
+    rows, columns = source.shape
+    entries: dict[tuple[int, int], float] = {}
+    for i, j in itertools.product(range(rows), range(columns)):
+        at = i * columns + j
+        entries[at, at] = entries.get((at, at), 0) + 4 + mass**2
+        for p, q in ((i + 1, j), (i - 1, j), (i, j + 1), (i, j - 1)):
+            other = p % rows * columns + q % columns
+            entries[at, other] = entries.get((at, other), 0) - 1
+    places = np.array(list(entries))
+    matrix = csr_matrix((list(entries.values()), (places[:, 0], places[:, 1])))
+    return spsolve(matrix.tocsc(), source.ravel()).reshape(source.shape)
+
+
+def solve(
+    group: Group, *, iterations: int = 1000, **what: object
+) -> tuple[np.ndarray, list[tuple[int, float]]]:
+    poisson = Poisson(group, **what)
+    result = poisson.solve(iterations)
+    return poisson.gather(), result.history
+
+
+@pytest.mark.parametrize("extents", [(60, 60), (31, 47), (5, 1), (1, 1), (2, 9)])
+def test_agrees_with_direct_solves(extents: tuple[int, int]) -> None:
+    poisson = Poisson(Group.alone(), extents, mass=0.6, seed=9)
+    result = poisson.solve()
+    expected = sparse_solve(poisson.source, 0.6)
+    np.testing.assert_allclose(poisson.solution, expected, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(solve_directly(poisson.source, 0.6), expected, rtol=0, atol=1e-13)
+    assert result.iterations == 1000
+    assert [iteration for iteration, _ in result.history] == [*range(0, 1000, 10), 1000]
+    assert result.history[0][1] == pytest.approx(np.linalg.norm(poisson.source), rel=1e-11)
+
+
+@pytest.mark.parametrize("grid", GRIDS)
+def test_same_bits_on_every_grid(grid: tuple[int, int]) -> None:
+    extents = (33, 26)
+    expected, history = solve(Group.alone(), extents=extents, mass=0.3, iterations=200)
+    for found, found_history in run_threads(
+        grid[0] * grid[1], lambda group: solve(group, extents=extents, grid=grid, mass=0.3, iterations=200)
+    ):
+        assert found.tobytes() == expected.tobytes()
+        assert found_history == history
+
+
+def test_source_depends_on_the_global_site_alone() -> None:
+    whole = Poisson(Group.alone(), (12, 20), seed=4).source
+    assert whole.min() >= -1
+    assert whole.max() < 1
+    assert len(np.unique(whole)) == whole.size
+    for found in run_threads(6, lambda group: (p := Poisson(group, (12, 20), seed=4)).gather(p.source)):
+        assert found.tobytes() == whole.tobytes()
+    assert Poisson(Group.alone(), (12, 20), seed=5).source.tobytes() != whole.tobytes()
+
+
+def test_own_source_and_tolerance() -> None:
+    source = np.zeros((24, 24))
+    source[3, 5] = 1.0
+
+    def one_rank(group: Group) -> tuple[np.ndarray, bool]:
+        poisson = Poisson(group, source.shape, grid=(2, 1), mass=0.8)
+        start, rows = poisson.block.start[0], poisson.block.extents[0]
+        poisson.set_source(source[start : start + rows])
+        return poisson.gather(), poisson.solve(10_000, tolerance=1e-12).reached_tolerance and poisson.gather()
+
+    for before, after in run_threads(2, one_rank):
+        assert not before.any()
+        np.testing.assert_allclose(after, sparse_solve(source, 0.8), rtol=0, atol=1e-12)
+
+
+def test_progress_is_told_and_may_give_up() -> None:
+    heard = []
+    poisson = Poisson(Group.alone(), (16, 16))
+    poisson.solve(20, progress=lambda iteration, norm: heard.append((iteration, norm)))
+    assert heard
+    assert heard[0][0] == 0
+
+    def give_up(iteration: int, norm: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        poisson.solve(20, progress=give_up)
+
+
+def test_layouts() -> None:
+    assert poisson_layout(4) == ((120, 120), (2, 2))
+    assert poisson_layout(6, local=(10, 20)) == ((30, 40), (3, 2))
+    assert poisson_layout(2, (7, 100)) == ((7, 100), (1, 2))
+    assert poisson_grid((100, 7), 7) == (7, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"mass": 0.0}, "mass"),
+        ({"grid": (2, 1)}, "grid of 1 ranks"),
+        ({"extents": (0, 5)}, "no grid"),
+        ({"buffers": 0}, "buffer"),
+        ({"enlargement": 0}, "enlargement"),
+        ({"transport": "pigeon"}, "pigeon"),
+        ({"source": np.zeros((60, 60), np.float32)}, "float64"),
+        ({"source": np.zeros((60, 60), np.int64)}, "float64"),
+        ({"source": np.zeros((60, 59))}, "as many values"),
+        ({"source": np.full((60, 60), np.inf)}, "finite"),
+    ],
+)
+def test_says_what_is_wrong(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        Poisson(Group.alone(), **arguments)
+
+
+def test_command_reports_and_draws(ranks: Ranks, tmp_path: Path) -> None:
+    picture, report = tmp_path / "poisson.png", tmp_path / "poisson.json"
+    done = ranks.onehop(
+        "poisson", "-n", 3, "--global", "31x22", "--grid", "3x1", "--plot", picture, "--json", report
+    )
+    assert done.returncode == 0, done.stderr
+    assert "31x22 on 3x1 ranks" in done.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    found = json.loads(report.read_text())
+    _, history = solve(Group.alone(), extents=(31, 22))
+    assert [tuple(one) for one in found["residuals"]] == history
+    assert found["iterations"] == 1000
+    assert found["error"] < 1e-13
+    assert set(found["us_per_iteration"]) == {
+        "start",
+        "interior",
+        "wait",
+        "boundary",
+        "residual",
+        "iteration",
+    }
+
+
+def test_command_enlarges_and_stops(ranks: Ranks) -> None:
+    done = ranks.onehop(
+        "poisson",
+        "-n",
+        2,
+        "--local",
+        "8x8",
+        "--enlarge",
+        512,
+        "--buffers",
+        1,
+        "--tolerance",
+        1e-3,
+        "--json",
+        "-",
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["bytes_sent"] == 2 * 8 * 8 * 512
+    assert (found["tolerance"], found["reached_tolerance"]) == (1e-3, True)
+    assert "(tolerance 0.001 reached)" in done.stderr
+    assert found["residuals"][-1][1] <= 1e-3 * found["residuals"][0][1]
+
+
+def test_command_says_that_it_did_not_get_there(ranks: Ranks) -> None:
+    done = ranks.onehop("poisson", "--local", "8x8", "--iterations", 3, "--tolerance", 1e-9)
+    assert done.returncode == 0, done.stderr
+    assert "(tolerance 1e-09 NOT reached)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-n", 2, "--grid", "2x2"), "grid of 2 ranks"),
+        (("--local", "60"), "60x60"),
+        (("--global", "0x4"), "found '0x4'"),
+        (("--mass", 0), "mass"),
+        (("--plot", "no/such/folder/p.png"), "no folder"),
+    ],
+)
+def test_command_says_what_is_wrong(ranks: Ranks, arguments: tuple[object, ...], message: str) -> None:
+    done = ranks.onehop("poisson", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr

@@ -1,0 +1,527 @@
+"""Checkpoints, states and Hamiltonians that were altered, their digests made anew: BadInput, and never a crash."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_checkpoint import OBSERVABLE, killed_at, mixed_circuit
+
+from altered_files import Change, altered, damaged_copies, data_set_changes, give, h5py, put, readers
+from onehop import BadInput, Group, _core, quantum
+from onehop.cli import main
+from onehop.quantum.io.hamlib import hamlib_names, read_hamlib, read_hamlibs, write_tfim_file
+from onehop.quantum.io.state_file import load_state
+from ranks import Ranks
+from threads import run_threads
+
+__all__ = ["readers"]
+
+HUGE = 2**64 - 1
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("checkpoint") / "run.h5"
+    killed_at(5, mixed_circuit(1), file, 1)
+    with h5py.File(file) as stored:  # as rich as the tests need it
+        assert {"more/shots_1", "more/history_1"} <= {f"more/{name}" for name in stored["more"]}
+    return file
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("state") / "state.h5"
+    quantum.simulate(mixed_circuit(2), seed=1).state.save(file, attributes={"made_by": "test"})
+    return file
+
+
+def go_on(file: Path, group: Group | None = None) -> quantum.Result:
+    return quantum.simulate(
+        mixed_circuit(1), group, shots=50, observables=[OBSERVABLE], checkpoint=file, every=1e9
+    )
+
+
+def error_of(read: Any, file: Path) -> str:
+    """What BadInput says; empty if the file was accepted."""
+    try:
+        read(file)
+    except BadInput as error:
+        return str(error)
+    return ""
+
+
+def refused(what: dict[str, Change], file: Path, copy: Path, read: Any) -> None:
+    """Each change is one, and is found."""
+    assert error_of(read, altered(file, copy, lambda stored: None)) == ""
+    said = {name: error_of(read, altered(file, copy, change)) for name, change in what.items()}
+    accepted = [name for name, words in said.items() if str(copy) not in words]
+    assert not accepted, accepted
+
+
+def arrays_of(file: Path) -> dict[str, np.ndarray]:
+    with h5py.File(file) as stored:
+        more = {f"more/{name}": item[()] for name, item in stored.get("more", {}).items()}
+        return {name: stored[name][()] for name in ("amplitudes", "checksums")} | more
+
+
+def with_value(values: np.ndarray, value: Any, place: int = 0) -> np.ndarray:
+    found = values.copy()
+    found.flat[place] = value
+    return found
+
+
+def amplitudes(values: np.ndarray) -> Change:
+    """Other amplitudes, with the right checksums."""
+
+    def change(stored: Any) -> None:
+        blocks = np.split(values, len(stored["checksums"]))
+        stored["amplitudes"][...] = values
+        stored["checksums"][...] = [
+            np.frombuffer(hashlib.sha256(block.tobytes()).digest(), np.uint8) for block in blocks
+        ]
+
+    return change
+
+
+def value_changes(arrays: dict[str, np.ndarray]) -> dict[str, Change]:
+    """Values that no run can have come to."""
+    found = {}
+    for name, values in arrays.items():
+        kind = name.removeprefix("more/").partition("_")[0]
+        if kind in ("done", "clbits", "history") and len(values):
+            found |= {f"{name} 2": put(name, with_value(values, 2))}
+        if kind == "shots":
+            for value in (50, 10**5, 10**11, 2**63, HUGE):
+                found |= {f"{name} {value}": put(name, with_value(values, value, -1))}
+            found |= {f"{name} twice": put(name, np.concatenate([values, values[:1]]))}
+        if kind == "outcomes":
+            found |= {f"{name} {value}": put(name, np.full_like(values, value)) for value in (1, HUGE)}
+        if kind == "expectations":
+            found |= {f"{name} {value}": put(name, with_value(values, value)) for value in (np.nan, np.inf)}
+    both = np.concatenate([arrays["more/shots_0"], arrays["more/shots_1"]])
+    return {
+        **found,
+        "the same shots": put("more/shots_0", both),
+        "one more": put("more/history_99", arrays["more/history_0"]),
+        "another": put("more/else", arrays["more/history_0"]),
+        "another at the root": put("else", arrays["more/history_0"]),
+        "long history": put("more/history_0", np.ones(1000, np.uint8)),
+    }
+
+
+def test_altered_data_of_checkpoints(checkpoint: Path, tmp_path: Path, readers: None) -> None:
+    arrays = arrays_of(checkpoint)
+    changes = {
+        f"{name}: {how}": change
+        for name, values in arrays.items()
+        for how, change in data_set_changes(name, values).items()
+    }
+    # The run under way may have drawn any number of outcomes before it was begun again.
+    last = max(name for name in arrays if "history" in name)
+    del changes[f"{last}: longer"]
+    assert len(changes) > 150
+    refused({**changes, **value_changes(arrays)}, checkpoint, tmp_path / "copy.h5", go_on)
+
+
+def test_altered_amplitudes_of_checkpoints(checkpoint: Path, tmp_path: Path, readers: None) -> None:
+    values = arrays_of(checkpoint)["amplitudes"]
+    changes = {
+        "nan": amplitudes(with_value(values, np.nan)),
+        "inf": amplitudes(with_value(values, complex(0, np.inf))),
+        "zero": amplitudes(0 * values),
+        "large": amplitudes(1e200 * values),
+        "norm": amplitudes(1.1 * values),
+        "checksums": put("checksums", np.zeros((1, 32), np.uint8)),
+        "no checksums": put("checksums", np.zeros((0, 32), np.uint8)),
+        "three checksums": put("checksums", np.zeros((3, 32), np.uint8)),
+        "short checksums": put("checksums", np.zeros((1, 31), np.uint8)),
+    }
+    refused(changes, checkpoint, tmp_path / "copy.h5", go_on)
+
+
+def attribute_changes() -> dict[str, Change]:
+    bits = [0, 1, 2, 3, 4, 5]
+    values: dict[str, list[Any]] = {
+        "qubits": [
+            None,
+            0,
+            -1,
+            5,
+            7,
+            63,
+            2**40,
+            "6",
+            6.0,
+            np.nan,
+            bits,
+            np.zeros(0, np.int64),
+            h5py.Empty("i8"),
+        ],
+        "precision": [None, "single", "half", "", 2, np.arange(3), h5py.Empty("S1")],
+        "bits": [
+            None,
+            np.zeros(6, np.int64),
+            [0, 1, 2, 3, 4, 4],
+            [0, 1, 2, 3, 4, 6],
+            [-1, 1, 2, 3, 4, 5],
+            [0, 1, 2, 3, 4, 2**62],
+            bits[:-1],
+            [*bits, 6],
+            np.zeros(0, np.int64),
+            np.array(bits, float),
+            [bits],
+            3,
+            "012345",
+            h5py.Empty("i8"),
+        ],
+        "flips": [None, -1, 64, HUGE, 0.0, np.nan, [0], "0", h5py.Empty("u8")],
+        "about": [None, "", "[]", "{", "3", "null", "[" * 50000, "1" * 5000, 3, np.arange(3), b"\xff\xfe"],
+    }
+    return {f"{name} {str(one)[:20]}": give(name, one) for name, each in values.items() for one in each}
+
+
+def about_changes(about: dict[str, Any]) -> dict[str, Change]:
+    values = [None, -1, 1e300, 2**70, 10**400, 0.5, "x", [], {}, [[]], True, np.nan]
+    found = {}
+    for place, part in ((None, about), ("settings", about["settings"])):
+        for name, was in part.items():
+            for value in [*values, "gone"]:
+                if (name, value) == ("circuit", "x"):  # a name may be anything
+                    continue
+                changed = {**part, name: value}
+                if value == "gone":
+                    del changed[name]
+                assert changed != {**part, name: was}
+                whole = changed if place is None else {**about, place: changed}
+                found[f"{place} {name} {value!r:.20}"] = give("about", json.dumps(whole))
+    return found
+
+
+def test_altered_attributes_of_checkpoints(checkpoint: Path, tmp_path: Path, readers: None) -> None:
+    with h5py.File(checkpoint) as stored:
+        about = json.loads(stored.attrs["about"])
+    changes = attribute_changes() | about_changes(about)
+    assert len(changes) > 150
+    refused(changes, checkpoint, tmp_path / "copy.h5", go_on)
+
+
+def test_all_ranks_refuse_an_altered_checkpoint(checkpoint: Path, tmp_path: Path, readers: None) -> None:
+    values = arrays_of(checkpoint)["more/shots_0"]
+    for change in (put("more/shots_0", with_value(values, 10**11)), amplitudes(np.zeros(64, complex))):
+        file = altered(checkpoint, tmp_path / "copy.h5", change)
+
+        def read(group: Group, file: Path = file) -> str:
+            with pytest.raises(BadInput) as caught:
+                go_on(file, group)
+            return str(caught.value)
+
+        texts = run_threads(2, read)
+        assert texts[0] == texts[1]
+        assert "is damaged" in texts[0]
+
+
+def test_ranks_end_with_bad_input(tmp_path: Path, ranks: Ranks) -> None:
+    """As commands on two ranks, which read the file in a process of its own."""
+    pytest.importorskip("qiskit")
+    from onehop.quantum import load_qasm
+
+    program, file = ranks.folder / "a.qasm", tmp_path / "run.h5"
+    program.write_text(
+        'OPENQASM 2.0; include "qelib1.inc"; qreg q[4]; creg c[4]; h q[0]; measure q[0] -> c[0]; h q[1]; cx q[1],q[2];'
+        "measure q -> c;"
+    )
+    killed_at(1, load_qasm(program), file, 1, ())
+    shots = arrays_of(file)["more/shots_0"]
+    change = put("more/shots_0", with_value(shots, 10**11))
+    bad = altered(file, tmp_path / "bad.h5", change)
+    what = ["run", program, "--shots", 50, "--seed", 3, "-n", 2, "--checkpoint"]
+    refusal = ranks.onehop(*what, bad)
+    assert refusal.returncode == 2, refusal.stderr
+    assert "found shot 100000000000" in refusal.stderr
+    assert "Traceback" not in refusal.stderr
+    assert ranks.onehop(*what, file).returncode == 0
+
+
+def test_altered_states(state: Path, tmp_path: Path, readers: None) -> None:
+    arrays = arrays_of(state)
+    changes = {
+        f"{name}: {how}": change
+        for name, values in arrays.items()
+        for how, change in data_set_changes(name, values).items()
+    }
+    changes |= attribute_changes()
+    changes |= {"nan": amplitudes(with_value(arrays["amplitudes"], np.nan))}
+    refused(changes, state, tmp_path / "copy.h5", load_state)
+    some = {name: changes[name] for name in list(changes)[::7]}
+    refused(some, state, tmp_path / "copy.h5", quantum.State.load)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_damaged_checkpoints_and_states(
+    checkpoint: Path, state: Path, tmp_path: Path, readers: None, seed: int
+) -> None:
+    """What is not found out makes no difference, and most is found out."""
+    expected = quantum.simulate(mixed_circuit(1), shots=50, seed=3).counts
+    vector = load_state(state)[0]
+    wrong = 0
+    for copy in damaged_copies(checkpoint, tmp_path / "copy.h5", seed, 80):
+        try:
+            assert go_on(copy).counts == expected
+        except BadInput:
+            wrong += 1
+    for copy in damaged_copies(state, tmp_path / "copy.h5", seed, 80):
+        try:
+            assert np.array_equal(load_state(copy)[0], vector)
+        except BadInput:
+            wrong += 1
+    assert wrong > 80
+
+
+MEASURED = """
+import resource, sys
+from onehop import BadInput, quantum
+from onehop.quantum.io.state_file import load_state
+
+def peak():
+    return max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) << 10
+
+quantum.State(2).save(sys.argv[2])
+quantum.State.load(sys.argv[2])
+before = peak()
+for read in (quantum.State.load, load_state):
+    try:
+        read(sys.argv[1])
+    except BadInput as error:
+        assert "is damaged" in str(error) or "cannot read" in str(error), error
+    else:
+        sys.exit("it was accepted")
+print(peak() - before)
+"""
+
+
+@pytest.mark.parametrize("how", ["amplitudes", "chunks", "more"])
+def test_a_small_file_that_claims_much_takes_little_memory(state: Path, tmp_path: Path, how: str) -> None:
+    def change(stored: Any) -> None:
+        chunks = {"chunks": (1 << 16,), "compression": "gzip"} if how != "amplitudes" else {}
+        if how == "more":
+            stored.create_dataset("more/done", (1 << 35,), np.uint8, **chunks)
+            return
+        stored.attrs["qubits"], stored.attrs["bits"] = 31, np.arange(31)
+        del stored["amplitudes"], stored["checksums"]
+        stored.create_dataset("amplitudes", (1 << 31,), np.complex128, **chunks)
+        stored["checksums"] = np.zeros((1 << 13, 32), np.uint8)
+
+    copy = tmp_path / "copy.h5"
+    copy.write_bytes(state.read_bytes())
+    with h5py.File(copy, "r+") as stored:
+        change(stored)
+        if how != "more":  # whose digest would take 32 GiB to make
+            from onehop.quantum.io.hdf5_child import digest
+
+            stored.attrs["digest"] = digest(stored)
+    size = copy.stat().st_size
+    assert size < 1 << 20
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED, str(copy), str(tmp_path / "other.h5")],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 10 * size + (64 << 20)
+
+
+# -- Hamiltonians ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def hamlib(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    file = tmp_path_factory.mktemp("hamlib") / "tfim.hdf5"
+    return file, write_tfim_file(file, [((4,), "grid")], fields=(1,))[0]
+
+
+def test_altered_hamiltonians(hamlib: tuple[Path, str], tmp_path: Path, readers: None) -> None:
+    file, name = hamlib
+    text = "(1+0j) [Z0 Z1]"
+
+    def with_attribute(value: Any) -> Change:
+        return lambda stored: stored[name].attrs.update({"nqubits": value})
+
+    def claims(kind: Any) -> Change:
+        def change(stored: Any) -> None:
+            del stored[name]
+            stored.create_dataset(name, (2**35,), kind, chunks=(2**20,))
+
+        return change
+
+    changes = {
+        how: change
+        for how, change in data_set_changes(name, np.arange(4.0)).items()
+        if how not in ("link", "longer", "text")
+    }
+    changes |= {
+        "claims texts": claims(h5py.string_dtype()),
+        "claims bytes": claims("S10"),
+        "no text": put(name, ""),
+        "bytes": put(name, np.bytes_(b"\xff\xfe")),
+        "number": put(name, 3.5),
+        "infinite": put(name, "(1e999+0j) [Z0]"),
+        "huge qubit": put(name, "(1+0j) [Z99999999999]"),
+        "list": put(name, [text, text]),
+        **{
+            f"nqubits {one!r:.20}": with_attribute(one)
+            for one in (-1, 2, 2**40, "4", 4.5, np.nan, np.inf, [4], np.zeros(0), h5py.Empty("i8"))
+        },
+    }
+
+    def read(copy: Path) -> None:
+        hamlib_names(copy)
+        read_hamlib(copy, name)
+
+    refused(changes, file, tmp_path / "copy.h5", read)
+
+
+def test_damaged_hamiltonians(hamlib: tuple[Path, str], tmp_path: Path, readers: None) -> None:
+    wrong = 0
+    for copy in damaged_copies(hamlib[0], tmp_path / "copy.h5", 3, 200):
+        try:
+            names = hamlib_names(copy)
+            list(read_hamlibs(copy, names))
+        except BadInput:
+            wrong += 1
+    assert wrong > 40
+
+
+def test_a_reader_that_crashes_or_hangs_is_bad_input(
+    hamlib: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from onehop.quantum.io import hdf5
+
+    child = tmp_path / "hdf5_child.py"
+    monkeypatch.setattr(hdf5, "__file__", str(tmp_path / "hdf5.py"))
+    monkeypatch.setattr(hdf5, "_SECONDS", 1)
+    for code, words in {
+        "import os; os.kill(os.getpid(), 11)": "Segmentation fault",
+        "import time; time.sleep(60)": "did not end within 1 second",
+        "print('{')": "damaged",
+        "print('[' * 100000)": "damaged",
+        "raise SystemExit(5)": "exit code 5",
+    }.items():
+        child.write_text(code)
+        with pytest.raises(BadInput, match=words):
+            hamlib_names(hamlib[0])
+
+
+# -- the command line --------------------------------------------------------------------------------------------------
+
+
+def test_commands_end_with_bad_input(
+    hamlib: tuple[Path, str], state: Path, tmp_path: Path, readers: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("qiskit")
+    program = tmp_path / "a.qasm"
+    program.write_text("OPENQASM 2.0; qreg q[2]; creg c[2]; U(1,2,3) q[0]; measure q -> c;")
+    fifo, cut, text = tmp_path / "fifo", tmp_path / "cut.h5", tmp_path / "text.h5"
+    os.mkfifo(fifo)
+    cut.write_bytes(hamlib[0].read_bytes()[:700])
+    text.write_text("no such thing")
+    for file in (fifo, cut, text, tmp_path, tmp_path / "none", Path("/dev/zero")):
+        assert main(["hamlib", "list", str(file)]) == 2
+        assert main(["circuit", "from-hamlib", str(file), "x"]) == 2
+        if file in (fifo, text):
+            assert main(["run", str(program), "--checkpoint", str(file)]) == 2
+    assert main(["run", str(program), "--checkpoint", str(state)]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+# -- the library itself ------------------------------------------------------------------------------------------------
+
+
+def resumed(**changes: Any) -> None:
+    """Simulate with a standing that Python's checks have not seen."""
+    circuit = quantum.Circuit(2, 2).h(0).measure(0, 0).h(1).measure(1, 1)
+    standing = _core.Standing()
+    fields: dict[str, Any] = {
+        "bits": [0, 1],
+        "done": [True, False, False, False],
+        "clbits": [False, False],
+        "events": 0,
+        "runs": 0,
+        "expectations": [],
+        "outcomes": np.zeros(10, np.uint64),
+        "waiting": [([], np.arange(10, dtype=np.uint64))],
+        **changes,
+    }
+    for history, shots in fields.pop("waiting"):
+        standing.add_waiting(history, np.array(shots, np.uint64))
+    for name, value in fields.items():
+        setattr(standing, name, value)
+
+    def restore(state: _core.State) -> None:
+        state.local()[...] = np.array([1, 1, 0, 0]) / np.sqrt(2)
+
+    _core.simulate(
+        circuit, Group.alone(), 10, 1, "double", [], 1, 0, 0.0, None, None, None, standing, restore, False
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"bits": [0, 0]},
+        {"bits": [0, 7]},
+        {"bits": [-1, 0]},
+        {"bits": []},
+        {"bits": [0]},
+        {"done": [True]},
+        {"clbits": []},
+        {"clbits": [True] * 3},
+        {"events": 1},
+        {"runs": -1},
+        {"outcomes": np.zeros(9, np.uint64)},
+        {"expectations": [1j]},
+        {"waiting": []},
+        {"waiting": [([], [])]},
+        {"waiting": [([], [10])]},
+        {"waiting": [([], [10**5])]},
+        {"waiting": [([], [10**11])]},
+        {"waiting": [([], [1, 1])]},
+        {"waiting": [([True], [1]), ([], [1])]},
+    ],
+    ids=lambda changes: str(changes)[:40],
+)
+def test_the_library_refuses_a_standing_out_of_range(changes: dict[str, Any]) -> None:
+    resumed()
+    with pytest.raises(BadInput):
+        resumed(**changes)
+
+
+def test_the_library_refuses_qubits_that_do_not_exist() -> None:
+    state = quantum.State(14)
+    for qubits in ([-1], [14], [2**31 - 1], [*range(13), -1], [*range(13), 0]):
+        with pytest.raises(BadInput):
+            state.sample(10, qubits)
+    for shots in (-1, 2**62):
+        with pytest.raises(BadInput):
+            state.sample(shots, [0])
+    circuit = quantum.Circuit(14, 1).x(0)
+    with contextlib.suppress(BadInput), circuit.when(0):
+        circuit.x(1)
+    for wrong in (
+        circuit,
+        quantum.Circuit(14).x(14),
+        quantum.Circuit(14).x(-1),
+        quantum.Circuit(14).cx(3, 3),
+    ):
+        with pytest.raises(BadInput):
+            state._core.apply(wrong, 0)

@@ -1,0 +1,156 @@
+// Passes over tiles smaller than those that callers get, so that many make up a state that can be checked by definition.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "quantum/engine/engine_run.h"
+#include "quantum/engine/engine_threads.h"
+#include "tests/support/local_operations.h"
+
+namespace onehop::quantum {
+namespace {
+
+using namespace testing;
+
+// Tiles of random size; every kind of vectors that this processor has, both precisions, one to three threads.
+void expect_on_tiles(Random& random, int bits, const std::vector<LocalOperation>& operations,
+                     const std::string& about) {
+  const Amplitudes start = random_state(random, bits);
+  double most = 1;
+  const Amplitudes expected = by_definition(start, operations, most);
+  const TileSizes sizes{number(random, 9, bits), number(random, 4, 6), number(random, 0, 1) == 0};
+  const PassList list = make_pass_list(bits, operations, sizes);
+  const double each = 1 + static_cast<double>(operations.size());
+  for (const std::string& simd : simd_names()) {
+    const std::string what = simd + ", " + about;
+    auto found = as<double>(start);
+    run_passes<double>(found, operations, list, kernels_named<double>(simd), number(random, 1, 3));
+    ASSERT_LT(distance(expected, found), 1e-14 * each * most) << what;
+    auto single = as<float>(start);
+    run_passes<float>(single, operations, list, kernels_named<float>(simd), number(random, 1, 3));
+    ASSERT_LT(distance(expected, single), 1e-6 * each * most) << what;
+  }
+}
+
+TEST(QuantumEngineTiles, AnyCircuit) {
+  Random random(3);
+  for (int round = 0; round < 60; ++round) {
+    const int bits = number(random, 10, 12);
+    std::vector<LocalOperation> operations;
+    const int count = number(random, 1, 60);
+    for (int i = 0; i < count; ++i) operations.push_back(random_operation(random, bits, 3));
+    if (round % 3 == 0) {  // gates side by side, of which some go together
+      const std::vector<int> order = shuffled(random, bits);
+      for (std::size_t k = 0; k + 1 < order.size(); k += 2) {
+        operations.push_back(
+            {.kind = LocalKind::matrix, .bits = {order[k], order[k + 1]}, .values = random_unitary(random, 4)});
+        if (k % 4 == 0) operations.push_back({.kind = LocalKind::swap, .bits = {order[k], order[k + 1]}});
+      }
+    }
+    expect_on_tiles(random, bits, operations, "round " + std::to_string(round));
+  }
+}
+
+// Gates that only move amplitudes become one step: any order of them, on low and high bits, with controls in the tile and outside of it,
+// alone and between others.
+TEST(QuantumEngineTiles, Moves) {
+  Random random(8);
+  for (int round = 0; round < 60; ++round) {
+    const int bits = number(random, 10, 12);
+    std::vector<LocalOperation> operations;
+    const int count = number(random, 1, 40);
+    for (int i = 0; i < count; ++i) {
+      const std::vector<int> order = shuffled(random, bits);
+      if (number(random, 0, 3) == 0) {
+        operations.push_back({.kind = LocalKind::swap, .bits = {order[0], order[1]}});
+        continue;
+      }
+      if (round % 2 == 0 && number(random, 0, 9) == 0) operations.push_back(random_operation(random, bits, 2));
+      LocalOperation flip{.kind = LocalKind::matrix, .bits = {order[0]}, .values = {0, 1, 1, 0}};
+      const int controls = number(random, 0, 19) == 0 ? 2 : number(random, 0, 1);
+      for (int c = 1; c <= controls; ++c) flip.control_mask |= std::uint64_t{1} << order[static_cast<std::size_t>(c)];
+      if (number(random, 0, 2) != 0) flip.control_values = flip.control_mask;
+      operations.push_back(flip);
+    }
+    expect_on_tiles(random, bits, operations, "moves, round " + std::to_string(round));
+  }
+}
+
+// Every shape of gate with its bits inside a vector, inside a row, in the rows and outside of the tile.
+TEST(QuantumEngineTiles, EveryShapeAtEveryPlace) {
+  Random random(9);
+  const int bits = 12;
+  const std::vector<int> places = {0, 1, 2, 3, 4, 6, 8, 9, 10, 11};
+  for (const int a : places) {
+    for (const int b : places) {
+      if (a == b) continue;
+      const std::uint64_t control = std::uint64_t{1} << b;
+      const auto any = random_unitary(random, 4);
+      const auto one = random_unitary(random, 2);
+      const std::vector<LocalOperation> shapes = {
+          {.kind = LocalKind::matrix, .bits = {a}, .values = one},
+          {.kind = LocalKind::matrix, .bits = {a}, .control_mask = control, .control_values = control, .values = one},
+          {.kind = LocalKind::matrix, .bits = {a}, .control_mask = control, .values = {0, 1, 1, 0}},
+          {.kind = LocalKind::matrix, .bits = {a, b}, .values = any},
+          {.kind = LocalKind::diagonal, .bits = {a, b}, .values = {1, any[0], any[1], any[2]}},
+          {.kind = LocalKind::swap, .bits = {a, b}},
+          {.kind = LocalKind::pauli_rotation,
+           .x_mask = std::uint64_t{1} << a | control,
+           .z_mask = control,
+           .angle = 0.7},
+          {.kind = LocalKind::pauli_rotation, .z_mask = std::uint64_t{1} << a | control, .angle = 0.7},
+      };
+      expect_on_tiles(random, bits, shapes, "bits " + std::to_string(a) + " and " + std::to_string(b));
+      const LocalOperation& shape = shapes[static_cast<std::size_t>(number(random, 0, 7))];
+      expect_on_tiles(random, bits, {shape}, "alone, bits " + std::to_string(a) + " and " + std::to_string(b));
+    }
+  }
+}
+
+// Not a test: what `Kernels::matrices_pay` was decided by.
+template <typename T>
+void print_matrices_or_parts(const char* what, int bits, const std::vector<LocalOperation>& operations) {
+  for (const std::string& simd : simd_names()) {
+    std::vector<std::complex<T>> state(std::size_t{1} << bits);
+    state[0] = 1;
+    double best[2] = {1e300, 1e300};
+    for (int round = 0; round < 20; ++round) {
+      TileSizes sizes = tile_sizes(bits, sizeof(std::complex<T>));
+      sizes.matrices = round % 2 == 0;
+      const PassList list = make_pass_list(bits, operations, sizes);
+      const double begin = steady_seconds();
+      run_passes<T>(state, operations, list, kernels_named<T>(simd), 1);
+      best[round % 2] = std::min(best[round % 2], steady_seconds() - begin);
+    }
+    std::printf("%s, %s, %s: matrices %.1f ms, parts %.1f ms\n", what, sizeof(T) == 8 ? "double" : "single",
+                simd.c_str(), 1e3 * best[0], 1e3 * best[1]);
+  }
+}
+
+TEST(QuantumEngineTiles, DISABLED_MatricesOrParts) {
+  Random random(1);
+  const int bits = 20;
+  std::vector<LocalOperation> pairs;
+  std::vector<LocalOperation> neighbours;
+  for (int layer = 0; layer < 20; ++layer) {
+    const std::vector<int> order = shuffled(random, bits);
+    for (std::size_t k = 0; k + 1 < order.size(); k += 2) {
+      const int low = static_cast<int>(k) + layer % 2;
+      const auto gate = random_unitary(random, 4);
+      if (layer < 10) pairs.push_back({.kind = LocalKind::matrix, .bits = {order[k], order[k + 1]}, .values = gate});
+      if (low + 1 < bits) {
+        neighbours.push_back({.kind = LocalKind::matrix, .bits = {low, low + 1}, .values = gate});
+      }
+    }
+  }
+  print_matrices_or_parts<double>("random pairs", bits, pairs);
+  print_matrices_or_parts<float>("random pairs", bits, pairs);
+  print_matrices_or_parts<double>("neighbours", bits, neighbours);
+  print_matrices_or_parts<float>("neighbours", bits, neighbours);
+}
+
+}  // namespace
+}  // namespace onehop::quantum

@@ -1,0 +1,293 @@
+"""Circuits of Qiskit's become circuits that do the same: against Qiskit's own state vectors and matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from onehop import BadInput
+from reference_circuit import branches, distribution, final_state
+
+pytest.importorskip("qiskit")
+from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister
+from qiskit.circuit import AnnotatedOperation, ControlModifier, InverseModifier, Parameter, PowerModifier
+from qiskit.circuit import library as lib
+from qiskit.circuit.classical import expr
+from qiskit.circuit.random import random_circuit
+from qiskit.quantum_info import SparsePauliOp, Statevector, random_unitary
+from qiskit.synthesis import SuzukiTrotter
+
+from onehop.quantum.io.from_qiskit import from_qiskit
+
+HAMILTONIAN = SparsePauliOp(["XYZ", "IZI", "ZII", "IXX", "III"], [0.5, 0.2, 0.3, -0.7, 0.25])
+GATES = {
+    "unitary": lib.UnitaryGate(random_unitary(8, seed=1)),
+    "diagonal": lib.DiagonalGate(np.exp(1j * np.arange(8))),
+    "pauli": lib.PauliGate("XYZ"),
+    "evolution": lib.PauliEvolutionGate(HAMILTONIAN, time=0.7),
+    "second order": lib.PauliEvolutionGate(HAMILTONIAN, 0.4, synthesis=SuzukiTrotter(order=2, reps=3)),
+    "controlled unitary": lib.UnitaryGate(random_unitary(2, seed=2)).control(2, ctrl_state=1),
+    "controlled evolution": lib.PauliEvolutionGate(SparsePauliOp(["XY", "II"], [0.5, 0.3]), 0.7).control(1),
+    "open control": lib.CXGate(ctrl_state=0),
+    "open cu": lib.CUGate(0.1, 0.2, 0.3, 0.4, ctrl_state=0),
+    "open ccx": lib.CCXGate(ctrl_state=1),
+    "open swap": lib.CSwapGate(ctrl_state=0),
+    "mcx": lib.MCXGate(4, ctrl_state=5),
+    "mcu1": lib.U1Gate(0.3).control(3),
+    "c3sx": lib.C3SXGate(),
+    "xx_plus_yy": lib.XXPlusYYGate(0.3, 0.2),
+    "xx_minus_yy": lib.XXMinusYYGate(0.3, 0.2),
+    "cr": lib.RGate(0.3, 0.2).control(1),
+    "qft": lib.QFTGate(4),
+    "permutation": lib.PermutationGate([2, 0, 3, 1]),
+    "nested": lib.QFTGate(2).control(1).control(1, ctrl_state=0),
+    "annotated": AnnotatedOperation(
+        lib.UGate(0.3, 0.2, 0.1),
+        [ControlModifier(1, 0), InverseModifier(), ControlModifier(2, 1), PowerModifier(0.5)],
+    ),
+    "initialize": lib.StatePreparation([0.5, 0.5j, -0.5, 0.5]),
+}
+
+
+def _difference(circuit: QuantumCircuit) -> float:
+    return float(np.abs(final_state(from_qiskit(circuit)) - Statevector(circuit).data).max())
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_gate(name: str) -> None:
+    gate = GATES[name]
+    circuit = QuantumCircuit(gate.num_qubits + 1)
+    qubits = [*range(1, gate.num_qubits), 0]
+    for qubit in range(circuit.num_qubits):
+        circuit.u(0.3 + qubit, 0.2, -0.4 * qubit, qubit)
+    circuit.append(gate, qubits)
+    # The matrix of an evolution is the exact one; what runs is its product formula.
+    expected = Statevector(circuit.decompose("PauliEvolution")).data
+    assert np.abs(final_state(from_qiskit(circuit)) - expected).max() < 1e-12
+
+
+def test_evolutions_keep_their_rotations() -> None:
+    circuit = QuantumCircuit(3)
+    circuit.append(GATES["evolution"], range(3))
+    kinds = [operation.kind for operation in from_qiskit(circuit).operations]
+    assert kinds == ["pauli_rotation"] * 4 + ["global_phase"]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_circuit(seed: int) -> None:
+    circuit = random_circuit(5, 8, max_operands=4, seed=seed)
+    circuit.global_phase = 0.3
+    assert _difference(circuit) < 1e-12
+
+
+def test_definitions_nest() -> None:
+    inner = QuantumCircuit(2, global_phase=0.4, name="inner")
+    inner.h(0)
+    inner.cx(1, 0)
+    outer = QuantumCircuit(3, name="outer")
+    outer.append(inner.to_gate(), [2, 0])
+    outer.append(inner.to_gate().control(1), [0, 1, 2])
+    circuit = QuantumCircuit(4)
+    circuit.h(range(4))
+    circuit.append(outer.to_gate().inverse(), [3, 1, 0])
+    assert _difference(circuit) < 1e-13
+
+
+def test_instructions_with_measurements_inside() -> None:
+    inner = QuantumCircuit(1, 1, name="look")
+    inner.measure(0, 0)
+    circuit = QuantumCircuit(2, 2)
+    circuit.x(1)
+    circuit.append(inner.to_instruction(), [1], [0])
+    assert distribution(from_qiskit(circuit)) == pytest.approx({1: 1})
+
+
+def test_registers_and_merged_measurements() -> None:
+    a, b = ClassicalRegister(2, "a"), ClassicalRegister(1, "b")
+    circuit = QuantumCircuit(QuantumRegister(3, "q"), a, b)
+    circuit.measure([0, 2], [0, 1])
+    circuit.measure(1, 2)
+    made = from_qiskit(circuit)
+    assert [(one.name, one.first, one.size) for one in made.registers] == [("a", 0, 2), ("b", 2, 1)]
+    assert [(one.kind, one.targets, one.clbits) for one in made.operations] == [
+        ("measure", (0, 2, 1), (0, 1, 2))
+    ]
+
+
+# -- control flow: every body adds a known value to qubits that start at 0 ---------------------------------------
+
+
+def _coins(qubits: int, clbits: int, coins: int) -> QuantumCircuit:
+    """The first classical bits are fair coins."""
+    circuit = QuantumCircuit(qubits, clbits)
+    circuit.h(range(coins))
+    circuit.measure(range(coins), range(coins))
+    return circuit
+
+
+def _expect(circuit: QuantumCircuit, outcome: Callable[[int], int], coins: int) -> None:
+    """The further classical bits are a function of the coins."""
+    expected = {coin | outcome(coin) << coins: 1 / 2**coins for coin in range(2**coins)}
+    assert distribution(from_qiskit(circuit)) == pytest.approx(expected)
+
+
+def test_if_else_asks_without_hidden_bits() -> None:
+    circuit = _coins(3, 3, 2)
+    with circuit.if_test((circuit.cregs[0], 2)) as otherwise:
+        circuit.x(2)
+    with otherwise:
+        circuit.id(2)
+    made = from_qiskit(circuit)
+    assert made.hidden_clbits == 0
+    assert [(one.condition.value, one.condition.negated) for one in made.operations[-2:]] == [
+        (2, False),
+        (2, True),
+    ]
+    circuit.measure(2, 2)
+    _expect(circuit, lambda coin: int(coin == 2), 2)
+
+
+def test_body_that_changes_what_was_asked() -> None:
+    circuit = QuantumCircuit(2, 2)
+    circuit.h(0)
+    circuit.measure(0, 0)
+    with circuit.if_test((circuit.clbits[0], 1)) as otherwise:
+        circuit.reset(0)
+        circuit.measure(0, 0)
+        circuit.x(1)
+    with otherwise:
+        circuit.x(0)
+        circuit.measure(0, 0)
+    circuit.measure(1, 1)
+    made = from_qiskit(circuit)
+    assert made.hidden_clbits == 1
+    assert distribution(made) == pytest.approx({2: 0.5, 1: 0.5})
+
+
+def test_nested_conditions_and_loops() -> None:
+    circuit = _coins(4, 4, 3)
+    angle = Parameter("angle")
+    with circuit.if_test((circuit.clbits[0], 1)) as otherwise:
+        with circuit.if_test((circuit.clbits[1], 0)) as inner, circuit.for_loop([1, 2], angle):
+            circuit.rx(angle * math.pi / 3, 3)
+        with inner, circuit.if_test((circuit.clbits[2], 1)):
+            circuit.x(3)
+    with otherwise, circuit.for_loop(range(2)):
+        circuit.sx(3)
+    circuit.measure(3, 3)
+
+    def expected(coin: int) -> int:
+        a, b, c = coin & 1, coin >> 1 & 1, coin >> 2
+        return (c if b else 1) if a else 1
+
+    _expect(circuit, expected, 3)
+
+
+def test_switch() -> None:
+    circuit = _coins(4, 5, 2)
+    register = ClassicalRegister(bits=circuit.clbits[:2])
+    circuit.add_register(register)
+    with circuit.switch(register) as case:
+        with case(0, 3):
+            circuit.x(2)
+            circuit.measure(2, 0)  # changes what was asked
+            circuit.measure(2, 2)
+        with case(1):
+            circuit.x(3)
+        with case(case.DEFAULT):
+            circuit.x([2, 3])
+    circuit.measure([2, 3], [3, 4])
+    expected = {0b01101: 0.25, 0b01111: 0.25, 0b10001: 0.25, 0b11010: 0.25}
+    assert distribution(from_qiskit(circuit)) == pytest.approx(expected)
+
+
+EXPRESSIONS = {
+    "not": (lambda a, b: expr.logic_not(expr.lift(a[0])), lambda a, b: not a & 1),
+    "and": (lambda a, b: expr.logic_and(a[0], b[1]), lambda a, b: a & 1 and b >> 1),
+    "or": (lambda a, b: expr.logic_or(a[0], expr.logic_not(b[1])), lambda a, b: a & 1 or not b >> 1),
+    "equal": (lambda a, b: expr.equal(a, b), lambda a, b: a == b),
+    "not equal": (lambda a, b: expr.not_equal(a, 2), lambda a, b: a != 2),
+    "less": (lambda a, b: expr.less(a, b), lambda a, b: a < b),
+    "less equal": (lambda a, b: expr.less_equal(a, b), lambda a, b: a <= b),
+    "greater": (lambda a, b: expr.greater(a, 1), lambda a, b: a > 1),
+    "greater equal": (lambda a, b: expr.greater_equal(b, a), lambda a, b: b >= a),
+    "bit and": (lambda a, b: expr.equal(expr.bit_and(a, b), 2), lambda a, b: a & b == 2),
+    "bit xor": (lambda a, b: expr.equal(expr.bit_xor(a, b), 3), lambda a, b: a ^ b == 3),
+    "bit or": (lambda a, b: expr.less(expr.bit_or(a, b), 3), lambda a, b: a | b < 3),
+    "bit not": (lambda a, b: expr.equal(expr.bit_not(a), b), lambda a, b: 3 - a == b),
+    "shift": (lambda a, b: expr.equal(expr.shift_right(a, 1), 1), lambda a, b: a >> 1 == 1),
+    "index": (lambda a, b: expr.index(a, 1), lambda a, b: a >> 1),
+    "constant": (lambda a, b: expr.lift(True), lambda a, b: True),
+}
+
+
+@pytest.mark.parametrize("name", EXPRESSIONS)
+def test_expression(name: str) -> None:
+    question, answer = EXPRESSIONS[name]
+    a, b, c = ClassicalRegister(2, "a"), ClassicalRegister(2, "b"), ClassicalRegister(1, "c")
+    circuit = QuantumCircuit(QuantumRegister(5, "q"), a, b, c)
+    circuit.h(range(4))
+    circuit.measure(range(4), [*a, *b])
+    with circuit.if_test(question(a, b)):
+        circuit.x(4)
+    circuit.measure(4, 4)
+    _expect(circuit, lambda coin: int(bool(answer(coin & 3, coin >> 2))), 4)
+
+
+def test_reset_in_the_middle() -> None:
+    circuit = QuantumCircuit(2, 1)
+    circuit.h(0)
+    circuit.cx(0, 1)
+    circuit.reset(0)
+    circuit.measure(1, 0)
+    made = from_qiskit(circuit)
+    assert distribution(made) == pytest.approx({0: 0.5, 1: 0.5})
+    assert all(abs(branch.state[1]) + abs(branch.state[3]) == 0 for branch in branches(made))
+
+
+def _while() -> QuantumCircuit:
+    circuit = QuantumCircuit(1, 1)
+    with circuit.while_loop((circuit.clbits[0], 0)):
+        circuit.measure(0, 0)
+    return circuit
+
+
+def _break() -> QuantumCircuit:
+    circuit = QuantumCircuit(1, 1)
+    with circuit.for_loop(range(3)):
+        circuit.measure(0, 0)
+        with circuit.if_test((circuit.clbits[0], 1)):
+            circuit.break_loop()
+    return circuit
+
+
+def _unbound() -> QuantumCircuit:
+    circuit = QuantumCircuit(1)
+    circuit.rx(Parameter("theta"), 0)
+    return circuit
+
+
+def _unknown() -> QuantumCircuit:
+    from qiskit.circuit import Instruction
+
+    circuit = QuantumCircuit(1)
+    circuit.append(Instruction("mystery", 1, 0, []), [0])
+    return circuit
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (_while, "a while loop has no known end"),
+        (_break, "break_loop cannot be simulated"),
+        (_unbound, "parameters without a value: theta"),
+        (_unknown, "'mystery' has neither a matrix nor a definition"),
+        (QuantumCircuit, "has no qubits"),
+    ],
+)
+def test_what_cannot_be_simulated(make: Callable[[], QuantumCircuit], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        from_qiskit(make())

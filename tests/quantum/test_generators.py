@@ -1,0 +1,239 @@
+"""Generated circuits against what they are meant to do; lattices, Hamiltonians, Trotter errors."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.linalg import expm
+
+from onehop import BadInput
+from onehop.quantum.generators import (
+    evolution,
+    ghz,
+    heisenberg,
+    qaoa,
+    qft,
+    qpe,
+    quantum_volume,
+    random_circuit,
+    tfim,
+)
+from onehop.quantum.graphs import lattice_bonds, random_regular_bonds
+from onehop.quantum.io.hamlib import hamlib_names, read_hamlib, write_tfim_file
+from onehop.quantum.io.program import Program
+from onehop.quantum.observables import PauliSum
+from onehop.quantum.trotter import trotter
+from onehop.quantum.two_qubit import add_two_qubit_unitary, haar_unitary
+from reference_circuit import distribution, final_state
+
+PAULIS = {"X": np.array([[0, 1], [1, 0]]), "Y": np.array([[0, -1j], [1j, 0]]), "Z": np.diag([1, -1])}
+
+
+def matrix_of(model: PauliSum, qubits: int) -> np.ndarray:
+    """The Hamiltonian as a matrix, from Kronecker products."""
+    total = np.zeros((1 << qubits, 1 << qubits), complex)
+    for term in model:
+        factors = dict(term.paulis)
+        product = np.eye(1)
+        for qubit in reversed(range(qubits)):
+            product = np.kron(product, PAULIS.get(factors.get(qubit, ""), np.eye(2)))
+        total += term.coefficient * product
+    return total
+
+
+def unitary_of(program: Program) -> np.ndarray:
+    """Column by column."""
+    columns = []
+    for number in range(1 << program.qubits):
+        prepared = Program(program.qubits)
+        for qubit in range(program.qubits):
+            if number >> qubit & 1:
+                prepared.add("x", qubit)
+        columns.append(final_state(prepared.extend(program.steps).to_circuit()))
+    return np.array(columns).T
+
+
+def distance(a: np.ndarray, b: np.ndarray) -> float:
+    """Largest difference, apart from a global phase."""
+    phase = np.vdot(a, b)
+    return float(np.abs(a * phase / abs(phase) - b).max())
+
+
+@pytest.mark.parametrize("inverse", [False, True])
+def test_qft(inverse: bool) -> None:
+    y = np.arange(32)
+    expected = np.exp((-1 if inverse else 1) * 2j * math.pi * 11 * y / 32) / math.sqrt(32)
+    assert np.abs(final_state(qft(5, state=11, inverse=inverse).to_circuit()) - expected).max() < 1e-14
+    assert qft(5, state="01011").steps == qft(5, state=11).steps
+
+
+def test_qpe_finds_the_phase() -> None:
+    assert distribution(qpe(6, phase=19 / 32).to_circuit())[19] == pytest.approx(1)
+    assert distribution(qpe(6).to_circuit())[round(32 / 3)] == pytest.approx(1)
+    between = distribution(qpe(6, phase=0.3).to_circuit())
+    assert max(between, key=between.get) == round(0.3 * 32)
+
+
+def test_ghz() -> None:
+    state = final_state(ghz(4).to_circuit())
+    assert np.abs(state[[0, 15]] - math.sqrt(0.5)).max() < 1e-15
+    assert np.abs(state[1:15]).max() == 0
+
+
+@pytest.mark.parametrize("make", [random_circuit, quantum_volume, qaoa])
+def test_random_ones_repeat(make: object) -> None:
+    assert make(6, seed=3).to_qasm() == make(6, seed=3).to_qasm()
+    assert make(6, seed=3).to_qasm() != make(6, seed=4).to_qasm()
+    assert np.linalg.norm(final_state(make(6).to_circuit())) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "unitary",
+    [haar_unitary(4, np.random.default_rng(seed)) for seed in range(4)]
+    + [np.eye(4), np.diag([1, 1, 1, -1]), np.eye(4)[[0, 2, 1, 3]], np.kron(PAULIS["X"], PAULIS["Y"])],
+)
+def test_any_two_qubit_unitary(unitary: np.ndarray) -> None:
+    program = Program(2)
+    add_two_qubit_unitary(program, unitary.astype(complex), 0, 1)
+    assert distance(unitary_of(program), unitary) < 1e-7
+
+
+MODELS = {
+    "triangular": (tfim((2, 3), lattice="triangular", periodic=True, field=0.7), 6),
+    "chain": (heisenberg((4,), field=0.3), 4),
+    "long strings": (PauliSum.parse("0.3 X0 Y1 Z2 - Z0*Z2 + 0.5Y1 + 2 + 0.7 X0 Z2 Y3"), 4),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_trotter_error_falls_as_it_should(name: str) -> None:
+    model, qubits = MODELS[name]
+    exact = expm(-0.5j * matrix_of(model, qubits))
+    for order in (1, 2):
+        errors = [distance(unitary_of(trotter(model, 0.5, steps, order=order)), exact) for steps in (4, 8)]
+        assert 2**order * 0.85 < errors[0] / errors[1] < 2**order * 1.2
+        assert errors[1] < 0.08
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_mirror_comes_back(order: int) -> None:
+    made = evolution(tfim((2, 3), periodic=True), 6, steps=3, order=order, state="010011", mirror=True)
+    assert abs(final_state(made.to_circuit())[0b010011]) == pytest.approx(1)
+
+
+def test_both_versions_of_openqasm_say_the_same() -> None:
+    pytest.importorskip("qiskit_qasm3_import")
+    from onehop.quantum.io.qasm import parse_qasm
+
+    made = [
+        quantum_volume(3),
+        evolution(MODELS["long strings"][0], 4, steps=2),
+        qft(4, inverse=True),
+        qaoa(4),
+    ]
+    for one in made:
+        expected = final_state(one.to_circuit())
+        for version in (2, 3):
+            assert distance(final_state(parse_qasm(one.to_qasm(version))), expected) < 1e-12
+    measured = qpe(5)
+    for version in (2, 3):
+        assert distribution(parse_qasm(measured.to_qasm(version))) == pytest.approx(
+            distribution(measured.to_circuit())
+        )
+
+
+# -- lattices and Hamiltonians -------------------------------------------------------------------------------------
+
+
+def test_lattices() -> None:
+    assert lattice_bonds((4,)) == [(0, 1), (1, 2), (2, 3)]
+    assert lattice_bonds((4,), periodic=True) == [(0, 1), (0, 3), (1, 2), (2, 3)]
+    assert lattice_bonds((2,), periodic=True) == [(0, 1)]
+    assert len(lattice_bonds((4, 5))) == 3 * 5 + 4 * 4
+    assert len(lattice_bonds((4, 5), periodic=True)) == 2 * 20
+    assert len(lattice_bonds((4, 5), lattice="triangular")) == 3 * 5 + 4 * 4 + 3 * 4
+    assert len(lattice_bonds((4, 5), lattice="triangular", periodic=True)) == 3 * 20
+    assert (0, 6) in lattice_bonds((4, 5), lattice="triangular")
+
+
+def test_random_graphs_are_regular() -> None:
+    bonds = random_regular_bonds(10, 3, np.random.default_rng(0))
+    assert np.bincount(np.array(bonds).ravel()).tolist() == [3] * 10
+    assert len(set(bonds)) == 15
+
+
+def test_ground_state_of_the_ising_chain() -> None:
+    # Free fermions: periodic chain of even length at the critical field, E = -2 / sin(pi / 2n).
+    model = tfim((6,), periodic=True)
+    assert np.linalg.eigvalsh(matrix_of(model, 6))[0] == pytest.approx(-2 / math.sin(math.pi / 12))
+
+
+def test_hamlib_file(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    file = tmp_path / "tfim.hdf5"
+    names = write_tfim_file(
+        file, [((12,), "grid"), ((2, 3), "grid"), ((3, 3), "triangular")], fields=(0.5, 2)
+    )
+    assert sorted(hamlib_names(file)) == sorted(names)
+    assert {
+        "graph-1D-grid-pbc-qubitnodes_Lx-12_h-2",
+        "graph-2D-grid-nonpbc-qubitnodes_Lx-2_Ly-3_h-0.5",
+        "graph-2D-triag-pbc-qubitnodes_Lx-3_Ly-3_h-2",
+    } <= set(names)
+    assert read_hamlib(file, "/graph-1D-grid-pbc-qubitnodes_Lx-12_h-2") == (
+        tfim((12,), periodic=True, field=2),
+        12,
+    )
+    with h5py.File(file) as stored:
+        text = stored["graph-1D-grid-pbc-qubitnodes_Lx-12_h-2"][()].decode()
+    assert text.startswith("(1+0j) [Z0 Z1] +\n(1+0j) [Z0 Z11] +\n")
+    assert text.endswith("(2+0j) [X11]")
+    with pytest.raises(BadInput, match="has no Hamiltonian 'nothing'; it has graph"):
+        read_hamlib(file, "nothing")
+    with pytest.raises(BadInput, match="cannot read Hamiltonians"):
+        read_hamlib(tmp_path / "none.hdf5", "x")
+    with h5py.File(file, "a") as stored:
+        stored.create_dataset("broken", data="(1+0j) [Z0 Q1]")
+        stored.create_dataset("small", data="(1+0j) [Z0 Z5]").attrs["nqubits"] = 3
+    with pytest.raises(BadInput, match=r"broken: observable .* found 'Q1'"):
+        read_hamlib(file, "broken")
+    with pytest.raises(BadInput, match="names qubit 5, but its attribute nqubits is 3"):
+        read_hamlib(file, "small")
+
+
+# -- what is refused -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: qpe(1), "at least 2 qubits"),
+        (lambda: qpe(4, phase=1.5), "a phase in"),
+        (lambda: qft(4, state="01"), "4 bits"),
+        (lambda: qft(4, state=16), "number 16"),
+        (lambda: ghz(0), "at least one qubit"),
+        (lambda: qaoa(5), "no graph of 5 sites"),
+        (lambda: qaoa(6, angles=[1]), "4 angles"),
+        (lambda: tfim((2, 3, 4)), "one or two dimensions"),
+        (lambda: tfim((4,), lattice="triangular"), "two dimensions"),
+        (lambda: tfim((4,), lattice="kagome"), "expected a lattice"),
+        (lambda: trotter(tfim((4,)), 1, 0), "at least 1 Trotter step"),
+        (lambda: trotter(tfim((4,)), 1, 1, order=4), "order 1 or 2"),
+        (lambda: trotter(PauliSum.parse("(0+1j) X0"), 1, 1), "real weights"),
+        (lambda: trotter(tfim((4,)), 1, 1, qubits=2), "names qubit 3"),
+        (lambda: Program(2).add("cx", (0, 0)), "named twice"),
+        (lambda: Program(2).add("x", 2), "qubit 2 does not exist"),
+        (lambda: Program(2).add("rx", 0, math.inf), "finite angle"),
+        (lambda: Program(2).measure(0, 0), "classical bit 0 does not exist"),
+        (lambda: Program(2, 2).measure_all().inverse_steps(), "cannot undo measure"),
+        (lambda: Program(2).to_qasm(4), "version 2 or 3"),
+        (lambda: Program(2).save("no/such/folder/x.qasm"), "cannot write the circuit"),
+        (lambda: Program(1).add("nogate", 0).to_circuit(), "nogate"),
+    ],
+)
+def test_what_is_wrong(make: object, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        make()

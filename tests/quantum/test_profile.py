@@ -1,0 +1,96 @@
+"""`onehop run --profile` and the groups of `onehop plan`: what is told agrees with what is done."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from onehop.cli import main
+from onehop.cli.quantum.profile import forms, ranges
+from onehop.quantum import simulate
+from onehop.quantum.generators import random_circuit
+from onehop.quantum.profile import KINDS, PARTS
+from ranks import Ranks
+
+pytest.importorskip("qiskit")
+
+
+def test_a_profile_of_two_ranks(ranks: Ranks) -> None:
+    assert main(["circuit", "qv", "--qubits", "13", "--depth", "4", "-o", str(ranks.folder / "c.qasm")]) == 0
+    words = ("run", ranks.folder / "c.qasm", "-n", 2, "--shots", 50, "--profile", "--observable", "X0")
+    done = ranks.onehop(*words, "--json", ranks.folder / "p.json", "--plot", ranks.folder / "p.svg")
+    assert done.returncode == 0, done.stderr
+    assert "passes and exchanges of rank 0" in done.stdout
+    assert "rank 1" in done.stdout
+    found = json.loads((ranks.folder / "p.json").read_text())
+    profile = found["profile"]
+    assert [one["rank"] for one in profile["ranks"]] == [0, 1]
+    assert profile["bandwidth_gb_per_s"] == pytest.approx(
+        profile["pass_bytes"] / profile["pass_seconds"] * 1e-9
+    )
+    assert profile["pass_bytes"] == 2 * 16 * 2**12
+    exchanged = 0
+    for one in profile["ranks"]:
+        kinds = [entry["kind"] for entry in one["entries"]]
+        assert set(kinds) <= set(KINDS)
+        assert kinds.count("exchange") == found["exchanges"]
+        assert sum(one["seconds_by_kind"].values()) == pytest.approx(profile["seconds"])
+        passes = [entry for entry in one["entries"] if entry["kind"] == "pass"]
+        assert sum(entry["seconds"] for entry in passes) == pytest.approx(one["seconds_by_kind"]["pass"])
+        assert sum(one["seconds_of_passes"].values()) == pytest.approx(one["seconds_by_kind"]["pass"])
+        for entry in passes:
+            assert entry["share_of_bandwidth"] == pytest.approx(profile["pass_seconds"] / entry["seconds"])
+            assert set(entry["parts"]) == set(PARTS)
+        exchanged += sum(entry["bytes"] for entry in one["entries"] if entry["kind"] == "exchange")
+    assert exchanged == found["bytes_moved"]
+    passes = [entry for entry in profile["ranks"][0]["entries"] if entry["kind"] == "pass"]
+    assert len(passes) == found["passes"]
+    drawn = (ranks.folder / "p.svg").read_text()
+    assert "<svg" in drawn
+
+
+def test_groups_of_a_plan(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "q.qasm"
+    assert main(["circuit", "qft", "--qubits", "18", "-o", str(file)]) == 0
+    capfd.readouterr()
+    assert main(["plan", str(file), "--json", str(tmp_path / "plan.json")]) == 0
+    shown = capfd.readouterr().out
+    assert "groups of gates" in shown
+    found = json.loads((tmp_path / "plan.json").read_text())
+    assert sum(len(stage) for stage in found["groups"]) == found["passes"]
+    assert sum(group["gates"] for stage in found["groups"] for group in stage) == found["operations"]
+    for stage in found["groups"]:
+        for group in stage:
+            assert len(group["tile_bits"]) == 15
+            assert group["sweeps"] > 0
+
+
+def test_nothing_is_timed_unless_asked() -> None:
+    circuit = random_circuit(11, depth=2).to_circuit()
+    assert simulate(circuit).profile is None
+    profile = simulate(circuit, profile=True).profile
+    assert profile is not None
+    assert profile.ranks[0]
+    assert profile.seconds > 0
+    assert all(profile.share(entry) > 0 for entry in profile.ranks[0] if entry.kind == "pass")
+
+
+def test_noise_has_no_profile(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "q.qasm"
+    assert main(["circuit", "qft", "--qubits", "3", "-o", str(file)]) == 0
+    assert main(["run", str(file), "--profile", "--noise", "depolarizing=0.01"]) != 0
+    assert "--profile is for runs without --noise" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"), [([], ""), ([3], "3"), ([0, 1, 2], "0-2"), ([0, 1, 4, 6, 7], "0-1, 4, 6-7")]
+)
+def test_ranges(numbers: list[int], text: str) -> None:
+    assert ranges(numbers) == text
+
+
+def test_one_of_a_kind_is_singular() -> None:
+    made = {"rotations": 1, "pairs": 0, "matrices": 1, "phases": 2, "tables": 0}
+    assert forms(made) == "1 rotation, 1 matrix, 2 phases"

@@ -1,0 +1,198 @@
+"""The simulator through Qiskit's interfaces, on one rank and on two."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from onehop import BadInput, Error
+from onehop.launch.mpi import find_mpi_launcher, mpi_command
+from ranks import Ranks
+
+pytest.importorskip("qiskit")
+from qiskit import ClassicalRegister, QuantumCircuit, QuantumRegister, transpile
+from qiskit.circuit import Parameter
+from qiskit.primitives import StatevectorEstimator
+from qiskit.providers import JobStatus
+from qiskit.quantum_info import SparsePauliOp, hellinger_fidelity
+
+from onehop.qiskit import EstimatorV2, OnehopBackend, SamplerV2
+
+PROGRAM = """
+from qiskit import QuantumCircuit
+from onehop.qiskit import OnehopBackend, SamplerV2
+circuit = QuantumCircuit(6)
+for qubit in range(6):
+    circuit.ry(0.3 + 0.2 * qubit, qubit)
+    circuit.cx(qubit, (qubit + 1) % 6)
+circuit.measure_all()
+backend = OnehopBackend({ranks})
+result = backend.run([circuit, circuit], shots=300, seed_simulator=11).result()
+sampled = SamplerV2(backend, seed=5).run([(circuit, None, 50)]).result()[0].data.meas.get_counts()
+line = (backend.crew.size, sorted(result.get_counts(0).items()), sorted(result.get_counts(1).items()), sampled)
+print(line)
+"""
+
+
+def bell() -> QuantumCircuit:
+    circuit = QuantumCircuit(
+        QuantumRegister(2), ClassicalRegister(1, "a"), ClassicalRegister(1, "b"), name="bell"
+    )
+    circuit.h(0)
+    circuit.cx(0, 1)
+    circuit.measure([0, 1], [0, 1])
+    return circuit
+
+
+def test_run_and_result() -> None:
+    backend = OnehopBackend()
+    three = QuantumCircuit(3, 3, name="three")
+    three.x(1)
+    three.measure(range(3), range(3))
+    job = backend.run([bell(), three], shots=500, seed_simulator=3, memory=True)
+    assert job.status() == JobStatus.DONE
+    result = job.result()
+    assert (backend.name, result.backend_name) == ("onehop_simulator", "onehop_simulator")
+    assert result.success
+    assert result.job_id == job.job_id()
+    assert set(result.get_counts(0)) == {"0 0", "1 1"}
+    assert result.get_counts("three") == {"010": 500}
+    assert set(result.data(0)["counts"]) == {"0x0", "0x3"}
+    assert len(result.get_memory(0)) == 500
+    header = result.results[0].header
+    assert header["creg_sizes"] == [["a", 1], ["b", 1]]
+    assert header["memory_slots"] == 2
+    assert all(one.time_taken > 0 for one in result.results)
+    again = backend.run([bell(), three], shots=500, seed_simulator=3).result()
+    assert again.get_counts() == result.get_counts()
+
+
+def test_transpiles_to_the_target() -> None:
+    backend = OnehopBackend()
+    circuit = QuantumCircuit(4)
+    circuit.h(range(4))
+    circuit.ccx(0, 1, 3)
+    circuit.mcx([0, 1, 2], 3)
+    circuit.rzz(0.3, 0, 2)
+    circuit.measure_all()
+    assert backend.target.num_qubits >= 20
+    for level in (0, 2):
+        ready = transpile(circuit, backend, optimization_level=level)
+        counts = [
+            backend.run(one, shots=4000, seed_simulator=1).result().get_counts() for one in (circuit, ready)
+        ]
+        assert hellinger_fidelity(*counts) > 0.98
+
+
+def test_sampler() -> None:
+    angle = Parameter("angle")
+    circuit = QuantumCircuit(QuantumRegister(10), ClassicalRegister(9, "low"), ClassicalRegister(1, "high"))
+    circuit.rx(angle, 9)
+    circuit.x(3)
+    circuit.measure(range(10), range(10))
+    sampler = SamplerV2(seed=2)
+    result = sampler.run([(circuit, [[0.0], [np.pi]], 40), bell()], shots=70).result()
+    assert result[0].data.shape == (2,)
+    assert result[0].data.low.get_counts() == {"000001000": 80}
+    assert result[0].data.high.get_counts(0) == {"0": 40}
+    assert result[0].data.high.get_counts(1) == {"1": 40}
+    assert result[1].data.a.num_shots == 70
+    assert (result[1].data.a.array == result[1].data.b.array).all()
+
+
+def test_estimator_agrees_with_qiskits() -> None:
+    angle = Parameter("angle")
+    circuit = QuantumCircuit(3)
+    circuit.ry(angle, 0)
+    circuit.cx(0, 1)
+    circuit.sx(2)
+    observables = [[SparsePauliOp(["ZZI", "IXX"], [1, 0.5])], ["YIZ"], [{"ZII": 0.3, "III": 2}]]
+    pub = (circuit, observables, np.linspace(0, 2, 4)[:, None])
+    found = EstimatorV2().run([pub]).result()[0]
+    expected = StatevectorEstimator().run([pub]).result()[0]
+    np.testing.assert_allclose(found.data.evs, expected.data.evs, atol=1e-12)
+    np.testing.assert_array_equal(found.data.stds, 0)
+    noisy = EstimatorV2(seed=1).run([pub], precision=0.1).result()[0]
+    assert 0 < np.abs(noisy.data.evs - expected.data.evs).max() < 0.6
+
+
+def test_two_processes_of_its_own_and_every_launch_say_the_same(ranks: Ranks) -> None:
+    outputs = []
+    commands = [
+        (["launch", "-n", "1"], "2"),
+        (["launch", "-n", "2"], ""),
+    ]
+    for words, number in commands:
+        done = ranks.onehop(*words, ranks.script(PROGRAM.format(ranks=number)))
+        assert done.returncode == 0, done.stderr
+        outputs += [line.partition("] ")[2] for line in done.stdout.splitlines()]
+    assert len(outputs) == 3
+    assert len(set(outputs)) == 1
+    assert outputs[0].startswith("(2,")
+
+
+def test_under_mpi(ranks: Ranks) -> None:
+    pytest.importorskip("mpi4py")
+    try:
+        find_mpi_launcher(None)
+    except BadInput as error:
+        pytest.skip(str(error))
+    alone = ranks.onehop("launch", "-n", 1, "--output", "raw", ranks.script(PROGRAM.format(ranks="")))
+    program = ranks.script("from mpi4py import MPI\n" + PROGRAM.format(ranks=""))
+
+    command, environment = mpi_command(find_mpi_launcher(None), 2, [sys.executable, program])
+    done = subprocess.run(
+        command,
+        env={**environment, **ranks.environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if line]
+    assert len(lines) == 2
+    assert lines[0] == lines[1] == "(2" + alone.stdout.strip()[2:]
+
+
+def test_ranks_that_die_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = OnehopBackend(2)
+    try:
+        backend.run(bell(), shots=10).result()
+        process = backend.crew._process
+        process.kill()
+        monkeypatch.setattr(process, "poll", lambda: None)  # as if they died after they were looked at
+        with pytest.raises(Error, match="have ended"):
+            backend.run(bell(), shots=10)
+        assert sum(backend.run(bell(), shots=10).result().get_counts().values()) == 10  # new ones
+        backend.crew._process.kill()
+        backend.crew._process.wait()  # between two tasks: nothing was lost
+        assert sum(backend.run(bell(), shots=10).result().get_counts().values()) == 10
+        with pytest.raises(BadInput, match="no classical bits"):
+            backend.run(QuantumCircuit(2), shots=10)
+    finally:
+        backend.crew.close()
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (lambda: OnehopBackend(3), "power of two"),
+        (lambda: OnehopBackend(precision="half"), "precision"),
+        (lambda: OnehopBackend().run(QuantumCircuit(2)), "no classical bits"),
+        (lambda: OnehopBackend().run(bell(), shots=0), "at least 1 shot"),
+        (lambda: OnehopBackend().run(["bell"]), "found str"),
+        (lambda: EstimatorV2().run([(QuantumCircuit(1), "+")]), "Pauli"),
+    ],
+)
+def test_what_is_wrong(run: object, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        run()
+
+
+def test_unknown_options_are_said() -> None:
+    with pytest.warns(UserWarning, match="no option noise"):
+        OnehopBackend().run(bell(), shots=5, noise=1)

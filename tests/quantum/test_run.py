@@ -1,0 +1,194 @@
+"""`onehop run` and `onehop plan`: answers for people and for scripts, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from onehop.cli import main
+from ranks import Ranks
+
+pytest.importorskip("qiskit")
+from qiskit.quantum_info import SparsePauliOp, Statevector
+
+from onehop.quantum.io.qasm import load_qiskit
+
+DATA = Path(__file__).resolve().parents[1] / "data" / "qasm"
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "qasm"
+# What Qiskit's state vector can be had of in a second or two, without measurements inside.
+COMPARED = [
+    "adder_n10",
+    "basis_trotter_n4",
+    "bell_n4",
+    "bv_n14",
+    "cat_state_n22",
+    "dnn_n8",
+    "hhl_n7",
+    "ising_n10",
+]
+COMPARED += ["multiplier_n15", "qf21_n15", "qft_n18", "sat_n11"]
+
+
+def test_run_on_two_ranks(ranks: Ranks) -> None:
+    own = str(DATA / "own_gates.qasm")
+    words = ("run", own, "--shots", 2000, "--seed", 7, "--observable", "Z0 Z1 + 0.5*X2", "--json")
+    done = ranks.onehop(
+        *words, "-n", 2, "--save", ranks.folder / "state.h5", "--plot", ranks.folder / "plot.png"
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    alone = json.loads(ranks.onehop(*words).stdout)
+    assert (found["ranks"], alone["ranks"], found["seed"], found["shots"]) == (2, 1, 7, 2000)
+    assert found["counts"] == alone["counts"]
+    assert found["bytes_moved"] >= 0 == alone["bytes_moved"]
+    assert found["exchanges"] >= 0 == alone["exchanges"]
+    assert found["seconds"] > 0
+    assert found["peak_memory_per_rank"] > found["program_memory_per_rank"] > 1 << 20
+    assert found["predicted_seconds"] > 0
+
+    expected = Statevector(load_qiskit(DATA / "own_gates.qasm"))
+    observable = SparsePauliOp.from_sparse_list([("ZZ", [0, 1], 1), ("X", [2], 0.5)], 5)
+    value = expected.expectation_value(observable).real
+    assert found["expectations"] == pytest.approx({"Z0 Z1 + 0.5*X2": value}, abs=1e-12)
+    assert sum(found["counts"].values()) == 2000
+    # The register is measured nowhere: all its bits stay 0.
+    assert found["counts"] == {"00000": 2000}
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(ranks.folder / "state.h5") as stored:
+        assert np.abs(stored["amplitudes"][()] - expected.data).max() < 1e-12
+        assert stored.attrs["qubits"] == 5
+    assert (ranks.folder / "plot.png").stat().st_size > 1000
+    assert "exchanges" in done.stderr
+    assert "Z0 Z1" in done.stderr
+
+
+def test_memory_of_a_rank(ranks: Ranks) -> None:
+    """Beside the program itself at most 1.02 times the amplitudes, exchange and shots included."""
+    program = ranks.folder / "spread.qasm"
+    ring = "".join(f"cx q[{i}], q[{(i + 1) % 25}];" for i in range(25))
+    program.write_text(
+        f'OPENQASM 2.0; include "qelib1.inc"; qreg q[25]; ry(0.3) q; {ring} ry(0.4) q; {ring} ry(0.5) q;'
+    )
+    done = ranks.onehop("run", program, "-n", 2, "--shots", 1000, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["exchanges"] >= 1
+    amplitudes = 16 << 24
+    held = found["peak_memory_per_rank"] - found["program_memory_per_rank"]
+    assert amplitudes <= held <= 1.02 * amplitudes
+    assert found["program_memory_per_rank"] < 100 << 20
+
+
+def test_measurements_inside(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", str(DATA / "teleport.qasm"), "--shots", "400", "--seed", "1", "--json", "-"]) == 0
+    counts = json.loads(capsys.readouterr().out)["counts"]
+    assert set(counts) == {"0 0 0", "0 0 1", "0 1 0", "0 1 1"}
+    assert min(counts.values()) > 50
+
+
+def test_without_classical_bits_all_qubits_are_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = str(tmp_path / "ghz.qasm")
+    assert main(["circuit", "ghz", "--qubits", "5", "-o", file]) == 0
+    assert main(["run", file, "--shots", "100", "--seed", "3", "--precision", "single", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert set(found["counts"]) == {"00000", "11111"}
+    assert main(["run", file, "--shots", "0", "--observable", "Z0 Z4", "--json", "-"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["counts"] == {}
+    assert found["expectations"] == pytest.approx({"Z0 Z4": 1})
+
+
+def test_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(tmp_path / "qft.qasm")
+    assert main(["circuit", "qft", "--qubits", "20", "-o", file]) == 0
+    assert main(["plan", file, "-n", "64", "--json"]) == 0
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
+    assert (found["qubits"], found["ranks"], found["fits"]) == (20, 64, True)
+    assert 0 < found["bytes_per_rank"] <= found["baseline_bytes_per_rank"] / 3
+    assert found["memory_per_rank"] >= 16 << 14
+    assert found["exchanges"] == len(found["bytes_per_exchange"]) >= 1
+    assert found["passes"] > 0
+    assert 0 < found["predicted_seconds"] < 60
+    assert "exchanges" in captured.err
+    assert main(["plan", file, "-n", "2", "--precision", "single", "--json", str(tmp_path / "p.json")]) == 0
+    assert json.loads((tmp_path / "p.json").read_text())["memory_per_rank"] >= 8 << 19
+
+
+def test_what_does_not_fit_is_refused_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = str(tmp_path / "ghz.qasm")
+    assert main(["circuit", "ghz", "--qubits", "48", "-o", file]) == 0
+    assert main(["plan", file, "-n", "2", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["fits"] is False
+    assert "machines like this one" in captured.err
+    assert main(["run", file]) == 1
+    error = capsys.readouterr().err
+    assert "does not fit" in error
+    assert "4 PiB" in error
+    assert "single" in error
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_files_of_others(name: str) -> None:
+    """The whole state, against Qiskit's."""
+    from onehop.quantum import load_qasm, simulate
+
+    file = SHARED / f"{name}.qasm"
+    if not file.exists():
+        pytest.skip("the files of QASMBench are not beside the repository")
+    expected = Statevector(load_qiskit(file).remove_final_measurements(inplace=False))
+    state = simulate(load_qasm(file)).state
+    assert np.abs(state.vector() - expected.data).max() < 1e-11
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "message"),
+    [
+        ("OPENQASM 2.0;\nqreg q[2];\nx q[0];\n", [], "f.qasm:3:1: 'x' is not defined"),
+        ("OPENQASM 3.0;\nqubit[2] q;\nfoo q[0];\n", [], "f.qasm:3:1: gate 'foo' is not defined"),
+        (None, ["--observable", "Z0 Q1"], "column 4"),
+        (None, ["--observable", "Z0 X5"], "names qubit 5, but there are 2 qubits"),
+        (None, ["--precision", "half"], "precision"),
+        (None, ["--save", "no/such/folder/s.h5"], "no/such/folder"),
+        (None, ["--save", "."], "it is a folder"),
+        (None, ["--save", "/dev/full"], "no regular file"),
+        (None, ["--checkpoint", "/dev/full"], "no regular file"),
+        (None, ["--observable", "1e999*Z0"], "beyond what a double holds"),
+        (None, ["--seed", str(1 << 64)], "18446744073709551615"),
+        (None, ["--plot", "no/such/folder/p.png"], "no/such/folder"),
+        (None, ["--shots", "-1"], "--shots"),
+    ],
+)
+def test_what_is_wrong(
+    text: str | None, words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "f.qasm"
+    file.write_text(text or 'OPENQASM 2.0;\ninclude "qelib1.inc";\nqreg q[2];\nh q[0];\n')
+    assert main(["run", str(file), *words]) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_errors_on_ranks_are_said_once(ranks: Ranks) -> None:
+    done = ranks.onehop("run", "none.qasm", "-n", 2)
+    assert done.returncode == 2
+    assert done.stderr.count("cannot read the circuit none.qasm") == 1
+    done = ranks.onehop("run", DATA / "own_gates.qasm", "-n", 3)
+    assert done.returncode == 2
+    assert "power of two" in done.stderr
+
+
+def test_more_ranks_than_a_circuit_can_use_are_not_started(ranks: Ranks) -> None:
+    pair = ranks.folder / "pair.qasm"
+    pair.write_text('OPENQASM 2.0; include "qelib1.inc"; qreg q[2]; h q[0]; cx q[0], q[1];')
+    done = ranks.onehop("run", pair, "-n", 1024, "--shots", 10, "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["ranks"] == 2
+    assert "too small for more than 2 ranks" in done.stderr

@@ -1,0 +1,157 @@
+// State vectors on ranks that are threads: layouts, exchanges, looking, against plain arithmetic on all amplitudes.
+#include "onehop/quantum/state.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "onehop/error.h"
+#include "onehop/quantum/circuit.h"
+#include "onehop/quantum/observable.h"
+#include "tests/support/ranks.h"
+
+namespace onehop::quantum {
+namespace {
+
+using testing::on_threads;
+
+std::vector<Complex> random_vector(int qubits, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> normal;
+  std::vector<Complex> v(std::size_t{1} << qubits);
+  double norm = 0;
+  for (Complex& a : v) {
+    a = {normal(random), normal(random)};
+    norm += std::norm(a);
+  }
+  for (Complex& a : v) a /= std::sqrt(norm);
+  return v;
+}
+
+double distance(const std::vector<Complex>& a, const std::vector<Complex>& b) {
+  double worst = a.size() == b.size() ? 0 : 1;
+  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
+  return worst;
+}
+
+TEST(State, KeepsItsAmplitudesThroughExchangesAndFlips) {
+  for (const int ranks : {1, 2, 4, 8}) {
+    on_threads(ranks, [&](const Group& group) {
+      const int n = 6;
+      auto expected = random_vector(n, 3);
+      State state(group, n);
+      state.set_amplitudes(expected);
+      std::mt19937 random(17);  // the same on every rank
+      for (int round = 0; round < 12; ++round) {
+        std::vector<int> permutation(n);
+        for (int i = 0; i < n; ++i) permutation[static_cast<std::size_t>(i)] = i;
+        std::shuffle(permutation.begin(), permutation.end(), random);
+        state.permute(permutation);
+        const int qubit = static_cast<int>(random() % n);
+        state.flip(qubit);
+        auto flipped = expected;
+        for (std::size_t i = 0; i < expected.size(); ++i) flipped[i ^ (std::size_t{1} << qubit)] = expected[i];
+        expected = flipped;
+        EXPECT_EQ(distance(state.gather(), expected), 0);
+      }
+      const auto local = state.local<double>();
+      for (std::size_t place = 0; place < local.size(); ++place)
+        EXPECT_EQ(local[place], expected[state.index_of(place)]);
+      state.restore_order();
+      EXPECT_EQ(state.flips(), 0U);
+      const std::size_t first = static_cast<std::size_t>(group.rank()) * local.size();
+      for (std::size_t place = 0; place < local.size(); ++place) EXPECT_EQ(local[place], expected[first + place]);
+      EXPECT_THROW((void)state.local<float>(), BadInput);
+    });
+  }
+}
+
+TEST(State, MovesWhatAnExchangeOfBitsMust) {
+  on_threads(8, [](const Group& group) {
+    State state(group, 8);
+    const std::vector<std::pair<int, int>> swaps = {{1, 5}, {4, 7}};
+    state.exchange(swaps);
+    EXPECT_EQ(state.counters().bytes_sent, 16 * 32 * 3 / 4);
+    EXPECT_EQ(state.counters().exchanges, 1);
+    const int qubits[] = {0, 5};
+    state.make_local(qubits);
+    EXPECT_EQ(state.counters().exchanges, 1) << "both are local already";
+  });
+}
+
+TEST(State, ObservablesOfEveryKindOfStringOnEveryRank) {
+  const int n = 5;
+  const auto v = random_vector(n, 9);
+  // Every string of five letters: 1024 of them, many with X or Y on all qubits.
+  std::vector<PauliSum> sums;
+  std::vector<Complex> expected;
+  for (int code = 0; code < 1024; ++code) {
+    PauliTerm term;
+    std::size_t x = 0;
+    std::size_t z = 0;
+    for (int q = 0; q < n; ++q) {
+      const int letter = code >> (2 * q) & 3;
+      if (letter > 0) term.paulis.emplace_back(q, "IXYZ"[letter]);
+      if (letter == 1 || letter == 2) x |= std::size_t{1} << q;
+      if (letter == 2 || letter == 3) z |= std::size_t{1} << q;
+    }
+    sums.push_back({{term}});
+    Complex sum = 0;
+    for (std::size_t i = 0; i < v.size(); ++i) {
+      Complex factor = 1;  // P|i> = factor |i ^ x>
+      for (int q = 0; q < n; ++q) {
+        const bool one = (i >> q & 1U) != 0;
+        const bool has_x = (x >> q & 1U) != 0;
+        const bool has_z = (z >> q & 1U) != 0;
+        if (has_x && has_z) factor *= one ? Complex(0, -1) : Complex(0, 1);
+        if (!has_x && has_z && one) factor = -factor;
+      }
+      sum += std::conj(v[i ^ x]) * factor * v[i];
+    }
+    expected.push_back(sum);
+  }
+  for (const int ranks : {1, 4, 16}) {
+    on_threads(ranks, [&](const Group& group) {
+      State state(group, n);
+      state.set_amplitudes(v);
+      EXPECT_LT(distance(expectations(state, sums), expected), 1e-13);
+      EXPECT_LT(distance(state.gather(), v), 1e-15);
+    });
+  }
+}
+
+TEST(State, TextOfObservables) {
+  const PauliSum sum = PauliSum::parse("Z0 Z1 + 0.5*X2 - 2 I - Y3*X0");
+  ASSERT_EQ(sum.terms.size(), 4U);
+  EXPECT_EQ(sum.terms[1], (PauliTerm{0.5, {{2, 'X'}}}));
+  EXPECT_EQ(sum.terms[2], (PauliTerm{-2, {}}));
+  EXPECT_EQ(sum.terms[3], (PauliTerm{-1, {{3, 'Y'}, {0, 'X'}}}));
+  EXPECT_EQ(sum.qubits(), 4);
+  for (const char* text : {"", "Z", "Z0 +", "Z0 Q1", "Z0 Z0", "1 2", "Z99"}) {
+    EXPECT_THROW((void)PauliSum::parse(text), BadInput) << text;
+  }
+}
+
+TEST(State, RefusesWhatDoesNotFitBeforeAnythingIsAllocated) {
+  on_threads(2, [](const Group& group) {
+    try {
+      const State state(group, 50);
+      FAIL() << "there should not be so much memory";
+    } catch (const Error& error) {
+      const std::string what = error.what();
+      EXPECT_NE(what.find("50 qubits in double precision needs"), std::string::npos) << what;
+      EXPECT_NE(what.find("qubits fit"), std::string::npos) << what;
+    }
+  });
+  const MemoryNeed need = memory_need(30, 4, Precision::double_precision, 4);
+  EXPECT_EQ(need.in_all, 4 * need.per_rank);
+  EXPECT_GE(need.per_rank, std::int64_t{16} << 28);
+  EXPECT_LE(static_cast<double>(need.per_rank), 1.02 * 16 * (1 << 28));
+  EXPECT_FALSE(memory_need(60, 2, Precision::double_precision, 2).fits());
+}
+
+}  // namespace
+}  // namespace onehop::quantum

@@ -1,0 +1,282 @@
+#include <gtest/gtest.h>
+
+#include <ctime>
+
+#include "onehop/count.h"
+#include "onehop/error.h"
+#include "onehop/patterns.h"
+#include "onehop/verify.h"
+#include "tests/support/naive_execute.h"
+#include "tests/support/random_halo.h"
+#include "tests/support/two_to.h"
+
+namespace onehop {
+namespace {
+
+using testing::two_to;
+
+using testing::Memory;
+
+// Calls visit(local site number, global coordinates, number of dimensions in which the site is a ghost) for every site
+// of a rank's local array. Global coordinates lie outside the array where the site is beyond an end.
+template <class Visit>
+void for_each_site(const HaloSpec& spec, int rank, Visit&& visit) {
+  const HaloBlock block = halo_block(spec, rank);
+  std::int64_t sites = 1;
+  for (const auto extent : block.shape) sites *= extent;
+  for (std::int64_t site = 0; site < sites; ++site) {
+    std::vector<std::int64_t> global(spec.extents.size());
+    int ghosts = 0;
+    std::int64_t rest = site;
+    for (std::size_t d = spec.extents.size(); d-- > 0;) {
+      const std::int64_t inside = rest % block.shape[d] - spec.widths[d].first;
+      rest /= block.shape[d];
+      ghosts += inside < 0 || inside >= block.extents[d];
+      global[d] = block.start[d] + inside;
+    }
+    visit(site, global, ghosts);
+  }
+}
+
+// The number of the global site after wrapping, or -1 beyond an open end.
+std::int64_t global_site(const HaloSpec& spec, const std::vector<std::int64_t>& global) {
+  std::int64_t site = 0;
+  for (std::size_t d = 0; d < global.size(); ++d) {
+    std::int64_t at = global[d];
+    if (spec.extents[d] == 0) return -1;
+    while (spec.periodic[d] && at < 0) at += spec.extents[d];
+    while (spec.periodic[d] && at >= spec.extents[d]) at -= spec.extents[d];
+    if (at < 0 || at >= spec.extents[d]) return -1;
+    site = site * spec.extents[d] + at;
+  }
+  return site;
+}
+
+std::byte value(std::int64_t site, std::size_t field, std::int64_t byte) {
+  return static_cast<std::byte>((static_cast<std::uint64_t>(site * 40 + byte + 1) * 2654435761U + field * 97) >> 9U);
+}
+
+constexpr std::byte untouched{0xee};
+
+// Fills the sites for which `wanted(global site, ghosts)` holds with the global array's value there.
+template <class Wanted>
+Memory filled(const HaloSpec& spec, const Schedule& schedule, Wanted&& wanted) {
+  Memory memory = testing::allocate(schedule, untouched);
+  for (int rank = 0; rank < schedule.ranks; ++rank) {
+    for_each_site(spec, rank, [&](std::int64_t site, const std::vector<std::int64_t>& global, int ghosts) {
+      const std::int64_t at = global_site(spec, global);
+      if (!wanted(at, ghosts)) return;
+      for (std::size_t field = 0; field < spec.element_bytes.size(); ++field) {
+        const std::int64_t bytes = spec.element_bytes[field];
+        for (std::int64_t byte = 0; byte < bytes; ++byte) {
+          memory[static_cast<std::size_t>(rank)][field][static_cast<std::size_t>(site * bytes + byte)] =
+              value(at, field, byte);
+        }
+      }
+    });
+  }
+  return memory;
+}
+
+void expect_right(const HaloSpec& spec) {
+  SCOPED_TRACE(::testing::PrintToString(spec));
+  const Schedule schedule = halo(spec);
+  Memory memory = filled(spec, schedule, [](std::int64_t, int ghosts) { return ghosts == 0; });
+  testing::naive_execute(schedule, memory);
+  const Memory expected =
+      filled(spec, schedule, [&](std::int64_t site, int ghosts) { return site >= 0 && (ghosts <= 1 || spec.corners); });
+  ASSERT_EQ(memory, expected);
+
+  const auto violations = verify(schedule);
+  ASSERT_TRUE(violations.empty()) << violations.front().message;
+  ASSERT_LE(count(schedule).rounds, 1);
+
+  std::vector<Schedule> parts;
+  for (int rank = 0; rank < schedule.ranks; ++rank) {
+    parts.push_back(halo(spec, rank));
+    ASSERT_EQ(parts.back(), schedule.part(rank)) << "rank " << rank;
+  }
+  ASSERT_EQ(merge(parts), schedule);
+}
+
+HaloSpec cube(std::int64_t extent, int grid, std::size_t dims, std::int64_t width, bool corners) {
+  HaloSpec spec;
+  spec.extents.assign(dims, extent);
+  spec.grid.assign(dims, grid);
+  spec.widths.assign(dims, {width, width});
+  spec.periodic.assign(dims, true);
+  spec.corners = corners;
+  return spec;
+}
+
+TEST(Halo, RandomSpecsAgreeWithGlobalIndexing) {
+  std::mt19937 random(20250101);
+  for (int i = 0; i < 400; ++i) {
+    expect_right(testing::random_halo(random));
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(Halo, OneRankIsItsOwnNeighbour) {
+  const HaloSpec spec = cube(3, 1, 2, 2, true);
+  expect_right(spec);
+  const Count counted = count(halo(spec));
+  EXPECT_EQ(counted.messages, 0);
+  EXPECT_EQ(counted.bytes_local, (7 * 7 - 3 * 3) * 8);
+}
+
+TEST(Halo, WidthsBeyondABlockComeFromFurtherRanks) {
+  HaloSpec spec = cube(8, 4, 1, 3, false);
+  expect_right(spec);
+  const Count counted = count(halo(spec));
+  ASSERT_EQ(counted.ranks.size(), 4U);
+  // Two sites from each direct neighbour on either side and one on either side from the rank opposite.
+  for (const RankCount& rank : counted.ranks) {
+    EXPECT_EQ(rank.messages_received, 3);
+    EXPECT_EQ(rank.bytes_received, 6 * 8);
+  }
+  spec.widths = {{21, 0}};  // round the whole array more than twice
+  expect_right(spec);
+}
+
+TEST(Halo, BlocksMayBeEmpty) {
+  HaloSpec spec = cube(3, 5, 2, 1, true);
+  expect_right(spec);
+  EXPECT_EQ(halo_block(spec, 24).extents, (std::vector<std::int64_t>{0, 0}));
+  EXPECT_EQ(halo_block(spec, 24).shape, (std::vector<std::int64_t>{2, 2}));
+  spec.extents = {0, 4};
+  expect_right(spec);
+}
+
+TEST(Halo, BlocksSplitTheExtent) {
+  HaloSpec spec = cube(11, 4, 1, 1, false);
+  std::vector<std::int64_t> sizes;
+  std::int64_t next = 0;
+  for (int rank = 0; rank < 4; ++rank) {
+    const HaloBlock block = halo_block(spec, rank);
+    EXPECT_EQ(block.start.front(), next);
+    EXPECT_EQ(block.coords.front(), rank);
+    EXPECT_EQ(block.shape.front(), block.extents.front() + 2);
+    sizes.push_back(block.extents.front());
+    next += sizes.back();
+  }
+  EXPECT_EQ(sizes, (std::vector<std::int64_t>{3, 3, 3, 2}));
+  EXPECT_EQ(halo(spec).arrays.front().elements, (std::vector<std::int64_t>{5, 5, 5, 4}));
+  EXPECT_EQ(halo_block(cube(4, 2, 3, 1, false), 6).coords, (std::vector<int>{1, 1, 0}));
+}
+
+TEST(Halo, GhostsBeyondAnOpenEndAreNotWritten) {
+  HaloSpec spec = cube(6, 3, 1, 2, false);
+  spec.periodic = {false};
+  const Count counted = count(halo(spec));
+  EXPECT_EQ(counted.ranks[0].messages_received, 1);
+  EXPECT_EQ(counted.ranks[1].messages_received, 2);
+  EXPECT_EQ(counted.ranks[2].messages_received, 1);
+  for (const Place& place : halo(spec).must_cover) {
+    EXPECT_EQ(place.slice.elements(), 2);
+    EXPECT_FALSE(place.rank == 0 && place.slice.offset() == 0);
+  }
+  EXPECT_EQ(halo(spec).must_cover.size(), 4U);
+}
+
+TEST(Halo, AllFieldsForOneNeighbourAreOneMessage) {
+  HaloSpec spec = cube(8, 2, 3, 1, true);
+  spec.element_bytes = {8, 24, 1};
+  expect_right(spec);
+  const Count counted = count(halo(spec));
+  EXPECT_EQ(counted.messages, 8 * 7);
+  // Of the 6^3 - 4^3 ghosts none is the rank's own: on a grid of 2 every ghost belongs to another rank.
+  EXPECT_EQ(counted.ranks[0].bytes_received, (6 * 6 * 6 - 4 * 4 * 4) * 33);
+}
+
+TEST(Halo, SizesBeyond2To31) {
+  HaloSpec spec = cube(two_to(21), 4, 2, 1, true);
+  spec.element_bytes = {two_to(13)};
+  const Schedule schedule = halo(spec);
+  const std::int64_t edge = two_to(19);
+  EXPECT_EQ(schedule.arrays.front().elements.front(), (edge + 2) * (edge + 2));
+  EXPECT_EQ(count(schedule).ranks[5].bytes_received, (4 * edge + 4) * two_to(13));
+}
+
+TEST(Halo, AThousandRanksTakeMilliseconds) {
+  const HaloSpec spec = cube(320, 10, 3, 1, true);
+  const std::clock_t begin = std::clock();  // of this process alone: others may keep the machine busy
+  const Schedule schedule = halo(spec);
+  const Count counted = count(schedule);
+  const double took = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  EXPECT_EQ(schedule.rounds.front().transfers.size(), 26000U);
+  EXPECT_EQ(counted.messages, 26000);
+  EXPECT_EQ(counted.bytes, std::int64_t{1000} * (34 * 34 * 34 - 32 * 32 * 32) * 8);
+  // Some 20 ms; under a sanitizer half a second, and anything quadratic far longer.
+  EXPECT_LT(took, 3.0);
+}
+
+void expect_bad(const HaloSpec& spec, const std::string& message) {
+  try {
+    (void)halo(spec);
+    FAIL() << "expected BadInput: " << message;
+  } catch (const BadInput& error) {
+    EXPECT_NE(std::string(error.what()).find(message), std::string::npos) << error.what();
+  }
+}
+
+TEST(Halo, BadInputSaysWhatAndWhere) {
+  const HaloSpec good = cube(4, 2, 2, 1, false);
+  const auto bad = [&](auto&& change, const std::string& message) {
+    HaloSpec spec = good;
+    change(spec);
+    expect_bad(spec, message);
+  };
+  bad([](HaloSpec& s) { s.extents.clear(); }, "expected 1 to 6 dimensions, found 0");
+  bad([](HaloSpec& s) { s = cube(2, 1, 7, 1, false); }, "expected 1 to 6 dimensions, found 7");
+  bad([](HaloSpec& s) { s.grid.pop_back(); }, "expected ranks (grid) for each of the 2 dimensions, found 1");
+  bad([](HaloSpec& s) { s.widths.pop_back(); }, "expected widths for each");
+  bad([](HaloSpec& s) { s.periodic.push_back(true); }, "expected periodic for each");
+  bad([](HaloSpec& s) { s.extents[1] = -4; }, "expected an extent of 0 or more in dimension 1, found -4");
+  bad([](HaloSpec& s) { s.grid[0] = 0; }, "expected 1 rank or more in dimension 0, found 0");
+  bad([](HaloSpec& s) { s.widths[1] = {1, -2}; }, "expected widths of 0 or more in dimension 1, found -2");
+  bad([](HaloSpec& s) { s.element_bytes.clear(); }, "one field or more");
+  bad([](HaloSpec& s) { s.element_bytes = {8, 0}; }, "expected element_bytes of 1 or more, found 0");
+  bad([](HaloSpec& s) { s.grid = {65536, 65536}; }, "fewer than 2^31 ranks");
+  bad([](HaloSpec& s) { s.extents = {two_to(40), two_to(40)}; }, "below 2^63");
+  bad([](HaloSpec& s) { s.extents = {two_to(30), two_to(33)}; }, "the bytes of a halo's local array");
+  EXPECT_THROW((void)halo(good, 4), BadInput);
+  EXPECT_THROW((void)halo(good, -1), BadInput);
+  EXPECT_THROW((void)halo_block(good, 4), BadInput);
+}
+
+TEST(Allgather, EveryBlockReachesEveryRank) {
+  for (const int ranks : {1, 2, 5}) {
+    const Schedule schedule = allgather(ranks, 3, 2);
+    EXPECT_TRUE(verify(schedule).empty());
+    Memory memory = testing::allocate(schedule);
+    for (int rank = 0; rank < ranks; ++rank) {
+      for (std::size_t byte = 0; byte < 6; ++byte) {
+        const auto at = static_cast<std::size_t>(rank) * 6 + byte;
+        memory[static_cast<std::size_t>(rank)][0][at] = static_cast<std::byte>(at + 1);
+      }
+    }
+    testing::naive_execute(schedule, memory);
+    for (const auto& arrays : memory) {
+      ASSERT_EQ(arrays[0].size(), static_cast<std::size_t>(ranks) * 6);
+      for (std::size_t at = 0; at < arrays[0].size(); ++at) EXPECT_EQ(arrays[0][at], static_cast<std::byte>(at + 1));
+    }
+    std::vector<Schedule> parts;
+    for (int rank = 0; rank < ranks; ++rank) {
+      parts.push_back(allgather(ranks, 3, 2, rank));
+      EXPECT_EQ(parts.back(), schedule.part(rank));
+    }
+    EXPECT_EQ(merge(parts), schedule);
+    EXPECT_EQ(count(schedule).messages, ranks * (ranks - 1));
+    EXPECT_EQ(count(schedule).bytes, ranks * (ranks - 1) * 6);
+  }
+  EXPECT_EQ(count(allgather(3, 0, 8)).messages, 0);
+  EXPECT_THROW((void)allgather(0, 1, 1), BadInput);
+  EXPECT_THROW((void)allgather(2, -1, 1), BadInput);
+  EXPECT_THROW((void)allgather(2, 1, 0), BadInput);
+  EXPECT_THROW((void)allgather(2, 1, 1, 2), BadInput);
+  EXPECT_THROW((void)allgather(2, two_to(61), 4), BadInput);
+}
+
+}  // namespace
+}  // namespace onehop

@@ -1,0 +1,401 @@
+// Permutations of index bits as plans: in arrays that the ranks share, through channels, and mixed with other rounds; against the
+// naive executor and the counters. Ranks are threads in most, so that the thread sanitizer sees the exchange in place.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+#include "onehop/count.h"
+#include "onehop/patterns.h"
+#include "onehop/plan.h"
+#include "onehop/verify.h"
+#include "src/plan/direct_exchange.h"
+#include "src/plan/line_exchange.h"
+#include "src/plan/run_exchange.h"
+#include "src/schedule/bit_permutation.h"
+#include "tests/support/naive_execute.h"
+#include "tests/support/ranks.h"
+
+namespace onehop {
+namespace {
+
+using testing::Memory;
+using testing::on_ranks;
+using testing::on_threads;
+
+struct Case {
+  PermuteBitsSpec spec;
+  [[nodiscard]] int ranks() const { return 1 << (spec.bits - spec.local_bits); }
+};
+
+Case random_case(std::mt19937& random, int most_bits, int most_rank_bits) {
+  Case made;
+  PermuteBitsSpec& spec = made.spec;
+  spec.bits = 1 + static_cast<int>(random() % static_cast<unsigned>(most_bits));
+  spec.local_bits = std::max(0, spec.bits - static_cast<int>(random() % static_cast<unsigned>(most_rank_bits + 1)));
+  spec.permutation.resize(static_cast<std::size_t>(spec.bits));
+  std::iota(spec.permutation.begin(), spec.permutation.end(), 0);
+  std::shuffle(spec.permutation.begin(), spec.permutation.end(), random);
+  constexpr std::int64_t sizes[] = {1, 4, 8, 16, 24, 40};
+  spec.element_bytes = sizes[random() % 6];
+  return made;
+}
+
+Memory random_memory(const Schedule& schedule, unsigned seed) {
+  std::mt19937 random(seed);
+  Memory memory = testing::allocate(schedule);
+  for (auto& rank : memory) {
+    for (std::byte& b : rank[0]) b = static_cast<std::byte>(random());
+  }
+  return memory;
+}
+
+// Runs the plan twice on this rank, in memory of the group or in other memory.
+void expect_plan_does(const Group& group, const Schedule& schedule, const PlanOptions& options, bool shared,
+                      Memory expected) {
+  const auto rank = static_cast<std::size_t>(group.rank());
+  const std::vector<std::byte> before = expected[rank][0];
+  SharedArray array = group.allocate(static_cast<std::int64_t>(before.size()));
+  std::vector<std::byte> own(before.size());
+  const std::span<std::byte> mine = shared ? array.bytes() : std::span<std::byte>(own);
+  std::ranges::copy(before, mine.begin());
+  const std::vector<std::span<std::byte>> arrays = {mine};
+  Plan plan(group, schedule.part(group.rank()), arrays, options);
+  if (shared && options.transport == TransportKind::automatic) {
+    EXPECT_EQ(plan.staging_bytes(), 0);
+  }
+  for (int run = 0; run < 2; ++run) {
+    testing::naive_execute(schedule, expected);
+    plan.start();
+    while (run == 1 && !plan.test()) {
+    }
+    plan.finish();
+    ASSERT_TRUE(std::ranges::equal(mine, expected[rank][0])) << "run " << run << ", rank " << rank;
+  }
+  const RankCount counted = count(schedule).ranks[rank];
+  const PlanCounters& moved = plan.counters();
+  EXPECT_EQ(moved.messages_sent, 2 * counted.messages_sent);
+  EXPECT_EQ(moved.messages_received, 2 * counted.messages_received);
+  EXPECT_EQ(moved.bytes_sent, 2 * counted.bytes_sent);
+  EXPECT_EQ(moved.bytes_received, 2 * counted.bytes_received);
+  EXPECT_EQ(moved.bytes_local, 2 * counted.bytes_local);
+}
+
+TEST(Permutation, VerifiedAndSplitInPartsWhateverItIs) {
+  std::mt19937 random(1);
+  for (int i = 0; i < 200; ++i) {
+    const Case one = random_case(random, 10, 4);
+    const Schedule schedule = permute_bits(one.spec);
+    const auto violations = verify(schedule);
+    ASSERT_TRUE(violations.empty()) << violations.front().message;
+    std::vector<Schedule> parts;
+    for (int rank = 0; rank < one.ranks(); ++rank) {
+      parts.push_back(permute_bits(one.spec, rank));
+      ASSERT_EQ(parts.back(), schedule.part(rank));
+      ASSERT_TRUE(verify(parts.back()).empty());
+    }
+    ASSERT_EQ(merge(parts), schedule);
+    ASSERT_EQ(Schedule::from_json(schedule.to_json()), schedule);
+  }
+}
+
+TEST(Permutation, MovesTheElementsOfItsFormula) {
+  std::mt19937 random(2);
+  for (int i = 0; i < 100; ++i) {
+    Case one = random_case(random, 10, 4);
+    one.spec.element_bytes = 8;
+    for (const Schedule& schedule : {permute_bits(one.spec), permute_bits_one_swap_at_a_time(one.spec)}) {
+      Memory memory = testing::allocate(schedule);
+      const std::uint64_t size = std::uint64_t{1} << one.spec.local_bits;
+      for (std::uint64_t x = 0; x < size * memory.size(); ++x) std::memcpy(&memory[x / size][0][x % size * 8], &x, 8);
+      testing::naive_execute(schedule, memory);
+      for (std::uint64_t x = 0; x < size * memory.size(); ++x) {
+        std::uint64_t y = 0;
+        for (int bit = 0; bit < one.spec.bits; ++bit) {
+          y |= (x >> bit & 1) << one.spec.permutation[static_cast<std::size_t>(bit)];
+        }
+        std::uint64_t found = 0;
+        std::memcpy(&found, &memory[y / size][0][y % size * 8], 8);
+        ASSERT_EQ(found, x);
+      }
+    }
+  }
+}
+
+TEST(Permutation, FusedSwapsMoveTheirShareOfBytes) {
+  for (int rank_bits = 1; rank_bits <= 6; ++rank_bits) {
+    for (int eta = 1; eta <= rank_bits; ++eta) {
+      PermuteBitsSpec spec{.bits = rank_bits + 8, .local_bits = 8, .permutation = {}};
+      for (int bit = 0; bit < spec.bits; ++bit) {
+        spec.permutation.push_back(bit < eta ? bit + 8 : bit >= 8 && bit < 8 + eta ? bit - 8 : bit);
+      }
+      const std::int64_t fused = count(permute_bits(spec)).bytes;
+      const std::int64_t slow = count(permute_bits_one_swap_at_a_time(spec)).bytes;
+      EXPECT_EQ(fused * eta << eta, slow * 2 * ((1 << eta) - 1)) << eta << " of " << rank_bits;
+    }
+  }
+}
+
+TEST(Permutation, InPlaceBetweenSharedArraysOfThreads) {
+  std::mt19937 random(3);
+  for (int i = 0; i < 30; ++i) {
+    const Case one = random_case(random, 10, 3);
+    const Schedule schedule = permute_bits(one.spec);
+    const Memory memory = random_memory(schedule, static_cast<unsigned>(i));
+    on_threads(one.ranks(), [&](const Group& group) { expect_plan_does(group, schedule, {}, true, memory); });
+  }
+}
+
+TEST(Permutation, StagedWithFewSmallSlots) {
+  std::mt19937 random(4);
+  for (int i = 0; i < 30; ++i) {
+    const Case one = random_case(random, 10, 3);
+    const Schedule schedule = permute_bits(one.spec);
+    const Memory memory = random_memory(schedule, static_cast<unsigned>(i));
+    const PlanOptions options{.slots = 1 + i % 3, .slot_bytes = 64 + 40 * (i % 4)};
+    on_threads(one.ranks(), [&](const Group& group) { expect_plan_does(group, schedule, options, false, memory); });
+  }
+}
+
+// Messages whose elements lie in the same lines are packed and unpacked side by side, in many chunks and fragments.
+TEST(Permutation, StagedWithTheLowestBits) {
+  for (const int pairs : {2, 3}) {
+    for (const std::int64_t element_bytes : {4, 16}) {
+      PermuteBitsSpec spec{.bits = 13, .local_bits = 10, .permutation = {}, .element_bytes = element_bytes};
+      for (int bit = 0; bit < spec.bits; ++bit) {
+        spec.permutation.push_back(bit < pairs ? bit + 10 : bit >= 10 && bit < 10 + pairs ? bit - 10 : bit);
+      }
+      const Schedule schedule = permute_bits(spec);
+      const Memory memory = random_memory(schedule, 8);
+      on_threads(8, [&](const Group& group) {
+        for (const int slots : {1, 2, 8}) {
+          const PlanOptions options{.slots = slots, .slot_bytes = 256, .chunk_bytes = 64};
+          expect_plan_does(group, schedule, options, false, memory);
+        }
+        // One rank that cuts its messages otherwise.
+        expect_plan_does(group, schedule, {.slots = 1, .slot_bytes = group.rank() == 3 ? 192 : 256}, false, memory);
+        expect_plan_does(group, schedule, {}, false, memory);
+      });
+    }
+  }
+}
+
+TEST(Permutation, SeveralRoundsFollowEachOther) {
+  std::mt19937 random(5);
+  for (int i = 0; i < 10; ++i) {
+    Case one = random_case(random, 9, 3);
+    const Schedule schedule = permute_bits_one_swap_at_a_time(one.spec);
+    const Memory memory = random_memory(schedule, static_cast<unsigned>(i));
+    on_threads(one.ranks(), [&](const Group& group) { expect_plan_does(group, schedule, {}, i % 2 == 0, memory); });
+  }
+}
+
+TEST(Permutation, OnRanksThatAreProcesses) {
+  std::mt19937 random(6);
+  for (const int rank_bits : {1, 2, 3}) {
+    Case one = random_case(random, 12, 0);
+    one.spec.bits = 12;
+    one.spec.local_bits = 12 - rank_bits;
+    one.spec.permutation.resize(12);
+    std::iota(one.spec.permutation.begin(), one.spec.permutation.end(), 0);
+    std::shuffle(one.spec.permutation.begin(), one.spec.permutation.end(), random);
+    const Schedule schedule = permute_bits(one.spec);
+    const Memory memory = random_memory(schedule, 6);
+    on_ranks(one.ranks(), [&](const Group& group) {
+      expect_plan_does(group, schedule, {}, true, memory);
+      expect_plan_does(group, schedule, {.slots = 2, .slot_bytes = 1000}, false, memory);
+    });
+  }
+}
+
+TEST(Permutation, OneRankWithoutASharedArrayStagesItsOwnCyclesOnly) {
+  const PermuteBitsSpec spec{.bits = 8, .local_bits = 6, .permutation = {6, 1, 2, 3, 4, 7, 0, 5}};
+  const Schedule schedule = permute_bits(spec);
+  const Memory memory = random_memory(schedule, 7);
+  on_threads(4, [&](const Group& group) {
+    const PlanOptions options{.transport = TransportKind::shared_memory, .slot_bytes = 4096};
+    expect_plan_does(group, schedule, options, group.rank() != 1, memory);
+  });
+}
+
+TEST(Permutation, RanksWithDifferentPermutationsAreAMismatch) {
+  on_threads(2, [](const Group& group) {
+    PermuteBitsSpec spec{.bits = 4, .local_bits = 3, .permutation = {3, 1, 2, 0}};
+    if (group.rank() == 1) spec.permutation = {0, 3, 2, 1};
+    std::vector<std::byte> state(8 * 16);
+    const std::vector<std::span<std::byte>> arrays = {state};
+    EXPECT_THROW(Plan(group, permute_bits(spec), arrays), Mismatch);
+  });
+}
+
+TEST(Permutation, ARoundThatIsNotItsPermutationIsRefused) {
+  Schedule schedule = permute_bits({.bits = 4, .local_bits = 4, .permutation = {1, 0, 3, 2}});
+  std::vector<std::byte> state(16 * 16);
+  const std::vector<std::span<std::byte>> arrays = {state};
+  EXPECT_NO_THROW(Plan(Group::alone(), schedule, arrays).run());
+  schedule.rounds[0].transfers.pop_back();
+  EXPECT_THROW(Plan(Group::alone(), schedule, arrays), BadInput);
+  ASSERT_FALSE(verify(schedule).empty());
+  EXPECT_NE(verify(schedule).front().message.find("permute_bits"), std::string::npos);
+  schedule.rounds[0].permutation->to = {1, 0, 3, 3};
+  EXPECT_NE(verify(schedule).front().message.find("found 3 twice"), std::string::npos);
+}
+
+TEST(Permutation, APeerThatClosesItsGroupIsLost) {
+  on_threads(2, [](const Group& group) {
+    const PermuteBitsSpec spec{.bits = 4, .local_bits = 3, .permutation = {3, 1, 2, 0}};
+    SharedArray state = group.allocate(8 * 16);
+    const std::vector<std::span<std::byte>> arrays = {state.bytes()};
+    Plan plan(group, permute_bits(spec), arrays);
+    plan.run();
+    if (group.rank() == 1) return;
+    try {
+      plan.run();
+      ADD_FAILURE() << "rank 1 makes one run only";
+    } catch (const PeerLost& error) {
+      EXPECT_EQ(error.rank(), 1);
+      EXPECT_NE(std::string(error.what()).find("an exchange in place with rank 1"), std::string::npos) << error.what();
+    }
+  });
+}
+
+TEST(Permutation, EveryCycleHasARankOnceAndAllItsRanksAgreeOnIt) {
+  std::mt19937 random(8);
+  for (int i = 0; i < 200; ++i) {
+    const Case one = random_case(random, 12, 4);
+    const BitPermutation permutation{0, one.spec.local_bits, one.spec.permutation};
+    const BitPermutation exchange = detail::steps_of(permutation).exchange;
+    const auto same = [](const detail::Cycle& a, const detail::Cycle& b) {
+      return std::ranges::equal(a, b,
+                                [](const auto& x, const auto& y) { return x.rank == y.rank && x.first == y.first; });
+    };
+    for (int rank = 0; rank < one.ranks(); ++rank) {
+      for (const detail::Cycle& cycle : detail::cycles_of(exchange, rank)) {
+        for (const detail::CyclePlace& place : cycle) {
+          EXPECT_EQ(std::ranges::count(cycle, place.rank, &detail::CyclePlace::rank), 1);
+          const auto theirs = detail::cycles_of(exchange, place.rank);
+          EXPECT_EQ(std::ranges::count_if(theirs, [&](const auto& other) { return same(cycle, other); }), 1);
+        }
+      }
+    }
+  }
+}
+
+TEST(Permutation, RunsAreTheElementsWithoutTheFixedBits) {
+  for (const std::uint64_t fixed : {0U, 1U, 4U, 0x15U, 0x80U, 0xffU}) {
+    const detail::Runs runs(8, fixed, 16);
+    const auto length = static_cast<std::uint64_t>(runs.run_bytes() / 16);
+    std::vector<std::uint64_t> found;
+    std::uint64_t at = runs.first_of(0);
+    for (std::uint64_t run = 0; run < runs.count(); ++run, at = runs.after(at)) {
+      ASSERT_EQ(at, runs.first_of(run));
+      for (std::uint64_t i = 0; i < length; ++i) found.push_back(at + i);
+    }
+    std::vector<std::uint64_t> expected;
+    for (std::uint64_t x = 0; x < 256; ++x) {
+      if ((x & fixed) == 0) expected.push_back(x);
+    }
+    EXPECT_EQ(found, expected);
+  }
+}
+
+// Lines that are read and written whole, and pieces of them: all ways to exchange short runs do the same.
+TEST(Permutation, ShortRunsChangePlacesWhereverTheyLie) {
+  std::mt19937 random(9);
+  for (const std::int64_t element_bytes : {4, 8, 16, 32, 24}) {
+    for (int i = 0; i < 60; ++i) {
+      const std::uint64_t fixed = 1 + random() % 63;
+      const auto pattern = [&] { return random() & fixed; };
+      const std::uint64_t first[2] = {pattern(), pattern()};
+      const std::size_t shift = i % 3 == 0 ? 0 : random() % 9;
+      const std::size_t size = 64 * static_cast<std::size_t>(element_bytes);
+      std::vector<std::vector<std::byte>> memory(2, std::vector<std::byte>(size + 128));
+      for (auto& one : memory) {
+        for (std::byte& b : one) b = static_cast<std::byte>(random());
+      }
+      std::vector<std::byte*> places;
+      std::size_t begin[2];
+      for (std::size_t m = 0; m < 2; ++m) {
+        begin[m] = -reinterpret_cast<std::uintptr_t>(memory[m].data()) % 64 + shift +
+                   first[m] * static_cast<std::size_t>(element_bytes);
+        places.push_back(memory[m].data() + begin[m]);
+      }
+      auto expected = memory;
+      for (std::size_t x = 0; x < 64; ++x) {
+        if ((x & fixed) != 0) continue;
+        const std::size_t offset = x * static_cast<std::size_t>(element_bytes);
+        for (std::size_t m = 0; m < 2; ++m) {
+          std::memcpy(&expected[m][begin[m] + offset], &memory[1 - m][begin[1 - m] + offset],
+                      static_cast<std::size_t>(element_bytes));
+        }
+      }
+      const detail::Runs runs(6, fixed, element_bytes);
+      detail::rotate(runs, places, 0, runs.count() / 2);
+      detail::rotate(runs, places, runs.count() / 2, runs.count());
+      ASSERT_EQ(memory, expected) << element_bytes << " bytes, fixed " << fixed << ", shift " << shift;
+    }
+  }
+}
+
+// All cycles of some ranks line by line, against one cycle after the other.
+TEST(Permutation, CyclesThatShareLinesAreDoneTogether) {
+  std::mt19937 random(10);
+  int whole_lines = 0;
+  for (int i = 0; i < 200; ++i) {
+    Case one = random_case(random, 9, 3);
+    one.spec.element_bytes = std::int64_t{8} << random() % 3;
+    const BitPermutation permutation{0, one.spec.local_bits, one.spec.permutation};
+    const BitPermutation exchange = detail::steps_of(permutation).exchange;
+    const detail::CycleGroup group = detail::cycles_together(exchange, 0, one.spec.element_bytes);
+    if (group.cycles.empty()) continue;
+    const std::size_t size = static_cast<std::size_t>(one.spec.element_bytes) << one.spec.local_bits;
+    struct alignas(64) Block {
+      std::byte bytes[64];
+    };
+    std::vector<std::vector<Block>> memory(static_cast<std::size_t>(one.ranks()), std::vector<Block>(size / 64 + 2));
+    for (auto& array : memory) {
+      for (Block& block : array) {
+        for (std::byte& b : block.bytes) b = static_cast<std::byte>(random());
+      }
+    }
+    const std::size_t shift = i % 4 == 0 ? 8 : 0;
+    const auto places_in = [&](std::vector<std::vector<Block>>& arrays) {
+      std::vector<std::vector<std::byte*>> cycles;
+      for (const detail::Cycle& cycle : group.cycles) {
+        cycles.emplace_back();
+        for (const auto& [rank, first] : cycle) {
+          cycles.back().push_back(arrays[static_cast<std::size_t>(rank)][0].bytes + shift +
+                                  first * static_cast<std::uint64_t>(one.spec.element_bytes));
+        }
+      }
+      return cycles;
+    };
+    std::uint64_t moving = 0;
+    for (int bit = 0; bit < one.spec.local_bits; ++bit) {
+      if (exchange.to[static_cast<std::size_t>(bit)] != bit) moving |= std::uint64_t{1} << bit;
+    }
+    const detail::Runs runs(one.spec.local_bits, moving, one.spec.element_bytes);
+    auto expected = memory;
+    for (const auto& places : places_in(expected)) detail::rotate(runs, places, 0, runs.count());
+    for (const bool portable : {false, true}) {
+      auto found = memory;
+      const detail::LineExchange lines(runs, places_in(found));
+      if (lines.empty()) continue;
+      ++whole_lines;
+      const std::uint64_t middle = runs.count() / 2 / runs.in_line() * runs.in_line();
+      const auto run = portable ? &detail::LineExchange::run_portable : &detail::LineExchange::run;
+      (lines.*run)(runs, 0, middle);
+      (lines.*run)(runs, middle, runs.count());
+      for (std::size_t r = 0; r < memory.size(); ++r) {
+        ASSERT_EQ(std::memcmp(found[r].data(), expected[r].data(), memory[r].size() * sizeof(Block)), 0)
+            << "case " << i << ", rank " << r;
+      }
+    }
+  }
+  EXPECT_GT(whole_lines, 20);
+}
+
+}  // namespace
+}  // namespace onehop

@@ -1,0 +1,131 @@
+"""Launching small programs on ranks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+
+from onehop.error import BadInput
+from onehop.launch.environment import variables
+from onehop.launch.mpi import find_mpi_launcher, mpi_command
+
+PYTHON_FOLDER = Path(__file__).resolve().parents[2] / "python"
+
+
+class Ranks:
+    """Starts programs under `onehop launch`; every process of them carries a mark in its environment."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.temporary = folder / "temporary"
+        self.temporary.mkdir()
+        self.mark = f"ONEHOP_TEST_MARK={uuid.uuid4()}"
+        hidden = variables()
+        self.environment = {name: value for name, value in os.environ.items() if name not in hidden}
+        self.environment["TMPDIR"] = str(self.temporary)
+        self.environment["PYTHONPATH"] = os.pathsep.join(
+            filter(None, [str(PYTHON_FOLDER), os.environ.get("PYTHONPATH")])
+        )
+        name, _, value = self.mark.partition("=")
+        self.environment[name] = value
+
+    def script(self, source: str, name: str = "program.py") -> str:
+        """Write a program and return its path."""
+        path = self.folder / name
+        path.write_text(textwrap.dedent(source))
+        return str(path)
+
+    def onehop(
+        self, *arguments: object, timeout: float = 60, **more: object
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command of onehop and wait for it."""
+        return subprocess.run(
+            [sys.executable, "-m", "onehop", *map(str, arguments)],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+            **more,
+        )
+
+    def launch(
+        self, ranks: int, source: str, *options: object, **more: object
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a program on ranks, in a folder of its own, and wait for it."""
+        more.setdefault("cwd", self.folder)
+        return self.onehop("launch", "-n", ranks, *options, self.script(source), **more)
+
+    def mpiexec(self, ranks: int, *command: str, mpi: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a command on ranks under an MPI's mpiexec and wait for it; the test is skipped if there is none."""
+        try:
+            launcher = find_mpi_launcher(mpi)
+        except BadInput as error:
+            pytest.skip(str(error))
+        line, environment = mpi_command(launcher, ranks, [sys.executable, *command])
+        return subprocess.run(
+            line,
+            env={**environment, **self.environment},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    def torchrun(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a program of torch on two ranks and wait for it."""
+        return subprocess.run(
+            [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--standalone", *command],
+            env={**self.environment, "OMP_NUM_THREADS": "1", "TMPDIR": str(self.folder)},
+            capture_output=True,
+            text=True,
+            timeout=100,
+            check=False,
+        )
+
+    def start(self, ranks: int, source: str, *options: object) -> subprocess.Popen[str]:
+        """Start a program on ranks; its output comes through pipes."""
+        return subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "onehop",
+                "launch",
+                "-n",
+                str(ranks),
+                *map(str, options),
+                self.script(source),
+            ],
+            env=self.environment,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def processes(self) -> list[int]:
+        """The processes, zombies aside, that carry the mark."""
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if self.mark.encode() in (folder / "environ").read_bytes().split(b"\0"):
+                    found.append(int(folder.name))
+            except OSError:
+                continue
+        return found
+
+    def assert_nothing_left(self, within: float = 3.0) -> None:
+        """No process, and no temporary file, is left behind."""
+        until = time.monotonic() + within
+        while (left := self.processes()) and time.monotonic() < until:
+            time.sleep(0.02)
+        assert left == []
+        assert list(self.temporary.iterdir()) == []
