@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "onehop/forks.h"
 #include "onehop/group.h"
 
 namespace onehop {
@@ -58,10 +59,6 @@ enum class TransportKind : std::uint8_t {
 [[nodiscard]] std::string_view to_string(TransportKind kind);
 
 namespace detail {
-
-// How many forks lie between the first process and this one. Ends of channels belong to the process that opened them: a fork's child
-// finds another number here and uses none of them.
-extern constinit std::atomic<std::uint32_t> forks;
 
 class Endpoint;  // the slow path of a channel end: waiting, and what a transport does when its bell is up
 

@@ -12,7 +12,6 @@ import numpy as np
 from onehop import _core
 from onehop._core import Receiver, Sender
 from onehop.error import BadInput
-from onehop.group import Group
 
 __all__ = ["Channels", "Receiver", "Sender", "open_channels"]
 
@@ -67,7 +66,7 @@ def _peer_and_tag(end: End) -> tuple[int, int]:
 
 
 @contextmanager
-def heard_by_all(group: Group) -> Iterator[None]:
+def heard_by_all(group: _core.Group) -> Iterator[None]:
     """Look at the arguments of a collective step: an error here is raised, and makes every other rank raise as well.
 
     Around what comes before the step itself, which tells the others by its own means.
@@ -80,7 +79,7 @@ def heard_by_all(group: Group) -> Iterator[None]:
 
 
 def open_channels(
-    group: Group,
+    group: _core.Group,
     *,
     send: Mapping[End, Message] | None = None,
     receive: Mapping[End, Message] | None = None,

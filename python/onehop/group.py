@@ -7,16 +7,13 @@ import math
 import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from onehop import _core
+from onehop.channel import Channels, End, Message, open_channels
 from onehop.error import BadInput
-
-if TYPE_CHECKING:
-    from onehop.channel import Channels, End, Message
-
 
 _world: list[Group] = []
 _worlds_of_parents: list[Group] = []
@@ -224,8 +221,6 @@ class Group(_core.Group):
         >>> number = np.zeros(1, int)
         >>> ring.receive[left].get(number)
         """
-        from onehop.channel import open_channels
-
         return open_channels(
             self,
             send=send,

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def _create(store: Any, rank: int, size: int, timeout: Any) -> Any:
-    from onehop.torch import create_process_group
+    from onehop.torch.process_group import create_process_group
 
     return create_process_group(store, rank, size, timeout)
 

@@ -10,7 +10,7 @@
 
 #include "onehop/staging.h"
 #include "src/channel/channel_specs.h"
-#include "src/channel/reservation.h"
+#include "src/channel/memory_check.h"
 #include "src/channel/store.h"
 #include "src/channel/waiting.h"
 #include "src/group/agreement.h"
@@ -213,7 +213,10 @@ struct Routes {
       transports = {mock.get()};
       return;
     }
-    if (kind != TransportKind::mpi) transports.push_back(group.shared_memory.get());
+    if (kind != TransportKind::mpi) {
+      if (group.shared_memory == nullptr) group.shared_memory = detail::make_shared_memory_transport(group);
+      transports.push_back(group.shared_memory.get());
+    }
     if (kind != TransportKind::shared_memory && group.remote != nullptr) transports.push_back(group.remote.get());
     if (transports.empty()) {
       throw BadInput("the transport \"mpi\" needs a group made from MPI, and this one comes from \"" + group.origin +

@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "onehop/group.h"
-#include "src/channel/transport/transport.h"
 
 namespace onehop::detail {
+
+class Transport;
 
 class Bootstrap {
  public:
@@ -32,7 +33,7 @@ class Bootstrap {
   // NOLINTNEXTLINE(performance-unnecessary-value-param): who does something here keeps both.
   virtual void watch(std::function<int()> /*gone*/, std::function<void(int)> /*tell*/) {}
   // The transport between machines that comes with this bootstrap (MPI); null if none. Called once, collectively.
-  [[nodiscard]] virtual std::unique_ptr<Transport> remote_transport() { return nullptr; }
+  [[nodiscard]] virtual std::shared_ptr<Transport> remote_transport() { return nullptr; }
 };
 
 }  // namespace onehop::detail

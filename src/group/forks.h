@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <string>
 
-#include "onehop/channel.h"
+#include "onehop/forks.h"
 
 namespace onehop::detail {
 
-// From the first call on `forks` (onehop/channel.h) counts. Called before the first group is made.
+// From the first call on `forks` (onehop/forks.h) counts. Called before the first group is made.
 void count_forks();
 
 // A process.

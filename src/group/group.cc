@@ -17,10 +17,10 @@
 #include <random>
 #include <thread>
 
-#include "src/channel/reservation.h"
 #include "src/group/control_memory.h"
 #include "src/group/group_state.h"
 #include "src/group/leaving.h"
+#include "src/group/reservation.h"
 #include "src/group/user_bootstrap.h"
 
 namespace onehop {
@@ -147,9 +147,10 @@ bool is_crowded(const GroupState& group, const std::vector<Introduction>& all) {
   return there > 0 && here > there;
 }
 
-template <class T>
-void leave_to_parent(std::unique_ptr<T>& owner) {
-  [[maybe_unused]] const T* kept = owner.release();
+// Keeps what an owner holds from ever being destroyed in this process.
+template <class Owner>
+void leave_to_parent(Owner& owner) {
+  [[maybe_unused]] const auto* kept = new Owner(std::move(owner));  // NOLINT(cppcoreguidelines-owning-memory)
 }
 
 }  // namespace
@@ -276,7 +277,6 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
   agree_on_sharing(*group);
   group->crowded = is_crowded(*group, all);
   group->far_barrier = std::all_of(all.begin(), all.end(), [](const Introduction& i) { return i.far_barrier != 0; });
-  group->shared_memory = make_shared_memory_transport(*group);
   group->remote = group->bootstrap->remote_transport();
   refuse_the_dead(*group);
   group->bootstrap->watch([state = group.get()] { return state->gone_rank(); },

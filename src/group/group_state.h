@@ -7,9 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "onehop/channel.h"
 #include "onehop/group.h"
-#include "src/channel/transport/transport.h"
 #include "src/group/bootstrap.h"
 #include "src/group/forks.h"
 #include "src/group/liveness.h"
@@ -46,8 +44,9 @@ struct GroupState {
   bool out_of_step = false;
   // Numbers channels; the same on all ranks because opening is collective.
   std::uint32_t channels_opened = 0;
-  std::unique_ptr<Transport> shared_memory;
-  std::unique_ptr<Transport> remote;  // null: shared memory only
+  // Shared pointers, so that a group needs the name of a transport only.
+  std::shared_ptr<Transport> shared_memory;  // made with the first channel
+  std::shared_ptr<Transport> remote;         // null: shared memory only
 
   [[nodiscard]] RankPage& own_page() noexcept { return *pages[static_cast<std::size_t>(rank)].page; }
   [[nodiscard]] bool shares_memory(int other) const {

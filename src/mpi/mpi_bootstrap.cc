@@ -156,7 +156,7 @@ std::unique_ptr<Bootstrap> MpiBootstrap<Abi>::split(int colour, int key) {
 }
 
 template <class Abi>
-std::unique_ptr<Transport> MpiBootstrap<Abi>::remote_transport() {
+std::shared_ptr<Transport> MpiBootstrap<Abi>::remote_transport() {
   return make_mpi_transport(api_, api_.duplicate(comm_));
 }
 

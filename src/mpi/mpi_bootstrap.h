@@ -35,7 +35,7 @@ class MpiBootstrap final : public Bootstrap {
     gone_ = std::move(gone);
     tell_ = std::move(tell);
   }
-  [[nodiscard]] std::unique_ptr<Transport> remote_transport() override;
+  [[nodiscard]] std::shared_ptr<Transport> remote_transport() override;
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return size_; }

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "onehop/error.h"
+#include "src/channel/transport/transport.h"
 
 namespace onehop::detail {
 namespace {

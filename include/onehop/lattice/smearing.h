@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "onehop/lattice/gauge.h"
-#include "onehop/lattice/solver.h"
+#include "onehop/lattice/precision.h"
 
 namespace onehop::lattice {
 

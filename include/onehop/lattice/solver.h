@@ -4,17 +4,11 @@
 #include <complex>
 #include <cstdint>
 #include <functional>
-#include <string_view>
 #include <vector>
 
+#include "onehop/lattice/precision.h"
+
 namespace onehop::lattice {
-
-// Of the numbers of fields and links: 64, 32 or 16 bits. Half precision is 16-bit integers with a common scale.
-enum class Precision : std::uint8_t { half, single, full };  // "half", "single", "double"
-
-// Throws BadInput for an unknown name.
-[[nodiscard]] Precision precision_from_string(std::string_view name);
-[[nodiscard]] std::string_view to_string(Precision precision);
 
 // After so many iterations, the residual relative to the source as the iteration carries it along.
 using SolverProgress = std::function<void(std::int64_t iterations, double residual)>;

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-import onehop
+from onehop._core import __version__
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Bench:
     bench: str
     host: dict[str, Any]
     rows: list[Row] = field(default_factory=list)
-    version: str = onehop.__version__
+    version: str = __version__
     notes: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:

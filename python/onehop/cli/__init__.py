@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from onehop import __version__
+from onehop._core import __version__
 from onehop.cli.common import print_error
 from onehop.error import Error
 from onehop.exit_code import exit_code

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from onehop import __version__
+from onehop._core import __version__
 from onehop.cli.common import JsonOption, RanksOption, console, own_rank, write_json
 from onehop.launch import ensure_ranks
 

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from onehop import __version__
+from onehop._core import __version__
 from onehop.cli.common import JsonOption, RanksOption, check_plot, console, own_rank, progress, write_json
 from onehop.error import BadInput
 from onehop.figure import empty_figure, save_figure

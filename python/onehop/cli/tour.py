@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from onehop import __version__
+from onehop._core import __version__
 from onehop.cli.common import JsonOption, MpiOption, RanksOption, console, progress, write_json
 from onehop.error import BadInput
 from onehop.group import Group

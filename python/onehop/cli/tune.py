@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-import onehop
 from onehop import _core
+from onehop._core import __version__
 from onehop.bench.table import number
 from onehop.bench.tune import Tuned, save
 from onehop.bench.tune import tune as measure
@@ -72,7 +72,7 @@ def tune(
         screen.print(f"kept in {file}", markup=False)
     result = {
         "tune": "onehop",
-        "version": onehop.__version__,
+        "version": __version__,
         "host": about,
         "file": str(file),
         "written": not dry_run,

@@ -15,7 +15,7 @@ from qiskit.result import Result
 from qiskit.result.models import ExperimentResult, ExperimentResultData
 from qiskit.transpiler import Target
 
-from onehop import __version__
+from onehop._core import __version__
 from onehop.error import BadInput
 from onehop.qiskit.job import OnehopJob
 from onehop.qiskit.target import largest_state, make_target

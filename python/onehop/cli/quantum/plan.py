@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from onehop import __version__
+from onehop._core import __version__
 from onehop.cli.common import JsonOption, console, counted, write_json
 from onehop.cli.quantum.profile import forms, ranges
 from onehop.error import BadInput, Error

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from onehop import __version__
+from onehop._core import __version__
 from onehop.cli.common import LARGEST_SEED, JsonOption, RanksOption, console, own_rank, write_json
 from onehop.error import BadInput
 from onehop.launch import current_launch

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from onehop import __version__
+from onehop._core import __version__
 from onehop.cli.common import counted
 from onehop.cli.quantum.plan import size
 from onehop.figure import empty_figure, save_figure

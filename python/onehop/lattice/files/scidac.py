@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from onehop import __version__
+from onehop._core import __version__
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.files import lime

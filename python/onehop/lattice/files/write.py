@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from onehop import __version__
+from onehop._core import __version__
 from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.lattice.files import lime

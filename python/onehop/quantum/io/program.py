@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from onehop import __version__
+from onehop._core import __version__
 from onehop.error import BadInput
 from onehop.output import write_file
 from onehop.quantum.circuit import Circuit, Operation, Register, gate

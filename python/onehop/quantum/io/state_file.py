@@ -13,7 +13,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +24,6 @@ from onehop.group import Group
 from onehop.quantum.io.hdf5 import ask, require_h5py
 from onehop.quantum.io.hdf5_child import digest
 from onehop.quantum.io.stored_state import BLOCK, StoredState, stored_state
-
-if TYPE_CHECKING:
-    from onehop.quantum.state import State
 
 __all__ = [
     "StoredState",
@@ -70,7 +67,7 @@ def agree(group: Group, wrong: str) -> None:
 
 
 def save_state(
-    file: str | Path, state: State, group: Group, attributes: Mapping[str, Any] | None = None
+    file: str | Path, state: _core.State, group: Group, attributes: Mapping[str, Any] | None = None
 ) -> None:
     """Write all amplitudes of a state, by index. Collective; the file appears when it is complete.
 

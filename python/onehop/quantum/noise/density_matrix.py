@@ -12,6 +12,8 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.noise.channel import Channel, NoiseModel
+from onehop.quantum.noise.noisy_run import run_once
+from onehop.quantum.noise.superoperators import on_rows_and_columns
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.random_numbers import uniform
 from onehop.quantum.state import State
@@ -87,8 +89,6 @@ class DensityMatrix:
         list of int
             The classical bits.
         """
-        from onehop.quantum.noise.noisy_run import run_once
-
         return run_once(self, circuit, noise or NoiseModel(), seed)
 
     def apply(self, channel: Channel, qubits: Sequence[int]) -> DensityMatrix:
@@ -221,47 +221,6 @@ class DensityMatrix:
 
     def __repr__(self) -> str:
         return f"<DensityMatrix: {self.qubits} qubits, {self.state.precision} precision, {self.ranks} ranks>"
-
-
-def on_rows_and_columns(items: Sequence[Operation | tuple[Channel, list[int]]], qubits: int) -> Circuit:
-    """Gates and channels on a density matrix as a circuit on a vector of twice as many qubits."""
-    both = Circuit(2 * qubits)
-    for item in items:
-        if isinstance(item, Operation):
-            both.add(moved(item, 0, conjugate=False))
-            both.add(moved(item, qubits, conjugate=True))
-        else:
-            both.add(_superoperator(*item, above=qubits))
-    return both
-
-
-def _superoperator(channel: Channel, qubits: list[int], above: int) -> Operation:
-    if channel.qubits != len(qubits):
-        raise BadInput(f"{channel.name} acts on {channel.qubits} qubits, {len(qubits)} are given: {qubits}")
-    targets = [*qubits, *(qubit + above for qubit in qubits)]
-    matrix = channel.superoperator()
-    if np.count_nonzero(matrix - np.diag(np.diag(matrix))) == 0:  # moves nothing between ranks
-        return Operation("diagonal", channel.name, targets, values=np.diag(matrix).copy())
-    return Operation("matrix", channel.name, targets, values=matrix.reshape(-1))
-
-
-def moved(o: Operation, by: int, *, conjugate: bool) -> Operation:
-    """A gate without its condition on qubits `by` further up, or its complex conjugate."""
-    angle = o.angle
-    if conjugate:
-        # Y is imaginary: a string with an odd number of them changes its sign, and so the angle does not.
-        angle = angle if o.kind == "pauli_rotation" and o.paulis.count("Y") % 2 else -angle
-    values = o.values
-    return Operation(
-        o.kind,
-        o.name,
-        [qubit + by for qubit in o.targets],
-        controls=[qubit + by for qubit in o.controls],
-        control_values=o.control_values,
-        values=None if not len(values) else np.ascontiguousarray(values.conj() if conjugate else values),
-        paulis=o.paulis,
-        angle=angle,
-    )
 
 
 def _spread(values: NDArray[np.int64], qubits: list[int]) -> NDArray[np.int64]:

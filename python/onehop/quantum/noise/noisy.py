@@ -16,9 +16,10 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.noise.channel import Channel, NoiseModel
-from onehop.quantum.noise.density_matrix import DensityMatrix, moved, on_rows_and_columns
+from onehop.quantum.noise.density_matrix import DensityMatrix
 from onehop.quantum.noise.noisy_histories import Histories
 from onehop.quantum.noise.noisy_run import Mixed, Pure
+from onehop.quantum.noise.superoperators import moved, on_rows_and_columns
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.simulator import CircuitPlan, plan_matrices
 from onehop.quantum.state import State

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +11,33 @@ from numpy.typing import NDArray
 from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit, Condition, Operation
 from onehop.quantum.noise.channel import Channel, NoiseModel
-from onehop.quantum.noise.density_matrix import DensityMatrix, moved
+from onehop.quantum.noise.superoperators import moved
 from onehop.quantum.random_numbers import uniform
 from onehop.quantum.state import State
 
 __all__ = ["Mixed", "Pure", "Run", "choose", "run_once"]
 
 
+class MixedState(Protocol):
+    """What a run needs of a `DensityMatrix`."""
+
+    qubits: int
+    state: State
+
+    def do(self, items: Sequence[Operation | tuple[Channel, list[int]]]) -> None:
+        """Apply gates and channels."""
+
+    def probability_of_one(self, qubit: int) -> float:
+        """Return the probability that a qubit is 1."""
+
+    def collapse(self, qubit: int, value: int, probability: float) -> None:
+        """Keep the part where a qubit has this value."""
+
+
 class Mixed:
     """Channels act on a density matrix as they are."""
 
-    def __init__(self, matrix: DensityMatrix) -> None:
+    def __init__(self, matrix: MixedState) -> None:
         self.looks = matrix
         self.state = matrix.state
         self.clear()
@@ -159,7 +175,7 @@ def choose(weights: Any, numbers: Any) -> Any:
     return np.searchsorted(cumulated, np.asarray(numbers) * cumulated[-1], side="right")
 
 
-def run_once(matrix: DensityMatrix, circuit: Circuit, noise: NoiseModel, seed: int) -> list[int]:
+def run_once(matrix: MixedState, circuit: Circuit, noise: NoiseModel, seed: int) -> list[int]:
     """Run a circuit on a density matrix that is there; returns the classical bits."""
     circuit.validate()
     if circuit.qubits != matrix.qubits:

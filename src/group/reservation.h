@@ -2,19 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
-#include <vector>
 
-#include "src/channel/channel_specs.h"
 #include "src/group/group_state.h"
 #include "src/group/shared_memory.h"
 
 namespace onehop::detail {
-
-// Throws Error, the same on every rank, if what the ranks of a machine need for these channels together is more than it had left
-// when they began (`left`, by rank).
-void check_memory(const GroupState& group, std::span<const Wanted> all, std::span<const MemoryLeft> left);
 
 // What one rank takes by itself, told to the others of its machine until the system counts it as used.
 class Reservation {

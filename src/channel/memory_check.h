@@ -1,0 +1,17 @@
+// Whether the memory that ranks of one machine are about to take for channels is there: all see the same free memory, and must not
+// take it twice.
+#pragma once
+
+#include <span>
+
+#include "src/channel/channel_specs.h"
+#include "src/group/group_state.h"
+#include "src/group/shared_memory.h"
+
+namespace onehop::detail {
+
+// Throws Error, the same on every rank, if what the ranks of a machine need for these channels together is more than it had left
+// when they began (`left`, by rank).
+void check_memory(const GroupState& group, std::span<const Wanted> all, std::span<const MemoryLeft> left);
+
+}  // namespace onehop::detail

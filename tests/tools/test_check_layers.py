@@ -1,0 +1,93 @@
+"""The check of dependencies between parts: it passes on this tree, and finds what is put in wrongly."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = (
+    "src",
+    "quantum",
+    "lattice",
+    "poisson",
+    "collectives",
+    "compat",
+    "bench",
+    "include",
+    "python",
+    "tools",
+)
+
+
+def check(root: Path) -> subprocess.CompletedProcess[str]:
+    """Run the check on a tree."""
+    command = [sys.executable, str(ROOT / "tools/check_layers.py"), "--root", str(root)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A copy of the sources that the check reads."""
+    for folder in FOLDERS:
+        shutil.copytree(
+            ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__", "*.so")
+        )
+    return tmp_path
+
+
+def test_this_tree_passes() -> None:
+    done = check(ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "all allowed" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "words"),
+    [
+        (
+            "src/base/json_text.cc",
+            '#include "onehop/group.h"',
+            "src/base may include nothing only, not src/group",
+        ),
+        ("src/schedule/verify.cc", '#include "src/channel/waiting.h"', "not src/channel"),
+        ("quantum/kernels/kernels.cc", '#include "onehop/quantum/state.h"', "not quantum/state"),
+        ("lattice/gauge/gauge.cc", '#include "onehop/lattice/solver.h"', "not lattice/solver"),
+        ("lattice/gauge/gauge.cc", '#include "src/channel/waiting.h"', "not src/channel"),
+        ("poisson/poisson.cc", '#include "onehop/quantum/state.h"', "not quantum/state"),
+        ("src/plan/plan.cc", '#include "plan_part.h"', "write the path from the root"),
+        ("include/onehop/unheard_of.h", '#include "onehop/error.h"', "belongs to no part"),
+        ("python/onehop/error.py", "import onehop.group", "onehop.error may import nothing only"),
+        ("python/onehop/lattice/field.py", "from onehop.quantum import state", "not onehop.quantum"),
+        ("python/onehop/schedule.py", "import onehop.codec, onehop.plan", "not onehop.plan"),
+        ("python/onehop/unheard_of.py", "import onehop.error", "belongs to no part"),
+    ],
+)
+def test_a_wrong_edge_is_found(tree: Path, file: str, line: str, words: str) -> None:
+    path = tree / file
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    path.write_text(before + "\n" + line + "\n", encoding="utf-8")
+    done = check(tree)
+    if words:
+        assert done.returncode == 1
+        assert words in done.stderr
+        assert file in done.stderr or "onehop." in done.stderr
+    else:
+        assert done.returncode == 0, done.stderr
+
+
+def test_cycles_are_found(tree: Path) -> None:
+    (tree / "src/base/one.h").write_text('#include "src/base/two.h"\n', encoding="utf-8")
+    (tree / "src/base/two.h").write_text('#include "src/base/one.h"\n', encoding="utf-8")
+    (tree / "python/onehop/quantum/one.py").write_text("import onehop.quantum.two\n", encoding="utf-8")
+    (tree / "python/onehop/quantum/two.py").write_text(
+        "def late():\n    from onehop.quantum import one\n", encoding="utf-8"
+    )
+    done = check(tree)
+    assert done.returncode == 1
+    assert "include each other in a cycle: src/base/one.h, src/base/two.h" in done.stderr
+    assert "import each other in a cycle: onehop.quantum.one, onehop.quantum.two" in done.stderr
