@@ -2,7 +2,7 @@
 #include <mpi.h>
 #include <stdio.h>
 
-#include "compat/qspi.h"
+#include "qspi.h"
 
 enum { steps = 20, ints = 3000 };
 
