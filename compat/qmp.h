@@ -1,4 +1,4 @@
-/* The interface of QMP, the message passing of the USQCD programs for lattice QCD, on onehop (docs/doors_qmp.md). Names, values and
+/* The interface of QMP, the message passing of the USQCD programs for lattice QCD, on onehop (docs/howto/compat_qmp.md). Names, values and
    meaning are those of QMP 2.5; programs may as well be compiled with QMP's own header.
 
    Functions with `_comm_` take a communicator; the others are meant for the default one. Collective are: initialising, splitting,

@@ -1,4 +1,4 @@
-/* The interface of `qspi`, the communication library for lattice QCD on Blue Gene/Q, on onehop (docs/doors_qspi.md).
+/* The interface of `qspi`, the communication library for lattice QCD on Blue Gene/Q, on onehop (docs/howto/compat_qspi.md).
 
    A message is made, told where it goes or comes from, prepared together with the rank at its other end, and then started and
    waited for as often as one likes. For one thread at a time. Misuse, and a peer that is lost, end the program with a message

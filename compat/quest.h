@@ -1,4 +1,4 @@
-/* What QuEST's communication layer asks of a network, on onehop (docs/doors_quest.md): bytes between ranks, and a few collective
+/* What QuEST's communication layer asks of a network, on onehop (docs/howto/compat_quest.md): bytes between ranks, and a few collective
    operations. The layer itself, with QuEST's own types, is compat/quest/comm.cpp, which is compiled inside QuEST.
 
    For one thread at a time. Everything but quest_door_is_open and quest_door_open needs an open door. Misuse, and a peer that is

@@ -1,4 +1,4 @@
-/* The interface of QWS's communication library `rdma_comlib` and of its `rankmap_lib`, on onehop (docs/doors_rdma_comlib.md).
+/* The interface of QWS's communication library `rdma_comlib` and of its `rankmap_lib`, on onehop (docs/howto/compat_rdma_comlib.md).
    Programs that have headers of their own for it, as QWS has, are compiled with those: the layout below is the same.
 
    One rdma_comlib_data is one path: the bytes in `sbuff` go to one rank, and what another rank sent comes to `rbuff`. Both

@@ -1,4 +1,4 @@
-"""Bytes that the placement moves against those of its baselines, as the table in docs/placement.md shows."""
+"""Bytes that the placement moves against those of its baselines, as the table in docs/design/placement.md shows."""
 
 from __future__ import annotations
 

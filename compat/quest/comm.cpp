@@ -1,5 +1,5 @@
 // QuEST's communication layer over the door of compat/quest.h: all functions that QuEST's comm_config.hpp and comm_routines.hpp
-// declare. It is compiled inside QuEST, in the place of the two sources of these headers: docs/doors_quest.md.
+// declare. It is compiled inside QuEST, in the place of the two sources of these headers: docs/howto/compat_quest.md.
 //
 // Registers on accelerators go through the host's memory.
 #include <algorithm>

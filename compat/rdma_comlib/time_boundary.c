@@ -1,5 +1,5 @@
 /* What two ranks that are in step wait for their boundaries, with this door and with MPI's persistent requests in turn: two messages to the
-   only other rank and two from it, as QWS has them in one direction (docs/doors_rdma_comlib.md).
+   only other rank and two from it, as QWS has them in one direction (docs/howto/compat_rdma_comlib.md).
 
      time_boundary BYTES COMPUTING STEPS
 

@@ -1,6 +1,6 @@
 // A `Channel` is a prepared one-way path between two ranks. Its slots lie where the sender can write and the receiver can
 // read; arrival is a colour (a number that only grows) beside the data, and so is permission to write again.
-// docs/protocol.md states the protocol; the inline functions below are its fast path, the same for every transport.
+// docs/design/protocol.md states the protocol; the inline functions below are its fast path, the same for every transport.
 #pragma once
 
 #include <atomic>
@@ -188,7 +188,7 @@ class Sender {
   void publish(std::uint64_t chunks, std::int64_t bytes) {
     ring_.colour_at(at_).store(detail::colour(use_ + 1, chunks), std::memory_order_release);
     // The compiler must not look at the bell before the colour is out; the processor is kept in order by the sleeper's
-    // own barrier (docs/protocol.md, "Sleeping").
+    // own barrier (docs/design/protocol.md, "Sleeping").
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (bell_->load(std::memory_order_relaxed) != 0) [[unlikely]]
       ring_bell(chunks, bytes);

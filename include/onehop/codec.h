@@ -1,5 +1,5 @@
 // A `Codec` says what the bytes of a transfer look like on the wire. `raw` sends elements as they lie in memory; the others
-// send fewer bytes and round. docs/codecs.md has every format bit by bit, with its error bound.
+// send fewer bytes and round. docs/reference/codecs.md has every format bit by bit, with its error bound.
 //
 // Numbers are encoded in blocks that know nothing of each other: 32 numbers for the codecs with a scale, one number for the
 // others. A last block that is not full is padded with zeros, so the wire length depends on the count alone.

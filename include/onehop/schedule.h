@@ -91,7 +91,7 @@ struct Schedule {
   // its array does not exist, or is not of a type that the codec takes.
   [[nodiscard]] std::int64_t bytes(const Transfer& transfer) const;
 
-  // The text that from_json reads back exactly; docs/schedule.md describes it. One line, or with `indent` >= 0 broken
+  // The text that from_json reads back exactly; docs/reference/schedule.md describes it. One line, or with `indent` >= 0 broken
   // into lines that a person can read. Throws BadInput if a name is not UTF-8.
   [[nodiscard]] std::string to_json(int indent = -1) const;
   // Throws BadInput with what is wrong and where ("rounds[0].transfers[3].to.slice: ..."). Reads what is well formed;

@@ -2,7 +2,7 @@
 // operator only as LinearOperator, and arithmetic only as VectorSpace; `copies` systems are solved side by side.
 //
 // A residual that a solver carries along drifts from the true one by rounding. What is given back is therefore to be checked
-// with the operator by whoever called (see docs/lattice_solvers.md).
+// with the operator by whoever called (see docs/reference/lattice_solvers.md).
 #pragma once
 
 #include <algorithm>

@@ -11,7 +11,7 @@ namespace {
 
 // Links, clover blocks and fields that together are longer than this leave the caches before they are read again.
 constexpr std::int64_t cached_bytes = std::int64_t{24} << 20;
-// From here on it pays to ask for them ahead: a fifth less time with 11 MB, a tenth more with 4 (docs/performance_lattice.md).
+// From here on it pays to ask for them ahead: a fifth less time with 11 MB, a tenth more with 4 (docs/performance/lattice.md).
 constexpr std::int64_t fetched_bytes = std::int64_t{6} << 20;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }

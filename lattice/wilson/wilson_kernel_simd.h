@@ -124,7 +124,7 @@ ONEHOP_INLINE void finish_site(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a
 }
 
 // Into the second cache: loads wait for the few miss buffers of the first. All at once and in order, between other loads none: strewn among
-// these they cost more than they gain (docs/performance_lattice.md). Inlined by force, as is what calls it: g++ takes a function that does
+// these they cost more than they gain (docs/performance/lattice.md). Inlined by force, as is what calls it: g++ takes a function that does
 // nothing else for one without effect, and leaves its calls out.
 ONEHOP_INLINE void fetch(const void* from, int bytes) {
   asm volatile("" ::: "memory");

@@ -66,7 +66,7 @@ ONEHOP_INLINE void add_turned(Complex<T, L>& sum, const Real<T, L>& t, const Com
   }
 }
 
-// The gamma matrices: row s of the upper half has i^power[s] in column partner[s], the lower half is the adjoint (docs/lattice_wilson.md).
+// The gamma matrices: row s of the upper half has i^power[s] in column partner[s], the lower half is the adjoint (docs/reference/lattice_wilson.md).
 template <int Direction>
 struct Gamma;
 template <>

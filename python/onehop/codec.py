@@ -1,4 +1,4 @@
-"""Codecs: what numbers look like on the wire. docs/codecs.md has every format, and its error bound."""
+"""Codecs: what numbers look like on the wire. docs/reference/codecs.md has every format, and its error bound."""
 
 from __future__ import annotations
 

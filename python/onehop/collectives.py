@@ -202,14 +202,14 @@ def allreduce(
     op : str
         "sum", "mean" (not of integers), "min", "max" or "prod". A NaN anywhere is a NaN in the result.
     codec : str
-        What travels: "raw", or for fewer bytes and less precision one of the codecs (docs/codecs.md).
+        What travels: "raw", or for fewer bytes and less precision one of the codecs (docs/reference/codecs.md).
     algorithm : str
         "one_shot", "two_shot", or "auto": what is fastest here for the size.
     out : array, or sequence of arrays
         Where the result goes; may be `array` itself. None: a new one like it.
     compress_above : int or "auto"
         Arrays with fewer bytes travel raw whatever the codec. "auto": where the codec takes less time than raw, as
-        `onehop tune` has measured or by a default, the same on every rank (docs/tuning.md).
+        `onehop tune` has measured or by a default, the same on every rank (docs/howto/tuning.md).
 
     Returns
     -------

@@ -48,7 +48,7 @@ def permute_bits(
     dtype : dtype, optional
         Instead of `element_bytes`, and needed for a codec: what an element is, "complex128" for example.
     codec : str
-        What the bytes look like on the wire (docs/codecs.md): all but "raw" round what crosses between ranks.
+        What the bytes look like on the wire (docs/reference/codecs.md): all but "raw" round what crosses between ranks.
     rank : int, optional
         Build only the part of this rank.
 

@@ -182,7 +182,7 @@ def halo(
     fields : int, optional
         Number of arrays of the same dtype that travel together.
     codec : str
-        What the bytes look like on the wire (docs/codecs.md): all but "raw" round, and need floating-point or complex
+        What the bytes look like on the wire (docs/reference/codecs.md): all but "raw" round, and need floating-point or complex
         dtypes. Inside a rank nothing is encoded.
     rank : int, optional
         Build only the part of this rank.

@@ -1,4 +1,4 @@
-// The named gates: one table, a row a gate. Conventions (phases above all) are Qiskit's; docs/quantum_gates.md lists the matrices.
+// The named gates: one table, a row a gate. Conventions (phases above all) are Qiskit's; docs/reference/quantum_gates.md lists the matrices.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -141,7 +141,7 @@ const Definition& find(const std::string& name) {
       std::find_if(definitions.begin(), definitions.end(), [&](const Definition& one) { return one.name == name; });
   if (found == definitions.end()) {
     throw BadInput("expected the name of a gate of OpenQASM's stdgates.inc or qelib1.inc, found \"" + name +
-                   "\"; docs/quantum_gates.md lists them");
+                   "\"; docs/reference/quantum_gates.md lists them");
   }
   return *found;
 }

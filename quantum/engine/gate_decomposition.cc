@@ -116,7 +116,7 @@ class Maker {
     }
     if (op.bits.size() == 2 && controls.mask == 0 && fits_tile(bit_of(op.bits[0]) | bit_of(op.bits[1]))) {
       // Taken apart, a gate costs a pair, two rotations and its part of two diagonals: with long vectors more than the matrix
-      // where all of these are there (measured: docs/engine.md), less where some are not.
+      // where all of these are there (measured: docs/design/engine.md), less where some are not.
       if (const auto& split = split_of(op.values)) return add_split(*split, op.bits);
       return add_two_bits(op, index);
     }

@@ -78,7 +78,7 @@ struct TwoPairsStep {
 template <typename T>
 struct Kernels {
   int lane_bits;
-  // Whether a general two-bit gate takes less time as a matrix than taken apart (measured: docs/engine.md).
+  // Whether a general two-bit gate takes less time as a matrix than taken apart (measured: docs/design/engine.md).
   bool matrices_pay;
 
   // amplitudes + offsets[r] is where row r lies. `scatter` multiplies by `scale`; `past_caches`: with stores that do not read what

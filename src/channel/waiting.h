@@ -1,5 +1,5 @@
 // Waiting for a colour: spin, give way, then sleep on the own doorbell; look after the peers meanwhile, and drive the transports
-// that need it: whatever is waited for, other messages of this rank may be under way (docs/protocol.md).
+// that need it: whatever is waited for, other messages of this rank may be under way (docs/design/protocol.md).
 #pragma once
 
 #include <sched.h>
@@ -78,7 +78,7 @@ class Waiting {
     call_interrupt_check();
     const WaitingFor waiting = describe();
     const Absence absence = group_.look_at_peers(waiting.peer);
-    // Only now: what a peer sent before it ended counts (docs/protocol.md, "When a peer dies").
+    // Only now: what a peer sent before it ended counts (docs/design/protocol.md, "When a peer dies").
     // And it may be another by now that is waited for, who has not been looked at.
     if (!ready() && describe().peer == waiting.peer) judge(waiting, absence);
   }

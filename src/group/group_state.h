@@ -38,7 +38,7 @@ struct GroupState {
   std::vector<PeerPage> pages;  // one per rank
   // More ranks share the processors than there are: waiting gives way at once.
   bool crowded = false;
-  // Every rank here can run a barrier on all the others' threads; else nobody may sleep for long (docs/protocol.md).
+  // Every rank here can run a barrier on all the others' threads; else nobody may sleep for long (docs/design/protocol.md).
   bool far_barrier = false;
   // A collective step was broken off here (a time limit, an interrupt): the ranks are not in step any more.
   bool out_of_step = false;

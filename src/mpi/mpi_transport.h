@@ -1,4 +1,4 @@
-// The transport over MPI, for ranks on different machines. docs/protocol.md, "Other transports".
+// The transport over MPI, for ranks on different machines. docs/design/protocol.md, "Other transports".
 #pragma once
 
 #include <memory>

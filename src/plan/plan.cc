@@ -219,7 +219,7 @@ bool Plan::Impl::receive(const ProgramRound& now, ProgramMessage& message) {
 }
 
 // Nothing stands still because the first chunks wait for the last one: no rank's packing waits for its own unpacking, and of all
-// ranks the one that is furthest behind in unpacking has free slots at all its peers (docs/protocol.md).
+// ranks the one that is furthest behind in unpacking has free slots at all its peers (docs/design/protocol.md).
 bool Plan::Impl::receive_together(ProgramRound& now) {
   const auto arrived = [&](const ProgramMessage& message) { return has_arrived(now, message); };
   bool moved = false;

@@ -1,4 +1,4 @@
-// A schedule as text. docs/schedule.md describes the format; `format_version` counts its changes.
+// A schedule as text. docs/reference/schedule.md describes the format; `format_version` counts its changes.
 #include <limits>
 
 #include "onehop/error.h"

@@ -17,7 +17,7 @@ from ranks import Ranks
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-PAGES = sorted([README, *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([README, *(ROOT / "docs").rglob("*.md")])
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 COMMAND = re.compile(rf"\bonehop ((?:{'|'.join(COMMANDS)})\b[^`#\n]*)")
 
@@ -28,7 +28,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 # An example is a whole program: a block that imports onehop. Others are lines of one.
 EXAMPLES = [
-    pytest.param(block, id=f"{page.name}-{number}")
+    pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")
     for page in PAGES
     for number, block in enumerate(blocks(page, "python"))
     if re.search(r"^(from|import) .*onehop", block, re.M) and "onehop.launch" not in block
@@ -69,7 +69,7 @@ def test_cpp_compiles(tmp_path: Path) -> None:
                 continue
             includes |= found
             body = "\n".join(line for line in block.splitlines() if line not in found)
-            name = f"{page.stem}_{number}"
+            name = f"{page.parent.name}_{page.stem}_{number}"
             functions.append(
                 body.replace("int main(", f"int {name}(")
                 if "int main(" in body
@@ -98,7 +98,7 @@ def test_readme_schedule_commands_run(ranks: Ranks) -> None:
         assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_exist(page: Path) -> None:
     """With all their options; what the options are given may be a placeholder."""
     for text in COMMAND.findall(page.read_text()):

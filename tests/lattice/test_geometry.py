@@ -140,7 +140,7 @@ def test_all_faces_but_the_unavoidable_are_one_piece() -> None:
 
 
 def test_no_order_of_a_cube_has_four_faces_in_one_piece() -> None:
-    """What docs/lattice_geometry.md says is unavoidable, by trying all orders of the parts of a square's edge."""
+    """What docs/design/lattice_geometry.md calls unavoidable, by trying all orders of the parts of a square's edge."""
     edge = [(-1, -1), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1)]
     best = 0
     for order in itertools.permutations(edge):

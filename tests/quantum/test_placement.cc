@@ -322,7 +322,7 @@ class Exhaustive {
   std::vector<unsigned> before_;
 };
 
-// docs/placement.md quotes the figures that this prints.
+// docs/design/placement.md quotes the figures that this prints.
 TEST(Placement, IsNearTheBestOfExhaustiveSearch) {
   double ours = 0;
   double by_rule = 0;

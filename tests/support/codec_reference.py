@@ -1,4 +1,4 @@
-"""The codecs of docs/codecs.md in plain NumPy, written from that page: what the library must equal."""
+"""The codecs of docs/reference/codecs.md in plain NumPy, written from that page: what the library must equal."""
 
 from __future__ import annotations
 

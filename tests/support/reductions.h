@@ -1,4 +1,4 @@
-// Sources of reductions, and their results calculated one element at a time, as docs/allreduce.md says.
+// Sources of reductions, and their results calculated one element at a time, as docs/reference/allreduce.md says.
 #pragma once
 
 #include <cstddef>
@@ -67,7 +67,7 @@ void put(std::byte* to, T value) {
   std::memcpy(to, &value, sizeof value);
 }
 
-// One element, folded in the order of ranks, as docs/allreduce.md says.
+// One element, folded in the order of ranks, as docs/reference/allreduce.md says.
 inline void expected_element(ElementType type, ReduceOp op, const std::vector<Bytes>& sources, std::size_t at,
                              std::byte* to) {
   const auto fold = [&](auto first, const auto& read) {

@@ -3,7 +3,7 @@
 //   A(x) = 1 - weight * sum over mu < nu of gamma_mu gamma_nu F_mu,nu(x),   F = (Q - adjoint(Q)) / 8,
 //
 // with Q the sum of the four plaquettes that begin at x and go around the plane (mu, nu) in the same sense. With weight = kappa * c_sw
-// this is 1 + kappa c_sw / 2 * i sigma F summed over all mu, nu. In the basis of docs/lattice_wilson.md A is two blocks of 6x6 a site.
+// this is 1 + kappa c_sw / 2 * i sigma F summed over all mu, nu. In the basis of docs/reference/lattice_wilson.md A is two blocks of 6x6 a site.
 #pragma once
 
 #include <complex>

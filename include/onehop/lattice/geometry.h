@@ -5,7 +5,7 @@
 // rank's block is cut once more into sub-blocks, one per lane of a vector: vector number k holds the k-th site of every sub-block,
 // so that arithmetic on vectors is arithmetic on several sites and no lane talks to another but at a sub-block's edge.
 //
-// The vectors are ordered such that faces are contiguous (docs/lattice_geometry.md): by colour (the parity of the coordinates within the
+// The vectors are ordered such that faces are contiguous (docs/design/lattice_geometry.md): by colour (the parity of the coordinates within the
 // block), then the interior, which needs no other rank, then the faces. Behind the own vectors lie ghosts, those of other ranks.
 #pragma once
 

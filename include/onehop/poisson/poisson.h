@@ -4,7 +4,7 @@
 //
 // solved by Jacobi's method from x = 0. Each iteration sends the four faces of a rank's block, updates the interior while
 // they travel, and the boundary when they are there. The solution and the residual norms are bitwise the same for every
-// grid of ranks and every processor (docs/poisson.md says how).
+// grid of ranks and every processor (docs/reference/poisson.md says how).
 #pragma once
 
 #include <array>

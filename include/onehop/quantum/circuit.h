@@ -76,7 +76,7 @@ struct Circuit {
 
 // Builds the operation of a named gate: every name of OpenQASM 3's stdgates.inc and OpenQASM 2's qelib1.inc, with their
 // parameters (radians) in their order and their qubits in their order (controls first, as there). Throws BadInput for an unknown name, or a
-// wrong number of parameters or qubits. docs/quantum_gates.md lists the gates with their matrices.
+// wrong number of parameters or qubits. docs/reference/quantum_gates.md lists the gates with their matrices.
 [[nodiscard]] Operation gate(const std::string& name, const std::vector<int>& qubits,
                              const std::vector<double>& parameters = {});
 

@@ -3,7 +3,7 @@
 //
 // Bits of an amplitude's place: 0 .. local_bits-1 select it inside a rank, the others are the rank's number. Diagonal factors and controls
 // on bits of the rank number move nothing. Swaps of the circuit are bookkeeping: they are gone from the stages, which speak of *wires*;
-// wire w begins as qubit w, and at the end qubit q is wire `wires[q]`. docs/placement.md states the rule and how good it is.
+// wire w begins as qubit w, and at the end qubit q is wire `wires[q]`. docs/design/placement.md states the rule and how good it is.
 #pragma once
 
 #include <array>

@@ -137,7 +137,7 @@ struct SimulationResult {
 };
 
 // Runs a circuit from |0...0>. Collective; every rank gets the same result. The same seed gives the same shots on every number of ranks
-// (see docs/simulator.md). Ranks that the circuit is too small for repeat what others do.
+// (see docs/reference/simulator.md). Ranks that the circuit is too small for repeat what others do.
 //
 // Measurements that nothing follows are not made: shots are drawn from the state, which stays as it is. Otherwise shots share runs by their
 // history of outcomes: one run for each history that occurs, and never a second state.

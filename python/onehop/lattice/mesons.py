@@ -24,7 +24,7 @@ __all__ = [
 
 Progress = Callable[[int], None]
 
-# Of docs/lattice_wilson.md, by their upper right blocks.
+# Of docs/reference/lattice_wilson.md, by their upper right blocks.
 _BLOCKS = np.array([[[0, 1j], [1j, 0]], [[0, -1], [1, 0]], [[1j, 0], [0, -1j]], [[1, 0], [0, 1]]])
 
 

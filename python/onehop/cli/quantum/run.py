@@ -173,7 +173,8 @@ def run(
         str | None, typer.Option(metavar="FILE", help="Draw the counts, or the profile (.png, .svg, .pdf).")
     ] = None,
     profile: Annotated[
-        bool, typer.Option("--profile", help="Show where the time went, pass by pass (docs/engine.md).")
+        bool,
+        typer.Option("--profile", help="Show where the time went, pass by pass (docs/design/engine.md)."),
     ] = False,
     rows: Annotated[int, typer.Option(min=1, help="How many outcomes, or passes, a table shows.")] = 20,
     checkpoint: Annotated[
@@ -190,7 +191,7 @@ def run(
         str | None,
         typer.Option(
             metavar="SPEC",
-            help='What follows the gates: "depolarizing=0.01:cx,cz; readout=0.02" (docs/density.md).',
+            help='What follows the gates: "depolarizing=0.01:cx,cz; readout=0.02" (docs/reference/density.md).',
         ),
     ] = None,
     trajectories: Annotated[
