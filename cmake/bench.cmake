@@ -1,9 +1,9 @@
-# The contestants and the clockwork of `onehop bench` and `onehop tune`.
+# The candidates and the timing loops of `onehop bench` and `onehop tune`.
 
 file(GLOB ONEHOP_BENCH_SOURCES CONFIGURE_DEPENDS bench/*.cc bench/mpi/*.cc)
-# One of the contestants is the door qspi (compat.cmake makes a library of it), which is here without being a library of its own.
-file(GLOB _doors_shared CONFIGURE_DEPENDS compat/shared/*.cc)
-add_library(onehop_bench STATIC ${ONEHOP_BENCH_SOURCES} compat/qspi.cc ${_doors_shared})
+# One of the candidates is the drop-in interface qspi. compat.cmake builds a library of it; here it is compiled in.
+file(GLOB _compat_shared CONFIGURE_DEPENDS compat/shared/*.cc)
+add_library(onehop_bench STATIC ${ONEHOP_BENCH_SOURCES} compat/qspi.cc ${_compat_shared})
 target_include_directories(onehop_bench PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(onehop_bench PUBLIC onehop onehop_lattice onehop_poisson onehop_collectives)
 onehop_compile_options(onehop_bench)

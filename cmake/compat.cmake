@@ -1,6 +1,6 @@
-# Doors for programs that exist: compat/NAME.h and compat/NAME.cc, with parts in compat/NAME/ where one file would be long, make
-# libonehop_NAME, which holds all of onehop that it needs and shows nothing but the door's own functions. compat/shared/ is what several
-# of them need. Most of their tests are C programs, so there must be a C compiler.
+# Drop-in interfaces for existing programs. compat/NAME.h and compat/NAME.cc (with parts in compat/NAME/ where one file would be long)
+# become libonehop_NAME, which contains the parts of onehop that it needs and exports only the functions of the interface.
+# compat/shared/ holds the parts that several interfaces use. Most of their tests are C programs, so a C compiler is required.
 
 include(CheckLanguage)
 check_language(C)
@@ -9,30 +9,30 @@ if(CMAKE_C_COMPILER)
 else()
   set(_c_compiler OFF)
 endif()
-option(ONEHOP_COMPAT "Build the doors for existing programs (needs a C compiler)" ${_c_compiler})
+option(ONEHOP_COMPAT "Build the drop-in interfaces for existing programs (needs a C compiler)" ${_c_compiler})
 if(NOT ONEHOP_COMPAT)
   return()
 endif()
 enable_language(C)
 
 file(GLOB _shared CONFIGURE_DEPENDS compat/shared/*.cc)
-add_library(onehop_doors_shared STATIC ${_shared})
-target_include_directories(onehop_doors_shared PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
-target_link_libraries(onehop_doors_shared PUBLIC onehop)
-set_target_properties(onehop_doors_shared PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-onehop_compile_options(onehop_doors_shared)
+add_library(onehop_compat_shared STATIC ${_shared})
+target_include_directories(onehop_compat_shared PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+target_link_libraries(onehop_compat_shared PUBLIC onehop)
+set_target_properties(onehop_compat_shared PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+onehop_compile_options(onehop_compat_shared)
 
-file(GLOB ONEHOP_DOORS CONFIGURE_DEPENDS compat/*.h)
-foreach(header IN LISTS ONEHOP_DOORS)
+file(GLOB ONEHOP_COMPAT_HEADERS CONFIGURE_DEPENDS compat/*.h)
+foreach(header IN LISTS ONEHOP_COMPAT_HEADERS)
   cmake_path(GET header STEM _name)
   file(GLOB _sources CONFIGURE_DEPENDS compat/${_name}.cc compat/${_name}/*.cc)
   add_library(onehop_${_name} SHARED ${_sources})
   target_include_directories(onehop_${_name} PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/compat>)
-  target_link_libraries(onehop_${_name} PRIVATE onehop_doors_shared)
+  target_link_libraries(onehop_${_name} PRIVATE onehop_compat_shared)
   target_link_options(onehop_${_name} PRIVATE "LINKER:--exclude-libs,ALL")
   set_target_properties(onehop_${_name} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   onehop_compile_options(onehop_${_name})
-  list(APPEND ONEHOP_DOOR_TARGETS onehop_${_name})
+  list(APPEND ONEHOP_COMPAT_TARGETS onehop_${_name})
 endforeach()
 
 if(NOT ONEHOP_TESTS)
@@ -41,7 +41,7 @@ endif()
 if(ONEHOP_SETARCH)
   set(_emulator ${ONEHOP_SETARCH} -R)  # for the thread sanitizer: cmake/tests.cmake
 endif()
-# Each door's test is one program, started as several ranks; it is part of what `onehop_tests` builds.
+# The test of each interface is one program, which runs as several ranks; the target `onehop_tests` builds it.
 file(GLOB _tests CONFIGURE_DEPENDS tests/compat/test_*.c tests/compat/test_*.cc)
 foreach(source IN LISTS _tests)
   cmake_path(GET source STEM _test)
@@ -54,32 +54,32 @@ foreach(source IN LISTS _tests)
   target_link_libraries(${_test} PRIVATE onehop_${_name} Threads::Threads m)
   add_dependencies(onehop_tests ${_test})
   foreach(ranks 1 2 4)
-    add_test(NAME door.${_name}.${ranks}_ranks
+    add_test(NAME compat.${_name}.${ranks}_ranks
              COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/run.sh ${ranks} ${_emulator} $<TARGET_FILE:${_test}>)
   endforeach()
-  add_test(NAME door.${_name}.errors
+  add_test(NAME compat.${_name}.errors
            COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/errors.sh ${_emulator} $<TARGET_FILE:${_test}>)
 endforeach()
 
-# compat/quest/comm.cpp belongs inside QuEST. Its test compiles it with headers of QuEST's names that lead to a stand-in.
+# compat/quest/comm.cpp is compiled inside QuEST. Its test compiles it with headers of the same names, which include a stand-in.
 foreach(header comm/comm_config comm/comm_indices comm/comm_routines core/errors gpu/gpu_config)
   file(CONFIGURE OUTPUT "quest_headers/quest/src/${header}.hpp" CONTENT "#include \"tests/compat/quest/stand_in.h\"\n" @ONLY)
 endforeach()
 target_sources(test_quest PRIVATE compat/quest/comm.cpp)
 target_include_directories(test_quest PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/quest_headers" "${CMAKE_CURRENT_SOURCE_DIR}")
 
-# Programs that are linked with MPI (and with a door): tests/compat/mpi/*.c, compiled when the test runs, where there is an MPI to compile with.
+# Programs that are linked with MPI (and with a drop-in interface): tests/compat/mpi/*.c. The test compiles them when it runs, if MPI is installed.
 if(NOT ONEHOP_SANITIZE)
-  add_test(NAME door.qspi.before_mpi_init
+  add_test(NAME compat.qspi.before_mpi_init
            COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/mpi/run.sh
                    ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/mpi/qspi_before_init.c ${CMAKE_CURRENT_SOURCE_DIR}/compat
                    $<TARGET_FILE:onehop_qspi>)
-  add_test(NAME door.none_for_mpi
+  add_test(NAME compat.none_for_mpi
            COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/mpi/run.sh
                    ${CMAKE_CURRENT_SOURCE_DIR}/tests/compat/mpi/persistent_order.c)
-  set_tests_properties(door.qspi.before_mpi_init door.none_for_mpi PROPERTIES SKIP_RETURN_CODE 77)
+  set_tests_properties(compat.qspi.before_mpi_init compat.none_for_mpi PROPERTIES SKIP_RETURN_CODE 77)
 endif()
 
 get_property(_tests DIRECTORY PROPERTY TESTS)
-list(FILTER _tests INCLUDE REGEX "^door\\.")
+list(FILTER _tests INCLUDE REGEX "^compat\\.")
 set_tests_properties(${_tests} PROPERTIES TIMEOUT 60 PROCESSORS 2)

@@ -1,8 +1,8 @@
-/* The interface of QMP, the message passing of the USQCD programs for lattice QCD, on onehop (docs/howto/compat_qmp.md). Names, values and
-   meaning are those of QMP 2.5; programs may as well be compiled with QMP's own header.
+/* The drop-in interface for QMP, the message-passing library of the USQCD programs for lattice QCD (docs/howto/compat_qmp.md). Names, values
+   and meanings are those of QMP 2.5; programs may also be compiled with QMP's own header.
 
-   Functions with `_comm_` take a communicator; the others are meant for the default one. Collective are: initialising, splitting,
-   declaring a topology, and the global operations. For one thread at a time. */
+   Functions with `_comm_` in their names take a communicator; the others use the default communicator. Initialisation, splitting,
+   declaring a topology and the global operations are collective. One thread at a time may call these functions. */
 #pragma once
 
 #include <stddef.h>
@@ -71,8 +71,8 @@ typedef void (*QMP_binary_func)(void* inout, void* in);
 extern "C" {
 #endif
 
-/* Beginning and end. QMP's own arguments (-qmp-geom, -qmp-alloc-map, -qmp-logic-map, -qmp-job, each with numbers) are taken out. At most
-   QMP_THREAD_SERIALIZED is provided. */
+/* Initialisation and finalisation. QMP_init_msg_passing removes QMP's own arguments (-qmp-geom, -qmp-alloc-map, -qmp-logic-map, -qmp-job,
+   each followed by numbers) from argv. It provides at most QMP_THREAD_SERIALIZED. */
 QMP_status_t QMP_init_msg_passing(int* argc, char*** argv, QMP_thread_level_t required, QMP_thread_level_t* provided);
 QMP_bool_t QMP_is_initialized(void);
 void QMP_finalize_msg_passing(void);
@@ -91,7 +91,7 @@ QMP_status_t QMP_comm_free(QMP_comm_t comm);
 int QMP_comm_get_number_of_colors(QMP_comm_t comm);
 int QMP_comm_get_color(QMP_comm_t comm);
 int QMP_comm_get_key(QMP_comm_t comm);
-/* *hiddencomm points to the MPI_Comm of the same ranks, in programs that are linked with MPI; else QMP_NOTSUPPORTED. */
+/* Point *hiddencomm to the MPI_Comm of the same ranks if the program is linked with MPI; otherwise return QMP_NOTSUPPORTED. */
 QMP_status_t QMP_get_hidden_comm(QMP_comm_t comm, void** hiddencomm);
 QMP_status_t QMP_get_mpi_comm(QMP_comm_t comm, void** mpicomm);
 
@@ -113,7 +113,7 @@ const int* QMP_get_allocated_coordinates(void);
 int QMP_io_node(int node);
 int QMP_master_io_node(void);
 
-/* The logical topology: a periodic grid of nodes, the first axis running fastest, or the first of `map`. */
+/* The logical topology: a periodic grid of nodes. The first axis, or the first axis in `map`, runs fastest. */
 QMP_status_t QMP_declare_logical_topology(const int dims[], int ndim);
 QMP_status_t QMP_comm_declare_logical_topology(QMP_comm_t comm, const int dims[], int ndim);
 QMP_status_t QMP_declare_logical_topology_map(const int dims[], int ndim, const int map[], int mapdim);
@@ -133,12 +133,12 @@ void QMP_get_logical_coordinates_from2(int coords[], int node);
 void QMP_comm_get_logical_coordinates_from2(QMP_comm_t comm, int coords[], int node);
 int QMP_get_node_number_from(const int coordinates[]);
 int QMP_comm_get_node_number_from(QMP_comm_t comm, const int coordinates[]);
-/* Chooses a topology for a lattice, or takes the one declared, and cuts the lattice by it. */
+/* Divides a lattice among the nodes by the declared topology; chooses a topology if none is declared. */
 QMP_status_t QMP_layout_grid(const int dimensions[], int ndims);
 const int* QMP_get_subgrid_dimensions(void);
 int QMP_get_number_of_subgrid_sites(void);
 
-/* Memory, and where a message lies in it. */
+/* Memory, and the layout of messages in it. */
 QMP_mem_t* QMP_allocate_memory(size_t nbytes);
 QMP_mem_t* QMP_allocate_aligned_memory(size_t nbytes, size_t alignment, int flags);
 void* QMP_get_memory_pointer(QMP_mem_t* mem);
@@ -150,8 +150,8 @@ QMP_msgmem_t QMP_declare_strided_array_msgmem(void* base[], size_t blksize[], in
 QMP_msgmem_t QMP_declare_indexed_msgmem(void* base, int blocklen[], int index[], int elemsize, int count);
 void QMP_free_msgmem(QMP_msgmem_t m);
 
-/* Messages. Between two nodes, those of one axis direction, and those declared by node number, arrive in the order in which they were
-   started. */
+/* Messages. Between two nodes, messages in the same axis direction arrive in the order in which they were started, and so do
+   messages that were declared by node number. */
 QMP_msghandle_t QMP_declare_receive_relative(QMP_msgmem_t m, int axis, int dir, int priority);
 QMP_msghandle_t QMP_comm_declare_receive_relative(QMP_comm_t comm, QMP_msgmem_t m, int axis, int dir, int priority);
 QMP_msghandle_t QMP_declare_send_relative(QMP_msgmem_t m, int axis, int dir, int priority);
@@ -162,7 +162,7 @@ QMP_msghandle_t QMP_declare_receive_from(QMP_msgmem_t m, int rem_node_rank, int 
 QMP_msghandle_t QMP_comm_declare_receive_from(QMP_comm_t comm, QMP_msgmem_t m, int rem_node_rank, int priority);
 QMP_status_t QMP_change_address(QMP_msghandle_t msg, void* addr);
 QMP_status_t QMP_change_address_multiple(QMP_msghandle_t msg, void* addr[], int naddr);
-/* The handles become part of the new one, and are freed with it. */
+/* The given handles become part of the new one and are freed with it. */
 QMP_msghandle_t QMP_declare_multiple(QMP_msghandle_t msgh[], int num);
 QMP_msghandle_t QMP_declare_send_recv_pairs(QMP_msghandle_t msgh[], int num);
 void QMP_free_msghandle(QMP_msghandle_t h);
@@ -172,7 +172,7 @@ QMP_status_t QMP_wait(QMP_msghandle_t h);
 QMP_status_t QMP_wait_all(QMP_msghandle_t h[], int num);
 QMP_bool_t QMP_is_complete(QMP_msghandle_t h);
 
-/* Global operations: results are made in the order of nodes and are the same on all, to the last bit. */
+/* Global operations. Values are combined in node order, so results are bit-identical on all nodes. */
 QMP_status_t QMP_barrier(void);
 QMP_status_t QMP_comm_barrier(QMP_comm_t comm);
 QMP_status_t QMP_broadcast(void* buffer, size_t nbytes);
@@ -209,7 +209,7 @@ QMP_status_t QMP_comm_alltoall(QMP_comm_t comm, char* recvbuffer, char* sendbuff
 QMP_status_t QMP_binary_reduction(void* lbuffer, size_t buflen, QMP_binary_func bfunc);
 QMP_status_t QMP_comm_binary_reduction(QMP_comm_t comm, void* lbuffer, size_t buflen, QMP_binary_func bfunc);
 
-/* Errors, and what is printed. */
+/* Errors and output. */
 const char* QMP_error_string(QMP_status_t code);
 QMP_status_t QMP_get_error_number(QMP_msghandle_t mh);
 const char* QMP_get_error_string(QMP_msghandle_t mh);

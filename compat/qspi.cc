@@ -1,4 +1,5 @@
-// qspi on a post (shared/post.h): preparing is something between two ranks there, so there is nobody to open a channel with.
+// qspi over a mailbox (shared/mailbox.h). Opening a channel is collective, but qspi_prepare involves only two ranks, so each message
+// cannot have a channel of its own.
 #include "compat/qspi.h"
 
 #include <cstddef>
@@ -22,17 +23,17 @@
 using onehop::BadInput;
 using onehop::Group;
 using onehop::Mismatch;
-using onehop::door::Circle;
-using onehop::door::guarded;
-using onehop::door::Layout;
-using onehop::door::Message;
-using onehop::door::Post;
+using onehop::compat::Collectives;
+using onehop::compat::guarded;
+using onehop::compat::Layout;
+using onehop::compat::Mailbox;
+using onehop::compat::Message;
 
-// The messages that one qspi_prepare has made ready towards one rank. They go together where the program says that it starts them
-// together: a started message that is held back for others would never leave where the program waits for its effect elsewhere.
+// The messages to one rank that one qspi_prepare has prepared. They leave together only if the program promises to start them
+// together. Without that promise, a started message must not be held back: the program might wait for its effect elsewhere.
 struct Bundle {
   int messages = 0;
-  int started = 0;  // since all had been
+  int started = 0;  // since the last time that all were
   bool together = false;
 };
 
@@ -40,11 +41,11 @@ struct qspi_message {
   enum class Kind { unset, send, receive };
   Kind kind = Kind::unset;
   bool prepared = false;
-  bool started = false;            // and not waited for since
-  std::shared_ptr<Bundle> bundle;  // of a prepared message that is sent
+  bool started = false;            // and not yet waited for
+  std::shared_ptr<Bundle> bundle;  // set for a prepared message that is sent
   Layout layout;
   Message message;
-  // For preparing: what the receiver tells the sender.
+  // For qspi_prepare: the length that the receiver tells the sender.
   std::uint64_t length = 0;
   Layout length_layout{sizeof(std::uint64_t)};
   Message agreement;
@@ -59,14 +60,14 @@ constexpr std::uint32_t agreement_tag = 1;
 constexpr std::uint32_t first_message_tag = 2;
 
 struct Qspi {
-  Post post;
-  Circle everybody;
-  std::vector<std::uint32_t> sends;  // prepared so far, by the rank at the other end
+  Mailbox mailbox;
+  Collectives everybody;
+  std::vector<std::uint32_t> sends;  // number of sends prepared so far, by peer
   std::vector<std::uint32_t> receives;
 
   explicit Qspi(const Group& group)
-      : post(group),
-        everybody(post, all(group.size()), group.rank(), sum_tag),
+      : mailbox(group),
+        everybody(mailbox, all(group.size()), group.rank(), sum_tag),
         sends(static_cast<std::size_t>(group.size())),
         receives(static_cast<std::size_t>(group.size())) {}
 
@@ -87,15 +88,15 @@ Qspi& qspi() {
   return *instance();
 }
 
-// The message goes its own way: so do those that it was started with.
+// Takes a message out of its bundle; the other messages of the bundle then leave one by one, too.
 void leave_bundle(qspi_message& msg) {
   if (msg.bundle == nullptr) return;
   msg.bundle->together = false;
   msg.bundle.reset();
-  qspi().post.flush();
+  qspi().mailbox.flush();
 }
 
-// Where this is called the ranks need not have met: a message is checked against the group when it is prepared.
+// The ranks may not be connected yet, so qspi_prepare checks the rank against the group.
 void set(qspi_msg_t msg, Kind kind, int rank, std::span<void* const> buffers, std::span<const std::size_t> sizes) {
   if (msg == nullptr) throw BadInput("expected a message that qspi_create_msg made, found a null pointer");
   if (msg->message.active()) throw BadInput("a message cannot be set while it is under way; wait for it first");
@@ -121,8 +122,8 @@ void begin_agreement(qspi_msg_t msg) {
     throw BadInput("expected a message that qspi_set_send or qspi_set_recv has set");
   }
   const int peer = msg->message.peer;
-  if (peer >= own.post.size()) {
-    throw BadInput("expected ranks from 0 to " + std::to_string(own.post.size() - 1) + ", found " +
+  if (peer >= own.mailbox.size()) {
+    throw BadInput("expected ranks from 0 to " + std::to_string(own.mailbox.size() - 1) + ", found " +
                    std::to_string(peer));
   }
   const bool sends = msg->kind == Kind::send;
@@ -133,7 +134,7 @@ void begin_agreement(qspi_msg_t msg) {
   msg->agreement.tag = agreement_tag;
   msg->agreement.layout = &msg->length_layout;
   msg->agreement.base = reinterpret_cast<std::byte*>(&msg->length);
-  sends ? own.post.receive(msg->agreement) : own.post.send(msg->agreement);
+  sends ? own.mailbox.receive(msg->agreement) : own.mailbox.send(msg->agreement);
 }
 
 bool start_together() {
@@ -156,10 +157,10 @@ void make_bundles(std::span<const qspi_msg_t> msgs) {
 
 void finish_agreement(qspi_msg_t msg) {
   Qspi& own = qspi();
-  own.post.wait(msg->agreement);
+  own.mailbox.wait(msg->agreement);
   msg->prepared = true;
   if (msg->kind == Kind::send && msg->length != msg->layout.bytes) {
-    throw Mismatch("rank " + std::to_string(own.post.rank()) + " sends " + std::to_string(msg->layout.bytes) +
+    throw Mismatch("rank " + std::to_string(own.mailbox.rank()) + " sends " + std::to_string(msg->layout.bytes) +
                    " bytes to rank " + std::to_string(msg->message.peer) + ", which expects " +
                    std::to_string(msg->length));
   }
@@ -171,44 +172,44 @@ qspi_message& prepared(qspi_msg_t msg) {
 }
 
 void start(qspi_message& msg) {
-  if (msg.started) throw BadInput("a message was started that has been started already; wait for it first");
+  if (msg.started) throw BadInput("the message has been started already; wait for it before starting it again");
   msg.started = true;
   if (msg.kind == Kind::send) {
     Bundle& bundle = *msg.bundle;
     const bool last = ++bundle.started >= bundle.messages;
-    qspi().post.send(msg.message, last || !bundle.together ? Post::Slot::close : Post::Slot::hold);
+    qspi().mailbox.send(msg.message, last || !bundle.together ? Mailbox::Slot::close : Mailbox::Slot::hold);
     if (last) bundle.started = 0;
   } else {
-    qspi().post.receive(msg.message);
+    qspi().mailbox.receive(msg.message);
   }
 }
 
 void wait(qspi_message& msg) {
   if (!msg.started && msg.kind == Kind::receive) start(msg);
-  // Waited for before all were started: this program does not start them together.
+  // The program waits before it has started all messages of the bundle, so it does not start them together.
   if (msg.started && msg.bundle != nullptr && msg.bundle->started > 0) msg.bundle->together = false;
-  qspi().post.wait(msg.message);
+  qspi().mailbox.wait(msg.message);
   msg.started = false;
 }
 
 }  // namespace
 
-ONEHOP_DOOR void qspi_init() {}
+ONEHOP_COMPAT_API void qspi_init() {}
 
-ONEHOP_DOOR void qspi_finalize() {
+ONEHOP_COMPAT_API void qspi_finalize() {
   guarded("qspi_finalize", [] {
-    if (instance() != nullptr) instance()->post.flush();
+    if (instance() != nullptr) instance()->mailbox.flush();
     instance().reset();
     // Programs finalise MPI after this, and the group may stand on it.
     Group::close_world();
   });
 }
 
-ONEHOP_DOOR qspi_msg_t qspi_create_msg() {
+ONEHOP_COMPAT_API qspi_msg_t qspi_create_msg() {
   return guarded("qspi_create_msg", [] { return new qspi_message; });
 }
 
-ONEHOP_DOOR void qspi_free_msg(qspi_msg_t msg) {
+ONEHOP_COMPAT_API void qspi_free_msg(qspi_msg_t msg) {
   guarded("qspi_free_msg", [&] {
     if (msg != nullptr && msg->message.active()) {
       throw BadInput("a message cannot be freed while it is under way; wait for it first");
@@ -218,11 +219,11 @@ ONEHOP_DOOR void qspi_free_msg(qspi_msg_t msg) {
   });
 }
 
-ONEHOP_DOOR void qspi_set_send(int dest, void* buf, size_t size, qspi_msg_t send_msg) {
+ONEHOP_COMPAT_API void qspi_set_send(int dest, void* buf, size_t size, qspi_msg_t send_msg) {
   guarded("qspi_set_send", [&] { set(send_msg, Kind::send, dest, {&buf, 1}, {&size, 1}); });
 }
 
-ONEHOP_DOOR void qspi_set_send_multi(int dest, void* buf[], size_t size[], int n_msg, qspi_msg_t send_msg) {
+ONEHOP_COMPAT_API void qspi_set_send_multi(int dest, void* buf[], size_t size[], int n_msg, qspi_msg_t send_msg) {
   guarded("qspi_set_send_multi", [&] {
     if (n_msg < 0) throw BadInput("expected a number of pieces, found " + std::to_string(n_msg));
     const auto pieces = static_cast<std::size_t>(n_msg);
@@ -230,11 +231,11 @@ ONEHOP_DOOR void qspi_set_send_multi(int dest, void* buf[], size_t size[], int n
   });
 }
 
-ONEHOP_DOOR void qspi_set_recv(int src, void* buf, size_t size, qspi_msg_t recv_msg) {
+ONEHOP_COMPAT_API void qspi_set_recv(int src, void* buf, size_t size, qspi_msg_t recv_msg) {
   guarded("qspi_set_recv", [&] { set(recv_msg, Kind::receive, src, {&buf, 1}, {&size, 1}); });
 }
 
-ONEHOP_DOOR void qspi_prepare(qspi_msg_t msgs[], int num) {
+ONEHOP_COMPAT_API void qspi_prepare(qspi_msg_t msgs[], int num) {
   guarded("qspi_prepare", [&] {
     const std::span all(msgs, static_cast<std::size_t>(num));
     for (qspi_msg_t msg : all) begin_agreement(msg);
@@ -243,15 +244,15 @@ ONEHOP_DOOR void qspi_prepare(qspi_msg_t msgs[], int num) {
   });
 }
 
-ONEHOP_DOOR void qspi_start(qspi_msg_t msg) {
+ONEHOP_COMPAT_API void qspi_start(qspi_msg_t msg) {
   guarded("qspi_start", [&] { start(prepared(msg)); });
 }
 
-ONEHOP_DOOR void qspi_wait(qspi_msg_t msg) {
+ONEHOP_COMPAT_API void qspi_wait(qspi_msg_t msg) {
   guarded("qspi_wait", [&] { wait(prepared(msg)); });
 }
 
-ONEHOP_DOOR void qspi_sum_double(double* x) {
+ONEHOP_COMPAT_API void qspi_sum_double(double* x) {
   guarded("qspi_sum_double", [&] {
     const std::span<const std::byte> values = qspi().everybody.gather(std::as_bytes(std::span(x, 1)));
     double sum = 0;

@@ -1,5 +1,5 @@
-// The network of QuEST's communication layer on a post (shared/post.h): which ranks exchange depends on the gate, and ranks whose
-// amplitudes a gate leaves alone take no part, so channels between the two cannot be opened when they are needed.
+// The network of QuEST's communication layer over a mailbox (shared/mailbox.h). The gate determines which ranks exchange data. Ranks
+// whose amplitudes it leaves alone take no part, but opening a channel is collective, so channels cannot be opened on demand.
 #include "compat/quest.h"
 
 #include <algorithm>
@@ -20,19 +20,19 @@
 
 using onehop::BadInput;
 using onehop::Group;
-using onehop::door::Circle;
-using onehop::door::guarded;
-using onehop::door::Layout;
-using onehop::door::Message;
-using onehop::door::Post;
+using onehop::compat::Collectives;
+using onehop::compat::guarded;
+using onehop::compat::Layout;
+using onehop::compat::Mailbox;
+using onehop::compat::Message;
 
 namespace {
 
 constexpr std::uint32_t collective_tag = 0;
 constexpr std::uint32_t pair_tag = 1;
-constexpr std::size_t sum_block = 8192;  // values of every rank that are in memory at once
+constexpr std::size_t sum_block = 8192;  // how many values of each rank are summed at a time
 
-// A message that knows its own layout.
+// A message with its own layout.
 struct Parcel {
   Layout layout;
   Message message;
@@ -41,7 +41,7 @@ struct Parcel {
     message.peer = peer;
     message.tag = tag;
     message.layout = &layout;
-    // A sent message is only read.
+    // The bytes of a sent message are only read.
     message.base = const_cast<std::byte*>(static_cast<const std::byte*>(bytes));
   }
   Parcel(const Parcel&) = delete;
@@ -49,12 +49,12 @@ struct Parcel {
 };
 
 struct Network {
-  Post post;
-  Circle everybody;
-  std::list<Parcel> sent;  // and perhaps not gone yet
+  Mailbox mailbox;
+  Collectives everybody;
+  std::list<Parcel> sent;  // some may still be under way
 
   explicit Network(const Group& group)
-      : post(group), everybody(post, all(group.size()), group.rank(), collective_tag) {}
+      : mailbox(group), everybody(mailbox, all(group.size()), group.rank(), collective_tag) {}
 
   static std::vector<int> all(int ranks) {
     std::vector<int> numbers(static_cast<std::size_t>(ranks));
@@ -63,34 +63,35 @@ struct Network {
   }
 };
 
-struct Door {
+struct Connection {
   bool opened = false;
   int rank = 0;
   int ranks = 1;
   std::unique_ptr<Network> network;
 };
 
-Door& door() {
-  static Door the_door;
-  return the_door;
+Connection& connection() {
+  static Connection the_connection;
+  return the_connection;
 }
 
 Network& network() {
-  if (door().network == nullptr) {
-    throw BadInput(std::string("expected ranks that have met, found a door that ") +
-                   (door().opened ? "quest_door_close has closed" : "quest_door_open has not opened yet"));
+  if (connection().network == nullptr) {
+    throw BadInput(std::string("expected connected ranks, found a connection that ") +
+                   (connection().opened ? "onehop_quest_close has closed" : "onehop_quest_open has not opened yet"));
   }
-  return *door().network;
+  return *connection().network;
 }
 
 void check_rank(int rank) {
-  if (rank >= 0 && rank < door().ranks) return;
-  throw BadInput("expected a rank from 0 to " + std::to_string(door().ranks - 1) + ", found " + std::to_string(rank));
+  if (rank >= 0 && rank < connection().ranks) return;
+  throw BadInput("expected a rank from 0 to " + std::to_string(connection().ranks - 1) + ", found " +
+                 std::to_string(rank));
 }
 
 void check_partner(int rank) {
   check_rank(rank);
-  if (rank == door().rank) throw BadInput("expected another rank, found this one, " + std::to_string(rank));
+  if (rank == connection().rank) throw BadInput("expected another rank, found this one, " + std::to_string(rank));
 }
 
 void check_memory(const void* memory, std::size_t bytes) {
@@ -109,7 +110,7 @@ void check_apart(const void* send, const void* receive, std::size_t bytes) {
 }
 
 void wait_until_gone() {
-  for (const Parcel& parcel : network().sent) network().post.wait(parcel.message);
+  for (const Parcel& parcel : network().sent) network().mailbox.wait(parcel.message);
   network().sent.clear();
 }
 
@@ -119,17 +120,17 @@ void meet() {
 }
 
 void combine(std::byte* all, std::span<const std::size_t> begins, std::span<const std::size_t> bytes) {
-  Post& post = network().post;
-  const auto me = static_cast<std::size_t>(post.rank());
+  Mailbox& mailbox = network().mailbox;
+  const auto me = static_cast<std::size_t>(mailbox.rank());
   std::list<Parcel> parcels;
   for (std::size_t other = 0; other < begins.size(); ++other) {
     if (other == me) continue;
     const int peer = static_cast<int>(other);
     if (bytes[other] > 0)
-      post.receive(parcels.emplace_back(peer, collective_tag, all + begins[other], bytes[other]).message);
-    if (bytes[me] > 0) post.send(parcels.emplace_back(peer, collective_tag, all + begins[me], bytes[me]).message);
+      mailbox.receive(parcels.emplace_back(peer, collective_tag, all + begins[other], bytes[other]).message);
+    if (bytes[me] > 0) mailbox.send(parcels.emplace_back(peer, collective_tag, all + begins[me], bytes[me]).message);
   }
-  for (const Parcel& parcel : parcels) post.wait(parcel.message);
+  for (const Parcel& parcel : parcels) mailbox.wait(parcel.message);
 }
 
 template <class Real>
@@ -159,78 +160,78 @@ void checked_sum(const char* where, Real* values, std::size_t count) {
 
 }  // namespace
 
-ONEHOP_DOOR int quest_door_is_open() { return door().opened ? 1 : 0; }
+ONEHOP_COMPAT_API int onehop_quest_is_open() { return connection().opened ? 1 : 0; }
 
-ONEHOP_DOOR void quest_door_open() {
-  guarded("quest_door_open", [] {
-    if (door().opened) throw BadInput("expected ranks that have not met yet, found that they have");
+ONEHOP_COMPAT_API void onehop_quest_open() {
+  guarded("onehop_quest_open", [] {
+    if (connection().opened) throw BadInput("expected to be called once, found the ranks connected already");
     const Group group = Group::world();
-    door().network = std::make_unique<Network>(group);
-    door().rank = group.rank();
-    door().ranks = group.size();
-    door().opened = true;
+    connection().network = std::make_unique<Network>(group);
+    connection().rank = group.rank();
+    connection().ranks = group.size();
+    connection().opened = true;
   });
 }
 
-ONEHOP_DOOR void quest_door_close() {
-  guarded("quest_door_close", [] {
+ONEHOP_COMPAT_API void onehop_quest_close() {
+  guarded("onehop_quest_close", [] {
     meet();
-    door().network.reset();
+    connection().network.reset();
     Group::close_world();
   });
 }
 
-ONEHOP_DOOR int quest_door_rank() { return door().rank; }
+ONEHOP_COMPAT_API int onehop_quest_rank() { return connection().rank; }
 
-ONEHOP_DOOR int quest_door_ranks() { return door().ranks; }
+ONEHOP_COMPAT_API int onehop_quest_ranks() { return connection().ranks; }
 
-ONEHOP_DOOR void quest_door_flush() {
-  guarded("quest_door_flush", [] { wait_until_gone(); });
+ONEHOP_COMPAT_API void onehop_quest_flush() {
+  guarded("onehop_quest_flush", [] { wait_until_gone(); });
 }
 
-ONEHOP_DOOR void quest_door_sync() {
-  guarded("quest_door_sync", [] { meet(); });
+ONEHOP_COMPAT_API void onehop_quest_sync() {
+  guarded("onehop_quest_sync", [] { meet(); });
 }
 
-ONEHOP_DOOR void quest_door_exchange(const void* send, void* receive, size_t bytes, int rank) {
-  guarded("quest_door_exchange", [&] {
-    Post& post = network().post;
+ONEHOP_COMPAT_API void onehop_quest_exchange(const void* send, void* receive, size_t bytes, int rank) {
+  guarded("onehop_quest_exchange", [&] {
+    Mailbox& mailbox = network().mailbox;
     check_partner(rank);
     check_memory(send, bytes);
     check_memory(receive, bytes);
     check_apart(send, receive, bytes);
     Parcel in(rank, pair_tag, receive, bytes);
     Parcel out(rank, pair_tag, send, bytes);
-    post.receive(in.message);
-    post.send(out.message);
-    post.wait(in.message);
-    post.wait(out.message);
+    mailbox.receive(in.message);
+    mailbox.send(out.message);
+    mailbox.wait(in.message);
+    mailbox.wait(out.message);
   });
 }
 
-ONEHOP_DOOR void quest_door_send(const void* send, size_t bytes, int rank) {
-  guarded("quest_door_send", [&] {
-    Post& post = network().post;
+ONEHOP_COMPAT_API void onehop_quest_send(const void* send, size_t bytes, int rank) {
+  guarded("onehop_quest_send", [&] {
+    Mailbox& mailbox = network().mailbox;
     check_partner(rank);
     check_memory(send, bytes);
-    post.send(network().sent.emplace_back(rank, pair_tag, send, bytes).message);
+    mailbox.send(network().sent.emplace_back(rank, pair_tag, send, bytes).message);
   });
 }
 
-ONEHOP_DOOR void quest_door_receive(void* receive, size_t bytes, int rank) {
-  guarded("quest_door_receive", [&] {
-    Post& post = network().post;
+ONEHOP_COMPAT_API void onehop_quest_receive(void* receive, size_t bytes, int rank) {
+  guarded("onehop_quest_receive", [&] {
+    Mailbox& mailbox = network().mailbox;
     check_partner(rank);
     check_memory(receive, bytes);
     Parcel in(rank, pair_tag, receive, bytes);
-    post.receive(in.message);
-    post.wait(in.message);
+    mailbox.receive(in.message);
+    mailbox.wait(in.message);
   });
 }
 
-ONEHOP_DOOR void quest_door_combine(void* all, const size_t begins[], const size_t bytes[]) {
-  guarded("quest_door_combine", [&] {
-    const auto ranks = static_cast<std::size_t>(network().post.size());
+ONEHOP_COMPAT_API void onehop_quest_combine(void* all, const size_t begins[], const size_t bytes[]) {
+  guarded("onehop_quest_combine", [&] {
+    const auto ranks = static_cast<std::size_t>(network().mailbox.size());
     check_memory(begins, ranks * sizeof(std::size_t));
     check_memory(bytes, ranks * sizeof(std::size_t));
     check_memory(all, std::accumulate(bytes, bytes + ranks, std::size_t{0}));
@@ -238,18 +239,18 @@ ONEHOP_DOOR void quest_door_combine(void* all, const size_t begins[], const size
   });
 }
 
-ONEHOP_DOOR void quest_door_broadcast(void* data, size_t bytes, int root) {
-  guarded("quest_door_broadcast", [&] {
-    Circle& everybody = network().everybody;
+ONEHOP_COMPAT_API void onehop_quest_broadcast(void* data, size_t bytes, int root) {
+  guarded("onehop_quest_broadcast", [&] {
+    Collectives& everybody = network().everybody;
     check_rank(root);
     check_memory(data, bytes);
     everybody.broadcast({static_cast<std::byte*>(data), bytes}, root);
   });
 }
 
-ONEHOP_DOOR void quest_door_gather_to_root(const void* mine, size_t bytes, void* all) {
-  guarded("quest_door_gather_to_root", [&] {
-    Circle& everybody = network().everybody;
+ONEHOP_COMPAT_API void onehop_quest_gather_to_root(const void* mine, size_t bytes, void* all) {
+  guarded("onehop_quest_gather_to_root", [&] {
+    Collectives& everybody = network().everybody;
     check_memory(mine, bytes);
     const bool root = everybody.me() == 0;
     if (root) check_memory(all, bytes);
@@ -258,14 +259,14 @@ ONEHOP_DOOR void quest_door_gather_to_root(const void* mine, size_t bytes, void*
   });
 }
 
-ONEHOP_DOOR void quest_door_sum_floats(float* values, size_t count) {
-  checked_sum("quest_door_sum_floats", values, count);
+ONEHOP_COMPAT_API void onehop_quest_sum_floats(float* values, size_t count) {
+  checked_sum("onehop_quest_sum_floats", values, count);
 }
 
-ONEHOP_DOOR void quest_door_sum_doubles(double* values, size_t count) {
-  checked_sum("quest_door_sum_doubles", values, count);
+ONEHOP_COMPAT_API void onehop_quest_sum_doubles(double* values, size_t count) {
+  checked_sum("onehop_quest_sum_doubles", values, count);
 }
 
-ONEHOP_DOOR void quest_door_sum_long_doubles(long double* values, size_t count) {
-  checked_sum("quest_door_sum_long_doubles", values, count);
+ONEHOP_COMPAT_API void onehop_quest_sum_long_doubles(long double* values, size_t count) {
+  checked_sum("onehop_quest_sum_long_doubles", values, count);
 }

@@ -1,6 +1,6 @@
-// rdma_comlib on channels: a path is one channel to its target and one from its source. Messages are copied out of sbuff when
-// they are started, so two paths may share one: the whole pages of the target's rbuff straight into them (rdma_comlib/shared_pages.h),
-// everything else into the channel, and from there into rbuff when it is waited for.
+// rdma_comlib over channels. A path has one channel to its target and one from its source. Starting a message copies it out of sbuff,
+// so two paths may share an sbuff. The part that fills whole pages of the target's rbuff is copied straight into these pages
+// (rdma_comlib/shared_pages.h); the rest passes through the channel, and is copied into rbuff when the receiver waits for it.
 #include "compat/rdma_comlib.h"
 
 #include <algorithm>
@@ -28,15 +28,15 @@ namespace {
 using onehop::BadInput;
 using onehop::ChannelSpec;
 using onehop::Group;
-using onehop::door::guarded;
-using onehop::rdma_comlib_door::PagesPlace;
-using onehop::rdma_comlib_door::PeersPages;
-using onehop::rdma_comlib_door::SharedPages;
+using onehop::compat::guarded;
+using onehop::compat::rdma_comlib::PagesPlace;
+using onehop::compat::rdma_comlib::PeersPages;
+using onehop::compat::rdma_comlib::SharedPages;
 
 constexpr std::uint64_t open_mark = 0x6f6e65686f702d72;  // any number that memory does not hold by chance
 constexpr int network_interfaces = 6;
 constexpr int counter_modulus = 256;
-constexpr std::size_t program_data_bytes = 144;  // what programs reserve for an rdma_comlib_data
+constexpr std::size_t program_data_bytes = 144;  // bytes that programs reserve for an rdma_comlib_data
 
 static_assert(sizeof(rdma_comlib_data) == program_data_bytes);
 static_assert(offsetof(rdma_comlib_data, rbuff) == 8 && offsetof(rdma_comlib_data, length) == 16);
@@ -44,11 +44,11 @@ static_assert(offsetof(rdma_comlib_data, rbuff) == 8 && offsetof(rdma_comlib_dat
 struct Path {
   int target = 0;
   int source = 0;
-  SharedPages pages;       // of rbuff, which the source writes
-  PeersPages peers_pages;  // of the target's rbuff
-  onehop::Sender sender;   // of the rest
+  SharedPages pages;       // pages of rbuff, which the source writes
+  PeersPages peers_pages;  // pages of the target's rbuff
+  onehop::Sender sender;   // for the rest of a message
   onehop::Receiver receiver;
-  bool holds = false;  // a message that has come, so that the source does not overwrite it
+  bool holds = false;  // whether a received message is held, so that the source does not overwrite it
 
   void release() {
     if (std::exchange(holds, false)) receiver.release();
@@ -72,12 +72,12 @@ Group group() {
   return *world.group;
 }
 
-int directions = 8;  // that the program's lattice has
+int directions = 8;  // of the program's lattice
 
 Path& path_of(const rdma_comlib_data* id) {
   if (id == nullptr) throw BadInput("expected a path, found a null pointer");
   if (id->mark != open_mark) {
-    throw BadInput("expected a path that rdma_comlib_new made, found memory that is none, or no longer");
+    throw BadInput("expected a path that rdma_comlib_new made, found memory that is not an open path");
   }
   return *static_cast<Path*>(id->path);
 }
@@ -93,7 +93,7 @@ volatile int* allocate(std::size_t size) {
   return static_cast<volatile int*>(memory);
 }
 
-// What cannot be right on this rank, before the others are asked.
+// Returns an error message if this rank's arguments cannot be right. It is checked before the ranks communicate.
 std::optional<std::string> complaint(const rdma_comlib_data* id, int target, int source, std::size_t size,
                                      bool external) {
   const int ranks = group().size();
@@ -111,8 +111,8 @@ std::optional<std::string> complaint(const rdma_comlib_data* id, int target, int
   return std::nullopt;
 }
 
-// Tells the source where rbuff's pages are, and hears it from the target; what one of the two cannot map goes through the channel,
-// as does everything where their lengths differ, which opening the channel then refuses. Collective.
+// Tells the source where rbuff's pages are, and learns the same from the target. If one of the two cannot map the pages, the whole
+// message goes through the channel. The same holds if the lengths differ, and then opening the channel fails. Collective.
 void share_pages(Path& path, std::span<std::byte> rbuff) {
   using Direction = ChannelSpec::Direction;
   constexpr int place_tag = 1;
@@ -140,7 +140,7 @@ void share_pages(Path& path, std::span<std::byte> rbuff) {
   }
 }
 
-// One slot: the receiver gives it back when it is done with rbuff.
+// Uses one slot only, which the receiver releases when it is done with rbuff.
 ChannelSpec beside_pages(ChannelSpec spec, std::size_t pages) {
   if (pages == 0) return spec;
   spec.bytes -= static_cast<std::int64_t>(pages);
@@ -180,7 +180,7 @@ void open_path(rdma_comlib_data* id, int target, int source, std::size_t size, b
   id->mark = open_mark;
 }
 
-// Copies what is not pages: `head` bytes before them, and what is behind.
+// Copies the parts of a message outside the shared pages: `head` bytes before them, and the bytes after them.
 void copy_around(std::byte* to, std::size_t to_skip, const std::byte* from, std::size_t from_skip, std::size_t head,
                  std::size_t all) {
   if (head > 0) std::memcpy(to, from, head);
@@ -234,11 +234,11 @@ void delete_path(rdma_comlib_data* id, const int* has_external) {
 
 }  // namespace
 
-ONEHOP_DOOR void rdma_comlib_init() {
+ONEHOP_COMPAT_API void rdma_comlib_init() {
   guarded("rdma_comlib_init", [] { static_cast<void>(group()); });
 }
 
-ONEHOP_DOOR void rdma_comlib_finalize() {
+ONEHOP_COMPAT_API void rdma_comlib_finalize() {
   guarded("rdma_comlib_finalize", [] {
     World& world = the_world();
     const std::lock_guard guard(world.mutex);
@@ -248,33 +248,33 @@ ONEHOP_DOOR void rdma_comlib_finalize() {
   });
 }
 
-ONEHOP_DOOR void rdma_comlib_new_ext(rdma_comlib_data* id, const int* tni_id, const int* dst_rank, const int* rcv_rank,
-                                     const size_t* size, const int* has_external) {
+ONEHOP_COMPAT_API void rdma_comlib_new_ext(rdma_comlib_data* id, const int* tni_id, const int* dst_rank,
+                                           const int* rcv_rank, const size_t* size, const int* has_external) {
   guarded("rdma_comlib_new_ext", [&] { new_path(id, tni_id, dst_rank, rcv_rank, size, has_external); });
 }
 
-ONEHOP_DOOR void rdma_comlib_new(rdma_comlib_data* id, const int* tni_id, const int* dst_rank, const int* rcv_rank,
-                                 const size_t* size) {
+ONEHOP_COMPAT_API void rdma_comlib_new(rdma_comlib_data* id, const int* tni_id, const int* dst_rank,
+                                       const int* rcv_rank, const size_t* size) {
   guarded("rdma_comlib_new", [&] { new_path(id, tni_id, dst_rank, rcv_rank, size, nullptr); });
 }
 
-ONEHOP_DOOR void rdma_comlib_new_duplicate(rdma_comlib_data* id, const rdma_comlib_data* original, const size_t* size,
-                                           const int* has_external) {
+ONEHOP_COMPAT_API void rdma_comlib_new_duplicate(rdma_comlib_data* id, const rdma_comlib_data* original,
+                                                 const size_t* size, const int* has_external) {
   guarded("rdma_comlib_new_duplicate", [&] {
     const Path& path = path_of(original);
     open_path(id, path.target, path.source, *size, is_external(has_external));
   });
 }
 
-ONEHOP_DOOR void rdma_comlib_delete_ext(rdma_comlib_data* id, const int* has_external) {
+ONEHOP_COMPAT_API void rdma_comlib_delete_ext(rdma_comlib_data* id, const int* has_external) {
   guarded("rdma_comlib_delete_ext", [&] { delete_path(id, has_external); });
 }
 
-ONEHOP_DOOR void rdma_comlib_delete(rdma_comlib_data* id) {
+ONEHOP_COMPAT_API void rdma_comlib_delete(rdma_comlib_data* id) {
   guarded("rdma_comlib_delete", [&] { delete_path(id, nullptr); });
 }
 
-ONEHOP_DOOR void rdma_comlib_isendrecv(rdma_comlib_data* id) {
+ONEHOP_COMPAT_API void rdma_comlib_isendrecv(rdma_comlib_data* id) {
   guarded("rdma_comlib_isendrecv", [&] {
     Path& path = path_of(id);
     volatile int& count = counter(id->sbuff, id);
@@ -284,7 +284,7 @@ ONEHOP_DOOR void rdma_comlib_isendrecv(rdma_comlib_data* id) {
   });
 }
 
-ONEHOP_DOOR void rdma_comlib_irecv_check(rdma_comlib_data* id) {
+ONEHOP_COMPAT_API void rdma_comlib_irecv_check(rdma_comlib_data* id) {
   guarded("rdma_comlib_irecv_check", [&] {
     Path& path = path_of(id);
     path.release();
@@ -294,45 +294,45 @@ ONEHOP_DOOR void rdma_comlib_irecv_check(rdma_comlib_data* id) {
 
 // A message has left sbuff when rdma_comlib_isendrecv returns, and no slot of a network card waits to be cleared.
 
-ONEHOP_DOOR void rdma_comlib_isend_check(rdma_comlib_data* id) {
+ONEHOP_COMPAT_API void rdma_comlib_isend_check(rdma_comlib_data* id) {
   guarded("rdma_comlib_isend_check", [&] { path_of(id); });
 }
 
-ONEHOP_DOOR void rdma_comlib_irecv_ok(rdma_comlib_data* id) {
+ONEHOP_COMPAT_API void rdma_comlib_irecv_ok(rdma_comlib_data* id) {
   guarded("rdma_comlib_irecv_ok", [&] { path_of(id).release(); });
 }
 
-ONEHOP_DOOR void rdma_comlib_clear_mrq(rdma_comlib_data* id) {
+ONEHOP_COMPAT_API void rdma_comlib_clear_mrq(rdma_comlib_data* id) {
   guarded("rdma_comlib_clear_mrq", [&] { path_of(id); });
 }
 
-ONEHOP_DOOR void rdma_comlib_swap_vcq_for_sending(rdma_comlib_data* id1, rdma_comlib_data* id2) {
+ONEHOP_COMPAT_API void rdma_comlib_swap_vcq_for_sending(rdma_comlib_data* id1, rdma_comlib_data* id2) {
   guarded("rdma_comlib_swap_vcq_for_sending", [&] {
     path_of(id1);
     path_of(id2);
   });
 }
 
-ONEHOP_DOOR int rdma_comlib_get_ssize(const rdma_comlib_data* id) {
+ONEHOP_COMPAT_API int rdma_comlib_get_ssize(const rdma_comlib_data* id) {
   return guarded("rdma_comlib_get_ssize", [&] {
     path_of(id);
     return static_cast<int>(id->length);
   });
 }
 
-ONEHOP_DOOR int rankmap_lib_set_rankmap2d() {
+ONEHOP_COMPAT_API int rankmap_lib_set_rankmap2d() {
   directions = 4;
   return -1;
 }
 
-ONEHOP_DOOR int rankmap_lib_set_rankmap4d() {
+ONEHOP_COMPAT_API int rankmap_lib_set_rankmap4d() {
   directions = 8;
   return -1;
 }
 
-ONEHOP_DOOR int rankmap_lib_get_rankmap(int* /*coordinates*/, int* /*neighbours*/, int* /*sizes*/) { return -1; }
+ONEHOP_COMPAT_API int rankmap_lib_get_rankmap(int* /*coordinates*/, int* /*neighbours*/, int* /*sizes*/) { return -1; }
 
-ONEHOP_DOOR int rankmap_lib_get_tni_list(int* tni_list, const int* /*flag*/) {
+ONEHOP_COMPAT_API int rankmap_lib_get_tni_list(int* tni_list, const int* /*flag*/) {
   for (int direction = 0; direction < directions; ++direction) tni_list[direction] = direction % network_interfaces;
   return 0;
 }

@@ -1,4 +1,4 @@
-// Communicators, and what they say of the machine.
+// Communicators, and the functions that describe the machine.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -12,10 +12,10 @@
 #include "onehop/error.h"
 
 using onehop::BadInput;
-using onehop::door::guarded;
-using namespace onehop::qmp_door;
+using onehop::compat::guarded;
+using namespace onehop::compat::qmp;
 
-namespace onehop::qmp_door {
+namespace onehop::compat::qmp {
 
 QMP_comm_t standard() { return qmp().standard; }
 
@@ -30,7 +30,7 @@ QMP_comm_t make_comm(std::vector<int> ranks, int me, std::uint32_t number) {
   comm->ranks = ranks;
   comm->me = me;
   comm->number = number;
-  comm->circle = std::make_unique<door::Circle>(qmp().post, std::move(ranks), me, 4 * number + global);
+  comm->collectives = std::make_unique<compat::Collectives>(qmp().mailbox, std::move(ranks), me, 4 * number + global);
   return qmp().communicators.emplace_back(std::move(comm)).get();
 }
 
@@ -43,7 +43,7 @@ QMP_comm_t split(QMP_comm_t from, int colour, int key) {
   };
   if (colour < 0) throw BadInput("expected a colour of 0 or more, found " + std::to_string(colour));
   const Wish mine{colour, key, checked(from).me, qmp().numbers};
-  const std::span<const std::byte> all = from->circle->gather(std::as_bytes(std::span(&mine, 1)));
+  const std::span<const std::byte> all = from->collectives->gather(std::as_bytes(std::span(&mine, 1)));
   std::vector<Wish> together;
   std::set<int> colours;
   std::uint32_t number = 0;
@@ -69,85 +69,85 @@ QMP_comm_t split(QMP_comm_t from, int colour, int key) {
   return made;
 }
 
-}  // namespace onehop::qmp_door
+}  // namespace onehop::compat::qmp
 
-ONEHOP_DOOR QMP_comm_t QMP_comm_get_allocated() {
+ONEHOP_COMPAT_API QMP_comm_t QMP_comm_get_allocated() {
   return guarded(__func__, [] { return qmp().allocated; });
 }
-ONEHOP_DOOR QMP_status_t QMP_comm_set_allocated(QMP_comm_t comm) {
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_set_allocated(QMP_comm_t comm) {
   return guarded(__func__, [&] { return qmp().allocated = &checked(comm), QMP_SUCCESS; });
 }
-ONEHOP_DOOR QMP_comm_t QMP_comm_get_job() {
+ONEHOP_COMPAT_API QMP_comm_t QMP_comm_get_job() {
   return guarded(__func__, [] { return qmp().job; });
 }
-ONEHOP_DOOR QMP_status_t QMP_comm_set_job(QMP_comm_t comm) {
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_set_job(QMP_comm_t comm) {
   return guarded(__func__, [&] { return qmp().job = &checked(comm), QMP_SUCCESS; });
 }
-ONEHOP_DOOR QMP_comm_t QMP_comm_get_default() {
+ONEHOP_COMPAT_API QMP_comm_t QMP_comm_get_default() {
   return guarded(__func__, [] { return standard(); });
 }
-ONEHOP_DOOR QMP_status_t QMP_comm_set_default(QMP_comm_t comm) {
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_set_default(QMP_comm_t comm) {
   return guarded(__func__, [&] { return qmp().standard = &checked(comm), QMP_SUCCESS; });
 }
-ONEHOP_DOOR QMP_status_t QMP_comm_split(QMP_comm_t comm, int color, int key, QMP_comm_t* newcomm) {
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_split(QMP_comm_t comm, int color, int key, QMP_comm_t* newcomm) {
   return guarded(__func__, [&] { return *newcomm = split(comm, color, key), QMP_SUCCESS; });
 }
-ONEHOP_DOOR QMP_status_t QMP_comm_free(QMP_comm_t comm) {
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_free(QMP_comm_t comm) {
   return guarded(__func__, [&] {
     std::erase_if(qmp().communicators, [&](const auto& each) { return each.get() == &checked(comm); });
     return QMP_SUCCESS;
   });
 }
-ONEHOP_DOOR int QMP_comm_get_number_of_colors(QMP_comm_t comm) {
+ONEHOP_COMPAT_API int QMP_comm_get_number_of_colors(QMP_comm_t comm) {
   return guarded(__func__, [&] { return checked(comm).colours; });
 }
-ONEHOP_DOOR int QMP_comm_get_color(QMP_comm_t comm) {
+ONEHOP_COMPAT_API int QMP_comm_get_color(QMP_comm_t comm) {
   return guarded(__func__, [&] { return checked(comm).colour; });
 }
-ONEHOP_DOOR int QMP_comm_get_key(QMP_comm_t comm) {
+ONEHOP_COMPAT_API int QMP_comm_get_key(QMP_comm_t comm) {
   return guarded(__func__, [&] { return checked(comm).key; });
 }
-ONEHOP_DOOR QMP_status_t QMP_get_hidden_comm(QMP_comm_t comm, void** hiddencomm) {
+ONEHOP_COMPAT_API QMP_status_t QMP_get_hidden_comm(QMP_comm_t comm, void** hiddencomm) {
   return guarded(__func__, [&] {
     *hiddencomm = checked(comm).has_mpi ? comm->mpi.data() : nullptr;
     return comm->has_mpi ? QMP_SUCCESS : QMP_NOTSUPPORTED;
   });
 }
-ONEHOP_DOOR QMP_status_t QMP_get_mpi_comm(QMP_comm_t comm, void** mpicomm) {
+ONEHOP_COMPAT_API QMP_status_t QMP_get_mpi_comm(QMP_comm_t comm, void** mpicomm) {
   return QMP_get_hidden_comm(comm, mpicomm);
 }
 
 // The machine.
 
-ONEHOP_DOOR QMP_ictype_t QMP_get_msg_passing_type() {
+ONEHOP_COMPAT_API QMP_ictype_t QMP_get_msg_passing_type() {
   return guarded(__func__, [] { return qmp().interconnect; });
 }
-ONEHOP_DOOR int QMP_comm_get_number_of_nodes(QMP_comm_t comm) {
+ONEHOP_COMPAT_API int QMP_comm_get_number_of_nodes(QMP_comm_t comm) {
   return guarded(__func__, [&] { return checked(comm).size(); });
 }
-ONEHOP_DOOR int QMP_get_number_of_nodes() { return QMP_comm_get_number_of_nodes(QMP_comm_get_default()); }
-ONEHOP_DOOR int QMP_comm_get_node_number(QMP_comm_t comm) {
+ONEHOP_COMPAT_API int QMP_get_number_of_nodes() { return QMP_comm_get_number_of_nodes(QMP_comm_get_default()); }
+ONEHOP_COMPAT_API int QMP_comm_get_node_number(QMP_comm_t comm) {
   return guarded(__func__, [&] { return checked(comm).me; });
 }
-ONEHOP_DOOR int QMP_get_node_number() { return QMP_comm_get_node_number(QMP_comm_get_default()); }
-ONEHOP_DOOR int QMP_get_number_of_jobs() { return QMP_comm_get_number_of_colors(QMP_comm_get_job()); }
-ONEHOP_DOOR int QMP_get_job_number() { return QMP_comm_get_color(QMP_comm_get_job()); }
-ONEHOP_DOOR int QMP_get_number_of_job_geometry_dimensions() {
+ONEHOP_COMPAT_API int QMP_get_node_number() { return QMP_comm_get_node_number(QMP_comm_get_default()); }
+ONEHOP_COMPAT_API int QMP_get_number_of_jobs() { return QMP_comm_get_number_of_colors(QMP_comm_get_job()); }
+ONEHOP_COMPAT_API int QMP_get_job_number() { return QMP_comm_get_color(QMP_comm_get_job()); }
+ONEHOP_COMPAT_API int QMP_get_number_of_job_geometry_dimensions() {
   return QMP_comm_get_logical_number_of_dimensions(QMP_comm_get_job());
 }
-ONEHOP_DOOR const int* QMP_get_job_geometry() { return QMP_comm_get_logical_dimensions(QMP_comm_get_job()); }
-ONEHOP_DOOR QMP_bool_t QMP_comm_is_primary_node(QMP_comm_t comm) {
+ONEHOP_COMPAT_API const int* QMP_get_job_geometry() { return QMP_comm_get_logical_dimensions(QMP_comm_get_job()); }
+ONEHOP_COMPAT_API QMP_bool_t QMP_comm_is_primary_node(QMP_comm_t comm) {
   return QMP_comm_get_node_number(comm) == 0 ? QMP_TRUE : QMP_FALSE;
 }
-ONEHOP_DOOR QMP_bool_t QMP_is_primary_node() { return QMP_comm_is_primary_node(QMP_comm_get_default()); }
-ONEHOP_DOOR int QMP_get_allocated_number_of_dimensions() {
+ONEHOP_COMPAT_API QMP_bool_t QMP_is_primary_node() { return QMP_comm_is_primary_node(QMP_comm_get_default()); }
+ONEHOP_COMPAT_API int QMP_get_allocated_number_of_dimensions() {
   return QMP_comm_get_logical_number_of_dimensions(QMP_comm_get_allocated());
 }
-ONEHOP_DOOR const int* QMP_get_allocated_dimensions() {
+ONEHOP_COMPAT_API const int* QMP_get_allocated_dimensions() {
   return QMP_comm_get_logical_dimensions(QMP_comm_get_allocated());
 }
-ONEHOP_DOOR const int* QMP_get_allocated_coordinates() {
+ONEHOP_COMPAT_API const int* QMP_get_allocated_coordinates() {
   return QMP_comm_get_logical_coordinates(QMP_comm_get_allocated());
 }
-ONEHOP_DOOR int QMP_io_node(int node) { return node; }
-ONEHOP_DOOR int QMP_master_io_node() { return 0; }
+ONEHOP_COMPAT_API int QMP_io_node(int node) { return node; }
+ONEHOP_COMPAT_API int QMP_master_io_node() { return 0; }

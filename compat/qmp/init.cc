@@ -1,4 +1,4 @@
-// The beginning and the end of QMP: its arguments of the command line, and the communicators that it starts with.
+// Initialisation and finalisation of QMP: its command-line arguments and its first communicators.
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
@@ -14,10 +14,10 @@
 
 using onehop::BadInput;
 using onehop::Group;
-using onehop::door::guarded;
-using namespace onehop::qmp_door;
+using onehop::compat::guarded;
+using namespace onehop::compat::qmp;
 
-namespace onehop::qmp_door {
+namespace onehop::compat::qmp {
 
 std::unique_ptr<Qmp> the_qmp;
 int the_node = 0;
@@ -28,11 +28,11 @@ Qmp& qmp() {
   return *the_qmp;
 }
 
-}  // namespace onehop::qmp_door
+}  // namespace onehop::compat::qmp
 
 namespace {
 
-// Takes `name` and the numbers behind it out of the arguments.
+// Removes `name` and the numbers that follow it from the arguments, and returns the numbers.
 std::vector<int> take_argument(int& argc, char** argv, std::string_view name) {
   std::vector<int> numbers;
   for (int i = 1; i < argc; ++i) {
@@ -69,10 +69,10 @@ void set_up(int& argc, char** argv) {
   state.arguments.allocated_map = take_argument(argc, argv, "-qmp-alloc-map");
   state.arguments.logical_map = take_argument(argc, argv, "-qmp-logic-map");
   state.arguments.jobs = take_argument(argc, argv, "-qmp-job");
-  std::vector<int> everybody(static_cast<std::size_t>(state.post.size()));
+  std::vector<int> everybody(static_cast<std::size_t>(state.mailbox.size()));
   std::iota(everybody.begin(), everybody.end(), 0);
-  state.allocated = make_comm(everybody, state.post.rank(), 0);
-  state.allocated->key = state.post.rank();
+  state.allocated = make_comm(everybody, state.mailbox.rank(), 0);
+  state.allocated->key = state.mailbox.rank();
   ProgramMpi().set_world(*state.allocated);
   if (declare_topology(state.allocated, state.arguments.geometry, state.arguments.allocated_map) != QMP_SUCCESS) {
     throw BadInput("-qmp-geom does not fit the number of nodes");
@@ -89,10 +89,10 @@ void set_up(int& argc, char** argv) {
 
 }  // namespace
 
-ONEHOP_DOOR QMP_status_t QMP_init_msg_passing(int* argc, char*** argv, QMP_thread_level_t required,
-                                              QMP_thread_level_t* provided) {
+ONEHOP_COMPAT_API QMP_status_t QMP_init_msg_passing(int* argc, char*** argv, QMP_thread_level_t required,
+                                                    QMP_thread_level_t* provided) {
   return guarded(__func__, [&] {
-    if (the_qmp != nullptr) throw BadInput("expected to be called once, found to be initialised already");
+    if (the_qmp != nullptr) throw BadInput("expected to be called once, found QMP initialised already");
     *provided = std::min(required, QMP_THREAD_SERIALIZED);
     const ProgramMpi mpi;
     int begun = 0;
@@ -100,16 +100,16 @@ ONEHOP_DOOR QMP_status_t QMP_init_msg_passing(int* argc, char*** argv, QMP_threa
     if (mpi.is_there()) mpi.initialised(&begun);
     if (mpi.is_there() && begun == 0) mpi.init(argc, argv, static_cast<int>(required), &level);
     the_qmp = std::make_unique<Qmp>(Group::world());
-    the_node = the_qmp->post.rank();
-    all_nodes = the_qmp->post.size();
+    the_node = the_qmp->mailbox.rank();
+    all_nodes = the_qmp->mailbox.size();
     set_up(*argc, *argv);
     return QMP_SUCCESS;
   });
 }
 
-ONEHOP_DOOR QMP_bool_t QMP_is_initialized() { return the_qmp != nullptr ? QMP_TRUE : QMP_FALSE; }
+ONEHOP_COMPAT_API QMP_bool_t QMP_is_initialized() { return the_qmp != nullptr ? QMP_TRUE : QMP_FALSE; }
 
-ONEHOP_DOOR void QMP_finalize_msg_passing() {
+ONEHOP_COMPAT_API void QMP_finalize_msg_passing() {
   guarded(__func__, [] {
     the_qmp.reset();
     Group::close_world();
@@ -118,11 +118,11 @@ ONEHOP_DOOR void QMP_finalize_msg_passing() {
   });
 }
 
-ONEHOP_DOOR void QMP_abort(int error_code) {
-  onehop::door::end_program(__func__, "rank " + std::to_string(the_node) + ": error " + std::to_string(error_code),
-                            error_code);
+ONEHOP_COMPAT_API void QMP_abort(int error_code) {
+  onehop::compat::end_program(__func__, "rank " + std::to_string(the_node) + ": error " + std::to_string(error_code),
+                              error_code);
 }
 
-ONEHOP_DOOR void QMP_abort_string(int error_code, char* message) {
-  onehop::door::end_program(__func__, "rank " + std::to_string(the_node) + ": " + message, error_code);
+ONEHOP_COMPAT_API void QMP_abort_string(int error_code, char* message) {
+  onehop::compat::end_program(__func__, "rank " + std::to_string(the_node) + ": " + message, error_code);
 }

@@ -1,4 +1,4 @@
-// Memory, and where a message lies in it.
+// Memory, and the layout of messages in it.
 #include <algorithm>
 #include <cstddef>
 #include <cstdlib>
@@ -9,9 +9,9 @@
 #include "onehop/error.h"
 
 using onehop::BadInput;
-using onehop::door::guarded;
-using onehop::door::Layout;
-using namespace onehop::qmp_door;
+using onehop::compat::guarded;
+using onehop::compat::Layout;
+using namespace onehop::compat::qmp;
 
 struct QMP_mem_struct {
   void* memory = nullptr;
@@ -30,31 +30,31 @@ void add_blocks(Layout& layout, std::ptrdiff_t at, std::size_t bytes, int blocks
 
 }  // namespace
 
-ONEHOP_DOOR QMP_mem_t* QMP_allocate_aligned_memory(size_t nbytes, size_t alignment, int /*flags*/) {
+ONEHOP_COMPAT_API QMP_mem_t* QMP_allocate_aligned_memory(size_t nbytes, size_t alignment, int /*flags*/) {
   void* memory = nullptr;
   if (posix_memalign(&memory, std::max(alignment, sizeof(void*)), std::max<size_t>(nbytes, 1)) != 0) return nullptr;
   return new QMP_mem_struct{memory};
 }
-ONEHOP_DOOR QMP_mem_t* QMP_allocate_memory(size_t nbytes) {
+ONEHOP_COMPAT_API QMP_mem_t* QMP_allocate_memory(size_t nbytes) {
   return QMP_allocate_aligned_memory(nbytes, QMP_ALIGN_DEFAULT, QMP_MEM_DEFAULT);
 }
-ONEHOP_DOOR void* QMP_get_memory_pointer(QMP_mem_t* mem) { return mem->memory; }
-ONEHOP_DOOR void QMP_free_memory(QMP_mem_t* mem) {
+ONEHOP_COMPAT_API void* QMP_get_memory_pointer(QMP_mem_t* mem) { return mem->memory; }
+ONEHOP_COMPAT_API void QMP_free_memory(QMP_mem_t* mem) {
   if (mem != nullptr) std::free(mem->memory);
   delete mem;
 }
-ONEHOP_DOOR QMP_msgmem_t QMP_declare_msgmem(const void* mem, size_t nbytes) {
+ONEHOP_COMPAT_API QMP_msgmem_t QMP_declare_msgmem(const void* mem, size_t nbytes) {
   return guarded(__func__, [&] { return make_memory(mem, Layout(nbytes)); });
 }
-ONEHOP_DOOR QMP_msgmem_t QMP_declare_strided_msgmem(void* base, size_t blksize, int nblocks, ptrdiff_t stride) {
+ONEHOP_COMPAT_API QMP_msgmem_t QMP_declare_strided_msgmem(void* base, size_t blksize, int nblocks, ptrdiff_t stride) {
   return guarded(__func__, [&] {
     Layout layout;
     add_blocks(layout, 0, blksize, nblocks, stride);
     return make_memory(base, std::move(layout));
   });
 }
-ONEHOP_DOOR QMP_msgmem_t QMP_declare_strided_array_msgmem(void* base[], size_t blksize[], int nblocks[],
-                                                          ptrdiff_t stride[], int num) {
+ONEHOP_COMPAT_API QMP_msgmem_t QMP_declare_strided_array_msgmem(void* base[], size_t blksize[], int nblocks[],
+                                                                ptrdiff_t stride[], int num) {
   return guarded(__func__, [&] {
     Layout layout;
     for (int i = 0; i < num; ++i) {
@@ -63,7 +63,8 @@ ONEHOP_DOOR QMP_msgmem_t QMP_declare_strided_array_msgmem(void* base[], size_t b
     return make_memory(num > 0 ? base[0] : nullptr, std::move(layout));
   });
 }
-ONEHOP_DOOR QMP_msgmem_t QMP_declare_indexed_msgmem(void* base, int blocklen[], int index[], int elemsize, int count) {
+ONEHOP_COMPAT_API QMP_msgmem_t QMP_declare_indexed_msgmem(void* base, int blocklen[], int index[], int elemsize,
+                                                          int count) {
   return guarded(__func__, [&] {
     Layout layout;
     for (int i = 0; i < count; ++i) {
@@ -73,7 +74,7 @@ ONEHOP_DOOR QMP_msgmem_t QMP_declare_indexed_msgmem(void* base, int blocklen[], 
     return make_memory(base, std::move(layout));
   });
 }
-ONEHOP_DOOR void QMP_free_msgmem(QMP_msgmem_t m) {
+ONEHOP_COMPAT_API void QMP_free_msgmem(QMP_msgmem_t m) {
   guarded(__func__, [&] {
     if (m == nullptr) throw BadInput("expected a message memory, found a null pointer");
     delete m;

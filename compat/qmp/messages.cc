@@ -1,4 +1,4 @@
-// Messages: declared on each node by itself, then started and waited for.
+// Messages. Each node declares its own, then starts them and waits for them.
 #include <algorithm>
 #include <cstddef>
 #include <memory>
@@ -10,11 +10,11 @@
 #include "onehop/error.h"
 
 using onehop::BadInput;
-using onehop::door::guarded;
-using onehop::door::Layout;
-using onehop::door::Message;
-using onehop::door::Post;
-using namespace onehop::qmp_door;
+using onehop::compat::guarded;
+using onehop::compat::Layout;
+using onehop::compat::Mailbox;
+using onehop::compat::Message;
+using namespace onehop::compat::qmp;
 
 struct QMP_msghandle_struct {
   struct Part {
@@ -22,9 +22,9 @@ struct QMP_msghandle_struct {
     std::shared_ptr<const Layout> layout;
     Message message;
   };
-  std::unique_ptr<Part> own;  // of a handle that is not multiple
+  std::unique_ptr<Part> own;  // set unless the handle is a multiple one
   std::vector<std::unique_ptr<QMP_msghandle_struct>> children;
-  std::vector<Part*> parts;  // all, the children's too
+  std::vector<Part*> parts;  // all parts, including those of the children
   bool active = false;
   bool is_child = false;
 };
@@ -92,17 +92,17 @@ void change_addresses(QMP_msghandle_t handle, std::span<void* const> addresses, 
 
 void start(QMP_msghandle_t handle) {
   if (checked(handle).active) throw BadInput("expected a handle that is not under way; wait for it first");
-  Post& post = qmp().post;
+  Mailbox& mailbox = qmp().mailbox;
   handle->active = true;
   for (QMP_msghandle_struct::Part* part : handle->parts) {
-    part->sends ? post.send(part->message, Post::Slot::hold) : post.receive(part->message);
+    part->sends ? mailbox.send(part->message, Mailbox::Slot::hold) : mailbox.receive(part->message);
   }
-  post.flush();
+  mailbox.flush();
 }
 
 void wait(QMP_msghandle_t handle) {
   if (!checked(handle).active) return;
-  qmp().post.wait([&parts = handle->parts, next = std::size_t{0}]() mutable {
+  qmp().mailbox.wait([&parts = handle->parts, next = std::size_t{0}]() mutable {
     while (next < parts.size() && !parts[next]->message.active()) ++next;
     return next < parts.size() ? parts[next]->message.peer : -1;
   });
@@ -111,7 +111,7 @@ void wait(QMP_msghandle_t handle) {
 
 bool is_complete(QMP_msghandle_t handle) {
   if (!checked(handle).active) return true;
-  qmp().post.progress();
+  qmp().mailbox.progress();
   handle->active =
       std::ranges::any_of(handle->parts, [](const QMP_msghandle_struct::Part* part) { return part->message.active(); });
   return !handle->active;
@@ -119,72 +119,72 @@ bool is_complete(QMP_msghandle_t handle) {
 
 }  // namespace
 
-ONEHOP_DOOR QMP_msghandle_t QMP_comm_declare_receive_relative(QMP_comm_t comm, QMP_msgmem_t m, int axis, int dir,
-                                                              int /*priority*/) {
+ONEHOP_COMPAT_API QMP_msghandle_t QMP_comm_declare_receive_relative(QMP_comm_t comm, QMP_msgmem_t m, int axis, int dir,
+                                                                    int /*priority*/) {
   return guarded(__func__, [&] { return declare_relative(comm, m, axis, dir, false); });
 }
-ONEHOP_DOOR QMP_msghandle_t QMP_declare_receive_relative(QMP_msgmem_t m, int axis, int dir, int priority) {
+ONEHOP_COMPAT_API QMP_msghandle_t QMP_declare_receive_relative(QMP_msgmem_t m, int axis, int dir, int priority) {
   return QMP_comm_declare_receive_relative(QMP_comm_get_default(), m, axis, dir, priority);
 }
-ONEHOP_DOOR QMP_msghandle_t QMP_comm_declare_send_relative(QMP_comm_t comm, QMP_msgmem_t m, int axis, int dir,
-                                                           int /*priority*/) {
+ONEHOP_COMPAT_API QMP_msghandle_t QMP_comm_declare_send_relative(QMP_comm_t comm, QMP_msgmem_t m, int axis, int dir,
+                                                                 int /*priority*/) {
   return guarded(__func__, [&] { return declare_relative(comm, m, axis, dir, true); });
 }
-ONEHOP_DOOR QMP_msghandle_t QMP_declare_send_relative(QMP_msgmem_t m, int axis, int dir, int priority) {
+ONEHOP_COMPAT_API QMP_msghandle_t QMP_declare_send_relative(QMP_msgmem_t m, int axis, int dir, int priority) {
   return QMP_comm_declare_send_relative(QMP_comm_get_default(), m, axis, dir, priority);
 }
-ONEHOP_DOOR QMP_msghandle_t QMP_comm_declare_send_to(QMP_comm_t comm, QMP_msgmem_t m, int rem_node_rank,
-                                                     int /*priority*/) {
+ONEHOP_COMPAT_API QMP_msghandle_t QMP_comm_declare_send_to(QMP_comm_t comm, QMP_msgmem_t m, int rem_node_rank,
+                                                           int /*priority*/) {
   return guarded(__func__, [&] { return declare(comm, m, rem_node_rank, true, by_number); });
 }
-ONEHOP_DOOR QMP_msghandle_t QMP_declare_send_to(QMP_msgmem_t m, int rem_node_rank, int priority) {
+ONEHOP_COMPAT_API QMP_msghandle_t QMP_declare_send_to(QMP_msgmem_t m, int rem_node_rank, int priority) {
   return QMP_comm_declare_send_to(QMP_comm_get_default(), m, rem_node_rank, priority);
 }
-ONEHOP_DOOR QMP_msghandle_t QMP_comm_declare_receive_from(QMP_comm_t comm, QMP_msgmem_t m, int rem_node_rank,
-                                                          int /*priority*/) {
+ONEHOP_COMPAT_API QMP_msghandle_t QMP_comm_declare_receive_from(QMP_comm_t comm, QMP_msgmem_t m, int rem_node_rank,
+                                                                int /*priority*/) {
   return guarded(__func__, [&] { return declare(comm, m, rem_node_rank, false, by_number); });
 }
-ONEHOP_DOOR QMP_msghandle_t QMP_declare_receive_from(QMP_msgmem_t m, int rem_node_rank, int priority) {
+ONEHOP_COMPAT_API QMP_msghandle_t QMP_declare_receive_from(QMP_msgmem_t m, int rem_node_rank, int priority) {
   return QMP_comm_declare_receive_from(QMP_comm_get_default(), m, rem_node_rank, priority);
 }
-ONEHOP_DOOR QMP_status_t QMP_change_address(QMP_msghandle_t msg, void* addr) {
+ONEHOP_COMPAT_API QMP_status_t QMP_change_address(QMP_msghandle_t msg, void* addr) {
   return guarded(__func__, [&] { return change_addresses(msg, {&addr, 1}, false), QMP_SUCCESS; });
 }
-ONEHOP_DOOR QMP_status_t QMP_change_address_multiple(QMP_msghandle_t msg, void* addr[], int naddr) {
+ONEHOP_COMPAT_API QMP_status_t QMP_change_address_multiple(QMP_msghandle_t msg, void* addr[], int naddr) {
   return guarded(__func__, [&] {
     change_addresses(msg, {addr, static_cast<std::size_t>(naddr)}, true);
     return QMP_SUCCESS;
   });
 }
-ONEHOP_DOOR QMP_msghandle_t QMP_declare_multiple(QMP_msghandle_t msgh[], int num) {
+ONEHOP_COMPAT_API QMP_msghandle_t QMP_declare_multiple(QMP_msghandle_t msgh[], int num) {
   return guarded(__func__, [&] { return declare_multiple({msgh, static_cast<std::size_t>(num)}); });
 }
-ONEHOP_DOOR QMP_msghandle_t QMP_declare_send_recv_pairs(QMP_msghandle_t msgh[], int num) {
+ONEHOP_COMPAT_API QMP_msghandle_t QMP_declare_send_recv_pairs(QMP_msghandle_t msgh[], int num) {
   return guarded(__func__, [&] { return declare_multiple({msgh, static_cast<std::size_t>(num)}); });
 }
-ONEHOP_DOOR void QMP_free_msghandle(QMP_msghandle_t h) {
+ONEHOP_COMPAT_API void QMP_free_msghandle(QMP_msghandle_t h) {
   guarded(__func__, [&] {
     if (h == nullptr) return;
     if (checked(h).active) throw BadInput("expected a handle that is not under way; wait for it first");
     delete h;
   });
 }
-ONEHOP_DOOR QMP_status_t QMP_clear_to_send(QMP_msghandle_t mh, QMP_clear_to_send_t /*cts*/) {
+ONEHOP_COMPAT_API QMP_status_t QMP_clear_to_send(QMP_msghandle_t mh, QMP_clear_to_send_t /*cts*/) {
   return guarded(__func__, [&] {
     if (checked(mh).active) throw BadInput("expected a handle that is not under way; wait for it first");
     return QMP_SUCCESS;
   });
 }
-ONEHOP_DOOR QMP_status_t QMP_start(QMP_msghandle_t h) {
+ONEHOP_COMPAT_API QMP_status_t QMP_start(QMP_msghandle_t h) {
   return guarded(__func__, [&] { return start(h), QMP_SUCCESS; });
 }
-ONEHOP_DOOR QMP_status_t QMP_wait(QMP_msghandle_t h) {
+ONEHOP_COMPAT_API QMP_status_t QMP_wait(QMP_msghandle_t h) {
   return guarded(__func__, [&] { return wait(h), QMP_SUCCESS; });
 }
-ONEHOP_DOOR QMP_status_t QMP_wait_all(QMP_msghandle_t h[], int num) {
+ONEHOP_COMPAT_API QMP_status_t QMP_wait_all(QMP_msghandle_t h[], int num) {
   for (int i = 0; i < num; ++i) QMP_wait(h[i]);
   return QMP_SUCCESS;
 }
-ONEHOP_DOOR QMP_bool_t QMP_is_complete(QMP_msghandle_t h) {
+ONEHOP_COMPAT_API QMP_bool_t QMP_is_complete(QMP_msghandle_t h) {
   return guarded(__func__, [&] { return is_complete(h) ? QMP_TRUE : QMP_FALSE; });
 }

@@ -1,5 +1,5 @@
-// MPI as the program that uses QMP has it, found at run time: QMP begins and ends it, and splits its
-// communicators alongside.
+// The MPI library that the program is linked with, found at run time. QMP initialises and finalises it, and splits MPI's
+// communicators together with its own.
 #include <dlfcn.h>
 
 #include <cstring>
@@ -15,7 +15,7 @@ void load(Pointer& pointer, const char* name) {
 
 }  // namespace
 
-namespace onehop::qmp_door {
+namespace onehop::compat::qmp {
 
 ProgramMpi::ProgramMpi() {
   load(initialised, "MPI_Initialized");
@@ -64,4 +64,4 @@ void ProgramMpi::set_split(const QMP_comm_struct& from, QMP_comm_struct& to) con
   to.has_mpi = true;
 }
 
-}  // namespace onehop::qmp_door
+}  // namespace onehop::compat::qmp

@@ -1,5 +1,5 @@
-// Global operations. In a reduction every node gets what all have and folds it in the order of the nodes:
-// all have the same result to the bit.
+// Global operations. In a reduction every node gathers the values of all nodes and combines them in node order, so the results are
+// bit-identical on all nodes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,16 +11,16 @@
 #include "onehop/error.h"
 
 using onehop::BadInput;
-using onehop::door::guarded;
-using namespace onehop::qmp_door;
+using onehop::compat::guarded;
+using namespace onehop::compat::qmp;
 
 namespace {
 
-// Every element becomes op(... op(op(first node's, second's), third's) ...).
+// Combines each element in node order: op(... op(op(node 0, node 1), node 2) ...).
 template <class T, class Op>
 QMP_status_t reduce(QMP_comm_t comm, T* values, int length, const Op& op) {
   const auto n = static_cast<std::size_t>(length);
-  const std::span<const std::byte> all = checked(comm).circle->gather(std::as_bytes(std::span(values, n)));
+  const std::span<const std::byte> all = checked(comm).collectives->gather(std::as_bytes(std::span(values, n)));
   for (std::size_t i = 0; i < n; ++i) values[i] = value_at<T>(all, i);
   for (std::size_t node = 1; node < comm->ranks.size(); ++node) {
     for (std::size_t i = 0; i < n; ++i) values[i] = op(values[i], value_at<T>(all, node * n + i));
@@ -43,102 +43,108 @@ constexpr auto smaller = [](auto a, auto b) { return std::min(a, b); };
 
 }  // namespace
 
-ONEHOP_DOOR QMP_status_t QMP_comm_barrier(QMP_comm_t comm) {
-  return guarded(__func__, [&] { return checked(comm).circle->barrier(), QMP_SUCCESS; });
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_barrier(QMP_comm_t comm) {
+  return guarded(__func__, [&] { return checked(comm).collectives->barrier(), QMP_SUCCESS; });
 }
-ONEHOP_DOOR QMP_status_t QMP_barrier() { return QMP_comm_barrier(QMP_comm_get_default()); }
-ONEHOP_DOOR QMP_status_t QMP_comm_broadcast(QMP_comm_t comm, void* buffer, size_t nbytes) {
+ONEHOP_COMPAT_API QMP_status_t QMP_barrier() { return QMP_comm_barrier(QMP_comm_get_default()); }
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_broadcast(QMP_comm_t comm, void* buffer, size_t nbytes) {
   return guarded(__func__, [&] {
-    checked(comm).circle->broadcast({static_cast<std::byte*>(buffer), nbytes}, 0);
+    checked(comm).collectives->broadcast({static_cast<std::byte*>(buffer), nbytes}, 0);
     return QMP_SUCCESS;
   });
 }
-ONEHOP_DOOR QMP_status_t QMP_broadcast(void* buffer, size_t nbytes) {
+ONEHOP_COMPAT_API QMP_status_t QMP_broadcast(void* buffer, size_t nbytes) {
   return QMP_comm_broadcast(QMP_comm_get_default(), buffer, nbytes);
 }
-ONEHOP_DOOR QMP_status_t QMP_comm_sum_int(QMP_comm_t comm, int* value) {
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_int(QMP_comm_t comm, int* value) {
   return guarded(__func__, [&] { return reduce(comm, value, 1, plus); });
 }
-ONEHOP_DOOR QMP_status_t QMP_sum_int(int* value) { return QMP_comm_sum_int(QMP_comm_get_default(), value); }
-ONEHOP_DOOR QMP_status_t QMP_comm_sum_uint64_t(QMP_comm_t comm, uint64_t* value) {
+ONEHOP_COMPAT_API QMP_status_t QMP_sum_int(int* value) { return QMP_comm_sum_int(QMP_comm_get_default(), value); }
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_uint64_t(QMP_comm_t comm, uint64_t* value) {
   return guarded(__func__, [&] { return reduce(comm, value, 1, plus); });
 }
-ONEHOP_DOOR QMP_status_t QMP_sum_uint64_t(uint64_t* value) {
+ONEHOP_COMPAT_API QMP_status_t QMP_sum_uint64_t(uint64_t* value) {
   return QMP_comm_sum_uint64_t(QMP_comm_get_default(), value);
 }
-ONEHOP_DOOR QMP_status_t QMP_comm_sum_float(QMP_comm_t comm, float* value) {
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_float(QMP_comm_t comm, float* value) {
   return guarded(__func__, [&] { return reduce_as<double>(comm, value, plus); });
 }
-ONEHOP_DOOR QMP_status_t QMP_sum_float(float* value) { return QMP_comm_sum_float(QMP_comm_get_default(), value); }
-ONEHOP_DOOR QMP_status_t QMP_comm_sum_double(QMP_comm_t comm, double* value) {
+ONEHOP_COMPAT_API QMP_status_t QMP_sum_float(float* value) { return QMP_comm_sum_float(QMP_comm_get_default(), value); }
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_double(QMP_comm_t comm, double* value) {
   return guarded(__func__, [&] { return reduce(comm, value, 1, plus); });
 }
-ONEHOP_DOOR QMP_status_t QMP_sum_double(double* value) { return QMP_comm_sum_double(QMP_comm_get_default(), value); }
-ONEHOP_DOOR QMP_status_t QMP_comm_sum_long_double(QMP_comm_t comm, long double* value) {
+ONEHOP_COMPAT_API QMP_status_t QMP_sum_double(double* value) {
+  return QMP_comm_sum_double(QMP_comm_get_default(), value);
+}
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_long_double(QMP_comm_t comm, long double* value) {
   return guarded(__func__, [&] { return reduce(comm, value, 1, plus); });
 }
-ONEHOP_DOOR QMP_status_t QMP_sum_long_double(long double* value) {
+ONEHOP_COMPAT_API QMP_status_t QMP_sum_long_double(long double* value) {
   return QMP_comm_sum_long_double(QMP_comm_get_default(), value);
 }
-ONEHOP_DOOR QMP_status_t QMP_comm_sum_double_extended(QMP_comm_t comm, double* value) {
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_double_extended(QMP_comm_t comm, double* value) {
   return guarded(__func__, [&] { return reduce_as<long double>(comm, value, plus); });
 }
-ONEHOP_DOOR QMP_status_t QMP_sum_double_extended(double* value) {
+ONEHOP_COMPAT_API QMP_status_t QMP_sum_double_extended(double* value) {
   return QMP_comm_sum_double_extended(QMP_comm_get_default(), value);
 }
-ONEHOP_DOOR QMP_status_t QMP_comm_sum_float_array(QMP_comm_t comm, float value[], int length) {
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_float_array(QMP_comm_t comm, float value[], int length) {
   return guarded(__func__, [&] { return reduce(comm, value, length, plus); });
 }
-ONEHOP_DOOR QMP_status_t QMP_sum_float_array(float value[], int length) {
+ONEHOP_COMPAT_API QMP_status_t QMP_sum_float_array(float value[], int length) {
   return QMP_comm_sum_float_array(QMP_comm_get_default(), value, length);
 }
-ONEHOP_DOOR QMP_status_t QMP_comm_sum_double_array(QMP_comm_t comm, double value[], int length) {
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_double_array(QMP_comm_t comm, double value[], int length) {
   return guarded(__func__, [&] { return reduce(comm, value, length, plus); });
 }
-ONEHOP_DOOR QMP_status_t QMP_sum_double_array(double value[], int length) {
+ONEHOP_COMPAT_API QMP_status_t QMP_sum_double_array(double value[], int length) {
   return QMP_comm_sum_double_array(QMP_comm_get_default(), value, length);
 }
-ONEHOP_DOOR QMP_status_t QMP_comm_sum_long_double_array(QMP_comm_t comm, long double value[], int length) {
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_sum_long_double_array(QMP_comm_t comm, long double value[], int length) {
   return guarded(__func__, [&] { return reduce(comm, value, length, plus); });
 }
-ONEHOP_DOOR QMP_status_t QMP_sum_long_double_array(long double value[], int length) {
+ONEHOP_COMPAT_API QMP_status_t QMP_sum_long_double_array(long double value[], int length) {
   return QMP_comm_sum_long_double_array(QMP_comm_get_default(), value, length);
 }
-ONEHOP_DOOR QMP_status_t QMP_comm_max_float(QMP_comm_t comm, float* value) {
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_max_float(QMP_comm_t comm, float* value) {
   return guarded(__func__, [&] { return reduce(comm, value, 1, larger); });
 }
-ONEHOP_DOOR QMP_status_t QMP_max_float(float* value) { return QMP_comm_max_float(QMP_comm_get_default(), value); }
-ONEHOP_DOOR QMP_status_t QMP_comm_max_double(QMP_comm_t comm, double* value) {
+ONEHOP_COMPAT_API QMP_status_t QMP_max_float(float* value) { return QMP_comm_max_float(QMP_comm_get_default(), value); }
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_max_double(QMP_comm_t comm, double* value) {
   return guarded(__func__, [&] { return reduce(comm, value, 1, larger); });
 }
-ONEHOP_DOOR QMP_status_t QMP_max_double(double* value) { return QMP_comm_max_double(QMP_comm_get_default(), value); }
-ONEHOP_DOOR QMP_status_t QMP_comm_min_float(QMP_comm_t comm, float* value) {
+ONEHOP_COMPAT_API QMP_status_t QMP_max_double(double* value) {
+  return QMP_comm_max_double(QMP_comm_get_default(), value);
+}
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_min_float(QMP_comm_t comm, float* value) {
   return guarded(__func__, [&] { return reduce(comm, value, 1, smaller); });
 }
-ONEHOP_DOOR QMP_status_t QMP_min_float(float* value) { return QMP_comm_min_float(QMP_comm_get_default(), value); }
-ONEHOP_DOOR QMP_status_t QMP_comm_min_double(QMP_comm_t comm, double* value) {
+ONEHOP_COMPAT_API QMP_status_t QMP_min_float(float* value) { return QMP_comm_min_float(QMP_comm_get_default(), value); }
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_min_double(QMP_comm_t comm, double* value) {
   return guarded(__func__, [&] { return reduce(comm, value, 1, smaller); });
 }
-ONEHOP_DOOR QMP_status_t QMP_min_double(double* value) { return QMP_comm_min_double(QMP_comm_get_default(), value); }
-ONEHOP_DOOR QMP_status_t QMP_comm_xor_ulong(QMP_comm_t comm, unsigned long* value) {
+ONEHOP_COMPAT_API QMP_status_t QMP_min_double(double* value) {
+  return QMP_comm_min_double(QMP_comm_get_default(), value);
+}
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_xor_ulong(QMP_comm_t comm, unsigned long* value) {
   return guarded(__func__, [&] { return reduce(comm, value, 1, [](auto a, auto b) { return a ^ b; }); });
 }
-ONEHOP_DOOR QMP_status_t QMP_xor_ulong(unsigned long* value) {
+ONEHOP_COMPAT_API QMP_status_t QMP_xor_ulong(unsigned long* value) {
   return QMP_comm_xor_ulong(QMP_comm_get_default(), value);
 }
-ONEHOP_DOOR QMP_status_t QMP_comm_alltoall(QMP_comm_t comm, char* recvbuffer, char* sendbuffer, int count) {
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_alltoall(QMP_comm_t comm, char* recvbuffer, char* sendbuffer, int count) {
   return guarded(__func__, [&] {
     const std::size_t bytes = static_cast<std::size_t>(count) * checked(comm).ranks.size();
-    const auto got = comm->circle->exchange(std::as_bytes(std::span(sendbuffer, bytes)));
+    const auto got = comm->collectives->exchange(std::as_bytes(std::span(sendbuffer, bytes)));
     if (bytes > 0) std::memcpy(recvbuffer, got.data(), bytes);
     return QMP_SUCCESS;
   });
 }
-ONEHOP_DOOR QMP_status_t QMP_comm_binary_reduction(QMP_comm_t comm, void* lbuffer, size_t buflen,
-                                                   QMP_binary_func bfunc) {
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_binary_reduction(QMP_comm_t comm, void* lbuffer, size_t buflen,
+                                                         QMP_binary_func bfunc) {
   return guarded(__func__, [&] {
     if (bfunc == nullptr) throw BadInput("expected a function, found a null pointer");
-    const auto all = checked(comm).circle->gather({static_cast<std::byte*>(lbuffer), buflen});
+    const auto all = checked(comm).collectives->gather({static_cast<std::byte*>(lbuffer), buflen});
     // As MPI has it: the second argument is what the nodes before made, the first is the next node's and becomes the result.
     std::vector<std::byte> before(buflen);
     for (std::size_t node = 0; node < comm->ranks.size() && buflen > 0; ++node) {
@@ -149,6 +155,6 @@ ONEHOP_DOOR QMP_status_t QMP_comm_binary_reduction(QMP_comm_t comm, void* lbuffe
     return QMP_SUCCESS;
   });
 }
-ONEHOP_DOOR QMP_status_t QMP_binary_reduction(void* lbuffer, size_t buflen, QMP_binary_func bfunc) {
+ONEHOP_COMPAT_API QMP_status_t QMP_binary_reduction(void* lbuffer, size_t buflen, QMP_binary_func bfunc) {
   return QMP_comm_binary_reduction(QMP_comm_get_default(), lbuffer, buflen, bfunc);
 }

@@ -1,7 +1,8 @@
-// What the parts of the door of QMP share: the state of this rank, communicators, and the memories of messages.
+// The state that the parts of QMP's drop-in interface share: this rank's state, communicators, and message memories.
 //
-// QMP stands on a post (shared/post.h): it declares messages on each node by itself, so no channel can be opened for one.
-// A communicator is some ranks and a few tags of its own. Global operations are messages from everybody to everybody.
+// QMP runs over a mailbox (shared/mailbox.h): each node declares its messages by itself, but opening a channel is collective, so
+// messages cannot have channels of their own. A communicator is a list of ranks with a few tags reserved for it. Global operations
+// send a message from each rank to each other one.
 #pragma once
 
 #include <array>
@@ -18,14 +19,14 @@
 #include "compat/shared/collectives.h"
 #include "onehop/group.h"
 
-namespace onehop::qmp_door {
+namespace onehop::compat::qmp {
 
-// The tags of a communicator: its number times four, plus one of these. Messages along an axis go up or down.
+// A communicator's tags are four times its number plus one of these. Messages along an axis go upwards or downwards.
 enum Kind : std::uint32_t { by_number, upwards, downwards, global };
 
 struct Topology {
   std::vector<int> sizes;
-  std::vector<int> map;  // axes in the order in which they run
+  std::vector<int> map;  // the axes, fastest first
   std::vector<int> mine;
 
   void coordinates(int node, int* coords) const {
@@ -49,7 +50,7 @@ struct Topology {
   }
 };
 
-}  // namespace onehop::qmp_door
+}  // namespace onehop::compat::qmp
 
 struct QMP_comm_struct {
   std::vector<int> ranks;
@@ -58,9 +59,9 @@ struct QMP_comm_struct {
   int colour = 0;
   int key = 0;
   std::uint32_t number = 0;
-  std::unique_ptr<onehop::door::Circle> circle;
-  std::optional<onehop::qmp_door::Topology> topology;
-  // An MPI_Comm of any MPI.
+  std::unique_ptr<onehop::compat::Collectives> collectives;
+  std::optional<onehop::compat::qmp::Topology> topology;
+  // Holds the MPI_Comm of any MPI library.
   alignas(8) std::array<std::byte, 8> mpi{};
   bool has_mpi = false;
 
@@ -68,13 +69,13 @@ struct QMP_comm_struct {
 };
 
 struct QMP_msgmem_struct {
-  std::shared_ptr<const onehop::door::Layout> layout;
+  std::shared_ptr<const onehop::compat::Layout> layout;
   std::byte* base = nullptr;
 };
 
-namespace onehop::qmp_door {
+namespace onehop::compat::qmp {
 
-// QMP's own arguments of the command line.
+// QMP's own command-line arguments.
 struct Arguments {
   std::vector<int> geometry;
   std::vector<int> allocated_map;
@@ -83,8 +84,8 @@ struct Arguments {
 };
 
 struct Qmp {
-  door::Post post;
-  std::uint32_t numbers = 0;  // of communicators, used so far on this rank
+  Mailbox mailbox;
+  std::uint32_t numbers = 0;  // how many communicator numbers this rank has used
   Arguments arguments;
   QMP_ictype_t interconnect = QMP_SWITCH;
   std::vector<int> subgrid;
@@ -93,22 +94,22 @@ struct Qmp {
   QMP_comm_t job = nullptr;
   QMP_comm_t standard = nullptr;
 
-  explicit Qmp(const Group& group) : post(group) {}
+  explicit Qmp(const Group& group) : mailbox(group) {}
 };
 
-// There is one between QMP_init_msg_passing and QMP_finalize_msg_passing. The two numbers outlive it, for what a
+// Exists between QMP_init_msg_passing and QMP_finalize_msg_passing. The two numbers stay valid after it, for output that the
 // program prints later.
 extern std::unique_ptr<Qmp> the_qmp;
 extern int the_node;
 extern int all_nodes;
 
-// These throw BadInput before QMP has begun, at a null pointer, and where no topology is declared.
+// These throw BadInput before QMP_init_msg_passing, for a null pointer, and if no topology is declared.
 Qmp& qmp();
 QMP_comm_t standard();
 QMP_comm_struct& checked(QMP_comm_t comm);
 Topology& topology_of(QMP_comm_t comm);
 
-// MPI, where the program is linked with it. MPI_Comm is a pointer in Open MPI and an int in MPICH.
+// The functions of MPI, if the program is linked with it. MPI_Comm is a pointer in Open MPI and an int in MPICH.
 struct ProgramMpi {
   int (*initialised)(int*) = nullptr;
   int (*finalised)(int*) = nullptr;
@@ -121,18 +122,18 @@ struct ProgramMpi {
   ProgramMpi();
   [[nodiscard]] bool is_there() const { return init != nullptr && initialised != nullptr && finalise != nullptr; }
   [[nodiscard]] bool is_running() const;
-  // The communicator of all ranks, if MPI sees as many.
+  // Sets comm.mpi to MPI's communicator of all ranks, if MPI has the same number of ranks.
   void set_world(QMP_comm_struct& comm) const;
   void set_split(const QMP_comm_struct& from, QMP_comm_struct& to) const;
 };
 
-// A communicator of these ranks, of which this one is number `me`; it lives until it is freed or QMP ends.
+// Makes a communicator of these ranks, among which this rank is number `me`. It exists until it is freed or QMP is finalised.
 QMP_comm_t make_comm(std::vector<int> ranks, int me, std::uint32_t number);
 
-// Called by all of `from`: those with the same colour, in the order of their keys.
+// Makes communicators of the ranks with equal colours, ordered by key. Collective over `from`.
 QMP_comm_t split(QMP_comm_t from, int colour, int key);
 
-// Without a map the axes run in their own order. Returns QMP_INVALID_ARG, having said why, if the grid does not fit.
+// Without a map the axes run in their own order. If the grid does not fit, prints why and returns QMP_INVALID_ARG.
 QMP_status_t declare_topology(QMP_comm_t comm, std::span<const int> sizes, std::span<const int> map);
 
 template <class T>
@@ -142,4 +143,4 @@ T value_at(std::span<const std::byte> bytes, std::size_t i) {
   return value;
 }
 
-}  // namespace onehop::qmp_door
+}  // namespace onehop::compat::qmp

@@ -1,4 +1,4 @@
-// What QMP says: the meaning of a status, lines with the node's name, the time and the version.
+// QMP's text output: descriptions of status codes, lines that begin with the node's name, the time and the version.
 #include <unistd.h>
 
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "compat/qmp/state.h"
 
-using namespace onehop::qmp_door;
+using namespace onehop::compat::qmp;
 
 namespace {
 
@@ -29,7 +29,7 @@ double now() { return std::chrono::duration<double>(std::chrono::system_clock::n
 
 }  // namespace
 
-ONEHOP_DOOR const char* QMP_error_string(QMP_status_t code) {
+ONEHOP_COMPAT_API const char* QMP_error_string(QMP_status_t code) {
   static constexpr std::array<const char*, QMP_MAX_STATUS - QMP_ERROR> texts{
       "an error",
       "message passing is not initialised",
@@ -62,41 +62,43 @@ ONEHOP_DOOR const char* QMP_error_string(QMP_status_t code) {
   return texts[static_cast<std::size_t>(code - QMP_ERROR)];
 }
 // A call that fails ends the program, or returns its status itself.
-ONEHOP_DOOR QMP_status_t QMP_get_error_number(QMP_msghandle_t /*mh*/) { return QMP_SUCCESS; }
-ONEHOP_DOOR const char* QMP_get_error_string(QMP_msghandle_t mh) { return QMP_error_string(QMP_get_error_number(mh)); }
-ONEHOP_DOOR int QMP_verbose(int level) { return std::exchange(verbosity, level); }
-ONEHOP_DOOR int QMP_profcontrol(int level) { return std::exchange(profiling, level); }
+ONEHOP_COMPAT_API QMP_status_t QMP_get_error_number(QMP_msghandle_t /*mh*/) { return QMP_SUCCESS; }
+ONEHOP_COMPAT_API const char* QMP_get_error_string(QMP_msghandle_t mh) {
+  return QMP_error_string(QMP_get_error_number(mh));
+}
+ONEHOP_COMPAT_API int QMP_verbose(int level) { return std::exchange(verbosity, level); }
+ONEHOP_COMPAT_API int QMP_profcontrol(int level) { return std::exchange(profiling, level); }
 
-ONEHOP_DOOR int QMP_printf(const char* format, ...) {
+ONEHOP_COMPAT_API int QMP_printf(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
   const int length = print(stdout, "", format, arguments);
   va_end(arguments);
   return length;
 }
-ONEHOP_DOOR int QMP_fprintf(FILE* stream, const char* format, ...) {
+ONEHOP_COMPAT_API int QMP_fprintf(FILE* stream, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
   const int length = print(stream, "", format, arguments);
   va_end(arguments);
   return length;
 }
-ONEHOP_DOOR int QMP_info(const char* format, ...) {
+ONEHOP_COMPAT_API int QMP_info(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
   const int length = print(stdout, " info", format, arguments);
   va_end(arguments);
   return length;
 }
-ONEHOP_DOOR int QMP_error(const char* format, ...) {
+ONEHOP_COMPAT_API int QMP_error(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
   const int length = print(stderr, " error", format, arguments);
   va_end(arguments);
   return length;
 }
-ONEHOP_DOOR double QMP_time() { return now(); }
-ONEHOP_DOOR void QMP_reset_total_qmp_time() {}
-ONEHOP_DOOR double QMP_get_total_qmp_time() { return 0; }
-ONEHOP_DOOR const char* QMP_version_str() { return "2.5.4"; }
-ONEHOP_DOOR int QMP_version_int() { return 2'005'004; }
+ONEHOP_COMPAT_API double QMP_time() { return now(); }
+ONEHOP_COMPAT_API void QMP_reset_total_qmp_time() {}
+ONEHOP_COMPAT_API double QMP_get_total_qmp_time() { return 0; }
+ONEHOP_COMPAT_API const char* QMP_version_str() { return "2.5.4"; }
+ONEHOP_COMPAT_API int QMP_version_int() { return 2'005'004; }

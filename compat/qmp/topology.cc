@@ -1,4 +1,4 @@
-// The logical topology of a communicator, and the lattice that is laid out on it.
+// The logical topology of a communicator, and the division of a lattice by it.
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
@@ -13,8 +13,8 @@
 #include "onehop/error.h"
 
 using onehop::BadInput;
-using onehop::door::guarded;
-using namespace onehop::qmp_door;
+using onehop::compat::guarded;
+using namespace onehop::compat::qmp;
 
 namespace {
 
@@ -25,7 +25,7 @@ QMP_status_t complain(QMP_status_t status, const std::string& why) {
 
 }  // namespace
 
-namespace onehop::qmp_door {
+namespace onehop::compat::qmp {
 
 Topology& topology_of(QMP_comm_t comm) {
   if (!checked(comm).topology) throw BadInput("expected a communicator with a logical topology; declare one first");
@@ -62,7 +62,7 @@ QMP_status_t declare_topology(QMP_comm_t comm, std::span<const int> sizes, std::
   return QMP_SUCCESS;
 }
 
-}  // namespace onehop::qmp_door
+}  // namespace onehop::compat::qmp
 
 namespace {
 
@@ -123,73 +123,76 @@ QMP_status_t lay_out(std::span<const int> lattice) {
 
 }  // namespace
 
-ONEHOP_DOOR QMP_status_t QMP_comm_declare_logical_topology_map(QMP_comm_t comm, const int dims[], int ndim,
-                                                               const int map[], int mapdim) {
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_declare_logical_topology_map(QMP_comm_t comm, const int dims[], int ndim,
+                                                                     const int map[], int mapdim) {
   return guarded(__func__, [&] { return declare_grid(comm, dims, ndim, map, mapdim); });
 }
-ONEHOP_DOOR QMP_status_t QMP_comm_declare_logical_topology(QMP_comm_t comm, const int dims[], int ndim) {
+ONEHOP_COMPAT_API QMP_status_t QMP_comm_declare_logical_topology(QMP_comm_t comm, const int dims[], int ndim) {
   return QMP_comm_declare_logical_topology_map(comm, dims, ndim, nullptr, 0);
 }
-ONEHOP_DOOR QMP_status_t QMP_declare_logical_topology_map(const int dims[], int ndim, const int map[], int mapdim) {
+ONEHOP_COMPAT_API QMP_status_t QMP_declare_logical_topology_map(const int dims[], int ndim, const int map[],
+                                                                int mapdim) {
   return QMP_comm_declare_logical_topology_map(QMP_comm_get_default(), dims, ndim, map, mapdim);
 }
-ONEHOP_DOOR QMP_status_t QMP_declare_logical_topology(const int dims[], int ndim) {
+ONEHOP_COMPAT_API QMP_status_t QMP_declare_logical_topology(const int dims[], int ndim) {
   return guarded(__func__, [&] {
     const std::vector<int>& map = qmp().arguments.logical_map;
     return declare_grid(standard(), dims, ndim, map.data(), static_cast<int>(map.size()));
   });
 }
-ONEHOP_DOOR QMP_bool_t QMP_comm_logical_topology_is_declared(QMP_comm_t comm) {
+ONEHOP_COMPAT_API QMP_bool_t QMP_comm_logical_topology_is_declared(QMP_comm_t comm) {
   return guarded(__func__, [&] { return checked(comm).topology ? QMP_TRUE : QMP_FALSE; });
 }
-ONEHOP_DOOR QMP_bool_t QMP_logical_topology_is_declared() {
+ONEHOP_COMPAT_API QMP_bool_t QMP_logical_topology_is_declared() {
   return QMP_comm_logical_topology_is_declared(QMP_comm_get_default());
 }
-ONEHOP_DOOR int QMP_comm_get_logical_number_of_dimensions(QMP_comm_t comm) {
+ONEHOP_COMPAT_API int QMP_comm_get_logical_number_of_dimensions(QMP_comm_t comm) {
   return guarded(__func__, [&] { return checked(comm).topology ? static_cast<int>(comm->topology->sizes.size()) : 0; });
 }
-ONEHOP_DOOR int QMP_get_logical_number_of_dimensions() {
+ONEHOP_COMPAT_API int QMP_get_logical_number_of_dimensions() {
   return QMP_comm_get_logical_number_of_dimensions(QMP_comm_get_default());
 }
-ONEHOP_DOOR const int* QMP_comm_get_logical_dimensions(QMP_comm_t comm) {
+ONEHOP_COMPAT_API const int* QMP_comm_get_logical_dimensions(QMP_comm_t comm) {
   return guarded(__func__,
                  [&]() -> const int* { return checked(comm).topology ? comm->topology->sizes.data() : nullptr; });
 }
-ONEHOP_DOOR const int* QMP_get_logical_dimensions() { return QMP_comm_get_logical_dimensions(QMP_comm_get_default()); }
-ONEHOP_DOOR const int* QMP_comm_get_logical_coordinates(QMP_comm_t comm) {
+ONEHOP_COMPAT_API const int* QMP_get_logical_dimensions() {
+  return QMP_comm_get_logical_dimensions(QMP_comm_get_default());
+}
+ONEHOP_COMPAT_API const int* QMP_comm_get_logical_coordinates(QMP_comm_t comm) {
   return guarded(__func__, [&]() -> const int* { return topology_of(comm).mine.data(); });
 }
-ONEHOP_DOOR const int* QMP_get_logical_coordinates() {
+ONEHOP_COMPAT_API const int* QMP_get_logical_coordinates() {
   return QMP_comm_get_logical_coordinates(QMP_comm_get_default());
 }
-ONEHOP_DOOR void QMP_comm_get_logical_coordinates_from2(QMP_comm_t comm, int coords[], int node) {
+ONEHOP_COMPAT_API void QMP_comm_get_logical_coordinates_from2(QMP_comm_t comm, int coords[], int node) {
   guarded(__func__, [&] { topology_of(comm).coordinates(node, coords); });
 }
-ONEHOP_DOOR int* QMP_comm_get_logical_coordinates_from(QMP_comm_t comm, int node) {
+ONEHOP_COMPAT_API int* QMP_comm_get_logical_coordinates_from(QMP_comm_t comm, int node) {
   auto* coords = static_cast<int*>(
       std::calloc(static_cast<std::size_t>(QMP_comm_get_logical_number_of_dimensions(comm)) + 1, sizeof(int)));
   QMP_comm_get_logical_coordinates_from2(comm, coords, node);
   return coords;
 }
-ONEHOP_DOOR int* QMP_get_logical_coordinates_from(int node) {
+ONEHOP_COMPAT_API int* QMP_get_logical_coordinates_from(int node) {
   return QMP_comm_get_logical_coordinates_from(QMP_comm_get_default(), node);
 }
-ONEHOP_DOOR void QMP_get_logical_coordinates_from2(int coords[], int node) {
+ONEHOP_COMPAT_API void QMP_get_logical_coordinates_from2(int coords[], int node) {
   QMP_comm_get_logical_coordinates_from2(QMP_comm_get_default(), coords, node);
 }
-ONEHOP_DOOR int QMP_comm_get_node_number_from(QMP_comm_t comm, const int coordinates[]) {
+ONEHOP_COMPAT_API int QMP_comm_get_node_number_from(QMP_comm_t comm, const int coordinates[]) {
   return guarded(__func__, [&] { return topology_of(comm).node(coordinates); });
 }
-ONEHOP_DOOR int QMP_get_node_number_from(const int coordinates[]) {
+ONEHOP_COMPAT_API int QMP_get_node_number_from(const int coordinates[]) {
   return QMP_comm_get_node_number_from(QMP_comm_get_default(), coordinates);
 }
-ONEHOP_DOOR QMP_status_t QMP_layout_grid(const int dimensions[], int ndims) {
+ONEHOP_COMPAT_API QMP_status_t QMP_layout_grid(const int dimensions[], int ndims) {
   return guarded(__func__, [&] { return lay_out({dimensions, static_cast<std::size_t>(std::max(ndims, 0))}); });
 }
-ONEHOP_DOOR const int* QMP_get_subgrid_dimensions() {
+ONEHOP_COMPAT_API const int* QMP_get_subgrid_dimensions() {
   return guarded(__func__, []() -> const int* { return qmp().subgrid.data(); });
 }
-ONEHOP_DOOR int QMP_get_number_of_subgrid_sites() {
+ONEHOP_COMPAT_API int QMP_get_number_of_subgrid_sites() {
   return guarded(__func__, [] {
     const std::vector<int>& sizes = qmp().subgrid;
     return sizes.empty() ? 0 : std::accumulate(sizes.begin(), sizes.end(), 1, std::multiplies<>());

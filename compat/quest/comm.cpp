@@ -1,7 +1,8 @@
-// QuEST's communication layer over the door of compat/quest.h: all functions that QuEST's comm_config.hpp and comm_routines.hpp
-// declare. It is compiled inside QuEST, in the place of the two sources of these headers: docs/howto/compat_quest.md.
+// A drop-in replacement of QuEST's communication layer, over the functions of compat/quest.h. It defines all functions that QuEST's
+// comm_config.hpp and comm_routines.hpp declare, and is compiled inside QuEST instead of the two sources of these headers
+// (docs/howto/compat_quest.md).
 //
-// Registers on accelerators go through the host's memory.
+// Registers on accelerators are exchanged through the host's memory.
 #include <algorithm>
 #include <cstddef>
 #include <string>
@@ -22,7 +23,7 @@ void require_ranks() {
   if (!comm_isInit()) error_commButEnvNotDistributed();
 }
 
-// The checks that QuEST asks for before a register is exchanged.
+// The checks that QuEST requires before a register is exchanged.
 void check_exchange(const Qureg& qureg, qindex sent_from, qindex received_at, qindex amplitudes, int rank) {
   assert_commBoundsAreValid(qureg, sent_from, received_at, amplitudes);
   assert_commQuregIsDistributed(qureg);
@@ -35,7 +36,7 @@ void check_half_exchange(const Qureg& qureg, qindex amplitudes, int rank) {
   assert_bufferSendRecvDoesNotOverlap(sent_from, received_at, amplitudes);
 }
 
-// The accelerator's copy of one of a register's arrays, and the host's.
+// Copy one of a register's arrays from the accelerator to the host, and back.
 void fetch(const Qureg& qureg, qcomp* accelerator, qcomp* host, qindex amplitudes) {
   if (qureg.isGpuAccelerated) gpu_copyGpuToCpu(qureg, accelerator, host, amplitudes);
 }
@@ -44,7 +45,7 @@ void deliver(const Qureg& qureg, qcomp* host, qcomp* accelerator, qindex amplitu
   if (qureg.isGpuAccelerated) gpu_copyCpuToGpu(qureg, host, accelerator, amplitudes);
 }
 
-// Pieces of amplitudes at `begins`, of which piece r is rank r's.
+// All-gathers pieces of amplitudes: rank r contributes the piece that starts at begins[r].
 void combine(qcomp* all, const std::vector<qindex>& begins, const std::vector<qindex>& amplitudes) {
   const auto ranks = static_cast<std::size_t>(comm_getNumNodes());
   if (begins.size() != ranks || amplitudes.size() != ranks) error_commGivenInconsistentNumSubArraysANodes();
@@ -54,7 +55,7 @@ void combine(qcomp* all, const std::vector<qindex>& begins, const std::vector<qi
     begin_bytes.push_back(bytes_of(begins[rank]));
     bytes.push_back(bytes_of(amplitudes[rank]));
   }
-  quest_door_combine(all, begin_bytes.data(), bytes.data());
+  onehop_quest_combine(all, begin_bytes.data(), bytes.data());
 }
 
 void combine_equal(qcomp* all, const qcomp* mine, qindex amplitudes) {
@@ -66,9 +67,11 @@ void combine_equal(qcomp* all, const qcomp* mine, qindex amplitudes) {
 }
 
 // One of these is for the precision that QuEST is built with.
-[[maybe_unused]] void sum_reals(float* values, std::size_t count) { quest_door_sum_floats(values, count); }
-[[maybe_unused]] void sum_reals(double* values, std::size_t count) { quest_door_sum_doubles(values, count); }
-[[maybe_unused]] void sum_reals(long double* values, std::size_t count) { quest_door_sum_long_doubles(values, count); }
+[[maybe_unused]] void sum_reals(float* values, std::size_t count) { onehop_quest_sum_floats(values, count); }
+[[maybe_unused]] void sum_reals(double* values, std::size_t count) { onehop_quest_sum_doubles(values, count); }
+[[maybe_unused]] void sum_reals(long double* values, std::size_t count) {
+  onehop_quest_sum_long_doubles(values, count);
+}
 
 void sum(qreal* values, qindex count) {
   require_ranks();
@@ -78,7 +81,7 @@ void sum(qreal* values, qindex count) {
 template <class Value>
 void broadcast(Value* values, qindex count, int root) {
   require_ranks();
-  quest_door_broadcast(values, static_cast<std::size_t>(count) * sizeof(Value), root);
+  onehop_quest_broadcast(values, static_cast<std::size_t>(count) * sizeof(Value), root);
 }
 
 }  // namespace
@@ -90,28 +93,28 @@ bool comm_isMpiCompiled() { return true; }
 
 bool comm_isMpiGpuAware() { return false; }
 
-bool comm_isInit() { return quest_door_is_open() != 0; }
+bool comm_isInit() { return onehop_quest_is_open() != 0; }
 
 void comm_init() {
   if (comm_isInit()) error_commAlreadyInit();
-  quest_door_open();
+  onehop_quest_open();
 }
 
 // QuEST's validation may end what was never begun.
 void comm_end() {
-  if (comm_isInit()) quest_door_close();
+  if (comm_isInit()) onehop_quest_close();
 }
 
-int comm_getRank() { return comm_isInit() ? quest_door_rank() : ROOT_RANK; }
+int comm_getRank() { return comm_isInit() ? onehop_quest_rank() : ROOT_RANK; }
 
-int comm_getNumNodes() { return comm_isInit() ? quest_door_ranks() : 1; }
+int comm_getNumNodes() { return comm_isInit() ? onehop_quest_ranks() : 1; }
 
 bool comm_isRootNode(int rank) { return rank == ROOT_RANK; }
 
 bool comm_isRootNode() { return comm_isRootNode(comm_getRank()); }
 
 void comm_sync() {
-  if (comm_isInit()) quest_door_sync();
+  if (comm_isInit()) onehop_quest_sync();
 }
 
 // comm_routines.hpp: between two ranks
@@ -119,7 +122,7 @@ void comm_sync() {
 void comm_exchangeAmpsToBuffers(Qureg qureg, qindex sendInd, qindex recvInd, qindex numAmps, int pairRank) {
   check_exchange(qureg, sendInd, recvInd, numAmps, pairRank);
   fetch(qureg, qureg.gpuAmps + sendInd, qureg.cpuAmps + sendInd, numAmps);
-  quest_door_exchange(qureg.cpuAmps + sendInd, qureg.cpuCommBuffer + recvInd, bytes_of(numAmps), pairRank);
+  onehop_quest_exchange(qureg.cpuAmps + sendInd, qureg.cpuCommBuffer + recvInd, bytes_of(numAmps), pairRank);
   deliver(qureg, qureg.cpuCommBuffer + recvInd, qureg.gpuCommBuffer + recvInd, numAmps);
 }
 
@@ -131,7 +134,8 @@ void comm_exchangeSubBuffers(Qureg qureg, qindex numAmps, int pairRank) {
   check_half_exchange(qureg, numAmps, pairRank);
   const auto [sent_from, received_at] = getSubBufferSendRecvInds(qureg);
   fetch(qureg, qureg.gpuCommBuffer + sent_from, qureg.cpuCommBuffer + sent_from, numAmps);
-  quest_door_exchange(qureg.cpuCommBuffer + sent_from, qureg.cpuCommBuffer + received_at, bytes_of(numAmps), pairRank);
+  onehop_quest_exchange(qureg.cpuCommBuffer + sent_from, qureg.cpuCommBuffer + received_at, bytes_of(numAmps),
+                        pairRank);
   deliver(qureg, qureg.cpuCommBuffer + received_at, qureg.gpuCommBuffer + received_at, numAmps);
 }
 
@@ -139,13 +143,13 @@ void comm_asynchSendSubBuffer(Qureg qureg, qindex numElems, int pairRank) {
   check_half_exchange(qureg, numElems, pairRank);
   const qindex sent_from = getSubBufferSendInd(qureg);
   fetch(qureg, qureg.gpuCommBuffer + sent_from, qureg.cpuCommBuffer + sent_from, numElems);
-  quest_door_send(qureg.cpuCommBuffer + sent_from, bytes_of(numElems), pairRank);
+  onehop_quest_send(qureg.cpuCommBuffer + sent_from, bytes_of(numElems), pairRank);
 }
 
 void comm_receiveArrayToBuffer(Qureg qureg, qindex numElems, int pairRank) {
   check_half_exchange(qureg, numElems, pairRank);
   const qindex received_at = getBufferRecvInd();
-  quest_door_receive(qureg.cpuCommBuffer + received_at, bytes_of(numElems), pairRank);
+  onehop_quest_receive(qureg.cpuCommBuffer + received_at, bytes_of(numElems), pairRank);
   deliver(qureg, qureg.cpuCommBuffer + received_at, qureg.gpuCommBuffer + received_at, numElems);
 }
 
@@ -156,10 +160,10 @@ void comm_sendAmpsToRoot(int sendRank, qcomp* send, qcomp* recv, qindex numAmps)
   if (sendRank == ROOT_RANK) {
     if (rank == ROOT_RANK) std::copy(send, send + numAmps, recv);
   } else if (rank == sendRank) {
-    quest_door_send(send, bytes_of(numAmps), ROOT_RANK);
-    quest_door_flush();
+    onehop_quest_send(send, bytes_of(numAmps), ROOT_RANK);
+    onehop_quest_flush();
   } else if (rank == ROOT_RANK) {
-    quest_door_receive(recv, bytes_of(numAmps), sendRank);
+    onehop_quest_receive(recv, bytes_of(numAmps), sendRank);
   }
 }
 
@@ -218,7 +222,7 @@ std::vector<std::string> comm_gatherStringsToRoot(char* localChars, int maxNumLo
   require_ranks();
   const auto length = static_cast<std::size_t>(maxNumLocalChars);
   std::vector<char> everybodys(length * static_cast<std::size_t>(comm_getNumNodes()));
-  quest_door_gather_to_root(localChars, length, everybodys.data());
+  onehop_quest_gather_to_root(localChars, length, everybodys.data());
   std::vector<std::string> strings;
   for (std::size_t at = 0; at < everybodys.size(); at += length) strings.emplace_back(&everybodys[at]);
   return strings;

@@ -1,13 +1,13 @@
-# Puts comm.cpp and the door libonehop_quest into a build of QuEST, in the place of QuEST's own two sources of communication:
+# Builds QuEST with comm.cpp and libonehop_quest instead of QuEST's own two communication sources:
 #
-#   cmake -S QuEST -B build -DCMAKE_PROJECT_QuEST_INCLUDE=.../compat/quest/onehop.cmake -DONEHOP=FOLDER_OF_THE_DOOR
+#   cmake -S QuEST -B build -DCMAKE_PROJECT_QuEST_INCLUDE=.../compat/quest/onehop.cmake -DONEHOP=FOLDER_OF_LIBONEHOP_QUEST
 #
-# QuEST's ENABLE_DISTRIBUTION stays OFF: it would ask for an MPI.
+# QuEST's ENABLE_DISTRIBUTION stays OFF, because it would require an MPI.
 
 set(ONEHOP "" CACHE PATH "The folder of libonehop_quest.so")
 find_library(ONEHOP_QUEST onehop_quest PATHS "${ONEHOP}" NO_DEFAULT_PATH)
 if(NOT ONEHOP_QUEST)
-  message(FATAL_ERROR "There is no libonehop_quest.so in '${ONEHOP}'. Name its folder: -DONEHOP=FOLDER.")
+  message(FATAL_ERROR "libonehop_quest.so was not found in '${ONEHOP}'. Give its folder with -DONEHOP=FOLDER.")
 endif()
 set(ONEHOP_QUEST_SOURCE "${CMAKE_CURRENT_LIST_DIR}/comm.cpp")
 

@@ -1,5 +1,5 @@
 // Times of QuEST on a register over all ranks: the full Fourier transform, a dense gate on the qubit that ranks divide among them,
-// and one on three qubits of which ranks divide one. For comparing a QuEST that has this door with one that has MPI (docs/howto/compat_quest.md).
+// and one on three qubits of which ranks divide one. For comparing a QuEST with this drop-in interface with one that has MPI (docs/howto/compat_quest.md).
 // A time is the middle one of ROUNDS, for gates of five times as many.
 //
 //   time_gates QUBITS ROUNDS

@@ -13,21 +13,21 @@
 #include <string>
 #include <utility>
 
-namespace onehop::rdma_comlib_door {
+namespace onehop::compat::rdma_comlib {
 namespace {
 
 bool is_wanted() {
-  const char* const said = std::getenv("ONEHOP_SHARE_BUFFERS");
-  return said == nullptr || std::strcmp(said, "0") != 0;
+  const char* const value = std::getenv("ONEHOP_SHARE_BUFFERS");
+  return value == nullptr || std::strcmp(value, "0") != 0;
 }
 
-// Whether all of it is private memory without a file behind it: the heap, say, but not another library's shared memory.
+// Returns whether all of it is private memory that no file backs, such as the heap, and not another library's shared memory.
 bool is_ordinary(std::span<const std::byte> pages) {
   auto at = reinterpret_cast<std::uintptr_t>(pages.data());
   const std::uintptr_t end = at + pages.size();
   std::ifstream maps("/proc/self/maps");
   for (std::string line; at < end && std::getline(maps, line);) {
-    std::istringstream words(line);
+    std::istringstream fields(line);
     std::uintptr_t first = 0;
     std::uintptr_t behind = 0;
     char dash = 0;
@@ -35,7 +35,7 @@ bool is_ordinary(std::span<const std::byte> pages) {
     std::string offset;
     std::string device;
     std::uint64_t file = 0;
-    words >> std::hex >> first >> dash >> behind >> rights >> offset >> device >> std::dec >> file;
+    fields >> std::hex >> first >> dash >> behind >> rights >> offset >> device >> std::dec >> file;
     if (behind <= at) continue;
     if (first > at || file != 0 || !rights.starts_with("rw") || rights.size() < 4 || rights[3] != 'p') return false;
     at = behind;
@@ -43,7 +43,7 @@ bool is_ordinary(std::span<const std::byte> pages) {
   return at >= end;
 }
 
-// Whether a file of a peer is what SharedPages makes: this user's memory, of that size, which nobody can shorten.
+// Returns whether a peer's file is like those that SharedPages makes: this user's memory, at least this large, and sealed against resizing.
 bool is_trusted(int fd, std::size_t bytes) {
   constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW;
   struct stat status{};
@@ -134,4 +134,4 @@ PeersPages& PeersPages::operator=(PeersPages&& other) noexcept {
   return *this;
 }
 
-}  // namespace onehop::rdma_comlib_door
+}  // namespace onehop::compat::rdma_comlib

@@ -1,6 +1,6 @@
-// Pages of a receive buffer that the sender of its messages writes itself, so that nobody copies them out of a slot. The buffer is the
-// program's: only pages that belong to it as a whole are exchanged for shared ones, at the same addresses, and exchanged back
-// before the program frees it.
+// Shared pages of a receive buffer, which the sender writes directly, so that the receiver copies nothing out of a slot. The program
+// owns the buffer. Only pages that lie entirely inside it are replaced by shared ones at the same addresses, and private pages
+// replace these again before the program frees the buffer.
 #pragma once
 
 #include <sys/types.h>
@@ -8,30 +8,30 @@
 #include <cstddef>
 #include <span>
 
-namespace onehop::rdma_comlib_door {
+namespace onehop::compat::rdma_comlib {
 
-// Where a peer finds shared pages, and what part of the buffer they are. No bytes: there are none.
+// Where a peer finds the shared pages, and which part of the buffer they are. `bytes` is 0 if there are none.
 struct PagesPlace {
   pid_t pid = 0;
   int fd = -1;
   std::size_t at = 0;
   std::size_t bytes = 0;
-  std::size_t message = 0;  // bytes of the whole
+  std::size_t message = 0;  // bytes of the whole buffer
 };
 
 // The receiver's side.
 class SharedPages {
  public:
   SharedPages() = default;
-  // None where the buffer holds no whole page, is not ordinary memory of this process (shared, or of a file), or where the system
-  // or ONEHOP_SHARE_BUFFERS=0 says no. What the buffer holds stays.
+  // Shares no pages if the buffer contains no whole page, if it is not ordinary private memory of this process (but shared memory
+  // or a mapped file), if the system refuses, or if ONEHOP_SHARE_BUFFERS=0. The contents of the buffer stay.
   explicit SharedPages(std::span<std::byte> buffer);
   ~SharedPages();
   SharedPages(SharedPages&& other) noexcept;
   SharedPages& operator=(SharedPages&& other) noexcept;
 
   [[nodiscard]] const PagesPlace& place() const noexcept { return place_; }
-  // The peer has them, and needs the file no more.
+  // To be called when the peer has mapped the pages and no longer needs the file.
   void close_file() noexcept;
 
  private:
@@ -43,7 +43,7 @@ class SharedPages {
 class PeersPages {
  public:
   PeersPages() = default;
-  // None where there are none, or where they cannot be reached.
+  // Maps no pages if `place` has none, or if they cannot be reached.
   explicit PeersPages(const PagesPlace& place);
   ~PeersPages();
   PeersPages(PeersPages&& other) noexcept;
@@ -59,4 +59,4 @@ class PeersPages {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace onehop::rdma_comlib_door
+}  // namespace onehop::compat::rdma_comlib

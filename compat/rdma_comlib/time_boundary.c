@@ -1,5 +1,5 @@
-/* What two ranks that are in step wait for their boundaries, with this door and with MPI's persistent requests in turn: two messages to the
-   only other rank and two from it, as QWS has them in one direction (docs/howto/compat_rdma_comlib.md).
+/* Measures how long two ranks in lockstep wait for their boundaries, alternately with this drop-in interface and with MPI's persistent
+   requests. Each rank sends two messages to the other and receives two, like QWS in one direction (docs/howto/compat_rdma_comlib.md).
 
      time_boundary BYTES COMPUTING STEPS
 
@@ -22,7 +22,7 @@ struct boundary {
   int peer;
 };
 
-struct door {
+struct onehop_paths {
   rdma_comlib_data path[directions][parities];
 };
 
@@ -46,11 +46,11 @@ static struct boundary make_boundary(size_t bytes, int peer) {
   return made;
 }
 
-static struct door open_door(const struct boundary* b) {
+static struct onehop_paths open_paths(const struct boundary* b) {
   const int interface = 0;
   const int external = 1;
   const size_t size = b->floats * sizeof(float);
-  struct door made;
+  struct onehop_paths made;
   for (int d = 0; d < directions; ++d) {
     for (int p = 0; p < parities; ++p) {
       made.path[d][p].sbuff = (volatile int*)b->out[d];
@@ -101,7 +101,7 @@ static void read_all(const struct boundary* b, int parity, int step) {
 }
 
 /* One step; `us` gets the times of its parts. */
-static void step(const struct boundary* b, struct door* door, struct mpi* mpi, int number, double computing,
+static void step(const struct boundary* b, struct onehop_paths* paths, struct mpi* mpi, int number, double computing,
                  double* us) {
   static volatile double sink;
   const int p = number % parities;
@@ -114,7 +114,7 @@ static void step(const struct boundary* b, struct door* door, struct mpi* mpi, i
     if (mpi != NULL) {
       MPI_Start(&mpi->send[d]);
     } else {
-      rdma_comlib_isendrecv(&door->path[d][p]);
+      rdma_comlib_isendrecv(&paths->path[d][p]);
     }
   }
   const double started = MPI_Wtime();
@@ -124,7 +124,7 @@ static void step(const struct boundary* b, struct door* door, struct mpi* mpi, i
     if (mpi != NULL) {
       MPI_Wait(&mpi->receive[d][p], MPI_STATUS_IGNORE);
     } else {
-      rdma_comlib_irecv_check(&door->path[d][p]);
+      rdma_comlib_irecv_check(&paths->path[d][p]);
     }
   }
   const double arrived = MPI_Wtime();
@@ -134,8 +134,8 @@ static void step(const struct boundary* b, struct door* door, struct mpi* mpi, i
     if (mpi != NULL) {
       MPI_Wait(&mpi->send[d], MPI_STATUS_IGNORE);
     } else {
-      rdma_comlib_isend_check(&door->path[d][p]);
-      rdma_comlib_irecv_ok(&door->path[d][p]);
+      rdma_comlib_isend_check(&paths->path[d][p]);
+      rdma_comlib_irecv_ok(&paths->path[d][p]);
     }
   }
   us[0] = (started - begin) * 1e6;
@@ -169,24 +169,24 @@ int main(int argc, char** argv) {
     if (rank == 0) fprintf(stderr, "expected 2 ranks and at least %d steps, found %d and %d\n", block, ranks, steps);
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
-  const struct boundary of_door = make_boundary(bytes, 1 - rank);
+  const struct boundary of_paths = make_boundary(bytes, 1 - rank);
   const struct boundary of_mpi = make_boundary(bytes, 1 - rank);
   rdma_comlib_init();
-  struct door door = open_door(&of_door);
+  struct onehop_paths paths = open_paths(&of_paths);
   struct mpi mpi = open_mpi(&of_mpi);
   double* us[2] = {malloc(steps * parts * sizeof(double)), malloc(steps * parts * sizeof(double))};
   for (int first = 0; first < steps; first += block) {
     for (int way = 0; way < 2; ++way) {
       MPI_Barrier(MPI_COMM_WORLD);
       for (int i = first; i < first + block; ++i) {
-        step(way == 0 ? &of_door : &of_mpi, &door, way == 0 ? NULL : &mpi, i, computing, us[way] + parts * i);
+        step(way == 0 ? &of_paths : &of_mpi, &paths, way == 0 ? NULL : &mpi, i, computing, us[way] + parts * i);
       }
     }
   }
   double* room = malloc(steps * sizeof(double));
   for (int who = 0; who < ranks; ++who) {
     for (int way = 0; who == rank && way < 2; ++way) {
-      printf("rank %d, %s: start %.2f, wait %.2f, read %.2f, all %.2f us\n", rank, way == 0 ? "door" : "MPI ",
+      printf("rank %d, %s: start %.2f, wait %.2f, read %.2f, all %.2f us\n", rank, way == 0 ? "onehop" : "MPI   ",
              median(us[way], steps, 0, room), median(us[way], steps, 1, room), median(us[way], steps, 2, room),
              median(us[way], steps, 3, room));
       fflush(stdout);
@@ -195,7 +195,7 @@ int main(int argc, char** argv) {
   }
   const int external = 1;
   for (int d = 0; d < directions; ++d) {
-    for (int p = 0; p < parities; ++p) rdma_comlib_delete_ext(&door.path[d][p], &external);
+    for (int p = 0; p < parities; ++p) rdma_comlib_delete_ext(&paths.path[d][p], &external);
   }
   rdma_comlib_finalize();
   MPI_Finalize();

@@ -1,4 +1,5 @@
-// What all doors need. A door has a C interface, which lets no exception out, and its programs know no errors but the end.
+// The C boundary that all drop-in interfaces share. No exception may leave a C function, and the programs have no way to handle
+// onehop's errors, so an error ends the program.
 #pragma once
 
 #include <cstdio>
@@ -11,13 +12,13 @@
 #include "onehop/error.h"
 #include "onehop/group.h"
 
-// The functions of a door are all that its library shows.
-#define ONEHOP_DOOR extern "C" __attribute__((visibility("default")))
+// Exports a function of a drop-in interface. Its library exports nothing else.
+#define ONEHOP_COMPAT_API extern "C" __attribute__((visibility("default")))
 
-namespace onehop::door {
+namespace onehop::compat {
 
-// Says why and ends this rank at once, without running what programs and MPI do at exit: they might wait for others. The
-// launcher then ends the other ranks.
+// Prints the reason to stderr and ends this rank at once. It runs no exit handlers, because those of the program or of MPI might
+// wait for other ranks. The launcher then ends the other ranks.
 [[noreturn]] inline void end_program(const char* where, const std::string& why, int status = EXIT_FAILURE) {
   std::fflush(nullptr);
   std::fprintf(stderr, "onehop: %s: %s\n", where, why.c_str());
@@ -25,8 +26,8 @@ namespace onehop::door {
   std::_Exit(status);
 }
 
-// Runs the body of a function of a door. What it throws ends the program: with status 3 where a peer was lost, as everywhere in
-// onehop, so that a launcher can tell the culprit from its victims.
+// Runs the body of a function of a drop-in interface. An exception ends the program: with status 3 if a peer was lost, as
+// everywhere in onehop, so that a launcher can tell the culprit from its victims, and with EXIT_FAILURE otherwise.
 template <class Body>
 auto guarded(const char* where, Body&& body) noexcept -> std::invoke_result_t<Body> {
   try {
@@ -38,4 +39,4 @@ auto guarded(const char* where, Body&& body) noexcept -> std::invoke_result_t<Bo
   }
 }
 
-}  // namespace onehop::door
+}  // namespace onehop::compat

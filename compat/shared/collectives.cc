@@ -3,15 +3,15 @@
 #include <cstring>
 #include <utility>
 
-namespace onehop::door {
+namespace onehop::compat {
 namespace {
 
 std::size_t index(int value) { return static_cast<std::size_t>(value); }
 
 }  // namespace
 
-Circle::Circle(Post& post, std::vector<int> ranks, int me, std::uint32_t tag)
-    : post_(post), ranks_(std::move(ranks)), me_(me), out_(ranks_.size()), in_(ranks_.size()) {
+Collectives::Collectives(Mailbox& mailbox, std::vector<int> ranks, int me, std::uint32_t tag)
+    : mailbox_(mailbox), ranks_(std::move(ranks)), me_(me), out_(ranks_.size()), in_(ranks_.size()) {
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     out_[i].peer = in_[i].peer = ranks_[i];
     out_[i].tag = in_[i].tag = tag;
@@ -19,14 +19,14 @@ Circle::Circle(Post& post, std::vector<int> ranks, int me, std::uint32_t tag)
   }
 }
 
-void Circle::wait(std::vector<Message>& messages) {
-  post_.wait([&messages, next = std::size_t{0}]() mutable {
+void Collectives::wait(std::vector<Message>& messages) {
+  mailbox_.wait([&messages, next = std::size_t{0}]() mutable {
     while (next < messages.size() && !messages[next].active()) ++next;
     return next < messages.size() ? messages[next].peer : -1;
   });
 }
 
-std::span<const std::byte> Circle::all_to_all(const std::byte* first, std::size_t stride, std::size_t bytes) {
+std::span<const std::byte> Collectives::all_to_all(const std::byte* first, std::size_t stride, std::size_t bytes) {
   if (layout_.bytes != bytes) layout_ = Layout(bytes);
   result_.resize(bytes * ranks_.size());
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
@@ -37,39 +37,39 @@ std::span<const std::byte> Circle::all_to_all(const std::byte* first, std::size_
       continue;
     }
     in_[i].base = to;
-    post_.receive(in_[i]);
+    mailbox_.receive(in_[i]);
     out_[i].base = const_cast<std::byte*>(from);  // only read
-    post_.send(out_[i]);
+    mailbox_.send(out_[i]);
   }
   wait(in_);
   wait(out_);
   return result_;
 }
 
-std::span<const std::byte> Circle::gather(std::span<const std::byte> mine) {
+std::span<const std::byte> Collectives::gather(std::span<const std::byte> mine) {
   return all_to_all(mine.data(), 0, mine.size());
 }
 
-std::span<const std::byte> Circle::exchange(std::span<const std::byte> parts) {
+std::span<const std::byte> Collectives::exchange(std::span<const std::byte> parts) {
   const std::size_t bytes = parts.size() / ranks_.size();
   return all_to_all(parts.data(), bytes, bytes);
 }
 
-void Circle::broadcast(std::span<std::byte> bytes, int root) {
+void Collectives::broadcast(std::span<std::byte> bytes, int root) {
   if (layout_.bytes != bytes.size()) layout_ = Layout(bytes.size());
   if (me_ != root) {
     Message& message = in_[index(root)];
     message.base = bytes.data();
-    post_.receive(message);
-    post_.wait(message);
+    mailbox_.receive(message);
+    mailbox_.wait(message);
     return;
   }
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
     if (static_cast<int>(i) == me_) continue;
     out_[i].base = bytes.data();
-    post_.send(out_[i]);
+    mailbox_.send(out_[i]);
   }
   wait(out_);
 }
 
-}  // namespace onehop::door
+}  // namespace onehop::compat

@@ -1,4 +1,4 @@
-// Collective operations of a post.
+// Collective operations over a mailbox.
 #pragma once
 
 #include <cstddef>
@@ -8,22 +8,22 @@
 
 #include "compat/shared/mailbox.h"
 
-namespace onehop::door {
+namespace onehop::compat {
 
-// Collective operations over some ranks of a post, of which this rank is number `me`. Every operation is one message from
-// everybody to everybody; results are made in the order of ranks and are the same on all.
-class Circle {
+// Collective operations over a subset of a mailbox's ranks; this rank is number `me` among them. Every operation sends one message
+// from each rank to each other one. Results are combined in rank order and are identical on all ranks.
+class Collectives {
  public:
-  // The tag is of nobody else.
-  Circle(Post& post, std::vector<int> ranks, int me, std::uint32_t tag);
+  // No other messages of the mailbox may use the tag.
+  Collectives(Mailbox& mailbox, std::vector<int> ranks, int me, std::uint32_t tag);
 
   [[nodiscard]] int me() const noexcept { return me_; }
   [[nodiscard]] int size() const noexcept { return static_cast<int>(ranks_.size()); }
   [[nodiscard]] const std::vector<int>& ranks() const noexcept { return ranks_; }
 
-  // What everybody gave, `mine.size()` bytes each, in the order of ranks; valid until the next operation.
+  // Returns the contributions of all ranks in rank order, `mine.size()` bytes each. The result is valid until the next operation.
   std::span<const std::byte> gather(std::span<const std::byte> mine);
-  // The i-th part of `parts` goes to rank i, whose part for this rank comes to the same place in the result.
+  // Sends the i-th of size() equal parts to rank i, and returns the parts that the ranks sent to this one, in rank order.
   std::span<const std::byte> exchange(std::span<const std::byte> parts);
   void broadcast(std::span<std::byte> bytes, int root);
   void barrier() { gather({}); }
@@ -32,7 +32,7 @@ class Circle {
   std::span<const std::byte> all_to_all(const std::byte* first, std::size_t stride, std::size_t bytes);
   void wait(std::vector<Message>& messages);
 
-  Post& post_;
+  Mailbox& mailbox_;
   std::vector<int> ranks_;
   int me_;
   Layout layout_;
@@ -41,4 +41,4 @@ class Circle {
   std::vector<std::byte> result_;
 };
 
-}  // namespace onehop::door
+}  // namespace onehop::compat

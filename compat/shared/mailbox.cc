@@ -6,10 +6,10 @@
 #include "onehop/error.h"
 #include "onehop/wait.h"
 
-namespace onehop::door {
+namespace onehop::compat {
 namespace {
 
-constexpr int busy_looks = 100;  // before waiting in earnest
+constexpr int busy_polls = 100;  // failed polls before idle() waits and may sleep
 
 void pause() noexcept {
 #if defined(__x86_64__)
@@ -21,9 +21,9 @@ void pause() noexcept {
 
 }  // namespace
 
-Post::Post(const Group& group, std::int64_t chunk_bytes)
+Mailbox::Mailbox(const Group& group, std::int64_t chunk_bytes)
     : group_(group), rank_(group.rank()), size_(group.size()), peers_(static_cast<std::size_t>(group.size())) {
-  const LaneShapes shapes(size_, chunk_bytes);
+  const QueueShapes shapes(size_, chunk_bytes);
   std::vector<ChannelSpec> specs;
   for (int other = 0; other < size_; ++other) {
     if (other != rank_) shapes.add(other, specs);
@@ -34,13 +34,13 @@ Post::Post(const Group& group, std::int64_t chunk_bytes)
   std::size_t next = 0;
   for (int other = 0; other < size_; ++other) {
     if (other == rank_) continue;
-    at(other).outgoing.open(std::span(channels.senders).subspan(next, lanes));
-    at(other).incoming.open(other, rank_, std::span(channels.receivers).subspan(next, lanes));
-    next += lanes;
+    at(other).outgoing.open(std::span(channels.senders).subspan(next, queues));
+    at(other).incoming.open(other, rank_, std::span(channels.receivers).subspan(next, queues));
+    next += queues;
   }
 }
 
-void Post::send(Message& message, Slot slot) {
+void Mailbox::send(Message& message, Slot slot) {
   message.begin();
   if (message.peer == rank_) {
     at(rank_).incoming.deliver(message);
@@ -51,17 +51,17 @@ void Post::send(Message& message, Slot slot) {
   open_slots_ |= outgoing.is_open();
 }
 
-void Post::receive(Message& message) {
+void Mailbox::receive(Message& message) {
   message.begin();
   at(message.peer).incoming.receive(message);
 }
 
-void Post::flush() {
+void Mailbox::flush() {
   if (!std::exchange(open_slots_, false)) return;
   for (Peer& peer : peers_) peer.outgoing.close();
 }
 
-Post::Peer& Post::polled(int other) {
+Mailbox::Peer& Mailbox::polled(int other) {
   Peer& peer = at(other);
   if (polls_) {
     peer.incoming.progress();
@@ -70,7 +70,7 @@ Post::Peer& Post::polled(int other) {
   return peer;
 }
 
-bool Post::progress() {
+bool Mailbox::progress() {
   flush();
   bool moved = false;
   for (int other = 0; other < size_; ++other) {
@@ -82,8 +82,8 @@ bool Post::progress() {
   return moved;
 }
 
-// Whether progress() would do anything.
-bool Post::can_move() {
+// Returns whether progress() would move anything.
+bool Mailbox::can_move() {
   for (int other = 0; other < size_; ++other) {
     if (other == rank_) continue;
     Peer& peer = polled(other);
@@ -92,13 +92,13 @@ bool Post::can_move() {
   return false;
 }
 
-// Nothing moved.
-void Post::idle(int& looks, int peer) {
+// Called after a poll that moved nothing.
+void Mailbox::idle(int& failed_polls, int peer) {
   if (peer == rank_) {
     throw BadInput("rank " + std::to_string(rank_) + " waits for a message from itself that it has not sent");
   }
-  if (++looks < busy_looks) return pause();
+  if (++failed_polls < busy_polls) return pause();
   wait_until(group_, {.peer = peer, .what = "an exchange of messages", .polls = polls_}, [this] { return can_move(); });
 }
 
-}  // namespace onehop::door
+}  // namespace onehop::compat

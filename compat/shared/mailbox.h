@@ -1,8 +1,9 @@
-// Messages between all ranks for doors whose interfaces open no channels: any rank may send to any other, without preparing it
-// together. Every ordered pair of ranks has the channels of lanes.h, through which the pair's messages pass in the order in
-// which they were started. Messages of a tag are received in that order; messages that nobody has asked for yet are put aside.
+// Messages between all ranks, for drop-in interfaces that have no call for opening a channel: any rank may send to any other one
+// without preparing it together. Every ordered pair of ranks has the queues of queue.h. A pair's messages pass through them in
+// the order in which they were started, and messages with the same tag are received in that order. Messages that arrive
+// before the program has asked for them are put aside.
 //
-// For one thread at a time.
+// A mailbox may be used by one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -12,42 +13,43 @@
 #include "compat/shared/queue.h"
 #include "onehop/group.h"
 
-namespace onehop::door {
+namespace onehop::compat {
 
-class Post {
+class Mailbox {
  public:
-  // Long messages pass in chunks. With small ones the receiver copies the beginning of a message while its end is written; large
-  // ones are faster where messages are much longer. Collective over the group.
-  explicit Post(const Group& group, std::int64_t chunk_bytes = 8 << 10);
+  // Long messages pass in chunks. With small chunks the receiver copies the beginning of a message while its end is being
+  // written; large chunks are faster for messages that are much longer. Collective over the group.
+  explicit Mailbox(const Group& group, std::int64_t chunk_bytes = 8 << 10);
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return size_; }
   [[nodiscard]] const Group& group() const noexcept { return group_; }
 
-  // What a sender does with the slot that a short message has begun.
+  // What send() does with a slot that a short message leaves partly empty.
   enum class Slot {
-    close,  // it goes on its way at once
-    hold    // it may wait for further messages to the same rank, until flush() or anything that moves messages or waits
+    close,  // publish it at once
+    hold    // keep it open for further messages to the same rank, until flush(), progress() or wait()
   };
 
-  // Never wait. BadInput if the message is under way.
+  // Start a message and return without waiting. Throw BadInput if the message is under way already.
   void send(Message& message, Slot slot = Slot::close);
   void receive(Message& message);
   void flush();
 
-  // Moves what can be moved; whether anything was. Throws Mismatch where a message is longer than what it is received into.
+  // Moves as much data as it can, and returns whether it moved any. Throws Mismatch if a message is longer than the memory that
+  // it is received into.
   bool progress();
-  // Until awaited() is negative; before, it is the rank that is waited for. Throws PeerLost, Timeout, what progress() throws, and
-  // BadInput if this rank waits for itself.
+  // Waits until awaited() returns a negative number. Until then awaited() returns the rank that it waits for. Throws PeerLost,
+  // Timeout, everything that progress() throws, and BadInput if this rank waits for itself.
   template <class Awaited>
   void wait(Awaited awaited) {
     flush();
-    int looks = 0;
+    int failed_polls = 0;
     for (int peer = awaited(); peer >= 0; peer = awaited()) {
       if (progress()) {
-        looks = 0;
+        failed_polls = 0;
       } else {
-        idle(looks, peer);
+        idle(failed_polls, peer);
       }
     }
   }
@@ -62,16 +64,16 @@ class Post {
   };
 
   Peer& at(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
-  Peer& polled(int other);  // a peer, its channels seen to
+  Peer& polled(int other);  // the peer, after progress() on its channels
   bool can_move();
-  void idle(int& looks, int peer);
+  void idle(int& failed_polls, int peer);
 
   Group group_;
   int rank_ = 0;
   int size_ = 1;
-  bool polls_ = false;       // some channel needs progress()
-  bool open_slots_ = false;  // some slot is held open
+  bool polls_ = false;       // whether any channel needs progress()
+  bool open_slots_ = false;  // whether any slot is held open
   std::vector<Peer> peers_;
 };
 
-}  // namespace onehop::door
+}  // namespace onehop::compat

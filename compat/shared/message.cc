@@ -6,17 +6,17 @@
 #include "onehop/error.h"
 #include "onehop/tuning.h"
 
-namespace onehop::door {
+namespace onehop::compat {
 namespace {
 
-constexpr std::size_t by_hand = 256;  // shorter pieces gain nothing by the tuning's kind of stores
+constexpr std::size_t memcpy_below = 256;  // bytes; shorter pieces gain nothing from the tuned kind of stores
 
-// Copies with the kind of stores, which finish() ends.
+// Copies pieces with one kind of stores; finish() must follow the last piece.
 class Copier {
  public:
   explicit Copier(StoreKind stores) : stores_(stores) {}
   void copy(std::byte* to, const std::byte* from, std::size_t length) {
-    if (stores_ == StoreKind::plain || length < by_hand) {
+    if (stores_ == StoreKind::plain || length < memcpy_below) {
       if (length == sizeof(std::uint64_t)) {
         std::memcpy(to, from, sizeof(std::uint64_t));  // as one instruction
       } else {
@@ -82,7 +82,7 @@ void Cursor::write(std::span<const std::byte> from, StoreKind stores) {
 }
 
 void Message::begin() {
-  if (active_) throw BadInput("a message was started that is under way already; wait for it first");
+  if (active_) throw BadInput("the message is under way already; wait for it before starting it again");
   active_ = true;
   begun_ = false;
   left_ = layout->bytes;
@@ -90,16 +90,16 @@ void Message::begin() {
 }
 
 StoreKind Message::stores(std::size_t length) const {
-  return length < by_hand ? StoreKind::plain : tuning().rule(static_cast<std::int64_t>(layout->bytes)).stores;
+  return length < memcpy_below ? StoreKind::plain : tuning().rule(static_cast<std::int64_t>(layout->bytes)).stores;
 }
 
-void Queue::push(Message& message) noexcept {
+void MessageList::push(Message& message) noexcept {
   message.next_ = nullptr;
   (first_ == nullptr ? first_ : last_->next_) = &message;
   last_ = &message;
 }
 
-Message* Queue::take(std::uint32_t tag) noexcept {
+Message* MessageList::take(std::uint32_t tag) noexcept {
   Message* before = nullptr;
   for (Message* each = first_; each != nullptr; before = each, each = each->next_) {
     if (each->tag != tag) continue;
@@ -110,4 +110,4 @@ Message* Queue::take(std::uint32_t tag) noexcept {
   return nullptr;
 }
 
-}  // namespace onehop::door
+}  // namespace onehop::compat

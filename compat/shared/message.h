@@ -1,4 +1,4 @@
-// Messages of a post, and where they lie in memory.
+// Messages of a mailbox, and their layout in memory.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@
 
 #include "onehop/channel.h"
 
-namespace onehop::door {
+namespace onehop::compat {
 
-// Where a message lies: blocks of bytes at distances from a base that may change.
+// The layout of a message: blocks of bytes at fixed offsets from a base address, which may change between uses.
 struct Layout {
   struct Block {
     std::ptrdiff_t at = 0;
@@ -24,7 +24,7 @@ struct Layout {
   void add(std::ptrdiff_t at, std::size_t length);
 };
 
-// Goes through a message once, block by block.
+// Reads or writes a message once from beginning to end, block by block.
 class Cursor {
  public:
   Cursor() = default;
@@ -42,7 +42,7 @@ class Cursor {
   std::size_t within_ = 0;
 };
 
-// One message that is sent or received, as often as one likes. It stays where it is, with its layout, while it is under way.
+// A message that can be sent or received any number of times. It and its layout must not move in memory while it is under way.
 struct Message {
   int peer = 0;
   std::uint32_t tag = 0;  // below first_reserved_tag
@@ -52,16 +52,16 @@ struct Message {
   [[nodiscard]] bool active() const noexcept { return active_; }
 
  private:
-  friend class Post;
-  friend class Queue;
+  friend class Mailbox;
+  friend class MessageList;
   friend class Outgoing;
   friend class Incoming;
-  // Throws BadInput if it is under way.
+  // Throws BadInput if the message is under way already.
   void begin();
-  // The stores for this many bytes of it.
+  // The kind of stores for writing `length` bytes of it.
   [[nodiscard]] StoreKind stores(std::size_t length) const;
 
-  Message* next_ = nullptr;  // in a queue
+  Message* next_ = nullptr;  // in a list
   Cursor cursor_;
   std::size_t left_ = 0;
   bool active_ = false;
@@ -70,14 +70,14 @@ struct Message {
 
 constexpr std::uint32_t first_reserved_tag = 0xfffffff0;
 
-// Messages in the order in which they were started. They are in one queue at most.
-class Queue {
+// A linked list of messages in the order in which they were started. A message is in one list at most.
+class MessageList {
  public:
   [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
   [[nodiscard]] Message& front() const noexcept { return *first_; }
   void push(Message& message) noexcept;
   void pop() noexcept { first_ = first_->next_; }
-  // The first message of the tag, which leaves the queue; null if there is none.
+  // Removes and returns the first message with the tag; null if there is none.
   Message* take(std::uint32_t tag) noexcept;
 
  private:
@@ -85,4 +85,4 @@ class Queue {
   Message* last_ = nullptr;
 };
 
-}  // namespace onehop::door
+}  // namespace onehop::compat

@@ -7,59 +7,59 @@
 
 #include "onehop/error.h"
 
-namespace onehop::door {
+namespace onehop::compat {
 namespace {
 
-constexpr std::int64_t memory_budget = 32 << 20;  // of one rank's deep lanes, if that leaves them a few slots
-constexpr std::int64_t most_slots = 32;
-constexpr std::int64_t fewest_slots = 4;
-constexpr std::int64_t line_bytes = 56;  // beside the colour
+constexpr std::int64_t memory_budget = 32 << 20;  // bytes of one rank's deep queues, unless min_slots need more
+constexpr std::int64_t max_slots = 32;
+constexpr std::int64_t min_slots = 4;
+constexpr std::int64_t line_bytes = 56;  // a cache line without its flag
 constexpr int line_slots = 8;
 constexpr int main_slots = 2;
 constexpr std::int64_t chunks_of_main = 8;
 
-// A message longer than this is in no cache any more when it has been received as a whole.
+// The beginning of a message longer than this has left the caches when its end has been received.
 constexpr std::size_t past_caches = 4 << 20;
 
-// In front of a message's first bytes, at every beginning of a slot, and behind the last message of a slot.
+// Precedes each message, begins each slot, and follows the last message of a slot.
 struct Header {
   std::uint64_t bytes = 0;  // of the message
   std::uint32_t tag = 0;
   std::uint32_t slot = 0;  // its number
 };
 
-constexpr std::uint32_t rest_tag = first_reserved_tag;     // the message goes on
-constexpr std::uint32_t end_tag = first_reserved_tag + 1;  // nothing more is in this slot
+constexpr std::uint32_t rest_tag = first_reserved_tag;     // the message of the previous slot continues
+constexpr std::uint32_t end_tag = first_reserved_tag + 1;  // the rest of the slot is empty
 
 constexpr std::size_t padded(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
 
 std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
-std::size_t index(Lane lane) { return static_cast<std::size_t>(lane); }
+std::size_t index(Queue queue) { return static_cast<std::size_t>(queue); }
 
-Header header_at(const Receiver& lane, std::size_t at) {
+Header header_at(const Receiver& queue, std::size_t at) {
   Header header;
-  std::memcpy(&header, lane.payload() + at, sizeof header);
+  std::memcpy(&header, queue.payload() + at, sizeof header);
   return header;
 }
 
 }  // namespace
 
-LaneShapes::LaneShapes(int ranks, std::int64_t chunk_bytes) {
-  const auto shape = [](Lane lane, std::int64_t bytes, std::int64_t slots, std::int64_t chunk) {
+QueueShapes::QueueShapes(int ranks, std::int64_t chunk_bytes) {
+  const auto shape = [](Queue queue, std::int64_t bytes, std::int64_t slots, std::int64_t chunk) {
     return ChannelSpec{.bytes = bytes,
-                       .tag = static_cast<int>(lane),
+                       .tag = static_cast<int>(queue),
                        .slots = static_cast<int>(slots),
                        .slot_bytes = bytes,
                        .chunk_bytes = chunk};
   };
   const std::int64_t deep_slots =
-      std::clamp(memory_budget / (chunk_bytes * std::max(ranks - 1, 1)), fewest_slots, most_slots);
-  shapes_ = {shape(Lane::line, line_bytes, line_slots, line_bytes),
-             shape(Lane::main, chunks_of_main * chunk_bytes, main_slots, chunk_bytes),
-             shape(Lane::deep, chunk_bytes, deep_slots, chunk_bytes)};
+      std::clamp(memory_budget / (chunk_bytes * std::max(ranks - 1, 1)), min_slots, max_slots);
+  shapes_ = {shape(Queue::line, line_bytes, line_slots, line_bytes),
+             shape(Queue::main, chunks_of_main * chunk_bytes, main_slots, chunk_bytes),
+             shape(Queue::deep, chunk_bytes, deep_slots, chunk_bytes)};
 }
 
-void LaneShapes::add(int peer, std::vector<ChannelSpec>& specs) const {
+void QueueShapes::add(int peer, std::vector<ChannelSpec>& specs) const {
   for (const auto direction : {ChannelSpec::Direction::send, ChannelSpec::Direction::receive}) {
     for (ChannelSpec spec : shapes_) {
       spec.direction = direction;
@@ -69,14 +69,14 @@ void LaneShapes::add(int peer, std::vector<ChannelSpec>& specs) const {
   }
 }
 
-void Outgoing::open(std::span<Sender> senders) { std::ranges::move(senders, lanes_.begin()); }
+void Outgoing::open(std::span<Sender> senders) { std::ranges::move(senders, queues_.begin()); }
 
 void Outgoing::progress() {
-  for (Sender& lane : lanes_) lane.progress();
+  for (Sender& queue : queues_) queue.progress();
 }
 
 void Outgoing::send(Message& message, bool may_wait) {
-  queue_.push(message);
+  pending_.push(message);
   push(may_wait);
 }
 
@@ -84,9 +84,9 @@ bool Outgoing::push() { return push(false); }
 
 bool Outgoing::push(bool may_wait) {
   bool moved = false;
-  while (!queue_.empty() && write(queue_.front(), may_wait)) {
-    if (Message& message = queue_.front(); message.left_ == 0) {
-      queue_.pop();
+  while (!pending_.empty() && write(pending_.front(), may_wait)) {
+    if (Message& message = pending_.front(); message.left_ == 0) {
+      pending_.pop();
       message.active_ = false;
     }
     moved = true;
@@ -95,12 +95,12 @@ bool Outgoing::push(bool may_wait) {
   return moved;
 }
 
-// The lane with a free slot that suits the message best, if there is one.
-Sender* Outgoing::free_lane(const Message& message, bool may_wait) {
-  Sender& line = lanes_[index(Lane::line)];
+// Returns the queue with a free slot that suits the message best; null if no slot is free.
+Sender* Outgoing::free_queue(const Message& message, bool may_wait) {
+  Sender& line = queues_[index(Queue::line)];
   if (!may_wait && sizeof(Header) + message.left_ <= index(line.bytes()) && line.ready()) return &line;
-  for (const Lane lane : {Lane::main, Lane::deep}) {
-    if (lanes_[index(lane)].ready()) return &lanes_[index(lane)];
+  for (const Queue queue : {Queue::main, Queue::deep}) {
+    if (queues_[index(queue)].ready()) return &queues_[index(queue)];
   }
   return nullptr;
 }
@@ -111,11 +111,11 @@ void Outgoing::write_header(std::uint32_t tag, std::size_t bytes) {
   used_ += sizeof header;
 }
 
-// Writes the message, or as much of it as a slot takes, behind what the slot has already; whether there was a slot.
+// Appends the message, or as much of it as fits, to the current slot. Returns false if no slot is free.
 bool Outgoing::write(Message& message, bool may_wait) {
   if (slot_ != nullptr && room() < sizeof(Header) + std::min(message.left_, index(slot_->ring().chunk_bytes))) close();
   if (slot_ == nullptr) {
-    slot_ = free_lane(message, may_wait);
+    slot_ = free_queue(message, may_wait);
     if (slot_ == nullptr) return false;
     used_ = 0;
     chunks_ = 0;
@@ -129,7 +129,7 @@ bool Outgoing::write(Message& message, bool may_wait) {
   return true;
 }
 
-// The receiver sees chunk after chunk.
+// Publishes each chunk as soon as it is full.
 void Outgoing::write_part(Message& message, std::size_t bytes) {
   const std::size_t chunk = index(slot_->ring().chunk_bytes);
   const StoreKind stores = message.stores(bytes);
@@ -159,11 +159,11 @@ void Outgoing::close() {
 void Incoming::open(int from, int to, std::span<Receiver> receivers) {
   from_ = from;
   to_ = to;
-  std::ranges::move(receivers, lanes_.begin());
+  std::ranges::move(receivers, queues_.begin());
 }
 
 void Incoming::progress() {
-  for (Receiver& lane : lanes_) lane.progress();
+  for (Receiver& queue : queues_) queue.progress();
 }
 
 void Incoming::check_length(const Message& message, std::size_t bytes) const {
@@ -210,7 +210,7 @@ void Incoming::begin(std::uint32_t tag, std::size_t bytes) {
   into_->left_ = bytes;
 }
 
-// How much of the message that is arriving has not come.
+// Returns how many bytes of the message that is arriving have not arrived.
 std::size_t Incoming::missing() const noexcept {
   if (into_ != nullptr) return into_->left_;
   return into_aside_ != nullptr ? into_aside_->bytes.size() - into_aside_->arrived : 0;
@@ -229,16 +229,16 @@ void Incoming::arrive(std::span<const std::byte> part) {
   if (into_aside_->arrived == into_aside_->bytes.size()) into_aside_ = nullptr;
 }
 
-// The lane with the slot that is next, if any of it has arrived.
-Receiver* Incoming::next_lane() {
-  for (Receiver& lane : lanes_) {
-    if (lane.has(1) && header_at(lane, 0).slot == slots_) return &lane;
+// Returns the queue that holds the next slot; null if none of that slot has arrived.
+Receiver* Incoming::next_queue() {
+  for (Receiver& queue : queues_) {
+    if (queue.has(1) && header_at(queue, 0).slot == slots_) return &queue;
   }
   return nullptr;
 }
 
 bool Incoming::can_pull() {
-  if (slot_ == nullptr) return next_lane() != nullptr;
+  if (slot_ == nullptr) return next_queue() != nullptr;
   return slot_->ready() || slot_->has(chunks_ + 1);
 }
 
@@ -246,7 +246,7 @@ bool Incoming::pull() {
   bool moved = false;
   for (;;) {
     if (slot_ == nullptr) {
-      slot_ = next_lane();
+      slot_ = next_queue();
       at_ = 0;
       chunks_ = 0;
     }
@@ -255,23 +255,23 @@ bool Incoming::pull() {
   }
 }
 
-// Takes what has arrived of a slot, and gives it back when that was all; whether anything was taken.
-bool Incoming::pull_slot(Receiver& lane) {
-  const std::size_t bytes = index(lane.bytes());
-  const std::size_t chunk = index(lane.ring().chunk_bytes);
+// Reads what has arrived of a slot, and releases the slot once it has read all. Returns whether it read anything.
+bool Incoming::pull_slot(Receiver& queue) {
+  const std::size_t bytes = index(queue.bytes());
+  const std::size_t chunk = index(queue.ring().chunk_bytes);
   const std::uint64_t before = chunks_;
-  while (chunks_ < bytes / chunk && lane.has(chunks_ + 1)) ++chunks_;
-  const bool all = lane.ready();  // looked at last, as then it is so wherever it was so above
+  while (chunks_ < bytes / chunk && queue.has(chunks_ + 1)) ++chunks_;
+  const bool all = queue.ready();  // read after has(): a slot that was complete then is complete now
   if (!all && chunks_ == before) return false;
   const std::size_t end = all ? bytes : chunks_ * chunk;
   while (end - at_ >= sizeof(Header) || (at_ > 0 && missing() > 0 && at_ < end)) {
     if (at_ > 0 && missing() > 0) {
       const std::size_t length = std::min(missing(), end - at_);
-      arrive({lane.payload() + at_, length});
+      arrive({queue.payload() + at_, length});
       at_ = std::min(padded(at_ + length), end);
       continue;
     }
-    const Header header = header_at(lane, at_);
+    const Header header = header_at(queue, at_);
     if (header.tag == end_tag) break;
     at_ += sizeof header;
     if (header.tag == rest_tag) continue;
@@ -279,11 +279,11 @@ bool Incoming::pull_slot(Receiver& lane) {
     if (header.bytes == 0) arrive({});
   }
   if (all) {
-    lane.release();
+    queue.release();
     slot_ = nullptr;
     ++slots_;
   }
   return true;
 }
 
-}  // namespace onehop::door
+}  // namespace onehop::compat

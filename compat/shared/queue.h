@@ -1,5 +1,6 @@
-// All messages from one rank of a post to another, through three channels with slots for different needs. A slot takes several
-// messages, or part of a long one. Slots are numbered over all lanes, and received in the order of their numbers.
+// All messages from one rank of a mailbox to another. They pass through three queues: channels whose slots suit different
+// messages. A slot holds several messages, or part of a long one. Slots are numbered across the three queues and are received
+// in the order of their numbers.
 #pragma once
 
 #include <array>
@@ -13,37 +14,38 @@
 #include "compat/shared/message.h"
 #include "onehop/channel.h"
 
-namespace onehop::door {
+namespace onehop::compat {
 
-constexpr std::size_t lanes = 3;
+constexpr std::size_t queues = 3;
 
-enum class Lane : std::size_t {
-  line,  // a slot is one cache line with its colour in it: for a short message by itself
-  main,  // two large slots, used again and again, so that they stay in the caches; their chunks are received one by one
-  deep   // many small ones, for what is sent while the receiver is busy with something else
+enum class Queue : std::size_t {
+  line,  // a slot is one cache line that includes its flag: for a short message by itself
+  main,  // two large slots that stay in the caches because they are used alternately; received chunk by chunk
+  deep   // many small slots, for messages that are sent while the receiver is busy with something else
 };
 
-// How the lanes of a post are made: as many ranks share the memory.
-class LaneShapes {
+// The channel specifications of a mailbox's queues. The number of ranks determines the depth of the deep queues, which share a
+// memory budget.
+class QueueShapes {
  public:
-  LaneShapes(int ranks, std::int64_t chunk_bytes);
-  // Both directions, in the order of lanes.
+  QueueShapes(int ranks, std::int64_t chunk_bytes);
+  // Appends the specifications for one peer: all queues to it, then all queues from it, in the order of Queue.
   void add(int peer, std::vector<ChannelSpec>& specs) const;
 
  private:
-  std::array<ChannelSpec, lanes> shapes_;
+  std::array<ChannelSpec, queues> shapes_;
 };
 
 class Outgoing {
  public:
   void open(std::span<Sender> senders);
 
-  // Messages leave in the order in which they come here, as far as slots are free. A message that may not wait closes its slot;
-  // others leave it open for the next, until close().
+  // Messages are written in the order of these calls, as far as slots are free. A message that may not wait closes its slot;
+  // others leave the slot open for the next message, until close().
   void send(Message& message, bool may_wait);
-  // Whether anything moved.
+  // Writes what it can, and returns whether it wrote anything.
   bool push();
-  [[nodiscard]] bool can_push() { return !queue_.empty() && free_lane(queue_.front(), false) != nullptr; }
+  [[nodiscard]] bool can_push() { return !pending_.empty() && free_queue(pending_.front(), false) != nullptr; }
   void close();
   [[nodiscard]] bool is_open() const noexcept { return slot_ != nullptr; }
   void progress();
@@ -53,12 +55,12 @@ class Outgoing {
   bool write(Message& message, bool may_wait);
   void write_part(Message& message, std::size_t bytes);
   void write_header(std::uint32_t tag, std::size_t bytes);
-  Sender* free_lane(const Message& message, bool may_wait);
+  Sender* free_queue(const Message& message, bool may_wait);
   [[nodiscard]] std::size_t room() const noexcept { return static_cast<std::size_t>(slot_->bytes()) - used_; }
 
-  std::array<Sender, lanes> lanes_;
-  Queue queue_;
-  Sender* slot_ = nullptr;  // the lane whose current slot is being filled
+  std::array<Sender, queues> queues_;
+  MessageList pending_;
+  Sender* slot_ = nullptr;  // the queue whose current slot is being filled
   std::size_t used_ = 0;    // of that slot
   std::size_t chunks_ = 0;  // of it, published
   std::uint32_t slots_ = 0;
@@ -68,25 +70,26 @@ class Incoming {
  public:
   void open(int from, int to, std::span<Receiver> receivers);
 
-  // The first message of the tag that has come, or will come, goes to this one.
+  // Receives the first message with this tag that has arrived unasked, or else the next one to arrive.
   void receive(Message& message);
-  // What this rank sends to itself.
+  // Delivers a message that this rank sends to itself.
   void deliver(Message& sent);
-  // Whether anything moved. Throws Mismatch where a message is longer than what it is received into.
+  // Reads what has arrived, and returns whether there was anything. Throws Mismatch if a message is longer than the memory that
+  // it is received into.
   bool pull();
   [[nodiscard]] bool can_pull();
   void progress();
 
  private:
-  // What has come, or is coming, without having been asked for.
+  // A message that has arrived, at least in part, before the program has asked for it.
   struct Aside {
     std::uint32_t tag = 0;
     std::vector<std::byte> bytes;
     std::size_t arrived = 0;
   };
 
-  Receiver* next_lane();
-  bool pull_slot(Receiver& lane);
+  Receiver* next_queue();
+  bool pull_slot(Receiver& queue);
   void begin(std::uint32_t tag, std::size_t bytes);
   void arrive(std::span<const std::byte> part);
   [[nodiscard]] std::size_t missing() const noexcept;
@@ -94,16 +97,16 @@ class Incoming {
 
   int from_ = 0;
   int to_ = 0;
-  std::array<Receiver, lanes> lanes_;
-  Queue wanted_;
+  std::array<Receiver, queues> queues_;
+  MessageList wanted_;
   std::list<Aside> aside_;
-  // The message that is arriving: one of these, or neither between two messages.
+  // The message that is arriving is one of these two; both are null between messages.
   Message* into_ = nullptr;
   Aside* into_aside_ = nullptr;
-  Receiver* slot_ = nullptr;  // the lane whose current slot is being read
+  Receiver* slot_ = nullptr;  // the queue whose current slot is being read
   std::size_t at_ = 0;        // in that slot
   std::uint64_t chunks_ = 0;  // of it, seen
   std::uint32_t slots_ = 0;
 };
 
-}  // namespace onehop::door
+}  // namespace onehop::compat

@@ -1,4 +1,4 @@
-/* What the tests of doors share: checks that end the rank, and its number. */
+/* Shared by the tests of the drop-in interfaces: checks that end the rank, and the rank's number. */
 #pragma once
 
 #include <stdio.h>
@@ -21,21 +21,21 @@ static inline int all_ranks(void) { return environment_number("WORLD_SIZE", 1); 
     }                                                                                               \
   } while (0)
 
-/* One error that a test program can make: see errors.sh. */
+/* One error that a test program can provoke: see errors.sh. */
 struct error_case {
   const char* name;
   int ranks;
   int status;
-  const char* words;
+  const char* text;
   void (*make)(void);
 };
 
-/* `PROGRAM errors` and `PROGRAM error NAME`; returns whether it was one of them. */
+/* Handles `PROGRAM errors` and `PROGRAM error NAME`. Returns whether the program was called like that. */
 static inline int made_error(int argc, char** argv, const struct error_case* cases, int count) {
   if (argc < 2) return 0;
   for (int i = 0; i < count; ++i) {
     if (strcmp(argv[1], "errors") == 0) {
-      printf("%s %d %d %s\n", cases[i].name, cases[i].ranks, cases[i].status, cases[i].words);
+      printf("%s %d %d %s\n", cases[i].name, cases[i].ranks, cases[i].status, cases[i].text);
     } else if (argc > 2 && strcmp(argv[2], cases[i].name) == 0) {
       cases[i].make();
     }
@@ -43,5 +43,5 @@ static inline int made_error(int argc, char** argv, const struct error_case* cas
   return 1;
 }
 
-/* A value that tells who sent it, to whom, when and where in the message. */
+/* A value that depends on the sender, the receiver, the step and the position in the message. */
 static inline int pattern(int from, int to, int step, int at) { return ((from * 31 + to) * 1009 + step) * 8191 + at; }

@@ -5,7 +5,7 @@ set -u
 ranks=$1
 shift
 export WORLD_SIZE="$ranks" LOCAL_WORLD_SIZE="$ranks" MASTER_ADDR=127.0.0.1 MASTER_PORT=1
-export TORCHELASTIC_RUN_ID="door.$$.$(date +%s%N)"
+export TORCHELASTIC_RUN_ID="compat.$$.$(date +%s%N)"
 unset ONEHOP_CONTROL OMPI_COMM_WORLD_SIZE PMI_SIZE SLURM_STEP_ID
 pids=
 rank=0

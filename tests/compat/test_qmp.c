@@ -1,6 +1,6 @@
 /* Every function of QMP: the parts are in qmp/. */
-#include "tests/compat/check.h"
 #include "compat/qmp.h"
+#include "tests/compat/check.h"
 #include "tests/compat/qmp/parts.h"
 
 void begin(int argc, char** argv) {

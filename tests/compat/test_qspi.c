@@ -1,8 +1,8 @@
 /* Every function of qspi: a ring, all pairs at once, pieces, messages to oneself, sums. */
 #include <unistd.h>
 
-#include "tests/compat/check.h"
 #include "compat/qspi.h"
+#include "tests/compat/check.h"
 
 enum { steps = 20, most = 6 };
 
@@ -215,9 +215,9 @@ static void seen_elsewhere(void) {
     CHECK(seen != NULL);
     fclose(seen);
   } else {
-    int looks = 0;
-    while (access(file, F_OK) != 0 && ++looks < 5000) usleep(1000);
-    CHECK(looks < 5000); /* it arrives though another is not started */
+    int tries = 0;
+    while (access(file, F_OK) != 0 && ++tries < 5000) usleep(1000);
+    CHECK(tries < 5000); /* it arrives though another is not started */
     unlink(file);
   }
   qspi_start(msgs[1]);

@@ -1,4 +1,4 @@
-// Every function of QuEST's communication layer (compat/quest/comm.cpp) and of the door below it: exchanges of whole and of half
+// Every function of QuEST's communication layer (compat/quest/comm.cpp) and of compat/quest.h: exchanges of whole and of half
 // registers, in which some ranks take no part; broadcasts, pieces, sums, strings.
 #include <unistd.h>
 
@@ -181,9 +181,9 @@ void check_sums(std::size_t count, Sum sum) {
 
 void sums() {
   for (const std::size_t count : {0, 1, 8192, 20000}) {  // of several blocks too
-    check_sums<float>(count, quest_door_sum_floats);
-    check_sums<double>(count, quest_door_sum_doubles);
-    check_sums<long double>(count, quest_door_sum_long_doubles);
+    check_sums<float>(count, onehop_quest_sum_floats);
+    check_sums<double>(count, onehop_quest_sum_doubles);
+    check_sums<long double>(count, onehop_quest_sum_long_doubles);
     check_sums<qreal>(count, [](qreal* values, std::size_t n) { comm_reduceReals(values, static_cast<qindex>(n)); });
   }
   const int n = all_ranks();
@@ -218,9 +218,9 @@ void begin_twice() {
   comm_init();
 }
 
-void door_twice() {
-  quest_door_open();
-  quest_door_open();
+void open_twice() {
+  onehop_quest_open();
+  onehop_quest_open();
 }
 
 void not_begun() {
@@ -228,7 +228,7 @@ void not_begun() {
   comm_reduceAmp(&amplitude);
 }
 
-void door_closed() {
+void use_after_close() {
   comm_init();
   comm_end();
   comm_sync();
@@ -250,26 +250,26 @@ void exchange_overlap() {
 }
 
 void bytes_that_overlap() {
-  quest_door_open();
+  onehop_quest_open();
   char memory[12] = {};
-  quest_door_exchange(memory, memory + 4, 8, my_rank() ^ 1);
+  onehop_quest_exchange(memory, memory + 4, 8, my_rank() ^ 1);
 }
 
 void wrong_rank() {
-  quest_door_open();
-  quest_door_send("a", 1, 2);
+  onehop_quest_open();
+  onehop_quest_send("a", 1, 2);
 }
 
 void no_memory() {
-  quest_door_open();
-  quest_door_receive(nullptr, 16, my_rank() ^ 1);
+  onehop_quest_open();
+  onehop_quest_receive(nullptr, 16, my_rank() ^ 1);
 }
 
 void different_lengths() {
-  quest_door_open();
+  onehop_quest_open();
   char send[16] = {};
   char receive[16];
-  quest_door_exchange(send, receive, my_rank() == 0 ? 8 : 16, my_rank() ^ 1);
+  onehop_quest_exchange(send, receive, my_rank() == 0 ? 8 : 16, my_rank() ^ 1);
 }
 
 void too_few_pieces() {
@@ -286,16 +286,17 @@ void lost_peer() {
 
 const error_case errors[] = {
     {"twice", 1, 1, "QuEST refuses: begun twice", begin_twice},
-    {"door_twice", 1, 1, "quest_door_open: expected ranks that have not met yet", door_twice},
+    {"open_twice", 1, 1, "onehop_quest_open: expected to be called once", open_twice},
     {"not_begun", 1, 1, "QuEST refuses: not distributed", not_begun},
-    {"closed", 1, 1, "quest_door_sync: expected ranks that have met, found a door that quest_door_close has closed",
-     door_closed},
+    {"closed", 1, 1,
+     "onehop_quest_sync: expected connected ranks, found a connection that onehop_quest_close has closed",
+     use_after_close},
     {"oneself", 2, 1, "QuEST refuses: a pair of one rank", exchange_with_oneself},
     {"bounds", 2, 1, "QuEST refuses: amplitudes out of bounds", exchange_too_many},
     {"halves", 2, 1, "QuEST refuses: amplitudes out of bounds", exchange_overlap},
     {"overlap", 2, 1, "found two of 8 bytes which are 4 bytes apart", bytes_that_overlap},
-    {"rank", 2, 1, "quest_door_send: expected a rank from 0 to 1, found 2", wrong_rank},
-    {"memory", 2, 1, "quest_door_receive: expected memory of 16 bytes, found a null pointer", no_memory},
+    {"rank", 2, 1, "onehop_quest_send: expected a rank from 0 to 1, found 2", wrong_rank},
+    {"memory", 2, 1, "onehop_quest_receive: expected memory of 16 bytes, found a null pointer", no_memory},
     {"lengths", 2, 1, "receives 8 bytes from rank 1, which sent 16", different_lengths},
     {"pieces", 2, 1, "QuEST refuses: not one piece for each rank", too_few_pieces},
     {"lost", 2, 3, "rank 1", lost_peer},

@@ -2,8 +2,8 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "tests/compat/check.h"
 #include "compat/rdma_comlib.h"
+#include "tests/compat/check.h"
 
 enum { steps = 40 };
 

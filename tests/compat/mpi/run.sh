@@ -1,7 +1,7 @@
 #!/bin/sh
-# Compiles a program that is linked with MPI, and with a door if one is given, and runs it as two ranks:
+# Compiles a program that is linked with MPI, and with a drop-in interface if one is given, and runs it as two ranks:
 #   run.sh SOURCE [FOLDER_OF_HEADERS LIBRARY]
-# Ends with 77 and the reason where Open MPI has no mpicc here. Looked for: the environment of this repository, PATH.
+# Prints the reason and exits with 77 if there is no mpicc of Open MPI in this repository's environment or in PATH.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../.." && pwd)
@@ -10,7 +10,7 @@ if ! mpicc --showme:version >/dev/null 2>&1; then
   echo "skipped: no mpicc of Open MPI found (looked in .venv and PATH)"
   exit 77
 fi
-program=$(mktemp "${TMPDIR:-/tmp}/door.XXXXXX") || exit 1
+program=$(mktemp "${TMPDIR:-/tmp}/compat.XXXXXX") || exit 1
 trap 'rm -f "$program"' EXIT
 source=$1
 shift

@@ -1,8 +1,8 @@
 /* Errors that end the program. */
 #include <unistd.h>
 
-#include "tests/compat/check.h"
 #include "compat/qmp.h"
+#include "tests/compat/check.h"
 #include "tests/compat/qmp/parts.h"
 
 static int number;

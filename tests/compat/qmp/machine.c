@@ -1,6 +1,6 @@
 /* Nodes, topologies, lattices. */
-#include "tests/compat/check.h"
 #include "compat/qmp.h"
+#include "tests/compat/check.h"
 #include "tests/compat/qmp/parts.h"
 
 void machine(void) {

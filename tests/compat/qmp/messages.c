@@ -1,8 +1,8 @@
 /* Messages of every kind. They carry values that tell who sent them, to whom and when. */
 #include <unistd.h>
 
-#include "tests/compat/check.h"
 #include "compat/qmp.h"
+#include "tests/compat/check.h"
 #include "tests/compat/qmp/parts.h"
 
 enum { steps = 12, most = 8 };

@@ -1,6 +1,6 @@
 /* Sums, extrema, broadcasts, and communicators that are parts of others. */
-#include "tests/compat/check.h"
 #include "compat/qmp.h"
+#include "tests/compat/check.h"
 #include "tests/compat/qmp/parts.h"
 
 enum { most = 8 };
