@@ -288,7 +288,7 @@ static const struct error_case errors[] = {
     {"rank", 2, 1, "expected ranks from 0 to 1, found 2", wrong_rank},
     {"buffer", 1, 1, "qspi_set_send: expected a buffer of 4 bytes, found a null pointer", no_buffer},
     {"sizes", 2, 1, "rank 0 sends 8 bytes to rank 1, which expects 4", different_sizes},
-    {"twice", 1, 1, "qspi_start: a message was started", started_twice},
+    {"twice", 1, 1, "qspi_start: the message has been started already", started_twice},
     {"never", 1, 1, "rank 0 waits for a message from itself", never_sent},
     {"lost", 2, 3, "rank 1", lost_peer},
 };
