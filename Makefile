@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan bench peers model lint format mpich torch clean
+.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan bench peers model lint lint-quick format mpich torch clean
 
 export PYTHON JOBS TORCH
 # Make's own default for CXX is no wish of the user's: without one, tools/find_compiler.sh looks for one that is new enough.
@@ -63,9 +63,13 @@ peers: setup  ## Other simulators of circuits in .peers, for `onehop bench circu
 model:  ## Explores the model of the channel protocol (SPIN)
 	@tools/model.sh
 
-lint: setup-test  ## Formatting and common mistakes, C++ and Python
+lint: setup-test  ## Formatting, common mistakes, and dependencies between parts, in C++ and Python
 	@tools/setup.sh lint
 	@tools/lint.sh
+
+lint-quick: setup-test  ## The same without clang-tidy
+	@tools/setup.sh lint
+	@tools/lint.sh --quick
 
 format: setup  ## Rewrites the sources in the house format
 	@tools/setup.sh lint

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
-# lint.sh [--fix] [FILE...]
-# Looks at the given files, else at all that git knows: formatting (clang-format, ruff) and common mistakes (clang-tidy,
-# ruff). --fix rewrites what can be rewritten. clang-tidy is the slow one: tools/tidy.py says how it is kept short.
+# lint.sh [--fix | --quick] [FILE...]
+# Checks the given files, or all files that git knows: formatting (clang-format, ruff), common mistakes (clang-tidy, ruff) and the
+# dependencies between parts (tools/check_layers.py). --fix rewrites what can be rewritten. --quick leaves out clang-tidy, which takes
+# most of the time; tools/tidy.py says how its runs are kept short.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/.venv/bin:$PATH"
 
-fix=false
+fix=false quick=false
 [ "${1:-}" = --fix ] && fix=true && shift
+[ "${1:-}" = --quick ] && quick=true && shift
 if [ $# -eq 0 ]; then
   mapfile -t files < <(git ls-files --cached --others --exclude-standard --deduplicate)
 else
@@ -40,7 +42,9 @@ if [ ${#python[@]} -gt 0 ]; then
 fi
 for file in ${shell[@]+"${shell[@]}"}; do bash -n "$file" || status=1; done
 
-if [ ${#sources[@]} -gt 0 ] && ! $fix; then
+python tools/check_layers.py >/dev/null || status=1
+
+if [ ${#sources[@]} -gt 0 ] && ! $fix && ! $quick; then
   tools/build.sh dev configure_only || exit 1
   python tools/tidy.py build/dev "${sources[@]}" || status=1
 fi
