@@ -182,8 +182,8 @@ def halo(
     fields : int, optional
         Number of arrays of the same dtype that travel together.
     codec : str
-        What the bytes look like on the wire (docs/reference/codecs.md): all but "raw" round, and need floating-point or complex
-        dtypes. Inside a rank nothing is encoded.
+        Format of the bytes on the wire (docs/reference/codecs.md). Every codec but "raw" rounds and needs a
+        floating-point or complex dtype. Transfers inside a rank are not encoded.
     rank : int, optional
         Build only the part of this rank.
 

@@ -141,8 +141,9 @@ def test_tune_keeps_what_onehop_then_uses(ranks: Ranks, tmp_path: Path) -> None:
     reductions[0]["raw"] = [{"up_to": None, "algorithm": "two_shot", "chunk_bytes": 512}]
     file.write_text(json.dumps({**kept, "allreduce": reductions}))
     program = ranks.script(
-        "import onehop; from onehop import collectives; group = onehop.Group.world(); c = collectives.Collectives(group);"
-        "o = c.allreduce(9000, 'float32'); print(c.compress_above('q4'), o.algorithm, o.chunk_bytes)"
+        "import onehop; from onehop import collectives; group = onehop.Group.world();"
+        "c = collectives.Collectives(group); o = c.allreduce(9000, 'float32');"
+        "print(c.compress_above('q4'), o.algorithm, o.chunk_bytes)"
     )
     used = ranks.onehop("launch", "-n", "2", sys.executable, program)
     assert used.stdout.split("\n")[0].endswith("12345 two_shot 512"), used.stderr

@@ -1,7 +1,8 @@
 """Read an HDF5 file in a process of its own, which a damaged file may crash, hang or fill with memory.
 
-`onehop.quantum.io.hdf5` runs this file as a script in Python's isolated mode. It imports nothing of onehop. The question
-is JSON on stdin. The answer on stdout is a line of JSON, followed by the bytes of the arrays that the line lists.
+`onehop.quantum.io.hdf5` runs this file as a script in Python's isolated mode. It imports nothing of onehop. The
+question is JSON on stdin. The answer on stdout is a line of JSON, followed by the bytes of the arrays that the line
+lists.
 """
 
 from __future__ import annotations

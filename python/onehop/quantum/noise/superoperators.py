@@ -1,8 +1,8 @@
 """Gates and channels on a density matrix of n qubits, written as operations on a state vector of 2n qubits.
 
-The vector holds the matrix column by column: qubit i acts on the rows, qubit n + i on the columns. A gate U becomes U on
-the row qubits and its complex conjugate on the column qubits; a channel becomes the sum of K (x) conj(K) over its Kraus
-operators.
+The vector holds the matrix column by column: qubit i acts on the rows, qubit n + i on the columns. A gate U becomes U
+on the row qubits and its complex conjugate on the column qubits. A channel becomes the sum of K (x) conj(K) over its
+Kraus operators.
 """
 
 from __future__ import annotations
