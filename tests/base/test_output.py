@@ -44,9 +44,9 @@ def fill(disk: Path) -> None:
 COMMANDS = {
     "lattice info": ("lattice", "info", "--extent", "8x8", "-n", 2, "--json"),
     "schedule": ("schedule", "halo", "--extents", "64x64", "--grid", "2x1", "-o"),
-    "circuit": ("circuit", "qft", "--qubits", 5, "-o"),
+    "circuit": ("quantum", "circuit", "qft", "--qubits", 5, "-o"),
     "poisson plot": ("poisson", "--local", "8x8", "--plot"),
-    "hamlib": ("hamlib", "tfim", 4, "-o"),
+    "hamlib": ("quantum", "hamlib", "tfim", 4, "-o"),
 }
 
 

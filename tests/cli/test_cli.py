@@ -234,6 +234,21 @@ def test_bad_input_on_all_ranks_is_said_once(ranks: Ranks, launcher: str) -> Non
     assert done.stderr.count("error: -n 5 was asked for, but this runs inside a launch of 2 ranks") == 1
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("circuit ghz --qubits 0", "`onehop circuit` is now `onehop quantum circuit`"),
+        ("hamlib list none.hdf5", "`onehop hamlib` is now `onehop quantum hamlib`"),
+        ("qedc none.py", "`onehop qedc` is now `onehop quantum qedc`"),
+        ("plan none.qasm --here 1", "`--here` is now `--ranks-per-node`"),
+        ("launch -n 1 --grace 1 no-such-program", "`--grace` is now `--kill-after`"),
+    ],
+)
+def test_old_names_say_the_new_ones_once(old: str, new: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(old.split()) == 2
+    assert capsys.readouterr().err.count(new) == 1
+
+
 def test_help_for_nobody_is_no_failure() -> None:
     """As in `onehop --help | head -0`: the reader is gone when the text comes."""
     reading, writing = os.pipe()
@@ -259,7 +274,9 @@ def test_closed_pipe_is_no_traceback(halo: str, ranks: Ranks) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="no /dev/full")
-@pytest.mark.parametrize("words", [("--version",), ("circuit", "ghz", "--qubits", "3")], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [("--version",), ("quantum", "circuit", "ghz", "--qubits", "3")], ids=" ".join
+)
 def test_full_disk_is_one_line(words: tuple[str, ...], ranks: Ranks) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(

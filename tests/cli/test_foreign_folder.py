@@ -100,11 +100,11 @@ def test_worker_processes_of_a_program(ranks: Ranks, trap: Path) -> None:
     program = ranks.script(
         """
         from onehop.quantum import Circuit
-        from onehop.quantum.run.executor import ProcessCrew
+        from onehop.quantum.run.executor import ProcessExecutor
         from onehop.quantum.run.task import Task
-        crew = ProcessCrew(2)
-        print(crew.perform([Task(Circuit(2, 2).x(0).measure([0, 1], [0, 1]), shots=3)])[0].values)
-        crew.close()
+        executor = ProcessExecutor(2)
+        print(executor.run([Task(Circuit(2, 2).x(0).measure([0, 1], [0, 1]), shots=3)])[0].values)
+        executor.close()
         """
     )
     done = _run(ranks, trap, [sys.executable, program])

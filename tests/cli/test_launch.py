@@ -115,14 +115,14 @@ WAIT_FOR_EVER = """
 
 
 def test_rank_that_lost_its_peer_is_not_blamed(ranks: Ranks) -> None:
-    done = ranks.launch(3, WAIT_FOR_EVER, "--grace", 3)
+    done = ranks.launch(3, WAIT_FOR_EVER, "--kill-after", 3)
     assert done.returncode == 137
     assert done.stderr.splitlines()[-1].startswith("onehop: rank 1 was killed by signal 9 (SIGKILL)")
 
 
 def test_peer_lost_names_the_rank_within_two_seconds(ranks: Ranks) -> None:
     begin = time.monotonic()
-    done = ranks.launch(2, WAIT_FOR_EVER, "--grace", 5)
+    done = ranks.launch(2, WAIT_FOR_EVER, "--kill-after", 5)
     assert time.monotonic() - begin < 4
     assert "onehop.error.PeerLost" in done.stderr
     assert "rank 1" in done.stderr
@@ -214,7 +214,7 @@ def test_killed_rank_in_the_middle_of_an_exchange(ranks: Ranks) -> None:
         while True:
             plan.run()
     """
-    assert ranks.launch(4, source, "--grace", 4).returncode == 137
+    assert ranks.launch(4, source, "--kill-after", 4).returncode == 137
 
 
 def test_stopped_and_continued_with_the_launcher(

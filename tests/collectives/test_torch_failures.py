@@ -371,9 +371,9 @@ def test_a_coalesced_operation_carries_the_failures_of_all_its_parts(ranks: Rank
 @pytest.mark.parametrize("wait", [True, False])
 def test_one_thread_at_a_time_is_in_the_collectives(wait: bool) -> None:
     pytest.importorskip("torch", reason=WITHOUT)
-    from onehop.torch.work_queue import Thread
+    from onehop.torch.work_queue import WorkQueue
 
-    thread = Thread("test")
+    thread = WorkQueue("test")
     inside, second = threading.Event(), threading.Event()
     overlapped, order = [], []
 

@@ -100,7 +100,7 @@ def read_pids(process: object, number: int, *, at_work: bool = True) -> dict[int
 def kill_one(ranks: Ranks, number: int, work: str, longest: float, *, at_work: bool = True) -> None:
     """Kill one of some ranks at a random moment: all others name it, in time, and the launch ends with its code."""
     victim = random.randrange(number)
-    process = ranks.start(number, program(work), "--grace", 8)
+    process = ranks.start(number, program(work), "--kill-after", 8)
     pids = read_pids(process, number, at_work=at_work)
     delay = random.uniform(0, longest)
     time.sleep(delay)

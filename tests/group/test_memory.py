@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import onehop
-from onehop import Group
-from onehop import collectives as tensors
+from onehop import Group, collectives
 from ranks import Ranks
 from threads import run_threads
 
@@ -34,7 +33,7 @@ def test_staging_follows_what_is_used(number: int) -> None:
     seen = {}
 
     def rank(group: Group) -> tuple[int, int]:
-        paths = tensors.plans(group).collectives
+        paths = collectives.plans(group).collectives
         few, many = np.full(20, 1.0, np.float32), np.full(1 << 18, 1.0, np.float32)
         assert (onehop.allreduce(group, few) == number).all()
         group.barrier()
@@ -61,7 +60,7 @@ def test_staging_follows_what_is_used(number: int) -> None:
 def test_staging_of_few_ranks_is_as_large_as_is_fast() -> None:
     def rank(group: Group) -> tuple[int, int]:
         onehop.allreduce(group, np.zeros(MIB, np.float32))
-        return tensors.plans(group).collectives.staging_bytes // MIB
+        return collectives.plans(group).collectives.staging_bytes // MIB
 
     assert run_threads(2, rank) == [2] * 2
     assert run_threads(4, rank) == [6] * 4

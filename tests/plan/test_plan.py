@@ -226,7 +226,7 @@ def test_lost_peer_is_raised_with_its_rank(ranks: Ranks) -> None:
         except onehop.PeerLost as lost:
             print("lost", lost.rank, isinstance(lost, ConnectionError))
     """
-    done = ranks.launch(2, source, "--grace", 4)
+    done = ranks.launch(2, source, "--kill-after", 4)
     assert done.stdout == "[0] lost 1 True\n"
 
 

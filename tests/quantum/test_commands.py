@@ -1,4 +1,4 @@
-"""`onehop circuit` and `onehop hamlib`."""
+"""`onehop quantum circuit` and `onehop quantum hamlib`."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def test_circuit(kind: str, version: int, tmp_path: Path, capsys: pytest.Capture
     from onehop.quantum.io.qasm import load_qasm
 
     file = tmp_path / "made.qasm"
-    assert main(["circuit", kind, *KINDS[kind], "--openqasm", str(version), "-o", str(file)]) == 0
+    assert main(["quantum", "circuit", kind, *KINDS[kind], "--openqasm", str(version), "-o", str(file)]) == 0
     assert f"OPENQASM {version}.0;" in file.read_text()
     circuit = load_qasm(file)
     assert circuit.qubits == {"qpe": 4, "tfim": 6, "ghz": 3, "qaoa": 6}.get(kind, 4)
     assert len(circuit) > 3
     assert "gates" in capsys.readouterr().err
     told = str(tmp_path / "told.json")
-    assert main(["circuit", kind, *KINDS[kind], "--openqasm", str(version), "--json", told]) == 0
+    assert main(["quantum", "circuit", kind, *KINDS[kind], "--openqasm", str(version), "--json", told]) == 0
     assert capsys.readouterr().out == file.read_text()
     report = json.loads(Path(told).read_text())
     assert report["qubits"] == circuit.qubits
@@ -46,13 +46,23 @@ def test_circuit(kind: str, version: int, tmp_path: Path, capsys: pytest.Capture
 def test_hamlib(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("h5py")
     file = str(tmp_path / "tfim.hdf5")
-    assert main(["hamlib", "tfim", "4", "2x3t", "--fields", "0.5,2", "-o", file]) == 0
+    assert main(["quantum", "hamlib", "tfim", "4", "2x3t", "--fields", "0.5,2", "-o", file]) == 0
     assert "8 Hamiltonians" in capsys.readouterr().out
-    assert main(["hamlib", "list", file, "--json", "-"]) == 0
+    assert main(["quantum", "hamlib", "list", file, "--json", "-"]) == 0
     found = json.loads(capsys.readouterr().out)["hamiltonians"]
     assert {"name": "graph-1D-grid-pbc-qubitnodes_Lx-4_h-2", "qubits": 4, "terms": 8} in found
     assert (
-        main(["circuit", "hamlib", file, "graph-2D-triag-nonpbc-qubitnodes_Lx-2_Ly-3_h-0.5", "--steps", "2"])
+        main(
+            [
+                "quantum",
+                "circuit",
+                "hamlib",
+                file,
+                "graph-2D-triag-nonpbc-qubitnodes_Lx-2_Ly-3_h-0.5",
+                "--steps",
+                "2",
+            ]
+        )
         == 0
     )
     assert "rzz" in capsys.readouterr().out
@@ -61,20 +71,20 @@ def test_hamlib(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["circuit", "qpe", "--qubits", "1"], "at least 2 qubits"),
-        (["circuit", "qft", "--qubits", "3", "--state", "01"], "3 bits"),
-        (["circuit", "tfim"], "either --qubits"),
-        (["circuit", "tfim", "--extents", "4xa"], "expected a lattice as 20 or 4x5"),
+        (["quantum", "circuit", "qpe", "--qubits", "1"], "at least 2 qubits"),
+        (["quantum", "circuit", "qft", "--qubits", "3", "--state", "01"], "3 bits"),
+        (["quantum", "circuit", "tfim"], "either --qubits"),
+        (["quantum", "circuit", "tfim", "--extents", "4xa"], "expected a lattice as 20 or 4x5"),
         (
-            ["circuit", "tfim", "--qubits", "4", "--lattice", "hexagonal"],
+            ["quantum", "circuit", "tfim", "--qubits", "4", "--lattice", "hexagonal"],
             "expected a lattice (grid, triangular)",
         ),
-        (["circuit", "ghz", "--qubits", "3", "-o", "no/such/folder/x.qasm"], "no/such/folder"),
-        (["circuit", "nothing"], "No such command"),
-        (["circuit", "ghz", "--qubits", "0"], "--qubits"),
-        (["circuit", "ghz", "--qubits", "2", "--json", "-"], "-o FILE"),
-        (["hamlib", "tfim", "4", "--fields", "a"], "--fields"),
-        (["hamlib", "list", "none.hdf5"], "none.hdf5"),
+        (["quantum", "circuit", "ghz", "--qubits", "3", "-o", "no/such/folder/x.qasm"], "no/such/folder"),
+        (["quantum", "circuit", "nothing"], "No such command"),
+        (["quantum", "circuit", "ghz", "--qubits", "0"], "--qubits"),
+        (["quantum", "circuit", "ghz", "--qubits", "2", "--json", "-"], "-o FILE"),
+        (["quantum", "hamlib", "tfim", "4", "--fields", "a"], "--fields"),
+        (["quantum", "hamlib", "list", "none.hdf5"], "none.hdf5"),
     ],
 )
 def test_wrong_commands(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

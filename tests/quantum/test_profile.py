@@ -18,7 +18,12 @@ pytest.importorskip("qiskit")
 
 
 def test_a_profile_of_two_ranks(ranks: Ranks) -> None:
-    assert main(["circuit", "qv", "--qubits", "13", "--depth", "4", "-o", str(ranks.folder / "c.qasm")]) == 0
+    assert (
+        main(
+            ["quantum", "circuit", "qv", "--qubits", "13", "--depth", "4", "-o", str(ranks.folder / "c.qasm")]
+        )
+        == 0
+    )
     words = ("run", ranks.folder / "c.qasm", "-n", 2, "--shots", 50, "--profile", "--observable", "X0")
     done = ranks.onehop(*words, "--json", ranks.folder / "p.json", "--plot", ranks.folder / "p.svg")
     assert done.returncode == 0, done.stderr
@@ -53,7 +58,7 @@ def test_a_profile_of_two_ranks(ranks: Ranks) -> None:
 
 def test_groups_of_a_plan(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "q.qasm"
-    assert main(["circuit", "qft", "--qubits", "18", "-o", str(file)]) == 0
+    assert main(["quantum", "circuit", "qft", "--qubits", "18", "-o", str(file)]) == 0
     capfd.readouterr()
     assert main(["plan", str(file), "--json", str(tmp_path / "plan.json")]) == 0
     shown = capfd.readouterr().out
@@ -79,7 +84,7 @@ def test_nothing_is_timed_unless_asked() -> None:
 
 def test_noise_has_no_profile(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "q.qasm"
-    assert main(["circuit", "qft", "--qubits", "3", "-o", str(file)]) == 0
+    assert main(["quantum", "circuit", "qft", "--qubits", "3", "-o", str(file)]) == 0
     assert main(["run", str(file), "--profile", "--noise", "depolarizing=0.01"]) != 0
     assert "--profile is for runs without --noise" in capfd.readouterr().err
 

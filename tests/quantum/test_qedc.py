@@ -1,4 +1,4 @@
-"""`onehop qedc` against a suite of the same shape: its imports, its choice of a backend, what it asks of results."""
+"""`onehop quantum qedc` on a suite of the same shape as QED-C: imports, choice of a backend, use of results."""
 
 from __future__ import annotations
 
@@ -72,6 +72,7 @@ def suite(tmp_path: Path) -> Path:
 
 def test_runs_on_the_given_ranks(suite: Path, ranks: Ranks) -> None:
     words = (
+        "quantum",
         "qedc",
         suite,
         "-n",
@@ -95,11 +96,11 @@ def test_runs_on_the_given_ranks(suite: Path, ranks: Ranks) -> None:
 
 
 def test_what_is_wrong(suite: Path, ranks: Ranks) -> None:
-    done = ranks.onehop("qedc", "none.py", "-n", 2)
+    done = ranks.onehop("quantum", "qedc", "none.py", "-n", 2)
     assert done.returncode == 2
     assert "there is no benchmark none.py" in done.stderr
     suite.write_text("import a_package_that_is_not_there\n")
-    done = ranks.onehop("qedc", suite)
+    done = ranks.onehop("quantum", "qedc", suite)
     assert done.returncode == 2
     assert "pip install a-package-that-is-not-there" in done.stderr
 

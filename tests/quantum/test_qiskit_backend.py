@@ -32,7 +32,7 @@ circuit.measure_all()
 backend = OnehopBackend({ranks})
 result = backend.run([circuit, circuit], shots=300, seed_simulator=11).result()
 sampled = SamplerV2(backend, seed=5).run([(circuit, None, 50)]).result()[0].data.meas.get_counts()
-line = (backend.crew.size, sorted(result.get_counts(0).items()), sorted(result.get_counts(1).items()), sampled)
+line = (backend.executor.size, sorted(result.get_counts(0).items()), sorted(result.get_counts(1).items()), sampled)
 print(line)
 """
 
@@ -162,19 +162,19 @@ def test_ranks_that_die_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = OnehopBackend(2)
     try:
         backend.run(bell(), shots=10).result()
-        process = backend.crew._process
+        process = backend.executor._process
         process.kill()
         monkeypatch.setattr(process, "poll", lambda: None)  # as if they died after they were looked at
         with pytest.raises(Error, match="have ended"):
             backend.run(bell(), shots=10)
         assert sum(backend.run(bell(), shots=10).result().get_counts().values()) == 10  # new ones
-        backend.crew._process.kill()
-        backend.crew._process.wait()  # between two tasks: nothing was lost
+        backend.executor._process.kill()
+        backend.executor._process.wait()  # between two tasks: nothing was lost
         assert sum(backend.run(bell(), shots=10).result().get_counts().values()) == 10
         with pytest.raises(BadInput, match="no classical bits"):
             backend.run(QuantumCircuit(2), shots=10)
     finally:
-        backend.crew.close()
+        backend.executor.close()
 
 
 @pytest.mark.parametrize(

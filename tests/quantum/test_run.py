@@ -93,7 +93,7 @@ def test_without_classical_bits_all_qubits_are_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = str(tmp_path / "ghz.qasm")
-    assert main(["circuit", "ghz", "--qubits", "5", "-o", file]) == 0
+    assert main(["quantum", "circuit", "ghz", "--qubits", "5", "-o", file]) == 0
     assert main(["run", file, "--shots", "100", "--seed", "3", "--precision", "single", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert set(found["counts"]) == {"00000", "11111"}
@@ -105,7 +105,7 @@ def test_without_classical_bits_all_qubits_are_measured(
 
 def test_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = str(tmp_path / "qft.qasm")
-    assert main(["circuit", "qft", "--qubits", "20", "-o", file]) == 0
+    assert main(["quantum", "circuit", "qft", "--qubits", "20", "-o", file]) == 0
     assert main(["plan", file, "-n", "64", "--json"]) == 0
     captured = capsys.readouterr()
     found = json.loads(captured.out)
@@ -122,7 +122,7 @@ def test_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_what_does_not_fit_is_refused_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = str(tmp_path / "ghz.qasm")
-    assert main(["circuit", "ghz", "--qubits", "48", "-o", file]) == 0
+    assert main(["quantum", "circuit", "ghz", "--qubits", "48", "-o", file]) == 0
     assert main(["plan", file, "-n", "2", "--json"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["fits"] is False

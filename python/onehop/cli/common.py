@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from onehop.error import BadInput, Error
-from onehop.launch.environment import current_launch
+from onehop.launch.environment import RESTARTED, current_launch
 from onehop.output import check_file_target, write_file
 
 
@@ -57,6 +57,24 @@ MpiOption = Annotated[
 ]
 
 
+def say_renamed(old: str, new: str) -> None:
+    """Say on stderr, on rank 0, that a command or an option has a new name."""
+    # A command that starts itself again as ranks has said it before.
+    if own_rank() == 0 and RESTARTED not in os.environ:
+        print(f"onehop: `{old}` is now `{new}`; the old name will go in version 0.3", file=sys.stderr)
+
+
+def renamed_option(old: str, new: str) -> Any:
+    """The hidden option that keeps the old name of an option; its value is None unless it is used."""
+
+    def say(value: Any) -> Any:
+        if value is not None:
+            say_renamed(old, new)
+        return value
+
+    return typer.Option(old, hidden=True, callback=say)
+
+
 def own_rank() -> int:
     """The rank of this process as its launcher says; 0 without one."""
     launched = current_launch()
@@ -77,12 +95,6 @@ def console(json_target: str | None = None) -> Console:
 def stderr_console() -> Console:
     """Where progress is shown."""
     return _console(stderr=True)
-
-
-def counted(number: int, what: str) -> str:
-    """For example "1 round", "2 rounds", "3 matches"."""
-    ending = "" if number == 1 else "es" if what.endswith(("s", "sh", "ch", "x")) else "s"
-    return f"{number} {what}{ending}"
 
 
 def parse_numbers(text: str, option: str, separator: str = ",") -> list[int]:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from onehop.cli.common import JsonOption, write_json
+from onehop.cli.common import JsonOption, renamed_option, write_json
 from onehop.error import BadInput
 from onehop.launch import Output, command_of, current_launch
 from onehop.launch import launch as run_ranks
@@ -34,12 +34,13 @@ def launch(
         typer.Option("--bind/--no-bind", help="Bind every rank to cores of its own, if there are enough."),
     ] = True,
     cores: Annotated[int, typer.Option(metavar="CORES", help="Cores per rank, when bound.")] = 1,
-    grace: Annotated[
+    kill_after: Annotated[
         float,
         typer.Option(
-            metavar="SECONDS", help="After a failure, let the other ranks end by themselves for so long."
+            metavar="SECONDS", help="After a rank has failed, wait this long before ending the other ranks."
         ),
     ] = 0.0,
+    grace: Annotated[float | None, renamed_option("--grace", "--kill-after")] = None,
     json_target: JsonOption = None,
 ) -> None:
     """Run a program on several ranks of this machine.
@@ -63,7 +64,7 @@ def launch(
         output=output,
         bind=bind,
         cores_each=cores,
-        grace=grace,
+        kill_after=kill_after if grace is None else grace,
         stdout=2 if json_target == "-" else 1,
         told=lambda result: write_json(json_target, result.to_dict()),
     )

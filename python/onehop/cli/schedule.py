@@ -10,10 +10,11 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from onehop.cli.common import JsonOption, console, counted, parse_numbers, write_json
+from onehop.cli.common import JsonOption, console, parse_numbers, write_json
 from onehop.error import BadInput
 from onehop.output import write_file
 from onehop.schedule import Schedule, Transfer, count, halo, verify
+from onehop.text import counted
 
 FileArgument = Annotated[str, typer.Argument(metavar="FILE|-", help="A schedule as JSON; - is stdin.")]
 RowsOption = Annotated[int, typer.Option(help="How many rows to show; 0: all.")]

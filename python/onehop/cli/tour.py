@@ -12,6 +12,7 @@ from onehop.cli.common import JsonOption, MpiOption, RanksOption, console, progr
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.launch import ensure_ranks_beside_mpi
+from onehop.text import bytes_text, counted
 from onehop.tour import STEPS, StepResult, run, why_no_baseline
 from onehop.tour_lattice import gauge_field  # noqa: F401, for the steps that it brings
 
@@ -22,19 +23,11 @@ def _time(seconds: float | None) -> str:
     return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.2f} µs"
 
 
-def _size(number: int) -> str:
-    for unit in ("B", "KiB", "MiB"):
-        if number < 1024:
-            return f"{number:.4g} {unit}"
-        number /= 1024
-    return f"{number:.4g} GiB"
-
-
 def _table(results: list[StepResult], ranks: int) -> Table:
     caption = "ratio: onehop's time over that of MPI's best way, measured in turn; below 1 onehop is faster"
     if all(one.ratio is None for one in results):
         caption = None
-    title = f"onehop {__version__} on {ranks} rank{'s' if ranks > 1 else ''}"
+    title = f"onehop {__version__} on {counted(ranks, 'rank')}"
     table = Table(title=title, caption=caption, caption_justify="left", show_lines=True)
     for heading in ("what ran", "right?", "checked against", "onehop", "plain MPI", "ratio", "moved"):
         table.add_column(heading, justify="left" if heading in ("what ran", "checked against") else "right")
@@ -47,7 +40,7 @@ def _table(results: list[StepResult], ranks: int) -> Table:
             _time(one.seconds),
             baseline,
             "–" if one.ratio is None else f"{one.ratio:.2f}",
-            _size(one.bytes_moved),
+            bytes_text(one.bytes_moved),
         )
     return table
 

@@ -14,6 +14,7 @@ from onehop.doctor import machine, software
 from onehop.doctor.selftest import Outcome, test_local, test_mpi
 from onehop.doctor.topology import topology
 from onehop.launch import MpiLauncher, current_launch
+from onehop.text import bytes_text
 
 # Less than this, and real work will not fit.
 LEAST_MEMORY = 64 << 20
@@ -45,10 +46,6 @@ class Finding:
         return {**asdict(self), "state": self.state.value}
 
 
-def _size(size: int) -> str:
-    return f"{size / (1 << 30):.1f} GiB"
-
-
 def _machine() -> Iterator[Finding]:
     widest, features = machine.simd()
     yield Finding("processor", State.OK, machine.cpu_name())
@@ -66,14 +63,16 @@ def _memory() -> Finding:
     memory = machine.memory()
     usable = min(size for size in (memory["available"], memory["group_limit"]) if size is not None)
     limit = (
-        "" if memory["group_limit"] is None else f", {_size(memory['group_limit'])} left to its control group"
+        ""
+        if memory["group_limit"] is None
+        else f", {bytes_text(memory['group_limit'])} left to its control group"
     )
     shm = (
         ""
         if memory["dev_shm"] is None
-        else f"; /dev/shm, which onehop does not need: {_size(memory['dev_shm'])}"
+        else f"; /dev/shm, which onehop does not need: {bytes_text(memory['dev_shm'])}"
     )
-    text = f"{_size(usable)} available of {_size(memory['total'] or 0)}{limit}{shm}"
+    text = f"{bytes_text(usable)} available of {bytes_text(memory['total'] or 0)}{limit}{shm}"
     if usable < LEAST_MEMORY:
         return Finding(
             "shared memory", State.BROKEN, text, "end other programs, or raise the container's memory limit"

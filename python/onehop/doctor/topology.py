@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onehop.cores import machine_cores
+from onehop.text import bytes_text
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,9 @@ class Topology:
     def cache_text(self) -> str:
         """For example "L1 8 x 32 KiB, L2 8 x 1 MiB, L3 1 x 32 MiB"."""
         return (
-            ", ".join(f"L{level} {count} x {_size(size)}" for level, size, count in self.caches) or "unknown"
+            ", ".join(f"L{level} {count} x {bytes_text(size)}" for level, size, count in self.caches)
+            or "unknown"
         )
-
-
-def _size(size: int) -> str:
-    return f"{size / (1 << 20):g} MiB" if size >= 1 << 20 else f"{size / 1024:g} KiB"
 
 
 def _libraries() -> list[str]:

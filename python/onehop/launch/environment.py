@@ -60,7 +60,11 @@ def current_launch(environment: Mapping[str, str] | None = None) -> Launched | N
     return None
 
 
+# Set for the ranks of a command that has started itself again (`ensure_ranks`).
+RESTARTED = "ONEHOP_RESTARTED"
+
+
 def variables() -> list[str]:
     """The names of all variables that tell a process which rank it is."""
-    own = ["ONEHOP_CONTROL", "ONEHOP_RANK", "ONEHOP_RANKS", "ONEHOP_LAUNCHER_PID"]
+    own = ["ONEHOP_CONTROL", "ONEHOP_RANK", "ONEHOP_RANKS", "ONEHOP_LAUNCHER_PID", RESTARTED]
     return sorted({*own, *(name for _, *names in _MARKS for name in names)})

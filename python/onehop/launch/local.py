@@ -18,7 +18,7 @@ from onehop.error import BadInput, Error
 from onehop.launch.cores import available_cores, share_cores
 from onehop.launch.interpreter import python_module
 from onehop.launch.result import LaunchResult
-from onehop.launch.supervisor import PATIENCE, Rank, Supervisor
+from onehop.launch.supervisor import SIGKILL_AFTER, Rank, Supervisor
 from onehop.launch.watchdog import Watchdog
 
 _PR_SET_PDEATHSIG = 1
@@ -129,12 +129,12 @@ def launch(
     output: Output | str = Output.PREFIX,
     bind: bool = True,
     cores_each: int = 1,
-    grace: float = 0.0,
+    kill_after: float = 0.0,
     report: bool = True,
     environment: Mapping[str, str] | None = None,
     stdout: int = 1,
     told: Callable[[LaunchResult], None] | None = None,
-    patience: float = PATIENCE,
+    sigkill_after: float = SIGKILL_AFTER,
 ) -> int:
     """Run `command` on `ranks` ranks of this machine and wait for them.
 
@@ -154,7 +154,7 @@ def launch(
         Bind every rank to cores of its own, if there are enough.
     cores_each : int
         Cores per rank.
-    grace : float
+    kill_after : float
         Seconds that the other ranks get to end by themselves after the first failure.
     report : bool
         Say on stderr which rank failed. False: only where rank 0 has not spoken for itself.
@@ -164,7 +164,7 @@ def launch(
         The descriptor that takes what the ranks write to their standard output.
     told : callable, optional
         Called at the end with what became of every rank.
-    patience : float
+    sigkill_after : float
         Seconds from SIGTERM to SIGKILL.
 
     Returns
@@ -199,10 +199,10 @@ def launch(
         watchdog,
         control.tell_ended,
         prefixed=prefixed,
-        grace=grace,
+        kill_after=kill_after,
         report=report,
         stdout=stdout,
-        patience=patience,
+        sigkill_after=sigkill_after,
     )
     try:
         for rank in range(ranks):

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from onehop.error import BadInput
-from onehop.launch.environment import current_launch
+from onehop.launch.environment import RESTARTED, current_launch
 from onehop.launch.interpreter import python_module
 from onehop.launch.local import Output, launch
 from onehop.launch.mpi import find_mpi_launcher, launch_under_mpi
-from onehop.launch.supervisor import PATIENCE
+from onehop.launch.supervisor import SIGKILL_AFTER
 
 
 def ensure_ranks(
@@ -22,7 +22,7 @@ def ensure_ranks(
     launcher: str = "local",
     mpi: str | None = None,
     bind: bool = True,
-    patience: float = PATIENCE,
+    sigkill_after: float = SIGKILL_AFTER,
     environment: Mapping[str, str] | None = None,
 ) -> None:
     """Return on every one of `ranks` ranks of this command.
@@ -44,7 +44,7 @@ def ensure_ranks(
         Which one, as for `find_mpi_launcher`.
     bind : bool
         Bind ranks to cores if there are enough.
-    patience : float
+    sigkill_after : float
         Seconds that ranks have from SIGTERM to SIGKILL, with the built-in launcher.
     environment : mapping of str to str, optional
         Variables for the ranks beside those of this process, with the built-in launcher.
@@ -70,7 +70,7 @@ def ensure_ranks(
     command = python_module("onehop", *(sys.argv[1:] if arguments is None else arguments))
     if launcher == "mpi":
         raise SystemExit(launch_under_mpi(ranks, command, mpi, bind=bind))
-    variables = {**os.environ, **(environment or {})}
+    variables = {**os.environ, RESTARTED: "1", **(environment or {})}
     raise SystemExit(
         launch(
             ranks,
@@ -79,7 +79,7 @@ def ensure_ranks(
             bind=bind,
             report=False,
             environment=variables,
-            patience=patience,
+            sigkill_after=sigkill_after,
         )
     )
 

@@ -25,7 +25,7 @@ from onehop.launch.watchdog import Watchdog, kill_group
 SETTLE = 0.1
 SETTLE_PEER_LOST = 1.0
 # From SIGTERM (SIGINT) to SIGKILL.
-PATIENCE = 2.0
+SIGKILL_AFTER = 2.0
 
 
 class Sink(Protocol):
@@ -68,18 +68,18 @@ class Supervisor:
         tell_ended: Callable[[int], None],
         *,
         prefixed: bool,
-        grace: float,
+        kill_after: float,
         report: bool,
         stdout: int = 1,
-        patience: float = PATIENCE,
+        sigkill_after: float = SIGKILL_AFTER,
     ) -> None:
         self._watchdog = watchdog
         self._tell_ended = tell_ended  # the other ranks, who may wait for one that never joined them
         self._prefixed = prefixed
         self._stdout = stdout
-        self._grace = grace
+        self._kill_after = kill_after
         self._report = report
-        self._patience_seconds = patience
+        self._sigkill_after = sigkill_after
         self._ranks: list[Rank] = []
         self._failed: list[Rank] = []  # in the order of their ends
         self._sinks: list[Sink] = []
@@ -113,7 +113,7 @@ class Supervisor:
     def run(self) -> int:
         """Wait for all ranks; the exit code of the launch."""
         while any(rank.code is None for rank in self._ranks):
-            for key, _ in self._selector.select(self._patience()):
+            for key, _ in self._selector.select(self._select_timeout()):
                 key.data()
             self._reap()
             self._act_on_signals()
@@ -176,7 +176,7 @@ class Supervisor:
         if code == 0 or rank.stopped or self._signal is not None:
             return
         self._failed.append(rank)
-        settle = max(SETTLE_PEER_LOST if code == PEER_LOST else SETTLE, self._grace)
+        settle = max(SETTLE_PEER_LOST if code == PEER_LOST else SETTLE, self._kill_after)
         decide_at = time.monotonic() + settle
         self._decide_at = decide_at if self._decide_at is None else min(self._decide_at, decide_at)
 
@@ -185,11 +185,11 @@ class Supervisor:
             if rank.code is None:
                 rank.stopped = True
                 kill_group(rank.process.pid, number)
-        self._kill_at = time.monotonic() + self._patience_seconds
+        self._kill_at = time.monotonic() + self._sigkill_after
 
     # -- time and signals ------------------------------------------------------------------------------------------
 
-    def _patience(self) -> float | None:
+    def _select_timeout(self) -> float | None:
         if not self._saved:
             return 0.02  # no signals in this thread: look often
         moments = [moment for moment in (self._decide_at, self._kill_at) if moment is not None]

@@ -20,7 +20,7 @@ from onehop.error import BadInput
 from onehop.qiskit.job import OnehopJob
 from onehop.qiskit.target import largest_state, make_target
 from onehop.quantum.io.from_qiskit import from_qiskit
-from onehop.quantum.run.executor import Crew, find_crew
+from onehop.quantum.run.executor import Executor, find_executor
 from onehop.quantum.run.task import Outcome, Task
 
 __all__ = ["OnehopBackend"]
@@ -65,7 +65,7 @@ class OnehopBackend(BackendV2):
         )
         _check_precision(precision)
         self.set_options(precision=precision, seed_simulator=seed)
-        self.crew: Crew = find_crew(ranks)
+        self.executor: Executor = find_executor(ranks)
 
     @classmethod
     def _default_options(cls) -> Options:
@@ -74,7 +74,9 @@ class OnehopBackend(BackendV2):
     @cached_property
     def target(self) -> Target:
         """All gates that Qiskit and OpenQASM have names for, between all qubits; as many as fit into this machine."""
-        return make_target(self.crew.agree(largest_state(8 if self.options.precision == "single" else 16)))
+        return make_target(
+            self.executor.agree(largest_state(8 if self.options.precision == "single" else 16))
+        )
 
     @property
     def max_circuits(self) -> None:
@@ -112,12 +114,12 @@ class OnehopBackend(BackendV2):
                     f"circuit {circuit.name} has no classical bits, so there is nothing to count; add measurements "
                     "(`measure_all`), or use `EstimatorV2` for expectation values"
                 )
-        outcomes, seeds = self.perform(circuits, **chosen)
+        outcomes, seeds = self.run_circuits(circuits, **chosen)
         experiments = [
             _experiment(circuit, outcome, seed, chosen["shots"], keep=chosen["memory"])
             for circuit, outcome, seed in zip(circuits, outcomes, seeds, strict=True)
         ]
-        job_id = self.crew.agree(str(uuid.uuid4()))
+        job_id = self.executor.agree(str(uuid.uuid4()))
         result = Result(
             backend_name=self.name,
             backend_version=self.backend_version,
@@ -129,7 +131,7 @@ class OnehopBackend(BackendV2):
         )
         return OnehopJob(self, job_id, result)
 
-    def perform(
+    def run_circuits(
         self,
         circuits: Sequence[QuantumCircuit],
         *,
@@ -140,7 +142,7 @@ class OnehopBackend(BackendV2):
         **_rest: Any,
     ) -> tuple[list[Outcome], list[int]]:
         """Outcomes and seeds of circuits, each with its own observables if any."""
-        seed = self.crew.agree(secrets.randbits(32)) if seed_simulator is None else int(seed_simulator)
+        seed = self.executor.agree(secrets.randbits(32)) if seed_simulator is None else int(seed_simulator)
         asked = observables or [()] * len(circuits)
         tasks = [
             Task(
@@ -152,7 +154,7 @@ class OnehopBackend(BackendV2):
             )
             for k, circuit in enumerate(circuits)
         ]
-        return self.crew.perform(tasks), [task.seed for task in tasks]
+        return self.executor.run(tasks), [task.seed for task in tasks]
 
     def _chosen(self, options: dict[str, Any]) -> dict[str, Any]:
         for name in options:

@@ -64,13 +64,13 @@ class SamplerV2(BaseSamplerV2):
         """
         asked = [SamplerPub.coerce(pub, self.default_shots if shots is None else shots) for pub in pubs]
         results = [self._one(pub, 1000 * k) for k, pub in enumerate(asked)]
-        job_id = self.backend.crew.agree(str(uuid.uuid4()))
+        job_id = self.backend.executor.agree(str(uuid.uuid4()))
         return DoneJob(job_id, PrimitiveResult(results, metadata={"version": 2}))
 
     def _one(self, pub: SamplerPub, offset: int) -> SamplerPubResult:
         bound = np.asarray(pub.parameter_values.bind_all(pub.circuit), dtype=object)
         seed = None if self.seed is None else self.seed + offset
-        outcomes, _ = self.backend.perform(list(bound.ravel()), shots=pub.shots, seed_simulator=seed)
+        outcomes, _ = self.backend.run_circuits(list(bound.ravel()), shots=pub.shots, seed_simulator=seed)
         data = {}
         for register in pub.circuit.cregs:
             places = [pub.circuit.find_bit(bit).index for bit in register]
@@ -128,9 +128,11 @@ class EstimatorV2(BaseEstimatorV2):
         """
         wanted = self.default_precision if precision is None else precision
         asked = [EstimatorPub.coerce(pub, wanted) for pub in pubs]
-        seed = self.backend.crew.agree(np.random.SeedSequence().entropy) if self.seed is None else self.seed
+        seed = (
+            self.backend.executor.agree(np.random.SeedSequence().entropy) if self.seed is None else self.seed
+        )
         results = [self._one(pub, np.random.default_rng([k, seed])) for k, pub in enumerate(asked)]
-        job_id = self.backend.crew.agree(str(uuid.uuid4()))
+        job_id = self.backend.executor.agree(str(uuid.uuid4()))
         return DoneJob(job_id, PrimitiveResult(results, metadata={"version": 2}))
 
     def _one(self, pub: EstimatorPub, random: np.random.Generator) -> PubResult:
@@ -142,7 +144,7 @@ class EstimatorV2(BaseEstimatorV2):
             of_circuit.setdefault(id(circuits[index]), (circuits[index], []))[1].append(index)
         runs = list(of_circuit.values())
         sums = [[_pauli_sum(observables[index]) for index in indices] for _, indices in runs]
-        outcomes, _ = self.backend.perform(
+        outcomes, _ = self.backend.run_circuits(
             [circuit for circuit, _ in runs],
             observables=sums,
             seed_simulator=int(random.integers(1 << 32)),

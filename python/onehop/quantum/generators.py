@@ -1,6 +1,6 @@
 """Circuits that everybody measures with: QFT, phase estimation, spin models, GHZ, random ones, quantum volume, QAOA.
 
-Each function returns a `Program`: `onehop circuit KIND` writes it as OpenQASM, `to_circuit` makes what runs.
+Each function returns a `Program`: `onehop quantum circuit KIND` writes it as OpenQASM, `to_circuit` makes what runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""About how long a planned circuit would take, from a short trial of its own gates."""
+"""Predict how long a circuit would take, from a short trial of its own gates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BUDGET = 0.08  # seconds of gates
 _FIRST = 64  # gates
 
 
-def predict(planned: CircuitPlan, group: Group | None = None) -> float:
+def predict(circuit_plan: CircuitPlan, group: Group | None = None) -> float:
     """About how many seconds a run takes, without drawing shots and without observables.
 
     Some gates from the middle of the circuit, more and more until their time can be read, run on a small state of this
@@ -31,13 +31,13 @@ def predict(planned: CircuitPlan, group: Group | None = None) -> float:
 
     Parameters
     ----------
-    planned : CircuitPlan
+    circuit_plan : CircuitPlan
     group : Group, optional
         The ranks that will run it, of which all call this at once: collective then, and the answer is that of the
         slowest. Without it all cores of this machine are taken to work for the ranks that share it.
     """
-    local = planned.placement.local_bits
-    gates = [moved(one, 0, conjugate=False) for one in planned.circuit.operations if one.is_gate]
+    local = circuit_plan.placement.local_bits
+    gates = [moved(one, 0, conjugate=False) for one in circuit_plan.circuit.operations if one.is_gate]
     widest = max((len(one.targets) for one in gates if one.kind != "pauli_rotation"), default=1)
     qubits = max(1, min(_QUBITS, local - _FEWER), min(widest, local))
     if group is not None:
@@ -46,16 +46,16 @@ def predict(planned: CircuitPlan, group: Group | None = None) -> float:
     else:
         threads = 0
     begin = time.perf_counter()
-    state = State(qubits, precision=planned.precision, threads=threads)
+    state = State(qubits, precision=circuit_plan.precision, threads=threads)
     state.set_basis_state(0)
     beginning = time.perf_counter() - begin
     of_gates = _time(state, gates)
-    exchanging = planned.bytes_per_rank * _seconds_per_byte_swapped()
+    exchanging = circuit_plan.bytes_per_rank * _seconds_per_byte_swapped()
     larger = 2.0 ** (local - qubits)
     if group is None:
         # The trial had all cores; memory is given and bytes are moved by each rank on one of them.
-        turns = planned.ranks_here / min(planned.ranks_here, usable_cores())
-        return of_gates * larger * planned.ranks_here + (beginning * larger + exchanging) * turns
+        turns = circuit_plan.ranks_per_node / min(circuit_plan.ranks_per_node, usable_cores())
+        return of_gates * larger * circuit_plan.ranks_per_node + (beginning * larger + exchanging) * turns
     mine = (of_gates + beginning) * larger + exchanging
     return max(float(one) for one in group.allgather(repr(mine).encode()))
 

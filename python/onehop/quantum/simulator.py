@@ -123,7 +123,7 @@ class CircuitPlan:
     operations : int
         That are left to do after swaps and gates on fresh qubits were taken out.
     fits : bool
-        Whether the memory of this machine suffices for `ranks_here` of the ranks.
+        Whether the memory of this machine suffices for `ranks_per_node` of the ranks.
     memory_per_rank, memory_in_all, memory_available : int
         Amplitudes and staging; what there is on this machine for its ranks together.
     exchanges : int
@@ -141,7 +141,7 @@ class CircuitPlan:
         Stage by stage.
     circuit : Circuit
         What acts on the state: the circuit that was given, or one on the rows and columns of a density matrix.
-    ranks_here : int
+    ranks_per_node : int
         How many of the ranks share this machine.
     kind : str
         "state vector" or "density matrix".
@@ -163,7 +163,7 @@ class CircuitPlan:
     passes: float
     placement: Placement = field(repr=False, compare=False)
     circuit: Circuit = field(repr=False, compare=False)
-    ranks_here: int
+    ranks_per_node: int
     kind: str = "state vector"
 
 
@@ -172,7 +172,7 @@ def plan(
     ranks: int = 1,
     precision: str = "double",
     *,
-    ranks_here: int | None = None,
+    ranks_per_node: int | None = None,
     effort: float = 1,
 ) -> CircuitPlan:
     """What running a circuit on so many ranks needs and moves.
@@ -184,7 +184,7 @@ def plan(
         A power of two. No rank has to exist.
     precision : str
         "double" or "single".
-    ranks_here : int, optional
+    ranks_per_node : int, optional
         How many of them share this machine's memory; all unless given.
     effort : float
         How hard to look for a placement that moves less, about in seconds; 0: the rule alone.
@@ -195,14 +195,14 @@ def plan(
         A circuit that cannot be, or ranks that are no power of two.
     """
     circuit.validate()
-    return plan_matrices(circuit, ranks, precision, ranks_here, effort)
+    return plan_matrices(circuit, ranks, precision, ranks_per_node, effort)
 
 
 def plan_matrices(
     circuit: Circuit,
     ranks: int,
     precision: str,
-    ranks_here: int | None,
+    ranks_per_node: int | None,
     effort: float,
     *,
     keep_order: bool = False,
@@ -210,8 +210,8 @@ def plan_matrices(
     """As `plan`, of matrices that need not be unitary; keep_order: the state exists already, qubit i on bit i."""
     usable = _core.usable_ranks(circuit, ranks) if ranks > 0 and ranks & (ranks - 1) == 0 else ranks
     amplitude = 8 if precision == "single" else 16
-    here = usable if ranks_here is None else min(ranks_here, usable)
-    need = _core.memory_need(circuit.qubits, usable, precision, here)
+    local_ranks = usable if ranks_per_node is None else min(ranks_per_node, usable)
+    need = _core.memory_need(circuit.qubits, usable, precision, local_ranks)
     bits = list(range(circuit.qubits)) if keep_order else []
     placement = _core.place(circuit, usable, amplitude, effort, bits)
     share = amplitude << placement.local_bits
@@ -233,7 +233,7 @@ def plan_matrices(
         passes=placement.passes(),
         placement=placement,
         circuit=circuit,
-        ranks_here=here,
+        ranks_per_node=local_ranks,
     )
 
 

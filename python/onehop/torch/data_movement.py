@@ -10,9 +10,9 @@ import torch
 from onehop.collectives import Plans
 from onehop.error import BadInput
 from onehop.torch.arguments import bytes_of, check, flat, tensors_of
-from onehop.torch.work_queue import Job, Work, in_one_go
+from onehop.torch.work_queue import Task, Work, in_sequence
 
-__all__ = ["Movements"]
+__all__ = ["DataMovement"]
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:
@@ -20,7 +20,7 @@ def _dense(tensor: torch.Tensor) -> torch.Tensor:
     return tensor if tensor.is_contiguous() else torch.empty(tensor.shape, dtype=tensor.dtype)
 
 
-class Movements:
+class DataMovement:
     """Part of `ProcessGroup`."""
 
     _rank: int
@@ -37,7 +37,7 @@ class Movements:
         root = opts if isinstance(opts, int) else getattr(opts, "rootRank", 0)
         check(*tensors)
 
-        def job() -> list[torch.Tensor]:
+        def task() -> list[torch.Tensor]:
             for tensor in tensors:
                 plain = tensor.detach()
                 dense = plain.contiguous()
@@ -46,15 +46,15 @@ class Movements:
                     plain.copy_(dense)
             return tensors
 
-        return self._do(job, opts)
+        return self._do(task, opts)
 
     def all_gather_single(self, output: torch.Tensor, source: torch.Tensor, opts: Any = None) -> Work:
         """Everybody's tensors behind each other."""
-        return self._do(self._gather_single_job(output, source), opts)
+        return self._do(self._gather_single_task(output, source), opts)
 
     _allgather_base = all_gather_single
 
-    def _gather_single_job(self, output: torch.Tensor, source: torch.Tensor) -> Job:
+    def _gather_single_task(self, output: torch.Tensor, source: torch.Tensor) -> Task:
         check(output, source)
         if bytes_of(output) != self._size * bytes_of(source):
             raise BadInput(
@@ -62,7 +62,7 @@ class Movements:
                 f"found {bytes_of(output)} and {bytes_of(source)} bytes"
             )
 
-        def job() -> torch.Tensor:
+        def task() -> torch.Tensor:
             target, dense = output.detach(), source.detach().contiguous()
             result = _dense(target)
             self._move("allgather", dense, result, (bytes_of(dense),) * self._size)
@@ -70,19 +70,19 @@ class Movements:
                 target.copy_(result)
             return output
 
-        return job
+        return task
 
     def allgather(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any = None) -> Work:
         """Everybody's tensors in a list; each may have a shape of its own."""
         (targets,), (source,) = outputs, inputs
-        return self._do(self._gather_job(targets, source), opts)
+        return self._do(self._gather_task(targets, source), opts)
 
-    def _gather_job(self, targets: Sequence[torch.Tensor], source: torch.Tensor) -> Job:
+    def _gather_task(self, targets: Sequence[torch.Tensor], source: torch.Tensor) -> Task:
         check(source, *targets)
         if len(targets) != self._size:
             raise BadInput(f"expected {self._size} tensors to gather into, found {len(targets)}")
 
-        def job() -> list[torch.Tensor]:
+        def task() -> list[torch.Tensor]:
             lengths = [target.numel() for target in targets]
             result = torch.empty(sum(lengths), dtype=source.dtype)
             size = source.element_size()
@@ -92,17 +92,17 @@ class Movements:
                 target.detach().copy_(part.view(target.shape))
             return list(targets)
 
-        return job
+        return task
 
     def allgather_coalesced(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any = None) -> Work:
         """Several one after the other: outputs[r][i] is tensor i of rank r."""
-        jobs = [self._gather_job([row[i] for row in outputs], one) for i, one in enumerate(inputs)]
-        return self._do(in_one_go(jobs), opts)
+        tasks = [self._gather_task([row[i] for row in outputs], one) for i, one in enumerate(inputs)]
+        return self._do(in_sequence(tasks), opts)
 
     def all_gather_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         """Several one after the other."""
-        jobs = [self._gather_single_job(*pair) for pair in zip(outputs, inputs, strict=True)]
-        return self._do(in_one_go(jobs), opts)
+        tasks = [self._gather_single_task(*pair) for pair in zip(outputs, inputs, strict=True)]
+        return self._do(in_sequence(tasks), opts)
 
     allgather_into_tensor_coalesced = all_gather_single_coalesced
 
@@ -141,7 +141,7 @@ class Movements:
         there = self._rows(source, input_splits, "input")
         here = self._rows(output, output_splits, "output")
 
-        def job() -> torch.Tensor:
+        def task() -> torch.Tensor:
             target = output.detach()
             result = _dense(target)
             self._exchange(source.detach().contiguous(), result, there, here)
@@ -149,7 +149,7 @@ class Movements:
                 target.copy_(result)
             return output
 
-        return self._do(job, opts)
+        return self._do(task, opts)
 
     alltoall_base = all_to_all_single
 
@@ -159,7 +159,7 @@ class Movements:
         """The same with lists of tensors."""
         check(*outputs, *inputs)
 
-        def job() -> list[torch.Tensor]:
+        def task() -> list[torch.Tensor]:
             here = [output.numel() for output in outputs]
             dtype = outputs[0].dtype
             result = torch.empty(sum(here), dtype=dtype)
@@ -168,7 +168,7 @@ class Movements:
                 output.detach().copy_(part.view(output.shape))
             return list(outputs)
 
-        return self._do(job, opts)
+        return self._do(task, opts)
 
     def gather(self, outputs: Sequence[Any], inputs: Sequence[torch.Tensor], opts: Any) -> Work:
         """Everybody's tensors for one rank."""
@@ -177,7 +177,7 @@ class Movements:
         targets = list(outputs[0]) if self._rank == root else []
         check(source, *targets)
 
-        def job() -> list[torch.Tensor]:
+        def task() -> list[torch.Tensor]:
             there = [source.numel() if rank == root else 0 for rank in range(self._size)]
             here = [target.numel() for target in targets] or [0] * self._size
             result = torch.empty(sum(here), dtype=source.dtype)
@@ -186,7 +186,7 @@ class Movements:
                 target.detach().copy_(part.view(target.shape))
             return targets
 
-        return self._do(job, opts)
+        return self._do(task, opts)
 
     def scatter(self, outputs: Sequence[torch.Tensor], inputs: Sequence[Any], opts: Any) -> Work:
         """One rank's tensors, one for each."""
@@ -195,7 +195,7 @@ class Movements:
         blocks = list(inputs[0]) if self._rank == root else []
         check(output, *blocks)
 
-        def job() -> list[torch.Tensor]:
+        def task() -> list[torch.Tensor]:
             there = [block.numel() for block in blocks] or [0] * self._size
             here = [output.numel() if rank == root else 0 for rank in range(self._size)]
             result = torch.empty(output.numel(), dtype=output.dtype)
@@ -203,7 +203,7 @@ class Movements:
             output.detach().copy_(result.view(output.shape))
             return [output]
 
-        return self._do(job, opts)
+        return self._do(task, opts)
 
     def barrier(self, opts: Any = None) -> Work:
         """Until everybody has come."""

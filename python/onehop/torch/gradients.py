@@ -12,7 +12,7 @@ from onehop.codec import CODECS
 from onehop.collectives import allreduce, element_type, plans
 from onehop.error import BadInput
 from onehop.group import Group
-from onehop.torch.work_queue import UNUSABLE_AFTER, Thread
+from onehop.torch.work_queue import UNUSABLE_AFTER, WorkQueue
 
 __all__ = ["CompressionState", "compressed_allreduce", "group_from_process_group"]
 
@@ -71,7 +71,7 @@ class CompressionState:
         )  # opens the paths now: later the thread would use the process group beside the program
         self.bytes_raw = self.bytes_sent = 0
         self._late: dict[int, torch.Tensor] = {}  # by where a parameter lies
-        self._thread = Thread("onehop gradients", UNUSABLE_AFTER)
+        self._thread = WorkQueue("onehop gradients", UNUSABLE_AFTER)
 
     @property
     def error(self) -> Exception | None:

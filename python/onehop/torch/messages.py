@@ -9,7 +9,7 @@ import torch
 
 from onehop.point_to_point import PointToPoint
 from onehop.torch.arguments import check
-from onehop.torch.work_queue import Thread, Work
+from onehop.torch.work_queue import Work, WorkQueue
 
 __all__ = ["Messages"]
 
@@ -18,20 +18,20 @@ class Messages:
     """Part of `ProcessGroup`. What goes to one rank goes through one thread, in the order of the calls."""
 
     _messages: PointToPoint
-    _senders: dict[int, Thread]
+    _senders: dict[int, WorkQueue]
 
     def send(self, tensors: Sequence[torch.Tensor], destination: int, tag: int = 0) -> Work:
         """A message to one rank."""
         (tensor,) = tensors
         check(tensor)
 
-        def job() -> list[torch.Tensor]:
+        def task() -> list[torch.Tensor]:
             dense = tensor.detach().contiguous()
             self._messages.send(destination, dense.reshape(-1).view(torch.uint8).numpy(), tag)
             return [tensor]
 
-        sender = self._senders.setdefault(destination, Thread(f"onehop to {destination}"))
-        return sender.submit(job, False)
+        sender = self._senders.setdefault(destination, WorkQueue(f"onehop to {destination}"))
+        return sender.submit(task, False)
 
     def recv(self, tensors: Sequence[torch.Tensor], source: int, tag: int = 0) -> Work:
         """A message from one rank."""

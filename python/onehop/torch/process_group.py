@@ -10,16 +10,16 @@ import torch.distributed as dist
 
 from onehop.collectives import Plans
 from onehop.point_to_point import PointToPoint
-from onehop.torch.data_movement import Movements
+from onehop.torch.data_movement import DataMovement
 from onehop.torch.messages import Messages
 from onehop.torch.reductions import Reductions
 from onehop.torch.store import group_from_store
-from onehop.torch.work_queue import UNUSABLE_AFTER, Thread, Work
+from onehop.torch.work_queue import UNUSABLE_AFTER, Work, WorkQueue
 
 __all__ = ["ProcessGroup", "create_process_group"]
 
 
-class ProcessGroup(Reductions, Movements, Messages, dist.ProcessGroup):
+class ProcessGroup(Reductions, DataMovement, Messages, dist.ProcessGroup):
     """The ranks of a `torch.distributed` group.
 
     All operations of torch are there for dense tensors on the processor; the collective ones of one group must be
@@ -43,8 +43,8 @@ class ProcessGroup(Reductions, Movements, Messages, dist.ProcessGroup):
         self.group.timeout = timeout.total_seconds()
         self._plans = Plans(self.group)
         self._messages = PointToPoint(self.group)
-        self._collective = Thread("onehop collectives", UNUSABLE_AFTER)
-        self._senders: dict[int, Thread] = {}
+        self._collective = WorkQueue("onehop collectives", UNUSABLE_AFTER)
+        self._senders: dict[int, WorkQueue] = {}
 
     def getBackendName(self) -> str:  # noqa: N802
         """The name of the backend."""
@@ -106,8 +106,8 @@ class ProcessGroup(Reductions, Movements, Messages, dist.ProcessGroup):
         """End the threads."""
         self.shutdown()
 
-    def _do(self, job: Callable[[], Any], opts: Any = None) -> Work:
-        return self._collective.submit(job, not getattr(opts, "asyncOp", True))
+    def _do(self, task: Callable[[], Any], opts: Any = None) -> Work:
+        return self._collective.submit(task, not getattr(opts, "asyncOp", True))
 
 
 def create_process_group(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGroup:

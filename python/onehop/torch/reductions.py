@@ -11,7 +11,7 @@ import torch.distributed as dist
 from onehop.collectives import Plans
 from onehop.error import BadInput
 from onehop.torch.arguments import bytes_of, check, flat, number_type, op_name, tensors_of, type_name
-from onehop.torch.work_queue import Job, Work, in_one_go
+from onehop.torch.work_queue import Task, Work, in_sequence
 
 __all__ = ["Reductions"]
 
@@ -38,11 +38,11 @@ class Reductions:
             found = ", ".join(sorted({str(tensor.dtype) for tensor in tensors}))
             raise BadInput(f"expected tensors of one type to reduce together, found {found}")
 
-        def job() -> list[torch.Tensor]:
+        def task() -> list[torch.Tensor]:
             self._combine([tensor.detach() for tensor in tensors], op, dtype)
             return tensors
 
-        return self._do(job, opts)
+        return self._do(task, opts)
 
     allreduce_coalesced = allreduce
 
@@ -53,22 +53,22 @@ class Reductions:
         op = op_name(opts)
         dtype = number_type(tensor.dtype, op)
 
-        def job() -> list[torch.Tensor]:
+        def task() -> list[torch.Tensor]:
             total = tensor.detach().clone(memory_format=torch.contiguous_format)
             self._combine([total], op, dtype)
             if self._rank == opts.rootRank:
                 tensor.detach().copy_(total)
             return [tensor]
 
-        return self._do(job, opts)
+        return self._do(task, opts)
 
     def reduce_scatter_single(self, output: torch.Tensor, source: torch.Tensor, opts: Any) -> Work:
         """Combine, and give each rank one block."""
-        return self._do(self._scatter_job(output, source, opts), opts)
+        return self._do(self._scatter_task(output, source, opts), opts)
 
     _reduce_scatter_base = reduce_scatter_single
 
-    def _scatter_job(self, output: torch.Tensor, source: torch.Tensor, opts: Any) -> Job:
+    def _scatter_task(self, output: torch.Tensor, source: torch.Tensor, opts: Any) -> Task:
         check(output, source)
         op = op_name(opts)
         dtype = number_type(source.dtype, op)
@@ -78,11 +78,11 @@ class Reductions:
                 f"{source.numel()} {source.dtype} for {output.numel()}"
             )
 
-        def job() -> torch.Tensor:
+        def task() -> torch.Tensor:
             self._scatter(source.detach(), output.detach(), op, dtype)
             return output
 
-        return job
+        return task
 
     def reduce_scatter(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any) -> Work:
         """The same with a list of blocks."""
@@ -99,8 +99,8 @@ class Reductions:
     def reduce_scatter_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
         """Several one after the other."""
         opts = opts if opts is not None else dist.ReduceScatterOptions()
-        jobs = [self._scatter_job(*pair, opts) for pair in zip(outputs, inputs, strict=True)]
-        return self._do(in_one_go(jobs), opts)
+        tasks = [self._scatter_task(*pair, opts) for pair in zip(outputs, inputs, strict=True)]
+        return self._do(in_sequence(tasks), opts)
 
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 

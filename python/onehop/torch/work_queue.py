@@ -1,4 +1,4 @@
-"""What runs beside the program for torch: threads that take jobs, and the works that torch waits for."""
+"""What runs beside the program for torch: threads that take tasks, and the works that torch waits for."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ import torch.distributed as dist
 from onehop import _core
 from onehop.error import PeerLost, Timeout
 
-__all__ = ["UNUSABLE_AFTER", "Thread", "Work", "in_one_go"]
+__all__ = ["UNUSABLE_AFTER", "Work", "WorkQueue", "in_sequence"]
 
 #: What collective operations of a group raise for the last time: the group cannot be used after that.
 UNUSABLE_AFTER = (PeerLost, Timeout)
 
-_GRACE = 3.0  # seconds
+_CLOSE_SECONDS = 3.0
 
-Job = Callable[[], Any]
+Task = Callable[[], Any]
 
 
 class _Failure:
@@ -113,25 +113,25 @@ class Work(dist._Work):
         self.wait()
 
 
-def in_one_go(jobs: Sequence[Job]) -> Job:
-    """One job that does several, one after the other, and returns the list of their results.
+def in_sequence(tasks: Sequence[Task]) -> Task:
+    """One task that does several, one after the other, and returns the list of their results.
 
     One that fails keeps none of the others from being done, since other ranks do them, too. The first error is raised
     then; what the others raised is told in its text.
     """
 
-    def job() -> list[Any]:
+    def task() -> list[Any]:
         results, errors = [], []
-        for number, one in enumerate(jobs, 1):
+        for number, one in enumerate(tasks, 1):
             try:
                 results.append(one())
             except Exception as error:
                 errors.append((number, error))
         if errors:
-            raise _joined(errors, len(jobs))
+            raise _joined(errors, len(tasks))
         return results
 
-    return job
+    return task
 
 
 def _joined(errors: Sequence[tuple[int, Exception]], number: int) -> Exception:
@@ -148,7 +148,7 @@ def _joined(errors: Sequence[tuple[int, Exception]], number: int) -> Exception:
     return first
 
 
-_started: weakref.WeakSet[Thread] = weakref.WeakSet()
+_started: weakref.WeakSet[WorkQueue] = weakref.WeakSet()
 
 
 @atexit.register
@@ -158,33 +158,33 @@ def _close_all() -> None:
         thread.close()
 
 
-class Thread:
-    """Runs jobs one after the other, in a thread that is started when it is first needed.
+class WorkQueue:
+    """Runs tasks one after the other, in a thread that is started when it is first needed.
 
     Parameters
     ----------
     name : str
         What the thread is called.
     ended_by : tuple of exception types
-        A job that raises one of these is the last: what comes later fails at once, with the same error.
+        A task that raises one of these is the last: what comes later fails at once, with the same error.
 
     Attributes
     ----------
     error : Exception or None
-        What the last job that failed raised.
+        What the last task that failed raised.
     """
 
     def __init__(self, name: str, ended_by: tuple[type[Exception], ...] = ()) -> None:
         self._name, self._ended_by = name, ended_by
-        self._jobs: queue.SimpleQueue[tuple[Job, Work] | None] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[tuple[Task, Work] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
-        self._pending = 0  # jobs that wait, or run, wherever that is
-        self._turn = threading.Lock()  # held while a job runs
+        self._pending = 0  # tasks that wait, or run, wherever that is
+        self._turn = threading.Lock()  # held while a task runs
         self.error: Exception | None = None
 
-    def submit(self, job: Job, wait: bool) -> Work:
-        """Run the job: here if the caller would wait anyway and nothing is before it."""
+    def submit(self, task: Task, wait: bool) -> Work:
+        """Run the task: here if the caller would wait anyway and nothing is before it."""
         work = Work()
         with self._lock:
             here = wait and self._pending == 0
@@ -193,9 +193,9 @@ class Thread:
                 self._turn.acquire()  # at once: nothing is pending, so nothing runs
             else:
                 self._start()
-                self._jobs.put((job, work))
+                self._tasks.put((task, work))
         if here:
-            error = self._run(job, work)
+            error = self._run(task, work)
             if error is not None:
                 raise error
         return work
@@ -207,17 +207,17 @@ class Thread:
             _started.add(self)
 
     def _loop(self) -> None:
-        while (item := self._jobs.get()) is not None:
+        while (item := self._tasks.get()) is not None:
             self._turn.acquire()
             self._run(*item)
             del item
 
-    def _run(self, job: Job, work: Work) -> Exception | None:
+    def _run(self, task: Task, work: Work) -> Exception | None:
         """Run it, with the turn taken; say how it went when the next one may run."""
         try:
             if isinstance(self.error, self._ended_by):
                 raise copy(self.error)
-            result, error = job(), None
+            result, error = task(), None
         except Exception as caught:
             result, error = None, caught
             self.error = caught
@@ -232,15 +232,15 @@ class Thread:
         return error
 
     def close(self) -> None:
-        """End the thread after the jobs that it has; those that take longer than a few seconds fail."""
+        """End the thread after the tasks that it has; those that take longer than a few seconds fail."""
         thread = self._thread
         if thread is None or thread.ident is None:
             return
-        self._jobs.put(None)
-        thread.join(timeout=_GRACE)
+        self._tasks.put(None)
+        thread.join(timeout=_CLOSE_SECONDS)
         if thread.is_alive():
             # It waits for other ranks, and looks for signals now and then, which ends the process (SIGABRT) if the
             # interpreter has gone meanwhile.
             _core.interrupt_thread(thread.ident)
-            thread.join(timeout=_GRACE)
+            thread.join(timeout=_CLOSE_SECONDS)
             _core.interrupt_thread(thread.ident, False)

@@ -9,11 +9,12 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from onehop.cli.common import JsonOption, console, counted, own_rank, write_json
+from onehop.cli.common import JsonOption, console, own_rank, write_json
 from onehop.cli.lattice.common import ExtentOption, GridOption, numbers, refuse_without_effect
 from onehop.error import BadInput
 from onehop.lattice import Geometry
 from onehop.schedule import count
+from onehop.text import counted
 
 LARGEST_PICTURE = 32  # sites in a row
 

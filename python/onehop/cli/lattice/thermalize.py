@@ -14,7 +14,6 @@ from onehop.cli.common import (
     JsonOption,
     RanksOption,
     console,
-    counted,
     own_rank,
     progress,
     write_json,
@@ -28,6 +27,7 @@ from onehop.lattice import thermalize as sweep
 from onehop.lattice.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from onehop.lattice.files import check_gauge_target, check_target
 from onehop.launch import ensure_ranks
+from onehop.text import counted
 
 ALGORITHMS = ("heatbath", "hmc")
 

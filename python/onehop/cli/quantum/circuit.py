@@ -1,4 +1,4 @@
-"""`onehop circuit`: circuits that everybody measures with, as OpenQASM files."""
+"""`onehop quantum circuit`: circuits that everybody measures with, as OpenQASM files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`onehop hamlib`: files of Hamiltonians, made and looked into."""
+"""`onehop quantum hamlib`: files of Hamiltonians, made and looked into."""
 
 from __future__ import annotations
 

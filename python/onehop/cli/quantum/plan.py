@@ -1,4 +1,4 @@
-"""`onehop plan`: what a circuit would need and move, before anything runs."""
+"""`onehop quantum plan`: the memory, exchanges and time that a circuit would take, without running it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from onehop._core import __version__
-from onehop.cli.common import JsonOption, console, counted, write_json
+from onehop.cli.common import JsonOption, console, renamed_option, write_json
 from onehop.cli.quantum.profile import forms, ranges
 from onehop.error import BadInput, Error
 from onehop.group import Group
@@ -16,65 +16,53 @@ from onehop.quantum import Circuit, CircuitPlan, NoiseModel, plan_density
 from onehop.quantum import plan as plan_circuit
 from onehop.quantum.predict import predict
 from onehop.quantum.run.serialization import read_circuit
+from onehop.text import bytes_text, counted
 
 PrecisionOption = Annotated[str, typer.Option(help="double (16 bytes an amplitude) or single (8).")]
-
-
-def size(number: float) -> str:
-    """Bytes for people."""
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
-        if number < 1024 or unit == "PiB":
-            return f"{number:.4g} {unit}"
-        number /= 1024
-    return ""
 
 
 def plan_run(
     circuit: Circuit,
     ranks: int,
-    here: int,
+    ranks_per_node: int,
     noise: NoiseModel | None,
     trajectories: int | None,
     precision: str,
 ) -> CircuitPlan:
-    """The plan of a run on so many ranks, `here` of them on this machine.
+    """The plan of a run on `ranks` ranks, `ranks_per_node` of them on each machine.
 
-    Of a density matrix if there is noise and no trajectories.
+    With noise and without trajectories, the plan is that of a density matrix.
     """
     if noise is not None:
         noise.check_names(circuit)
     if noise is not None and trajectories is None:
-        return plan_density(circuit, ranks, precision, noise=noise, ranks_here=here)
-    return plan_circuit(circuit, ranks, precision, ranks_here=here)
+        return plan_density(circuit, ranks, precision, noise=noise, ranks_per_node=ranks_per_node)
+    return plan_circuit(circuit, ranks, precision, ranks_per_node=ranks_per_node)
 
 
-def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def one_line(planned: CircuitPlan, seconds: float, trajectories: int | None = None) -> str:
+def one_line(circuit_plan: CircuitPlan, seconds: float, trajectories: int | None = None) -> str:
     """What `run` says before it begins."""
     each = f" for each of up to {trajectories} trajectories" if trajectories is not None else ""
-    what = " as a density matrix" if planned.kind == "density matrix" else ""
-    passes = f"{planned.passes:.4g} pass{'' if planned.passes == 1 else 'es'}"
+    what = " as a density matrix" if circuit_plan.kind == "density matrix" else ""
+    passes = f"{circuit_plan.passes:.4g} pass{'' if circuit_plan.passes == 1 else 'es'}"
     return (
-        f"{_plural(planned.qubits, 'qubit')}{what} on {_plural(planned.ranks, 'rank')}: "
-        f"{size(planned.memory_per_rank)} a rank, {_plural(planned.exchanges, 'exchange')}, "
-        f"{size(planned.bytes_per_rank)} sent by each rank, {passes}, about {seconds:.2g} s{each}"
+        f"{counted(circuit_plan.qubits, 'qubit')}{what} on {counted(circuit_plan.ranks, 'rank')}: "
+        f"{bytes_text(circuit_plan.memory_per_rank)} a rank, {counted(circuit_plan.exchanges, 'exchange')}, "
+        f"{bytes_text(circuit_plan.bytes_per_rank)} sent by each rank, {passes}, about {seconds:.2g} s{each}"
     )
 
 
-def remedy(planned: CircuitPlan) -> str:
+def remedy(circuit_plan: CircuitPlan) -> str:
     """What would do where the memory does not suffice."""
-    ranks = planned.ranks
-    while planned.memory_in_all / ranks > planned.memory_available:
+    ranks = circuit_plan.ranks
+    while circuit_plan.memory_in_all / ranks > circuit_plan.memory_available:
         ranks *= 2
     more = f"{ranks} machines like this one with a rank each" if ranks > 1 else "fewer ranks on this machine"
-    single = "" if planned.precision == "single" else ", or half as much with --precision single"
-    return f"{size(planned.memory_in_all)} in all would do, on {more}{single}"
+    single = "" if circuit_plan.precision == "single" else ", or half as much with --precision single"
+    return f"{bytes_text(circuit_plan.memory_in_all)} in all would do, on {more}{single}"
 
 
-def check_fits(planned: CircuitPlan, name: str) -> None:
+def check_fits(circuit_plan: CircuitPlan, name: str) -> None:
     """Refuse what cannot fit.
 
     Raises
@@ -82,40 +70,41 @@ def check_fits(planned: CircuitPlan, name: str) -> None:
     Error
         With what is needed, what there is, and what would do.
     """
-    if not planned.fits:
-        need = "1 rank needs" if planned.ranks == 1 else f"{planned.ranks} ranks need"
-        each = "" if planned.ranks == 1 else " each"
+    if not circuit_plan.fits:
+        need = "1 rank needs" if circuit_plan.ranks == 1 else f"{circuit_plan.ranks} ranks need"
+        each = "" if circuit_plan.ranks == 1 else " each"
         raise Error(
-            f"circuit {name} of {planned.qubits} qubits does not fit: {need} "
-            f"{size(planned.memory_per_rank)}{each}, and there are {size(planned.memory_available)} on this machine; "
-            f"{remedy(planned)}"
+            f"circuit {name} of {circuit_plan.qubits} qubits does not fit: {need} "
+            f"{bytes_text(circuit_plan.memory_per_rank)}{each}, and there are "
+            f"{bytes_text(circuit_plan.memory_available)} on this machine; "
+            f"{remedy(circuit_plan)}"
         )
 
 
-def _table(planned: CircuitPlan, name: str, seconds: float) -> Table:
+def _table(circuit_plan: CircuitPlan, name: str, seconds: float) -> Table:
     table = Table(
         "",
         "",
-        title=f"{name}: {counted(planned.qubits, 'qubit')} on {counted(planned.ranks, 'rank')}",
+        title=f"{name}: {counted(circuit_plan.qubits, 'qubit')} on {counted(circuit_plan.ranks, 'rank')}",
         show_header=False,
     )
     table.columns[1].justify = "right"
-    table.add_row("simulated as a", planned.kind)
-    table.add_row("memory of a rank", size(planned.memory_per_rank))
-    table.add_row("memory in all", size(planned.memory_in_all))
-    table.add_row("there is, on this machine", size(planned.memory_available))
-    table.add_row("fits here", "yes" if planned.fits else "[bold red]no[/]")
+    table.add_row("simulated as a", circuit_plan.kind)
+    table.add_row("memory of a rank", bytes_text(circuit_plan.memory_per_rank))
+    table.add_row("memory in all", bytes_text(circuit_plan.memory_in_all))
+    table.add_row("there is, on this machine", bytes_text(circuit_plan.memory_available))
+    table.add_row("fits here", "yes" if circuit_plan.fits else "[bold red]no[/]")
     table.add_section()
-    table.add_row("operations", str(planned.operations))
-    table.add_row("stages", str(len(planned.placement.stages)))
-    table.add_row("exchanges", str(planned.exchanges))
-    table.add_row("bytes sent by each rank", size(planned.bytes_per_rank))
-    if planned.bytes_per_exchange:
-        largest = max(planned.bytes_per_exchange)
-        table.add_row("in the largest exchange", size(largest))
-    table.add_row("exchanged gate by gate", size(planned.baseline_bytes_per_rank))
-    table.add_row("one swap at a time", size(planned.one_swap_at_a_time_bytes_per_rank))
-    table.add_row("passes over a rank's memory", f"{planned.passes:.4g}")
+    table.add_row("operations", str(circuit_plan.operations))
+    table.add_row("stages", str(len(circuit_plan.placement.stages)))
+    table.add_row("exchanges", str(circuit_plan.exchanges))
+    table.add_row("bytes sent by each rank", bytes_text(circuit_plan.bytes_per_rank))
+    if circuit_plan.bytes_per_exchange:
+        largest = max(circuit_plan.bytes_per_exchange)
+        table.add_row("in the largest exchange", bytes_text(largest))
+    table.add_row("exchanged gate by gate", bytes_text(circuit_plan.baseline_bytes_per_rank))
+    table.add_row("one swap at a time", bytes_text(circuit_plan.one_swap_at_a_time_bytes_per_rank))
+    table.add_row("passes over a rank's memory", f"{circuit_plan.passes:.4g}")
     table.add_row("predicted time, about", f"{seconds:.3g} s")
     return table
 
@@ -144,26 +133,26 @@ def _groups(stages: list[list[dict[str, Any]]], rows: int) -> Table:
     return table
 
 
-def _report(planned: CircuitPlan, name: str) -> dict[str, Any]:
+def _report(circuit_plan: CircuitPlan, name: str) -> dict[str, Any]:
     return {
         "version": __version__,
         "circuit": name,
-        "qubits": planned.qubits,
-        "ranks": planned.ranks,
-        "precision": planned.precision,
-        "kind": planned.kind,
-        "fits": planned.fits,
-        "memory_per_rank": planned.memory_per_rank,
-        "memory_in_all": planned.memory_in_all,
-        "memory_available": planned.memory_available,
-        "operations": planned.operations,
-        "stages": len(planned.placement.stages),
-        "exchanges": planned.exchanges,
-        "bytes_per_rank": planned.bytes_per_rank,
-        "bytes_per_exchange": list(planned.bytes_per_exchange),
-        "passes": planned.passes,
-        "baseline_bytes_per_rank": planned.baseline_bytes_per_rank,
-        "one_swap_at_a_time_bytes_per_rank": planned.one_swap_at_a_time_bytes_per_rank,
+        "qubits": circuit_plan.qubits,
+        "ranks": circuit_plan.ranks,
+        "precision": circuit_plan.precision,
+        "kind": circuit_plan.kind,
+        "fits": circuit_plan.fits,
+        "memory_per_rank": circuit_plan.memory_per_rank,
+        "memory_in_all": circuit_plan.memory_in_all,
+        "memory_available": circuit_plan.memory_available,
+        "operations": circuit_plan.operations,
+        "stages": len(circuit_plan.placement.stages),
+        "exchanges": circuit_plan.exchanges,
+        "bytes_per_rank": circuit_plan.bytes_per_rank,
+        "bytes_per_exchange": list(circuit_plan.bytes_per_exchange),
+        "passes": circuit_plan.passes,
+        "baseline_bytes_per_rank": circuit_plan.baseline_bytes_per_rank,
+        "one_swap_at_a_time_bytes_per_rank": circuit_plan.one_swap_at_a_time_bytes_per_rank,
     }
 
 
@@ -172,10 +161,11 @@ def plan(
     ranks: Annotated[
         int, typer.Option("-n", "--ranks", min=1, metavar="RANKS", help="A power of two; none is started.")
     ] = 1,
-    here: Annotated[
+    ranks_per_node: Annotated[
         int | None,
-        typer.Option(min=1, metavar="RANKS", help="How many of them share one machine; all unless given."),
+        typer.Option(min=1, metavar="RANKS", help="Ranks that share one machine (default: all)."),
     ] = None,
+    here: Annotated[int | None, renamed_option("--here", "--ranks-per-node")] = None,
     precision: PrecisionOption = "double",
     density: Annotated[
         bool, typer.Option("--density", help="As a density matrix: 4^n numbers instead of 2^n.")
@@ -198,26 +188,27 @@ def plan(
     if trajectories is not None and (density or noise is None):
         raise BadInput("--trajectories needs --noise, and is instead of --density")
     model = NoiseModel() if noise is None else NoiseModel.parse(noise)
+    ranks_per_node = ranks_per_node if here is None else here
     circuit = read_circuit(file, Group.alone())
     model.check_names(circuit)
     if density or (noise is not None and trajectories is None):
-        planned = plan_density(circuit, ranks, precision, noise=model, ranks_here=here)
+        circuit_plan = plan_density(circuit, ranks, precision, noise=model, ranks_per_node=ranks_per_node)
     else:
-        planned = plan_circuit(circuit, ranks, precision, ranks_here=here)
+        circuit_plan = plan_circuit(circuit, ranks, precision, ranks_per_node=ranks_per_node)
     screen = console(json_target)
-    seconds = predict(planned)
-    stages = planned.placement.groups()
-    screen.print(_table(planned, circuit.name, seconds))
+    seconds = predict(circuit_plan)
+    stages = circuit_plan.placement.groups()
+    screen.print(_table(circuit_plan, circuit.name, seconds))
     if trajectories is not None:
         screen.print(f"this is for each of up to {trajectories} trajectories; equal ones run once")
-    if planned.ranks < ranks:
-        screen.print(f"the circuit is too small for more than {counted(planned.ranks, 'rank')}")
-    if not planned.fits:
-        screen.print(f"it does not fit on this machine: {remedy(planned)}", markup=False, soft_wrap=True)
+    if circuit_plan.ranks < ranks:
+        screen.print(f"the circuit is too small for more than {counted(circuit_plan.ranks, 'rank')}")
+    if not circuit_plan.fits:
+        screen.print(f"it does not fit on this machine: {remedy(circuit_plan)}", markup=False, soft_wrap=True)
     if any(stages):
         screen.print(_groups(stages, rows))
     write_json(
-        json_target, {**_report(planned, circuit.name), "predicted_seconds": seconds, "groups": stages}
+        json_target, {**_report(circuit_plan, circuit.name), "predicted_seconds": seconds, "groups": stages}
     )
 
 

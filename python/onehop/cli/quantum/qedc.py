@@ -1,4 +1,4 @@
-"""`onehop qedc`: a benchmark of the QED-C suite, unmodified, on the simulator."""
+"""`onehop quantum qedc`: a benchmark of the QED-C suite, unmodified, on the simulator."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def qedc(
         "version": __version__,
         "benchmark": file,
         "arguments": arguments or [],
-        "ranks": backend.crew.size,
+        "ranks": backend.executor.size,
         "seconds": time.perf_counter() - begin,
         **counted.report(),
     }
     console(json_target).print(
-        f"onehop: {counted.circuits} circuits on {backend.crew.size} ranks, {counted.seconds:.2f} s of simulation",
+        f"onehop: {counted.circuits} circuits on {backend.executor.size} ranks, {counted.seconds:.2f} s of simulation",
         markup=False,
     )
     write_json(json_target, report)
@@ -87,16 +87,16 @@ class _Counting:
         self.circuits = 0
         self.seconds = 0.0
         self.bytes_moved = 0
-        perform = backend.perform
+        run_circuits = backend.run_circuits
 
         def counted(*arguments: Any, **options: Any) -> Any:
-            outcomes, seeds = perform(*arguments, **options)
+            outcomes, seeds = run_circuits(*arguments, **options)
             self.circuits += len(outcomes)
             self.seconds += sum(one.seconds for one in outcomes)
             self.bytes_moved += sum(one.bytes_moved for one in outcomes)
             return outcomes, seeds
 
-        backend.perform = counted
+        backend.run_circuits = counted
 
     def report(self) -> dict[str, Any]:
         """For JSON."""

@@ -16,7 +16,6 @@ from onehop.cli.common import (
     RanksOption,
     check_plot,
     console,
-    counted,
     own_rank,
     progress,
     write_json,
@@ -27,7 +26,7 @@ from onehop.cli.quantum.run_report import draw, make_report, save_result, show
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.launch import current_launch, ensure_ranks
-from onehop.launch.supervisor import PATIENCE
+from onehop.launch.supervisor import SIGKILL_AFTER
 from onehop.quantum import (
     Circuit,
     NoiseModel,
@@ -42,9 +41,10 @@ from onehop.quantum.memory_use import MemoryUse
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.predict import predict
 from onehop.quantum.profile import Profile
-from onehop.quantum.run.serialization import lend, read_circuit
+from onehop.quantum.run.serialization import read_circuit, share_circuit
+from onehop.text import counted
 
-PATIENCE_TO_WRITE = 600.0
+SIGKILL_AFTER_CHECKPOINT = 600.0
 
 
 def _measuring(circuit: Circuit) -> Circuit:
@@ -128,7 +128,7 @@ def _begin(
     trajectories: int | None,
     precision: str,
     json_target: str | None,
-    patience: float,
+    sigkill_after: float,
 ) -> None:
     """Return on every rank of the run. What cannot be is refused before any rank is started."""
     if ranks is None or ranks <= 1 or current_launch() is not None:
@@ -136,16 +136,18 @@ def _begin(
         return
     circuit = read_circuit(file, Group.alone())
     _observables(observables, circuit.qubits)
-    planned = plan_run(circuit, ranks, ranks, model, trajectories, precision)
-    check_fits(planned, circuit.name)
+    circuit_plan = plan_run(circuit, ranks, ranks, model, trajectories, precision)
+    check_fits(circuit_plan, circuit.name)
     arguments = sys.argv[1:]
-    if planned.ranks < ranks:
+    if circuit_plan.ranks < ranks:
         console(json_target).print(
-            f"{circuit.name} is too small for more than {counted(planned.ranks, 'rank')}"
+            f"{circuit.name} is too small for more than {counted(circuit_plan.ranks, 'rank')}"
         )
         end = arguments.index("--") if "--" in arguments else len(arguments)
-        arguments[end:end] = ["-n", str(planned.ranks)]
-    ensure_ranks(planned.ranks, arguments, patience=patience, environment=lend(file, circuit))
+        arguments[end:end] = ["-n", str(circuit_plan.ranks)]
+    ensure_ranks(
+        circuit_plan.ranks, arguments, sigkill_after=sigkill_after, environment=share_circuit(file, circuit)
+    )
 
 
 def run(
@@ -213,17 +215,17 @@ def run(
     if profile and model is not None:
         raise BadInput("--profile is for runs without --noise; leave one of them out")
     # Who is told to end needs time for a checkpoint.
-    patience = PATIENCE if checkpoint is None else PATIENCE_TO_WRITE
-    _begin(file, ranks, observable or [], model, trajectories, precision, json_target, patience)
+    sigkill_after = SIGKILL_AFTER if checkpoint is None else SIGKILL_AFTER_CHECKPOINT
+    _begin(file, ranks, observable or [], model, trajectories, precision, json_target, sigkill_after)
     group = Group.world()
     circuit = read_circuit(file, group)
     asked = _observables(observable or [], circuit.qubits)
     screen = console(json_target)
-    here = len(group.neighbours_in_memory)
-    planned = plan_run(circuit, group.size, here, model, trajectories, precision)
-    check_fits(planned, circuit.name)
-    predicted = predict(planned, group)
-    screen.print(one_line(planned, predicted, trajectories), markup=False, soft_wrap=True)
+    ranks_per_node = len(group.neighbours_in_memory)
+    circuit_plan = plan_run(circuit, group.size, ranks_per_node, model, trajectories, precision)
+    check_fits(circuit_plan, circuit.name)
+    predicted = predict(circuit_plan, group)
+    screen.print(one_line(circuit_plan, predicted, trajectories), markup=False, soft_wrap=True)
     circuit = _measuring(circuit) if shots else circuit
     options: dict[str, Any] = {"shots": shots, "seed": seed, "precision": precision, "observables": asked}
     result: Result | NoisyResult

@@ -9,12 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from onehop._core import __version__
-from onehop.cli.common import counted
-from onehop.cli.quantum.plan import size
 from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
 from onehop.quantum import Circuit, DensityMatrix, NoisyResult, Result
 from onehop.quantum.io.state_file import save_state
+from onehop.text import bytes_text, counted
 
 MOST_BARS = 24
 
@@ -81,8 +80,9 @@ def show(screen: Console, report: dict[str, Any], rows: int) -> None:
     for observable, value in report["expectations"].items():
         screen.print(f"<{observable}> = {_shown(value)}", markup=False)
     screen.print(
-        f"{report['seconds']:.3f} s on {counted(report['ranks'], 'rank')}; {size(report['bytes_moved'])} moved in "
-        f"{counted(report['exchanges'], 'exchange')}; peak memory {size(report['peak_memory_per_rank'])} a rank; "
+        f"{report['seconds']:.3f} s on {counted(report['ranks'], 'rank')}; "
+        f"{bytes_text(report['bytes_moved'])} moved in {counted(report['exchanges'], 'exchange')}; "
+        f"peak memory {bytes_text(report['peak_memory_per_rank'])} a rank; "
         f"seed {report['seed']}",
         soft_wrap=True,
     )

@@ -143,7 +143,7 @@ def plan_density(
     precision: str = "double",
     *,
     noise: NoiseModel | None = None,
-    ranks_here: int | None = None,
+    ranks_per_node: int | None = None,
 ) -> CircuitPlan:
     """What `simulate_density` of a circuit needs and moves: arguments and errors as for `plan`.
 
@@ -152,7 +152,7 @@ def plan_density(
     """
     circuit.validate()
     both = on_rows_and_columns(_items(circuit, noise or NoiseModel()), circuit.qubits)
-    planned = plan_matrices(both, ranks, precision, ranks_here, 0, keep_order=True)
+    planned = plan_matrices(both, ranks, precision, ranks_per_node, 0, keep_order=True)
     return replace(planned, qubits=circuit.qubits, kind="density matrix")
 
 

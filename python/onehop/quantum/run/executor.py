@@ -15,27 +15,27 @@ from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.launch.environment import current_launch, variables
 from onehop.launch.interpreter import package_environment, python_module
-from onehop.quantum.run.task import Outcome, Task, decode_outcome, encode_task, perform
+from onehop.quantum.run.task import Outcome, Task, decode_outcome, encode_task, run_task
 from onehop.serialization import decode, decode_error, encode, read_framed, write_framed
 
-__all__ = ["Crew", "GroupCrew", "ProcessCrew", "find_crew"]
+__all__ = ["Executor", "GroupExecutor", "ProcessExecutor", "find_executor"]
 
 
-class Crew(Protocol):
+class Executor(Protocol):
     """Several ranks, or one, that do tasks together."""
 
     @property
     def size(self) -> int:
         """How many ranks."""
 
-    def perform(self, tasks: Sequence[Task]) -> list[Outcome]:
-        """Do tasks, one after the other; collective where the crew is a group."""
+    def run(self, tasks: Sequence[Task]) -> list[Outcome]:
+        """Do tasks, one after the other; collective where the executor is a group."""
 
     def agree(self, value: Any) -> Any:
         """The value of rank 0, something that JSON has, on every rank."""
 
 
-class GroupCrew:
+class GroupExecutor:
     """The ranks of a group, each of which calls with the same tasks."""
 
     def __init__(self, group: Group) -> None:
@@ -46,9 +46,9 @@ class GroupCrew:
         """How many ranks."""
         return self.group.size
 
-    def perform(self, tasks: Sequence[Task]) -> list[Outcome]:
+    def run(self, tasks: Sequence[Task]) -> list[Outcome]:
         """Do tasks. Collective."""
-        return [perform(task, self.group) for task in tasks]
+        return [run_task(task, self.group) for task in tasks]
 
     def agree(self, value: Any) -> Any:
         """The value of rank 0. Collective."""
@@ -73,7 +73,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-class ProcessCrew:
+class ProcessExecutor:
     """Processes on this machine, started when the first task comes and ended with this one.
 
     Parameters
@@ -118,7 +118,7 @@ class ProcessCrew:
             self._finalizer()
         self._process = None
 
-    def perform(self, tasks: Sequence[Task]) -> list[Outcome]:
+    def run(self, tasks: Sequence[Task]) -> list[Outcome]:
         """Do tasks.
 
         Raises
@@ -151,7 +151,7 @@ def _mpi_world_size() -> int:
     return mpi.COMM_WORLD.Get_size()
 
 
-def find_crew(ranks: int | None) -> Crew:
+def find_executor(ranks: int | None) -> Executor:
     """Who simulates for this process.
 
     Under an MPI launcher with mpi4py loaded: all ranks of its world; inside a launch of any other kind: all its ranks.
@@ -169,11 +169,11 @@ def find_crew(ranks: int | None) -> Crew:
     elif inside is not None and inside.ranks > 1:
         group = Group.world()
     elif ranks is not None and ranks > 1:
-        return ProcessCrew(ranks)
+        return ProcessExecutor(ranks)
     else:
-        return GroupCrew(Group.alone())
+        return GroupExecutor(Group.alone())
     if ranks is not None and ranks != group.size:
         raise BadInput(
             f"a backend of {ranks} ranks was asked for inside a launch of {group.size}; leave `ranks` out there"
         )
-    return GroupCrew(group)
+    return GroupExecutor(group)

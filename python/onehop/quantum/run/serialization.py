@@ -20,13 +20,13 @@ from onehop.quantum.circuit import Circuit, Condition, Operation, Register
 from onehop.quantum.io.qasm_limits import MEMORY, SECONDS, Budget, memory_limit
 from onehop.serialization import Message, decode, decode_error, encode, encode_error
 
-__all__ = ["lend", "pack", "read_circuit", "unpack"]
+__all__ = ["pack", "read_circuit", "share_circuit", "unpack"]
 
 # Where ranks find what the process that started them has read already: the number of that process, its open file, and
 # the path of the circuit, as it was given.
-LENT = "ONEHOP_CIRCUIT"
+SHARED = "ONEHOP_CIRCUIT"
 # Seconds that reading may take beyond its budget: for Python and Qiskit to start.
-_GRACE = 20
+_STARTUP_SECONDS = 20
 
 
 def pack(circuit: Circuit) -> bytes:
@@ -152,7 +152,7 @@ def _in_child(file: str) -> bytes:
     """What `python -m onehop.quantum.run.serialization FILE` found out: a circuit or an error, as a message."""
     environment = {name: value for name, value in os.environ.items() if name not in variables()}
     # The reader keeps to its budget itself, unless a parser hangs in code that does not ask.
-    seconds = Budget().seconds + _GRACE
+    seconds = Budget().seconds + _STARTUP_SECONDS
     try:
         done = subprocess.run(
             python_module("onehop.quantum.run.serialization", file),
@@ -180,17 +180,17 @@ def _in_child(file: str) -> bytes:
     return done.stdout
 
 
-def lend(file: str, circuit: Circuit) -> dict[str, str]:
+def share_circuit(file: str, circuit: Circuit) -> dict[str, str]:
     """Variables with which ranks that this process starts find the circuit, as long as this process lives."""
     memory = os.memfd_create("onehop-circuit")
     with open(memory, "wb", closefd=False) as stream:
         stream.write(pack(circuit))
-    return {LENT: f"{os.getpid()} {memory} {file}"}
+    return {SHARED: f"{os.getpid()} {memory} {file}"}
 
 
-def _lent(file: str) -> bytes | None:
+def _shared(file: str) -> bytes | None:
     """What the launcher of this rank has read of the same file, if it has."""
-    parent, _, rest = os.environ.pop(LENT, "").partition(" ")
+    parent, _, rest = os.environ.pop(SHARED, "").partition(" ")
     memory, _, name = rest.partition(" ")
     if name != file or parent != str(os.getppid()):
         return None
@@ -201,15 +201,15 @@ def _lent(file: str) -> bytes | None:
 
 
 def _read(file: str) -> bytes:
-    lent = _lent(file)
-    return _in_child(file) if lent is None else lent
+    shared = _shared(file)
+    return _in_child(file) if shared is None else shared
 
 
 def read_circuit(file: str | Path, group: Group) -> Circuit:
     """An OpenQASM file on every rank. Collective.
 
     Rank 0 has it read by a process that ends after it: Qiskit's parsers take a hundred MiB, which would stay with
-    every rank. Where the process that started the ranks has read it, they take it from there (`lend`).
+    every rank. Where the process that started the ranks has read it, they take it from there (`share_circuit`).
 
     Raises
     ------

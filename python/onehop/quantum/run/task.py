@@ -16,7 +16,7 @@ from onehop.quantum.observables import PauliSum, PauliTerm
 from onehop.quantum.run.serialization import pack, unpack
 from onehop.serialization import decode, encode
 
-__all__ = ["Outcome", "Task", "decode_outcome", "decode_task", "encode_outcome", "encode_task", "perform"]
+__all__ = ["Outcome", "Task", "decode_outcome", "decode_task", "encode_outcome", "encode_task", "run_task"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Outcome:
     bytes_moved: int = 0
 
 
-def perform(task: Task, group: Group) -> Outcome:
+def run_task(task: Task, group: Group) -> Outcome:
     """Do a task. Collective; every rank gets the same outcome."""
     from onehop.quantum import simulate
 

@@ -1,4 +1,4 @@
-"""The ranks of a `ProcessCrew`: rank 0 takes tasks from stdin and answers on stdout."""
+"""The ranks of a `ProcessExecutor`: rank 0 takes tasks from stdin and answers on stdout."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 from onehop.error import Error
 from onehop.group import Group
-from onehop.quantum.run.task import decode_task, encode_outcome, perform
+from onehop.quantum.run.task import decode_task, encode_outcome, run_task
 from onehop.serialization import decode, encode, encode_error, read_framed, write_framed
 
 
@@ -33,7 +33,7 @@ def main() -> None:
             return
         try:
             tasks = decode(data, "tasks").list_of(decode_task)
-            answer = encode("outcomes", {}, [encode_outcome(perform(task, group)) for task in tasks])
+            answer = encode("outcomes", {}, [encode_outcome(run_task(task, group)) for task in tasks])
         except Error as error:
             answer = encode_error(error)
         if answers is not None:
