@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan bench peers model lint lint-quick format mpich torch clean
+.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan bench peers model lint lint-quick format mpich torch docs clean
 
 export PYTHON JOBS TORCH
 # Make's own default for CXX is no wish of the user's: without one, tools/find_compiler.sh looks for one that is new enough.
@@ -81,6 +81,10 @@ mpich:  ## MPICH beside Open MPI, in .mpich: `onehop bench ... --mpi mpich`
 
 torch: setup  ## PyTorch (for the processor) in .venv, where there is none: `make test` then tests onehop.torch too
 	@tools/setup.sh torch examples
+
+docs: build  ## The documentation site in build/docs: Sphinx, with warnings as errors
+	@tools/setup.sh docs
+	@tools/docs.sh
 
 clean:  ## Removes everything that was made here: .venv, .mpich, .peers, build, results
 	@rm -rf .venv .mpich .peers build results python/onehop/_core*.so

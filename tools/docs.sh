@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# docs.sh
+# Builds the documentation site in build/docs, warnings as errors. Needs the extension _core and the packages of the group `docs`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+command -v doxygen >/dev/null || tools/system_packages.sh doxygen
+.venv/bin/python -m sphinx --builder html --jobs auto --fail-on-warning --keep-going --quiet docs build/docs
+echo "onehop: the documentation is in build/docs/index.html"
