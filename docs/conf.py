@@ -21,7 +21,13 @@ project = "onehop"
 author = "the onehop authors"
 version = release = onehop.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton", "breathe"]
+extensions = [
+    "breathe",
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+]
 exclude_patterns = ["model"]
 # ref.python: types such as `bytes` in signatures are also names of attributes. duplicate_declaration.cpp: every header
 # opens the namespace onehop.
@@ -32,7 +38,9 @@ myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence", "deflist"]
 
 # Python API. Optional packages that are not installed are replaced by mocks.
-autodoc_mock_imports = [name for name in ("torch", "qiskit", "h5py") if importlib.util.find_spec(name) is None]
+autodoc_mock_imports = [
+    name for name in ("torch", "qiskit", "h5py") if importlib.util.find_spec(name) is None
+]
 autodoc_default_options = {"members": True, "show-inheritance": False, "member-order": "groupwise"}
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
@@ -67,25 +75,31 @@ def write_commands(_app: Any) -> None:
 def run_doxygen(_app: Any) -> None:
     """Read the headers into XML, from which Breathe makes pages."""
     if shutil.which("doxygen") is None:
-        raise SystemExit("docs: doxygen is missing. Run this, then make docs again: sudo apt-get install -y --no-install-recommends doxygen")
+        raise SystemExit(
+            "docs: no doxygen. Run, then make docs again: sudo apt-get install -y --no-install-recommends doxygen"
+        )
     DOXYGEN.mkdir(parents=True, exist_ok=True)
     subprocess.run(["doxygen", "docs/Doxyfile"], cwd=ROOT, check=True)
 
 
-def mark_up_docstring(_app: Any, _what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
+def mark_up_docstring(
+    _app: Any, _what: str, _name: str, _object: Any, _options: Any, lines: list[str]
+) -> None:
     """Turn `code` into literals and escape what reStructuredText takes for markup: docstrings are plain text."""
 
     def mark_up(line: str) -> str:
         parts = re.split(r"(``?[^`]+``?)", line)
         return "".join(
-            f"``{part.strip('`')}``" if part.startswith("`") else re.sub(r"([|*\\])", r"\\\1", part) for part in parts
+            f"``{part.strip('`')}``" if part.startswith("`") else re.sub(r"([|*\\])", r"\\\1", part)
+            for part in parts
         )
 
     made: list[str] = []
     literal = False
     for number, line in enumerate(lines):
+        # An example: indented, after a paragraph and an empty line.
         starts_block = line.startswith("    ") and number > 1 and not lines[number - 1]
-        if not literal and starts_block and lines[number - 2][:1].strip():  # an indented example after a paragraph
+        if not literal and starts_block and lines[number - 2][:1].strip():
             made += [".. code-block:: python", ""]
             literal = True
         literal = literal and (not line or line.startswith("    "))

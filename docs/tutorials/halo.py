@@ -41,7 +41,10 @@ parts = group.allgather(field[block.interior].tobytes())
 if group.rank == 0:
     square = np.concatenate([np.frombuffer(part).reshape(-1, 64) for part in parts])
     print(f"each rank sends {sent} bytes a step")
-    print("temperature of column 32 at rows 0, 16, 32, 48:", *(f"{square[row, 32]:.4f}" for row in (0, 16, 32, 48)))
+    print(
+        "temperature of column 32 at rows 0, 16, 32, 48:",
+        *(f"{square[row, 32]:.4f}" for row in (0, 16, 32, 48)),
+    )
     figure = empty_figure(5, 4)
     axes = figure.subplots()
     image = axes.imshow(square, cmap="gray")

@@ -1,4 +1,4 @@
-"""The documentation is true: its Python programs run, its commands exist, the README's programs are the examples."""
+"""The pages are true: their Python programs run, their commands exist, the README's programs are the examples."""
 
 from __future__ import annotations
 
