@@ -116,3 +116,16 @@ def test_commands_exist(page: Path) -> None:
             assert word in takes or not word.startswith("-") or word == "-", f"no {word}: onehop {text}"
             if word in takes and not takes[word].is_flag:
                 words.pop(0)
+
+
+@pytest.mark.parametrize("page", ["docs/design/architecture.md", "docs/howto/extend.md"])
+def test_files_exist(page: str) -> None:
+    """Files and folders that these pages name; a name without a folder is that of a file somewhere."""
+    names = re.findall(r"`(\w[\w/.]*(?:\.(?:cc|cpp|h|py|toml)|/[\w/]*))`", (ROOT / page).read_text())
+    assert len(names) > 10
+    tree = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = set(tree.split())
+    everything = {path.rpartition("/")[2] for path in files}
+    for name in names:
+        known = name in files or name in everything or (ROOT / name.rstrip("/")).is_dir()
+        assert known or "NAME" in name, name
