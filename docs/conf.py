@@ -19,6 +19,7 @@ GENERATED = ROOT / "build" / "generated"
 
 project = "onehop"
 author = "the onehop authors"
+copyright = "the onehop authors, Apache License 2.0"  # noqa: A001, the name is Sphinx's
 version = release = onehop.__version__
 
 extensions = [
