@@ -90,7 +90,7 @@ std::string name_of(const StoreChoice& choice) {
 }
 
 std::string name_of(const WaitChoice& choice) {
-  return std::to_string(choice.spins) + " " + std::to_string(choice.spins_crowded) + " " +
+  return std::to_string(choice.spins) + " " + std::to_string(choice.spins_oversubscribed) + " " +
          std::to_string(choice.yields);
 }
 
@@ -130,7 +130,7 @@ std::vector<Samples> try_waits(const Group& group, double compute_us, const std:
     contestants.push_back({name_of(choice), Role::ours, [&, choice](int repetitions) {
                              Tuning changed = tuning();
                              changed.spins = choice.spins;
-                             changed.spins_crowded = choice.spins_crowded;
+                             changed.spins_oversubscribed = choice.spins_oversubscribed;
                              changed.yields = choice.yields;
                              set_tuning(changed);
                              for (int i = 0; i < repetitions; ++i) {

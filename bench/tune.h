@@ -27,7 +27,7 @@ struct StoreChoice {
 // Settings of waiting to try.
 struct WaitChoice {
   int spins = 0;
-  int spins_crowded = 0;
+  int spins_oversubscribed = 0;
   int yields = 0;
 };
 [[nodiscard]] std::string name_of(const WaitChoice& choice);

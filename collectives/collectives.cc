@@ -14,8 +14,8 @@
 
 namespace onehop::collectives {
 
-using detail::Announcement;
 using detail::Exchange;
+using detail::Header;
 using detail::Operation;
 using detail::Range;
 
@@ -42,8 +42,8 @@ std::int64_t chunk_elements(std::int64_t wanted_bytes, std::int64_t slot_bytes, 
   return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max(bytes / element_bytes, block))));
 }
 
-// For `bytes` bytes to each peer. What arrives is read once, so where stores past the caches are good for long messages they
-// are good for all but the shortest; and the fewer chunks, the better, as long as two of them are under way.
+// For `bytes` bytes to each peer. What arrives is read once, so where stores past the caches are good for long messages
+// they are good for all but the shortest; and the fewer chunks, the better, as long as two of them are under way.
 void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t bytes, std::int64_t chunk_bytes) {
   constexpr std::int64_t kib = 1 << 10;
   const SizeRule& rule = tuning().rule(bytes);
@@ -60,18 +60,18 @@ void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t byte
 // Counts the chunks of both phases, now that the ranges are known.
 void complete(Operation& operation) {
   for (const Range& range : operation.contribute)
-    operation.fold_chunks = std::max(operation.fold_chunks, operation.chunks(range));
-  for (const auto* ranges : {&operation.spread, &operation.gather}) {
+    operation.reduce_chunks = std::max(operation.reduce_chunks, operation.chunks(range));
+  for (const auto* ranges : {&operation.gather_send, &operation.gather_receive}) {
     for (const Range& range : *ranges)
-      operation.spread_chunks = std::max(operation.spread_chunks, operation.chunks(range));
+      operation.gather_chunks = std::max(operation.gather_chunks, operation.chunks(range));
   }
 }
 
-Operation reduction_of(const Reduction& reduction, Announcement::Kind kind, const std::string& what,
-                       std::int64_t times) {
+Operation reduction_of(const Reduction& reduction, Header::Kind kind, const std::string& what, std::int64_t times) {
   Operation operation;
-  operation.fold = reduction.type == ElementType::bytes ? nullptr : detail::fold_function(reduction.type, reduction.op);
-  if (operation.fold == nullptr) {
+  operation.reduce =
+      reduction.type == ElementType::bytes ? nullptr : detail::reduce_function(reduction.type, reduction.op);
+  if (operation.reduce == nullptr) {
     throw BadInput(what + ": there is no " + std::string(to_string(reduction.op)) + " of " +
                    std::string(to_string(reduction.type)));
   }
@@ -80,7 +80,7 @@ Operation reduction_of(const Reduction& reduction, Announcement::Kind kind, cons
                    std::string(to_string(reduction.type)) + "; use raw");
   }
   const bool is_double = reduction.type == ElementType::float64;
-  operation.fold_wide = detail::fold_function(is_double ? reduction.type : ElementType::float32, reduction.op);
+  operation.reduce_wide = detail::reduce_function(is_double ? reduction.type : ElementType::float32, reduction.op);
   operation.encoded = reduction.codec != Codec::raw;
   operation.adds =
       reduction.type == ElementType::float32 && (reduction.op == ReduceOp::sum || reduction.op == ReduceOp::mean);
@@ -94,18 +94,18 @@ Operation reduction_of(const Reduction& reduction, Announcement::Kind kind, cons
                     .codec = reduction.codec,
                     .elements = reduction.elements,
                     .shape = detail::shape_word(reduction.shape)};
-  operation.folds = true;
+  operation.reduces = true;
   return operation;
 }
 
-// Cache lines of an announcement that carries so many bytes.
+// Cache lines of a header that carries so many bytes.
 int lines_for(std::int64_t bytes) {
   constexpr auto first = static_cast<std::int64_t>(detail::Line::payload_bytes);
   constexpr auto each = static_cast<std::int64_t>(detail::more_bytes);
   return 1 + static_cast<int>((std::max(bytes - first, std::int64_t{0}) + each - 1) / each);
 }
 
-Announcement moving(Announcement::Kind kind, std::int64_t bytes, const Content& content) {
+Header moving(Header::Kind kind, std::int64_t bytes, const Content& content) {
   return {.kind = kind, .type = content.type, .elements = bytes, .shape = detail::shape_word(content.shape)};
 }
 
@@ -182,7 +182,7 @@ void Collective::start(std::span<const std::byte> source, std::span<std::byte> r
 }
 
 void Collective::start(std::span<const Part> parts) {
-  if (operation_->what.kind != Announcement::Kind::allreduce)
+  if (operation_->what.kind != Header::Kind::allreduce)
     throw BadInput("only an all-reduce takes several arrays at once");
   std::int64_t elements = 0;
   for (const Part& part : parts) {
@@ -217,7 +217,7 @@ const ReduceTable& Collectives::table() const noexcept { return exchange_->table
 Collective Collectives::allreduce(const Reduction& reduction) const {
   const int ranks = exchange_->size;
   const int rank = exchange_->rank;
-  Operation operation = reduction_of(reduction, Announcement::Kind::allreduce, "allreduce", 1);
+  Operation operation = reduction_of(reduction, Header::Kind::allreduce, "allreduce", 1);
   const std::int64_t elements = reduction.elements;
   const std::int64_t bytes = elements * operation.element_bytes;
   const ReduceRule& rule = exchange_->table.rule(bytes, operation.encoded);
@@ -236,11 +236,11 @@ Collective Collectives::allreduce(const Reduction& reduction) const {
     const auto [first, last] = two_shot ? reduce_segment(elements, ranks, r) : std::pair(std::int64_t{0}, elements);
     operation.contribute.push_back({first, last});
   }
-  operation.folded_at = operation.contribute[index(rank)].first;
+  operation.reduced_at = operation.contribute[index(rank)].first;
   if (two_shot) {
-    operation.spreads = operation.spreads_result = true;
-    operation.gather = operation.contribute;
-    operation.spread.assign(index(ranks), operation.contribute[index(rank)]);
+    operation.gathers = operation.gathers_result = true;
+    operation.gather_receive = operation.contribute;
+    operation.gather_send.assign(index(ranks), operation.contribute[index(rank)]);
   }
   complete(operation);
   operation.choice = exchange_->choice_for(operation, to_each);
@@ -250,7 +250,7 @@ Collective Collectives::allreduce(const Reduction& reduction) const {
 Collective Collectives::reduce_scatter(const Reduction& reduction) const {
   const int ranks = exchange_->size;
   const int rank = exchange_->rank;
-  Operation operation = reduction_of(reduction, Announcement::Kind::reduce_scatter, "reduce_scatter", ranks);
+  Operation operation = reduction_of(reduction, Header::Kind::reduce_scatter, "reduce_scatter", ranks);
   operation.source_elements = reduction.elements * ranks;
   operation.result_elements = reduction.elements;
   operation.in_place = true;
@@ -270,12 +270,12 @@ Collective Collectives::allgather(std::span<const std::int64_t> bytes, const Con
   Operation operation;
   operation.result_elements = total(bytes, exchange_->size, "allgather");
   operation.source_elements = bytes[index(rank)];
-  operation.what = moving(Announcement::Kind::allgather, operation.result_elements, content);
-  operation.spreads = true;
-  operation.gather = blocks_of(bytes);
-  operation.spread.assign(bytes.size(), {0, operation.source_elements});
+  operation.what = moving(Header::Kind::allgather, operation.result_elements, content);
+  operation.gathers = true;
+  operation.gather_receive = blocks_of(bytes);
+  operation.gather_send.assign(bytes.size(), {0, operation.source_elements});
   operation.in_place = true;
-  operation.in_place_at_result = operation.gather[index(rank)].first;
+  operation.in_place_at_result = operation.gather_receive[index(rank)].first;
   set_chunk(operation, *exchange_, *std::max_element(bytes.begin(), bytes.end()), 0);
   complete(operation);
   return {exchange_, std::make_shared<Operation>(std::move(operation))};
@@ -288,13 +288,13 @@ Collective Collectives::broadcast(std::int64_t bytes, int root, const Content& c
   if (root < 0 || root >= ranks)
     throw BadInput("broadcast: expected a root from 0 to " + text(ranks - 1) + ", found " + text(root));
   Operation operation;
-  operation.what = moving(Announcement::Kind::broadcast, bytes, content);
+  operation.what = moving(Header::Kind::broadcast, bytes, content);
   operation.what.root = static_cast<std::uint16_t>(root);
   operation.source_elements = operation.result_elements = bytes;
-  operation.spreads = true;
-  operation.gather.resize(index(ranks));
-  operation.gather[index(root)] = {0, bytes};
-  operation.spread.assign(index(ranks), rank == root ? Range{0, bytes} : Range{});
+  operation.gathers = true;
+  operation.gather_receive.resize(index(ranks));
+  operation.gather_receive[index(root)] = {0, bytes};
+  operation.gather_send.assign(index(ranks), rank == root ? Range{0, bytes} : Range{});
   operation.in_place = true;
   set_chunk(operation, *exchange_, bytes, 0);
   complete(operation);
@@ -309,10 +309,10 @@ Collective Collectives::all_to_all(std::span<const std::int64_t> bytes_to, std::
   if (bytes_to[index(exchange_->rank)] != bytes_from[index(exchange_->rank)])
     throw BadInput("all_to_all: the block that stays here has two different lengths");
   // Lengths may differ from rank to rank.
-  operation.what = moving(Announcement::Kind::all_to_all, 0, content);
-  operation.spreads = true;
-  operation.spread = blocks_of(bytes_to);
-  operation.gather = blocks_of(bytes_from);
+  operation.what = moving(Header::Kind::all_to_all, 0, content);
+  operation.gathers = true;
+  operation.gather_send = blocks_of(bytes_to);
+  operation.gather_receive = blocks_of(bytes_from);
   // The chunk must be the same on all ranks, whatever their lengths are.
   set_chunk(operation, *exchange_, exchange_->slot_bytes, 0);
   complete(operation);
@@ -321,7 +321,7 @@ Collective Collectives::all_to_all(std::span<const std::int64_t> bytes_to, std::
 
 void Collectives::barrier() const {
   Operation operation;
-  operation.what = {.kind = Announcement::Kind::barrier};
+  operation.what = {.kind = Header::Kind::barrier};
   exchange_->check_idle();
   exchange_->start(operation);
   exchange_->finish();

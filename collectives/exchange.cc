@@ -15,11 +15,11 @@ namespace {
 
 using onehop::detail::whole;
 
-// Paths between two ranks: the announcement, more lines for it, first phase, second phase.
+// Paths between two ranks: the header, more lines for it, first phase, second phase.
 constexpr int first_phase_tag = 1 + static_cast<int>(more_lines);
 constexpr int second_phase_tag = first_phase_tag + 1;
-// How to store is chosen as it runs for lengths (to each rank) of 64 KiB and more, for each power of two by itself. For shorter ones
-// stores past the caches were best in every state of the machine.
+// How to store is chosen as it runs for lengths (to each rank) of 64 KiB and more, for each power of two by itself. For
+// shorter ones stores past the caches were best in every state of the machine.
 constexpr int shortest_width = 17;
 constexpr int widths = 14;
 constexpr std::size_t all_choices = (static_cast<std::size_t>(Codec::q4) + 1) * 2 * widths;
@@ -137,16 +137,16 @@ Exchange::Exchange(const Group& of, const CollectivesOptions& options)
     peer.rank = other;
     peer.line_out = std::move(*line_out++);
     for (Sender& end : peer.more_out) end = std::move(*line_out++);
-    for (Sender* end : {&peer.fold_out, &peer.spread_out}) *end = std::move(*sender++);
+    for (Sender* end : {&peer.reduce_out, &peer.gather_out}) *end = std::move(*sender++);
     peer.line_in = std::move(*line_in++);
     for (Receiver& end : peer.more_in) end = std::move(*line_in++);
-    for (Receiver* end : {&peer.fold_in, &peer.spread_in}) *end = std::move(*receiver++);
+    for (Receiver* end : {&peer.reduce_in, &peer.gather_in}) *end = std::move(*receiver++);
   }
-  slot_bytes = peers_.empty() ? slot_bytes : peers_.front().fold_out.ring().slot_bytes;
+  slot_bytes = peers_.empty() ? slot_bytes : peers_.front().reduce_out.ring().slot_bytes;
   for (const Peer& peer : peers_) staging_bytes += back_slots(peer.line_in);
   table = agreed_table(group, options.transport);
   gathered_.resize(index(slot_bytes));
-  folded_.resize(index(slot_bytes));
+  reduced_.resize(index(slot_bytes));
   in_lines_.resize(index(size) * in_line_bytes);
   choices.resize(all_choices);
 }
@@ -171,21 +171,21 @@ void Exchange::start(const Operation& operation) {
   broken = true;  // an exception on the way leaves it so
   running = &operation;
   stores_ = operation.stores;
-  spread_with_fold_ = false;
+  gather_with_reduce_ = false;
   if (operation.lines > 0) {
     start_in_line();
   } else if (operation.choice < 0) {
-    if (operation.fold_chunks + operation.spread_chunks > 0) back_staging();
-    announce();
-    if (operation.folds) send_contributions_ahead(slots_);
+    if (operation.reduce_chunks + operation.gather_chunks > 0) back_staging();
+    send_headers();
+    if (operation.reduces) send_contributions_ahead(slots_);
   } else {
     back_staging();
     const double begin = now_us();
     StoreChoice& choice = choices[index(operation.choice)];
     stores_ = choice.now;
     if (rank == 0) choice.next = choice.decision.next();
-    announce();
-    if (operation.folds) send_contributions_ahead(slots_);
+    send_headers();
+    if (operation.reduces) send_contributions_ahead(slots_);
     started_us_ = now_us() - begin;
   }
   broken = false;
@@ -198,29 +198,29 @@ void Exchange::finish() {
   if (operation.lines > 0) {
     finish_in_line();
   } else {
-    check_announcements();
+    check_headers();
     // Not what passed before all had come.
     const double begin = operation.choice < 0 ? 0 : now_us();
-    if (operation.spreads && !operation.spreads_result) copy_own();
-    const std::int64_t steps = std::max(operation.fold_chunks, operation.spread_chunks + (operation.spreads ? 1 : 0));
+    if (operation.gathers && !operation.gathers_result) copy_own();
+    const std::int64_t steps = std::max(operation.reduce_chunks, operation.gather_chunks + (operation.gathers ? 1 : 0));
     for (std::int64_t number = 0; number < steps; ++number) {
-      if (operation.folds) {
+      if (operation.reduces) {
         for (Peer& peer : peers_) {
           const bool more = number < operation.chunks(operation.contribute[index(peer.rank)]);
           if (more && peer.contributed <= number) send_contribution(peer);
         }
         send_contributions_ahead(number + slots_);
-        if (number < operation.chunks(operation.contribute[index(rank)])) fold(number);
+        if (number < operation.chunks(operation.contribute[index(rank)])) reduce(number);
       }
-      if (!operation.spreads) continue;
+      if (!operation.gathers) continue;
       for (Peer& peer : peers_) {
-        const bool more = number < operation.chunks(operation.spread[index(peer.rank)]);
-        if (more && !spread_with_fold_) send_spread(peer, number);
+        const bool more = number < operation.chunks(operation.gather_send[index(peer.rank)]);
+        if (more && !gather_with_reduce_) send_gather(peer, number);
       }
       // What the others have reduced of a chunk comes when they have seen this rank's part of it.
       for (Peer& peer : peers_) {
-        if (number > 0 && number - 1 < operation.chunks(operation.gather[index(peer.rank)])) {
-          receive_spread(peer, number - 1);
+        if (number > 0 && number - 1 < operation.chunks(operation.gather_receive[index(peer.rank)])) {
+          receive_gather(peer, number - 1);
         }
       }
     }
@@ -234,7 +234,7 @@ void Exchange::finish() {
 void Exchange::send_contribution(Peer& peer) {
   const Operation& operation = *running;
   const Range range = operation.part(operation.contribute[index(peer.rank)], peer.contributed);
-  std::byte* to = peer.fold_out.slot().data();
+  std::byte* to = peer.reduce_out.slot().data();
   const std::int64_t bytes = wire_bytes(range);
   if (operation.encoded) {
     send_encoded(range, to);
@@ -244,8 +244,8 @@ void Exchange::send_contribution(Peer& peer) {
       to += length;
     });
   }
-  peer.fold_out.publish(whole, bytes);
-  peer.fold_out.advance();
+  peer.reduce_out.publish(whole, bytes);
+  peer.reduce_out.advance();
   counters.bytes_sent += bytes;
   ++peer.contributed;
 }
@@ -255,7 +255,7 @@ void Exchange::send_contributions_ahead(std::int64_t limit) {
     moved = false;
     for (Peer& peer : peers_) {
       const std::int64_t chunks = running->chunks(running->contribute[index(peer.rank)]);
-      if (peer.contributed < std::min(chunks, limit) && peer.fold_out.ready()) {
+      if (peer.contributed < std::min(chunks, limit) && peer.reduce_out.ready()) {
         send_contribution(peer);
         moved = true;
       }
@@ -273,32 +273,32 @@ const std::byte* Exchange::gathered(const Range& range) {
   return gathered_.data();
 }
 
-void Exchange::fold(std::int64_t number) {
+void Exchange::reduce(std::int64_t number) {
   const Operation& operation = *running;
   const Range range = operation.part(operation.contribute[index(rank)], number);
-  spread_with_fold_ = false;
+  gather_with_reduce_ = false;
   const std::int64_t bytes = wire_bytes(range);
   for (Peer& peer : peers_) {
-    sources_[index(peer.rank)] = peer.fold_in.wait().data();
+    sources_[index(peer.rank)] = peer.reduce_in.wait().data();
     counters.bytes_received += bytes;
   }
-  const Range target{operation.folded_at + number * operation.chunk,
-                     operation.folded_at + number * operation.chunk + range.elements()};
+  const Range target{operation.reduced_at + number * operation.chunk,
+                     operation.reduced_at + number * operation.chunk + range.elements()};
   std::byte* const result = arrays.result(target);
-  std::byte* const to = result != nullptr ? result : folded_.data();
+  std::byte* const to = result != nullptr ? result : reduced_.data();
   if (operation.encoded) {
-    fold_encoded(range, to);
+    reduce_encoded(range, to);
   } else {
     sources_[index(rank)] = gathered(range);
-    if ((operation.streams || operation.spreads_result) && result != nullptr) {
-      fold_in_pieces(range, result);
+    if ((operation.streams || operation.gathers_result) && result != nullptr) {
+      reduce_in_pieces(range, result);
     } else {
-      operation.fold(sources_.data(), size, to, index(range.elements()));
+      operation.reduce(sources_.data(), size, to, index(range.elements()));
     }
   }
-  for (Peer& peer : peers_) peer.fold_in.release();
+  for (Peer& peer : peers_) peer.reduce_in.release();
   if (result == nullptr) {
-    const std::byte* from = folded_.data();
+    const std::byte* from = reduced_.data();
     arrays.for_each(target, [&](const std::byte*, std::byte* to, std::int64_t length) {
       std::memcpy(to, from, index(length));
       from += length;
@@ -306,64 +306,64 @@ void Exchange::fold(std::int64_t number) {
   }
 }
 
-// Folds a piece at a time in the nearest cache and stores it from there: into the result, and to the others.
-void Exchange::fold_in_pieces(const Range& range, std::byte* result) {
+// Reduces a piece at a time in the nearest cache and stores it from there: into the result, and to the others.
+void Exchange::reduce_in_pieces(const Range& range, std::byte* result) {
   constexpr std::int64_t piece = 8 << 10;
   const Operation& operation = *running;
   const std::int64_t bytes = range.elements() * operation.element_bytes;
-  spread_with_fold_ = operation.spreads_result;
-  if (spread_with_fold_) {
-    for (Peer& peer : peers_) static_cast<void>(peer.spread_out.slot());
+  gather_with_reduce_ = operation.gathers_result;
+  if (gather_with_reduce_) {
+    for (Peer& peer : peers_) static_cast<void>(peer.gather_out.slot());
   }
   for (std::int64_t at = 0; at < bytes; at += piece) {
     const std::int64_t length = std::min(piece, bytes - at);
     for (std::size_t r = 0; r < sources_.size(); ++r) shifted_[r] = sources_[r] + at;
-    std::byte* const to = operation.streams ? folded_.data() : result + at;
-    operation.fold(shifted_.data(), size, to, index(length / operation.element_bytes));
-    const std::span<const std::byte> folded(to, index(length));
-    if (operation.streams) store_piece(StoreKind::nontemporal, result + at, folded);
-    if (!spread_with_fold_) continue;
-    for (Peer& peer : peers_) store_piece(stores_, peer.spread_out.payload() + at, folded);
+    std::byte* const to = operation.streams ? reduced_.data() : result + at;
+    operation.reduce(shifted_.data(), size, to, index(length / operation.element_bytes));
+    const std::span<const std::byte> reduced(to, index(length));
+    if (operation.streams) store_piece(StoreKind::nontemporal, result + at, reduced);
+    if (!gather_with_reduce_) continue;
+    for (Peer& peer : peers_) store_piece(stores_, peer.gather_out.payload() + at, reduced);
   }
   if (operation.streams) finish_pieces(StoreKind::nontemporal);
-  if (spread_with_fold_) finish_spread_with_fold(bytes);
+  if (gather_with_reduce_) finish_gather_with_reduce(bytes);
 }
 
 // The pieces that were stored into the slots of all others are a chunk.
-void Exchange::finish_spread_with_fold(std::int64_t bytes) {
+void Exchange::finish_gather_with_reduce(std::int64_t bytes) {
   finish_pieces(stores_);
   for (Peer& peer : peers_) {
-    peer.spread_out.publish(whole, bytes);
-    peer.spread_out.advance();
+    peer.gather_out.publish(whole, bytes);
+    peer.gather_out.advance();
     counters.bytes_sent += bytes;
   }
 }
 
-void Exchange::send_spread(Peer& peer, std::int64_t number) {
+void Exchange::send_gather(Peer& peer, std::int64_t number) {
   const Operation& operation = *running;
-  const Range range = operation.part(operation.spread[index(peer.rank)], number);
-  std::byte* to = peer.spread_out.slot().data();
+  const Range range = operation.part(operation.gather_send[index(peer.rank)], number);
+  std::byte* to = peer.gather_out.slot().data();
   const std::int64_t bytes = wire_bytes(range);
   arrays.for_each(range, [&](const std::byte* source, const std::byte* result, std::int64_t length) {
-    store_bytes(stores_, to, {operation.spreads_result ? result : source, index(length)});
+    store_bytes(stores_, to, {operation.gathers_result ? result : source, index(length)});
     to += length;
   });
-  peer.spread_out.publish(whole, bytes);
-  peer.spread_out.advance();
+  peer.gather_out.publish(whole, bytes);
+  peer.gather_out.advance();
   counters.bytes_sent += bytes;
 }
 
-void Exchange::receive_spread(Peer& peer, std::int64_t number) {
+void Exchange::receive_gather(Peer& peer, std::int64_t number) {
   const Operation& operation = *running;
-  const Range range = operation.part(operation.gather[index(peer.rank)], number);
-  const std::byte* from = peer.spread_in.wait().data();
+  const Range range = operation.part(operation.gather_receive[index(peer.rank)], number);
+  const std::byte* from = peer.gather_in.wait().data();
   const std::int64_t bytes = wire_bytes(range);
   std::byte* const whole = arrays.result(range);
   if (operation.encoded) {
     const auto decoded = index(range.elements() * operation.element_bytes);
-    std::byte* const to = whole != nullptr ? whole : folded_.data();
+    std::byte* const to = whole != nullptr ? whole : reduced_.data();
     decode(operation.what.codec, operation.what.type, {from, index(bytes)}, {to, decoded});
-    from = folded_.data();
+    from = reduced_.data();
   }
   if (!operation.encoded || whole == nullptr) {
     const StoreKind stores = operation.streams ? StoreKind::nontemporal : StoreKind::plain;
@@ -372,13 +372,13 @@ void Exchange::receive_spread(Peer& peer, std::int64_t number) {
       from += length;
     });
   }
-  peer.spread_in.release();
+  peer.gather_in.release();
   counters.bytes_received += bytes;
 }
 
 void Exchange::copy_own() const {
-  const Range from = running->spread[index(rank)];
-  const Range to = running->gather[index(rank)];
+  const Range from = running->gather_send[index(rank)];
+  const Range to = running->gather_receive[index(rank)];
   if (to.elements() == 0) return;
   const std::byte* const source = arrays.source(from);
   std::byte* const result = arrays.result(to);

@@ -1,8 +1,8 @@
-// How collectives are executed. Every operation has up to two phases. In the first, ranks send parts of their sources to the
-// ranks that fold them; in the second, they send parts of what they have to where it is wanted. Both are cut into chunks, one
-// slot each, and the phases of neighbouring chunks overlap.
+// How collectives are executed. Every operation has up to two phases. In the first, ranks send parts of their sources
+// to the ranks that reduce them; in the second, they send parts of what they have to where it is wanted. Both are cut
+// into chunks, one slot each, and the phases of neighbouring chunks overlap.
 //
-// Every operation begins with an announcement from everybody to everybody, one cache line that says what is to be done and
+// Every operation begins with a header from everybody to everybody, one cache line that says what is to be done and
 // carries short contributions: so that each rank finds out by itself if another one does something else.
 #pragma once
 
@@ -28,7 +28,7 @@ struct Range {
 
 // A prepared operation. Ranges have an entry for every rank.
 struct Operation {
-  Announcement what;
+  Header what;
   std::int64_t element_bytes = 1;
   std::int64_t source_elements = 0;
   std::int64_t result_elements = 0;
@@ -36,33 +36,33 @@ struct Operation {
   StoreKind stores = StoreKind::plain;
   int choice = -1;       // of Exchange::choices: then what is stored is stored as found there
   bool streams = false;  // the result is stored past the caches, because they cannot hold it
-  bool encoded = false;  // contributions and what is spread travel through a codec
+  bool encoded = false;  // what both phases send travels through a codec
   bool adds = false;     // and are sums or means of float32
-  int lines = 0;         // cache lines of the announcement if the whole contribution travels in them
+  int lines = 0;         // cache lines of the header if the whole contribution travels in them
   // Source and result may lie in the same memory: element `in_place_at_source` of the source is then element
   // `in_place_at_result` of the result.
   bool in_place = false;
   std::int64_t in_place_at_source = 0;
   std::int64_t in_place_at_result = 0;
 
-  // First phase: what of the own source goes to each rank; the own range is what is folded here and comes to stand at
-  // `folded_at` in the result.
-  bool folds = false;
-  FoldFunction fold = nullptr;
-  FoldFunction fold_wide = nullptr;  // of decoded numbers
+  // First phase: what of the own source goes to each rank; the own range is what is reduced here and comes to stand at
+  // `reduced_at` in the result.
+  bool reduces = false;
+  ReduceFunction reduce = nullptr;
+  ReduceFunction reduce_wide = nullptr;  // of decoded numbers
   std::vector<Range> contribute;
-  std::int64_t folded_at = 0;
+  std::int64_t reduced_at = 0;
 
-  // Second phase: what of the own result (`spreads_result`) or source goes to each rank, and where in the result that of
-  // each rank comes to stand. The own ranges are copied here.
-  bool spreads = false;
-  bool spreads_result = false;
-  std::vector<Range> spread;
-  std::vector<Range> gather;
+  // Second phase: what of the own result (`gathers_result`) or source goes to each rank, and where in the result that
+  // of each rank comes to stand. The own ranges are copied here.
+  bool gathers = false;
+  bool gathers_result = false;
+  std::vector<Range> gather_send;
+  std::vector<Range> gather_receive;
 
   // Chunks of the longest range of a phase.
-  std::int64_t fold_chunks = 0;
-  std::int64_t spread_chunks = 0;
+  std::int64_t reduce_chunks = 0;
+  std::int64_t gather_chunks = 0;
 
   [[nodiscard]] std::int64_t chunks(const Range& range) const noexcept {
     return (range.elements() + chunk - 1) / chunk;
@@ -73,8 +73,8 @@ struct Operation {
   }
 };
 
-// The memory of an operation: one source and one result, or several arrays that lie behind each other as far as the operation
-// can see.
+// The memory of an operation: one source and one result, or several arrays that lie behind each other as far as the
+// operation can see.
 class Arrays {
  public:
   void set(const std::byte* source, std::byte* result, std::int64_t element_bytes);
@@ -141,22 +141,23 @@ struct Exchange {
     int rank = 0;
     Sender line_out;
     std::array<Sender, more_lines> more_out;
-    Sender fold_out;
-    Sender spread_out;
+    Sender reduce_out;
+    Sender gather_out;
     Receiver line_in;
     std::array<Receiver, more_lines> more_in;
-    Receiver fold_in;
-    Receiver spread_in;
+    Receiver reduce_in;
+    Receiver gather_in;
     std::int64_t contributed = 0;  // chunks of the running operation's first phase
   };
 
-  // Memory for long operations, at the first of them. If there is none, all ranks hear of it instead of the announcement.
+  // Memory for long operations, at the first of them. If there is none, all ranks hear of it instead of the header.
   void back_staging();
-  void announce();
-  // Looks for a moment, at everything that comes first from everybody: lines that come at once are not waited for in turn.
+  void send_headers();
+  // Looks for a moment, at everything that comes first from everybody: lines that come at once are not waited for in
+  // turn.
   void look_ahead() noexcept;
-  void check_announcements();
-  void check(const Peer& peer, const Announcement& theirs);
+  void check_headers();
+  void check(const Peer& peer, const Header& theirs);
   // After a mismatch, which every rank has seen: takes from the paths what was sent for the operation that was not.
   void settle();
   void start_in_line();
@@ -168,32 +169,33 @@ struct Exchange {
   void send_contribution(Peer& peer);
   // As far as slots are free, chunks below `limit`.
   void send_contributions_ahead(std::int64_t limit);
-  void fold(std::int64_t number);
-  void fold_in_pieces(const Range& range, std::byte* result);
+  void reduce(std::int64_t number);
+  void reduce_in_pieces(const Range& range, std::byte* result);
   // With a codec (exchange_codec.cc).
   void send_encoded(const Range& range, std::byte* slot);
-  void fold_encoded(const Range& range, std::byte* result);
-  void fold_block(std::int64_t elements, std::byte* wire, std::byte* result);
-  void finish_spread_with_fold(std::int64_t bytes);
+  void reduce_encoded(const Range& range, std::byte* result);
+  void reduce_block(std::int64_t elements, std::byte* wire, std::byte* result);
+  void finish_gather_with_reduce(std::int64_t bytes);
   [[nodiscard]] std::int64_t wire_bytes(const Range& range) const;
   [[nodiscard]] const std::byte* gathered(const Range& range);
-  void send_spread(Peer& peer, std::int64_t number);
-  void receive_spread(Peer& peer, std::int64_t number);
+  void send_gather(Peer& peer, std::int64_t number);
+  void receive_gather(Peer& peer, std::int64_t number);
   void copy_own() const;
 
   std::vector<Peer> peers_;
-  std::vector<const std::byte*> sources_;  // of a fold, by rank
+  std::vector<const std::byte*> sources_;  // what is reduced, by rank
   std::vector<const std::byte*> shifted_;  // the same, further on
-  bool spread_with_fold_ = false;          // the chunk just folded goes to the others as it is made
+  bool gather_with_reduce_ = false;        // the chunk just reduced goes to the others as it is made
   std::vector<std::byte> gathered_;        // a chunk of the source that lies in several arrays
-  std::vector<std::byte> folded_;          // and of the result
+  std::vector<std::byte> reduced_;         // and of the result
   std::vector<std::byte> in_lines_;        // what came in lines, by rank
   StoreKind stores_ = StoreKind::plain;    // of the running operation
   double started_us_ = 0;                  // what its start took
   int slots_ = 0;
   bool backed_ = false;      // there is memory for long operations
-  std::size_t checked_ = 0;  // peers whose announcement of the running operation was as it should be
-  // The last operation was a mismatch, and announced itself in so many lines (0: in one, with what is contributed elsewhere).
+  std::size_t checked_ = 0;  // peers whose header of the running operation was as it should be
+  // The last operation was a mismatch, and sent headers of so many lines (0: in one, with what is contributed
+  // elsewhere).
   bool disagreed_ = false;
   int disagreed_lines_ = 0;
 };

@@ -1,5 +1,6 @@
-// Reductions of encoded numbers. What arrives is the sum of what each rank's numbers became on the wire, encoded once more:
-// each value is rounded exactly twice, whatever the algorithm and the number of ranks, and so is the own contribution.
+// Reductions of encoded numbers. What arrives is the sum of what each rank's numbers became on the wire, encoded once
+// more: each value is rounded exactly twice, whatever the algorithm and the number of ranks, and so is the own
+// contribution.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -12,8 +13,8 @@ namespace onehop::collectives::detail {
 
 namespace {
 
-// Calculated in blocks that stay in the nearest cache with those of some ranks beside them, and stored block by block: the
-// processor moves one while it calculates the next.
+// Calculated in blocks that stay in the nearest cache with those of some ranks beside them, and stored block by block:
+// the processor moves one while it calculates the next.
 constexpr std::int64_t block = 2048;
 constexpr std::size_t row = block * sizeof(double);
 constexpr std::size_t wire_row = block * sizeof(float);
@@ -35,9 +36,9 @@ void divide(std::byte* numbers, std::int64_t elements, int by) {
   }
 }
 
-// Folds what all ranks have encoded, in the order of ranks, into numbers of the wide type.
-void fold_wires(const Operation& operation, std::span<const std::byte* const> wires, std::int64_t elements,
-                std::span<std::byte> total) {
+// Reduces what all ranks have encoded, in the order of ranks, into numbers of the wide type.
+void reduce_wires(const Operation& operation, std::span<const std::byte* const> wires, std::int64_t elements,
+                  std::span<std::byte> total) {
   const Codec codec = operation.what.codec;
   const ElementType type = wide(operation.what.type);
   const auto bytes = index(encoded_bytes(codec, type, elements));
@@ -51,7 +52,7 @@ void fold_wires(const Operation& operation, std::span<const std::byte* const> wi
     }
     decode(codec, type, {wire, bytes}, {other.data(), total.size()});
     const std::byte* const both[] = {total.data(), other.data()};
-    operation.fold_wide(both, 2, total.data(), index(elements));
+    operation.reduce_wide(both, 2, total.data(), index(elements));
   }
   if (operation.what.op != ReduceOp::mean) return;
   const auto ranks = static_cast<int>(wires.size());
@@ -89,40 +90,40 @@ void Exchange::send_encoded(const Range& range, std::byte* slot) {
   finish_pieces(stores_);
 }
 
-void Exchange::fold_encoded(const Range& range, std::byte* result) {
+void Exchange::reduce_encoded(const Range& range, std::byte* result) {
   const Operation& operation = *running;
-  spread_with_fold_ = operation.spreads_result;
-  if (spread_with_fold_) {
-    for (Peer& peer : peers_) static_cast<void>(peer.spread_out.slot());
+  gather_with_reduce_ = operation.gathers_result;
+  if (gather_with_reduce_) {
+    for (Peer& peer : peers_) static_cast<void>(peer.gather_out.slot());
   }
   sources_[index(rank)] = gathered(range);
   shifted_ = sources_;
-  if (spread_with_fold_ && operation.adds && stores_ == StoreKind::plain && peers_.size() == 1) {
-    fold_block(range.elements(), peers_.front().spread_out.payload(), result);
-    return finish_spread_with_fold(wire_bytes(range));
+  if (gather_with_reduce_ && operation.adds && stores_ == StoreKind::plain && peers_.size() == 1) {
+    reduce_block(range.elements(), peers_.front().gather_out.payload(), result);
+    return finish_gather_with_reduce(wire_bytes(range));
   }
   alignas(64) WireRow wire;
   std::int64_t at = 0;
   for (std::int64_t first = 0; first < range.elements(); first += block) {
     const std::int64_t elements = std::min(block, range.elements() - first);
-    fold_block(elements, wire.data(), result + first * operation.element_bytes);
+    reduce_block(elements, wire.data(), result + first * operation.element_bytes);
     const std::int64_t bytes = wire_bytes({0, elements});
     for (int r = 0; r < size; ++r) shifted_[index(r)] += r == rank ? elements * operation.element_bytes : bytes;
-    if (spread_with_fold_) {
-      for (Peer& peer : peers_) store_piece(stores_, peer.spread_out.payload() + at, {wire.data(), index(bytes)});
+    if (gather_with_reduce_) {
+      for (Peer& peer : peers_) store_piece(stores_, peer.gather_out.payload() + at, {wire.data(), index(bytes)});
     }
     at += bytes;
   }
-  if (spread_with_fold_) finish_spread_with_fold(at);
+  if (gather_with_reduce_) finish_gather_with_reduce(at);
 }
 
 // The next so many numbers of all ranks (`shifted_`), into `wire` and `result`.
-void Exchange::fold_block(std::int64_t elements, std::byte* wire, std::byte* result) {
+void Exchange::reduce_block(std::int64_t elements, std::byte* wire, std::byte* result) {
   const Operation& operation = *running;
   const Codec codec = operation.what.codec;
   if (operation.adds) {
     const bool mean = operation.what.op == ReduceOp::mean;
-    return add_encoded({codec, shifted_, rank, mean}, elements, spread_with_fold_ ? wire : nullptr, result);
+    return add_encoded({codec, shifted_, rank, mean}, elements, gather_with_reduce_ ? wire : nullptr, result);
   }
   const ElementType type = wide(operation.what.type);
   const auto bytes = index(elements * operation.element_bytes);
@@ -132,11 +133,11 @@ void Exchange::fold_block(std::int64_t elements, std::byte* wire, std::byte* res
   encode(codec, operation.what.type, {source, bytes}, own);
   alignas(64) Row memory;
   const std::span<std::byte> total(memory.data(), index(elements * bytes_of(type)));
-  fold_wires(operation, shifted_, elements, total);
+  reduce_wires(operation, shifted_, elements, total);
   shifted_[index(rank)] = source;
-  const std::span<std::byte> folded(wire, own.size());
-  encode(codec, type, total, folded);
-  decode(codec, operation.what.type, folded, {result, bytes});
+  const std::span<std::byte> reduced(wire, own.size());
+  encode(codec, type, total, reduced);
+  decode(codec, operation.what.type, reduced, {result, bytes});
 }
 
 }  // namespace onehop::collectives::detail

@@ -1,4 +1,4 @@
-// What ranks tell each other before anything else: the announcement, and contributions so short that they travel with it.
+// What ranks tell each other before anything else: the header, and contributions so short that they travel with it.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -22,10 +22,10 @@ std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); 
 void Exchange::back_staging() {
   if (backed_ || peers_.empty()) return;
   try {
-    for (const Peer& peer : peers_) staging_bytes += back_slots(peer.fold_in);
+    for (const Peer& peer : peers_) staging_bytes += back_slots(peer.reduce_in);
   } catch (const Error&) {
     for (Peer& peer : peers_) {
-      const Announcement refused{.kind = Announcement::Kind::refused};
+      const Header refused{.kind = Header::Kind::refused};
       std::memcpy(peer.line_out.slot().data(), &refused, sizeof refused);
       peer.line_out.put();
     }
@@ -34,7 +34,7 @@ void Exchange::back_staging() {
   backed_ = true;
 }
 
-void Exchange::announce() {
+void Exchange::send_headers() {
   for (Peer& peer : peers_) {
     peer.contributed = 0;
     std::byte* const line = peer.line_out.slot().data();
@@ -52,18 +52,18 @@ void Exchange::look_ahead() noexcept {
     for (const Peer& peer : peers_) {
       bool here = peer.line_in.ready();
       for (std::size_t i = 0; i < more; ++i) here = here & peer.more_in[i].ready();
-      if (running->lines == 0 && running->fold_chunks > 0) here = here & peer.fold_in.ready();
+      if (running->lines == 0 && running->reduce_chunks > 0) here = here & peer.reduce_in.ready();
       all = all & here;
     }
     if (all) return;
   }
 }
 
-void Exchange::check_announcements() {
+void Exchange::check_headers() {
   look_ahead();
   checked_ = 0;
   for (Peer& peer : peers_) {
-    Announcement theirs;
+    Header theirs;
     const std::byte* const line = peer.line_in.wait().data();
     std::memcpy(&theirs, line, sizeof theirs);
     check(peer, theirs);
@@ -73,7 +73,7 @@ void Exchange::check_announcements() {
   }
 }
 
-// Behind the announcement: how the next operation of this kind is to be stored, if rank 0 has an opinion.
+// Behind the header: how the next operation of this kind is to be stored, if rank 0 has an opinion.
 void Exchange::hint(std::byte* line) const {
   *line = running->choice < 0
               ? std::byte{0}
@@ -92,10 +92,10 @@ void Exchange::choose_stores(double us) {
   choice.now = choice.next;
 }
 
-void Exchange::check(const Peer& peer, const Announcement& theirs) {
+void Exchange::check(const Peer& peer, const Header& theirs) {
   if (theirs == running->what) [[likely]]
     return;
-  if (theirs.kind == Announcement::Kind::refused) {
+  if (theirs.kind == Header::Kind::refused) {
     throw Error("rank " + std::to_string(rank) + " runs " + describe(running->what) + ", but rank " +
                 std::to_string(peer.rank) +
                 " has not enough memory for the slots of its paths (its own error says how much is missing)");
@@ -110,8 +110,8 @@ void Exchange::check(const Peer& peer, const Announcement& theirs) {
                  "operation that is the same on all ranks works again");
 }
 
-// Each rank has compared everybody's announcement with its own, so if one found another one, all did: all come here when they start
-// the next operation. Only what start() sends is on its way, since everything else comes after the comparison.
+// Each rank has compared everybody's header with its own, so if one found another one, all did: all come here when they
+// start the next operation. Only what start() sends is on its way, since everything else comes after the comparison.
 void Exchange::settle() {
   disagreed_ = false;  // an exception on the way leaves the Collectives failed
   const bool in_lines = disagreed_lines_ > 0;
@@ -121,20 +121,20 @@ void Exchange::settle() {
     peers_[i].line_in.release();
   }
   for (Peer& peer : peers_) {
-    const Announcement sent{.kind = Announcement::Kind::settling,
-                            .root = static_cast<std::uint16_t>(in_lines ? disagreed_lines_ - 1 : 0),
-                            .elements = in_lines ? 0 : peer.contributed};
+    const Header sent{.kind = Header::Kind::settling,
+                      .root = static_cast<std::uint16_t>(in_lines ? disagreed_lines_ - 1 : 0),
+                      .elements = in_lines ? 0 : peer.contributed};
     std::memcpy(peer.line_out.slot().data(), &sent, sizeof sent);
     peer.line_out.put();
   }
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     Peer& peer = peers_[i];
-    Announcement sent;
+    Header sent;
     std::memcpy(&sent, peer.line_in.wait().data(), sizeof sent);
     peer.line_in.release();
     for (std::int64_t chunk = 0; chunk < sent.elements; ++chunk) {
-      static_cast<void>(peer.fold_in.wait());
-      peer.fold_in.release();
+      static_cast<void>(peer.reduce_in.wait());
+      peer.reduce_in.release();
     }
     if (i < checked_) continue;  // they ran the same, and their lines were taken when they came
     for (std::size_t line = 0; line < sent.root; ++line) {
@@ -166,7 +166,7 @@ void Exchange::start_in_line() {
 // Where a contribution lies when its lines have come.
 const std::byte* Exchange::received_in_lines(Peer& peer, std::size_t bytes) {
   const std::byte* const line = peer.line_in.wait().data();
-  Announcement theirs;
+  Header theirs;
   std::memcpy(&theirs, line, sizeof theirs);
   check(peer, theirs);
   const std::byte* const payload = line + sizeof theirs;
@@ -193,7 +193,7 @@ void Exchange::finish_in_line() {
   }
   arrays.for_each({0, operation.source_elements}, [&](const std::byte* source, std::byte* result, std::int64_t length) {
     sources_[index(rank)] = source;
-    operation.fold(sources_.data(), size, result, index(length / operation.element_bytes));
+    operation.reduce(sources_.data(), size, result, index(length / operation.element_bytes));
     for (Peer& peer : peers_) sources_[index(peer.rank)] += length;
   });
   for (Peer& peer : peers_) peer.line_in.release();

@@ -6,8 +6,8 @@ namespace onehop::collectives::detail {
 
 namespace {
 
-// A word that can be read back: bit 63 is 0, bits 60 to 62 are the dimensions less one, and the extents but the last share the
-// rest evenly, the first one lowest. A hash: bit 63 is 1.
+// A word that can be read back: bit 63 is 0, bits 60 to 62 are the dimensions less one, and the extents but the last
+// share the rest evenly, the first one lowest. A hash: bit 63 is 1.
 constexpr std::size_t most_dims = 8;
 constexpr int extent_bits = 60;
 constexpr std::uint64_t is_hash = std::uint64_t{1} << 63;
@@ -59,7 +59,7 @@ std::string shape_text(std::uint64_t word, std::int64_t elements) {
   return text + (known ? std::to_string(elements) : "...") + ")";
 }
 
-std::string describe(const Announcement& what) {
+std::string describe(const Header& what) {
   const std::string count = std::to_string(what.elements);
   const std::string numbers = count + " " + std::string(to_string(what.type)) + shape_text(what.shape, what.elements) +
                               " (" + std::string(to_string(what.op)) + ", " + std::string(to_string(what.codec)) +
@@ -68,21 +68,21 @@ std::string describe(const Announcement& what) {
   const bool typed = what.type != ElementType::bytes;
   const std::string content = (typed ? " of " + std::string(to_string(what.type)) : "") + shape_text(what.shape, 0);
   switch (what.kind) {
-    case Announcement::Kind::barrier:
+    case Header::Kind::barrier:
       return "a barrier";
-    case Announcement::Kind::allreduce:
+    case Header::Kind::allreduce:
       return "an all-reduce of " + numbers;
-    case Announcement::Kind::reduce_scatter:
+    case Header::Kind::reduce_scatter:
       return "a reduce-scatter of blocks of " + numbers;
-    case Announcement::Kind::allgather:
+    case Header::Kind::allgather:
       return "an all-gather of " + count + " bytes in all" + content;
-    case Announcement::Kind::broadcast:
+    case Header::Kind::broadcast:
       return "a broadcast of " + count + " bytes" + content + " from rank " + std::to_string(what.root);
-    case Announcement::Kind::all_to_all:
+    case Header::Kind::all_to_all:
       return "an all-to-all" + content;
-    case Announcement::Kind::settling:
+    case Header::Kind::settling:
       return "what comes after a mismatch";
-    case Announcement::Kind::refused:
+    case Header::Kind::refused:
       return "an operation for which it has no memory";
   }
   return "an operation that this rank does not know";

@@ -115,8 +115,8 @@ struct Maximum {
 struct Mean : Sum {};
 
 template <class Format, class Op, int lanes, int unroll>
-[[gnu::always_inline]] inline std::size_t fold_lanes(const std::byte* const* sources, int count, std::byte* result,
-                                                     std::size_t done, std::size_t elements) {
+[[gnu::always_inline]] inline std::size_t reduce_lanes(const std::byte* const* sources, int count, std::byte* result,
+                                                       std::size_t done, std::size_t elements) {
   using V = Vector<typename Format::Value, lanes>;
   constexpr std::size_t step = std::size_t{lanes} * unroll;
   for (; done + step <= elements; done += step) {
@@ -139,42 +139,42 @@ template <class Format, class Op, int lanes, int unroll>
 }
 
 template <class Format, class Op, int width>
-[[gnu::always_inline]] inline void fold(const std::byte* const* sources, int count, std::byte* result,
-                                        std::size_t elements) {
+[[gnu::always_inline]] inline void reduce(const std::byte* const* sources, int count, std::byte* result,
+                                          std::size_t elements) {
   constexpr int lanes = width / static_cast<int>(sizeof(typename Format::Value));
   constexpr int unroll = 4;
-  std::size_t done = fold_lanes<Format, Op, lanes, unroll>(sources, count, result, 0, elements);
-  done = fold_lanes<Format, Op, lanes, 1>(sources, count, result, done, elements);
-  fold_lanes<Format, Op, 1, 1>(sources, count, result, done, elements);
+  std::size_t done = reduce_lanes<Format, Op, lanes, unroll>(sources, count, result, 0, elements);
+  done = reduce_lanes<Format, Op, lanes, 1>(sources, count, result, done, elements);
+  reduce_lanes<Format, Op, 1, 1>(sources, count, result, done, elements);
 }
 
 template <class Format, class Op>
-void fold_portable(const std::byte* const* sources, int count, std::byte* result, std::size_t elements) {
-  fold<Format, Op, 16>(sources, count, result, elements);
+void reduce_portable(const std::byte* const* sources, int count, std::byte* result, std::size_t elements) {
+  reduce<Format, Op, 16>(sources, count, result, elements);
 }
 
 #if defined(__x86_64__)
 template <class Format, class Op>
-[[gnu::target("avx2")]] void fold_avx2(const std::byte* const* sources, int count, std::byte* result,
-                                       std::size_t elements) {
-  fold<Format, Op, 32>(sources, count, result, elements);
+[[gnu::target("avx2")]] void reduce_avx2(const std::byte* const* sources, int count, std::byte* result,
+                                         std::size_t elements) {
+  reduce<Format, Op, 32>(sources, count, result, elements);
 }
 
 template <class Format, class Op>
-[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void fold_avx512(
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512")]] void reduce_avx512(
     const std::byte* const* sources, int count, std::byte* result, std::size_t elements) {
-  fold<Format, Op, 64>(sources, count, result, elements);
+  reduce<Format, Op, 64>(sources, count, result, elements);
 }
 #endif
 
-using Widths = std::array<FoldFunction, fold_widths>;
+using Widths = std::array<ReduceFunction, reduce_widths>;
 
 template <class Format, class Op>
 constexpr Widths widths_of() {
 #if defined(__x86_64__)
-  return {fold_portable<Format, Op>, fold_avx2<Format, Op>, fold_avx512<Format, Op>};
+  return {reduce_portable<Format, Op>, reduce_avx2<Format, Op>, reduce_avx512<Format, Op>};
 #else
-  return {fold_portable<Format, Op>, nullptr, nullptr};
+  return {reduce_portable<Format, Op>, nullptr, nullptr};
 #endif
 }
 
@@ -219,7 +219,7 @@ Widths all_widths(ElementType type, ReduceOp op) {
 
 }  // namespace
 
-int widest_fold() {
+int widest_reduce() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
@@ -230,13 +230,13 @@ int widest_fold() {
 #endif
 }
 
-FoldFunction fold_function(ElementType type, ReduceOp op, int width) {
+ReduceFunction reduce_function(ElementType type, ReduceOp op, int width) {
   return all_widths(type, op).at(static_cast<std::size_t>(width));
 }
 
-FoldFunction fold_function(ElementType type, ReduceOp op) {
-  static const int widest = widest_fold();
-  return fold_function(type, op, widest);
+ReduceFunction reduce_function(ElementType type, ReduceOp op) {
+  static const int widest = widest_reduce();
+  return reduce_function(type, op, widest);
 }
 
 }  // namespace onehop::collectives::detail

@@ -9,7 +9,7 @@ namespace {
 constexpr int trial = 3;  // the first one finds the caches as the other way has left them, and does not count
 constexpr int longest_pause = 512;
 constexpr double worthwhile = 0.9;
-constexpr double hopeless = 2;
+constexpr double abandon = 2;
 constexpr double suspicious = 1.25;
 
 }  // namespace
@@ -40,7 +40,7 @@ void StoreDecision::took(double time) noexcept {
   ++tried_;
   if (tried_ > trial) return;  // began before the trial was judged
   if (tried_ > 1) best_tried_ = std::min(best_tried_, time);
-  if (time > hopeless * recent()) {
+  if (time > abandon * recent()) {
     still_to_try_ = 0;
     tried_ = trial;
   }

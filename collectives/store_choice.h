@@ -1,7 +1,7 @@
-// Which of two ways to store what is sent takes less time, found out while operations of the same kind and length run again and
-// again: now and then the other way is tried. Rank 0 decides for all and says in the announcement of an operation how the next
-// one of its kind is to be stored, so that all ranks store alike and the time of an operation tells which way is better.
-// Results do not depend on it.
+// Which of two ways to store what is sent takes less time, found out while operations of the same kind and length run
+// again and again: now and then the other way is tried. Rank 0 decides for all and says in the header of an operation
+// how the next one of its kind is to be stored, so that all ranks store alike and the time of an operation tells which
+// way is better. Results do not depend on it.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 /* One channel: a sender, a receiver, SLOTS slots of CHUNKS chunks, USES uses. Both sleep when they must wait.
  * Checked: every value arrives once, in order, and is still there when it is read; nobody sleeps for ever.
  *
- * Broken on purpose by -DRELEASE_FIRST, -DIGNORE_RELEASED, -DCOLOUR_FIRST, -DCOLOUR_RELAXED (with WEAK), -DREAD_EARLY,
+ * Broken on purpose by -DRELEASE_FIRST, -DIGNORE_RELEASED, -DFLAG_FIRST, -DFLAG_RELAXED (with WEAK), -DREAD_EARLY,
  * -DNO_MEMBARRIER, -DANNOUNCE_LATE, -DLOST_WITHOUT_LOOKING (with DEATH), or by a PERIOD longer than the ring.
  */
 #ifndef SLOTS
@@ -23,7 +23,7 @@
 #define CELLS (RELEASED + 1)
 
 #define WHOLE 7
-#define COLOUR(use, chunks) ((use) * 8 + (chunks))
+#define FLAG(use, chunks) ((use) * 8 + (chunks))
 #define VALUE(use, chunk) ((use) * CHUNKS + (chunk) + 1)
 
 #define SENDER 0
@@ -34,15 +34,15 @@
 
 #include "machine.pml"
 
-#ifdef COLOUR_RELAXED
-#define COLOUR_ORDER 0
+#ifdef FLAG_RELAXED
+#define FLAG_ORDER 0
 #else
-#define COLOUR_ORDER 1
+#define FLAG_ORDER 1
 #endif
 
 inline write_chunk() { store(SENDER, DATA(slot, chunk), VALUE(use + 1, chunk), 0) }
-inline write_colour() {
-  store(SENDER, ARRIVED(slot), COLOUR(use + 1, (chunk + 1 == CHUNKS -> WHOLE : chunk + 1)), COLOUR_ORDER)
+inline write_flag() {
+  store(SENDER, ARRIVED(slot), FLAG(use + 1, (chunk + 1 == CHUNKS -> WHOLE : chunk + 1)), FLAG_ORDER)
 }
 
 active proctype sender() {
@@ -61,12 +61,12 @@ active proctype sender() {
      do
      :: chunk == CHUNKS -> break
      :: else ->
-#ifdef COLOUR_FIRST
-        write_colour();
+#ifdef FLAG_FIRST
+        write_flag();
         write_chunk();
 #else
         write_chunk();
-        write_colour();
+        write_flag();
 #endif
         look_at_bell(SENDER, RECEIVER);
         chunk++
@@ -99,7 +99,7 @@ active proctype receiver() {
   :: use == USES -> goto done
   :: else ->
 #ifdef RELEASE_FIRST
-     WAIT_UNTIL(RECEIVER, arrived = memory[ARRIVED(slot)], arrived >= COLOUR(use + 1, 1));
+     WAIT_UNTIL(RECEIVER, arrived = memory[ARRIVED(slot)], arrived >= FLAG(use + 1, 1));
      give_back();
 #endif
      do
@@ -109,7 +109,7 @@ active proctype receiver() {
         got = memory[DATA(slot, chunk)];
 #endif
         WAIT_UNTIL(RECEIVER, arrived = memory[ARRIVED(slot)],
-                   arrived >= COLOUR(use + 1, (chunk + 1 == CHUNKS -> WHOLE : chunk + 1)));
+                   arrived >= FLAG(use + 1, (chunk + 1 == CHUNKS -> WHOLE : chunk + 1)));
 #ifndef READ_EARLY
         got = memory[DATA(slot, chunk)];
 #endif
@@ -129,7 +129,7 @@ active proctype receiver() {
   od;
 lost:
   /* Who died had not sent it: a message that is there is received, whatever became of its sender. */
-  assert(dead[SENDER] && memory[ARRIVED(slot)] < COLOUR(use + 1, (chunk + 1 == CHUNKS -> WHOLE : chunk + 1)));
+  assert(dead[SENDER] && memory[ARRIVED(slot)] < FLAG(use + 1, (chunk + 1 == CHUNKS -> WHOLE : chunk + 1)));
 done:
   skip
   MORTAL_END(RECEIVER)

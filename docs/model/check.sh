@@ -81,9 +81,9 @@ breaks deadlock "sleep announced after the second look" channel -DANNOUNCE_LATE
 breaks deadlock "bell read after the second look" channel -DBELL_LATE
 breaks assertion "released before it is read" channel -DRELEASE_FIRST
 breaks assertion "sender ignores what is released" channel -DIGNORE_RELEASED
-breaks assertion "colour stored before the data" channel -DCOLOUR_FIRST
-breaks assertion "colour stored without release order" channel -DWEAK -DCOLOUR_RELAXED
-breaks assertion "data read before the colour" channel -DREAD_EARLY
+breaks assertion "flag stored before the data" channel -DFLAG_FIRST
+breaks assertion "flag stored without release order" channel -DWEAK -DFLAG_RELAXED
+breaks assertion "data read before the flag" channel -DREAD_EARLY
 breaks deadlock "released stored more rarely than there are slots" channel -DSLOTS=4 -DCHUNKS=1 -DUSES=9 -DPERIOD=5
 breaks assertion "a dead peer's last message is not looked for" channel -DDEATH -DUSES=3 -DLOST_WITHOUT_LOOKING
 
@@ -97,7 +97,7 @@ holds "exchange of three fragments through two slots" exchange
 holds "exchange of three fragments through one slot" exchange -DSLOTS=1
 holds "exchange in place" exchange -DIN_PLACE
 holds "exchange in place through one slot" exchange -DIN_PLACE -DSLOTS=1
-holds "exchange in place, all packed before any is unpacked" exchange -DIN_PLACE -DWHOLE_GATE \
+holds "exchange in place, all packed before any is unpacked" exchange -DIN_PLACE -DWHOLE_DEPENDENCY \
   -DSLOTS=4 -DPERIOD=2 -DBEFORE=1 -DFRAGMENTS=3
 holds "exchange, start() finds a free slot" exchange -DFRAGMENTS=1 -DRUNS=4 -DNEVER_WAITS
 holds "exchange, one rank is killed" exchange -DDEATH -DFRAGMENTS=2 -DRUNS=1 -DSLOTS=1
@@ -107,7 +107,7 @@ breaks deadlock "finish() sends everything before it unpacks" exchange -DSEND_AL
 breaks deadlock "a free slot does not end the wait" exchange -DWAIT_FOR_ARRIVAL_ONLY
 breaks assertion "in place, unpacked whatever is packed" exchange -DIN_PLACE -DSLOTS=1 -DUNPACK_EAGERLY
 breaks deadlock "in place, unpacked before it is packed" exchange -DIN_PLACE -DSLOTS=1 -DUNPACK_FIRST
-breaks deadlock "in place, all packed first, as many fragments as slots" exchange -DIN_PLACE -DWHOLE_GATE \
+breaks deadlock "in place, all packed first, as many fragments as slots" exchange -DIN_PLACE -DWHOLE_DEPENDENCY \
   -DSLOTS=4 -DPERIOD=2 -DBEFORE=1 -DFRAGMENTS=4 -DRUNS=1
 breaks assertion "one slot, and start() may not wait" exchange -DFRAGMENTS=1 -DSLOTS=1 -DNEVER_WAITS
 
@@ -128,9 +128,9 @@ breaks deadlock "driven once, then asleep" driven -DSLEEP_WITHOUT_LIMIT
 check "endless run" "-O0 -DNP" "broken: not driven while waiting in memory" driven -DNOT_DRIVEN
 
 holds "who is lost" life
-breaks assertion "colour looked at before the processes" life -DREADY_FIRST
+breaks assertion "flag looked at before the processes" life -DREADY_FIRST
 breaks assertion "\`left\` looked at before the processes" life -DLEFT_FIRST
-breaks assertion "\`saw_lost\` looked at before the processes" life -DSAW_LOST_FIRST
+breaks assertion "\`reported_lost\` looked at before the processes" life -DREPORTED_LOST_FIRST
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

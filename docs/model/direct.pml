@@ -6,7 +6,7 @@
  * when its signal is not there.
  *
  * Broken on purpose by -DNO_READY (moves without waiting for the other's "ready"), -DNO_DONE (ends without its "done"), -DDONE_FIRST
- * (says it before it moves), -DPLAIN_READY and -DPLAIN_DONE (the colour is no release store), -DONE_SLOT, -DNO_MEMBARRIER.
+ * (says it before it moves), -DPLAIN_READY and -DPLAIN_DONE (the flag is no release store), -DONE_SLOT, -DNO_MEMBARRIER.
  */
 #ifndef RUNS
 #define RUNS 2

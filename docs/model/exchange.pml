@@ -1,13 +1,13 @@
 /* Two ranks exchange FRAGMENTS fragments RUNS times the way a plan does: start() packs as far as slots are free and never
  * waits; finish() packs the rest and unpacks, whichever can be done, and sleeps only when neither can.
  * With -DIN_PLACE what is sent is where the other's data goes: fragment f is packed before fragment f is unpacked; with
- * -DWHOLE_GATE all fragments are packed before any is unpacked. -DBEFORE=n: the channels have been used n times already.
+ * -DWHOLE_DEPENDENCY all fragments are packed before any is unpacked. -DBEFORE=n: the channels have been used n times already.
  * Checked: no deadlock; every fragment arrives in its place; with -DNEVER_WAITS also that start() finds all slots free.
  *
  * Broken on purpose by -DSEND_ALL_FIRST (finish() waits for slots before it unpacks), -DUNPACK_EAGERLY (with IN_PLACE: the
  * order of packing and unpacking is not kept), -DUNPACK_FIRST (with IN_PLACE: fragment f is unpacked before it is packed),
  * -DWAIT_FOR_ARRIVAL_ONLY (a free slot is not among the conditions of sleep), -DNO_MEMBARRIER, NEVER_WAITS by one slot, and
- * WHOLE_GATE by messages that do not fit in the slots that are sure to come free.
+ * WHOLE_DEPENDENCY by messages that do not fit in the slots that are sure to come free.
  */
 #ifndef SLOTS
 #define SLOTS 2
@@ -25,8 +25,8 @@
 #define PERIOD 1 /* `released` is stored after each PERIOD-th use */
 #endif
 
-/* What rank `from` sends lies in the slots of ring `from`. A fragment is one word that holds its colour and its value:
- * that data and colour may travel apart is the matter of channel.pml, and leaving it out keeps this model small. */
+/* What rank `from` sends lies in the slots of ring `from`. A fragment is one word that holds its flag and its value:
+ * that data and flag may travel apart is the matter of channel.pml, and leaving it out keeps this model small. */
 #define SLOT(from, slot) ((from) * (SLOTS + 1) + (slot))
 #define RELEASED(from) SLOT(from, SLOTS)
 #define CELLS (2 * (SLOTS + 1))
@@ -57,7 +57,7 @@ Array array[2];
 #define MAY_UNPACK (unpacked < FRAGMENTS)
 #undef UNSENT
 #define UNSENT (packed < FRAGMENTS && packed < unpacked)
-#elif defined(WHOLE_GATE)
+#elif defined(WHOLE_DEPENDENCY)
 #define MAY_UNPACK (unpacked < FRAGMENTS && packed == FRAGMENTS)
 #else
 #define MAY_UNPACK (unpacked < FRAGMENTS && unpacked < packed)

@@ -4,12 +4,12 @@
  * Checked: nobody gives up unless rank 2 was killed, and whoever gives up names rank 2.
  *
  * What makes it right is the order of looking: first at the processes, then at what they wrote before they ended (`left`,
- * `saw_lost`), last at the colour. Broken on purpose by looking earlier: -DREADY_FIRST, -DLEFT_FIRST, -DSAW_LOST_FIRST.
+ * `reported_lost`), last at the flag. Broken on purpose by looking earlier: -DREADY_FIRST, -DLEFT_FIRST, -DREPORTED_LOST_FIRST.
  */
 #define NOBODY 9
 
-bool colour[3], left[3], ended[3];
-byte saw_lost = NOBODY; /* of rank 1 */
+bool flag[3], left[3], ended[3];
+byte reported_lost = NOBODY; /* of rank 1 */
 bool kill;
 
 active proctype killer() {
@@ -21,20 +21,20 @@ active proctype killer() {
 
 active proctype rank2() {
   {
-    colour[2] = true;
+    flag[2] = true;
     left[2] = true;
     ended[2] = true
   } unless { kill && !ended[2] };
   ended[2] = true
 }
 
-/* One look at a peer, and the colour that is waited for. */
+/* One look at a peer, and the flag that is waited for. */
 inline look(ready) {
 #ifdef READY_FIRST
   here = ready;
 #endif
-#ifdef SAW_LOST_FIRST
-  told = saw_lost;
+#ifdef REPORTED_LOST_FIRST
+  told = reported_lost;
 #endif
 #ifdef LEFT_FIRST
   left1 = left[1];
@@ -46,8 +46,8 @@ inline look(ready) {
   left1 = left[1];
   left2 = left[2];
 #endif
-#ifndef SAW_LOST_FIRST
-  told = saw_lost;
+#ifndef REPORTED_LOST_FIRST
+  told = reported_lost;
 #endif
 #ifndef READY_FIRST
   here = ready
@@ -60,7 +60,7 @@ active proctype rank1() {
   bool here, ended1, ended2, left1, left2;
   byte told;
   do
-  :: look(colour[2]);
+  :: look(flag[2]);
      if
      :: here -> goto arrived
      :: !here && ((ended2 && !left2) || left2) -> break
@@ -68,14 +68,14 @@ active proctype rank1() {
      fi
   od;
   assert(kill);
-  saw_lost = 2;
+  reported_lost = 2;
   if
   :: left[1] = true
   :: skip
   fi;
   goto end_of_process;
 arrived:
-  colour[1] = true;
+  flag[1] = true;
   left[1] = true;
 end_of_process:
   ended[1] = true
@@ -85,7 +85,7 @@ active proctype rank0() {
   bool here, ended1, ended2, left1, left2;
   byte told, lost = NOBODY;
   do
-  :: look(colour[1]);
+  :: look(flag[1]);
      if
      :: here -> goto arrived
      :: else

@@ -1,4 +1,4 @@
-/* One rank that waits for several things on its one doorbell: uses 1 to USES of a colour from each of two peers, in whatever
+/* One rank that waits for several things on its one doorbell: uses 1 to USES of a flag from each of two peers, in whatever
  * order they come. With -DTWO_THREADS the rank has two threads, each waiting for one of the peers on the same bell.
  * Checked: nothing is slept through. With -DDEATH one of the peers may die at any moment.
  *
@@ -58,7 +58,7 @@ active proctype waiter() {
   do
   :: taken1 == USES && taken2 == USES -> goto done
   :: else ->
-     /* What it does when something is there: takes it. A colour may have grown by more than one meanwhile. */
+     /* What it does when something is there: takes it. A flag may have grown by more than one meanwhile. */
      LOOK;
      take();
      if

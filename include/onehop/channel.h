@@ -1,6 +1,8 @@
-// A `Channel` is a prepared one-way path between two ranks. Its slots lie where the sender can write and the receiver can
-// read; arrival is a colour (a number that only grows) beside the data, and so is permission to write again.
-// docs/design/protocol.md states the protocol; the inline functions below are its fast path, the same for every transport.
+// A channel is a prepared one-way path between two ranks. The sender writes a message into a slot and then stores the
+// slot's flag; the receiver polls the flag. A flag holds the sequence number of the message, so it only grows and never
+// has to be cleared. (QuickReduce calls this a coloured flag.) The receiver returns slots to the sender through a
+// second number, `released`. The protocol is described in docs/design/protocol.md. The inline functions below are its
+// fast path, the same for every transport.
 #pragma once
 
 #include <atomic>
@@ -18,41 +20,42 @@
 
 namespace onehop {
 
-// How a sender writes into a slot. Which is best depends on the machine and the size: see tuning.h.
+// How a sender writes into a slot. The best kind depends on the machine and on the message size: see tuning.h.
 enum class StoreKind : std::uint8_t {
   plain,        // ordinary stores
   prefetch,     // ordinary stores, lines fetched for writing 1 KiB ahead
-  demote,       // ordinary stores, each line pushed out of the own cache at once (cldemote)
-  nontemporal,  // stores past the caches
+  demote,       // ordinary stores, each line pushed out of the core's own cache at once (cldemote)
+  nontemporal,  // stores that bypass the caches
 };
 
-// One end that this rank wants. Both ends of a channel must ask for it in the same `open_channels`.
+// One end of a channel, as a rank requests it. Both ends must be requested in the same call of `open_channels`.
 struct ChannelSpec {
   enum class Direction : std::uint8_t { send, receive };
   Direction direction = Direction::send;
-  int peer = 0;            // may be the own rank
-  std::int64_t bytes = 0;  // of one message; 0 is a bare signal
-  int tag = 0;             // tells channels between the same two ranks apart
-  // The sender's choice; 0 lets onehop choose. Messages longer than a slot are cut in fragments that pass through the
-  // slots one after the other: staging is slots * slot_bytes and no more.
+  int peer = 0;            // the rank at the other end; may be this rank
+  std::int64_t bytes = 0;  // length of one message; 0 makes a bare signal
+  int tag = 0;             // distinguishes channels between the same two ranks
+  // The values of the sender count; 0 lets onehop choose. A message longer than a slot is cut into fragments, which
+  // pass through the slots one after the other. The staging memory is always slots * slot_bytes.
   int slots = 0;
   std::int64_t slot_bytes = 0;
-  std::int64_t chunk_bytes = 0;  // a colour is raised after each chunk of a fragment
-  std::uint64_t signature = 0;   // must agree on both ends: what the messages mean
+  std::int64_t chunk_bytes = 0;  // the flag is stored after each chunk of a fragment
+  std::uint64_t signature = 0;   // identifies the meaning of the messages; must be equal on both ends
 };
 
-// Copies with stores of that kind. A release store after it (a colour) comes after the copy for everyone.
+// Copies `from` to `to` with stores of this kind. A later release store, such as that of a flag, becomes visible after
+// the copy.
 void store_bytes(StoreKind kind, std::byte* to, std::span<const std::byte> from);
 
-// The same for several pieces in a row: finish_pieces comes after the last and before the release store.
+// The same for a series of pieces. Call finish_pieces after the last piece and before the release store.
 void store_piece(StoreKind kind, std::byte* to, std::span<const std::byte> from);
 void finish_pieces(StoreKind kind) noexcept;
 
 enum class TransportKind : std::uint8_t {
-  automatic,  // shared memory where it is, else MPI
+  automatic,  // shared memory between ranks of one machine, else MPI
   shared_memory,
   mpi,
-  mock,  // moves nothing and never waits: isolates the cost of packing
+  mock,  // moves nothing and never waits; isolates the cost of packing in benchmarks
 };
 
 [[nodiscard]] TransportKind transport_from_string(std::string_view name);
@@ -60,18 +63,19 @@ enum class TransportKind : std::uint8_t {
 
 namespace detail {
 
-class Endpoint;  // the slow path of a channel end: waiting, and what a transport does when its bell is up
+class Endpoint;  // the slow path of a channel end: waiting, and the work of a transport whose bell is up
 
-// The colour of use u of a slot after c chunks of it were written is (u << chunk_bits) | c; `whole` stands for all of them.
+// The flag of the u-th use of a slot is (u << chunk_bits) | c after c chunks were written, and (u << chunk_bits) |
+// whole at the end.
 inline constexpr int chunk_bits = 16;
 inline constexpr std::uint64_t whole = (std::uint64_t{1} << chunk_bits) - 1;
 
-[[nodiscard]] constexpr std::uint64_t colour(std::uint64_t use, std::uint64_t chunks) noexcept {
+[[nodiscard]] constexpr std::uint64_t flag_value(std::uint64_t use, std::uint64_t chunks) noexcept {
   return (use << chunk_bits) | chunks;
 }
 
-// What both ends of a channel know of its slots. A slot is its colour, then the payload: right behind the colour if both
-// fit in one cache line, else from the next line on.
+// Layout of a channel's slots, the same on both ends. A slot holds its flag, then the payload. The payload follows the
+// flag directly if both fit in one cache line, else it starts at the next line.
 struct SlotRing {
   std::byte* first = nullptr;
   std::uint64_t stride = 0;
@@ -81,7 +85,7 @@ struct SlotRing {
   std::int64_t chunk_bytes = 0;
   std::int64_t message_bytes = 0;
 
-  [[nodiscard]] std::atomic<std::uint64_t>& colour_at(std::byte* slot) const noexcept {
+  [[nodiscard]] std::atomic<std::uint64_t>& flag_at(std::byte* slot) const noexcept {
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(slot);
   }
   [[nodiscard]] std::byte* after(std::byte* slot) const noexcept {
@@ -90,7 +94,8 @@ struct SlotRing {
   }
 };
 
-// memcpy, without the call for the few words that most messages and pieces are: two copies of half the size that may overlap.
+// memcpy without a call for short copies, which most messages and pieces are: it copies the head and the tail, which
+// may overlap.
 inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t n) noexcept {
   struct Block {
     std::byte bytes[16];
@@ -116,19 +121,19 @@ inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t n) noex
     std::memcpy(to + 16, &b, 16);
     std::memcpy(to + n - 32, &c, 16);
     std::memcpy(to + n - 16, &d, 16);
-  } else if (n != 0) {  // memcpy may not be given a null pointer, even for nothing
+  } else if (n != 0) {  // memcpy must not get a null pointer, even for 0 bytes
     std::memcpy(to, from, n);
   }
 }
 
 }  // namespace detail
 
-// The sending end. Not for two threads at once; different channels may be used by different threads.
+// The sending end. Only one thread at a time may use it; different threads may use different channels.
 class Sender {
  public:
   Sender() = default;
 
-  // Bytes of one message, and whether it fits in a slot as a whole (then `slot` may be used).
+  // Bytes of one message; whether a message fits in one slot (then slot() may be used); the rank at the other end.
   [[nodiscard]] std::int64_t bytes() const noexcept { return ring_.message_bytes; }
   [[nodiscard]] bool in_place() const noexcept { return ring_.message_bytes <= ring_.slot_bytes; }
   [[nodiscard]] int peer() const noexcept { return peer_; }
@@ -142,8 +147,8 @@ class Sender {
     return released_seen_ + ring_.slots > use_;
   }
 
-  // The memory of the next message, waiting until it may be written. Write the message there, then call put().
-  // Throws BadInput unless `in_place()`, PeerLost, Timeout.
+  // Returns the memory of the next message, after waiting until it may be written. Write the message there, then call
+  // put(). Throws BadInput unless `in_place()`, PeerLost, Timeout.
   [[nodiscard]] std::span<std::byte> slot() {
     if (!ready()) [[unlikely]]
       wait_released();
@@ -152,13 +157,13 @@ class Sender {
     return {at_ + ring_.payload, static_cast<std::size_t>(ring_.message_bytes)};
   }
 
-  // Publishes what was written into slot().
+  // Publishes the message that was written into slot().
   void put() {
     publish(detail::whole, ring_.message_bytes);
     advance();
   }
 
-  // Copies a message into the channel and publishes it, in chunks and fragments as the channel was made.
+  // Copies a message into the channel and publishes it chunk by chunk. Waits for free slots.
   // Throws BadInput unless message.size() == bytes(), PeerLost, Timeout.
   void put(std::span<const std::byte> message) {
     if (static_cast<std::int64_t>(message.size()) != ring_.message_bytes || !single_chunk_) [[unlikely]] {
@@ -171,24 +176,25 @@ class Sender {
     put();
   }
 
-  // Lets the caller write the message where it will be read, in parts that are published one by one: fill(part, offset)
-  // writes all of `part` (a span of bytes), the message from `offset` on. For messages of any length. Throws PeerLost,
-  // Timeout, and what `fill` throws.
+  // Lets the caller write a message of any length directly into the slots, in parts that are published one by one.
+  // fill(part, offset) must write all of `part`, a span of bytes that starts at byte `offset` of the message. Throws
+  // PeerLost, Timeout, and whatever `fill` throws.
   template <class Fill>
   void write(Fill&& fill);
 
-  // A put() or write() that throws before anything of its message was published may be called again. Later the end is
-  // spent: nobody knows any more where the next message begins, so every further use throws Error saying what happened.
+  // A put() or write() that throws before it published any part of its message may be called again. If it throws later,
+  // the end is poisoned, because the start of the next message is no longer known: every further use throws Error with
+  // the first error's text.
 
-  // For plans: the parts of put(). `payload` is where the current fragment goes; `publish(c, n)` tells that c chunks, n
-  // bytes in all, of it are written (detail::whole: all of it); `advance` goes on to the next fragment.
+  // For plans: the steps of put(). payload() is the memory of the current fragment. publish(c, n) tells the receiver
+  // that c chunks (detail::whole: all chunks), n bytes in total, are written. advance() goes on to the next fragment.
   [[nodiscard]] std::byte* payload() const noexcept { return at_ + ring_.payload; }
   [[nodiscard]] const detail::SlotRing& ring() const noexcept { return ring_; }
   [[nodiscard]] StoreKind stores() const noexcept { return stores_; }
   void publish(std::uint64_t chunks, std::int64_t bytes) {
-    ring_.colour_at(at_).store(detail::colour(use_ + 1, chunks), std::memory_order_release);
-    // The compiler must not look at the bell before the colour is out; the processor is kept in order by the sleeper's
-    // own barrier (docs/design/protocol.md, "Sleeping").
+    ring_.flag_at(at_).store(detail::flag_value(use_ + 1, chunks), std::memory_order_release);
+    // The compiler must not read the bell before it stores the flag. The barrier of the sleeper orders the processor
+    // (docs/design/protocol.md, "Sleeping").
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (bell_->load(std::memory_order_relaxed) != 0) [[unlikely]]
       ring_bell(chunks, bytes);
@@ -198,8 +204,8 @@ class Sender {
     at_ = ring_.after(at_);
   }
   void wait_released();
-  // Moves what can be moved without waiting; needed between looks where needs_progress() says so. Whoever looks again and again at
-  // a channel without waiting calls it on the own channels that need it: their messages may be under way.
+  // Moves whatever can be moved without waiting. A program that polls channels instead of waiting must call it between
+  // polls on each of its channels whose needs_progress() is true.
   void progress();
   [[nodiscard]] bool needs_progress() const;
 
@@ -207,8 +213,9 @@ class Sender {
   friend struct ChannelAccess;
   void put_in_chunks(std::span<const std::byte> message);
   void ring_bell(std::uint64_t chunks, std::int64_t bytes);
-  // Called while an exception is handled that broke off a message: from now on every slow path throws, and all lead there.
-  void break_off();
+  // Poisons the end. Called while handling an exception that interrupted a message; every later use reaches a slow
+  // path, which throws.
+  void invalidate();
   [[noreturn]] void throw_not_in_place() const;
 
   std::byte* at_ = nullptr;  // the slot of the next use
@@ -233,25 +240,25 @@ class Receiver {
   [[nodiscard]] bool in_place() const noexcept { return ring_.message_bytes <= ring_.slot_bytes; }
   [[nodiscard]] int peer() const noexcept { return peer_; }
 
-  // Whether the next fragment (the next message, if `in_place()`) has arrived as a whole.
-  [[nodiscard]] bool ready() const noexcept { return arrived() >= detail::colour(use_ + 1, detail::whole); }
+  // Whether the next fragment (the next message, if `in_place()`) has arrived completely.
+  [[nodiscard]] bool ready() const noexcept { return arrived() >= detail::flag_value(use_ + 1, detail::whole); }
 
-  // Waits for the next message and returns it where it lies. It stays there until release(). Throws BadInput unless
-  // `in_place()`, PeerLost, Timeout.
+  // Waits for the next message and returns the slot that holds it. The message stays valid until release(). Throws
+  // BadInput unless `in_place()`, PeerLost, Timeout.
   [[nodiscard]] std::span<const std::byte> wait() {
-    if (!ready()) wait_arrived(detail::colour(use_ + 1, detail::whole));
+    if (!ready()) wait_arrived(detail::flag_value(use_ + 1, detail::whole));
     if (!in_place()) [[unlikely]]
       throw_not_in_place();
     return {at_ + ring_.payload, static_cast<std::size_t>(ring_.message_bytes)};
   }
 
-  // Gives the slot back to the sender.
+  // Returns the slot to the sender.
   void release() {
     if (forks_ != detail::forks.load(std::memory_order_relaxed)) [[unlikely]]
       throw_of_parent();
     ++use_;
     at_ = ring_.after(at_);
-    // Every release of a ring of many slots would move a cache line; half of them at once are early enough.
+    // Each store to `released` moves a cache line. A ring of many slots releases half of its slots at once.
     if ((use_ & release_mask_) == 0) {
       released_->store(use_, std::memory_order_release);
       std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -260,33 +267,34 @@ class Receiver {
     }
   }
 
-  // Waits for the next message, copies it to `message` chunk by chunk as it arrives, and releases it.
+  // Waits for the next message, copies it to `message` chunk by chunk as it arrives, and releases its slots.
   // Throws BadInput unless message.size() == bytes(), PeerLost, Timeout.
   void get(std::span<std::byte> message);
 
-  // Waits for the next message and shows it where it lies, in the parts in which it arrives: visit(part, offset). A part
-  // must not be used after `visit` has returned. For messages of any length. Throws PeerLost, Timeout, and what `visit`
-  // throws.
+  // Waits for the next message, of any length, and calls visit(part, offset) for each part as it arrives, without a
+  // copy. A part must not be used after `visit` has returned. Throws PeerLost, Timeout, and whatever `visit` throws.
   template <class Visit>
   void read(Visit&& visit);
 
-  // A get() or read() that throws while the whole message is still there may be called again, and begins again. Once
-  // a slot of it has gone back to the sender the end is spent, as a Sender's.
+  // A get() or read() that throws before it released a slot may be called again, and starts again with the same
+  // message. If it throws later, the end is poisoned, like that of a Sender.
 
-  // For plans: where the current fragment lies, and how far it has come.
+  // For plans: the memory of the current fragment, and the flag of its slot.
   [[nodiscard]] const std::byte* payload() const noexcept { return at_ + ring_.payload; }
   [[nodiscard]] const detail::SlotRing& ring() const noexcept { return ring_; }
-  [[nodiscard]] std::uint64_t arrived() const noexcept { return ring_.colour_at(at_).load(std::memory_order_acquire); }
+  [[nodiscard]] std::uint64_t arrived() const noexcept { return ring_.flag_at(at_).load(std::memory_order_acquire); }
   // Whether `chunks` chunks of the current fragment have arrived.
-  [[nodiscard]] bool has(std::uint64_t chunks) const noexcept { return arrived() >= detail::colour(use_ + 1, chunks); }
-  void wait_arrived(std::uint64_t colour);
+  [[nodiscard]] bool has(std::uint64_t chunks) const noexcept {
+    return arrived() >= detail::flag_value(use_ + 1, chunks);
+  }
+  void wait_arrived(std::uint64_t flag);
   void progress();
   [[nodiscard]] bool needs_progress() const;
 
  private:
   friend struct ChannelAccess;
   void ring_bell();
-  void break_off();
+  void invalidate();
   [[noreturn]] void throw_not_in_place() const;
   [[noreturn]] void throw_of_parent() const;
 
@@ -324,7 +332,7 @@ void Sender::write(Fill&& fill) {
       begin += length;
     } while (begin < total);
   } catch (...) {
-    if (begin > 0 || chunks > 0) break_off();
+    if (begin > 0 || chunks > 0) invalidate();
     throw;
   }
 }
@@ -340,17 +348,17 @@ void Receiver::read(Visit&& visit) {
       std::uint64_t chunks = 0;
       std::int64_t at = 0;
       while (length - at > step) {
-        if (!has(++chunks)) wait_arrived(detail::colour(use_ + 1, chunks));
+        if (!has(++chunks)) wait_arrived(detail::flag_value(use_ + 1, chunks));
         visit(std::span<const std::byte>(payload() + at, static_cast<std::size_t>(step)), begin + at);
         at += step;
       }
-      if (!ready()) wait_arrived(detail::colour(use_ + 1, detail::whole));
+      if (!ready()) wait_arrived(detail::flag_value(use_ + 1, detail::whole));
       visit(std::span<const std::byte>(payload() + at, static_cast<std::size_t>(length - at)), begin + at);
       release();
       begin += length;
     } while (begin < total);
   } catch (...) {
-    if (begin > 0) break_off();
+    if (begin > 0) invalidate();
     throw;
   }
 }
@@ -360,14 +368,16 @@ struct Channels {
   std::vector<Receiver> receivers;  // in the order of the specs that receive
 };
 
-// Prepares channels. Collective: every rank of the group calls it with the ends it wants, possibly none. Throws, on every
-// rank alike, Mismatch naming both ranks where an end has no partner or sizes, signatures or transports differ; Error where
-// memory does not suffice. A rank whose own wishes cannot be met throws why, and all others Error with its number and reason.
+// Opens channels. Collective: every rank of the group calls it with the ends it requests, possibly none. Throws on
+// every rank: Mismatch with both ranks if an end has no partner, or if sizes, signatures or transports differ; Error if
+// memory is short. If the request of one rank cannot be met, that rank throws the reason, and all others throw Error
+// with its rank and the reason.
 [[nodiscard]] Channels open_channels(const Group& group, std::span<const ChannelSpec> specs,
                                      TransportKind transport = TransportKind::automatic);
 
-// Takes part in an open_channels, or in the making of a plan, for a rank that has found out before that it cannot: all others
-// throw Error with this rank's number and `why` instead of waiting for it. Collective; throws nothing but an interrupt.
+// Takes the place of open_channels, or of the constructor of a plan, on a rank that cannot continue: all other ranks
+// throw Error with this rank's number and `why` instead of waiting for it. Collective. Throws only if it is
+// interrupted.
 void refuse_channels(const Group& group, const std::string& why);
 
 }  // namespace onehop

@@ -1,8 +1,8 @@
-// A `Codec` says what the bytes of a transfer look like on the wire. `raw` sends elements as they lie in memory; the others
-// send fewer bytes and round. docs/reference/codecs.md has every format bit by bit, with its error bound.
+// A `Codec` defines the format of a transfer on the wire. `raw` sends elements unchanged; the others round the numbers
+// and send fewer bytes. docs/reference/codecs.md specifies every format bit by bit, with its error bound.
 //
-// Numbers are encoded in blocks that know nothing of each other: 32 numbers for the codecs with a scale, one number for the
-// others. A last block that is not full is padded with zeros, so the wire length depends on the count alone.
+// Numbers are encoded in independent blocks: 32 numbers for codecs with a scale, one number for the others. The last
+// block is padded with zeros, so the length on the wire depends only on the number of elements.
 #pragma once
 
 #include <cstddef>
@@ -22,25 +22,25 @@ enum class Codec : std::uint8_t { raw, fp16, bf16, fp8, q8, q6, q4 };
 // Throws BadInput for an unknown name and lists the known ones.
 [[nodiscard]] Codec codec_from_string(std::string_view name);
 
-// Every codec takes the four floating-point types, `raw` takes all types.
+// Whether a codec can encode a type: `raw` takes all types, the others take the four floating-point types.
 [[nodiscard]] bool takes(Codec codec, ElementType type) noexcept;
 
-// How many numbers share a scale: 32, or 1 for codecs without one.
+// Numbers that share a scale: 32, or 1 for codecs without a scale.
 [[nodiscard]] std::int64_t block_elements(Codec codec) noexcept;
 
-// Bytes on the wire for `elements` numbers (single bytes for ElementType::bytes). Throws BadInput where the codec does not
-// take the type, and beyond 2^63.
+// Bytes on the wire for `elements` numbers (for single bytes if the type is ElementType::bytes). Throws BadInput if the
+// codec does not take the type, and for results of 2^63 and more.
 [[nodiscard]] std::int64_t encoded_bytes(Codec codec, ElementType type, std::int64_t elements);
 
-// Encodes all of `source`, whose length must be whole numbers of the type, into `wire`, whose length must be what
-// encoded_bytes says. Neither needs an alignment. Throws BadInput where a length or the type does not fit.
+// Encodes `source` into `wire`. The length of `source` must be a multiple of the type's size, that of `wire` must be
+// encoded_bytes(...). No alignment is needed. Throws BadInput for a wrong length or type.
 void encode(Codec codec, ElementType type, std::span<const std::byte> source, std::span<std::byte> wire);
 
-// The reverse: as many numbers as `target` holds.
+// Decodes as many numbers as `target` holds. Throws like encode().
 void decode(Codec codec, ElementType type, std::span<const std::byte> wire, std::span<std::byte> target);
 
-// Adds what arrives to what is there: one rounding to the target's type (two for float16 and bfloat16, whose sums are
-// float32 sums rounded).
+// Decodes numbers and adds them to those in `target`. Each sum is rounded once to the type of the target; float16 and
+// bfloat16 sums are first rounded to float32.
 void decode_add(Codec codec, ElementType type, std::span<const std::byte> wire, std::span<std::byte> target);
 
 }  // namespace onehop

@@ -1,4 +1,4 @@
-// What an array holds: the type of its numbers, where that matters (combining, codecs), or plain bytes.
+// The type of the numbers in an array, as reductions and codecs need it, or plain bytes.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace onehop {
 
-// `bytes` is anything that is only moved, of any size. float16 is IEEE 754 binary16, bfloat16 the upper half of a float32.
+// `bytes` is for elements of any size that are only moved. float16 is IEEE 754 binary16, bfloat16 the upper half of a
+// float32.
 enum class ElementType : std::uint8_t { bytes, float32, float64, int32, int64, float16, bfloat16 };
 
 [[nodiscard]] std::string_view to_string(ElementType type);

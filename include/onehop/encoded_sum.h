@@ -1,6 +1,6 @@
-// The middle of a compressed sum: what came encoded from other ranks and the own plain numbers are added up, and the sum is
-// encoded again. In one pass that leaves the nearest cache only for sources and results, with the bits that encoding, decoding and
-// adding one after the other would give.
+// The middle step of a compressed all-reduce: decodes the contributions of other ranks, adds them to this rank's plain
+// numbers, and encodes the sum. It makes one pass over the data, with the same bits as encoding, decoding and adding in
+// separate steps.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,9 @@ struct EncodedSum {
   bool mean = false;  // the sum is divided by the number of sources
 };
 
-// `elements` float32 numbers. `result` becomes what the encoded sum decodes to, and the encoded sum goes to `wire` unless that is
-// null. `result` may be the plain source. Nothing need be aligned. The caller has made sure that all are long enough
-// (`encoded_bytes`).
+// Adds `elements` float32 numbers. Writes the encoded sum to `wire`, unless that is null, and its decoded value to
+// `result`. `result` may be the plain source. No alignment is needed. The caller guarantees that all buffers are long
+// enough (`encoded_bytes`).
 void add_encoded(const EncodedSum& sum, std::int64_t elements, std::byte* wire, std::byte* result) noexcept;
 
 }  // namespace onehop

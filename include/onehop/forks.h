@@ -6,7 +6,8 @@
 
 namespace onehop::detail {
 
-// The ends of channels belong to the process that opened them. A forked child finds another number here and uses none of them.
+// A channel belongs to the process that opened it. A forked child finds another number here and does not use the
+// channel.
 extern constinit std::atomic<std::uint32_t> forks;
 
 }  // namespace onehop::detail

@@ -1,7 +1,9 @@
-// A `Group` is the ranks of a run: who I am, who shares memory with me, and one bootstrap operation, an all-gather of
-// bytes. Everything collective here is for set-up; data moves through channels and plans.
+// A `Group` is a set of ranks, like an MPI communicator. It knows this rank, the ranks that share memory with it, and
+// one bootstrap operation, an all-gather of bytes. Its collective functions are for set-up only; data moves through
+// channels and plans.
 //
-// Making a group, `split`, `barrier`, `allgather` are collective: every rank of the group calls them, in the same order.
+// Making a group, `split`, `barrier` and `allgather` are collective: every rank of the group calls them in the same
+// order.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +22,14 @@ namespace detail {
 struct GroupState;
 }
 
-// What every rank gave, in rank order.
+// The contributions of all ranks, in rank order.
 using Gathered = std::vector<std::vector<std::byte>>;
 
-// A user's own all-gather: called by every rank of the group with its bytes (lengths may differ), returns everybody's.
+// An all-gather supplied by the user. Every rank calls it with its bytes (lengths may differ); it returns those of all
+// ranks.
 using AllGather = std::function<Gathered(std::span<const std::byte>)>;
 
-// Memory that the peers of a group on the same machine can reach directly. Lives until the last copy of this handle is gone.
+// Memory that the ranks of a group on the same machine can access directly. It lives as long as a copy of this handle.
 class SharedArray {
  public:
   SharedArray() = default;
@@ -40,61 +43,64 @@ class SharedArray {
 
 class Group {
  public:
-  // The group of everything that the launcher of this program started: `onehop launch`, mpiexec, srun, torchrun; one
-  // rank when there is no launcher. Throws Error when a launcher says N ranks but this rank finds itself alone.
-  // Initialises MPI if an MPI launcher started the program and nobody has done so yet. The group is made by the first call,
-  // which is collective; every further one returns the same. It stays open until the program ends with status 0.
+  // Returns the group of all ranks that the launcher started (`onehop launch`, mpiexec, srun, torchrun), or a group of
+  // one rank if there is no launcher. Throws Error if the launcher announces several ranks but this rank cannot reach
+  // the others. Initialises MPI if an MPI launcher started the program and MPI is not yet initialised. The first call
+  // is collective and makes the group; later calls return the same group. It stays open until the program ends with
+  // status 0.
   [[nodiscard]] static Group world();
 
-  // Gives up world()'s own hold of its group, which is closed then once no copy of it, no channel and no plan is left: for
-  // programs that want to leave before they end. Without a world() before it does nothing.
+  // Drops the reference that world() holds. The group closes as soon as no copy of it, no channel and no plan is left.
+  // For programs that want to leave the group before they end. Does nothing if world() was never called.
   static void close_world() noexcept;
 
-  // For interpreters, which close what they have before their exit status is known: groups that are closed from now on leave in
-  // order only if the process ends with status 0. To their peers they are lost else.
+  // For interpreters, which destroy their objects before their exit status is known. Groups that close after this call
+  // count as closed in order only if the process ends with status 0; otherwise the peers see this rank as lost.
   static void process_is_ending() noexcept;
 
-  // One rank, no launcher.
+  // Returns a group of one rank, without a launcher.
   [[nodiscard]] static Group alone();
 
-  // From any all-gather of bytes. Ranks may be processes or threads of one process. Every call of it is checked: BadInput,
-  // then and later, where it returns anything else than one entry per rank with that rank's bytes.
+  // Makes a group from an all-gather of bytes. Ranks may be processes, or threads of one process. Every result of
+  // `allgather` is checked: this function and later collective calls throw BadInput unless it has one entry per rank
+  // with that rank's bytes.
   [[nodiscard]] static Group from_allgather(int rank, int size, AllGather allgather);
 
-  // From an MPI communicator of any MPI that is loaded in this process: `comm` points to the MPI_Comm handle. The
-  // communicator is duplicated. MPI must be initialised. (Include onehop/mpi.h for a typed wrapper.)
+  // Makes a group from a communicator of the MPI library that is loaded in this process. `comm` points to the MPI_Comm
+  // handle; the communicator is duplicated. MPI must be initialised. onehop/mpi.h has a typed wrapper.
   [[nodiscard]] static Group from_mpi(const void* comm);
 
   [[nodiscard]] int rank() const noexcept;
   [[nodiscard]] int size() const noexcept;
 
-  // How the group came to be: "launcher", "mpi", "torchrun", "srun", "alone", "allgather", "split".
+  // How the group was made: "launcher", "mpi", "torchrun", "srun", "alone", "allgather", "split".
   [[nodiscard]] const std::string& origin() const noexcept;
 
-  // Whether `rank` is on this machine and its memory can be mapped here.
+  // Whether `rank` runs on this machine and shares memory with this rank. Throws BadInput for a rank outside the group.
   [[nodiscard]] bool shares_memory(int rank) const;
 
-  // The ranks that share memory with this one, itself included.
-  [[nodiscard]] std::vector<int> neighbours_in_memory() const;
+  // The ranks that share memory with this rank, itself included, in ascending order.
+  [[nodiscard]] std::vector<int> local_ranks() const;
 
   void barrier() const;
   [[nodiscard]] Gathered allgather(std::span<const std::byte> mine) const;
 
-  // Ranks that give the same colour form a new group, ordered by (key, old rank). A negative colour belongs to none: an
-  // empty optional comes back as a group for which `valid()` is false.
-  [[nodiscard]] Group split(int colour, int key) const;
+  // Splits the group as MPI_Comm_split does: ranks that pass the same color form a new group, ordered by (key, rank in
+  // this group). A rank that passes a negative color joins no group; its result has valid() == false.
+  [[nodiscard]] Group split(int color, int key) const;
   [[nodiscard]] bool valid() const noexcept { return state_ != nullptr; }
 
-  // Memory that peers can reach; zeroed, page-aligned. Not collective. Throws Error when the machine has not enough,
-  // saying how much there is.
+  // Allocates memory that the other ranks of this machine can access: zeroed, page-aligned. Not collective. Throws
+  // Error with the available amount if the machine has too little.
   [[nodiscard]] SharedArray allocate(std::int64_t bytes) const;
 
-  // Limit in seconds for every wait in this group (0: none, the default; the environment's ONEHOP_TIMEOUT sets another
-  // default). Dead peers are noticed without it.
+  // Sets the time limit in seconds of every wait in this group. 0 means none and is the default, unless the environment
+  // variable ONEHOP_TIMEOUT sets another one. Dead peers are noticed without a limit. Throws BadInput for a negative
+  // number.
   void set_timeout(double seconds) const;
   [[nodiscard]] double timeout() const noexcept;
 
-  // For onehop's own parts.
+  // For internal use.
   [[nodiscard]] const std::shared_ptr<detail::GroupState>& state() const noexcept { return state_; }
   Group() = default;
   explicit Group(std::shared_ptr<detail::GroupState> state) : state_(std::move(state)) {}
@@ -103,10 +109,12 @@ class Group {
   std::shared_ptr<detail::GroupState> state_;
 };
 
-// Bytes of memory that this process can still get: the least of the system's and its control groups' limits.
+// Bytes of memory that this process can still allocate: the smallest of the limits of the system and its control
+// groups.
 [[nodiscard]] std::int64_t available_memory();
 
-// Called about every 20 ms in long waits; may throw to end the wait (the Python package looks for signals here).
+// Sets a function that long waits call about every 20 ms. It may throw to end the wait; the Python package checks for
+// signals in it.
 using InterruptCheck = void (*)();
 void set_interrupt_check(InterruptCheck check) noexcept;
 

@@ -1,4 +1,5 @@
-// The two 16-bit floating-point types, as bits, and their conversion: IEEE binary16 and bfloat16 (the upper half of a float32).
+// The two 16-bit floating-point types, as bits, and their conversion: IEEE binary16 and bfloat16 (the upper half of a
+// float32).
 #pragma once
 
 #include <bit>
@@ -14,7 +15,7 @@ struct BFloat16 {
   std::uint16_t bits = 0;
 };
 
-// Exact. A NaN stays one, and becomes quiet, with the bits of its payload.
+// Exact. A NaN stays a NaN, becomes quiet, and keeps the bits of its payload.
 [[nodiscard]] constexpr float to_float(Float16 value) noexcept {
   const std::uint32_t sign = std::uint32_t{value.bits & 0x8000U} << 16;
   const std::uint32_t magnitude = value.bits & 0x7fffU;
@@ -31,7 +32,7 @@ struct BFloat16 {
   return std::bit_cast<float>(std::uint32_t{value.bits} << 16);
 }
 
-// To the nearest, ties to even; what is too large becomes infinite. A NaN stays one, and becomes quiet.
+// Rounds to nearest, ties to even. Numbers out of range become infinite. A NaN stays a NaN and becomes quiet.
 [[nodiscard]] constexpr Float16 to_float16(float value) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const std::uint32_t sign = (bits >> 16) & 0x8000U;

@@ -1,5 +1,5 @@
-// For programs that use MPI themselves. The only header of onehop that includes mpi.h; onehop itself is neither built with MPI
-// nor linked to it, and finds the one that the program has loaded.
+// For programs that use MPI themselves. This is the only header of onehop that includes mpi.h. onehop is neither built
+// with nor linked to an MPI library; it uses the one that the program has loaded.
 #pragma once
 
 #include <mpi.h>
@@ -8,7 +8,8 @@
 
 namespace onehop {
 
-// The ranks of a communicator, which is duplicated. Collective over it. Throws Error if MPI is not initialised.
+// Makes a group of the ranks of a communicator, which is duplicated. Collective over `comm`. Throws Error if MPI is not
+// initialised.
 [[nodiscard]] inline Group group_from_mpi(MPI_Comm comm) { return Group::from_mpi(static_cast<const void*>(&comm)); }
 
 }  // namespace onehop

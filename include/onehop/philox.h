@@ -1,6 +1,6 @@
-// Random numbers without a state: what is drawn depends on a key (the seed) and a counter (the place, the shot, ...) alone, so
-// not on ranks, their number, or the order in which things are looked at. Philox4x32 with ten rounds (Salmon, Moraes, Dror, Shaw:
-// Parallel random numbers: as easy as 1, 2, 3, 2011).
+// Counter-based random numbers: Philox4x32 with ten rounds (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as
+// easy as 1, 2, 3, 2011). A result depends only on a key (the seed) and a counter (the site, the shot, ...), not on the
+// number of ranks or the order of calls.
 #pragma once
 
 #include <array>

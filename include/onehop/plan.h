@@ -1,5 +1,6 @@
-// A `Plan` is a schedule bound to a group and to memory. Making it prepares everything: channels, packing lists, chunks;
-// starting and finishing it only moves bytes: no allocation, no lock, and in shared memory no system call while nobody sleeps.
+// A `Plan` is a schedule bound to a group and to memory. The constructor prepares everything: channels, packing lists,
+// chunks. A run only moves bytes: it allocates nothing, takes no lock, and in shared memory makes no system call unless
+// a rank sleeps.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ struct PlanOptions {
   std::int64_t chunk_bytes = 0;  // 0: onehop chooses
 };
 
-// What a plan has moved since it was made; for one run equal to `count(schedule).ranks[rank]`.
+// Messages and bytes that a plan has moved since it was made. For one run they equal `count(schedule).ranks[rank]`.
 struct PlanCounters {
   std::int64_t runs = 0;
   std::int64_t messages_sent = 0;
@@ -33,24 +34,25 @@ struct PlanCounters {
 
 class Plan {
  public:
-  // Collective over the group. `schedule` is the whole or this rank's part of it; `arrays[i]` is the memory of the
-  // schedule's array i on this rank and must outlive the plan. Throws BadInput (ranks, sizes, arrays too short), Mismatch where the
-  // ranks' schedules do not fit together, Error where memory does not suffice.
+  // Collective over the group. `schedule` is the whole schedule, or this rank's part of it. `arrays[i]` is the memory
+  // of array i of the schedule on this rank; it must outlive the plan. Throws BadInput for wrong ranks or sizes and for
+  // arrays that are too short, Mismatch if the schedules of two ranks disagree, Error if memory is short.
   Plan(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
        const PlanOptions& options = {});
   Plan(Plan&&) noexcept;
   Plan& operator=(Plan&&) noexcept;
   ~Plan();
 
-  // Begins a run and never waits: packs and sends the first round as far as slots are free. Until finish() returns the
-  // slices that are read must not be written, and those that are written must not be touched.
+  // Starts a run without waiting: packs and sends the first round as far as slots are free. Until finish() returns, do
+  // not write the slices that the schedule reads, and do not access the slices that it writes.
   void start();
 
-  // Completes the run: sends the rest, receives everything, goes through the other rounds. Throws PeerLost, Timeout; the plan
-  // cannot be used after that.
+  // Completes the run: sends the rest, receives everything, and runs the remaining rounds. Throws BadInput without a
+  // start(), PeerLost, Timeout; after the last two the plan cannot be used again.
   void finish();
 
-  // Moves on what can be moved without waiting; true if finish() would return at once. Throws PeerLost, though not at once.
+  // Moves whatever can be moved without waiting. Returns true if the run is complete. Throws PeerLost, which
+  // may come only some calls after the loss.
   [[nodiscard]] bool test();
 
   void run() {
@@ -59,7 +61,7 @@ class Plan {
   }
 
   [[nodiscard]] const PlanCounters& counters() const noexcept;
-  // Bytes of staging that this rank holds for the plan's incoming messages.
+  // Bytes of staging memory that this rank holds for the incoming messages of the plan.
   [[nodiscard]] std::int64_t staging_bytes() const noexcept;
 
  private:

@@ -1,7 +1,8 @@
 // A `Schedule` is rounds of transfers between ranks: pure data, no memory, no network. The same object is counted
 // (count.h), verified (verify.h), saved as JSON, and executed (plan.h).
 //
-// Within a round all transfers happen at once: each reads what its source held before the round. Rounds follow each other.
+// Within a round all transfers happen at once: each reads what its source held before the round. Rounds follow each
+// other.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +18,17 @@
 
 namespace onehop {
 
-// How what arrives combines with what is there. Everything but `replace` needs an element type that is not `bytes`.
+// How an arriving element is combined with the present one. All but `replace` need an element type other than `bytes`.
 enum class Combine : std::uint8_t { replace, add, min, max, prod };
 
 [[nodiscard]] std::string_view to_string(Combine combine);
 [[nodiscard]] Combine combine_from_string(std::string_view name);
 
-// One array that the schedule moves data of. Every rank has one of each, of possibly different length.
+// An array that the schedule reads or writes. Every rank has one, possibly of a different length.
 struct ArraySpec {
   std::string name;
-  // At least 1; for every type but `bytes` the size of that type, or a multiple: elements of several numbers, as complex ones.
+  // At least 1; for every type but `bytes` the size of that type, or a multiple: elements of several numbers, as
+  // complex ones.
   std::int64_t element_bytes = 8;
   ElementType type = ElementType::bytes;
   // Number of elements: one value for all ranks, or one per rank.
@@ -46,7 +48,7 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-// One movement. A transfer whose two ranks are the same is a copy inside that rank and crosses no channel.
+// One data movement. A transfer between a rank and itself is a local copy and uses no channel.
 struct Transfer {
   Place from;
   Place to;
@@ -55,8 +57,9 @@ struct Transfer {
   friend bool operator==(const Transfer&, const Transfer&) = default;
 };
 
-// A permutation of the bits of an index that runs over the elements of one array on all ranks: the lower `local_bits` bits
-// number the element on its rank, the others the rank. What lies at index x goes to the index whose bit to[i] is bit i of x.
+// A permutation of the bits of an index that runs over the elements of one array on all ranks: the lower `local_bits`
+// bits number the element on its rank, the others the rank. The element at index x goes to the index whose bit to[i] is
+// bit i of x.
 struct BitPermutation {
   int array = 0;
   int local_bits = 0;
@@ -66,13 +69,14 @@ struct BitPermutation {
 
 struct Round {
   std::vector<Transfer> transfers;
-  // Says that the transfers are all that this permutation moves, as `permute_bits` (patterns.h) lists them: it may then be in
-  // place in any cycle of ranks and within a rank, which transfers alone may not. `verify` and plans hold it to its word.
+  // States that the transfers are exactly the moves of this permutation, as `permute_bits` (patterns.h) lists them. The
+  // round may then work in place along any cycle of ranks and within a rank, which is forbidden otherwise. `verify` and
+  // plans check the statement.
   std::optional<BitPermutation> permutation = std::nullopt;
   friend bool operator==(const Round&, const Round&) = default;
 };
 
-// More ranks than any machine has; counting keeps numbers for each of them, so that a wrong number must not be taken.
+// Upper limit of `Schedule::ranks`. It bounds the memory of `count`, which keeps numbers for every rank.
 inline constexpr int max_ranks = 1 << 20;
 
 struct Schedule {
@@ -80,33 +84,34 @@ struct Schedule {
   int ranks = 1;
   std::vector<ArraySpec> arrays;
   std::vector<Round> rounds;
-  // What the rounds together must write; checked by `verify`.
+  // The slices that the rounds must write in total; checked by `verify`.
   std::vector<Place> must_cover;
 
-  // The part that `rank` takes part in: transfers from it or to it, in the same rounds and order, and its must_cover.
+  // Returns the part of `rank`: the transfers from it or to it, in the same rounds and order, and its must_cover.
   // Throws BadInput for a rank that the schedule does not have.
   [[nodiscard]] Schedule part(int rank) const;
 
-  // Bytes on the wire of one transfer of this schedule; inside a rank, where no codec is at work, in memory. Throws BadInput if
-  // its array does not exist, or is not of a type that the codec takes.
+  // Bytes of one transfer on the wire; for a local copy, which no codec encodes, bytes in memory. Throws BadInput if
+  // the array does not exist or its type does not suit the codec.
   [[nodiscard]] std::int64_t bytes(const Transfer& transfer) const;
 
-  // The text that from_json reads back exactly; docs/reference/schedule.md describes it. One line, or with `indent` >= 0 broken
-  // into lines that a person can read. Throws BadInput if a name is not UTF-8.
+  // Returns the schedule as JSON; from_json restores it exactly. docs/reference/schedule.md describes it. The
+  // text is one line, or several lines indented by `indent` >= 0. Throws BadInput if a name is not UTF-8.
   [[nodiscard]] std::string to_json(int indent = -1) const;
-  // Throws BadInput with what is wrong and where ("rounds[0].transfers[3].to.slice: ..."). Reads what is well formed;
-  // whether it makes sense (ranks and arrays that exist, slices inside them) is for `verify` to say.
+  // Reads the text of to_json. Throws BadInput with the place of an error ("rounds[0].transfers[3].to.slice: ...").
+  // Accepts every well-formed schedule; `verify` checks that its ranks and arrays exist and that slices lie inside
+  // them.
   [[nodiscard]] static Schedule from_json(std::string_view text);
 
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
-// The whole of all parts, parts[r] being that of rank r (see `Schedule::part`): in each round the transfers from rank 0,
-// then those from rank 1, and so on, each in the order of the sender's part. Throws BadInput if that is not what `parts`
-// is, and Mismatch, naming both ranks, where one side has a transfer that the other lacks or has in another order.
+// Joins the parts of all ranks, where parts[r] is that of rank r (see `Schedule::part`). Each round lists the transfers
+// from rank 0, then those from rank 1, and so on, each in the order of the sender's part. Throws BadInput if `parts` is
+// no such list, and Mismatch with both ranks if one side has a transfer that the other lacks or has in another order.
 [[nodiscard]] Schedule merge(std::span<const Schedule> parts);
 
-// Names a transfer in messages: "round 0, transfer 3 (rank 1 array u -> rank 0 array u, 128 elements)".
+// Describes a transfer for error messages: "round 0, transfer 3 (rank 1 array u -> rank 0 array u, 128 elements)".
 [[nodiscard]] std::string describe(const Schedule& schedule, int round, int transfer);
 
 }  // namespace onehop

@@ -1,5 +1,5 @@
-// A `Slice` is a region of an array: a strided box or a list of indices. It knows no memory, only element numbers.
-// The order in which a slice visits its elements is the order in which they travel.
+// A `Slice` is a region of an array: a strided box or a list of indices. It holds element numbers, not memory. Elements
+// travel in the order in which the slice visits them.
 #pragma once
 
 #include <array>
@@ -60,8 +60,8 @@ class Slice {
   template <class Visit>
   void for_each_run(Visit&& visit) const;
 
-  // The elements number [first, last) of this slice, in its order: for a box up to max(1, 2 * dims - 1) slices, for a
-  // list one, none if first == last. Throws BadInput unless 0 <= first <= last <= elements().
+  // Returns the elements [first, last) of this slice, counted in its order: up to max(1, 2 * dims - 1) slices for a
+  // box, one for a list, none if first == last. Throws BadInput unless 0 <= first <= last <= elements().
   [[nodiscard]] std::vector<Slice> cut(std::int64_t first, std::int64_t last) const;
 
   // Equal slices visit the same elements in the same order, whether box or list.

@@ -1,4 +1,4 @@
-// Channels whose slots get memory only when they are needed: for parts that prepare more paths than many a program uses.
+// Channels whose slots get memory only on demand, for components that prepare more channels than most programs use.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,13 @@
 
 namespace onehop {
 
-// As open_channels. On this machine the slots have an address but no memory behind them; over a network it is the same.
+// Like open_channels, but slots in shared memory are reserved address space without memory. Other transports allocate
+// as usual.
 [[nodiscard]] Channels open_channels_unbacked(const Group& group, std::span<const ChannelSpec> specs,
                                               TransportKind kind = TransportKind::automatic);
 
-// Gets memory for the slots of all channels that were opened on this rank together with this one; returns how many bytes.
-// Every rank does that for itself, before it sends and before it lets others send. Throws Error where there is not enough.
+// Allocates the slots of all channels that this rank opened in the same call as this one, and returns their size in
+// bytes. Every rank calls it before it sends and before it lets others send. Throws Error if memory is short.
 std::int64_t back_slots(const Receiver& one);
 
 }  // namespace onehop

@@ -1,5 +1,6 @@
-// What this machine likes: how to store into slots, how large chunks should be, how long to spin. Sound defaults are built
-// in; `onehop tune` measures once and keeps the answer in the user's cache folder, from where it is read on first use.
+// Settings that depend on the machine: how to store into slots, the size of chunks, how long to spin. Defaults are
+// built in. `onehop tune` measures better values once and saves them in the user's cache folder, from where they are
+// read on first use.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +20,16 @@ struct SizeRule {
 };
 
 struct Tuning {
-  // Looks at a colour before giving way to other processes; then how often to give way before sleeping. `spins_crowded` holds
-  // where there are more ranks than processors.
+  // Number of polls of a flag before a waiting rank yields its processor, and number of yields before it sleeps.
+  // `spins_oversubscribed` replaces `spins` where a machine runs more ranks than it has processors.
   int spins = 300;
-  int spins_crowded = 2;
+  int spins_oversubscribed = 2;
   int yields = 20;
-  // Ascending; the last rule holds for everything longer, too.
+  // In ascending order. The last rule also applies to longer messages.
   std::vector<SizeRule> rules;
-  // Messages are cut in fragments of this size by plans that are not told otherwise.
+  // Default size of the fragments into which plans cut messages.
   std::int64_t slot_bytes = 256 << 10;
-  // Messages up to this size get `small_slots` slots instead of two: the sender then looks rarely at what was released.
+  // Messages up to this size get `small_slots` slots instead of two, so that the sender rarely has to read `released`.
   std::int64_t small_bytes = 1024;
   int small_slots = 4;
   std::string origin = "built in";  // or the file it was read from
@@ -41,16 +42,18 @@ struct Tuning {
 // The defaults for this processor, without any file.
 [[nodiscard]] Tuning built_in_tuning();
 
-// Where `onehop tune` keeps its answer: $ONEHOP_TUNING, else $XDG_CACHE_HOME/onehop/tuning.json, else ~/.cache/onehop/tuning.json.
+// The file in which `onehop tune` saves its result: $ONEHOP_TUNING, else $XDG_CACHE_HOME/onehop/tuning.json, else
+// ~/.cache/onehop/tuning.json.
 [[nodiscard]] std::string tuning_file();
 
-// Its text, if it is there and can be read: a file of at most 1 MiB. FIFOs and devices are not waited for.
+// The text of that file, if it exists and can be read. It must be a regular file of at most 1 MiB.
 [[nodiscard]] std::optional<std::string> tuning_text();
 
-// The tuning in force. A damaged file is reported once on stderr and not used; so is a file that is
-// not there though $ONEHOP_TUNING names it.
+// The tuning in use. A damaged file is reported once on stderr and ignored, and so is a missing file that
+// $ONEHOP_TUNING names.
 [[nodiscard]] const Tuning& tuning();
-// Replaces it for channels and waits from now on in this process. Not while other threads open channels.
+// Replaces the tuning for later channels and waits of this process. Must not be called while other threads open
+// channels.
 void set_tuning(Tuning tuning);
 
 [[nodiscard]] std::string_view to_string(StoreKind kind);

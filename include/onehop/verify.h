@@ -27,10 +27,10 @@ struct Violation {
   std::string message;
 };
 
-// The first `limit` violations; empty is the proof. Rules 2 to 4 are looked at only when rule 1 holds everywhere; each
-// transfer is named once per rule, with the first element that breaks it. Time is linear in the elements that move, and
-// memory in those that move on one rank. Throws BadInput for a limit below 1, and where more than 2^35 elements go to a rank
-// or 2^34 pieces are to be looked at.
+// Returns the first `limit` violations; an empty list is the proof. Rules 2 to 4 are checked only if rule 1 holds
+// everywhere; each transfer is reported once per rule, with the first element that breaks it. Time is linear in the
+// elements that move, and memory in those that move on one rank. Throws BadInput for a limit below 1, and where more
+// than 2^35 elements go to a rank or 2^34 pieces are to be looked at.
 [[nodiscard]] std::vector<Violation> verify(const Schedule& schedule, int limit = 10);
 
 // Throws BadInput with the first violation's message, or returns.

@@ -1,4 +1,4 @@
-// Waiting for whatever moves first: for programs that go on with any of several channels.
+// Waits for the first of several channels that can go on.
 #pragma once
 
 #include <functional>
@@ -9,15 +9,15 @@
 namespace onehop {
 
 struct WaitReason {
-  int peer = 0;        // the rank whose end ends the wait
-  std::string what;    // for messages: "was waiting for rank 1 in ..."
-  bool polls = false;  // a channel needs progress(): `ready` calls it, and this rank does not sleep
+  int peer = 0;        // the rank that this one waits for
+  std::string what;    // for error messages: "was waiting for rank 1 in ..."
+  bool polls = false;  // a channel needs progress(), which `ready` calls; this rank does not sleep then
 };
 
-// Waits until `ready()`: spins, gives way to others, then sleeps until a peer sends or releases on a channel of this rank (or for 20
-// ms). Where this process has channels over MPI, their messages go on meanwhile, and it sleeps for at most 0.1 ms at a time.
-// `ready` looks at the channels: Receiver::ready, Sender::ready. Throws PeerLost when the peer has ended, or another rank
-// whose end was seen, Timeout after the group's limit, and what `ready` throws.
+// Waits until `ready()` returns true: spins, yields the processor, then sleeps until a peer sends or releases on a
+// channel of this rank, at most 20 ms at a time. While this process has channels over MPI, their messages make progress
+// and a sleep lasts at most 0.1 ms. `ready` polls the channels with Receiver::ready and Sender::ready. Throws PeerLost
+// if the peer or another rank was lost, Timeout after the group's time limit, and whatever `ready` throws.
 void wait_until(const Group& group, const WaitReason& reason, const std::function<bool()>& ready);
 
 }  // namespace onehop

@@ -45,7 +45,7 @@ std::vector<std::int32_t> rotation_table(const Geometry& geometry, int lengths) 
 
 // Of the links of all ranks of this machine, kept once.
 double bytes_once(const HopLattice& lattice, std::size_t bytes_of_a_number) {
-  const auto ranks = static_cast<double>(lattice.group.neighbours_in_memory().size());
+  const auto ranks = static_cast<double>(lattice.group.local_ranks().size());
   return ranks * static_cast<double>(lattice.geometry.sites()) * lattice.kinds() * 18 *
          static_cast<double>(bytes_of_a_number);
 }

@@ -113,7 +113,7 @@ int team_size(const Group& group) {
   sched_getaffinity(0, sizeof mine, &mine);
   const Gathered all = group.allgather(std::as_bytes(std::span(&mine, 1)));
   int sharing = 0;
-  for (const int rank : group.neighbours_in_memory()) {
+  for (const int rank : group.local_ranks()) {
     if (std::memcmp(all[static_cast<std::size_t>(rank)].data(), &mine, sizeof mine) == 0) ++sharing;
   }
   return std::max(1, CPU_COUNT(&mine) / std::max(1, sharing));

@@ -90,11 +90,11 @@ nb::list try_stores(const Group& group, std::int64_t bytes, bool both_ways,
   return measure([&] { return bench::try_stores(group, bytes, both_ways, list, effort); });
 }
 
-// Each choice is (spins, spins_crowded, yields).
+// Each choice is (spins, spins_oversubscribed, yields).
 nb::list try_waits(const Group& group, double compute_us, const std::vector<std::tuple<int, int, int>>& choices,
                    const Effort& effort) {
   std::vector<bench::WaitChoice> list;
-  for (const auto& [spins, crowded, yields] : choices) list.push_back({spins, crowded, yields});
+  for (const auto& [spins, oversubscribed, yields] : choices) list.push_back({spins, oversubscribed, yields});
   return measure([&] { return bench::try_waits(group, compute_us, list, effort); });
 }
 
@@ -260,5 +260,5 @@ void bind_bench(nb::module_& module) {
   module.def("bench_try_stores", &try_stores, "group"_a, "bytes"_a, "both_ways"_a, "choices"_a, "effort"_a,
              "Messages of one size with other settings of (stores, chunk_bytes, slot_bytes, slots).");
   module.def("bench_try_waits", &try_waits, "group"_a, "compute_us"_a, "choices"_a, "effort"_a,
-             "Steps of a ring with other settings of (spins, spins_crowded, yields).");
+             "Steps of a ring with other settings of (spins, spins_oversubscribed, yields).");
 }

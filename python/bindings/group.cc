@@ -109,7 +109,7 @@ void bind_group(nb::module_& module) {
       .def_prop_ro("valid", &Group::valid)
       .def_prop_rw("timeout", &Group::timeout, &Group::set_timeout)
       .def("shares_memory", &Group::shares_memory, "rank"_a)
-      .def_prop_ro("neighbours_in_memory", &Group::neighbours_in_memory)
+      .def_prop_ro("local_ranks", &Group::local_ranks)
       .def("barrier", &Group::barrier, release())
       .def(
           "allgather",
@@ -122,6 +122,6 @@ void bind_group(nb::module_& module) {
             return as_list(all);
           },
           nb::sig("def allgather(self, mine: bytes) -> list[bytes]"), "mine"_a)
-      .def("split", &Group::split, "colour"_a, "key"_a, release())
+      .def("split", &Group::split, "color"_a, "key"_a, release())
       .def("allocate", &allocate, "bytes"_a);
 }

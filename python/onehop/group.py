@@ -75,7 +75,7 @@ class Group(_core.Group):
         How the group came to be: "launcher", "mpi", "torchrun", "srun", "alone", "allgather" or "split".
     timeout : float
         Limit in seconds for every wait in this group; 0: none. The environment's ONEHOP_TIMEOUT sets another default.
-    neighbours_in_memory : list of int
+    local_ranks : list of int
         The ranks that share memory with this one, itself included.
     """
 
@@ -135,12 +135,17 @@ class Group(_core.Group):
         """
         return cls(_core.Group.from_allgather(rank, size, allgather))
 
-    def split(self, colour: int, key: int = 0) -> Group | None:
-        """A new group of the ranks that give the same colour, ordered by `key` and then by rank.
+    def split(self, color: int, key: int = 0) -> Group | None:
+        """Split the group as MPI_Comm_split does: ranks that pass the same color form a new group. Collective.
 
-        A rank that gives a negative colour belongs to none and gets None.
+        Parameters
+        ----------
+        color : int
+            Selects the new group. A rank that passes a negative color joins none and gets None.
+        key : int
+            Orders the ranks of a new group; equal keys keep the order of this group.
         """
-        part = super().split(colour, key)
+        part = super().split(color, key)
         return Group(part) if part.valid else None
 
     def empty(self, shape: int | Sequence[int], dtype: Any = "float64") -> np.ndarray:

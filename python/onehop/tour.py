@@ -101,7 +101,7 @@ def step(function: Step) -> Step:
 
 def why_no_baseline(group: Group) -> str:
     """Why plain MPI cannot be measured here, and what to do; empty if it can. Collective."""
-    if len(group.neighbours_in_memory) != group.size:
+    if len(group.local_ranks) != group.size:
         return "the ranks are on several machines; figures beside plain MPI come from one machine"
     why = _core.bench_why_no_peers(group)
     if not why:
@@ -136,7 +136,7 @@ def _simply_timed(group: Group, work: Callable[[], Any]) -> Figures:
 
 
 def _on_one_machine(group: Group) -> bool:
-    return len(group.neighbours_in_memory) == group.size
+    return len(group.local_ranks) == group.size
 
 
 @step

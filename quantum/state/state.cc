@@ -42,7 +42,7 @@ std::int64_t staging_of(int local_bits, int ranks, Precision precision, std::int
 }
 
 void check_memory(const Group& group, int qubits, Precision precision, const StateOptions& options) {
-  const int here = static_cast<int>(group.neighbours_in_memory().size());
+  const int here = static_cast<int>(group.local_ranks().size());
   const MemoryNeed need = memory_need(qubits, group.size(), precision, here, options);
   // One machine that has too little stops all ranks.
   const std::array<std::int64_t, 2> mine{need.here, need.available};
@@ -95,7 +95,7 @@ int threads_of(const Group& group) {
   sched_getaffinity(0, sizeof(mine), &mine);
   const Gathered all = group.allgather(std::as_bytes(std::span(&mine, 1)));
   int sharing = 0;
-  for (const int rank : group.neighbours_in_memory()) {
+  for (const int rank : group.local_ranks()) {
     if (std::memcmp(all[static_cast<std::size_t>(rank)].data(), &mine, sizeof(mine)) == 0) ++sharing;
   }
   return std::max(1, CPU_COUNT(&mine) / std::max(1, sharing));

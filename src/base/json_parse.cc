@@ -1,5 +1,5 @@
-// Reading JSON that anybody may have written: every error is a BadInput that names the place, and no text takes more than
-// time and memory in proportion to its length.
+// Reading JSON that anybody may have written: every error is a BadInput that names the place, and no text takes more
+// than time and memory in proportion to its length.
 #include <algorithm>
 #include <cstdint>
 #include <iterator>

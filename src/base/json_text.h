@@ -13,9 +13,9 @@ using Json = nlohmann::ordered_json;
 // `indent` spaces further in. Throws BadInput if a string is not UTF-8.
 [[nodiscard]] std::string json_text(const Json& json, int indent);
 
-// Reads text that comes from outside. `what` names it in messages: "the schedule". Throws BadInput with line, column and
-// reason: text that is not JSON, numbers that no double holds, a key twice in an object (it would silently win over the
-// first), more than 64 keys in an object or 32 levels of brackets (no format of onehop has as many).
+// Reads text that comes from outside. `what` names it in messages: "the schedule". Throws BadInput with line, column
+// and reason: text that is not JSON, numbers that no double holds, a key twice in an object (it would silently win over
+// the first), more than 64 keys in an object or 32 levels of brackets (no format of onehop has as many).
 [[nodiscard]] Json parse_json(std::string_view text, const std::string& what);
 
 // The first `longest` bytes of a text in UTF-8, cut between characters and marked with "..." if there are more.

@@ -1,4 +1,4 @@
-// Reading a small file whose name came from outside, whatever lies there.
+// Reads a small file whose name comes from the user and which may be anything.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,8 @@ struct FileText {
   bool is_missing = false;
 };
 
-// The whole of a regular file of at most `longest` bytes. Never waits: FIFOs, sockets, devices and folders are problems.
+// The whole of a regular file of at most `longest` bytes. Never waits: FIFOs, sockets, devices and folders are
+// problems.
 [[nodiscard]] FileText read_regular_file(const std::string& path, std::size_t longest);
 
 }  // namespace onehop::detail

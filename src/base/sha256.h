@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), for names that must not show what they were made of.
+// SHA-256 (FIPS 180-4), for names that must not reveal their source.
 #pragma once
 
 #include <string>

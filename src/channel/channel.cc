@@ -33,15 +33,15 @@ constexpr std::array<std::string_view, 4> transport_names = {"automatic", "share
                  "ask for a larger slot_bytes");
 }
 
-[[noreturn]] void throw_spent(const detail::Endpoint& end) {
+[[noreturn]] void throw_poisoned(const detail::Endpoint& end) {
   throw Error(
-      end.name() + " was broken off inside a message (" + end.spent +
-      "); the rest of that message cannot be told from the next one, so this end cannot be used again: open new "
+      end.name() + " failed inside a message (" + end.poisoned +
+      "); the rest of that message cannot be told from the next one, so this end cannot be used again; open new "
       "channels on both ranks");
 }
 
-// Waits for what the other end of a channel to the own rank would have to do, which is waiting here.
-[[noreturn]] void throw_hopeless(const detail::Endpoint& end, bool sends) {
+// This rank waits on a channel to itself, so nobody is left to serve the other end.
+[[noreturn]] void throw_self_deadlock(const detail::Endpoint& end, bool sends) {
   const std::string rank = "rank " + std::to_string(end.shape().from);
   throw BadInput(end.name() + (sends ? " has no free slot, and only " + rank +
                                            " itself, which waits here, can free one; "
@@ -51,29 +51,30 @@ constexpr std::array<std::string_view, 4> transport_names = {"automatic", "share
                                            "message before receiving it"));
 }
 
-// Whether a look that found nothing was in vain for good. Bytes that somebody must move by progress() get their time.
-bool is_hopeless(detail::Endpoint& end, bool polls, int& looks) {
+// Whether a wait can never end because both ends belong to this rank. Transports that need progress() get some polls
+// first.
+bool is_self_deadlock(detail::Endpoint& end, bool polls, int& looks) {
   constexpr int enough_looks = 1000;
-  return end.shape().from == end.shape().to && (!polls || ++looks > enough_looks) && end.hopeless();
+  return end.shape().from == end.shape().to && (!polls || ++looks > enough_looks) && end.self_deadlock();
 }
 
 // Waits until `ready()`.
 template <class Ready>
 void wait_until(detail::Endpoint& end, int peer, bool sends, const Ready& ready) {
   end.group().check_process();
-  if (!end.spent.empty()) throw_spent(end);
+  if (!end.poisoned.empty()) throw_poisoned(end);
   const bool polls = end.needs_progress();
   int looks = 0;
   detail::Waiting waiting(end.group(), polls);
   while (!ready()) {
-    if (is_hopeless(end, polls, looks)) throw_hopeless(end, sends);
+    if (is_self_deadlock(end, polls, looks)) throw_self_deadlock(end, sends);
     if (polls) end.progress();
     waiting.idle(ready, [&] { return detail::WaitingFor{peer, end.name()}; });
   }
 }
 
-// What a spent end is left with, so that every use of it leads to throw_spent: words that never let it go on, words and a slot
-// that nobody reads, and a use beyond all colours.
+// State of a poisoned end. Its flags never let it go on, nobody reads the words and the slot that it writes, and its
+// use is beyond all flags: so every call reaches throw_poisoned without a test on the fast path.
 constexpr std::uint64_t no_use = (std::uint64_t{1} << (64 - detail::chunk_bits)) - 2;
 constinit std::atomic<std::uint64_t> never{0};
 constinit std::atomic<std::uint64_t> unread{0};
@@ -112,8 +113,8 @@ void Sender::throw_not_in_place() const { throw_in_place(*endpoint_, ring_); }
 void Sender::progress() { endpoint_->progress(); }
 bool Sender::needs_progress() const { return endpoint_->needs_progress(); }
 
-void Sender::break_off() {
-  endpoint_->spent = detail::message_of(std::current_exception());
+void Sender::invalidate() {
+  endpoint_->poisoned = detail::message_of(std::current_exception());
   ring_.first = at_ = nowhere.data();
   ring_.stride = 0;
   use_ = no_use;
@@ -128,14 +129,14 @@ void Sender::put_in_chunks(std::span<const std::byte> message) {
     throw_size(*endpoint_, ring_.message_bytes, message.size());
   }
   const detail::StoreFunction store = detail::store_function(stores_);
-  // As write() does it, with stores of the kind that was chosen.
+  // Like write(), with the chosen kind of stores.
   write([&](std::span<std::byte> part, std::int64_t at) {
     if (!part.empty()) store(part.data(), message.data() + at, part.size());
   });
 }
 
-void Receiver::wait_arrived(std::uint64_t colour) {
-  wait_until(*endpoint_, peer_, false, [this, colour] { return arrived() >= colour; });
+void Receiver::wait_arrived(std::uint64_t flag) {
+  wait_until(*endpoint_, peer_, false, [this, flag] { return arrived() >= flag; });
 }
 
 void Receiver::ring_bell() { endpoint_->released(use_); }
@@ -147,8 +148,8 @@ void Receiver::throw_of_parent() const {
 void Receiver::progress() { endpoint_->progress(); }
 bool Receiver::needs_progress() const { return endpoint_->needs_progress(); }
 
-void Receiver::break_off() {
-  endpoint_->spent = detail::message_of(std::current_exception());
+void Receiver::invalidate() {
+  endpoint_->poisoned = detail::message_of(std::current_exception());
   ring_.first = at_ = nowhere.data();
   ring_.stride = 0;
   use_ = no_use;
@@ -164,7 +165,7 @@ void Receiver::get(std::span<std::byte> message) {
   });
 }
 
-// Makes ends of the parts that a transport gives.
+// Builds the two ends from the parts that a transport returns.
 struct ChannelAccess {
   static Sender sender(detail::SenderParts parts) {
     Sender made;
@@ -245,10 +246,10 @@ struct Routes {
   }
 };
 
-// This rank's wishes with every choice made. Throws where one can be met by no transport; what all ranks can see to be wrong
-// is left to match().
-std::vector<detail::Wanted> wishes(const detail::GroupState& group, std::span<const ChannelSpec> specs,
-                                   const Routes& routes) {
+// This rank's requests with every choice made. Throws where one can be met by no transport; what all ranks can see to
+// be wrong is left to match().
+std::vector<detail::Wanted> requests(const detail::GroupState& group, std::span<const ChannelSpec> specs,
+                                     const Routes& routes) {
   std::int64_t slot_limit = std::numeric_limits<std::int64_t>::max();
   for (const detail::Transport* transport : routes.transports)
     slot_limit = std::min(slot_limit, transport->max_slot_bytes());
@@ -280,7 +281,7 @@ Channels open(const Group& group, std::span<const ChannelSpec> specs, TransportK
   std::vector<detail::Wanted> own;
   try {
     routes.emplace(*state, kind);
-    own = wishes(*state, specs, *routes);
+    own = requests(*state, specs, *routes);
   } catch (const std::exception& error) {
     refuse_channels(group, error.what());
     throw;

@@ -63,7 +63,7 @@ void check_pair(const Wanted& sender, const Wanted& receiver) {
   if (sender.signature != receiver.signature) {
     throw Mismatch(
         "open_channels: " + end_of(sender) + " and rank " + text(receiver.owner) +
-        " receives as many, but they mean different things by them (order, element sizes or combination differ); "
+        " receives as many, but the bytes mean different things to them (order, element sizes or combination differ); "
         "do all ranks build the schedule from the same parameters?");
   }
 }
@@ -85,14 +85,15 @@ Wanted wanted(const ChannelSpec& spec, int owner) {
   end.slot_bytes =
       spec.slot_bytes != 0 ? spec.slot_bytes : std::min(std::max<std::int64_t>(spec.bytes, 8), largest_slot);
   end.chunk_bytes = spec.chunk_bytes != 0 ? spec.chunk_bytes : rule.chunk_bytes;
-  // A fragment must not have more chunks than its colour can count.
+  // A fragment must not have more chunks than its flag can count.
   end.chunk_bytes = std::max(end.chunk_bytes, end.slot_bytes / static_cast<std::int64_t>(whole / 2) + 1);
   return end;
 }
 
 namespace {
 
-// What a rank's contribution begins with; then `name_bytes` of text (the transports, or why it refuses), then its wishes.
+// What a rank's contribution begins with; then `name_bytes` of text (the transports, or why it refuses), then its
+// requests.
 struct Opening {
   static constexpr std::uint64_t magic = 0x676e'696e'6570'6f01;  // no other collective step begins with it
   std::uint64_t mark = magic;
@@ -106,11 +107,11 @@ std::vector<std::byte> packed(bool refused, const std::string& words, std::span<
   head.refused = refused ? 1 : 0;
   head.text_bytes = static_cast<std::int32_t>(words.size());
   if (!refused && !own.empty()) head.left = memory_left();
-  const auto wishes = std::as_bytes(own);
-  std::vector<std::byte> bytes(sizeof head + words.size() + wishes.size());
+  const auto requests = std::as_bytes(own);
+  std::vector<std::byte> bytes(sizeof head + words.size() + requests.size());
   std::memcpy(bytes.data(), &head, sizeof head);
   std::memcpy(bytes.data() + sizeof head, words.data(), words.size());
-  if (!wishes.empty()) std::memcpy(bytes.data() + sizeof head + words.size(), wishes.data(), wishes.size());
+  if (!requests.empty()) std::memcpy(bytes.data() + sizeof head + words.size(), requests.data(), requests.size());
   return bytes;
 }
 
@@ -118,7 +119,7 @@ struct Contribution {
   bool refused = false;
   std::string words;
   MemoryLeft left;
-  std::vector<Wanted> wishes;
+  std::vector<Wanted> requests;
 };
 
 // Nothing, if it is a contribution to another step.
@@ -134,8 +135,8 @@ std::optional<Contribution> unpacked(std::span<const std::byte> bytes) {
   const auto length = static_cast<std::size_t>(head.text_bytes);
   given.words.assign(reinterpret_cast<const char*>(bytes.data()), length);
   bytes = bytes.subspan(length);
-  given.wishes.resize(bytes.size() / sizeof(Wanted));
-  if (!bytes.empty()) std::memcpy(given.wishes.data(), bytes.data(), given.wishes.size() * sizeof(Wanted));
+  given.requests.resize(bytes.size() / sizeof(Wanted));
+  if (!bytes.empty()) std::memcpy(given.requests.data(), bytes.data(), given.requests.size() * sizeof(Wanted));
   return given;
 }
 
@@ -168,7 +169,7 @@ std::vector<Wanted> exchange(GroupState& group, std::span<const Wanted> own, con
                      " over " + given->words + "; all ranks must ask for the same transport");
     }
     left.push_back(given->left);
-    all.insert(all.end(), given->wishes.begin(), given->wishes.end());
+    all.insert(all.end(), given->requests.begin(), given->requests.end());
   }
   return all;
 }

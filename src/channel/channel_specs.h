@@ -1,4 +1,4 @@
-// What the ranks tell each other before channels are opened, and the check that both ends fit.
+// Exchanges the requests of all ranks before channels are opened, and checks that both ends of each channel agree.
 #pragma once
 
 #include <cstdint>
@@ -29,10 +29,9 @@ struct Wanted {
 // `spec` with every choice made that was left to onehop.
 [[nodiscard]] Wanted wanted(const ChannelSpec& spec, int owner);
 
-// Collective: everybody's wishes. `transports` names what this rank opens its channels over, which must be the same everywhere.
-// Throws Error where a rank has refused (below), Mismatch where ranks differ in their transports or one is in another collective
-// step.
-// `left`: what memory each rank had left, for Reservation's check_memory.
+// Collective: everybody's requests. `transports` names what this rank opens its channels over, which must be the same
+// everywhere. Throws Error where a rank has refused (below), Mismatch where ranks differ in their transports or one is
+// in another collective step. `left`: what memory each rank had left, for Reservation's check_memory.
 [[nodiscard]] std::vector<Wanted> exchange(GroupState& group, std::span<const Wanted> own,
                                            const std::string& transports, std::vector<MemoryLeft>& left);
 
@@ -42,8 +41,8 @@ void exchange_refusal(GroupState& group, const std::string& why);
 // For a step that comes before this one and that a rank may refuse in the same way: throws Error where one has.
 void throw_refusal(const Gathered& gathered, const std::string& step);
 
-// All ranks' wishes, matched into channels in an order that is the same everywhere; returns those that `rank` has an end of.
-// Throws the same error on every rank: BadInput for an impossible spec, Mismatch for ends that do not fit.
+// All ranks' requests, matched into channels in an order that is the same everywhere; returns those that `rank` has an
+// end of. Throws the same error on every rank: BadInput for an impossible spec, Mismatch for ends that do not fit.
 [[nodiscard]] std::vector<ChannelShape> match(std::span<const Wanted> all, int rank, int ranks, std::uint32_t first_id);
 
 }  // namespace onehop::detail

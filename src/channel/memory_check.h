@@ -1,5 +1,5 @@
-// Whether the memory that ranks of one machine are about to take for channels is there: all see the same free memory, and must not
-// take it twice.
+// Checks that the memory for the channels of all ranks of a machine is available. All ranks see the same free memory
+// and must not count it twice.
 #pragma once
 
 #include <span>
@@ -10,8 +10,8 @@
 
 namespace onehop::detail {
 
-// Throws Error, the same on every rank, if what the ranks of a machine need for these channels together is more than it had left
-// when they began (`left`, by rank).
+// Throws Error, the same on every rank, if what the ranks of a machine need for these channels together is more than it
+// had left when they began (`left`, by rank).
 void check_memory(const GroupState& group, std::span<const Wanted> all, std::span<const MemoryLeft> left);
 
 }  // namespace onehop::detail

@@ -72,7 +72,7 @@ std::optional<Tuning> tuning_from_file() {
 Tuning& current() {
   static Tuning tuning = [] {
     Tuning found = tuning_from_file().value_or(built_in_tuning());
-    detail::wait_limits = {found.spins, found.spins_crowded, found.yields};
+    detail::wait_limits = {found.spins, found.spins_oversubscribed, found.yields};
     return found;
   }();
   return tuning;
@@ -100,7 +100,7 @@ std::string Tuning::to_json() const {
   nlohmann::ordered_json json;
   json["onehop_tuning"] = 1;
   json["spins"] = spins;
-  json["spins_crowded"] = spins_crowded;
+  json["spins_oversubscribed"] = spins_oversubscribed;
   json["yields"] = yields;
   json["slot_bytes"] = slot_bytes;
   json["small_bytes"] = small_bytes;
@@ -129,7 +129,10 @@ Tuning Tuning::from_json(const std::string& text) {
   (void)number(root, "onehop_tuning", 1, 1);  // the version
   Tuning tuning;
   tuning.spins = count("spins", 0, most_tests);
-  tuning.spins_crowded = count("spins_crowded", 0, most_tests);
+  if (root.has("spins_crowded") && !root.has("spins_oversubscribed")) {
+    root.complain("the key \"spins_oversubscribed\"", "its old name \"spins_crowded\"");
+  }
+  tuning.spins_oversubscribed = count("spins_oversubscribed", 0, most_tests);
   tuning.yields = count("yields", 0, most_tests);
   tuning.slot_bytes = number(root, "slot_bytes", 4096, most_bytes);
   tuning.small_bytes = number(root, "small_bytes", 0, most_bytes);
@@ -189,7 +192,7 @@ const Tuning& tuning() { return current(); }
 
 void set_tuning(Tuning tuning) {
   current() = std::move(tuning);
-  detail::wait_limits = {current().spins, current().spins_crowded, current().yields};
+  detail::wait_limits = {current().spins, current().spins_oversubscribed, current().yields};
 }
 
 }  // namespace onehop

@@ -1,11 +1,11 @@
-// The tuning's numbers for waiting, where the waiting loop reads them.
+// The numbers of the tuning that the waiting loop reads.
 #pragma once
 
 namespace onehop::detail {
 
 struct WaitLimits {
   int spins = 300;
-  int spins_crowded = 2;
+  int spins_oversubscribed = 2;
   int yields = 20;
 };
 

@@ -6,7 +6,7 @@
 
 namespace onehop::detail {
 
-void Waiting::far_barrier() noexcept { syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); }
+void Waiting::process_barrier() noexcept { syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); }
 
 std::string GroupState::name_of(int other) const {
   const auto at = static_cast<std::size_t>(other);
@@ -22,15 +22,15 @@ std::string GroupState::where_to_look(int other) const {
          " for the reason";
 }
 
-void Waiting::judge(const WaitingFor& waiting, const Absence& absence) {
+void Waiting::judge(const WaitingFor& waiting, const PeerStatus& status) {
   const std::string rank = "rank " + std::to_string(group_.rank);
-  const int lost = absence.lost;
+  const int lost = status.lost;
   if (lost >= 0) {
     group_.tell_lost(lost);
     throw PeerLost(lost, group_.name_of(lost) + " has ended; " + rank + " was waiting for rank " +
                              std::to_string(waiting.peer) + " in " + waiting.what + "; " + group_.where_to_look(lost));
   }
-  if (const int closed = absence.closed; closed >= 0) {
+  if (const int closed = status.closed; closed >= 0) {
     group_.own_page().missed.store(static_cast<std::uint32_t>(closed) + 1, std::memory_order_release);
     const std::string after =
         closed == waiting.peer ? "it" : "rank " + std::to_string(waiting.peer) + ", which is gone since,";

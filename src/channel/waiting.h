@@ -1,5 +1,6 @@
-// Waiting for a colour: spin, give way, then sleep on the own doorbell; look after the peers meanwhile, and drive the transports
-// that need it: whatever is waited for, other messages of this rank may be under way (docs/design/protocol.md).
+// Waits for a flag: spins, yields the processor, then sleeps on the rank's doorbell. Every wait also checks that the
+// peers are alive, and drives the transports that need to be called, because other messages of this rank may be under
+// way (docs/design/protocol.md).
 #pragma once
 
 #include <sched.h>
@@ -23,30 +24,30 @@ inline void pause() noexcept {
 #endif
 }
 
-// What is waited for, for messages.
+// The peer and the channel that a rank waits for, as error messages name them.
 struct WaitingFor {
   int peer = -1;
   std::string what;  // "channel 0 -> 1 (tag 3)"
 };
 
-// One wait: idle() is called after each look that found nothing. Starting one costs nothing.
+// One wait. Call idle() after each poll that found nothing. The constructor costs nothing.
 class Waiting {
  public:
-  // `polls`: something must be called for progress between the looks, so the rank may not sleep.
+  // `polls`: the caller must make progress between two polls, so the rank may not sleep.
   Waiting(GroupState& group, bool polls) noexcept : group_(group), polls_(polls) {}
 
-  // Something moved: spin again.
+  // Starts again with spinning. Call it when something has moved.
   void reset() noexcept {
     looks_ = 0;
     deadline_.reset();
   }
 
-  // `ready()`: is there anything to do? `describe()`: a WaitingFor, called when something is wrong. Throws PeerLost, Timeout, or
-  // what the interrupt check throws.
+  // Spins, yields or sleeps, depending on how often it was called. `ready()` returns whether there is anything to do;
+  // `describe()` returns a WaitingFor. Throws PeerLost, Timeout, or the exception of the interrupt check.
   template <class Ready, class Describe>
   void idle(const Ready& ready, const Describe& describe) {
     if (looks_ < spins()) [[likely]] {
-      // What is just coming is seen soonest without pauses.
+      // A message that is about to arrive is seen soonest without pauses.
       if (++looks_ > looks_without_pause) pause();
       return;
     }
@@ -61,26 +62,27 @@ class Waiting {
       if (++looks_ < spins() + yields() + polls_between) return;
       looks_ -= polls_between;
     } else if (driven) {
-      // For so short that nobody need be interrupted by a barrier: a wake-up that is lost costs no more than the nap.
+      // The nap is so short that it needs no process barrier: a lost wake-up costs at most the rest of the nap.
       sleep_unless(ready, false, driven_nap);
       if (++looks_ < spins() + yields() + naps_between) return;
       looks_ -= naps_between;
     } else {
-      sleep_unless(ready, group_.far_barrier, nap());
+      sleep_unless(ready, group_.process_barrier, nap());
       if (ready()) return;
     }
-    look_after(ready, describe);
+    check_peers(ready, describe);
   }
 
-  // Looks after the peers, without waiting. Throws as idle() does, unless `ready()`.
+  // Checks for interrupts, lost peers and the time limit, without waiting. Throws as idle() does, unless `ready()`.
   template <class Ready, class Describe>
-  void look_after(const Ready& ready, const Describe& describe) {
+  void check_peers(const Ready& ready, const Describe& describe) {
     call_interrupt_check();
     const WaitingFor waiting = describe();
-    const Absence absence = group_.look_at_peers(waiting.peer);
-    // Only now: what a peer sent before it ended counts (docs/design/protocol.md, "When a peer dies").
-    // And it may be another by now that is waited for, who has not been looked at.
-    if (!ready() && describe().peer == waiting.peer) judge(waiting, absence);
+    const PeerStatus status = group_.poll_peers(waiting.peer);
+    // Read `ready()` only after the peers: a message that a peer sent before it ended counts (docs/design/protocol.md,
+    // "When a peer dies"). If this rank waits for another peer by now, that peer has not been polled, so the status
+    // says nothing about it.
+    if (!ready() && describe().peer == waiting.peer) judge(waiting, status);
   }
 
  private:
@@ -94,16 +96,18 @@ class Waiting {
     RankPage& own = group_.own_page();
     const std::uint32_t seen = own.bell.load(std::memory_order_acquire);
     own.sleeping.fetch_add(1, std::memory_order_seq_cst);
-    if (barrier) far_barrier();
+    if (barrier) process_barrier();
     if (!ready()) sleep_on(own, seen, seconds);
     own.sleeping.fetch_sub(1, std::memory_order_relaxed);
   }
-  [[nodiscard]] int spins() const noexcept { return group_.crowded ? wait_limits.spins_crowded : wait_limits.spins; }
+  [[nodiscard]] int spins() const noexcept {
+    return group_.oversubscribed ? wait_limits.spins_oversubscribed : wait_limits.spins;
+  }
   [[nodiscard]] static int yields() noexcept { return wait_limits.yields; }
-  [[nodiscard]] double nap() const noexcept { return group_.far_barrier ? 0.02 : 0.001; }
+  [[nodiscard]] double nap() const noexcept { return group_.process_barrier ? 0.02 : 0.001; }
   // A full barrier on every running thread of every process of the group.
-  static void far_barrier() noexcept;
-  void judge(const WaitingFor& waiting, const Absence& absence);
+  static void process_barrier() noexcept;
+  void judge(const WaitingFor& waiting, const PeerStatus& status);
 
   GroupState& group_;
   bool polls_;

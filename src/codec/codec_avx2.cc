@@ -131,7 +131,7 @@ struct Wide256 {
   }
 
   template <bool own_first, bool mean>
-  static void fold_fp16(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* to) {
+  static void reduce_fp16(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* to) {
     constexpr int how = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
     for (std::ptrdiff_t at = 0; at < source_bytes; at += 32) {
       const __m256 mine = _mm256_cvtph_ps(_mm256_cvtps_ph(load(own + at), how));
@@ -167,7 +167,7 @@ struct Wide256 {
     }
   }
   template <bool own_first, bool mean>
-  static void fold_bf16(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* to) {
+  static void reduce_bf16(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* to) {
     const auto widened = [](__m256i lower) { return _mm256_castsi256_ps(_mm256_slli_epi32(lower, 16)); };
     for (std::ptrdiff_t at = 0; at < source_bytes; at += 32) {
       const __m256 theirs = widened(_mm256_cvtepu16_epi32(load_half(other + at / 2)));

@@ -167,7 +167,7 @@ struct Wide512 {
   }
 
   template <bool own_first, bool mean>
-  static void fold_fp16(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* to) {
+  static void reduce_fp16(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* to) {
     constexpr int how = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
     for (std::ptrdiff_t at = 0; at < source_bytes; at += 64) {
       const __m512 mine = _mm512_cvtph_ps(_mm512_cvtps_ph(load(own + at), how));
@@ -202,7 +202,7 @@ struct Wide512 {
     store<adding>(widen(_mm256_loadu_si256(from + 1)), to + 64);
   }
   template <bool own_first, bool mean>
-  static void fold_bf16(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* to) {
+  static void reduce_bf16(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* to) {
     const __m512i upper = _mm512_set1_epi32(static_cast<int>(0xffff0000));
     const auto rounded = [&](__m512i bits) { return _mm512_and_si512(bf16_bits(bits), upper); };
     for (std::ptrdiff_t at = 0; at < source_bytes; at += 64) {

@@ -92,7 +92,8 @@ struct Symmetric {
   }
 };
 
-// The 8-bit floating-point numbers E4M3 of the Open Compute Project: largest 448, smallest 2^-9. The scale is a power of two.
+// The 8-bit floating-point numbers E4M3 of the Open Compute Project: largest 448, smallest 2^-9. The scale is a power
+// of two.
 struct E4m3 {
   static constexpr std::size_t bytes = header_bytes + block;
   static constexpr std::uint8_t nan = 0x7f;
@@ -112,7 +113,8 @@ struct E4m3 {
     return static_cast<std::uint8_t>((magnitude < bits_of(0x1p-6F) ? small : normal) | (bits >> 24 & 0x80));
   }
   static float value(std::uint8_t code, float scale) noexcept {
-    // As float16 with the exponent 8 too low, which has the same subnormal numbers. The scale may be 2^120: it comes last.
+    // As float16 with the exponent 8 too low, which has the same subnormal numbers. The scale may be 2^120: it comes
+    // last.
     const Float16 half{static_cast<std::uint16_t>((code & 0x7f) << 7 | (code & 0x80) << 8)};
     return to_float(half) * 256.0F * scale;
   }

@@ -1,8 +1,8 @@
-// The loops of every codec, one set for each kind of processor: all write the same bytes. A loop works on groups of 32 float32
-// numbers and their bytes on the wire; addresses need no alignment.
+// The loops of every codec, one set for each kind of processor: all write the same bytes. A loop works on groups of 32
+// float32 numbers and their bytes on the wire; addresses need no alignment.
 //
-// This header is included where the compiler may use instructions that not every processor has. It must declare only: an
-// inline function or template of external linkage compiled there could end up in the whole program.
+// This header is included where the compiler may use instructions that not every processor has. It must declare only:
+// an inline function or template of external linkage compiled there could end up in the whole program.
 #pragma once
 
 #include <cstddef>
@@ -24,16 +24,17 @@ struct Pair {
 struct CodecLoops {
   using Encode = void (*)(const std::byte* source, std::int64_t groups, std::byte* wire);
   using Decode = void (*)(const std::byte* wire, std::int64_t groups, std::byte* target);
-  // What the numbers become on the wire and back, in one go. The bytes of the wire are written as well, unless it is null.
+  // What the numbers become on the wire and back, in one go. The bytes of the wire are written as well, unless it is
+  // null.
   using Round = void (*)(const std::byte* source, std::int64_t groups, std::byte* wire, std::byte* target);
   // Two contributions, the own one plain and another as it came, both rounded, added, and the sum rounded: in one go.
-  using Fold = void (*)(const Pair& pair, std::int64_t groups, std::byte* wire, std::byte* target);
+  using Reduce = void (*)(const Pair& pair, std::int64_t groups, std::byte* wire, std::byte* target);
   Encode encode = nullptr;
   Decode decode = nullptr;
   Decode decode_add = nullptr;
   Round round = nullptr;  // target may be source
   Round round_add = nullptr;
-  Fold fold = nullptr;  // null: by the others; target may be pair.own
+  Reduce reduce = nullptr;  // null: by the others; target may be pair.own
 };
 
 // One entry per codec, by its number; that of `raw` is empty.
@@ -43,8 +44,9 @@ struct CodecSet {
 };
 
 [[nodiscard]] const CodecSet& portable_codecs();
-// Null where this build does not have the instructions. Whether the processor has them is for the caller to ask: a source that
-// is compiled for other processors must not run on this one, not even to find that out (`available_codecs`, codec_run.h).
+// Null where this build does not have the instructions. Whether the processor has them is for the caller to ask: a
+// source that is compiled for other processors must not run on this one, not even to find that out (`available_codecs`,
+// codec_run.h).
 [[nodiscard]] const CodecSet* avx2_codecs();
 [[nodiscard]] const CodecSet* avx512_codecs();
 

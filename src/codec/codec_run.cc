@@ -241,8 +241,8 @@ void round_add(Codec codec, const std::byte* source, std::int64_t elements, std:
   round_floats<true>(codec, source, elements, wire, target);
 }
 
-bool fold(Codec codec, const Pair& pair, std::int64_t elements, std::byte* wire, std::byte* target) noexcept {
-  const CodecLoops::Fold run = loops(codec).fold;
+bool reduce(Codec codec, const Pair& pair, std::int64_t elements, std::byte* wire, std::byte* target) noexcept {
+  const CodecLoops::Reduce run = loops(codec).reduce;
   if (run == nullptr) return false;
   const std::int64_t groups = elements / group_elements;
   run(pair, groups, wire, target);

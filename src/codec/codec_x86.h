@@ -65,8 +65,8 @@ inline void put_header(std::uint32_t scale, std::byte* wire) {
   std::memcpy(wire, &header, sizeof header);
 }
 
-// What lies on the wire is often in another core's cache, which the processor fetches too late by itself: a block takes so many
-// instructions that few lines are under way at once. Fetching beyond the end does no harm.
+// What lies on the wire is often in another core's cache, which the processor fetches too late by itself: a block takes
+// so many instructions that few lines are under way at once. Fetching beyond the end does no harm.
 constexpr std::int64_t line_bytes = 64;
 inline void fetch(const std::byte* from, std::int64_t bytes) {
   for (std::int64_t at = 0; at < bytes; at += line_bytes) __builtin_prefetch(from + at);
@@ -295,7 +295,7 @@ inline void add_blocks(const Scales& s, int blocks, const std::byte* own, const 
 }
 
 template <class Wide, class Steps>
-void fold_blocks(const Pair& pair, std::int64_t groups, std::byte* wire, std::byte* target) {
+void reduce_blocks(const Pair& pair, std::int64_t groups, std::byte* wire, std::byte* target) {
   Scales s{};
   const std::byte* own = pair.own;
   const std::byte* other = pair.other;
@@ -364,8 +364,8 @@ struct Fp16 {
     Wide::template put_fp16<adding>(wire, target);
   }
   template <class Wide, bool own_first, bool mean>
-  static void fold(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* target) {
-    Wide::template fold_fp16<own_first, mean>(own, other, wire, target);
+  static void reduce(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* target) {
+    Wide::template reduce_fp16<own_first, mean>(own, other, wire, target);
   }
 };
 struct Bf16 {
@@ -375,8 +375,8 @@ struct Bf16 {
     Wide::template put_bf16<adding>(wire, target);
   }
   template <class Wide, bool own_first, bool mean>
-  static void fold(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* target) {
-    Wide::template fold_bf16<own_first, mean>(own, other, wire, target);
+  static void reduce(const std::byte* own, const std::byte* other, std::byte* wire, std::byte* target) {
+    Wide::template reduce_bf16<own_first, mean>(own, other, wire, target);
   }
 };
 template <class Wide, class Half, bool adding, bool writing>
@@ -389,23 +389,23 @@ void round_halves(const std::byte* source, std::int64_t groups, std::byte* wire,
 }
 
 template <class Wide, class Half, bool own_first, bool mean>
-void fold_halves(const Pair& pair, std::int64_t groups, std::byte* wire, std::byte* target) {
+void reduce_halves(const Pair& pair, std::int64_t groups, std::byte* wire, std::byte* target) {
   const std::byte* own = pair.own;
   const std::byte* other = pair.other;
   constexpr std::int64_t ahead = 1024;
   for (; groups > 0; --groups, own += source_bytes, other += source_bytes / 2) {
     __builtin_prefetch(other + ahead);
     __builtin_prefetch(wire + ahead, 1);
-    Half::template fold<Wide, own_first, mean>(own, other, wire, target);
+    Half::template reduce<Wide, own_first, mean>(own, other, wire, target);
     wire += source_bytes / 2;
     target += source_bytes;
   }
 }
 template <class Wide, class Half>
-void fold_half(const Pair& pair, std::int64_t groups, std::byte* wire, std::byte* target) {
+void reduce_half(const Pair& pair, std::int64_t groups, std::byte* wire, std::byte* target) {
   const auto run =
-      pair.mean ? (pair.own_first ? fold_halves<Wide, Half, true, true> : fold_halves<Wide, Half, false, true>)
-                : (pair.own_first ? fold_halves<Wide, Half, true, false> : fold_halves<Wide, Half, false, false>);
+      pair.mean ? (pair.own_first ? reduce_halves<Wide, Half, true, true> : reduce_halves<Wide, Half, false, true>)
+                : (pair.own_first ? reduce_halves<Wide, Half, true, false> : reduce_halves<Wide, Half, false, false>);
   run(pair, groups, wire, target);
 }
 
@@ -421,7 +421,7 @@ constexpr CodecLoops loops_of{
     decode_blocks<Steps, true>,
     round_either<round_blocks<Wide, Steps, false, true>, round_blocks<Wide, Steps, false, false>>,
     round_either<round_blocks<Wide, Steps, true, true>, round_blocks<Wide, Steps, true, false>>,
-    fold_blocks<Wide, Steps>};
+    reduce_blocks<Wide, Steps>};
 template <class Wide, class Half>
 constexpr CodecLoops::Round round_half =
     round_either<round_halves<Wide, Half, false, true>, round_halves<Wide, Half, false, false>>;
@@ -434,9 +434,9 @@ constexpr CodecSet set_of(const char* name) {
   return {name,
           {{},
            {encode_fp16<Wide>, decode_fp16<Wide, false>, decode_fp16<Wide, true>, round_half<Wide, Fp16>,
-            round_add_half<Wide, Fp16>, fold_half<Wide, Fp16>},
+            round_add_half<Wide, Fp16>, reduce_half<Wide, Fp16>},
            {encode_bf16<Wide>, decode_bf16<Wide, false>, decode_bf16<Wide, true>, round_half<Wide, Bf16>,
-            round_add_half<Wide, Bf16>, fold_half<Wide, Bf16>},
+            round_add_half<Wide, Bf16>, reduce_half<Wide, Bf16>},
            loops_of<Wide, E4m3Steps<Wide>>,
            loops_of<Wide, SymmetricSteps<Wide, Bytes8>>,
            loops_of<Wide, SymmetricSteps<Wide, Bits6>>,

@@ -34,7 +34,7 @@ void add_encoded(const EncodedSum& sum, std::int64_t elements, std::byte* wire, 
   if (sum.sources.size() == 2 && sum.plain >= 0 && wire != nullptr) {
     const bool own_first = sum.plain == 0;
     const detail::Pair pair{sum.sources[own_first ? 0 : 1], sum.sources[own_first ? 1 : 0], own_first, sum.mean};
-    if (detail::fold(sum.codec, pair, elements, wire, result)) return;
+    if (detail::reduce(sum.codec, pair, elements, wire, result)) return;
   }
   alignas(64) float total[block];
   auto* const bytes = reinterpret_cast<std::byte*>(total);

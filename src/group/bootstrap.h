@@ -1,4 +1,4 @@
-// How the ranks of a group find each other: one all-gather of bytes. Everything else is built on it.
+// The bootstrap of a group: one all-gather of bytes, on which all other set-up is built.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,10 @@ class Bootstrap {
  public:
   virtual ~Bootstrap() = default;
   [[nodiscard]] virtual Gathered allgather(std::span<const std::byte> mine) = 0;
-  // Collective: a bootstrap for the ranks that give the same colour, ordered by key. Null where this bootstrap cannot make
-  // one; then the group makes one in shared memory.
-  [[nodiscard]] virtual std::unique_ptr<Bootstrap> split(int colour, int key) {
-    (void)colour;
+  // Collective: a bootstrap for the ranks that give the same color, ordered by key. Null where this bootstrap cannot
+  // make one; then the group makes one in shared memory.
+  [[nodiscard]] virtual std::unique_ptr<Bootstrap> split(int color, int key) {
+    (void)color;
     (void)key;
     return nullptr;
   }

@@ -26,10 +26,10 @@ struct alignas(128) Seat {
   std::atomic<std::uint64_t> round;
   std::atomic<std::int32_t> pid;  // 0: nobody has joined yet
   std::atomic<std::uint32_t> left;
-  std::atomic<std::uint32_t> ended;     // the launcher's word for it, also where nobody has joined
-  std::atomic<std::uint32_t> saw_lost;  // the rank (plus one) because of which this one gave up
-  std::atomic<std::int64_t> total[2];   // bytes of the whole contribution
-  std::atomic<std::int64_t> length[2];  // bytes in the mailbox
+  std::atomic<std::uint32_t> ended;          // the launcher's word for it, also where nobody has joined
+  std::atomic<std::uint32_t> reported_lost;  // the rank (plus one) because of which this one gave up
+  std::atomic<std::int64_t> total[2];        // bytes of the whole contribution
+  std::atomic<std::int64_t> length[2];       // bytes in the mailbox
   std::byte mailbox[2][mailbox_bytes];
 };
 
@@ -93,8 +93,8 @@ class ControlBootstrap final : public Bootstrap {
     own.round.store(round_, std::memory_order_release);
   }
 
-  // Appends what `other` has in its mailbox, the bytes of its contribution from `from` on, and gives the length of the whole. Both
-  // numbers are read once, and must be what an honest rank writes.
+  // Appends what `other` has in its mailbox, the bytes of its contribution from `from` on, and gives the length of the
+  // whole. Both numbers are read once, and must be what an honest rank writes.
   std::int64_t take(int other, std::int64_t from, std::vector<std::byte>& to) const {
     const Seat& theirs = seat(other);
     const auto box = round_ & 1;
@@ -102,7 +102,7 @@ class ControlBootstrap final : public Bootstrap {
     const std::int64_t length = theirs.length[box].load(std::memory_order_relaxed);
     const auto had = static_cast<std::int64_t>(to.size());
     if (total < had || total > most_bytes || length != std::clamp<std::int64_t>(total - from, 0, mailbox_bytes)) {
-      throw Error("what rank " + std::to_string(other) + " wrote into the control memory cannot be right (all-gather " +
+      throw Error("rank " + std::to_string(other) + " wrote invalid data into the control memory (all-gather " +
                   std::to_string(round_) + ": " + std::to_string(length) + " bytes from byte " + std::to_string(from) +
                   " on of " + std::to_string(total) +
                   "); do all ranks run the same version of onehop, and does any of them overwrite memory?");
@@ -148,10 +148,10 @@ class ControlBootstrap final : public Bootstrap {
 
   // Names the rank that was lost first: `other` may be gone only because it lost somebody.
   [[noreturn]] void throw_lost(int other, pid_t pid, const std::string& step) {
-    const std::uint32_t saw_lost = seat(other).saw_lost.load(std::memory_order_acquire);
-    const bool named = saw_lost != 0 && saw_lost <= static_cast<std::uint32_t>(ranks_);
-    const int lost = named ? static_cast<int>(saw_lost) - 1 : other;
-    seat(rank_).saw_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
+    const std::uint32_t reported_lost = seat(other).reported_lost.load(std::memory_order_acquire);
+    const bool named = reported_lost != 0 && reported_lost <= static_cast<std::uint32_t>(ranks_);
+    const int lost = named ? static_cast<int>(reported_lost) - 1 : other;
+    seat(rank_).reported_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
     const std::string name = name_of(other);
     const std::string who =
         pid != 0 ? name + " (process " + std::to_string(pid) + ") has ended" : name + " has ended without joining";

@@ -1,5 +1,5 @@
-// The memory through which ranks of one machine that share nothing else do their bootstrap all-gather: the launcher makes it
-// (or, for a split, the lowest rank), every rank maps it.
+// The memory through which ranks of one machine that share nothing else do their bootstrap all-gather: the launcher
+// makes it (or, for a split, the lowest rank), every rank maps it.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ class ControlMemory {
   SharedMemory memory_;
 };
 
-// Joins as `rank` of `ranks`. Throws Mismatch when the memory was made for another number of ranks or the rank is taken,
-// Error when it is gone. `launcher`: the process whose end also ends the waits; 0: none.
+// Joins as `rank` of `ranks`. Throws Mismatch when the memory was made for another number of ranks or the rank is
+// taken, Error when it is gone. `launcher`: the process whose end also ends the waits; 0: none.
 [[nodiscard]] std::unique_ptr<Bootstrap> join_control_memory(const std::string& path, int rank, int ranks,
                                                              pid_t launcher);
 // The same with memory that is mapped already; `where` names it in errors.

@@ -1,5 +1,5 @@
-// Transports whose bytes move only while somebody calls their library (MPI). A rank may have handed such a transport a message and
-// then wait for something else, in shared memory; so every wait of a process drives all of them (Waiting).
+// Transports whose bytes move only while somebody calls their library (MPI). A rank may have handed such a transport a
+// message and then wait for something else, in shared memory; so every wait of a process drives all of them (Waiting).
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,8 @@ class Driven {
   // Lets the library move what it can, without waiting. Errors are left to those who wait for the messages concerned.
   virtual void drive() noexcept = 0;
 
-  // Drives what this process has to drive, one after the other, one a call: those of a library (one for each group) all move
-  // what is under way in any of them. Whether there is any; where there is none, this costs one load.
+  // Drives what this process has to drive, one after the other, one a call: those of a library (one for each group) all
+  // move what is under way in any of them. Whether there is any; where there is none, this costs one load.
   static bool drive_any() noexcept {
     if (count_.load(std::memory_order_relaxed) == 0) [[likely]]
       return false;

@@ -1,5 +1,5 @@
-// Which process a group belongs to. A fork's child gets copies of its parent's groups and channels but is no rank: it neither uses
-// them nor closes them.
+// Which process a group belongs to. A fork's child gets copies of its parent's groups and channels but is no rank: it
+// neither uses them nor closes them.
 #pragma once
 
 #include <sys/types.h>

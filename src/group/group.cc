@@ -32,7 +32,7 @@ struct Introduction {
   char host[96] = {};  // boot, process-number space and user: what must agree for /proc/PID/fd to work
   std::int32_t pid = 0;
   std::int32_t fd = -1;
-  std::int32_t far_barrier = 0;
+  std::int32_t process_barrier = 0;
   std::int32_t padding = 0;
   std::uint64_t word = 0;             // of the rank's page
   std::uint64_t processors[16] = {};  // the first 1024 that the rank may run on
@@ -56,7 +56,7 @@ Introduction introduce(int fd, std::uint64_t word) {
   std::strncpy(own.host, host.c_str(), sizeof own.host - 1);
   own.pid = getpid();
   own.fd = fd;
-  own.far_barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 ? 1 : 0;
+  own.process_barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 ? 1 : 0;
   cpu_set_t mask;
   if (sched_getaffinity(0, sizeof mask, &mask) == 0)
     std::memcpy(own.processors, &mask, std::min(sizeof mask, sizeof own.processors));
@@ -68,13 +68,13 @@ std::uint64_t random_word() {
   return std::uint64_t{random()} << 32 | random();
 }
 
-// Whether `memory` is the page that `rank` made.
+// Checks that `memory` is the page that `rank` made.
 bool is_page_of(const Introduction& rank, const SharedMemory& memory) {
   if (memory.bytes() < static_cast<std::int64_t>(sizeof(RankPage))) return false;
   return reinterpret_cast<const RankPage*>(memory.data())->word == rank.word;
 }
 
-// Maps the peers' pages; what cannot be mapped keeps a reason.
+// Maps the pages of all peers. A page that cannot be mapped keeps the reason.
 void map_pages(GroupState& group, const std::vector<Introduction>& all) {
   const Introduction& own = all[static_cast<std::size_t>(group.rank)];
   for (int r = 0; r < group.size; ++r) {
@@ -123,8 +123,8 @@ void agree_on_sharing(GroupState& group) {
   }
 }
 
-// A rank of this machine whose memory cannot be mapped may have died meanwhile: then that is the reason. Where ranks may be on other
-// machines, a process number that nobody has here says nothing.
+// A rank of this machine whose memory cannot be mapped may have died meanwhile: then that is the reason. Where ranks
+// may be on other machines, a process number that nobody has here says nothing.
 void refuse_the_dead(GroupState& group) {
   if (group.remote != nullptr) return;
   const std::string& here = group.pages[static_cast<std::size_t>(group.rank)].host;
@@ -133,7 +133,7 @@ void refuse_the_dead(GroupState& group) {
   if (!all_mapped) group.throw_if_lost("making a group");
 }
 
-bool is_crowded(const GroupState& group, const std::vector<Introduction>& all) {
+bool is_oversubscribed(const GroupState& group, const std::vector<Introduction>& all) {
   std::uint64_t processors[16] = {};
   long here = 0;
   for (int r = 0; r < group.size; ++r) {
@@ -147,7 +147,7 @@ bool is_crowded(const GroupState& group, const std::vector<Introduction>& all) {
   return there > 0 && here > there;
 }
 
-// Keeps what an owner holds from ever being destroyed in this process.
+// Moves the object of an owner to the heap and leaks it, so that this process never destroys it.
 template <class Owner>
 void leave_to_parent(Owner& owner) {
   [[maybe_unused]] const auto* kept = new Owner(std::move(owner));  // NOLINT(cppcoreguidelines-owning-memory)
@@ -165,15 +165,22 @@ GroupState::~GroupState() {
     left(*this);
     return;
   }
-  // A fork's child: what the group shares with its peers and with MPI is the parent's, and nothing of it is closed here.
+  // A fork's child: what the group shares with its peers and with MPI is the parent's, and nothing of it is closed
+  // here.
   leave_to_parent(bootstrap);
   leave_to_parent(shared_memory);
   leave_to_parent(remote);
 }
 
-Absence GroupState::look_at_peers(int waited_for) {
-  Absence found;
+PeerStatus GroupState::poll_peers(int waited_for) {
+  PeerStatus found;
   int reported = -1;
+  // The rank that a peer names in a word of its page, which holds the rank plus one. -1: none, this rank, or a number
+  // outside the group.
+  const auto other_rank = [this](std::uint32_t word) {
+    if (word == 0 || word > static_cast<std::uint32_t>(size) || word - 1 == static_cast<std::uint32_t>(rank)) return -1;
+    return static_cast<int>(word) - 1;
+  };
   for (int r = 0; r < size; ++r) {
     const PeerPage& peer = pages[static_cast<std::size_t>(r)];
     if (r == rank) continue;
@@ -183,27 +190,24 @@ Absence GroupState::look_at_peers(int waited_for) {
         found.lost = r;
       continue;
     }
-    // In this order: a rank writes down what it saw before it closes its group, and closes it before it ends.
+    // The order matters: a rank reports what it saw before it closes its group, and closes its group before it ends.
     const bool ended = processes.ended(r, peer.pid);
     const bool closed = peer.page->left.load(std::memory_order_acquire) != 0;
-    const std::uint32_t saw_lost = peer.page->saw_lost.load(std::memory_order_acquire);
-    // One that went because somebody else had gone before names that one, too.
-    const std::uint32_t missed = ended || closed ? peer.page->missed.load(std::memory_order_acquire) : 0;
-    const int first = missed == 0 || missed - 1 == static_cast<std::uint32_t>(rank) ? r : static_cast<int>(missed) - 1;
+    const int peer_reports = other_rank(peer.page->reported_lost.load(std::memory_order_acquire));
+    // A peer that left because another rank had left before it names that rank.
+    const int missed = ended || closed ? other_rank(peer.page->missed.load(std::memory_order_acquire)) : -1;
+    const int first = missed < 0 ? r : missed;
     if (found.lost < 0 && ended && !closed) found.lost = first;
     if (r == waited_for && closed) found.closed = first;
-    // A rank that gave up because it saw somebody die names that one, not itself.
-    if (reported < 0 && saw_lost != 0 && saw_lost <= static_cast<std::uint32_t>(size) &&
-        saw_lost - 1 != static_cast<std::uint32_t>(rank)) {
-      reported = static_cast<int>(saw_lost) - 1;
-    }
+    // A rank that gave up because another rank died reports that rank.
+    if (reported < 0) reported = peer_reports;
   }
   if (reported >= 0) found.lost = reported;
   return found;
 }
 
 int GroupState::gone_rank() {
-  if (const int lost = look_at_peers(-1).lost; lost >= 0) return lost;
+  if (const int lost = poll_peers(-1).lost; lost >= 0) return lost;
   for (int r = 0; r < size; ++r) {
     const RankPage* page = pages[static_cast<std::size_t>(r)].page;
     if (r != rank && page != nullptr && page->left.load(std::memory_order_acquire) != 0) return r;
@@ -213,7 +217,7 @@ int GroupState::gone_rank() {
 
 void GroupState::throw_if_lost(const std::string& step) {
   for (int look = 0; look < 50; ++look) {
-    if (const int lost = look_at_peers(-1).lost; lost >= 0) {
+    if (const int lost = poll_peers(-1).lost; lost >= 0) {
       tell_lost(lost);
       throw PeerLost(lost, name_of(lost) + " has ended while rank " + std::to_string(rank) + " was in set-up (" + step +
                                "); " + where_to_look(lost));
@@ -225,15 +229,15 @@ void GroupState::throw_if_lost(const std::string& step) {
 Gathered GroupState::allgather(std::span<const std::byte> mine) {
   check_process();
   if (out_of_step) {
-    throw Error(
-        "rank " + std::to_string(rank) +
-        " broke off an earlier collective step of this group (a barrier, an all-gather, opening channels, a split), so "
-        "its next one could not be told from the others' last; make a new group, or start the program again");
+    throw Error("rank " + std::to_string(rank) +
+                " did not complete an earlier collective step of this group (a barrier, an all-gather, opening "
+                "channels, a split), "
+                "so its steps no longer match those of the others; make a new group, or start the program again");
   }
   try {
     return bootstrap->allgather(mine);
   } catch (const PeerLost& error) {
-    const int lost = error.rank() < 0 ? -1 : look_at_peers(error.rank()).lost;
+    const int lost = error.rank() < 0 ? -1 : poll_peers(error.rank()).lost;
     if (lost >= 0) tell_lost(lost);
     if (lost < 0 || lost == error.rank()) throw;
     throw PeerLost(lost, name_of(lost) + " has ended, and after it " + error.what());
@@ -275,8 +279,9 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
   }
   map_pages(*group, all);
   agree_on_sharing(*group);
-  group->crowded = is_crowded(*group, all);
-  group->far_barrier = std::all_of(all.begin(), all.end(), [](const Introduction& i) { return i.far_barrier != 0; });
+  group->oversubscribed = is_oversubscribed(*group, all);
+  group->process_barrier =
+      std::all_of(all.begin(), all.end(), [](const Introduction& i) { return i.process_barrier != 0; });
   group->remote = group->bootstrap->remote_transport();
   refuse_the_dead(*group);
   group->bootstrap->watch([state = group.get()] { return state->gone_rank(); },
@@ -293,7 +298,7 @@ class AloneBootstrap final : public Bootstrap {
 };
 
 struct Choice {
-  std::int32_t colour;
+  std::int32_t color;
   std::int32_t key;
 };
 
@@ -352,7 +357,7 @@ bool Group::shares_memory(int rank) const {
   return state_->shares_memory(rank);
 }
 
-std::vector<int> Group::neighbours_in_memory() const {
+std::vector<int> Group::local_ranks() const {
   std::vector<int> ranks;
   for (int r = 0; r < size(); ++r) {
     if (state_->shares_memory(r)) ranks.push_back(r);
@@ -363,8 +368,8 @@ std::vector<int> Group::neighbours_in_memory() const {
 void Group::barrier() const { static_cast<void>(state_->allgather({})); }
 Gathered Group::allgather(std::span<const std::byte> mine) const { return state_->allgather(mine); }
 
-Group Group::split(int colour, int key) const {
-  const detail::Choice own{colour, key};
+Group Group::split(int color, int key) const {
+  const detail::Choice own{color, key};
   const Gathered choices = state_->allgather(detail::bytes_of(own));
   std::vector<std::pair<int, int>> ordered;  // (key, rank)
   for (std::size_t r = 0; r < choices.size(); ++r) {
@@ -373,14 +378,14 @@ Group Group::split(int colour, int key) const {
       throw Mismatch("split: rank " + std::to_string(r) + " is in another collective step than this one");
     }
     std::memcpy(&choice, choices[r].data(), sizeof choice);
-    if (colour >= 0 && choice.colour == colour) ordered.emplace_back(choice.key, static_cast<int>(r));
+    if (color >= 0 && choice.color == color) ordered.emplace_back(choice.key, static_cast<int>(r));
   }
   std::sort(ordered.begin(), ordered.end());
   std::vector<int> members;
   for (const auto& [unused, rank] : ordered) members.push_back(rank);
   const auto at = std::find(members.begin(), members.end(), rank());
   const int index = static_cast<int>(at - members.begin());
-  std::unique_ptr<detail::Bootstrap> bootstrap = state_->bootstrap->split(colour, key);
+  std::unique_ptr<detail::Bootstrap> bootstrap = state_->bootstrap->split(color, key);
   if (bootstrap == nullptr) bootstrap = detail::split_in_memory(*state_, members, index);
   if (members.empty()) return {};
   std::vector<int> world;

@@ -1,4 +1,5 @@
-// What the parts of onehop know about a group: its ranks, who of them lives where, and whether they still live.
+// The state of a group that the parts of onehop share: its ranks, which of them run on this machine, and whether they
+// are alive.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,10 @@
 
 namespace onehop::detail {
 
-// What a look at the peers found.
-struct Absence {
-  int lost = -1;    // a rank that has died, by its own end or by what a peer reports; -1: none
-  int closed = -1;  // if the rank that is waited for has closed its group: that one, or whom it had missed before
+// What poll_peers() found.
+struct PeerStatus {
+  int lost = -1;    // a rank that has died: its process has ended, or a peer reports it as lost; -1: none
+  int closed = -1;  // the awaited rank if it has closed its group, or the rank that it missed itself; -1: it has not
 };
 
 struct GroupState {
@@ -36,10 +37,11 @@ struct GroupState {
   std::unique_ptr<Bootstrap> bootstrap;
   ProcessWatch processes;
   std::vector<PeerPage> pages;  // one per rank
-  // More ranks share the processors than there are: waiting gives way at once.
-  bool crowded = false;
-  // Every rank here can run a barrier on all the others' threads; else nobody may sleep for long (docs/design/protocol.md).
-  bool far_barrier = false;
+  // There are more ranks on this machine than processors, so a waiting rank yields at once.
+  bool oversubscribed = false;
+  // Every rank can run a barrier on the threads of all others (membarrier); else ranks sleep only briefly
+  // (docs/design/protocol.md).
+  bool process_barrier = false;
   // A collective step was broken off here (a time limit, an interrupt): the ranks are not in step any more.
   bool out_of_step = false;
   // Numbers channels; the same on all ranks because opening is collective.
@@ -64,18 +66,18 @@ struct GroupState {
   // The bootstrap's all-gather. PeerLost names the rank that was lost first, as far as anybody here knows.
   [[nodiscard]] Gathered allgather(std::span<const std::byte> mine);
 
-  // For steps that failed and may have done so because a rank died meanwhile: throws PeerLost if one did. Takes a moment if
-  // none did, since the memory of a process goes before its end can be seen.
+  // For steps that failed and may have done so because a rank died meanwhile: throws PeerLost if one did. Takes a
+  // moment if none did, since the memory of a process goes before its end can be seen.
   void throw_if_lost(const std::string& step);
 
-  // Makes known to the others because of whom this rank gives up.
+  // Reports to the peers the rank because of which this rank gives up.
   void tell_lost(int lost) noexcept {
-    own_page().saw_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
+    own_page().reported_lost.store(static_cast<std::uint32_t>(lost) + 1, std::memory_order_release);
   }
 
-  // Who of those that share memory with this rank is gone. Look at the colour that is waited for after this, not before.
-  [[nodiscard]] Absence look_at_peers(int waited_for);
-  // The rank of these that has died, or else one that has closed its group in order; -1: all are there.
+  // Checks which of the ranks on this machine are gone. Read the awaited flag after this call, not before.
+  [[nodiscard]] PeerStatus poll_peers(int waited_for);
+  // A rank of this machine that has died, or else one that has closed its group in order; -1: all are there.
   [[nodiscard]] int gone_rank();
 };
 

@@ -1,4 +1,4 @@
-// Is a process still there? And how long may a wait take?
+// Checks whether processes are alive, and limits the time of waits.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
-// Unix sockets with abstract names, between processes of one user: whoever is at the other end is asked of the kernel, and a
-// descriptor can travel with a message.
+// Unix sockets with abstract names, between processes of one user: whoever is at the other end is asked of the kernel,
+// and a descriptor can travel with a message.
 #pragma once
 
 #include <sys/socket.h>
@@ -34,7 +34,8 @@ class Socket {
 // A new Unix stream socket that never blocks. Throws Error.
 [[nodiscard]] Socket new_socket();
 
-// An abstract name: it is in no folder and ends with its process. Anybody may bind it, and all users see it in /proc/net/unix.
+// An abstract name: it is in no folder and ends with its process. Anybody may bind it, and all users see it in
+// /proc/net/unix.
 struct SocketName {
   explicit SocketName(const std::string& name);
   [[nodiscard]] const sockaddr* address() const noexcept { return reinterpret_cast<const sockaddr*>(&at); }
@@ -42,18 +43,20 @@ struct SocketName {
   socklen_t length = 0;
 };
 
-// The user and process at the other end, as the kernel noted them when it connected (or, of a listener, began to listen).
+// The user and process at the other end, as the kernel noted them when it connected (or, of a listener, began to
+// listen).
 struct SocketPeer {
   uid_t uid = 0;
   pid_t pid = 0;
 };
 [[nodiscard]] std::optional<SocketPeer> peer_of(const Socket& socket);
 
-// Sends all of `bytes`, with a copy of descriptor `fd` unless that is -1, without waiting. False if that cannot be done.
+// Sends all of `bytes`, with a copy of descriptor `fd` unless that is -1, without waiting. False if that cannot be
+// done.
 [[nodiscard]] bool send_now(const Socket& socket, std::span<const std::byte> bytes, int fd = -1);
 
-// Receives up to bytes.size() bytes without waiting, and the descriptor that came with them. The number of bytes; 0: the other
-// end has closed; -1: nothing is there yet; -2: the connection is broken.
+// Receives up to bytes.size() bytes without waiting, and the descriptor that came with them. The number of bytes; 0:
+// the other end has closed; -1: nothing is there yet; -2: the connection is broken.
 [[nodiscard]] ssize_t receive_now(const Socket& socket, std::span<std::byte> bytes, Socket* descriptor = nullptr);
 
 }  // namespace onehop::detail

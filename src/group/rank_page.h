@@ -1,4 +1,5 @@
-// The page of memory that every rank of a group shows to those who share its machine: its doorbell, and whether it still lives.
+// The page that every rank of a group shares with the ranks of its machine. It holds the rank's doorbell and its state.
+// A peer may write anything into its own page, so readers check every number.
 #pragma once
 
 #include <sys/types.h>
@@ -12,23 +13,26 @@
 namespace onehop::detail {
 
 struct RankPage {
-  // Writers look at this after each colour that they store for the rank: how many of its threads sleep or are about to.
+  // Number of the rank's threads that sleep or are about to. Writers read it after each flag that they store for the
+  // rank.
   alignas(128) std::atomic<std::uint32_t> sleeping;
-  // The futex that they sleep on; grows with every ring.
+  // The futex on which they sleep. Every ring increments it.
   std::atomic<std::uint32_t> bell;
-  // Set when the rank has closed its group; and the rank (plus one) that it saw die, so that all name the same one.
+  // `left` is set when the rank has closed its group. `reported_lost` is the rank (plus one) that it saw die, so that
+  // all ranks name the same one.
   alignas(128) std::atomic<std::uint32_t> left;
-  std::atomic<std::uint32_t> saw_lost;
-  // Random, and told to all: a rank that maps a page finds out whether it is the one it was told of. Process and descriptor
-  // numbers do not say so where two machines cannot be told apart (copies of one virtual machine).
+  std::atomic<std::uint32_t> reported_lost;
+  // Random, and told to all: a rank that maps a page finds out whether it is the one it was told of. Process and
+  // descriptor numbers do not say so where two machines cannot be told apart (copies of one virtual machine).
   std::uint64_t word;
-  // The rank (plus one) that had closed its group while this one still waited for it. It counts once this one is gone, too.
+  // The rank (plus one) that closed its group while this rank still waited for it. Peers read it once this rank is
+  // gone, too.
   std::atomic<std::uint32_t> missed;
-  // Bytes that the rank is about to take of its machine's memory, and that the system does not count yet.
+  // Bytes that the rank is about to allocate and that the system does not count as used yet.
   std::atomic<std::int64_t> about_to_take;
 };
 
-// How this rank sees a peer.
+// This rank's view of a peer.
 struct PeerPage {
   SharedMemory memory;
   RankPage* page = nullptr;  // null: its memory cannot be mapped here
@@ -37,10 +41,10 @@ struct PeerPage {
   std::string why_not;  // why it cannot, and what to do
 };
 
-// Wakes the rank's sleepers.
+// Wakes the sleeping threads of the rank.
 void ring(RankPage& page) noexcept;
 
-// Sleeps on the own bell unless it has rung since `seen`, for at most `seconds`.
+// Sleeps on this rank's bell for at most `seconds`, unless it has rung since `seen`.
 void sleep_on(RankPage& page, std::uint32_t seen, double seconds) noexcept;
 
 }  // namespace onehop::detail

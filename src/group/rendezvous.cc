@@ -47,7 +47,8 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// All users see the name once it is bound, and the key may be a secret that the next attempt of the same launch uses again.
+// All users see the name once it is bound, and the key may be a secret that the next attempt of the same launch uses
+// again.
 std::string name_of(const std::string& key) {
   const std::string user = std::to_string(geteuid());
   return "onehop-" + user + "-" + sha256(user + "/" + key + "/" + environment("ONEHOP_MEETING_KEY")).substr(0, 40);

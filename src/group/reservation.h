@@ -1,4 +1,4 @@
-// Memory that ranks of one machine are about to take: all see the same free memory, and must not take it twice.
+// Reserves memory among the ranks of one machine, which all see the same free memory and must not allocate it twice.
 #pragma once
 
 #include <cstdint>

@@ -53,7 +53,8 @@ std::int64_t left_in(const std::string& folder, const char* limit_file, const ch
 }
 
 // What the control groups of this process, or those above them, leave: version 2 ("0::/path") and version 1
-// ("4:memory:/path"). Inside a container the path may be the host's; then only the top is there, and it is the container's.
+// ("4:memory:/path"). Inside a container the path may be the host's; then only the top is there, and it is the
+// container's.
 void look_at_control_groups(MemoryLeft& left) {
   std::ifstream file("/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
@@ -118,8 +119,9 @@ void check_available(std::int64_t bytes, const std::string& what) {
 
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
-// Nothing in memory of another process is trusted before this: that it is a user's own memory that stays as long as it is.
-// The process at the other end may be somebody else's by now, or have something else at that descriptor. Returns its size.
+// Nothing in memory of another process is trusted before this: that it is a user's own memory that stays as long as it
+// is. The process at the other end may be somebody else's by now, or have something else at that descriptor. Returns
+// its size.
 std::int64_t checked_size(int fd, std::int64_t least_bytes, const std::string& where) {
   struct stat status{};
   if (fstat(fd, &status) != 0) throw Error("cannot look at " + where + ": " + std::strerror(errno));
@@ -205,8 +207,8 @@ SharedMemory::Mapping::~Mapping() {
   if (data != nullptr) munmap(data, static_cast<std::size_t>(bytes));
   if (fd < 0) return;
   if (process != getpid()) {
-    // A fork's child closes its copy of the descriptor. The list is not its own, and the lock may be held by a thread that it
-    // does not have.
+    // A fork's child closes its copy of the descriptor. The list is not its own, and the lock may be held by a thread
+    // that it does not have.
     close(fd);
     return;
   }

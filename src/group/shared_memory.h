@@ -1,5 +1,5 @@
-// Memory that other processes of this machine can map. It has no name anywhere (memfd), so nothing can be left behind; a peer
-// reaches it through /proc/PID/fd/N of the rank that made it.
+// Memory that other processes of this machine can map. It has no name anywhere (memfd), so nothing can be left behind;
+// a peer reaches it through /proc/PID/fd/N of the rank that made it.
 #pragma once
 
 #include <sys/types.h>
@@ -26,9 +26,9 @@ class SharedMemory {
   // Of memory made by this process: false if that was done before. Throws Error where there is not enough.
   bool back(const std::string& what) const;
 
-  // Maps memory that process `pid` made and has at descriptor `fd`. Memory of this very process (ranks that are threads) comes
-  // back at the address it already has. Throws Error with the system's reason, or where it is not what `create` makes: memory of
-  // this user, of at least `least_bytes`, sealed so that it cannot become shorter.
+  // Maps memory that process `pid` made and has at descriptor `fd`. Memory of this very process (ranks that are
+  // threads) comes back at the address it already has. Throws Error with the system's reason, or where it is not what
+  // `create` makes: memory of this user, of at least `least_bytes`, sealed so that it cannot become shorter.
   // `low_bits`, if not 0: the address is to agree with it in the lower 28 bits, down to whole pages, if that can be.
   [[nodiscard]] static SharedMemory open(pid_t pid, int fd, std::int64_t least_bytes, std::uintptr_t low_bits = 0);
   // The same by its path, "/proc/PID/fd/N".

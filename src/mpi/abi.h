@@ -1,5 +1,5 @@
-// The three binary interfaces that MPI libraries have: what their handles are and what their constants are called in memory.
-// Nothing here comes from an mpi.h; the code that uses MPI is a template over one of these.
+// The three binary interfaces that MPI libraries have: what their handles are and what their constants are called in
+// memory. Nothing here comes from an mpi.h; the code that uses MPI is a template over one of these.
 #pragma once
 
 #include <array>

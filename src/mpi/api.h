@@ -98,7 +98,8 @@ using AnyMpi = std::variant<const MpiApi<OpenMpiAbi>*, const MpiApi<MpichAbi>*, 
 // The functions of a library, bound once. Lives to the end of the process.
 [[nodiscard]] AnyMpi mpi_api(const MpiLibrary& library);
 
-// The MPI that runs, or the one to be used (find_mpi_library), initialised now if need be. Throws Error where there is none.
+// The MPI that runs, or the one to be used (find_mpi_library), initialised now if need be. Throws Error where there is
+// none.
 [[nodiscard]] AnyMpi running_mpi();
 
 }  // namespace onehop::detail

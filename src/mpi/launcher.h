@@ -1,4 +1,4 @@
-// Which MPI launcher started this process, and where its library lies.
+// Finds the MPI launcher that started this process, and its library.
 #pragma once
 
 #include <filesystem>

@@ -190,7 +190,8 @@ std::vector<std::string> file_names(MpiLauncher::Kind kind) {
   return names;
 }
 
-// Folders beside the programs that a user would start MPI with, and of the Python environment that this program belongs to.
+// Folders beside the programs that a user would start MPI with, and of the Python environment that this program belongs
+// to.
 std::vector<fs::path> user_folders() {
   std::vector<fs::path> folders;
   const auto add_beside = [&folders](const fs::path& bin) {

@@ -20,8 +20,8 @@ class MpiLibrary {
   [[nodiscard]] void* find(const char* name) const noexcept;
   // The same; throws Error if it has none.
   [[nodiscard]] void* symbol(const char* name) const;
-  // A data object, likewise. Of those that a program names itself the linker may have put a copy into the program, and then
-  // that one is in use, by the library too.
+  // A data object, likewise. Of those that a program names itself the linker may have put a copy into the program, and
+  // then that one is in use, by the library too.
   [[nodiscard]] void* object(const char* name) const;
   // Sets a function pointer of any type.
   template <class Function>
@@ -47,9 +47,9 @@ class MpiLibrary {
 // The MPI libraries that this process has mapped already, those that run first. Loads nothing.
 [[nodiscard]] std::vector<const MpiLibrary*> mpi_libraries_in_process();
 
-// The library to use, looked for in this order: in the process; ONEHOP_MPI (a path, or "none"); the one that belongs to the
-// launcher that started us; beside the mpiexec on PATH; in the Python environment; where the system looks. Null if there is
-// none. `tried`, if not null, receives where was looked.
+// The library to use, looked for in this order: in the process; ONEHOP_MPI (a path, or "none"); the one that belongs to
+// the launcher that started us; beside the mpiexec on PATH; in the Python environment; where the system looks. Null if
+// there is none. `tried`, if not null, receives the searched places.
 [[nodiscard]] const MpiLibrary* find_mpi_library(std::vector<std::string>* tried = nullptr);
 
 }  // namespace onehop::detail

@@ -26,8 +26,8 @@ struct Initialised {
   pid_t process;
 };
 
-// A rank that fails does not finalise: that would wait for the other ranks, which may wait for it. The launcher sees its
-// exit status and ends them.
+// A rank that fails does not finalise: that would wait for the other ranks, which may wait for it. The launcher sees
+// its exit status and ends them.
 void finalise_at_exit(int status, void* argument) {
   const auto* ours = static_cast<const Initialised*>(argument);
   if (status != 0 || ours->process != getpid()) return;

@@ -1,5 +1,6 @@
-// MPI, as the rest of onehop sees it. No MPI is needed to build onehop: a library is looked for and loaded when somebody asks
-// for it, and it may have the ABI of Open MPI, that of MPICH (also Intel MPI, MVAPICH, Cray), or the standard one.
+// MPI, as the rest of onehop sees it. No MPI is needed to build onehop: a library is looked for and loaded when
+// somebody asks for it, and it may have the ABI of Open MPI, that of MPICH (also Intel MPI, MVAPICH, Cray), or the
+// standard one.
 #pragma once
 
 #include <memory>
@@ -27,13 +28,13 @@ struct MpiLauncher {
 };
 [[nodiscard]] MpiLauncher mpi_launcher();
 
-// From the MPI_Comm handle that `comm` points to; the communicator is duplicated. Collective over it. Throws Error where no MPI
-// is loaded and initialised in this process.
+// From the MPI_Comm handle that `comm` points to; the communicator is duplicated. Collective over it. Throws Error
+// where no MPI is loaded and initialised in this process.
 [[nodiscard]] MpiRanks mpi_from_communicator(const void* comm);
 
-// From MPI_COMM_WORLD. Loads an MPI and initialises it if nobody has done so; then it is finalised when the process ends
-// in order, with exit status 0 (a rank that ends with another status leaves the rest to the launcher, which ends them all).
-// Throws Error where no MPI is found, saying where was looked.
+// From MPI_COMM_WORLD. Loads an MPI and initialises it if nobody has done so; then it is finalised when the process
+// ends in order, with exit status 0 (a rank that ends with another status leaves the rest to the launcher, which ends
+// them all). Throws Error with the searched places if no MPI is found.
 [[nodiscard]] MpiRanks mpi_world();
 
 // The library that is, or would be, used: its path, ABI and version, for people. Loads it, but does not initialise it.
@@ -41,7 +42,7 @@ struct MpiLibraryInfo {
   std::string path;  // empty: none found
   std::string abi;   // "Open MPI", "MPICH", "standard"
   std::string version;
-  std::vector<std::string> tried;  // where was looked, each with what was found there
+  std::vector<std::string> tried;  // the searched places, each with the result
 };
 [[nodiscard]] MpiLibraryInfo mpi_library_info();
 

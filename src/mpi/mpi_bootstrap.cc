@@ -18,7 +18,7 @@ namespace {
 class LeftOut final : public Bootstrap {
  public:
   Gathered allgather(std::span<const std::byte>) override {
-    throw Error("this rank gave a negative colour to split and belongs to none of the groups");
+    throw Error("this rank gave a negative color to split and belongs to none of the groups");
   }
 };
 
@@ -67,12 +67,12 @@ void MpiBootstrap<Abi>::wait(typename Abi::Request& request) const {
     nanosleep(&nap, nullptr);
     if (looks % naps_between_checks != 0) continue;
     call_interrupt_check();
-    look_after(deadline, noticed);
+    check_peers(deadline, noticed);
   }
 }
 
 template <class Abi>
-void MpiBootstrap<Abi>::look_after(Deadline& deadline, double& noticed) const {
+void MpiBootstrap<Abi>::check_peers(Deadline& deadline, double& noticed) const {
   const std::string own = "rank " + std::to_string(rank_);
   const std::string where = "an all-gather over MPI (making or splitting a group, opening channels, a barrier)";
   // A rank may leave right after its last all-gather, and what it gave for that one still be on its way.
@@ -145,9 +145,9 @@ Gathered MpiBootstrap<Abi>::allgather(std::span<const std::byte> mine) {
 }
 
 template <class Abi>
-std::unique_ptr<Bootstrap> MpiBootstrap<Abi>::split(int colour, int key) {
+std::unique_ptr<Bootstrap> MpiBootstrap<Abi>::split(int color, int key) {
   Comm part = api_.handles.comm_null;
-  api_.call("MPI_Comm_split", api_.comm_split, comm_, colour < 0 ? Abi::undefined : colour, key, &part);
+  api_.call("MPI_Comm_split", api_.comm_split, comm_, color < 0 ? Abi::undefined : color, key, &part);
   if (part == api_.handles.comm_null) return std::make_unique<LeftOut>();
   api_.call("MPI_Comm_set_errhandler", api_.comm_set_errhandler, part, api_.handles.errors_return);
   auto bootstrap = std::make_unique<MpiBootstrap>(api_, part);

@@ -28,8 +28,8 @@ class MpiBootstrap final : public Bootstrap {
   ~MpiBootstrap() override;
 
   [[nodiscard]] Gathered allgather(std::span<const std::byte> mine) override;
-  // A negative colour gives a bootstrap that throws when it is used.
-  [[nodiscard]] std::unique_ptr<Bootstrap> split(int colour, int key) override;
+  // A negative color gives a bootstrap that throws when it is used.
+  [[nodiscard]] std::unique_ptr<Bootstrap> split(int color, int key) override;
   void set_timeout(double seconds) override { timeout_ = seconds; }
   void watch(std::function<int()> gone, std::function<void(int)> tell) override {
     gone_ = std::move(gone);
@@ -43,7 +43,7 @@ class MpiBootstrap final : public Bootstrap {
  private:
   void wait(typename Abi::Request& request) const;
   // Throws where waiting on makes no sense. `noticed`: when a rank was first seen to be gone.
-  void look_after(Deadline& deadline, double& noticed) const;
+  void check_peers(Deadline& deadline, double& noticed) const;
   [[nodiscard]] std::vector<std::int64_t> gather_lengths(std::int64_t mine) const;
 
   const MpiApi<Abi>& api_;

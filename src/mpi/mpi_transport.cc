@@ -1,7 +1,7 @@
-// Channels over MPI: two-sided, the flag in the message. Both ends keep their slots in memory of their own. A bell that always
-// rings brings every colour here: a whole fragment is sent as one message; where it arrives the colour is stored in the
-// receiver's slot, and a released slot is offered to MPI for the next message. What has been sent is free again: no word goes back,
-// because MPI itself keeps a message that comes before its receive (and long ones wait at the sender).
+// Channels over MPI: two-sided, the flag in the message. Both ends keep their slots in memory of their own. A bell that
+// always rings brings every flag here: a whole fragment is sent as one message; where it arrives the flag is stored in
+// the receiver's slot, and a released slot is offered to MPI for the next message. What has been sent is free again: no
+// word goes back, because MPI itself keeps a message that comes before its receive (and long ones wait at the sender).
 #include "src/mpi/mpi_transport.h"
 
 #include <sched.h>
@@ -22,7 +22,7 @@
 namespace onehop::detail {
 namespace {
 
-// Rung at every colour.
+// Rung at every flag.
 constinit std::atomic<std::uint32_t> always_up{1};
 
 constexpr std::int64_t largest_slot = std::int64_t{1} << 30;  // MPI counts in int
@@ -103,8 +103,8 @@ class MpiWire final : public Driven {
     join();
   }
 
-  // A probe that finds nothing makes the library go on with everything that is under way, on every communicator. One that
-  // finds something need not, so this one asks for what nobody sends.
+  // A probe that finds nothing makes the library go on with everything that is under way, on every communicator. One
+  // that finds something need not, so this one asks for what nobody sends.
   void drive() noexcept override {
     if (!api.library.running() || !(api.any_thread() || std::this_thread::get_id() == opener_)) return;
     try {
@@ -139,8 +139,8 @@ class MpiWire final : public Driven {
     RingMemory memory;
     std::vector<Request> requests;
   };
-  // Receives what came for channels that were closed: then its sender is rid of it, and a library that cannot give back a
-  // communicator with unread messages (MPICH 5) has none.
+  // Receives what came for channels that were closed: then its sender is rid of it, and a library that cannot give back
+  // a communicator with unread messages (MPICH 5) has none.
   void drain() noexcept {
     if (!api.library.running()) return;
     try {
@@ -194,14 +194,15 @@ class MpiEnd : public Endpoint {
   [[nodiscard]] Request& request(std::uint64_t use) noexcept {
     return requests_[static_cast<std::size_t>((use - 1) % ring_.slots)];
   }
-  // Calls MPI. If it reports that a rank has ended, that is the one at the other end; those who wait for this rank learn it, too.
+  // Calls MPI. If it reports that a rank has ended, that is the one at the other end; those who wait for this rank
+  // learn it, too.
   template <class Call>
   void with_peer(int peer, const Call& call) {
     try {
       call();
     } catch (const PeerLost& error) {
       wire_->note_lost();
-      this->group().own_page().saw_lost.store(static_cast<std::uint32_t>(peer) + 1, std::memory_order_release);
+      this->group().own_page().reported_lost.store(static_cast<std::uint32_t>(peer) + 1, std::memory_order_release);
       throw PeerLost(peer, "rank " + std::to_string(peer) + " has ended: rank " + std::to_string(this->group().rank) +
                                " uses " + this->name() + ", and " + error.what());
     }
@@ -254,7 +255,7 @@ class MpiSendEnd final : public MpiEnd<Abi> {
   }
 
   // The other end, where it is this rank's own, shows whether anything can still come of waiting.
-  bool hopeless() override {
+  bool self_deadlock() override {
     const auto receiver = other.lock();
     return receiver != nullptr && receiver->offered() <= sent_;
   }
@@ -305,12 +306,12 @@ class MpiReceiveEnd final : public MpiEnd<Abi> {
     this->with_peer(this->shape().from, [&] {
       while (arrived_ < offered_ && this->wire_->api.done(this->request(arrived_ + 1))) {
         ++arrived_;
-        this->ring_.colour_at(this->slot(arrived_)).store(colour(arrived_, whole), std::memory_order_release);
+        this->ring_.flag_at(this->slot(arrived_)).store(flag_value(arrived_, whole), std::memory_order_release);
       }
     });
   }
 
-  bool hopeless() override {
+  bool self_deadlock() override {
     const auto sender = other.lock();
     return sender != nullptr && sender->given() <= arrived_;
   }

@@ -63,7 +63,7 @@ bool shares_lines(const BitPermutation& exchange, std::int64_t element_bytes) {
   return in_line && moving >= 2;
 }
 
-CycleGroup cycles_together(const BitPermutation& exchange, int rank, std::int64_t element_bytes) {
+CycleGroup connected_cycles(const BitPermutation& exchange, int rank, std::int64_t element_bytes) {
   CycleGroup group;
   if (!shares_lines(exchange, element_bytes)) return group;
   group.ranks = {rank};
@@ -150,9 +150,10 @@ std::byte* SharedArrays::at(int rank, int array) {
   for (const auto& [fd, memory] : known) {
     if (fd == there.fd) return place_in(memory);
   }
-  // The exchange goes through both arrays at the same places. Some processors (AMD's) tell lines apart in the first cache by a hash
-  // of the lower 28 bits of their addresses, in which pages that are a few pages apart differ, and few others for sure: a line
-  // of the one array must not push out that of the other. Measured: 15 ms instead of 54 for 128 MiB each.
+  // The exchange goes through both arrays at the same places. Some processors (AMD's) tell lines apart in the first
+  // cache by a hash of the lower 28 bits of their addresses, in which pages that are a few pages apart differ, and few
+  // others for sure: a line of the one array must not push out that of the other. Measured: 15 ms instead of 54 for 128
+  // MiB each.
   const auto apart = static_cast<std::uintptr_t>(5 * (1 + mapped_.size() % 7)) * 4096;
   const std::uintptr_t low_bits =
       own_[static_cast<std::size_t>(array)] - static_cast<std::uintptr_t>(there.offset) + apart;
@@ -171,8 +172,8 @@ std::uint32_t DirectExchange::partner_for(std::uint32_t signals) {
 
 void DirectExchange::add(std::vector<std::vector<std::byte*>> cycles, const Runs& runs, std::size_t number,
                          std::size_t ranks, const std::vector<std::uint32_t>& signals) {
-  // Where cycles that are done together are done one after the other, what they have in common must stay in the second cache until
-  // the last of them.
+  // Where cycles that are done together are done one after the other, what they have in common must stay in the second
+  // cache until the last of them.
   constexpr std::uint64_t lines_at_once = 4096;
   Share share;
   share.runs = runs;
@@ -198,8 +199,8 @@ void DirectExchange::begin(std::span<Signals> signals) {
   for (Partner& partner : partners_) {
     partner.shares_left = partner.shares;
     partner.ready = partner.done = false;
-    // Both slots are free: the peer had read this rank's last "ready" before its own last "done", and this rank's last "done"
-    // before it went on to where it is now.
+    // Both slots are free: the peer had read this rank's last "ready" before its own last "done", and this rank's last
+    // "done" before it went on to where it is now.
     Sender& sender = signals[partner.signals].sender;
     if (!sender.ready()) sender.wait_released();
     sender.put();

@@ -1,6 +1,7 @@
-// Exchanges in place between arrays in memory that the ranks share: no staging, no copy. The elements of a permutation of index
-// bits move in cycles of places, each on another rank (`steps_of`, bit_permutation.h). All ranks of a cycle say that they are
-// ready, each then moves its share of the cycle's elements in all of the ranks' arrays, and says when it is done.
+// Exchanges in place between arrays in shared memory, without staging and without a copy. The elements of a permutation
+// of index bits move in cycles of places on different ranks (`steps_of`, bit_permutation.h). All ranks of a cycle
+// signal that they are ready; each then moves its share of the cycle's elements in the arrays of all ranks, and signals
+// when it is done.
 #pragma once
 
 #include <cstdint>
@@ -17,41 +18,45 @@
 
 namespace onehop::detail {
 
-// One place of a cycle: the elements of a rank's array whose moving local bits have the pattern of `first`, which is the
-// number of the first of them.
+// One place of a cycle: the elements of a rank's array whose moving local bits have the pattern of `first`, which is
+// the number of the first of them.
 struct CyclePlace {
   int rank = 0;
   std::uint64_t first = 0;
 };
-// What lies at place i goes to place i + 1, and from the last to the first. The lowest rank comes first; no rank comes twice.
+// What lies at place i goes to place i + 1, and from the last to the first. The lowest rank comes first; no rank comes
+// twice.
 using Cycle = std::vector<CyclePlace>;
 
-// The cycles of an `exchange` (bit_permutation.h) that `rank` takes part in: those with the nearest ranks (rank XOR other)
-// first, so that the ranks do not all turn to the same one at once.
+// The cycles of an `exchange` (bit_permutation.h) that `rank` takes part in: those with the nearest ranks (rank XOR
+// other) first, so that the ranks do not all turn to the same one at once.
 [[nodiscard]] std::vector<Cycle> cycles_of(const BitPermutation& exchange, int rank);
 
-// Whether elements that go to different ranks lie in the same cache lines: two or more local bits move, one of them within a line.
+// Whether elements that go to different ranks lie in the same cache lines: two or more local bits move, one of them
+// within a line.
 [[nodiscard]] bool shares_lines(const BitPermutation& exchange, std::int64_t element_bytes);
 
-// Cycles that are done together, all by each of their ranks for a part of the elements: those of all ranks that are connected with
-// `rank` by cycles. Empty if nothing is gained by that: it is where several cycles have elements in the same cache lines.
+// Cycles that are done together, all by each of their ranks for a part of the elements: those of all ranks that are
+// connected with `rank` by cycles. Empty if nothing is gained by that: it is where several cycles have elements in the
+// same cache lines.
 struct CycleGroup {
   std::vector<int> ranks;  // in order
   std::vector<Cycle> cycles;
 };
-[[nodiscard]] CycleGroup cycles_together(const BitPermutation& exchange, int rank, std::int64_t element_bytes);
+[[nodiscard]] CycleGroup connected_cycles(const BitPermutation& exchange, int rank, std::int64_t element_bytes);
 
 // Which of the plan's arrays lie in memory that other ranks can map, on every rank.
 class SharedArrays {
  public:
-  // Collective: every rank says where its arrays lie. `permutations` is a number that must be equal on all ranks: what the
-  // schedule's rounds permute. Throws Mismatch where it is not, Error where a rank refuses (refuse_channels).
+  // Collective: every rank says where its arrays lie. `permutations` is a number that must be equal on all ranks: what
+  // the schedule's rounds permute. Throws Mismatch where it is not, Error where a rank refuses (refuse_channels).
   SharedArrays(GroupState& group, std::span<const std::span<std::byte>> arrays, bool allowed,
                std::uint64_t permutations);
 
   // Whether all these ranks share memory with one another and have the array there; the same answer on each of them.
   [[nodiscard]] bool holds(const std::vector<int>& ranks, int array) const;
-  // Where the array of a rank lies here. A collective step must follow the last call before a rank may give its array up.
+  // Where the array of a rank lies here. A collective step must follow the last call before a rank may give its array
+  // up.
   [[nodiscard]] std::byte* at(int rank, int array);
   [[nodiscard]] std::vector<SharedMemory> take_mapped() { return std::move(mapped_); }
 
@@ -83,8 +88,8 @@ struct Signals {
 // One round's cycles in shared memory, as this rank takes part in them.
 class DirectExchange {
  public:
-  // Adds cycles of which this rank, number `number` of `ranks`, does its share when all of them are ready: where the places of each
-  // lie here, and which entries of the plan's signals lead to the other ranks.
+  // Adds cycles of which this rank, number `number` of `ranks`, does its share when all of them are ready: where the
+  // places of each lie here, and which entries of the plan's signals lead to the other ranks.
   void add(std::vector<std::vector<std::byte*>> cycles, const Runs& runs, std::size_t number, std::size_t ranks,
            const std::vector<std::uint32_t>& signals);
 

@@ -1,4 +1,4 @@
-// Words that change places among a few cache lines: each line is read once and written once, however many cycles go through it.
+// Permutes words among a few cache lines. Each line is read once and written once, however many cycles go through it.
 #pragma once
 
 #include <array>
@@ -13,13 +13,14 @@ namespace onehop::detail {
 class LineExchange {
  public:
   LineExchange() = default;
-  // The cycles as `rotate` has them, done together; their places must not overlap. Empty where runs are no parts of lines, or places
-  // lie so that the runs of one line begin in one line and end in the next, or too many lines have to be held at once.
+  // The cycles as `rotate` has them, done together; their places must not overlap. Empty where runs are no parts of
+  // lines, or places lie so that the runs of one line begin in one line and end in the next, or too many lines have to
+  // be held at once.
   LineExchange(const Runs& runs, const std::vector<std::vector<std::byte*>>& cycles);
 
   [[nodiscard]] bool empty() const noexcept { return lines_.empty(); }
-  // The same as `rotate` for one cycle after the other; `first` and `last` must be multiples of runs.in_line(). Words that keep their
-  // places are neither read nor written.
+  // The same as `rotate` for one cycle after the other; `first` and `last` must be multiples of runs.in_line(). Words
+  // that keep their places are neither read nor written.
   void run(const Runs& runs, std::uint64_t first, std::uint64_t last) const noexcept;
   // The way of processors without 512-bit vectors, word by word.
   void run_portable(const Runs& runs, std::uint64_t first, std::uint64_t last) const noexcept;
@@ -63,7 +64,8 @@ class LineExchange {
   std::vector<Line> lines_;
   std::vector<Part> parts_;
   std::vector<Word> words_;
-  // All lines, if they fall into such blocks: first those that read what they write, then pairs that read each other's lines.
+  // All lines, if they fall into such blocks: first those that read what they write, then pairs that read each other's
+  // lines.
   std::vector<Block> blocks_;
   std::size_t alone_ = 0;  // how many stand by themselves
 };

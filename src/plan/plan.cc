@@ -21,7 +21,7 @@ using detail::ProgramStep;
 
 namespace {
 
-constexpr std::uint32_t tests_between_looks = 512;
+constexpr std::uint32_t polls_per_liveness_check = 512;
 constexpr std::int64_t long_piece = 512;
 
 [[noreturn]] void throw_broken() {
@@ -37,8 +37,8 @@ struct Plan::Impl {
   enum class State { idle, running, broken } state = State::idle;
   std::size_t round = 0;
   std::size_t open_messages = 0;  // of the round, in both directions
-  bool round_ended = false;
-  std::uint32_t vain_tests = 0;
+  bool round_done = false;
+  std::uint32_t failed_polls = 0;
 
   void begin();
   void begin_round();
@@ -47,14 +47,14 @@ struct Plan::Impl {
   bool send(ProgramMessage& message);
   bool receive(const ProgramRound& now, ProgramMessage& message);
   // The same for all messages of a round that are moved together, as far as all of them can go.
-  bool send_together(ProgramRound& now);
-  bool receive_together(ProgramRound& now);
+  bool send_in_lockstep(ProgramRound& now);
+  bool receive_in_lockstep(ProgramRound& now);
   // The next chunk of a message. Sending: whether there was one and a slot for it; receiving: one must have arrived.
   bool send_chunk(ProgramMessage& message);
   void receive_chunk(ProgramMessage& message);
   [[nodiscard]] bool has_arrived(const ProgramRound& now, const ProgramMessage& message) const;
-  void fill(std::uint32_t sender, const ProgramChunk& chunk, std::byte* slot);
-  void empty(const ProgramChunk& chunk, const std::byte* slot);
+  void pack_chunk(std::uint32_t sender, const ProgramChunk& chunk, std::byte* slot);
+  void unpack_chunk(const ProgramChunk& chunk, const std::byte* slot);
   void copy_inside(const ProgramRound& now);
   void pack_steps(std::uint32_t first, std::uint32_t last, std::byte* wire) const;
   void unpack_steps(std::uint32_t first, std::uint32_t last, const std::byte* wire) const;
@@ -91,9 +91,9 @@ void Plan::Impl::unpack_steps(std::uint32_t first, std::uint32_t last, const std
   }
 }
 
-// Packs a chunk into a slot. Stores past the caches are fast only in whole lines, so short and scattered pieces are packed in
-// cache first; long ones go straight from the array.
-void Plan::Impl::fill(std::uint32_t sender, const ProgramChunk& chunk, std::byte* slot) {
+// Packs a chunk into a slot. Stores past the caches are fast only in whole lines, so short and scattered pieces are
+// packed in cache first; long ones go straight from the array.
+void Plan::Impl::pack_chunk(std::uint32_t sender, const ProgramChunk& chunk, std::byte* slot) {
   std::byte* to = slot + chunk.begin;
   const detail::StoreFunction store = program.stores[sender];
   if (chunk.encoded()) {
@@ -129,7 +129,7 @@ void Plan::Impl::fill(std::uint32_t sender, const ProgramChunk& chunk, std::byte
   detail::finish_stores(program.senders[sender].stores());
 }
 
-void Plan::Impl::empty(const ProgramChunk& chunk, const std::byte* slot) {
+void Plan::Impl::unpack_chunk(const ProgramChunk& chunk, const std::byte* slot) {
   if (chunk.encoded()) return detail::decode_pieces(program, chunk, slot + chunk.begin);
   unpack_steps(chunk.first, chunk.last, slot + chunk.begin);
 }
@@ -154,7 +154,7 @@ bool Plan::Impl::send_chunk(ProgramMessage& message) {
   if (message.fragment == message.last || (message.chunk == 0 && !sender.ready())) return false;
   const ProgramFragment& fragment = program.fragments[message.fragment];
   const ProgramChunk& chunk = program.chunks[fragment.first + message.chunk];
-  fill(message.end, chunk, sender.payload());
+  pack_chunk(message.end, chunk, sender.payload());
   ++message.chunk;
   const bool complete = fragment.first + message.chunk == fragment.last;
   sender.publish(complete ? detail::whole : message.chunk, chunk.end);
@@ -175,7 +175,7 @@ bool Plan::Impl::send(ProgramMessage& message) {
   return moved;
 }
 
-bool Plan::Impl::send_together(ProgramRound& now) {
+bool Plan::Impl::send_in_lockstep(ProgramRound& now) {
   bool moved = false;
   for (bool more = true; more;) {
     more = false;
@@ -186,8 +186,8 @@ bool Plan::Impl::send_together(ProgramRound& now) {
 }
 
 bool Plan::Impl::may_unpack(const ProgramRound& now, const ProgramMessage& message) const {
-  if (message.gate < 0) return true;
-  const ProgramMessage& out = now.out[static_cast<std::size_t>(message.gate)];
+  if (message.dependency < 0) return true;
+  const ProgramMessage& out = now.out[static_cast<std::size_t>(message.dependency)];
   return out.fragment - out.first >= program.fragments[message.fragment].after;
 }
 
@@ -201,7 +201,7 @@ bool Plan::Impl::has_arrived(const ProgramRound& now, const ProgramMessage& mess
 void Plan::Impl::receive_chunk(ProgramMessage& message) {
   Receiver& receiver = program.receivers[message.end];
   const ProgramFragment& fragment = program.fragments[message.fragment];
-  empty(program.chunks[fragment.first + message.chunk], receiver.payload());
+  unpack_chunk(program.chunks[fragment.first + message.chunk], receiver.payload());
   if (fragment.first + ++message.chunk < fragment.last) return;
   receiver.release();
   counters.bytes_received += fragment.bytes;
@@ -218,9 +218,10 @@ bool Plan::Impl::receive(const ProgramRound& now, ProgramMessage& message) {
   return moved;
 }
 
-// Nothing stands still because the first chunks wait for the last one: no rank's packing waits for its own unpacking, and of all
-// ranks the one that is furthest behind in unpacking has free slots at all its peers (docs/design/protocol.md).
-bool Plan::Impl::receive_together(ProgramRound& now) {
+// Nothing stands still because the first chunks wait for the last one: no rank's packing waits for its own unpacking,
+// and of all ranks the one that is furthest behind in unpacking has free slots at all its peers
+// (docs/design/protocol.md).
+bool Plan::Impl::receive_in_lockstep(ProgramRound& now) {
   const auto arrived = [&](const ProgramMessage& message) { return has_arrived(now, message); };
   bool moved = false;
   for (; std::ranges::all_of(now.in, arrived); moved = true) {
@@ -234,11 +235,11 @@ void Plan::Impl::begin_round() {
   for (ProgramMessage& message : now.out) message.fragment = message.first;
   for (ProgramMessage& message : now.in) message.fragment = message.first;
   open_messages = now.out.size() + now.in.size();
-  round_ended = false;
+  round_done = false;
   now.direct.begin(program.signals);
   // What goes to others first; copies inside the rank while it is on its way.
-  if (now.together) {
-    send_together(now);
+  if (now.lockstep) {
+    send_in_lockstep(now);
   } else {
     for (ProgramMessage& message : now.out) send(message);
   }
@@ -247,7 +248,7 @@ void Plan::Impl::begin_round() {
 }
 
 void Plan::Impl::end_round() {
-  if (round_ended) return;
+  if (round_done) return;
   const ProgramRound& now = program.rounds[round];
   for (const detail::ProgramSwap& swap : now.inside) {
     detail::swap_bits(swap.array, swap.bits, swap.a, swap.b, swap.element_bytes);
@@ -257,7 +258,7 @@ void Plan::Impl::end_round() {
   counters.bytes_sent += now.moved.bytes_sent;
   counters.bytes_received += now.moved.bytes_received;
   counters.bytes_local += now.moved.bytes_local;
-  round_ended = true;
+  round_done = true;
 }
 
 void Plan::Impl::begin() {
@@ -281,15 +282,15 @@ bool Plan::Impl::next_round() {
 
 bool Plan::Impl::move() {
   ProgramRound& now = program.rounds[round];
-  bool moved = now.together && receive_together(now);
-  if (now.together) moved |= send_together(now);
+  bool moved = now.lockstep && receive_in_lockstep(now);
+  if (now.lockstep) moved |= send_in_lockstep(now);
   for (ProgramMessage& message : now.in) {
-    if (now.together || message.fragment == message.last) continue;
+    if (now.lockstep || message.fragment == message.last) continue;
     moved |= receive(now, message);
     if (now.ordered && message.fragment != message.last) break;
   }
   for (ProgramMessage& message : now.out) {
-    if (!now.together && message.fragment != message.last) moved |= send(message);
+    if (!now.lockstep && message.fragment != message.last) moved |= send(message);
   }
   if (!now.direct.complete()) moved |= now.direct.move(program.signals);
   return moved;
@@ -303,7 +304,7 @@ bool Plan::Impl::anything_to_do() {
     if (message.fragment != message.last && program.senders[message.end].ready()) return true;
   }
   const auto arrived = [&](const ProgramMessage& message) { return has_arrived(now, message); };
-  if (now.together) return std::ranges::all_of(now.in, arrived);
+  if (now.lockstep) return std::ranges::all_of(now.in, arrived);
   for (const ProgramMessage& message : now.in) {
     if (arrived(message)) return true;
     if (now.ordered && message.fragment != message.last) return false;
@@ -320,10 +321,9 @@ detail::WaitingFor Plan::Impl::waiting_for() const {
   };
   for (const ProgramMessage& message : now.in) {
     if (message.fragment == message.last) continue;
-    // What has arrived and may not be unpacked yet waits for room at the receiver of its gate, listed below. The sender may have
-    // gone in order since.
-    // So do messages that are unpacked together, for the last of them.
-    if ((now.together || !may_unpack(now, message)) && program.receivers[message.end].has(message.chunk + 1)) continue;
+    // What has arrived and may not be unpacked yet waits for room at the receiver of its dependency, listed below. The sender
+    // may have gone in order since. So do messages that are unpacked together, for the last of them.
+    if ((now.lockstep || !may_unpack(now, message)) && program.receivers[message.end].has(message.chunk + 1)) continue;
     const int peer = program.receivers[message.end].peer();
     return {peer, name(peer, group->rank)};
   }
@@ -393,9 +393,9 @@ bool Plan::test() {
   const bool complete = run.all_moved();
   // Somebody who only ever asks is somebody who waits: other messages go on, and a lost peer is noticed.
   if (!complete) detail::Driven::drive_any();
-  if (!complete && ++run.vain_tests % tests_between_looks == 0) {
+  if (!complete && ++run.failed_polls % polls_per_liveness_check == 0) {
     detail::Waiting(*run.group, run.program.polls)
-        .look_after([&] { return run.anything_to_do(); }, [&] { return run.waiting_for(); });
+        .check_peers([&] { return run.anything_to_do(); }, [&] { return run.waiting_for(); });
   }
   run.state = Impl::State::running;
   return complete;

@@ -12,8 +12,8 @@
 namespace onehop::detail {
 namespace {
 
-// Whether some element range is read by `out` and written by `in`: then the two are an exchange in place (`verify` allows
-// no other overlap).
+// Whether some element range is read by `out` and written by `in`: then the two are an exchange in place (`verify`
+// allows no other overlap).
 bool is_exchange(const Transfers& out, const Transfers& in) {
   std::set<std::tuple<int, std::int64_t, std::int64_t>> read;
   const auto range = [](const Place& place) {
@@ -32,7 +32,7 @@ bool lists_alike(const Transfers& out, const Transfers& in) {
 }
 
 // The two directions may be cut differently: each sender has its own slots.
-void gate_by_bytes(Program& program, const ProgramMessage& in, const ProgramMessage& partner) {
+void set_dependency_by_bytes(Program& program, const ProgramMessage& in, const ProgramMessage& partner) {
   std::int64_t unpacked = 0;
   std::int64_t packed = 0;
   std::uint32_t after = 0;
@@ -44,19 +44,19 @@ void gate_by_bytes(Program& program, const ProgramMessage& in, const ProgramMess
 }
 
 // In the cycles of a permutation the places that one rank's elements leave may be taken by another's.
-void set_gates_of_cycles(Program& program, ProgramRound& round, const RoundPart& part) {
+void set_dependencies_of_cycles(Program& program, ProgramRound& round, const RoundPart& part) {
   for (ProgramMessage& in : round.in) {
     const Transfers& back = part.from.at(program.receivers[in.end].peer());
     const auto out = std::ranges::find_if(part.to, [&](const auto& entry) { return lists_alike(entry.second, back); });
-    in.gate = static_cast<int>(std::distance(part.to.begin(), out));
-    gate_by_bytes(program, in, round.out[static_cast<std::size_t>(in.gate)]);
+    in.dependency = static_cast<int>(std::distance(part.to.begin(), out));
+    set_dependency_by_bytes(program, in, round.out[static_cast<std::size_t>(in.dependency)]);
   }
 }
 
 }  // namespace
 
-void set_gates(Program& program, ProgramRound& round, const RoundPart& part) {
-  if (part.steps) return set_gates_of_cycles(program, round, part);
+void set_dependencies(Program& program, ProgramRound& round, const RoundPart& part) {
+  if (part.steps) return set_dependencies_of_cycles(program, round, part);
   for (ProgramMessage& in : round.in) {
     const int peer = program.receivers[in.end].peer();
     const auto out_transfers = part.to.find(peer);
@@ -64,10 +64,10 @@ void set_gates(Program& program, ProgramRound& round, const RoundPart& part) {
     const Transfers& out = out_transfers->second;
     const Transfers& back = part.from.at(peer);
     if (!is_exchange(out, back)) continue;
-    in.gate = static_cast<int>(std::distance(part.to.begin(), out_transfers));
-    const ProgramMessage& partner = round.out[static_cast<std::size_t>(in.gate)];
+    in.dependency = static_cast<int>(std::distance(part.to.begin(), out_transfers));
+    const ProgramMessage& partner = round.out[static_cast<std::size_t>(in.dependency)];
     if (lists_alike(out, back)) {
-      gate_by_bytes(program, in, partner);
+      set_dependency_by_bytes(program, in, partner);
       continue;
     }
     for (std::uint32_t f = in.first; f < in.last; ++f) program.fragments[f].after = partner.last - partner.first;

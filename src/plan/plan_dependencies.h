@@ -1,4 +1,5 @@
-// Exchanges in place: which outgoing fragments must be packed before an incoming one may be unpacked over their elements.
+// Dependencies of exchanges in place: the outgoing fragments that must be packed before an incoming fragment is
+// unpacked over their elements.
 #pragma once
 
 #include "src/plan/plan_part.h"
@@ -6,8 +7,9 @@
 
 namespace onehop::detail {
 
-// Fills in ProgramMessage::gate and ProgramFragment::after of the round's incoming messages. Throws BadInput for an exchange that would
-// stand still: one that lists its slices in different orders in the two directions, and is longer than the slots hold.
-void set_gates(Program& program, ProgramRound& round, const RoundPart& part);
+// Sets ProgramMessage::dependency and ProgramFragment::after of the round's incoming messages. Throws BadInput for an
+// exchange that would deadlock, because it lists its slices in different orders in the two directions and is longer
+// than the slots hold.
+void set_dependencies(Program& program, ProgramRound& round, const RoundPart& part);
 
 }  // namespace onehop::detail

@@ -11,14 +11,16 @@
 namespace onehop::detail {
 namespace {
 
-// The slots of an exchange in place between machines hold more than those in shared memory: 8 MiB for each other rank. A message that
-// fits into them goes in two parts at most; a longer one in so many small ones that packing, sending and unpacking go on side by side,
-// and what is packed is still in a cache when it is sent (two slots of 4 MiB took 5 to 8 % longer).
+// The slots of an exchange in place between machines hold more than those in shared memory: 8 MiB for each other rank.
+// A message that fits into them goes in two parts at most; a longer one in so many small ones that packing, sending and
+// unpacking go on side by side, and what is packed is still in a cache when it is sent (two slots of 4 MiB took 5 to 8
+// % longer).
 constexpr std::int64_t slot_bytes_between_machines = 4 << 20;
 constexpr int slots_of_long_messages = 8;
 constexpr std::int64_t slot_bytes_of_long_messages = 1 << 20;
-// What a message packs before it is the turn of the next one that takes elements from the same lines: little enough that the lines are
-// still in the second cache then, and enough not to go from page to page all the time (16 KiB took up to a tenth longer).
+// What a message packs before it is the turn of the next one that takes elements from the same lines: little enough
+// that the lines are still in the second cache then, and enough not to go from page to page all the time (16 KiB took
+// up to a tenth longer).
 constexpr std::int64_t chunk_bytes_side_by_side = 64 << 10;
 
 std::string text(std::int64_t value) { return std::to_string(value); }
@@ -45,8 +47,8 @@ void sort_transfer(const Transfer& transfer, int rank, RoundPart& part) {
   }
 }
 
-// A permutation of index bits is done as an exchange between ranks, and what follows on each. The round's own transfers say only
-// that it is what it says it is, and how much it moves.
+// A permutation of index bits is done as an exchange between ranks, and what follows on each. The round's own transfers
+// say only that it is what it says it is, and how much it moves.
 void take_apart(const Schedule& schedule, std::size_t round, int rank, RoundPart& part) {
   const BitPermutation& permutation = *schedule.rounds[round].permutation;
   const std::string name = "round " + text(static_cast<std::int64_t>(round)) + " and its permutation: ";

@@ -1,4 +1,4 @@
-// What a schedule asks of one rank, sorted and checked, before any channel is there: the first step of making a plan's program.
+// The first step of building a plan's program: sorts and checks the transfers of one rank, before any channel is open.
 #pragma once
 
 #include <cstddef>

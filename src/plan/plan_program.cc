@@ -20,7 +20,8 @@
 namespace onehop::detail {
 namespace {
 
-// A copy inside the rank is done in parts of this many bytes, and of fewer elements where every one is in another cache line.
+// A copy inside the rank is done in parts of this many bytes, and of fewer elements where every one is in another cache
+// line.
 constexpr std::int64_t copy_piece = 16 << 10;
 constexpr std::int64_t copy_elements = 128;
 
@@ -71,8 +72,8 @@ class Builder {
       for (const auto& [peer, transfers] : part.from)
         round.in.push_back(message(receiver_of_.at(peer), transfers, false));
       add_copies(round, part);
-      set_gates(program_, round, part);
-      round.together = side_by_side(part) && alike_all(round);
+      set_dependencies(program_, round, part);
+      round.lockstep = side_by_side(part) && alike_all(round);
       round.ordered = combines(part);
       round.moved = part.moved;
       if (part.steps) add_inside(round, *part.steps);
@@ -131,10 +132,10 @@ class Builder {
       part.direct.push_back({std::move(ranks), {std::move(cycle)}});
     }
     const std::int64_t element_bytes = schedule_.arrays[static_cast<std::size_t>(exchange.array)].element_bytes;
-    CycleGroup together = cycles_together(exchange, rank_, element_bytes);
-    if (!together.cycles.empty() && shared_->holds(together.ranks, exchange.array)) {
+    CycleGroup connected = connected_cycles(exchange, rank_, element_bytes);
+    if (!connected.cycles.empty() && shared_->holds(connected.ranks, exchange.array)) {
       part.direct.clear();
-      part.direct.push_back(std::move(together));
+      part.direct.push_back(std::move(connected));
     }
     for (const CycleGroup& group : part.direct) {
       for (const int other : group.ranks) {
@@ -317,8 +318,8 @@ class Builder {
     }
   }
 
-  // Copies inside the rank, cut in small parts. Parts that lie near each other in memory follow each other: the two faces of
-  // a periodic dimension touch the same cache lines.
+  // Copies inside the rank, cut in small parts. Parts that lie near each other in memory follow each other: the two
+  // faces of a periodic dimension touch the same cache lines.
   void add_copies(ProgramRound& round, const RoundPart& part) {
     bool combining = false;
     for (const Transfer* transfer : part.own) {

@@ -1,4 +1,4 @@
-// A schedule's part of one rank, worked out to the last address: what a plan runs.
+// The program of a plan: the part of a schedule that concerns one rank, resolved to addresses.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ struct ProgramStep {
   ElementType type = ElementType::bytes;
 };
 
-// Steps [first, last) are encoded together: a part of one transfer, from the start of a codec's block to the end of one.
+// Steps [first, last) are encoded together: a part of one transfer, from the start of a codec's block to the end of
+// one.
 struct ProgramPiece {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
@@ -31,8 +32,8 @@ struct ProgramPiece {
   std::int64_t wire_bytes = 0;
 };
 
-// Steps [first, last) fill the bytes [begin, end) of a fragment. Where some of it is encoded, all its steps are in the pieces
-// [first_piece, last_piece); else there are none.
+// Steps [first, last) fill the bytes [begin, end) of a fragment. Where some of it is encoded, all its steps are in the
+// pieces [first_piece, last_piece); else there are none.
 struct ProgramChunk {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
@@ -49,25 +50,26 @@ struct ProgramFragment {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
   std::int64_t bytes = 0;
-  // Of an incoming fragment: so many fragments of the message's gate must be packed before it is unpacked.
+  // For an incoming fragment: the number of fragments of the message's dependency that must be packed before it is
+  // unpacked.
   std::uint32_t after = 0;
 };
 
-// All that goes to, or comes from, one peer in a round: fragments [first, last).
+// Everything that goes to, or comes from, one peer in a round: fragments [first, last).
 struct ProgramMessage {
   std::uint32_t end = 0;  // index of the sender or receiver
   std::uint32_t first = 0;
   std::uint32_t last = 0;
-  // Of an incoming message: the outgoing one (index in the round) that uses the same elements, so that it must be packed before
-  // this one is unpacked over them; -1: none. `ProgramFragment::after` says how far.
-  int gate = -1;
-  // Where the run is: the next fragment, and the next chunk of it (0 of an outgoing one that waits for a slot).
+  // For an incoming message: the outgoing message (index in the round) that reads the same elements and so must be
+  // packed before this one is unpacked over them; -1: none. `ProgramFragment::after` holds how far.
+  int dependency = -1;
+  // Progress of the run: the next fragment, and its next chunk (0 for an outgoing fragment that waits for a slot).
   std::uint32_t fragment = 0;
   std::uint32_t chunk = 0;
 };
 
-// A copy inside the rank: steps [from_first, from_last) gather into the scratch, steps [to_first, to_last) scatter. Where the
-// steps of both are alike one by one, the copy goes straight from one to the other.
+// A copy inside the rank: steps [from_first, from_last) gather into the scratch, steps [to_first, to_last) scatter.
+// Where the steps of both are alike one by one, the copy goes straight from one to the other.
 struct ProgramCopy {
   std::uint32_t from_first = 0;
   std::uint32_t from_last = 0;
@@ -90,14 +92,16 @@ struct ProgramRound {
   std::vector<ProgramMessage> out;
   std::vector<ProgramMessage> in;
   std::vector<ProgramCopy> copies;
-  // Something combines: messages are unpacked in the order of their senders.
+  // A transfer of the round combines, so messages are unpacked in the order of their senders.
   bool ordered = false;
-  // Messages of one layout whose elements lie in the same cache lines, chunk by chunk: they are packed, and unpacked, side by side.
-  bool together = false;
-  // Of a permutation of index bits: what goes straight from array to array, and what follows inside the rank when all has come.
+  // The messages of the round have equal layouts and their elements share cache lines, so all are packed, and unpacked,
+  // chunk by chunk in lockstep.
+  bool lockstep = false;
+  // For a permutation of index bits: the exchange directly between arrays, and the swaps inside the rank that follow
+  // it.
   DirectExchange direct;
   std::vector<ProgramSwap> inside;
-  // What those two move.
+  // Counters of these two.
   PlanCounters moved;
 };
 
@@ -119,7 +123,7 @@ struct Program {
   bool polls = false;  // some end needs progress() between looks
 };
 
-// Opens the channels and works everything out. Collective. Throws as Plan's constructor does.
+// Opens the channels and builds the program. Collective. Throws like the constructor of Plan.
 [[nodiscard]] Program make_program(const Group& group, const Schedule& schedule,
                                    std::span<const std::span<std::byte>> arrays, const PlanOptions& options);
 

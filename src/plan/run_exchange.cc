@@ -60,9 +60,9 @@ void swap_long(const Runs& runs, std::byte* a, std::byte* b, std::uint64_t first
 
 #if defined(__x86_64__)
 
-// Runs shorter than a cache line: both lines are read and written once. Taken run by run, a line would be asked for again and
-// again while the other one, at the same place in a page, may push it out of the first cache each time. Only the words that
-// change are touched: what else the line holds may be somebody else's to write at this moment.
+// Runs shorter than a cache line: both lines are read and written once. Taken run by run, a line would be asked for
+// again and again while the other one, at the same place in a page, may push it out of the first cache each time. Only
+// the words that change are touched: what else the line holds may be somebody else's to write at this moment.
 __attribute__((target("avx512f"))) void swap_lines_avx512(const Runs& runs, std::byte* a, std::byte* b,
                                                           std::uint64_t first, std::uint64_t last) noexcept {
   const std::uint64_t in_line = runs.in_line();

@@ -1,4 +1,4 @@
-// Moves runs of elements between places of equal layout, in place: the only loops of exchanges that need no buffer.
+// The loops of exchanges without a buffer: they move runs of elements in place between places of equal layout.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ class Runs {
   // The first element of run number `run`, and of the run after that of element `at`.
   [[nodiscard]] std::uint64_t first_of(std::uint64_t run) const noexcept;
   [[nodiscard]] std::uint64_t after(std::uint64_t at) const noexcept { return ((at | skipped_) + 1) & ~skipped_; }
-  // How many runs lie in one cache line, if they are shorter than one and made of whole words; else 0. And the first element of
-  // the next line that has runs.
+  // How many runs lie in one cache line, if they are shorter than one and made of whole words; else 0. And the first
+  // element of the next line that has runs.
   [[nodiscard]] std::uint64_t in_line() const noexcept { return in_line_; }
   [[nodiscard]] std::uint64_t after_line(std::uint64_t at) const noexcept {
     return ((at | line_skipped_) + 1) & ~line_skipped_;
@@ -36,8 +36,8 @@ class Runs {
   int run_bits_ = 0;
 };
 
-// What lies at places[i] goes to places[i + 1], and from the last to the first: runs [first, last). The places are those of
-// element 0, in different memory or with different fixed bits set.
+// What lies at places[i] goes to places[i + 1], and from the last to the first: runs [first, last). The places are
+// those of element 0, in different memory or with different fixed bits set.
 void rotate(const Runs& runs, std::span<std::byte* const> places, std::uint64_t first, std::uint64_t last) noexcept;
 
 // Exchanges two bits of the number of each of the 2^bits elements at `array`.

@@ -1,5 +1,5 @@
-// The only pack and unpack loops: between a slice of an array and consecutive bytes. Everything about a slice is worked out when
-// a plan is made; a step is what is left for the fast path.
+// The pack and unpack loops, between a slice of an array and contiguous bytes. A slice is analysed when a plan is made;
+// a CopyStep holds the result for the fast path.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@
 
 namespace onehop::detail {
 
-// How a slice that is not one piece lies in memory: runs of `run` consecutive bytes, at the places that the other dimensions
-// give; or a list of pieces.
+// How a slice that is not one piece lies in memory: runs of `run` consecutive bytes, at the places that the other
+// dimensions give; or a list of pieces.
 struct CopyShape {
   std::int64_t run = 0;
   int outer = 0;                                              // dimensions besides the run
@@ -33,7 +33,8 @@ struct CopyStep {
   const CopyShape* shape = nullptr;  // null: one piece
 };
 
-// The step for `slice` of an array of elements of `element_bytes` bytes that begins at `array`. Its shape is kept in `shapes`.
+// The step for `slice` of an array of elements of `element_bytes` bytes that begins at `array`. Its shape is kept in
+// `shapes`.
 [[nodiscard]] CopyStep make_step(const Slice& slice, std::byte* array, std::int64_t element_bytes,
                                  std::deque<CopyShape>& shapes);
 

@@ -1,5 +1,5 @@
-// How the elements of a message lie on the wire: fragments that fit in a slot, each of chunks after which a colour is raised.
-// Both ends work it out for themselves from the same numbers.
+// Layout of a message on the wire: fragments that fit in a slot, cut into chunks after which the flag is stored. Both
+// ends compute it from the same numbers.
 #pragma once
 
 #include <cstdint>

@@ -26,8 +26,8 @@ struct Region {
   std::vector<Dimension> dimensions;
 };
 
-// The free local bits of one cycle of the permutation. An element keeps its place if in every cycle all bits are equal, and
-// equal to the bits that the ranks fix (`value`), if there are any.
+// The free local bits of one cycle of the permutation. An element keeps its place if in every cycle all bits are equal,
+// and equal to the bits that the ranks fix (`value`), if there are any.
 struct Chain {
   int value = -1;  // -1: none is fixed
   std::vector<Dimension> bits;
@@ -108,8 +108,8 @@ Slice box(std::int64_t offset, std::span<const Dimension> dimensions, std::int64
   return Slice::box(offset, extents, strides);
 }
 
-// Calls visit(from, to) for the region as slices, as long as it returns true: one, unless the region has more dimensions
-// than a slice can have.
+// Calls visit(from, to) for the region as slices, as long as it returns true: one, unless the region has more
+// dimensions than a slice can have.
 template <class Visit>
 void for_each_slice(const Region& region, const Visit& visit) {
   const std::vector<Dimension> dimensions = simplified(region.dimensions);
@@ -147,7 +147,8 @@ class Mover {
 
   [[nodiscard]] int ranks() const { return 1 << (bits_ - local_); }
 
-  // The ranks that `rank` sends to (itself included, if any element's final rank is it), in order; those it receives from.
+  // The ranks that `rank` sends to (itself included, if any element's final rank is it), in order; those it receives
+  // from.
   [[nodiscard]] std::vector<int> receivers_of(int rank) const {
     int fixed = 0;
     for (int bit = local_; bit < bits_; ++bit) {

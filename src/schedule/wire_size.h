@@ -1,4 +1,4 @@
-// How much a transfer takes on the wire, and where it may be cut: between the codec's blocks only.
+// Size of a transfer on the wire, and the places where it may be cut: only between blocks of the codec.
 #pragma once
 
 #include <cstdint>

@@ -47,7 +47,7 @@ Group from_launcher(const std::string& control) {
       detail::make_group(*rank, *ranks, "launcher", detail::join_control_memory(control, *rank, *ranks, launcher)));
 }
 
-// What a foreign launcher says of this process, by its environment variables.
+// The facts about this process that a foreign launcher passes in environment variables.
 struct Told {
   std::string launcher;
   std::optional<int> rank;  // MPI itself may know it where the environment does not
@@ -82,7 +82,7 @@ std::optional<Told> told_by_mpi_launcher() {
     if (std::string(names.launcher) == "srun" && !environment("SLURM_STEP_ID")) continue;
     const auto rank = number(names.rank);
     const auto ranks = number(names.ranks);
-    // Of several ranks, but which one was lost on the way: this must not go on as a run of its own.
+    // One of several ranks whose number got lost on the way must not continue as a run of a single rank.
     if (!ranks || (!rank && *ranks == 1)) continue;
     Told told{names.launcher, rank, *ranks, false,
               environment("SLURM_JOB_ID").value_or("") + "." + environment(names.key).value_or("")};
@@ -123,7 +123,7 @@ Group from_mpi_launcher(const Told& told) {
   throw Error(told.text() +
               ", but no MPI library was found, so this rank is alone; set ONEHOP_MPI to the path of its libmpi, or use "
               "`onehop launch -n " +
-              std::to_string(told.ranks) + "` on one machine (`onehop doctor` shows where was looked)");
+              std::to_string(told.ranks) + "` on one machine (`onehop doctor` lists the places that were searched)");
 }
 
 }  // namespace
@@ -160,7 +160,7 @@ World& the_world() {
   return *world;
 }
 
-// A program that ends well leaves its group in order. One that fails does not: to the others it is lost.
+// A program that exits with status 0 closes its group. The peers of a program that fails see it as lost.
 void leave_at_exit(int status, void* /*argument*/) {
   if (status == 0) Group::close_world();
 }

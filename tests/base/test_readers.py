@@ -146,6 +146,13 @@ def test_changed_tunings() -> None:
     assert 0 < survives(_core.check_tuning, texts) < len(texts)
 
 
+def test_old_key_of_a_tuning_is_told_its_new_name() -> None:
+    old = _core.built_in_tuning().replace("spins_oversubscribed", "spins_crowded")
+    with pytest.raises(BadInput) as caught:
+        _core.check_tuning(old)
+    assert 'expected the key "spins_oversubscribed", found its old name "spins_crowded"' in str(caught.value)
+
+
 def test_numbers_of_a_tuning_are_checked() -> None:
     good = _core.built_in_tuning()
     spins = next(line for line in good.splitlines() if '"spins"' in line)

@@ -60,17 +60,17 @@ def test_choose_makes_a_tuning_that_onehop_reads() -> None:
         "choices": [["plain", 4096, size, 0] for size in (built_in["slot_bytes"], 1 << 17)],
         "costs": [[2.0, 1.0]],
     }
-    waiting = [built_in["spins"], built_in["spins_crowded"], built_in["yields"]]
+    waiting = [built_in["spins"], built_in["spins_oversubscribed"], built_in["yields"]]
     waits = {"choices": [waiting, [777, 0, 0]], "default": waiting, "costs": [[2.0, 1.0]]}
-    crowded = {"choices": [waiting, [0, 7, 33]], "default": waiting, "costs": [[1.0, 2.0]]}
-    tuned = choose({"classes": classes, "slots": slots}, waits, crowded, built_in)
+    oversubscribed = {"choices": [waiting, [0, 7, 33]], "default": waiting, "costs": [[1.0, 2.0]]}
+    tuned = choose({"classes": classes, "slots": slots}, waits, oversubscribed, built_in)
     assert [rule["up_to"] for rule in tuned.tuning["rules"]] == list(CLASSES)
     assert {(rule["stores"], rule["chunk_bytes"]) for rule in tuned.tuning["rules"]} == {
         ("nontemporal", 8192)
     }
     assert tuned.tuning["slot_bytes"] == 1 << 17
     assert tuned.tuning["spins"] == 777
-    assert (tuned.tuning["spins_crowded"], tuned.tuning["yields"]) == tuple(waiting[1:])
+    assert (tuned.tuning["spins_oversubscribed"], tuned.tuning["yields"]) == tuple(waiting[1:])
     assert [one.gain for one in tuned.choices] == [0.5] * (len(CLASSES) + 2) + [0.0]
     assert json.loads(_core.check_tuning(json.dumps(tuned.tuning))) == tuned.tuning
 

@@ -1,4 +1,5 @@
-// What is special about channels in shared memory; what all transports have in common is in tests/support/transport_suite.cc.
+// What is special about channels in shared memory; what all transports have in common is in
+// tests/support/transport_suite.cc.
 #include "onehop/channel.h"
 
 #include <gtest/gtest.h>
@@ -127,7 +128,7 @@ TEST(Channel, ATimeLimitInsideAMessageSpendsTheEnd) {
       const auto write = [&] { sender.write([](std::span<std::byte>, std::int64_t) { ADD_FAILURE() << "written"; }); };
       for (const auto& act : std::vector<std::function<void()>>{[&] { sender.put(message); }, write}) {
         const std::string text = thrown<Error>(act);
-        EXPECT_SAYS(text, "channel 0 -> 1 was broken off inside a message (rank 0 waited for rank 1");
+        EXPECT_SAYS(text, "channel 0 -> 1 failed inside a message (rank 0 waited for rank 1");
         EXPECT_SAYS(text, "open new channels");
       }
       EXPECT_FALSE(sender.ready());
@@ -140,7 +141,7 @@ TEST(Channel, ATimeLimitInsideAMessageSpendsTheEnd) {
         receiver.read([](std::span<const std::byte>, std::int64_t) { ADD_FAILURE() << "read"; });
       };
       for (const auto& act : std::vector<std::function<void()>>{[&] { receiver.get(message); }, read}) {
-        EXPECT_SAYS(thrown<Error>(act), "channel 0 -> 1 was broken off inside a message (rank 1 waited for rank 0");
+        EXPECT_SAYS(thrown<Error>(act), "channel 0 -> 1 failed inside a message (rank 1 waited for rank 0");
       }
       EXPECT_FALSE(receiver.ready());
       receiver.release();  // of nothing; it must not tell the sender that its slots are free
@@ -271,7 +272,7 @@ TEST(Channel, ToOneselfALongMessageDoesNotFit) {
   send.slot_bytes = 16;
   Channels own = open_channels(Group::alone(), std::vector{send, end_of_channel(Direction::receive, 0, 100)});
   EXPECT_SAYS(thrown<BadInput>([&] { own.senders[0].put(make_message(0, 100)); }), "larger slot_bytes");
-  EXPECT_SAYS(thrown<Error>([&] { own.senders[0].put(make_message(0, 100)); }), "broken off inside a message");
+  EXPECT_SAYS(thrown<Error>([&] { own.senders[0].put(make_message(0, 100)); }), "failed inside a message");
 }
 
 // More than 2^31 bytes in one message, through slots that are a small part of it.

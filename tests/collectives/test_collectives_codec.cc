@@ -25,7 +25,8 @@ Bytes rounded(Codec codec, ElementType type, const Bytes& array) {
   return back;
 }
 
-// Every value is rounded on its way to where it is summed, and the sum on its way back: whatever the algorithm and the cut.
+// Every value is rounded on its way to where it is summed, and the sum on its way back: whatever the algorithm and the
+// cut.
 TEST(Collectives, EncodedSumsAreRoundedTwice) {
   for (const int ranks : {1, 2, 3, 5}) {
     on_threads(ranks, [&](const Group& group) {

@@ -63,7 +63,7 @@ TEST(Collectives, MismatchOnEveryRank) {
       sum_works(collectives, 30);
     });
   }
-  on_threads(2, [&](const Group& group) {  // and where all of it travels in the announcement
+  on_threads(2, [&](const Group& group) {  // and where all of it travels in the header
     const Collectives collectives(group);
     Bytes array(24 * 4);
     const std::int64_t rows = group.rank() == 0 ? 4 : 6;
@@ -86,7 +86,8 @@ TEST(Collectives, MismatchOnEveryRank) {
   });
 }
 
-// After a Mismatch the next operation that is the same everywhere works, whatever was on its way and whoever was the odd one.
+// After a Mismatch the next operation that is the same everywhere works, whatever was on its way and whoever was the
+// odd one.
 TEST(Collectives, GoOnAfterMismatch) {
   constexpr std::int64_t lengths[] = {1, 20, 50, 5000, 60000};  // in one line, in two, in four, in a chunk, in many
   for (const int odd : {0, 1, 2}) {

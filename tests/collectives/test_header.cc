@@ -18,7 +18,7 @@ std::int64_t product(const Extents& extents) {
   return n;
 }
 
-TEST(Announcement, ShapesCanBeReadBack) {
+TEST(Header, ShapesCanBeReadBack) {
   const auto text = [](const Extents& extents) { return shape_text(shape_word(extents), product(extents)); };
   EXPECT_EQ(text({}), "");
   EXPECT_EQ(text({24}), "");
@@ -28,7 +28,7 @@ TEST(Announcement, ShapesCanBeReadBack) {
   EXPECT_EQ(text({2, 3, 4, 5, 6, 7, 8, 9}), " in shape (2, 3, 4, 5, 6, 7, 8, 9)");
 }
 
-TEST(Announcement, ShapesDiffer) {
+TEST(Header, ShapesDiffer) {
   constexpr std::int64_t large = std::int64_t{1} << 40;
   const std::vector<Extents> shapes = {{24},
                                        {4, 6},
@@ -53,27 +53,25 @@ TEST(Announcement, ShapesDiffer) {
   EXPECT_EQ(words.size(), shapes.size());
 }
 
-TEST(Announcement, SaysWhatARankDoes) {
-  const Announcement what{.kind = Announcement::Kind::allreduce,
-                          .type = ElementType::float32,
-                          .op = ReduceOp::max,
-                          .codec = Codec::raw,
-                          .algorithm = ReduceAlgorithm::two_shot,
-                          .log2_chunk = 6,
-                          .elements = 24,
-                          .shape = shape_word(Extents{4, 6})};
+TEST(Header, SaysWhatARankDoes) {
+  const Header what{.kind = Header::Kind::allreduce,
+                    .type = ElementType::float32,
+                    .op = ReduceOp::max,
+                    .codec = Codec::raw,
+                    .algorithm = ReduceAlgorithm::two_shot,
+                    .log2_chunk = 6,
+                    .elements = 24,
+                    .shape = shape_word(Extents{4, 6})};
   EXPECT_EQ(describe(what), "an all-reduce of 24 float32 in shape (4, 6) (max, raw, two_shot, chunks of 2^6 elements)");
 }
 
-TEST(Announcement, SaysWhatIsMoved) {
+TEST(Header, SaysWhatIsMoved) {
   const std::uint64_t shape = shape_word(Extents{4, 6});
-  EXPECT_EQ(describe({.kind = Announcement::Kind::allgather, .elements = 96}), "an all-gather of 96 bytes in all");
-  EXPECT_EQ(describe({.kind = Announcement::Kind::broadcast,
-                      .type = ElementType::int32,
-                      .root = 3,
-                      .elements = 96,
-                      .shape = shape}),
-            "a broadcast of 96 bytes of int32 in shape (4, ...) from rank 3");
+  EXPECT_EQ(describe({.kind = Header::Kind::allgather, .elements = 96}), "an all-gather of 96 bytes in all");
+  EXPECT_EQ(
+      describe(
+          {.kind = Header::Kind::broadcast, .type = ElementType::int32, .root = 3, .elements = 96, .shape = shape}),
+      "a broadcast of 96 bytes of int32 in shape (4, ...) from rank 3");
 }
 
 }  // namespace

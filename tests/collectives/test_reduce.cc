@@ -15,33 +15,33 @@ namespace {
 
 using namespace testing;  // NOLINT
 
-TEST(Fold, EveryWidthTypeAndOperation) {
+TEST(Reduce, EveryWidthTypeAndOperation) {
   for (const ElementType type : types) {
     for (const ReduceOp op : ops) {
       if (!makes_sense(type, op)) {
-        EXPECT_EQ(detail::fold_function(type, op), nullptr);
+        EXPECT_EQ(detail::reduce_function(type, op), nullptr);
         continue;
       }
       const auto sources = random_sources(type, 333, 3, 5);
       const Bytes wanted = expected(type, op, sources);
       const std::byte* pointers[] = {sources[0].data(), sources[1].data(), sources[2].data()};
-      for (int width = 0; width <= detail::widest_fold(); ++width) {
+      for (int width = 0; width <= detail::widest_reduce(); ++width) {
         Bytes found(wanted.size());
-        detail::fold_function(type, op, width)(pointers, 3, found.data(), 333);
+        detail::reduce_function(type, op, width)(pointers, 3, found.data(), 333);
         ASSERT_EQ(found, wanted) << to_string(type) << " " << to_string(op) << " width " << width;
       }
     }
   }
 }
 
-TEST(Fold, HalvesOfEveryKindRoundAsAlone) {
+TEST(Reduce, HalvesOfEveryKindRoundAsAlone) {
   Bytes every(0x10000 * 2);
   for (std::uint32_t bits = 0; bits < 0x10000U; ++bits) put(&every[bits * 2], static_cast<std::uint16_t>(bits));
   const std::byte* pointers[] = {every.data()};
-  for (int width = 0; width <= detail::widest_fold(); ++width) {
+  for (int width = 0; width <= detail::widest_reduce(); ++width) {
     Bytes found(every.size());
     for (const ElementType type : {ElementType::float16, ElementType::bfloat16}) {
-      detail::fold_function(type, ReduceOp::sum, width)(pointers, 1, found.data(), 0x10000);
+      detail::reduce_function(type, ReduceOp::sum, width)(pointers, 1, found.data(), 0x10000);
       for (std::uint32_t bits = 0; bits < 0x10000U; ++bits) {
         const double before = widen(type, &every[bits * 2]);
         const double after = widen(type, &found[bits * 2]);
@@ -51,7 +51,7 @@ TEST(Fold, HalvesOfEveryKindRoundAsAlone) {
     // Sums of neighbours in size round; the scalar conversion is held against the vectors.
     Bytes other(every.rbegin(), every.rend());
     const std::byte* pair[] = {every.data(), other.data()};
-    detail::fold_function(ElementType::float16, ReduceOp::sum, width)(pair, 2, found.data(), 0x10000);
+    detail::reduce_function(ElementType::float16, ReduceOp::sum, width)(pair, 2, found.data(), 0x10000);
     for (std::size_t at = 0; at < found.size(); at += 2) {
       const float sum = to_float(get<Float16>(&every[at])) + to_float(get<Float16>(&other[at]));
       if (std::isnan(sum)) {
@@ -63,7 +63,7 @@ TEST(Fold, HalvesOfEveryKindRoundAsAlone) {
   }
 }
 
-TEST(Fold, NanStaysNan) {
+TEST(Reduce, NanStaysNan) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   for (const ReduceOp op : ops) {
     for (int who = 0; who < 3; ++who) {
@@ -72,7 +72,7 @@ TEST(Fold, NanStaysNan) {
       const std::byte* pointers[3];
       for (int i = 0; i < 3; ++i) pointers[i] = reinterpret_cast<const std::byte*>(&values[i]);
       double result = 0;
-      detail::fold_function(ElementType::float64, op)(pointers, 3, reinterpret_cast<std::byte*>(&result), 1);
+      detail::reduce_function(ElementType::float64, op)(pointers, 3, reinterpret_cast<std::byte*>(&result), 1);
       EXPECT_TRUE(std::isnan(result)) << to_string(op) << " " << who;
     }
   }

@@ -1,5 +1,5 @@
-// What holds when things go wrong while data moves: ranks that are killed at any moment or finish early, and time limits.
-// Ranks that disagree are in test_faults_disagreement.cc, what is left afterwards in test_faults_leftovers.cc.
+// What holds when things go wrong while data moves: ranks that are killed at any moment or finish early, and time
+// limits. Ranks that disagree are in test_faults_disagreement.cc, what is left afterwards in test_faults_leftovers.cc.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -220,8 +220,8 @@ TEST(Faults, RankThatFinishedEarlyIsNotMissedByTheOthers) {
   });
 }
 
-// A message arrives, its sender leaves and ends, all while the receiver is looking after its peers. Looking in the wrong order
-// takes the sender for lost.
+// A message arrives, its sender leaves and ends, all while the receiver is looking after its peers. Looking in the
+// wrong order takes the sender for lost.
 TEST(Faults, LastMessageOfARankThatEndsIsReceived) {
   for (int repeat = 0; repeat < 40; ++repeat) {
     on_ranks(2, [&](const Group& group) {

@@ -1,4 +1,5 @@
-// What holds while channels and plans are prepared: ranks that want different things, and what goes wrong on one rank only.
+// What holds while channels and plans are prepared: ranks that want different things, and what goes wrong on one rank
+// only.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -52,8 +53,8 @@ TEST(Faults, ImpossibleSlotsAreBadInput) {
   });
 }
 
-// An exchange in place whose two messages list their slices in different orders has to be packed as a whole. Before it, an odd
-// number of uses has passed through a ring of four, which tells of every second release only.
+// An exchange in place whose two messages list their slices in different orders has to be packed as a whole. Before it,
+// an odd number of uses has passed through a ring of four, which tells of every second release only.
 Schedule crossed_exchange(std::int64_t half) {
   const auto place = [](int rank, std::int64_t offset, std::int64_t count) {
     return Place{rank, 0, Slice::range(offset, count)};
@@ -97,7 +98,8 @@ TEST(Faults, ExchangeThatMustBePackedAsAWholeFitsOrIsRefused) {
 
 // -- what goes wrong on one rank only ------------------------------------------------------------------------------
 
-// Every rank runs `prepare`; rank 1 cannot, and throws `Own`. All others hear of it, of the same step, with the same words.
+// Every rank runs `prepare`; rank 1 cannot, and throws `Own`. All others hear of it, of the same step, with the same
+// words.
 template <class Own>
 void expect_heard_by_all(const Group& group, const std::string& words, const std::function<void()>& prepare) {
   const auto begin = Clock::now();

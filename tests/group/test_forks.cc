@@ -1,4 +1,5 @@
-// A process that a rank forks is no rank: it neither uses the rank's group, channels and plans nor closes them when it ends.
+// A process that a rank forks is no rank: it neither uses the rank's group, channels and plans nor closes them when it
+// ends.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -69,8 +70,8 @@ TEST(Fork, AChildThatEndsClosesNothingOfItsParents) {
       ASSERT_TRUE(in_child([] {}, [] { std::exit(0); }));
     }
     group.barrier();
-    EXPECT_EQ(kept->state()->look_at_peers(1 - group.rank()).lost, -1);
-    EXPECT_EQ(kept->state()->look_at_peers(1 - group.rank()).closed, -1);
+    EXPECT_EQ(kept->state()->poll_peers(1 - group.rank()).lost, -1);
+    EXPECT_EQ(kept->state()->poll_peers(1 - group.rank()).closed, -1);
     kept->barrier();
     const std::vector<std::byte> message(8, std::byte{7});
     std::vector<std::byte> got(8);
@@ -147,7 +148,7 @@ TEST(Fork, TheWorldOfARankIsNotTheWorldOfItsChild) {
       good = in_child([] { expect_refused("Group::world()", [] { static_cast<void>(Group::world()); }); },
                       [] { std::exit(0); });
       world.barrier();
-      good = good && world.state()->look_at_peers(1 - world.rank()).closed == -1;
+      good = good && world.state()->poll_peers(1 - world.rank()).closed == -1;
       world.barrier();
     }
     _exit(good ? 0 : 1);

@@ -58,12 +58,12 @@ TEST(Group, GathersOnProcessesAndThreads) {
 
 TEST(Group, RanksOfOneMachineShareMemory) {
   on_ranks(3, [](const Group& group) {
-    EXPECT_EQ(group.neighbours_in_memory(), (std::vector<int>{0, 1, 2}));
+    EXPECT_EQ(group.local_ranks(), (std::vector<int>{0, 1, 2}));
     EXPECT_EQ(group.origin(), "launcher");
   });
 }
 
-TEST(Group, SplitsByColourAndOrdersByKey) {
+TEST(Group, SplitsByColorAndOrdersByKey) {
   const auto check = [](const Group& group) {
     // Odd and even ranks, in the opposite order; the last rank belongs to neither.
     const bool out = group.rank() == group.size() - 1;
@@ -303,9 +303,31 @@ TEST_F(World, IsClosedAtTheEndOfTheProgram) {
     const Group group(detail::make_group(0, 2, "launcher", detail::join_control_memory(path, 0, 2, 0)));
     group.barrier();
     waitpid(pid, nullptr, 0);
-    EXPECT_EQ(group.state()->look_at_peers(1).closed, status == 0 ? 1 : -1);
-    EXPECT_EQ(group.state()->look_at_peers(1).lost, status == 0 ? -1 : 1);
+    EXPECT_EQ(group.state()->poll_peers(1).closed, status == 0 ? 1 : -1);
+    EXPECT_EQ(group.state()->poll_peers(1).lost, status == 0 ? -1 : 1);
   }
+}
+
+// A peer's page may hold any number where a rank (plus one) is expected.
+TEST(Group, IgnoresRanksOutsideTheGroupInTheWordsOfAPeer) {
+  on_threads(2, [](const Group& group) {
+    if (group.rank() == 1) {
+      detail::RankPage& own = group.state()->own_page();
+      own.reported_lost = 77;
+      own.missed = 77;
+      own.left = 1;
+    }
+    group.barrier();
+    if (group.rank() == 0) {
+      EXPECT_EQ(group.state()->poll_peers(1).lost, -1);
+      EXPECT_EQ(group.state()->poll_peers(1).closed, 1);
+      group.state()->pages[1].page->missed = ~std::uint32_t{0};
+      EXPECT_EQ(group.state()->poll_peers(1).closed, 1);
+      group.state()->pages[1].page->missed = 1;  // this rank itself
+      EXPECT_EQ(group.state()->poll_peers(1).closed, 1);
+    }
+    group.barrier();
+  });
 }
 
 TEST_F(World, ARankOfSeveralThatFindsItselfAloneSaysSo) {

@@ -20,7 +20,7 @@ def test_alone() -> None:
     group = Group.alone()
     assert (group.rank, group.size, group.origin) == (0, 1, "alone")
     assert group.allgather(b"abc") == [b"abc"]
-    assert group.neighbours_in_memory == [0]
+    assert group.local_ranks == [0]
     assert group.shares_memory(0)
     group.barrier()
     assert repr(group) == "<Group: rank 0 of 1, alone>"
@@ -98,7 +98,7 @@ def test_world_of_processes(ranks: Ranks) -> None:
         group = onehop.Group.world()
         everybody = group.allgather(str(group.rank).encode() * 50_000)
         group.barrier()
-        print(group.size, group.origin, [(one[:1], len(one)) for one in everybody], group.neighbours_in_memory)
+        print(group.size, group.origin, [(one[:1], len(one)) for one in everybody], group.local_ranks)
     """
     done = ranks.launch(3, source)
     expected = "3 launcher [(b'0', 50000), (b'1', 50000), (b'2', 50000)] [0, 1, 2]"

@@ -1,4 +1,5 @@
-// What another user of the machine, a connection that is no rank, and memory that no honest rank makes can do to ranks that meet.
+// What another user of the machine, a connection that is no rank, and memory that no honest rank makes can do to ranks
+// that meet.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -333,7 +334,7 @@ TEST(Meeting, OnlyMemoryOfThatFormIsOpenedByItsPath) {
 
 // Numbers that no honest rank writes: an error, and not a read behind the mailbox.
 TEST(Meeting, LengthsInControlMemoryAreChecked) {
-  // A rank's part: round, process, left, ended, saw_lost (24 bytes), total[2], length[2].
+  // A rank's part: round, process, left, ended, reported_lost (24 bytes), total[2], length[2].
   constexpr std::int64_t seat_of_rank_1 = 128 + (std::int64_t{128} + 2 * (16 << 10));
   struct Case {
     std::int64_t total;
@@ -352,7 +353,7 @@ TEST(Meeting, LengthsInControlMemoryAreChecked) {
       static_cast<void>(bootstrap->allgather({}));
       FAIL() << total << " and " << length << " were accepted";
     } catch (const Error& error) {
-      EXPECT_TRUE(has(error.what(), "rank 1 wrote into the control memory cannot be right")) << error.what();
+      EXPECT_TRUE(has(error.what(), "rank 1 wrote invalid data into the control memory")) << error.what();
     }
   }
 }

@@ -12,7 +12,7 @@ from ranks import Ranks
 
 WORK = """
     assert group.allgather(bytes([group.rank])) == [b"\\0", b"\\1"]
-    assert group.neighbours_in_memory == [0, 1]
+    assert group.local_ranks == [0, 1]
     part = group.split(0, -group.rank)
     assert part.allgather(bytes([group.rank])) == [b"\\1", b"\\0"]
     peer = 1 - group.rank

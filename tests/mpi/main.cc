@@ -1,5 +1,5 @@
-// The tests of MPI: one program that an MPI launcher starts as several ranks (tests/mpi/run.sh). Every rank runs the same tests
-// in the same order; rank 0 reports, the others only what fails.
+// The tests of MPI: one program that an MPI launcher starts as several ranks (tests/mpi/run.sh). Every rank runs the
+// same tests in the same order; rank 0 reports, the others only what fails.
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -29,8 +29,8 @@ class FailuresOnly final : public ::testing::EmptyTestEventListener {
   }
 };
 
-// Ranks of this machine pretend to be on `hosts` (0: each on one of its own), in blocks: those of different hosts share no memory.
-// Before there is a group, the launcher's environment says which rank this is.
+// Ranks of this machine pretend to be on `hosts` (0: each on one of its own), in blocks: those of different hosts share
+// no memory. Before there is a group, the launcher's environment says which rank this is.
 void pretend_hosts(int hosts) {
   const auto number = [](std::initializer_list<const char*> names) {
     for (const char* name : names) {
@@ -64,7 +64,8 @@ int end_early(std::string_view how) {
   return 1;
 }
 
-// The last rank is killed while the others wait for it over MPI, which is told to go on. All of them name it, and come to their end.
+// The last rank is killed while the others wait for it over MPI, which is told to go on. All of them name it, and come
+// to their end.
 int survive() {
   const int last = world().size() - 1;
   std::vector<ChannelSpec> specs;

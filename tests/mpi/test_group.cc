@@ -106,7 +106,7 @@ TEST(MpiGroup, Splits) {
   }
 }
 
-TEST(MpiGroup, LeavesOutRanksWithoutColour) {
+TEST(MpiGroup, LeavesOutRanksWithoutColor) {
   const Group part = world().split(world().rank() == 0 ? -1 : 0, 0);
   EXPECT_EQ(part.valid(), world().rank() != 0);
   if (part.valid()) {

@@ -1,5 +1,5 @@
-// Several hosts with several ranks each (`run.sh --hosts`, which gives ranks of one machine two names, or hosts_netns.sh): ranks wait
-// in shared memory while messages of theirs are under way over MPI.
+// Several hosts with several ranks each (`run.sh --hosts`, which gives ranks of one machine two names, or
+// hosts_netns.sh): ranks wait in shared memory while messages of theirs are under way over MPI.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -46,7 +46,8 @@ class MpiHosts : public ::testing::Test {
   void TearDown() override { world().set_timeout(60); }
 };
 
-// 0 -> 2 over MPI, 2 -> 1 over MPI, 1 -> 0 in shared memory: rank 0's message leaves only while rank 0 waits for rank 1.
+// 0 -> 2 over MPI, 2 -> 1 over MPI, 1 -> 0 in shared memory: rank 0's message leaves only while rank 0 waits for rank
+// 1.
 struct Triangle {
   Channels channels;
   std::int64_t bytes;

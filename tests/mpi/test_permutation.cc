@@ -1,4 +1,5 @@
-// Permutations of index bits through MPI, where every rank's part is staged, and what the benchmark's contestant makes of them.
+// Permutations of index bits through MPI, where every rank's part is staged, and what the benchmark's contestant makes
+// of them.
 #include "bench/permutation.h"
 
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
-// `start` and `finish` of a plan, or of an all-reduce, in shared memory, nobody asleep: no allocation, no system call, no lock. Also
-// what tools/hot_path.sh counts the instructions of.
+// `start` and `finish` of a plan, or of an all-reduce, in shared memory, nobody asleep: no allocation, no system call,
+// no lock. Also what tools/hot_path.sh counts the instructions of.
 //
-// Allocations and locks are counted by functions of the same name in this program that pass on to the C library's. System calls
-// are caught by the kernel (seccomp) in a forked process, which they end.
+// Allocations and locks are counted by functions of the same name in this program that pass on to the C library's.
+// System calls are caught by the kernel (seccomp) in a forked process, which they end.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <linux/filter.h>
@@ -107,8 +107,8 @@ namespace {
 using testing::on_ranks;
 using testing::on_threads;
 
-// Eleven ranks, each the neighbour of the ten others: all in this process, and after they were prepared all in one thread. That
-// works because start() never waits and finish() finds everything there. Nothing depends on timing.
+// Eleven ranks, each the neighbour of the ten others: all in this process, and after they were prepared all in one
+// thread. That works because start() never waits and finish() finds everything there. Nothing depends on timing.
 class ElevenRanks {
  public:
   static constexpr int ranks = 11;
@@ -208,7 +208,7 @@ TEST(HotPath, TheCountersCount) {
 
 TEST(HotPath, NoAllocationAndNoLock) {
   if (!ONEHOP_COUNTS_CALLS) GTEST_SKIP() << "calls are counted only without sanitizers, with the GNU C library";
-  // One chunk beside its colour; one chunk; several chunks and fragments are in NoSystemCallBetweenProcesses.
+  // One chunk beside its flag; one chunk; several chunks and fragments are in NoSystemCallBetweenProcesses.
   for (const std::int64_t bytes : {std::int64_t{8}, std::int64_t{64}, std::int64_t{4096}, std::int64_t{64} << 10}) {
     ElevenRanks all(bytes);
     for (int run = 0; run < 10; ++run) {
@@ -287,8 +287,8 @@ TEST(HotPath, NoSystemCall) {
   }
 }
 
-// The same between two processes that run at the same time and spin as long as they must wait, with long messages in many
-// chunks and fragments.
+// The same between two processes that run at the same time and spin as long as they must wait, with long messages in
+// many chunks and fragments.
 TEST(HotPath, NoSystemCallBetweenProcesses) {
   if (!can_forbid()) GTEST_SKIP() << "system calls cannot be forbidden here (sanitizer, or no seccomp)";
   for (const std::int64_t words : {8, 1 << 15}) {
@@ -301,7 +301,7 @@ TEST(HotPath, NoSystemCallBetweenProcesses) {
       Plan plan(group, allgather(2, words, 8), arrays, options);
       plan.run();
       // Only now: making the plan has read the tuning, which sets the limits of waiting.
-      detail::wait_limits.spins = detail::wait_limits.spins_crowded = INT_MAX;
+      detail::wait_limits.spins = detail::wait_limits.spins_oversubscribed = INT_MAX;
       group.barrier();
       forbid_system_calls();
       for (int run = 0; run < 50; ++run) plan.run();
@@ -326,7 +326,7 @@ TEST(HotPath, NoSystemCallInAnExchangeInPlace) {
             {.bits = 11, .local_bits = 10, .permutation = {10, 2, 1, 3, 4, 5, 6, 7, 8, 9, 0}, .element_bytes = 8}),
         arrays);
     plan.run();
-    detail::wait_limits.spins = detail::wait_limits.spins_crowded = INT_MAX;
+    detail::wait_limits.spins = detail::wait_limits.spins_oversubscribed = INT_MAX;
     group.barrier();
     forbid_system_calls();
     for (int run = 0; run < 50; ++run) plan.run();
@@ -335,8 +335,8 @@ TEST(HotPath, NoSystemCallInAnExchangeInPlace) {
   });
 }
 
-// All-reduces, raw and through codecs, of several lengths, algorithms and lists of arrays: prepared and run once, they allocate
-// nothing, lock nothing and make no system call.
+// All-reduces, raw and through codecs, of several lengths, algorithms and lists of arrays: prepared and run once, they
+// allocate nothing, lock nothing and make no system call.
 TEST(HotPath, NothingInAnAllReduce) {
   if (!can_forbid()) GTEST_SKIP() << "system calls cannot be forbidden here (sanitizer, or no seccomp)";
   constexpr std::int64_t lengths[] = {2, 1000, 40000, 1100000};
@@ -365,7 +365,7 @@ TEST(HotPath, NothingInAnAllReduce) {
       collectives.barrier();
     };
     run_all();
-    detail::wait_limits.spins = detail::wait_limits.spins_crowded = INT_MAX;
+    detail::wait_limits.spins = detail::wait_limits.spins_oversubscribed = INT_MAX;
     group.barrier();
     forbid_system_calls();
     const Counted counted = count_calls(run_all);

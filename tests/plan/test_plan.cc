@@ -33,7 +33,8 @@ Memory random_memory(const Schedule& schedule, unsigned seed) {
   return memory;
 }
 
-// Runs the plan several times on every rank and compares each time with the naive executor; also the counters with `count`.
+// Runs the plan several times on every rank and compares each time with the naive executor; also the counters with
+// `count`.
 void expect_plan_does(const Group& group, const Schedule& schedule, const Schedule& given, const PlanOptions& options,
                       Memory expected) {
   const auto rank = static_cast<std::size_t>(group.rank());
@@ -270,7 +271,8 @@ TEST(Plan, ExchangeInPlace) {
   }
 }
 
-// Each sender has its own slots (another tuning, other options): what one fragment brings in, several may have to take out before.
+// Each sender has its own slots (another tuning, other options): what one fragment brings in, several may have to take
+// out before.
 TEST(Plan, ExchangeInPlaceWhereTheRanksCutDifferently) {
   Schedule schedule;
   schedule.ranks = 2;

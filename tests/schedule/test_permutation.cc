@@ -1,5 +1,6 @@
-// Permutations of index bits as plans: in arrays that the ranks share, through channels, and mixed with other rounds; against the
-// naive executor and the counters. Ranks are threads in most, so that the thread sanitizer sees the exchange in place.
+// Permutations of index bits as plans: in arrays that the ranks share, through channels, and mixed with other rounds;
+// against the naive executor and the counters. Ranks are threads in most, so that the thread sanitizer sees the
+// exchange in place.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -348,7 +349,7 @@ TEST(Permutation, CyclesThatShareLinesAreDoneTogether) {
     one.spec.element_bytes = std::int64_t{8} << random() % 3;
     const BitPermutation permutation{0, one.spec.local_bits, one.spec.permutation};
     const BitPermutation exchange = detail::steps_of(permutation).exchange;
-    const detail::CycleGroup group = detail::cycles_together(exchange, 0, one.spec.element_bytes);
+    const detail::CycleGroup group = detail::connected_cycles(exchange, 0, one.spec.element_bytes);
     if (group.cycles.empty()) continue;
     const std::size_t size = static_cast<std::size_t>(one.spec.element_bytes) << one.spec.local_bits;
     struct alignas(64) Block {

@@ -12,7 +12,8 @@
 
 namespace onehop::testing {
 
-// A plane wave of so many complex numbers a site: they depend on the place in the whole lattice, so are the same on every grid of ranks.
+// A plane wave of so many complex numbers a site: they depend on the place in the whole lattice, so are the same on
+// every grid of ranks.
 inline std::vector<std::complex<double>> plane_wave(const lattice::Gauge& gauge, int numbers) {
   const lattice::Geometry& geometry = gauge.geometry();
   const auto origin = geometry.origin(gauge.group().rank());

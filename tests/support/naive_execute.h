@@ -1,6 +1,7 @@
 // Executes a schedule for all ranks in the plainest way: a round reads everything into copies, then writes them one
 // element after the other in the order of its transfers. Shares no code with plans, packing or Slice::for_each_run, so
-// that these can be held against it; a codec is what `encode` and `decode` (codec.h) make of all elements of a transfer.
+// that these can be held against it; a codec is what `encode` and `decode` (codec.h) make of all elements of a
+// transfer.
 #pragma once
 
 #include <algorithm>

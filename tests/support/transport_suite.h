@@ -1,4 +1,5 @@
-// How every transport behaves: one list of checks, run over all of them (tests/channel/test_transport.cc, tests/mpi/test_transport.cc).
+// How every transport behaves: one list of checks, run over all of them (tests/channel/test_transport.cc,
+// tests/mpi/test_transport.cc).
 #pragma once
 
 #include <functional>

@@ -1,8 +1,9 @@
-// `Collectives` are prepared paths between all ranks of a group, and `Collective` is one operation on them (an all-reduce of a
-// certain length, type, operation): made without communication, and run as often as you like on any arrays of that shape.
+// `Collectives` holds channels between all ranks of a group. `Collective` is one prepared operation on them, for
+// example an all-reduce of a given length, type and operator. Preparing it needs no communication; it can then run any
+// number of times on any arrays of that shape.
 //
-// Reductions combine what the ranks have in the order of ranks, element by element: the result has the same bits on every
-// rank, whatever the algorithm, the number of pieces it travels in, and the timing.
+// Reductions combine the elements of all ranks in the order of ranks. The result has the same bits on every rank, for
+// every algorithm, chunk size and timing.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +32,7 @@ struct Exchange;
 struct Operation;
 }  // namespace detail
 
-// What of a group's ranks is to be combined.
+// Parameters of a reduction.
 struct Reduction {
   std::int64_t elements = 0;  // of an all-reduce: of the array; of a reduce-scatter: of the block that a rank gets
   ElementType type = ElementType::float32;
@@ -39,42 +40,44 @@ struct Reduction {
   Codec codec = Codec::raw;
   ReduceAlgorithm algorithm = ReduceAlgorithm::automatic;
   std::int64_t chunk_bytes = 0;  // of the pieces in which it travels; 0: onehop chooses
-  // Extents of the array, or of several with -1 between them. Other ones on another rank are a Mismatch; empty is as if there
-  // were one dimension.
+  // Extents of the array, or of several arrays with -1 between them. If they differ between ranks, the operation throws
+  // Mismatch. Empty means one dimension.
   std::vector<std::int64_t> shape{};
 };
 
-// What bytes are that are only moved, for those who want it compared: another type or shape on another rank is a Mismatch.
+// Optional type and shape of data that an operation only moves. If they differ between ranks, the operation throws
+// Mismatch.
 struct Content {
   ElementType type = ElementType::bytes;
   std::vector<std::int64_t> shape{};  // as of a Reduction
 };
 
-// One of several arrays that an operation treats as if they lay behind each other.
+// One of several arrays that an operation treats as one contiguous array.
 struct Part {
   const std::byte* source = nullptr;
   std::byte* result = nullptr;
   std::int64_t elements = 0;
 };
 
-// A prepared operation. Not for two threads at once. Of all operations on the same `Collectives` one runs at a time; every rank
-// runs them in the same order.
+// A prepared operation. Only one thread at a time may use it. Only one operation on the same `Collectives` runs at a
+// time, and every rank runs them in the same order.
 class Collective {
  public:
-  // Lengths in bytes of what start() takes.
+  // Lengths in bytes of the arrays that start() takes.
   [[nodiscard]] std::int64_t source_bytes() const noexcept;
   [[nodiscard]] std::int64_t result_bytes() const noexcept;
 
-  // Begins without waiting; only after a Mismatch it waits until the others are there. `source` must not be written and `result`
-  // not be touched until finish() returns. They may be the same memory (see the operation for which part), else they must not
-  // overlap. Throws BadInput for other lengths, an overlap, or if another operation on these Collectives runs.
+  // Starts the operation without waiting, except after a Mismatch, when it waits for the other ranks. Until finish()
+  // returns, do not write `source` and do not access `result`. They may share memory as the operation describes, and
+  // must not overlap otherwise. Throws BadInput for wrong lengths, an overlap, or if another operation on these
+  // Collectives is running.
   void start(std::span<const std::byte> source, std::span<std::byte> result);
-  // For all-reduce: several arrays, together as long as was prepared.
+  // For all-reduce: several arrays whose total length is the prepared one.
   void start(std::span<const Part> parts);
 
-  // Completes it. Throws Mismatch, on every rank, if the ranks do not run the same operation (naming both and what they run):
-  // then nothing was combined, and another operation may be started. Throws PeerLost, Timeout; after either the Collectives
-  // cannot be used again.
+  // Completes the operation. Throws Mismatch on every rank if two ranks run different operations; the message names
+  // both ranks and their operations. No data was combined then, and another operation may be started. Throws PeerLost
+  // and Timeout, after which the Collectives cannot be used again.
   void finish();
 
   void run(std::span<const std::byte> source, std::span<std::byte> result) {
@@ -82,7 +85,7 @@ class Collective {
     finish();
   }
 
-  // What was chosen for "automatic".
+  // The algorithm, and the size of the chunks in bytes, in place of "automatic" and 0.
   [[nodiscard]] ReduceAlgorithm algorithm() const noexcept;
   [[nodiscard]] std::int64_t chunk_bytes() const noexcept;
 
@@ -96,12 +99,13 @@ class Collective {
 struct CollectivesOptions {
   TransportKind transport = TransportKind::automatic;
   int slots = 0;  // per path, 2 at least; 0: onehop chooses
-  // 0: onehop chooses 256 KiB or less, so that staging stays below 6 MiB a rank (from 1536 ranks on: 4 KiB for each peer). Staging
-  // is 2 (ranks - 1) slots * slot_bytes for each rank from the first operation on that does not travel in its announcement.
+  // 0: onehop chooses 256 KiB or less, so that staging memory stays below 6 MiB per rank (from 1536 ranks on: 4 KiB per
+  // peer). Staging memory is 2 (ranks - 1) slots * slot_bytes per rank. It is allocated for the first operation that
+  // does not fit in its header.
   std::int64_t slot_bytes = 0;
 };
 
-// What was moved since the Collectives were made: the bytes of payload, without announcements.
+// Operations run, and bytes of payload moved, without headers, since the Collectives were made.
 struct CollectivesCounters {
   std::int64_t operations = 0;
   std::int64_t bytes_sent = 0;
@@ -115,30 +119,31 @@ class Collectives {
 
   [[nodiscard]] const Group& group() const noexcept;
   [[nodiscard]] CollectivesCounters counters() const noexcept;
-  // Memory shared with the other ranks of this machine that stands behind the paths to this rank at the moment.
+  // Bytes of shared memory that currently back the channels to this rank.
   [[nodiscard]] std::int64_t staging_bytes() const noexcept;
-  // What "automatic" goes by: that of rank 0, so that all ranks choose the same.
+  // The table by which "automatic" chooses. It is that of rank 0, so that all ranks make the same choice.
   [[nodiscard]] const ReduceTable& table() const noexcept;
 
-  // All throw BadInput for numbers that cannot be. None of them communicates.
+  // All of these throw BadInput for invalid numbers. None but barrier() communicates.
 
-  // Source and result have `elements` elements on every rank; they may be the same.
+  // Source and result have `elements` elements on every rank. They may be the same memory.
   [[nodiscard]] Collective allreduce(const Reduction& reduction) const;
-  // The source has a block of `elements` elements for every rank, the result is the own block; it may be the own block of the
-  // source.
+  // The source has one block of `elements` elements per rank. The result is the reduced block of this rank; it may be
+  // that block of the source.
   [[nodiscard]] Collective reduce_scatter(const Reduction& reduction) const;
-  // The source is a block of `bytes` bytes, the result everybody's blocks; the source may be the own block of the result.
+  // The source is a block of `bytes` bytes, the result has the blocks of all ranks. The source may be this rank's block
+  // of the result.
   [[nodiscard]] Collective allgather(std::int64_t bytes, const Content& content = {}) const;
   // The same with blocks of different lengths, bytes[r] on rank r.
   [[nodiscard]] Collective allgather(std::span<const std::int64_t> bytes, const Content& content = {}) const;
-  // `bytes` bytes of rank `root`. There the result is a copy of the source, and may be the same; elsewhere the source is
-  // not looked at, and may be the same.
+  // Copies `bytes` bytes from the source of rank `root` to the result of every rank. Source and result may be the same
+  // memory. Other ranks do not read their source.
   [[nodiscard]] Collective broadcast(std::int64_t bytes, int root, const Content& content = {}) const;
-  // Block r of the source goes to rank r, where it becomes this rank's block of the result; blocks have bytes_to[r] and
-  // bytes_from[r] bytes. Both must be disjoint.
+  // Sends block r of the source, of bytes_to[r] bytes, to rank r, and receives block r of the result, of bytes_from[r]
+  // bytes, from rank r. Source and result must be disjoint.
   [[nodiscard]] Collective all_to_all(std::span<const std::int64_t> bytes_to, std::span<const std::int64_t> bytes_from,
                                       const Content& content = {}) const;
-  // Nobody leaves before everybody has come.
+  // Waits until all ranks have called it.
   void barrier() const;
 
  private:

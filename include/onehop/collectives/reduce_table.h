@@ -1,5 +1,5 @@
-// How an all-reduce goes about a length, and from which length on a codec takes less time than raw: measured once by `onehop tune`,
-// which keeps it beside the rest of its answer (tuning_file()), with sound values built in.
+// Table of the algorithm of an all-reduce by array length, and of the length above which a codec is faster than raw.
+// `onehop tune` measures it once and saves it in tuning_file(); defaults are built in.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace onehop::collectives {
 
-// For arrays of up to `up_to` bytes.
+// The rule for arrays of up to `up_to` bytes.
 struct ReduceRule {
   std::int64_t up_to = std::numeric_limits<std::int64_t>::max();
   ReduceAlgorithm algorithm = ReduceAlgorithm::two_shot;
@@ -27,10 +27,10 @@ struct ReduceTable {
 
   bool in_memory = true;  // for ranks that all share memory; false: for others
   int ranks = 0;          // for groups of up to so many; 0: for any
-  // Ascending; the last one has no end.
+  // In ascending order. The last rule has no upper limit.
   std::vector<ReduceRule> raw;
   std::vector<ReduceRule> encoded;
-  // By number of codec: arrays of float32 with so many bytes or more are reduced in less time with it than raw.
+  // Indexed by codec: the size in bytes from which reducing a float32 array with this codec is faster than raw.
   std::array<std::int64_t, 7> compress_above{};
 
   [[nodiscard]] const ReduceRule& rule(std::int64_t bytes, bool is_encoded) const;
@@ -38,15 +38,15 @@ struct ReduceTable {
   friend bool operator==(const ReduceTable&, const ReduceTable&) = default;
 };
 
-// Of several tables the first that fits holds; the last of each kind is for any number of ranks.
+// The first table that fits applies. The last one of each kind fits any number of ranks.
 using ReduceTables = std::vector<ReduceTable>;
 [[nodiscard]] const ReduceTable& table_for(const ReduceTables& tables, bool in_memory, int ranks);
 
 [[nodiscard]] ReduceTables built_in_reduce_tables();
-// Those in force: of tuning_file(), else built in. A damaged file is reported once on stderr and not used.
+// The tables in use: those of tuning_file(), else the defaults. A damaged file is reported once on stderr and ignored.
 [[nodiscard]] const ReduceTables& reduce_tables();
 
-// A list, as it stands under "allreduce" in the tuning file. from_json throws BadInput.
+// The JSON list under "allreduce" in the tuning file. reduce_tables_from_json throws BadInput.
 [[nodiscard]] std::string to_json(const ReduceTables& tables);
 [[nodiscard]] ReduceTables reduce_tables_from_json(const std::string& text);
 

@@ -29,7 +29,7 @@ Way = tuple[str, str, bool, bool, bool, tuple[int, ...], bool]
 
 def begin_bench(bench: str, group: Group) -> Bench:
     """What is known of the machine, its peak among it."""
-    if len(group.neighbours_in_memory) != group.size:
+    if len(group.local_ranks) != group.size:
         raise BadInput(f"onehop bench {bench} compares with shared memory: start all ranks on one machine")
     why_not = _core.bench_why_no_peers(group)
     version = None

@@ -61,7 +61,7 @@ def _begin(bench: str, group: Group, ranks: int | None) -> Bench:
         raise BadInput(
             f"onehop bench {bench} measures {ranks} ranks, but this launch has {group.size}: use -n {ranks}"
         )
-    if len(group.neighbours_in_memory) != group.size:
+    if len(group.local_ranks) != group.size:
         raise BadInput(
             f"onehop bench {bench} compares ways through shared memory: start all ranks on one machine"
         )

@@ -133,7 +133,7 @@ class ScalingRow(Row):
 def scaling(settings: Scaling, group: Group, advance: Callable[[float], None]) -> Bench:
     """Every case on 1, 2, 4 ... of the group's ranks in turn. Collective."""
     settings.check(group.size)
-    if len(group.neighbours_in_memory) != group.size:
+    if len(group.local_ranks) != group.size:
         raise BadInput("onehop bench scaling compares ranks of one machine: start all of them there")
     about = host(None)
     about["cores"] = machine_cores()

@@ -33,7 +33,7 @@ LARGE = 4 << 20
 CHUNKS = (1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10)
 SLOTS = (128 << 10, 256 << 10, 512 << 10, 1 << 20, 2 << 20, 4 << 20)
 SPINS = (100, 300, 1000, 3000)
-CROWDED = (0, 2, 10, 50)
+OVERSUBSCRIBED = (0, 2, 10, 50)
 YIELDS = (5, 20, 100)
 
 # How often everything is measured.
@@ -160,16 +160,18 @@ def _measure_stores(group: Group, seconds: float, demote: bool) -> dict[str, Any
     return {"classes": classes, "slots": {"choices": slots, "costs": costs[-1:]}}
 
 
-def _measure_waits(group: Group, seconds: float, crowded: bool) -> dict[str, Any]:
+def _measure_waits(group: Group, seconds: float, oversubscribed: bool) -> dict[str, Any]:
     built_in = json.loads(_core.built_in_tuning())
-    default = (built_in["spins"], built_in["spins_crowded"], built_in["yields"])
-    if crowded:
-        choices = [(default[0], spins, yields) for spins in CROWDED for yields in YIELDS]
+    default = (built_in["spins"], built_in["spins_oversubscribed"], built_in["yields"])
+    if oversubscribed:
+        choices = [(default[0], spins, yields) for spins in OVERSUBSCRIBED for yields in YIELDS]
     else:
         choices = [(spins, default[1], default[2]) for spins in SPINS]
     if default not in choices:
         choices.insert(0, default)
-    effort = _core.BenchEffort(seconds=seconds / 2, block_us=15000.0 if crowded else 300.0, min_rounds=3)
+    effort = _core.BenchEffort(
+        seconds=seconds / 2, block_us=15000.0 if oversubscribed else 300.0, min_rounds=3
+    )
     costs = [_costs(_core.bench_try_waits(group, us, choices, effort)) for us in (0.0, 10.0)]
     return {"choices": choices, "default": default, "costs": costs}
 
@@ -182,7 +184,7 @@ def _rank_main(part: str, seconds: float, demote: bool, out: Path) -> None:
     elif part.startswith("allreduce"):
         result = measure_allreduce(group, seconds)
     else:
-        result = _measure_waits(group, seconds, part == "crowded")
+        result = _measure_waits(group, seconds, part == "oversubscribed")
     if group.rank == 0:
         out.write_text(json.dumps(result))
     group.barrier()
@@ -223,7 +225,7 @@ def _choose_rules(measured: list[dict[str, Any]]) -> tuple[list[dict[str, Any]],
 
 
 def choose(
-    stores: dict[str, Any], waits: dict[str, Any], crowded: dict[str, Any], built_in: dict[str, Any]
+    stores: dict[str, Any], waits: dict[str, Any], oversubscribed: dict[str, Any], built_in: dict[str, Any]
 ) -> Tuned:
     """Make a tuning of what was measured."""
     tuning = dict(built_in)
@@ -239,7 +241,7 @@ def choose(
 
     for measured, name, parts in (
         (waits, "spinning", {"spins": 0}),
-        (crowded, "waiting, more ranks than cores", {"spins_crowded": 1, "yields": 2}),
+        (oversubscribed, "waiting, more ranks than cores", {"spins_oversubscribed": 1, "yields": 2}),
     ):
         settings = measured["choices"]
         default = settings.index(measured["default"])
@@ -275,14 +277,14 @@ def tune(seconds: float, *, demote: bool, cores: int, advance: Callable[[float],
         advance(1)
         waits = _on_ranks(2, "waits", seconds * 0.08, demote, folder)
         advance(1)
-        crowded = _on_ranks(2 * cores, "crowded", seconds * 0.15, demote, folder)
+        oversubscribed = _on_ranks(2 * cores, "oversubscribed", seconds * 0.15, demote, folder)
         advance(1)
         reductions = [
             _on_ranks(ranks, f"allreduce-{ranks}", seconds * 0.11, demote, folder)
             for ranks in (2, MORE_RANKS)
         ]
         advance(1)
-    tuned = choose(stores, waits, crowded, json.loads(_core.built_in_tuning()))
+    tuned = choose(stores, waits, oversubscribed, json.loads(_core.built_in_tuning()))
     return with_allreduce(tuned, reductions)
 
 

@@ -42,7 +42,7 @@ def predict(circuit_plan: CircuitPlan, group: Group | None = None) -> float:
     qubits = max(1, min(_QUBITS, local - _FEWER), min(widest, local))
     if group is not None:
         group.barrier()
-        threads = _share_of_cores(len(group.neighbours_in_memory))
+        threads = _share_of_cores(len(group.local_ranks))
     else:
         threads = 0
     begin = time.perf_counter()

@@ -1,5 +1,5 @@
-// A transport that moves nothing and never waits: slots are always free, messages have always arrived. What is left of a plan's
-// time is packing and unpacking.
+// A transport that moves nothing and never waits: slots are always free, messages have always arrived. What is left of
+// a plan's time is packing and unpacking.
 #include <new>
 
 #include "src/channel/transport/transport.h"
@@ -8,7 +8,7 @@
 namespace onehop::detail {
 namespace {
 
-// Larger than any colour that is waited for, and far from wrapping around when slots are added.
+// Larger than any flag that is waited for, and far from wrapping around when slots are added.
 constexpr std::uint64_t always = std::uint64_t{1} << 62;
 
 class MockEndpoint final : public Endpoint {
@@ -18,7 +18,7 @@ class MockEndpoint final : public Endpoint {
         memory_(SharedMemory::create(ring_bytes(shape), "the slots of a mock channel")),
         ring_(make_ring(shape, memory_.data())) {
     for (std::uint32_t slot = 0; slot < ring_.slots; ++slot) {
-      ring_.colour_at(ring_.first + slot * ring_.stride).store(always, std::memory_order_relaxed);
+      ring_.flag_at(ring_.first + slot * ring_.stride).store(always, std::memory_order_relaxed);
     }
   }
 

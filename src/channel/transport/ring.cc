@@ -7,7 +7,7 @@ namespace onehop::detail {
 namespace {
 
 constexpr std::int64_t line = 64;
-constexpr std::int64_t pair_of_lines = 128;  // processors fetch lines in pairs: colours of two slots stay apart
+constexpr std::int64_t pair_of_lines = 128;  // processors fetch lines in pairs: flags of two slots stay apart
 
 std::int64_t slot_stride(const ChannelShape& shape) {
   const std::int64_t payload = shape.slot_bytes + 8 <= line ? 8 : line;

@@ -1,5 +1,5 @@
-// Channels between ranks that map each other's memory. A rank's memory holds the rings of the channels that it receives on
-// and, for those that it sends on, the line where the receiver tells what it has released.
+// Channels between ranks that map each other's memory. A rank's memory holds the rings of the channels that it receives
+// on and, for those that it sends on, the line where the receiver tells what it has released.
 #include <cstring>
 #include <map>
 #include <new>

@@ -1,6 +1,6 @@
-// A transport makes the two ends of channels between ranks that it can connect. After that the fast path (channel.h) asks
-// nobody which transport it is: a colour is a word in memory, and a bell is a word that is non-zero when somebody must act
-// on a colour: a sleeper to be woken (shared memory), bytes to be sent (MPI).
+// A transport makes the two ends of a channel between ranks that it can connect. The fast path (channel.h) is the same
+// for every transport: a flag is a word in memory, and a bell is a word that is non-zero when storing a flag needs an
+// action. The action is to wake a sleeper (shared memory) or to send bytes (MPI).
 #pragma once
 
 #include <cstdint>
@@ -38,12 +38,12 @@ class Endpoint {
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
-  // A sender's colour was stored while its bell was up. `use` counts from 1; `chunks` as in Sender::publish; `bytes` of the
-  // fragment are written so far.
+  // A sender's flag was stored while its bell was up. `use` counts from 1; `chunks` as in Sender::publish; `bytes` of
+  // the fragment are written so far.
   virtual void published(std::uint64_t use, std::uint64_t chunks, std::int64_t bytes) = 0;
   // A receiver's `released` was stored while its bell was up.
   virtual void released(std::uint64_t use) = 0;
-  // Moves what can be moved without waiting. Called again and again while somebody waits.
+  // Moves whatever can be moved without waiting. Called repeatedly while a rank waits.
   virtual void progress() {}
   // Whether progress() must be called for anything to move: then a waiting rank may not sleep for long.
   [[nodiscard]] virtual bool needs_progress() const { return false; }
@@ -53,15 +53,14 @@ class Endpoint {
   // "channel 0 -> 1 (tag 3)"
   [[nodiscard]] std::string name() const;
 
-  // Gets memory for what was opened unbacked, and says how many bytes that is.
+  // Allocates the slots of a channel that was opened unbacked, and returns how many bytes that is.
   virtual std::int64_t back_slots() { return 0; }
 
-  // Of a channel to the own rank, when it is not ready: whether it never will be, since the other end is this rank's own and it
-  // waits here.
-  [[nodiscard]] virtual bool hopeless() { return shape_.from == shape_.to; }
+  // For a channel that is not ready: whether it never will be, because this rank holds both ends and waits here.
+  [[nodiscard]] virtual bool self_deadlock() { return shape_.from == shape_.to; }
 
-  // Why the end cannot be used any more (Sender::write, Receiver::read); empty: it can.
-  std::string spent;
+  // Why the end can no longer be used (Sender::write, Receiver::read). Empty if it can.
+  std::string poisoned;
 
  private:
   std::shared_ptr<GroupState> group_;
@@ -92,14 +91,14 @@ class Transport {
  public:
   virtual ~Transport() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
-  // Empty if channels to `rank` are possible, else why not and what to do.
+  // Empty if channels to `rank` are possible, else the reason and the remedy.
   [[nodiscard]] virtual std::string unreachable(int rank) const = 0;
   // The longest slot that the transport can carry.
   [[nodiscard]] virtual std::int64_t max_slot_bytes() const { return std::numeric_limits<std::int64_t>::max(); }
-  // Collective over the group: every rank calls it, with the channels of this transport that it has an end of (a channel
-  // to itself stands in the list once and gives both ends).
+  // Collective over the group: every rank calls it, with the channels of this transport that it has an end of (a
+  // channel to itself stands in the list once and gives both ends).
   [[nodiscard]] virtual Opened open(const std::shared_ptr<GroupState>& group, std::span<const ChannelShape> shapes) = 0;
-  // The same with slots that get memory when Endpoint::back_slots is called, where the transport can do that.
+  // Like open(), but where the transport can, the slots get memory only when Endpoint::back_slots is called.
   [[nodiscard]] virtual Opened open_unbacked(const std::shared_ptr<GroupState>& group,
                                              std::span<const ChannelShape> shapes) {
     return open(group, shapes);

@@ -50,8 +50,8 @@ class Builder {
     if (wanted(rank) && elements > 0) schedule_.must_cover.push_back({rank, array, Slice::range(0, elements)});
   }
 
-  // What rank 0 has replaces in the first round, what the others have is combined with it in the second. Rank `to` reduces
-  // the part `read(to)` of the sources into the part `written(to)` of its result.
+  // What rank 0 has replaces in the first round, what the others have is combined with it in the second. Rank `to`
+  // reduces the part `read(to)` of the sources into the part `written(to)` of its result.
   template <class Read, class Written>
   void reduce(Combine combine, const Read& read, const Written& written) {
     for (int from = 0; from < schedule_.ranks; ++from) {

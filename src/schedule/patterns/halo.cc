@@ -36,7 +36,8 @@ struct Axis {
   }
 };
 
-// Sites of one block's local array (ghosts included) that one block owns. Positions count from each local array's start.
+// Sites of one block's local array (ghosts included) that one block owns. Positions count from each local array's
+// start.
 struct AxisSegment {
   int to = 0;
   int from = 0;
