@@ -1,4 +1,4 @@
-"""The command `onehop`. Every subcommand is a module of its name with a function `register(app)`."""
+"""The command `onehop`. Each subcommand is a module of the same name with a function `register(app)`."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def _print_version(wanted: bool) -> None:
 def _root(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and end."),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    """Moves data between the ranks of a distributed simulation in one hop."""
+    """Move data between the ranks of a distributed simulation in one hop."""
 
 
 def make_app() -> typer.Typer:
-    """The whole command line."""
+    """Build the command line with all its subcommands."""
     app = typer.Typer(
         name="onehop",
         no_args_is_help=True,
@@ -61,7 +61,10 @@ def make_app() -> typer.Typer:
 
 
 def _json_to_stdout(arguments: Sequence[str]) -> list[str]:
-    """`--json` without a file means stdout: `-` is put behind it."""
+    """Insert `-` (stdout) after a `--json` that is not followed by a file.
+
+    Typer has no options with an optional value (`flag_value` of Click), so the arguments are rewritten before parsing.
+    """
     made = list(arguments)
     end = made.index("--") if "--" in made else len(made)
     if "launch" in made[:1]:
@@ -81,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        What stands after `onehop`; by default that of this process.
+        The arguments after `onehop`; by default those of this process.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""What the commands have in common: options, JSON, errors and progress, all on rank 0 only."""
+"""Options, JSON output, error messages and progress bars shared by all commands. Only rank 0 writes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import json
 import math
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,12 +17,13 @@ from rich.console import Console
 from rich.progress import Progress
 
 from onehop.error import BadInput, Error
+from onehop.launch.agreement import say_once
 from onehop.launch.environment import RESTARTED, current_launch
 from onehop.output import check_file_target, write_file
 
 
 def _json_target(target: str | None) -> str | None:
-    """Looked at before the work, so that no long run ends in a result that has no place."""
+    """Check the target of `--json` before the work starts, so that no long run ends without a place for its result."""
     if target is None or target == "-":
         return target
     check_file_target(target, "--json")
@@ -35,16 +35,19 @@ JsonOption = Annotated[
     typer.Option(
         "--json",
         metavar="FILE|-",
-        help="Write the result as JSON to FILE, or to stdout (-).",
+        help="Write the result as JSON to FILE, or to stdout (- or no FILE).",
         callback=_json_target,
     ),
 ]
-# Of 64 bits, as the generators of random numbers take it.
+# The generators of random numbers take seeds of 64 bits.
 LARGEST_SEED = 2**64 - 1
 RanksOption = Annotated[
     int | None,
     typer.Option(
-        "-n", "--ranks", metavar="RANKS", help="Ranks to start. Inside a launch, that launch is used."
+        "-n",
+        "--ranks",
+        metavar="RANKS",
+        help="Number of ranks to start. Inside a launch, the ranks of that launch are used.",
     ),
 ]
 MpiOption = Annotated[
@@ -52,7 +55,7 @@ MpiOption = Annotated[
     typer.Option(
         "--mpi",
         metavar="openmpi|mpich|PATH|none",
-        help="The MPI to start under and to compare with; none: the built-in launcher.",
+        help="MPI implementation to start under and to compare with. none: use the built-in launcher.",
     ),
 ]
 
@@ -76,7 +79,7 @@ def renamed_option(old: str, new: str) -> Any:
 
 
 def own_rank() -> int:
-    """The rank of this process as its launcher says; 0 without one."""
+    """The rank of this process according to its launcher; 0 outside a launch."""
     launched = current_launch()
     return 0 if launched is None else launched.rank
 
@@ -88,22 +91,22 @@ def _console(**options: Any) -> Console:
 
 
 def console(json_target: str | None = None) -> Console:
-    """Where tables go: stdout, or stderr if the JSON goes to stdout. Quiet on all ranks but 0."""
+    """The console for tables: stdout, or stderr if the JSON goes to stdout. Only rank 0 prints."""
     return _console(stderr=json_target == "-", quiet=own_rank() != 0)
 
 
 def stderr_console() -> Console:
-    """Where progress is shown."""
+    """The console for progress messages: stderr."""
     return _console(stderr=True)
 
 
 def parse_numbers(text: str, option: str, separator: str = ",") -> list[int]:
-    """The numbers of an option such as "10,24", or with "x" for `separator` "128x64x64" (commas will do there too).
+    """Parse an option such as "10,24", or with "x" as `separator` "128x64x64"; commas are accepted as well.
 
     Raises
     ------
     BadInput
-        They are none.
+        The text is not a list of integers.
     """
     try:
         return [int(number) for number in text.replace(",", separator).split(separator)]
@@ -115,20 +118,20 @@ def parse_numbers(text: str, option: str, separator: str = ",") -> list[int]:
 
 
 def check_seconds(seconds: float) -> None:
-    """Raise BadInput unless one can measure for so long."""
+    """Raise BadInput unless the duration of a measurement is positive and finite."""
     if not 0 < seconds < float("inf"):
         raise BadInput(f"expected --seconds above 0, found {seconds:g}")
 
 
 def check_plot(file: str | None) -> None:
-    """Find out before the work that what `--plot` asks for cannot be drawn.
+    """Check before the work starts that the plot of `--plot` can be drawn and written.
 
     Raises
     ------
     Error
         matplotlib is not installed.
     BadInput
-        There is no such folder, or it is no file.
+        The folder does not exist, or the path is a folder.
     """
     if file is None:
         return
@@ -142,7 +145,7 @@ def check_plot(file: str | None) -> None:
 
 
 def _not_finite(result: Any, name: str = "") -> list[str]:
-    """The names of the numbers in a result that are not finite, the first few of them."""
+    """The names of up to five numbers in a result that are not finite."""
     if isinstance(result, float):
         return [] if math.isfinite(result) else [name]
     parts = (
@@ -153,14 +156,14 @@ def _not_finite(result: Any, name: str = "") -> list[str]:
 
 
 def write_json(target: str | None, result: Any) -> None:
-    """Write `result` where `--json` says, whole or not at all; rank 0 only. Nothing happens without `--json`.
+    """Write `result` to the target of `--json`, atomically and on rank 0 only. Without `--json` do nothing.
 
     Raises
     ------
     BadInput
         The file cannot be written.
     Error
-        Numbers of the result are not finite.
+        The result contains numbers that are not finite.
     """
     if target is None or own_rank() != 0:
         return
@@ -179,23 +182,27 @@ def write_json(target: str | None, result: Any) -> None:
 
 
 def print_error(error: BaseException) -> None:
-    """One line on stderr, no traceback.
-
-    Where all ranks find the same error, rank 0 says it: the others give it the time to end the launch first.
-    """
+    """Print an error as one line on stderr, without a traceback. Ranks that find the same error print it once."""
+    launched = current_launch()
     rank = own_rank()
-    if rank != 0:
-        time.sleep(0.5)
-    who = f"rank {rank}: " if rank != 0 else ""
-    _console(stderr=True, soft_wrap=True).print(f"{who}[bold red]error:[/] ", end="")
-    print(error, file=sys.stderr)
+
+    def say() -> None:
+        who = f"rank {rank}: " if rank != 0 else ""
+        _console(stderr=True, soft_wrap=True).print(f"{who}[bold red]error:[/] ", end="")
+        print(error, file=sys.stderr, flush=True)
+
+    # The launcher of a command that has started itself again shows what one rank prints.
+    if launched is None or launched.ranks == 1 or RESTARTED in os.environ:
+        say()
+    else:
+        say_once(launched, str(error), say)
 
 
 @contextlib.contextmanager
 def progress(description: str, total: float | None = None) -> Iterator[Callable[[float], None]]:
-    """A progress bar on stderr, on rank 0 and in a terminal only.
+    """Show a progress bar on stderr, on rank 0 and in a terminal only.
 
-    Yields a function that moves it on by so much of `total`.
+    Yields a function that advances the bar by an amount, in the units of `total`.
     """
     target = _console(stderr=True)
     if own_rank() != 0 or not target.is_terminal:

@@ -1,4 +1,4 @@
-"""`onehop doctor`: what is here, what is not, and what to do about it."""
+"""`onehop doctor`: examine the machine and the software, and say how to mend what is wrong."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def doctor(
     ranks: RanksOption = None,
     json_target: JsonOption = None,
     tests: Annotated[
-        bool, typer.Option("--tests/--no-tests", help="Test every transport on two ranks.")
+        bool, typer.Option("--tests/--no-tests", help="Test each transport on two ranks.")
     ] = True,
 ) -> None:
-    """Show what is here and what is not, test it, and say what to do where something is wrong.
+    """Examine this machine and its software, test the transports, and say how to mend problems.
 
-    Exit code 1 if something is broken that onehop cannot do without.
+    The exit code is 1 if something that onehop requires is broken.
     """
     ensure_ranks(ranks)
     from onehop.doctor import State, examine, host

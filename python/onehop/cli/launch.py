@@ -1,4 +1,4 @@
-"""`onehop launch`: ranks on this machine, without MPI."""
+"""`onehop launch`: run a program on several ranks of this machine, without MPI."""
 
 from __future__ import annotations
 
@@ -13,31 +13,36 @@ from onehop.launch import launch as run_ranks
 
 
 def launch(
-    ranks: Annotated[int, typer.Option("-n", "--ranks", metavar="RANKS", help="How many ranks to start.")],
+    ranks: Annotated[int, typer.Option("-n", "--ranks", metavar="RANKS", help="Number of ranks to start.")],
     program: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="PROGRAM ARGS...",
-            help="A program, or a .py file, which this Python runs.",
+            help="The program to run, with its arguments. This Python runs a .py file.",
             show_default=False,
         ),
     ] = None,
     module: Annotated[
-        bool, typer.Option("-m", help="PROGRAM is a Python module, as after `python -m`.")
+        bool, typer.Option("-m", help="Run PROGRAM as a Python module, as `python -m` does.")
     ] = False,
     output: Annotated[
         Output,
-        typer.Option(help="prefix: whole lines after \\[rank]. rank0: rank 0 alone. raw: as it comes."),
+        typer.Option(
+            help="prefix: whole lines, each after its \\[rank]. rank0: output of rank 0 only. raw: unchanged."
+        ),
     ] = Output.PREFIX,
     bind: Annotated[
         bool,
-        typer.Option("--bind/--no-bind", help="Bind every rank to cores of its own, if there are enough."),
+        typer.Option("--bind/--no-bind", help="Bind each rank to its own cores if there are enough."),
     ] = True,
-    cores: Annotated[int, typer.Option(metavar="CORES", help="Cores per rank, when bound.")] = 1,
+    cores: Annotated[
+        int, typer.Option(metavar="CORES", help="Number of cores that each rank is bound to.")
+    ] = 1,
     kill_after: Annotated[
         float,
         typer.Option(
-            metavar="SECONDS", help="After a rank has failed, wait this long before ending the other ranks."
+            metavar="SECONDS",
+            help="Time that the other ranks have to exit by themselves after one has failed.",
         ),
     ] = 0.0,
     grace: Annotated[float | None, renamed_option("--grace", "--kill-after")] = None,
@@ -45,9 +50,10 @@ def launch(
 ) -> None:
     """Run a program on several ranks of this machine.
 
-    The first rank that fails ends the launch with its exit code. Nothing is left behind.
+    The first rank that fails ends the launch, which exits with the code of that rank. No process, memory or file is
+    left behind.
 
-    The result of --json is how each rank ended, and when; with `--json -` what the ranks print goes to stderr.
+    --json writes how and when each rank ended. With `--json -` the output of the ranks goes to stderr.
     """
     inside = current_launch()
     if inside is not None and inside.ranks > 1:

@@ -1,4 +1,4 @@
-"""`onehop poisson`: the Poisson equation on a grid of ranks, with where the time goes."""
+"""`onehop poisson`: solve the Poisson equation on a grid of ranks and show where the time goes."""
 
 from __future__ import annotations
 
@@ -119,37 +119,45 @@ def _plot(file: str, report: dict[str, Any], solution: np.ndarray) -> None:
 
 def poisson(
     ranks: RanksOption = None,
-    local: Annotated[str, typer.Option(metavar="LxM", help="Sites of each rank's block.")] = "60x60",
+    local: Annotated[str, typer.Option(metavar="LxM", help="Sites of the block of each rank.")] = "60x60",
     extents: Annotated[
         str | None,
-        typer.Option("--global", metavar="LxM", help="Sites of the whole lattice, instead of --local."),
+        typer.Option("--global", metavar="LxM", help="Sites of the whole lattice (instead of --local)."),
     ] = None,
-    grid: Annotated[str | None, typer.Option(metavar="PxQ", help="Ranks per dimension.")] = None,
-    mass: Annotated[float, typer.Option(help="Above 0; the larger, the faster it converges.")] = 0.5,
-    seed: Annotated[int, typer.Option(min=0, help="Of the right-hand side.")] = 1,
-    iterations: Annotated[int, typer.Option(min=1, help="At most so many.")] = 1000,
-    tolerance: Annotated[float, typer.Option(help="Stop when |b - M x| <= tolerance |b|; 0: never.")] = 0.0,
-    residual_every: Annotated[int, typer.Option(min=1, help="Iterations between two residuals.")] = 10,
+    grid: Annotated[str | None, typer.Option(metavar="PxQ", help="Number of ranks per dimension.")] = None,
+    mass: Annotated[float, typer.Option(help="Mass term, above 0. A larger mass converges faster.")] = 0.5,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random right-hand side.")] = 1,
+    iterations: Annotated[int, typer.Option(min=1, help="Maximum number of iterations.")] = 1000,
+    tolerance: Annotated[
+        float, typer.Option(help="Stop when |b - M x| <= tolerance |b|. 0: run all iterations.")
+    ] = 0.0,
+    residual_every: Annotated[
+        int, typer.Option(min=1, help="Number of iterations between two residuals.")
+    ] = 10,
     enlarge: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Messages N times as long as the faces in them.")
+        int,
+        typer.Option(min=1, metavar="N", help="Lengthen each message to N times the face that it carries."),
     ] = 1,
-    buffers: Annotated[int, typer.Option(min=1, max=2, help="1: single, 2: double buffering.")] = 2,
-    transport: Annotated[str, typer.Option(help="auto, shared_memory or mpi.")] = "auto",
+    buffers: Annotated[
+        int, typer.Option(min=1, max=2, help="Number of message buffers: 1 (single) or 2 (double buffering).")
+    ] = 2,
+    transport: Annotated[str, typer.Option(help="Transport: auto, shared_memory or mpi.")] = "auto",
     check: Annotated[
         bool | None,
         typer.Option(
-            "--check/--no-check", help="Compare with a direct solve; by default up to 4 million sites."
+            "--check/--no-check", help="Compare with a direct solution (default: for up to 4 million sites)."
         ),
     ] = None,
     plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw residual and solution (.png, .svg, .pdf).")
+        str | None,
+        typer.Option(metavar="FILE", help="Plot the residual and the solution to FILE (.png, .svg, .pdf)."),
     ] = None,
     json_target: JsonOption = None,
 ) -> None:
     """Solve the Poisson equation by Jacobi's method on a grid of ranks.
 
-    Each iteration sends the faces of every rank's block and updates the interior while they fly. The answer is bitwise
-    the same for every grid of ranks.
+    Each iteration sends the faces of each rank's block and updates the interior while they are under way. The result
+    is bitwise the same on every grid of ranks.
     """
     sizes = _pair(local, "--local") or (60, 60), _pair(extents, "--global"), _pair(grid, "--grid")
     check_plot(plot)

@@ -16,12 +16,12 @@ from onehop.output import write_file
 from onehop.schedule import Schedule, Transfer, count, halo, verify
 from onehop.text import counted
 
-FileArgument = Annotated[str, typer.Argument(metavar="FILE|-", help="A schedule as JSON; - is stdin.")]
-RowsOption = Annotated[int, typer.Option(help="How many rows to show; 0: all.")]
+FileArgument = Annotated[str, typer.Argument(metavar="FILE|-", help="Schedule as JSON; - reads stdin.")]
+RowsOption = Annotated[int, typer.Option(help="Maximum number of rows to show; 0 shows all.")]
 
 
 def _widths(text: str) -> int | list[int | tuple[int, int]]:
-    """1, 1x2x1, or 1:2x1x1 with a pair below:above."""
+    """Parse the widths of ghost layers: 1, 1x2x1, or 1:2x1x1 with a pair below:above."""
     try:
         parts = [tuple(int(number) for number in part.split(":")) for part in text.split("x")]
     except ValueError:
@@ -45,7 +45,7 @@ _LONGEST = 512 << 20
 
 
 def _read(file: str) -> bytes:
-    """The file, which may be a pipe; not more of it than a schedule can be."""
+    """Read the file, which may be a pipe, up to the maximum size of a schedule."""
     try:
         if file == "-":
             data = sys.stdin.buffer.read(_LONGEST + 1)
@@ -77,7 +77,7 @@ def _load(file: str) -> Schedule:
 
 
 def _array_name(schedule: Schedule, array: int) -> str:
-    """Its name; whether it exists is for `verify` to say."""
+    """The name of an array, or a placeholder if there is none; `verify` reports that."""
     return schedule.arrays[array].name if 0 <= array < len(schedule.arrays) else f"(no array {array})"
 
 
@@ -89,24 +89,33 @@ def _bytes(schedule: Schedule, transfer: Transfer) -> str:
 
 
 def make_halo(
-    extents: Annotated[str, typer.Option(metavar="AxBxC", help="The global array, without ghosts.")],
-    grid: Annotated[str, typer.Option(metavar="AxBxC", help="Ranks per dimension.")],
+    extents: Annotated[
+        str, typer.Option(metavar="AxBxC", help="Shape of the global array, without ghost layers.")
+    ],
+    grid: Annotated[str, typer.Option(metavar="AxBxC", help="Number of ranks per dimension.")],
     width: Annotated[
-        str, typer.Option(metavar="W", help="Ghost layers: 1, 1x2x1, or below:above as in 1:0x2:2x1.")
+        str,
+        typer.Option(
+            metavar="W",
+            help="Number of ghost layers: 1, one per dimension (1x2x1), or below:above (1:0x2:2x1).",
+        ),
     ] = "1",
     periodic: Annotated[
-        str, typer.Option(metavar="YES|NO", help="Closed on itself: yes, no, or one per dimension.")
+        str,
+        typer.Option(
+            metavar="YES|NO", help="Periodic boundaries: yes, no, or one word per dimension (yesxno)."
+        ),
     ] = "yes",
-    corners: Annotated[bool, typer.Option("--corners", help="Also edges and corners.")] = False,
-    dtype: Annotated[str, typer.Option(help="NumPy type of a site.")] = "float64",
-    fields: Annotated[int, typer.Option(help="Arrays that travel together.")] = 1,
+    corners: Annotated[bool, typer.Option("--corners", help="Also exchange edges and corners.")] = False,
+    dtype: Annotated[str, typer.Option(help="NumPy dtype of a site.")] = "float64",
+    fields: Annotated[int, typer.Option(help="Number of arrays that are exchanged together.")] = 1,
     codec: Annotated[
-        str, typer.Option(help="What the bytes look like on the wire: raw, fp16, bf16, fp8, q8, q6, q4.")
+        str, typer.Option(help="Encoding of the messages: raw, fp16, bf16, fp8, q8, q6 or q4.")
     ] = "raw",
     out: Annotated[
         str,
         typer.Option(
-            "-o", "--output", "--json", metavar="FILE|-", help="Where to write it, as JSON; - is stdout."
+            "-o", "--output", "--json", metavar="FILE|-", help="File for the schedule as JSON; - is stdout."
         ),
     ] = "-",
 ) -> None:
@@ -132,7 +141,7 @@ def make_halo(
 
 
 def show(file: FileArgument, rows: RowsOption = 20, json_target: JsonOption = None) -> None:
-    """Show a schedule: its arrays and its transfers."""
+    """Show the arrays and transfers of a schedule."""
     schedule = _load(file)
     screen = console(json_target)
     screen.print(repr(schedule), markup=False)
@@ -168,7 +177,7 @@ def show(file: FileArgument, rows: RowsOption = 20, json_target: JsonOption = No
 
 
 def count_schedule(file: FileArgument, rows: RowsOption = 20, json_target: JsonOption = None) -> None:
-    """Count what a schedule will move, per rank and per pair of ranks."""
+    """Count the messages and bytes of a schedule, per rank and per pair of ranks."""
     result = count(_load(file))
     screen = console(json_target)
     ranks = Table(
@@ -223,10 +232,13 @@ def count_schedule(file: FileArgument, rows: RowsOption = 20, json_target: JsonO
 
 def verify_schedule(
     file: FileArgument,
-    limit: Annotated[int, typer.Option(help="How many violations to name at most.")] = 10,
+    limit: Annotated[int, typer.Option(help="Maximum number of violations to name.")] = 10,
     json_target: JsonOption = None,
 ) -> None:
-    """Prove that a schedule loses and overwrites nothing; else name the transfers that do, with exit code 1."""
+    """Verify that a schedule loses and overwrites no data.
+
+    Otherwise name the transfers that do; the exit code is then 1.
+    """
     schedule = _load(file)
     violations = verify(schedule, limit)
     screen = console(json_target)

@@ -1,4 +1,4 @@
-"""`onehop tour`: real work on a few ranks, checked, beside plain MPI."""
+"""`onehop tour`: checked examples on a few ranks, timed beside plain MPI."""
 
 from __future__ import annotations
 
@@ -48,10 +48,15 @@ def _table(results: list[StepResult], ranks: int) -> Table:
 def tour(
     ranks: RanksOption = None,
     mpi: MpiOption = None,
-    seconds: Annotated[float, typer.Option(help="How long each step measures.")] = 5.0,
+    seconds: Annotated[
+        float, typer.Option(help="Duration of the measurements of each step, in seconds.")
+    ] = 5.0,
     json_target: JsonOption = None,
 ) -> None:
-    """Do real work on a few ranks, check it, and compare with plain MPI. Fails if an answer is wrong."""
+    """Run small examples of each kind on a few ranks, check the results, and compare the times with plain MPI.
+
+    The exit code is 1 if a result is wrong.
+    """
     if not 0 < seconds <= 600:
         raise BadInput(f"expected --seconds above 0 and up to 600, found {seconds:g}")
     ensure_ranks_beside_mpi(ranks, mpi, default=2)

@@ -24,6 +24,8 @@ from onehop.launch.watchdog import Watchdog, kill_group
 # peer says so before the peer's own end may be seen, or a second one fails for the same reason.
 SETTLE = 0.1
 SETTLE_PEER_LOST = 1.0
+# Where rank 0 alone prints: time for it to find the same error as the rank that has failed, and to say it.
+SETTLE_RANK0 = 0.5
 # From SIGTERM (SIGINT) to SIGKILL.
 SIGKILL_AFTER = 2.0
 
@@ -177,6 +179,8 @@ class Supervisor:
             return
         self._failed.append(rank)
         settle = max(SETTLE_PEER_LOST if code == PEER_LOST else SETTLE, self._kill_after)
+        if rank.last_words is not None:
+            settle = max(settle, SETTLE_RANK0)
         decide_at = time.monotonic() + settle
         self._decide_at = decide_at if self._decide_at is None else min(self._decide_at, decide_at)
 

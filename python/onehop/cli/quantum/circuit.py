@@ -1,4 +1,4 @@
-"""`onehop quantum circuit`: circuits that everybody measures with, as OpenQASM files."""
+"""`onehop quantum circuit`: write common benchmark circuits as OpenQASM files."""
 
 from __future__ import annotations
 
@@ -15,30 +15,35 @@ from onehop.quantum import generators
 from onehop.quantum.io import hamlib
 from onehop.quantum.io.program import Program
 
-QubitsOption = Annotated[int, typer.Option("--qubits", "-q", min=1, help="How many.")]
+QubitsOption = Annotated[int, typer.Option("--qubits", "-q", min=1, help="Number of qubits.")]
 OutputOption = Annotated[
-    str, typer.Option("-o", "--output", metavar="FILE", help="The OpenQASM file; - is stdout.")
+    str, typer.Option("-o", "--output", metavar="FILE", help="OpenQASM file to write; - is stdout.")
 ]
-VersionOption = Annotated[int, typer.Option("--openqasm", min=2, max=3, help="Version of the language.")]
+VersionOption = Annotated[int, typer.Option("--openqasm", min=2, max=3, help="Version of OpenQASM.")]
 MeasureOption = Annotated[bool, typer.Option("--measure/--no-measure", help="Measure all qubits at the end.")]
-SeedOption = Annotated[int, typer.Option(min=0, help="The same seed gives the same circuit.")]
+SeedOption = Annotated[
+    int, typer.Option(min=0, help="Seed of the circuit. The same seed gives the same circuit.")
+]
 StateOption = Annotated[
     str | None,
-    typer.Option(metavar="BITS", help="Basis state at the beginning, last qubit first: 0101; or neel."),
+    typer.Option(metavar="BITS", help="Initial basis state, last qubit first (0101), or neel."),
 ]
 ExtentsOption = Annotated[
-    str | None, typer.Option(metavar="LxM", help="Sites of the lattice, 20 or 4x5, instead of --qubits.")
+    str | None, typer.Option(metavar="LxM", help="Sites of the lattice, 20 or 4x5 (instead of --qubits).")
 ]
-LatticeOption = Annotated[str, typer.Option(help="grid or triangular.")]
-PeriodicOption = Annotated[bool, typer.Option("--periodic/--open", help="Whether the ends are neighbours.")]
-TimeOption = Annotated[float, typer.Option(help="How long the evolution lasts.")]
-StepsOption = Annotated[int, typer.Option(min=1, help="Trotter steps.")]
-OrderOption = Annotated[int, typer.Option(min=1, max=2, help="Of the Trotter formula.")]
+LatticeOption = Annotated[str, typer.Option(help="Kind of lattice: grid or triangular.")]
+PeriodicOption = Annotated[bool, typer.Option("--periodic/--open", help="Boundaries of the lattice.")]
+TimeOption = Annotated[float, typer.Option(help="Duration of the evolution.")]
+StepsOption = Annotated[int, typer.Option(min=1, help="Number of Trotter steps.")]
+OrderOption = Annotated[int, typer.Option(min=1, max=2, help="Order of the Trotter formula.")]
 MirrorOption = Annotated[
-    bool, typer.Option("--mirror", help="Followed by its inverse: it must end as it began.")
+    bool,
+    typer.Option(
+        "--mirror", help="Append the inverse circuit, so that the final state is the initial state."
+    ),
 ]
 
-circuits = typer.Typer(no_args_is_help=True, help="Make circuits as OpenQASM files.")
+circuits = typer.Typer(no_args_is_help=True, help="Write benchmark circuits as OpenQASM files.")
 
 
 def _write(program: Program, output: str, version: int, measure: bool, json_target: str | None) -> None:
@@ -91,12 +96,12 @@ def qft(
     qubits: QubitsOption,
     output: OutputOption = "-",
     state: StateOption = None,
-    inverse: Annotated[bool, typer.Option("--inverse", help="The inverse transform.")] = False,
+    inverse: Annotated[bool, typer.Option("--inverse", help="Make the inverse transform.")] = False,
     measure: MeasureOption = False,
     version: VersionOption = 2,
     json_target: JsonOption = None,
 ) -> None:
-    """The quantum Fourier transform of a basis state (of 1, unless told otherwise)."""
+    """Quantum Fourier transform of a basis state (default: 1)."""
     _write(
         generators.qft(qubits, state=1 if state is None else state, inverse=inverse),
         output,
@@ -111,23 +116,26 @@ def qpe(
     qubits: QubitsOption,
     output: OutputOption = "-",
     phase: Annotated[
-        float | None, typer.Option(help="In [0, 1); by default one near 1/3 that is found with certainty.")
+        float | None,
+        typer.Option(help="Phase in [0, 1) (default: one near 1/3 that is found with certainty)."),
     ] = None,
     version: VersionOption = 2,
     json_target: JsonOption = None,
 ) -> None:
-    """Phase estimation, measured: the counts' number over 2^(qubits-1) is the phase."""
+    """Phase estimation with measurements: the outcome divided by 2^(qubits-1) is the phase."""
     _write(generators.qpe(qubits, phase=phase), output, version, False, json_target)
 
 
 @circuits.command()
 def tfim(
-    qubits: Annotated[int | None, typer.Option("--qubits", "-q", min=1, help="Of a chain.")] = None,
+    qubits: Annotated[
+        int | None, typer.Option("--qubits", "-q", min=1, help="Number of qubits of a chain.")
+    ] = None,
     extents: ExtentsOption = None,
     lattice: LatticeOption = "grid",
     periodic: PeriodicOption = False,
-    coupling: Annotated[float, typer.Option(help="Of Z Z between neighbours.")] = 1.0,
-    field: Annotated[float, typer.Option(help="Of X on every site.")] = 1.0,
+    coupling: Annotated[float, typer.Option(help="Strength of Z Z between neighbours.")] = 1.0,
+    field: Annotated[float, typer.Option(help="Strength of X on each site.")] = 1.0,
     time: TimeOption = 1.0,
     steps: StepsOption = 10,
     order: OrderOption = 2,
@@ -138,7 +146,7 @@ def tfim(
     version: VersionOption = 2,
     json_target: JsonOption = None,
 ) -> None:
-    """Evolution by the Ising model in a transverse field."""
+    """Time evolution under the Ising model in a transverse field."""
     sites = _extents(qubits, extents)
     model = generators.tfim(sites, lattice=lattice, periodic=periodic, coupling=coupling, field=field)
     name = f"tfim on a {lattice} of {'x'.join(map(str, sites))}{', mirrored' if mirror else ''}"
@@ -150,12 +158,14 @@ def tfim(
 
 @circuits.command()
 def heisenberg(
-    qubits: Annotated[int | None, typer.Option("--qubits", "-q", min=1, help="Of a chain.")] = None,
+    qubits: Annotated[
+        int | None, typer.Option("--qubits", "-q", min=1, help="Number of qubits of a chain.")
+    ] = None,
     extents: ExtentsOption = None,
     lattice: LatticeOption = "grid",
     periodic: PeriodicOption = False,
-    coupling: Annotated[float, typer.Option(help="Of X X + Y Y + Z Z between neighbours.")] = 1.0,
-    field: Annotated[float, typer.Option(help="Of Z on every site.")] = 0.0,
+    coupling: Annotated[float, typer.Option(help="Strength of X X + Y Y + Z Z between neighbours.")] = 1.0,
+    field: Annotated[float, typer.Option(help="Strength of Z on each site.")] = 0.0,
     time: TimeOption = 1.0,
     steps: StepsOption = 10,
     order: OrderOption = 2,
@@ -166,7 +176,7 @@ def heisenberg(
     version: VersionOption = 2,
     json_target: JsonOption = None,
 ) -> None:
-    """Evolution by the Heisenberg model."""
+    """Time evolution under the Heisenberg model."""
     sites = _extents(qubits, extents)
     model = generators.heisenberg(sites, lattice=lattice, periodic=periodic, coupling=coupling, field=field)
     name = f"heisenberg on a {lattice} of {'x'.join(map(str, sites))}{', mirrored' if mirror else ''}"
@@ -184,7 +194,7 @@ def ghz(
     version: VersionOption = 2,
     json_target: JsonOption = None,
 ) -> None:
-    """(|0...0> + |1...1>) / sqrt(2)."""
+    """GHZ state: (|0...0> + |1...1>) / sqrt(2)."""
     _write(generators.ghz(qubits), output, version, measure, json_target)
 
 
@@ -192,7 +202,7 @@ def ghz(
 def random(
     qubits: QubitsOption,
     output: OutputOption = "-",
-    depth: Annotated[int, typer.Option(min=1, help="Layers.")] = 20,
+    depth: Annotated[int, typer.Option(min=1, help="Number of layers.")] = 20,
     seed: SeedOption = 0,
     measure: MeasureOption = False,
     version: VersionOption = 2,
@@ -206,7 +216,9 @@ def random(
 def qv(
     qubits: QubitsOption,
     output: OutputOption = "-",
-    depth: Annotated[int | None, typer.Option(min=1, help="Layers; by default one per qubit.")] = None,
+    depth: Annotated[
+        int | None, typer.Option(min=1, help="Number of layers (default: one per qubit).")
+    ] = None,
     seed: SeedOption = 0,
     measure: MeasureOption = False,
     version: VersionOption = 2,
@@ -220,14 +232,14 @@ def qv(
 def qaoa(
     qubits: QubitsOption,
     output: OutputOption = "-",
-    layers: Annotated[int, typer.Option(min=1, help="Pairs of cost and mixing layers.")] = 2,
-    degree: Annotated[int, typer.Option(min=1, help="Neighbours of each site of the graph.")] = 3,
+    layers: Annotated[int, typer.Option(min=1, help="Number of pairs of cost and mixing layers.")] = 2,
+    degree: Annotated[int, typer.Option(min=1, help="Number of neighbours of each vertex of the graph.")] = 3,
     seed: SeedOption = 0,
     measure: MeasureOption = False,
     version: VersionOption = 2,
     json_target: JsonOption = None,
 ) -> None:
-    """The quantum approximate optimisation algorithm for the largest cut of a random graph."""
+    """Quantum approximate optimisation algorithm (QAOA) for the maximum cut of a random graph."""
     _write(
         generators.qaoa(qubits, layers=layers, degree=degree, seed=seed),
         output,
@@ -239,8 +251,8 @@ def qaoa(
 
 @circuits.command("hamlib")
 def from_hamlib(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A HamLib file (HDF5).")],
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Of a Hamiltonian in it.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="HamLib file (HDF5).")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of a Hamiltonian in the file.")],
     time: TimeOption = 1.0,
     steps: StepsOption = 10,
     order: OrderOption = 2,
@@ -251,7 +263,7 @@ def from_hamlib(
     version: VersionOption = 2,
     json_target: JsonOption = None,
 ) -> None:
-    """Evolution by a Hamiltonian of a HamLib file."""
+    """Time evolution under a Hamiltonian of a HamLib file."""
     model, qubits = hamlib.read_hamlib(file, name)
     program = generators.evolution(
         model, qubits, time=time, steps=steps, order=order, state=state or 0, mirror=mirror, name=name

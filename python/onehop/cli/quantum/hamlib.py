@@ -1,4 +1,4 @@
-"""`onehop quantum hamlib`: files of Hamiltonians, made and looked into."""
+"""`onehop quantum hamlib`: write and list files of Hamiltonians."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onehop.cli.quantum.circuit import parse_extents
 from onehop.error import BadInput
 from onehop.quantum.io.hamlib import hamlib_names, read_hamlibs, write_tfim_file
 
-files = typer.Typer(no_args_is_help=True, help="Make and list HamLib files of Hamiltonians (HDF5).")
+files = typer.Typer(no_args_is_help=True, help="Write and list HamLib files of Hamiltonians (HDF5).")
 
 
 @files.command()
@@ -19,16 +19,17 @@ def tfim(
     lattices: Annotated[
         list[str],
         typer.Argument(
-            metavar="LATTICE...", help="12: a chain; 3x4: a square lattice; 3x4t: a triangular one."
+            metavar="LATTICE...",
+            help="Sizes: 12 for a chain, 3x4 for a square lattice, 3x4t for a triangular lattice.",
         ),
     ],
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="The HDF5 file.")
+        str, typer.Option("-o", "--output", metavar="FILE", help="HDF5 file to write.")
     ] = "tfim.hdf5",
-    fields: Annotated[str, typer.Option(help="Strengths of the field, with commas.")] = "0.1,0.5,1,2",
+    fields: Annotated[str, typer.Option(help="Strengths of the field, separated by commas.")] = "0.1,0.5,1,2",
     json_target: JsonOption = None,
 ) -> None:
-    """Ising models in a transverse field, each with open and with periodic ends."""
+    """Write Ising models in a transverse field, each with open and with periodic boundaries."""
     wanted = [
         (parse_extents(one.removesuffix("t")), "triangular" if one.endswith("t") else "grid")
         for one in lattices
@@ -46,10 +47,10 @@ def tfim(
 
 @files.command("list")
 def list_names(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A HamLib file (HDF5).")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="HamLib file (HDF5).")],
     json_target: JsonOption = None,
 ) -> None:
-    """The Hamiltonians of a file: names, qubits, terms."""
+    """List the Hamiltonians of a file with their qubits and terms."""
     names = hamlib_names(file)
     rows = [
         {"name": name, "qubits": qubits, "terms": len(model)}

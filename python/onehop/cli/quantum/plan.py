@@ -18,7 +18,9 @@ from onehop.quantum.predict import predict
 from onehop.quantum.run.serialization import read_circuit
 from onehop.text import bytes_text, counted
 
-PrecisionOption = Annotated[str, typer.Option(help="double (16 bytes an amplitude) or single (8).")]
+PrecisionOption = Annotated[
+    str, typer.Option(help="Precision of an amplitude: double (16 bytes) or single (8 bytes).")
+]
 
 
 def plan_run(
@@ -41,7 +43,7 @@ def plan_run(
 
 
 def one_line(circuit_plan: CircuitPlan, seconds: float, trajectories: int | None = None) -> str:
-    """What `run` says before it begins."""
+    """The line that `run` prints before it starts."""
     each = f" for each of up to {trajectories} trajectories" if trajectories is not None else ""
     what = " as a density matrix" if circuit_plan.kind == "density matrix" else ""
     passes = f"{circuit_plan.passes:.4g} pass{'' if circuit_plan.passes == 1 else 'es'}"
@@ -53,7 +55,7 @@ def one_line(circuit_plan: CircuitPlan, seconds: float, trajectories: int | None
 
 
 def remedy(circuit_plan: CircuitPlan) -> str:
-    """What would do where the memory does not suffice."""
+    """The machines or the precision that would suffice if this machine does not."""
     ranks = circuit_plan.ranks
     while circuit_plan.memory_in_all / ranks > circuit_plan.memory_available:
         ranks *= 2
@@ -63,12 +65,12 @@ def remedy(circuit_plan: CircuitPlan) -> str:
 
 
 def check_fits(circuit_plan: CircuitPlan, name: str) -> None:
-    """Refuse what cannot fit.
+    """Refuse a circuit that does not fit into the memory of this machine.
 
     Raises
     ------
     Error
-        With what is needed, what there is, and what would do.
+        The memory does not suffice. The message says what is needed, what there is, and what would suffice.
     """
     if not circuit_plan.fits:
         need = "1 rank needs" if circuit_plan.ranks == 1 else f"{circuit_plan.ranks} ranks need"
@@ -110,8 +112,8 @@ def _table(circuit_plan: CircuitPlan, name: str, seconds: float) -> Table:
 
 
 def _groups(stages: list[list[dict[str, Any]]], rows: int) -> Table:
-    """What the engine does together, stage by stage: a pass over the amplitudes each."""
-    table = Table(title="groups of gates on rank 0: a pass over its memory each")
+    """The groups of gates of each stage; the engine applies a group in one pass over the amplitudes."""
+    table = Table(title="groups of gates on rank 0: one pass over its memory for each")
     for name in ("stage", "pass", "gates", "operations", "tile bits", "sweeps", "multiply-adds an amplitude"):
         table.add_column(name, justify="left" if name in ("operations", "tile bits") else "right")
     listed = [(stage, group) for stage, groups in enumerate(stages, 1) for group in groups]
@@ -157,32 +159,40 @@ def _report(circuit_plan: CircuitPlan, name: str) -> dict[str, Any]:
 
 
 def plan(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="An OpenQASM 2 or 3 file.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="OpenQASM 2 or 3 file.")],
     ranks: Annotated[
-        int, typer.Option("-n", "--ranks", min=1, metavar="RANKS", help="A power of two; none is started.")
+        int,
+        typer.Option(
+            "-n",
+            "--ranks",
+            min=1,
+            metavar="RANKS",
+            help="Number of ranks to plan for, a power of two. No rank is started.",
+        ),
     ] = 1,
     ranks_per_node: Annotated[
         int | None,
-        typer.Option(min=1, metavar="RANKS", help="Ranks that share one machine (default: all)."),
+        typer.Option(min=1, metavar="RANKS", help="Number of ranks that share one machine (default: all)."),
     ] = None,
     here: Annotated[int | None, renamed_option("--here", "--ranks-per-node")] = None,
     precision: PrecisionOption = "double",
     density: Annotated[
-        bool, typer.Option("--density", help="As a density matrix: 4^n numbers instead of 2^n.")
+        bool, typer.Option("--density", help="Plan for a density matrix: 4^n numbers instead of 2^n.")
     ] = False,
     noise: Annotated[
         str | None,
         typer.Option(
-            metavar="SPEC", help="As for `run`, on a density matrix unless --trajectories is given."
+            metavar="SPEC",
+            help="Noise model as for `run`; on a density matrix unless --trajectories is given.",
         ),
     ] = None,
     trajectories: Annotated[
-        int | None, typer.Option(min=1, help="Noise on so many state vectors, one after the other.")
+        int | None, typer.Option(min=1, help="Number of noisy state vectors, simulated one after the other.")
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="How many groups of gates the table shows.")] = 20,
+    rows: Annotated[int, typer.Option(min=1, help="Maximum number of groups of gates in the table.")] = 20,
     json_target: JsonOption = None,
 ) -> None:
-    """Say what a circuit needs and moves on so many ranks, without running it."""
+    """Show the memory, the exchanges and the time that a circuit would take, without running it."""
     if precision not in ("single", "double"):
         raise BadInput(f"expected --precision double or single, found {precision!r}")
     if trajectories is not None and (density or noise is None):

@@ -1,4 +1,4 @@
-"""`onehop run --profile`: where the time went, as tables and as a plot."""
+"""`onehop quantum run --profile`: the time of each pass and exchange, as tables and as a plot."""
 
 from __future__ import annotations
 

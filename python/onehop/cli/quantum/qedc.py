@@ -1,4 +1,4 @@
-"""`onehop quantum qedc`: a benchmark of the QED-C suite, unmodified, on the simulator."""
+"""`onehop quantum qedc`: run an unmodified benchmark of the QED-C suite on the simulator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from onehop.launch import current_launch
 
 
 def _backend(ranks: int | None, precision: str, seed: int | None) -> Any:
-    """Ours: with ranks of its own, unless this runs inside a launch."""
+    """The backend of onehop, with ranks of its own unless this process is part of a launch."""
     inside = current_launch()
     if inside is not None and inside.ranks > 1:
         # The suite knows that it has several ranks when it sees mpi4py.
@@ -35,23 +35,28 @@ def _backend(ranks: int | None, precision: str, seed: int | None) -> Any:
 def qedc(
     file: Annotated[
         str,
-        typer.Argument(metavar="PATH", help="A script of the suite: .../phase_estimation/pe_benchmark.py."),
+        typer.Argument(
+            metavar="PATH", help="Script of the suite, for example .../phase_estimation/pe_benchmark.py."
+        ),
     ],
     arguments: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="-- ARGS...", help="What the script takes: -min 3 -max 8 ...", show_default=False
+            metavar="-- ARGS...",
+            help="Arguments of the script, for example -min 3 -max 8.",
+            show_default=False,
         ),
     ] = None,
     ranks: RanksOption = None,
-    precision: Annotated[str, typer.Option(help="double or single.")] = "double",
-    seed: Annotated[int | None, typer.Option(min=0, max=LARGEST_SEED, help="Of the shots.")] = None,
+    precision: Annotated[str, typer.Option(help="Precision of an amplitude: double or single.")] = "double",
+    seed: Annotated[int | None, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the shots.")] = None,
     json_target: JsonOption = None,
 ) -> None:
-    """Run a benchmark of the QED-C suite (SRI-International/QC-App-Oriented-Benchmarks) as it is.
+    """Run an unmodified benchmark of the QED-C suite (SRI-International/QC-App-Oriented-Benchmarks).
 
-    The suite chooses among backends that it knows by name; this hands it ours. Its own packages (qiskit-aer and
-    others) must be there. The script runs once, its circuits on -n ranks; under mpiexec it runs on every rank.
+    The suite chooses among backends that it knows by name; this command makes it use the simulator of onehop. The
+    packages that the suite requires (qiskit-aer and others) must be installed. The script runs once, and its circuits
+    run on -n ranks; under mpiexec the script runs on every rank.
     """
     if not Path(file).is_file():
         raise BadInput(f"there is no benchmark {file}; name a script of the suite")
@@ -81,7 +86,7 @@ def qedc(
 
 
 class _Counting:
-    """Adds up what a backend simulates."""
+    """Sums the circuits, seconds and bytes that a backend simulates."""
 
     def __init__(self, backend: Any) -> None:
         self.circuits = 0

@@ -1,4 +1,4 @@
-"""What `onehop run` tells: a table, a bar chart, JSON."""
+"""The report of `onehop quantum run`: a table, a bar chart, JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _shown(value: float | list[float]) -> str:
 def make_report(
     circuit: Circuit, result: Result | NoisyResult, observables: Sequence[str], precision: str
 ) -> dict[str, Any]:
-    """What is known of a run, as it goes into JSON."""
+    """The results of a run, as the JSON shows them."""
     report: dict[str, Any] = {
         "version": __version__,
         "circuit": circuit.name,
@@ -60,7 +60,7 @@ def save_result(file: str, result: Result | NoisyResult, group: Group, circuit: 
 
 
 def show(screen: Console, report: dict[str, Any], rows: int) -> None:
-    """Print counts as a table with bars, expectation values, and what the run took."""
+    """Print the counts as a table with bars, the expectation values, and the resources that the run took."""
     counts = sorted(report["counts"].items(), key=lambda one: (-one[1], one[0]))
     shots = max(report["shots"], 1)
     if counts:
@@ -111,5 +111,5 @@ def draw(file: str, report: dict[str, Any]) -> None:
 
 
 def _number(value: complex | float) -> Any:
-    """For JSON: complex ones as a pair."""
+    """A number for JSON; a complex number becomes a pair."""
     return [value.real, value.imag] if isinstance(value, complex) else float(value)

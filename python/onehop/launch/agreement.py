@@ -1,0 +1,93 @@
+"""Ranks of a machine that find the same error say it once.
+
+The first rank with an error claims a name that all ranks of the launch on this machine share, and speaks. The others
+ask it what it has said, and are silent if they would say the same. The name is a socket in Linux's abstract namespace:
+claimed by one process only, and gone with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import socket
+import struct
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from onehop.launch.environment import Launched
+
+__all__ = ["say_once"]
+
+# Seconds that the rank that speaks stays reachable for the others. Its message is out by then.
+REACHABLE = 2.0
+_DIGEST_BYTES = 32
+
+
+def _name(launched: Launched) -> str:
+    """A name that the ranks of one launch on this machine have in common: their parent started them."""
+    parent = os.getppid()
+    try:
+        started = Path(f"/proc/{parent}/stat").read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        started = ""
+    control = os.environ.get("ONEHOP_CONTROL", "")
+    key = f"{os.getuid()} {launched.launcher} {launched.ranks} {control} {parent} {started}"
+    return "\0onehop-error-" + hashlib.sha256(key.encode()).hexdigest()[:32]
+
+
+def _of_own_user(connection: socket.socket) -> bool:
+    data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return struct.unpack("3i", data)[1] == os.getuid()
+
+
+def _has_been_said(name: str, digest: bytes) -> bool:
+    """Ask the rank that speaks; False also if it cannot be reached."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, contextlib.suppress(OSError):
+        connection.settimeout(REACHABLE)
+        connection.connect(name)
+        if not _of_own_user(connection):
+            return False
+        said = connection.recv(_DIGEST_BYTES, socket.MSG_WAITALL)
+        connection.recv(1)  # until the rank that speaks ends, so that it is the first to end
+        return said == digest
+    return False
+
+
+def _answer(claim: socket.socket, digest: bytes, others: int) -> None:
+    """Tell the other ranks what has been said, until all have asked or the time is over."""
+    deadline = time.monotonic() + REACHABLE
+    connections = []
+    with contextlib.suppress(OSError):
+        while len(connections) < others and (left := deadline - time.monotonic()) > 0:
+            claim.settimeout(left)
+            connection, _ = claim.accept()
+            connections.append(connection)
+            connection.sendall(digest)
+
+
+def say_once(launched: Launched, message: str, say: Callable[[], None]) -> None:
+    """Call `say`, which prints `message`, unless another rank of this machine has printed the same.
+
+    Parameters
+    ----------
+    launched : Launched
+        The launch that this process is a rank of.
+    message : str
+        The message without the number of the rank.
+    say : callable
+        Prints the message.
+    """
+    digest = hashlib.sha256(message.encode(errors="replace")).digest()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as claim:
+        name = _name(launched)
+        try:
+            claim.bind(name)
+            claim.listen(launched.ranks)
+        except OSError:
+            if not _has_been_said(name, digest):
+                say()
+            return
+        say()
+        _answer(claim, digest, launched.ranks - 1)
