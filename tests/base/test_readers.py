@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 import onehop
+from changed_texts import mutations, survives
 from onehop import BadInput, Schedule, _core
 from ranks import Ranks
 
@@ -82,53 +82,6 @@ def test_few_numbers_that_stand_for_too_much() -> None:
     assert "expected the 2 or more transfers" in violation.message
     with pytest.raises(BadInput, match="at most 1048576 ranks"):
         onehop.count(Schedule("made", 2**31 - 1, [], []))
-
-
-def mutations(text: str, seed: int, number: int) -> list[str]:
-    """Valid input with a few places changed: deleted, repeated, or replaced by what readers stumble over."""
-    source = random.Random(seed)
-    words = [
-        "1e400",
-        "-1",
-        "9" * 30,
-        "[",
-        "]",
-        "{",
-        "}",
-        '"',
-        "é",
-        "\0",
-        "/*",
-        "NaN",
-        "null",
-        ";",
-        "0x",
-        "\\",
-        "-",
-        "q[",
-    ]
-    found = []
-    for _ in range(number):
-        made = text
-        for _ in range(source.randint(1, 4)):
-            begin = source.randrange(len(made) + 1)
-            end = min(len(made), begin + source.randint(0, 12))
-            middle = source.choice(["", made[begin:end] * 3, source.choice(words)])
-            made = made[:begin] + middle + made[end:]
-        found.append(made)
-    return found
-
-
-def survives(read: Callable[[str], object], texts: list[str]) -> int:
-    """How many of the texts are read; BadInput is the only error."""
-    good = 0
-    for text in texts:
-        try:
-            read(text)
-            good += 1
-        except BadInput:
-            continue
-    return good
 
 
 def test_changed_schedules() -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_files import lime_record, milc_file, nersc_file, openqcd_file, scidac_file
 
+from gauge_files import lime_record, milc_file, nersc_file, openqcd_file, scidac_file
 from onehop import BadInput, Group
 from onehop.cli import main
 from onehop.lattice import Gauge, Geometry, read_gauge, thermalize, write_gauge, write_vectors

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_files import (
+
+from gauge_files import (
     EXTENTS,
     ildg_file,
     lime_record,
@@ -17,7 +18,6 @@ from test_files import (
     openqcd_file,
     scidac_file,
 )
-
 from onehop import BadInput, Group
 from onehop.cli import main
 from onehop.lattice import (

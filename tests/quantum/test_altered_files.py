@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_checkpoint import OBSERVABLE, killed_at, mixed_circuit
 
 from altered_files import Change, altered, damaged_copies, data_set_changes, give, h5py, put, readers
+from checkpointed_runs import OBSERVABLE, killed_at, mixed_circuit
 from onehop import BadInput, Group, _core, quantum
 from onehop.cli import main
 from onehop.quantum.io.hamlib import hamlib_names, read_hamlib, read_hamlibs, write_tfim_file

@@ -13,6 +13,7 @@ import pytest
 
 # MARK
 import brute_force
+from checkpointed_runs import OBSERVABLE, killed_at, mixed_circuit
 from onehop import BadInput, Group, quantum
 from onehop.cli import main
 from onehop.quantum.io.state_file import load_state
@@ -20,59 +21,6 @@ from ranks import Ranks
 from threads import run_threads
 
 h5py = pytest.importorskip("h5py")
-
-OBSERVABLE = "Z0 X5 + 0.5*Y2"
-
-
-class Killed(Exception):
-    """Stands for whatever ends a program."""
-
-
-def mixed_circuit(seed: int) -> quantum.Circuit:
-    """Gates, swaps, measurements inside, conditions, a reset; six qubits."""
-    circuit = quantum.Circuit(6, 4)
-    rng = np.random.default_rng(seed)
-    for part in range(4):
-        for qubit in range(6):
-            circuit.ry(rng.uniform(1, 2), qubit)
-        for operation in brute_force.random_circuit(6, 8, seed + part, 2).operations:
-            circuit.add(operation)
-        circuit.swap(*rng.permutation(6)[:2].tolist())
-        if part < 3:
-            circuit.measure(int(rng.integers(6)), part)
-            with circuit.when(part):
-                circuit.x(int(rng.integers(6))).h(0)
-    return circuit.reset(1).h(1).measure(5, 3)
-
-
-def killed_at(
-    when: int, circuit: quantum.Circuit, file: Path, ranks: int, observables: tuple[str, ...] = (OBSERVABLE,)
-) -> int:
-    """Run with a checkpoint at every step, and die before step `when`; how many steps were seen."""
-    steps = [0] * ranks
-
-    def run(group: Group) -> None:
-        def progress(*_: int) -> None:
-            if steps[group.rank] == when:
-                raise Killed
-            steps[group.rank] += 1
-
-        quantum.simulate(
-            circuit,
-            group,
-            shots=50,
-            seed=3,
-            observables=observables,
-            checkpoint=file,
-            every=1e-9,
-            progress=progress,
-        )
-
-    try:
-        run_threads(ranks, run)
-    except Killed:
-        return when
-    return steps[0]
 
 
 def test_a_run_goes_on_at_every_step(tmp_path: Path) -> None:
@@ -180,12 +128,12 @@ def test_states_in_files(tmp_path: Path, precision: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["state.h5"]
 
 
-FOLDERS = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "support")]
+FOLDERS = [str(Path(__file__).parents[1] / "support")]
 RUN = """
 import sys, time
 sys.path[:0] = {folders!r}
 from onehop import Group, quantum
-from test_checkpoint import OBSERVABLE, mixed_circuit
+from checkpointed_runs import OBSERVABLE, mixed_circuit
 
 quantum.simulate(
     mixed_circuit(1), Group.world(), shots=50, seed=3, observables=[OBSERVABLE], checkpoint="run.h5", every={every},

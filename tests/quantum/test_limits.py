@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_readers import mutations, survives
 
+from changed_texts import mutations, survives
 from onehop import BadInput
 from ranks import Ranks
 from reference_circuit import final_state

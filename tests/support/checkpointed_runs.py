@@ -1,0 +1,64 @@
+"""Circuits for checkpoints, and runs that end before they are done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+import brute_force
+from onehop import Group, quantum
+from threads import run_threads
+
+OBSERVABLE = "Z0 X5 + 0.5*Y2"
+
+
+class Killed(Exception):
+    """Stands for whatever ends a program."""
+
+
+def mixed_circuit(seed: int) -> quantum.Circuit:
+    """Gates, swaps, measurements inside, conditions, a reset; six qubits."""
+    circuit = quantum.Circuit(6, 4)
+    rng = np.random.default_rng(seed)
+    for part in range(4):
+        for qubit in range(6):
+            circuit.ry(rng.uniform(1, 2), qubit)
+        for operation in brute_force.random_circuit(6, 8, seed + part, 2).operations:
+            circuit.add(operation)
+        circuit.swap(*rng.permutation(6)[:2].tolist())
+        if part < 3:
+            circuit.measure(int(rng.integers(6)), part)
+            with circuit.when(part):
+                circuit.x(int(rng.integers(6))).h(0)
+    return circuit.reset(1).h(1).measure(5, 3)
+
+
+def killed_at(
+    when: int, circuit: quantum.Circuit, file: Path, ranks: int, observables: tuple[str, ...] = (OBSERVABLE,)
+) -> int:
+    """Run with a checkpoint at every step, and die before step `when`; how many steps were seen."""
+    steps = [0] * ranks
+
+    def run(group: Group) -> None:
+        def progress(*_: int) -> None:
+            if steps[group.rank] == when:
+                raise Killed
+            steps[group.rank] += 1
+
+        quantum.simulate(
+            circuit,
+            group,
+            shots=50,
+            seed=3,
+            observables=observables,
+            checkpoint=file,
+            every=1e-9,
+            progress=progress,
+        )
+
+    try:
+        run_threads(ranks, run)
+    except Killed:
+        return when
+    return steps[0]
