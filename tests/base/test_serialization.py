@@ -114,7 +114,7 @@ def test_circuits_come_out_as_they_went_in(circuit: Circuit) -> None:
 def test_angles_and_matrices_keep_every_bit() -> None:
     circuit = Circuit(2, 2, "bits")
     matrix = np.array([[-0.0, 1], [1, complex(5e-324, -0.0)]])
-    circuit.rx(-0.0, 0).rx(math.nan, 0).rx(-math.inf, 1).rx(5e-324, 1).unitary(matrix, [1])
+    circuit.rx(-0.0, 0).rx(1e308, 0).rx(-1 / 3, 1).rx(5e-324, 1).unitary(matrix, [1])
     with circuit.when([0, 1], 2, negated=True):
         circuit.x(0)
     found = unpack(pack(circuit))

@@ -175,12 +175,12 @@ def test_the_way_without_p_leaves_the_folder_out_too(
 def test_pythons_are_started_in_one_way() -> None:
     """Who names this Python itself: the module that adds -P, and those that say why they need not."""
     allowed = {
-        "bench/circuit_peers/__init__.py",  # runs a script, whose folder is that of the package
+        "bench/reference_simulators/__init__.py",  # runs a script, whose folder is that of the package
         "doctor/examination.py",  # a line for the user to type
         "launch/interpreter.py",
         "launch/local.py",  # the user's own programs
         "launch/mpi.py",  # looks for an mpiexec beside it
-        "quantum/hdf5.py",  # -I
+        "quantum/io/hdf5.py",  # -I
     }
     package = PYTHON_FOLDER / "onehop"
     named = {
