@@ -1,9 +1,9 @@
-// How collectives are executed. Every operation has up to two phases. In the first, ranks send parts of their sources
-// to the ranks that reduce them; in the second, they send parts of what they have to where it is wanted. Both are cut
-// into chunks, one slot each, and the phases of neighbouring chunks overlap.
+// Executes collectives. Every operation has up to two phases. In the reduce phase, ranks send parts of their sources to
+// the ranks that reduce them. In the allgather phase, they send parts of their results (or sources) to the ranks that
+// need them. Both phases work in chunks of one slot, and the phases of consecutive chunks overlap.
 //
-// Every operation begins with a header from everybody to everybody, one cache line that says what is to be done and
-// carries short contributions: so that each rank finds out by itself if another one does something else.
+// Every operation begins with a header from every rank to every other, one cache line that describes the operation and
+// carries short contributions. Each rank compares the headers with its own, and so detects a mismatch by itself.
 #pragma once
 
 #include <array>
@@ -39,28 +39,28 @@ struct Operation {
   bool encoded = false;  // what both phases send travels through a codec
   bool adds = false;     // and are sums or means of float32
   int lines = 0;         // cache lines of the header if the whole contribution travels in them
-  // Source and result may lie in the same memory: element `in_place_at_source` of the source is then element
+  // Whether source and result may share memory. Element `in_place_at_source` of the source is then element
   // `in_place_at_result` of the result.
   bool in_place = false;
   std::int64_t in_place_at_source = 0;
   std::int64_t in_place_at_result = 0;
 
-  // First phase: what of the own source goes to each rank; the own range is what is reduced here and comes to stand at
-  // `reduced_at` in the result.
+  // Reduce phase: the range of this rank's source that goes to each rank. This rank reduces its own range, and stores
+  // it from `reduced_at` on in the result.
   bool reduces = false;
   ReduceFunction reduce = nullptr;
   ReduceFunction reduce_wide = nullptr;  // of decoded numbers
   std::vector<Range> contribute;
   std::int64_t reduced_at = 0;
 
-  // Second phase: what of the own result (`gathers_result`) or source goes to each rank, and where in the result that
-  // of each rank comes to stand. The own ranges are copied here.
+  // Allgather phase: the range of this rank's result (`gathers_result`) or source that goes to each rank, and the range
+  // of the result in which the data of each rank is stored. This rank copies its own ranges.
   bool gathers = false;
   bool gathers_result = false;
   std::vector<Range> gather_send;
   std::vector<Range> gather_receive;
 
-  // Chunks of the longest range of a phase.
+  // Number of chunks of the longest range of each phase.
   std::int64_t reduce_chunks = 0;
   std::int64_t gather_chunks = 0;
 
@@ -73,8 +73,8 @@ struct Operation {
   }
 };
 
-// The memory of an operation: one source and one result, or several arrays that lie behind each other as far as the
-// operation can see.
+// The memory of an operation: one source and one result, or several arrays that the operation treats as one contiguous
+// array.
 class Arrays {
  public:
   void set(const std::byte* source, std::byte* result, std::int64_t element_bytes);
@@ -98,7 +98,7 @@ class Arrays {
     }
   }
 
-  // Where the range begins if it lies in one piece, else null.
+  // The start of a range that lies in one array, else null.
   [[nodiscard]] const std::byte* source(const Range& range) const;
   [[nodiscard]] std::byte* result(const Range& range) const;
 
@@ -118,7 +118,7 @@ struct Exchange {
 
   // Throws BadInput if an operation runs.
   void check_idle() const;
-  // The arrays are set.
+  // Requires that `arrays` is set.
   void start(const Operation& operation);
   void finish();
   // The entry of `choices` for all-reduces like this one, or -1.
@@ -150,15 +150,16 @@ struct Exchange {
     std::int64_t contributed = 0;  // chunks of the running operation's first phase
   };
 
-  // Memory for long operations, at the first of them. If there is none, all ranks hear of it instead of the header.
+  // Allocates the memory for long operations before the first of them. If that fails, this rank sends a refusal in
+  // place of its header, so that all ranks notice.
   void back_staging();
   void send_headers();
-  // Looks for a moment, at everything that comes first from everybody: lines that come at once are not waited for in
-  // turn.
+  // Polls the first lines of all peers for a moment, so that lines that arrive at the same time are not awaited one by
+  // one.
   void look_ahead() noexcept;
   void check_headers();
   void check(const Peer& peer, const Header& theirs);
-  // After a mismatch, which every rank has seen: takes from the paths what was sent for the operation that was not.
+  // After a mismatch, which every rank has seen: receives and drops what was sent for the abandoned operation.
   void settle();
   void start_in_line();
   void finish_in_line();

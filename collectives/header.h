@@ -1,4 +1,4 @@
-// What ranks tell each other before an operation, so that each finds out by itself if another one does something else.
+// The header that ranks exchange before an operation, from which each detects a mismatch by itself.
 #pragma once
 
 #include <array>
@@ -14,10 +14,10 @@
 
 namespace onehop::collectives::detail {
 
-// What an operation is. Equal on all ranks, or it is a mismatch.
+// Describes an operation. Unequal headers are a Mismatch.
 struct Header {
-  // `settling` is no operation: it comes after a mismatch and says what was sent for the operation that was not.
-  // `refused` comes from a rank that has no memory for the operation.
+  // `settling` is no operation: it follows a mismatch and tells what was sent for the abandoned operation. `refused`
+  // comes from a rank that has no memory for the operation.
   enum class Kind : std::uint8_t {
     barrier,
     allreduce,
@@ -45,15 +45,16 @@ static_assert(sizeof(Header) == 24);
 // "an all-reduce of 24 float32 in shape (4, 6) (sum, raw, ...)"
 [[nodiscard]] std::string describe(const Header& what);
 
-// Extents in 64 bits, with -1 between those of several arrays. Of one array of up to eight dimensions whose extents are
-// not out of the ordinary the number can be read back, knowing its elements; else it is a hash. 0 says nothing: no
-// extents, or one, which the number of elements says already.
+// Packs extents into 64 bits, with -1 between those of several arrays. For one array of up to eight dimensions with
+// ordinary extents, shape_text can restore them from the word and the number of elements; otherwise the word is a hash.
+// 0 stands for no extents, or for a single one, which equals the number of elements.
 [[nodiscard]] std::uint64_t shape_word(std::span<const std::int64_t> extents);
-// " in shape (4, 6)", empty for 0. Where the elements are not known (0) the last extent is left open.
+// Returns " in shape (4, 6)", or an empty string for 0. If the number of elements is unknown (0), the last extent is
+// left open.
 [[nodiscard]] std::string shape_text(std::uint64_t word, std::int64_t elements);
 
-// A rank's first cache line but for its flag: the header, and the begin of what is short. What does not fit follows in
-// lines that are nothing else, each with a flag of its own: so all lines come at once, and not the flag first.
+// The first cache line of a rank without its flag: the header, and the start of a short contribution. The rest of the
+// contribution follows in further lines, each with its own flag, so that a receiver fetches all lines at the same time.
 struct Line {
   static constexpr std::size_t payload_bytes = 32;
   Header what;

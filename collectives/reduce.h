@@ -1,4 +1,4 @@
-// Reduces: the numbers of all ranks combined element by element, always in the order of ranks and in one pass.
+// Reductions: combine the numbers of all ranks element by element, always in the order of ranks and in one pass.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,16 @@
 
 namespace onehop::collectives::detail {
 
-// result[i] = ((sources[0][i] op sources[1][i]) op sources[2][i]) ..., for `elements` elements; `count` is 1 or more.
-// Nothing need be aligned, and `result` may be one of the sources. 16-bit numbers are calculated with as float32 and
-// rounded once, at the end; integers wrap round; a NaN in any source is one in the result.
+// Computes result[i] = ((sources[0][i] op sources[1][i]) op sources[2][i]) ... for `elements` elements; `count` is 1 or
+// more. No alignment is needed, and `result` may be one of the sources. 16-bit numbers are reduced as float32 and
+// rounded once, at the end. Integers wrap around. A NaN in any source makes the result a NaN.
 using ReduceFunction = void (*)(const std::byte* const* sources, int count, std::byte* result, std::size_t elements);
 
-// The function for this processor; the same bits on every processor. Null if the operation makes no sense for the type:
-// a mean of integers, anything of bytes.
+// Returns the function for this processor; all give the same bits. Null if the type has no such operation: a mean of
+// integers, any reduction of bytes.
 [[nodiscard]] ReduceFunction reduce_function(ElementType type, ReduceOp op);
 
-// All that this processor can run, for tests: the first is portable.
+// The functions that this processor can run, for tests. The first is portable.
 inline constexpr int reduce_widths = 3;
 [[nodiscard]] ReduceFunction reduce_function(ElementType type, ReduceOp op, int width);
 [[nodiscard]] int widest_reduce();

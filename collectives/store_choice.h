@@ -1,7 +1,7 @@
-// Which of two ways to store what is sent takes less time, found out while operations of the same kind and length run
-// again and again: now and then the other way is tried. Rank 0 decides for all and says in the header of an operation
-// how the next one of its kind is to be stored, so that all ranks store alike and the time of an operation tells which
-// way is better. Results do not depend on it.
+// Chooses the faster of two kinds of stores by timing repeated operations of the same kind and length; from time to
+// time it tries the other kind. Rank 0 decides for all ranks and says in the header of an operation how to store the
+// next one of its kind. All ranks then store alike, so the time of an operation measures one kind. Results do not
+// depend on the choice.
 #pragma once
 
 #include <array>

@@ -1,4 +1,4 @@
-// Reading values out of JSON so that every complaint says where: "rounds[0].transfers[3].to.slice: expected ...".
+// Reads values from JSON. Every error message names the place: "rounds[0].transfers[3].to.slice: expected ...".
 #pragma once
 
 #include <algorithm>

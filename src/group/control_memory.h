@@ -1,5 +1,5 @@
-// The memory through which ranks of one machine that share nothing else do their bootstrap all-gather: the launcher
-// makes it (or, for a split, the lowest rank), every rank maps it.
+// The shared memory of the bootstrap all-gather between ranks of one machine. The launcher creates it (for a split, the
+// lowest rank does), and every rank maps it.
 #pragma once
 
 #include <cstdint>

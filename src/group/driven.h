@@ -1,5 +1,5 @@
-// Transports whose bytes move only while somebody calls their library (MPI). A rank may have handed such a transport a
-// message and then wait for something else, in shared memory; so every wait of a process drives all of them (Waiting).
+// Transports that make progress only while their library is called (MPI). A rank may give such a transport a message
+// and then wait for something else in shared memory, so every wait of a process drives all of them (Waiting).
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Which process a group belongs to. A fork's child gets copies of its parent's groups and channels but is no rank: it
-// neither uses them nor closes them.
+// Records the process that a group belongs to. A forked child has copies of its parent's groups and channels but is not
+// a rank: it neither uses nor closes them.
 #pragma once
 
 #include <sys/types.h>

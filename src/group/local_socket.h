@@ -1,5 +1,5 @@
-// Unix sockets with abstract names, between processes of one user: whoever is at the other end is asked of the kernel,
-// and a descriptor can travel with a message.
+// Unix sockets with abstract names between processes of one user. The kernel identifies the process at the other end,
+// and a message can carry a file descriptor.
 #pragma once
 
 #include <sys/socket.h>

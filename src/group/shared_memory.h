@@ -1,5 +1,5 @@
-// Memory that other processes of this machine can map. It has no name anywhere (memfd), so nothing can be left behind;
-// a peer reaches it through /proc/PID/fd/N of the rank that made it.
+// Memory that other processes of this machine can map. It has no name (memfd), so nothing is left behind; a peer opens
+// it as /proc/PID/fd/N of the rank that made it.
 #pragma once
 
 #include <sys/types.h>

@@ -250,7 +250,7 @@ const MpiLibrary* search_beyond(std::vector<std::string>& tried) {
     std::string reason;
     if (const MpiLibrary* library = MpiSearch::instance().load(wanted, reason)) return library;
     tried.push_back("ONEHOP_MPI=" + std::string(wanted) + ": " + reason);
-    return nullptr;  // a wish that cannot be met is not answered with something else
+    return nullptr;  // do not fall back to another library than the requested one
   }
 
   const MpiLauncher launcher = mpi_launcher();

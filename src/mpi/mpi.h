@@ -1,6 +1,5 @@
-// MPI, as the rest of onehop sees it. No MPI is needed to build onehop: a library is looked for and loaded when
-// somebody asks for it, and it may have the ABI of Open MPI, that of MPICH (also Intel MPI, MVAPICH, Cray), or the
-// standard one.
+// The interface to MPI for the rest of onehop. No MPI is needed to build onehop: a library is searched for and loaded
+// on first use. It may have the ABI of Open MPI, that of MPICH (also Intel MPI, MVAPICH, Cray), or the standard ABI.
 #pragma once
 
 #include <memory>

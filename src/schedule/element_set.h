@@ -1,5 +1,5 @@
-// A set of element numbers of one array, as a bitmap that exists only where elements were put in: its cost goes with
-// the elements that move and not with the array, which may be far larger than this machine's memory.
+// A set of element numbers of one array: a sparse bitmap. Its cost is proportional to the inserted elements, not to the
+// array, which may be far larger than the memory of this machine.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What can be said about an array, a place or a transfer by itself: whether it exists, fits and suits its type. Each
-// returns what is wrong ("expected ..., found ..."), or an empty string.
+// Checks of a single array, place or transfer: that it exists, lies inside its bounds and suits its type. Each returns
+// the error ("expected ..., found ..."), or an empty string.
 #pragma once
 
 #include <string>
