@@ -1,4 +1,4 @@
-"""Starting ranks: the built-in launcher for one machine, and how to find out who started this process."""
+"""Start ranks with the built-in launcher for one machine, and find out which launcher started this process."""
 
 from onehop.exit_code import BAD_INPUT, FAILURE, PEER_LOST, exit_code, install_excepthook
 from onehop.launch.environment import Launched, current_launch

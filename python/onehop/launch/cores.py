@@ -1,4 +1,4 @@
-"""Which processor cores a rank gets."""
+"""Assign processor cores to ranks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _siblings(cpu: int) -> str:
 
 
 def available_cores() -> list[int]:
-    """The processors that this process may run on; one thread of every core first, then the second threads."""
+    """The processors that this process may run on: the first thread of each core, then the second threads."""
     turn: dict[str, int] = {}
     order = []
     for cpu in sorted(os.sched_getaffinity(0)):
@@ -27,7 +27,7 @@ def available_cores() -> list[int]:
 
 
 def share_cores(ranks: int, cores_each: int = 1) -> list[set[int]] | None:
-    """The processors of every rank, or None if there are not enough to give each its own."""
+    """The processors of each rank, or None if there are too few to give each rank its own."""
     cores = available_cores()
     if ranks * cores_each > len(cores):
         return None

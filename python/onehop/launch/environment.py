@@ -1,4 +1,4 @@
-"""Which launch this process belongs to: what `onehop launch`, mpiexec, srun and torchrun leave in the environment."""
+"""Find the launch of this process from the variables that `onehop launch`, mpiexec, srun and torchrun set."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ class Launched:
     Attributes
     ----------
     launcher : str
-        What started the ranks: "onehop launch", "Open MPI", "PMI" (MPICH and its relatives), "MVAPICH", "srun" or
+        The launcher: "onehop launch", "Open MPI", "PMI" (MPICH and its relatives), "MVAPICH", "srun" or
         "torchrun".
     rank, ranks : int
-        Who this is, and of how many.
+        Rank of this process, and number of ranks.
     """
 
     launcher: str
@@ -40,12 +40,12 @@ _MARKS = (
 
 
 def current_launch(environment: Mapping[str, str] | None = None) -> Launched | None:
-    """The launch that this process is a rank of, or None if it was started by itself.
+    """The launch that this process is a rank of, or None outside a launch.
 
     Raises
     ------
     BadInput
-        A launcher's variables are there but are no numbers.
+        The variables of a launcher are set, but are not numbers.
     """
     environment = os.environ if environment is None else environment
     for launcher, rank, ranks, also in _MARKS:
@@ -65,6 +65,6 @@ RESTARTED = "ONEHOP_RESTARTED"
 
 
 def variables() -> list[str]:
-    """The names of all variables that tell a process which rank it is."""
+    """The names of all variables that tell a process its rank."""
     own = ["ONEHOP_CONTROL", "ONEHOP_RANK", "ONEHOP_RANKS", "ONEHOP_LAUNCHER_PID", RESTARTED]
     return sorted({*own, *(name for _, *names in _MARKS for name in names)})

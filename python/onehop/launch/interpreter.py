@@ -1,4 +1,4 @@
-"""Command lines of Python processes that onehop starts for itself: nothing in the current folder is imported."""
+"""Command lines of Python processes of onehop, which import nothing from the current folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The built-in launcher: ranks on this machine, with nothing left behind whatever happens."""
+"""The built-in launcher starts ranks on this machine and leaves nothing behind, whatever happens."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _libc = ctypes.CDLL(None)
 
 
 class Output(str, enum.Enum):
-    """What becomes of what the ranks print."""
+    """Treatment of the output of the ranks."""
 
     PREFIX = "prefix"
-    """Whole lines with "[rank] " in front."""
+    """Whole lines, each after "[rank] "."""
     RANK0 = "rank0"
-    """Rank 0 alone, as it is; of the others only the last words of the one that failed, if one fails."""
+    """The output of rank 0, unchanged. If another rank fails, the end of its stderr."""
     RAW = "raw"
-    """As it comes, straight to the terminal."""
+    """Unchanged, straight to the terminal."""
 
 
 # Each is a process: more would only fill the process table.
@@ -77,7 +77,7 @@ def _prepare(launcher: int, cores: set[int] | None) -> None:
 
 
 def _streams(rank: int, output: Output, stdout: int) -> dict[str, int | None]:
-    """Where a rank's standard streams go; None is the launcher's own."""
+    """The standard streams of a rank; None stands for the stream of the launcher."""
     typed = rank == 0 and os.isatty(0)
     stdin = (subprocess.PIPE if typed else None) if rank == 0 else subprocess.DEVNULL
     if output == Output.RAW or (output == Output.RANK0 and rank == 0):
@@ -147,23 +147,23 @@ def launch(
     ranks : int
         Number of ranks.
     command : sequence of str
-        What to run; see `command_of`.
+        The command line of each rank; see `command_of`.
     output : Output or str
-        "prefix", "rank0" or "raw".
+        "prefix", "rank0" or "raw"; see `Output`.
     bind : bool
-        Bind every rank to cores of its own, if there are enough.
+        Bind each rank to its own cores if there are enough.
     cores_each : int
         Cores per rank.
     kill_after : float
-        Seconds that the other ranks get to end by themselves after the first failure.
+        Seconds that the other ranks have to exit by themselves after the first failure.
     report : bool
-        Say on stderr which rank failed. False: only where rank 0 has not spoken for itself.
+        Print on stderr which rank failed. False: only if it is not rank 0, which prints its own error.
     environment : mapping of str to str, optional
         The environment of the ranks; by default this process's own.
     stdout : int
-        The descriptor that takes what the ranks write to their standard output.
+        File descriptor that receives the standard output of the ranks.
     told : callable, optional
-        Called at the end with what became of every rank.
+        Called at the end with the result of the launch.
     sigkill_after : float
         Seconds from SIGTERM to SIGKILL.
 
@@ -176,7 +176,7 @@ def launch(
     Raises
     ------
     BadInput
-        A number of ranks below 1, or more than one core per rank where there are not enough.
+        The number of ranks is below 1, or there are too few cores for more than one core per rank.
     Error
         The ranks could not be started.
     """

@@ -1,4 +1,4 @@
-"""What ranks print: whole lines with the rank in front."""
+"""Forward the output of ranks as whole lines, each after its rank."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`-n RANKS` for any command: the command starts itself again, as ranks."""
+"""Implement `-n RANKS` for all commands: the command starts itself again on several ranks."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def ensure_ranks(
     Parameters
     ----------
     ranks : int or None
-        What the user asked for; None: whatever the launch has, or `default`.
+        Number of ranks requested; None: the ranks of the launch, or `default`.
     arguments : sequence of str, optional
         The command line after `onehop`; by default that of this process.
     default : int
-        Number of ranks outside a launch when the user asked for none.
+        Number of ranks outside a launch if none is requested.
     launcher : str
         "local" is the built-in launcher, "mpi" an mpiexec.
     mpi : str, optional
-        Which one, as for `find_mpi_launcher`.
+        The MPI implementation, as for `find_mpi_launcher`.
     bind : bool
         Bind ranks to cores if there are enough.
     sigkill_after : float
@@ -94,7 +94,7 @@ def ensure_ranks_beside_mpi(ranks: int | None, mpi: str | None, *, default: int)
     mpi : str or None
         As for `find_mpi_launcher`; "none": the built-in launcher; None: whichever is found.
     default : int
-        Number of ranks outside a launch when the user asked for none.
+        Number of ranks outside a launch if none is requested.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What became of a launch, rank by rank."""
+"""The result of a launch, rank by rank."""
 
 from __future__ import annotations
 

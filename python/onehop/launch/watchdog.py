@@ -1,4 +1,4 @@
-"""A small process that ends the ranks, and all that they started, if the launcher itself is killed."""
+"""A small process that kills the ranks and their children if the launcher itself is killed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def kill_group(group: int, number: int) -> None:
 
 
 class Watchdog:
-    """Kills the process groups that it was told of when the pipe to the launcher closes."""
+    """Kills the process groups of the ranks when the pipe to the launcher closes."""
 
     def __init__(self) -> None:
         reading, self._writing = os.pipe()

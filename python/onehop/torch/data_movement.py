@@ -1,4 +1,4 @@
-"""The operations of a process group that move tensors between all ranks, as they are."""
+"""The collective operations of a process group that move tensors unchanged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _dense(tensor: torch.Tensor) -> torch.Tensor:
 
 
 class DataMovement:
-    """Part of `ProcessGroup`."""
+    """Broadcast, gather, scatter and all-to-all of `ProcessGroup`."""
 
     _rank: int
     _size: int
@@ -32,7 +32,7 @@ class DataMovement:
         self._plans.get(kind, *what).run_at(source.data_ptr(), result.data_ptr())
 
     def broadcast(self, tensors: Any, opts: Any = None) -> Work:
-        """One rank's tensors for everybody."""
+        """Copy the tensors of one rank to all ranks."""
         tensors = tensors_of(tensors)
         root = opts if isinstance(opts, int) else getattr(opts, "rootRank", 0)
         check(*tensors)
@@ -49,7 +49,7 @@ class DataMovement:
         return self._do(task, opts)
 
     def all_gather_single(self, output: torch.Tensor, source: torch.Tensor, opts: Any = None) -> Work:
-        """Everybody's tensors behind each other."""
+        """Concatenate the tensors of all ranks."""
         return self._do(self._gather_single_task(output, source), opts)
 
     _allgather_base = all_gather_single
@@ -73,7 +73,7 @@ class DataMovement:
         return task
 
     def allgather(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any = None) -> Work:
-        """Everybody's tensors in a list; each may have a shape of its own."""
+        """Collect the tensors of all ranks in a list; their shapes may differ."""
         (targets,), (source,) = outputs, inputs
         return self._do(self._gather_task(targets, source), opts)
 
@@ -95,12 +95,12 @@ class DataMovement:
         return task
 
     def allgather_coalesced(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any = None) -> Work:
-        """Several one after the other: outputs[r][i] is tensor i of rank r."""
+        """Run several all-gathers in sequence: outputs[r][i] is tensor i of rank r."""
         tasks = [self._gather_task([row[i] for row in outputs], one) for i, one in enumerate(inputs)]
         return self._do(in_sequence(tasks), opts)
 
     def all_gather_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
-        """Several one after the other."""
+        """Run several all-gathers into single tensors in sequence."""
         tasks = [self._gather_single_task(*pair) for pair in zip(outputs, inputs, strict=True)]
         return self._do(in_sequence(tasks), opts)
 
@@ -115,7 +115,7 @@ class DataMovement:
         self._move("all_to_all", source, result, *lengths)
 
     def _rows(self, tensor: torch.Tensor, splits: Sequence[int] | None, what: str) -> list[int]:
-        """How many elements there are for each rank."""
+        """The number of elements for each rank."""
         rows = tensor.shape[0] if tensor.dim() else 0
         if not splits:
             if rows % self._size:
@@ -136,7 +136,7 @@ class DataMovement:
         input_splits: Sequence[int] | None = None,
         opts: Any = None,
     ) -> Work:
-        """Blocks of rows, one for each rank."""
+        """Exchange blocks of rows between all ranks."""
         check(output, source)
         there = self._rows(source, input_splits, "input")
         here = self._rows(output, output_splits, "output")
@@ -156,7 +156,7 @@ class DataMovement:
     def alltoall(
         self, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor], opts: Any = None
     ) -> Work:
-        """The same with lists of tensors."""
+        """Exchange a list of tensors, one for each rank."""
         check(*outputs, *inputs)
 
         def task() -> list[torch.Tensor]:
@@ -171,7 +171,7 @@ class DataMovement:
         return self._do(task, opts)
 
     def gather(self, outputs: Sequence[Any], inputs: Sequence[torch.Tensor], opts: Any) -> Work:
-        """Everybody's tensors for one rank."""
+        """Collect the tensors of all ranks on one rank."""
         (source,) = inputs
         root = opts.rootRank
         targets = list(outputs[0]) if self._rank == root else []
@@ -189,7 +189,7 @@ class DataMovement:
         return self._do(task, opts)
 
     def scatter(self, outputs: Sequence[torch.Tensor], inputs: Sequence[Any], opts: Any) -> Work:
-        """One rank's tensors, one for each."""
+        """Distribute a list of tensors of one rank, one to each rank."""
         (output,) = outputs
         root = opts.rootRank
         blocks = list(inputs[0]) if self._rank == root else []
@@ -206,5 +206,5 @@ class DataMovement:
         return self._do(task, opts)
 
     def barrier(self, opts: Any = None) -> Work:
-        """Until everybody has come."""
+        """Wait until all ranks have called it."""
         return self._do(self._plans.collectives.barrier, opts)

@@ -1,4 +1,4 @@
-"""What runs beside the program for torch: threads that take tasks, and the works that torch waits for."""
+"""Asynchronous operations for torch: queues whose threads run tasks, and the `Work` objects that torch waits for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Task = Callable[[], Any]
 
 
 class _Failure:
-    """What takes the place of a result where there is none."""
+    """Stands in place of the result of an operation that failed."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error
@@ -41,12 +41,12 @@ def _result(outcome: Any) -> Any:
 
 
 class Work(dist._Work):
-    """One operation under way, or done.
+    """An operation that is under way or done.
 
     Attributes
     ----------
     source : int
-        Of a message that has come: who sent it.
+        Rank that sent the message, after a receive.
     """
 
     def __init__(self) -> None:
@@ -56,15 +56,15 @@ class Work(dist._Work):
         self.source = -1
 
     def succeed(self, result: Any) -> None:
-        """It is done."""
+        """Mark it as done, with its result."""
         self._outcome.set_result(result)
 
     def fail(self, error: Exception) -> None:
-        """It will never be done."""
+        """Mark it as failed."""
         self._outcome.set_result(_Failure(error))
 
     def wait(self, timeout: timedelta | None = None) -> bool:
-        """Until it is done; raises what it raised, or Timeout."""
+        """Wait until it is done. Raises the error of the operation, or Timeout."""
         if timeout is not None and timeout > timedelta(0):
             here = threading.Event()
             self._outcome.add_done_callback(lambda _: here.set())
@@ -77,7 +77,7 @@ class Work(dist._Work):
         return True
 
     def source_rank(self) -> int:
-        """Of a message that has come: who sent it."""
+        """The rank that sent the message, after a receive."""
         return self.source
 
     _source_rank = source_rank
@@ -96,11 +96,11 @@ class Work(dist._Work):
         return self._outcome.done()
 
     def is_success(self) -> bool:
-        """Whether it is done, and well."""
+        """Whether it is done without an error."""
         return self._outcome.done() and self.exception() is None
 
     def exception(self) -> Exception | None:
-        """What it raised, if it is done."""
+        """The error of the operation, or None."""
         outcome = self._outcome.value() if self._outcome.done() else None
         return outcome.error if isinstance(outcome, _Failure) else None
 
@@ -109,15 +109,15 @@ class Work(dist._Work):
         return _result(self._outcome.wait())
 
     def synchronize(self) -> None:
-        """The same as wait()."""
+        """Wait until it is done, as wait() does."""
         self.wait()
 
 
 def in_sequence(tasks: Sequence[Task]) -> Task:
-    """One task that does several, one after the other, and returns the list of their results.
+    """Combine tasks into one that runs them in sequence and returns the list of their results.
 
-    One that fails keeps none of the others from being done, since other ranks do them, too. The first error is raised
-    then; what the others raised is told in its text.
+    If one fails, the others run nevertheless, since other ranks run them too. The first error is raised afterwards; its
+    text includes the other errors.
     """
 
     def task() -> list[Any]:
@@ -135,7 +135,7 @@ def in_sequence(tasks: Sequence[Task]) -> Task:
 
 
 def _joined(errors: Sequence[tuple[int, Exception]], number: int) -> Exception:
-    """The first error, with the text of all that say something else."""
+    """The first error, extended by the texts of the errors that differ from it."""
     first = errors[0][1]
     texts = {str(first)}
     more = []
@@ -159,19 +159,19 @@ def _close_all() -> None:
 
 
 class WorkQueue:
-    """Runs tasks one after the other, in a thread that is started when it is first needed.
+    """Runs tasks one after the other, in a thread that starts when it is first needed.
 
     Parameters
     ----------
     name : str
-        What the thread is called.
+        Name of the thread.
     ended_by : tuple of exception types
-        A task that raises one of these is the last: what comes later fails at once, with the same error.
+        After a task has raised one of these, all later tasks fail at once with the same error.
 
     Attributes
     ----------
     error : Exception or None
-        What the last task that failed raised.
+        Error of the last task that failed.
     """
 
     def __init__(self, name: str, ended_by: tuple[type[Exception], ...] = ()) -> None:
@@ -184,7 +184,7 @@ class WorkQueue:
         self.error: Exception | None = None
 
     def submit(self, task: Task, wait: bool) -> Work:
-        """Run the task: here if the caller would wait anyway and nothing is before it."""
+        """Run the task, in the calling thread if the caller waits anyway and no task is pending."""
         work = Work()
         with self._lock:
             here = wait and self._pending == 0
@@ -213,7 +213,7 @@ class WorkQueue:
             del item
 
     def _run(self, task: Task, work: Work) -> Exception | None:
-        """Run it, with the turn taken; say how it went when the next one may run."""
+        """Run a task while holding the turn; report its outcome after releasing the turn."""
         try:
             if isinstance(self.error, self._ended_by):
                 raise copy(self.error)
@@ -232,7 +232,7 @@ class WorkQueue:
         return error
 
     def close(self) -> None:
-        """End the thread after the tasks that it has; those that take longer than a few seconds fail."""
+        """End the thread after its pending tasks. Tasks that take longer than a few seconds fail."""
         thread = self._thread
         if thread is None or thread.ident is None:
             return

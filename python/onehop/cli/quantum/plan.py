@@ -30,16 +30,18 @@ def plan_run(
     noise: NoiseModel | None,
     trajectories: int | None,
     precision: str,
+    *,
+    effort: float = 1,
 ) -> CircuitPlan:
     """The plan of a run on `ranks` ranks, `ranks_per_node` of them on each machine.
 
-    With noise and without trajectories, the plan is that of a density matrix.
+    With noise and without trajectories, the plan is that of a density matrix. `effort` is as for `onehop.quantum.plan`.
     """
     if noise is not None:
         noise.check_names(circuit)
     if noise is not None and trajectories is None:
         return plan_density(circuit, ranks, precision, noise=noise, ranks_per_node=ranks_per_node)
-    return plan_circuit(circuit, ranks, precision, ranks_per_node=ranks_per_node)
+    return plan_circuit(circuit, ranks, precision, ranks_per_node=ranks_per_node, effort=effort)
 
 
 def one_line(circuit_plan: CircuitPlan, seconds: float, trajectories: int | None = None) -> str:

@@ -1,1 +1,1 @@
-"""Runs of circuits on ranks: executors in processes of their own, what travels to them, and checkpoints."""
+"""Runs of circuits on ranks: executors, the messages to their processes, and checkpoints."""

@@ -1,4 +1,4 @@
-"""Who simulates: the ranks that this process belongs to, or processes of its own."""
+"""Executors run tasks: on the ranks of the launch that this process belongs to, or on processes of their own."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ __all__ = ["Executor", "GroupExecutor", "ProcessExecutor", "find_executor"]
 
 
 class Executor(Protocol):
-    """Several ranks, or one, that do tasks together."""
+    """One or several ranks that run tasks together."""
 
     @property
     def size(self) -> int:
-        """How many ranks."""
+        """Number of ranks."""
 
     def run(self, tasks: Sequence[Task]) -> list[Outcome]:
-        """Do tasks, one after the other; collective where the executor is a group."""
+        """Run tasks one after the other; collective if the executor is a group."""
 
     def agree(self, value: Any) -> Any:
-        """The value of rank 0, something that JSON has, on every rank."""
+        """Return the value of rank 0, which JSON must be able to hold, on every rank."""
 
 
 class GroupExecutor:
-    """The ranks of a group, each of which calls with the same tasks."""
+    """Runs tasks on the ranks of a group. All ranks call it with the same tasks."""
 
     def __init__(self, group: Group) -> None:
         self.group = group
 
     @property
     def size(self) -> int:
-        """How many ranks."""
+        """Number of ranks."""
         return self.group.size
 
     def run(self, tasks: Sequence[Task]) -> list[Outcome]:
-        """Do tasks. Collective."""
+        """Run tasks. Collective."""
         return [run_task(task, self.group) for task in tasks]
 
     def agree(self, value: Any) -> Any:
-        """The value of rank 0. Collective."""
+        """Return the value of rank 0. Collective."""
         if self.size == 1:
             return value
         mine = encode("value", {"value": value}) if self.group.rank == 0 else b""
@@ -62,7 +62,7 @@ class GroupExecutor:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ranks end by themselves when nobody talks to them any more."""
+    """Close the pipes to the ranks, which makes them exit, and wait for them."""
     for stream in (process.stdin, process.stdout):
         with contextlib.suppress(OSError):
             stream.close()
@@ -74,12 +74,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 class ProcessExecutor:
-    """Processes on this machine, started when the first task comes and ended with this one.
+    """Runs tasks on processes of this machine, which start with the first task and end with this process.
 
     Parameters
     ----------
     ranks : int
-        How many.
+        Number of ranks.
     """
 
     def __init__(self, ranks: int) -> None:
@@ -92,11 +92,11 @@ class ProcessExecutor:
 
     @property
     def size(self) -> int:
-        """How many ranks."""
+        """Number of ranks."""
         return self._ranks
 
     def agree(self, value: Any) -> Any:
-        """There is one caller: its own value."""
+        """Return the value: there is only one caller."""
         return value
 
     def _started(self) -> subprocess.Popen[bytes]:
@@ -119,12 +119,12 @@ class ProcessExecutor:
         self._process = None
 
     def run(self, tasks: Sequence[Task]) -> list[Outcome]:
-        """Do tasks.
+        """Run tasks.
 
         Raises
         ------
         Error
-            What the ranks found wrong, or that they have ended.
+            An error of the ranks, or the ranks have ended.
         """
         with self._lock:
             process = self._started()
@@ -152,7 +152,7 @@ def _mpi_world_size() -> int:
 
 
 def find_executor(ranks: int | None) -> Executor:
-    """Who simulates for this process.
+    """Choose the executor for this process.
 
     Under an MPI launcher with mpi4py loaded: all ranks of its world; inside a launch of any other kind: all its ranks.
     Then every call is collective. Otherwise `ranks` processes, or this one alone.

@@ -1,4 +1,4 @@
-"""Circuits on their way to other processes: as bytes, and read from a file by a process that ends after it."""
+"""Circuits as messages between processes; a process of its own reads circuits from files."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from onehop.serialization import Message, decode, decode_error, encode, encode_e
 
 __all__ = ["pack", "read_circuit", "share_circuit", "unpack"]
 
-# Where ranks find what the process that started them has read already: the number of that process, its open file, and
-# the path of the circuit, as it was given.
+# Tells ranks where the process that started them shares the circuit: its process id, its file descriptor, and the path
+# of the circuit as it was given.
 SHARED = "ONEHOP_CIRCUIT"
-# Seconds that reading may take beyond its budget: for Python and Qiskit to start.
+# Seconds beyond the budget of the reader, for Python and Qiskit to start.
 _STARTUP_SECONDS = 20
 
 
@@ -181,7 +181,7 @@ def _in_child(file: str) -> bytes:
 
 
 def share_circuit(file: str, circuit: Circuit) -> dict[str, str]:
-    """Variables with which ranks that this process starts find the circuit, as long as this process lives."""
+    """Share a circuit with the ranks that this process starts, as long as it lives; return their variables."""
     memory = os.memfd_create("onehop-circuit")
     with open(memory, "wb", closefd=False) as stream:
         stream.write(pack(circuit))
@@ -189,7 +189,7 @@ def share_circuit(file: str, circuit: Circuit) -> dict[str, str]:
 
 
 def _shared(file: str) -> bytes | None:
-    """What the launcher of this rank has read of the same file, if it has."""
+    """The circuit of the same file that the launcher of this rank shares, or None."""
     parent, _, rest = os.environ.pop(SHARED, "").partition(" ")
     memory, _, name = rest.partition(" ")
     if name != file or parent != str(os.getppid()):

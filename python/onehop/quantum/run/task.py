@@ -1,4 +1,4 @@
-"""What is to be simulated and what came of it, as plain values that travel between processes."""
+"""Tasks and outcomes of simulations as plain values, with their messages between processes."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ __all__ = ["Outcome", "Task", "decode_outcome", "decode_task", "encode_outcome",
 
 @dataclass(frozen=True)
 class Task:
-    """A circuit and what is asked of it.
+    """A circuit to simulate, with shots and observables.
 
     Attributes
     ----------
     circuit : Circuit
-        What runs.
+        The circuit to simulate.
     shots : int
-        How often it is sampled; 0: not at all.
+        Number of samples; 0: none.
     seed : int
         The same seed gives the same shots on any number of ranks.
     observables : tuple of PauliSum
-        Whose expectation values are wanted.
+        Observables to evaluate.
     precision : str
         "double" or "single".
     """
@@ -46,24 +46,24 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a task gave; the same on every rank.
+    """The results of a task; the same on every rank.
 
     Attributes
     ----------
     values : list of int
         The distinct values of the classical bits, bit 0 least significant.
     counts : list of int
-        How often each was found.
+        Number of shots with each value.
     of_shot : array of int
-        For each shot the place of its value in `values`.
+        Index into `values` for each shot.
     expectations : list of float or complex
         One for each observable.
     seconds : float
-        How long the simulation took.
+        Duration of the simulation.
     ranks : int
-        Over which the state was split.
+        Number of ranks over which the state was split.
     bytes_moved : int
-        Between ranks, all ranks together.
+        Bytes moved between ranks, summed over all ranks.
     """
 
     values: list[int]
@@ -76,7 +76,7 @@ class Outcome:
 
 
 def run_task(task: Task, group: Group) -> Outcome:
-    """Do a task. Collective; every rank gets the same outcome."""
+    """Run a task. Collective; every rank gets the same outcome."""
     from onehop.quantum import simulate
 
     result = simulate(

@@ -1,4 +1,4 @@
-"""The ranks of a `ProcessExecutor`: rank 0 takes tasks from stdin and answers on stdout."""
+"""The ranks of a `ProcessExecutor`: rank 0 reads tasks from stdin and writes outcomes to stdout."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onehop.serialization import decode, encode, encode_error, read_framed, writ
 
 
 def main() -> None:
-    """Do tasks until nobody sends any more."""
+    """Run tasks until stdin is closed."""
     # Ctrl-C in a notebook is for the notebook; these ranks end when it closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     group = Group.world()
