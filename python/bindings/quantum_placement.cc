@@ -94,14 +94,14 @@ void bind_quantum_placement(nb::module_& module) {
       .def("passes", &Placement::passes, nb::call_guard<nb::gil_scoped_release>());
   module.def(
       "place",
-      [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double effort, std::vector<int> bits) {
+      [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double search_seconds, std::vector<int> bits) {
         PlacementOptions options;
         options.bytes_per_amplitude = bytes_per_amplitude;
-        options.effort = effort;
+        options.search_seconds = search_seconds;
         options.bits = std::move(bits);
         return onehop::quantum::place(circuit, ranks, options);
       },
-      "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "effort"_a, "bits"_a = std::vector<int>(),
+      "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "search_seconds"_a, "bits"_a = std::vector<int>(),
       nb::call_guard<nb::gil_scoped_release>());
   module.def("usable_ranks", &onehop::quantum::usable_ranks, "circuit"_a, "ranks"_a);
   nb::class_<MemoryNeed>(module, "MemoryNeed", "What a state needs and what there is, in bytes.")

@@ -11,6 +11,7 @@
 
 using onehop::Group;
 using onehop::quantum::Branch;
+using onehop::quantum::CheckpointState;
 using onehop::quantum::Circuit;
 using onehop::quantum::Complex;
 using onehop::quantum::Outcomes;
@@ -20,7 +21,6 @@ using onehop::quantum::Precision;
 using onehop::quantum::Progress;
 using onehop::quantum::SimulationOptions;
 using onehop::quantum::SimulationResult;
-using onehop::quantum::Standing;
 using onehop::quantum::State;
 using onehop::quantum::StateOptions;
 
@@ -164,18 +164,18 @@ void bind_state(nb::module_& module) {
           "circuit"_a, "seed"_a, release())
       .def(
           "apply",
-          [](State& s, const Circuit& circuit, double effort) {
+          [](State& s, const Circuit& circuit, double search_seconds) {
             check_applicable(circuit);
             onehop::quantum::PlacementOptions options;
             options.bytes_per_amplitude = bytes_per_amplitude(s.precision());
             options.bits.assign(s.bits().begin(), s.bits().end());
-            options.effort = effort;
+            options.search_seconds = search_seconds;
             const auto placement = place(circuit, s.group().size(), options);
             onehop::quantum::Executor executor(s, placement, 0, [](int, int, double) { return 0; });
             while (executor.step()) {
             }
           },
-          "circuit"_a, "effort"_a, release(),
+          "circuit"_a, "search_seconds"_a, release(),
           "Applies gates without conditions as they are: their matrices need not be unitary.")
       .def("restore_order", &State::restore_order, release())
       .def("norm_squared", &State::norm_squared, release())
@@ -221,37 +221,40 @@ void tell(const nb::object& progress, const Progress& p) {
 // Shots as arrays: there may be millions.
 nb::list as_list(const std::vector<Branch>& branches) {
   nb::list list;
-  for (const Branch& branch : branches) list.append(nb::make_tuple(branch.history, as_array(branch.shots)));
+  for (const Branch& branch : branches) list.append(nb::make_tuple(branch.record, as_array(branch.shots)));
   return list;
 }
 
 std::vector<std::uint64_t> words(const Indices& array) { return {array.data(), array.data() + array.size()}; }
 
-void bind_standing(nb::module_& module) {
-  nb::class_<Standing>(module, "Standing", "Where a simulation stands between two steps.")
+void bind_checkpoint_state(nb::module_& module) {
+  nb::class_<CheckpointState>(
+      module, "CheckpointState",
+      "Everything that a simulation needs besides the amplitudes to continue from a point between two steps.")
       .def(nb::init<>())
-      .def_rw("bits", &Standing::bits)
-      .def_rw("done", &Standing::done)
-      .def_rw("clbits", &Standing::clbits)
-      .def_rw("events", &Standing::events)
-      .def_rw("runs", &Standing::runs)
-      .def_rw("expectations", &Standing::expectations)
+      .def_rw("bits", &CheckpointState::bits, "The bit of each wire.")
+      .def_rw("done", &CheckpointState::done, "For each operation of the circuit, whether this run has done it.")
+      .def_rw("clbits", &CheckpointState::clbits, "The classical bits of this run, hidden ones included.")
+      .def_rw("events", &CheckpointState::events, "The number of outcomes drawn in this run.")
+      .def_rw("runs", &CheckpointState::runs, "The number of finished runs.")
+      .def_rw("expectations", &CheckpointState::expectations, "Weighted sums over the finished runs.")
       .def_prop_rw(
-          "outcomes", [](const Standing& s) { return as_array(s.outcomes); },
-          [](Standing& s, const Indices& array) { s.outcomes = words(array); }, nb::rv_policy::automatic)
+          "outcomes", [](const CheckpointState& s) { return as_array(s.outcomes); },
+          [](CheckpointState& s, const Indices& array) { s.outcomes = words(array); }, nb::rv_policy::automatic,
+          "The classical bits of every shot in words of 64; 0 for shots whose run is not finished.")
       .def_prop_ro(
-          "waiting", [](const Standing& s) { return as_list(s.waiting); },
+          "waiting", [](const CheckpointState& s) { return as_list(s.waiting); },
           nb::sig("def waiting(self) -> list[tuple[list[bool], NDArray[numpy.uint64]]]"),
-          "Runs to be made: outcomes so far, shots. The last one is under way.")
+          "Unfinished runs: the measurement record so far and the shots. The last one is in progress.")
       .def(
           "add_waiting",
-          [](Standing& s, std::vector<bool> history, const Indices& shots) {
-            s.waiting.push_back({std::move(history), words(shots)});
+          [](CheckpointState& s, std::vector<bool> record, const Indices& shots) {
+            s.waiting.push_back({std::move(record), words(shots)});
           },
-          "history"_a, "shots"_a);
+          "record"_a, "shots"_a, "Appends an unfinished run.");
 }
 
-// `due`, `keep` and `restore` as they come from Python; None: no checkpoints.
+// Sets the checkpoint callbacks from Python objects; `due` None: no checkpoints are written.
 void set_checkpoints(SimulationOptions& options, const nb::object& due, const nb::object& keep,
                      const nb::object& restore) {
   if (!due.is_none()) {
@@ -259,9 +262,9 @@ void set_checkpoints(SimulationOptions& options, const nb::object& due, const nb
       const nb::gil_scoped_acquire gil;
       return nb::cast<bool>(due());
     };
-    options.keep = [&keep](const State& state, const Standing& standing) {
+    options.keep = [&keep](const State& state, const CheckpointState& checkpoint) {
       const nb::gil_scoped_acquire gil;
-      keep(nb::cast(&state, nb::rv_policy::reference), nb::cast(&standing, nb::rv_policy::reference));
+      keep(nb::cast(&state, nb::rv_policy::reference), nb::cast(&checkpoint, nb::rv_policy::reference));
     };
   }
   options.restore = [&restore](const State& state) {
@@ -272,8 +275,9 @@ void set_checkpoints(SimulationOptions& options, const nb::object& due, const nb
 
 SimulationResult simulate(const Circuit& circuit, const Group& group, std::int64_t shots, std::uint64_t seed,
                           const std::string& precision, const std::vector<PauliSum>& observables, int threads,
-                          std::int64_t staging, double effort, const nb::object& progress, const nb::object& due,
-                          const nb::object& keep, const Standing* resume, const nb::object& restore, bool profile) {
+                          std::int64_t staging, double search_seconds, bool profile, const nb::object& progress,
+                          const nb::object& due, const nb::object& keep, const CheckpointState* resume,
+                          const nb::object& restore) {
   SimulationOptions options;
   options.profile = profile;
   options.shots = shots;
@@ -281,7 +285,7 @@ SimulationResult simulate(const Circuit& circuit, const Group& group, std::int64
   options.precision = precision_from(precision);
   options.observables = observables;
   options.state = state_options(threads, staging);
-  options.effort = effort;
+  options.search_seconds = search_seconds;
   options.progress = [&progress](const Progress& p) { tell(progress, p); };
   options.resume = resume;
   set_checkpoints(options, due, keep, restore);
@@ -294,7 +298,7 @@ SimulationResult simulate(const Circuit& circuit, const Group& group, std::int64
 void bind_quantum_simulator(nb::module_& module) {
   bind_observable(module);
   bind_state(module);
-  bind_standing(module);
+  bind_checkpoint_state(module);
   nb::class_<Outcomes>(module, "Outcomes", "What measurements gave.")
       .def_ro("clbits", &Outcomes::clbits)
       .def_prop_ro(
@@ -336,8 +340,9 @@ void bind_quantum_simulator(nb::module_& module) {
           nb::sig("def profile(self) -> list[dict[str, Any]]"),
           "What took the time on this rank, in order; empty unless asked for.")
       .def("take_state", [](SimulationResult& r) { return std::move(r.state); }, "The state, once.");
-  module.def("simulate", &simulate, "circuit"_a, "group"_a, "shots"_a, "seed"_a, "precision"_a, "observables"_a,
-             "threads"_a, "staging"_a, "effort"_a, "progress"_a.none(), "due"_a.none() = nb::none(),
-             "keep"_a.none() = nb::none(), "resume"_a.none() = nb::none(), "restore"_a.none() = nb::none(),
-             "profile"_a = false);
+  module.def("simulate", &simulate, "circuit"_a, "group"_a, nb::kw_only(), "shots"_a = 0, "seed"_a = 0,
+             "precision"_a = "double", "observables"_a = std::vector<PauliSum>(), "threads"_a = 0, "staging"_a = 0,
+             "search_seconds"_a = 1.0, "profile"_a = false, "progress"_a.none() = nb::none(),
+             "due"_a.none() = nb::none(), "keep"_a.none() = nb::none(), "resume"_a.none() = nb::none(),
+             "restore"_a.none() = nb::none());
 }

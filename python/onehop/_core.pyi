@@ -753,7 +753,9 @@ class Collectives:
 
     @property
     def staging_bytes(self) -> int:
-        """Memory shared with the other ranks that stands behind the paths to this rank at the moment."""
+        """
+        Memory shared with the other ranks that stands behind the paths to this rank at the moment.
+        """
 
     def compress_above(self, codec: str) -> int | None:
         """
@@ -1544,7 +1546,7 @@ class Placement:
     def passes(self) -> float: ...
 
 def place(
-    circuit: Circuit, ranks: int, bytes_per_amplitude: int, effort: float, bits: Sequence[int] = []
+    circuit: Circuit, ranks: int, bytes_per_amplitude: int, search_seconds: float, bits: Sequence[int] = []
 ) -> Placement: ...
 def usable_ranks(circuit: Circuit, ranks: int) -> int: ...
 
@@ -1616,9 +1618,9 @@ class State:
         ],
     ) -> None: ...
     def run(self, circuit: Circuit, seed: int) -> list[int]: ...
-    def apply(self, circuit: Circuit, effort: float) -> None:
+    def apply(self, circuit: Circuit, search_seconds: float) -> None:
         """
-        Applies gates without conditions as they are: their matrices need not be unitary, the qubits must exist.
+        Applies gates without conditions as they are: their matrices need not be unitary.
         """
 
     def restore_order(self) -> None: ...
@@ -1642,36 +1644,54 @@ class State:
         self, qubits: Sequence[int], shots: int, seed: int
     ) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
 
-class Standing:
-    """Where a simulation stands between two steps."""
+class CheckpointState:
+    """
+    Everything that a simulation needs besides the amplitudes to continue from a point between two steps.
+    """
 
     def __init__(self) -> None: ...
     @property
-    def bits(self) -> list[int]: ...
+    def bits(self) -> list[int]:
+        """The bit of each wire."""
+
     @bits.setter
     def bits(self, arg: Sequence[int], /) -> None: ...
     @property
-    def done(self) -> list[bool]: ...
+    def done(self) -> list[bool]:
+        """For each operation of the circuit, whether this run has done it."""
+
     @done.setter
     def done(self, arg: Sequence[bool], /) -> None: ...
     @property
-    def clbits(self) -> list[bool]: ...
+    def clbits(self) -> list[bool]:
+        """The classical bits of this run, hidden ones included."""
+
     @clbits.setter
     def clbits(self, arg: Sequence[bool], /) -> None: ...
     @property
-    def events(self) -> int: ...
+    def events(self) -> int:
+        """The number of outcomes drawn in this run."""
+
     @events.setter
     def events(self, arg: int, /) -> None: ...
     @property
-    def runs(self) -> int: ...
+    def runs(self) -> int:
+        """The number of finished runs."""
+
     @runs.setter
     def runs(self, arg: int, /) -> None: ...
     @property
-    def expectations(self) -> list[complex]: ...
+    def expectations(self) -> list[complex]:
+        """Weighted sums over the finished runs."""
+
     @expectations.setter
     def expectations(self, arg: Sequence[complex], /) -> None: ...
     @property
-    def outcomes(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]: ...
+    def outcomes(self) -> Annotated[NDArray[numpy.uint64], dict(shape=(None,))]:
+        """
+        The classical bits of every shot in words of 64; 0 for shots whose run is not finished.
+        """
+
     @outcomes.setter
     def outcomes(
         self,
@@ -1680,13 +1700,16 @@ class Standing:
     ) -> None: ...
     @property
     def waiting(self) -> list[tuple[list[bool], NDArray[numpy.uint64]]]:
-        """Runs to be made: outcomes so far, shots. The last one is under way."""
+        """
+        Unfinished runs: the measurement record so far and the shots. The last one is in progress.
+        """
 
     def add_waiting(
         self,
-        history: Sequence[bool],
+        record: Sequence[bool],
         shots: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    ) -> None: ...
+    ) -> None:
+        """Appends an unfinished run."""
 
 class Outcomes:
     """What measurements gave."""
@@ -1738,17 +1761,18 @@ class SimulationResult:
 def simulate(
     circuit: Circuit,
     group: Group,
-    shots: int,
-    seed: int,
-    precision: str,
-    observables: Sequence[PauliSum],
-    threads: int,
-    staging: int,
-    effort: float,
-    progress: object | None,
+    *,
+    shots: int = 0,
+    seed: int = 0,
+    precision: str = "double",
+    observables: Sequence[PauliSum] = [],
+    threads: int = 0,
+    staging: int = 0,
+    search_seconds: float = 1.0,
+    profile: bool = False,
+    progress: object | None = None,
     due: object | None = None,
     keep: object | None = None,
-    resume: Standing | None = None,
+    resume: CheckpointState | None = None,
     restore: object | None = None,
-    profile: bool = False,
 ) -> SimulationResult: ...

@@ -33,18 +33,18 @@ Letter letter_of(const Operation& operation, std::size_t t) {
   return Letter::any;
 }
 
-void add_matrix(const Operation& operation, Structure& structure) {
+void add_matrix(const Operation& operation, Commutation& commutation) {
   for (std::size_t t = 0; t < operation.targets.size(); ++t) {
     const Letter letter = letter_of(operation, t);
-    structure.letters.emplace_back(operation.targets[t], letter);
-    if (letter != Letter::z && !is_flip(operation)) structure.local.push_back(operation.targets[t]);
+    commutation.letters.emplace_back(operation.targets[t], letter);
+    if (letter != Letter::z && !is_flip(operation)) commutation.local.push_back(operation.targets[t]);
   }
 }
 
-void add_rotation(const Operation& operation, Structure& structure) {
+void add_rotation(const Operation& operation, Commutation& commutation) {
   for (std::size_t t = 0; t < operation.targets.size(); ++t) {
-    structure.letters.emplace_back(operation.targets[t], static_cast<Letter>(operation.paulis[t]));
-    if (operation.paulis[t] != 'Z') structure.local.push_back(operation.targets[t]);
+    commutation.letters.emplace_back(operation.targets[t], static_cast<Letter>(operation.paulis[t]));
+    if (operation.paulis[t] != 'Z') commutation.local.push_back(operation.targets[t]);
   }
 }
 
@@ -59,31 +59,31 @@ bool selects(const Operation& operation, std::size_t t) {
   return commutes(operation.values, operation.targets.size(), t, Letter::z);
 }
 
-Structure structure_of(const Operation& operation) {
-  Structure structure;
-  for (const int control : operation.controls) structure.letters.emplace_back(control, Letter::z);
+Commutation commutation_of(const Operation& operation) {
+  Commutation commutation;
+  for (const int control : operation.controls) commutation.letters.emplace_back(control, Letter::z);
   switch (operation.kind) {
     case OperationKind::matrix:
-      add_matrix(operation, structure);
+      add_matrix(operation, commutation);
       break;
     case OperationKind::pauli_rotation:
-      add_rotation(operation, structure);
+      add_rotation(operation, commutation);
       break;
     case OperationKind::diagonal:
     case OperationKind::measure:
-      for (const int target : operation.targets) structure.letters.emplace_back(target, Letter::z);
+      for (const int target : operation.targets) commutation.letters.emplace_back(target, Letter::z);
       break;
     case OperationKind::swap:
-      for (const int target : operation.targets) structure.letters.emplace_back(target, Letter::any);
-      structure.local = operation.targets;
+      for (const int target : operation.targets) commutation.letters.emplace_back(target, Letter::any);
+      commutation.local = operation.targets;
       break;
     case OperationKind::reset:
-      for (const int target : operation.targets) structure.letters.emplace_back(target, Letter::any);
+      for (const int target : operation.targets) commutation.letters.emplace_back(target, Letter::any);
       break;
     default:
       break;
   }
-  return structure;
+  return commutation;
 }
 
 }  // namespace onehop::quantum::detail

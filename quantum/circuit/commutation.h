@@ -1,4 +1,5 @@
-// What an operation needs of its qubits: which have to be local, and with what it commutes.
+// The commutation structure of an operation: on each wire, the Pauli matrix that it commutes with, and the wires that
+// must be local.
 #pragma once
 
 #include <utility>
@@ -8,24 +9,25 @@
 
 namespace onehop::quantum::detail {
 
-// What an operation is on one wire. Two operations whose letters agree (and are not `any`) on every wire that they share commute: each is
-// made of the identity and that one Pauli matrix there.
+// The form of an operation on one wire: a combination of the identity and this Pauli matrix, or `any` other form. Two
+// operations commute if their letters agree, and are not `any`, on every wire that they share.
 enum class Letter : char { z = 'Z', x = 'X', y = 'Y', any = '*' };
 
-struct Structure {
-  std::vector<std::pair<int, Letter>> letters;  // each wire it touches
+struct Commutation {
+  std::vector<std::pair<int, Letter>> letters;  // for each wire that the operation touches
   std::vector<int> local;                       // wires that must be local
 };
 
-[[nodiscard]] Structure structure_of(const Operation& operation);
+[[nodiscard]] Commutation commutation_of(const Operation& operation);
 
-// Entries below this count as zero where the form of a matrix is looked at.
+// Matrix entries below this count as zero when the form of a matrix is determined.
 inline constexpr double negligible = 1e-15;
 
-// A matrix on one target with nothing on its diagonal (X, Y, ...), no controls: an X and a diagonal.
+// Whether the operation is an uncontrolled one-target matrix with a zero diagonal (X, Y, ...), which is X times a
+// diagonal matrix.
 [[nodiscard]] bool is_flip(const Operation& operation);
 
-// Whether target `t` of a matrix only selects: no entry leads from one of its values to the other.
+// Whether a matrix is block-diagonal in target `t`: no entry connects the two values of that target.
 [[nodiscard]] bool selects(const Operation& operation, std::size_t t);
 
 }  // namespace onehop::quantum::detail

@@ -6,12 +6,13 @@
 namespace onehop::quantum::detail {
 namespace {
 
-// Whatever an operation may have to wait for: wires, then classical bits, then the order of outcomes.
+// Collects the groups of every resource that orders operations: wires, then classical bits, then the sequence of
+// outcomes.
 class Builder {
  public:
   Builder(std::size_t operations, int wires, int clbits)
       : wires_(wires), outcomes_(wires + clbits), last_(static_cast<std::size_t>(outcomes_) + 1) {
-    result_.structures.resize(operations);
+    result_.commutations.resize(operations);
     result_.groups.resize(operations);
     result_.level.assign(operations, 0);
     result_.needed_local.resize(static_cast<std::size_t>(wires));
@@ -19,22 +20,22 @@ class Builder {
 
   void add(int index, const Operation& operation) {
     std::map<int, Letter> uses;
-    Structure& structure = result_.structures[static_cast<std::size_t>(index)];
-    structure = structure_of(operation);
-    for (const auto& [wire, letter] : structure.letters) uses[wire] = letter;
+    Commutation& commutation = result_.commutations[static_cast<std::size_t>(index)];
+    commutation = commutation_of(operation);
+    for (const auto& [wire, letter] : commutation.letters) uses[wire] = letter;
     for (const int bit : operation.condition.clbits) uses[wires_ + bit] = Letter::z;  // reading commutes with reading
     for (const int bit : operation.clbits) uses[wires_ + bit] = Letter::any;
     if (operation.kind == OperationKind::measure || operation.kind == OperationKind::reset)
       uses[outcomes_] = Letter::any;
     int level = 0;
     for (const auto& [resource, letter] : uses) level = std::max(level, enter(index, resource, letter));
-    if (!structure.local.empty()) ++level;
+    if (!commutation.local.empty()) ++level;
     result_.level[static_cast<std::size_t>(index)] = level;
     for (const auto& [resource, letter] : uses) {
       Last& last = last_[static_cast<std::size_t>(resource)];
       last.level = std::max(last.level, level);
     }
-    for (const int wire : structure.local) result_.needed_local[static_cast<std::size_t>(wire)].push_back(index);
+    for (const int wire : commutation.local) result_.needed_local[static_cast<std::size_t>(wire)].push_back(index);
   }
 
   Dependencies take() { return std::move(result_); }
@@ -47,7 +48,8 @@ class Builder {
     int level_before = 0;  // the highest in the groups before it
   };
 
-  // Puts the operation into the last group of the resource or a new one; the level it has at least.
+  // Adds the operation to the last group of the resource, or to a new one. Returns the minimum level that this gives
+  // the operation.
   int enter(int index, int resource, Letter letter) {
     Last& last = last_[static_cast<std::size_t>(resource)];
     if (last.group < 0 || letter == Letter::any || letter != last.letter) {

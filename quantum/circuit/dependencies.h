@@ -1,4 +1,4 @@
-// What has to come before what: operations on shared wires or classical bits keep their order unless they commute.
+// Dependencies between operations: operations that share wires or classical bits keep their order unless they commute.
 #pragma once
 
 #include <vector>
@@ -7,23 +7,24 @@
 
 namespace onehop::quantum::detail {
 
-// Along each wire the operations form groups: members of a group commute there, groups follow each other. An operation may be done once the
-// groups before its own, on every wire it touches, are done. That takes memory in proportion to the operations, where arrows from
-// each operation to each would take its square.
+// Along each wire, consecutive operations that commute form a group. An operation may run once all preceding groups, on
+// every wire that it touches, are done. Groups take memory proportional to the number of operations; edges between
+// pairs of operations could take its square.
 struct Dependencies {
-  std::vector<Structure> structures;           // of each operation
-  std::vector<std::vector<int>> groups;        // of each operation: the groups it belongs to
-  std::vector<std::vector<int>> members;       // of each group
-  std::vector<int> next;                       // of each group: the one after it on the same wire, or -1
+  std::vector<Commutation> commutations;       // for each operation
+  std::vector<std::vector<int>> groups;        // for each operation: the groups it belongs to
+  std::vector<std::vector<int>> members;       // for each group: its operations
+  std::vector<int> next;                       // for each group: the next group on the same wire, or -1
   std::vector<std::vector<int>> needed_local;  // for each wire: operations that need it local, in program order
-  std::vector<int> level;    // of each operation: how many operations that need something local lead to it
-  std::vector<bool> absent;  // operations that are not there: uncontrolled swaps, barriers, those done already
+  std::vector<int>
+      level;  // for each operation: the length of the longest chain of operations with local wires that ends with it
+  std::vector<bool> absent;  // operations that need no work: uncontrolled swaps, barriers, and those done already
 
-  [[nodiscard]] std::size_t size() const noexcept { return structures.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return commutations.size(); }
 };
 
-// Of operations on `wires` wires. Measurements and resets keep their order among themselves as well, because which outcome a random
-// number stands for depends on those before.
+// Computes the dependencies between operations on `wires` wires. Measurements and resets also keep their order among
+// themselves, because the meaning of each random number depends on the outcomes drawn before it.
 [[nodiscard]] Dependencies dependencies_of(const std::vector<Operation>& operations, int wires, int clbits,
                                            std::vector<bool> absent);
 

@@ -1,4 +1,5 @@
-// The named gates: one table, a row a gate. Conventions (phases above all) are Qiskit's; docs/reference/quantum_gates.md lists the matrices.
+// The named gates: one table, a row a gate. Conventions (phases above all) are Qiskit's;
+// docs/reference/quantum_gates.md lists the matrices.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,4 +1,5 @@
-// Random numbers of circuits: what is drawn for a shot at an event depends on these and the seed alone (onehop/philox.h).
+// Random numbers of circuits: what is drawn for a shot at an event depends on these and the seed alone
+// (onehop/philox.h).
 #pragma once
 
 #include <array>

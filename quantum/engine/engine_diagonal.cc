@@ -9,7 +9,7 @@ namespace {
 
 using Number = std::complex<double>;
 
-constexpr std::size_t most_selectors = 4;
+constexpr std::size_t max_selectors = 4;
 
 // Without the cases for infinities that operator* has.
 Number times(Number a, Number b) {
@@ -59,7 +59,7 @@ std::pair<int, int> DiagonalRun<T>::selector_of(const Inner& inner) {
     const auto it = std::find(selectors.begin(), selectors.end(), condition);
     if (it != selectors.end()) return {static_cast<int>(l), static_cast<int>(it - selectors.begin())};
   }
-  if (layers_.back().selectors.size() == most_selectors) layers_.emplace_back();
+  if (layers_.back().selectors.size() == max_selectors) layers_.emplace_back();
   layers_.back().selectors.push_back(condition);
   return {static_cast<int>(layers_.size()) - 1, static_cast<int>(layers_.back().selectors.size()) - 1};
 }
@@ -73,7 +73,7 @@ int DiagonalRun<T>::layers(std::uint64_t tile, const TileShape& shape) const {
     if (inner.low == 0 || inner.row == 0) continue;
     if (std::find(conditions.begin(), conditions.end(), condition) == conditions.end()) conditions.push_back(condition);
   }
-  return std::max(1, static_cast<int>((conditions.size() + most_selectors - 1) / most_selectors));
+  return std::max(1, static_cast<int>((conditions.size() + max_selectors - 1) / max_selectors));
 }
 
 template <typename T>

@@ -1,5 +1,5 @@
-// A run of diagonal operations on one shape of tile, merged: two numbers are multiplied to each amplitude, one from a table over the
-// bits inside a row and one of the row, however many phases there are.
+// A run of diagonal operations on one shape of tile, merged: two numbers are multiplied to each amplitude, one from a
+// table over the bits inside a row and one of the row, however many phases there are.
 #pragma once
 
 #include <complex>
@@ -57,7 +57,7 @@ class DiagonalRun {
     Number factor, inverse;
     std::size_t monomial = 0;
   };
-  // Tables over the bits in a row, one for each combination of at most `most_selectors` conditions on the row.
+  // Tables over the bits in a row, one for each combination of at most `max_selectors` conditions on the row.
   struct Layer {
     std::vector<Inner> selectors;
     std::vector<std::uint8_t> choice;  // of each row

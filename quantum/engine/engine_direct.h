@@ -1,5 +1,5 @@
-// One operation straight on the amplitudes in memory: for what the tiles of engine_tile cannot take (matrices and tables of many
-// bits), and the plain definition that the tests of the tiles rest on.
+// One operation straight on the amplitudes in memory: for what the tiles of engine_tile cannot take (matrices and
+// tables of many bits), and the plain definition that the tests of the tiles rest on.
 #pragma once
 
 #include <complex>

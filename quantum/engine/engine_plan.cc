@@ -10,7 +10,7 @@ namespace onehop::quantum {
 namespace {
 
 // Below this, tiles have too few vectors for what is done with them.
-constexpr int fewest_tiled_bits = 10;
+constexpr int min_tiled_bits = 10;
 
 std::uint64_t low_mask(int bits) { return (std::uint64_t{1} << bits) - 1; }
 
@@ -131,13 +131,13 @@ class Grouping {
 }  // namespace
 
 TileSizes tile_sizes(int bits, int bytes_per_amplitude) {
-  if (bits < fewest_tiled_bits) return {};
+  if (bits < min_tiled_bits) return {};
   // Half a megabyte of amplitudes, which leaves room for tables in a second-level cache of one.
   const int tile = std::min(bits, bytes_per_amplitude > 8 ? 15 : 16);
   const bool is_double = bytes_per_amplitude > 8;
   return {.tile = tile,
           .low = std::min(tile, is_double ? 6 : 7),
-          .matrices = is_double ? kernels<double>().matrices_pay : kernels<float>().matrices_pay};
+          .matrices = is_double ? kernels<double>().prefer_dense : kernels<float>().prefer_dense};
 }
 
 std::vector<Pass> make_passes(const Items& items, int bits, const TileSizes& sizes) {

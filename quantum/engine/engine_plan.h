@@ -1,5 +1,6 @@
-// Which items share a pass. A pass holds one tile after the other in cache: all combinations of a set of bits, the lowest ones among
-// them. Items that mix only bits of the tile are applied there; what is diagonal in a bit does not need it in the tile.
+// Which items share a pass. A pass holds one tile after the other in cache: all combinations of a set of bits, the
+// lowest ones among them. Items that mix only bits of the tile are applied there; what is diagonal in a bit does not
+// need it in the tile.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ Tile<T> make_tile(std::size_t numbers) {
 }
 
 // Bytes of a tile that a thread keeps for the next one: making it anew would take longer than a gate.
-constexpr std::size_t most_bytes_kept = std::size_t{1} << 16;
+constexpr std::size_t max_bytes_kept = std::size_t{1} << 16;
 
 template <typename T>
 T* kept_tile(std::size_t numbers) {
@@ -43,7 +43,7 @@ void run_tiles(const TileProgram<T>& program, std::complex<T>* amplitudes, std::
   const std::size_t numbers = program.shape().numbers();
   const std::size_t wanted = program.needs_other() ? 2 * numbers : numbers;
   Tile<T> tile;
-  if (wanted * sizeof(T) > most_bytes_kept) tile = make_tile<T>(wanted);
+  if (wanted * sizeof(T) > max_bytes_kept) tile = make_tile<T>(wanted);
   typename TileProgram<T>::Scratch scratch;
   scratch.tile = tile ? tile.get() : kept_tile<T>(wanted);
   if (program.needs_other()) scratch.other = scratch.tile + numbers;

@@ -1,4 +1,5 @@
-// Operations with everything made ready that applying them takes: for small states, where that takes longer than the arithmetic.
+// Operations with everything made ready that applying them takes: for small states, where that takes longer than the
+// arithmetic.
 #pragma once
 
 #include <complex>
@@ -16,7 +17,7 @@ template <typename T>
 class EngineProgram {
  public:
   // Larger states lose nothing by being planned anew, and their tables are larger.
-  static constexpr int most_bits = 18;
+  static constexpr int max_bits = 18;
 
   // Throws BadInput as `apply` does.
   EngineProgram(int bits, std::vector<LocalOperation> operations);

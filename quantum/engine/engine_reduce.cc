@@ -1,5 +1,5 @@
-// The engine's reductions. Each splits the amplitudes into blocks of a fixed size, sums every block by itself and then the blocks in
-// order, so that the number of threads does not change the result.
+// The engine's reductions. Each splits the amplitudes into blocks of a fixed size, sums every block by itself and then
+// the blocks in order, so that the number of threads does not change the result.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace {
 using Sum = std::complex<double>;
 
 constexpr std::uint64_t block_size = std::uint64_t{1} << 13;
-constexpr std::uint64_t most_parts = 256;
+constexpr std::uint64_t max_parts = 256;
 
-// A probability for each of many values does not fit a core's cache in many copies, and all copies together must be little beside the
-// amplitudes (half a percent of them in double precision): the blocks are then few.
-std::uint64_t most_partial_numbers(std::uint64_t amplitudes) {
+// A probability for each of many values does not fit a core's cache in many copies, and all copies together must be
+// little beside the amplitudes (half a percent of them in double precision): the blocks are then few.
+std::uint64_t max_partial_numbers(std::uint64_t amplitudes) {
   return std::clamp<std::uint64_t>(amplitudes / 128, std::uint64_t{1} << 16, std::uint64_t{1} << 22);
 }
 
@@ -107,8 +107,8 @@ void walsh_transform(std::vector<double>& values) {
   }
 }
 
-// The products of one block with its partner, for all strings of a group. Of many strings, all sums that there can be are cheaper than each
-// by itself.
+// The products of one block with its partner, for all strings of a group. Of many strings, all sums that there can be
+// are cheaper than each by itself.
 template <typename T>
 class BlockProducts {
  public:
@@ -194,7 +194,7 @@ void probabilities(std::span<const std::complex<T>> amplitudes, std::span<const 
   std::vector<std::size_t> low_values(64);
   for (std::uint64_t i = 0; i < 64; ++i) low_values[i] = value_of(i);
   const std::uint64_t parts = std::clamp<std::uint64_t>(
-      std::min(blocks_in(amplitudes.size()), most_partial_numbers(amplitudes.size()) / out.size()), 1, most_parts);
+      std::min(blocks_in(amplitudes.size()), max_partial_numbers(amplitudes.size()) / out.size()), 1, max_parts);
   const std::uint64_t part = std::max<std::uint64_t>(64, (amplitudes.size() + parts - 1) / parts);
   const std::uint64_t used = (amplitudes.size() + part - 1) / part;
   std::vector<std::vector<double>> sums(used);
@@ -230,7 +230,7 @@ void pauli_products(std::span<const std::complex<T>> a, std::span<const std::com
     }
   }
   const auto groups = shared_x(paulis);
-  const std::uint64_t part = std::max<std::uint64_t>(block_size, a.size() / most_parts);
+  const std::uint64_t part = std::max<std::uint64_t>(block_size, a.size() / max_parts);
   std::vector<std::vector<Sum>> sums((a.size() + part - 1) / part);
   parallel_for(thread_count(options.threads), a.size(), part, [&](std::uint64_t part_begin, std::uint64_t part_end) {
     auto& sum = sums[part_begin / part];
@@ -281,8 +281,8 @@ void sample(std::span<const std::complex<T>> amplitudes, std::span<const double>
   if (!std::is_sorted(thresholds.begin(), thresholds.end())) throw BadInput("sample: the thresholds must ascend");
   const int threads = thread_count(options.threads);
   const std::vector<double> norms = block_norms(amplitudes, threads);
-  // first[b]: the first threshold that block b or a later one decides. What rounding leaves beyond the end falls to the last
-  // block that has any probability.
+  // first[b]: the first threshold that block b or a later one decides. What rounding leaves beyond the end falls to the
+  // last block that has any probability.
   std::vector<double> before(norms.size() + 1, 0.0);
   std::vector<std::size_t> first(norms.size() + 1, 0);
   std::size_t last_block = 0;

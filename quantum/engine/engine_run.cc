@@ -18,8 +18,8 @@ struct AlignedDelete {
   void operator()(void* memory) const { ::operator delete[](memory, std::align_val_t(64)); }
 };
 
-// The tile of this thread, about a megabyte, kept from pass to pass and from run to run: given back and asked for again in other sizes
-// it would leave holes of its size.
+// The tile of this thread, about a megabyte, kept from pass to pass and from run to run: given back and asked for again
+// in other sizes it would leave holes of its size.
 template <typename T>
 T* tile_memory(std::size_t numbers) {
   thread_local std::unique_ptr<T[], AlignedDelete> memory;
@@ -81,7 +81,7 @@ PassList make_pass_list(int bits, std::span<const LocalOperation> operations, co
     }
     return list;
   }
-  list.items = make_items(operations, bits, sizes.low, sizes.tile - sizes.low, sizes.matrices);
+  list.items = decompose_gates(operations, bits, sizes.low, sizes.tile - sizes.low, sizes.matrices);
   list.passes = make_passes(list.items, bits, sizes);
   return list;
 }

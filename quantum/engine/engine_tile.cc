@@ -28,9 +28,9 @@ bool TileProgram<T>::past_caches() const {
 }
 
 template <typename T>
-std::uint32_t TileProgram<T>::flip_of(const Move& move, std::uint64_t base) {
-  std::uint32_t flip = move.flip;
-  for (const auto& conditional : move.conditional) {
+std::uint32_t TileProgram<T>::flip_of(const Permutation& permutation, std::uint64_t base) {
+  std::uint32_t flip = permutation.flip;
+  for (const auto& conditional : permutation.conditional) {
     if ((base & conditional.mask) == conditional.value) flip ^= conditional.flip;
   }
   return flip;
@@ -80,7 +80,7 @@ bool TileProgram<T>::is_local(const Step& step) const {
     }
     case StepKind::lane_matrix:
       return lane_matrices_[step.index].step.bit < block_.bits - block_.lane_bits;
-    case StepKind::move:
+    case StepKind::permute:
     case StepKind::table:
       return false;
     default:
@@ -131,7 +131,7 @@ void TileProgram<T>::run_step(const Step& step, std::uint64_t base, std::size_t 
         kernels_.lane_matrix(data, shape, lane_matrices_[step.index].step);
       }
       break;
-    case StepKind::move:
+    case StepKind::permute:
       break;  // goes from tile to tile: see run
     case StepKind::table:
       run_table(tables_[step.index], base, data);
@@ -151,7 +151,7 @@ PassPart TileProgram<T>::part_of(StepKind kind) {
     case StepKind::dense:
     case StepKind::lane_matrix:
       return PassPart::matrices;
-    case StepKind::move:
+    case StepKind::permute:
       return PassPart::pairs;
     default:
       return PassPart::diagonals;
@@ -181,7 +181,7 @@ void TileProgram<T>::describe(PassSummary& summary) const {
         each = 4 * std::ldexp(1.0, static_cast<int>(dense_[step.index].step.bits.size()) -
                                        std::popcount(dense_[step.index].step.controls));
         break;
-      case StepKind::move:
+      case StepKind::permute:
         break;
       case StepKind::diagonal:
         sweeps = diagonals_[step.index].layers(tile_, shape_);
@@ -207,7 +207,7 @@ void TileProgram<T>::run_stretch(const Stretch& stretch, std::complex<T>* amplit
   }
   const TileShape& shape = stretch.local ? block_ : shape_;
   for (std::size_t row = 0; row < shape_.rows(); row += shape.rows()) {
-    const auto data = [&] { return scratch.tile + row * shape_.row_stride(); };  // moves exchange the memories
+    const auto data = [&] { return scratch.tile + row * shape_.row_stride(); };  // permutations swap the two buffers
     if (gathers) {
       timed(scratch.parts, PassPart::gather, [&] {
         kernels_.gather(amplitudes + base, offsets_.data() + row, shape, data(), shape_.rows() - row - shape.rows());
@@ -215,9 +215,9 @@ void TileProgram<T>::run_stretch(const Stretch& stretch, std::complex<T>* amplit
     }
     for (std::size_t s = stretch.begin; s < stretch.end; ++s) {
       timed(scratch.parts, part_of(steps_[s].kind), [&] {
-        if (steps_[s].kind == StepKind::move) {
-          const Move& move = moves_[steps_[s].index];
-          kernels_.move(scratch.tile, scratch.other, shape_, move.step, flip_of(move, base));
+        if (steps_[s].kind == StepKind::permute) {
+          const Permutation& permutation = permutations_[steps_[s].index];
+          kernels_.permute(scratch.tile, scratch.other, shape_, permutation.step, flip_of(permutation, base));
           return std::swap(scratch.tile, scratch.other);
         }
         run_step(steps_[s], base, row, shape, data(), scratch);
@@ -251,9 +251,9 @@ void TileProgram<T>::run(std::complex<T>* amplitudes, std::size_t tile, Scratch&
     if (!moved_out_) {
       kernels_.scatter(amplitudes + base, offsets_.data(), shape_, scratch.tile, last_scale_, past_caches());
     } else {
-      const Move& move = moves_.back();
-      kernels_.scatter_moved(amplitudes + base, offsets_.data(), shape_, scratch.tile, move.step, flip_of(move, base),
-                             last_scale_, past_caches());
+      const Permutation& permutation = permutations_.back();
+      kernels_.scatter_permuted(amplitudes + base, offsets_.data(), shape_, scratch.tile, permutation.step,
+                                flip_of(permutation, base), last_scale_, past_caches());
     }
   });
 }

@@ -32,7 +32,7 @@ class TileProgram {
   void describe(PassSummary& summary) const;
 
   // Amplitudes change places from one tile's memory to another's. The last time they do so on their way out.
-  [[nodiscard]] bool needs_other() const { return moves_.size() > (moved_out_ ? 1U : 0U); }
+  [[nodiscard]] bool needs_other() const { return permutations_.size() > (moved_out_ ? 1U : 0U); }
 
   // What a thread needs for its tiles.
   struct Scratch {
@@ -52,14 +52,15 @@ class TileProgram {
     two_pairs,
     dense,
     lane_matrix,
-    move,
+    permute,
     table
   };
   struct Step {
     StepKind kind = StepKind::diagonal;
     std::size_t index = 0;
   };
-  // Steps one after the other; `local`: they mix nothing beyond a block, so that all are done on one block before the next.
+  // Steps one after the other; `local`: they mix nothing beyond a block, so that all are done on one block before the
+  // next.
   struct Stretch {
     std::size_t begin = 0, end = 0;
     bool local = false;
@@ -91,8 +92,8 @@ class TileProgram {
     std::vector<std::complex<T>> values;
   };
   // Bits outside of the tile may add to the flip.
-  struct Move {
-    MoveStep step;
+  struct Permutation {
+    PermutationStep step;
     std::uint32_t flip = 0;
     struct Conditional {
       std::uint64_t mask = 0, value = 0;
@@ -105,14 +106,14 @@ class TileProgram {
   [[nodiscard]] bool is_local(const Step& step) const;
   [[nodiscard]] static PassPart part_of(StepKind kind);
   void find_stretches();
-  // Gathers rows and brings them through a stretch, or the other way round, a block of rows at a time: while they are in the
-  // first-level cache.
+  // Gathers rows and brings them through a stretch, or the other way round, a block of rows at a time: while they are
+  // in the first-level cache.
   void run_stretch(const Stretch& stretch, std::complex<T>* amplitudes, std::uint64_t base, Scratch& scratch,
                    bool gathers, bool scatters) const;
   [[nodiscard]] bool past_caches() const;
   void run_step(const Step& step, std::uint64_t base, std::size_t first_row, const TileShape& shape, T* data,
                 const Scratch& scratch) const;
-  [[nodiscard]] static std::uint32_t flip_of(const Move& move, std::uint64_t base);
+  [[nodiscard]] static std::uint32_t flip_of(const Permutation& permutation, std::uint64_t base);
   void run_table(const Table& table, std::uint64_t base, T* tile) const;
 
   int bits_;
@@ -129,7 +130,7 @@ class TileProgram {
   std::vector<TwoPairsStep<T>> two_pairs_;
   std::vector<DenseMatrix> dense_;
   std::vector<LaneMatrix> lane_matrices_;
-  std::vector<Move> moves_;
+  std::vector<Permutation> permutations_;
   bool moved_out_ = false;  // the last of them is no step: it is done by the scatter
   std::vector<Table> tables_;
   T last_scale_ = 1;

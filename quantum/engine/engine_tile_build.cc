@@ -10,23 +10,25 @@
 namespace onehop::quantum {
 namespace {
 
-// Rows of this many bits: a table for one, and those for a few conditions on the row's number, stay in the first-level cache.
-constexpr int most_row_bits = 8;
+// Rows of this many bits: a table for one, and those for a few conditions on the row's number, stay in the first-level
+// cache.
+constexpr int max_row_bits = 8;
 constexpr std::size_t gap_bytes = 128;
-// So many gates that only move amplitudes are one step rather than a sweep each.
-constexpr std::size_t fewest_moves = 3;
+// From this many permutation gates on, one combined step replaces a sweep per gate.
+constexpr std::size_t min_permutation_gates = 3;
 TileShape shape_of(std::uint64_t tile, int lane_bits, std::size_t number_bytes) {
   TileShape shape;
   shape.bits = std::popcount(tile);
   shape.lane_bits = lane_bits;
-  shape.row_bits = std::min(std::countr_one(tile), most_row_bits);
+  shape.row_bits = std::min(std::countr_one(tile), max_row_bits);
   shape.row_gap = shape.bits > shape.row_bits ? gap_bytes / number_bytes : 0;
   return shape;
 }
 
 }  // namespace
 
-// Puts the items of a pass into steps: turn by turn everything that mixes and may be done now, then every diagonal that may.
+// Puts the items of a pass into steps: turn by turn everything that mixes and may be done now, then every diagonal that
+// may.
 template <typename T>
 class TileProgram<T>::Builder {
  public:
@@ -39,7 +41,7 @@ class TileProgram<T>::Builder {
       rest = take(rest, [](const Item& item) { return item.kind == ItemKind::butterfly; });
       flush_butterflies();
       if (rest.size() != before) continue;
-      take_moves(rest);
+      take_permutations(rest);
       if (rest.size() != before) continue;
       rest = take_one(rest);
       if (rest.size() != before) continue;
@@ -50,7 +52,7 @@ class TileProgram<T>::Builder {
     flush_signs();
     program_.last_scale_ = static_cast<T>(scale_);
     auto& steps = program_.steps_;
-    program_.moved_out_ = !steps.empty() && steps.back().kind == StepKind::move;
+    program_.moved_out_ = !steps.empty() && steps.back().kind == StepKind::permute;
     if (program_.moved_out_) steps.pop_back();
   }
 
@@ -85,39 +87,39 @@ class TileProgram<T>::Builder {
     return rest;
   }
 
-  // All gates that only move amplitudes and may be done now, in their order.
-  void take_moves(std::vector<Item>& items) {
+  // Collects all permutation gates that may be done now, in their order.
+  void take_permutations(std::vector<Item>& items) {
     Left left;
-    Moves moves;
+    PermutationGates gates;
     std::vector<Item> rest;
     for (const Item& item : items) {
-      if (item.kind == ItemKind::pair && left.allows(item) && Moves::takes(items_.pairs[item.index])) {
-        moves.add(items_.pairs[item.index]);
+      if (item.kind == ItemKind::pair && left.allows(item) && PermutationGates::takes(items_.pairs[item.index])) {
+        gates.add(items_.pairs[item.index]);
       } else {
         left.leave(item);
         rest.push_back(item);
       }
     }
-    if (moves.empty()) return;
+    if (gates.empty()) return;
     items = std::move(rest);
-    if (moves.operations().size() < fewest_moves) {
-      for (const PairOperation& op : moves.operations()) add_pair(op);
+    if (gates.operations().size() < min_permutation_gates) {
+      for (const PairOperation& op : gates.operations()) add_pair(op);
       return;
     }
-    const Moves::Map map = moves.source(program_.tile_);
-    Move move;
+    const PermutationGates::Map map = gates.source(program_.tile_);
+    Permutation permutation;
     for (std::size_t v = 0; v < std::size_t{1} << (program_.shape_.bits - lane_bits()); ++v) {
-      move.step.sources.push_back(static_cast<std::uint32_t>(map.of(v << lane_bits())));
+      permutation.step.sources.push_back(static_cast<std::uint32_t>(map.of(v << lane_bits())));
     }
     for (std::size_t l = 0; l < std::size_t{1} << lane_bits(); ++l) {
-      move.step.lane_sources.push_back(static_cast<std::uint32_t>(map.of(l)));
+      permutation.step.lane_sources.push_back(static_cast<std::uint32_t>(map.of(l)));
     }
-    move.flip = static_cast<std::uint32_t>(map.flip);
+    permutation.flip = static_cast<std::uint32_t>(map.flip);
     for (const auto& [mask, value, flip] : map.conditional) {
-      move.conditional.push_back({mask, value, static_cast<std::uint32_t>(flip)});
+      permutation.conditional.push_back({mask, value, static_cast<std::uint32_t>(flip)});
     }
-    step(StepKind::move, program_.moves_.size());
-    program_.moves_.push_back(std::move(move));
+    step(StepKind::permute, program_.permutations_.size());
+    program_.permutations_.push_back(std::move(permutation));
   }
 
   // The first item that is neither butterfly nor phase, if it may be done now.
@@ -190,7 +192,8 @@ class TileProgram<T>::Builder {
   // Unscaled amplitudes grow; they are brought back long before they could overflow.
   static double smallest_scale() { return sizeof(T) == sizeof(float) ? 1e-12 : 1e-100; }
 
-  // Rotations of bits inside a vector change signs on the way: if there is nothing else to multiply, it can wait for them.
+  // Rotations of bits inside a vector change signs on the way: if there is nothing else to multiply, it can wait for
+  // them.
   [[nodiscard]] bool only_signs() const {
     return std::all_of(phases_.begin(), phases_.end(), [&](const Phase& phase) {
       return phase.factor == -1.0 && phase.want == phase.mask && std::has_single_bit(phase.mask) &&
@@ -216,7 +219,8 @@ class TileProgram<T>::Builder {
     scale_ = 1;
   }
 
-  // --- Masks of the whole index into masks of the vector number and of the lanes ----------------------------------------------------
+  // --- Masks of the whole index into masks of the vector number and of the lanes
+  // ----------------------------------------------------
 
   [[nodiscard]] int lane_bits() const { return program_.shape_.lane_bits; }
   [[nodiscard]] int position(int bit) const { return std::popcount(program_.tile_ & ((std::uint64_t{1} << bit) - 1)); }
@@ -230,7 +234,8 @@ class TileProgram<T>::Builder {
     return {controls & other, values & other, sign & other};
   }
 
-  // A pair that may go together with another: of two bits beyond those inside a vector, signed by these, without controls.
+  // A pair that may go together with another: of two bits beyond those inside a vector, signed by these, without
+  // controls.
   [[nodiscard]] bool goes_with_others(const PairOperation& op) const {
     return std::popcount(op.x_mask) == 2 && op.z_mask == op.x_mask && op.control_mask == 0 && in_lane(op.x_mask) == 0;
   }

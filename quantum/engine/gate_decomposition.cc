@@ -14,12 +14,13 @@ namespace {
 
 using Number = std::complex<double>;
 
-// Steeper rotations are computed with both cosine and sine, for their amplitudes would grow too much before they are scaled.
+// Steeper rotations are computed with both cosine and sine, for their amplitudes would grow too much before they are
+// scaled.
 constexpr double steepest = 16;
 constexpr double negligible = 4e-16;
-constexpr std::size_t most_factored_bits = 4;
-constexpr int most_controlled_parity_bits = 6;
-constexpr std::uint64_t lane_mask = (std::uint64_t{1} << most_lane_bits) - 1;
+constexpr std::size_t max_factored_bits = 4;
+constexpr int max_controlled_parity_bits = 6;
+constexpr std::uint64_t lane_mask = (std::uint64_t{1} << max_lane_bits) - 1;
 
 bool is_one(Number factor) { return std::norm(factor - 1.0) <= negligible * negligible; }
 
@@ -48,11 +49,11 @@ struct Controls {
 
 class Maker {
  public:
-  Maker(int bits, int low_bits, int most_mixed, bool matrices)
+  Maker(int bits, int low_bits, int max_mixed, bool matrices)
       : matrices_(matrices),
         low_bits_(low_bits),
         low_mask_(bit_of(low_bits) - 1),
-        most_mixed_(most_mixed),
+        max_mixed_(max_mixed),
         waiting_(static_cast<std::size_t>(bits)),
         waiting_gates_(waiting_.size()) {}
 
@@ -80,7 +81,8 @@ class Maker {
   }
 
  private:
-  // --- One-bit gates wait for their neighbours, to be multiplied with them ---------------------------------------------------------
+  // --- One-bit gates wait for their neighbours, to be multiplied with them
+  // ---------------------------------------------------------
 
   void flush(std::uint64_t mask, int /*all of a mask*/) {
     for (; mask != 0; mask &= mask - 1) flush(std::countr_zero(mask));
@@ -115,8 +117,8 @@ class Maker {
       }
     }
     if (op.bits.size() == 2 && controls.mask == 0 && fits_tile(bit_of(op.bits[0]) | bit_of(op.bits[1]))) {
-      // Taken apart, a gate costs a pair, two rotations and its part of two diagonals: with long vectors more than the matrix
-      // where all of these are there (measured: docs/design/engine.md), less where some are not.
+      // Taken apart, a gate costs a pair, two rotations and its part of two diagonals: with long vectors more than the
+      // matrix where all of these are there (measured: docs/design/engine.md), less where some are not.
       if (const auto& split = split_of(op.values)) return add_split(*split, op.bits);
       return add_two_bits(op, index);
     }
@@ -124,13 +126,13 @@ class Maker {
   }
 
   // Circuits have few matrices, or all of them differ: the last few are remembered.
-  const std::optional<TwoBitSplit>& split_of(const std::vector<Number>& values) {
+  const std::optional<KakDecomposition>& split_of(const std::vector<Number>& values) {
     for (const Known& known : known_) {
       if (known.values == values) return known.split;
     }
     Known& known = known_[next_known_++ % known_.size()];
     const auto zeros = std::count(values.begin(), values.end(), Number(0));
-    known = {values, zeros >= 8 || !matrices_ ? split_two_bits(values) : split_one_angle(values)};
+    known = {values, zeros >= 8 || !matrices_ ? kak_decomposition(values) : kak_one_angle(values)};
     return known.split;
   }
 
@@ -162,7 +164,7 @@ class Maker {
     add_dense(whole, index);
   }
 
-  void add_split(const TwoBitSplit& split, const std::vector<int>& bits) {
+  void add_split(const KakDecomposition& split, const std::vector<int>& bits) {
     const std::uint64_t both = bit_of(bits[0]) | bit_of(bits[1]);
     const std::uint64_t top = std::bit_floor(both);
     for (std::size_t b = 0; b < 2; ++b) multiply_waiting(bits[b], split.before[b]);
@@ -194,15 +196,15 @@ class Maker {
     // A control on one of the lowest bits becomes a further bit of the matrix.
     Dense dense{op.bits, op.control_mask & ~lane_mask, op.control_values & ~lane_mask, op.values};
     for (std::uint64_t low = op.control_mask & lane_mask; low != 0; low &= low - 1) {
-      if (static_cast<int>(dense.bits.size()) >= most_dense_bits) break;
+      if (static_cast<int>(dense.bits.size()) >= max_dense_bits) break;
       add_control(dense, std::countr_zero(low), (op.control_values & low & -low) != 0);
     }
     std::uint64_t mixed = 0;
     for (const int bit : dense.bits) mixed |= bit_of(bit);
     // Every bit of the matrix needs a place in the tile that is neither inside a vector nor a control.
-    const int room = low_bits_ + most_mixed_ - most_lane_bits - std::popcount(dense.control_mask);
+    const int room = low_bits_ + max_mixed_ - max_lane_bits - std::popcount(dense.control_mask);
     const bool complete = (op.control_mask & ~dense.control_mask & ~mixed) == 0;
-    if (!complete || static_cast<int>(dense.bits.size()) > std::min(most_dense_bits, room) || !fits_tile(mixed)) {
+    if (!complete || static_cast<int>(dense.bits.size()) > std::min(max_dense_bits, room) || !fits_tile(mixed)) {
       return by_operation(ItemKind::direct, mixed, op.control_mask, index);
     }
     flush(mixed | dense.control_mask, 0);
@@ -225,7 +227,7 @@ class Maker {
     dense.matrix = std::move(wider);
   }
 
-  [[nodiscard]] bool fits_tile(std::uint64_t mixed) const { return std::popcount(mixed & ~low_mask_) <= most_mixed_; }
+  [[nodiscard]] bool fits_tile(std::uint64_t mixed) const { return std::popcount(mixed & ~low_mask_) <= max_mixed_; }
 
   // diag(u0, u1) R diag(1, w), R the rotation with cosine |a| and sine |c| of the first column (a, c).
   void one_bit(int bit, const Matrix2& m, const Controls& controls, std::uint32_t /*index*/) {
@@ -259,7 +261,8 @@ class Maker {
     phase_on(mask, mask, controls, u1 * std::conj(u0));
   }
 
-  // --- Diagonals -------------------------------------------------------------------------------------------------------------------
+  // --- Diagonals
+  // -------------------------------------------------------------------------------------------------------------------
 
   void add_diagonal(const std::vector<int>& bits, const std::vector<Number>& values, const Controls& controls,
                     std::uint32_t index) {
@@ -274,7 +277,7 @@ class Maker {
     std::uint64_t mask = controls.mask;
     for (const int bit : bits) mask |= bit_of(bit);
     flush(mask, 0);
-    bool factors = bits.size() <= most_factored_bits;
+    bool factors = bits.size() <= max_factored_bits;
     for (const Number& value : values) factors = factors && std::abs(value) > 1e-3;
     if (!factors && !bits.empty()) {
       by_operation(ItemKind::table, 0, mask, index);
@@ -312,7 +315,8 @@ class Maker {
     items_.phases.push_back(phase);
   }
 
-  // --- Rotations about Pauli strings -----------------------------------------------------------------------------------------------
+  // --- Rotations about Pauli strings
+  // -----------------------------------------------------------------------------------------------
 
   void add_rotation(const LocalOperation& op, const Controls& controls, std::uint32_t index) {
     if (op.x_mask == 0) return add_parity(op, controls, index);
@@ -328,8 +332,8 @@ class Maker {
       gate.values = {cosine, is_y ? Number(-sine) : Number(0, -sine), is_y ? Number(sine) : Number(0, -sine), cosine};
       return add_matrix(gate, controls, index);
     }
-    // P|i> = w(i)|i ^ x>, w(i) = i^ys (-1)^parity(i & z). What i sends to its partner is -i sine w(i): real for an odd number of Y;
-    // otherwise made real by an S before and its inverse after, on the top bit of x.
+    // P|i> = w(i)|i ^ x>, w(i) = i^ys (-1)^parity(i & z). What i sends to its partner is -i sine w(i): real for an odd
+    // number of Y; otherwise made real by an S before and its inverse after, on the top bit of x.
     const int ys = std::popcount(op.x_mask & op.z_mask);
     const bool odd = ys % 2 != 0;
     const double sign = odd ? (ys % 4 == 1 ? 1 : -1) : (ys % 4 == 0 ? 1 : -1);
@@ -356,7 +360,7 @@ class Maker {
       if (op.z_mask != 0) push_phase({Phase::When::odd, op.z_mask, 0, std::conj(even) / even});
       return;
     }
-    if (std::popcount(op.z_mask) > most_controlled_parity_bits) {
+    if (std::popcount(op.z_mask) > max_controlled_parity_bits) {
       return by_operation(ItemKind::direct, op.z_mask, controls.mask, index);
     }
     std::vector<int> bits;
@@ -374,7 +378,8 @@ class Maker {
     push_pair(operation);
   }
 
-  // --- The lists -------------------------------------------------------------------------------------------------------------------
+  // --- The lists
+  // -------------------------------------------------------------------------------------------------------------------
 
   void push_pair(const PairOperation& operation) {
     flush(operation.control_mask | operation.x_mask | operation.z_mask, 0);
@@ -394,7 +399,7 @@ class Maker {
 
   struct Known {
     std::vector<Number> values;
-    std::optional<TwoBitSplit> split;
+    std::optional<KakDecomposition> split;
   };
 
   bool matrices_;
@@ -402,7 +407,7 @@ class Maker {
   std::size_t next_known_ = 0;
   int low_bits_;
   std::uint64_t low_mask_;
-  int most_mixed_;
+  int max_mixed_;
   std::vector<std::optional<Matrix2>> waiting_;
   std::vector<std::uint32_t> waiting_gates_;  // that have gone into each of them
   std::uint32_t gates_ = 0;                   // that count with the next item
@@ -411,8 +416,9 @@ class Maker {
 
 }  // namespace
 
-Items make_items(std::span<const LocalOperation> operations, int bits, int low_bits, int most_mixed, bool matrices) {
-  Maker maker(bits, low_bits, most_mixed, matrices);
+Items decompose_gates(std::span<const LocalOperation> operations, int bits, int low_bits, int max_mixed,
+                      bool matrices) {
+  Maker maker(bits, low_bits, max_mixed, matrices);
   for (std::size_t i = 0; i < operations.size(); ++i) maker.add(operations[i], static_cast<std::uint32_t>(i));
   return maker.finish();
 }

@@ -1,5 +1,6 @@
-// The operations in the engine's own few forms. Every one-bit gate is a diagonal, a real rotation and a diagonal, and diagonals become
-// conditional factors, so that what is left to compute is real and what is diagonal can merge with its neighbours.
+// Decomposes operations into the engine's own few forms. Every one-bit gate becomes a diagonal, a real rotation and a
+// diagonal. Diagonals become conditional factors, so that the remaining arithmetic is real and diagonals can merge with
+// their neighbours.
 #pragma once
 
 #include <complex>
@@ -21,15 +22,16 @@ struct Phase {
   std::complex<double> factor = 1;
 };
 
-// a' = a - tangent b, b' = b + tangent a for the two values of a bit, times `cosine`, which is left for whatever multiplies next.
+// a' = a - tangent b, b' = b + tangent a for the two values of a bit. The factor `cosine` is left to the next
+// multiplication.
 struct Butterfly {
   int bit = 0;
   double tangent = 0;
   double cosine = 1;
 };
 
-// A real 2x2 matrix on every pair (i, i ^ x_mask), where i has a zero at the top bit of x_mask: matrix[p], row-major, p the parity of
-// i & z_mask. Pairs whose controls do not hold stay.
+// A real 2x2 matrix on every pair (i, i ^ x_mask), where i has a zero at the top bit of x_mask: matrix[p], row-major, p
+// the parity of i & z_mask. Pairs whose controls do not hold are unchanged.
 struct PairOperation {
   std::uint64_t x_mask = 0;
   std::uint64_t z_mask = 0;
@@ -38,7 +40,8 @@ struct PairOperation {
   double matrix[2][4] = {};
 };
 
-// A matrix on at most `most_dense_bits` bits, bits[0] the least significant one of its index; no control is one of the lowest bits.
+// A matrix on at most `max_dense_bits` bits, bits[0] the least significant one of its index; no control is one of the
+// lowest bits.
 struct Dense {
   std::vector<int> bits;
   std::uint64_t control_mask = 0;
@@ -46,24 +49,24 @@ struct Dense {
   std::vector<std::complex<double>> matrix;
 };
 
-inline constexpr int most_dense_bits = 5;
-inline constexpr int most_lane_bits = 4;  // bits of an index inside a vector, at most
+inline constexpr int max_dense_bits = 5;
+inline constexpr int max_lane_bits = 4;  // bits of an index inside a vector, at most
 
 enum class ItemKind : std::uint8_t {
   phase,
   butterfly,
   pair,
   dense,
-  table,   // a diagonal that is no product of few phases: an operation as it came
-  direct,  // whatever tiles cannot take: an operation as it came
+  table,   // a diagonal that is not a product of few phases, as an index of an operation
+  direct,  // an operation that does not fit a tile, as an index of an operation
 };
 
 struct Item {
   ItemKind kind = ItemKind::phase;
   std::uint64_t mixed = 0;    // bits that must be in the tile
-  std::uint64_t watched = 0;  // bits whose value matters but stays
+  std::uint64_t watched = 0;  // bits whose value matters but does not change
   std::uint32_t index = 0;    // into the list of its kind, or into the operations
-  std::uint32_t gates = 0;    // operations that begin with it; those without an item count with the next one
+  std::uint32_t gates = 0;  // operations whose first item this is; operations without an item count with the next item
 };
 
 struct Items {
@@ -74,8 +77,9 @@ struct Items {
   std::vector<Dense> dense;
 };
 
-// `most_mixed`: how many bits above the lowest `low_bits` a tile can hold. `matrices`: general two-bit gates stay what they are.
-[[nodiscard]] Items make_items(std::span<const LocalOperation> operations, int bits, int low_bits, int most_mixed,
-                               bool matrices = true);
+// Decomposes operations on an index of `bits` bits. `max_mixed`: the number of bits above the lowest `low_bits` that a
+// tile can hold. `matrices`: keep general two-bit gates as matrices.
+[[nodiscard]] Items decompose_gates(std::span<const LocalOperation> operations, int bits, int low_bits, int max_mixed,
+                                    bool matrices = true);
 
 }  // namespace onehop::quantum

@@ -1,6 +1,6 @@
-// In the basis of the Bell states (with suitable phases) one-bit gates of determinant 1 on both bits are the real rotations of
-// four dimensions, and X X, Y Y, Z Z are diagonal. So with U' = K D P^T there, K and P real rotations, U'^T U' = P D^2 P^T: its
-// eigenvectors give P, its eigenvalues D, and the rest is K.
+// In the basis of the Bell states (with suitable phases) one-bit gates of determinant 1 on both bits are the real
+// rotations of four dimensions, and X X, Y Y, Z Z are diagonal. So with U' = K D P^T there, K and P real rotations,
+// U'^T U' = P D^2 P^T: its eigenvectors give P, its eigenvalues D, and the rest is K.
 #include "quantum/engine/kak.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using Number = std::complex<double>;
 using Matrix4 = std::array<Number, 16>;
 using Real4 = std::array<double, 16>;
 
-// Without the cases for infinities that operator* has: circuits of thousands of gates are split.
+// Complex product without operator*'s handling of infinities: circuits have thousands of gates to decompose.
 Number times(Number a, Number b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
@@ -167,8 +167,8 @@ Real4 eigenvectors(Real4 a) {
   return v;
 }
 
-// A rotation P such that P^T (symmetric, unitary) P is diagonal: its real and imaginary parts commute, so the eigenvectors of nearly
-// every combination of the two are those of both. And what is on that diagonal.
+// A rotation P such that P^T (symmetric, unitary) P is diagonal: its real and imaginary parts commute, so the
+// eigenvectors of nearly every combination of the two are those of both. And what is on that diagonal.
 struct Eigen {
   Real4 vectors;  // as columns
   std::array<Number, 4> values;
@@ -203,8 +203,8 @@ Eigen common_eigenvectors(const Matrix4& symmetric) {
   return best;
 }
 
-// The same for one of two eigenvalues with two eigenvectors each, which projectors give: those of the first one in columns 0 and 3.
-// Nothing where the two are so close that rounding would be seen, or where there are more.
+// The same for one of two eigenvalues with two eigenvectors each, which projectors give: those of the first one in
+// columns 0 and 3. Nothing where the two are so close that rounding would be seen, or where there are more.
 std::optional<Eigen> eigenvectors_of_two(const Matrix4& symmetric, Number trace, Number trace_of_square) {
   const Number difference = std::sqrt(trace_of_square - 0.25 * times(trace, trace));
   if (std::norm(difference) < 1e-2) return std::nullopt;
@@ -264,25 +264,25 @@ std::pair<Matrix2, Matrix2> factors(const Matrix4& m) {
   return {low, high};
 }
 
-// Turns what rotates about another axis only into what rotates about Z: W Z W^-1 is that axis.
-void turn_to_z(TwoBitSplit& split) {
+// If only xx or only yy is not zero, changes the basis so that zz is the only angle: W Z W^-1 is the original axis.
+void turn_to_z(KakDecomposition& kak) {
   constexpr double nothing = 1e-13;
-  const bool x = std::abs(split.xx) > nothing;
-  const bool y = std::abs(split.yy) > nothing;
-  if (std::abs(split.zz) > nothing || x == y) return;
+  const bool x = std::abs(kak.xx) > nothing;
+  const bool y = std::abs(kak.yy) > nothing;
+  if (std::abs(kak.zz) > nothing || x == y) return;
   const double h = std::sqrt(0.5);
   const Number i(0, h);
   const Matrix2 turn = x ? Matrix2{h, h, h, -h} : Matrix2{h, i, i, h};
   const Matrix2 back = x ? turn : Matrix2{h, -i, -i, h};
   for (int b = 0; b < 2; ++b) {
-    split.after[b] = product(split.after[b], turn);
-    split.before[b] = product(back, split.before[b]);
+    kak.after[b] = product(kak.after[b], turn);
+    kak.before[b] = product(back, kak.before[b]);
   }
-  split.zz = x ? split.xx : split.yy;
-  split.xx = split.yy = 0;
+  kak.zz = x ? kak.xx : kak.yy;
+  kak.xx = kak.yy = 0;
 }
 
-// A gate in the Bell basis, m = U'^T U', its trace and that of its square.
+// A gate in the Bell basis (`inner` = U'), m = U'^T U', and the traces of m and of its square.
 struct InBellBasis {
   explicit InBellBasis(std::span<const Number> matrix) {
     std::copy_n(matrix.begin(), 16, gate.begin());
@@ -292,8 +292,8 @@ struct InBellBasis {
     for (const Number& x : m) square += times(x, x);  // it is symmetric
   }
 
-  // m has the same eigenvalues as the square of the gate's diagonal part. Its invariants under one-bit gates, t = tr(m)^2 / (16 det U) and
-  // s = (tr(m)^2 - tr(m^2)) / (4 det U), are cos^2 and 1 + 2 cos^2 of twice a single angle.
+  // m has the same eigenvalues as the square of the gate's diagonal part. Its invariants under one-bit gates, t =
+  // tr(m)^2 / (16 det U) and s = (tr(m)^2 - tr(m^2)) / (4 det U), are cos^2 and 1 + 2 cos^2 of twice a single angle.
   [[nodiscard]] bool one_angle() const {
     const Number scale = over(1.0, determinant(gate));
     const Number t = times(trace, times(trace, scale)) / 16.0;
@@ -305,7 +305,7 @@ struct InBellBasis {
   Number trace, square;
 };
 
-std::optional<TwoBitSplit> split_by(const InBellBasis& bell, const Eigen& eigen) {
+std::optional<KakDecomposition> kak_from_eigenvectors(const InBellBasis& bell, const Eigen& eigen) {
   std::array<double, 4> d;
   const Matrix4 turned = times(bell.inner, eigen.vectors);
   Real4 k;
@@ -314,7 +314,7 @@ std::optional<TwoBitSplit> split_by(const InBellBasis& bell, const Eigen& eigen)
     const Number back = std::polar(1.0, -d[c]);
     for (std::size_t i = c; i < 16; i += 4) {
       const Number x = times(turned[i], back);
-      // What rounding leaves of eigenvectors that hardly differ in their eigenvalues.
+      // Nearly equal eigenvalues: rounding has mixed their eigenvectors.
       if (std::abs(x.imag()) > 1e-13) return std::nullopt;
       k[i] = x.real();
     }
@@ -323,26 +323,26 @@ std::optional<TwoBitSplit> split_by(const InBellBasis& bell, const Eigen& eigen)
     d[0] += std::acos(-1.0);
     for (std::size_t r = 0; r < 16; r += 4) k[r] = -k[r];
   }
-  TwoBitSplit split;
-  split.xx = (d[0] + d[1] - d[2] - d[3]) / 4;
-  split.yy = (-d[0] + d[1] - d[2] + d[3]) / 4;
-  split.zz = (d[0] - d[1] - d[2] + d[3]) / 4;
+  KakDecomposition kak;
+  kak.xx = (d[0] + d[1] - d[2] - d[3]) / 4;
+  kak.yy = (-d[0] + d[1] - d[2] + d[3]) / 4;
+  kak.zz = (d[0] - d[1] - d[2] + d[3]) / 4;
   const Number all = std::polar(1.0, (d[0] + d[1] + d[2] + d[3]) / 4);
-  std::tie(split.before[0], split.before[1]) = factors(from_bell_basis(transposed(eigen.vectors)));
-  std::tie(split.after[0], split.after[1]) = factors(from_bell_basis(k));
-  for (Number& x : split.after[1]) x = times(x, all);
-  turn_to_z(split);
-  return split;
+  std::tie(kak.before[0], kak.before[1]) = factors(from_bell_basis(transposed(eigen.vectors)));
+  std::tie(kak.after[0], kak.after[1]) = factors(from_bell_basis(k));
+  for (Number& x : kak.after[1]) x = times(x, all);
+  turn_to_z(kak);
+  return kak;
 }
 
-std::optional<TwoBitSplit> split_of(const InBellBasis& bell, bool one_angle) {
+std::optional<KakDecomposition> kak_of(const InBellBasis& bell, bool one_angle) {
   if (!is_unitary(bell.gate)) return std::nullopt;
   if (one_angle) {
     if (const auto eigen = eigenvectors_of_two(bell.m, bell.trace, bell.square)) {
-      if (const auto split = split_by(bell, *eigen)) return split;
+      if (const auto kak = kak_from_eigenvectors(bell, *eigen)) return kak;
     }
   }
-  return split_by(bell, common_eigenvectors(bell.m));
+  return kak_from_eigenvectors(bell, common_eigenvectors(bell.m));
 }
 
 }  // namespace
@@ -352,15 +352,15 @@ Matrix2 product(const Matrix2& a, const Matrix2& b) {
           times(a[2], b[0]) + times(a[3], b[2]), times(a[2], b[1]) + times(a[3], b[3])};
 }
 
-std::optional<TwoBitSplit> split_two_bits(std::span<const Number> matrix) {
+std::optional<KakDecomposition> kak_decomposition(std::span<const Number> matrix) {
   const InBellBasis bell(matrix);
-  return split_of(bell, bell.one_angle());
+  return kak_of(bell, bell.one_angle());
 }
 
-std::optional<TwoBitSplit> split_one_angle(std::span<const Number> matrix) {
+std::optional<KakDecomposition> kak_one_angle(std::span<const Number> matrix) {
   const InBellBasis bell(matrix);
   if (!bell.one_angle()) return std::nullopt;
-  return split_of(bell, true);
+  return kak_of(bell, true);
 }
 
 }  // namespace onehop::quantum

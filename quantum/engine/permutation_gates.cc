@@ -22,18 +22,18 @@ bool is_flip(const PairOperation& op) {
 
 }  // namespace
 
-bool Moves::takes(const PairOperation& op) { return is_swap(op) || is_flip(op); }
+bool PermutationGates::takes(const PairOperation& op) { return is_swap(op) || is_flip(op); }
 
-void Moves::add(const PairOperation& op) { operations_.push_back(op); }
+void PermutationGates::add(const PairOperation& op) { operations_.push_back(op); }
 
-std::uint64_t Moves::Map::of(std::uint64_t index) const {
+std::uint64_t PermutationGates::Map::of(std::uint64_t index) const {
   std::uint64_t source = 0;
   for (; index != 0; index &= index - 1) source ^= images[static_cast<std::size_t>(std::countr_zero(index))];
   return source;
 }
 
-// Each of them is its own inverse: from the last to the first they lead back to where an amplitude was.
-Moves::Map Moves::source(std::uint64_t tile) const {
+// Each gate is its own inverse, so applying them from the last to the first leads back to the source of an amplitude.
+PermutationGates::Map PermutationGates::source(std::uint64_t tile) const {
   Map map;
   for (int b = 0; b < std::popcount(tile); ++b) map.images.push_back(std::uint64_t{1} << b);
   for (auto op = operations_.rbegin(); op != operations_.rend(); ++op) {

@@ -1,5 +1,5 @@
-// Gates that only move amplitudes (X, CX, SWAP and the like), put together: the index that they lead to is linear in the bits of the index
-// that they come from, but for flips.
+// Combines gates that only permute amplitudes (X, CX, SWAP and the like). The new index of an amplitude is an affine
+// function of the bits of its old index.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,18 @@
 
 namespace onehop::quantum {
 
-class Moves {
+class PermutationGates {
  public:
-  // Whether an operation is one of these.
+  // Whether an operation is a permutation gate.
   [[nodiscard]] static bool takes(const PairOperation& op);
 
   void add(const PairOperation& op);
   [[nodiscard]] const std::vector<PairOperation>& operations() const { return operations_; }
   [[nodiscard]] bool empty() const { return operations_.empty(); }
 
-  // Where the amplitude at each index of a tile comes from, as a map of the bits of the tile's index: the image of bit b, and what is
-  // flipped, always or where the index has `value` under `mask`, bits outside of the tile.
+  // Maps each index of a tile to the index that its amplitude comes from: `images` gives the image of each bit of the
+  // tile's index, and `flip` the bits that are flipped always. A `Conditional` flips bits where the index has `value`
+  // under `mask`, which covers bits outside the tile.
   struct Conditional {
     std::uint64_t mask = 0, value = 0, flip = 0;
   };
@@ -28,7 +29,7 @@ class Moves {
     std::uint64_t flip = 0;
     std::vector<Conditional> conditional;
 
-    [[nodiscard]] std::uint64_t of(std::uint64_t index) const;  // without flips
+    [[nodiscard]] std::uint64_t of(std::uint64_t index) const;  // the source of an index, before flips
   };
   [[nodiscard]] Map source(std::uint64_t tile) const;
 

@@ -1,8 +1,10 @@
-// The loops over a tile, one set per kind of vector instructions, chosen at run time. One source, kernels_simd.h, in the compiler's vector
-// types, compiled once per kind by kernels_*.cc: that needs no further package, and the inner loops are plain enough not to miss one.
+// The loops over a tile, one set per kind of vector instructions, chosen at run time. One source, kernels_simd.h, in
+// the compiler's vector types, compiled once per kind by kernels_*.cc: that needs no further package, and the inner
+// loops are plain enough not to miss one.
 //
-// A tile holds 2^bits amplitudes in vectors of 2^lane_bits real parts followed by as many imaginary parts. 2^row_bits amplitudes are
-// a row; between rows lies a gap, so that amplitudes at distances of powers of two do not fall into the same few sets of the cache.
+// A tile holds 2^bits amplitudes in vectors of 2^lane_bits real parts followed by as many imaginary parts. 2^row_bits
+// amplitudes are a row; between rows lies a gap, so that amplitudes at distances of powers of two do not fall into the
+// same few sets of the cache.
 #pragma once
 
 #include <complex>
@@ -37,7 +39,8 @@ struct PairStep {
   std::size_t sign = 0;            // the parity of v & sign chooses the coefficients
   std::size_t controls = 0;        // vectors that ...
   std::size_t control_values = 0;  // ... have these values; no bit of partner
-  // [parity][which][lane]: first' = c0 first + c1 second, second' = c2 second + c3 first (first: the vector without bit `top`)
+  // [parity][which][lane]: first' = c0 first + c1 second, second' = c2 second + c3 first (first: the vector without bit
+  // `top`)
   std::vector<T> coefficients;
 };
 
@@ -50,16 +53,17 @@ struct DenseStep {
   std::vector<std::complex<T>> matrix;
 };
 
-// A permutation of a tile's amplitudes that is linear in the bits of their index but for flips (X, CX, SWAP, any number of them): the
-// amplitude at index i comes from index sources[vector number of i] ^ lane_sources[lane of i] ^ flip.
-struct MoveStep {
+// A permutation of a tile's amplitudes whose index map is affine in the bits of the index (any number of X, CX and SWAP
+// gates): the amplitude at index i comes from index sources[vector number of i] ^ lane_sources[lane of i] ^ flip.
+struct PermutationStep {
   std::vector<std::uint32_t> sources;
   std::vector<std::uint32_t> lane_sources;
 };
 
-// A matrix on two bits of which one or both are inside a vector: `lane_mask` says which lanes meet. With one, `bit` is the other's
-// place in the vector number. For each way of coming from one of the (one or two) vectors and one of the (two or four) lanes, the real and
-// then the imaginary parts of what each lane is multiplied by: coefficients[to][from][lanes exchanged][re, im][lane].
+// A matrix on two bits of which one or both are inside a vector: `lane_mask` says which lanes meet. With one, `bit` is
+// the other's place in the vector number. For each way of coming from one of the (one or two) vectors and one of the
+// (two or four) lanes, the real and then the imaginary parts of what each lane is multiplied by:
+// coefficients[to][from][lanes exchanged][re, im][lane].
 template <typename T>
 struct LaneMatrixStep {
   unsigned lane_mask = 0;
@@ -67,8 +71,8 @@ struct LaneMatrixStep {
   std::vector<T> coefficients;
 };
 
-// Two pairs at once, on bits of the vector number: bits 0 and 1 of the list turn 00 with 11 by matrix[0][0] and 01 with 10 by
-// matrix[0][1] (as in PairOperation: row-major, the one whose second bit is 0 first), bits 2 and 3 by matrix[1].
+// Two pairs at once, on bits of the vector number: bits 0 and 1 of the list turn 00 with 11 by matrix[0][0] and 01 with
+// 10 by matrix[0][1] (as in PairOperation: row-major, the one whose second bit is 0 first), bits 2 and 3 by matrix[1].
 template <typename T>
 struct TwoPairsStep {
   int bits[4] = {};
@@ -78,39 +82,39 @@ struct TwoPairsStep {
 template <typename T>
 struct Kernels {
   int lane_bits;
-  // Whether a general two-bit gate takes less time as a matrix than taken apart (measured: docs/design/engine.md).
-  bool matrices_pay;
+  // Whether a general two-bit gate is faster as a dense matrix than decomposed (measured: docs/design/engine.md).
+  bool prefer_dense;
 
-  // amplitudes + offsets[r] is where row r lies. `scatter` multiplies by `scale`; `past_caches`: with stores that do not read what
-  // they overwrite, for states that no cache holds.
-  // `following`: so many offsets come after those of the shape, for rows that will be gathered next.
+  // amplitudes + offsets[r] is where row r lies. `scatter` multiplies by `scale`; `past_caches`: with stores that do
+  // not read what they overwrite, for states that no cache holds. `following`: so many offsets come after those of the
+  // shape, for rows that will be gathered next.
   void (*gather)(const std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, T* tile,
                  std::size_t following);
   void (*scatter)(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, const T* tile,
                   T scale, bool past_caches);
-  // The same for a tile whose amplitudes change places on the way.
-  void (*scatter_moved)(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape,
-                        const T* tile, const MoveStep& step, std::uint32_t flip, T scale, bool past_caches);
+  // The same with a permutation of the tile's amplitudes.
+  void (*scatter_permuted)(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape,
+                           const T* tile, const PermutationStep& step, std::uint32_t flip, T scale, bool past_caches);
 
   // a' = a - t b, b' = b + t a, on `count` (1 to 4) bits of the vector number.
   void (*butterflies)(T* tile, const TileShape& shape, const int* bits, const T* tangents, int count);
-  // The same inside vectors, for every lane bit (tangent 0: none). Before, amplitudes change their sign for each bit of `signs` that is
-  // set in their lane.
+  // The same inside vectors, for every lane bit (tangent 0: none). Before, amplitudes change their sign for each bit of
+  // `signs` that is set in their lane.
   void (*lane_butterflies)(T* tile, const TileShape& shape, const T* tangents, unsigned signs);
 
   void (*pair)(T* tile, const TileShape& shape, const PairStep<T>& step, bool odd);
   void (*two_pairs)(T* tile, const TileShape& shape, const TwoPairsStep<T>& step);
   void (*dense)(T* tile, const TileShape& shape, const DenseStep<T>& step);
-  // From one tile to another.
-  void (*move)(const T* from, T* to, const TileShape& shape, const MoveStep& step, std::uint32_t flip);
+  // Permutes a tile's amplitudes into another tile.
+  void (*permute)(const T* from, T* to, const TileShape& shape, const PermutationStep& step, std::uint32_t flip);
   void (*lane_matrix)(T* tile, const TileShape& shape, const LaneMatrixStep<T>& step);
 
   // A row times a table of a row's form, times a factor.
   void (*multiply)(T* row, const T* table, std::complex<T> factor, std::size_t vectors);
   void (*scale)(T* row, std::complex<T> factor, std::size_t vectors);
 
-  // The sum over j < count of conj(left[j ^ x]) right[j], negated where an odd number of the bits of j & z is set, in double precision.
-  // `count`: a power of two, at least 8; x and z below it.
+  // The sum over j < count of conj(left[j ^ x]) right[j], negated where an odd number of the bits of j & z is set, in
+  // double precision. `count`: a power of two, at least 8; x and z below it.
   std::complex<double> (*signed_product)(const std::complex<T>* left, const std::complex<T>* right, std::size_t count,
                                          std::size_t x, std::size_t z);
 };

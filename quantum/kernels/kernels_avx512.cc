@@ -1,8 +1,8 @@
 #include "quantum/kernels/kernels.h"
 
 #if defined(__x86_64__)
-// Only what follows may use these instructions: nothing of the standard library is compiled with them, so that the linker cannot
-// hand such code to the rest of the program.
+// Only what follows may use these instructions: nothing of the standard library is compiled with them, so that the
+// linker cannot hand such code to the rest of the program.
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,avx2,fma"))), apply_to = function)
 #else
@@ -10,7 +10,7 @@
 #endif
 #define ONEHOP_SIMD_NAMESPACE avx512
 #define ONEHOP_SIMD_BYTES 64
-#define ONEHOP_MATRICES_PAY true
+#define ONEHOP_PREFER_DENSE true
 #include "quantum/kernels/kernels_simd.h"
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -36,8 +36,8 @@ template <typename T>
 ONEHOP_INLINE void store(T* p, Vector<T> v) {
   __builtin_memcpy(p, &v, sizeof v);
 }
-// A load that happens once: a compiler that may load again saves a register and pays with the load unit, which is what these loops
-// are short of.
+// A load that happens once: a compiler that may load again saves a register and pays with the load unit, which is what
+// these loops are short of.
 template <typename T>
 ONEHOP_INLINE Vector<T> load_once(const T* p) {
   Vector<T> v = load(p);
@@ -113,7 +113,8 @@ ONEHOP_INLINE V mixed_halves(V a, V b, Numbers<I...>) {
   return __builtin_shufflevector(a, b, (I / 2 + Half * n / 2 + (I % 2) * n)...);
 }
 
-// --- Into the tile and out of it ----------------------------------------------------------------------------------------------------
+// --- Into the tile and out of it
+// ----------------------------------------------------------------------------------------------------
 
 // Rows lie apart, so that the processor's own prefetching starts anew in each: the next ones are asked for ahead.
 template <typename T>
@@ -181,7 +182,8 @@ void scatter(std::complex<T>* amplitudes, const std::uint64_t* offsets, const Ti
   }
 }
 
-// --- Butterflies: real, so the real and the imaginary parts go through by themselves ------------------------------------------------
+// --- Butterflies: real, so the real and the imaginary parts go through by themselves
+// ------------------------------------------------
 
 template <typename T, int Count>
 void butterflies_of(T* tile, const TileShape& shape, const int* bits, const T* tangents) {
@@ -301,12 +303,13 @@ void lane_butterflies(T* tile, const TileShape& shape, const T* tangents, unsign
 }  // namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE
 
 #include "quantum/kernels/kernels_simd_matrices.h"
-#include "quantum/kernels/kernels_simd_moves.h"
+#include "quantum/kernels/kernels_simd_permutation.h"
 
 namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE {
 namespace {
 
-// --- Diagonals -----------------------------------------------------------------------------------------------------------------------
+// --- Diagonals
+// -----------------------------------------------------------------------------------------------------------------------
 
 template <typename T>
 void multiply(T* row, const T* table, std::complex<T> factor, std::size_t vectors) {
@@ -342,7 +345,8 @@ void scale(T* row, std::complex<T> factor, std::size_t vectors) {
   }
 }
 
-// --- Sums ----------------------------------------------------------------------------------------------------------------------------
+// --- Sums
+// ----------------------------------------------------------------------------------------------------------------------------
 
 // As many doubles as a vector holds, from numbers of either precision.
 ONEHOP_INLINE Vector<double> load_doubles(const double* p) { return load(p); }
@@ -406,9 +410,9 @@ std::complex<double> signed_product(const std::complex<T>* left, const std::comp
 template <typename T>
 const Kernels<T>& these() {
   static constexpr Kernels<T> kernels = {
-      lane_bits<T>,   ONEHOP_MATRICES_PAY, gather<T>,   scatter<T>,   scatter_moved<T>,
+      lane_bits<T>,   ONEHOP_PREFER_DENSE, gather<T>,   scatter<T>,   scatter_permuted<T>,
       butterflies<T>, lane_butterflies<T>, pair<T>,     two_pairs<T>, dense<T>,
-      move<T>,        lane_matrix<T>,      multiply<T>, scale<T>,     signed_product<T>};
+      permute<T>,     lane_matrix<T>,      multiply<T>, scale<T>,     signed_product<T>};
   return kernels;
 }
 

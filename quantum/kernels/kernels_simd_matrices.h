@@ -2,7 +2,8 @@
 namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE {
 namespace {
 
-// --- Pairs ---------------------------------------------------------------------------------------------------------------------------
+// --- Pairs
+// ---------------------------------------------------------------------------------------------------------------------------
 
 template <typename T, int LanePartner>
 void pair_of(T* tile, const TileShape& shape, const PairStep<T>& step, bool odd) {
@@ -86,7 +87,8 @@ void two_pairs(T* tile, const TileShape& shape, const TwoPairsStep<T>& step) {
   }
 }
 
-// --- Matrices ------------------------------------------------------------------------------------------------------------------------
+// --- Matrices
+// ------------------------------------------------------------------------------------------------------------------------
 
 template <typename T, int Count>
 void dense_of(T* tile, const TileShape& shape, const DenseStep<T>& step) {

@@ -8,7 +8,8 @@
 namespace onehop::quantum::detail {
 namespace {
 
-// Remote targets that the gate is not diagonal on, as its kind says: nobody looks into matrices here.
+// Counts the remote targets on which the gate is not diagonal. The kind of the operation decides; matrices are not
+// inspected.
 int remote_targets(const Operation& operation, int local_bits) {
   if (operation.kind != OperationKind::matrix && operation.kind != OperationKind::pauli_rotation) return 0;
   int count = 0;
@@ -19,7 +20,7 @@ int remote_targets(const Operation& operation, int local_bits) {
   return count;
 }
 
-// A swap exchanges half of the amplitudes whose controls fit, wherever its targets lie, unless both are local.
+// A swap exchanges half of the amplitudes whose controls hold, unless both targets are local.
 double cost_of_swap(const Operation& operation, int local_bits) {
   const bool moves = std::max(operation.targets[0], operation.targets[1]) >= local_bits;
   return moves ? std::ldexp(0.5, -static_cast<int>(operation.controls.size())) : 0;
@@ -29,7 +30,7 @@ double gate_by_gate(const Operation& operation, int local_bits) {
   if (operation.kind == OperationKind::swap) return cost_of_swap(operation, local_bits);
   const int remote = remote_targets(operation, local_bits);
   if (remote == 0) return 0;
-  // With one target, and for Pauli strings, the partner's amplitudes whose controls fit are enough.
+  // Gates with one target and Pauli strings need only those amplitudes of the partner whose controls hold.
   if (operation.targets.size() == 1 || operation.kind == OperationKind::pauli_rotation) {
     return std::ldexp(1.0, -static_cast<int>(operation.controls.size()));
   }
@@ -41,7 +42,7 @@ double one_swap_at_a_time(const Operation& operation, int local_bits) {
   return remote_targets(operation, local_bits);
 }
 
-// Half a partition for each wire that comes; the wire that was used longest ago goes.
+// Each wire that is swapped in costs half a partition. The least recently used wire is swapped out.
 class LazySwaps {
  public:
   LazySwaps(int qubits, int local_bits) : local_bits_(local_bits) {

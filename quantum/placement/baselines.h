@@ -1,4 +1,5 @@
-// What other rules would move: the rule of a simulator that keeps qubit i on bit i.
+// The communication volume of simpler strategies, for comparison: simulators that keep qubit i on bit i, or swap on
+// demand.
 #pragma once
 
 #include "onehop/quantum/placement.h"

@@ -4,7 +4,7 @@
 
 namespace onehop::quantum::detail {
 
-Walk::Walk(const Dependencies& dependencies, std::vector<bool> remote)
+CircuitScheduler::CircuitScheduler(const Dependencies& dependencies, std::vector<bool> remote)
     : dependencies_(&dependencies),
       remote_(std::move(remote)),
       done_(dependencies.absent),
@@ -21,12 +21,12 @@ Walk::Walk(const Dependencies& dependencies, std::vector<bool> remote)
   }
 }
 
-bool Walk::can_run(int index) const {
-  const auto& local = dependencies_->structures[static_cast<std::size_t>(index)].local;
+bool CircuitScheduler::can_run(int index) const {
+  const auto& local = dependencies_->commutations[static_cast<std::size_t>(index)].local;
   return std::none_of(local.begin(), local.end(), [&](int wire) { return remote_[static_cast<std::size_t>(wire)]; });
 }
 
-void Walk::open(int index) {
+void CircuitScheduler::open(int index) {
   if (can_run(index)) {
     ready_.push(index);
   } else {
@@ -34,7 +34,7 @@ void Walk::open(int index) {
   }
 }
 
-void Walk::complete(int index) {
+void CircuitScheduler::complete(int index) {
   done_[static_cast<std::size_t>(index)] = true;
   ++executed_;
   for (const int group : dependencies_->groups[static_cast<std::size_t>(index)]) {
@@ -47,7 +47,7 @@ void Walk::complete(int index) {
   }
 }
 
-void Walk::run(std::vector<int>* order) {
+void CircuitScheduler::run(std::vector<int>* order) {
   while (!ready_.empty()) {
     const int index = ready_.top();
     ready_.pop();
@@ -56,14 +56,14 @@ void Walk::run(std::vector<int>* order) {
   }
 }
 
-int Walk::next_need(int wire) const {
+int CircuitScheduler::next_need(int wire) const {
   const auto& needs = dependencies_->needed_local[static_cast<std::size_t>(wire)];
   std::size_t& cursor = cursor_[static_cast<std::size_t>(wire)];
   while (cursor < needs.size() && done_[static_cast<std::size_t>(needs[cursor])]) ++cursor;
   return cursor < needs.size() ? needs[cursor] : -1;
 }
 
-void Walk::exchange(const std::vector<int>& in, const std::vector<int>& out) {
+void CircuitScheduler::exchange(const std::vector<int>& in, const std::vector<int>& out) {
   for (const int wire : in) remote_[static_cast<std::size_t>(wire)] = false;
   for (const int wire : out) remote_[static_cast<std::size_t>(wire)] = true;
   std::vector<int> blocked;

@@ -1,4 +1,5 @@
-// A walk through a circuit: does whatever can be done where the wires lie now, then waits for an exchange.
+// Schedules the operations of a circuit: runs every operation that is possible with the current set of remote wires,
+// until an exchange is needed.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +10,25 @@
 
 namespace onehop::quantum::detail {
 
-class Walk {
+class CircuitScheduler {
  public:
-  // `remote`: whether each wire is a bit of the rank's number.
-  Walk(const Dependencies& dependencies, std::vector<bool> remote);
+  // `remote`: for each wire, whether it is a bit of the rank's number.
+  CircuitScheduler(const Dependencies& dependencies, std::vector<bool> remote);
 
-  // Does all that can be done, the earliest of the program first; adds their numbers to `order` if given.
+  // Runs all operations that can run, in program order, and appends their indices to `order` unless it is null.
   void run(std::vector<int>* order = nullptr);
 
   [[nodiscard]] bool finished() const noexcept { return blocked_.empty() && ready_.empty(); }
   [[nodiscard]] int executed() const noexcept { return executed_; }
-  // Operations that wait for nothing but wires that are remote.
+  // Operations whose dependencies are done but that need a remote wire to be local.
   [[nodiscard]] const std::vector<int>& blocked() const noexcept { return blocked_; }
   [[nodiscard]] const std::vector<bool>& remote() const noexcept { return remote_; }
   [[nodiscard]] const Dependencies& dependencies() const noexcept { return *dependencies_; }
 
-  // The next operation, in program order, that needs the wire local and is not done; -1: none.
+  // The index of the next pending operation that needs the wire to be local, in program order; -1 if there is none.
   [[nodiscard]] int next_need(int wire) const;
 
+  // Makes the wires `in` local and the wires `out` remote.
   void exchange(const std::vector<int>& in, const std::vector<int>& out);
 
  private:
@@ -37,8 +39,8 @@ class Walk {
   const Dependencies* dependencies_;
   std::vector<bool> remote_;
   std::vector<bool> done_;
-  std::vector<int> remaining_;               // of each group: members that are not done
-  std::vector<int> waiting_;                 // of each operation: groups of its wires that have to be done first
+  std::vector<int> remaining_;               // for each group: members that are not done
+  std::vector<int> waiting_;                 // for each operation: preceding groups on its wires that are not done
   mutable std::vector<std::size_t> cursor_;  // into needed_local of each wire
   std::vector<int> blocked_;
   std::priority_queue<int, std::vector<int>, std::greater<>> ready_;

@@ -1,4 +1,4 @@
-// One operation as one rank sees it: controls and diagonal factors on bits of its number are decided.
+// Restricts an operation to one rank: evaluates its controls and diagonal factors on the bits of the rank's number.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -10,8 +10,8 @@
 namespace onehop::quantum {
 namespace {
 
-// Where the wires of an operation lie, and what those that are bits of the rank's number hold there.
-struct Here {
+// The position of each wire, and the values of the wires that are bits of the rank's number.
+struct WireLayout {
   std::span<const int> bits;
   int local_bits;
   int rank;
@@ -19,55 +19,56 @@ struct Here {
 
   [[nodiscard]] int bit(int wire) const { return bits[static_cast<std::size_t>(wire)]; }
   [[nodiscard]] bool is_local(int wire) const { return bit(wire) < local_bits; }
-  [[nodiscard]] unsigned held(int wire) const {
+  [[nodiscard]] unsigned value(int wire) const {
     const int place = bit(wire);
     return ((static_cast<unsigned>(rank) >> (place - local_bits)) ^ static_cast<unsigned>(flips >> place)) & 1U;
   }
 };
 
-// False if this rank's number says that nothing is done.
-bool add_controls(const Operation& operation, const Here& here, LocalOperation& local) {
+// Returns false if a control on a bit of this rank's number does not hold, so that the operation does nothing here.
+bool add_controls(const Operation& operation, const WireLayout& layout, LocalOperation& local) {
   for (std::size_t i = 0; i < operation.controls.size(); ++i) {
     const int wire = operation.controls[i];
     const auto wanted = static_cast<unsigned>(operation.control_values >> i) & 1U;
-    if (!here.is_local(wire)) {
-      if (here.held(wire) != wanted) return false;
+    if (!layout.is_local(wire)) {
+      if (layout.value(wire) != wanted) return false;
       continue;
     }
-    const std::uint64_t mask = std::uint64_t{1} << here.bit(wire);
+    const std::uint64_t mask = std::uint64_t{1} << layout.bit(wire);
     local.control_mask |= mask;
     if (wanted != 0) local.control_values |= mask;
   }
   return true;
 }
 
-// The index bits of targets that are remote, and what they hold.
+// The targets of an operation, divided into local and remote ones.
 struct Selected {
-  std::vector<std::size_t> local;  // targets that stay
-  std::size_t index = 0;           // the remote targets' part of the matrix's index
+  std::vector<std::size_t> local;  // positions of the local targets in the list of targets
+  std::size_t index = 0;           // the remote targets' bits of the matrix index
 };
 
-Selected select(const Operation& operation, const Here& here, LocalOperation& local) {
+Selected select(const Operation& operation, const WireLayout& layout, LocalOperation& local) {
   Selected selected;
   for (std::size_t t = 0; t < operation.targets.size(); ++t) {
     const int wire = operation.targets[t];
-    if (here.is_local(wire)) {
+    if (layout.is_local(wire)) {
       selected.local.push_back(t);
-      local.bits.push_back(here.bit(wire));
+      local.bits.push_back(layout.bit(wire));
     } else {
-      selected.index |= static_cast<std::size_t>(here.held(wire)) << t;
+      selected.index |= static_cast<std::size_t>(layout.value(wire)) << t;
     }
   }
   return selected;
 }
 
-std::size_t spread(std::size_t index, const Selected& selected) {
+// The index into the full matrix of an index over the local targets.
+std::size_t matrix_index(std::size_t index, const Selected& selected) {
   std::size_t whole = selected.index;
   for (std::size_t i = 0; i < selected.local.size(); ++i) whole |= ((index >> i) & 1U) << selected.local[i];
   return whole;
 }
 
-// A factor of the amplitudes whose controls fit; nothing if it is 1.
+// A factor for the amplitudes whose controls hold; nullopt if the factor is 1.
 std::optional<LocalOperation> factor(LocalOperation local, Complex value) {
   if (value == Complex(1)) return std::nullopt;
   local.kind = LocalKind::diagonal;
@@ -76,44 +77,45 @@ std::optional<LocalOperation> factor(LocalOperation local, Complex value) {
   return local;
 }
 
-std::optional<LocalOperation> resolve_diagonal(const Operation& operation, const Here& here, LocalOperation local) {
-  const Selected selected = select(operation, here, local);
+std::optional<LocalOperation> localize_diagonal(const Operation& operation, const WireLayout& layout,
+                                                LocalOperation local) {
+  const Selected selected = select(operation, layout, local);
   const std::size_t size = std::size_t{1} << selected.local.size();
   local.kind = LocalKind::diagonal;
-  for (std::size_t i = 0; i < size; ++i) local.values.push_back(operation.values[spread(i, selected)]);
+  for (std::size_t i = 0; i < size; ++i) local.values.push_back(operation.values[matrix_index(i, selected)]);
   if (size == 1) return factor(std::move(local), local.values.front());
   if (std::all_of(local.values.begin(), local.values.end(), [](Complex v) { return v == Complex(1); })) return {};
   return local;
 }
 
-void check_selects(const Operation& operation, const Here& here) {
+void check_selects(const Operation& operation, const WireLayout& layout) {
   for (std::size_t t = 0; t < operation.targets.size(); ++t) {
-    if (here.is_local(operation.targets[t]) || detail::selects(operation, t)) continue;
-    throw Error("resolve: the operation '" + operation.name + "' needs wire " + std::to_string(operation.targets[t]) +
-                " local, but it is bit " + std::to_string(here.bit(operation.targets[t])) + " of " +
-                std::to_string(here.local_bits) + " local ones");
+    if (layout.is_local(operation.targets[t]) || detail::selects(operation, t)) continue;
+    throw Error("localize: the operation '" + operation.name + "' needs wire " + std::to_string(operation.targets[t]) +
+                " to be local, but it lies on bit " + std::to_string(layout.bit(operation.targets[t])) +
+                ", and there are " + std::to_string(layout.local_bits) + " local bits");
   }
 }
 
-std::optional<LocalOperation> resolve_matrix(const Operation& operation, const Here& here, LocalOperation local,
-                                             std::uint64_t& flips) {
-  if (!here.is_local(operation.targets.front()) && detail::is_flip(operation)) {
-    const bool one = here.held(operation.targets.front()) != 0;
-    flips ^= std::uint64_t{1} << here.bit(operation.targets.front());
+std::optional<LocalOperation> localize_matrix(const Operation& operation, const WireLayout& layout,
+                                              LocalOperation local, std::uint64_t& flips) {
+  if (!layout.is_local(operation.targets.front()) && detail::is_flip(operation)) {
+    const bool one = layout.value(operation.targets.front()) != 0;
+    flips ^= std::uint64_t{1} << layout.bit(operation.targets.front());
     return factor(std::move(local), operation.values[one ? 1 : 2]);
   }
-  const Selected selected = select(operation, here, local);
+  const Selected selected = select(operation, layout, local);
   const std::size_t size = std::size_t{1} << selected.local.size();
   const std::size_t stride = std::size_t{1} << operation.targets.size();
   if (size == stride) {
     local.values = operation.values;
     return local;
   }
-  check_selects(operation, here);
+  check_selects(operation, layout);
   bool identity = true;
   for (std::size_t r = 0; r < size; ++r) {
     for (std::size_t c = 0; c < size; ++c) {
-      local.values.push_back(operation.values[spread(r, selected) * stride + spread(c, selected)]);
+      local.values.push_back(operation.values[matrix_index(r, selected) * stride + matrix_index(c, selected)]);
       identity = identity && local.values.back() == Complex(r == c ? 1 : 0);
     }
   }
@@ -122,18 +124,19 @@ std::optional<LocalOperation> resolve_matrix(const Operation& operation, const H
   return local;
 }
 
-std::optional<LocalOperation> resolve_rotation(const Operation& operation, const Here& here, LocalOperation local) {
+std::optional<LocalOperation> localize_rotation(const Operation& operation, const WireLayout& layout,
+                                                LocalOperation local) {
   local.kind = LocalKind::pauli_rotation;
   local.angle = operation.angle;
   for (std::size_t t = 0; t < operation.targets.size(); ++t) {
     const int wire = operation.targets[t];
     const char pauli = operation.paulis[t];
-    if (!here.is_local(wire)) {
-      if (pauli != 'Z') throw Error("resolve: a Pauli rotation needs wire " + std::to_string(wire) + " local");
-      if (here.held(wire) != 0) local.angle = -local.angle;
+    if (!layout.is_local(wire)) {
+      if (pauli != 'Z') throw Error("localize: a Pauli rotation needs wire " + std::to_string(wire) + " to be local");
+      if (layout.value(wire) != 0) local.angle = -local.angle;
       continue;
     }
-    const std::uint64_t mask = std::uint64_t{1} << here.bit(wire);
+    const std::uint64_t mask = std::uint64_t{1} << layout.bit(wire);
     if (pauli != 'Z') local.x_mask |= mask;
     if (pauli != 'X') local.z_mask |= mask;
   }
@@ -143,25 +146,25 @@ std::optional<LocalOperation> resolve_rotation(const Operation& operation, const
 
 }  // namespace
 
-std::optional<LocalOperation> resolve(const Operation& operation, std::span<const int> bits, int local_bits, int rank,
-                                      std::uint64_t& flips) {
-  const Here here{bits, local_bits, rank, flips};
+std::optional<LocalOperation> localize(const Operation& operation, std::span<const int> bits, int local_bits, int rank,
+                                       std::uint64_t& flips) {
+  const WireLayout layout{bits, local_bits, rank, flips};
   LocalOperation local;
-  if (!add_controls(operation, here, local)) return std::nullopt;
+  if (!add_controls(operation, layout, local)) return std::nullopt;
   switch (operation.kind) {
     case OperationKind::matrix:
-      return resolve_matrix(operation, here, std::move(local), flips);
+      return localize_matrix(operation, layout, std::move(local), flips);
     case OperationKind::diagonal:
-      return resolve_diagonal(operation, here, std::move(local));
+      return localize_diagonal(operation, layout, std::move(local));
     case OperationKind::pauli_rotation:
-      return resolve_rotation(operation, here, std::move(local));
+      return localize_rotation(operation, layout, std::move(local));
     case OperationKind::global_phase:
       return factor(std::move(local), std::polar(1.0, operation.angle));
     case OperationKind::swap:
       local.kind = LocalKind::swap;
       for (const int wire : operation.targets) {
-        if (!here.is_local(wire)) throw Error("resolve: a swap needs wire " + std::to_string(wire) + " local");
-        local.bits.push_back(here.bit(wire));
+        if (!layout.is_local(wire)) throw Error("localize: a swap needs wire " + std::to_string(wire) + " to be local");
+        local.bits.push_back(layout.bit(wire));
       }
       return local;
     default:

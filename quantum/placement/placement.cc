@@ -13,19 +13,19 @@
 namespace onehop::quantum {
 namespace {
 
-using detail::Choice;
 using detail::Dependencies;
+using detail::SwapSet;
 
-// Below this many local bits nothing is said about which of them take part in exchanges.
+// With fewer local bits than this, the placement does not choose which of them take part in exchanges.
 constexpr int enough_local_bits = 10;
-// Steps that a walk makes in a second, about.
+// The approximate number of steps that a scheduler makes in a second.
 constexpr double steps_per_second = 3e6;
 
 bool is_plain_swap(const Operation& operation) {
   return operation.kind == OperationKind::swap && operation.controls.empty() && operation.condition.clbits.empty();
 }
 
-// The circuit on wires: `wires[q]` is the one that is qubit q at the end.
+// Rewrites the circuit's operations to act on wires. Sets `wires[q]` to the wire that is qubit q at the end.
 std::vector<Operation> on_wires(Circuit circuit, std::vector<int>& wires) {
   wires.resize(static_cast<std::size_t>(circuit.qubits));
   std::iota(wires.begin(), wires.end(), 0);
@@ -47,7 +47,7 @@ std::vector<Operation> on_wires(Circuit circuit, std::vector<int>& wires) {
   return operations;
 }
 
-// Nothing has to be done for them when the circuit runs.
+// Marks the operations that need no work when the circuit runs: barriers, uncontrolled swaps, and those done already.
 std::vector<bool> absent_of(const std::vector<Operation>& operations, const std::vector<bool>& done) {
   std::vector<bool> absent(operations.size(), false);
   for (std::size_t i = 0; i < operations.size(); ++i) {
@@ -158,22 +158,22 @@ std::vector<Stage> stages_of(const Dependencies& dependencies, std::vector<int> 
                              const detail::SearchOptions& search) {
   std::vector<bool> remote(bits.size());
   for (std::size_t wire = 0; wire < bits.size(); ++wire) remote[wire] = bits[wire] >= local_bits;
-  detail::Walk walk(dependencies, remote);
-  const detail::Course course = course_of(walk, search);
+  detail::CircuitScheduler scheduler(dependencies, remote);
+  const detail::ExchangeSequence sequence = search_exchanges(scheduler, search);
   std::vector<Stage> stages(1);
   stages[0].bits = bits;
-  walk.run(&stages[0].operations);
-  for (const Choice& choice : course.choices) {
+  scheduler.run(&stages[0].operations);
+  for (const SwapSet& swaps : sequence.exchanges) {
     Stage& stage = stages.emplace_back();
-    for (std::size_t i = 0; i < choice.in.size(); ++i) {
-      int& in = bits[static_cast<std::size_t>(choice.in[i])];
-      int& out = bits[static_cast<std::size_t>(choice.out[i])];
+    for (std::size_t i = 0; i < swaps.in.size(); ++i) {
+      int& in = bits[static_cast<std::size_t>(swaps.in[i])];
+      int& out = bits[static_cast<std::size_t>(swaps.out[i])];
       stage.swaps.emplace_back(out, in);
       std::swap(in, out);
     }
     stage.bits = bits;
-    walk.exchange(choice.in, choice.out);
-    walk.run(&stage.operations);
+    scheduler.exchange(swaps.in, swaps.out);
+    scheduler.run(&stage.operations);
   }
   return stages;
 }
@@ -199,10 +199,10 @@ Placement place(Circuit circuit, int ranks, const PlacementOptions& options) {
   }
   const Dependencies dependencies = detail::dependencies_of(result.operations, qubits, clbits, std::move(absent));
   detail::SearchOptions search;
-  search.budget = static_cast<std::int64_t>(options.effort * steps_per_second);
+  search.budget = static_cast<std::int64_t>(options.search_seconds * steps_per_second);
   result.first_bits = options.bits;
   if (options.bits.empty()) {
-    result.first_bits = lay_out(first_remote(dependencies, qubits, rank_bits, search), dependencies);
+    result.first_bits = lay_out(first_remote_wires(dependencies, qubits, rank_bits, search), dependencies);
   }
   search.pinned = pinned_of(result.first_bits, result.local_bits, options.bytes_per_amplitude);
   result.stages = stages_of(dependencies, result.first_bits, result.local_bits, search);
@@ -212,7 +212,7 @@ Placement place(Circuit circuit, int ranks, const PlacementOptions& options) {
 int local_bits_needed(const Circuit& circuit) {
   std::size_t needed = 1;
   for (const Operation& operation : circuit.operations) {
-    if (!is_plain_swap(operation)) needed = std::max(needed, detail::structure_of(operation).local.size());
+    if (!is_plain_swap(operation)) needed = std::max(needed, detail::commutation_of(operation).local.size());
   }
   return static_cast<int>(needed);
 }
@@ -248,7 +248,7 @@ std::vector<std::vector<PassSummary>> Placement::groups() const {
     for (const int index : stage.operations) {
       const Operation& operation = operations[static_cast<std::size_t>(index)];
       // Rank 0 and its flips stand for all.
-      if (auto one = resolve(operation, stage.bits, local_bits, 0, flips)) local.push_back(std::move(*one));
+      if (auto one = localize(operation, stage.bits, local_bits, 0, flips)) local.push_back(std::move(*one));
     }
     groups.push_back(summarize_passes(local_bits, local, bytes_per_amplitude));
   }

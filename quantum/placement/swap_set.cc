@@ -10,16 +10,16 @@ namespace {
 
 constexpr int never = std::numeric_limits<int>::max();
 
-int distance(const Walk& walk, int wire, bool by_level) {
-  const int index = walk.next_need(wire);
+int distance(const CircuitScheduler& scheduler, int wire, bool by_level) {
+  const int index = scheduler.next_need(wire);
   if (index < 0) return never;
-  return by_level ? walk.dependencies().level[static_cast<std::size_t>(index)] : index;
+  return by_level ? scheduler.dependencies().level[static_cast<std::size_t>(index)] : index;
 }
 
-// The operation that waits and comes first.
-int first_blocked(const Walk& walk, bool by_level) {
-  const auto& blocked = walk.blocked();
-  const auto& level = walk.dependencies().level;
+// The blocked operation that comes first.
+int first_blocked(const CircuitScheduler& scheduler, bool by_level) {
+  const auto& blocked = scheduler.blocked();
+  const auto& level = scheduler.dependencies().level;
   return *std::min_element(blocked.begin(), blocked.end(), [&](int a, int b) {
     const auto la = by_level ? level[static_cast<std::size_t>(a)] : 0;
     const auto lb = by_level ? level[static_cast<std::size_t>(b)] : 0;
@@ -28,21 +28,21 @@ int first_blocked(const Walk& walk, bool by_level) {
 }
 
 struct Candidates {
-  std::vector<int> in;   // soonest first; the first `needed` are what the first operation waits for
-  std::vector<int> out;  // latest first
+  std::vector<int> in;   // soonest use first; the first `needed` are those that the first blocked operation needs
+  std::vector<int> out;  // latest use first
   std::size_t needed = 0;
 };
 
-Candidates candidates_of(const Walk& walk, const Rule& rule, const SearchOptions& options) {
+Candidates candidates_of(const CircuitScheduler& scheduler, const Heuristic& heuristic, const SearchOptions& options) {
   Candidates result;
-  const int first = first_blocked(walk, rule.by_level);
-  const auto& local = walk.dependencies().structures[static_cast<std::size_t>(first)].local;
+  const int first = first_blocked(scheduler, heuristic.by_level);
+  const auto& local = scheduler.dependencies().commutations[static_cast<std::size_t>(first)].local;
   const auto is_needed = [&](int wire) { return std::find(local.begin(), local.end(), wire) != local.end(); };
-  const int wires = static_cast<int>(walk.remote().size());
+  const int wires = static_cast<int>(scheduler.remote().size());
   std::vector<int> key(static_cast<std::size_t>(wires));
   for (int wire = 0; wire < wires; ++wire) {
-    key[static_cast<std::size_t>(wire)] = distance(walk, wire, rule.by_level);
-    if (!walk.remote()[static_cast<std::size_t>(wire)]) {
+    key[static_cast<std::size_t>(wire)] = distance(scheduler, wire, heuristic.by_level);
+    if (!scheduler.remote()[static_cast<std::size_t>(wire)]) {
       if (!is_needed(wire)) result.out.push_back(wire);
     } else if (is_needed(wire)) {
       ++result.needed;
@@ -57,7 +57,7 @@ Candidates candidates_of(const Walk& walk, const Rule& rule, const SearchOptions
     return at(a) != at(b) ? at(a) < at(b) : a < b;
   });
   const auto kept = [&](int wire) {
-    return rule.kept != 0 && !options.pinned.empty() && options.pinned[static_cast<std::size_t>(wire)];
+    return heuristic.keep_pinned && !options.pinned.empty() && options.pinned[static_cast<std::size_t>(wire)];
   };
   std::sort(result.out.begin(), result.out.end(), [&](int a, int b) {
     if (kept(a) != kept(b)) return kept(b);
@@ -68,54 +68,55 @@ Candidates candidates_of(const Walk& walk, const Rule& rule, const SearchOptions
 
 std::int64_t steps_of(const Dependencies& dependencies) { return static_cast<std::int64_t>(dependencies.size()) + 1; }
 
-double cost_of(const Choice& choice, const SearchOptions& options) {
-  const bool low = std::any_of(choice.out.begin(), choice.out.end(), [&](int wire) {
+double cost_of(const SwapSet& swap_set, const SearchOptions& options) {
+  const bool low = std::any_of(swap_set.out.begin(), swap_set.out.end(), [&](int wire) {
     return !options.pinned.empty() && options.pinned[static_cast<std::size_t>(wire)];
   });
-  // Moving parts of cache lines takes about twice as long within a machine, and nothing more between machines.
-  return detail::cost_of(choice.in.size()) * (low ? 1.15 : 1);
+  // Moving parts of cache lines takes about twice as long within a machine, and no longer between machines.
+  return detail::cost_of(swap_set.in.size()) * (low ? 1.15 : 1);
 }
 
-// To the end of the circuit by one rule.
-Course follow(Walk walk, const Rule& rule, const SearchOptions& options, double give_up) {
-  Course course;
-  while (walk.run(), !walk.finished()) {
-    const Choice choice = choose(walk, rule, options);
-    course.cost += cost_of(choice, options);
-    if (course.cost >= give_up) break;
-    walk.exchange(choice.in, choice.out);
-    course.choices.push_back(choice);
+// Follows one heuristic to the end of the circuit, or until the cost reaches `give_up`.
+ExchangeSequence follow(CircuitScheduler scheduler, const Heuristic& heuristic, const SearchOptions& options,
+                        double give_up) {
+  ExchangeSequence sequence;
+  while (scheduler.run(), !scheduler.finished()) {
+    const SwapSet swap_set = choose_swaps(scheduler, heuristic, options);
+    sequence.cost += cost_of(swap_set, options);
+    if (sequence.cost >= give_up) break;
+    scheduler.exchange(swap_set.in, swap_set.out);
+    sequence.exchanges.push_back(swap_set);
   }
-  return course;
+  return sequence;
 }
 
-std::vector<Rule> rules(const SearchOptions& options) {
-  std::vector<Rule> all;
-  for (const int kept : {1, 0}) {
-    if (kept == 0 && options.pinned.empty()) break;
-    for (const bool by_level : {true, false}) all.push_back({by_level, 0, kept});
+std::vector<Heuristic> heuristics(const SearchOptions& options) {
+  std::vector<Heuristic> all;
+  for (const bool keep_pinned : {true, false}) {
+    if (!keep_pinned && options.pinned.empty()) break;
+    for (const bool by_level : {true, false}) all.push_back({by_level, 0, keep_pinned});
   }
   return all;
 }
 
-Course best_by_rule(const Walk& walk, const SearchOptions& options) {
-  Course best;
+ExchangeSequence best_by_heuristic(const CircuitScheduler& scheduler, const SearchOptions& options) {
+  ExchangeSequence best;
   best.cost = std::numeric_limits<double>::infinity();
-  for (const Rule& rule : rules(options)) {
-    Course course = follow(walk, rule, options, best.cost);
-    if (course.cost < best.cost) best = std::move(course);
+  for (const Heuristic& heuristic : heuristics(options)) {
+    ExchangeSequence sequence = follow(scheduler, heuristic, options, best.cost);
+    if (sequence.cost < best.cost) best = std::move(sequence);
   }
   return best;
 }
 
-std::vector<Choice> alternatives(const Walk& walk, const SearchOptions& options) {
-  std::vector<Choice> all;
-  const auto remote = static_cast<int>(std::count(walk.remote().begin(), walk.remote().end(), true));
-  for (Rule rule : rules(options)) {
+std::vector<SwapSet> alternatives(const CircuitScheduler& scheduler, const SearchOptions& options) {
+  std::vector<SwapSet> all;
+  const auto remote = static_cast<int>(std::count(scheduler.remote().begin(), scheduler.remote().end(), true));
+  for (Heuristic heuristic : heuristics(options)) {
     for (int swaps = 0; swaps <= remote; ++swaps) {
-      rule.swaps = swaps;
-      Choice choice = choose(walk, rule, options);
-      if (std::find(all.begin(), all.end(), choice) == all.end()) all.push_back(std::move(choice));
+      heuristic.swaps = swaps;
+      SwapSet swap_set = choose_swaps(scheduler, heuristic, options);
+      if (std::find(all.begin(), all.end(), swap_set) == all.end()) all.push_back(std::move(swap_set));
     }
   }
   return all;
@@ -125,15 +126,15 @@ std::vector<Choice> alternatives(const Walk& walk, const SearchOptions& options)
 
 double cost_of(std::size_t swaps) { return 1 - std::ldexp(1.0, -static_cast<int>(swaps)); }
 
-Choice choose(const Walk& walk, const Rule& rule, const SearchOptions& options) {
-  const Candidates candidates = candidates_of(walk, rule, options);
+SwapSet choose_swaps(const CircuitScheduler& scheduler, const Heuristic& heuristic, const SearchOptions& options) {
+  const Candidates candidates = candidates_of(scheduler, heuristic, options);
   std::size_t swaps = candidates.needed;
   const std::size_t most = std::min(candidates.in.size(), candidates.out.size());
-  if (rule.swaps > 0) {
-    swaps = std::max(swaps, std::min<std::size_t>(static_cast<std::size_t>(rule.swaps), most));
+  if (heuristic.swaps > 0) {
+    swaps = std::max(swaps, std::min<std::size_t>(static_cast<std::size_t>(heuristic.swaps), most));
   } else {
-    while (swaps < most &&
-           distance(walk, candidates.in[swaps], rule.by_level) < distance(walk, candidates.out[swaps], rule.by_level)) {
+    while (swaps < most && distance(scheduler, candidates.in[swaps], heuristic.by_level) <
+                               distance(scheduler, candidates.out[swaps], heuristic.by_level)) {
       ++swaps;
     }
   }
@@ -142,38 +143,39 @@ Choice choose(const Walk& walk, const Rule& rule, const SearchOptions& options) 
           {candidates.out.begin(), candidates.out.begin() + count}};
 }
 
-Course course_of(Walk walk, const SearchOptions& options) {
-  walk.run();
-  Course best = best_by_rule(walk, options);
+ExchangeSequence search_exchanges(CircuitScheduler scheduler, const SearchOptions& options) {
+  scheduler.run();
+  ExchangeSequence best = best_by_heuristic(scheduler, options);
   std::int64_t budget = options.budget;
-  // At each exchange every alternative is followed to the end by rule; what was best so far stays until something is better.
-  Course done;
-  for (std::size_t step = 0; !walk.finished(); ++step) {
+  // At each exchange, follow every alternative to the end of the circuit by the heuristics. Keep the best sequence
+  // until a cheaper one is found.
+  ExchangeSequence done;
+  for (std::size_t step = 0; !scheduler.finished(); ++step) {
     if (budget > 0) {
-      for (const Choice& choice : alternatives(walk, options)) {
-        Walk ahead = walk;
-        ahead.exchange(choice.in, choice.out);
-        const double so_far = done.cost + cost_of(choice, options);
-        budget -= steps_of(walk.dependencies()) * static_cast<std::int64_t>(rules(options).size());
-        Course rest = best_by_rule(ahead, options);
+      for (const SwapSet& swap_set : alternatives(scheduler, options)) {
+        CircuitScheduler ahead = scheduler;
+        ahead.exchange(swap_set.in, swap_set.out);
+        const double so_far = done.cost + cost_of(swap_set, options);
+        budget -= steps_of(scheduler.dependencies()) * static_cast<std::int64_t>(heuristics(options).size());
+        ExchangeSequence rest = best_by_heuristic(ahead, options);
         if (so_far + rest.cost >= best.cost - 1e-12) continue;
         best = done;
-        best.choices.push_back(choice);
-        best.choices.insert(best.choices.end(), rest.choices.begin(), rest.choices.end());
+        best.exchanges.push_back(swap_set);
+        best.exchanges.insert(best.exchanges.end(), rest.exchanges.begin(), rest.exchanges.end());
         best.cost = so_far + rest.cost;
       }
     }
-    const Choice& choice = best.choices[step];
-    done.choices.push_back(choice);
-    done.cost += cost_of(choice, options);
-    walk.exchange(choice.in, choice.out);
-    walk.run();
+    const SwapSet& swap_set = best.exchanges[step];
+    done.exchanges.push_back(swap_set);
+    done.cost += cost_of(swap_set, options);
+    scheduler.exchange(swap_set.in, swap_set.out);
+    scheduler.run();
   }
   return done;
 }
 
-std::vector<bool> first_remote(const Dependencies& dependencies, int wires, int rank_bits,
-                               const SearchOptions& options) {
+std::vector<bool> first_remote_wires(const Dependencies& dependencies, int wires, int rank_bits,
+                                     const SearchOptions& options) {
   const auto count = static_cast<std::size_t>(wires);
   std::vector<std::vector<bool>> starts;
   const auto add = [&](const std::vector<int>& order) {
@@ -181,7 +183,7 @@ std::vector<bool> first_remote(const Dependencies& dependencies, int wires, int 
     for (int i = 0; i < rank_bits; ++i) remote[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] = true;
     if (std::find(starts.begin(), starts.end(), remote) == starts.end()) starts.push_back(std::move(remote));
   };
-  const Walk nowhere(dependencies, std::vector<bool>(count, true));
+  const CircuitScheduler nowhere(dependencies, std::vector<bool>(count, true));
   for (const bool by_level : {true, false}) {
     std::vector<int> order(count);
     std::iota(order.rbegin(), order.rend(), 0);
@@ -197,8 +199,8 @@ std::vector<bool> first_remote(const Dependencies& dependencies, int wires, int 
   const auto cost = [&](const std::vector<bool>& remote, double give_up) {
     budget -= steps_of(dependencies);
     SearchOptions free = options;
-    free.pinned.clear();  // which wires are pinned is decided after this
-    return follow(Walk(dependencies, remote), {true, 0, 0}, free, give_up).cost;
+    free.pinned.clear();  // the pinned wires are chosen after this
+    return follow(CircuitScheduler(dependencies, remote), {true, 0, false}, free, give_up).cost;
   };
   std::vector<bool> best;
   double best_cost = std::numeric_limits<double>::infinity();
@@ -209,7 +211,7 @@ std::vector<bool> first_remote(const Dependencies& dependencies, int wires, int 
       best_cost = found;
     }
   }
-  // One wire against another, as long as that helps.
+  // Exchange one remote wire for one local wire as long as that lowers the cost.
   for (bool better = true; better && budget > 0 && best_cost > 0;) {
     better = false;
     for (std::size_t a = 0; a < count && budget > 0; ++a) {

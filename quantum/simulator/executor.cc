@@ -1,4 +1,4 @@
-// One run of a placement on a state.
+// Executes a placement on a state.
 #include <algorithm>
 #include <string>
 
@@ -9,8 +9,9 @@
 namespace onehop::quantum {
 namespace {
 
-// Operations handed to the engine at once: enough that it loses nothing by the cut, few enough that progress can be seen.
-constexpr std::size_t most_pending = 512;
+// The maximum number of operations handed to the engine at once: large enough for good passes, small enough to report
+// progress.
+constexpr std::size_t max_pending = 512;
 
 }  // namespace
 
@@ -32,9 +33,11 @@ Executor::Executor(State& state, const Placement& placement, int clbits, Draw dr
   if (!placement.first_state.empty()) {
     timed(ProfileEntry::Kind::first_state, [&] { state.set_product(placement.first_state, placement.first_bits); });
   }
-  // Until the end the state's qubits are wires.
+  // The state's qubits are wires until the circuit is done.
   if (!std::equal(state.bits().begin(), state.bits().end(), placement.first_bits.begin())) {
-    throw BadInput("the state does not lie as the placement begins; make the placement for its bits");
+    throw BadInput(
+        "the state's layout differs from the placement's first layout; make the placement with `bits` set to the "
+        "state's");
   }
 }
 
@@ -42,15 +45,15 @@ bool Executor::step() {
   if (stage_ == placement_.stages.size()) return false;
   if (next_ == 0) enter_stage();
   const Stage& stage = placement_.stages[stage_];
-  const std::size_t end = std::min(stage.operations.size(), next_ + most_pending);
-  if (!do_remembered(end)) {
+  const std::size_t end = std::min(stage.operations.size(), next_ + max_pending);
+  if (!run_compiled(end)) {
     while (next_ < end) do_one(stage.operations[next_++]);
     flush();
   }
   if (next_ < stage.operations.size()) return true;
   next_ = 0;
   if (++stage_ < placement_.stages.size()) return true;
-  // The names that swaps of the circuit gave the wires.
+  // Turn wires back into qubits, which the circuit's swaps have renamed.
   std::vector<int> bits;
   for (const int wire : placement_.wires) bits.push_back(state_.bits()[static_cast<std::size_t>(wire)]);
   state_.set_layout(std::move(bits), state_.flips());
@@ -93,14 +96,15 @@ void Executor::flush() {
   pending_.clear();
 }
 
-// What depends on nothing but the circuit: gates of a small state, up to `end`. False where there is something else. Profiles show the
-// planning and the passes, so they go the other way.
-bool Executor::do_remembered(std::size_t end) {
-  if (planned_ == nullptr || profile_ != nullptr || state_.local_bits() > EngineProgram<double>::most_bits)
+// Runs the gates up to `end` from the compiled circuit. Returns false if the state is too large or the part has
+// operations other than unconditional gates. Profiles never take this path, because they show the planning and the
+// passes.
+bool Executor::run_compiled(std::size_t end) {
+  if (compiled_ == nullptr || profile_ != nullptr || state_.local_bits() > EngineProgram<double>::max_bits)
     return false;
   const std::uint64_t flips = state_.flips();
   const std::size_t begin = next_;
-  auto part = planned_->find(stage_, begin, flips);
+  auto part = compiled_->find(stage_, begin, flips);
   const std::span<const int> operations(placement_.stages[stage_].operations);
   if (part == nullptr) {
     for (const int index : operations.subspan(next_, end - next_)) {
@@ -108,7 +112,7 @@ bool Executor::do_remembered(std::size_t end) {
       if (!operation.is_gate() || !operation.condition.clbits.empty()) return false;
     }
     while (next_ < end) do_one(operations[next_++]);
-    part = planned_->keep({stage_, begin, flips, state_.flips(), {}}, std::move(pending_), state_);
+    part = compiled_->keep({stage_, begin, flips, state_.flips(), {}}, std::move(pending_), state_);
     pending_.clear();
   } else {
     for (; next_ < end; ++next_) done_[static_cast<std::size_t>(operations[next_])] = true;
@@ -159,7 +163,7 @@ void Executor::do_one(int index) {
   if (!asked(operation.condition)) return;
   if (operation.is_gate()) {
     std::uint64_t flips = state_.flips();
-    auto local = resolve(operation, state_.bits(), state_.local_bits(), state_.group().rank(), flips);
+    auto local = localize(operation, state_.bits(), state_.local_bits(), state_.group().rank(), flips);
     if (local) {
       local->source = index;
       pending_.push_back(std::move(*local));

@@ -10,13 +10,13 @@
 namespace onehop::quantum {
 namespace {
 
-// How many circuits are remembered, and how many operations they may have in all.
-constexpr std::size_t most_circuits = 16;
-constexpr std::size_t most_operations = std::size_t{1} << 16;
+// The maximum number of cached circuits, and the maximum of their operations in total.
+constexpr std::size_t max_circuits = 16;
+constexpr std::size_t max_operations = std::size_t{1} << 16;
 
 using Key = std::array<std::uint64_t, 2>;
 
-// 128 bits of everything that goes in. Two circuits that differ agree in them less often than memory errs.
+// A 128-bit hash. Collisions between different circuits are rarer than memory errors.
 class Fingerprint {
  public:
   void add(std::uint64_t word) {
@@ -42,8 +42,8 @@ class Fingerprint {
   Key key_ = {0x243F6A8885A308D3U, 0x13198A2E03707344U};
 };
 
-// First how much of everything follows, so that it cannot be read in two ways; nothing for what an operation does not have. Circuits that
-// come again are short and run within microseconds, and this is done every time.
+// The sizes come first, so that the encoding is unambiguous; absent fields add nothing. This must be fast: it runs
+// every time, and repeated circuits often run within microseconds.
 void Fingerprint::add(const Operation& operation) {
   const Condition& condition = operation.condition;
   std::uint64_t there = 0;
@@ -91,16 +91,16 @@ Key key_of(const Circuit& circuit, int ranks, int rank, const PlacementOptions& 
   print.add(options.bytes_per_amplitude);
   print.add(options.bits.size());
   print.add(options.bits);
-  print.add(options.effort);
+  print.add(options.search_seconds);
   print.add(circuit.operations.size());
   for (const Operation& operation : circuit.operations) print.add(operation);
   return print.key();
 }
 
-// The last ones used, in that order.
-class Memory {
+// An LRU cache of compiled circuits, most recently used first.
+class PlanCache {
  public:
-  std::shared_ptr<PlannedCircuit> find(const Key& key) {
+  std::shared_ptr<CompiledCircuit> find(const Key& key) {
     const std::lock_guard lock(mutex_);
     const auto found =
         std::find_if(circuits_.begin(), circuits_.end(), [&](const Entry& entry) { return entry.key == key; });
@@ -109,14 +109,14 @@ class Memory {
     return found->circuit;
   }
 
-  void add(const Key& key, std::shared_ptr<PlannedCircuit> circuit) {
+  void add(const Key& key, std::shared_ptr<CompiledCircuit> circuit) {
     const std::lock_guard lock(mutex_);
     circuits_.push_front({key, std::move(circuit)});
     std::size_t operations = 0;
     std::size_t count = 0;
     for (auto it = circuits_.begin(); it != circuits_.end(); ++it) {
       operations += it->circuit->placement().operations.size();
-      if (++count > most_circuits || operations > most_operations) {
+      if (++count > max_circuits || operations > max_operations) {
         circuits_.erase(it, circuits_.end());
         return;
       }
@@ -126,20 +126,20 @@ class Memory {
  private:
   struct Entry {
     Key key;
-    std::shared_ptr<PlannedCircuit> circuit;
+    std::shared_ptr<CompiledCircuit> circuit;
   };
   std::mutex mutex_;
   std::list<Entry> circuits_;
 };
 
-Memory& memory() {
-  static Memory one;
+PlanCache& plan_cache() {
+  static PlanCache one;
   return one;
 }
 
-std::shared_ptr<PlannedCircuit> remember(const Key& key, Placement placement) {
-  auto made = std::make_shared<PlannedCircuit>(std::move(placement));
-  memory().add(key, made);
+std::shared_ptr<CompiledCircuit> insert(const Key& key, Placement placement) {
+  auto made = std::make_shared<CompiledCircuit>(std::move(placement));
+  plan_cache().add(key, made);
   return made;
 }
 
@@ -150,7 +150,7 @@ std::unique_ptr<EngineProgram<T>> program_of(std::vector<LocalOperation> operati
 
 }  // namespace
 
-EngineCounters PlannedCircuit::Part::run(State& state) const {
+EngineCounters CompiledCircuit::Part::run(State& state) const {
   const int threads = thread_count(state.engine().threads);
   if (const auto* single = std::get_if<std::unique_ptr<EngineProgram<float>>>(&program)) {
     return (*single)->run(state.local<float>(), threads);
@@ -158,8 +158,8 @@ EngineCounters PlannedCircuit::Part::run(State& state) const {
   return std::get<std::unique_ptr<EngineProgram<double>>>(program)->run(state.local<double>(), threads);
 }
 
-std::shared_ptr<const PlannedCircuit::Part> PlannedCircuit::find(std::size_t stage, std::size_t begin,
-                                                                 std::uint64_t flips) const {
+std::shared_ptr<const CompiledCircuit::Part> CompiledCircuit::find(std::size_t stage, std::size_t begin,
+                                                                   std::uint64_t flips) const {
   const std::lock_guard lock(mutex_);
   for (const auto& part : parts_) {
     if (part->stage == stage && part->begin == begin && part->flips == flips) return part;
@@ -167,8 +167,8 @@ std::shared_ptr<const PlannedCircuit::Part> PlannedCircuit::find(std::size_t sta
   return nullptr;
 }
 
-std::shared_ptr<const PlannedCircuit::Part> PlannedCircuit::keep(Part part, std::vector<LocalOperation> operations,
-                                                                 const State& state) {
+std::shared_ptr<const CompiledCircuit::Part> CompiledCircuit::keep(Part part, std::vector<LocalOperation> operations,
+                                                                   const State& state) {
   if (state.precision() == Precision::single_precision) {
     part.program = program_of<float>(std::move(operations), state);
   } else {
@@ -180,18 +180,19 @@ std::shared_ptr<const PlannedCircuit::Part> PlannedCircuit::keep(Part part, std:
   return kept;
 }
 
-std::shared_ptr<PlannedCircuit> planned(const Circuit& circuit, int ranks, int rank, const PlacementOptions& options,
-                                        bool validate) {
+std::shared_ptr<CompiledCircuit> compile_cached(const Circuit& circuit, int ranks, int rank,
+                                                const PlacementOptions& options, bool validate) {
   const Key key = key_of(circuit, ranks, rank, options);
-  if (auto known = memory().find(key)) return known;
+  if (auto known = plan_cache().find(key)) return known;
   if (validate) circuit.validate();
-  return remember(key, place(circuit, ranks, options));
+  return insert(key, place(circuit, ranks, options));
 }
 
-std::shared_ptr<PlannedCircuit> planned(Circuit&& circuit, int ranks, int rank, const PlacementOptions& options) {
+std::shared_ptr<CompiledCircuit> compile_cached(Circuit&& circuit, int ranks, int rank,
+                                                const PlacementOptions& options) {
   const Key key = key_of(circuit, ranks, rank, options);
-  if (auto known = memory().find(key)) return known;
-  return remember(key, place(std::move(circuit), ranks, options));
+  if (auto known = plan_cache().find(key)) return known;
+  return insert(key, place(std::move(circuit), ranks, options));
 }
 
 }  // namespace onehop::quantum

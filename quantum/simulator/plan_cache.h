@@ -1,5 +1,5 @@
-// Circuits that have been planned: whoever runs the same one again finds its placement here, and for small states also the operations of
-// each part of a stage, ready to be applied.
+// A cache of compiled circuits. Running the same circuit again reuses its placement, and for small states also the
+// engine programs of its stages.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,14 @@
 
 namespace onehop::quantum {
 
-class PlannedCircuit {
+// A circuit's placement and the engine programs made for it so far. Safe to use from several threads.
+class CompiledCircuit {
  public:
-  explicit PlannedCircuit(Placement placement) : placement_(std::move(placement)) {}
+  explicit CompiledCircuit(Placement placement) : placement_(std::move(placement)) {}
   [[nodiscard]] const Placement& placement() const noexcept { return placement_; }
 
-  // Gates that follow each other in a stage, for a rank whose bits are flipped so before them, and so after them.
+  // Consecutive gates of a stage, compiled for a rank whose bits have the flips `flips` before them and `flips_after`
+  // after them.
   struct Part {
     std::size_t stage = 0, begin = 0;
     std::uint64_t flips = 0, flips_after = 0;
@@ -28,9 +30,9 @@ class PlannedCircuit {
 
     EngineCounters run(State& state) const;
   };
-  // nullptr: nobody has kept it yet.
+  // Returns the part that begins at operation `begin` of a stage, or nullptr if it has not been compiled yet.
   [[nodiscard]] std::shared_ptr<const Part> find(std::size_t stage, std::size_t begin, std::uint64_t flips) const;
-  // Makes the program of `operations` for a state such as this one, and keeps it.
+  // Compiles `operations` for the precision and size of `state`, and stores the result.
   std::shared_ptr<const Part> keep(Part part, std::vector<LocalOperation> operations, const State& state);
 
  private:
@@ -39,12 +41,12 @@ class PlannedCircuit {
   std::vector<std::shared_ptr<const Part>> parts_;
 };
 
-// The circuit planned for this rank of so many, now or before: the last few circuits are remembered by what is in them. `options.done` must be
-// empty. `validate`: also whether the circuit makes sense, if it is a new one.
-[[nodiscard]] std::shared_ptr<PlannedCircuit> planned(const Circuit& circuit, int ranks, int rank,
-                                                      const PlacementOptions& options, bool validate);
-// The same with a circuit that nobody needs any more: its matrices are not there twice.
-[[nodiscard]] std::shared_ptr<PlannedCircuit> planned(Circuit&& circuit, int ranks, int rank,
-                                                      const PlacementOptions& options);
+// Returns the circuit compiled for this rank, from the cache if an equal circuit was compiled recently. `options.done`
+// must be empty. `validate`: validate a circuit that is not in the cache.
+[[nodiscard]] std::shared_ptr<CompiledCircuit> compile_cached(const Circuit& circuit, int ranks, int rank,
+                                                              const PlacementOptions& options, bool validate);
+// The same for a circuit that the caller no longer needs: its matrices are moved, not copied.
+[[nodiscard]] std::shared_ptr<CompiledCircuit> compile_cached(Circuit&& circuit, int ranks, int rank,
+                                                              const PlacementOptions& options);
 
 }  // namespace onehop::quantum

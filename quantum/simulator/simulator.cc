@@ -17,11 +17,11 @@
 namespace onehop::quantum {
 namespace {
 
-constexpr std::int64_t most_shots = std::int64_t{1} << 31;
+constexpr std::int64_t max_shots = std::int64_t{1} << 31;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// A circuit without the measurements that nothing follows; those are made by sampling.
+// A circuit divided into its body and its final measurements, which are made by sampling.
 struct Split {
   Circuit inside;
   std::vector<std::pair<int, int>> last;  // (classical bit, qubit)
@@ -30,7 +30,7 @@ struct Split {
 Split split(const Circuit& circuit) {
   Split result{circuit, {}};
   const auto bits = static_cast<std::size_t>(circuit.clbits + circuit.hidden_clbits);
-  std::vector<bool> used(static_cast<std::size_t>(circuit.qubits), false);  // by what follows
+  std::vector<bool> used(static_cast<std::size_t>(circuit.qubits), false);  // by later operations
   std::vector<bool> bit_used(bits, false);
   for (std::size_t i = circuit.operations.size(); i-- > 0;) {
     const Operation& operation = circuit.operations[i];
@@ -77,7 +77,7 @@ class Shots {
   [[nodiscard]] const std::vector<std::uint64_t>& words() const noexcept { return values_; }
 
   void set_words(const std::vector<std::uint64_t>& words) {
-    if (words.size() != values_.size()) throw BadInput("the standing is of another number of shots or classical bits");
+    if (words.size() != values_.size()) throw BadInput("the checkpoint has another number of shots or classical bits");
     values_ = words;
   }
 
@@ -126,11 +126,12 @@ class Simulation {
                      "; take " + std::to_string(ranks) + " or " + std::to_string(2 * ranks));
     }
     const Group part = ranks == group.size() ? group : group.split(group.rank() / ranks, group.rank() % ranks);
-    planned_ = options.resume != nullptr ? planned(split_.inside, ranks, part.rank(), placement_options(), false)
-                                         : planned(std::move(split_.inside), ranks, part.rank(), placement_options());
+    compiled_ = options.resume != nullptr
+                    ? compile_cached(split_.inside, ranks, part.rank(), placement_options(), false)
+                    : compile_cached(std::move(split_.inside), ranks, part.rank(), placement_options());
     result_.ranks = ranks;
     result_.state = std::make_unique<State>(part, circuit.qubits, options.precision, options.state);
-    for (const Stage& stage : planned_->placement().stages)
+    for (const Stage& stage : compiled_->placement().stages)
       operations_ += static_cast<std::int64_t>(stage.operations.size());
   }
 
@@ -149,7 +150,7 @@ class Simulation {
       Branch branch = std::move(open_.back());
       open_.pop_back();
       profile_.set_run(static_cast<int>(result_.runs));
-      run_branch(std::move(branch), planned_->placement(), nullptr);
+      run_branch(std::move(branch), compiled_->placement(), nullptr);
       ++result_.runs;
     }
     timed(ProfileEntry::Kind::sampling, [&] { result_.outcomes = shots_.outcomes(circuit_.clbits, options_.shots); });
@@ -170,7 +171,7 @@ class Simulation {
   [[nodiscard]] PlacementOptions placement_options() const {
     PlacementOptions how;
     how.bytes_per_amplitude = bytes_per_amplitude(options_.precision);
-    how.effort = options_.effort;
+    how.search_seconds = options_.search_seconds;
     return how;
   }
 
@@ -182,54 +183,56 @@ class Simulation {
     profile_.timed(kind, -1, what);
   }
 
-  // Whatever it came from: no index in it may lie outside what it is used for.
-  void check(const Standing& standing) const {
-    if (standing.waiting.empty() || standing.expectations.size() != result_.expectations.size() ||
-        standing.done.size() != split_.inside.operations.size() ||
-        standing.clbits.size() != static_cast<std::size_t>(circuit_.clbits + circuit_.hidden_clbits)) {
-      throw BadInput("the standing is of another circuit or of other observables");
+  // Checks a checkpoint from any source: every index in it must be in range.
+  void check(const CheckpointState& checkpoint) const {
+    if (checkpoint.waiting.empty() || checkpoint.expectations.size() != result_.expectations.size() ||
+        checkpoint.done.size() != split_.inside.operations.size() ||
+        checkpoint.clbits.size() != static_cast<std::size_t>(circuit_.clbits + circuit_.hidden_clbits)) {
+      throw BadInput("the checkpoint belongs to another circuit or to other observables");
     }
     const auto runs = static_cast<std::uint64_t>(std::max<std::int64_t>(options_.shots, 1));
     std::vector<bool> waits(runs, false);
-    for (const Branch& branch : standing.waiting) {
-      if (branch.shots.empty()) throw BadInput("the standing has a run to be made for no shots");
+    for (const Branch& branch : checkpoint.waiting) {
+      if (branch.shots.empty()) throw BadInput("the checkpoint has an unfinished run without shots");
       for (const std::uint64_t shot : branch.shots) {
         if (shot >= runs || waits[shot]) {
-          throw BadInput("the standing names shot " + std::to_string(shot) + (shot < runs ? " twice" : "") +
+          throw BadInput("the checkpoint names shot " + std::to_string(shot) + (shot < runs ? " twice" : "") +
                          "; expected each from 0 to " + std::to_string(runs - 1) + " once at most");
         }
         waits[shot] = true;
       }
     }
-    if (standing.events > standing.waiting.back().history.size() || standing.runs < 0) {
-      throw BadInput("the standing counts " + std::to_string(standing.events) + " outcomes and " +
-                     std::to_string(standing.runs) + " runs, which its runs do not have");
+    if (checkpoint.events > checkpoint.waiting.back().record.size() || checkpoint.runs < 0) {
+      throw BadInput("the checkpoint counts " + std::to_string(checkpoint.events) + " outcomes and " +
+                     std::to_string(checkpoint.runs) + " finished runs; expected at most " +
+                     std::to_string(checkpoint.waiting.back().record.size()) + " outcomes and at least 0 runs");
     }
   }
 
-  // Does the rest of the run that was under way; the others follow as always.
-  void resume(const Standing& standing) {
-    check(standing);
-    shots_.set_words(standing.outcomes);
-    result_.expectations = standing.expectations;
-    result_.runs = standing.runs;
-    open_ = standing.waiting;
+  // Finishes the run that was in progress; the other runs follow as usual.
+  void resume(const CheckpointState& checkpoint) {
+    check(checkpoint);
+    shots_.set_words(checkpoint.outcomes);
+    result_.expectations = checkpoint.expectations;
+    result_.runs = checkpoint.runs;
+    open_ = checkpoint.waiting;
     Branch branch = std::move(open_.back());
     open_.pop_back();
     PlacementOptions how = placement_options();
-    how.bits = standing.bits;
-    how.done = standing.done;
+    how.bits = checkpoint.bits;
+    how.done = checkpoint.done;
     const Placement rest = place(split_.inside, result_.ranks, how);
-    result_.state->set_layout(standing.bits, 0);
+    result_.state->set_layout(checkpoint.bits, 0);
     options_.restore(*result_.state);
-    run_branch(std::move(branch), rest, &standing);
+    run_branch(std::move(branch), rest, &checkpoint);
     ++result_.runs;
   }
 
-  // The outcome for this branch; shots that have another one wait as a branch of their own.
+  // Draws an outcome for each shot of a branch and returns the more frequent one. Shots with the other outcome wait as
+  // a new branch.
   int draw(Branch& branch, std::size_t event, double one) {
-    if (event < branch.history.size()) return branch.history[event] ? 1 : 0;
-    Branch other{branch.history, {}};
+    if (event < branch.record.size()) return branch.record[event] ? 1 : 0;
+    Branch other{branch.record, {}};
     std::vector<std::uint64_t> ones;
     std::vector<std::uint64_t> zeros;
     for (const std::uint64_t shot : branch.shots) {
@@ -238,13 +241,13 @@ class Simulation {
     const bool follow_one = ones.size() > zeros.size();
     branch.shots = std::move(follow_one ? ones : zeros);
     other.shots = std::move(follow_one ? zeros : ones);
-    branch.history.push_back(follow_one);
-    other.history.push_back(!follow_one);
+    branch.record.push_back(follow_one);
+    other.record.push_back(!follow_one);
     if (!other.shots.empty()) open_.push_back(std::move(other));
     return follow_one ? 1 : 0;
   }
 
-  void run_branch(Branch branch, const Placement& placement, const Standing* from) {
+  void run_branch(Branch branch, const Placement& placement, const CheckpointState* from) {
     std::size_t event = from != nullptr ? from->events : 0;
     Executor executor(
         *result_.state, placement, circuit_.clbits + circuit_.hidden_clbits,
@@ -252,7 +255,7 @@ class Simulation {
     if (from != nullptr) {
       executor.clbits() = from->clbits;
     } else if (!options_.due) {
-      executor.remember_in(*planned_);
+      executor.use_compiled(*compiled_);
     }
     do {
       if (options_.progress) {
@@ -272,17 +275,17 @@ class Simulation {
   }
 
   void keep(Executor& executor, const Branch& branch, std::size_t event) const {
-    Standing standing;
-    standing.bits.assign(result_.state->bits().begin(), result_.state->bits().end());
-    standing.done = executor.done();
-    standing.clbits = executor.clbits();
-    standing.events = event;
-    standing.waiting = open_;
-    standing.waiting.push_back(branch);
-    standing.outcomes = shots_.words();
-    standing.expectations = result_.expectations;
-    standing.runs = result_.runs;
-    options_.keep(*result_.state, standing);
+    CheckpointState checkpoint;
+    checkpoint.bits.assign(result_.state->bits().begin(), result_.state->bits().end());
+    checkpoint.done = executor.done();
+    checkpoint.clbits = executor.clbits();
+    checkpoint.events = event;
+    checkpoint.waiting = open_;
+    checkpoint.waiting.push_back(branch);
+    checkpoint.outcomes = shots_.words();
+    checkpoint.expectations = result_.expectations;
+    checkpoint.runs = result_.runs;
+    options_.keep(*result_.state, checkpoint);
   }
 
   [[nodiscard]] std::int64_t open_shots(const Branch& branch) const {
@@ -315,7 +318,7 @@ class Simulation {
   const Circuit& circuit_;
   const SimulationOptions& options_;
   Split split_;
-  std::shared_ptr<PlannedCircuit> planned_;
+  std::shared_ptr<CompiledCircuit> compiled_;
   std::int64_t operations_ = 0;
   Shots shots_;
   std::vector<Branch> open_;
@@ -328,7 +331,7 @@ class Simulation {
 
 SimulationResult simulate(const Circuit& circuit, const Group& group, const SimulationOptions& options) {
   circuit.validate();
-  if (options.shots < 0 || options.shots > most_shots) {
+  if (options.shots < 0 || options.shots > max_shots) {
     throw BadInput("expected 0 to 2^31 shots, found " + std::to_string(options.shots));
   }
   for (const PauliSum& sum : options.observables) {
@@ -348,11 +351,11 @@ std::vector<bool> run(State& state, const Circuit& circuit, std::uint64_t seed) 
   PlacementOptions options;
   options.bytes_per_amplitude = bytes_per_amplitude(state.precision());
   options.bits.assign(state.bits().begin(), state.bits().end());
-  const auto plan = planned(circuit, state.group().size(), state.group().rank(), options, true);
+  const auto plan = compile_cached(circuit, state.group().size(), state.group().rank(), options, true);
   std::uint64_t event = 0;
   Executor executor(state, plan->placement(), circuit.clbits + circuit.hidden_clbits,
                     [&](int, int, double one) { return detail::uniform(seed, 0, event++) < one ? 1 : 0; });
-  executor.remember_in(*plan);
+  executor.use_compiled(*plan);
   while (executor.step()) {
   }
   std::vector<bool> clbits = executor.clbits();
@@ -363,7 +366,7 @@ std::vector<bool> run(State& state, const Circuit& circuit, std::uint64_t seed) 
 std::vector<std::uint64_t> sample(const State& state, std::span<const int> qubits, std::int64_t shots,
                                   std::uint64_t seed) {
   if (qubits.size() > 64) throw BadInput("at most 64 qubits can be sampled at once");
-  if (shots < 0 || shots > most_shots) {
+  if (shots < 0 || shots > max_shots) {
     throw BadInput("expected 0 to 2^31 shots, found " + std::to_string(shots));
   }
   for (std::size_t i = 0; i < qubits.size(); ++i) {

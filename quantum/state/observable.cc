@@ -184,8 +184,8 @@ class Evaluation {
     }
   }
 
-  // Puts onto the rank's number the qubits on which the fewest open strings have X or Y. False if no string would become local, or
-  // fewer for the bytes than by looking at a partner.
+  // Puts onto the rank's number the qubits on which the fewest open strings have X or Y. False if no string would
+  // become local, or fewer for the bytes than by looking at a partner.
   bool exchange_for(const std::vector<std::size_t>& open) {
     std::vector<int> uses(static_cast<std::size_t>(state_.qubits()));
     for (const std::size_t i : open) {
@@ -227,7 +227,8 @@ class Evaluation {
     state_.exchange(swaps);
   }
 
-  // The strings that lead to the partner that most of them lead to: its amplitudes pass through a bounded buffer. The others come back.
+  // The strings that lead to the partner that most of them lead to: its amplitudes pass through a bounded buffer. The
+  // others come back.
   std::vector<std::size_t> look_at_partners(const std::vector<std::size_t>& open) {
     std::map<std::uint64_t, std::vector<std::size_t>> by_partner;
     for (const std::size_t i : open) by_partner[on_bits(strings_[i].x) >> state_.local_bits()].push_back(i);

@@ -14,9 +14,10 @@ namespace {
 
 constexpr std::uint64_t sampling_events = std::uint64_t{1} << 40;  // apart from those of measurements inside a circuit
 constexpr int later_qubits = 4;                                    // decided together, after the first
-constexpr std::size_t most_at_once = std::size_t{1} << 15;         // prefixes whose probabilities are added up together
+constexpr std::size_t max_at_once = std::size_t{1} << 15;          // prefixes whose probabilities are added up together
 
-// Weights of the 2^k values of some qubits as a tree: node 1 is all, the children of i are 2i (the highest qubit 0) and 2i + 1.
+// Weights of the 2^k values of some qubits as a tree: node 1 is all, the children of i are 2i (the highest qubit 0) and
+// 2i + 1.
 class Tree {
  public:
   void set(std::span<const double> weights) {
@@ -33,7 +34,8 @@ class Tree {
     return node - size_;
   }
 
-  // The same for many shots. Where the tree is larger than a cache, some go down it side by side, so that none waits for memory.
+  // The same for many shots. Where the tree is larger than a cache, some go down it side by side, so that none waits
+  // for memory.
   void draw_many(std::uint64_t seed, std::span<const std::uint64_t> shots, std::uint64_t first,
                  std::span<std::uint64_t> out) const {
     constexpr std::size_t together = 16;
@@ -187,7 +189,7 @@ void decide_next(const State& state, Deciding& deciding, std::span<const std::ui
     std::size_t end = begin;
     for (std::size_t groups = 0; end < sorted.size(); ++end) {
       if (end != begin && deciding.got[sorted[end]] == deciding.got[sorted[end - 1]]) continue;
-      if (++groups > most_at_once) break;
+      if (++groups > max_at_once) break;
     }
     decide_some(state, deciding, shots, seed, count, std::span(sorted).subspan(begin, end - begin));
     begin = end;

@@ -1,4 +1,4 @@
-// Outcomes of measuring qubits of a state, for many shots at once, without changing or copying it.
+// Samples measurement outcomes for many shots at once, without changing or copying the state.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,10 @@
 
 namespace onehop::quantum {
 
-// For each shot (a number that stands for its random numbers) the values of the qubits, bit i that of qubits[i]. Collective. The qubits are
-// decided one after the other, the highest first, each with a random number of its own: then a probability that is rounded
-// otherwise on another number of ranks decides otherwise only if a random number lies just between.
+// Returns the values of the qubits for each shot; bit i belongs to qubits[i]. The number of a shot selects its random
+// numbers. Collective. The qubits are drawn one after the other, the highest first, each with its own random number. A
+// probability that rounds differently on another number of ranks then changes an outcome only if a random number lies
+// between the two values.
 [[nodiscard]] std::vector<std::uint64_t> sample(const State& state, std::span<const int> qubits,
                                                 std::span<const std::uint64_t> shots, std::uint64_t seed);
 

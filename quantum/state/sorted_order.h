@@ -1,4 +1,4 @@
-// Numbers in order, faster than by comparing them.
+// A sort without comparisons.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace onehop::quantum {
 
-// The places of the numbers, the smallest first; of equal ones the first first. At most 2^32 numbers.
+// Returns the indices of the numbers in ascending order. The order of equal numbers is stable. At most 2^32 numbers.
 [[nodiscard]] std::vector<std::uint32_t> sorted_order(std::span<const std::uint64_t> numbers);
 
 }  // namespace onehop::quantum

@@ -1,4 +1,4 @@
-// Moving the qubits of a state to other bits: every exchange between ranks begins here.
+// Exchanges that move the qubits of a state to other bits. Every exchange between ranks starts here.
 #include <cstdint>
 #include <numeric>
 #include <string>

@@ -1,4 +1,4 @@
-// What a state is made of; shared by the sources of `State`.
+// The private data of `State`, shared by its source files.
 #pragma once
 
 #include <memory>

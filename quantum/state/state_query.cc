@@ -1,4 +1,4 @@
-// Looking at a state: amplitudes, probabilities, products, reduced density matrices.
+// Queries of a state: amplitudes, probabilities, inner products and reduced density matrices.
 #include <algorithm>
 #include <cstring>
 #include <string>

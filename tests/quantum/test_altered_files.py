@@ -33,7 +33,7 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("checkpoint") / "run.h5"
     killed_at(5, mixed_circuit(1), file, 1)
     with h5py.File(file) as stored:  # as rich as the tests need it
-        assert {"more/shots_1", "more/history_1"} <= {f"more/{name}" for name in stored["more"]}
+        assert {"more/shots_1", "more/record_1"} <= {f"more/{name}" for name in stored["more"]}
     return file
 
 
@@ -97,7 +97,7 @@ def value_changes(arrays: dict[str, np.ndarray]) -> dict[str, Change]:
     found = {}
     for name, values in arrays.items():
         kind = name.removeprefix("more/").partition("_")[0]
-        if kind in ("done", "clbits", "history") and len(values):
+        if kind in ("done", "clbits", "record") and len(values):
             found |= {f"{name} 2": put(name, with_value(values, 2))}
         if kind == "shots":
             for value in (50, 10**5, 10**11, 2**63, HUGE):
@@ -111,10 +111,10 @@ def value_changes(arrays: dict[str, np.ndarray]) -> dict[str, Change]:
     return {
         **found,
         "the same shots": put("more/shots_0", both),
-        "one more": put("more/history_99", arrays["more/history_0"]),
-        "another": put("more/else", arrays["more/history_0"]),
-        "another at the root": put("else", arrays["more/history_0"]),
-        "long history": put("more/history_0", np.ones(1000, np.uint8)),
+        "one more": put("more/record_99", arrays["more/record_0"]),
+        "another": put("more/else", arrays["more/record_0"]),
+        "another at the root": put("else", arrays["more/record_0"]),
+        "long record": put("more/record_0", np.ones(1000, np.uint8)),
     }
 
 
@@ -126,7 +126,7 @@ def test_altered_data_of_checkpoints(checkpoint: Path, tmp_path: Path, readers: 
         for how, change in data_set_changes(name, values).items()
     }
     # The run under way may have drawn any number of outcomes before it was begun again.
-    last = max(name for name in arrays if "history" in name)
+    last = max(name for name in arrays if "record" in name)
     del changes[f"{last}: longer"]
     assert len(changes) > 150
     refused({**changes, **value_changes(arrays)}, checkpoint, tmp_path / "copy.h5", go_on)
@@ -448,9 +448,9 @@ def test_commands_end_with_bad_input(
 
 
 def resumed(**changes: Any) -> None:
-    """Simulate with a standing that Python's checks have not seen."""
+    """Simulate with a checkpoint state that Python's checks have not seen."""
     circuit = quantum.Circuit(2, 2).h(0).measure(0, 0).h(1).measure(1, 1)
-    standing = _core.Standing()
+    checkpoint = _core.CheckpointState()
     fields: dict[str, Any] = {
         "bits": [0, 1],
         "done": [True, False, False, False],
@@ -462,16 +462,23 @@ def resumed(**changes: Any) -> None:
         "waiting": [([], np.arange(10, dtype=np.uint64))],
         **changes,
     }
-    for history, shots in fields.pop("waiting"):
-        standing.add_waiting(history, np.array(shots, np.uint64))
+    for record, shots in fields.pop("waiting"):
+        checkpoint.add_waiting(record, np.array(shots, np.uint64))
     for name, value in fields.items():
-        setattr(standing, name, value)
+        setattr(checkpoint, name, value)
 
     def restore(state: _core.State) -> None:
         state.local()[...] = np.array([1, 1, 0, 0]) / np.sqrt(2)
 
     _core.simulate(
-        circuit, Group.alone(), 10, 1, "double", [], 1, 0, 0.0, None, None, None, standing, restore, False
+        circuit,
+        Group.alone(),
+        shots=10,
+        seed=1,
+        threads=1,
+        search_seconds=0,
+        resume=checkpoint,
+        restore=restore,
     )
 
 
@@ -500,7 +507,7 @@ def resumed(**changes: Any) -> None:
     ],
     ids=lambda changes: str(changes)[:40],
 )
-def test_the_library_refuses_a_standing_out_of_range(changes: dict[str, Any]) -> None:
+def test_the_library_refuses_a_checkpoint_state_out_of_range(changes: dict[str, Any]) -> None:
     resumed()
     with pytest.raises(BadInput):
         resumed(**changes)

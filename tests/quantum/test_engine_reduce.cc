@@ -119,7 +119,8 @@ TEST(QuantumEngineReduce, SignedProductsOfEveryKindOfVectors) {
   expect_signed_products<float>(1e-14);
 }
 
-// Strings of one state, alone and many of a kind, near and far partners: the half that is not computed is the other's conjugate.
+// Strings of one state, alone and many of a kind, near and far partners: the half that is not computed is the other's
+// conjugate.
 TEST(QuantumEngineReduce, PauliProductsWithinOneState) {
   Random random(11);
   const int bits = 15;  // more than one block

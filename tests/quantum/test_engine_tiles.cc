@@ -1,4 +1,5 @@
-// Passes over tiles smaller than those that callers get, so that many make up a state that can be checked by definition.
+// Passes over tiles smaller than those that callers get, so that many make up a state that can be checked by
+// definition.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,9 +55,9 @@ TEST(QuantumEngineTiles, AnyCircuit) {
   }
 }
 
-// Gates that only move amplitudes become one step: any order of them, on low and high bits, with controls in the tile and outside of it,
-// alone and between others.
-TEST(QuantumEngineTiles, Moves) {
+// Gates that only move amplitudes become one step: any order of them, on low and high bits, with controls in the tile
+// and outside of it, alone and between others.
+TEST(QuantumEngineTiles, PermutationGates) {
   Random random(8);
   for (int round = 0; round < 60; ++round) {
     const int bits = number(random, 10, 12);
@@ -110,7 +111,7 @@ TEST(QuantumEngineTiles, EveryShapeAtEveryPlace) {
   }
 }
 
-// Not a test: what `Kernels::matrices_pay` was decided by.
+// Not a test: what `Kernels::prefer_dense` was decided by.
 template <typename T>
 void print_matrices_or_parts(const char* what, int bits, const std::vector<LocalOperation>& operations) {
   for (const std::string& simd : simd_names()) {

@@ -1,4 +1,5 @@
-// Named gates against their definitions in OpenQASM's qelib1.inc, multiplied out here; the Python tests compare with Qiskit.
+// Named gates against their definitions in OpenQASM's qelib1.inc, multiplied out here; the Python tests compare with
+// Qiskit.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -49,10 +49,10 @@ TEST(QuantumEngineSplit, TwoBitGatesTakenApart) {
     gates.push_back(dressed);
   }
   for (std::size_t g = 0; g < gates.size(); ++g) {
-    const auto split = split_two_bits(gates[g]);
+    const auto split = kak_decomposition(gates[g]);
     ASSERT_TRUE(split.has_value()) << g;
     const bool one_angle = std::abs(split->xx) < 1e-9 && std::abs(split->yy) < 1e-9;
-    EXPECT_EQ(split_one_angle(gates[g]).has_value(), one_angle) << g;
+    EXPECT_EQ(kak_one_angle(gates[g]).has_value(), one_angle) << g;
     std::vector<LocalOperation> parts;
     const auto one_bit = [&](int bit, const Matrix2& m) {
       parts.push_back({.kind = LocalKind::matrix, .bits = {bit}, .values = {m.begin(), m.end()}});
@@ -69,7 +69,7 @@ TEST(QuantumEngineSplit, TwoBitGatesTakenApart) {
       for (std::size_t r = 0; r < 4; ++r) ASSERT_LT(std::abs(state[r] - gates[g][r * 4 + j]), 5e-13) << "gate " << g;
     }
   }
-  EXPECT_FALSE(split_two_bits(std::vector<Complex>(16, 0.5)).has_value());
+  EXPECT_FALSE(kak_decomposition(std::vector<Complex>(16, 0.5)).has_value());
 }
 
 }  // namespace

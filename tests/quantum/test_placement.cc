@@ -1,4 +1,5 @@
-// Placement against exhaustive search on small circuits, against what must hold of any placement, and against its baselines.
+// Placement against exhaustive search on small circuits, against what must hold of any placement, and against its
+// baselines.
 #include "onehop/quantum/placement.h"
 
 #include <gtest/gtest.h>
@@ -103,7 +104,8 @@ Circuit random_circuit(int n, int gates, unsigned seed) {
   return c;
 }
 
-// -- what must hold of any placement -----------------------------------------------------------------------------------
+// -- what must hold of any placement
+// -----------------------------------------------------------------------------------
 
 // Targets on which the gate is not diagonal, found by its matrix's entries.
 std::set<int> must_be_local(const Operation& operation) {
@@ -194,7 +196,8 @@ TEST(Placement, WhatCannotBeIsRefused) {
   EXPECT_EQ(place(c, 2).exchanges(), 0);
 }
 
-// -- against exhaustive search -----------------------------------------------------------------------------------------
+// -- against exhaustive search
+// -----------------------------------------------------------------------------------------
 
 // The operation on all qubits, as a dense matrix.
 Matrix on_all(const Operation& operation, int n) {
@@ -247,8 +250,8 @@ bool commute(const Matrix& a, const Matrix& b, std::size_t size) {
   return true;
 }
 
-// The least that any choice of placements can move: over all first placements and all exchanges between them, in any order of
-// operations that their commutators, computed in full, allow.
+// The least that any choice of placements can move: over all first placements and all exchanges between them, in any
+// order of operations that their commutators, computed in full, allow.
 class Exhaustive {
  public:
   Exhaustive(const Placement& p, int rank_bits) : n_(p.qubits), rank_bits_(rank_bits) {
@@ -325,7 +328,7 @@ class Exhaustive {
 // docs/design/placement.md quotes the figures that this prints.
 TEST(Placement, IsNearTheBestOfExhaustiveSearch) {
   double ours = 0;
-  double by_rule = 0;
+  double by_heuristic = 0;
   double least = 0;
   int equal = 0;
   int cases = 0;
@@ -333,13 +336,13 @@ TEST(Placement, IsNearTheBestOfExhaustiveSearch) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     for (int rank_bits = 1; rank_bits <= 3; ++rank_bits) {
       const Circuit circuit = random_circuit(5, 24, 1000 + seed);
-      PlacementOptions rule;
-      rule.effort = 0;
+      PlacementOptions heuristic;
+      heuristic.search_seconds = 0;
       const Placement p = place(circuit, 1 << rank_bits);
       const double best = Exhaustive(p, rank_bits).least();
       EXPECT_GE(p.fraction_moved(), best - 1e-12);
       ours += p.fraction_moved();
-      by_rule += place(circuit, 1 << rank_bits, rule).fraction_moved();
+      by_heuristic += place(circuit, 1 << rank_bits, heuristic).fraction_moved();
       least += best;
       ++cases;
       if (p.fraction_moved() <= best + 1e-12) ++equal;
@@ -347,15 +350,17 @@ TEST(Placement, IsNearTheBestOfExhaustiveSearch) {
     }
   }
   std::printf(
-      "%d circuits: exhaustive search moves %.2f, the placement %.2f, its rule alone %.2f; equal in %d, at worst %.2f "
+      "%d circuits: exhaustive search moves %.2f, the placement %.2f, its heuristic alone %.2f; equal in %d, at worst "
+      "%.2f "
       "times\n",
-      cases, least, ours, by_rule, equal, worst);
+      cases, least, ours, by_heuristic, equal, worst);
   EXPECT_LE(ours, 1.12 * least);
   EXPECT_GE(equal, cases * 6 / 10);
-  EXPECT_LE(ours, by_rule);
+  EXPECT_LE(ours, by_heuristic);
 }
 
-// -- against the baselines -----------------------------------------------------------------------------------------------
+// -- against the baselines
+// -----------------------------------------------------------------------------------------------
 
 TEST(Placement, MovesAtMostAThirdOfTheBaselinesAndATenthOfSome) {
   const std::map<std::string, Circuit> circuits = {

@@ -128,7 +128,7 @@ std::vector<Complex> one_bit_gate(Random& random) {
   }
 }
 
-LocalOperation random_operation(Random& random, int bits, int most_bits) {
+LocalOperation random_operation(Random& random, int bits, int max_bits) {
   std::vector<int> order = shuffled(random, bits);
   const auto take = [&](int most) {
     const int count = std::min(most, static_cast<int>(order.size()));
@@ -147,7 +147,7 @@ LocalOperation random_operation(Random& random, int bits, int most_bits) {
       break;
     case 3:
       op.kind = LocalKind::matrix;
-      op.bits = take(number(random, 1, std::max(1, most_bits)));
+      op.bits = take(number(random, 1, std::max(1, max_bits)));
       op.values = random_unitary(random, std::size_t{1} << op.bits.size());
       if (number(random, 0, 3) == 0) {  // of a channel: not unitary
         for (auto& x : op.values) x = number(random, 0, 2) == 0 ? Complex(0) : complex(random) * 0.5;

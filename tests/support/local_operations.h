@@ -31,7 +31,7 @@ using Random = std::mt19937_64;
 // The gates that circuits are made of, with the special values that a fast path may single out.
 [[nodiscard]] std::vector<Complex> one_bit_gate(Random& random);
 // Of any kind, on any bits.
-[[nodiscard]] LocalOperation random_operation(Random& random, int bits, int most_bits = 5);
+[[nodiscard]] LocalOperation random_operation(Random& random, int bits, int max_bits = 5);
 
 template <typename T>
 std::vector<std::complex<T>> as(const Amplitudes& state) {

@@ -1,7 +1,8 @@
-// A quantum circuit as plain data: operations on qubits and classical bits, in program order. No state, no ranks.
+// A quantum circuit as plain data: operations on qubits and classical bits, in program order. It knows nothing of
+// states or ranks.
 //
-// Order of bits, everywhere in onehop.quantum, is Qiskit's: qubit 0 is the least significant bit of an amplitude's index,
-// and the first target of an operation is the least significant bit of its matrix's index.
+// The order of bits everywhere in onehop.quantum is Qiskit's: qubit 0 is the least significant bit of an amplitude's
+// index, and the first target of an operation is the least significant bit of its matrix's index.
 #pragma once
 
 #include <complex>
@@ -16,30 +17,30 @@ using Complex = std::complex<double>;
 enum class OperationKind : std::uint8_t {
   matrix,          // `values`: 4^k numbers, row-major, on k targets
   diagonal,        // `values`: 2^k numbers on k targets (none for k = 0: with controls, a phase of the controls)
-  swap,            // exchanges two targets; no arithmetic
-  pauli_rotation,  // exp(-i angle/2 P), P the product of `paulis` (one of X, Y, Z per target)
+  swap,            // exchanges two targets
+  pauli_rotation,  // exp(-i angle/2 P), where P is the product of `paulis` (one of X, Y, Z per target)
   global_phase,    // exp(i angle); with controls it is a phase of the controls
   measure,         // target[i] -> clbits[i]
-  reset,           // targets to |0>
-  barrier,         // keeps what stands before it before it
-  assign,          // clbits[0] = whether `condition` holds; for branches whose body changes what was asked
+  reset,           // sets the targets to |0>
+  barrier,         // keeps the operations before it before those after it
+  assign,  // clbits[0] = whether `condition` holds; for branches whose body changes the bits of their own condition
 };
 
-// Whether an operation is done: `clbits` read as a number (clbits[0] least significant) compared with
-// `value`. No clbits: always.
+// The condition of an operation: it is done if `clbits`, read as a number with clbits[0] least significant, equals
+// `value`. Without clbits the operation is always done.
 struct Condition {
   std::vector<int> clbits;
   std::uint64_t value = 0;
-  bool negated = false;  // done when the number is another one
+  bool negated = false;  // done if the number differs from `value` instead
   friend bool operator==(const Condition&, const Condition&) = default;
 };
 
 struct Operation {
   OperationKind kind = OperationKind::barrier;
-  std::string name;                  // what the source called it ("cx", "rz"): for messages, profiles and statistics
+  std::string name;                  // its name in the source ("cx", "rz"), for messages, profiles and statistics
   std::vector<int> targets;          // distinct
   std::vector<int> controls;         // distinct, none of them a target; allowed for the first five kinds
-  std::uint64_t control_values = 0;  // bit i: the value that controls[i] must have (cx: 1)
+  std::uint64_t control_values = 0;  // bit i is the value that controls[i] must have (cx: 1)
   std::vector<Complex> values;
   std::string paulis;
   double angle = 0;
@@ -50,7 +51,7 @@ struct Operation {
   [[nodiscard]] bool is_gate() const noexcept { return kind <= OperationKind::global_phase; }
 };
 
-// Where a name of the source stands in the counts: "c" of 3 bits beginning at classical bit 0.
+// A classical register of the source, such as "c" of 3 bits beginning at classical bit 0.
 struct Register {
   std::string name;
   int first = 0;
@@ -61,26 +62,26 @@ struct Register {
 struct Circuit {
   std::string name;
   int qubits = 0;
-  int clbits = 0;                   // those of the source come first, in its order
-  int hidden_clbits = 0;            // further ones after them, for `assign`; they never show in counts
-  std::vector<Register> registers;  // of clbits; for showing counts as Qiskit does
+  int clbits = 0;                   // the classical bits of the source, in its order
+  int hidden_clbits = 0;            // additional bits after them for `assign`; they never appear in counts
+  std::vector<Register> registers;  // registers of clbits, to format counts as Qiskit does
   std::vector<Operation> operations;
 
-  // Throws BadInput that names the operation ("operation 17 (cx): ..."): qubits or bits that do not exist or are repeated,
-  // wrong number of values, a matrix or diagonal that is not unitary within 1e-9, Paulis that are not X, Y or Z.
-  // `unitary` false: any matrix and diagonal will do.
+  // Throws BadInput that names the operation ("operation 17 (cx): ...") if qubits or bits do not exist or are repeated,
+  // if the number of values is wrong, if a matrix or diagonal is not unitary within 1e-9 (checked only if `unitary`),
+  // or if a Pauli is not X, Y or Z.
   void validate(bool unitary = true) const;
 
   friend bool operator==(const Circuit&, const Circuit&) = default;
 };
 
-// Builds the operation of a named gate: every name of OpenQASM 3's stdgates.inc and OpenQASM 2's qelib1.inc, with their
-// parameters (radians) in their order and their qubits in their order (controls first, as there). Throws BadInput for an unknown name, or a
-// wrong number of parameters or qubits. docs/reference/quantum_gates.md lists the gates with their matrices.
+// Builds the operation of a named gate. Knows every name of OpenQASM 3's stdgates.inc and OpenQASM 2's qelib1.inc, with
+// the same order of parameters (in radians) and qubits (controls first). Throws BadInput for an unknown name or a wrong
+// number of parameters or qubits. docs/reference/quantum_gates.md lists the gates with their matrices.
 [[nodiscard]] Operation gate(const std::string& name, const std::vector<int>& qubits,
                              const std::vector<double>& parameters = {});
 
-// Every name that `gate` knows, with its numbers of qubits (-1: any) and parameters.
+// The names that `gate` knows, with their numbers of qubits (-1: any) and parameters.
 struct GateName {
   std::string name;
   int qubits = 0;
@@ -88,10 +89,11 @@ struct GateName {
 };
 [[nodiscard]] const std::vector<GateName>& gate_names();
 
-// The 2^k x 2^k matrix (row-major) that a gate applies to its targets, controls left out. Throws BadInput for what is no gate.
+// The 2^k x 2^k matrix (row-major) that a gate applies to its k targets, without its controls. Throws BadInput if the
+// operation is not a gate.
 [[nodiscard]] std::vector<Complex> matrix_of(const Operation& operation);
 
-// Whether the gate's action on its targets is diagonal (controls never matter to that).
+// Whether the gate acts diagonally on its targets. Controls do not matter.
 [[nodiscard]] bool is_diagonal(const Operation& operation);
 
 }  // namespace onehop::quantum

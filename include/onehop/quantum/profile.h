@@ -1,4 +1,4 @@
-// Where the time of a run went, on one rank: passes over its amplitudes, exchanges with its peers, and what is around them.
+// The profile of a run on one rank: the time of each pass over its amplitudes, each exchange, and all other work.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,30 @@ namespace onehop::quantum {
 
 struct ProfileEntry {
   enum class Kind : std::uint8_t {
-    first_state,   // written
-    exchange,      // between ranks, the making of its plan included
-    planning,      // which gates share a pass
-    pass,          // over the amplitudes
-    measurement,   // inside the circuit: probabilities and collapse
-    sampling,      // shots from the last state
-    expectations,  // of observables
+    first_state,   // writing the initial state
+    exchange,      // an exchange between ranks, including its planning
+    planning,      // grouping gates into passes
+    pass,          // a pass over the amplitudes
+    measurement,   // a measurement inside the circuit: probabilities and collapse
+    sampling,      // drawing shots from the final state
+    expectations,  // expectation values of observables
   };
   Kind kind = Kind::pass;
-  int run = 0;       // a circuit with measurements inside runs once for each history of outcomes
-  int stage = -1;    // of the placement; -1: none
+  int run = 0;       // the index of the run; a circuit with measurements inside runs once for each measurement record
+  int stage = -1;    // the stage of the placement; -1: none
   double begin = 0;  // in seconds since the profile began
   double seconds = 0;
-  std::int64_t bytes = 0;  // a pass: read and written; an exchange: sent by this rank
-  PassRecord pass = {};    // of a pass
+  std::int64_t bytes = 0;  // bytes read and written by a pass, or sent by this rank in an exchange
+  PassRecord pass = {};    // details of a pass
 };
 [[nodiscard]] const char* name_of(ProfileEntry::Kind kind);
 
-// Collects entries, in the order of their ends.
+// Collects entries in the order in which they end.
 class Profile {
  public:
   Profile();
 
-  // Calls `what` and writes down how long it took.
+  // Calls `what` and records how long it took.
   template <typename What>
   void timed(ProfileEntry::Kind kind, int stage, const What& what) {
     const double begin = now();
@@ -41,7 +41,7 @@ class Profile {
     add({.kind = kind, .stage = stage, .begin = begin, .seconds = now() - begin});
   }
   ProfileEntry& add(ProfileEntry entry);
-  // What the engine has written down in one call.
+  // Adds the passes that the engine recorded in one call.
   void add(const EngineCounters& counters, const std::vector<PassRecord>& records, int stage, std::int64_t bytes);
 
   [[nodiscard]] double now() const;

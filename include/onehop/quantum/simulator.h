@@ -1,4 +1,4 @@
-// The simulator: a circuit run on a state, with measurements, shots and expectation values.
+// The simulator runs circuits on a state, with measurements, shots and expectation values.
 #pragma once
 
 #include <complex>
@@ -16,31 +16,35 @@
 
 namespace onehop::quantum {
 
-class PlannedCircuit;
+class CompiledCircuit;
 
-// Runs the operations of a placement on a state, once. It takes matrices as they are (they need not be unitary) and leaves the drawing of
-// outcomes to its caller, so that shots, noise and restarts can be built on it. Collective.
+// Runs the operations of a placement once on a state. Matrices need not be unitary, and the caller draws the outcomes
+// of measurements, so that shots, noise and restarts can be built on top. Collective.
 class Executor {
  public:
-  // Given a measurement or reset that is next (its number in the circuit, which of its targets) and the probability of 1: the outcome.
+  // Returns the outcome, 0 or 1, of the next measurement or reset. Arguments: the index of the operation in the
+  // circuit, the index of the target in the operation, and the probability of 1.
   using Draw = std::function<int(int operation, int target, double probability_of_one)>;
 
-  // All must outlive it. If the placement chose the first state, it is written now; else the state must lie as the placement begins.
-  // `profile`: where to write down the time that everything takes; nullptr: nothing is timed.
+  // All arguments must outlive the executor. If the placement chose the first state, the constructor writes it;
+  // otherwise the layout of the state must be the placement's first layout, or BadInput is thrown. `profile`: receives
+  // the timings; nullptr: nothing is timed.
   Executor(State& state, const Placement& placement, int clbits, Draw draw, Profile* profile = nullptr);
 
-  // Gates of small states are kept there ready to be applied, and taken from there. It must be what the placement belongs to, and outlive this.
-  void remember_in(PlannedCircuit& planned) noexcept { planned_ = &planned; }
+  // Stores the compiled gates of small states in `compiled`, and reuses those that it has. The placement must be that
+  // of `compiled`, which must outlive the executor.
+  void use_compiled(CompiledCircuit& compiled) noexcept { compiled_ = &compiled; }
 
-  // Does some more: a stage, or a part of a long one. False when there was nothing left; then the state's qubits are the circuit's.
+  // Runs a stage, or a part of a long one. Returns false if nothing was left to do; the state's qubits are then the
+  // circuit's.
   bool step();
 
   [[nodiscard]] std::vector<bool>& clbits() noexcept { return clbits_; }
-  // For each operation whether it has been done (or needs nothing): with the amplitudes on their wires, the classical bits and what the
-  // caller's draws depend on, where to go on from later, also on another number of ranks.
+  // For each operation, whether it is done or needs no work. Together with the amplitudes on their wires, the classical
+  // bits and the inputs of the caller's draws, this is enough to resume later, also on another number of ranks.
   [[nodiscard]] const std::vector<bool>& done() const noexcept { return done_; }
   [[nodiscard]] std::int64_t operations_done() const noexcept { return operations_done_; }
-  // Nothing is left, and the state's qubits are the circuit's.
+  // Whether all operations are done and the state's qubits are the circuit's.
   [[nodiscard]] bool finished() const noexcept { return stage_ == placement_.stages.size(); }
   [[nodiscard]] const EngineCounters& counters() const noexcept { return counters_; }
 
@@ -51,7 +55,7 @@ class Executor {
   void do_one(int index);
   void flush();
   void count(const EngineCounters& more);
-  [[nodiscard]] bool do_remembered(std::size_t end);
+  [[nodiscard]] bool run_compiled(std::size_t end);
   [[nodiscard]] bool asked(const Condition& condition) const;
   int measure(int index, int target);
 
@@ -63,43 +67,45 @@ class Executor {
   std::vector<bool> done_;
   std::vector<LocalOperation> pending_;
   std::size_t stage_ = 0;
-  std::size_t next_ = 0;  // in the stage
+  std::size_t next_ = 0;  // index into the operations of the stage
   std::int64_t operations_done_ = 0;
   EngineCounters counters_;
-  PlannedCircuit* planned_ = nullptr;
+  CompiledCircuit* compiled_ = nullptr;
 };
 
-// What measurements gave. An outcome is the circuit's classical bits, bit 0 least significant in word 0.
+// Measurement outcomes. An outcome is the value of the circuit's classical bits; bit 0 is the least significant bit of
+// word 0.
 struct Outcomes {
   int clbits = 0;
-  std::vector<std::vector<std::uint64_t>> values;  // distinct, ascending as numbers
-  std::vector<std::int64_t> counts;                // of each value
-  std::vector<std::uint32_t> of_shot;              // the place in `values` of each shot's outcome
+  std::vector<std::vector<std::uint64_t>> values;  // distinct outcomes in ascending order
+  std::vector<std::int64_t> counts;                // how often each value occurred
+  std::vector<std::uint32_t> of_shot;              // for each shot, the index of its outcome in `values`
 };
 
 struct Progress {
-  std::int64_t done = 0;   // operations of this run
-  std::int64_t total = 0;  // of a run
-  std::int64_t run = 0;    // a circuit with measurements inside runs once for each history of outcomes
+  std::int64_t done = 0;   // operations done in this run
+  std::int64_t total = 0;  // operations of a run
+  std::int64_t run = 0;    // the index of the run; a circuit with measurements inside runs once per measurement record
   std::int64_t shots_done = 0;
 };
 
-// Shots that have had the same outcomes so far.
+// Shots whose measurement outcomes have agreed so far.
 struct Branch {
-  std::vector<bool> history;
+  std::vector<bool> record;  // the measurement record: the outcomes in the order in which they were drawn
   std::vector<std::uint64_t> shots;
 };
 
-// Where a simulation stands between two steps. With the amplitudes it goes on from here on any number of ranks, with the same shots.
-struct Standing {
-  std::vector<int> bits;                // of each wire: the state speaks of wires here
-  std::vector<bool> done;               // operations of the circuit that need not be done again in this run
-  std::vector<bool> clbits;             // hidden ones included
-  std::uint64_t events = 0;             // outcomes drawn in this run: with the seed all that the next ones depend on
-  std::vector<Branch> waiting;          // the last one is the run under way
-  std::vector<std::uint64_t> outcomes;  // words of each shot, as far as they are known
-  std::vector<std::complex<double>> expectations;  // summed up so far
-  std::int64_t runs = 0;
+// The state of a simulation between two steps. Together with the amplitudes it is enough to resume on any number of
+// ranks, with the same shots.
+struct CheckpointState {
+  std::vector<int> bits;        // the bit of each wire; the state's qubits are wires at this point
+  std::vector<bool> done;       // for each operation of the circuit, whether this run is done with it
+  std::vector<bool> clbits;     // including hidden ones
+  std::uint64_t events = 0;     // outcomes drawn in this run; with the seed it determines the next random numbers
+  std::vector<Branch> waiting;  // unfinished runs; the last one is in progress
+  std::vector<std::uint64_t> outcomes;  // the classical bits of every shot in words of 64; 0 for unfinished shots
+  std::vector<std::complex<double>> expectations;  // weighted sums over the finished runs
+  std::int64_t runs = 0;                           // finished runs
 };
 
 struct SimulationOptions {
@@ -108,47 +114,52 @@ struct SimulationOptions {
   std::uint64_t seed = 0;
   std::vector<PauliSum> observables;
   StateOptions state;
-  double effort = 1;     // of the placement
-  bool profile = false;  // write down where the time goes
-  std::function<void(const Progress&)>
-      progress;  // called on every rank, some hundred times at most in a run; may throw to end it
-  // Asked on every rank between steps whether to keep the standing now; they must answer alike. May be empty.
+  double search_seconds = 1;  // see PlacementOptions
+  bool profile = false;       // record the time of each pass and exchange
+  // Called on every rank, at most some hundred times in a run. It may throw to end the simulation. May be empty.
+  std::function<void(const Progress&)> progress;
+  // Called on every rank between steps: whether to save a checkpoint now. All ranks must return the same answer. May be
+  // empty.
   std::function<bool()> due;
-  // Keeps it. The flips of the state's rank bits belong to what the amplitudes mean.
-  std::function<void(const State&, const Standing&)> keep;
-  // Go on from here: `restore` then writes the amplitudes, on bits `resume->bits` without flips. Must outlive the call.
-  const Standing* resume = nullptr;
+  // Saves a checkpoint: the state's amplitudes with its `flips()`, and the checkpoint state.
+  std::function<void(const State&, const CheckpointState&)> keep;
+  // If not null, resume from this checkpoint. `restore` must then write the amplitudes with the layout `resume->bits`
+  // and no flips. Must outlive the call.
+  const CheckpointState* resume = nullptr;
   std::function<void(const State&)> restore;
 };
 
 struct SimulationResult {
   Outcomes outcomes;
-  // One for each observable; of a circuit with measurements inside the average over the shots.
+  // The value of each observable; for a circuit with measurements inside, the average over the shots.
   std::vector<std::complex<double>> expectations;
   double seconds = 0;
-  int ranks = 1;                 // over which the state was split
-  std::int64_t runs = 0;         // histories of outcomes
-  int exchanges = 0;             // of all runs
-  std::int64_t bytes_moved = 0;  // sum over the ranks
+  int ranks = 1;                 // the number of ranks that share the state
+  std::int64_t runs = 0;         // how often the circuit ran: once for each measurement record
+  int exchanges = 0;             // in all runs
+  std::int64_t bytes_moved = 0;  // sent by all ranks together
   EngineCounters engine;
-  std::vector<ProfileEntry> profile;  // of this rank, if asked for
-  double pass_seconds = 0;            // then: the least that a pass can take, all ranks at it together
-  std::unique_ptr<State> state;       // after the last run, final measurements not made
+  std::vector<ProfileEntry> profile;  // the profile of this rank, if `options.profile`
+  double pass_seconds = 0;            // if `options.profile`: the minimum time of a pass, measured on all ranks at once
+  std::unique_ptr<State> state;       // the state after the last run, before final measurements
 };
 
-// Runs a circuit from |0...0>. Collective; every rank gets the same result. The same seed gives the same shots on every number of ranks
-// (see docs/reference/simulator.md). Ranks that the circuit is too small for repeat what others do.
+// Runs a circuit from |0...0>. Collective; every rank gets the same result. The same seed gives the same shots on every
+// number of ranks (see docs/reference/simulator.md). If the circuit is too small for all ranks, groups of ranks run it
+// redundantly.
 //
-// Measurements that nothing follows are not made: shots are drawn from the state, which stays as it is. Otherwise shots share runs by their
-// history of outcomes: one run for each history that occurs, and never a second state.
-// Throws BadInput for a circuit that is none, Error where the memory does not suffice.
+// Final measurements do not change the state: shots are sampled from it. With measurements inside the circuit, shots
+// with equal measurement records share a run: the circuit runs once for each record that occurs, and there is never a
+// second state. Throws BadInput if the circuit or an option is invalid, and Error if the memory does not suffice.
 [[nodiscard]] SimulationResult simulate(const Circuit& circuit, const Group& group,
                                         const SimulationOptions& options = {});
 
-// Runs a circuit on a state that is there; its measurements are made, with random numbers from `seed`. Returns the classical bits.
+// Runs a circuit on an existing state and makes its measurements, with random numbers from `seed`. Returns the
+// classical bits. Collective.
 std::vector<bool> run(State& state, const Circuit& circuit, std::uint64_t seed = 0);
 
-// Outcomes of measuring these qubits (at most 64) of a state `shots` times, each time of the state as it is: bit i is that of qubits[i].
+// Samples the outcomes of measuring these qubits (at most 64) `shots` times, without changing the state. Bit i of an
+// outcome belongs to qubits[i]. Collective.
 [[nodiscard]] std::vector<std::uint64_t> sample(const State& state, std::span<const int> qubits, std::int64_t shots,
                                                 std::uint64_t seed);
 

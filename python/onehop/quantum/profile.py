@@ -25,7 +25,7 @@ class Entry:
     kind : str
         One of `KINDS`.
     run, stage : int
-        Of which history of outcomes, of which stage of the placement (-1: of none).
+        The run (one per measurement record) and the stage of the placement; -1: no stage.
     begin, seconds : float
         When, since the run began, and for how long.
     bytes : int

@@ -41,7 +41,7 @@ class Result:
     ranks : int
         Over which the state was split: fewer than the group has if the circuit is too small for all.
     runs : int
-        How often the circuit ran: once, or once for each history of outcomes if it measures inside.
+        How often the circuit ran: once, or once for each measurement record if it measures inside.
     exchanges, bytes_moved : int
         Exchanges between ranks; bytes, the sum over the ranks.
     passes : float
@@ -173,7 +173,7 @@ def plan(
     precision: str = "double",
     *,
     ranks_per_node: int | None = None,
-    effort: float = 1,
+    search_seconds: float = 1,
 ) -> CircuitPlan:
     """What running a circuit on so many ranks needs and moves.
 
@@ -186,8 +186,8 @@ def plan(
         "double" or "single".
     ranks_per_node : int, optional
         How many of them share this machine's memory; all unless given.
-    effort : float
-        How hard to look for a placement that moves less, about in seconds; 0: the rule alone.
+    search_seconds : float
+        Approximate time in seconds to search for a placement that moves fewer bytes; 0 uses the heuristic alone.
 
     Raises
     ------
@@ -195,7 +195,7 @@ def plan(
         A circuit that cannot be, or ranks that are no power of two.
     """
     circuit.validate()
-    return plan_matrices(circuit, ranks, precision, ranks_per_node, effort)
+    return plan_matrices(circuit, ranks, precision, ranks_per_node, search_seconds)
 
 
 def plan_matrices(
@@ -203,7 +203,7 @@ def plan_matrices(
     ranks: int,
     precision: str,
     ranks_per_node: int | None,
-    effort: float,
+    search_seconds: float,
     *,
     keep_order: bool = False,
 ) -> CircuitPlan:
@@ -213,7 +213,7 @@ def plan_matrices(
     local_ranks = usable if ranks_per_node is None else min(ranks_per_node, usable)
     need = _core.memory_need(circuit.qubits, usable, precision, local_ranks)
     bits = list(range(circuit.qubits)) if keep_order else []
-    placement = _core.place(circuit, usable, amplitude, effort, bits)
+    placement = _core.place(circuit, usable, amplitude, search_seconds, bits)
     share = amplitude << placement.local_bits
     baselines = placement.baselines
     return CircuitPlan(
@@ -247,7 +247,7 @@ def simulate(
     observables: Sequence[Any] = (),
     threads: int = 0,
     staging: int = 0,
-    effort: float = 1,
+    search_seconds: float = 1,
     progress: Callable[[int, int, int, int], None] | None = None,
     checkpoint: str | Path | None = None,
     every: float = 600,
@@ -272,19 +272,19 @@ def simulate(
         Of each rank; 0: its share of the cores that it may use.
     staging : int
         Bytes that an exchange may hold per partner, at most; 0: 8 MiB.
-    effort : float
-        How hard to look for a placement that moves less, about in seconds.
+    search_seconds : float
+        Approximate time in seconds to search for a placement that moves fewer bytes; 0 uses the heuristic alone.
     progress : callable, optional
         Called on every rank with the operations done and the operations of a run, the number of the run, and the shots
         that are done. It may raise to end the simulation.
     checkpoint : path, optional
-        Write where the simulation stands to this file (HDF5, needs h5py) again and again, also at SIGUSR1, and at
-        SIGTERM before the program ends. If the file exists, go on from there, on any number of ranks: the shots are
-        the same. Whoever has the result removes it.
+        Save progress to this file (HDF5, needs h5py) periodically, on SIGUSR1, and on SIGTERM before the program ends.
+        If the file exists, resume from it, on any number of ranks; the shots are the same. The caller removes the file
+        when it has the result.
     every : float
-        Seconds from one checkpoint to the next.
+        Seconds between checkpoints.
     profile : bool
-        Write down where the time goes, pass by pass; without it nothing is timed.
+        Record the time of each pass over the amplitudes; without it nothing is timed.
 
     Raises
     ------
@@ -309,30 +309,30 @@ def simulate(
     if seed is None:
         # One for all: every rank would draw another.
         seed = int.from_bytes(group.allgather(secrets.token_bytes(6))[0], "little")
-    arguments = [
-        circuit,
-        group,
-        shots,
-        seed,
-        precision,
-        [core_sum(s) for s in sums],
-        threads,
-        staging,
-        effort,
-        progress,
-    ]
+    options: dict[str, Any] = {
+        "shots": shots,
+        "seed": seed,
+        "precision": precision,
+        "observables": [core_sum(s) for s in sums],
+        "threads": threads,
+        "staging": staging,
+        "search_seconds": search_seconds,
+        "profile": profile,
+        "progress": progress,
+    }
     if checkpoints is None:
-        core = _core.simulate(*arguments, profile=profile)
+        core = _core.simulate(circuit, group, **options)
     else:
         checkpoints.settings["seed"] = seed
         with checkpoints.signals():
             core = _core.simulate(
-                *arguments,
-                checkpoints.due,
-                checkpoints.keep,
-                checkpoints.standing(),
-                checkpoints.restore,
-                profile,
+                circuit,
+                group,
+                **options,
+                due=checkpoints.due,
+                keep=checkpoints.keep,
+                resume=checkpoints.state(),
+                restore=checkpoints.restore,
             )
     state = State._of(core.take_state())
     went = None

@@ -1,4 +1,4 @@
-"""`onehop quantum run`: simulate a circuit from an OpenQASM file on several ranks."""
+"""`onehop run`: a circuit from an OpenQASM file, simulated on several ranks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SIGKILL_AFTER_CHECKPOINT = 600.0
 
 
 def _measuring(circuit: Circuit) -> Circuit:
-    """The circuit; if it has no classical bits, a copy that measures all qubits."""
+    """The circuit, with a measurement of all qubits where it has no classical bits."""
     if circuit.clbits:
         return circuit
     measured = Circuit(circuit.qubits, circuit.qubits, circuit.name)
@@ -58,7 +58,7 @@ def _measuring(circuit: Circuit) -> Circuit:
 
 
 def _duration(text: str) -> float:
-    """Parse a duration such as 90, 30s, 10m or 2h; the result is in seconds."""
+    """Seconds of 90, 30s, 10m, 2h."""
     number, unit = (text[:-1], text[-1]) if text[-1:] in "smh" else (text, "s")
     try:
         seconds = float(number) * {"s": 1, "m": 60, "h": 3600}[unit or "s"]
@@ -82,13 +82,13 @@ def _observables(texts: list[str], qubits: int) -> list[PauliSum]:
 
 
 def _teller(advance: Callable[[float], None]) -> Callable[[int, int, int, int], None]:
-    """A callback of `simulate` that advances the progress bar."""
+    """Moves the bar on by what has been done since it was told last."""
     told = 0.0
 
     def tell(done: int, total: int, _run: int, _shots: int) -> None:
         nonlocal told
         fraction = done / max(total, 1)
-        if fraction < told:  # the next sequence of measurement outcomes
+        if fraction < told:  # the next measurement record
             told = 0.0
         advance(fraction - told)
         told = fraction
@@ -130,7 +130,7 @@ def _begin(
     json_target: str | None,
     sigkill_after: float,
 ) -> None:
-    """Return on every rank of the run. Bad input is refused before any rank is started."""
+    """Return on every rank of the run. What cannot be is refused before any rank is started."""
     if ranks is None or ranks <= 1 or current_launch() is not None:
         ensure_ranks(ranks)
         return
@@ -152,68 +152,61 @@ def _begin(
 
 
 def run(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="OpenQASM 2 or 3 file.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="An OpenQASM 2 or 3 file.")],
     ranks: RanksOption = None,
-    shots: Annotated[int, typer.Option(min=0, help="Number of shots; 0: do not measure.")] = 1000,
+    shots: Annotated[int, typer.Option(min=0, help="How often to measure; 0: not at all.")] = 1000,
     seed: Annotated[
         int | None,
         typer.Option(
-            min=0,
-            max=LARGEST_SEED,
-            help="Seed of the shots. The same seed gives the same shots on any number of ranks.",
+            min=0, max=LARGEST_SEED, help="The same seed gives the same shots on any number of ranks."
         ),
     ] = None,
     observable: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="TEXT", help='Observable to evaluate, for example "Z0 Z1 + 0.5*X2"; may be repeated.'
-        ),
+        typer.Option(metavar="TEXT", help='Expectation value of "Z0 Z1 + 0.5*X2", say; may be repeated.'),
     ] = None,
     precision: PrecisionOption = "double",
     save: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Save the final state, or with --noise the density matrix, to FILE (HDF5)."
+            metavar="FILE", help="Write the state at the end (HDF5); with --noise the density matrix."
         ),
     ] = None,
     plot: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE", help="Plot the counts, or with --profile the profile, to FILE (.png, .svg, .pdf)."
-        ),
+        str | None, typer.Option(metavar="FILE", help="Draw the counts, or the profile (.png, .svg, .pdf).")
     ] = None,
     profile: Annotated[
         bool,
-        typer.Option("--profile", help="Show the time of each pass and exchange (docs/design/engine.md)."),
+        typer.Option("--profile", help="Show where the time went, pass by pass (docs/design/engine.md)."),
     ] = False,
-    rows: Annotated[int, typer.Option(min=1, help="Maximum number of outcomes or passes in a table.")] = 20,
+    rows: Annotated[int, typer.Option(min=1, help="How many outcomes, or passes, a table shows.")] = 20,
     checkpoint: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Save progress to FILE periodically and on SIGUSR1 or SIGTERM. If FILE exists, resume from it.",
+            help="Keep in this file where the run stands, also at SIGUSR1 and SIGTERM; go on from there if it exists.",
         ),
     ] = None,
     every: Annotated[
-        str, typer.Option(metavar="TIME", help="Time between checkpoints: 30s, 10m, 2h.")
+        str, typer.Option(metavar="TIME", help="From one checkpoint to the next: 30s, 10m, 2h.")
     ] = "10m",
     noise: Annotated[
         str | None,
         typer.Option(
             metavar="SPEC",
-            help='Noise model, for example "depolarizing=0.01:cx,cz; readout=0.02" (docs/reference/density.md).',
+            help='What follows the gates: "depolarizing=0.01:cx,cz; readout=0.02" (docs/reference/density.md).',
         ),
     ] = None,
     trajectories: Annotated[
         int | None,
-        typer.Option(min=1, help="Number of noisy state vectors to simulate (default: one density matrix)."),
+        typer.Option(min=1, help="Noise on so many state vectors; a density matrix unless given."),
     ] = None,
     json_target: JsonOption = None,
 ) -> None:
     """Simulate a circuit on several ranks.
 
-    Outcomes are written as in Qiskit, with the last classical bit first. A circuit without classical bits is measured
-    on all qubits. Expectation values refer to the state before the final measurements.
+    Outcomes are written as Qiskit does: the last classical bit first. A circuit without classical bits is measured on
+    all qubits. Expectation values are those before measurements at the end.
     """
     check_plot(plot)
     if save is not None:
@@ -222,14 +215,14 @@ def run(
     model = _noise(noise, trajectories, save, checkpoint)
     if profile and model is not None:
         raise BadInput("--profile is for runs without --noise; leave one of them out")
-    # A rank that gets SIGTERM needs time to write a checkpoint.
+    # Who is told to end needs time for a checkpoint.
     sigkill_after = SIGKILL_AFTER if checkpoint is None else SIGKILL_AFTER_CHECKPOINT
     _begin(file, ranks, observable or [], model, trajectories, precision, json_target, sigkill_after)
     group = Group.world()
     circuit = read_circuit(file, group)
     asked = _observables(observable or [], circuit.qubits)
     screen = console(json_target)
-    ranks_per_node = len(group.local_ranks)
+    ranks_per_node = len(group.neighbours_in_memory)
     circuit_plan = plan_run(circuit, group.size, ranks_per_node, model, trajectories, precision)
     check_fits(circuit_plan, circuit.name)
     predicted = predict(circuit_plan, group)
@@ -261,7 +254,7 @@ def run(
     if own_rank() != 0:
         return
     if report.get("resumed"):
-        screen.print(f"resumed from {checkpoint}", markup=False, soft_wrap=True)
+        screen.print(f"went on from {checkpoint}", markup=False, soft_wrap=True)
     show(screen, report, rows)
     if where is not None:
         profiles.show(screen, where, rows)

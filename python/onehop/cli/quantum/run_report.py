@@ -46,7 +46,7 @@ def make_report(
         report.update(passes=result.passes, resumed=result.resumed)
     else:
         report["standard_errors"] = dict(zip(observables, result.errors, strict=True))
-        report["histories"] = result.runs
+        report["runs"] = result.runs
     return report
 
 

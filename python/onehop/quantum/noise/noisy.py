@@ -17,9 +17,9 @@ from onehop.group import Group
 from onehop.quantum.circuit import Circuit, Operation
 from onehop.quantum.noise.channel import Channel, NoiseModel
 from onehop.quantum.noise.density_matrix import DensityMatrix
-from onehop.quantum.noise.noisy_histories import Histories
 from onehop.quantum.noise.noisy_run import Mixed, Pure
 from onehop.quantum.noise.superoperators import moved, on_rows_and_columns
+from onehop.quantum.noise.trajectories import Trajectories
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.simulator import CircuitPlan, plan_matrices
 from onehop.quantum.state import State
@@ -42,7 +42,7 @@ class NoisyResult:
     errors : list of float
         The standard error of each average: 0 for a density matrix without measurements inside.
     runs : int
-        Different histories of outcomes and of noise, each run once.
+        Number of distinct records of measurement outcomes and noise; each is run once.
     state : State or DensityMatrix
         After the last run.
     """
@@ -115,11 +115,11 @@ def _simulate(
     noise = noise or NoiseModel()
     group = _usable(circuit, noise, group, mixed=mixed)
     backend = make(group)
-    simulation = Histories(backend, circuit, noise, trajectories, shots, seed, sums)
-    histories = 0
+    simulation = Trajectories(backend, circuit, noise, trajectories, shots, seed, sums)
+    runs = 0
     while simulation.open:
         simulation.branch(simulation.open.pop())
-        histories += 1
+        runs += 1
     expectations, errors = simulation.averages()
     sent = sum(int(one) for one in group.allgather(str(backend.state.bytes_sent).encode()))
     return NoisyResult(
@@ -130,7 +130,7 @@ def _simulate(
         errors=errors,
         seconds=time.perf_counter() - begin,
         ranks=backend.state.ranks,
-        runs=histories,
+        runs=runs,
         exchanges=backend.state.exchanges,
         bytes_moved=sent,
         state=backend.looks,
@@ -147,7 +147,7 @@ def plan_density(
 ) -> CircuitPlan:
     """What `simulate_density` of a circuit needs and moves: arguments and errors as for `plan`.
 
-    A circuit that measures inside runs once for each history of outcomes, in pieces between the measurements; the plan
+    A circuit that measures inside runs once for each measurement record, in pieces between the measurements; the plan
     is of one run in one piece.
     """
     circuit.validate()
@@ -169,7 +169,7 @@ def simulate_density(
 ) -> NoisyResult:
     """Run a circuit with noise from |0...0> on a density matrix. Collective; arguments as for `simulate`.
 
-    Expectation values are exact, but for measurements inside the circuit, whose histories are drawn.
+    Expectation values are exact, but for measurements inside the circuit, whose records are drawn.
     """
     return _simulate(
         True,

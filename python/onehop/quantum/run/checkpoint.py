@@ -1,4 +1,4 @@
-"""Checkpoints: where a simulation stands, in a file from which it goes on, on any number of ranks."""
+"""Checkpoint files, from which a simulation resumes on any number of ranks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from onehop.group import Group
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.io.state_file import agree, check_state_file, read_state_together, write_state
 from onehop.quantum.io.stored_state import StoredState, damaged
-from onehop.quantum.run.checkpoint_state import check_settings, standing_arrays, standing_of
+from onehop.quantum.run.checkpoint_state import check_settings, checkpoint_arrays, checkpoint_state_of
 from onehop.quantum.run.serialization import to_values
 
 __all__ = ["Checkpoints", "circuit_digest"]
@@ -86,7 +86,7 @@ class Checkpoints:
         self._wish = _NO
         self.written = 0
         self._stored: StoredState | None = None
-        self._standing: _core.Standing | None = None
+        self._state: _core.CheckpointState | None = None
         wrong = ""
         try:
             check_state_file(file)
@@ -98,7 +98,7 @@ class Checkpoints:
         try:
             if exists:
                 self._stored = self._read()
-                self._standing = standing_of(self._stored, circuit)
+                self._state = checkpoint_state_of(self._stored, circuit)
         except BadInput as error:
             wrong = str(error)
         agree(group, wrong)
@@ -154,7 +154,7 @@ class Checkpoints:
         self._wish = max(int(wish) for wish in self._group.allgather(str(mine).encode()))
         return self._wish != _NO
 
-    def keep(self, state: _core.State, standing: _core.Standing) -> None:
+    def keep(self, state: _core.State, checkpoint: _core.CheckpointState) -> None:
         """Write a checkpoint; if SIGTERM has asked for it, the simulation ends here.
 
         Raises
@@ -170,12 +170,12 @@ class Checkpoints:
             "circuit": self._circuit.name,
             "circuit_digest": self._digest,
             "settings": self.settings,
-            "events": int(standing.events),
-            "runs": int(standing.runs),
-            "waiting": len(standing.waiting),
+            "events": int(checkpoint.events),
+            "runs": int(checkpoint.runs),
+            "waiting": len(checkpoint.waiting),
         }
         # The C++ side speaks of wires here, which is what `bits` means until the circuit is done.
-        write_state(self._file, state, self._group, about, standing_arrays(standing))
+        write_state(self._file, state, self._group, about, checkpoint_arrays(checkpoint))
         self.written += 1
         self._wish = _NO
         self._last = time.monotonic()
@@ -189,12 +189,12 @@ class Checkpoints:
         """Whether there was a file to go on from."""
         return self._stored is not None
 
-    def standing(self) -> _core.Standing | None:
-        """Where the simulation stood; None: it begins."""
-        return self._standing
+    def state(self) -> _core.CheckpointState | None:
+        """Return the state to resume from, or None for a new simulation."""
+        return self._state
 
     def restore(self, state: _core.State) -> None:
-        """Write the amplitudes of the file into a state that lies as the standing says; every rank its own."""
+        """Write this rank's amplitudes from the file into a state whose layout is the checkpoint's."""
         assert self._stored is not None
         wrong = ""
         try:

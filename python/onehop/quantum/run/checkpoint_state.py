@@ -1,4 +1,4 @@
-"""Where a simulation stands, as the arrays of a checkpoint, and back: checked against the circuit before it is used."""
+"""Conversion of a `CheckpointState` to the arrays of a checkpoint file and back, checked against the circuit."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from onehop import _core
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.io.stored_state import StoredState, damaged
 
-__all__ = ["SETTINGS", "check_settings", "standing_arrays", "standing_of"]
+__all__ = ["SETTINGS", "check_settings", "checkpoint_arrays", "checkpoint_state_of"]
 
 # What a checkpoint says of its run, with the types that JSON has for it.
 SETTINGS: Mapping[str, type] = {"seed": int, "shots": int, "precision": str, "observables": list}
 _MOST_SHOTS = 1 << 31
 
 
-def standing_arrays(standing: _core.Standing) -> dict[str, NDArray[Any]]:
-    """The arrays that a checkpoint has besides the amplitudes."""
+def checkpoint_arrays(state: _core.CheckpointState) -> dict[str, NDArray[Any]]:
+    """Return the arrays that a checkpoint stores besides the amplitudes."""
     arrays: dict[str, NDArray[Any]] = {
-        "done": np.array(standing.done, np.uint8),
-        "clbits": np.array(standing.clbits, np.uint8),
-        "expectations": np.array(standing.expectations, np.complex128),
-        "outcomes": standing.outcomes,
+        "done": np.array(state.done, np.uint8),
+        "clbits": np.array(state.clbits, np.uint8),
+        "expectations": np.array(state.expectations, np.complex128),
+        "outcomes": state.outcomes,
     }
-    for number, (history, shots) in enumerate(standing.waiting):
-        arrays[f"history_{number}"] = np.array(history, np.uint8)
+    for number, (record, shots) in enumerate(state.waiting):
+        arrays[f"record_{number}"] = np.array(record, np.uint8)
         arrays[f"shots_{number}"] = shots
     return arrays
 
@@ -61,15 +61,15 @@ def check_settings(stored: StoredState) -> None:
         raise damaged(stored.file, "its observables are no texts")
 
 
-def standing_of(stored: StoredState, circuit: Circuit) -> _core.Standing:
-    """Where a run of this circuit stood.
+def checkpoint_state_of(stored: StoredState, circuit: Circuit) -> _core.CheckpointState:
+    """Read the state of a run of this circuit from its checkpoint.
 
     Raises
     ------
     BadInput
-        The file says what no run of the circuit with its settings (`check_settings`) can have come to.
+        The file describes a state that no run of the circuit with its settings (`check_settings`) can reach.
     """
-    return _Reader(stored, circuit).standing()
+    return _Reader(stored, circuit).state()
 
 
 class _Reader:
@@ -79,33 +79,33 @@ class _Reader:
         self._shots: int = stored.about["settings"]["shots"]
         self._runs = max(self._shots, 1)  # without shots a circuit runs once, as shot 0 would
 
-    def standing(self) -> _core.Standing:
+    def state(self) -> _core.CheckpointState:
         circuit, settings = self._circuit, self._stored.about["settings"]
         if circuit.qubits != self._stored.qubits:
             raise self._bad(f"expected a state of {circuit.qubits} qubits, found {self._stored.qubits}")
         waiting = self._number("waiting", 1, self._runs)
         names = {"done", "clbits", "expectations", "outcomes"}
-        names |= {f"{kind}_{number}" for kind in ("history", "shots") for number in range(waiting)}
+        names |= {f"{kind}_{number}" for kind in ("record", "shots") for number in range(waiting)}
         if names != self._stored.more.keys():
             raise self._bad(f"expected the data sets of {waiting} runs in `more`, found others")
-        standing = _core.Standing()
-        standing.bits = list(self._stored.bits)
-        standing.done = self._bools("done", len(circuit.operations))
-        standing.clbits = self._bools("clbits", circuit.clbits + circuit.hidden_clbits)
+        state = _core.CheckpointState()
+        state.bits = list(self._stored.bits)
+        state.done = self._bools("done", len(circuit.operations))
+        state.clbits = self._bools("clbits", circuit.clbits + circuit.hidden_clbits)
         expectations = self._array("expectations", np.complex128, len(settings["observables"]))
         if not np.isfinite(expectations).all():
             raise self._bad("expected finite expectation values, found others")
-        standing.expectations = expectations.tolist()
-        histories = [self._history(number) for number in range(waiting)]
-        self._check_tree(histories)
+        state.expectations = expectations.tolist()
+        records = [self._record(number) for number in range(waiting)]
+        self._check_tree(records)
         shots = self._waiting_shots(waiting)
-        standing.outcomes = self._outcomes(shots)
-        drawn = self._measured(standing.done)
-        standing.events = self._number("events", 0, min(drawn, len(histories[-1])))
-        standing.runs = self._number("runs", 0, self._runs - 1)
-        for history, mine in zip(histories, shots, strict=True):
-            standing.add_waiting(history, mine)
-        return standing
+        state.outcomes = self._outcomes(shots)
+        drawn = self._measured(state.done)
+        state.events = self._number("events", 0, min(drawn, len(records[-1])))
+        state.runs = self._number("runs", 0, self._runs - 1)
+        for record, mine in zip(records, shots, strict=True):
+            state.add_waiting(record, mine)
+        return state
 
     def _bad(self, why: str) -> Exception:
         return damaged(self._stored.file, why)
@@ -131,13 +131,13 @@ class _Reader:
             raise self._bad(f"expected 0 and 1 in more/{name}, found {array.max()}")
         return array.astype(bool).tolist()
 
-    def _history(self, number: int) -> list[bool]:
+    def _record(self, number: int) -> list[bool]:
         """Outcomes of measurements and resets, of which a run makes no more than the circuit has."""
-        history = self._bools(f"history_{number}", None)
+        record = self._bools(f"record_{number}", None)
         most = self._measured([True] * len(self._circuit.operations))
-        if len(history) > most:
-            raise self._bad(f"expected at most {most} outcomes of a run, found {len(history)}")
-        return history
+        if len(record) > most:
+            raise self._bad(f"expected at most {most} outcomes of a run, found {len(record)}")
+        return record
 
     def _measured(self, done: Sequence[bool]) -> int:
         """How many outcomes these operations can have had."""
@@ -147,13 +147,13 @@ class _Reader:
             if is_done and one.kind in ("measure", "reset")
         )
 
-    def _check_tree(self, histories: Sequence[list[bool]]) -> None:
+    def _check_tree(self, records: Sequence[list[bool]]) -> None:
         """Check that each waiting run differs from the one under way in its last outcome only, at increasing depth."""
-        *waiting, way = histories
+        *waiting, way = records
         before = 0
-        for history in waiting:
-            last = len(history) - 1
-            if last < before or way[: last + 1] != [*history[:-1], not history[-1]]:
+        for record in waiting:
+            last = len(record) - 1
+            if last < before or way[: last + 1] != [*record[:-1], not record[-1]]:
                 raise self._bad("expected runs that branch off the one under way, found others")
             before = last + 1
 

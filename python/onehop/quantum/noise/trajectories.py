@@ -1,4 +1,4 @@
-"""Shots of a circuit with noise, by their histories: equal ones run once."""
+"""Noisy runs of a circuit, grouped by measurement record: shots with equal records share one run."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from onehop.quantum.noise.noisy_run import Mixed, Pure, Run, choose
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.random_numbers import uniform
 
-__all__ = ["Histories"]
+__all__ = ["Trajectories"]
 
 _READ = 1 << 41  # events apart from those of measurements inside a circuit
 
 
 @dataclass
 class _Branch:
-    history: tuple[int, ...]
+    record: tuple[int, ...]
     shots: NDArray[np.int64]
 
 
@@ -55,8 +55,8 @@ def _split_last(circuit: Circuit) -> tuple[list[Operation], list[tuple[int, int]
     return kept[::-1], last
 
 
-class Histories:
-    """The runs that shots need: shots share one as long as all that is drawn agrees."""
+class Trajectories:
+    """The runs that all shots need. Shots share a run as long as every value drawn for them agrees."""
 
     def __init__(
         self,
@@ -83,16 +83,16 @@ class Histories:
         def draw(weights: Any) -> int:
             nonlocal event
             event += 1
-            if event <= len(branch.history):
-                return branch.history[event - 1]
+            if event <= len(branch.record):
+                return branch.record[event - 1]
             chosen = choose(weights, uniform(self.seed, branch.shots, event - 1))
             numbers = np.bincount(chosen)
             follow = int(numbers.argmax())
             for other in np.flatnonzero(numbers):
                 if other != follow:
-                    rest = _Branch((*branch.history, int(other)), branch.shots[chosen == other])
+                    rest = _Branch((*branch.record, int(other)), branch.shots[chosen == other])
                     self.open.append(rest)
-            branch.history = (*branch.history, follow)
+            branch.record = (*branch.record, follow)
             branch.shots = branch.shots[chosen == follow]
             return follow
 
@@ -116,8 +116,8 @@ class Histories:
         if not last:
             return
         qubits = sorted({qubit for _, qubit in last})
-        # Other histories must not draw the same outcomes.
-        mixed = hashlib.blake2b(repr((self.seed, branch.history)).encode(), digest_size=8).digest()
+        # Runs with other records must not draw the same outcomes.
+        mixed = hashlib.blake2b(repr((self.seed, branch.record)).encode(), digest_size=8).digest()
         values = self.backend.looks.sample(len(shots), qubits, seed=int.from_bytes(mixed, "little") >> 1)
         for bit, qubit in last:
             read = (values >> np.uint64(qubits.index(qubit)) & np.uint64(1)).astype(np.uint8)

@@ -27,14 +27,14 @@ ONEHOP_INLINE Vector<T> picked(Vector<T> a, Vector<T> b, typename LaneIndex<T>::
 #endif
 }
 
-// The lanes of a vector come from few others. Of each of them: what is added to its number, and for every lane of the result which
-// lane it is, where it is taken.
+// The lanes of a vector come from few others. Of each of them: what is added to its number, and for every lane of the
+// result which lane it is, where it is taken.
 template <typename T>
 struct Mixing {
   typedef typename LaneIndex<T>::Number Lane;
   typedef typename LaneIndex<T>::Vector Lanes;
 
-  Mixing(const MoveStep& step, std::uint32_t flip) {
+  Mixing(const PermutationStep& step, std::uint32_t flip) {
     constexpr std::uint32_t lane_mask = static_cast<std::uint32_t>(lanes<T> - 1);
     for (int l = 0; l < lanes<T>; ++l) {
       const std::uint32_t source = step.lane_sources[static_cast<std::size_t>(l)] ^ flip;
@@ -61,10 +61,11 @@ struct Mixing {
   Lanes of_two;           // where there are at most two: the lane in both, one after the other
 };
 
-// Count: how many vectors the lanes of one come from; 0: any number. Sink: takes the vectors of real and imaginary parts in their order.
+// Count: how many vectors the lanes of one come from; 0: any number. Sink: takes the vectors of real and imaginary
+// parts in their order.
 template <typename T, int Count, typename Sink>
-ONEHOP_INLINE void move_of(const T* from, const TileShape& shape, const MoveStep& step, const Mixing<T>& mixing,
-                           const Sink& sink) {
+ONEHOP_INLINE void permuted_row(const T* from, const TileShape& shape, const PermutationStep& step,
+                                const Mixing<T>& mixing, const Sink& sink) {
   typedef typename LaneIndex<T>::Number Lane;
   constexpr std::uint32_t lane_mask = static_cast<std::uint32_t>(lanes<T> - 1);
   const std::size_t vectors = std::size_t{1} << (shape.bits - shape.lane_bits);
@@ -92,21 +93,21 @@ ONEHOP_INLINE void move_of(const T* from, const TileShape& shape, const MoveStep
 }
 
 template <typename T, typename Sink>
-ONEHOP_INLINE void move_into(const T* from, const TileShape& shape, const MoveStep& step, std::uint32_t flip,
-                             const Sink& sink) {
+ONEHOP_INLINE void permute_into(const T* from, const TileShape& shape, const PermutationStep& step, std::uint32_t flip,
+                                const Sink& sink) {
   const Mixing<T> mixing(step, flip);
   if (mixing.count == 1) {
-    move_of<T, 1>(from, shape, step, mixing, sink);
+    permuted_row<T, 1>(from, shape, step, mixing, sink);
   } else if (mixing.count == 2) {
-    move_of<T, 2>(from, shape, step, mixing, sink);
+    permuted_row<T, 2>(from, shape, step, mixing, sink);
   } else {
-    move_of<T, 0>(from, shape, step, mixing, sink);
+    permuted_row<T, 0>(from, shape, step, mixing, sink);
   }
 }
 
 template <typename T>
-void move(const T* from, T* to, const TileShape& shape, const MoveStep& step, std::uint32_t flip) {
-  move_into(from, shape, step, flip, [&](std::size_t v, Vector<T> re, Vector<T> im) ONEHOP_INLINE_LAMBDA {
+void permute(const T* from, T* to, const TileShape& shape, const PermutationStep& step, std::uint32_t flip) {
+  permute_into(from, shape, step, flip, [&](std::size_t v, Vector<T> re, Vector<T> im) ONEHOP_INLINE_LAMBDA {
     T* const here = to + shape.place(v);
     store(here, re);
     store(here + lanes<T>, im);
@@ -114,24 +115,25 @@ void move(const T* from, T* to, const TileShape& shape, const MoveStep& step, st
 }
 
 template <bool Stream, typename T>
-ONEHOP_INLINE void scatter_moved_with(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape,
-                                      const T* tile, const MoveStep& step, std::uint32_t flip, T scale) {
+ONEHOP_INLINE void scatter_permuted_with(std::complex<T>* amplitudes, const std::uint64_t* offsets,
+                                         const TileShape& shape, const T* tile, const PermutationStep& step,
+                                         std::uint32_t flip, T scale) {
   const Vector<T> factor = all<T>(scale);
   const int in_row = shape.row_bits - shape.lane_bits;
-  move_into(tile, shape, step, flip, [&](std::size_t v, Vector<T> re, Vector<T> im) ONEHOP_INLINE_LAMBDA {
+  permute_into(tile, shape, step, flip, [&](std::size_t v, Vector<T> re, Vector<T> im) ONEHOP_INLINE_LAMBDA {
     const std::size_t column = (v & ((std::size_t{1} << in_row) - 1)) << shape.lane_bits;
     put<Stream>(reinterpret_cast<T*>(amplitudes + offsets[v >> in_row] + column), re * factor, im * factor);
   });
 }
 
 template <typename T>
-void scatter_moved(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, const T* tile,
-                   const MoveStep& step, std::uint32_t flip, T scale, bool past_caches) {
+void scatter_permuted(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, const T* tile,
+                      const PermutationStep& step, std::uint32_t flip, T scale, bool past_caches) {
   if (past_caches && can_stream(amplitudes)) {
-    scatter_moved_with<true>(amplitudes, offsets, shape, tile, step, flip, scale);
+    scatter_permuted_with<true>(amplitudes, offsets, shape, tile, step, flip, scale);
     finish_streaming();
   } else {
-    scatter_moved_with<false>(amplitudes, offsets, shape, tile, step, flip, scale);
+    scatter_permuted_with<false>(amplitudes, offsets, shape, tile, step, flip, scale);
   }
 }
 
