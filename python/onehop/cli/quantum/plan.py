@@ -31,17 +31,19 @@ def plan_run(
     trajectories: int | None,
     precision: str,
     *,
-    effort: float = 1,
+    search_seconds: float = 1,
 ) -> CircuitPlan:
     """The plan of a run on `ranks` ranks, `ranks_per_node` of them on each machine.
 
-    With noise and without trajectories, the plan is that of a density matrix. `effort` is as for `onehop.quantum.plan`.
+    With noise and without trajectories, the plan is that of a density matrix. `search_seconds` is as for `onehop.quantum.plan`.
     """
     if noise is not None:
         noise.check_names(circuit)
     if noise is not None and trajectories is None:
         return plan_density(circuit, ranks, precision, noise=noise, ranks_per_node=ranks_per_node)
-    return plan_circuit(circuit, ranks, precision, ranks_per_node=ranks_per_node, effort=effort)
+    return plan_circuit(
+        circuit, ranks, precision, ranks_per_node=ranks_per_node, search_seconds=search_seconds
+    )
 
 
 def one_line(circuit_plan: CircuitPlan, seconds: float, trajectories: int | None = None) -> str:

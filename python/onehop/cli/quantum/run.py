@@ -137,7 +137,7 @@ def _begin(
     circuit = read_circuit(file, Group.alone())
     _observables(observables, circuit.qubits)
     # Only memory and the number of ranks are needed here: no search for a placement that moves less.
-    circuit_plan = plan_run(circuit, ranks, ranks, model, trajectories, precision, effort=0)
+    circuit_plan = plan_run(circuit, ranks, ranks, model, trajectories, precision, search_seconds=0)
     check_fits(circuit_plan, circuit.name)
     arguments = sys.argv[1:]
     if circuit_plan.ranks < ranks:
