@@ -35,7 +35,8 @@ def plan_run(
 ) -> CircuitPlan:
     """The plan of a run on `ranks` ranks, `ranks_per_node` of them on each machine.
 
-    With noise and without trajectories, the plan is that of a density matrix. `search_seconds` is as for `onehop.quantum.plan`.
+    With noise and without trajectories, the plan is that of a density matrix. `search_seconds` is as for
+    `onehop.quantum.plan`.
     """
     if noise is not None:
         noise.check_names(circuit)
