@@ -19,11 +19,11 @@ namespace {
 
 using lattice::Geometry;
 using lattice::detail::Buffer;
+using lattice::detail::DslashField;
+using lattice::detail::DslashFieldOptions;
+using lattice::detail::DslashLattice;
+using lattice::detail::DslashLinks;
 using lattice::detail::FaceExchange;
-using lattice::detail::HopField;
-using lattice::detail::HopLattice;
-using lattice::detail::HopLinks;
-using lattice::detail::HopOptions;
 using lattice::detail::Team;
 using Number = std::complex<double>;
 
@@ -55,7 +55,7 @@ struct Storage {
     }
     if (better_in_order(lattice, sizeof(Real))) made = in_order_of_use(lattice, made);
   }
-  static HopLattice make(const Group& group, const DslashOptions& options, const DslashWay& way) {
+  static DslashLattice make(const Group& group, const DslashOptions& options, const DslashWay& way) {
     lattice::GeometrySpec spec{{options.extents.begin(), options.extents.end()}, {way.grid.begin(), way.grid.end()}};
     spec.width = 3;
     spec.lexicographic = !way.ordering;
@@ -65,9 +65,9 @@ struct Storage {
     const std::array<std::span<const Number>, 2> both{links, links};
     return {group, std::move(geometry), both};
   }
-  [[nodiscard]] const HopLinks<Real>& links() const { return made; }
-  HopLattice lattice;
-  HopLinks<Real> made;
+  [[nodiscard]] const DslashLinks<Real>& links() const { return made; }
+  DslashLattice lattice;
+  DslashLinks<Real> made;
 };
 
 template <class Real>
@@ -75,19 +75,19 @@ class Runner {
  public:
   Runner(std::shared_ptr<Storage<Real>> storage, const DslashWay& way, Team& team)
       : storage_(std::move(storage)),
-        hops_(storage_->lattice, storage_->links(), team, options_of(storage_->lattice.group, way)),
-        out_(hops_.field.memory.size()) {
+        dslash_(storage_->lattice, storage_->links(), team, options_of(storage_->lattice.group, way)),
+        out_(dslash_.field.memory.size()) {
     std::mt19937 random(3);
     std::uniform_real_distribution<Real> even(-1, 1);
-    for (Real& x : hops_.field.memory.span()) x = even(random);
+    for (Real& x : dslash_.field.memory.span()) x = even(random);
   }
   [[nodiscard]] bool links_twice() const { return storage_->links().stream.size() > 0; }
   void run(int times) {
     for (int i = 0; i < times; ++i) {
-      for (const int colour : {1, 0}) {
-        const double before = hops_.counters.waited;
-        hops_.hop(colour, {.out = out_.data()});
-        clock_.add(hops_.counters.waited - before);
+      for (const int parity : {1, 0}) {
+        const double before = dslash_.counters.waited;
+        dslash_.apply(parity, {.out = out_.data()});
+        clock_.add(dslash_.counters.waited - before);
       }
     }
     clock_.end_block();
@@ -96,8 +96,8 @@ class Runner {
   [[nodiscard]] std::vector<double> face_us() const { return clock_.us(storage_->lattice.group); }
 
  private:
-  static HopOptions options_of(const Group& group, const DslashWay& way) {
-    HopOptions options;
+  static DslashFieldOptions options_of(const Group& group, const DslashWay& way) {
+    DslashFieldOptions options;
     options.plain = !way.simd;
     options.overlap = way.ordering;
     if (!way.faces) {
@@ -113,7 +113,7 @@ class Runner {
   }
 
   std::shared_ptr<Storage<Real>> storage_;
-  HopField<Real, Real> hops_;
+  DslashField<Real, Real> dslash_;
   Buffer<Real> out_;
   FaceClock clock_;
 };
@@ -135,7 +135,7 @@ std::vector<Samples> measured(const Group& group, const DslashOptions& options) 
     contestants.push_back(
         {way.name, way.role, [runner = runners.back().get()](int times) { runner->run(times); }, 0.5});
   }
-  // As much memory as the applications to both colours have, so that none of it is in a cache where theirs is not: links that are kept
+  // As much memory as the applications to both parities have, so that none of it is in a cache where theirs is not: links that are kept
   // once are the same for both.
   const bool twice = runners.front()->links_twice();
   Reader reader(static_cast<std::int64_t>(dslash_work(options, group.size()).bytes) * (twice ? 2 : 1), team);

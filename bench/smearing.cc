@@ -63,10 +63,11 @@ class Scalar {
   void fat_and_long(const FourFields& links, const PathWeights& weights) {
     for (std::size_t mu = 0; mu < 4; ++mu) {
       fat(links, mu, weights, fat_[mu]);
-      if (weights.naik == 0) continue;
+      if (weights.long_links == 0) continue;
       for (std::size_t x = 0; x < links[mu].size(); ++x) {
         const std::size_t next = up_[mu][x];
-        naik_[mu][x] = static_cast<Number>(weights.naik) * (links[mu][x] * links[mu][next] * links[mu][up_[mu][next]]);
+        naik_[mu][x] =
+            static_cast<Number>(weights.long_links) * (links[mu][x] * links[mu][next] * links[mu][up_[mu][next]]);
       }
     }
   }
@@ -116,7 +117,7 @@ std::vector<Samples> measured(const Group& group, const SmearingBenchOptions& op
   const PathWeights weights =
       options.kind == SmearingKind::asqtad ? lattice::asqtad_weights() : lattice::fat7_weights();
   const auto ours = [&] {
-    const auto precision = options.single ? lattice::Precision::single : lattice::Precision::full;
+    const auto precision = options.single ? lattice::Precision::single : lattice::Precision::double_;
     if (hisq) {
       (void)lattice::hisq_links(gauge, 0, precision);
     } else {

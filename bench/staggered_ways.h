@@ -12,7 +12,7 @@
 namespace onehop::bench {
 
 // "MPI": the same solver and kernels, faces packed, sent by Isend and Irecv and unpacked, sums by MPI_Allreduce; "scalar": one site at a
-// time, without the processor's vector instructions in the hopping term. The rest as the constructor of Staggered. Collective. Throws
+// time, without the processor's vector instructions in the hopping term. The remaining as the constructor of Staggered. Collective. Throws
 // BadInput for another name, Error where there is no MPI.
 [[nodiscard]] lattice::Staggered staggered_way(std::string_view name, const Group& group,
                                                std::vector<std::int64_t> extents, std::vector<int> grid,

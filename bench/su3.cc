@@ -43,8 +43,8 @@ std::vector<std::complex<double>> random_numbers(std::size_t count) {
 template <class T>
 struct Work {
   explicit Work(std::size_t sites) : m(18 * sites), v(18 * sites), r(18 * sites) {
-    algebra::to_groups<T>(random_numbers(9 * sites), 9, m.span());
-    algebra::to_groups<T>(random_numbers(9 * sites), 9, v.span());
+    algebra::to_aosoa<T>(random_numbers(9 * sites), 9, m.span());
+    algebra::to_aosoa<T>(random_numbers(9 * sites), 9, v.span());
   }
   Lines<T> m, v, r;
 };

@@ -71,11 +71,11 @@ void move_all(const double* from, std::int64_t read, double* to, std::int64_t wr
 class MpiExchange final : public lattice::detail::WilsonExchange {
  public:
   // `site_bytes`: of a vector's half spinors.
-  MpiExchange(const Group& group, const lattice::Geometry& geometry, int origin_colour, std::int64_t site_bytes) {
+  MpiExchange(const Group& group, const lattice::Geometry& geometry, int origin_parity, std::int64_t site_bytes) {
     const int rank = group.rank();
-    for (const int colour : {0, 1}) {
-      const int local = (colour + origin_colour) % 2;
-      Colour& of = colours_[static_cast<std::size_t>(colour)];
+    for (const int parity : {0, 1}) {
+      const int local = (parity + origin_parity) % 2;
+      Parity& of = parities_[static_cast<std::size_t>(parity)];
       std::int64_t bytes = 0;
       const auto place = [&](const Slice& face) {
         of.places.push_back({bytes, static_cast<std::int64_t>(face.elements()) * site_bytes});
@@ -110,32 +110,32 @@ class MpiExchange final : public lattice::detail::WilsonExchange {
       of.peer->prepare(schedule, std::array{std::as_writable_bytes(of.memory.span())});
     }
   }
-  std::span<std::byte> outgoing(int colour, int side) override { return at(colour, side); }
-  void start(int colour) override { colours_[static_cast<std::size_t>(colour)].peer->start(); }
-  void finish(int colour) override { colours_[static_cast<std::size_t>(colour)].peer->finish(); }
-  const std::byte* incoming(int colour, int side) override { return at(colour, 8 + side).data(); }
+  std::span<std::byte> outgoing(int parity, int side) override { return at(parity, side); }
+  void start(int parity) override { parities_[static_cast<std::size_t>(parity)].peer->start(); }
+  void finish(int parity) override { parities_[static_cast<std::size_t>(parity)].peer->finish(); }
+  const std::byte* incoming(int parity, int side) override { return at(parity, 8 + side).data(); }
 
  private:
   struct Place {
     std::int64_t first = 0;
     std::int64_t bytes = 0;
   };
-  struct Colour {
+  struct Parity {
     std::vector<Place> places;  // of the faces, then of the ghosts
     Buffer<std::byte> memory;
     std::unique_ptr<HaloPeer> peer;
   };
   static lattice::Side side_of(int number) { return number % 2 == 0 ? lattice::Side::below : lattice::Side::above; }
-  [[nodiscard]] std::span<std::byte> at(int colour, int number) {
-    Colour& of = colours_[static_cast<std::size_t>(colour)];
+  [[nodiscard]] std::span<std::byte> at(int parity, int number) {
+    Parity& of = parities_[static_cast<std::size_t>(parity)];
     const Place& place = of.places[static_cast<std::size_t>(number)];
     return of.memory.span().subspan(static_cast<std::size_t>(place.first), static_cast<std::size_t>(place.bytes));
   }
 
-  std::array<Colour, 2> colours_;
+  std::array<Parity, 2> parities_;
 };
 
-// One way to apply the operator to both colours, with fields of its own.
+// One way to apply the operator to both parities, with fields of its own.
 template <class T>
 struct Runner {
   Runner(const WilsonStorage<T>& storage, Team& team, const WilsonBenchOptions& options,
@@ -147,9 +147,9 @@ struct Runner {
   void run(int times, bool alone = false) {
     core.alone = alone;
     for (int i = 0; i < times; ++i) {
-      for (const int colour : {1, 0}) {
+      for (const int parity : {1, 0}) {
         const double before = core.sending + core.waited;
-        core.hop(colour, fields[1 - colour].data(), results[colour].data(), tail);
+        core.dslash(parity, fields[1 - parity].data(), results[parity].data(), tail);
         if (!alone) clock.add(core.sending + core.waited - before);
       }
     }
@@ -174,9 +174,9 @@ std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& opti
   const std::vector<double> inverses = lattice::inverse_blocks(blocks);
   const auto storage_of = [&](int lanes) {
     lattice::GeometrySpec spec = gauge.geometry().spec();
-    spec.colours = 2;
+    spec.parities = 2;
     spec.lanes = geometry_lanes(spec, lanes);
-    WilsonStorage<T> storage(group, lattice::Geometry(spec), gauge.links(), options.two_rows, true,
+    WilsonStorage<T> storage(group, lattice::Geometry(spec), gauge.links(), options.two_rows ? 12 : 18, true,
                              options.precision == lattice::Precision::half);
     if (options.clover) storage.set_clover(blocks, inverses);
     return storage;
@@ -192,7 +192,7 @@ std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& opti
     by_mpi = std::make_unique<Runner<T>>(
         storage, team, options, std::make_unique<MpiExchange>(group, storage.geometry, storage.local(0), half_spinors));
   }
-  // As much memory as the applications to both colours have, so that none of it is in a cache where theirs is not.
+  // As much memory as the applications to both parities have, so that none of it is in a cache where theirs is not.
   const auto count = static_cast<std::int64_t>(2 * wilson_work(options).bytes / sizeof(double));
   const auto written = static_cast<std::int64_t>(ours.core.size(0) + ours.core.size(1)) *
                        static_cast<std::int64_t>(sizeof(T)) / static_cast<std::int64_t>(sizeof(double));
@@ -250,14 +250,14 @@ WilsonWork wilson_work(const WilsonBenchOptions& options) {
   double sites = 0.5;
   for (std::size_t d = 0; d < 4; ++d) sites *= static_cast<double>(options.extents[d]) / options.grid[d];
   const double of_matrices = 8 * (options.two_rows ? 12 : 18) + (options.clover ? 72 : 0);
-  const bool full = options.precision == lattice::Precision::full;
+  const bool full = options.precision == lattice::Precision::double_;
   const double bytes = options.precision == lattice::Precision::half ? 2 : full ? 8 : 4;
   return {sites * (1320 + (options.clover ? 504 : 0)), sites * (of_matrices * bytes + 3 * 24 * (full ? 8 : 4))};
 }
 
 std::vector<Samples> wilson(const Group& group, const WilsonBenchOptions& options) {
-  return options.precision == lattice::Precision::full ? measured<double>(group, options)
-                                                       : measured<float>(group, options);
+  return options.precision == lattice::Precision::double_ ? measured<double>(group, options)
+                                                          : measured<float>(group, options);
 }
 
 }  // namespace onehop::bench

@@ -1,4 +1,4 @@
-// `onehop bench wilson`: one application of the Wilson hopping term to the sites of one colour, against the time in which memory could move
+// `onehop bench wilson`: one application of the Wilson hopping term to the sites of one parity, against the time in which memory could move
 // its bytes.
 #pragma once
 
@@ -17,7 +17,7 @@ struct WilsonBenchOptions {
   std::array<std::int64_t, 4> extents{16, 16, 16, 16};  // of the whole lattice
   std::array<int, 4> grid{1, 1, 1, 1};
   lattice::Precision precision =
-      lattice::Precision::full;  // half: matrices of 16-bit integers, spinors in single precision
+      lattice::Precision::double_;  // half: matrices of 16-bit integers, spinors in single precision
   bool two_rows = false;
   bool clover = false;  // with the inverse blocks of the clover term
   int threads = 0;      // of a rank; 0: as many as it has cores

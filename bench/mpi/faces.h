@@ -19,13 +19,13 @@ class MpiFaces final : public lattice::detail::FaceExchange {
   MpiFaces(const Group& group, const lattice::Geometry& geometry, std::int64_t element_bytes,
            std::span<std::byte> field)
       : arrays_{field} {
-    for (const int colour : {0, 1}) {
+    for (const int parity : {0, 1}) {
       peers_.push_back(mpi_halo_peer(group, "packed, one message a neighbour, Isend/Irecv"));
-      peers_.back()->prepare(geometry.halo(element_bytes, ElementType::bytes, colour, group.rank()), arrays_);
+      peers_.back()->prepare(geometry.halo(element_bytes, ElementType::bytes, parity, group.rank()), arrays_);
     }
   }
-  void start(int colour) override { peers_[static_cast<std::size_t>(colour)]->start(); }
-  void finish(int colour) override { peers_[static_cast<std::size_t>(colour)]->finish(); }
+  void start(int parity) override { peers_[static_cast<std::size_t>(parity)]->start(); }
+  void finish(int parity) override { peers_[static_cast<std::size_t>(parity)]->finish(); }
 
  private:
   std::array<std::span<std::byte>, 1> arrays_;

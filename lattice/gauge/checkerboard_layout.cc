@@ -2,15 +2,15 @@
 
 namespace onehop::lattice::detail {
 
-ColouredRows::ColouredRows(const Group& group, const Geometry& geometry)
+CheckerboardLayout::CheckerboardLayout(const Group& group, const Geometry& geometry)
     : group_(group), geometry_(geometry), team_(std::make_unique<Team>(team_size(group))) {
   const auto block = geometry_.block();
   const auto origin = geometry_.origin(group_.rank());
   const std::size_t dims = block.size();
   // A vector may begin one place after its half does, and has lanes beyond the last site.
   const std::int64_t most = (block[0] + 1) / 2;
-  const std::int64_t rest = most % 8;
-  half_ = most - rest + (rest > 4 ? 8 : rest > 0 ? 4 : 0) + 1;
+  const std::int64_t remaining = most % 8;
+  half_ = most - remaining + (remaining > 4 ? 8 : remaining > 0 ? 4 : 0) + 1;
 
   std::array<std::ptrdiff_t, 4> stride{};
   std::ptrdiff_t next = 2 * half_ * 18;
@@ -23,7 +23,7 @@ ColouredRows::ColouredRows(const Group& group, const Geometry& geometry)
   doubles_ = static_cast<std::size_t>(next);
   for (std::int64_t index = 0; index < count; ++index) {
     Row row{};
-    std::int64_t colour = origin[0] - 1;
+    std::int64_t parity = origin[0] - 1;
     std::array<std::int64_t, 4> global{origin[0]};
     auto left = index;
     for (std::size_t d = 1; d < dims; ++d) {
@@ -33,9 +33,9 @@ ColouredRows::ColouredRows(const Group& group, const Geometry& geometry)
       row.steps.ahead[d] = cut(d) || at + 1 < block[d] ? stride[d] : -stride[d] * (block[d] - 1);
       row.steps.back[d] = cut(d) || at > 0 ? -stride[d] : stride[d] * (block[d] - 1);
       global[d] = origin[d] + at;
-      colour += global[d];
+      parity += global[d];
     }
-    row.colour = static_cast<int>((colour + 2) % 2);
+    row.parity = static_cast<int>((parity + 2) % 2);
     for (std::size_t d = dims; d-- > 0;) {
       row.number =
           row.number * static_cast<std::uint64_t>(geometry_.spec().extents[d]) + static_cast<std::uint64_t>(global[d]);
@@ -52,14 +52,14 @@ ColouredRows::ColouredRows(const Group& group, const Geometry& geometry)
 }
 
 // A round for each direction that is cut. Ghosts of lower directions travel along, so that edges and corners are right.
-Schedule ColouredRows::ghosts() const {
+Schedule CheckerboardLayout::ghosts() const {
   const auto block = geometry_.block();
   std::vector<std::int64_t> shape;  // the last direction first; then number, parity of the place, half of it
   for (std::size_t d = block.size(); d-- > 1;) shape.push_back(block[d] + (cut(d) ? 2 : 0));
   shape.insert(shape.end(), {18, 2, half_});
 
   Schedule schedule;
-  schedule.name = "ghosts of links by colours";
+  schedule.name = "ghosts of links by parities";
   schedule.ranks = geometry_.ranks();
   schedule.arrays = {{"links", sizeof(double), ElementType::float64, {static_cast<std::int64_t>(doubles_)}}};
   for (std::size_t along = 0; along < block.size(); ++along) {
@@ -94,13 +94,13 @@ Schedule ColouredRows::ghosts() const {
   return schedule;
 }
 
-std::array<const double*, 4> ColouredRows::data() const {
+std::array<const double*, 4> CheckerboardLayout::data() const {
   std::array<const double*, 4> found{};
   for (std::size_t mu = 0; mu < links_.size(); ++mu) found[mu] = links_[mu].data();
   return found;
 }
 
-void ColouredRows::load(std::span<const std::complex<double>> links) {
+void CheckerboardLayout::load(std::span<const std::complex<double>> links) {
   const std::complex<double>* from = links.data();
   for (const Row& row : rows_) {
     for (std::int64_t x = 1; x <= row_sites(); ++x) {
@@ -119,7 +119,7 @@ void ColouredRows::load(std::span<const std::complex<double>> links) {
   for (int mu = 0; mu < dims(); ++mu) fill(mu);
 }
 
-std::vector<std::complex<double>> ColouredRows::store() const {
+std::vector<std::complex<double>> CheckerboardLayout::store() const {
   std::vector<std::complex<double>> links;
   links.reserve(sites() * links_.size() * 9);
   for (const Row& row : rows_) {
@@ -133,9 +133,9 @@ std::vector<std::complex<double>> ColouredRows::store() const {
   return links;
 }
 
-// Of the two ghosts the one that lies beside sites of the same parity is made of one of them: while the sites of a colour change, other
+// Of the two ghosts the one that lies beside sites of the same parity is made of one of them: while the sites of a parity change, other
 // threads read none of these.
-void ColouredRows::close_row(double* field, const Row& row, bool odd) const {
+void CheckerboardLayout::close_row(double* field, const Row& row, bool odd) const {
   if (cut(0)) return;
   double* numbers = field + row.at;
   const std::ptrdiff_t to = place(odd ? row_sites() + 1 : 0);
@@ -143,7 +143,7 @@ void ColouredRows::close_row(double* field, const Row& row, bool odd) const {
   for (int i = 0; i < 18; ++i, numbers += 2 * half_) numbers[to] = numbers[from];
 }
 
-void ColouredRows::fill(int direction) {
+void CheckerboardLayout::fill(int direction) {
   if (!plans_.empty()) plans_[static_cast<std::size_t>(direction)].run();
 }
 

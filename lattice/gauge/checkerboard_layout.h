@@ -1,6 +1,6 @@
-// The links of a gauge field, made for updates of one colour after the other. As in a MatrixField a row is the sites along direction 0 with a
+// The links of a gauge field, made for updates of one parity after the other. As in a MatrixField a row is the sites along direction 0 with a
 // ghost at both ends, but in each of its 18 numbers the sites at even places (the ghost below is at place 0, the first own site at 1) come
-// before those at odd ones, [..., z, y, number, place % 2, place / 2]: so sites of one colour are neighbours in memory, and so are theirs in each direction.
+// before those at odd ones, [..., z, y, number, place % 2, place / 2]: so sites of one parity are neighbours in memory, and so are theirs in each direction.
 //
 // Directions along which there is one rank only have no ghosts but those at the ends of rows, which are filled with the row.
 #pragma once
@@ -24,9 +24,9 @@
 
 namespace onehop::lattice::detail {
 
-// Sites of one colour in a row, `count` of them, which is at most the lanes; what is loaded beyond is no site's.
+// Sites of one parity in a row, `count` of them, which is at most the lanes; what is loaded beyond is no site's.
 template <int Lanes>
-struct ColouredSites : Sites<Lanes> {
+struct CheckerboardSites : Sites<Lanes> {
   using Real = typename Sites<Lanes>::Real;
   int count;
   std::uint64_t number;  // of the first site in the whole lattice; the next one's is two higher
@@ -45,17 +45,17 @@ struct ColouredSites : Sites<Lanes> {
   }
 };
 
-class ColouredRows {
+class CheckerboardLayout {
  public:
   struct Row {
     std::ptrdiff_t at;     // of place 0
-    int colour;            // of place 0
+    int parity;            // of place 0
     std::uint64_t number;  // of place 1 in the whole lattice
     Steps steps;           // in all directions but 0
   };
 
-  // Zero everywhere. `geometry` has one lane and one colour. Collective.
-  ColouredRows(const Group& group, const Geometry& geometry);
+  // Zero everywhere. `geometry` has one lane and one parity. Collective.
+  CheckerboardLayout(const Group& group, const Geometry& geometry);
 
   [[nodiscard]] const Group& group() const noexcept { return group_; }
   [[nodiscard]] const Geometry& geometry() const noexcept { return geometry_; }
@@ -93,24 +93,24 @@ class ColouredRows {
   std::vector<Plan> plans_;  // a direction each, none where there is one rank
 };
 
-// The sites of one colour, for each_site (site_loop.h).
-struct OneColour {
-  const ColouredRows* all;
-  int colour;
+// The sites of one parity, for each_site (site_loop.h).
+struct OneParity {
+  const CheckerboardLayout* all;
+  int parity;
 
   [[nodiscard]] Team& team() const noexcept { return all->team(); }
   [[nodiscard]] std::size_t sites() const noexcept { return all->sites(); }
-  [[nodiscard]] std::span<const ColouredRows::Row> rows() const noexcept { return all->rows(); }
+  [[nodiscard]] std::span<const CheckerboardLayout::Row> rows() const noexcept { return all->rows(); }
 };
 
 // As many lanes as sites are left, in vectors of 8 or 4; how rows are laid out leaves room for lanes beyond the last site.
 template <class Op>
-inline void loop_over_rows(const OneColour& space, std::ptrdiff_t first, std::ptrdiff_t last, const Op& op) {
+inline void loop_over_rows(const OneParity& space, std::ptrdiff_t first, std::ptrdiff_t last, const Op& op) {
   const std::ptrdiff_t half = space.all->half();
   const std::ptrdiff_t length = space.all->row_sites();
   for (std::ptrdiff_t index = first; index < last; ++index) {
-    const ColouredRows::Row& row = space.rows()[static_cast<std::size_t>(index)];
-    const bool odd = row.colour != space.colour;  // places
+    const CheckerboardLayout::Row& row = space.rows()[static_cast<std::size_t>(index)];
+    const bool odd = row.parity != space.parity;  // places
     if constexpr (requires { op.ask_for(row); }) {
       if (index + 1 < last) op.ask_for(space.rows()[static_cast<std::size_t>(index + 1)]);
     }
@@ -122,7 +122,7 @@ inline void loop_over_rows(const OneColour& space, std::ptrdiff_t first, std::pt
     std::ptrdiff_t order = index * length + (odd ? 0 : (length + 1) / 2);
     std::uint64_t number = row.number + (odd ? 0 : 1);
     const auto some = [&]<int Lanes>(int count) {
-      op(ColouredSites<Lanes>{{at, 2 * half, order}, count, number, steps});
+      op(CheckerboardSites<Lanes>{{at, 2 * half, order}, count, number, steps});
       at += count, order += count, number += 2 * static_cast<std::uint64_t>(count);
     };
     for (; left > 4; left -= 8) some.template operator()<8>(left < 8 ? static_cast<int>(left) : 8);

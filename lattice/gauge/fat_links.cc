@@ -44,13 +44,13 @@ struct Across {
 }  // namespace
 
 template <class Number>
-PathSums<Number>::PathSums(const MatrixSpace& space)
+FatLinkPaths<Number>::FatLinkPaths(const MatrixSpace& space)
     : space_(space),
       around_{Field(space), Field(space), Field(space)},
       inner_{Field(space), Field(space), Field(space)} {}
 
 template <class Number>
-void PathSums<Number>::fill_across(Field& field, int mu, int nu) {
+void FatLinkPaths<Number>::fill_across(Field& field, int mu, int nu) {
   const int direction = nu < mu ? nu : nu + 1;
   field.fill(direction, Side::below);
   field.fill(direction, Side::above);
@@ -60,7 +60,7 @@ void PathSums<Number>::fill_across(Field& field, int mu, int nu) {
 // the link, the staples around it in the other two directions, in this one (Lepage), and around those in the third. In four directions
 // these are 12 staples a link instead of one for each of 18 kinds of path.
 template <class Number>
-void PathSums<Number>::fat(const Fields& links, int mu, const PathWeights& weights, Field& fat) {
+void FatLinkPaths<Number>::fat(const Fields& links, int mu, const PathWeights& weights, Field& fat) {
   const Across<Number> across(space_, links, mu);
   const int count = across.count;
   const bool further = weights.five != 0 || weights.seven != 0 || weights.lepage != 0;
@@ -85,7 +85,7 @@ void PathSums<Number>::fat(const Fields& links, int mu, const PathWeights& weigh
 }
 
 template <class Number>
-void PathSums<Number>::make_inner(const Fields& links, int mu, const PathWeights& weights) {
+void FatLinkPaths<Number>::make_inner(const Fields& links, int mu, const PathWeights& weights) {
   const Across<Number> across(space_, links, mu);
   const int count = across.count;
   const bool seven = weights.seven != 0 && count == 3;
@@ -127,10 +127,10 @@ void PathSums<Number>::make_inner(const Fields& links, int mu, const PathWeights
 }
 
 template <class Number>
-void PathSums<Number>::naik(const Fields& links, int mu, double weight, Field& naik) {
+void FatLinkPaths<Number>::long_links(const Fields& links, int mu, double weight, Field& long_links) {
   const Number* link = links[mu].data();
   Number* two = around_[0].data();
-  Number* out = naik.data();
+  Number* out = long_links.data();
   const std::ptrdiff_t ahead = space_.stride(mu);
   RowsAhead<Number> first(space_), second(space_);
   for (const std::ptrdiff_t shift : {std::ptrdiff_t{0}, ahead}) first.add(link, shift);
@@ -145,7 +145,7 @@ void PathSums<Number>::naik(const Fields& links, int mu, double weight, Field& n
   each_site(FieldsOf<Number>{&space_}, Asking{make_three, second});
 }
 
-template class PathSums<double>;
-template class PathSums<float>;
+template class FatLinkPaths<double>;
+template class FatLinkPaths<float>;
 
 }  // namespace onehop::lattice::detail

@@ -10,17 +10,17 @@ namespace onehop::lattice::detail {
 
 // In double or single precision. Keeps the memory that it needs.
 template <class Number>
-class PathSums {
+class FatLinkPaths {
  public:
   using Fields = LinkFieldsOf<Number>;
   using Field = MatrixFieldOf<Number>;
 
-  explicit PathSums(const MatrixSpace& space);
+  explicit FatLinkPaths(const MatrixSpace& space);
 
   // fat = the sum of all paths of direction mu but Naik's. All ghosts of the links are filled. Collective.
   void fat(const Fields& links, int mu, const PathWeights& weights, Field& fat);
-  // naik = weight times the product of three links straight ahead. The ghosts ahead are filled. Collective.
-  void naik(const Fields& links, int mu, double weight, Field& naik);
+  // long_links = weight times the product of three links straight ahead. The ghosts ahead are filled. Collective.
+  void long_links(const Fields& links, int mu, double weight, Field& long_links);
 
  private:
   // inner_ = for each direction across mu what the last staple in it is made around.

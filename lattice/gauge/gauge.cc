@@ -18,9 +18,9 @@ namespace onehop::lattice {
 
 namespace {
 
-using detail::ColouredRows;
+using detail::CheckerboardLayout;
 using detail::ExactSum;
-using detail::OneColour;
+using detail::OneParity;
 using Link = su3::Matrix<double>;
 using Number = std::complex<double>;
 
@@ -70,10 +70,10 @@ std::uint64_t number_in_lattice(const Geometry& geometry, std::span<const std::i
   return number;
 }
 
-// A sweep's work: update(link, staples, sites, direction) for the links of a colour.
+// A sweep's work: update(link, staples, sites, direction) for the links of a parity.
 template <class Update>
 struct UpdateLinks {
-  ColouredRows* rows;
+  CheckerboardLayout* rows;
   std::array<const double*, 4> links;
   int dims;
   int mu;
@@ -87,7 +87,7 @@ struct UpdateLinks {
     sites.store(rows->data(mu), link);
   }
   // What of a row's work is not in the second cache yet: its own links, and those a step away in the last two directions.
-  void ask_for(const ColouredRows::Row& row) const {
+  void ask_for(const CheckerboardLayout::Row& row) const {
     const auto bytes = static_cast<std::size_t>(36 * rows->half()) * sizeof(double);
     const auto ask = [&](int direction, std::ptrdiff_t shift) {
       detail::ask_for_bytes(links[static_cast<std::size_t>(direction)] + row.at + shift, bytes);
@@ -105,20 +105,20 @@ struct UpdateLinks {
     }
     if (dims > 2 && mu != last - 1) ask(mu, ahead(last - 1));
   }
-  void row_done(const ColouredRows::Row& row, bool odd) const { rows->close_row(rows->data(mu), row, odd); }
+  void row_done(const CheckerboardLayout::Row& row, bool odd) const { rows->close_row(rows->data(mu), row, odd); }
 };
 
 template <class Update>
-void sweep(ColouredRows& rows, const Update& update) {
+void sweep(CheckerboardLayout& rows, const Update& update) {
   for (const std::int64_t extent : rows.geometry().spec().extents) {
     if (extent % 2 != 0) {
-      throw BadInput("gauge field: expected even extents, where links of one colour do not touch, found " +
+      throw BadInput("gauge field: expected even extents, where links of one parity do not touch, found " +
                      std::to_string(extent));
     }
   }
   for (int mu = 0; mu < rows.dims(); ++mu) {
-    for (const int colour : {0, 1}) {
-      detail::each_site(OneColour{&rows, colour}, UpdateLinks<Update>{&rows, rows.data(), rows.dims(), mu, update});
+    for (const int parity : {0, 1}) {
+      detail::each_site(OneParity{&rows, parity}, UpdateLinks<Update>{&rows, rows.data(), rows.dims(), mu, update});
       rows.fill(mu);
     }
   }
@@ -142,7 +142,7 @@ struct Gauge::Impl {
     return sites;
   }
 
-  ColouredRows rows;
+  CheckerboardLayout rows;
 };
 
 template <class Change>
@@ -207,7 +207,7 @@ struct FindPlaquettes {
       }
     }
   }
-  void ask_for(const ColouredRows::Row& row) const {
+  void ask_for(const CheckerboardLayout::Row& row) const {
     const std::ptrdiff_t ahead = row.steps.ahead[static_cast<std::size_t>(dims - 1)];
     for (int mu = 0; mu < dims; ++mu)
       detail::ask_for_bytes(links[static_cast<std::size_t>(mu)] + row.at + ahead, bytes);
@@ -217,13 +217,13 @@ struct FindPlaquettes {
 }  // namespace
 
 Plaquettes Gauge::plaquettes() const {
-  const ColouredRows& rows = impl_->rows;
+  const CheckerboardLayout& rows = impl_->rows;
   const int dims = rows.dims();
   const auto planes = static_cast<std::size_t>(dims * (dims - 1) / 2);
   std::array<ExactSum, 2> sums;  // space, time
   std::vector<double> values(planes * rows.sites());
-  for (const int colour : {0, 1}) {
-    detail::each_site(OneColour{&rows, colour},
+  for (const int parity : {0, 1}) {
+    detail::each_site(OneParity{&rows, parity},
                       FindPlaquettes{rows.data(), dims, values.data(), rows.sites(),
                                      static_cast<std::size_t>(36 * rows.half()) * sizeof(double)});
   }
@@ -282,7 +282,7 @@ void Gauge::heat_bath(double beta, std::uint64_t seed, std::uint32_t number) {
   if (!(beta >= 0 && beta <= 1e6))
     throw BadInput("gauge field: expected a beta from 0 to 1e6, found " + std::to_string(beta));
   sweep(impl_->rows,
-        [=]<int Lanes>(auto& link, const auto& staples, const detail::ColouredSites<Lanes>& sites, int mu) {
+        [=]<int Lanes>(auto& link, const auto& staples, const detail::CheckerboardSites<Lanes>& sites, int mu) {
           using Real = typename detail::Sites<Lanes>::Real;
           detail::Words<Real> place{};
           for (int lane = 0; lane < Lanes; ++lane) place[lane] = (sites.number + 2u * lane) * 4 + mu;
@@ -292,7 +292,7 @@ void Gauge::heat_bath(double beta, std::uint64_t seed, std::uint32_t number) {
 }
 
 void Gauge::over_relax() {
-  sweep(impl_->rows, []<int Lanes>(auto& link, const auto& staples, const detail::ColouredSites<Lanes>&, int) {
+  sweep(impl_->rows, []<int Lanes>(auto& link, const auto& staples, const detail::CheckerboardSites<Lanes>&, int) {
     detail::over_relax_link<typename detail::Sites<Lanes>::Real>(link, staples);
   });
 }

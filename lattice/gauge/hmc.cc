@@ -79,10 +79,10 @@ void Hmc::Impl::draw_momenta(std::uint32_t number) {
   for (std::size_t site = 0; site < space.sites(); ++site) {
     std::uint64_t place = 0;  // in the whole lattice
     std::uint64_t stride = 1;
-    auto rest = static_cast<std::int64_t>(site);
+    auto remaining = static_cast<std::int64_t>(site);
     for (std::size_t d = 0; d < dims; ++d) {
-      place += stride * static_cast<std::uint64_t>(origin[d] + rest % block[d]);
-      rest /= block[d];
+      place += stride * static_cast<std::uint64_t>(origin[d] + remaining % block[d]);
+      remaining /= block[d];
       stride *= static_cast<std::uint64_t>(geometry.spec().extents[d]);
     }
     for (std::size_t d = 0; d < dims; ++d) {

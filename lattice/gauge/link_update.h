@@ -102,11 +102,11 @@ inline void heat_bath_link(su3::Matrix<R>& link, const su3::Matrix<R>& staples, 
     part += 1u << 16;
     const R up = 2 * u - 1;
     const auto positive = [](const R& x) { return x > R{} ? x : R{}; };
-    const R rest = square_root(positive(1 - first * first));
-    const R across = rest * square_root(positive(1 - up * up));
+    const R remaining = square_root(positive(1 - first * first));
+    const R across = remaining * square_root(positive(1 - up * up));
     const auto [cosine, sine] = cosine_and_sine_of_turns<R>(v);
     const Quaternion<R> g =
-        product<R>({first, across * cosine, across * sine, rest * up}, adjoint_of<R>(pull.direction));
+        product<R>({first, across * cosine, across * sine, remaining * up}, adjoint_of<R>(pull.direction));
     multiply_from_left<R>(g, s, link);
     multiply_from_left<R>(g, s, together);
   }

@@ -12,13 +12,13 @@ namespace onehop::lattice {
 
 namespace {
 
+using detail::FatLinkPaths;
 using detail::FieldsOf;
 using detail::LinkFields;
 using detail::LinkFieldsOf;
 using detail::MatrixField;
 using detail::MatrixFieldOf;
 using detail::MatrixSpace;
-using detail::PathSums;
 
 void check(const SmearingOptions& options, double weight) {
   if (options.steps < 0) throw BadInput("smearing: expected 0 steps or more, found " + std::to_string(options.steps));
@@ -37,10 +37,10 @@ void require_unitary(const MatrixSpace& space, const std::vector<double>& deviat
     const double value = std::isfinite(deviations[i]) ? deviations[i] : HUGE_VAL;
     if (value <= worst.value) continue;
     worst.value = value;
-    auto rest = static_cast<std::int64_t>(i);
+    auto remaining = static_cast<std::int64_t>(i);
     for (std::size_t d = 0; d < block.size(); ++d) {
-      worst.site[d] = origin[d] + rest % block[d];
-      rest /= block[d];
+      worst.site[d] = origin[d] + remaining % block[d];
+      remaining /= block[d];
     }
   }
   for (const auto& bytes : space.group().allgather(std::as_bytes(std::span(&worst, 1)))) {
@@ -85,12 +85,12 @@ Links links_made(const MatrixSpace& space, MatrixFieldOf<Number>& field, const M
 }
 
 template <class Number>
-FatLinks fat_links_of(LinkFieldsOf<Number>& links, PathSums<Number>& paths, const PathWeights& weights) {
+FatLinks fat_links_of(LinkFieldsOf<Number>& links, FatLinkPaths<Number>& paths, const PathWeights& weights) {
   MatrixFieldOf<Number> made(links.space());
   FatLinks found;
   found.fat = links_made(links.space(), made, [&](int mu, auto& field) { paths.fat(links, mu, weights, field); });
-  found.naik =
-      links_made(links.space(), made, [&](int mu, auto& field) { paths.naik(links, mu, weights.naik, field); });
+  found.long_links = links_made(links.space(), made,
+                                [&](int mu, auto& field) { paths.long_links(links, mu, weights.long_links, field); });
   return found;
 }
 
@@ -100,14 +100,14 @@ FatLinks fat_links_in(const Gauge& gauge, const PathWeights& weights) {
   LinkFieldsOf<Number> links(space);
   links.load(gauge.links());
   links.fill_all();
-  PathSums<Number> paths(space);
+  FatLinkPaths<Number> paths(space);
   return fat_links_of(links, paths, weights);
 }
 
 template <class Number>
 HisqLinks hisq_links_in(const Gauge& gauge, const PathWeights& second) {
   const MatrixSpace space(gauge.group(), gauge.geometry());
-  PathSums<Number> paths(space);
+  FatLinkPaths<Number> paths(space);
   LinkFieldsOf<Number> unitary(space);
   {
     LinkFieldsOf<Number> links(space);
@@ -121,7 +121,7 @@ HisqLinks hisq_links_in(const Gauge& gauge, const PathWeights& second) {
   }
   unitary.fill_all();
   FatLinks found = fat_links_of(unitary, paths, second);
-  return {std::move(found.fat), std::move(found.naik), unitary.store()};
+  return {std::move(found.fat), std::move(found.long_links), unitary.store()};
 }
 
 bool in_single(Precision precision) {
@@ -169,7 +169,7 @@ PathWeights asqtad_weights(double u0) {
           .five = two * two / 64,
           .seven = two * two * two / 384,
           .lepage = -two * two / 16,
-          .naik = -two / 24};
+          .long_links = -two / 24};
 }
 
 PathWeights hisq_second_weights(double naik_epsilon) {
@@ -180,11 +180,12 @@ PathWeights hisq_second_weights(double naik_epsilon) {
           .five = 1.0 / 64,
           .seven = 1.0 / 384,
           .lepage = -1.0 / 8,
-          .naik = -(1 + naik_epsilon) / 24};
+          .long_links = -(1 + naik_epsilon) / 24};
 }
 
 FatLinks fat_links(const Gauge& gauge, const PathWeights& weights, Precision precision) {
-  for (const double weight : {weights.one, weights.three, weights.five, weights.seven, weights.lepage, weights.naik}) {
+  for (const double weight :
+       {weights.one, weights.three, weights.five, weights.seven, weights.lepage, weights.long_links}) {
     if (!(std::abs(weight) < largest_weight))
       throw BadInput("fat links: expected weights of paths below 1e30, found " + std::to_string(weight));
   }

@@ -10,16 +10,16 @@ namespace onehop::lattice::detail {
 class FaceExchange {
  public:
   virtual ~FaceExchange() = default;
-  // The faces of one colour of the whole lattice. Between the two they must not be written; after finish() the ghosts are there.
-  virtual void start(int colour) = 0;
-  virtual void finish(int colour) = 0;
+  // The faces of one parity of the whole lattice. Between the two they must not be written; after finish() the ghosts are there.
+  virtual void start(int parity) = 0;
+  virtual void finish(int parity) = 0;
 };
 
 class PlanExchange final : public FaceExchange {
  public:
   explicit PlanExchange(Faces faces) : faces_(std::move(faces)) {}
-  void start(int colour) override { faces_.colour(colour).start(); }
-  void finish(int colour) override { faces_.colour(colour).finish(); }
+  void start(int parity) override { faces_.parity(parity).start(); }
+  void finish(int parity) override { faces_.parity(parity).finish(); }
 
  private:
   Faces faces_;

@@ -1,7 +1,7 @@
-// How fields lie in memory, and their way to and from natural order, that of NumPy's arrays: the block's sites lexicographically, x fastest.
+// How fields lie in memory, and their way to and from lexicographic order, that of NumPy's arrays: the block's sites lexicographically, x fastest.
 //
-// A field has one element for every vector of the geometry, and ghosts behind them: [vector][copy][number][re, im][lane]. `numbers` is the
-// complex numbers of a site (3 for a colour vector, 9 for a link, 12 for a spinor), `copies` how many such fields lie side by side
+// A field has one element for every vector of the geometry, and ghosts behind them: [vector][rhs][number][re, im][lane]. `numbers` is the
+// complex numbers of a site (3 for a colour vector, 9 for a link, 12 for a spinor), `num_rhs` how many such fields lie side by side
 // (right-hand sides, or directions). Fields of users in half precision are Python's (onehop/lattice/field.py).
 #pragma once
 
@@ -24,22 +24,22 @@ namespace onehop::lattice::detail {
 struct FieldShape {
   std::int64_t vectors = 0;
   std::int64_t ghosts = 0;
-  int copies = 1;
+  int num_rhs = 1;
   int numbers = 3;
   int lanes = 1;
 
   // Real numbers of one copy in a vector, of a whole vector, and of all vectors without ghosts.
   [[nodiscard]] std::int64_t unit() const { return std::int64_t{2} * numbers * lanes; }
-  [[nodiscard]] std::int64_t element() const { return unit() * copies; }
+  [[nodiscard]] std::int64_t element() const { return unit() * num_rhs; }
   [[nodiscard]] std::int64_t size() const { return vectors * element(); }
   // Where the real part of this number stands; the imaginary one is `lanes` behind it.
-  [[nodiscard]] std::int64_t at(std::int64_t vector, int copy, int number, int lane) const {
-    return ((vector * copies + copy) * numbers + number) * 2 * lanes + lane;
+  [[nodiscard]] std::int64_t at(std::int64_t vector, int rhs, int number, int lane) const {
+    return ((vector * num_rhs + rhs) * numbers + number) * 2 * lanes + lane;
   }
 };
 
-inline FieldShape field_shape(const Geometry& geometry, int numbers, int copies = 1) {
-  return {geometry.vectors(), geometry.ghosts(), copies, numbers, geometry.spec().lanes};
+inline FieldShape field_shape(const Geometry& geometry, int numbers, int num_rhs = 1) {
+  return {geometry.vectors(), geometry.ghosts(), num_rhs, numbers, geometry.spec().lanes};
 }
 
 template <class Real>
@@ -49,18 +49,18 @@ struct Field {
       : shape(of), memory(static_cast<std::size_t>((of.vectors + (with_ghosts ? of.ghosts : 0)) * of.element())) {}
 
   [[nodiscard]] Real* data() const noexcept { return memory.data(); }
-  // The vectors of a colour of the block (see Geometry::origin_colour), without ghosts.
-  [[nodiscard]] std::span<Real> colour(const Geometry& geometry, int local) const {
-    const std::int64_t first = geometry.colour_begin(local);
+  // The vectors of a parity of the block (see Geometry::origin_parity), without ghosts.
+  [[nodiscard]] std::span<Real> parity(const Geometry& geometry, int local) const {
+    const std::int64_t first = geometry.parity_begin(local);
     return memory.span().subspan(static_cast<std::size_t>(first * shape.element()),
-                                 static_cast<std::size_t>((geometry.colour_end(local) - first) * shape.element()));
+                                 static_cast<std::size_t>((geometry.parity_end(local) - first) * shape.element()));
   }
 
   FieldShape shape;
   Buffer<Real> memory;
 };
 
-// The site, in natural order, that lies in each lane of each vector: [vector][lane].
+// The site, in lexicographic order, that lies in each lane of each vector: [vector][lane].
 inline std::vector<std::int64_t> natural_sites(const Geometry& geometry) {
   std::vector<std::int64_t> sites;
   sites.reserve(static_cast<std::size_t>(geometry.sites()));
@@ -70,16 +70,16 @@ inline std::vector<std::int64_t> natural_sites(const Geometry& geometry) {
   return sites;
 }
 
-// From and to natural order, [site][stride complex numbers], of which this field has those from `offset` on.
+// From and to lexicographic order, [site][stride complex numbers], of which this field has those from `offset` on.
 template <class Real, class Number>
-void load_natural(std::span<const std::complex<Number>> natural, const std::vector<std::int64_t>& sites,
-                  Field<Real>& to, int copy = 0, int stride = 0, int offset = 0) {
+void load_lexicographic(std::span<const std::complex<Number>> natural, const std::vector<std::int64_t>& sites,
+                        Field<Real>& to, int rhs = 0, int stride = 0, int offset = 0) {
   const FieldShape& shape = to.shape;
   if (stride == 0) stride = shape.numbers;
   for (std::size_t i = 0; i < sites.size(); ++i) {
     const std::complex<Number>* from = natural.data() + sites[i] * stride + offset;
     const auto vector = static_cast<std::int64_t>(i) / shape.lanes;
-    Real* at = to.data() + shape.at(vector, copy, 0, static_cast<int>(static_cast<std::int64_t>(i) % shape.lanes));
+    Real* at = to.data() + shape.at(vector, rhs, 0, static_cast<int>(static_cast<std::int64_t>(i) % shape.lanes));
     for (std::int64_t n = 0; n < shape.numbers; ++n) {
       at[2 * n * shape.lanes] = static_cast<Real>(from[n].real());
       at[(2 * n + 1) * shape.lanes] = static_cast<Real>(from[n].imag());
@@ -87,21 +87,21 @@ void load_natural(std::span<const std::complex<Number>> natural, const std::vect
   }
 }
 template <class Real, class Number>
-void store_natural(const Field<Real>& from, const std::vector<std::int64_t>& sites,
-                   std::span<std::complex<Number>> natural, int copy = 0, int stride = 0, int offset = 0) {
+void store_lexicographic(const Field<Real>& from, const std::vector<std::int64_t>& sites,
+                         std::span<std::complex<Number>> natural, int rhs = 0, int stride = 0, int offset = 0) {
   const FieldShape& shape = from.shape;
   if (stride == 0) stride = shape.numbers;
   for (std::size_t i = 0; i < sites.size(); ++i) {
     std::complex<Number>* to = natural.data() + sites[i] * stride + offset;
     const auto vector = static_cast<std::int64_t>(i) / shape.lanes;
     const Real* at =
-        from.data() + shape.at(vector, copy, 0, static_cast<int>(static_cast<std::int64_t>(i) % shape.lanes));
+        from.data() + shape.at(vector, rhs, 0, static_cast<int>(static_cast<std::int64_t>(i) % shape.lanes));
     for (std::int64_t n = 0; n < shape.numbers; ++n)
       to[n] = {static_cast<Number>(at[2 * n * shape.lanes]), static_cast<Number>(at[(2 * n + 1) * shape.lanes])};
   }
 }
 
-// The plans that fill a field's ghosts, one per colour of the whole lattice (or all colours at once). With another codec than `raw`
+// The plans that fill a field's ghosts, one per parity of the whole lattice (or all parities at once). With another codec than `raw`
 // faces travel in that form, of single precision only.
 class Faces {
  public:
@@ -111,15 +111,15 @@ class Faces {
     constexpr ElementType type = std::is_same_v<Real, double> ? ElementType::float64 : ElementType::float32;
     const std::array arrays{std::as_writable_bytes(field.memory.span())};
     const auto bytes = static_cast<std::int64_t>(field.shape.element() * static_cast<std::int64_t>(sizeof(Real)));
-    for (int colour = 0; colour < geometry.spec().colours; ++colour) {
-      Schedule schedule = geometry.halo(bytes, type, colour, group.rank());
+    for (int parity = 0; parity < geometry.spec().parities; ++parity) {
+      Schedule schedule = geometry.halo(bytes, type, parity, group.rank());
       if (codec != Codec::raw) {
         for (Transfer& each : schedule.rounds[0].transfers) each.codec = codec;
       }
       plans_.emplace_back(group, schedule, arrays);
     }
   }
-  [[nodiscard]] Plan& colour(int of_the_whole_lattice) {
+  [[nodiscard]] Plan& parity(int of_the_whole_lattice) {
     return plans_[static_cast<std::size_t>(of_the_whole_lattice)];
   }
 

@@ -50,7 +50,7 @@ void Geometry::check() {
              joined(spec_.grid));
   }
   if (spec_.width < 1 || spec_.width > 3) complain("expected a width of 1 to 3 sites, found " + text(spec_.width));
-  if (spec_.colours < 1 || spec_.colours > 2) complain("expected 1 or 2 colours, found " + text(spec_.colours));
+  if (spec_.parities < 1 || spec_.parities > 2) complain("expected 1 or 2 parities, found " + text(spec_.parities));
   std::int64_t ranks = 1;
   for (std::size_t d = 0; d < spec_.extents.size(); ++d) {
     const std::int64_t extent = spec_.extents[d];
@@ -61,9 +61,9 @@ void Geometry::check() {
       complain("expected an extent that the grid divides" + where + ", found " + text(extent) + " sites on " +
                text(cuts) + " ranks; take another grid or extent");
     }
-    if (spec_.colours == 2 && extent % 2 != 0) {
+    if (spec_.parities == 2 && extent % 2 != 0) {
       complain("expected even extents, without which even and odd sites do not alternate round the lattice, found " +
-               text(extent) + where + "; take 1 colour or another extent");
+               text(extent) + where + "; take 1 parity or another extent");
     }
     if (cuts > 1 && extent / cuts < thinnest(spec_.width)) {
       complain("expected blocks of at least " + text(thinnest(spec_.width)) + " sites" + where + ", found " +
@@ -81,7 +81,7 @@ void Geometry::choose_lanes() {
     complain("expected a power of two of at most 64 lanes, found " + text(spec_.lanes));
   lane_grid_.assign(block_.size(), 1);
   sub_block_ = block_;
-  const std::int64_t unit = spec_.colours == 2 ? 4 : 2;  // a half of which is still even, or still a number
+  const std::int64_t unit = spec_.parities == 2 ? 4 : 2;  // a half of which is still even, or still a number
   for (int left = spec_.lanes; left > 1; left /= 2) {
     std::size_t best = block_.size();
     for (std::size_t d = 0; d < block_.size(); ++d) {
@@ -93,7 +93,7 @@ void Geometry::choose_lanes() {
       complain("expected a block that can be cut into " + text(spec_.lanes) + " sub-blocks, found " + joined(block_) +
                " sites on a grid of " + joined(spec_.grid) +
                " ranks; lanes come from directions that are not cut between ranks, in parts of " +
-               (spec_.colours == 2 ? "even extents" : "equal extents") + "; take fewer lanes");
+               (spec_.parities == 2 ? "even extents" : "equal extents") + "; take fewer lanes");
     }
     sub_block_[best] /= 2;
     lane_grid_[best] *= 2;
@@ -118,9 +118,9 @@ std::int64_t Geometry::number_of(const Coordinates& at) const {
   return number;
 }
 
-// Sub-blocks have even extents wherever there are several in a direction, so that all lanes are of one colour.
-int Geometry::colour_of(const Coordinates& at) const {
-  return static_cast<int>(std::accumulate(at.begin(), at.end(), std::int64_t{0}) % spec_.colours);
+// Sub-blocks have even extents wherever there are several in a direction, so that all lanes are of one parity.
+int Geometry::parity_of(const Coordinates& at) const {
+  return static_cast<int>(std::accumulate(at.begin(), at.end(), std::int64_t{0}) % spec_.parities);
 }
 
 bool Geometry::in_face(const Coordinates& at, int direction, Side side) const {
@@ -148,7 +148,7 @@ void Geometry::order_sites() {
   std::int64_t vectors = 1;
   for (const std::int64_t extent : sub_block_) vectors *= extent;
   std::vector<std::vector<std::vector<std::int64_t>>> sorted(
-      as_index(spec_.colours), std::vector<std::vector<std::int64_t>>(parts.size()));  // [colour][part]
+      as_index(spec_.parities), std::vector<std::vector<std::int64_t>>(parts.size()));  // [parity][part]
   for (std::int64_t number = 0; number < vectors; ++number) {
     const Coordinates at = inside(number);
     detail::Part part{};
@@ -157,70 +157,70 @@ void Geometry::order_sites() {
       if (in_face(at, d, Side::above)) part[as_index(d)] = detail::Edge::high;
     }
     const std::size_t place = spec_.lexicographic ? 0 : rank_of[part_number(part)];
-    sorted[as_index(colour_of(at))][place].push_back(number);
+    sorted[as_index(parity_of(at))][place].push_back(number);
   }
   begin_ = {0};
-  for (const auto& of_colour : sorted) {
+  for (const auto& of_parity : sorted) {
     const bool has_interior = !spec_.lexicographic || cut.empty();
-    interior_.push_back(begin_.back() + (has_interior ? static_cast<std::int64_t>(of_colour[0].size()) : 0));
-    for (const auto& of_part : of_colour) order_.insert(order_.end(), of_part.begin(), of_part.end());
+    interior_.push_back(begin_.back() + (has_interior ? static_cast<std::int64_t>(of_parity[0].size()) : 0));
+    for (const auto& of_part : of_parity) order_.insert(order_.end(), of_part.begin(), of_part.end());
     begin_.push_back(static_cast<std::int64_t>(order_.size()));
   }
   places_.resize(order_.size());
   for (std::size_t k = 0; k < order_.size(); ++k) places_[as_index(order_[k])] = static_cast<std::int64_t>(k);
 }
 
-std::size_t Geometry::face_number(int direction, Side side, int colour) const {
+std::size_t Geometry::face_number(int direction, Side side, int parity) const {
   if (direction < 0 || direction >= dims())
     complain("expected a direction from 0 to " + text(dims() - 1) + ", found " + text(direction));
-  if (colour < 0 || colour >= spec_.colours)
-    complain("expected a colour from 0 to " + text(spec_.colours - 1) + ", found " + text(colour));
-  return (as_index(colour) * as_index(dims()) + as_index(direction)) * 2 + static_cast<std::size_t>(side);
+  if (parity < 0 || parity >= spec_.parities)
+    complain("expected a parity from 0 to " + text(spec_.parities - 1) + ", found " + text(parity));
+  return (as_index(parity) * as_index(dims()) + as_index(direction)) * 2 + static_cast<std::size_t>(side);
 }
 
 void Geometry::find_faces() {
-  const std::size_t count = as_index(spec_.colours) * as_index(dims()) * 2;
+  const std::size_t count = as_index(spec_.parities) * as_index(dims()) * 2;
   std::vector<std::vector<std::int64_t>> numbers(count);
   for (std::size_t k = 0; k < order_.size(); ++k) {
     const Coordinates at = inside(order_[k]);
     for (int d = 0; d < dims(); ++d) {
       for (const Side side : {Side::below, Side::above}) {
-        if (in_face(at, d, side)) numbers[face_number(d, side, colour_of(at))].push_back(static_cast<std::int64_t>(k));
+        if (in_face(at, d, side)) numbers[face_number(d, side, parity_of(at))].push_back(static_cast<std::int64_t>(k));
       }
     }
   }
   for (auto& each : numbers) faces_.push_back(slice_of(std::move(each)));
   ghost_.resize(count);
-  for (int colour = 0; colour < spec_.colours; ++colour) {
+  for (int parity = 0; parity < spec_.parities; ++parity) {
     for (int d = 0; d < dims(); ++d) {
-      // Beyond an odd block the colours of the next one are turned round.
-      const int from = static_cast<int>((colour + block_[as_index(d)]) % spec_.colours);
+      // Beyond an odd block the parities of the next one are turned round.
+      const int from = static_cast<int>((parity + block_[as_index(d)]) % spec_.parities);
       for (const Side side : {Side::below, Side::above}) {
         const Side other = side == Side::below ? Side::above : Side::below;
         const std::int64_t elements = face(d, other, from).elements();
         if (elements == 0) continue;
-        ghost_[face_number(d, side, colour)] = Slice::range(vectors() + ghosts_, elements);
+        ghost_[face_number(d, side, parity)] = Slice::range(vectors() + ghosts_, elements);
         ghosts_ += elements;
       }
     }
   }
 }
 
-const Slice& Geometry::face(int direction, Side side, int colour) const {
-  return faces_[face_number(direction, side, colour)];
+const Slice& Geometry::face(int direction, Side side, int parity) const {
+  return faces_[face_number(direction, side, parity)];
 }
 
-const Slice& Geometry::ghost(int direction, Side side, int colour) const {
-  return ghost_[face_number(direction, side, colour)];
+const Slice& Geometry::ghost(int direction, Side side, int parity) const {
+  return ghost_[face_number(direction, side, parity)];
 }
 
-std::int64_t Geometry::lexicographic_pieces(int direction, Side side, int colour) const {
-  (void)face_number(direction, side, colour);
+std::int64_t Geometry::lexicographic_pieces(int direction, Side side, int parity) const {
+  (void)face_number(direction, side, parity);
   std::int64_t pieces = 0;
   bool inside_piece = false;
   for (std::int64_t number = 0; number < vectors(); ++number) {
     const Coordinates at = inside(number);
-    if (colour_of(at) != colour) continue;
+    if (parity_of(at) != parity) continue;
     const bool member = in_face(at, direction, side);
     pieces += member && !inside_piece ? 1 : 0;
     inside_piece = member;
@@ -257,9 +257,9 @@ std::vector<std::int64_t> Geometry::origin(int rank) const {
   return first;
 }
 
-int Geometry::origin_colour(int rank) const {
+int Geometry::origin_parity(int rank) const {
   const std::vector<std::int64_t> first = origin(rank);
-  return static_cast<int>(std::accumulate(first.begin(), first.end(), std::int64_t{0}) % spec_.colours);
+  return static_cast<int>(std::accumulate(first.begin(), first.end(), std::int64_t{0}) % spec_.parities);
 }
 
 std::int64_t Geometry::site(std::int64_t vector, int lane) const {
@@ -278,10 +278,10 @@ std::int64_t Geometry::site(std::int64_t vector, int lane) const {
   return number;
 }
 
-std::vector<Geometry::Neighbour> Geometry::neighbours(int hop) const {
-  if (hop < 1 || hop > spec_.width) {
+std::vector<Geometry::Neighbour> Geometry::neighbours(int distance) const {
+  if (distance < 1 || distance > spec_.width) {
     complain("expected neighbours at most as far as the geometry's width, " + text(spec_.width) + ", found " +
-             text(hop));
+             text(distance));
   }
   // Where each vector stands in the faces that it is part of.
   std::vector<std::vector<std::int64_t>> position(faces_.size());
@@ -301,7 +301,7 @@ std::vector<Geometry::Neighbour> Geometry::neighbours(int hop) const {
       const std::int64_t extent = sub_block_[as_index(d)];
       for (const Side side : {Side::below, Side::above}) {
         Coordinates other = at;
-        const std::int64_t wanted = at[as_index(d)] + (side == Side::below ? -hop : hop);
+        const std::int64_t wanted = at[as_index(d)] + (side == Side::below ? -distance : distance);
         other[as_index(d)] = (wanted % extent + extent) % extent;
         const std::int64_t place = places_[as_index(number_of(other))];
         const bool outside = wanted < 0 || wanted >= extent;
@@ -309,10 +309,10 @@ std::vector<Geometry::Neighbour> Geometry::neighbours(int hop) const {
           found.push_back({static_cast<std::int32_t>(place), outside && lane_grid_[as_index(d)] > 1});
           continue;
         }
-        const int from = colour_of(other);
-        const int colour = static_cast<int>((from + block_[as_index(d)]) % spec_.colours);
+        const int from = parity_of(other);
+        const int parity = static_cast<int>((from + block_[as_index(d)]) % spec_.parities);
         const Side opposite = side == Side::below ? Side::above : Side::below;
-        found.push_back({static_cast<std::int32_t>(ghost(d, side, colour).offset() +
+        found.push_back({static_cast<std::int32_t>(ghost(d, side, parity).offset() +
                                                    position[face_number(d, opposite, from)][as_index(place)]),
                          false});
       }
@@ -335,18 +335,18 @@ std::vector<int> Geometry::lane_source(int direction, Side side) const {
   return source;
 }
 
-Schedule Geometry::halo(std::int64_t element_bytes, ElementType type, std::optional<int> colour,
+Schedule Geometry::halo(std::int64_t element_bytes, ElementType type, std::optional<int> parity,
                         std::optional<int> only_rank) const {
   if (element_bytes < 1) complain("expected elements of 1 byte or more, found " + text(element_bytes));
-  if (colour && (*colour < 0 || *colour >= spec_.colours))
-    complain("expected a colour from 0 to " + text(spec_.colours - 1) + ", found " + text(*colour));
+  if (parity && (*parity < 0 || *parity >= spec_.parities))
+    complain("expected a parity from 0 to " + text(spec_.parities - 1) + ", found " + text(*parity));
   if (only_rank) (void)coordinates(*only_rank);
   if (vectors() + ghosts_ > std::numeric_limits<std::int32_t>::max()) complain("expected fewer than 2^31 vectors");
   Schedule schedule{"lattice halo", ranks_, {{"field", element_bytes, type, {vectors() + ghosts_}}}, {Round{}}, {}};
   for (int to = 0; to < ranks_; ++to) {
     const std::vector<int> at = coordinates(to);
-    for (int local = 0; local < spec_.colours; ++local) {
-      if (colour && (local + origin_colour(to)) % spec_.colours != *colour) continue;
+    for (int local = 0; local < spec_.parities; ++local) {
+      if (parity && (local + origin_parity(to)) % spec_.parities != *parity) continue;
       for (int d = 0; d < dims(); ++d) {
         for (const Side side : {Side::below, Side::above}) {
           const Slice& ghosts = ghost(d, side, local);
@@ -355,8 +355,8 @@ Schedule Geometry::halo(std::int64_t element_bytes, ElementType type, std::optio
           beside[as_index(d)] += side == Side::below ? -1 : 1;
           const int from = rank_at(beside);
           if (only_rank && *only_rank != from && *only_rank != to) continue;
-          const int from_colour = static_cast<int>((local + block_[as_index(d)]) % spec_.colours);
-          const Slice& sent = face(d, side == Side::below ? Side::above : Side::below, from_colour);
+          const int from_parity = static_cast<int>((local + block_[as_index(d)]) % spec_.parities);
+          const Slice& sent = face(d, side == Side::below ? Side::above : Side::below, from_parity);
           schedule.rounds[0].transfers.push_back({{from, 0, sent}, {to, 0, ghosts}});
           if (!only_rank || *only_rank == to) schedule.must_cover.push_back({to, 0, ghosts});
         }

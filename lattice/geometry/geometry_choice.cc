@@ -73,7 +73,7 @@ std::vector<int> geometry_grid(std::span<const std::int64_t> extents, int ranks,
 }
 
 int geometry_lanes(GeometrySpec spec, int most) {
-  if (most < 1) complain("expected at most 1 lane or more, found " + text(most));
+  if (most < 1) complain("expected a largest number of lanes of 1 or more, found " + text(most));
   spec.lanes = 1;
   (void)Geometry(spec);  // whatever else is wrong with it
   int lanes = std::min(detail::most_lanes, static_cast<int>(std::bit_floor(static_cast<unsigned>(most))));

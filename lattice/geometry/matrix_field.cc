@@ -26,10 +26,10 @@ MatrixSpace::MatrixSpace(const Group& group, const Geometry& geometry)
   for (std::size_t d = 1; d < block.size(); ++d) count *= block[d];
   for (std::int64_t row = 0; row < count; ++row) {
     std::ptrdiff_t at = first;
-    std::int64_t rest = row;
+    std::int64_t remaining = row;
     for (std::size_t d = 1; d < block.size(); ++d) {
-      at += stride_[d] * (rest % block[d]);
-      rest /= block[d];
+      at += stride_[d] * (remaining % block[d]);
+      remaining /= block[d];
     }
     rows_.push_back(at);
   }
@@ -53,10 +53,10 @@ void MatrixSpace::each_run(int direction, const Each& each) const {
   for (std::size_t d = first; d < block.size(); ++d) runs *= block[d];
   for (std::int64_t run = 0; run < runs; ++run) {
     std::ptrdiff_t at = 0;
-    auto rest = run;
+    auto remaining = run;
     for (std::size_t d = first; d < block.size(); ++d) {
-      at += stride_[d] * (1 + rest % block[d]);
-      rest /= block[d];
+      at += stride_[d] * (1 + remaining % block[d]);
+      remaining /= block[d];
     }
     each(at);
   }

@@ -20,7 +20,7 @@ namespace onehop::lattice::detail {
 // What all fields of one lattice share.
 class MatrixSpace {
  public:
-  // `geometry` has one lane and one colour. Collective.
+  // `geometry` has one lane and one parity. Collective.
   MatrixSpace(const Group& group, const Geometry& geometry);
   MatrixSpace(const MatrixSpace&) = delete;
   MatrixSpace& operator=(const MatrixSpace&) = delete;

@@ -7,7 +7,7 @@
 namespace onehop::lattice {
 
 Precision precision_from_string(std::string_view name) {
-  for (const Precision each : {Precision::half, Precision::single, Precision::full}) {
+  for (const Precision each : {Precision::half, Precision::single, Precision::double_}) {
     if (name == to_string(each)) return each;
   }
   throw BadInput("expected a precision of half, single or double, found '" + std::string(name) + "'");

@@ -1,5 +1,5 @@
 // The solvers: conjugate gradients, with reliable updates in mixed precision, with several shifts at once, and BiCGStab. They know an
-// operator only as LinearOperator, and arithmetic only as VectorSpace; `copies` systems are solved side by side.
+// operator only as LinearOperator, and arithmetic only as VectorSpace; `num_rhs` systems are solved side by side.
 //
 // A residual that a solver carries along drifts from the true one by rounding. What is given back is therefore to be checked
 // with the operator by whoever called (see docs/reference/lattice_solvers.md).
@@ -34,7 +34,7 @@ class LinearOperator {
   // apply the operator to most often; other calls of apply() destroy it.
   [[nodiscard]] virtual Real* input() = 0;
   virtual void apply(const Real* in, Real* out) = 0;
-  // The same, and the real parts of <in, A in>, one per copy.
+  // The same, and the real parts of <in, A in>, one per right-hand side.
   virtual void apply_and_project(const Real* in, Real* out, std::span<double> products) {
     apply(in, out);
     std::vector<Coefficient> dots(products.size());
@@ -43,9 +43,9 @@ class LinearOperator {
   }
 };
 
-// When to end, per copy, and what to tell meanwhile.
+// When to end, per right-hand side, and what to tell meanwhile.
 struct Stopping {
-  std::vector<double> enough;       // |r|^2
+  std::vector<double> target;       // |r|^2
   std::int64_t iterations = 10000;  // at most
   const SolverProgress* progress = nullptr;
   std::vector<double> scale;  // |b|^2 of the whole system in the same measure, for the progress
@@ -73,9 +73,9 @@ class Progress {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-inline bool all_below(std::span<const double> norms, std::span<const double> enough) {
+inline bool all_below(std::span<const double> norms, std::span<const double> target) {
   for (std::size_t i = 0; i < norms.size(); ++i) {
-    if (!(norms[i] <= enough[i])) return false;
+    if (!(norms[i] <= target[i])) return false;
   }
   return true;
 }
@@ -101,29 +101,29 @@ inline double quotient(double above, double below) {
   return std::isfinite(value) ? value : 0;
 }
 
-// For a positive Hermitian A. In: x and r = b - A x. Out: both improved until |r|^2 <= enough. Returns the iterations.
+// For a positive Hermitian A. In: x and r = b - A x. Out: both improved until |r|^2 <= target. Returns the iterations.
 template <class Real>
 std::int64_t conjugate_gradients(LinearOperator<Real>& a, Real* x, Real* r, const Stopping& stopping,
                                  std::int64_t done = 0) {
   VectorSpace<Real>& space = a.space();
-  const auto copies = static_cast<std::size_t>(space.copies());
+  const auto num_rhs = static_cast<std::size_t>(space.num_rhs());
   const Buffer<Real> ap = space.make();
   Real* const p = a.input();
-  std::vector<double> norms(copies), next(copies), products(copies), alpha(copies), beta(copies);
+  std::vector<double> norms(num_rhs), next(num_rhs), products(num_rhs), alpha(num_rhs), beta(num_rhs);
   Progress progress(stopping);
   space.copy(r, p);
   space.norm(r, norms);
   std::int64_t iterations = 0;
-  while (!all_below(norms, stopping.enough) && iterations + done < stopping.iterations) {
+  while (!all_below(norms, stopping.target) && iterations + done < stopping.iterations) {
     a.apply_and_project(p, ap.data(), products);
     bool moves = false;
-    for (std::size_t i = 0; i < copies; ++i) {
-      alpha[i] = norms[i] <= stopping.enough[i] ? 0 : quotient(norms[i], products[i]);
+    for (std::size_t i = 0; i < num_rhs; ++i) {
+      alpha[i] = norms[i] <= stopping.target[i] ? 0 : quotient(norms[i], products[i]);
       moves = moves || alpha[i] != 0;
     }
     if (!moves) break;  // rounding has eaten what was left, or the operator is not positive
     space.step(alpha, p, ap.data(), x, r, next);
-    for (std::size_t i = 0; i < copies; ++i) beta[i] = alpha[i] == 0 ? 0 : quotient(next[i], norms[i]);
+    for (std::size_t i = 0; i < num_rhs; ++i) beta[i] = alpha[i] == 0 ? 0 : quotient(next[i], norms[i]);
     space.direct(r, beta, p);
     norms = next;
     ++iterations;
@@ -134,25 +134,25 @@ std::int64_t conjugate_gradients(LinearOperator<Real>& a, Real* x, Real* r, cons
 
 struct MixedResult {
   std::int64_t iterations = 0;
-  std::int64_t corrections = 0;
+  std::int64_t reliable_updates = 0;
 };
 
-// The same in two precisions: iterations with `low`, and whenever the residual has fallen by `gain`, the solution is added up and the
+// The same in two precisions: iterations with `low`, and whenever the residual has fallen by `reduction`, the solution is added up and the
 // residual made anew with `high` (reliable updates), while the search goes on in its direction. b, x and r are of high's space. Of the
 // solutions that were added up the one with the smallest residual is given back.
 template <class High, class Low>
 MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator<Low>& low, const High* b, High* x,
-                                      High* r, const Stopping& stopping, double gain) {
+                                      High* r, const Stopping& stopping, double reduction) {
   VectorSpace<High>& outer = high.space();
   VectorSpace<Low>& space = low.space();
-  const auto copies = static_cast<std::size_t>(space.copies());
+  const auto num_rhs = static_cast<std::size_t>(space.num_rhs());
   const Buffer<Low> ap = space.make(), part = space.make(), residual = space.make();
   const Buffer<High> product = outer.make(), best = outer.make();
   Low* const p = low.input();
-  std::vector<double> norms(copies), next(copies), products(copies), alpha(copies), beta(copies), largest(copies);
+  std::vector<double> norms(num_rhs), next(num_rhs), products(num_rhs), alpha(num_rhs), beta(num_rhs), largest(num_rhs);
   const std::vector<Coefficient> one_minus_one = [&] {
-    std::vector<Coefficient> all(2 * copies, 1.0);
-    std::fill(all.begin() + static_cast<std::ptrdiff_t>(copies), all.end(), -1.0);
+    std::vector<Coefficient> all(2 * num_rhs, 1.0);
+    std::fill(all.begin() + static_cast<std::ptrdiff_t>(num_rhs), all.end(), -1.0);
     return all;
   }();
   Progress progress(stopping);
@@ -171,11 +171,11 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
   constexpr double rounding = 1e4 * std::numeric_limits<High>::epsilon();
   std::int64_t corrected_at = 0;
   std::int64_t longest = 25;  // iterations between two corrections
-  while (!all_below(norms, stopping.enough) && result.iterations < stopping.iterations && idle < 3) {
+  while (!all_below(norms, stopping.target) && result.iterations < stopping.iterations && idle < 3) {
     low.apply_and_project(p, ap.data(), products);
     bool moves = false;
-    for (std::size_t i = 0; i < copies; ++i) {
-      alpha[i] = norms[i] <= stopping.enough[i] ? 0 : quotient(norms[i], products[i]);
+    for (std::size_t i = 0; i < num_rhs; ++i) {
+      alpha[i] = norms[i] <= stopping.target[i] ? 0 : quotient(norms[i], products[i]);
       if (alpha[i] < 0) alpha[i] = 0;
       moves = moves || alpha[i] != 0;
     }
@@ -189,23 +189,23 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
     const bool waits_in_vain = of_rounding && result.iterations - corrected_at > 4 * longest;
     bool correct = !moves || waits_in_vain;
     bool all_done = true;
-    for (std::size_t i = 0; i < copies; ++i) {
-      const bool done = next[i] <= stopping.enough[i];
+    for (std::size_t i = 0; i < num_rhs; ++i) {
+      const bool done = next[i] <= stopping.target[i];
       all_done = all_done && done;
-      correct = correct || (!done && next[i] < gain * gain * largest[i]);
+      correct = correct || (!done && next[i] < reduction * reduction * largest[i]);
     }
     if (correct || all_done || result.iterations == stopping.iterations) {
       // x += part, r = b - A x, and the direction stays but for its component along the new residual.
       convert(outer.team(), part.data(), product.data(), outer.size());
       const std::array<const High*, 2> sum{x, product.data()};
-      outer.combine(std::vector<Coefficient>(2 * copies, 1.0), sum, x);
+      outer.combine(std::vector<Coefficient>(2 * num_rhs, 1.0), sum, x);
       space.zero(part.data());
       high.apply(x, product.data());
       const std::array<const High*, 2> difference{b, product.data()};
       outer.combine(one_minus_one, difference, r);
       outer.norm(r, next);
       convert(space.team(), r, residual.data(), space.size());
-      ++result.corrections;
+      ++result.reliable_updates;
       if (!waits_in_vain) longest = std::max(longest, result.iterations - corrected_at);
       corrected_at = result.iterations;
       last_is_best = total(next) <= least;
@@ -213,27 +213,27 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
         least = total(next);
         outer.copy(x, best.data());
       }
-      bool gained = false;
-      for (std::size_t i = 0; i < copies; ++i) {
-        gained = gained || next[i] < 0.9 * lowest[i];
+      bool reduced = false;
+      for (std::size_t i = 0; i < num_rhs; ++i) {
+        reduced = reduced || next[i] < 0.9 * lowest[i];
         lowest[i] = std::min(lowest[i], next[i]);
       }
-      idle = gained ? 0 : idle + 1;
+      idle = reduced ? 0 : idle + 1;
       largest = next;
       if (!moves) {
         space.copy(residual.data(), p);
         norms = next;
         continue;
       }
-      std::vector<Coefficient> along(copies), remove(2 * copies, 1.0);
+      std::vector<Coefficient> along(num_rhs), remove(2 * num_rhs, 1.0);
       space.dot(residual.data(), p, along);
-      for (std::size_t i = 0; i < copies; ++i) remove[copies + i] = -quotient(1, next[i]) * along[i];
+      for (std::size_t i = 0; i < num_rhs; ++i) remove[num_rhs + i] = -quotient(1, next[i]) * along[i];
       const std::array<const Low*, 2> terms{p, residual.data()};
       space.combine(remove, terms, p);
     } else {
-      for (std::size_t i = 0; i < copies; ++i) largest[i] = std::max(largest[i], next[i]);
+      for (std::size_t i = 0; i < num_rhs; ++i) largest[i] = std::max(largest[i], next[i]);
     }
-    for (std::size_t i = 0; i < copies; ++i) beta[i] = quotient(next[i], norms[i]);
+    for (std::size_t i = 0; i < num_rhs; ++i) beta[i] = quotient(next[i], norms[i]);
     space.direct(residual.data(), beta, p);
     norms = next;
     progress.at(result.iterations, norms);
@@ -243,7 +243,7 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
 }
 
 // (A + shifts[s]) x[s] = b for all shifts at once, with the applications that the smallest shift needs; shifts[0] = 0 and the others
-// positive. One copy. In: r = b, which it does not keep. Out: x; a shift is left alone once its |r|^2 <= enough[s].
+// positive. One right-hand side. In: r = b, which it does not keep. Out: x; a shift is left alone once its |r|^2 <= target[s].
 template <class Real>
 std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts,
                          std::type_identity_t<std::span<Real* const>> x, Real* r, const Stopping& stopping) {
@@ -271,7 +271,7 @@ std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts
   double beta_before = 0;
   std::int64_t iterations = 0;
   std::size_t running = count;  // shifts converge from the largest; those in front of `running` go on
-  const auto converged = [&](std::size_t s) { return norm[0] * zeta[s] * zeta[s] <= stopping.enough[s]; };
+  const auto converged = [&](std::size_t s) { return norm[0] * zeta[s] * zeta[s] <= stopping.target[s]; };
   const auto catch_up = [&] {
     if (running > 1 && !residuals.empty()) {
       space.shift(late_alphas, late_betas, late_zetas, residuals, x.subspan(1, running - 1),
@@ -324,16 +324,17 @@ std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts
   return iterations;
 }
 
-// For any A that has an inverse. In: x and r = b - A x. Out: both improved until |r|^2 <= enough. Returns the iterations, of two
+// For any A that has an inverse. In: x and r = b - A x. Out: both improved until |r|^2 <= target. Returns the iterations, of two
 // applications each. Where it stagnates or breaks down it begins anew with the residual at hand; where the residual only grows, it
 // gives up. Residuals go up and down here: x of one that ends with a larger one than it had on its way is that of then (and r is not).
 template <class Real>
 std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping& stopping, std::int64_t done = 0) {
   VectorSpace<Real>& space = a.space();
-  const auto copies = static_cast<std::size_t>(space.copies());
+  const auto num_rhs = static_cast<std::size_t>(space.num_rhs());
   const Buffer<Real> shadow = space.make(), direction = space.make(), v = space.make(), t = space.make();
-  std::vector<Coefficient> rho(copies), rho_next(copies), alpha(copies), omega(copies), dots(copies), minus(copies);
-  std::vector<double> norms(copies), squares(copies);
+  std::vector<Coefficient> rho(num_rhs), rho_next(num_rhs), alpha(num_rhs), omega(num_rhs), dots(num_rhs),
+      minus(num_rhs);
+  std::vector<double> norms(num_rhs), squares(num_rhs);
   Progress progress(stopping);
   const auto ratio = [](Coefficient above, Coefficient below) {
     const Coefficient value = above / below;
@@ -349,7 +350,7 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
     }
     space.combine(all, fields, y);
   };
-  const std::vector<Coefficient> one(copies, 1.0);
+  const std::vector<Coefficient> one(num_rhs, 1.0);
   const auto negative = [](const std::vector<Coefficient>& from, std::vector<Coefficient>& to) {
     std::ranges::transform(from, to.begin(), [](Coefficient c) { return -c; });
   };
@@ -357,7 +358,7 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
     space.copy(r, shadow.data());
     space.copy(r, direction.data());
     space.norm(r, norms);
-    for (std::size_t i = 0; i < copies; ++i) rho[i] = norms[i];
+    for (std::size_t i = 0; i < num_rhs; ++i) rho[i] = norms[i];
   };
   restart();
   constexpr double hopeless = 1e10;  // |r|^2 over that of the beginning: peaks on the way are far lower
@@ -368,18 +369,19 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
   double least = total(norms);
   constexpr double worth_keeping = 1e-2;  // of |r|^2, so that it is rarely copied
   std::int64_t iterations = 0;
-  std::vector<Coefficient> beta(copies), beta_omega(copies);
-  while (!all_below(norms, stopping.enough) && iterations + done < stopping.iterations) {
+  std::vector<Coefficient> beta(num_rhs), beta_omega(num_rhs);
+  while (!all_below(norms, stopping.target) && iterations + done < stopping.iterations) {
     a.apply(direction.data(), v.data());
     space.dot(shadow.data(), v.data(), dots);
-    for (std::size_t i = 0; i < copies; ++i)
-      alpha[i] = norms[i] <= stopping.enough[i] ? Coefficient{} : ratio(rho[i], dots[i]);
+    for (std::size_t i = 0; i < num_rhs; ++i)
+      alpha[i] = norms[i] <= stopping.target[i] ? Coefficient{} : ratio(rho[i], dots[i]);
     negative(alpha, minus);
     sum({{&one, r}, {&minus, v.data()}}, r);
     a.apply(r, t.data());
     space.dot(t.data(), r, dots);
     space.norm(t.data(), squares);
-    for (std::size_t i = 0; i < copies; ++i) omega[i] = norms[i] <= stopping.enough[i] ? 0 : ratio(dots[i], squares[i]);
+    for (std::size_t i = 0; i < num_rhs; ++i)
+      omega[i] = norms[i] <= stopping.target[i] ? 0 : ratio(dots[i], squares[i]);
     sum({{&one, x}, {&alpha, direction.data()}, {&omega, r}}, x);
     negative(omega, minus);
     sum({{&one, r}, {&minus, t.data()}}, r);
@@ -393,8 +395,8 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
       space.copy(x, best.data());
     }
     bool broken = false;
-    for (std::size_t i = 0; i < copies; ++i) {
-      const bool runs = !(norms[i] <= stopping.enough[i]);
+    for (std::size_t i = 0; i < num_rhs; ++i) {
+      const bool runs = !(norms[i] <= stopping.target[i]);
       beta[i] = ratio(rho_next[i], rho[i]) * ratio(alpha[i], omega[i]);
       broken = broken || (runs && (beta[i] == Coefficient{} || omega[i] == Coefficient{}));
       beta_omega[i] = -beta[i] * omega[i];
@@ -402,7 +404,7 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
     if (broken) {
       restart();
       bool dead = true;  // not even a first step is possible from here
-      for (std::size_t i = 0; i < copies; ++i) dead = dead && (alpha[i] == Coefficient{} || !std::isfinite(norms[i]));
+      for (std::size_t i = 0; i < num_rhs; ++i) dead = dead && (alpha[i] == Coefficient{} || !std::isfinite(norms[i]));
       if (dead) break;
       continue;
     }
@@ -416,42 +418,43 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
 // Solves in `high` by corrections that `solve` finds in a lower precision: solve(low_r, low_x, stopping, iterations so far) -> iterations.
 template <class High, class Low, class Solve>
 MixedResult corrected(LinearOperator<High>& high, VectorSpace<Low>& space, const High* b, High* x, High* r,
-                      const Stopping& stopping, double gain, Solve&& solve) {
+                      const Stopping& stopping, double reduction, Solve&& solve) {
   VectorSpace<High>& outer = high.space();
-  const auto copies = static_cast<std::size_t>(outer.copies());
+  const auto num_rhs = static_cast<std::size_t>(outer.num_rhs());
   const Buffer<Low> part = space.make(), residual = space.make();
   const Buffer<High> product = outer.make();
-  std::vector<double> norms(copies), next(copies);
-  std::vector<Coefficient> difference(2 * copies, 1.0);
-  std::fill(difference.begin() + static_cast<std::ptrdiff_t>(copies), difference.end(), -1.0);
+  std::vector<double> norms(num_rhs), next(num_rhs);
+  std::vector<Coefficient> difference(2 * num_rhs, 1.0);
+  std::fill(difference.begin() + static_cast<std::ptrdiff_t>(num_rhs), difference.end(), -1.0);
   MixedResult result;
   outer.norm(r, norms);
   int idle = 0;
-  while (!all_below(norms, stopping.enough) && result.iterations < stopping.iterations && idle < 3) {
+  while (!all_below(norms, stopping.target) && result.iterations < stopping.iterations && idle < 3) {
     convert(space.team(), r, residual.data(), space.size());
     space.zero(part.data());
     Stopping inner = stopping;
-    for (std::size_t i = 0; i < copies; ++i) inner.enough[i] = std::max(stopping.enough[i], gain * gain * norms[i]);
+    for (std::size_t i = 0; i < num_rhs; ++i)
+      inner.target[i] = std::max(stopping.target[i], reduction * reduction * norms[i]);
     const std::int64_t needed = solve(residual.data(), part.data(), inner, result.iterations);
     result.iterations += needed;
     convert(outer.team(), part.data(), product.data(), outer.size());
     const std::array<const High*, 2> sum{x, product.data()};
-    outer.combine(std::vector<Coefficient>(2 * copies, 1.0), sum, x);
+    outer.combine(std::vector<Coefficient>(2 * num_rhs, 1.0), sum, x);
     high.apply(x, product.data());
     const std::array<const High*, 2> terms{b, product.data()};
     outer.combine(difference, terms, r);
     outer.norm(r, next);
-    ++result.corrections;
-    bool gained = false;
+    ++result.reliable_updates;
+    bool reduced = false;
     bool worse = false;
-    std::vector<Coefficient> undo(2 * copies, 1.0);
-    for (std::size_t i = 0; i < copies; ++i) {
-      gained = gained || next[i] < 0.9 * norms[i];
+    std::vector<Coefficient> undo(2 * num_rhs, 1.0);
+    for (std::size_t i = 0; i < num_rhs; ++i) {
+      reduced = reduced || next[i] < 0.9 * norms[i];
       const bool grew = !(next[i] <= norms[i]);
-      undo[copies + i] = grew ? -1.0 : 0.0;
+      undo[num_rhs + i] = grew ? -1.0 : 0.0;
       worse = worse || grew;
     }
-    idle = gained && needed > 0 ? 0 : idle + 1;
+    idle = reduced && needed > 0 ? 0 : idle + 1;
     if (!worse) {
       norms = next;
       continue;

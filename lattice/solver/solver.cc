@@ -4,14 +4,15 @@
 
 namespace onehop::lattice {
 
-void check_faces(const SolverOptions& options) {
-  if (!options.half_faces) return;
-  if (!(options.inner < options.precision))
+void check_half_halo(const SolverOptions& options) {
+  if (!options.half_halo) return;
+  if (!(options.sloppy_precision < options.precision))
     throw BadInput(
-        "solver: expected half faces with inner iterations in a lower precision than the whole, which corrects them");
+        "solver: expected a half-precision halo only with a sloppy precision below the precision of the solution");
   if (options.reproducible)
     throw BadInput(
-        "solver: expected either half faces or a reproducible solve: half faces round what crosses between ranks");
+        "solver: expected either a half-precision halo or a reproducible solve: the halo rounds numbers that cross "
+        "between ranks");
 }
 
 }  // namespace onehop::lattice

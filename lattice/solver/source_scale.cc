@@ -15,26 +15,26 @@ std::complex<double> scaled(const std::complex<double>& z, int exponent) {
   return {std::ldexp(z.real(), exponent), std::ldexp(z.imag(), exponent)};
 }
 
-// The largest number of all ranks, of every copy. Of what is no finite number it may be anything: that is found later, and is an error.
+// The largest number of all ranks, of every right-hand side. Of what is no finite number it may be anything: that is found later, and is an error.
 std::vector<double> largest_numbers(const Group& group, std::span<const std::complex<double>> sources,
-                                    std::size_t copies) {
-  const std::size_t length = sources.size() / copies;
-  std::vector<double> largest(copies, 0);
+                                    std::size_t num_rhs) {
+  const std::size_t length = sources.size() / num_rhs;
+  std::vector<double> largest(num_rhs, 0);
   for (std::size_t i = 0; i < sources.size(); ++i)
     largest[i / length] = std::max({largest[i / length], std::abs(sources[i].real()), std::abs(sources[i].imag())});
   for (const auto& part : group.allgather(std::as_bytes(std::span(largest)))) {
-    std::vector<double> theirs(copies);
-    std::memcpy(theirs.data(), part.data(), copies * sizeof(double));
-    for (std::size_t copy = 0; copy < copies; ++copy) largest[copy] = std::max(largest[copy], theirs[copy]);
+    std::vector<double> theirs(num_rhs);
+    std::memcpy(theirs.data(), part.data(), num_rhs * sizeof(double));
+    for (std::size_t rhs = 0; rhs < num_rhs; ++rhs) largest[rhs] = std::max(largest[rhs], theirs[rhs]);
   }
   return largest;
 }
 
 }  // namespace
 
-SourceScale::SourceScale(const Group& group, std::span<const std::complex<double>> sources, int copies)
+SourceScale::SourceScale(const Group& group, std::span<const std::complex<double>> sources, int num_rhs)
     : sources_(sources) {
-  for (const double largest : largest_numbers(group, sources, static_cast<std::size_t>(copies))) {
+  for (const double largest : largest_numbers(group, sources, static_cast<std::size_t>(num_rhs))) {
     int exponent = 0;
     if (std::isfinite(largest)) std::frexp(largest, &exponent);
     exponents_.push_back(std::abs(exponent) > ordinary ? exponent : 0);

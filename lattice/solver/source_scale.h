@@ -12,8 +12,8 @@ namespace onehop::lattice::detail {
 
 class SourceScale {
  public:
-  // Collective. `sources` are `copies` fields of equal length, of the sites of this rank, and must outlive this.
-  SourceScale(const Group& group, std::span<const std::complex<double>> sources, int copies);
+  // Collective. `sources` are `num_rhs` fields of equal length, of the sites of this rank, and must outlive this.
+  SourceScale(const Group& group, std::span<const std::complex<double>> sources, int num_rhs);
 
   [[nodiscard]] std::span<const std::complex<double>> sources() const { return sources_; }
   // The solutions of these sources, one after the other; with one source of as many systems as there are.

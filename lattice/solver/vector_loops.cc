@@ -9,7 +9,7 @@ using Wide = Lanes<double, Count>;
 
 // One number of a site in each lane, to a sum. A site's own is complete, in an order of its own, before it comes here.
 template <int Count>
-inline void add_sites(const Wide<Count>& value, Wide<Count>& plain, WideSum* wide) {
+inline void add_sites(const Wide<Count>& value, Wide<Count>& plain, Superaccumulator* wide) {
   if (wide == nullptr) {
     plain += value;
     return;
@@ -33,12 +33,12 @@ template <class Real, int Count>
 struct Dot {
   static inline void run(const DotLoop<Real>& loop) {
     const std::int64_t unit = loop.shape.unit();
-    for (int copy = 0; copy < loop.shape.copies; ++copy) {
+    for (int rhs = 0; rhs < loop.shape.num_rhs; ++rhs) {
       Wide<Count> sum_re{};
       Wide<Count> sum_im{};
       for (std::int64_t vector = loop.first; vector < loop.last; ++vector) {
-        const Real* a = loop.a + (vector * loop.shape.copies + copy) * unit;
-        const Real* b = loop.b + (vector * loop.shape.copies + copy) * unit;
+        const Real* a = loop.a + (vector * loop.shape.num_rhs + rhs) * unit;
+        const Real* b = loop.b + (vector * loop.shape.num_rhs + rhs) * unit;
         Wide<Count> re{};
         Wide<Count> im{};
         for (std::int64_t i = 0; i < unit; i += std::int64_t{2} * Count) {
@@ -51,11 +51,11 @@ struct Dot {
           im += a_re * b_im;
           im -= a_im * b_re;
         }
-        add_sites<Count>(re, sum_re, loop.is_wide ? loop.wide + 2 * copy : nullptr);
-        add_sites<Count>(im, sum_im, loop.is_wide ? loop.wide + 2 * copy + 1 : nullptr);
+        add_sites<Count>(re, sum_re, loop.is_wide ? loop.wide + 2 * rhs : nullptr);
+        add_sites<Count>(im, sum_im, loop.is_wide ? loop.wide + 2 * rhs + 1 : nullptr);
       }
-      loop.plain[2 * copy] += across<Count>(sum_re);
-      loop.plain[2 * copy + 1] += across<Count>(sum_im);
+      loop.plain[2 * rhs] += across<Count>(sum_re);
+      loop.plain[2 * rhs + 1] += across<Count>(sum_im);
     }
   }
 };
@@ -64,18 +64,18 @@ template <class Real, int Count>
 struct Norm {
   static inline void run(const DotLoop<Real>& loop) {
     const std::int64_t unit = loop.shape.unit();
-    for (int copy = 0; copy < loop.shape.copies; ++copy) {
+    for (int rhs = 0; rhs < loop.shape.num_rhs; ++rhs) {
       Wide<Count> sum{};
       for (std::int64_t vector = loop.first; vector < loop.last; ++vector) {
-        const Real* a = loop.a + (vector * loop.shape.copies + copy) * unit;
+        const Real* a = loop.a + (vector * loop.shape.num_rhs + rhs) * unit;
         Wide<Count> square{};
         for (std::int64_t i = 0; i < unit; i += Count) {
           const Wide<Count> value = load_wide<Real, Count>(a + i);
           square += value * value;
         }
-        add_sites<Count>(square, sum, loop.is_wide ? loop.wide + copy : nullptr);
+        add_sites<Count>(square, sum, loop.is_wide ? loop.wide + rhs : nullptr);
       }
-      loop.plain[copy] += across<Count>(sum);
+      loop.plain[rhs] += across<Count>(sum);
     }
   }
 };
@@ -84,11 +84,11 @@ template <class Real, int Count>
 struct Step {
   static inline void run(const StepLoop<Real>& loop) {
     const std::int64_t unit = loop.shape.unit();
-    for (int copy = 0; copy < loop.shape.copies; ++copy) {
-      const auto alpha = static_cast<Real>(loop.alpha[copy]);
+    for (int rhs = 0; rhs < loop.shape.num_rhs; ++rhs) {
+      const auto alpha = static_cast<Real>(loop.alpha[rhs]);
       Wide<Count> sum{};
       for (std::int64_t vector = loop.first; vector < loop.last; ++vector) {
-        const std::int64_t at = (vector * loop.shape.copies + copy) * unit;
+        const std::int64_t at = (vector * loop.shape.num_rhs + rhs) * unit;
         Wide<Count> square{};
         for (std::int64_t i = at; i < at + unit; i += Count) {
           if (loop.x != nullptr) {
@@ -102,9 +102,9 @@ struct Step {
           const Wide<Count> value = convert_lanes<double, Count, Real>(r);
           square += value * value;
         }
-        add_sites<Count>(square, sum, loop.is_wide ? loop.wide + copy : nullptr);
+        add_sites<Count>(square, sum, loop.is_wide ? loop.wide + rhs : nullptr);
       }
-      loop.plain[copy] += across<Count>(sum);
+      loop.plain[rhs] += across<Count>(sum);
     }
   }
 };
@@ -113,10 +113,10 @@ template <class Real, int Count>
 struct Direct {
   static inline void run(const DirectLoop<Real>& loop) {
     const std::int64_t unit = loop.shape.unit();
-    for (int copy = 0; copy < loop.shape.copies; ++copy) {
-      const auto beta = static_cast<Real>(loop.beta[copy]);
+    for (int rhs = 0; rhs < loop.shape.num_rhs; ++rhs) {
+      const auto beta = static_cast<Real>(loop.beta[rhs]);
       for (std::int64_t vector = loop.first; vector < loop.last; ++vector) {
-        const std::int64_t at = (vector * loop.shape.copies + copy) * unit;
+        const std::int64_t at = (vector * loop.shape.num_rhs + rhs) * unit;
         for (std::int64_t i = at; i < at + unit; i += Count) {
           Lanes<Real, Count> r = load_lanes<Real, Count>(loop.r + i);
           r += beta * load_lanes<Real, Count>(loop.p + i);
@@ -131,8 +131,8 @@ template <class Real, int Count>
 struct Combine {
   static inline void run(const CombineLoop<Real>& loop) {
     const std::int64_t unit = loop.shape.unit();
-    for (std::int64_t piece = loop.first * loop.shape.copies; piece < loop.last * loop.shape.copies; ++piece) {
-      const Coefficient* coefficient = loop.coefficients + piece % loop.shape.copies;
+    for (std::int64_t piece = loop.first * loop.shape.num_rhs; piece < loop.last * loop.shape.num_rhs; ++piece) {
+      const Coefficient* coefficient = loop.coefficients + piece % loop.shape.num_rhs;
       for (std::int64_t i = piece * unit; i < (piece + 1) * unit; i += std::int64_t{2} * Count) {
         Lanes<Real, Count> re{};
         Lanes<Real, Count> im{};
@@ -140,8 +140,8 @@ struct Combine {
           const Lanes<Real, Count> term_re = load_lanes<Real, Count>(loop.terms[static_cast<std::size_t>(t)] + i);
           const Lanes<Real, Count> term_im =
               load_lanes<Real, Count>(loop.terms[static_cast<std::size_t>(t)] + i + Count);
-          const auto c_re = static_cast<Real>(coefficient[t * loop.shape.copies].real());
-          const auto c_im = static_cast<Real>(coefficient[t * loop.shape.copies].imag());
+          const auto c_re = static_cast<Real>(coefficient[t * loop.shape.num_rhs].real());
+          const auto c_im = static_cast<Real>(coefficient[t * loop.shape.num_rhs].imag());
           re += c_re * term_re;
           re -= c_im * term_im;
           im += c_re * term_im;

@@ -17,7 +17,7 @@ struct DotLoop {
   const Real* a = nullptr;
   const Real* b = nullptr;
   double* plain = nullptr;
-  WideSum* wide = nullptr;
+  Superaccumulator* wide = nullptr;
   bool is_wide = false;
 };
 
@@ -34,7 +34,7 @@ struct StepLoop {
   Real* r = nullptr;
   Real* stepped = nullptr;
   double* plain = nullptr;
-  WideSum* wide = nullptr;
+  Superaccumulator* wide = nullptr;
   bool is_wide = false;
 };
 
@@ -59,7 +59,7 @@ struct CombineLoop {
   Real* y = nullptr;
 };
 
-// Of one copy: for all shifts s at once, so many steps t: x[s] += alpha p[s], then p[s] = zeta r[t] + beta p[s], with the coefficients
+// For one right-hand side: for all shifts s at once, so many steps t: x[s] += alpha p[s], then p[s] = zeta r[t] + beta p[s], with the coefficients
 // [t * shifts + s].
 template <class Real>
 struct ShiftLoop {

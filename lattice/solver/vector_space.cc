@@ -12,7 +12,7 @@ namespace onehop::lattice::detail {
 template <class Real>
 VectorSpace<Real>::VectorSpace(Team& team, Sums& sums, const FieldShape& shape)
     : shape_(shape), team_(&team), sums_(&sums), partials_(static_cast<std::size_t>(team.size())) {
-  const auto numbers = 2 * static_cast<std::size_t>(shape.copies);
+  const auto numbers = 2 * static_cast<std::size_t>(shape.num_rhs);
   scratch_.resize(numbers);
   for (Partial& each : partials_) {
     each.plain.resize(numbers + 8);  // eight apart from the next thread's: no line is shared
@@ -24,7 +24,7 @@ template <class Real>
 std::vector<typename VectorSpace<Real>::Partial>& VectorSpace<Real>::partials() {
   for (Partial& each : partials_) {
     std::ranges::fill(each.plain, 0.0);
-    std::ranges::fill(each.wide, WideSum{});
+    std::ranges::fill(each.wide, Superaccumulator{});
   }
   return partials_;
 }
@@ -35,7 +35,7 @@ void VectorSpace<Real>::total(std::span<double> results) {
     for (std::size_t thread = 1; thread < partials_.size(); ++thread) {
       for (std::size_t i = 0; i < results.size(); ++i) partials_[0].wide[i].add(partials_[thread].wide[i]);
     }
-    sums_->run(std::span<const WideSum>(partials_[0].wide).first(results.size()), results);
+    sums_->run(std::span<const Superaccumulator>(partials_[0].wide).first(results.size()), results);
     return;
   }
   std::ranges::fill(results, 0.0);

@@ -1,4 +1,4 @@
-// Arithmetic on the vectors of a solver: arrays of [unit][copy][number][re, im][lane], `copies` systems side by side, each with its
+// Arithmetic on the vectors of a solver: arrays of [unit][rhs][number][re, im][lane], `num_rhs` systems side by side, each with its
 // own coefficients. Done by all threads of a team; sums over all ranks.
 #pragma once
 
@@ -20,17 +20,17 @@ inline constexpr int shift_steps = 4;
 template <class Real>
 class VectorSpace {
  public:
-  // `vectors` counts without ghosts. The team and the sums must outlive it; sums of 2 * copies numbers or more.
+  // `vectors` counts without ghosts. The team and the sums must outlive it; sums of 2 * num_rhs numbers or more.
   VectorSpace(Team& team, Sums& sums, const FieldShape& shape);
 
   [[nodiscard]] const FieldShape& shape() const noexcept { return shape_; }
   [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(shape_.size()); }
-  [[nodiscard]] int copies() const noexcept { return shape_.copies; }
+  [[nodiscard]] int num_rhs() const noexcept { return shape_.num_rhs; }
   [[nodiscard]] Team& team() const noexcept { return *team_; }
   [[nodiscard]] Sums& sums() const noexcept { return *sums_; }
   [[nodiscard]] Buffer<Real> make() const { return Buffer<Real>(size()); }
 
-  // All results have one entry per copy. Those that sum are collective.
+  // All results have one entry per right-hand side. Those that sum are collective.
   void dot(const Real* a, const Real* b, std::span<Coefficient> result);  // sum of conj(a) b
   void norm(const Real* a, std::span<double> result);                     // sum of |a|^2
   // x += alpha p, r -= alpha q, and |r|^2.
@@ -39,19 +39,19 @@ class VectorSpace {
   void step_residual(std::span<const double> alpha, const Real* q, Real* r, Real* to, std::span<double> norm);
   // p = r + beta p
   void direct(const Real* r, std::span<const double> beta, Real* p);
-  // y = sum of coefficients[t * copies + copy] * terms[t], of 1 to 4 terms, of which y may be one.
+  // y = sum of coefficients[t * num_rhs + rhs] * terms[t], of 1 to 4 terms, of which y may be one.
   void combine(std::span<const Coefficient> coefficients, std::span<const Real* const> terms, Real* y);
-  // Of one copy, for every shift s, with 1 to shift_steps residuals r[t] in turn: x[s] += alpha p[s], then p[s] = zeta r[t] + beta p[s],
+  // For one right-hand side, for every shift s, with 1 to shift_steps residuals r[t] in turn: x[s] += alpha p[s], then p[s] = zeta r[t] + beta p[s],
   // with the coefficients [t * shifts + s].
   void shift(std::span<const double> alpha, std::span<const double> beta, std::span<const double> zeta,
              std::span<const Real* const> r, std::span<Real* const> x, std::span<Real* const> p);
   void copy(const Real* from, Real* to);
   void zero(Real* to);
 
-  // For what operators sum on their way: for every thread its own sums, one per copy; afterwards `total` of all of them.
+  // For what operators sum on their way: for every thread its own sums, one per right-hand side; afterwards `total` of all of them.
   struct Partial {
     std::vector<double> plain;
-    std::vector<WideSum> wide;
+    std::vector<Superaccumulator> wide;
   };
   [[nodiscard]] std::vector<Partial>& partials();                                       // set to 0
   [[nodiscard]] std::vector<Partial>& partials_so_far() noexcept { return partials_; }  // as they are

@@ -44,7 +44,7 @@ std::vector<std::int32_t> rotation_table(const Geometry& geometry, int lengths) 
 }
 
 // Of the links of all ranks of this machine, kept once.
-double bytes_once(const HopLattice& lattice, std::size_t bytes_of_a_number) {
+double bytes_once(const DslashLattice& lattice, std::size_t bytes_of_a_number) {
   const auto ranks = static_cast<double>(lattice.group.local_ranks().size());
   return ranks * static_cast<double>(lattice.geometry.sites()) * lattice.kinds() * 18 *
          static_cast<double>(bytes_of_a_number);
@@ -52,7 +52,7 @@ double bytes_once(const HopLattice& lattice, std::size_t bytes_of_a_number) {
 
 }  // namespace
 
-HopLattice::HopLattice(const Group& of, Geometry on, std::span<const std::span<const std::complex<double>>> given)
+DslashLattice::DslashLattice(const Group& of, Geometry on, std::span<const std::span<const std::complex<double>>> given)
     : group(of), geometry(std::move(on)), sites(natural_sites(geometry)) {
   const auto lengths = static_cast<int>(given.size());
   neighbours = neighbour_table(geometry, lengths);
@@ -60,7 +60,7 @@ HopLattice::HopLattice(const Group& of, Geometry on, std::span<const std::span<c
   for (const auto& natural : given) {
     for (int direction = 0; direction < geometry.dims(); ++direction) {
       Field<double> field(field_shape(geometry, 9));
-      load_natural(natural, sites, field, 0, 9 * geometry.dims(), 9 * direction);
+      load_lexicographic(natural, sites, field, 0, 9 * geometry.dims(), 9 * direction);
       if (geometry.is_cut(direction)) {
         const std::array arrays{std::as_writable_bytes(field.memory.span())};
         const std::int64_t bytes = field.shape.element() * static_cast<std::int64_t>(sizeof(double));
@@ -72,8 +72,8 @@ HopLattice::HopLattice(const Group& of, Geometry on, std::span<const std::span<c
   }
 }
 
-HopLinks<float> to_single(const HopLinks<double>& links) {
-  HopLinks<float> made;
+DslashLinks<float> to_single(const DslashLinks<double>& links) {
+  DslashLinks<float> made;
   made.factors = links.factors;
   for (const auto& kind : links.kinds) {
     Buffer<float>& to = made.kinds.emplace_back(kind.size());
@@ -82,8 +82,8 @@ HopLinks<float> to_single(const HopLinks<double>& links) {
   return made;
 }
 
-HopLinks<std::int16_t> to_half(const HopLinks<double>& links, const Group& group, int dims) {
-  HopLinks<std::int16_t> made;
+DslashLinks<std::int16_t> to_half(const DslashLinks<double>& links, const Group& group, int dims) {
+  DslashLinks<std::int16_t> made;
   std::vector<double> largest(links.kinds.size() / static_cast<std::size_t>(dims));
   for (std::size_t kind = 0; kind < links.kinds.size(); ++kind) {
     for (const double x : links.kinds[kind].span()) {
@@ -108,14 +108,14 @@ HopLinks<std::int16_t> to_half(const HopLinks<double>& links, const Group& group
   return made;
 }
 
-double links_over_cache(const HopLattice& lattice, std::size_t bytes_of_a_number) {
+double links_over_cache(const DslashLattice& lattice, std::size_t bytes_of_a_number) {
   constexpr double usual_cache = 32 << 20;
   const double once = bytes_once(lattice, bytes_of_a_number);
   const auto cache = static_cast<double>(sysconf(_SC_LEVEL3_CACHE_SIZE));
   return once / (cache > 0 ? cache : usual_cache);
 }
 
-bool better_in_order(const HopLattice& lattice, std::size_t bytes_of_a_number) {
+bool better_in_order(const DslashLattice& lattice, std::size_t bytes_of_a_number) {
   const double once = bytes_once(lattice, bytes_of_a_number);
   const double memory = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   const double share = links_over_cache(lattice, bytes_of_a_number);
@@ -123,10 +123,10 @@ bool better_in_order(const HopLattice& lattice, std::size_t bytes_of_a_number) {
 }
 
 template <class Link>
-HopLinks<Link> in_order_of_use(const HopLattice& lattice, const HopLinks<Link>& links) {
+DslashLinks<Link> in_order_of_use(const DslashLattice& lattice, const DslashLinks<Link>& links) {
   const std::int64_t lanes = lattice.geometry.spec().lanes;
   const std::int64_t kinds = lattice.kinds();
-  HopLinks<Link> made{
+  DslashLinks<Link> made{
       {}, links.factors, Buffer<Link>(static_cast<std::size_t>(lattice.geometry.vectors() * kinds * 36 * lanes))};
   Link* to = made.stream.data();
   for (std::int64_t i = 0; i < lattice.geometry.vectors() * kinds; ++i) {
@@ -141,18 +141,18 @@ HopLinks<Link> in_order_of_use(const HopLattice& lattice, const HopLinks<Link>& 
   return made;
 }
 
-template HopLinks<double> in_order_of_use(const HopLattice&, const HopLinks<double>&);
-template HopLinks<float> in_order_of_use(const HopLattice&, const HopLinks<float>&);
-template HopLinks<std::int16_t> in_order_of_use(const HopLattice&, const HopLinks<std::int16_t>&);
+template DslashLinks<double> in_order_of_use(const DslashLattice&, const DslashLinks<double>&);
+template DslashLinks<float> in_order_of_use(const DslashLattice&, const DslashLinks<float>&);
+template DslashLinks<std::int16_t> in_order_of_use(const DslashLattice&, const DslashLinks<std::int16_t>&);
 
 template <class Link, class Real>
-HopField<Link, Real>::HopField(const HopLattice& lattice, const HopLinks<Link>& links, Team& team,
-                               const HopOptions& options)
-    : field(field_shape(lattice.geometry, 3, options.copies)),
+DslashField<Link, Real>::DslashField(const DslashLattice& lattice, const DslashLinks<Link>& links, Team& team,
+                                     const DslashFieldOptions& options)
+    : field(field_shape(lattice.geometry, 3, options.num_rhs)),
       lattice_(&lattice),
       links_(&links),
       team_(&team),
-      kernel_(hop_kernel<Link, Real>(lattice.geometry.spec().lanes, options.copies, options.plain)),
+      kernel_(dslash_kernel<Link, Real>(lattice.geometry.spec().lanes, options.num_rhs, options.plain)),
       overlap_(options.overlap) {
   std::ranges::copy(links.factors, pattern_.factors.begin());
   for (std::size_t kind = 0; kind < links.kinds.size(); ++kind) pattern_.links[kind] = links.kinds[kind].data();
@@ -163,7 +163,7 @@ HopField<Link, Real>::HopField(const HopLattice& lattice, const HopLinks<Link>& 
   pattern_.kinds = lattice.kinds();
   pattern_.directions = lattice.geometry.dims();
   pattern_.ahead = links.stream.size() > 0 && links_over_cache(lattice, sizeof(Link)) <= 1 ? 0 : 6;
-  pattern_.copies = options.copies;
+  pattern_.num_rhs = options.num_rhs;
   const auto bytes = field.shape.element() * static_cast<std::int64_t>(sizeof(Real));
   if (options.exchange) {
     exchange_ = options.exchange(lattice.geometry, bytes, std::as_writable_bytes(field.memory.span()));
@@ -173,88 +173,89 @@ HopField<Link, Real>::HopField(const HopLattice& lattice, const HopLinks<Link>& 
 }
 
 template <class Link, class Real>
-void HopField<Link, Real>::loop(const Target& target, std::int64_t first, std::int64_t last) {
+void DslashField<Link, Real>::loop(const Target& target, std::int64_t first, std::int64_t last) {
   if (first == last) return;
   auto* partials = target.products == nullptr ? nullptr : &target.products->partials_so_far();
   team_->run([&](int thread) {
-    HopLoop<Link, Real> mine = pattern_;
+    DslashLoop<Link, Real> mine = pattern_;
     std::tie(mine.first, mine.last) = team_->part(first, last, thread);
     mine.out = target.out;
     mine.out_begin = target.begin;
     mine.own = target.own;
     mine.own_factor = target.own_factor;
-    mine.hop_factor = target.hop_factor;
+    mine.dslash_factor = target.dslash_factor;
     if (partials != nullptr) {
       auto& sums = (*partials)[static_cast<std::size_t>(thread)];
       mine.plain = sums.plain.data();
       mine.wide = target.products->sums().wide() ? sums.wide.data() : nullptr;
     }
-    HopKernel<Link, Real> kernel = kernel_;
-    for (mine.copy = 0; mine.copy < mine.copies; mine.copy += kernel.copies_at_once) {
-      if (mine.copies - mine.copy < kernel.copies_at_once)
-        kernel = hop_kernel<Link, Real>(field.shape.lanes, mine.copies - mine.copy);
+    DslashKernel<Link, Real> kernel = kernel_;
+    for (mine.rhs = 0; mine.rhs < mine.num_rhs; mine.rhs += kernel.rhs_at_once) {
+      if (mine.num_rhs - mine.rhs < kernel.rhs_at_once)
+        kernel = dslash_kernel<Link, Real>(field.shape.lanes, mine.num_rhs - mine.rhs);
       kernel.run(mine);
     }
   });
 }
 
 template <class Link, class Real>
-void HopField<Link, Real>::hop(int colour, const Target& target) {
+void DslashField<Link, Real>::apply(int parity, const Target& target) {
   const Geometry& geometry = lattice_->geometry;
-  const int local = lattice_->local(colour);
-  const std::int64_t first = geometry.colour_begin(local);
+  const int local = lattice_->local(parity);
+  const std::int64_t first = geometry.parity_begin(local);
   const std::int64_t interior = overlap_ ? geometry.interior_end(local) : first;
-  const std::int64_t last = geometry.colour_end(local);
+  const std::int64_t last = geometry.parity_end(local);
   if (exchange_) {
     const double begin = now();
-    exchange_->start(1 - colour);
+    exchange_->start(1 - parity);
     counters.waited += now() - begin;
   }
-  // To and fro: where the caches hold a part of the links, which both colours read, the next hop begins with that part.
-  pattern_.backwards = colour == 0 && pattern_.stream == nullptr;
+  // To and fro: where the caches hold a part of the links, which both parities read, the next hop begins with that part.
+  pattern_.backwards = parity == 0 && pattern_.stream == nullptr;
   loop(target, first, interior);
   if (exchange_) {
     const double begin = now();
-    exchange_->finish(1 - colour);
+    exchange_->finish(1 - parity);
     counters.waited += now() - begin;
   }
   loop(target, interior, last);
   const auto sites = static_cast<double>((last - first) * geometry.spec().lanes);
   const double matrices = 2 * lattice_->kinds();
-  const double passes = std::ceil(static_cast<double>(field.shape.copies) / kernel_.copies_at_once);
+  const double passes = std::ceil(static_cast<double>(field.shape.num_rhs) / kernel_.rhs_at_once);
   counters.flops +=
-      sites * field.shape.copies * (66 * matrices + 6 * (matrices - 1) + (target.own != nullptr ? 12 : 0));
-  counters.bytes += sites * (passes * matrices * 18 * sizeof(Link) + field.shape.copies * 18.0 * sizeof(Real));
+      sites * field.shape.num_rhs * (66 * matrices + 6 * (matrices - 1) + (target.own != nullptr ? 12 : 0));
+  counters.bytes += sites * (passes * matrices * 18 * sizeof(Link) + field.shape.num_rhs * 18.0 * sizeof(Real));
 }
 
 template <class Link, class Real>
-NormalOperator<Link, Real>::NormalOperator(HopField<Link, Real>& hops, Sums& sums, int colour, double mass)
-    : hops_(&hops),
-      space_(hops.team(), sums, {hops.lattice().count(colour), 0, hops.field.shape.copies, 3, hops.field.shape.lanes}),
-      colour_(colour),
+NormalOperator<Link, Real>::NormalOperator(DslashField<Link, Real>& dslash, Sums& sums, int parity, double mass)
+    : dslash_(&dslash),
+      space_(dslash.team(), sums,
+             {dslash.lattice().count(parity), 0, dslash.field.shape.num_rhs, 3, dslash.field.shape.lanes}),
+      parity_(parity),
       mass_(mass) {}
 
 template <class Link, class Real>
 Real* NormalOperator<Link, Real>::input() {
-  return hops_->field.data() + hops_->lattice().begin(colour_) * hops_->field.shape.element();
+  return dslash_->field.data() + dslash_->lattice().begin(parity_) * dslash_->field.shape.element();
 }
 
 template <class Link, class Real>
 void NormalOperator<Link, Real>::run(const Real* in, Real* out, VectorSpace<Real>* products) {
   if (in != input()) space_.copy(in, input());
   if (products != nullptr) static_cast<void>(products->partials());
-  hops_->hop(1 - colour_, {.out = hops_->field.data()});
-  hops_->hop(colour_, {.out = out,
-                       .begin = hops_->lattice().begin(colour_),
-                       .hop_factor = -1,
-                       .own = input(),
-                       .own_factor = 4 * mass_ * mass_,
-                       .products = products});
+  dslash_->apply(1 - parity_, {.out = dslash_->field.data()});
+  dslash_->apply(parity_, {.out = out,
+                           .begin = dslash_->lattice().begin(parity_),
+                           .dslash_factor = -1,
+                           .own = input(),
+                           .own_factor = 4 * mass_ * mass_,
+                           .products = products});
 }
 
-template class HopField<double, double>;
-template class HopField<float, float>;
-template class HopField<std::int16_t, float>;
+template class DslashField<double, double>;
+template class DslashField<float, float>;
+template class DslashField<std::int16_t, float>;
 template class NormalOperator<double, double>;
 template class NormalOperator<float, float>;
 template class NormalOperator<std::int16_t, float>;

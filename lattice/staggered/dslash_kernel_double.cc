@@ -2,6 +2,6 @@
 
 namespace onehop::lattice::detail {
 
-template HopKernel<double, double> hop_kernel(int, int, bool);
+template DslashKernel<double, double> dslash_kernel(int, int, bool);
 
 }  // namespace onehop::lattice::detail

@@ -2,6 +2,6 @@
 
 namespace onehop::lattice::detail {
 
-template HopKernel<std::int16_t, float> hop_kernel(int, int, bool);
+template DslashKernel<std::int16_t, float> dslash_kernel(int, int, bool);
 
 }  // namespace onehop::lattice::detail

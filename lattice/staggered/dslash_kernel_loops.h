@@ -1,4 +1,4 @@
-// What the sources hop_kernel_*.cc compile, each for one precision.
+// What the sources dslash_kernel_*.cc compile, each for one precision.
 #pragma once
 
 #include <type_traits>
@@ -8,7 +8,7 @@
 namespace onehop::lattice::detail {
 
 template <class Real, int Count>
-struct HopVector {
+struct DslashVector {
   Lanes<Real, Count> re[3];
   Lanes<Real, Count> im[3];
 };
@@ -23,8 +23,8 @@ inline Lanes<Real, Count> link_lanes(const Link* from) {
 }
 
 template <class Real, int Count>
-inline HopVector<Real, Count> load_vector(const Real* from) {
-  HopVector<Real, Count> v;
+inline DslashVector<Real, Count> load_vector(const Real* from) {
+  DslashVector<Real, Count> v;
   for (int c = 0; c < 3; ++c) {
     v.re[c] = load_lanes<Real, Count>(from + 2 * c * Count);
     v.im[c] = load_lanes<Real, Count>(from + (2 * c + 1) * Count);
@@ -33,7 +33,7 @@ inline HopVector<Real, Count> load_vector(const Real* from) {
 }
 
 template <class Real, int Count>
-inline void rotate(HopVector<Real, Count>& v, const std::int32_t* source) {
+inline void rotate(DslashVector<Real, Count>& v, const std::int32_t* source) {
   if constexpr (Count > 1) {
     using Index = std::conditional_t<sizeof(Real) == 8, std::int64_t, std::int32_t>;
     const Lanes<Index, Count> mask = convert_lanes<Index, Count, std::int32_t>(load_lanes<std::int32_t, Count>(source));
@@ -51,17 +51,17 @@ inline void rotate(HopVector<Real, Count>& v, const std::int32_t* source) {
   for (int at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<const char*>(from) + at, 0, 2);
 }
 
-template <class Link, class Real, int Count, int Copies>
-struct Hop {
-  using Vector = HopVector<Real, Count>;
-  using Loop = HopLoop<Link, Real>;
+template <class Link, class Real, int Count, int NumRhs>
+struct DslashBody {
+  using Vector = DslashVector<Real, Count>;
+  using Loop = DslashLoop<Link, Real>;
 
   // sum += link * field
-  static inline void ahead(const Loop& loop, std::int64_t k, int kind, Vector (&sum)[Copies]) {
+  static inline void ahead(const Loop& loop, std::int64_t k, int kind, Vector (&sum)[NumRhs]) {
     const std::int32_t where = loop.neighbours[(k * loop.kinds + kind) * 2 + 1];
-    const Real* from = loop.field + (std::int64_t{where >> 1} * loop.copies + loop.copy) * 6 * Count;
-    Vector v[Copies];
-    for (int n = 0; n < Copies; ++n) {
+    const Real* from = loop.field + (std::int64_t{where >> 1} * loop.num_rhs + loop.rhs) * 6 * Count;
+    Vector v[NumRhs];
+    for (int n = 0; n < NumRhs; ++n) {
       v[n] = load_vector<Real, Count>(from + n * 6 * Count);
       if ((where & 1) != 0) rotate<Real, Count>(v[n], loop.rotations + (kind * 2 + 1) * Count);
     }
@@ -71,7 +71,7 @@ struct Hop {
       for (int j = 0; j < 3; ++j, link += 2 * Count) {
         const Lanes<Real, Count> re = link_lanes<Link, Real, Count>(link);
         const Lanes<Real, Count> im = link_lanes<Link, Real, Count>(link + Count);
-        for (int n = 0; n < Copies; ++n) {
+        for (int n = 0; n < NumRhs; ++n) {
           sum[n].re[i] += re * v[n].re[j];
           sum[n].im[i] += re * v[n].im[j];
           sum[n].re[i] -= im * v[n].im[j];
@@ -82,25 +82,25 @@ struct Hop {
   }
 
   // sum -= adjoint(link) * field. Where the link is the neighbour's, both are in its lanes, and what comes out is rotated.
-  static inline void behind(const Loop& loop, std::int64_t k, int kind, Vector (&sum)[Copies]) {
+  static inline void behind(const Loop& loop, std::int64_t k, int kind, Vector (&sum)[NumRhs]) {
     const std::int32_t where = loop.neighbours[(k * loop.kinds + kind) * 2];
     const std::int64_t vector = where >> 1;
-    const Real* from = loop.field + (vector * loop.copies + loop.copy) * 6 * Count;
-    Vector v[Copies];
-    Vector product[Copies]{};
-    for (int n = 0; n < Copies; ++n) v[n] = load_vector<Real, Count>(from + n * 6 * Count);
+    const Real* from = loop.field + (vector * loop.num_rhs + loop.rhs) * 6 * Count;
+    Vector v[NumRhs];
+    Vector product[NumRhs]{};
+    for (int n = 0; n < NumRhs; ++n) v[n] = load_vector<Real, Count>(from + n * 6 * Count);
     const std::int32_t* rotation = (where & 1) != 0 ? loop.rotations + kind * 2 * Count : nullptr;
     const Link* link = loop.links[static_cast<std::size_t>(kind)] + vector * 18 * Count;
     if (loop.stream != nullptr) {
       link = loop.stream + ((k * loop.kinds + kind) * 2 + 1) * 18 * Count;
-      for (int n = 0; n < Copies && rotation != nullptr; ++n) rotate<Real, Count>(v[n], rotation);
+      for (int n = 0; n < NumRhs && rotation != nullptr; ++n) rotate<Real, Count>(v[n], rotation);
       rotation = nullptr;
     }
     for (int j = 0; j < 3; ++j) {
       for (int i = 0; i < 3; ++i, link += 2 * Count) {
         const Lanes<Real, Count> re = link_lanes<Link, Real, Count>(link);
         const Lanes<Real, Count> im = link_lanes<Link, Real, Count>(link + Count);
-        for (int n = 0; n < Copies; ++n) {
+        for (int n = 0; n < NumRhs; ++n) {
           product[n].re[i] += re * v[n].re[j];
           product[n].im[i] += re * v[n].im[j];
           product[n].re[i] += im * v[n].im[j];
@@ -108,7 +108,7 @@ struct Hop {
         }
       }
     }
-    for (int n = 0; n < Copies; ++n) {
+    for (int n = 0; n < NumRhs; ++n) {
       if (rotation != nullptr) rotate<Real, Count>(product[n], rotation);
       for (int c = 0; c < 3; ++c) {
         sum[n].re[c] -= product[n].re[c];
@@ -117,9 +117,9 @@ struct Hop {
     }
   }
 
-  static inline void scale(Vector (&sum)[Copies], double by) {
+  static inline void scale(Vector (&sum)[NumRhs], double by) {
     const auto factor = static_cast<Real>(by);
-    for (int n = 0; n < Copies; ++n) {
+    for (int n = 0; n < NumRhs; ++n) {
       for (int c = 0; c < 3; ++c) {
         sum[n].re[c] *= factor;
         sum[n].im[c] *= factor;
@@ -127,10 +127,10 @@ struct Hop {
     }
   }
 
-  static inline void finish(const Loop& loop, std::int64_t k, const Vector (&sum)[Copies],
-                            Lanes<double, Count> (&dots)[Copies]) {
-    for (int n = 0; n < Copies; ++n) {
-      const std::int64_t at = ((k - loop.out_begin) * loop.copies + loop.copy + n) * 6 * Count;
+  static inline void finish(const Loop& loop, std::int64_t k, const Vector (&sum)[NumRhs],
+                            Lanes<double, Count> (&dots)[NumRhs]) {
+    for (int n = 0; n < NumRhs; ++n) {
+      const std::int64_t at = ((k - loop.out_begin) * loop.num_rhs + loop.rhs + n) * 6 * Count;
       Vector out = sum[n];
       if (loop.own != nullptr) {
         const Vector own = load_vector<Real, Count>(loop.own + at);
@@ -143,7 +143,7 @@ struct Hop {
           dot += convert_lanes<double, Count, Real>(own.im[c]) * convert_lanes<double, Count, Real>(out.im[c]);
         }
         if (loop.wide != nullptr) {
-          for (int lane = 0; lane < Count; ++lane) loop.wide[loop.copy + n].add(dot[lane]);
+          for (int lane = 0; lane < Count; ++lane) loop.wide[loop.rhs + n].add(dot[lane]);
         } else {
           dots[n] += dot;
         }
@@ -155,7 +155,7 @@ struct Hop {
     }
   }
 
-  // The links that vector k's hops of this kind will read. Beside a stream, which comes from memory then, also what it hops in the last
+  // The links that vector k's dslash of this kind will read. Beside a stream, which comes from memory then, also what it dslash in the last
   // direction: of the fields only that is further away than the second cache reaches.
   [[gnu::always_inline]] static inline void prefetch(const Loop& loop, std::int64_t k, int kind) {
     constexpr int bytes = 18 * Count * static_cast<int>(sizeof(Link));
@@ -169,11 +169,11 @@ struct Hop {
     fetch(loop.stream + (k * loop.kinds + kind) * 36 * Count, 2 * bytes);
     if ((kind + 1) % loop.directions != 0) return;
     for (int side = 0; side < 2; ++side)
-      fetch(loop.field + (std::int64_t{where[side] >> 1} * loop.copies + loop.copy) * 6 * Count, Copies * vector);
+      fetch(loop.field + (std::int64_t{where[side] >> 1} * loop.num_rhs + loop.rhs) * 6 * Count, NumRhs * vector);
   }
 
   static inline void run(const Loop& loop) {
-    Lanes<double, Count> dots[Copies]{};
+    Lanes<double, Count> dots[NumRhs]{};
     const std::int64_t count = loop.last - loop.first;
     const std::int64_t step = loop.backwards ? -1 : 1;
     std::int64_t k = loop.backwards ? loop.last - 1 : loop.first;
@@ -181,7 +181,7 @@ struct Hop {
       for (int kind = 0; kind < loop.kinds; ++kind) prefetch(loop, k + i * step, kind);
     }
     for (std::int64_t i = 0; i < count; ++i, k += step) {
-      Vector sum[Copies]{};
+      Vector sum[NumRhs]{};
       const bool more = loop.ahead > 0 && i + loop.ahead < count;
       for (int kind = 0; kind < loop.kinds; ++kind) {
         const auto number = static_cast<std::size_t>(kind);
@@ -191,35 +191,35 @@ struct Hop {
         ahead(loop, k, kind, sum);
         behind(loop, k, kind, sum);
       }
-      const double factor = loop.hop_factor * loop.factors[static_cast<std::size_t>(loop.kinds - 1)];
+      const double factor = loop.dslash_factor * loop.factors[static_cast<std::size_t>(loop.kinds - 1)];
       if (factor != 1) scale(sum, factor);
       finish(loop, k, sum, dots);
     }
     if (loop.plain == nullptr) return;
-    for (int n = 0; n < Copies; ++n) {
-      for (int lane = 0; lane < Count; ++lane) loop.plain[loop.copy + n] += dots[n][lane];
+    for (int n = 0; n < NumRhs; ++n) {
+      for (int lane = 0; lane < Count; ++lane) loop.plain[loop.rhs + n] += dots[n][lane];
     }
   }
 };
 
-template <class Link, class Real, int Count, int Copies>
-LoopFunction<HopLoop<Link, Real>> hop_loop(bool plain) {
-  using Loop = Hop<Link, Real, Count, Copies>;
-  return plain ? &portable_loop<Loop, HopLoop<Link, Real>> : best_loop<Loop, HopLoop<Link, Real>>();
+template <class Link, class Real, int Count, int NumRhs>
+LoopFunction<DslashLoop<Link, Real>> dslash_loop(bool plain) {
+  using Loop = DslashBody<Link, Real, Count, NumRhs>;
+  return plain ? &portable_loop<Loop, DslashLoop<Link, Real>> : best_loop<Loop, DslashLoop<Link, Real>>();
 }
 
 template <class Link, class Real, int Count>
-HopKernel<Link, Real> hop_kernel_of(int copies, bool plain) {
-  if (copies >= 4) return {hop_loop<Link, Real, Count, 4>(plain), 4};
-  return {hop_loop<Link, Real, Count, 1>(plain), 1};
+DslashKernel<Link, Real> dslash_kernel_of(int num_rhs, bool plain) {
+  if (num_rhs >= 4) return {dslash_loop<Link, Real, Count, 4>(plain), 4};
+  return {dslash_loop<Link, Real, Count, 1>(plain), 1};
 }
 
 template <class Link, class Real>
-HopKernel<Link, Real> hop_kernel(int lanes, int copies, bool plain) {
-  if (lanes == 8) return hop_kernel_of<Link, Real, 8>(copies, plain);
-  if (lanes == 4) return hop_kernel_of<Link, Real, 4>(copies, plain);
-  if (lanes == 2) return hop_kernel_of<Link, Real, 2>(copies, plain);
-  return hop_kernel_of<Link, Real, 1>(copies, plain);
+DslashKernel<Link, Real> dslash_kernel(int lanes, int num_rhs, bool plain) {
+  if (lanes == 8) return dslash_kernel_of<Link, Real, 8>(num_rhs, plain);
+  if (lanes == 4) return dslash_kernel_of<Link, Real, 4>(num_rhs, plain);
+  if (lanes == 2) return dslash_kernel_of<Link, Real, 2>(num_rhs, plain);
+  return dslash_kernel_of<Link, Real, 1>(num_rhs, plain);
 }
 
 }  // namespace onehop::lattice::detail

@@ -2,6 +2,6 @@
 
 namespace onehop::lattice::detail {
 
-template HopKernel<float, float> hop_kernel(int, int, bool);
+template DslashKernel<float, float> dslash_kernel(int, int, bool);
 
 }  // namespace onehop::lattice::detail

@@ -20,7 +20,7 @@ Geometry vector_geometry(std::vector<std::int64_t> extents, std::vector<int> gri
   if (most < 1) throw BadInput("staggered: expected 1 lane or more, found " + std::to_string(most));
   GeometrySpec spec{std::move(extents), std::move(grid)};
   spec.width = width;
-  spec.colours = 2;
+  spec.parities = 2;
   spec.lanes = geometry_lanes(spec, std::min(most, 8));
   return Geometry(spec);
 }
@@ -32,13 +32,13 @@ std::vector<Number> with_phases(const Gauge& gauge, const StaggeredOptions& opti
   const auto origin = geometry.origin(gauge.group().rank());
   std::vector<Number> links = gauge.links();
   for (std::int64_t site = 0; site < geometry.sites(); ++site) {
-    std::int64_t rest = site;
+    std::int64_t remaining = site;
     std::int64_t before = 0;  // the coordinates of earlier directions, added up
     if (options.phases == StaggeredPhases::milc)
       before = origin[dims - 1] + site / (geometry.sites() / geometry.block()[dims - 1]);
     for (std::size_t mu = 0; mu < dims; ++mu) {
-      const std::int64_t at = origin[mu] + rest % geometry.block()[mu];
-      rest /= geometry.block()[mu];
+      const std::int64_t at = origin[mu] + remaining % geometry.block()[mu];
+      remaining /= geometry.block()[mu];
       if (options.phases == StaggeredPhases::milc && mu + 1 == dims) before = 0;
       const bool across = options.antiperiodic && mu + 1 == dims && at + 1 == geometry.spec().extents[mu];
       if ((before % 2 != 0) != across) {
@@ -59,8 +59,8 @@ void check_links(std::span<const Number> links, const Geometry& geometry, const 
                  std::to_string(links.size()));
 }
 
-detail::HopLattice lattice_of(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
-                              std::span<const Number> fat, std::span<const Number> long_links, int lanes) {
+detail::DslashLattice lattice_of(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
+                                 std::span<const Number> fat, std::span<const Number> long_links, int lanes) {
   Geometry geometry = vector_geometry(std::move(extents), std::move(grid), long_links.empty() ? 1 : 3, lanes);
   if (geometry.ranks() != group.size()) {
     throw BadInput("staggered: expected a grid of " + std::to_string(group.size()) + " ranks, found one of " +
@@ -78,14 +78,14 @@ detail::HopLattice lattice_of(const Group& group, std::vector<std::int64_t> exte
 }  // namespace
 
 struct Staggered::Impl {
-  Impl(detail::HopLattice lattice, int threads, const detail::StaggeredParts& parts)
+  Impl(detail::DslashLattice lattice, int threads, const detail::StaggeredParts& parts)
       : solver(std::move(lattice), threads, parts) {}
 
   detail::StaggeredSolver solver;
 
   [[nodiscard]] const Geometry& geometry() const { return solver.lattice().geometry; }
   [[nodiscard]] std::size_t length() const { return solver.lattice().sites.size() * 3; }
-  [[nodiscard]] int copies(std::span<const Number> fields) const {
+  [[nodiscard]] int num_rhs(std::span<const Number> fields) const {
     if (fields.empty() || fields.size() % length() != 0) {
       throw BadInput("staggered: expected one or more fields of " + std::to_string(length()) +
                      " complex numbers (three a site of the block), found " + std::to_string(fields.size()));
@@ -93,20 +93,22 @@ struct Staggered::Impl {
     return static_cast<int>(fields.size() / length());
   }
 
-  // Loads fields, has `what(hops, out)` work on them, and gives what is in `out`.
+  // Loads fields, has `what(dslash, out)` work on them, and gives what is in `out`.
   template <class What>
   std::vector<Number> work(std::span<const Number> fields, Precision precision, What&& what) {
-    const int count = copies(fields);
+    const int count = num_rhs(fields);
     return detail::with_precision(precision, [&]<class Link, class Real>() {
-      detail::HopField<Link, Real>& hops = solver.template hops<Link, Real>(count);
+      detail::DslashField<Link, Real>& dslash = solver.template dslash<Link, Real>(count);
       const auto& sites = solver.lattice().sites;
-      for (int copy = 0; copy < count; ++copy)
-        load_natural(fields.subspan(static_cast<std::size_t>(copy) * length(), length()), sites, hops.field, copy);
-      const detail::Field<Real> out(hops.field.shape, false);
-      what(hops, out);
+      for (int rhs = 0; rhs < count; ++rhs)
+        load_lexicographic(fields.subspan(static_cast<std::size_t>(rhs) * length(), length()), sites, dslash.field,
+                           rhs);
+      const detail::Field<Real> out(dslash.field.shape, false);
+      what(dslash, out);
       std::vector<Number> result(fields.size());
-      for (int copy = 0; copy < count; ++copy)
-        store_natural(out, sites, std::span(result).subspan(static_cast<std::size_t>(copy) * length(), length()), copy);
+      for (int rhs = 0; rhs < count; ++rhs)
+        store_lexicographic(out, sites, std::span(result).subspan(static_cast<std::size_t>(rhs) * length(), length()),
+                            rhs);
       return result;
     });
   }
@@ -134,29 +136,30 @@ bool Staggered::has_long_links() const noexcept { return impl_->solver.lattice()
 int Staggered::threads() const noexcept { return impl_->solver.team().size(); }
 std::int64_t Staggered::link_bytes(Precision precision) const { return impl_->solver.link_bytes(precision); }
 
-std::vector<Number> Staggered::hop(std::span<const Number> fields, Precision precision, int colour) {
-  if (colour < -1 || colour > 1) throw BadInput("staggered: expected colour 0 or 1, found " + std::to_string(colour));
-  return impl_->work(fields, precision, [&](auto& hops, const auto& out) {
+std::vector<Number> Staggered::dslash(std::span<const Number> fields, Precision precision, int parity) {
+  if (parity < -1 || parity > 1) throw BadInput("staggered: expected parity 0 or 1, found " + std::to_string(parity));
+  return impl_->work(fields, precision, [&](auto& dslash, const auto& out) {
     for (const int each : {0, 1}) {
-      if (colour < 0 || colour == each) hops.hop(each, {.out = out.data()});
+      if (parity < 0 || parity == each) dslash.apply(each, {.out = out.data()});
     }
   });
 }
 
 std::vector<Number> Staggered::apply(std::span<const Number> fields, double mass, bool dagger, Precision precision) {
-  return impl_->work(fields, precision, [&](auto& hops, const auto& out) {
+  return impl_->work(fields, precision, [&](auto& dslash, const auto& out) {
     for (const int each : {0, 1})
-      hops.hop(
-          each,
-          {.out = out.data(), .hop_factor = dagger ? -1.0 : 1.0, .own = hops.field.data(), .own_factor = 2 * mass});
+      dslash.apply(each, {.out = out.data(),
+                          .dslash_factor = dagger ? -1.0 : 1.0,
+                          .own = dslash.field.data(),
+                          .own_factor = 2 * mass});
   });
 }
 
-std::vector<Number> Staggered::apply_normal(std::span<const Number> fields, double mass, Precision precision) {
-  return impl_->work(fields, precision, [&](auto& hops, const auto& out) {
-    const detail::HopLattice& lattice = impl_->solver.lattice();
-    detail::Sums& sums = impl_->solver.sums(out.shape.copies, false);
-    const auto normal = [&]<class Link, class Real>(detail::HopField<Link, Real>& field) {
+std::vector<Number> Staggered::apply_mdagm(std::span<const Number> fields, double mass, Precision precision) {
+  return impl_->work(fields, precision, [&](auto& dslash, const auto& out) {
+    const detail::DslashLattice& lattice = impl_->solver.lattice();
+    detail::Sums& sums = impl_->solver.sums(out.shape.num_rhs, false);
+    const auto normal = [&]<class Link, class Real>(detail::DslashField<Link, Real>& field) {
       const detail::Field<Real> in(out.shape, false);
       std::ranges::copy(field.field.memory.span().first(static_cast<std::size_t>(in.shape.size())), in.data());
       for (const int each : {0, 1}) {
@@ -165,7 +168,7 @@ std::vector<Number> Staggered::apply_normal(std::span<const Number> fields, doub
         op.apply(in.data() + first, out.data() + first);
       }
     };
-    normal(hops);
+    normal(dslash);
   });
 }
 
@@ -181,17 +184,17 @@ void check(const SolverOptions& options) {
   if (!(options.tolerance > 0) || options.iterations < 0)
     throw BadInput("staggered: expected a tolerance above 0 and 0 iterations or more");
   if (options.precision == Precision::half)
-    throw BadInput("staggered: expected a solve in single or double precision; half is for the inner iterations");
-  check_faces(options);
+    throw BadInput("staggered: expected a solve in single or double precision; half is for sloppy iterations");
+  check_half_halo(options);
 }
 
 }  // namespace
 
 StaggeredSolve Staggered::solve(std::span<const Number> sources, double mass, const SolverOptions& options) {
-  const int copies = impl_->copies(sources);
+  const int num_rhs = impl_->num_rhs(sources);
   check_mass(mass);
   check(options);
-  const detail::SourceScale scale(impl_->solver.lattice().group, sources, copies);
+  const detail::SourceScale scale(impl_->solver.lattice().group, sources, num_rhs);
   StaggeredSolve found = impl_->solver.solve(scale.sources(), mass, options);
   scale.restore(found.solutions);
   return found;
@@ -199,7 +202,7 @@ StaggeredSolve Staggered::solve(std::span<const Number> sources, double mass, co
 
 StaggeredSolve Staggered::solve_masses(std::span<const Number> source, std::span<const double> masses,
                                        const SolverOptions& options) {
-  if (impl_->copies(source) != 1) throw BadInput("staggered: expected one right-hand side for several masses");
+  if (impl_->num_rhs(source) != 1) throw BadInput("staggered: expected one right-hand side for several masses");
   if (masses.empty()) throw BadInput("staggered: expected one mass or more");
   for (const double mass : masses) check_mass(mass);
   check(options);

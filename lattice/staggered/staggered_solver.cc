@@ -15,35 +15,35 @@ using Number = std::complex<double>;
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // How far the residual falls between two corrections, in the inner precision.
-double gain_of(Precision inner) { return inner == Precision::half ? 0.1 : 0.05; }
+double reduction_of(Precision inner) { return inner == Precision::half ? 0.1 : 0.05; }
 // What a sum of many iterations in this precision can reach by itself.
-double reach_of(Precision precision) {
-  if (precision == Precision::full) return 0;
+double attainable_of(Precision precision) {
+  if (precision == Precision::double_) return 0;
   return precision == Precision::single ? 2e-6 : 1e-3;
 }
 
-// One solve in an outer precision: everything between natural order and natural order.
+// One solve in an outer precision: everything between lexicographic order and lexicographic order.
 template <class Link, class Real>
 class Run {
  public:
-  Run(StaggeredSolver& solver, int copies, const SolverOptions& options)
+  Run(StaggeredSolver& solver, int num_rhs, const SolverOptions& options)
       : solver_(solver),
         options_(options),
         lattice_(solver.lattice()),
-        copies_(static_cast<std::size_t>(copies)),
-        hops_(solver.hops<Link, Real>(copies)),
-        sums_(solver.sums(copies, options.reproducible)),
-        whole_(solver.team(), sums_, field_shape(lattice_.geometry, 3, copies)),
+        num_rhs_(static_cast<std::size_t>(num_rhs)),
+        dslash_(solver.dslash<Link, Real>(num_rhs)),
+        sums_(solver.sums(num_rhs, options.reproducible)),
+        whole_(solver.team(), sums_, field_shape(lattice_.geometry, 3, num_rhs)),
         source_(whole_.shape(), false),
-        norms_(copies_),
+        norms_(num_rhs_),
         begin_(now()),
-        before_(hops_.counters),
+        before_(dslash_.counters),
         waited_before_(sums_.waited()) {}
 
   void load(std::span<const Number> sources) {
     const std::size_t length = lattice_.sites.size() * 3;
-    for (std::size_t copy = 0; copy < copies_; ++copy)
-      load_natural(sources.subspan(copy * length, length), lattice_.sites, source_, static_cast<int>(copy));
+    for (std::size_t rhs = 0; rhs < num_rhs_; ++rhs)
+      load_lexicographic(sources.subspan(rhs * length, length), lattice_.sites, source_, static_cast<int>(rhs));
     whole_.norm(source_.data(), norms_);
     check_sources(norms_);
   }
@@ -51,26 +51,26 @@ class Run {
   // On even sites M x = b becomes (4 m^2 - D D) x_e = 2 m b_e - D b_o; then x_o = (b_o - D x_e) / 2 m.
   void solve(double mass) {
     Field<Real> x(whole_.shape(), false);
-    NormalOperator<Link, Real> normal(hops_, sums_, 0, mass);
-    const Buffer<Real> right = normal.space().make(), rest = normal.space().make();
+    NormalOperator<Link, Real> normal(dslash_, sums_, 0, mass);
+    const Buffer<Real> right = normal.space().make(), residual = normal.space().make();
     put(source_, 1);
-    hops_.hop(0, {.out = right.data(),
-                  .begin = lattice_.begin(0),
-                  .hop_factor = -1,
-                  .own = part(source_, 0),
-                  .own_factor = 2 * mass});
-    normal.space().copy(right.data(), rest.data());
+    dslash_.apply(0, {.out = right.data(),
+                      .begin = lattice_.begin(0),
+                      .dslash_factor = -1,
+                      .own = part(source_, 0),
+                      .own_factor = 2 * mass});
+    normal.space().copy(right.data(), residual.data());
     // The residual of the even sites is 2 m times that of the whole; a tenth less, as what is carried along differs from it by rounding.
     Stopping stopping = stopping_of(4 * mass * mass);
-    improve(normal, 0, mass, right.data(), part(x, 0), rest.data(), stopping);
+    refine(normal, 0, mass, right.data(), part(x, 0), residual.data(), stopping);
     put(x, 0);
-    hops_.hop(1, {.out = part(x, 1),
-                  .begin = lattice_.begin(1),
-                  .hop_factor = -0.5 / mass,
-                  .own = part(source_, 1),
-                  .own_factor = 0.5 / mass});
+    dslash_.apply(1, {.out = part(x, 1),
+                      .begin = lattice_.begin(1),
+                      .dslash_factor = -0.5 / mass,
+                      .own = part(source_, 1),
+                      .own_factor = 0.5 / mass});
     add_counts(normal.space());
-    keep(x, mass);
+    accept(x, mass);
   }
 
   // x = (2 m - D) y with (4 m^2 - D D) y = b, whose right side is the same for all masses, on even and on odd sites by itself.
@@ -80,19 +80,19 @@ class Run {
     std::ranges::sort(order, {}, [&](std::size_t i) { return masses[i]; });
     std::vector<Field<Real>> y;
     for (std::size_t i = 0; i < masses.size(); ++i) y.emplace_back(whole_.shape(), false);
-    for (const int colour : {0, 1}) solve_colour(colour, masses, order, y);
+    for (const int parity : {0, 1}) solve_parity(parity, masses, order, y);
     for (std::size_t i = 0; i < masses.size(); ++i) {
       Field<Real> x(whole_.shape(), false);
       put(y[i], 0);
       put(y[i], 1);
-      for (const int colour : {0, 1}) {
-        hops_.hop(colour, {.out = part(x, colour),
-                           .begin = lattice_.begin(colour),
-                           .hop_factor = -1,
-                           .own = part(y[i], colour),
-                           .own_factor = 2 * masses[i]});
+      for (const int parity : {0, 1}) {
+        dslash_.apply(parity, {.out = part(x, parity),
+                               .begin = lattice_.begin(parity),
+                               .dslash_factor = -1,
+                               .own = part(y[i], parity),
+                               .own_factor = 2 * masses[i]});
       }
-      keep(x, masses[i]);
+      accept(x, masses[i]);
     }
   }
 
@@ -101,21 +101,21 @@ class Run {
     report.converged = report.worst_residual() <= options_.tolerance;
     report.seconds = now() - begin_;
     add_counts(whole_);
-    report.flops += hops_.counters.flops - before_.flops;
-    report.bytes += hops_.counters.bytes - before_.bytes;
-    report.communication_seconds += hops_.counters.waited - before_.waited + sums_.waited() - waited_before_;
+    report.flops += dslash_.counters.flops - before_.flops;
+    report.bytes += dslash_.counters.bytes - before_.bytes;
+    report.communication_seconds += dslash_.counters.waited - before_.waited + sums_.waited() - waited_before_;
     return std::move(result_);
   }
 
  private:
-  // A field's vectors of a colour of the whole lattice.
-  Real* part(const Field<Real>& field, int colour) const {
-    return field.data() + lattice_.begin(colour) * field.shape.element();
+  // A field's vectors of a parity of the whole lattice.
+  Real* part(const Field<Real>& field, int parity) const {
+    return field.data() + lattice_.begin(parity) * field.shape.element();
   }
 
-  void put(const Field<Real>& from, int colour) {
-    const std::int64_t count = lattice_.count(colour) * from.shape.element();
-    std::copy_n(part(from, colour), count, hops_.field.data() + lattice_.begin(colour) * from.shape.element());
+  void put(const Field<Real>& from, int parity) {
+    const std::int64_t count = lattice_.count(parity) * from.shape.element();
+    std::copy_n(part(from, parity), count, dslash_.field.data() + lattice_.begin(parity) * from.shape.element());
   }
 
   template <class Any>
@@ -125,8 +125,8 @@ class Run {
   }
 
   template <class Low>
-  [[nodiscard]] bool half_faces() const {
-    return options_.half_faces && std::is_same_v<Low, float>;
+  [[nodiscard]] bool half_halo() const {
+    return options_.half_halo && std::is_same_v<Low, float>;
   }
 
   [[nodiscard]] Stopping stopping_of(double factor) const {
@@ -134,71 +134,72 @@ class Run {
     stopping.iterations = options_.iterations - result_.report.iterations;
     stopping.progress = &options_.progress;
     for (const double norm : norms_) {
-      stopping.enough.push_back(0.81 * options_.tolerance * options_.tolerance * norm * factor);
+      stopping.target.push_back(0.81 * options_.tolerance * options_.tolerance * norm * factor);
       stopping.scale.push_back(norm * factor);
     }
     return stopping;
   }
 
-  // Iterates until |r|^2 is small enough, in the inner precision if that is another.
-  void improve(NormalOperator<Link, Real>& normal, int colour, double mass, const Real* b, Real* x, Real* r,
-               const Stopping& stopping) {
+  // Iterates until |r|^2 is small target, in the inner precision if that is another.
+  void refine(NormalOperator<Link, Real>& normal, int parity, double mass, const Real* b, Real* x, Real* r,
+              const Stopping& stopping) {
     SolverReport& report = result_.report;
-    if (options_.inner < options_.precision) {
-      with_precision(options_.inner, [&]<class LowLink, class Low>() {
-        HopField<LowLink, Low>& hops = solver_.hops<LowLink, Low>(static_cast<int>(copies_), half_faces<Low>());
-        const HopCounters before = hops.counters;
-        NormalOperator<LowLink, Low> low(hops, sums_, colour, mass);
-        const MixedResult done = mixed_conjugate_gradients(normal, low, b, x, r, stopping, gain_of(options_.inner));
+    if (options_.sloppy_precision < options_.precision) {
+      with_precision(options_.sloppy_precision, [&]<class LowLink, class Low>() {
+        DslashField<LowLink, Low>& dslash = solver_.dslash<LowLink, Low>(static_cast<int>(num_rhs_), half_halo<Low>());
+        const DslashCounters before = dslash.counters;
+        NormalOperator<LowLink, Low> low(dslash, sums_, parity, mass);
+        const MixedResult done =
+            mixed_conjugate_gradients(normal, low, b, x, r, stopping, reduction_of(options_.sloppy_precision));
         report.iterations += done.iterations;
-        report.corrections += done.corrections;
+        report.reliable_updates += done.reliable_updates;
         add_counts(low.space());
-        report.flops += hops.counters.flops - before.flops;
-        report.bytes += hops.counters.bytes - before.bytes;
-        report.communication_seconds += hops.counters.waited - before.waited;
+        report.flops += dslash.counters.flops - before.flops;
+        report.bytes += dslash.counters.bytes - before.bytes;
+        report.communication_seconds += dslash.counters.waited - before.waited;
       });
       return;
     }
     VectorSpace<Real>& space = normal.space();
-    std::vector<double> norms(copies_);
+    std::vector<double> norms(num_rhs_);
     for (int attempt = 0; attempt < 3 && report.iterations < options_.iterations; ++attempt) {
       Stopping left = stopping;
       left.iterations = options_.iterations - report.iterations;
       report.iterations += conjugate_gradients(normal, x, r, left);
       normal.apply(x, r);
-      std::vector<Coefficient> coefficients(2 * copies_, 1.0);
-      std::fill(coefficients.begin() + static_cast<std::ptrdiff_t>(copies_), coefficients.end(), -1.0);
+      std::vector<Coefficient> coefficients(2 * num_rhs_, 1.0);
+      std::fill(coefficients.begin() + static_cast<std::ptrdiff_t>(num_rhs_), coefficients.end(), -1.0);
       const std::array<const Real*, 2> terms{b, r};
       space.combine(coefficients, terms, r);
       space.norm(r, norms);
-      ++report.corrections;
-      std::vector<double> limit = stopping.enough;
+      ++report.reliable_updates;
+      std::vector<double> limit = stopping.target;
       for (double& each : limit) each /= 0.81;
       if (all_below(norms, limit)) break;
     }
   }
 
-  void solve_colour(int colour, std::span<const double> masses, const std::vector<std::size_t>& order,
+  void solve_parity(int parity, std::span<const double> masses, const std::vector<std::size_t>& order,
                     std::vector<Field<Real>>& y) {
-    NormalOperator<Link, Real> normal(hops_, sums_, colour, masses[order[0]]);
+    NormalOperator<Link, Real> normal(dslash_, sums_, parity, masses[order[0]]);
     VectorSpace<Real>& space = normal.space();
-    const Real* const b = part(source_, colour);
+    const Real* const b = part(source_, parity);
     std::vector<double> norm(1);
     space.norm(b, norm);
     if (norm[0] == 0) return;
-    const Precision first = std::min(options_.inner, options_.precision);
-    Stopping stopping = stopping_of(0.5);  // each colour has half of what is allowed
-    const double enough = stopping.enough[0];
-    const double reached = reach_of(options_.half_faces ? Precision::half : first);
-    const double reach = std::max(reached * reached * norm[0], enough);
-    stopping.enough.assign(masses.size(), reach);
+    const Precision first = std::min(options_.sloppy_precision, options_.precision);
+    Stopping stopping = stopping_of(0.5);  // each parity has half of what is allowed
+    const double target = stopping.target[0];
+    const double reached = attainable_of(options_.half_halo ? Precision::half : first);
+    const double attainable = std::max(reached * reached * norm[0], target);
+    stopping.target.assign(masses.size(), attainable);
     std::vector<double> shifts;
     for (const std::size_t i : order)
       shifts.push_back(4 * (masses[i] * masses[i] - masses[order[0]] * masses[order[0]]));
     with_precision(first, [&]<class LowLink, class Low>() {
-      HopField<LowLink, Low>& hops = solver_.hops<LowLink, Low>(1, half_faces<Low>());
-      const HopCounters before = hops.counters;
-      NormalOperator<LowLink, Low> low(hops, sums_, colour, masses[order[0]]);
+      DslashField<LowLink, Low>& dslash = solver_.dslash<LowLink, Low>(1, half_halo<Low>());
+      const DslashCounters before = dslash.counters;
+      NormalOperator<LowLink, Low> low(dslash, sums_, parity, masses[order[0]]);
       const Buffer<Low> r = low.space().make();
       convert(solver_.team(), b, r.data(), low.space().size());
       std::vector<Buffer<Low>> memory;
@@ -206,69 +207,70 @@ class Run {
       for (std::size_t s = 0; s < masses.size(); ++s) x.push_back(memory.emplace_back(low.space().make()).data());
       result_.report.iterations += multi_shift(low, std::span<const double>(shifts), x, r.data(), stopping);
       for (std::size_t s = 0; s < masses.size(); ++s)
-        convert(solver_.team(), x[s], part(y[order[s]], colour), low.space().size());
+        convert(solver_.team(), x[s], part(y[order[s]], parity), low.space().size());
       add_counts(low.space());
       if constexpr (std::is_same_v<LowLink, Link>) return;
-      result_.report.flops += hops.counters.flops - before.flops;
-      result_.report.bytes += hops.counters.bytes - before.bytes;
-      result_.report.communication_seconds += hops.counters.waited - before.waited;
+      result_.report.flops += dslash.counters.flops - before.flops;
+      result_.report.bytes += dslash.counters.bytes - before.bytes;
+      result_.report.communication_seconds += dslash.counters.waited - before.waited;
     });
     const Buffer<Real> r = space.make();
     for (const std::size_t i : order) {
       normal.set_mass(masses[i]);
-      normal.apply(part(y[i], colour), r.data());
+      normal.apply(part(y[i], parity), r.data());
       const std::array<const Real*, 2> terms{b, r.data()};
       const std::array<Coefficient, 2> difference{1.0, -1.0};
       space.combine(difference, terms, r.data());
       space.norm(r.data(), norm);
-      if (norm[0] * 0.81 <= enough) continue;
-      stopping.enough.assign(1, enough);
+      if (norm[0] * 0.81 <= target) continue;
+      stopping.target.assign(1, target);
       stopping.iterations = options_.iterations - result_.report.iterations;
-      improve(normal, colour, masses[i], b, part(y[i], colour), r.data(), stopping);
+      refine(normal, parity, masses[i], b, part(y[i], parity), r.data(), stopping);
     }
     add_counts(space);
   }
 
   // Looks what is left of b - M x, and takes the solution.
-  void keep(const Field<Real>& x, double mass) {
+  void accept(const Field<Real>& x, double mass) {
     put(x, 0);
     put(x, 1);
-    const Field<Real> rest(whole_.shape(), false);
-    for (const int colour : {0, 1}) {
-      hops_.hop(colour, {.out = part(rest, colour),
-                         .begin = lattice_.begin(colour),
-                         .hop_factor = -1,
-                         .own = part(source_, colour),
-                         .own_factor = 1});
+    const Field<Real> residual(whole_.shape(), false);
+    for (const int parity : {0, 1}) {
+      dslash_.apply(parity, {.out = part(residual, parity),
+                             .begin = lattice_.begin(parity),
+                             .dslash_factor = -1,
+                             .own = part(source_, parity),
+                             .own_factor = 1});
     }
-    std::vector<Coefficient> coefficients(2 * copies_, 1.0);
-    std::fill(coefficients.begin() + static_cast<std::ptrdiff_t>(copies_), coefficients.end(), -2 * mass);
-    const std::array<const Real*, 2> terms{rest.data(), x.data()};
-    whole_.combine(coefficients, terms, rest.data());
-    std::vector<double> left(copies_);
-    whole_.norm(rest.data(), left);
+    std::vector<Coefficient> coefficients(2 * num_rhs_, 1.0);
+    std::fill(coefficients.begin() + static_cast<std::ptrdiff_t>(num_rhs_), coefficients.end(), -2 * mass);
+    const std::array<const Real*, 2> terms{residual.data(), x.data()};
+    whole_.combine(coefficients, terms, residual.data());
+    std::vector<double> left(num_rhs_);
+    whole_.norm(residual.data(), left);
     const std::size_t length = lattice_.sites.size() * 3;
-    for (std::size_t copy = 0; copy < copies_; ++copy) {
-      const double residual = norms_[copy] > 0 ? std::sqrt(left[copy] / norms_[copy]) : 0;
+    for (std::size_t rhs = 0; rhs < num_rhs_; ++rhs) {
+      const double residual = norms_[rhs] > 0 ? std::sqrt(left[rhs] / norms_[rhs]) : 0;
       result_.solutions.resize(result_.solutions.size() + length);
       // An answer that is worse than none, or no number at all, is none.
       const bool better = residual <= 1;
       result_.report.residuals.push_back(better ? residual : 1);
-      if (better) store_natural(x, lattice_.sites, std::span(result_.solutions).last(length), static_cast<int>(copy));
+      if (better)
+        store_lexicographic(x, lattice_.sites, std::span(result_.solutions).last(length), static_cast<int>(rhs));
     }
   }
 
   StaggeredSolver& solver_;
   const SolverOptions& options_;
-  const HopLattice& lattice_;
-  std::size_t copies_;
-  HopField<Link, Real>& hops_;
+  const DslashLattice& lattice_;
+  std::size_t num_rhs_;
+  DslashField<Link, Real>& dslash_;
   Sums& sums_;
   VectorSpace<Real> whole_;
   Field<Real> source_;
   std::vector<double> norms_;  // |b|^2
   double begin_;
-  HopCounters before_;
+  DslashCounters before_;
   double waited_before_;
   StaggeredSolve result_;
 };
@@ -276,9 +278,9 @@ class Run {
 }  // namespace
 
 template <class Link>
-const HopLinks<Link>& StaggeredSolver::links() {
+const DslashLinks<Link>& StaggeredSolver::links() {
   const bool in_order = better_in_order(lattice_, sizeof(Link));
-  auto& made = std::get<std::optional<HopLinks<Link>>>(links_);
+  auto& made = std::get<std::optional<DslashLinks<Link>>>(links_);
   if constexpr (std::is_same_v<Link, double>) {
     if (!in_order) return lattice_.links;
     if (!made) made = in_order_of_use(lattice_, lattice_.links);
@@ -294,26 +296,26 @@ const HopLinks<Link>& StaggeredSolver::links() {
 }
 
 template <class Link, class Real>
-HopField<Link, Real>& StaggeredSolver::hops(int copies, bool half_faces) {
-  using Fields = std::map<std::pair<int, bool>, std::unique_ptr<HopField<Link, Real>>>;
-  auto& made = std::get<Fields>(fields_)[{copies, half_faces}];
+DslashField<Link, Real>& StaggeredSolver::dslash(int num_rhs, bool half_halo) {
+  using Fields = std::map<std::pair<int, bool>, std::unique_ptr<DslashField<Link, Real>>>;
+  auto& made = std::get<Fields>(fields_)[{num_rhs, half_halo}];
   if (!made) {
-    const HopOptions options{.copies = copies,
-                             .codec = half_faces ? Codec::bf16 : Codec::raw,
-                             .plain = parts_.plain,
-                             .exchange = parts_.exchange};
-    made = std::make_unique<HopField<Link, Real>>(lattice_, links<Link>(), team_, options);
+    const DslashFieldOptions options{.num_rhs = num_rhs,
+                                     .codec = half_halo ? Codec::bf16 : Codec::raw,
+                                     .plain = parts_.plain,
+                                     .exchange = parts_.exchange};
+    made = std::make_unique<DslashField<Link, Real>>(lattice_, links<Link>(), team_, options);
   }
   return *made;
 }
 
-template HopField<double, double>& StaggeredSolver::hops(int, bool);
-template HopField<float, float>& StaggeredSolver::hops(int, bool);
-template HopField<std::int16_t, float>& StaggeredSolver::hops(int, bool);
+template DslashField<double, double>& StaggeredSolver::dslash(int, bool);
+template DslashField<float, float>& StaggeredSolver::dslash(int, bool);
+template DslashField<std::int16_t, float>& StaggeredSolver::dslash(int, bool);
 
-Sums& StaggeredSolver::sums(int copies, bool wide) {
-  auto& made = sums_[{copies, wide}];
-  if (!made) made = std::make_unique<Sums>(lattice_.group, 2 * copies, wide, parts_.sum);
+Sums& StaggeredSolver::sums(int num_rhs, bool wide) {
+  auto& made = sums_[{num_rhs, wide}];
+  if (!made) made = std::make_unique<Sums>(lattice_.group, 2 * num_rhs, wide, parts_.sum);
   return *made;
 }
 
@@ -325,9 +327,9 @@ std::int64_t StaggeredSolver::link_bytes(Precision precision) const {
 }
 
 StaggeredSolve StaggeredSolver::solve(std::span<const Number> sources, double mass, const SolverOptions& options) {
-  const auto copies = static_cast<int>(sources.size() / (lattice_.sites.size() * 3));
+  const auto num_rhs = static_cast<int>(sources.size() / (lattice_.sites.size() * 3));
   return with_precision(options.precision, [&]<class Link, class Real>() {
-    Run<Link, Real> run(*this, copies, options);
+    Run<Link, Real> run(*this, num_rhs, options);
     run.load(sources);
     run.solve(mass);
     return run.result();

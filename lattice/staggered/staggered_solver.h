@@ -27,15 +27,15 @@ struct StaggeredParts {
 // Fields, links and sums of every precision that has been asked for. Made when they are first needed, which is collective.
 class StaggeredSolver {
  public:
-  StaggeredSolver(HopLattice lattice, int threads, StaggeredParts parts = {})
+  StaggeredSolver(DslashLattice lattice, int threads, StaggeredParts parts = {})
       : lattice_(std::move(lattice)), team_(threads), parts_(std::move(parts)) {}
 
-  [[nodiscard]] const HopLattice& lattice() const noexcept { return lattice_; }
+  [[nodiscard]] const DslashLattice& lattice() const noexcept { return lattice_; }
   [[nodiscard]] Team& team() noexcept { return team_; }
 
   template <class Link, class Real>
-  [[nodiscard]] HopField<Link, Real>& hops(int copies, bool half_faces = false);
-  [[nodiscard]] Sums& sums(int copies, bool wide);
+  [[nodiscard]] DslashField<Link, Real>& dslash(int num_rhs, bool half_halo = false);
+  [[nodiscard]] Sums& sums(int num_rhs, bool wide);
   // Of all links as operators of this precision read them.
   [[nodiscard]] std::int64_t link_bytes(Precision precision) const;
 
@@ -46,16 +46,17 @@ class StaggeredSolver {
 
  private:
   template <class Link>
-  [[nodiscard]] const HopLinks<Link>& links();
+  [[nodiscard]] const DslashLinks<Link>& links();
 
-  HopLattice lattice_;
+  DslashLattice lattice_;
   Team team_;
   StaggeredParts parts_;
-  std::tuple<std::optional<HopLinks<double>>, std::optional<HopLinks<float>>, std::optional<HopLinks<std::int16_t>>>
+  std::tuple<std::optional<DslashLinks<double>>, std::optional<DslashLinks<float>>,
+             std::optional<DslashLinks<std::int16_t>>>
       links_;
-  std::tuple<std::map<std::pair<int, bool>, std::unique_ptr<HopField<double, double>>>,
-             std::map<std::pair<int, bool>, std::unique_ptr<HopField<float, float>>>,
-             std::map<std::pair<int, bool>, std::unique_ptr<HopField<std::int16_t, float>>>>
+  std::tuple<std::map<std::pair<int, bool>, std::unique_ptr<DslashField<double, double>>>,
+             std::map<std::pair<int, bool>, std::unique_ptr<DslashField<float, float>>>,
+             std::map<std::pair<int, bool>, std::unique_ptr<DslashField<std::int16_t, float>>>>
       fields_;
   std::map<std::pair<int, bool>, std::unique_ptr<Sums>> sums_;
 };
@@ -63,7 +64,7 @@ class StaggeredSolver {
 // Calls `what` with types of links and of numbers as template arguments.
 template <class What>
 decltype(auto) with_precision(Precision precision, What&& what) {
-  if (precision == Precision::full) return what.template operator()<double, double>();
+  if (precision == Precision::double_) return what.template operator()<double, double>();
   if (precision == Precision::single) return what.template operator()<float, float>();
   return what.template operator()<std::int16_t, float>();
 }

@@ -96,21 +96,21 @@ void reunitarise(std::span<T> a) {
 }
 
 template <class T>
-void compress(std::span<const T> matrices, std::span<T> two_rows) {
+void compress(std::span<const T> matrices, std::span<T> recon12) {
   const std::int64_t groups = groups_of(matrices, 9);
-  check_equal(groups, groups_of<T>(two_rows, 6), "results");
-  kernels<T>().compress(matrices.data(), two_rows.data(), groups);
+  check_equal(groups, groups_of<T>(recon12, 6), "results");
+  kernels<T>().compress(matrices.data(), recon12.data(), groups);
 }
 
 template <class T>
-void expand(std::span<const T> two_rows, std::span<T> matrices) {
-  const std::int64_t groups = groups_of(two_rows, 6);
+void expand(std::span<const T> recon12, std::span<T> matrices) {
+  const std::int64_t groups = groups_of(recon12, 6);
   check_equal(groups, groups_of<T>(matrices, 9), "results");
-  kernels<T>().expand(two_rows.data(), matrices.data(), groups);
+  kernels<T>().expand(recon12.data(), matrices.data(), groups);
 }
 
 template <class T>
-void to_groups(std::span<const std::complex<double>> sites, std::size_t numbers, std::span<T> groups) {
+void to_aosoa(std::span<const std::complex<double>> sites, std::size_t numbers, std::span<T> groups) {
   constexpr std::size_t lanes = array_lanes<T>;
   check_equal(static_cast<std::int64_t>(sites.size()),
               groups_of<T>(groups, numbers) * static_cast<std::int64_t>(lanes * numbers), "numbers of sites");
@@ -123,7 +123,7 @@ void to_groups(std::span<const std::complex<double>> sites, std::size_t numbers,
 }
 
 template <class T>
-void from_groups(std::span<const T> groups, std::size_t numbers, std::span<std::complex<double>> sites) {
+void from_aosoa(std::span<const T> groups, std::size_t numbers, std::span<std::complex<double>> sites) {
   constexpr std::size_t lanes = array_lanes<T>;
   check_equal(static_cast<std::int64_t>(sites.size()),
               groups_of(groups, numbers) * static_cast<std::int64_t>(lanes * numbers), "numbers of sites");
@@ -164,8 +164,8 @@ void use_array_target(const std::string& name) { detail::use_target(name); }
   template void reunitarise<T>(std::span<T>);                                                                        \
   template void compress<T>(std::span<const T>, std::span<T>);                                                       \
   template void expand<T>(std::span<const T>, std::span<T>);                                                         \
-  template void to_groups<T>(std::span<const std::complex<double>>, std::size_t, std::span<T>);                      \
-  template void from_groups<T>(std::span<const T>, std::size_t, std::span<std::complex<double>>);                    \
+  template void to_aosoa<T>(std::span<const std::complex<double>>, std::size_t, std::span<T>);                       \
+  template void from_aosoa<T>(std::span<const T>, std::size_t, std::span<std::complex<double>>);                     \
   template void arithmetic_alone<T>(std::int64_t);                                                                   \
   template void movement_alone<T>(std::span<const T>, std::span<const T>, std::span<T>);
 ONEHOP_SU3_ARRAY(float)

@@ -31,7 +31,7 @@ class Clock {
 Sums::Sums(const Group& group, int most, bool wide, std::function<void(std::span<double>)> other)
     : rank_(group.rank()), ranks_(group.size()), most_(most), wide_(wide), other_(std::move(other)) {
   if (ranks_ == 1) return;
-  const std::size_t block = static_cast<std::size_t>(most) * (wide ? sizeof(WideSum) : sizeof(double));
+  const std::size_t block = static_cast<std::size_t>(most) * (wide ? sizeof(Superaccumulator) : sizeof(double));
   bytes_.resize(block * static_cast<std::size_t>(ranks_));
   const std::array arrays{std::span(bytes_)};
   gather_.emplace_back(group, allgather(ranks_, 1, static_cast<std::int64_t>(block), rank_), arrays);
@@ -63,7 +63,7 @@ void Sums::run(std::span<double> numbers) {
   }
 }
 
-void Sums::run(std::span<const WideSum> mine, std::span<double> results) {
+void Sums::run(std::span<const Superaccumulator> mine, std::span<double> results) {
   assert(wide_ && static_cast<int>(mine.size()) <= most_);
   if (ranks_ == 1) {
     for (std::size_t i = 0; i < mine.size(); ++i) results[i] = mine[i].value();
@@ -73,10 +73,10 @@ void Sums::run(std::span<const WideSum> mine, std::span<double> results) {
   std::memcpy(bytes_.data() + block * static_cast<std::size_t>(rank_), mine.data(), mine.size_bytes());
   exchange();
   for (std::size_t i = 0; i < mine.size(); ++i) {
-    WideSum total;
-    WideSum theirs;
+    Superaccumulator total;
+    Superaccumulator theirs;
     for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks_); ++rank) {
-      std::memcpy(&theirs, bytes_.data() + block * rank + i * sizeof(WideSum), sizeof theirs);
+      std::memcpy(&theirs, bytes_.data() + block * rank + i * sizeof(Superaccumulator), sizeof theirs);
       total.add(theirs);
     }
     results[i] = total.value();

@@ -17,7 +17,7 @@
 namespace onehop::lattice::detail {
 
 // The exact sum of up to 2^30 doubles of any size: a number of 2200 bits in words that overlap by half.
-class WideSum {
+class Superaccumulator {
  public:
   static constexpr int words = 70;
 
@@ -40,7 +40,7 @@ class WideSum {
     word[1] += sign * static_cast<std::int64_t>((low >> 32) + (high & 0xffffffff));
     word[2] += sign * static_cast<std::int64_t>(high >> 32);
   }
-  void add(const WideSum& other) {
+  void add(const Superaccumulator& other) {
     for (std::size_t i = 0; i < words; ++i) words_[i] += other.words_[i];
     special_ += other.special_;
   }
@@ -86,7 +86,7 @@ class Sums {
   [[nodiscard]] int most() const noexcept { return most_; }
   // Each number becomes its sum over the ranks. Collective.
   void run(std::span<double> numbers);
-  void run(std::span<const WideSum> mine, std::span<double> results);
+  void run(std::span<const Superaccumulator> mine, std::span<double> results);
 
   // Seconds spent waiting for others.
   [[nodiscard]] double waited() const noexcept { return waited_; }

@@ -29,7 +29,7 @@ GeometrySpec vector_spec(const Gauge& gauge, const WilsonOptions& options) {
   }
   if (options.lanes < 0 || options.threads < 0)
     throw BadInput("wilson: expected lanes and threads of 0 (as many as suit) or more");
-  spec.colours = 2;
+  spec.parities = 2;
   spec.width = 1;
   return spec;
 }
@@ -48,7 +48,9 @@ Wilson::Impl::Impl(const Gauge& gauge, const WilsonOptions& the_options)
       spec(vector_spec(gauge, the_options)),
       links(gauge.links()),
       team(options.threads > 0 ? options.threads : detail::team_size(group)),
-      geometry(spec_of(options.precision == Precision::full ? lanes<double>() : lanes<float>())) {
+      geometry(spec_of(options.precision == Precision::double_ ? lanes<double>() : lanes<float>())) {
+  if (options.recon != 12 && options.recon != 18)
+    throw BadInput("wilson: expected links of 12 or 18 real numbers (recon), found " + std::to_string(options.recon));
   if (options.csw == 0) return;
   blocks = clover_blocks(clover_leaves(gauge), options.kappa * options.csw);
   inverses = inverse_blocks(blocks);
@@ -76,20 +78,20 @@ Wilson::Impl::InPrecision<T>& Wilson::Impl::in_precision() {
 }
 
 template <class T>
-WilsonCore<T>& Wilson::Impl::core(int lanes, int copies, bool half, bool half_faces) {
+WilsonCore<T>& Wilson::Impl::core(int lanes, int num_rhs, bool half, bool half_halo) {
   InPrecision<T>& of = in_precision<T>();
   auto& storage = of.storages[{lanes, half}];
   if (!storage) {
-    storage = std::make_unique<WilsonStorage<T>>(group, Geometry(spec_of(lanes)), links, options.two_rows,
+    storage = std::make_unique<WilsonStorage<T>>(group, Geometry(spec_of(lanes)), links, options.recon,
                                                  options.antiperiodic, half);
     if (!blocks.empty()) storage->set_clover(blocks, inverses);
   }
-  auto& found = of.cores[{lanes, copies, half, half_faces}];
-  if (!found) found = std::make_unique<WilsonCore<T>>(*storage, team, copies, nullptr, half_faces);
+  auto& found = of.cores[{lanes, num_rhs, half, half_halo}];
+  if (!found) found = std::make_unique<WilsonCore<T>>(*storage, team, num_rhs, nullptr, half_halo);
   return *found;
 }
 
-int Wilson::Impl::copies_of(std::span<const Number> fields) const {
+int Wilson::Impl::num_rhs_of(std::span<const Number> fields) const {
   const auto length = static_cast<std::size_t>(geometry.sites()) * 12;
   if (!fields.empty() && fields.size() % length == 0) return static_cast<int>(fields.size() / length);
   throw BadInput("wilson: expected fields of " + std::to_string(length) +
@@ -98,17 +100,17 @@ int Wilson::Impl::copies_of(std::span<const Number> fields) const {
 }
 
 template <class T>
-void Wilson::Impl::load(const WilsonCore<T>& core, std::span<const Number> fields, int colour, T* to) const {
+void Wilson::Impl::load(const WilsonCore<T>& core, std::span<const Number> fields, int parity, T* to) const {
   const WilsonStorage<T>& of = core.storage();
   const auto lanes = static_cast<std::size_t>(of.lanes());
-  const auto copies = static_cast<std::size_t>(core.copies());
-  const std::size_t first = static_cast<std::size_t>(of.geometry.colour_begin(of.local(colour))) * lanes;
-  const std::size_t count = static_cast<std::size_t>(of.vectors(colour)) * lanes;
+  const auto num_rhs = static_cast<std::size_t>(core.num_rhs());
+  const std::size_t first = static_cast<std::size_t>(of.geometry.parity_begin(of.local(parity))) * lanes;
+  const std::size_t count = static_cast<std::size_t>(of.vectors(parity)) * lanes;
   const std::size_t of_field = of.sites.size() * 12;
   for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t copy = 0; copy < copies; ++copy) {
-      const Number* from = fields.data() + copy * of_field + static_cast<std::size_t>(of.sites[first + i]) * 12;
-      T* at = to + (i / lanes * copies + copy) * 24 * lanes + i % lanes;
+    for (std::size_t rhs = 0; rhs < num_rhs; ++rhs) {
+      const Number* from = fields.data() + rhs * of_field + static_cast<std::size_t>(of.sites[first + i]) * 12;
+      T* at = to + (i / lanes * num_rhs + rhs) * 24 * lanes + i % lanes;
       for (std::size_t n = 0; n < 12; ++n) {
         at[2 * n * lanes] = static_cast<T>(from[n].real());
         at[(2 * n + 1) * lanes] = static_cast<T>(from[n].imag());
@@ -118,17 +120,17 @@ void Wilson::Impl::load(const WilsonCore<T>& core, std::span<const Number> field
 }
 
 template <class T>
-void Wilson::Impl::unload(const WilsonCore<T>& core, const T* from, int colour, std::span<Number> fields) const {
+void Wilson::Impl::unload(const WilsonCore<T>& core, const T* from, int parity, std::span<Number> fields) const {
   const WilsonStorage<T>& of = core.storage();
   const auto lanes = static_cast<std::size_t>(of.lanes());
-  const auto copies = static_cast<std::size_t>(core.copies());
-  const std::size_t first = static_cast<std::size_t>(of.geometry.colour_begin(of.local(colour))) * lanes;
-  const std::size_t count = static_cast<std::size_t>(of.vectors(colour)) * lanes;
+  const auto num_rhs = static_cast<std::size_t>(core.num_rhs());
+  const std::size_t first = static_cast<std::size_t>(of.geometry.parity_begin(of.local(parity))) * lanes;
+  const std::size_t count = static_cast<std::size_t>(of.vectors(parity)) * lanes;
   const std::size_t of_field = of.sites.size() * 12;
   for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t copy = 0; copy < copies; ++copy) {
-      Number* to = fields.data() + copy * of_field + static_cast<std::size_t>(of.sites[first + i]) * 12;
-      const T* at = from + (i / lanes * copies + copy) * 24 * lanes + i % lanes;
+    for (std::size_t rhs = 0; rhs < num_rhs; ++rhs) {
+      Number* to = fields.data() + rhs * of_field + static_cast<std::size_t>(of.sites[first + i]) * 12;
+      const T* at = from + (i / lanes * num_rhs + rhs) * 24 * lanes + i % lanes;
       for (std::size_t n = 0; n < 12; ++n)
         to[n] = {static_cast<double>(at[2 * n * lanes]), static_cast<double>(at[(2 * n + 1) * lanes])};
     }
@@ -139,47 +141,47 @@ template <class T>
 void Wilson::Impl::precondition(WilsonCore<T>& core, const T* in, T* middle, T* out, bool dagger) const {
   const double square = options.kappa * options.kappa;
   if (core.storage().has_clover()) {
-    core.hop(1, in, middle, {.form = WilsonForm::clover, .inverse = true}, dagger);
-    core.hop(0, middle, out, {.form = WilsonForm::clover_other, .factor = -square, .other = in}, dagger);
+    core.dslash(1, in, middle, {.form = WilsonForm::clover, .inverse = true}, dagger);
+    core.dslash(0, middle, out, {.form = WilsonForm::clover_other, .factor = -square, .other = in}, dagger);
   } else {
-    core.hop(1, in, middle, {}, dagger);
-    core.hop(0, middle, out, {.form = WilsonForm::add, .factor = -square, .other = in}, dagger);
+    core.dslash(1, in, middle, {}, dagger);
+    core.dslash(0, middle, out, {.form = WilsonForm::add, .factor = -square, .other = in}, dagger);
   }
 }
 
 template <class T>
 std::vector<Number> Wilson::Impl::apply(std::span<const Number> fields, bool dagger) {
-  WilsonCore<T>& of = core<T>(lanes<T>(), copies_of(fields), options.precision == Precision::half);
+  WilsonCore<T>& of = core<T>(lanes<T>(), num_rhs_of(fields), options.precision == Precision::half);
   const Buffer<T> in[2] = {Buffer<T>(of.size(0)), Buffer<T>(of.size(1))};
   std::vector<Number> found(fields.size());
-  for (const int colour : {0, 1}) load(of, fields, colour, in[colour].data());
-  for (const int colour : {0, 1}) {
-    const Buffer<T> out(of.size(colour));
+  for (const int parity : {0, 1}) load(of, fields, parity, in[parity].data());
+  for (const int parity : {0, 1}) {
+    const Buffer<T> out(of.size(parity));
     const WilsonForm form = of.storage().has_clover() ? WilsonForm::clover_other : WilsonForm::add;
-    of.hop(colour, in[1 - colour].data(), out.data(),
-           {.form = form, .factor = -options.kappa, .other = in[colour].data()}, dagger);
-    unload(of, out.data(), colour, std::span(found));
+    of.dslash(parity, in[1 - parity].data(), out.data(),
+              {.form = form, .factor = -options.kappa, .other = in[parity].data()}, dagger);
+    unload(of, out.data(), parity, std::span(found));
   }
   return found;
 }
 
 template <class T>
-std::vector<Number> Wilson::Impl::hop(std::span<const Number> fields, bool dagger) {
-  WilsonCore<T>& of = core<T>(lanes<T>(), copies_of(fields), options.precision == Precision::half);
+std::vector<Number> Wilson::Impl::dslash(std::span<const Number> fields, bool dagger) {
+  WilsonCore<T>& of = core<T>(lanes<T>(), num_rhs_of(fields), options.precision == Precision::half);
   std::vector<Number> found(fields.size());
-  for (const int colour : {0, 1}) {
-    const Buffer<T> in(of.size(1 - colour));
-    const Buffer<T> out(of.size(colour));
-    load(of, fields, 1 - colour, in.data());
-    of.hop(colour, in.data(), out.data(), {}, dagger);
-    unload(of, out.data(), colour, std::span(found));
+  for (const int parity : {0, 1}) {
+    const Buffer<T> in(of.size(1 - parity));
+    const Buffer<T> out(of.size(parity));
+    load(of, fields, 1 - parity, in.data());
+    of.dslash(parity, in.data(), out.data(), {}, dagger);
+    unload(of, out.data(), parity, std::span(found));
   }
   return found;
 }
 
 template <class T>
 std::vector<Number> Wilson::Impl::precondition(std::span<const Number> fields, bool dagger) {
-  WilsonCore<T>& of = core<T>(lanes<T>(), copies_of(fields), options.precision == Precision::half);
+  WilsonCore<T>& of = core<T>(lanes<T>(), num_rhs_of(fields), options.precision == Precision::half);
   const Buffer<T> in(of.size(0));
   const Buffer<T> middle(of.size(1));
   const Buffer<T> out(of.size(0));
@@ -210,31 +212,31 @@ const WilsonOptions& Wilson::options() const noexcept { return impl_->options; }
 const Geometry& Wilson::geometry() const noexcept { return impl_->geometry; }
 int Wilson::threads() const noexcept { return impl_->team.size(); }
 
-std::vector<Number> Wilson::hop(std::span<const Number> fields, bool dagger) {
-  return impl_->options.precision == Precision::full ? impl_->hop<double>(fields, dagger)
-                                                     : impl_->hop<float>(fields, dagger);
+std::vector<Number> Wilson::dslash(std::span<const Number> fields, bool dagger) {
+  return impl_->options.precision == Precision::double_ ? impl_->dslash<double>(fields, dagger)
+                                                        : impl_->dslash<float>(fields, dagger);
 }
 
 std::vector<Number> Wilson::apply(std::span<const Number> fields, bool dagger) {
-  return impl_->options.precision == Precision::full ? impl_->apply<double>(fields, dagger)
-                                                     : impl_->apply<float>(fields, dagger);
+  return impl_->options.precision == Precision::double_ ? impl_->apply<double>(fields, dagger)
+                                                        : impl_->apply<float>(fields, dagger);
 }
 
 std::vector<Number> Wilson::precondition(std::span<const Number> fields, bool dagger) {
-  return impl_->options.precision == Precision::full ? impl_->precondition<double>(fields, dagger)
-                                                     : impl_->precondition<float>(fields, dagger);
+  return impl_->options.precision == Precision::double_ ? impl_->precondition<double>(fields, dagger)
+                                                        : impl_->precondition<float>(fields, dagger);
 }
 
 WilsonSolve Wilson::solve(std::span<const Number> sources, const SolverOptions& options, const WilsonSolver& solver) {
-  const int copies = impl_->copies_of(sources);
+  const int num_rhs = impl_->num_rhs_of(sources);
   if (!(options.tolerance > 0) || options.iterations < 0)
     throw BadInput("wilson: expected a tolerance above 0 and 0 iterations or more");
   if (options.precision == Precision::half)
-    throw BadInput("wilson: expected a solve in double or single precision; half is for the inner iterations");
-  check_faces(options);
+    throw BadInput("wilson: expected a solve in double or single precision; half is for sloppy iterations");
+  check_half_halo(options);
   if (solver.schwarz < 0 || (solver.schwarz > 0 && solver.method != WilsonMethod::bicgstab))
     throw BadInput("wilson: expected 0 or more Schwarz steps, and with the method BiCGStab");
-  const detail::SourceScale scale(impl_->group, sources, copies);
+  const detail::SourceScale scale(impl_->group, sources, num_rhs);
   WilsonSolve found = impl_->solve(scale.sources(), options, solver);
   scale.restore(found.solution);
   return found;

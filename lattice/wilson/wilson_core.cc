@@ -23,7 +23,7 @@ Side side_of(int neighbour) { return neighbour % 2 == 0 ? Side::below : Side::ab
 // A half spinor of a site on its way as 16-bit integers: a scale, and twelve of these. Of a vector there are first the scales of its lanes.
 constexpr std::int64_t short_face_bytes = sizeof(float) + 12 * sizeof(std::int16_t);
 
-// Half spinors [first, last) of all vectors and copies.
+// Half spinors [first, last) of all vectors and right-hand sides.
 template <class T>
 void shorten_face(const T* wide, std::byte* to, std::int64_t first, std::int64_t last, int lanes) {
   for (std::int64_t k = first; k < last; ++k) {
@@ -62,12 +62,12 @@ void widen_face(const std::byte* from, T* wide, std::int64_t first, std::int64_t
 }  // namespace
 
 template <class T>
-WilsonCore<T>::WilsonCore(const WilsonStorage<T>& storage, Team& team, int copies,
-                          std::unique_ptr<WilsonExchange> exchange, bool half_faces)
-    : storage_(storage), team_(team), copies_(copies), exchange_(std::move(exchange)), half_faces_(half_faces) {
-  const std::int64_t of_matrices = (8 * (storage.two_rows ? 12 : 18) + 72) * storage.bytes_a_number();
+WilsonCore<T>::WilsonCore(const WilsonStorage<T>& storage, Team& team, int num_rhs,
+                          std::unique_ptr<WilsonExchange> exchange, bool half_halo)
+    : storage_(storage), team_(team), num_rhs_(num_rhs), exchange_(std::move(exchange)), half_halo_(half_halo) {
+  const std::int64_t of_matrices = (8 * storage.recon + 72) * storage.bytes_a_number();
   const std::int64_t bytes = storage.vectors(0) * storage.lanes() *
-                             (of_matrices + std::int64_t{2} * 24 * copies * static_cast<std::int64_t>(sizeof(T)));
+                             (of_matrices + std::int64_t{2} * 24 * num_rhs * static_cast<std::int64_t>(sizeof(T)));
   past_caches = bytes > cached_bytes;
   fetches = bytes > fetched_bytes;
   open_faces();
@@ -79,39 +79,39 @@ void WilsonCore<T>::open_faces() {
   const int rank = storage_.group.rank();
   const std::vector<int> here = geometry.coordinates(rank);
   std::vector<ChannelSpec> specs;
-  const auto wish = [&](ChannelSpec::Direction direction, int colour, int side, int sent_side, const Slice& face) {
+  const auto wish = [&](ChannelSpec::Direction direction, int parity, int side, int sent_side, const Slice& face) {
     std::vector<int> beside = here;
     beside[index(side / 2)] += side % 2 == 0 ? -1 : 1;
     const std::int64_t bytes = face_bytes(face.elements());
     specs.push_back({.direction = direction,
                      .peer = geometry.rank_at(beside),
                      .bytes = bytes,
-                     .tag = colour * 8 + sent_side,
+                     .tag = parity * 8 + sent_side,
                      .slots = direction == ChannelSpec::Direction::send ? 2 : 0,
                      .slot_bytes = direction == ChannelSpec::Direction::send ? bytes : 0,
                      .chunk_bytes = direction == ChannelSpec::Direction::send ? bytes : 0});
   };
-  for (const int colour : {0, 1}) {
-    const int local = storage_.local(colour);
+  for (const int parity : {0, 1}) {
+    const int local = storage_.local(parity);
     for (int side = 0; side < 8; ++side) {
       if (!geometry.is_cut(side / 2)) continue;
       const Slice& face = geometry.face(side / 2, side_of(side), local);
       const Slice& ghost = geometry.ghost(side / 2, side_of(side), local);
       if (face.elements() > 0) {
-        Out& out = out_[index(colour)].emplace_back();
+        Out& out = out_[index(parity)].emplace_back();
         out.side = side;
         face.for_each_run([&](std::int64_t first, std::int64_t length) {
           for (std::int64_t i = 0; i < length; ++i)
-            out.vectors.push_back(static_cast<std::int32_t>(first + i - geometry.colour_begin(local)));
+            out.vectors.push_back(static_cast<std::int32_t>(first + i - geometry.parity_begin(local)));
         });
-        wish(ChannelSpec::Direction::send, colour, side, side, face);
+        wish(ChannelSpec::Direction::send, parity, side, side, face);
         const auto numbers = index(face.elements() * element() / 2);
-        if (half_faces_ && wide_.size() < numbers) wide_ = Buffer<T>(numbers);
+        if (half_halo_ && wide_.size() < numbers) wide_ = Buffer<T>(numbers);
       }
       if (ghost.elements() > 0) {
-        in_[index(colour)].push_back({side, {}, {}});
-        if (half_faces_) in_[index(colour)].back().wide = Buffer<T>(index(ghost.elements() * element() / 2));
-        wish(ChannelSpec::Direction::receive, colour, side, side ^ 1, ghost);
+        in_[index(parity)].push_back({side, {}, {}});
+        if (half_halo_) in_[index(parity)].back().wide = Buffer<T>(index(ghost.elements() * element() / 2));
+        wish(ChannelSpec::Direction::receive, parity, side, side ^ 1, ghost);
       }
     }
   }
@@ -119,9 +119,9 @@ void WilsonCore<T>::open_faces() {
   Channels channels = open_channels(storage_.group, specs);
   std::size_t sent = 0;
   std::size_t received = 0;
-  for (const std::size_t colour : {0, 1}) {
-    for (Out& out : out_[colour]) out.sender = std::move(channels.senders[sent++]);
-    for (In& in : in_[colour]) in.receiver = std::move(channels.receivers[received++]);
+  for (const std::size_t parity : {0, 1}) {
+    for (Out& out : out_[parity]) out.sender = std::move(channels.senders[sent++]);
+    for (In& in : in_[parity]) in.receiver = std::move(channels.receivers[received++]);
   }
 }
 
@@ -138,42 +138,42 @@ void WilsonCore<T>::spread(std::int64_t first, std::int64_t last, const Body& bo
 }
 
 template <class T>
-void WilsonCore<T>::send_faces(int colour, const T* in, bool dagger) {
-  if (out_[index(colour)].empty()) return;
+void WilsonCore<T>::send_faces(int parity, const T* in, bool dagger) {
+  if (out_[index(parity)].empty()) return;
   const double start = now();
   const int lanes = storage_.lanes();
-  for (Out& out : out_[index(colour)]) {
-    const std::span<std::byte> slot = exchange_ ? exchange_->outgoing(colour, out.side) : out.sender.slot();
+  for (Out& out : out_[index(parity)]) {
+    const std::span<std::byte> slot = exchange_ ? exchange_->outgoing(parity, out.side) : out.sender.slot();
     WilsonFace<T> face{.vectors = out.vectors.data(),
                        .in = in,
-                       .out = half_faces_ ? wide_.data() : reinterpret_cast<T*>(slot.data()),
+                       .out = half_halo_ ? wide_.data() : reinterpret_cast<T*>(slot.data()),
                        .dagger = dagger ? T{-1} : T{1},
                        .side = out.side,
-                       .copies = copies_};
-    face.past_caches = !exchange_ && !half_faces_ && out.sender.stores() == StoreKind::nontemporal &&
+                       .num_rhs = num_rhs_};
+    face.past_caches = !exchange_ && !half_halo_ && out.sender.stores() == StoreKind::nontemporal &&
                        reinterpret_cast<std::uintptr_t>(slot.data()) % 64 == 0;
     spread(0, static_cast<std::int64_t>(out.vectors.size()), [&](std::int64_t first, std::int64_t last) {
       WilsonFace<T> part = face;
       part.first = first;
       part.last = last;
       storage_.kernels->face(part);
-      if (half_faces_) shorten_face(wide_.data(), slot.data(), first * copies_, last * copies_, lanes);
+      if (half_halo_) shorten_face(wide_.data(), slot.data(), first * num_rhs_, last * num_rhs_, lanes);
     });
     if (!exchange_) out.sender.put();
   }
-  if (exchange_) exchange_->start(colour);
+  if (exchange_) exchange_->start(parity);
   sending += now() - start;
 }
 
 template <class T>
 std::int64_t WilsonCore<T>::face_bytes(std::int64_t vectors) const {
-  const std::int64_t of_site = half_faces_ ? short_face_bytes : static_cast<std::int64_t>(12 * sizeof(T));
-  return vectors * copies_ * storage_.lanes() * of_site;
+  const std::int64_t of_site = half_halo_ ? short_face_bytes : static_cast<std::int64_t>(12 * sizeof(T));
+  return vectors * num_rhs_ * storage_.lanes() * of_site;
 }
 
 template <class T>
 const T* WilsonCore<T>::arrived(In& face, const std::byte* bytes) {
-  if (!half_faces_) return reinterpret_cast<const T*>(bytes);
+  if (!half_halo_) return reinterpret_cast<const T*>(bytes);
   const auto lanes = storage_.lanes();
   spread(0, static_cast<std::int64_t>(face.wide.size()) / (12 * lanes),
          [&](std::int64_t first, std::int64_t last) { widen_face(bytes, face.wide.data(), first, last, lanes); });
@@ -186,7 +186,7 @@ const T* WilsonCore<T>::nothing() {
     std::size_t longest = 0;
     for (const auto& faces : in_) {
       for (const In& face : faces)
-        longest = std::max(longest, half_faces_ ? face.wide.span().size_bytes() : index(face.receiver.bytes()));
+        longest = std::max(longest, half_halo_ ? face.wide.span().size_bytes() : index(face.receiver.bytes()));
     }
     nothing_ = Buffer<T>(longest / sizeof(T));
   }
@@ -194,13 +194,13 @@ const T* WilsonCore<T>::nothing() {
 }
 
 template <class T>
-void WilsonCore<T>::hop(int colour, const T* in, T* out, const Tail& tail, bool dagger) {
+void WilsonCore<T>::dslash(int parity, const T* in, T* out, const Tail& tail, bool dagger) {
   const Geometry& geometry = storage_.geometry;
-  const int local = storage_.local(colour);
-  const std::int64_t begin = geometry.colour_begin(local);
+  const int local = storage_.local(parity);
+  const std::int64_t begin = geometry.parity_begin(local);
   const auto& blocks = tail.inverse ? storage_.inverse : storage_.clover;
-  WilsonHop<T> range;
-  range.links = storage_.links.at(begin * 8 * (storage_.two_rows ? 12 : 18) * storage_.lanes());
+  WilsonDslash<T> range;
+  range.links = storage_.links.at(begin * 8 * storage_.recon * storage_.lanes());
   range.neighbours = storage_.neighbours.data() + begin * 8;
   range.lane_sources = storage_.lane_sources.data();
   range.signs = storage_.signs.data();
@@ -214,59 +214,59 @@ void WilsonCore<T>::hop(int colour, const T* in, T* out, const Tail& tail, bool 
   range.dagger = dagger ? T{-1} : T{1};
   range.form = tail.form;
   range.past_caches = past_caches;
-  range.copies = copies_;
-  const auto& kernels = storage_.half ? storage_.kernels->short_hop : storage_.kernels->hop;
-  const auto kernel = kernels[storage_.two_rows ? 1 : 0];
+  range.num_rhs = num_rhs_;
+  const auto& kernels = storage_.half ? storage_.kernels->half_dslash : storage_.kernels->dslash;
+  const auto kernel = kernels[storage_.recon == 12 ? 1 : 0];
   const auto run = [&](std::int64_t first, std::int64_t last) {
-    WilsonHop<T> part = range;
+    WilsonDslash<T> part = range;
     part.first = first;
     part.last = last;
     part.fetched_until = fetches ? last : 0;
     kernel(part);
   };
-  count(colour, tail.form);
+  count(parity, tail.form);
   const bool exchanges = !alone && !domain;
-  if (exchanges) send_faces(1 - colour, in, dagger);
+  if (exchanges) send_faces(1 - parity, in, dagger);
   spread(0, geometry.interior_end(local) - begin, run);
-  auto& faces = in_[index(1 - colour)];
+  auto& faces = in_[index(1 - parity)];
   if (domain) {
     for (In& face : faces) range.ghosts[face.side] = nothing();
   } else if (!faces.empty() && !alone) {
     const double start = now();
-    if (exchange_) exchange_->finish(1 - colour);
+    if (exchange_) exchange_->finish(1 - parity);
     for (In& face : faces) {
-      const std::byte* there = exchange_ ? exchange_->incoming(1 - colour, face.side) : face.receiver.wait().data();
+      const std::byte* there = exchange_ ? exchange_->incoming(1 - parity, face.side) : face.receiver.wait().data();
       range.ghosts[face.side] = arrived(face, there);
     }
     waited += now() - start;
   } else {
     for (In& face : faces) range.ghosts[face.side] = reinterpret_cast<const T*>(face.receiver.payload());
   }
-  spread(geometry.interior_end(local) - begin, geometry.colour_end(local) - begin, run);
+  spread(geometry.interior_end(local) - begin, geometry.parity_end(local) - begin, run);
   if (!exchanges || exchange_) return;
   for (In& face : faces) face.receiver.release();
 }
 
 template <class T>
-void WilsonCore<T>::count(int colour, WilsonForm form) {
-  const auto sites = static_cast<double>(storage_.vectors(colour) * storage_.lanes());
+void WilsonCore<T>::count(int parity, WilsonForm form) {
+  const auto sites = static_cast<double>(storage_.vectors(parity) * storage_.lanes());
   const bool clover = form == WilsonForm::clover || form == WilsonForm::clover_other;
-  flops += sites * copies_ * (1320 + (clover ? 504 : 0) + (form == WilsonForm::add ? 48 : 0));
-  const double of_matrices = 8 * (storage_.two_rows ? 12 : 18) + (clover ? 72 : 0);
+  flops += sites * num_rhs_ * (1320 + (clover ? 504 : 0) + (form == WilsonForm::add ? 48 : 0));
+  const double of_matrices = 8 * storage_.recon + (clover ? 72 : 0);
   const double fields = form == WilsonForm::plain || form == WilsonForm::clover ? 2 : 3;
-  bytes += sites * (of_matrices * storage_.bytes_a_number() + copies_ * 24 * fields * sizeof(T));
+  bytes += sites * (of_matrices * storage_.bytes_a_number() + num_rhs_ * 24 * fields * sizeof(T));
 }
 
 template <class T>
-void WilsonCore<T>::blocks(int colour, const T* in, T* out, bool inverse) {
+void WilsonCore<T>::blocks(int parity, const T* in, T* out, bool inverse) {
   if (!storage_.has_clover()) {
-    if (in != out) std::copy_n(in, size(colour), out);
+    if (in != out) std::copy_n(in, size(parity), out);
     return;
   }
-  const auto& of = (inverse ? storage_.inverse : storage_.clover)[index(storage_.local(colour))];
-  spread(0, storage_.vectors(colour), [&](std::int64_t first, std::int64_t last) {
+  const auto& of = (inverse ? storage_.inverse : storage_.clover)[index(storage_.local(parity))];
+  spread(0, storage_.vectors(parity), [&](std::int64_t first, std::int64_t last) {
     const auto kernel = storage_.half ? storage_.kernels->short_blocks : storage_.kernels->blocks;
-    kernel({of.at(0), of.scales.data(), in, out, copies_, first, last});
+    kernel({of.at(0), of.scales.data(), in, out, num_rhs_, first, last});
   });
 }
 

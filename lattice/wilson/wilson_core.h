@@ -1,5 +1,5 @@
-// The Wilson operator on sites of one colour at a time, in one precision, with faces that travel meanwhile. Vectors are those of
-// one colour of the whole lattice, [vector][copy][spin][colour][re, im][lane].
+// The Wilson operator on sites of one parity at a time, in one precision, with faces that travel meanwhile. Vectors are those of
+// one colour of the whole lattice, [vector][rhs][spin][colour][re, im][lane].
 #pragma once
 
 #include <array>
@@ -21,16 +21,16 @@ namespace onehop::lattice::detail {
 class WilsonExchange {
  public:
   virtual ~WilsonExchange() = default;
-  [[nodiscard]] virtual std::span<std::byte> outgoing(int colour, int side) = 0;
-  virtual void start(int colour) = 0;
-  virtual void finish(int colour) = 0;
-  [[nodiscard]] virtual const std::byte* incoming(int colour, int side) = 0;
+  [[nodiscard]] virtual std::span<std::byte> outgoing(int parity, int side) = 0;
+  virtual void start(int parity) = 0;
+  virtual void finish(int parity) = 0;
+  [[nodiscard]] virtual const std::byte* incoming(int parity, int side) = 0;
 };
 
 template <class T>
 class WilsonCore {
  public:
-  // What hop() makes of the hopping term h: see WilsonForm. Clover blocks are those of the sites that are written.
+  // What dslash() makes of the hopping term h: see WilsonForm. Clover blocks are those of the sites that are written.
   struct Tail {
     WilsonForm form = WilsonForm::plain;
     double factor = 1;
@@ -40,20 +40,20 @@ class WilsonCore {
   };
 
   // Collective. The storage and the team must outlive it.
-  WilsonCore(const WilsonStorage<T>& storage, Team& team, int copies,
-             std::unique_ptr<WilsonExchange> exchange = nullptr, bool half_faces = false);
+  WilsonCore(const WilsonStorage<T>& storage, Team& team, int num_rhs,
+             std::unique_ptr<WilsonExchange> exchange = nullptr, bool half_halo = false);
 
   [[nodiscard]] const WilsonStorage<T>& storage() const { return storage_; }
-  [[nodiscard]] int copies() const { return copies_; }
-  [[nodiscard]] std::int64_t element() const { return std::int64_t{24} * storage_.lanes() * copies_; }
-  [[nodiscard]] std::size_t size(int colour) const {
-    return static_cast<std::size_t>(storage_.vectors(colour) * element());
+  [[nodiscard]] int num_rhs() const { return num_rhs_; }
+  [[nodiscard]] std::int64_t element() const { return std::int64_t{24} * storage_.lanes() * num_rhs_; }
+  [[nodiscard]] std::size_t size(int parity) const {
+    return static_cast<std::size_t>(storage_.vectors(parity) * element());
   }
 
-  // Of sites of `colour`, from those of the other one. Collective.
-  void hop(int colour, const T* in, T* out, const Tail& tail, bool dagger = false);
+  // Of sites of `parity`, from those of the other one. Collective.
+  void dslash(int parity, const T* in, T* out, const Tail& tail, bool dagger = false);
   // out = A in, or the inverse of A; without a clover term a copy.
-  void blocks(int colour, const T* in, T* out, bool inverse);
+  void blocks(int parity, const T* in, T* out, bool inverse);
 
   // Seconds that the calling thread waited for faces, and those in which it projected and sent them; flop of all applications, and the
   // bytes that they must move at least.
@@ -74,7 +74,7 @@ class WilsonCore {
   struct Out {
     int side = 0;
     Sender sender;
-    std::vector<std::int32_t> vectors;  // counted from the first of their colour
+    std::vector<std::int32_t> vectors;  // counted from the first of their parity
   };
   struct In {
     int side = 0;
@@ -83,9 +83,9 @@ class WilsonCore {
   };
 
   void open_faces();
-  void count(int colour, WilsonForm form);
+  void count(int parity, WilsonForm form);
   [[nodiscard]] const T* nothing();
-  void send_faces(int colour, const T* in, bool dagger);
+  void send_faces(int parity, const T* in, bool dagger);
   // Bytes of a face of so many vectors on its way.
   [[nodiscard]] std::int64_t face_bytes(std::int64_t vectors) const;
   [[nodiscard]] const T* arrived(In& face, const std::byte* bytes);
@@ -95,12 +95,12 @@ class WilsonCore {
 
   const WilsonStorage<T>& storage_;
   Team& team_;
-  int copies_;
+  int num_rhs_;
   std::unique_ptr<WilsonExchange> exchange_;
-  bool half_faces_;
+  bool half_halo_;
   Buffer<T> wide_;                       // half faces: one before it is shortened
   Buffer<T> nothing_;                    // as long as the longest message, of zeros
-  std::array<std::vector<Out>, 2> out_;  // by the colour that travels
+  std::array<std::vector<Out>, 2> out_;  // by the parity that travels
   std::array<std::vector<In>, 2> in_;
 };
 

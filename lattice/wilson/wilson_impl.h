@@ -19,7 +19,7 @@ struct Wilson::Impl {
   template <class T>
   struct InPrecision {
     std::map<std::pair<int, bool>, std::unique_ptr<detail::WilsonStorage<T>>> storages;  // by lanes, whether half
-    // By lanes, copies, whether half, whether with half faces.
+    // By lanes, num_rhs, whether half, whether with half faces.
     std::map<std::tuple<int, int, bool, bool>, std::unique_ptr<detail::WilsonCore<T>>> cores;
   };
 
@@ -29,25 +29,25 @@ struct Wilson::Impl {
   [[nodiscard]] int lanes() const;
   // `half`: with matrices of 16-bit integers, T being float. Collective.
   template <class T>
-  [[nodiscard]] detail::WilsonCore<T>& core(int lanes, int copies, bool half, bool half_faces = false);
+  [[nodiscard]] detail::WilsonCore<T>& core(int lanes, int num_rhs, bool half, bool half_halo = false);
   template <class T>
   [[nodiscard]] InPrecision<T>& in_precision();
 
   // How many fields these are.
-  [[nodiscard]] int copies_of(std::span<const Number> fields) const;
+  [[nodiscard]] int num_rhs_of(std::span<const Number> fields) const;
   template <class T>
-  void load(const detail::WilsonCore<T>& core, std::span<const Number> fields, int colour, T* to) const;
+  void load(const detail::WilsonCore<T>& core, std::span<const Number> fields, int parity, T* to) const;
   template <class T>
-  void unload(const detail::WilsonCore<T>& core, const T* from, int colour, std::span<Number> fields) const;
+  void unload(const detail::WilsonCore<T>& core, const T* from, int parity, std::span<Number> fields) const;
 
   // The preconditioned operator on even sites; `middle` is a vector of odd ones.
   template <class T>
   void precondition(detail::WilsonCore<T>& core, const T* in, T* middle, T* out, bool dagger) const;
-  // M on both colours: out = factor * other + M in, with `in` and `other` vectors of both colours.
+  // M on both parities: out = factor * other + M in, with `in` and `other` vectors of both parities.
   template <class T>
   [[nodiscard]] std::vector<Number> apply(std::span<const Number> fields, bool dagger);
   template <class T>
-  [[nodiscard]] std::vector<Number> hop(std::span<const Number> fields, bool dagger);
+  [[nodiscard]] std::vector<Number> dslash(std::span<const Number> fields, bool dagger);
   template <class T>
   [[nodiscard]] std::vector<Number> precondition(std::span<const Number> fields, bool dagger);
   // In wilson_solve.cc.

@@ -1,6 +1,6 @@
 // The inner loops of the Wilson operator. This header is included where the compiler may use instructions that not every processor has:
-// it declares only. Everything is of sites of one colour, whose neighbours are of the other: vectors are counted from the first of their
-// colour. Spinors lie as [vector][copy][spin][colour][re, im][lane], links as [vector][neighbour][row][column][re, im][lane] with two
+// it declares only. Everything is of sites of one parity, whose neighbours are of the other: vectors are counted from the first of their
+// colour. Spinors lie as [vector][rhs][spin][colour][re, im][lane], links as [vector][neighbour][row][column][re, im][lane] with two
 // or three rows, blocks of the clover term as [vector][number][lane] (clover.h). With T = float both may be 16-bit integers: links in
 // units of 1 / short_one, blocks with a scale for every site, [vector][lane].
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace onehop::lattice {
 
-// A neighbour of a vector of sites. `at` counts the vectors of the other colour, or, of a ghost, those of its message.
+// A neighbour of a vector of sites. `at` counts the vectors of the other parity, or, of a ghost, those of its message.
 struct WilsonNeighbour {
   static constexpr std::uint32_t rotated = 1;  // its lanes are those of lane_sources
   static constexpr std::uint32_t ghost = 2;    // a projected half spinor from another rank
@@ -31,7 +31,7 @@ enum class WilsonForm : std::uint8_t {
 inline constexpr double short_one = 32767;
 
 template <class T>
-struct WilsonHop {
+struct WilsonDslash {
   const void* links = nullptr;
   const WilsonNeighbour* neighbours = nullptr;  // 8 a vector: below and above in x, y, z, t
   const int* lane_sources = nullptr;            // [neighbour][lane]
@@ -47,7 +47,7 @@ struct WilsonHop {
   T dagger = 1;  // -1: the adjoint, in which the projectors change places
   WilsonForm form = WilsonForm::plain;
   bool past_caches = false;  // stores of `out`
-  int copies = 1;
+  int num_rhs = 1;
   std::int64_t first = 0;
   std::int64_t last = 0;
   std::int64_t fetched_until = 0;  // what vectors before this one read is asked for some vectors ahead
@@ -62,7 +62,7 @@ struct WilsonFace {
   T* out = nullptr;
   T dagger = 1;
   int side = 0;  // 2 * direction, + 1 for the face above
-  int copies = 1;
+  int num_rhs = 1;
   bool past_caches = false;
   std::int64_t first = 0;
   std::int64_t last = 0;
@@ -75,7 +75,7 @@ struct WilsonBlocks {
   const T* clover_scales = nullptr;
   const T* in = nullptr;
   T* out = nullptr;
-  int copies = 1;
+  int num_rhs = 1;
   std::int64_t first = 0;
   std::int64_t last = 0;
 };
@@ -83,8 +83,8 @@ struct WilsonBlocks {
 template <class T>
 struct WilsonKernels {
   int lanes = 0;
-  void (*hop[2])(const WilsonHop<T>&) = {};        // with links of three rows, of two
-  void (*short_hop[2])(const WilsonHop<T>&) = {};  // the same with 16-bit links and blocks
+  void (*dslash[2])(const WilsonDslash<T>&) = {};       // with links of three rows, of two
+  void (*half_dslash[2])(const WilsonDslash<T>&) = {};  // the same with 16-bit links and blocks
   void (*face)(const WilsonFace<T>&) = nullptr;
   void (*blocks)(const WilsonBlocks<T>&) = nullptr;
   void (*short_blocks)(const WilsonBlocks<T>&) = nullptr;

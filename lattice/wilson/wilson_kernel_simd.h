@@ -7,14 +7,14 @@ namespace {
 
 // The neighbour on this side, projected, in the lanes and with the sign that vector k sees.
 template <class T, int L, int Side>
-ONEHOP_INLINE void gather(Half<T, L>& h, const WilsonHop<T>& a, std::int64_t k, const Real<T, L>& dagger, int copy) {
+ONEHOP_INLINE void gather(Half<T, L>& h, const WilsonDslash<T>& a, std::int64_t k, const Real<T, L>& dagger, int rhs) {
   const WilsonNeighbour& where = a.neighbours[k * 8 + Side];
   if ((where.kind & WilsonNeighbour::ghost) != 0) [[unlikely]] {
-    const T* from = a.ghosts[Side] + (std::int64_t{where.at} * a.copies + copy) * 12 * L;
+    const T* from = a.ghosts[Side] + (std::int64_t{where.at} * a.num_rhs + rhs) * 12 * L;
 #pragma GCC unroll 6
     for (int i = 0; i < 6; ++i) h.s[i / 3][i % 3] = load_number<T, L>(from, i);
   } else {
-    const T* from = a.in + (std::int64_t{where.at} * a.copies + copy) * 24 * L;
+    const T* from = a.in + (std::int64_t{where.at} * a.num_rhs + rhs) * 24 * L;
     project<Side / 2>(h, from, Side % 2 == 0 ? dagger : -dagger);
     if ((where.kind & WilsonNeighbour::rotated) != 0) {
       const int* source = a.lane_sources + Side * L;
@@ -34,8 +34,8 @@ ONEHOP_INLINE void gather(Half<T, L>& h, const WilsonHop<T>& a, std::int64_t k, 
 
 // sum += the link of vector k on this side times h, with the lower half.
 template <class T, class S, int L, int Rows, int Side>
-ONEHOP_INLINE void add_link(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a, std::int64_t k, const Real<T, L>& dagger,
-                            const Half<T, L>& h) {
+ONEHOP_INLINE void add_link(Complex<T, L> (&sum)[4][3], const WilsonDslash<T>& a, std::int64_t k,
+                            const Real<T, L>& dagger, const Half<T, L>& h) {
   using G = Gamma<Side / 2>;
   const Real<T, L> t = Side % 2 == 0 ? dagger : -dagger;
   const S* link = static_cast<const S*>(a.links) + (k * 8 + Side) * 6 * Rows * L;
@@ -89,8 +89,8 @@ ONEHOP_INLINE void add_block(Complex<T, L> (&y)[6], const S* c, const Complex<T,
 }
 
 template <class T, int L, class S>
-ONEHOP_INLINE void finish_site(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a, std::int64_t vector, int copy) {
-  const std::int64_t place = (vector * a.copies + copy) * 24 * L;
+ONEHOP_INLINE void finish_site(Complex<T, L> (&sum)[4][3], const WilsonDslash<T>& a, std::int64_t vector, int rhs) {
+  const std::int64_t place = (vector * a.num_rhs + rhs) * 24 * L;
   T* to = a.out + place;
   const Real<T, L> factor = all<L>(a.factor);
 #pragma GCC unroll 12
@@ -138,9 +138,9 @@ constexpr std::int64_t fields_ahead = 1;
 
 // What the hop of a later vector from this side will read, and an eighth of its clover blocks.
 template <class T, class S, int L, int Rows, int Side>
-ONEHOP_INLINE void fetch_matrices(const WilsonHop<T>& a, std::int64_t now, int copy) {
+ONEHOP_INLINE void fetch_matrices(const WilsonDslash<T>& a, std::int64_t now, int rhs) {
   const std::int64_t k = now + matrices_ahead;
-  if (copy > 0 || k >= a.fetched_until) return;
+  if (rhs > 0 || k >= a.fetched_until) return;
   constexpr int of_link = 6 * Rows * L;
   constexpr int of_blocks = 9 * L;
   constexpr int bytes = static_cast<int>(sizeof(S));
@@ -149,88 +149,88 @@ ONEHOP_INLINE void fetch_matrices(const WilsonHop<T>& a, std::int64_t now, int c
     fetch(static_cast<const S*>(a.clover) + (k * 8 + Side) * of_blocks, of_blocks * bytes);
 }
 template <class T, int L, int Side>
-ONEHOP_INLINE void fetch_neighbour(const WilsonHop<T>& a, std::int64_t now, int copy) {
+ONEHOP_INLINE void fetch_neighbour(const WilsonDslash<T>& a, std::int64_t now, int rhs) {
   const std::int64_t k = now + fields_ahead;
   if (k >= a.fetched_until) return;
   const WilsonNeighbour& where = a.neighbours[k * 8 + Side];
   if ((where.kind & WilsonNeighbour::ghost) != 0) return;
-  fetch(a.in + (std::int64_t{where.at} * a.copies + copy) * 24 * L, 24 * L * static_cast<int>(sizeof(T)));
+  fetch(a.in + (std::int64_t{where.at} * a.num_rhs + rhs) * 24 * L, 24 * L * static_cast<int>(sizeof(T)));
 }
 
 template <class T, class S, int L, int Rows, int Side>
-ONEHOP_INLINE void add_side(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a, std::int64_t k, int copy,
+ONEHOP_INLINE void add_side(Complex<T, L> (&sum)[4][3], const WilsonDslash<T>& a, std::int64_t k, int rhs,
                             const Real<T, L>& dagger) {
-  fetch_matrices<T, S, L, Rows, Side>(a, k, copy);
-  fetch_neighbour<T, L, Side>(a, k, copy);
+  fetch_matrices<T, S, L, Rows, Side>(a, k, rhs);
+  fetch_neighbour<T, L, Side>(a, k, rhs);
   Half<T, L> h;
-  gather<T, L, Side>(h, a, k, dagger, copy);
+  gather<T, L, Side>(h, a, k, dagger, rhs);
   add_link<T, S, L, Rows, Side>(sum, a, k, dagger, h);
 }
 
 template <class T, int L, int Side>
-ONEHOP_INLINE void fetch_and_gather(Half<T, L>& h, const WilsonHop<T>& a, std::int64_t k, int copy,
+ONEHOP_INLINE void fetch_and_gather(Half<T, L>& h, const WilsonDslash<T>& a, std::int64_t k, int rhs,
                                     const Real<T, L>& dagger) {
-  fetch_neighbour<T, L, Side>(a, k, copy);
-  gather<T, L, Side>(h, a, k, dagger, copy);
+  fetch_neighbour<T, L, Side>(a, k, rhs);
+  gather<T, L, Side>(h, a, k, dagger, rhs);
 }
 template <class T, class S, int L, int Rows, int Side>
-ONEHOP_INLINE void fetch_and_add(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a, std::int64_t k, int copy,
+ONEHOP_INLINE void fetch_and_add(Complex<T, L> (&sum)[4][3], const WilsonDslash<T>& a, std::int64_t k, int rhs,
                                  const Real<T, L>& dagger, const Half<T, L>& h) {
-  fetch_matrices<T, S, L, Rows, Side>(a, k, copy);
+  fetch_matrices<T, S, L, Rows, Side>(a, k, rhs);
   add_link<T, S, L, Rows, Side>(sum, a, k, dagger, h);
 }
 
 // First all spinors and then all links: faster than side by side where whole links come from memory, slower where they do not.
 template <class T, class S, int L, int Rows>
-ONEHOP_INLINE void add_sides_by_kind(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a, std::int64_t k, int copy,
+ONEHOP_INLINE void add_sides_by_kind(Complex<T, L> (&sum)[4][3], const WilsonDslash<T>& a, std::int64_t k, int rhs,
                                      const Real<T, L>& dagger) {
   Half<T, L> h[8];
-  fetch_and_gather<T, L, 0>(h[0], a, k, copy, dagger);
-  fetch_and_gather<T, L, 1>(h[1], a, k, copy, dagger);
-  fetch_and_gather<T, L, 2>(h[2], a, k, copy, dagger);
-  fetch_and_gather<T, L, 3>(h[3], a, k, copy, dagger);
-  fetch_and_gather<T, L, 4>(h[4], a, k, copy, dagger);
-  fetch_and_gather<T, L, 5>(h[5], a, k, copy, dagger);
-  fetch_and_gather<T, L, 6>(h[6], a, k, copy, dagger);
-  fetch_and_gather<T, L, 7>(h[7], a, k, copy, dagger);
+  fetch_and_gather<T, L, 0>(h[0], a, k, rhs, dagger);
+  fetch_and_gather<T, L, 1>(h[1], a, k, rhs, dagger);
+  fetch_and_gather<T, L, 2>(h[2], a, k, rhs, dagger);
+  fetch_and_gather<T, L, 3>(h[3], a, k, rhs, dagger);
+  fetch_and_gather<T, L, 4>(h[4], a, k, rhs, dagger);
+  fetch_and_gather<T, L, 5>(h[5], a, k, rhs, dagger);
+  fetch_and_gather<T, L, 6>(h[6], a, k, rhs, dagger);
+  fetch_and_gather<T, L, 7>(h[7], a, k, rhs, dagger);
   asm volatile("" ::: "memory");
-  fetch_and_add<T, S, L, Rows, 0>(sum, a, k, copy, dagger, h[0]);
-  fetch_and_add<T, S, L, Rows, 1>(sum, a, k, copy, dagger, h[1]);
-  fetch_and_add<T, S, L, Rows, 2>(sum, a, k, copy, dagger, h[2]);
-  fetch_and_add<T, S, L, Rows, 3>(sum, a, k, copy, dagger, h[3]);
-  fetch_and_add<T, S, L, Rows, 4>(sum, a, k, copy, dagger, h[4]);
-  fetch_and_add<T, S, L, Rows, 5>(sum, a, k, copy, dagger, h[5]);
-  fetch_and_add<T, S, L, Rows, 6>(sum, a, k, copy, dagger, h[6]);
-  fetch_and_add<T, S, L, Rows, 7>(sum, a, k, copy, dagger, h[7]);
+  fetch_and_add<T, S, L, Rows, 0>(sum, a, k, rhs, dagger, h[0]);
+  fetch_and_add<T, S, L, Rows, 1>(sum, a, k, rhs, dagger, h[1]);
+  fetch_and_add<T, S, L, Rows, 2>(sum, a, k, rhs, dagger, h[2]);
+  fetch_and_add<T, S, L, Rows, 3>(sum, a, k, rhs, dagger, h[3]);
+  fetch_and_add<T, S, L, Rows, 4>(sum, a, k, rhs, dagger, h[4]);
+  fetch_and_add<T, S, L, Rows, 5>(sum, a, k, rhs, dagger, h[5]);
+  fetch_and_add<T, S, L, Rows, 6>(sum, a, k, rhs, dagger, h[6]);
+  fetch_and_add<T, S, L, Rows, 7>(sum, a, k, rhs, dagger, h[7]);
 }
 
 template <class T, class S, int L, int Rows>
-ONEHOP_INLINE void add_sides(Complex<T, L> (&sum)[4][3], const WilsonHop<T>& a, std::int64_t k, int copy,
+ONEHOP_INLINE void add_sides(Complex<T, L> (&sum)[4][3], const WilsonDslash<T>& a, std::int64_t k, int rhs,
                              const Real<T, L>& dagger) {
-  add_side<T, S, L, Rows, 0>(sum, a, k, copy, dagger);
-  add_side<T, S, L, Rows, 1>(sum, a, k, copy, dagger);
-  add_side<T, S, L, Rows, 2>(sum, a, k, copy, dagger);
-  add_side<T, S, L, Rows, 3>(sum, a, k, copy, dagger);
-  add_side<T, S, L, Rows, 4>(sum, a, k, copy, dagger);
-  add_side<T, S, L, Rows, 5>(sum, a, k, copy, dagger);
-  add_side<T, S, L, Rows, 6>(sum, a, k, copy, dagger);
-  add_side<T, S, L, Rows, 7>(sum, a, k, copy, dagger);
+  add_side<T, S, L, Rows, 0>(sum, a, k, rhs, dagger);
+  add_side<T, S, L, Rows, 1>(sum, a, k, rhs, dagger);
+  add_side<T, S, L, Rows, 2>(sum, a, k, rhs, dagger);
+  add_side<T, S, L, Rows, 3>(sum, a, k, rhs, dagger);
+  add_side<T, S, L, Rows, 4>(sum, a, k, rhs, dagger);
+  add_side<T, S, L, Rows, 5>(sum, a, k, rhs, dagger);
+  add_side<T, S, L, Rows, 6>(sum, a, k, rhs, dagger);
+  add_side<T, S, L, Rows, 7>(sum, a, k, rhs, dagger);
 }
 
 template <class T, class S, int L, int Rows>
-void hop(const WilsonHop<T>& a) {
+void dslash(const WilsonDslash<T>& a) {
   constexpr bool whole = Rows == 3 && sizeof(S) == sizeof(T);
   const bool far = a.fetched_until > 0;
   const Real<T, L> dagger = all<L>(a.dagger);
   for (std::int64_t k = a.first; k < a.last; ++k) {
-    for (int copy = 0; copy < a.copies; ++copy) {
+    for (int rhs = 0; rhs < a.num_rhs; ++rhs) {
       Complex<T, L> sum[4][3]{};
       if (whole && far) {
-        add_sides_by_kind<T, S, L, Rows>(sum, a, k, copy, dagger);
+        add_sides_by_kind<T, S, L, Rows>(sum, a, k, rhs, dagger);
       } else {
-        add_sides<T, S, L, Rows>(sum, a, k, copy, dagger);
+        add_sides<T, S, L, Rows>(sum, a, k, rhs, dagger);
       }
-      finish_site<T, L, S>(sum, a, k, copy);
+      finish_site<T, L, S>(sum, a, k, rhs);
     }
   }
   if (a.past_caches) finish_streaming();
@@ -241,10 +241,10 @@ void face_of(const WilsonFace<T>& a) {
   // The rank above sees a face above as what is below it, with 1 + gamma; and the other way round.
   const Real<T, L> t = all<L>(a.side % 2 == 1 ? a.dagger : -a.dagger);
   for (std::int64_t k = a.first; k < a.last; ++k) {
-    for (int copy = 0; copy < a.copies; ++copy) {
+    for (int rhs = 0; rhs < a.num_rhs; ++rhs) {
       Half<T, L> h;
-      project<Direction>(h, a.in + (std::int64_t{a.vectors[k]} * a.copies + copy) * 24 * L, t);
-      T* to = a.out + (k * a.copies + copy) * 12 * L;
+      project<Direction>(h, a.in + (std::int64_t{a.vectors[k]} * a.num_rhs + rhs) * 24 * L, t);
+      T* to = a.out + (k * a.num_rhs + rhs) * 12 * L;
 #pragma GCC unroll 6
       for (int i = 0; i < 6; ++i) put_number(to, i, h.s[i / 3][i % 3], a.past_caches);
     }
@@ -269,8 +269,8 @@ void face(const WilsonFace<T>& a) {
 template <class T, class S, int L>
 void blocks(const WilsonBlocks<T>& a) {
   for (std::int64_t k = a.first; k < a.last; ++k) {
-    for (int copy = 0; copy < a.copies; ++copy) {
-      const std::int64_t place = (k * a.copies + copy) * 24 * L;
+    for (int rhs = 0; rhs < a.num_rhs; ++rhs) {
+      const std::int64_t place = (k * a.num_rhs + rhs) * 24 * L;
 #pragma GCC unroll 2
       for (int half = 0; half < 2; ++half) {
         Complex<T, L> x[6];
@@ -290,10 +290,10 @@ void blocks(const WilsonBlocks<T>& a) {
 
 template <class T, int L>
 constexpr WilsonKernels<T> all_kernels() {
-  WilsonKernels<T> found{L, {&hop<T, T, L, 3>, &hop<T, T, L, 2>}, {}, &face<T, L>, &blocks<T, T, L>, nullptr};
+  WilsonKernels<T> found{L, {&dslash<T, T, L, 3>, &dslash<T, T, L, 2>}, {}, &face<T, L>, &blocks<T, T, L>, nullptr};
   if constexpr (sizeof(T) == sizeof(float)) {
-    found.short_hop[0] = &hop<T, std::int16_t, L, 3>;
-    found.short_hop[1] = &hop<T, std::int16_t, L, 2>;
+    found.half_dslash[0] = &dslash<T, std::int16_t, L, 3>;
+    found.half_dslash[1] = &dslash<T, std::int16_t, L, 2>;
     found.short_blocks = &blocks<T, std::int16_t, L>;
   }
   return found;

@@ -19,14 +19,14 @@ using detail::WilsonCore;
 using Number = std::complex<double>;
 
 // How far the residual falls in a lower precision before it is made anew.
-double gain_of(Precision inner) { return inner == Precision::half ? 3e-2 : 1e-4; }
+double reduction_of(Precision inner) { return inner == Precision::half ? 3e-2 : 1e-4; }
 constexpr int most_attempts = 8;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 template <class T>
-detail::FieldShape shape_of(const WilsonCore<T>& core, int colour) {
-  return {core.storage().vectors(colour), 0, core.copies(), 12, core.storage().lanes()};
+detail::FieldShape shape_of(const WilsonCore<T>& core, int parity) {
+  return {core.storage().vectors(parity), 0, core.num_rhs(), 12, core.storage().lanes()};
 }
 
 // The preconditioned operator on even sites, and the product of its adjoint and itself.
@@ -80,23 +80,23 @@ class Schwarz : public LinearOperator<T> {
         of_(of),
         steps_(steps),
         input_(of.space().make()),
-        improved_(of.space().make()),
+        refined_(of.space().make()),
         middle_(core.size(1)) {}
   VectorSpace<T>& space() override { return of_.space(); }
   T* input() override { return input_.data(); }
   void apply(const T* in, T* out) override {
-    improve(in, improved_.data());
-    of_.apply(improved_.data(), out);
+    refine(in, refined_.data());
+    of_.apply(refined_.data(), out);
   }
   // out = K in
-  void improve(const T* in, T* out) {
+  void refine(const T* in, T* out) {
     const bool clover = core_.storage().has_clover();
     const double square = impl_.options.kappa * impl_.options.kappa;
     core_.domain = true;
     core_.blocks(0, in, out, true);
     for (int step = 0; step < steps_; ++step) {
-      core_.hop(1, out, middle_.data(), {.form = clover ? WilsonForm::clover : WilsonForm::plain, .inverse = true});
-      core_.hop(0, middle_.data(), out, {.form = WilsonForm::add, .factor = square, .other = in});
+      core_.dslash(1, out, middle_.data(), {.form = clover ? WilsonForm::clover : WilsonForm::plain, .inverse = true});
+      core_.dslash(0, middle_.data(), out, {.form = WilsonForm::add, .factor = square, .other = in});
       core_.blocks(0, out, out, true);
     }
     core_.domain = false;
@@ -108,7 +108,7 @@ class Schwarz : public LinearOperator<T> {
   Preconditioned<T>& of_;
   int steps_;
   Buffer<T> input_;
-  Buffer<T> improved_;
+  Buffer<T> refined_;
   Buffer<T> middle_;
 };
 
@@ -119,24 +119,24 @@ std::int64_t iterate(Preconditioned<T>& of, Schwarz<T>* schwarz, T* x, T* r, con
   if (schwarz == nullptr) return detail::bicgstab(of, x, r, stopping, done);
   const Buffer<T> y = of.space().make();
   const std::int64_t iterations = detail::bicgstab(*schwarz, y.data(), r, stopping, done);
-  schwarz->improve(y.data(), x);
+  schwarz->refine(y.data(), x);
   return iterations;
 }
 
 struct Found {
   std::int64_t iterations = 0;
-  std::int64_t corrections = 0;
+  std::int64_t reliable_updates = 0;
 };
 
 // x += what reduces r = b - M^ x to `stopping`, with inner iterations in `Low`, or none where low is null.
 template <class T, class Low>
-Found improve(Preconditioned<T>& high, Preconditioned<Low>* low, Schwarz<T>* schwarz, Schwarz<Low>* low_schwarz,
-              const T* b, T* x, T* r, const Stopping& stopping, double gain) {
+Found refine(Preconditioned<T>& high, Preconditioned<Low>* low, Schwarz<T>* schwarz, Schwarz<Low>* low_schwarz,
+             const T* b, T* x, T* r, const Stopping& stopping, double reduction) {
   VectorSpace<T>& space = high.space();
   if (low == nullptr) {
     const Buffer<T> step = space.make();
     const std::int64_t iterations = iterate(high, schwarz, step.data(), r, stopping);
-    const std::vector<Coefficient> ones(2 * static_cast<std::size_t>(space.copies()), 1.0);
+    const std::vector<Coefficient> ones(2 * static_cast<std::size_t>(space.num_rhs()), 1.0);
     const std::array<const T*, 2> terms{x, step.data()};
     space.combine(ones, terms, x);
     return {iterations, 0};
@@ -144,37 +144,37 @@ Found improve(Preconditioned<T>& high, Preconditioned<Low>* low, Schwarz<T>* sch
   const auto inner = [&](Low* low_r, Low* low_x, const Stopping& until, std::int64_t done) {
     return iterate(*low, low_schwarz, low_x, low_r, until, done);
   };
-  const auto found = detail::corrected(high, low->space(), b, x, r, stopping, gain, inner);
-  return {found.iterations, found.corrections};
+  const auto found = detail::corrected(high, low->space(), b, x, r, stopping, reduction, inner);
+  return {found.iterations, found.reliable_updates};
 }
 
 template <class T, class Low>
-Found improve_normal(Preconditioned<T>& high, Preconditioned<Low>* low, T* x, const T* r, Stopping stopping,
-                     double shrink, double gain) {
+Found refine_cgnr(Preconditioned<T>& high, Preconditioned<Low>* low, T* x, const T* r, Stopping stopping, double shrink,
+                  double reduction) {
   VectorSpace<T>& space = high.space();
-  const auto copies = static_cast<std::size_t>(space.copies());
+  const auto num_rhs = static_cast<std::size_t>(space.num_rhs());
   const Buffer<T> source = space.make();
-  const Buffer<T> rest = space.make();
+  const Buffer<T> residual = space.make();
   const Buffer<T> step = space.make();
-  std::vector<double> before(copies);
-  std::vector<double> after(copies);
+  std::vector<double> before(num_rhs);
+  std::vector<double> after(num_rhs);
   high.apply_adjoint(r, source.data());
   space.norm(r, before);
   space.norm(source.data(), after);
   // Of the normal equations' residual nobody knows what it is worth; it is taken to shrink as the other does.
-  for (std::size_t i = 0; i < copies; ++i) stopping.enough[i] *= shrink * (before[i] > 0 ? after[i] / before[i] : 1);
-  space.copy(source.data(), rest.data());
+  for (std::size_t i = 0; i < num_rhs; ++i) stopping.target[i] *= shrink * (before[i] > 0 ? after[i] / before[i] : 1);
+  space.copy(source.data(), residual.data());
   Normal<T> normal(high);
   Found found;
   if (low == nullptr) {
-    found.iterations = detail::conjugate_gradients(normal, step.data(), rest.data(), stopping);
+    found.iterations = detail::conjugate_gradients(normal, step.data(), residual.data(), stopping);
   } else {
     Normal<Low> low_normal(*low);
     const auto mixed = detail::mixed_conjugate_gradients(normal, low_normal, static_cast<const T*>(source.data()),
-                                                         step.data(), rest.data(), stopping, gain);
-    found = {mixed.iterations, mixed.corrections};
+                                                         step.data(), residual.data(), stopping, reduction);
+    found = {mixed.iterations, mixed.reliable_updates};
   }
-  const std::vector<Coefficient> ones(2 * copies, 1.0);
+  const std::vector<Coefficient> ones(2 * num_rhs, 1.0);
   const std::array<const T*, 2> terms{x, step.data()};
   space.combine(ones, terms, x);
   return found;
@@ -183,9 +183,9 @@ Found improve_normal(Preconditioned<T>& high, Preconditioned<Low>* low, T* x, co
 // to = a - b
 template <class T>
 void subtract(VectorSpace<T>& space, const T* a, const T* b, T* to) {
-  const auto copies = static_cast<std::size_t>(space.copies());
-  std::vector<Coefficient> coefficients(2 * copies, 1.0);
-  std::fill(coefficients.begin() + static_cast<std::ptrdiff_t>(copies), coefficients.end(), -1.0);
+  const auto num_rhs = static_cast<std::size_t>(space.num_rhs());
+  std::vector<Coefficient> coefficients(2 * num_rhs, 1.0);
+  std::fill(coefficients.begin() + static_cast<std::ptrdiff_t>(num_rhs), coefficients.end(), -1.0);
   const std::array<const T*, 2> terms{a, b};
   space.combine(coefficients, terms, to);
 }
@@ -197,19 +197,19 @@ class Solver {
       : impl_(impl),
         options_(options),
         solver_(solver),
-        copies_(static_cast<std::size_t>(impl.copies_of(sources))),
-        mixed_(options.inner != options.precision),
+        num_rhs_(static_cast<std::size_t>(impl.num_rhs_of(sources))),
+        mixed_(options.sloppy_precision != options.precision),
         lanes_(mixed_ ? impl.lanes<double>() : impl.lanes<T>()),
-        core_(impl.core<T>(lanes_, static_cast<int>(copies_), false)),
-        sums_(impl.group, 2 * static_cast<int>(copies_), options.reproducible),
+        core_(impl.core<T>(lanes_, static_cast<int>(num_rhs_), false)),
+        sums_(impl.group, 2 * static_cast<int>(num_rhs_), options.reproducible),
         spaces_{VectorSpace<T>(impl.team, sums_, shape_of(core_, 0)),
                 VectorSpace<T>(impl.team, sums_, shape_of(core_, 1))},
         high_(impl, core_, spaces_[0]) {
-    for (const int colour : {0, 1}) {
-      b_[colour] = Buffer<T>(core_.size(colour));
-      x_[colour] = Buffer<T>(core_.size(colour));
-      work_[colour] = Buffer<T>(core_.size(colour));
-      impl.load(core_, sources, colour, b_[colour].data());
+    for (const int parity : {0, 1}) {
+      b_[parity] = Buffer<T>(core_.size(parity));
+      x_[parity] = Buffer<T>(core_.size(parity));
+      work_[parity] = Buffer<T>(core_.size(parity));
+      impl.load(core_, sources, parity, b_[parity].data());
     }
   }
 
@@ -226,11 +226,11 @@ class Solver {
       solve_even<T>(result.report);
     }
     const double kappa = impl_.options.kappa;
-    core_.hop(1, x_[0].data(), work_[1].data(), {.form = WilsonForm::add, .factor = kappa, .other = b_[1].data()});
+    core_.dslash(1, x_[0].data(), work_[1].data(), {.form = WilsonForm::add, .factor = kappa, .other = b_[1].data()});
     core_.blocks(1, work_[1].data(), x_[1].data(), true);
     check(result.report);
-    result.solution.resize(copies_ * core_.storage().sites.size() * 12);
-    for (const int colour : {0, 1}) impl_.unload(core_, x_[colour].data(), colour, std::span(result.solution));
+    result.solution.resize(num_rhs_ * core_.storage().sites.size() * 12);
+    for (const int parity : {0, 1}) impl_.unload(core_, x_[parity].data(), parity, std::span(result.solution));
     drop_what_is_worse_than_none(result);
     result.report.seconds = now() - begin;
     result.report.communication_seconds += core_.waited - waited + sums_.waited();
@@ -245,11 +245,11 @@ class Solver {
 
  private:
   std::vector<double> squares(const Buffer<T> (&field)[2]) {
-    std::vector<double> even(copies_);
-    std::vector<double> odd(copies_);
+    std::vector<double> even(num_rhs_);
+    std::vector<double> odd(num_rhs_);
     spaces_[0].norm(field[0].data(), even);
     spaces_[1].norm(field[1].data(), odd);
-    for (std::size_t i = 0; i < copies_; ++i) even[i] += odd[i];
+    for (std::size_t i = 0; i < num_rhs_; ++i) even[i] += odd[i];
     return even;
   }
 
@@ -257,23 +257,23 @@ class Solver {
   template <class Low>
   void solve_even(SolverReport& report) {
     const Buffer<T> source = spaces_[0].make();
-    const Buffer<T> rest = spaces_[0].make();
+    const Buffer<T> residual = spaces_[0].make();
     core_.blocks(1, b_[1].data(), work_[1].data(), true);
-    core_.hop(0, work_[1].data(), source.data(),
-              {.form = WilsonForm::add, .factor = impl_.options.kappa, .other = b_[0].data()});
+    core_.dslash(0, work_[1].data(), source.data(),
+                 {.form = WilsonForm::add, .factor = impl_.options.kappa, .other = b_[0].data()});
     Stopping stopping;
     stopping.iterations = options_.iterations;
     stopping.progress = &options_.progress;
     stopping.scale = squares_;
     // A bit less than asked for, as what is carried along differs from the residual by rounding.
     for (const double square : squares_)
-      stopping.enough.push_back(0.81 * options_.tolerance * options_.tolerance * square);
+      stopping.target.push_back(0.81 * options_.tolerance * options_.tolerance * square);
     std::unique_ptr<VectorSpace<Low>> low_space;
     std::unique_ptr<Preconditioned<Low>> low;
     WilsonCore<Low>* low_core = nullptr;
     if (mixed_) {
-      low_core =
-          &impl_.core<Low>(lanes_, static_cast<int>(copies_), options_.inner == Precision::half, options_.half_faces);
+      low_core = &impl_.core<Low>(lanes_, static_cast<int>(num_rhs_), options_.sloppy_precision == Precision::half,
+                                  options_.half_halo);
       low_core->flops = low_core->bytes = low_core->waited = 0;
       low_space = std::make_unique<VectorSpace<Low>>(impl_.team, sums_, shape_of(*low_core, 0));
       low = std::make_unique<Preconditioned<Low>>(impl_, *low_core, *low_space);
@@ -285,34 +285,35 @@ class Solver {
     } else if (solver_.schwarz > 0) {
       schwarz = std::make_unique<Schwarz<T>>(impl_, core_, high_, solver_.schwarz);
     }
-    const double gain = gain_of(options_.inner);
+    const double reduction = reduction_of(options_.sloppy_precision);
     double shrink = 1;
     double last = HUGE_VAL;
     const Buffer<T> best = spaces_[0].make();
     for (int attempt = 0;; ++attempt) {
-      high_.apply(x_[0].data(), rest.data());
-      subtract(spaces_[0], source.data(), rest.data(), rest.data());
-      std::vector<double> norms(copies_);
-      spaces_[0].norm(rest.data(), norms);
+      high_.apply(x_[0].data(), residual.data());
+      subtract(spaces_[0], source.data(), residual.data(), residual.data());
+      std::vector<double> norms(num_rhs_);
+      spaces_[0].norm(residual.data(), norms);
       double total = 0;
       for (const double norm : norms) total += norm;
       if (!(total < last)) {
         if (attempt > 0) spaces_[0].copy(best.data(), x_[0].data());
         break;
       }
-      if (detail::all_below(norms, stopping.enough) || report.iterations >= options_.iterations ||
+      if (detail::all_below(norms, stopping.target) || report.iterations >= options_.iterations ||
           attempt == most_attempts)
         break;
       last = total;
       spaces_[0].copy(x_[0].data(), best.data());
       stopping.iterations = options_.iterations - report.iterations;
-      const Found found = solver_.method == WilsonMethod::bicgstab
-                              ? improve(high_, low.get(), schwarz.get(), low_schwarz.get(),
-                                        static_cast<const T*>(source.data()), x_[0].data(), rest.data(), stopping, gain)
-                              : improve_normal(high_, low.get(), x_[0].data(), rest.data(), stopping, shrink, gain);
+      const Found found =
+          solver_.method == WilsonMethod::bicgstab
+              ? refine(high_, low.get(), schwarz.get(), low_schwarz.get(), static_cast<const T*>(source.data()),
+                       x_[0].data(), residual.data(), stopping, reduction)
+              : refine_cgnr(high_, low.get(), x_[0].data(), residual.data(), stopping, shrink, reduction);
       shrink *= 0.1;
       report.iterations += found.iterations;
-      report.corrections += found.corrections;
+      report.reliable_updates += found.reliable_updates;
     }
     if (!mixed_) return;
     report.flops += low_core->flops + low_space->flops;
@@ -323,15 +324,15 @@ class Solver {
   // The residual of the whole operator.
   void check(SolverReport& report) {
     const WilsonForm form = core_.storage().has_clover() ? WilsonForm::clover_other : WilsonForm::add;
-    for (const int colour : {0, 1}) {
-      core_.hop(colour, x_[1 - colour].data(), work_[colour].data(),
-                {.form = form, .factor = -impl_.options.kappa, .other = x_[colour].data()});
-      subtract(spaces_[static_cast<std::size_t>(colour)], b_[colour].data(), work_[colour].data(),
-               work_[colour].data());
+    for (const int parity : {0, 1}) {
+      core_.dslash(parity, x_[1 - parity].data(), work_[parity].data(),
+                   {.form = form, .factor = -impl_.options.kappa, .other = x_[parity].data()});
+      subtract(spaces_[static_cast<std::size_t>(parity)], b_[parity].data(), work_[parity].data(),
+               work_[parity].data());
     }
     report.residuals = squares(work_);
     report.converged = true;
-    for (std::size_t i = 0; i < copies_; ++i) {
+    for (std::size_t i = 0; i < num_rhs_; ++i) {
       report.residuals[i] = squares_[i] > 0 ? std::sqrt(report.residuals[i] / squares_[i]) : 0;
       report.converged = report.converged && report.residuals[i] <= options_.tolerance;
     }
@@ -339,8 +340,8 @@ class Solver {
 
   // An answer with a larger residual than 0 has, or that is no number at all, becomes 0.
   void drop_what_is_worse_than_none(WilsonSolve& result) const {
-    const std::size_t length = result.solution.size() / copies_;
-    for (std::size_t i = 0; i < copies_; ++i) {
+    const std::size_t length = result.solution.size() / num_rhs_;
+    for (std::size_t i = 0; i < num_rhs_; ++i) {
       if (result.report.residuals[i] <= 1) continue;
       result.report.residuals[i] = 1;
       std::fill_n(result.solution.begin() + static_cast<std::ptrdiff_t>(i * length), length, Number{});
@@ -350,7 +351,7 @@ class Solver {
   Wilson::Impl& impl_;
   const SolverOptions& options_;
   WilsonSolver solver_;
-  std::size_t copies_;
+  std::size_t num_rhs_;
   bool mixed_;
   int lanes_;
   WilsonCore<T>& core_;
@@ -369,7 +370,7 @@ WilsonSolve Wilson::Impl::solve(std::span<const Number> sources, const SolverOpt
                                 const WilsonSolver& solver) {
   if (options.precision == Precision::single) {
     SolverOptions all_single = options;
-    if (options.inner == Precision::full) all_single.inner = Precision::single;
+    if (options.sloppy_precision == Precision::double_) all_single.sloppy_precision = Precision::single;
     return Solver<float>(*this, sources, all_single, solver).run();
   }
   return Solver<double>(*this, sources, options, solver).run();

@@ -34,7 +34,7 @@ const WilsonKernels<T>* kernels_for(int lanes) {
   return found != nullptr ? found : pick(&portable::float_wilson, &portable::double_wilson);
 }
 
-// The numbers of a field's sites as blocks of one colour: [vector][number][lane].
+// The numbers of a field's sites as blocks of one parity: [vector][number][lane].
 template <class T>
 Buffer<T> in_lanes(std::span<const double> natural, std::size_t numbers, std::span<const std::int64_t> sites,
                    std::size_t lanes) {
@@ -87,11 +87,11 @@ template int wilson_lanes<double>();
 
 template <class T>
 WilsonStorage<T>::WilsonStorage(const Group& the_group, const Geometry& the_geometry,
-                                std::span<const std::complex<double>> natural, bool with_two_rows, bool antiperiodic,
+                                std::span<const std::complex<double>> natural, int with_recon, bool antiperiodic,
                                 bool with_half)
     : group(the_group),
       geometry(the_geometry),
-      two_rows(with_two_rows),
+      recon(with_recon),
       half(with_half),
       kernels(kernels_for<T>(geometry.spec().lanes)) {
   if (geometry.dims() != 4)
@@ -123,9 +123,9 @@ void WilsonStorage<T>::make_neighbours(bool antiperiodic) {
   for (std::size_t i = 0; i < found.size(); ++i) {
     const int n = static_cast<int>(i % 8);
     const std::size_t k = i / 8;
-    const int other = static_cast<std::int64_t>(k) < geometry.colour_end(0) ? 1 : 0;
+    const int other = static_cast<std::int64_t>(k) < geometry.parity_end(0) ? 1 : 0;
     const bool ghost = found[i].vector >= geometry.vectors();
-    const std::int64_t begin = ghost ? geometry.ghost(n / 2, side_of(n), other).offset() : geometry.colour_begin(other);
+    const std::int64_t begin = ghost ? geometry.ghost(n / 2, side_of(n), other).offset() : geometry.parity_begin(other);
     WilsonNeighbour neighbour{
         static_cast<std::int32_t>(found[i].vector - begin),
         (found[i].rotated ? WilsonNeighbour::rotated : 0U) | (ghost ? WilsonNeighbour::ghost : 0U)};
@@ -143,7 +143,7 @@ template <class T>
 void WilsonStorage<T>::make_links(std::span<const std::complex<double>> natural) {
   const auto width = index(lanes());
   const std::size_t of_whole = 18 * width;
-  const std::size_t of_link = (two_rows ? 12 : 18) * width;
+  const std::size_t of_link = static_cast<std::size_t>(recon) * width;
   const auto vectors = index(geometry.vectors());
   Buffer<T> ahead((vectors + index(geometry.ghosts())) * 4 * of_whole);
   for (std::size_t i = 0; i < sites.size(); ++i) {
@@ -186,15 +186,15 @@ void WilsonStorage<T>::make_links(std::span<const std::complex<double>> natural)
 template <class T>
 void WilsonStorage<T>::set_clover(std::span<const double> blocks, std::span<const double> inverses) {
   const auto width = index(lanes());
-  for (const int colour : {0, 1}) {
-    const std::int64_t begin = geometry.colour_begin(colour);
-    const std::int64_t count = geometry.colour_end(colour) - begin;
-    const auto of_colour = std::span(sites).subspan(index(begin) * width, index(count) * width);
-    clover[index(colour)].whole = in_lanes<T>(blocks, 72, of_colour, width);
-    inverse[index(colour)].whole = in_lanes<T>(inverses, 72, of_colour, width);
+  for (const int parity : {0, 1}) {
+    const std::int64_t begin = geometry.parity_begin(parity);
+    const std::int64_t count = geometry.parity_end(parity) - begin;
+    const auto of_parity = std::span(sites).subspan(index(begin) * width, index(count) * width);
+    clover[index(parity)].whole = in_lanes<T>(blocks, 72, of_parity, width);
+    inverse[index(parity)].whole = in_lanes<T>(inverses, 72, of_parity, width);
     if (!half) continue;
-    shorten<T>(clover[index(colour)], 72, width);
-    shorten<T>(inverse[index(colour)], 72, width);
+    shorten<T>(clover[index(parity)], 72, width);
+    shorten<T>(inverse[index(parity)], 72, width);
   }
 }
 

@@ -22,20 +22,20 @@ template <class T>
 template <class T>
 class WilsonStorage {
  public:
-  // `links` are this rank's block in natural order: site, direction, row, column. Collective. Throws BadInput unless the geometry
-  // has four directions, two colours, and lanes for which there is a kernel. `half`, with T = float: links and blocks are 16-bit integers.
-  WilsonStorage(const Group& group, const Geometry& geometry, std::span<const std::complex<double>> links,
-                bool two_rows, bool antiperiodic, bool half = false);
+  // `links` are this rank's block in lexicographic order: site, direction, row, column. Collective. Throws BadInput unless the geometry
+  // has four directions, two parities, and lanes for which there is a kernel. `half`, with T = float: links and blocks are 16-bit integers.
+  WilsonStorage(const Group& group, const Geometry& geometry, std::span<const std::complex<double>> links, int recon,
+                bool antiperiodic, bool half = false);
 
-  // Of every site of the block in natural order the 72 numbers of the clover term's blocks, and those of their inverses.
+  // Of every site of the block in lexicographic order the 72 numbers of the clover term's blocks, and those of their inverses.
   void set_clover(std::span<const double> blocks, std::span<const double> inverses);
 
   [[nodiscard]] int lanes() const { return geometry.spec().lanes; }
   [[nodiscard]] bool has_clover() const { return clover[0].there(); }
-  // Of a colour of the whole lattice, the colour within the block.
-  [[nodiscard]] int local(int colour) const { return (colour + geometry.origin_colour(group.rank())) % 2; }
-  [[nodiscard]] std::int64_t vectors(int colour) const {
-    return geometry.colour_end(local(colour)) - geometry.colour_begin(local(colour));
+  // Of a parity of the whole lattice, the parity within the block.
+  [[nodiscard]] int local(int parity) const { return (parity + geometry.origin_parity(group.rank())) % 2; }
+  [[nodiscard]] std::int64_t vectors(int parity) const {
+    return geometry.parity_end(local(parity)) - geometry.parity_begin(local(parity));
   }
 
   // As T, or as 16-bit integers: of blocks with a scale for every site.
@@ -53,15 +53,15 @@ class WilsonStorage {
 
   Group group;
   Geometry geometry;
-  bool two_rows;
+  int recon;
   bool half;
   const WilsonKernels<T>* kernels;
   Matrices links;
   std::vector<WilsonNeighbour> neighbours;
   std::vector<int> lane_sources;
   std::vector<T> signs;
-  std::vector<std::int64_t> sites;  // in natural order, [vector][lane]
-  std::array<Matrices, 2> clover;   // of a local colour
+  std::vector<std::int64_t> sites;  // in lexicographic order, [vector][lane]
+  std::array<Matrices, 2> clover;   // of a local parity
   std::array<Matrices, 2> inverse;
 
  private:

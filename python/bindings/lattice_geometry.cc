@@ -33,9 +33,9 @@ auto sites(const Geometry& geometry) {
                        {static_cast<std::size_t>(geometry.vectors()), static_cast<std::size_t>(lanes)});
 }
 
-auto neighbours(const Geometry& geometry, int hop) {
+auto neighbours(const Geometry& geometry, int distance) {
   std::vector<std::int64_t> numbers;
-  for (const auto& each : geometry.neighbours(hop)) {
+  for (const auto& each : geometry.neighbours(distance)) {
     numbers.push_back(each.vector);
     numbers.push_back(each.rotated ? 1 : 0);
   }
@@ -51,8 +51,8 @@ void bind_lattice_geometry(nb::module_& module) {
       .def(
           "__init__",
           [](Geometry* self, std::vector<std::int64_t> extents, std::vector<int> grid, int lanes, int width,
-             int colours) { new (self) Geometry({std::move(extents), std::move(grid), lanes, width, colours}); },
-          "extents"_a, "grid"_a, "lanes"_a, "width"_a, "colours"_a)
+             int parities) { new (self) Geometry({std::move(extents), std::move(grid), lanes, width, parities}); },
+          "extents"_a, "grid"_a, "lanes"_a, "width"_a, "parities"_a)
       .def_prop_ro(
           "extents", [](const Geometry& g) { return as_tuple(g.spec().extents); },
           nb::sig("def extents(self) -> tuple[int, ...]"), "Sites of the whole lattice, direction 0 first.")
@@ -64,7 +64,7 @@ void bind_lattice_geometry(nb::module_& module) {
       .def_prop_ro(
           "width", [](const Geometry& g) { return g.spec().width; }, "How far a site's neighbours are.")
       .def_prop_ro(
-          "colours", [](const Geometry& g) { return g.spec().colours; }, "2: even and odd sites lie apart.")
+          "parities", [](const Geometry& g) { return g.spec().parities; }, "2: even and odd sites lie apart.")
       .def_prop_ro("ranks", &Geometry::ranks)
       .def_prop_ro(
           "block", [](const Geometry& g) { return as_tuple(g.block()); }, nb::sig("def block(self) -> tuple[int, ...]"),
@@ -83,17 +83,17 @@ void bind_lattice_geometry(nb::module_& module) {
       .def(
           "coordinates", [](const Geometry& g, int rank) { return as_tuple(g.coordinates(rank)); },
           nb::sig("def coordinates(self, rank: int) -> tuple[int, ...]"), "rank"_a, "Where a rank stands in the grid.")
-      .def("origin_colour", &Geometry::origin_colour, "rank"_a, "The colour of the first site of a rank's block.")
+      .def("origin_parity", &Geometry::origin_parity, "rank"_a, "The parity of the first site of a rank's block.")
       .def(
-          "colour_range",
-          [](const Geometry& g, int colour) {
-            return nb::make_tuple(g.colour_begin(colour), g.interior_end(colour), g.colour_end(colour));
+          "parity_range",
+          [](const Geometry& g, int parity) {
+            return nb::make_tuple(g.parity_begin(parity), g.interior_end(parity), g.parity_end(parity));
           },
-          nb::sig("def colour_range(self, colour: int) -> tuple[int, int, int]"), "colour"_a,
-          "The vectors of a local colour: the first, the end of the interior, the end.")
+          nb::sig("def parity_range(self, parity: int) -> tuple[int, int, int]"), "parity"_a,
+          "The vectors of a local parity: the first, the end of the interior, the end.")
       .def_prop_ro("sites", &sites, nb::rv_policy::automatic,
                    "The lexicographic number within the block of the site in every vector and lane.")
-      .def("neighbours", &neighbours, "hop"_a,
+      .def("neighbours", &neighbours, "distance"_a,
            "Per vector, direction and side (below, above): a vector's number, and 1 if its lanes are to be rotated.")
       .def(
           "lane_source",
@@ -104,28 +104,28 @@ void bind_lattice_geometry(nb::module_& module) {
           "Where each lane of a rotated neighbour comes from.")
       .def(
           "face",
-          [](const Geometry& g, int direction, const std::string& side, int colour) {
-            return g.face(direction, side_from(side), colour);
+          [](const Geometry& g, int direction, const std::string& side, int parity) {
+            return g.face(direction, side_from(side), parity);
           },
-          "direction"_a, "side"_a, "colour"_a, "The vectors of a local colour that another rank needs.")
+          "direction"_a, "side"_a, "parity"_a, "The vectors of a local parity that another rank needs.")
       .def(
           "ghost",
-          [](const Geometry& g, int direction, const std::string& side, int colour) {
-            return g.ghost(direction, side_from(side), colour);
+          [](const Geometry& g, int direction, const std::string& side, int parity) {
+            return g.ghost(direction, side_from(side), parity);
           },
-          "direction"_a, "side"_a, "colour"_a, "Where the vectors of a local colour beyond an end are kept.")
+          "direction"_a, "side"_a, "parity"_a, "Where the vectors of a local parity beyond an end are kept.")
       .def(
           "lexicographic_pieces",
-          [](const Geometry& g, int direction, const std::string& side, int colour) {
-            return g.lexicographic_pieces(direction, side_from(side), colour);
+          [](const Geometry& g, int direction, const std::string& side, int parity) {
+            return g.lexicographic_pieces(direction, side_from(side), parity);
           },
-          "direction"_a, "side"_a, "colour"_a, "The pieces of that face in lexicographic order.")
+          "direction"_a, "side"_a, "parity"_a, "The pieces of that face in lexicographic order.")
       .def(
           "halo",
-          [](const Geometry& g, std::int64_t bytes, const std::string& type, std::optional<int> colour) {
-            return g.halo(bytes, onehop::element_type_from_string(type), colour);
+          [](const Geometry& g, std::int64_t bytes, const std::string& type, std::optional<int> parity) {
+            return g.halo(bytes, onehop::element_type_from_string(type), parity);
           },
-          "element_bytes"_a, "type"_a, "colour"_a = nb::none());
+          "element_bytes"_a, "type"_a, "parity"_a = nb::none());
   module.def(
       "lattice_geometry_grid",
       [](const std::vector<std::int64_t>& extents, int ranks, int width) {
@@ -134,8 +134,8 @@ void bind_lattice_geometry(nb::module_& module) {
       "extents"_a, "ranks"_a, "width"_a);
   module.def(
       "lattice_geometry_lanes",
-      [](std::vector<std::int64_t> extents, std::vector<int> grid, int width, int colours, int most) {
-        return onehop::lattice::geometry_lanes({std::move(extents), std::move(grid), 1, width, colours}, most);
+      [](std::vector<std::int64_t> extents, std::vector<int> grid, int width, int parities, int most) {
+        return onehop::lattice::geometry_lanes({std::move(extents), std::move(grid), 1, width, parities}, most);
       },
-      "extents"_a, "grid"_a, "width"_a, "colours"_a, "most"_a);
+      "extents"_a, "grid"_a, "width"_a, "parities"_a, "most"_a);
 }

@@ -20,15 +20,15 @@ nb::ndarray<nb::numpy, std::complex<double>> as_array(Links values, const Gauge&
   return {held->data(), shape.size(), shape.data(), owner};
 }
 
-nb::tuple fat_links(const Gauge& gauge, double one, double three, double five, double seven, double lepage, double naik,
-                    const std::string& precision) {
+nb::tuple fat_links(const Gauge& gauge, double one, double three, double five, double seven, double lepage,
+                    double long_links, const std::string& precision) {
   onehop::lattice::FatLinks found;
   {
     const nb::gil_scoped_release released;
-    found = onehop::lattice::fat_links(gauge, {one, three, five, seven, lepage, naik},
+    found = onehop::lattice::fat_links(gauge, {one, three, five, seven, lepage, long_links},
                                        onehop::lattice::precision_from_string(precision));
   }
-  return nb::make_tuple(as_array(std::move(found.fat), gauge), as_array(std::move(found.naik), gauge));
+  return nb::make_tuple(as_array(std::move(found.fat), gauge), as_array(std::move(found.long_links), gauge));
 }
 
 nb::tuple hisq_links(const Gauge& gauge, double naik_epsilon, const std::string& precision) {
@@ -37,18 +37,20 @@ nb::tuple hisq_links(const Gauge& gauge, double naik_epsilon, const std::string&
     const nb::gil_scoped_release released;
     found = onehop::lattice::hisq_links(gauge, naik_epsilon, onehop::lattice::precision_from_string(precision));
   }
-  return nb::make_tuple(as_array(std::move(found.fat), gauge), as_array(std::move(found.naik), gauge),
+  return nb::make_tuple(as_array(std::move(found.fat), gauge), as_array(std::move(found.long_links), gauge),
                         as_array(std::move(found.unitary), gauge));
 }
 
-nb::tuple as_numbers(const PathWeights& w) { return nb::make_tuple(w.one, w.three, w.five, w.seven, w.lepage, w.naik); }
+nb::tuple as_numbers(const PathWeights& w) {
+  return nb::make_tuple(w.one, w.three, w.five, w.seven, w.lepage, w.long_links);
+}
 
 }  // namespace
 
 void bind_lattice_smearing(nb::module_& module) {
   using release = nb::call_guard<nb::gil_scoped_release>;
-  module.def("lattice_fat_links", &fat_links, "gauge"_a, "one"_a, "three"_a, "five"_a, "seven"_a, "lepage"_a, "naik"_a,
-             "precision"_a, "Fat and long links of this rank's block. Collective.");
+  module.def("lattice_fat_links", &fat_links, "gauge"_a, "one"_a, "three"_a, "five"_a, "seven"_a, "lepage"_a,
+             "long_links"_a, "precision"_a, "Fat and long links of this rank's block. Collective.");
   module.def("lattice_hisq_links", &hisq_links, "gauge"_a, "naik_epsilon"_a, "precision"_a,
              "Fat, long and reunitarised links of this rank's block. Collective.");
   module.def(

@@ -46,14 +46,14 @@ auto without_gil(const Staggered& staggered, What&& what) {
 }
 
 nb::tuple solve(Staggered& staggered, const Memory& source, const std::vector<double>& masses, double tolerance,
-                std::int64_t iterations, const std::string& precision, const std::string& inner, bool reproducible,
-                bool half_faces, const nb::object& progress) {
+                std::int64_t iterations, const std::string& precision, const std::string& sloppy_precision,
+                bool reproducible, bool half_halo, const nb::object& progress) {
   SolverOptions options{.tolerance = tolerance,
                         .iterations = iterations,
                         .precision = precision_from_string(precision),
-                        .inner = precision_from_string(inner),
+                        .sloppy_precision = precision_from_string(sloppy_precision),
                         .reproducible = reproducible,
-                        .half_faces = half_faces,
+                        .half_halo = half_halo,
                         .progress = {}};
   if (!progress.is_none()) {
     options.progress = [&progress](std::int64_t done, double residual) {
@@ -67,15 +67,24 @@ nb::tuple solve(Staggered& staggered, const Memory& source, const std::vector<do
     found = masses.size() == 1 ? staggered.solve(numbers(source), masses[0], options)
                                : staggered.solve_masses(numbers(source), masses, options);
   }
-  const SolverReport& report = found.report;
-  return nb::make_tuple(as_fields(std::move(found.solutions), staggered), report.iterations, report.worst_residual(),
-                        report.converged, report.seconds, report.communication_seconds, report.flops, report.bytes,
-                        report.corrections, report.residuals);
+  return nb::make_tuple(as_fields(std::move(found.solutions), staggered), std::move(found.report));
 }
 
 }  // namespace
 
 void bind_lattice_staggered(nb::module_& module) {
+  nb::class_<SolverReport>(module, "LatticeSolverReport",
+                           "What a solve did. Times, flops and bytes are those of this rank.")
+      .def_ro("iterations", &SolverReport::iterations)
+      .def_ro("reliable_updates", &SolverReport::reliable_updates,
+              "How often the residual was recomputed in the outer precision.")
+      .def_ro("residuals", &SolverReport::residuals, "|b - M x| / |b| of each solution.")
+      .def_prop_ro("true_residual", &SolverReport::worst_residual, "The largest of the residuals.")
+      .def_ro("converged", &SolverReport::converged)
+      .def_ro("seconds", &SolverReport::seconds)
+      .def_ro("communication_seconds", &SolverReport::communication_seconds)
+      .def_ro("flops", &SolverReport::flops)
+      .def_ro("bytes", &SolverReport::bytes);
   nb::class_<Staggered>(module, "LatticeStaggered",
                         "The staggered operator of a gauge field, or of fat and long links.")
       .def(
@@ -119,12 +128,12 @@ void bind_lattice_staggered(nb::module_& module) {
       .def_prop_ro("threads", &Staggered::threads, "Threads of a rank.")
       .def_prop_ro("has_long_links", &Staggered::has_long_links)
       .def(
-          "hop",
-          [](Staggered& self, const Memory& fields, const std::string& precision, int colour) {
+          "dslash",
+          [](Staggered& self, const Memory& fields, const std::string& precision, int parity) {
             return without_gil(self,
-                               [&] { return self.hop(numbers(fields), precision_from_string(precision), colour); });
+                               [&] { return self.dslash(numbers(fields), precision_from_string(precision), parity); });
           },
-          "fields"_a, "precision"_a, "colour"_a)
+          "fields"_a, "precision"_a, "parity"_a)
       .def(
           "apply",
           [](Staggered& self, const Memory& fields, double mass, bool dagger, const std::string& precision) {
@@ -133,15 +142,16 @@ void bind_lattice_staggered(nb::module_& module) {
           },
           "fields"_a, "mass"_a, "dagger"_a, "precision"_a)
       .def(
-          "apply_normal",
+          "apply_mdagm",
           [](Staggered& self, const Memory& fields, double mass, const std::string& precision) {
             return without_gil(
-                self, [&] { return self.apply_normal(numbers(fields), mass, precision_from_string(precision)); });
+                self, [&] { return self.apply_mdagm(numbers(fields), mass, precision_from_string(precision)); });
           },
           "fields"_a, "mass"_a, "precision"_a)
-      .def("solve", &solve, "source"_a, "masses"_a, "tolerance"_a, "iterations"_a, "precision"_a, "inner"_a,
-           "reproducible"_a, "half_faces"_a, "progress"_a.none(),
+      .def("solve", &solve, "source"_a, "masses"_a, "tolerance"_a, "iterations"_a, "precision"_a, "sloppy_precision"_a,
+           "reproducible"_a, "half_halo"_a, "progress"_a.none(),
            nb::sig("def solve(self, source: Memory, masses: Sequence[float], tolerance: float, iterations: int, "
                    "precision: str, "
-                   "inner: str, reproducible: bool, half_faces: bool, progress: object) -> tuple"));
+                   "sloppy_precision: str, reproducible: bool, half_halo: bool, progress: object) -> "
+                   "tuple[NDArray[numpy.complex128], LatticeSolverReport]"));
 }

@@ -37,15 +37,15 @@ Array released(const Work& work) {
 }
 
 nb::tuple solve(Wilson& wilson, const Memory& source, double tolerance, std::int64_t iterations,
-                const std::string& precision, const std::string& inner, bool reproducible, bool half_faces, bool normal,
-                int schwarz, const nb::object& progress) {
+                const std::string& precision, const std::string& sloppy_precision, bool reproducible, bool half_halo,
+                bool cgnr, int schwarz, const nb::object& progress) {
   onehop::lattice::SolverOptions options;
   options.tolerance = tolerance;
   options.iterations = iterations;
   options.precision = onehop::lattice::precision_from_string(precision);
-  options.inner = onehop::lattice::precision_from_string(inner);
+  options.sloppy_precision = onehop::lattice::precision_from_string(sloppy_precision);
   options.reproducible = reproducible;
-  options.half_faces = half_faces;
+  options.half_halo = half_halo;
   if (!progress.is_none()) {
     options.progress = [&progress](std::int64_t done, double residual) {
       const nb::gil_scoped_acquire acquired;
@@ -55,14 +55,10 @@ nb::tuple solve(Wilson& wilson, const Memory& source, double tolerance, std::int
   onehop::lattice::WilsonSolve found;
   {
     const nb::gil_scoped_release release;
-    const auto method = normal ? onehop::lattice::WilsonMethod::normal : onehop::lattice::WilsonMethod::bicgstab;
+    const auto method = cgnr ? onehop::lattice::WilsonMethod::cgnr : onehop::lattice::WilsonMethod::bicgstab;
     found = wilson.solve(numbers(source), options, {method, schwarz});
   }
-  const auto& report = found.report;
-  nb::list residuals;
-  for (const double each : report.residuals) residuals.append(each);
-  return nb::make_tuple(as_array(std::move(found.solution)), report.iterations, report.corrections, residuals,
-                        report.converged, report.seconds, report.communication_seconds, report.flops, report.bytes);
+  return nb::make_tuple(as_array(std::move(found.solution)), std::move(found.report));
 }
 
 }  // namespace
@@ -71,19 +67,21 @@ void bind_lattice_wilson(nb::module_& module) {
   nb::class_<Wilson>(module, "LatticeWilson", "Wilson quarks on a gauge field, with or without the clover term.")
       .def(
           "__init__",
-          [](Wilson* self, const onehop::lattice::Gauge& gauge, double kappa, double csw, bool antiperiodic,
-             bool two_rows, const std::string& precision, int lanes, int threads) {
+          [](Wilson* self, const onehop::lattice::Gauge& gauge, double kappa, double csw, bool antiperiodic, int recon,
+             const std::string& precision, int lanes, int threads) {
             const nb::gil_scoped_release release;
-            new (self) Wilson(gauge, WilsonOptions{kappa, csw, antiperiodic, two_rows,
+            new (self) Wilson(gauge, WilsonOptions{kappa, csw, antiperiodic, recon,
                                                    onehop::lattice::precision_from_string(precision), lanes, threads});
           },
-          "gauge"_a, "kappa"_a, "csw"_a, "antiperiodic"_a, "two_rows"_a, "precision"_a, "lanes"_a, "threads"_a)
+          "gauge"_a, "kappa"_a, "csw"_a, "antiperiodic"_a, "recon"_a, "precision"_a, "lanes"_a, "threads"_a)
       .def_prop_ro(
           "lanes", [](const Wilson& w) { return w.geometry().spec().lanes; }, "Sites in a vector.")
       .def_prop_ro("threads", &Wilson::threads, "How many work on this rank's block.")
       .def(
-          "hop",
-          [](Wilson& w, const Memory& f, bool dagger) { return released([&] { return w.hop(numbers(f), dagger); }); },
+          "dslash",
+          [](Wilson& w, const Memory& f, bool dagger) {
+            return released([&] { return w.dslash(numbers(f), dagger); });
+          },
           "fields"_a, "dagger"_a)
       .def(
           "apply",
@@ -95,10 +93,12 @@ void bind_lattice_wilson(nb::module_& module) {
             return released([&] { return w.precondition(numbers(f), dagger); });
           },
           "fields"_a, "dagger"_a)
-      .def("solve", &solve, "source"_a, "tolerance"_a, "iterations"_a, "precision"_a, "inner"_a, "reproducible"_a,
-           "half_faces"_a, "normal"_a, "schwarz"_a, "progress"_a.none(),
-           nb::sig("def solve(self, source: Memory, tolerance: float, iterations: int, precision: str, inner: str, "
-                   "reproducible: bool, half_faces: bool, normal: bool, schwarz: int, progress: object) -> tuple"));
+      .def("solve", &solve, "source"_a, "tolerance"_a, "iterations"_a, "precision"_a, "sloppy_precision"_a,
+           "reproducible"_a, "half_halo"_a, "cgnr"_a, "schwarz"_a, "progress"_a.none(),
+           nb::sig("def solve(self, source: Memory, tolerance: float, iterations: int, precision: str, "
+                   "sloppy_precision: str, "
+                   "reproducible: bool, half_halo: bool, cgnr: bool, schwarz: int, progress: object) -> "
+                   "tuple[NDArray[numpy.complex128], LatticeSolverReport]"));
   module.def(
       "lattice_clover_leaves",
       [](const onehop::lattice::Gauge& gauge) {

@@ -869,7 +869,7 @@ class LatticeGeometry:
     """
 
     def __init__(
-        self, extents: Sequence[int], grid: Sequence[int], lanes: int, width: int, colours: int
+        self, extents: Sequence[int], grid: Sequence[int], lanes: int, width: int, parities: int
     ) -> None: ...
     @property
     def extents(self) -> tuple[int, ...]:
@@ -888,7 +888,7 @@ class LatticeGeometry:
         """How far a site's neighbours are."""
 
     @property
-    def colours(self) -> int:
+    def parities(self) -> int:
         """2: even and odd sites lie apart."""
 
     @property
@@ -919,12 +919,12 @@ class LatticeGeometry:
     def coordinates(self, rank: int) -> tuple[int, ...]:
         """Where a rank stands in the grid."""
 
-    def origin_colour(self, rank: int) -> int:
-        """The colour of the first site of a rank's block."""
+    def origin_parity(self, rank: int) -> int:
+        """The parity of the first site of a rank's block."""
 
-    def colour_range(self, colour: int) -> tuple[int, int, int]:
+    def parity_range(self, parity: int) -> tuple[int, int, int]:
         """
-        The vectors of a local colour: the first, the end of the interior, the end.
+        The vectors of a local parity: the first, the end of the interior, the end.
         """
 
     @property
@@ -933,7 +933,9 @@ class LatticeGeometry:
         The lexicographic number within the block of the site in every vector and lane.
         """
 
-    def neighbours(self, hop: int) -> Annotated[NDArray[numpy.int64], dict(shape=(None, None, None, None))]:
+    def neighbours(
+        self, distance: int
+    ) -> Annotated[NDArray[numpy.int64], dict(shape=(None, None, None, None))]:
         """
         Per vector, direction and side (below, above): a vector's number, and 1 if its lanes are to be rotated.
         """
@@ -941,20 +943,20 @@ class LatticeGeometry:
     def lane_source(self, direction: int, side: str) -> tuple[int, ...]:
         """Where each lane of a rotated neighbour comes from."""
 
-    def face(self, direction: int, side: str, colour: int) -> Slice:
-        """The vectors of a local colour that another rank needs."""
+    def face(self, direction: int, side: str, parity: int) -> Slice:
+        """The vectors of a local parity that another rank needs."""
 
-    def ghost(self, direction: int, side: str, colour: int) -> Slice:
-        """Where the vectors of a local colour beyond an end are kept."""
+    def ghost(self, direction: int, side: str, parity: int) -> Slice:
+        """Where the vectors of a local parity beyond an end are kept."""
 
-    def lexicographic_pieces(self, direction: int, side: str, colour: int) -> int:
+    def lexicographic_pieces(self, direction: int, side: str, parity: int) -> int:
         """The pieces of that face in lexicographic order."""
 
-    def halo(self, element_bytes: int, type: str, colour: int | None = None) -> Schedule: ...
+    def halo(self, element_bytes: int, type: str, parity: int | None = None) -> Schedule: ...
 
 def lattice_geometry_grid(extents: Sequence[int], ranks: int, width: int) -> list[int]: ...
 def lattice_geometry_lanes(
-    extents: Sequence[int], grid: Sequence[int], width: int, colours: int, most: int
+    extents: Sequence[int], grid: Sequence[int], width: int, parities: int, most: int
 ) -> int: ...
 
 class LatticeGauge:
@@ -1054,7 +1056,7 @@ def lattice_fat_links(
     five: float,
     seven: float,
     lepage: float,
-    naik: float,
+    long_links: float,
     precision: str,
 ) -> tuple:
     """Fat and long links of this rank's block. Collective."""
@@ -1070,6 +1072,34 @@ def lattice_smear_ape(gauge: LatticeGauge, alpha: float, steps: int, space_only:
 
 def lattice_smear_stout(gauge: LatticeGauge, rho: float, steps: int, space_only: bool) -> None:
     """Stout smearing in place. Collective."""
+
+class LatticeSolverReport:
+    """What a solve did. Times, flops and bytes are those of this rank."""
+
+    @property
+    def iterations(self) -> int: ...
+    @property
+    def reliable_updates(self) -> int:
+        """How often the residual was recomputed in the outer precision."""
+
+    @property
+    def residuals(self) -> list[float]:
+        """|b - M x| / |b| of each solution."""
+
+    @property
+    def true_residual(self) -> float:
+        """The largest of the residuals."""
+
+    @property
+    def converged(self) -> bool: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def communication_seconds(self) -> float: ...
+    @property
+    def flops(self) -> float: ...
+    @property
+    def bytes(self) -> float: ...
 
 class LatticeStaggered:
     """The staggered operator of a gauge field, or of fat and long links."""
@@ -1112,11 +1142,11 @@ class LatticeStaggered:
 
     @property
     def has_long_links(self) -> bool: ...
-    def hop(self, fields: Memory, precision: str, colour: int) -> NDArray[numpy.complex128]: ...
+    def dslash(self, fields: Memory, precision: str, parity: int) -> NDArray[numpy.complex128]: ...
     def apply(
         self, fields: Memory, mass: float, dagger: bool, precision: str
     ) -> NDArray[numpy.complex128]: ...
-    def apply_normal(self, fields: Memory, mass: float, precision: str) -> NDArray[numpy.complex128]: ...
+    def apply_mdagm(self, fields: Memory, mass: float, precision: str) -> NDArray[numpy.complex128]: ...
     def solve(
         self,
         source: Memory,
@@ -1124,11 +1154,11 @@ class LatticeStaggered:
         tolerance: float,
         iterations: int,
         precision: str,
-        inner: str,
+        sloppy_precision: str,
         reproducible: bool,
-        half_faces: bool,
+        half_halo: bool,
         progress: object,
-    ) -> tuple: ...
+    ) -> tuple[NDArray[numpy.complex128], LatticeSolverReport]: ...
 
 class LatticeWilson:
     """Wilson quarks on a gauge field, with or without the clover term."""
@@ -1139,7 +1169,7 @@ class LatticeWilson:
         kappa: float,
         csw: float,
         antiperiodic: bool,
-        two_rows: bool,
+        recon: int,
         precision: str,
         lanes: int,
         threads: int,
@@ -1152,7 +1182,7 @@ class LatticeWilson:
     def threads(self) -> int:
         """How many work on this rank's block."""
 
-    def hop(self, fields: Memory, dagger: bool) -> NDArray[numpy.complex128]: ...
+    def dslash(self, fields: Memory, dagger: bool) -> NDArray[numpy.complex128]: ...
     def apply(self, fields: Memory, dagger: bool) -> NDArray[numpy.complex128]: ...
     def precondition(self, fields: Memory, dagger: bool) -> NDArray[numpy.complex128]: ...
     def solve(
@@ -1161,13 +1191,13 @@ class LatticeWilson:
         tolerance: float,
         iterations: int,
         precision: str,
-        inner: str,
+        sloppy_precision: str,
         reproducible: bool,
-        half_faces: bool,
-        normal: bool,
+        half_halo: bool,
+        cgnr: bool,
         schwarz: int,
         progress: object,
-    ) -> tuple: ...
+    ) -> tuple[NDArray[numpy.complex128], LatticeSolverReport]: ...
 
 def lattice_clover_leaves(gauge: LatticeGauge) -> NDArray[numpy.complex128]:
     """Of every site of the block: [site][plane][row][column]. Collective."""
@@ -1269,7 +1299,7 @@ def bench_wilson(
     effort: BenchEffort,
 ) -> tuple:
     """
-    One application of the Wilson hopping term to sites of one colour: flop and bytes of a rank, and samples.
+    One application of the Wilson hopping term to sites of one parity: flop and bytes of a rank, and samples.
     """
 
 def bench_smearing(

@@ -96,7 +96,7 @@ def hisq(group: Group, _seconds: float) -> StepResult:
     geometry, mass = gauge.geometry, 0.1
     links = smearing.hisq_links(gauge)
     fat = with_staggered_phases(links.fat, geometry, group.rank)
-    long = with_staggered_phases(links.long, geometry, group.rank, length=3)
+    long = with_staggered_phases(links.long_links, geometry, group.rank, length=3)
     operator = Staggered.of_links(group, geometry.extents, fat, long, geometry.grid)
     halo = Geometry(geometry.extents, geometry.grid, width=3).halo(np.complex128, 3)
     return _solve_step(

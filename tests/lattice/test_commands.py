@@ -88,7 +88,7 @@ def test_generate_smear_measure(ranks: Ranks, tmp_path: Path) -> None:
         "hisq",
         "--mass",
         0.3,
-        "--noises",
+        "--noise-vectors",
         2,
         "--residual",
         1e-8,
@@ -106,7 +106,7 @@ def test_generate_smear_measure(ranks: Ranks, tmp_path: Path) -> None:
     run("smear", whole, "--kind", "hisq", "--fat", fat, "--long", naik, "-n", 2)
     expected = smearing.hisq_links(read_gauge(str(whole))[0])
     np.testing.assert_array_equal(read_gauge(str(fat), tolerance=np.inf)[0].links, expected.fat)
-    np.testing.assert_array_equal(read_gauge(str(naik), tolerance=np.inf)[0].links, expected.long)
+    np.testing.assert_array_equal(read_gauge(str(naik), tolerance=np.inf)[0].links, expected.long_links)
     refused = ranks.onehop("lattice", "solve", "--fat", fat, "--long", naik, "--mass", 0.3)
     assert refused.returncode == 2
     assert "without the phases" in refused.stderr
@@ -256,7 +256,18 @@ def test_solves_with_the_phases_of_milc(ranks: Ranks, tmp_path: Path) -> None:
     # A condensate by noise differs by noise only; correlators do not differ.
     found = []
     for phases in ("standard", "milc"):
-        words = ("--quarks", "staggered", "--mass", 0.3, "--noises", 1, "--phases", phases, "--json", "-")
+        words = (
+            "--quarks",
+            "staggered",
+            "--mass",
+            0.3,
+            "--noise-vectors",
+            1,
+            "--phases",
+            phases,
+            "--json",
+            "-",
+        )
         done = ranks.onehop("lattice", "measure", names["cfg"], *words)
         assert done.returncode == 0, done.stderr
         found.append(json.loads(done.stdout)["quarks"])

@@ -14,7 +14,7 @@ namespace {
 
 using Number = std::complex<double>;
 
-HopLattice random_lattice(const Group& group, const std::vector<int>& grid, int lanes) {
+DslashLattice random_lattice(const Group& group, const std::vector<int>& grid, int lanes) {
   GeometrySpec spec{{8, 8, 8, 8}, grid};
   spec.width = 3;
   spec.lanes = geometry_lanes(spec, lanes);
@@ -29,21 +29,21 @@ HopLattice random_lattice(const Group& group, const std::vector<int>& grid, int 
 }
 
 template <class Link, class Real>
-void expect_same_bits(const HopLattice& lattice, const HopLinks<Link>& once) {
-  const HopLinks<Link> twice = in_order_of_use(lattice, once);
+void expect_same_bits(const DslashLattice& lattice, const DslashLinks<Link>& once) {
+  const DslashLinks<Link> twice = in_order_of_use(lattice, once);
   EXPECT_TRUE(twice.kinds.empty());
   Team team(2);
-  for (const int copies : {1, 5}) {
-    HopField<Link, Real> a(lattice, once, team, {.copies = copies});
-    HopField<Link, Real> b(lattice, twice, team, {.copies = copies});
+  for (const int num_rhs : {1, 5}) {
+    DslashField<Link, Real> a(lattice, once, team, {.num_rhs = num_rhs});
+    DslashField<Link, Real> b(lattice, twice, team, {.num_rhs = num_rhs});
     std::mt19937 random(static_cast<unsigned>(lattice.group.rank()));
     std::uniform_real_distribution<Real> even(-1, 1);
     for (Real& x : a.field.memory.span()) x = even(random);
     std::ranges::copy(a.field.memory.span(), b.field.data());
     const Field<Real> a_out(a.field.shape, false), b_out(b.field.shape, false);
-    for (const int colour : {0, 1}) {
-      a.hop(colour, {.out = a_out.data()});
-      b.hop(colour, {.out = b_out.data()});
+    for (const int parity : {0, 1}) {
+      a.apply(parity, {.out = a_out.data()});
+      b.apply(parity, {.out = b_out.data()});
     }
     EXPECT_GT(std::ranges::count_if(a_out.memory.span(), [](Real x) { return x != 0; }), 0);
     EXPECT_TRUE(std::ranges::equal(a_out.memory.span(), b_out.memory.span()));
@@ -54,7 +54,7 @@ TEST(LatticeHop, TheOrderOfLinksDoesNotChangeBits) {
   for (const int lanes : {8, 1}) {
     for (const std::vector<int>& grid : {std::vector<int>{1, 1, 1, 1}, {1, 1, 2, 1}}) {
       testing::on_threads(grid[2], [&](const Group& group) {
-        const HopLattice lattice = random_lattice(group, grid, lanes);
+        const DslashLattice lattice = random_lattice(group, grid, lanes);
         expect_same_bits<double, double>(lattice, lattice.links);
         expect_same_bits<float, float>(lattice, to_single(lattice.links));
         expect_same_bits<std::int16_t, float>(lattice, to_half(lattice.links, group, 4));
@@ -64,7 +64,7 @@ TEST(LatticeHop, TheOrderOfLinksDoesNotChangeBits) {
 }
 
 TEST(LatticeHop, LinksAreKeptOnceWhereOnlyThatFitsIntoTheCache) {
-  const HopLattice lattice = random_lattice(Group::alone(), {1, 1, 1, 1}, 8);
+  const DslashLattice lattice = random_lattice(Group::alone(), {1, 1, 1, 1}, 8);
   EXPECT_TRUE(better_in_order(lattice, 1));           // little
   EXPECT_FALSE(better_in_order(lattice, 1UL << 30));  // more than there is memory
 }

@@ -1,4 +1,4 @@
-"""Fields in every precision: to and from natural order, and what stands beside each site on every grid."""
+"""Fields in every precision: to and from lexicographic order, and what stands beside each site on every grid."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def some_numbers(geometry: Geometry, numbers: tuple[int, ...]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("precision", ["double", "single", "half"])
-@pytest.mark.parametrize(("extents", "grid", "lanes", "width", "colours", "numbers"), CASES)
+@pytest.mark.parametrize(("extents", "grid", "lanes", "width", "parities", "numbers"), CASES)
 def test_natural_order_both_ways_and_neighbours(
     extents: tuple[int, ...],
     grid: tuple[int, ...],
     lanes: int,
     width: int,
-    colours: int,
+    parities: int,
     numbers: tuple[int, ...],
     precision: str,
 ) -> None:
-    geometry = Geometry(extents, grid, lanes=lanes, width=width, colours=colours)
+    geometry = Geometry(extents, grid, lanes=lanes, width=width, parities=parities)
     whole = some_numbers(geometry, numbers)
     dims, inner = len(extents), tuple(range(len(extents), whole.ndim))
     rounded = whole if precision == "double" else whole.astype(np.complex64)
@@ -63,12 +63,12 @@ def test_natural_order_both_ways_and_neighbours(
                 with field.faces():
                     assert (field.natural == rounded[mine]).all()
             else:
-                for colour in range(colours) if colours == 2 else (None,):
-                    field.faces(colour).run()
+                for parity in range(parities) if parities == 2 else (None,):
+                    field.faces(parity).run()
             for direction in range(dims):
-                for hop in (*range(-width, 0), *range(1, width + 1)):
-                    expected = times * np.roll(rounded, -hop, axis=dims - 1 - direction)
-                    np.testing.assert_array_equal(field.beside(direction, hop), expected[mine])
+                for distance in (*range(-width, 0), *range(1, width + 1)):
+                    expected = times * np.roll(rounded, -distance, axis=dims - 1 - direction)
+                    np.testing.assert_array_equal(field.beside(direction, distance), expected[mine])
 
     run_threads(geometry.ranks, one_rank)
 

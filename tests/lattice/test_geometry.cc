@@ -26,12 +26,12 @@ std::int64_t global_number(const Geometry& geometry, int rank, std::int64_t site
   return number;
 }
 
-std::int64_t beside(const Geometry& geometry, std::int64_t number, int direction, std::int64_t hop) {
+std::int64_t beside(const Geometry& geometry, std::int64_t number, int direction, std::int64_t distance) {
   std::int64_t stride = 1;
   for (int d = 0; d < direction; ++d) stride *= geometry.spec().extents[static_cast<std::size_t>(d)];
   const std::int64_t extent = geometry.spec().extents[static_cast<std::size_t>(direction)];
   const std::int64_t at = number / stride % extent;
-  return number + ((at + hop + extent) % extent - at) * stride;
+  return number + ((at + distance + extent) % extent - at) * stride;
 }
 
 void check(const GeometrySpec& spec) {
@@ -54,8 +54,8 @@ void check(const GeometrySpec& spec) {
   }
   testing::naive_execute(schedule, memory);
   for (int rank = 0; rank < geometry.ranks(); ++rank) {
-    for (int hop = 1; hop <= spec.width; ++hop) {
-      const auto table = geometry.neighbours(hop);
+    for (int distance = 1; distance <= spec.width; ++distance) {
+      const auto table = geometry.neighbours(distance);
       std::size_t entry = 0;
       for (std::int64_t k = 0; k < geometry.vectors(); ++k) {
         for (int d = 0; d < geometry.dims(); ++d) {
@@ -67,7 +67,7 @@ void check(const GeometrySpec& spec) {
               std::int64_t there = 0;
               const std::size_t from = found.rotated ? static_cast<std::size_t>(source[lane]) : lane;
               std::memcpy(&there, number(rank, found.vector, from), sizeof there);
-              ASSERT_EQ(there, beside(geometry, mine, d, side == Side::below ? -hop : hop));
+              ASSERT_EQ(there, beside(geometry, mine, d, side == Side::below ? -distance : distance));
             }
           }
         }

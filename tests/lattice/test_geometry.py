@@ -23,7 +23,7 @@ CASES = [
     ((8, 8, 8, 8), (1, 1, 1, 2), 8, 1, 2),
     ((4, 4, 4, 8), (2, 2, 2, 1), 2, 1, 2),
     ((6, 4, 8, 12), (1, 1, 1, 2), 1, 3, 2),
-    ((6, 6, 4, 4), (2, 1, 2, 2), 1, 1, 2),  # odd blocks: colours change places from rank to rank
+    ((6, 6, 4, 4), (2, 1, 2, 2), 1, 1, 2),  # odd blocks: parities change places from rank to rank
     ((5, 9, 3), (1, 3, 1), 1, 1, 1),
     ((4, 4, 8, 8), (2, 2, 2, 2), 1, 1, 2),
     ((8,), (4,), 1, 1, 2),
@@ -33,8 +33,8 @@ CASES = [
 
 
 def make(case: tuple) -> Geometry:
-    extents, grid, lanes, width, colours = case
-    return Geometry(extents, grid, lanes=lanes, width=width, colours=colours)
+    extents, grid, lanes, width, parities = case
+    return Geometry(extents, grid, lanes=lanes, width=width, parities=parities)
 
 
 def numbered(geometry: Geometry) -> np.ndarray:
@@ -60,10 +60,10 @@ def check_neighbours(geometry: Geometry) -> None:
     for rank in range(geometry.ranks):
         field = filled(geometry, rank, whole)
         assert (field >= 0).all()
-        for hop in range(1, geometry.width + 1):
-            table = geometry.neighbours(hop)
+        for distance in range(1, geometry.width + 1):
+            table = geometry.neighbours(distance)
             for direction, (side, shift) in itertools.product(range(dims), enumerate((1, -1))):
-                moved = np.roll(whole, shift * hop, axis=dims - 1 - direction)
+                moved = np.roll(whole, shift * distance, axis=dims - 1 - direction)
                 expected = geometry.to_vectors(moved[geometry.block_slices(rank)])
                 numbers, rotated = table[:, direction, side].T
                 found = field[numbers]
@@ -94,24 +94,24 @@ def test_neighbours_of_any_lattice(directions: Sequence[tuple[int, int]], lanes:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_colours_interior_and_order(case: tuple) -> None:
+def test_parities_interior_and_order(case: tuple) -> None:
     geometry = make(case)
     block = np.prod(geometry.block)
     assert sorted(geometry.sites.ravel()) == list(range(block))
     coordinates = np.array(np.unravel_index(geometry.sites, geometry.block_shape))[::-1]
     neighbours = geometry.neighbours(geometry.width)[..., 0].reshape(geometry.vectors, -1)
     at = 0
-    for colour in range(geometry.colours):
-        begin, interior, end = geometry.colour_range(colour)
+    for parity in range(geometry.parities):
+        begin, interior, end = geometry.parity_range(parity)
         assert begin == at
         at = end
-        assert (coordinates.sum(axis=0)[begin:end] % geometry.colours == colour).all()
+        assert (coordinates.sum(axis=0)[begin:end] % geometry.parities == parity).all()
         needs = (neighbours[begin:end] >= geometry.vectors).any(axis=1)
         assert not needs[: interior - begin].any()
         assert needs[interior - begin :].all()
-        if geometry.colours == 2:  # every neighbour of odd distance is of the other colour
+        if geometry.parities == 2:  # every neighbour of odd distance is of the other parity
             own = neighbours[begin:end]
-            first, _, last = geometry.colour_range(1 - colour)
+            first, _, last = geometry.parity_range(1 - parity)
             assert (
                 (own >= geometry.vectors) | ((own >= first) & (own < last)) | (geometry.width % 2 == 0)
             ).all()
@@ -129,7 +129,7 @@ def test_all_faces_but_the_unavoidable_are_one_piece() -> None:
 
     assert pieces(Geometry((8, 8, 8, 8), (1, 1, 1, 2))) == [1, 1]
     assert pieces(Geometry((8, 8, 8, 8), (2, 1, 1, 1), lanes=8)) == [1, 1]
-    assert sorted(pieces(Geometry((12, 12), (2, 2), colours=1))) == [1, 1, 1, 2]
+    assert sorted(pieces(Geometry((12, 12), (2, 2), parities=1))) == [1, 1, 1, 2]
     assert sorted(pieces(Geometry((16, 16, 16, 16), (1, 2, 1, 2)))) == [1, 1, 1, 2]
     three = sorted(pieces(Geometry((16, 16, 16, 16), (1, 2, 2, 2))))
     assert three == [1, 1, 1, 2, 5, 5]
@@ -153,7 +153,7 @@ def test_no_order_of_a_cube_has_four_faces_in_one_piece() -> None:
 
 
 def test_lexicographic_pieces_are_counted_as_slices_count_them() -> None:
-    geometry = Geometry((6, 4, 8), (2, 2, 2), colours=1)
+    geometry = Geometry((6, 4, 8), (2, 2, 2), parities=1)
     for direction in range(3):
         shape, start, extents = list(geometry.block_shape), [0, 0, 0], list(geometry.block_shape)
         extents[2 - direction] = 1
@@ -168,7 +168,7 @@ def test_a_plan_fills_the_ghosts() -> None:
     def one_rank(group: onehop.Group) -> np.ndarray:
         field = np.zeros((geometry.vectors + geometry.ghosts, 3, geometry.lanes))
         field[: geometry.vectors] = geometry.to_vectors(whole[geometry.block_slices(group.rank)])
-        plans = [onehop.Plan(geometry.halo(np.float64, 3, colour=c), group, [field]) for c in (0, 1)]
+        plans = [onehop.Plan(geometry.halo(np.float64, 3, parity=c), group, [field]) for c in (0, 1)]
         for plan in plans:
             plan.run()
         return field
@@ -207,7 +207,7 @@ def test_grids_and_lanes_are_chosen() -> None:
         ({"extents": (), "grid": ()}, "1 to 4 extents"),
         ({"extents": (4, 4), "ranks": 7}, "no grid of 7 ranks"),
         ({"extents": (4, 4), "width": 4}, "width of 1 to 3"),
-        ({"extents": (4, 4), "colours": 3}, "1 or 2 colours"),
+        ({"extents": (4, 4), "parities": 3}, "1 or 2 parities"),
     ],
 )
 def test_says_what_is_wrong(arguments: dict[str, object], message: str) -> None:
@@ -227,11 +227,11 @@ def test_command_reports(ranks: Ranks) -> None:
 
 
 def test_command_draws_two_dimensions(ranks: Ranks) -> None:
-    done = ranks.onehop("lattice", "info", "--extent", "8x8", "--grid", 2, 2, "--colours", 1)
+    done = ranks.onehop("lattice", "info", "--extent", "8x8", "--grid", 2, 2, "--parities", 1)
     assert done.returncode == 0, done.stderr
     *_, picture = done.stdout.split("rank\n")
     rows = [line.replace("[", " ").replace("]", " ").split() for line in picture.strip().splitlines()]
-    geometry = Geometry((8, 8), (2, 2), colours=1)
+    geometry = Geometry((8, 8), (2, 2), parities=1)
     assert [[int(cell) for cell in row] for row in rows[::-1]] == geometry.from_vectors(
         np.arange(16).reshape(16, 1)
     ).tolist()

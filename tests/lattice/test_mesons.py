@@ -58,7 +58,7 @@ def test_staggered_mesons_are_those_of_the_inverse_matrix() -> None:
 def test_condensate_is_the_trace() -> None:
     gauge = field()
     expected = np.trace(np.linalg.inv(staggered_matrix(gauge.links))).real / np.prod(EXTENTS)
-    found = mesons.chiral_condensate(gauge, Staggered(gauge), MASS, noises=40, seed=3)
+    found = mesons.chiral_condensate(gauge, Staggered(gauge), MASS, noise_vectors=40, seed=3)
     assert found.error is not None
     assert 0 < found.error < 0.02 * expected
     assert found.mean == pytest.approx(expected, abs=4 * found.error)
@@ -74,7 +74,7 @@ def test_wilson_mesons_are_those_of_the_inverse_matrix() -> None:
     for column in range(size):
         vector = np.zeros(size, complex)
         vector[column] = 1
-        hopped = wilson_reference.hop(gauge.links, vector.reshape(shape), True)
+        hopped = wilson_reference.dslash(gauge.links, vector.reshape(shape), True)
         matrix[:, column] = vector - kappa * hopped.ravel()
     propagator = np.linalg.inv(matrix)[:, :12].reshape(*shape[:4], 12, 12)
     found = mesons.wilson_mesons(gauge, Wilson(gauge, kappa), tolerance=1e-12)
@@ -99,7 +99,7 @@ def test_the_same_on_two_ranks() -> None:
         gauge = field(group, grid)
         operator = Staggered(gauge)
         found = mesons.staggered_mesons(gauge, operator, MASS)
-        condensate = mesons.chiral_condensate(gauge, operator, MASS, noises=2)
+        condensate = mesons.chiral_condensate(gauge, operator, MASS, noise_vectors=2)
         return [found.pion, found.rho, np.array(condensate.values)]
 
     expected = work(Group.alone(), (1, 1, 1, 1))
@@ -112,7 +112,7 @@ def test_effective_masses() -> None:
     times = np.arange(12)
     wave = np.cosh(0.4 * (times - 6))
     np.testing.assert_allclose(mesons.effective_mass(wave), 0.4, rtol=1e-9)
-    np.testing.assert_allclose(mesons.effective_mass(wave, hop=2), 0.4, rtol=1e-9)
+    np.testing.assert_allclose(mesons.effective_mass(wave, distance=2), 0.4, rtol=1e-9)
     assert np.isnan(mesons.effective_mass((-1.0) ** times)).all()
     assert np.isnan(mesons.effective_mass(np.ones(8))).all()
     with pytest.raises(BadInput, match="even number"):
@@ -121,7 +121,7 @@ def test_effective_masses() -> None:
 
 def test_says_what_is_wrong() -> None:
     gauge = field()
-    with pytest.raises(BadInput, match="1 noise or more"):
-        mesons.chiral_condensate(gauge, Staggered(gauge), MASS, noises=0)
+    with pytest.raises(BadInput, match="1 noise vector or more"):
+        mesons.chiral_condensate(gauge, Staggered(gauge), MASS, noise_vectors=0)
     with pytest.raises(Error, match="larger mass or tolerance"):
         mesons.staggered_mesons(gauge, Staggered(gauge), 1e-3, iterations=2)

@@ -26,7 +26,7 @@ WITHOUT_EFFECT = [
     ("measure no.lime", "--flow-tolerance 1e-3"),
     ("measure no.lime", "--mass 0.1"),
     ("measure no.lime", "--csw 1.0"),
-    ("measure no.lime", "--noises 2"),
+    ("measure no.lime", "--noise-vectors 2"),
     ("measure no.lime", "--residual 1e-9"),
     ("measure no.lime", "--phases milc"),
     *(
@@ -36,7 +36,7 @@ WITHOUT_EFFECT = [
     *(
         (f"measure no.lime --quarks {action} --mass 0.1", option)
         for action in ("wilson", "clover")
-        for option in ("--noises 0", "--phases standard")
+        for option in ("--noise-vectors 0", "--phases standard")
     ),
     *(
         (f"{SOLVE} --action {action}", option)
@@ -50,14 +50,14 @@ WITHOUT_EFFECT = [
             "--two-rows",
             "--output-bits 32",
             "--overwrite",
-            "--half-faces",
+            "--half-halo",
             "--long a.lime",
             *(["--u0 1"] if action != "asqtad" else []),
         )
     ),
     (f"{SOLVE} --source-file a.lime", "--source point"),
     (f"{SOLVE} --source-file a.lime", "--colour 0"),
-    (f"{SOLVE} --inner double", "--half-faces"),
+    (f"{SOLVE} --sloppy-precision double", "--half-halo"),
     ("solve --fat a.lime --mass 0.1", "--periodic"),
     ("solve --fat a.lime --mass 0.1", "--phases standard"),
     ("solve --fat a.lime --mass 0.1", "--su3-tolerance 1e-4"),
@@ -70,7 +70,7 @@ WITHOUT_EFFECT = [
             "--lanes 8",
             "--output-bits 32",
             "--overwrite",
-            "--half-faces",
+            "--half-halo",
             *(["--csw 1"] if action == "wilson" else []),
         )
     ),
@@ -106,7 +106,7 @@ WITHOUT_EFFECT = [
 ]
 # Options that have an effect whatever else is chosen.
 ALWAYS = {
-    "info": {"extent", "grid", "lanes", "width", "colours", "site_bytes", "json_target"},
+    "info": {"extent", "grid", "lanes", "width", "parities", "site_bytes", "json_target"},
     "measure": {"file", "flow", "quarks", "plot", "grid", "ranks", "tolerance", "json_target"},
     "convert": set(inspect.signature(convert).parameters),
     "thermalize": {
@@ -115,7 +115,16 @@ ALWAYS = {
     },
     "smear": {"file", "kind", "output", "grid", "ranks", "tolerance", "json_target"},
     "solve": {
-        *("file", "mass", "action", "tolerance", "iterations", "precision", "inner", "reproducible"),
+        *(
+            "file",
+            "mass",
+            "action",
+            "tolerance",
+            "iterations",
+            "precision",
+            "sloppy_precision",
+            "reproducible",
+        ),
         *("grid", "ranks", "json_target"),
     },
 }

@@ -49,8 +49,8 @@ def test_any_lattice_on_any_grid(
     alone = staggered_reference.random_gauge(Group.alone(), extents)
     vector, spinor = staggered_reference.some_field(extents, 1), wilson_reference.some_field(extents, 2)
     hops = (
-        staggered_reference.hop_by_numpy(alone.links, vector, antiperiodic),
-        wilson_reference.hop(alone.links, spinor, antiperiodic),
+        staggered_reference.dslash_by_numpy(alone.links, vector, antiperiodic),
+        wilson_reference.dslash(alone.links, spinor, antiperiodic),
     )
     sums = (alone.plaquettes(), field_strength(alone), polyakov_loop(alone))
 
@@ -65,7 +65,7 @@ def test_any_lattice_on_any_grid(
             write_gauge(path, gauge)
             return (
                 mine,
-                (staggered.hop(vector[mine], precision=precision), wilson.hop(spinor[mine])),
+                (staggered.dslash(vector[mine], precision=precision), wilson.dslash(spinor[mine])),
                 (gauge.plaquettes(), field_strength(gauge), polyakov_loop(gauge)),
                 read_gauge(path, group, grid)[0].links,
             )

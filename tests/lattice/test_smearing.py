@@ -41,7 +41,7 @@ def test_fat_links_are_sums_over_paths(name: str) -> None:
     found = smearing.fat_links(gauge, name, u0=0.9)
     fat, naik = reference.fat_and_long(gauge.links, weights)
     np.testing.assert_allclose(found.fat, fat, atol=1e-14)
-    np.testing.assert_allclose(found.long, naik, atol=1e-14)
+    np.testing.assert_allclose(found.long_links, naik, atol=1e-14)
 
 
 @pytest.mark.parametrize("extents", [(5, 4), (9, 2, 3), (17, 2, 2, 2)])
@@ -51,7 +51,7 @@ def test_any_number_of_directions_and_any_row(extents: tuple[int, ...]) -> None:
     found = smearing.fat_links(gauge, weights)
     fat, naik = reference.fat_and_long(gauge.links, weights)
     np.testing.assert_allclose(found.fat, fat, atol=1e-13)
-    np.testing.assert_allclose(found.long, naik, atol=1e-14)
+    np.testing.assert_allclose(found.long_links, naik, atol=1e-14)
 
 
 def test_hisq_as_by_numpy() -> None:
@@ -65,7 +65,7 @@ def test_hisq_as_by_numpy() -> None:
     assert np.linalg.cond(first).max() > 20  # what is made unitary is far from it
     np.testing.assert_allclose(found.unitary, unitary, atol=1e-12)
     np.testing.assert_allclose(found.fat, fat, atol=1e-12)
-    np.testing.assert_allclose(found.long, naik, atol=1e-12)
+    np.testing.assert_allclose(found.long_links, naik, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["fat5", "asqtad", "hisq"])
@@ -89,16 +89,16 @@ def test_hisq_on_unit_links(epsilon: float) -> None:
     """One link and Naik's three together have the slope of a derivative: fat + 3 long = 1."""
     found = smearing.hisq_links(Gauge(Group.alone(), (4, 2, 4, 2)), naik_epsilon=epsilon)
     np.testing.assert_allclose(found.unitary, np.broadcast_to(np.eye(3), found.unitary.shape), atol=1e-15)
-    np.testing.assert_allclose(found.long, -(1 + epsilon) / 24 * found.unitary, atol=1e-15)
+    np.testing.assert_allclose(found.long_links, -(1 + epsilon) / 24 * found.unitary, atol=1e-15)
     np.testing.assert_allclose(found.fat, (9 / 8 + epsilon / 8) * found.unitary, atol=1e-15)
-    np.testing.assert_allclose(found.fat + 3 * found.long, found.unitary, atol=1e-15)
+    np.testing.assert_allclose(found.fat + 3 * found.long_links, found.unitary, atol=1e-15)
 
 
 @pytest.mark.parametrize("name", ["fat3", "fat5", "fat7"])
 def test_weights_add_up(name: str) -> None:
     found = smearing.fat_links(Gauge(Group.alone(), (2, 2, 2, 2)), name)
     np.testing.assert_allclose(found.fat, np.broadcast_to(np.eye(3), found.fat.shape), atol=1e-15)
-    assert not found.long.any()
+    assert not found.long_links.any()
 
 
 @pytest.mark.parametrize("space_only", [False, True])
@@ -161,7 +161,9 @@ def test_everything_is_covariant() -> None:
     for name in smearing.FAT_LINKS:
         one, other = smearing.fat_links(plain, name), smearing.fat_links(turned, name)
         np.testing.assert_allclose(other.fat, reference.transformed(one.fat, turn), atol=1e-12)
-        np.testing.assert_allclose(other.long, reference.transformed(one.long, turn, hop=3), atol=1e-12)
+        np.testing.assert_allclose(
+            other.long_links, reference.transformed(one.long_links, turn, hop=3), atol=1e-12
+        )
         if one.unitary is not None:
             np.testing.assert_allclose(other.unitary, reference.transformed(one.unitary, turn), atol=1e-12)
     smearings = (
@@ -184,7 +186,7 @@ def test_the_same_bits_on_every_grid() -> None:
         gauge = Gauge(group, extents, grid)
         gauge.set_random(5)
         hisq = smearing.hisq_links(gauge, naik_epsilon=0.1)
-        found = [hisq.fat, hisq.long, hisq.unitary, *smearing.fat_links(gauge, precision="single")[:2]]
+        found = [hisq.fat, hisq.long_links, hisq.unitary, *smearing.fat_links(gauge, precision="single")[:2]]
         smearing.ape(gauge, 0.4, 1)
         smearing.stout(gauge, 0.05, 2, space_only=True)
         return gauge.geometry.block_slices(group.rank), [*found, gauge.links]
@@ -207,7 +209,7 @@ def test_the_same_bits_on_every_kind_of_processor() -> None:
             for name in smearing.FAT_LINKS:
                 for precision in ("double", "single"):
                     made = smearing.fat_links(gauge, name, precision=precision)
-                    kept += [made.fat, made.long]
+                    kept += [made.fat, made.long_links]
             smearing.ape(gauge, 0.4, 1)
             smearing.stout(gauge, 0.1, 1)
             gradient_flow(gauge, 0.1, step=0.05)[0].copy_to(gauge)

@@ -14,7 +14,7 @@
 namespace onehop::lattice::detail {
 namespace {
 
-TEST(LatticeSolver, WideSumsAreExact) {
+TEST(LatticeSolver, SuperaccumulatorsAreExact) {
   std::mt19937_64 random(1);
   std::vector<double> numbers;
   for (int i = 0; i < 500; ++i) {
@@ -24,8 +24,8 @@ TEST(LatticeSolver, WideSumsAreExact) {
   }
   numbers.push_back(0x1.23456789abcdep-1040);
   std::ranges::shuffle(numbers, random);
-  WideSum sum;
-  WideSum other;
+  Superaccumulator sum;
+  Superaccumulator other;
   for (std::size_t i = 0; i < numbers.size(); ++i) (i % 3 == 0 ? sum : other).add(numbers[i]);
   sum.add(other);
   EXPECT_EQ(sum.value(), 0x1.23456789abcdep-1040);
@@ -57,9 +57,9 @@ TEST(LatticeSolver, FieldsGoToNaturalOrderAndBack) {
   std::vector<std::complex<double>> natural(static_cast<std::size_t>(geometry.sites()) * 3);
   for (auto& z : natural) z = {normal(random), normal(random)};
   Field<double> field(field_shape(geometry, 3, 2));
-  load_natural(std::span<const std::complex<double>>(natural), sites, field, 1);
+  load_lexicographic(std::span<const std::complex<double>>(natural), sites, field, 1);
   std::vector<std::complex<double>> back(natural.size());
-  store_natural(field, sites, std::span(back), 1);
+  store_lexicographic(field, sites, std::span(back), 1);
   EXPECT_EQ(natural, back);
 }
 
@@ -67,8 +67,8 @@ TEST(LatticeSolver, FieldsGoToNaturalOrderAndBack) {
 template <class Real>
 class Diagonal final : public LinearOperator<Real> {
  public:
-  Diagonal(Team& team, Sums& sums, std::vector<std::complex<double>> factors, int lanes, int copies)
-      : space_(team, sums, {static_cast<std::int64_t>(factors.size()) / lanes, 0, copies, 1, lanes}),
+  Diagonal(Team& team, Sums& sums, std::vector<std::complex<double>> factors, int lanes, int num_rhs)
+      : space_(team, sums, {static_cast<std::int64_t>(factors.size()) / lanes, 0, num_rhs, 1, lanes}),
         factors_(std::move(factors)),
         input_(space_.size()) {}
   VectorSpace<Real>& space() override { return space_; }
@@ -76,10 +76,10 @@ class Diagonal final : public LinearOperator<Real> {
   void apply(const Real* in, Real* out) override {
     const auto& shape = space_.shape();
     for (std::int64_t vector = 0; vector < shape.vectors; ++vector) {
-      for (int copy = 0; copy < shape.copies; ++copy) {
+      for (int rhs = 0; rhs < shape.num_rhs; ++rhs) {
         for (int lane = 0; lane < shape.lanes; ++lane) {
           const auto factor = factors_[static_cast<std::size_t>(vector * shape.lanes + lane)];
-          const std::int64_t re = shape.at(vector, copy, 0, lane);
+          const std::int64_t re = shape.at(vector, rhs, 0, lane);
           const std::int64_t im = re + shape.lanes;
           const std::complex<double> product = factor * std::complex<double>(in[re], in[im]);
           out[re] = static_cast<Real>(product.real());
@@ -112,18 +112,18 @@ std::vector<std::complex<double>> some_factors(std::size_t count, int rank, bool
 
 template <class Real>
 std::vector<double> norms_of(LinearOperator<Real>& a, const Real* vector) {
-  std::vector<double> norms(static_cast<std::size_t>(a.space().copies()));
+  std::vector<double> norms(static_cast<std::size_t>(a.space().num_rhs()));
   a.space().norm(vector, norms);
   return norms;
 }
 
-// |b - A x|^2 / |b|^2, the worst of the copies.
+// |b - A x|^2 / |b|^2, the worst of the right-hand sides.
 template <class Real>
-double rest(LinearOperator<Real>& a, const Real* b, const Real* x) {
+double residual(LinearOperator<Real>& a, const Real* b, const Real* x) {
   const Buffer<Real> r = a.space().make();
   a.apply(x, r.data());
-  std::vector<Coefficient> coefficients(static_cast<std::size_t>(2 * a.space().copies()), 1.0);
-  std::fill(coefficients.begin() + a.space().copies(), coefficients.end(), -1.0);
+  std::vector<Coefficient> coefficients(static_cast<std::size_t>(2 * a.space().num_rhs()), 1.0);
+  std::fill(coefficients.begin() + a.space().num_rhs(), coefficients.end(), -1.0);
   const std::array<const Real*, 2> terms{b, r.data()};
   a.space().combine(coefficients, terms, r.data());
   const auto norm = norms_of(a, b);
@@ -143,7 +143,7 @@ Buffer<Real> some_vector(const VectorSpace<Real>& space, int rank) {
 
 Stopping until(const std::vector<double>& norms, double tolerance) {
   Stopping stopping;
-  for (const double norm : norms) stopping.enough.push_back(norm * tolerance * tolerance);
+  for (const double norm : norms) stopping.target.push_back(norm * tolerance * tolerance);
   return stopping;
 }
 
@@ -159,7 +159,7 @@ TEST(LatticeSolver, SolversFindWhatTheyShould) {
         const Buffer<double> x = a.space().make(), r = a.space().make();
         a.space().copy(b.data(), r.data());
         method(a, b.data(), x.data(), r.data(), until(norms_of(a, static_cast<const double*>(b.data())), 1e-11));
-        EXPECT_LT(rest(a, static_cast<const double*>(b.data()), static_cast<const double*>(x.data())), 2e-22);
+        EXPECT_LT(residual(a, static_cast<const double*>(b.data()), static_cast<const double*>(x.data())), 2e-22);
       };
       solve(real, [](auto& a, const double*, double* x, double* r, const Stopping& stopping) {
         EXPECT_LE(conjugate_gradients(a, x, r, stopping), 64);
@@ -167,15 +167,15 @@ TEST(LatticeSolver, SolversFindWhatTheyShould) {
       solve(real, [&](auto& a, const double* b, double* x, double* r, const Stopping& stopping) {
         const auto done = mixed_conjugate_gradients(a, low, b, x, r, stopping, 0.1);
         EXPECT_LE(done.iterations, 120);
-        EXPECT_GE(done.corrections, 2);
+        EXPECT_GE(done.reliable_updates, 2);
       });
       solve(turned, [](auto& a, const double*, double* x, double* r, const Stopping& stopping) {
         EXPECT_LE(bicgstab(a, x, r, stopping), 500);
       });
       solve(real, [&](auto& a, const double* b, double* x, double* r, const Stopping& stopping) {
         corrected(a, low.space(), b, x, r, stopping, 1e-3,
-                  [&](float* rest, float* part, const Stopping& inner, std::int64_t done) {
-                    return bicgstab(low, part, rest, inner, done);
+                  [&](float* residual, float* part, const Stopping& inner, std::int64_t done) {
+                    return bicgstab(low, part, residual, inner, done);
                   });
       });
     });
@@ -198,7 +198,7 @@ TEST(LatticeSolver, ShiftsAtOnce) {
     auto factors = some_factors(64, 0, true);
     for (auto& each : factors) each += shifts[s];
     Diagonal<double> shifted(bench.team, bench.sums, factors, 8, 1);
-    EXPECT_LT(rest(shifted, static_cast<const double*>(b.data()), static_cast<const double*>(x[s])), 4e-22);
+    EXPECT_LT(residual(shifted, static_cast<const double*>(b.data()), static_cast<const double*>(x[s])), 4e-22);
   }
 }
 
@@ -243,7 +243,7 @@ TEST(LatticeSolver, GivesUpWhereTheResidualOnlyGrows) {
 
 TEST(LatticeSolver, NamesOfPrecisions) {
   EXPECT_EQ(precision_from_string("half"), Precision::half);
-  EXPECT_EQ(to_string(Precision::full), "double");
+  EXPECT_EQ(to_string(Precision::double_), "double");
   EXPECT_THROW((void)precision_from_string("quarter"), BadInput);
 }
 

@@ -15,8 +15,8 @@ from onehop.lattice import Gauge, Geometry, Staggered, StaggeredSolve, read_vect
 from ranks import Ranks
 from staggered_reference import (
     coordinates,
-    hop_by_numpy,
-    hop_of_links,
+    dslash_by_numpy,
+    dslash_of_links,
     random_gauge,
     random_links,
     some_field,
@@ -30,14 +30,14 @@ def test_solutions_and_what_is_said_of_them() -> None:
     staggered = Staggered(gauge)
     source = some_field(extents, 6)
     result = staggered.solve(source, mass, tolerance=1e-11)
-    rest = source - 2 * mass * result.solution - hop_by_numpy(gauge.links, result.solution, True)
+    rest = source - 2 * mass * result.solution - dslash_by_numpy(gauge.links, result.solution, True)
     residual = np.linalg.norm(rest) / np.linalg.norm(source)
     assert result.converged
     assert residual <= 1.01e-11
     assert result.true_residual == pytest.approx(residual, rel=1e-2)
     assert 0 <= result.communication_seconds < result.seconds
     short = staggered.solve(source, mass, iterations=3)
-    rest = source - 2 * mass * short.solution - hop_by_numpy(gauge.links, short.solution, True)
+    rest = source - 2 * mass * short.solution - dslash_by_numpy(gauge.links, short.solution, True)
     assert (short.converged, short.iterations) == (False, 3)
     assert short.true_residual == pytest.approx(np.linalg.norm(rest) / np.linalg.norm(source), rel=1e-10)
     nothing = staggered.solve(np.zeros_like(source), mass)
@@ -46,7 +46,13 @@ def test_solutions_and_what_is_said_of_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "how", [{}, {"inner": "single"}, {"inner": "half"}, {"precision": "single", "inner": "half"}]
+    "how",
+    [
+        {},
+        {"sloppy_precision": "single"},
+        {"sloppy_precision": "half"},
+        {"precision": "single", "sloppy_precision": "half"},
+    ],
 )
 def test_a_hopeless_solve_ends_with_its_best(how: dict[str, str]) -> None:
     """Without a field and periodic D has eigenvalues 0, which a mass next to 0 does not help."""
@@ -66,11 +72,11 @@ def test_a_hopeless_solve_ends_with_its_best(how: dict[str, str]) -> None:
             solutions = result.solution.reshape(-1, *one.shape)
             for m, b, x, said in zip(masses, sources, solutions, result.residuals, strict=True):
                 assert said <= 1  # no worse than none
-                rest = b - 2 * m * x - hop_by_numpy(unit.links, x, False)
+                rest = b - 2 * m * x - dslash_by_numpy(unit.links, x, False)
                 assert said == pytest.approx(np.linalg.norm(rest) / np.linalg.norm(b), rel=1e-3)
 
 
-@pytest.mark.parametrize("how", [{}, {"inner": "half"}, {"precision": "single"}])
+@pytest.mark.parametrize("how", [{}, {"sloppy_precision": "half"}, {"precision": "single"}])
 def test_as_good_for_sources_of_every_size(how: dict[str, str]) -> None:
     """Powers of two change nothing but the solution's size; beside each other, sources need not be of one size."""
     extents = (4, 4, 4, 4)
@@ -90,18 +96,20 @@ def test_as_good_for_sources_of_every_size(how: dict[str, str]) -> None:
         assert np.array_equal(masses.solution, size * ordinary.solution)
 
 
-@pytest.mark.parametrize("inner", ["half", "single"])
-def test_ends_where_the_tolerance_is_below_what_numbers_can_tell(inner: str) -> None:
+@pytest.mark.parametrize("sloppy_precision", ["half", "single"])
+def test_ends_where_the_tolerance_is_below_what_numbers_can_tell(sloppy_precision: str) -> None:
     extents = (4, 4, 4, 4)
     staggered = Staggered(random_gauge(Group.alone(), extents))
-    found = staggered.solve(some_field(extents, 6), 0.1, tolerance=1e-30, iterations=100000, inner=inner)
+    found = staggered.solve(
+        some_field(extents, 6), 0.1, tolerance=1e-30, iterations=100000, sloppy_precision=sloppy_precision
+    )
     assert not found.converged
     assert found.iterations < 5000
     assert found.true_residual < 1e-14
 
 
 @pytest.mark.parametrize("masses", [0.2, (0.7, 0.2)])
-def test_half_faces(masses: float | tuple[float, float]) -> None:
+def test_half_precision_halo(masses: float | tuple[float, float]) -> None:
     """They change the way to the solution on two ranks, and the solution not beyond the tolerance."""
     extents, grid = (8, 4, 4, 4), (2, 1, 1, 1)
     fat, long = random_links(extents, 7), 0.1 * random_links(extents, 8)
@@ -111,7 +119,7 @@ def test_half_faces(masses: float | tuple[float, float]) -> None:
         mine = Geometry(extents, grid).block_slices(group.rank)
         staggered = Staggered.of_links(group, extents, fat[mine], long[mine], grid, threads=1)
         return [
-            staggered.solve(source[mine], masses, inner="half", half_faces=half, tolerance=1e-9)
+            staggered.solve(source[mine], masses, sloppy_precision="half", half_halo=half, tolerance=1e-9)
             for half in (False, True)
         ]
 
@@ -120,7 +128,7 @@ def test_half_faces(masses: float | tuple[float, float]) -> None:
     assert (parts[0] != parts[1]).any()
     for part in parts:
         for m, x in zip(np.atleast_1d(masses), part.reshape(-1, *source.shape), strict=True):
-            rest = source - 2 * m * x - hop_of_links(fat, long, x)
+            rest = source - 2 * m * x - dslash_of_links(fat, long, x)
             assert np.linalg.norm(rest) <= 1.01e-9 * np.linalg.norm(source)
     assert all(one.converged for both in found for one in both)
 
@@ -132,30 +140,34 @@ def test_solves_in_every_precision_and_for_several_sources_and_masses() -> None:
     sources = np.stack([some_field(extents, seed) for seed in range(5)])
 
     def residual(x: np.ndarray, b: np.ndarray, m: float) -> float:
-        rest = b - 2 * m * x - hop_of_links(fat, long, x)
+        rest = b - 2 * m * x - dslash_of_links(fat, long, x)
         return float(np.linalg.norm(rest) / np.linalg.norm(b))
 
     seen: list[tuple[int, float]] = []
     iterations = {}
-    for inner in ("double", "single", "half"):
+    for sloppy_precision in ("double", "single", "half"):
         found = staggered.solve(
-            sources, mass, tolerance=1e-11, inner=inner, progress=lambda *at: seen.append(at)
+            sources,
+            mass,
+            tolerance=1e-11,
+            sloppy_precision=sloppy_precision,
+            progress=lambda *at: seen.append(at),
         )
         assert found.converged
-        assert found.corrections >= (1 if inner == "double" else 3)
+        assert found.reliable_updates >= (1 if sloppy_precision == "double" else 3)
         for b, x, said in zip(sources, found.solution, found.residuals, strict=True):
             assert residual(x, b, mass) == pytest.approx(said, rel=0.05)
             assert said <= 1e-11
         assert found.flops > 0 < found.bytes
-        iterations[inner] = found.iterations
+        iterations[sloppy_precision] = found.iterations
     assert max(iterations.values()) < 1.5 * iterations["double"]
-    single = staggered.solve(sources[0], mass, tolerance=1e-5, precision="single", inner="half")
+    single = staggered.solve(sources[0], mass, tolerance=1e-5, precision="single", sloppy_precision="half")
     assert single.converged
     assert residual(single.solution, sources[0], mass) < 1.1e-5
     masses = (0.7, 0.2, 0.4)
     even = np.where((sum(coordinates(extents)) % 2 == 0)[..., None], sources[0], 0)
-    for inner, source in (("double", even), ("single", sources[0]), ("half", sources[0])):
-        found = staggered.solve(source, masses, tolerance=1e-10, inner=inner)
+    for sloppy_precision, source in (("double", even), ("single", sources[0]), ("half", sources[0])):
+        found = staggered.solve(source, masses, tolerance=1e-10, sloppy_precision=sloppy_precision)
         assert found.converged
         for m, x in zip(masses, found.solution, strict=True):
             assert residual(x, source, m) <= 1e-10
@@ -230,14 +242,14 @@ def test_command_solves_with_links_and_sources_of_files(ranks: Ranks, tmp_path: 
     scidac(names["src"], extents, 1, source)
     links = ("--fat", names["fat"], "--long", names["long"], "--source-file", names["src"], "--mass", mass)
     command = ("lattice", "solve", *links, "-o", names["x"], "--action", "staggered", "--json", "-")
-    done = ranks.onehop(*command, "-n", 2, "--inner", "half", "--output-bits", 64)
+    done = ranks.onehop(*command, "-n", 2, "--sloppy-precision", "half", "--output-bits", 64)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["converged"]
     assert found["true_residual"] <= 1e-10
     geometry = Geometry(extents)
     (x,) = read_vectors(str(names["x"]), geometry, Group.alone())
-    rest = source - 2 * mass * x - hop_of_links(fat.astype(complex), long.astype(complex), x)
+    rest = source - 2 * mass * x - dslash_of_links(fat.astype(complex), long.astype(complex), x)
     assert np.linalg.norm(rest) / np.linalg.norm(source) < 1.1e-10
     again = ranks.onehop(*command, "-n", 1)
     assert again.returncode == 2

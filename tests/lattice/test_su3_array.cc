@@ -49,12 +49,12 @@ struct Su3Array : ::testing::Test {
   }
   static std::vector<T> grouped(const std::vector<Number>& from) {
     std::vector<T> groups(from.size() * 2);
-    to_groups<T>(from, from.size() / sites, groups);
+    to_aosoa<T>(from, from.size() / sites, groups);
     return groups;
   }
   static std::vector<Number> ungrouped(const std::vector<T>& groups) {
     std::vector<Number> found(groups.size() / 2);
-    from_groups<T>(groups, found.size() / sites, found);
+    from_aosoa<T>(groups, found.size() / sites, found);
     return found;
   }
   static Plain matrix(const std::vector<Number>& of, std::size_t site) {

@@ -22,10 +22,10 @@ TEST(LatticeWilson, TheSameOnEveryGrid) {
     for (int i = 0; i < 20; ++i) EXPECT_EQ(wilson.apply(source, i % 2 == 0).size(), source.size());
     SolverOptions options;
     options.tolerance = 1e-9;
-    options.inner = Precision::single;
+    options.sloppy_precision = Precision::single;
     const auto solved = wilson.solve(source, options);
     EXPECT_TRUE(solved.report.converged);
-    EXPECT_GT(solved.report.corrections, 0);
+    EXPECT_GT(solved.report.reliable_updates, 0);
     const auto again = wilson.apply(solved.solution);
     double error = 0;
     for (std::size_t i = 0; i < again.size(); ++i) error = std::max(error, std::abs(again[i] - source[i]));
@@ -61,8 +61,8 @@ TEST(LatticeWilson, CloverBlocksAndInverses) {
 TEST(LatticeWilson, SaysWhatIsWrong) {
   Gauge gauge(Group::alone(), {4, 4, 4, 4}, {1, 1, 1, 1});
   Wilson wilson(gauge);
-  EXPECT_THROW((void)wilson.hop(std::vector<Number>(3)), BadInput);
-  EXPECT_THROW((void)wilson.solve(testing::plane_wave(gauge, 12), {}, {WilsonMethod::normal, 3}), BadInput);
+  EXPECT_THROW((void)wilson.dslash(std::vector<Number>(3)), BadInput);
+  EXPECT_THROW((void)wilson.solve(testing::plane_wave(gauge, 12), {}, {WilsonMethod::cgnr, 3}), BadInput);
   EXPECT_THROW(Wilson(gauge, {.kappa = std::nan("")}), BadInput);
   EXPECT_THROW((void)wilson_kappa(-4), BadInput);
   EXPECT_THROW((void)clover_leaves(Gauge(Group::alone(), {4, 4}, {1, 1})), BadInput);

@@ -26,7 +26,7 @@ struct Fields {
     fill(in.span(), 1 + core.storage().group.rank());
     fill(other.span(), 11 + core.storage().group.rank());
   }
-  Buffer<T> in;  // of colour 0
+  Buffer<T> in;  // of parity 0
   Buffer<T> other;
 };
 
@@ -34,24 +34,25 @@ template <class T>
 std::vector<T> applied(WilsonCore<T>& core, const Fields<T>& fields, WilsonForm form, bool dagger) {
   Buffer<T> out(core.size(1));
   const T* other = form == WilsonForm::plain || form == WilsonForm::clover ? nullptr : fields.other.data();
-  core.hop(1, fields.in.data(), out.data(), {.form = form, .factor = 0.3, .other_factor = 0.7, .other = other}, dagger);
+  core.dslash(1, fields.in.data(), out.data(), {.form = form, .factor = 0.3, .other_factor = 0.7, .other = other},
+              dagger);
   return {out.span().begin(), out.span().end()};
 }
 
 template <class T>
-void expect_same_bits(const Group& group, const std::vector<int>& grid, bool two_rows, bool half) {
+void expect_same_bits(const Group& group, const std::vector<int>& grid, int recon, bool half) {
   Gauge gauge(group, {8, 8, 8, 8}, grid);
   gauge.set_random(3);
   GeometrySpec spec = gauge.geometry().spec();
-  spec.colours = 2;
+  spec.parities = 2;
   spec.lanes = geometry_lanes(spec, wilson_lanes<T>());
-  WilsonStorage<T> storage(group, Geometry(spec), gauge.links(), two_rows, true, half);
+  WilsonStorage<T> storage(group, Geometry(spec), gauge.links(), recon, true, half);
   std::vector<double> blocks(static_cast<std::size_t>(gauge.geometry().sites()) * 72);
   fill(std::span(blocks), 21);
   storage.set_clover(blocks, blocks);
   Team team(group.size() == 1 ? 2 : 1);
-  for (const int copies : {1, 2}) {
-    WilsonCore<T> core(storage, team, copies);
+  for (const int num_rhs : {1, 2}) {
+    WilsonCore<T> core(storage, team, num_rhs);
     EXPECT_FALSE(core.fetches || core.past_caches);
     const Fields<T> fields(core);
     for (const WilsonForm form : {WilsonForm::plain, WilsonForm::add, WilsonForm::clover, WilsonForm::clover_other}) {
@@ -71,9 +72,9 @@ void expect_same_bits(const Group& group, const std::vector<int>& grid, bool two
 }
 
 void expect_same_bits(const Group& group, const std::vector<int>& grid) {
-  for (const bool two_rows : {false, true}) {
-    expect_same_bits<double>(group, grid, two_rows, false);
-    for (const bool half : {false, true}) expect_same_bits<float>(group, grid, two_rows, half);
+  for (const int recon : {18, 12}) {
+    expect_same_bits<double>(group, grid, recon, false);
+    for (const bool half : {false, true}) expect_same_bits<float>(group, grid, recon, half);
   }
 }
 

@@ -13,9 +13,9 @@ def coordinates(extents: tuple[int, ...]) -> list[np.ndarray]:
     return list(np.indices(extents[::-1])[::-1])
 
 
-def hop_by_numpy(links: np.ndarray, field: np.ndarray, antiperiodic: bool) -> np.ndarray:
+def dslash_by_numpy(links: np.ndarray, field: np.ndarray, antiperiodic: bool) -> np.ndarray:
     """The one-link formula, by rolling the whole lattice."""
-    return hop_of_links(with_phases(links, antiperiodic), None, field)
+    return dslash_of_links(with_phases(links, antiperiodic), None, field)
 
 
 def with_phases(links: np.ndarray, antiperiodic: bool) -> np.ndarray:
@@ -30,7 +30,7 @@ def with_phases(links: np.ndarray, antiperiodic: bool) -> np.ndarray:
     return found
 
 
-def hop_of_links(fat: np.ndarray, long: np.ndarray | None, field: np.ndarray) -> np.ndarray:
+def dslash_of_links(fat: np.ndarray, long: np.ndarray | None, field: np.ndarray) -> np.ndarray:
     """The formula for given links."""
     dims = field.ndim - 1
     found = np.zeros_like(field)

@@ -35,7 +35,7 @@ def with_boundary(links: np.ndarray, antiperiodic: bool) -> np.ndarray:
     return links
 
 
-def hop(links: np.ndarray, field: np.ndarray, antiperiodic: bool = True) -> np.ndarray:
+def dslash(links: np.ndarray, field: np.ndarray, antiperiodic: bool = True) -> np.ndarray:
     """D v by its formula; field of shape (t, z, y, x, spin, colour)."""
     links = with_boundary(links, antiperiodic)
     found = np.zeros_like(field)
@@ -85,7 +85,7 @@ def apply(
 ) -> np.ndarray:
     """M v."""
     found = field if csw == 0 else np.einsum("...sctd,...td->...sc", clover(links, kappa * csw), field)
-    return found - kappa * hop(links, field, antiperiodic)
+    return found - kappa * dslash(links, field, antiperiodic)
 
 
 def some_field(extents: tuple[int, ...], seed: int, *front: int) -> np.ndarray:

@@ -14,7 +14,7 @@
 
 namespace onehop::lattice {
 
-// Of this rank's block in natural order: [site][plane][row][column], planes (x,y), (x,z), (x,t), (y,z), (y,t), (z,t). Anti-Hermitian.
+// Of this rank's block in lexicographic order: [site][plane][row][column], planes (x,y), (x,z), (x,t), (y,z), (y,t), (z,t). Anti-Hermitian.
 // Collective. Throws BadInput unless there are four directions.
 [[nodiscard]] std::vector<std::complex<double>> clover_leaves(const Gauge& gauge);
 

@@ -36,7 +36,7 @@ class Gauge {
   ~Gauge();
 
   [[nodiscard]] const Group& group() const noexcept;
-  [[nodiscard]] const Geometry& geometry() const noexcept;  // of one lane and one colour
+  [[nodiscard]] const Geometry& geometry() const noexcept;  // of one lane and one parity
 
   // This rank's block in lexicographic order: site, direction, row, column. Collective. Throws BadInput for another length.
   void set_links(std::span<const std::complex<double>> links);
@@ -56,7 +56,7 @@ class Gauge {
   void reunitarise();
 
   // One sweep of the heat bath (Cabibbo, Marinari) for the Wilson action -beta / 3 sum Re tr U_p, and one of over-relaxation, which keeps the
-  // action: every link once, in three SU(2) subgroups, by direction and colour. Random numbers depend on the seed, `sweep` and
+  // action: every link once, in three SU(2) subgroups, by direction and parity. Random numbers depend on the seed, `sweep` and
   // the link's place in the whole lattice alone, so that the field is the same, bit for bit, for every grid of ranks. Collective. Throw
   // BadInput for odd extents, and a beta that is negative or no number.
   void heat_bath(double beta, std::uint64_t seed, std::uint32_t sweep);

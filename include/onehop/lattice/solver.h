@@ -1,4 +1,4 @@
-// What all solvers of lattice operators take and give.
+// Options and results that the solvers of all lattice operators share.
 #pragma once
 
 #include <complex>
@@ -10,33 +10,41 @@
 
 namespace onehop::lattice {
 
-// After so many iterations, the residual relative to the source as the iteration carries it along.
+// Receives the number of iterations so far and the iterated residual relative to the source, |r| / |b|.
 using SolverProgress = std::function<void(std::int64_t iterations, double residual)>;
 
 struct SolverOptions {
-  double tolerance = 1e-10;               // of |b - M x| / |b|
-  std::int64_t iterations = 10000;        // at most
-  Precision precision = Precision::full;  // of the whole, outside
-  Precision inner = Precision::full;      // of most iterations; what they find is corrected in `precision`
-  bool reproducible = false;              // sums that are the same bits on every grid of ranks
-  bool half_faces = false;                // faces of inner iterations in a lower precision travel as 16-bit numbers
-  SolverProgress progress = {};           // called on every rank now and then, at most some times a second
+  // The solve has converged when |b - M x| <= tolerance * |b|.
+  double tolerance = 1e-10;
+  // The largest number of iterations.
+  std::int64_t iterations = 10000;
+  // Precision of the solution and of the residual that decides about convergence: single or double.
+  Precision precision = Precision::double_;
+  // Precision of most iterations. If it is lower than `precision`, the solver recomputes the residual in `precision` from time to time
+  // (reliable updates).
+  Precision sloppy_precision = Precision::double_;
+  // Sums over sites give the same bits on every grid of ranks and with every number of threads.
+  bool reproducible = false;
+  // The halo of sloppy iterations travels as 16-bit numbers.
+  bool half_halo = false;
+  // Called on every rank, a few times per second at most.
+  SolverProgress progress = {};
 };
 
-// Throws BadInput for half_faces without inner iterations in a lower precision, and together with `reproducible`, as they round only what
-// crosses between ranks.
-void check_faces(const SolverOptions& options);
+// Throws BadInput if `half_halo` is set without a sloppy precision below `precision`, or together with `reproducible`: a half-precision
+// halo rounds only the numbers that cross between ranks, so the result would depend on the grid.
+void check_half_halo(const SolverOptions& options);
 
-// Of one rank.
+// What a solve did. Times, flops and bytes are those of one rank.
 struct SolverReport {
   std::int64_t iterations = 0;
-  std::int64_t corrections = 0;   // how often the residual was computed anew in the outer precision
-  std::vector<double> residuals;  // |b - M x| / |b| of each solution, made anew with the whole operator
-  bool converged = false;         // whether they are all at most the tolerance
+  std::int64_t reliable_updates = 0;  // how often the residual was recomputed in the outer precision
+  std::vector<double> residuals;      // |b - M x| / |b| of each solution, recomputed with the whole operator
+  bool converged = false;             // whether all of them are at most the tolerance
   double seconds = 0;
-  double communication_seconds = 0;  // in faces and sums: starting them, and waiting for them
-  double flops = 0;                  // of all applications of the operator and of the solver's own sums of vectors
-  double bytes = 0;                  // that they read and wrote
+  double communication_seconds = 0;  // spent starting halo exchanges and sums over the ranks, and waiting for them
+  double flops = 0;                  // floating-point operations of the operator and of the solver's linear algebra
+  double bytes = 0;                  // bytes that they read and wrote
 
   [[nodiscard]] double worst_residual() const {
     double worst = 0;

@@ -2,11 +2,11 @@
 //
 //   (D v)(x) = sum over mu of F_mu(x) v(x + mu) - adjoint(F_mu(x - mu)) v(x - mu) + L_mu(x) v(x + 3 mu) - adjoint(L_mu(x - 3 mu)) v(x - 3 mu)
 //
-// of fat links F and long links L with all phases and signs in them, as asqtad and HISQ have them; or the naive one-link term of a gauge
-// field U: F_mu(x) = eta_mu(x) U_mu(x) with eta_mu(x) = (-1)^(x_0 + ... + x_(mu - 1)) or the phases of MILC, without L.
+// where the fat links F and the long links L contain all phases and signs, as for asqtad and HISQ. The naive one-link operator of a gauge
+// field U has no L, and F_mu(x) = eta_mu(x) U_mu(x) with eta_mu(x) = (-1)^(x_0 + ... + x_(mu - 1)) or the phases of MILC.
 //
-// D is anti-Hermitian and connects sites of different colour only. Faces travel while the interior is computed. A field is this
-// rank's block in lexicographic order, three complex numbers a site; several right-hand sides are such fields one after the other.
+// D is anti-Hermitian and connects only sites of opposite parity. The halo exchange overlaps with the interior. A field is this rank's
+// block in lexicographic order with three complex numbers per site; several right-hand sides are stored one field after the other.
 #pragma once
 
 #include <complex>
@@ -24,34 +24,40 @@ namespace detail {
 struct StaggeredParts;
 }  // namespace detail
 
-// The order of the directions in eta. MILC's is time (the last direction) first: eta_t = 1 and, of the other directions,
-// eta_i(x) = (-1)^(t + x_0 + ... + x_(i - 1)). Both operators are related by v(x) -> (-1)^(t (x_0 + ... + x_(dims - 2))) v(x).
+// The order of directions in eta. In MILC's convention time (the last direction) comes first: eta_t = 1, and in the other directions
+// eta_i(x) = (-1)^(t + x_0 + ... + x_(i - 1)). The two operators are related by v(x) -> (-1)^(t (x_0 + ... + x_(dims - 2))) v(x).
 enum class StaggeredPhases { standard, milc };
 
 struct StaggeredOptions {
-  bool antiperiodic =
-      true;         // of a gauge field, in the last direction: links across the end of the lattice count negative
-  int lanes = 8;    // of a vector, at most; fewer where so many do not fit
-  int threads = 0;  // of a rank; 0: ONEHOP_THREADS, or its share of the cores
-  StaggeredPhases phases = StaggeredPhases::standard;  // of a gauge field
+  // Boundary condition in the last direction, for operators of a gauge field: links across the end of the lattice change sign.
+  bool antiperiodic = true;
+  // The largest number of lanes of a vector; the operator uses fewer where so many do not fit.
+  int lanes = 8;
+  // Threads of this rank; 0: ONEHOP_THREADS, or this rank's share of the cores.
+  int threads = 0;
+  // Staggered phases, for operators of a gauge field.
+  StaggeredPhases phases = StaggeredPhases::standard;
 };
 
 struct StaggeredSolve {
-  std::vector<std::complex<double>> solutions;  // one field after the other: of each right-hand side, or of each mass
+  std::vector<std::complex<double>> solutions;  // one field per right-hand side, or per mass
   SolverReport report;
 };
 
+// A staggered operator. All member functions that take fields are collective, and throw BadInput unless their length is that of one or
+// more fields.
 class Staggered {
  public:
-  // Copies the links, with phases. Collective. Throws BadInput for odd extents, blocks that are too thin, and lanes below 1.
+  // The naive operator of a gauge field. Copies the links and multiplies them with the phases. Collective. Throws BadInput for odd
+  // extents, blocks that are too thin, and `lanes` below 1.
   explicit Staggered(const Gauge& gauge, const StaggeredOptions& options = {});
-  // With given fat and long links, no long ones if `long_links` is empty: this rank's block in lexicographic order: site, direction,
-  // row, column. `extents` and `grid` as in GeometrySpec. Collective. Throws BadInput for those, for another number of links, and for
-  // blocks of less than three sites where they are cut and there are long links.
+  // The operator of given fat and long links; an empty `long_links` means none. Links are this rank's block in lexicographic order: site,
+  // direction, row, column. `extents` and `grid` as in GeometrySpec. Collective. Throws BadInput for an invalid geometry, another number
+  // of links, and blocks thinner than three sites in a direction that is cut if there are long links.
   Staggered(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
             std::span<const std::complex<double>> fat_links, std::span<const std::complex<double>> long_links,
             const StaggeredOptions& options = {});
-  // The same with other parts inside, which benchmarks compare with.
+  // The same with replaced parts, for benchmarks.
   Staggered(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
             std::span<const std::complex<double>> fat_links, std::span<const std::complex<double>> long_links,
             const StaggeredOptions& options, const detail::StaggeredParts& parts);
@@ -59,29 +65,29 @@ class Staggered {
   Staggered& operator=(Staggered&&) noexcept;
   ~Staggered();
 
-  [[nodiscard]] const Geometry& geometry() const noexcept;  // of the vectors inside
+  // The layout of vectors inside the operator.
+  [[nodiscard]] const Geometry& geometry() const noexcept;
   [[nodiscard]] bool has_long_links() const noexcept;
   [[nodiscard]] int threads() const noexcept;
-  // Memory that this rank's links take as applications in this precision read them.
+  // Bytes of this rank's links as applications in this precision read them.
   [[nodiscard]] std::int64_t link_bytes(Precision precision) const;
 
-  // D v, its parts of one colour only if `colour` is 0 (to even sites) or 1. Collective, as all that follow. They throw BadInput for
-  // lengths that are not those of one or more fields.
-  [[nodiscard]] std::vector<std::complex<double>> hop(std::span<const std::complex<double>> fields,
-                                                      Precision precision = Precision::full, int colour = -1);
+  // D v. With `parity` 0 or 1 only the even or odd sites of the result are computed; the others are 0.
+  [[nodiscard]] std::vector<std::complex<double>> dslash(std::span<const std::complex<double>> fields,
+                                                         Precision precision = Precision::double_, int parity = -1);
   // M v, or its adjoint (2 m - D) v.
   [[nodiscard]] std::vector<std::complex<double>> apply(std::span<const std::complex<double>> fields, double mass,
-                                                        bool dagger = false, Precision precision = Precision::full);
-  // (4 m^2 - D D) v, of the sites of each colour by itself.
-  [[nodiscard]] std::vector<std::complex<double>> apply_normal(std::span<const std::complex<double>> fields,
-                                                               double mass, Precision precision = Precision::full);
+                                                        bool dagger = false, Precision precision = Precision::double_);
+  // M^dagger M v = (4 m^2 - D D) v, which does not mix the two parities.
+  [[nodiscard]] std::vector<std::complex<double>> apply_mdagm(std::span<const std::complex<double>> fields, double mass,
+                                                              Precision precision = Precision::double_);
 
-  // M x = b for one or more right-hand sides at once, by conjugate gradients on the even sites. A solve that ends without having converged
-  // gives what it has and says so. Throws BadInput for a mass that is not above 0, as the operator may be singular then, and for sources that
-  // are not of finite numbers.
+  // Solves M x = b for one or more right-hand sides at once, by conjugate gradients on the even sites. A solve that does not converge
+  // returns the best solution it found, with `report.converged` false. Throws BadInput for a mass that is not above 0, because the
+  // operator may be singular then, and for sources that are not finite.
   [[nodiscard]] StaggeredSolve solve(std::span<const std::complex<double>> sources, double mass,
                                      const SolverOptions& options = {});
-  // Of one right-hand side, for several masses at once. The same errors.
+  // Solves for one right-hand side and several masses at once (multi-shift). Throws the same errors.
   [[nodiscard]] StaggeredSolve solve_masses(std::span<const std::complex<double>> source,
                                             std::span<const double> masses, const SolverOptions& options = {});
 

@@ -42,15 +42,15 @@ void reunitarise(std::span<T> a);
 
 // Two rows of each matrix, 12 real numbers, and the matrices of SU(3) that they stand for.
 template <class T>
-void compress(std::span<const T> matrices, std::span<T> two_rows);
+void compress(std::span<const T> matrices, std::span<T> recon12);
 template <class T>
-void expand(std::span<const T> two_rows, std::span<T> matrices);
+void expand(std::span<const T> recon12, std::span<T> matrices);
 
 // From one site after the other, `numbers` complex numbers each, and back.
 template <class T>
-void to_groups(std::span<const std::complex<double>> sites, std::size_t numbers, std::span<T> groups);
+void to_aosoa(std::span<const std::complex<double>> sites, std::size_t numbers, std::span<T> groups);
 template <class T>
-void from_groups(std::span<const T> groups, std::size_t numbers, std::span<std::complex<double>> sites);
+void from_aosoa(std::span<const T> groups, std::size_t numbers, std::span<std::complex<double>> sites);
 
 // For benchmarks: as many multiply-adds as add_products makes for so many groups, on numbers in registers; and its loads and stores, with
 // nothing but sums between them.

@@ -20,58 +20,69 @@ namespace onehop::lattice {
 
 struct WilsonOptions {
   double kappa = 0.125;
-  double csw = 0;                         // 0: no clover term
-  bool antiperiodic = true;               // in the last direction
-  bool two_rows = false;                  // links are kept as 12 numbers instead of 18
-  Precision precision = Precision::full;  // of apply, hop and precondition: full or single
-  int lanes = 0;                          // of a vector, at most; 0: as many as the processor's have
-  int threads = 0;                        // 0: as many cores as are this rank's
+  // The clover coefficient; 0 leaves the clover term out.
+  double csw = 0;
+  // Boundary condition in the last direction.
+  bool antiperiodic = true;
+  // Real numbers kept per link, 18 or 12. With 12 the third row of a link is reconstructed from the first two.
+  int recon = 18;
+  // Precision of apply, dslash and precondition: double or single.
+  Precision precision = Precision::double_;
+  // The largest number of lanes of a vector; 0: as many as the processor's vectors have.
+  int lanes = 0;
+  // Threads of this rank; 0: ONEHOP_THREADS, or this rank's share of the cores.
+  int threads = 0;
 };
 
 enum class WilsonMethod : std::uint8_t {
   bicgstab,
-  normal,  // conjugate gradients on the normal equations
+  cgnr,  // conjugate gradients on the normal equations
 };
 
 struct WilsonSolver {
   WilsonMethod method = WilsonMethod::bicgstab;
-  // Steps of the Schwarz preconditioner, 0 for none: every rank improves its own block so many times as if there was nothing beyond it,
-  // without communication.
+  // Number of Schwarz preconditioner steps, 0 for none. In each step every rank refines the solution on its own block with Dirichlet
+  // boundaries, without communication.
   int schwarz = 0;
 };
 
 struct WilsonSolve {
-  std::vector<std::complex<double>> solution;  // as the source
+  std::vector<std::complex<double>> solution;  // same layout as the sources
   SolverReport report;
 };
 
-// kappa for the bare mass m: 1 / (8 + 2 m). Throws BadInput for -4.
+// Returns kappa for the bare mass m: 1 / (8 + 2 m). Throws BadInput for m = -4.
 [[nodiscard]] double wilson_kappa(double mass);
 
+// The Wilson operator of one gauge field. All member functions that take fields are collective.
 class Wilson {
  public:
-  // Copies the links. Collective, as everything here. Throws BadInput for other than four directions, odd extents, blocks that are too thin,
-  // a kappa or c_sw that is no number; Error where a block of the clover term is singular.
+  // Copies the links. Collective. Throws BadInput unless there are four directions, extents are even, blocks are thick enough, `kappa` and
+  // `csw` are finite and `recon` is 12 or 18; Error if a block of the clover term is singular.
   explicit Wilson(const Gauge& gauge, const WilsonOptions& options = {});
   Wilson(Wilson&&) noexcept;
   Wilson& operator=(Wilson&&) noexcept;
   ~Wilson();
 
   [[nodiscard]] const WilsonOptions& options() const noexcept;
-  [[nodiscard]] const Geometry& geometry() const noexcept;  // of the vectors inside, in the precision of the options
+  // The layout of vectors inside the operator, for the precision of the options.
+  [[nodiscard]] const Geometry& geometry() const noexcept;
   [[nodiscard]] int threads() const noexcept;
 
-  // Of one or several right-hand sides. Throw BadInput for another length.
-  [[nodiscard]] std::vector<std::complex<double>> hop(std::span<const std::complex<double>> fields,
-                                                      bool dagger = false);  // D
+  // D v for one or several right-hand sides, or its adjoint. Throws BadInput for another length.
+  [[nodiscard]] std::vector<std::complex<double>> dslash(std::span<const std::complex<double>> fields,
+                                                         bool dagger = false);
+  // M v, or its adjoint. Throws BadInput for another length.
   [[nodiscard]] std::vector<std::complex<double>> apply(std::span<const std::complex<double>> fields,
-                                                        bool dagger = false);  // M
-  // The preconditioned operator A - kappa^2 D A^-1 D on the even sites; odd ones are not looked at, and are 0 in the result.
+                                                        bool dagger = false);
+  // The even-odd preconditioned operator A - kappa^2 D A^-1 D on the even sites, or its adjoint. Ignores odd sites and sets them to 0 in the
+  // result. Throws BadInput for another length.
   [[nodiscard]] std::vector<std::complex<double>> precondition(std::span<const std::complex<double>> fields,
                                                                bool dagger = false);
 
-  // Solves M x = b through the even sites. A solve that does not converge gives what it has and says so. Throws BadInput for another length,
-  // a tolerance that is not above 0, half precision of the whole, and a Schwarz preconditioner with another method than BiCGStab.
+  // Solves M x = b with even-odd preconditioning. A solve that does not converge returns the best solution it found, with
+  // `report.converged` false. Throws BadInput for another length, a tolerance that is not above 0, half precision as the outer precision,
+  // and a Schwarz preconditioner with another method than BiCGStab.
   [[nodiscard]] WilsonSolve solve(std::span<const std::complex<double>> sources, const SolverOptions& options = {},
                                   const WilsonSolver& solver = {});
 

@@ -129,7 +129,7 @@ class _Block:
             np.ascontiguousarray(
                 with_staggered_phases(one, gauge.geometry, self.group.rank, length=length), np.complex128
             )
-            for one, length in ((smeared.fat, 1), (smeared.long, 3))
+            for one, length in ((smeared.fat, 1), (smeared.long_links, 3))
         )
         self.ours = Staggered.of_links(self.group, extents, fat, long, grid, threads=self.threads)
         links = _core.Memory(fat, False, "fat links"), _core.Memory(long, False, "long links")
@@ -144,9 +144,13 @@ class _Block:
     def measure(self, result: Bench, mass: float, tolerance: float, seconds: float) -> None:
         """Rows and notes of this block; its rounds take about so many seconds, one at least."""
 
-        def whole(inner: str) -> Solve:
+        def whole(sloppy_precision: str) -> Solve:
             return lambda iterations: self.ours.solve(
-                self.source, mass, inner=inner, tolerance=tolerance, iterations=iterations
+                self.source,
+                mass,
+                sloppy_precision=sloppy_precision,
+                tolerance=tolerance,
+                iterations=iterations,
             )
 
         wholes = [

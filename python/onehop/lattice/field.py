@@ -97,28 +97,28 @@ class Field:
             vectors = np.clip(np.round(vectors / at_least), -LARGEST, LARGEST)
         own["numbers"] = vectors
 
-    def faces(self, colour: int | None = None) -> Plan:
+    def faces(self, parity: int | None = None) -> Plan:
         """The plan that fills the ghosts, made once; in between is time for what needs no neighbour.
 
             with field.faces():
                 ...  # the interior
             above = field.beside(3)
 
-        Collective, the first time of each colour too.
+        Collective, the first time of each parity too.
 
         Parameters
         ----------
-        colour : int, optional
+        parity : int, optional
             Only of the sites whose global coordinates have this parity.
         """
-        if colour not in self._faces:
+        if parity not in self._faces:
             site_bytes = self.memory.dtype.itemsize // self.geometry.lanes
-            schedule = self.geometry.halo(np.uint8, site_bytes, colour=colour)
-            self._faces[colour] = Plan(schedule, self.group, [self.memory.view(np.uint8)])
-        return self._faces[colour]
+            schedule = self.geometry.halo(np.uint8, site_bytes, parity=parity)
+            self._faces[parity] = Plan(schedule, self.group, [self.memory.view(np.uint8)])
+        return self._faces[parity]
 
-    def beside(self, direction: int, hop: int = 1) -> NDArray[np.complex128] | NDArray[np.complex64]:
-        """For every site of the block the numbers of the site `hop` sites ahead, or behind it if below 0, as `natural`.
+    def beside(self, direction: int, distance: int = 1) -> NDArray[np.complex128] | NDArray[np.complex64]:
+        """For every site of the block the numbers of the site `distance` sites ahead, or behind it if below 0, as `natural`.
 
         Raises
         ------
@@ -126,14 +126,14 @@ class Field:
             No such direction; farther than ghosts are kept.
         """
         dims = len(self.geometry.block)
-        whole = isinstance(direction, (int, np.integer)) and isinstance(hop, (int, np.integer))
-        if not whole or not 0 <= direction < dims or not 1 <= abs(hop) <= self.geometry.width:
+        whole = isinstance(direction, (int, np.integer)) and isinstance(distance, (int, np.integer))
+        if not whole or not 0 <= direction < dims or not 1 <= abs(distance) <= self.geometry.width:
             raise BadInput(
                 f"expected a direction of 0 to {dims - 1} and 1 to {self.geometry.width} sites either way, "
-                f"found {direction} and {hop}"
+                f"found {direction} and {distance}"
             )
-        side = int(hop > 0)
-        numbers, rotated = self.geometry.neighbours(abs(hop))[:, direction, side].T
+        side = int(distance > 0)
+        numbers, rotated = self.geometry.neighbours(abs(distance))[:, direction, side].T
         found = self._values(self.memory[numbers])
         source = list(self.geometry.lane_source(direction, ("below", "above")[side]))
         return self._natural(np.where(rotated[:, None, None, None] == 1, found[..., source], found))

@@ -46,7 +46,7 @@ class Gauge(_core.LatticeGauge):
 
     def __init__(self, group: Group, extents: Sequence[int], grid: Sequence[int] | None = None) -> None:
         self.group = group
-        self.geometry = Geometry(extents, grid, ranks=group.size, colours=1)
+        self.geometry = Geometry(extents, grid, ranks=group.size, parities=1)
         super().__init__(group, list(self.geometry.extents), list(self.geometry.grid))
 
     @property

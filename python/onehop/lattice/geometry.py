@@ -34,7 +34,7 @@ class Geometry(_core.LatticeGeometry):
         Sites in a vector, a power of two: sites of as many sub-blocks of a rank's block.
     width : int
         How far the neighbours are that a site needs: 1 to 3.
-    colours : int
+    parities : int
         2: even and odd sites lie apart, for which all extents must be even. 1: all together.
 
     Attributes
@@ -60,19 +60,19 @@ class Geometry(_core.LatticeGeometry):
         ranks: int = 1,
         lanes: int = 1,
         width: int = 1,
-        colours: int = 2,
+        parities: int = 2,
     ) -> None:
         extents = [int(extent) for extent in extents]
         if grid is None:
             grid = _core.lattice_geometry_grid(extents, ranks, width)
-        super().__init__(extents, [int(one) for one in grid], lanes, width, colours)
+        super().__init__(extents, [int(one) for one in grid], lanes, width, parities)
 
     @staticmethod
     def most_lanes(
-        extents: Sequence[int], grid: Sequence[int], most: int, *, width: int = 1, colours: int = 2
+        extents: Sequence[int], grid: Sequence[int], most: int, *, width: int = 1, parities: int = 2
     ) -> int:
         """The largest number of lanes up to `most` that fits."""
-        return _core.lattice_geometry_lanes(list(extents), list(grid), width, colours, most)
+        return _core.lattice_geometry_lanes(list(extents), list(grid), width, parities, most)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -131,7 +131,7 @@ class Geometry(_core.LatticeGeometry):
         block[self.sites] = own
         return block.reshape(*self.block_shape, *own.shape[2:])
 
-    def halo(self, dtype: Any = np.float64, count: int = 1, *, colour: int | None = None) -> Schedule:
+    def halo(self, dtype: Any = np.float64, count: int = 1, *, parity: int | None = None) -> Schedule:
         """The faces of all ranks to the ghosts of those beside, as a schedule.
 
         Parameters
@@ -140,8 +140,8 @@ class Geometry(_core.LatticeGeometry):
             Of the numbers of a field.
         count : int
             So many of them at a site.
-        colour : int, optional
+        parity : int, optional
             Only the sites whose global coordinates have this parity.
         """
         bytes_of_vector = np.dtype(dtype).itemsize * count * self.lanes
-        return super().halo(bytes_of_vector, element_type(dtype), colour)
+        return super().halo(bytes_of_vector, element_type(dtype), parity)

@@ -167,14 +167,14 @@ def wilson_mesons(
     return Mesons(_over_space(gauge, pion), _over_space(gauge, rho), total, worst)
 
 
-def effective_mass(correlator: NDArray[Any], hop: int = 1) -> NDArray[np.float64]:
-    """The mass m of cosh(m (t - T/2)) that has the ratio of C(t) and C(t + hop), for t from 0 to T/2 - hop.
+def effective_mass(correlator: NDArray[Any], distance: int = 1) -> NDArray[np.float64]:
+    """The mass m of cosh(m (t - T/2)) that has the ratio of C(t) and C(t + distance), for t from 0 to T/2 - distance.
 
     Parameters
     ----------
     correlator : array
         Of T times, periodic; its two halves are averaged.
-    hop : int
+    distance : int
         2 where a part of it alternates from time to time.
 
     Returns
@@ -184,17 +184,17 @@ def effective_mass(correlator: NDArray[Any], hop: int = 1) -> NDArray[np.float64
     """
     correlator = np.asarray(correlator, float)
     times = len(correlator)
-    if times % 2 or not 1 <= hop <= times // 2:
+    if times % 2 or not 1 <= distance <= times // 2:
         raise BadInput(
-            f"expected an even number of times and a hop up to half of it, found {times} and {hop}"
+            f"expected an even number of times and a distance up to half of it, found {times} and {distance}"
         )
     folded = (correlator + np.roll(correlator[::-1], 1))[: times // 2 + 1] / 2
-    masses = np.full(times // 2 - hop + 1, np.nan)
+    masses = np.full(times // 2 - distance + 1, np.nan)
     for t in range(len(masses)):
-        if folded[t] * folded[t + hop] <= 0:
+        if folded[t] * folded[t + distance] <= 0:
             continue
-        wanted = np.log(folded[t] / folded[t + hop])
-        near, far = times / 2 - t - hop, times / 2 - t
+        wanted = np.log(folded[t] / folded[t + distance])
+        near, far = times / 2 - t - distance, times / 2 - t
 
         def log_ratio(mass: float, near: float = near, far: float = far) -> float:
             return (
@@ -216,7 +216,7 @@ def chiral_condensate(
     operator: Staggered,
     mass: float,
     *,
-    noises: int = 10,
+    noise_vectors: int = 10,
     seed: int = 1,
     tolerance: float = 1e-10,
     iterations: int = 10000,
@@ -233,12 +233,12 @@ def chiral_condensate(
     Error
         A solve did not converge.
     """
-    if noises < 1:
-        raise BadInput(f"expected 1 noise or more, found {noises}")
+    if noise_vectors < 1:
+        raise BadInput(f"expected 1 noise vector or more, found {noise_vectors}")
     geometry = gauge.geometry
     slices = geometry.block_slices(gauge.group.rank)
     values = []
-    for number in range(noises):
+    for number in range(noise_vectors):
         random = np.random.Generator(np.random.Philox(key=[seed, number]))
         noise = 1j ** random.integers(0, 4, (*geometry.shape, 3))[slices]
         result = operator.solve(noise, mass, tolerance=tolerance, iterations=iterations)
@@ -246,5 +246,5 @@ def chiral_condensate(
         values.append(float(2 * mass * square.sum() / np.prod(geometry.extents)))
         if progress is not None:
             progress(number)
-    error = float(np.std(values, ddof=1) / np.sqrt(noises)) if noises > 1 else None
+    error = float(np.std(values, ddof=1) / np.sqrt(noise_vectors)) if noise_vectors > 1 else None
     return Condensate(float(np.mean(values)), error, values)

@@ -20,7 +20,7 @@ class PathWeights(NamedTuple):
     """The weight of every path of a kind.
 
     The link itself; around it in one, two and three directions (three, five and seven links); around it at a distance
-    of two (Lepage); three links straight ahead (Naik), of which the long links are made.
+    of two (Lepage); three links straight ahead (Naik), which make the long links.
     """
 
     one: float = 1.0
@@ -28,7 +28,7 @@ class PathWeights(NamedTuple):
     five: float = 0.0
     seven: float = 0.0
     lepage: float = 0.0
-    naik: float = 0.0
+    long_links: float = 0.0
 
 
 class FatLinks(NamedTuple):
@@ -36,14 +36,14 @@ class FatLinks(NamedTuple):
 
     Attributes
     ----------
-    fat, long : array of shape (t, z, y, x, direction, 3, 3)
+    fat, long_links : array of shape (t, z, y, x, direction, 3, 3)
         Of this rank's block. Long links lead from x to x + 3 mu; zero without Naik's term.
     unitary : array, optional
         Of HISQ: the reunitarised links of the first level.
     """
 
     fat: NDArray[np.complex128]
-    long: NDArray[np.complex128]
+    long_links: NDArray[np.complex128]
     unitary: NDArray[np.complex128] | None = None
 
 

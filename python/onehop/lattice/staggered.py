@@ -36,7 +36,7 @@ class StaggeredSolve(NamedTuple):
         Of `seconds`, what this rank spent in faces and sums: starting them, and waiting for them.
     flops, bytes : float
         What this rank computed, and read and wrote: hopping terms and the solver's own sums of vectors.
-    corrections : int
+    reliable_updates : int
         How often the residual was made anew in the outer precision.
     residuals : tuple of float
         `|b - M x| / |b|` of each solution.
@@ -50,7 +50,7 @@ class StaggeredSolve(NamedTuple):
     communication_seconds: float
     flops: float
     bytes: float
-    corrections: int
+    reliable_updates: int
     residuals: tuple[float, ...]
 
 
@@ -186,20 +186,20 @@ class Staggered:
         found = what(memory)
         return found if several else found[0]
 
-    def hop(
-        self, fields: NDArray[Any], *, precision: str = "double", colour: int | None = None
+    def dslash(
+        self, fields: NDArray[Any], *, precision: str = "double", parity: int | None = None
     ) -> NDArray[np.complex128]:
-        """D v of one field or several; with a colour only to even (0) or odd (1) sites, and 0 on the others.
+        """D v of one field or several; with a parity only to even (0) or odd (1) sites, and 0 on the others.
 
         Raises
         ------
         BadInput
-            Another shape, precision or colour.
+            Another shape, precision or parity.
         """
-        if colour not in (None, 0, 1):
-            raise BadInput(f"expected colour 0 (even), 1 (odd) or None, found {colour!r}")
+        if parity not in (None, 0, 1):
+            raise BadInput(f"expected parity 0 (even), 1 (odd) or None, found {parity!r}")
         return self._work(
-            fields, lambda memory: self._core.hop(memory, precision, -1 if colour is None else colour)
+            fields, lambda memory: self._core.dslash(memory, precision, -1 if parity is None else parity)
         )
 
     def apply(
@@ -208,11 +208,11 @@ class Staggered:
         """M v, or its adjoint (2 m - D) v, of one field or several."""
         return self._work(fields, lambda memory: self._core.apply(memory, mass, dagger, precision))
 
-    def apply_normal(
+    def apply_mdagm(
         self, fields: NDArray[Any], mass: float, *, precision: str = "double"
     ) -> NDArray[np.complex128]:
         """(4 m^2 - D D) v of one field or several: what is solved, on even and on odd sites by itself."""
-        return self._work(fields, lambda memory: self._core.apply_normal(memory, mass, precision))
+        return self._work(fields, lambda memory: self._core.apply_mdagm(memory, mass, precision))
 
     def solve(
         self,
@@ -222,9 +222,9 @@ class Staggered:
         tolerance: float = 1e-10,
         iterations: int = 10000,
         precision: str = "double",
-        inner: str | None = None,
+        sloppy_precision: str | None = None,
         reproducible: bool = False,
-        half_faces: bool = False,
+        half_halo: bool = False,
         progress: Progress | None = None,
     ) -> StaggeredSolve:
         """Solve M x = b by conjugate gradients: on the even sites, or with several masses for all of them at once.
@@ -241,13 +241,14 @@ class Staggered:
             At most so many. A solve that ends with them gives what it has, with `converged` false.
         precision : str
             "double" or "single".
-        inner : str, optional
+        sloppy_precision : str, optional
             Precision of most iterations, "half", "single" or "double"; by default that of the whole. What a lower one
             finds is corrected with residuals of the whole precision.
         reproducible : bool
             Sums are exact, so that the solution is the same, bit for bit, for every grid of ranks.
-        half_faces : bool
-            With `inner` below `precision`: faces of these iterations travel as 16-bit numbers. Not with `reproducible`.
+        half_halo : bool
+            Send the halo of sloppy iterations as 16-bit numbers. Needs a `sloppy_precision` below `precision`, and no
+            `reproducible`.
         progress : callable, optional
             Called on every rank now and then with the iterations and the relative residual so far.
 
@@ -261,16 +262,27 @@ class Staggered:
         masses = [float(mass)] if np.ndim(mass) == 0 else [float(one) for one in mass]  # type: ignore[union-attr]
         if len(masses) != 1 and several:
             raise BadInput(f"expected one right-hand side for several masses, found {np.shape(source)[0]}")
-        found = self._core.solve(
+        solutions, report = self._core.solve(
             memory,
             masses,
             tolerance,
             iterations,
             precision,
-            inner or precision,
+            sloppy_precision or precision,
             reproducible,
-            half_faces,
+            half_halo,
             progress,
         )
         alone = not several and np.ndim(mass) == 0
-        return StaggeredSolve(found[0][0] if alone else found[0], *found[1:9], tuple(found[9]))
+        return StaggeredSolve(
+            solution=solutions[0] if alone else solutions,
+            iterations=report.iterations,
+            true_residual=report.true_residual,
+            converged=report.converged,
+            seconds=report.seconds,
+            communication_seconds=report.communication_seconds,
+            flops=report.flops,
+            bytes=report.bytes,
+            reliable_updates=report.reliable_updates,
+            residuals=tuple(report.residuals),
+        )

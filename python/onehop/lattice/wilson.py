@@ -26,7 +26,7 @@ class WilsonSolve(NamedTuple):
         This rank's block, of the source's shape, whether or not it converged.
     iterations : int
         Of all attempts together; one of either method applies the preconditioned operator twice.
-    corrections : int
+    reliable_updates : int
         How often the residual was made anew in the outer precision.
     residuals : list of float
         `|b - M x| / |b|` of each right-hand side, made anew with the whole operator.
@@ -40,7 +40,7 @@ class WilsonSolve(NamedTuple):
 
     solution: NDArray[np.complex128]
     iterations: int
-    corrections: int
+    reliable_updates: int
     residuals: list[float]
     converged: bool
     seconds: float
@@ -106,10 +106,10 @@ class Wilson(_core.LatticeWilson):
         The clover term's coefficient; 0 leaves it out.
     antiperiodic : bool
         In the last direction.
-    two_rows : bool
+    recon : int
         Keep links as 12 numbers instead of 18, and the third row is made anew whenever it is used.
     precision : str
-        "double", "single" or "half": that of `hop`, `apply` and `precondition`. With "half" links and
+        "double", "single" or "half": that of `dslash`, `apply` and `precondition`. With "half" links and
         the clover term are 16-bit integers, the latter with a scale for every site; spinors are in single precision.
     lanes : int
         Sites in a vector, at most; 0 is as many as the processor's vectors have.
@@ -131,12 +131,12 @@ class Wilson(_core.LatticeWilson):
         *,
         csw: float = 0.0,
         antiperiodic: bool = True,
-        two_rows: bool = False,
+        recon: int = 18,
         precision: str = "double",
         lanes: int = 0,
         threads: int = 0,
     ) -> None:
-        super().__init__(gauge, kappa, csw, antiperiodic, two_rows, precision, lanes, threads)
+        super().__init__(gauge, kappa, csw, antiperiodic, recon, precision, lanes, threads)
         self._shape = (*gauge.geometry.block_shape, 4, 3)
 
     def _memory(self, fields: NDArray[Any]) -> Any:
@@ -147,9 +147,9 @@ class Wilson(_core.LatticeWilson):
             )
         return _core.Memory(np.ascontiguousarray(fields, np.complex128), False, "the field")
 
-    def hop(self, fields: NDArray[Any], *, dagger: bool = False) -> NDArray[np.complex128]:
+    def dslash(self, fields: NDArray[Any], *, dagger: bool = False) -> NDArray[np.complex128]:
         """D v, or with the adjoint of D."""
-        return np.asarray(super().hop(self._memory(fields), dagger)).reshape(np.shape(fields))
+        return np.asarray(super().dslash(self._memory(fields), dagger)).reshape(np.shape(fields))
 
     def apply(self, fields: NDArray[Any], *, dagger: bool = False) -> NDArray[np.complex128]:
         """M v, or with the adjoint of M."""
@@ -167,9 +167,9 @@ class Wilson(_core.LatticeWilson):
         iterations: int = 10000,
         method: str = "bicgstab",
         precision: str = "double",
-        inner: str | None = None,
+        sloppy_precision: str | None = None,
         reproducible: bool = False,
-        half_faces: bool = False,
+        half_halo: bool = False,
         schwarz: int = 0,
         progress: Callable[[int, float], None] | None = None,
     ) -> WilsonSolve:
@@ -184,13 +184,14 @@ class Wilson(_core.LatticeWilson):
         iterations : int
             At most so many. A solve that ends with them gives what it has, with `converged` false.
         method : str
-            "bicgstab", or "normal" for conjugate gradients on the normal equations.
-        precision, inner : str
+            "bicgstab", or "cgnr" for conjugate gradients on the normal equations.
+        precision, sloppy_precision : str
             "double" or "single" of the whole; the same or "half" of most iterations, by default as `precision`.
         reproducible : bool
             Sums that do not depend on the grid of ranks.
-        half_faces : bool
-            With `inner` below `precision`: faces of these iterations travel as 16-bit numbers. Not with `reproducible`.
+        half_halo : bool
+            Send the halo of sloppy iterations as 16-bit numbers. Needs a `sloppy_precision` below `precision`, and no
+            `reproducible`.
         schwarz : int
             Steps of the Schwarz preconditioner, with BiCGStab: every rank improves its own block so many times
             without communication. 0 is none.
@@ -202,18 +203,28 @@ class Wilson(_core.LatticeWilson):
         BadInput
             Another shape, method or precision; a tolerance that is not above 0; numbers that are not finite.
         """
-        if method not in ("bicgstab", "normal"):
-            raise BadInput(f"expected the method bicgstab or normal, found {method!r}")
-        found = super().solve(
+        if method not in ("bicgstab", "cgnr"):
+            raise BadInput(f"expected the method bicgstab or cgnr, found {method!r}")
+        solution, report = super().solve(
             self._memory(source),
             tolerance,
             iterations,
             precision,
-            inner or precision,
+            sloppy_precision or precision,
             reproducible,
-            half_faces,
-            method == "normal",
+            half_halo,
+            method == "cgnr",
             schwarz,
             progress,
         )
-        return WilsonSolve(np.asarray(found[0]).reshape(np.shape(source)), *found[1:])
+        return WilsonSolve(
+            solution=np.asarray(solution).reshape(np.shape(source)),
+            iterations=report.iterations,
+            reliable_updates=report.reliable_updates,
+            residuals=list(report.residuals),
+            converged=report.converged,
+            seconds=report.seconds,
+            communication_seconds=report.communication_seconds,
+            flops=report.flops,
+            bytes=report.bytes,
+        )

@@ -1,4 +1,4 @@
-"""`onehop lattice`: gauge fields and quarks on them. Subcommands are functions in modules of the same name."""
+"""`onehop lattice`: gauge fields and quark propagators. Each subcommand is a function in a module of the same name."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands."""
     lattice = typer.Typer(
         no_args_is_help=True,
-        help="Lattices split over ranks: their faces, SU(3) gauge fields and quarks on them.",
+        help="Lattice QCD: halo layout, SU(3) gauge fields and quark propagators on a grid of ranks.",
     )
     for command in (info, measure, convert, thermalize, smear, solve):
         lattice.command(cls=SmearCommand if command is smear else NumbersCommand)(command)

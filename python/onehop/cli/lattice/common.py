@@ -10,27 +10,71 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from onehop.cli.common import own_rank, stderr_console
 from onehop.error import BadInput
 from onehop.lattice.phases import PHASES
 
 NUMBERS = ("--extent", "--grid")
+# Former spellings of options, by command; they are accepted for one version.
+_RENAMED = {
+    "info": {"--colours": ("--parities",)},
+    "measure": {"--noises": ("--noise-vectors",)},
+    "solve": {
+        "--inner": ("--sloppy-precision",),
+        "--half-faces": ("--half-halo",),
+        "--two-rows": ("--recon", "12"),
+    },
+}
 _given: set[str] = set()  # the options on the command line, by their long names
 
 ExtentOption = Annotated[
-    str, typer.Option("--extent", metavar="X Y Z T", help="Sites per direction, 1 to 4 of them.")
+    str,
+    typer.Option(
+        "--extent", metavar="X Y Z T", help="Number of sites in each direction (1 to 4 directions)."
+    ),
 ]
 GridOption = Annotated[
     str | None,
-    typer.Option("--grid", metavar="X Y Z T", help="Ranks per direction; by default what cuts shortest."),
+    typer.Option(
+        "--grid",
+        metavar="X Y Z T",
+        help="Number of ranks in each direction. Default: the grid with the smallest surface.",
+    ),
 ]
 PhasesOption = Annotated[
     str,
     typer.Option(
         "--phases",
         metavar="|".join(PHASES),
-        help="Order of directions in staggered phases: x, y, z, t (standard), or t, x, y, z as MILC has them.",
+        help="Order of directions in the staggered phases: x, y, z, t (standard) or t, x, y, z (MILC).",
     ),
 ]
+
+
+def note_renamed(old: str, new: str) -> None:
+    """Tell on stderr, on rank 0, that an option has another name now."""
+    if own_rank() == 0:
+        stderr_console().print(f"note: {old} is now {new}; the old spelling goes away", markup=False)
+
+
+def _current_names(command: str, args: list[str]) -> list[str]:
+    """Replace former spellings of options by the current ones."""
+    renamed = _RENAMED.get(command, {})
+    words: list[str] = []
+    for word in args:
+        option, equals, value = word.partition("=")
+        if option in renamed:
+            new = renamed[option]
+            note_renamed(option, " ".join(new))
+            words += [f"{new[0]}={value}"] if equals else new
+        elif command == "solve" and (
+            word == "--method=normal" or (word == "normal" and words[-1:] == ["--method"])
+        ):
+            note_renamed("--method normal", "--method cgnr")
+            words.append(word.replace("normal", "cgnr"))
+        else:
+            words.append(word)
+    return words
 
 
 class NumbersCommand(TyperCommand):
@@ -38,6 +82,7 @@ class NumbersCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Join the numbers that follow such an option with an x between them."""
+        args = _current_names(str(ctx.info_name), args)
         joined: list[str] = []
         after_option = 0  # how many words since an option that takes numbers, itself included
         for word in args:
@@ -68,6 +113,11 @@ class SmearCommand(NumbersCommand):
             if word == "--phases" and after not in PHASES:
                 full.append(PHASES[0])
         return super().parse_args(ctx, full)
+
+
+def was_given(option: str) -> bool:
+    """Whether the command line has this option, named by its long form."""
+    return option in _given
 
 
 def refuse_without_effect(options: Iterable[str], why: str) -> None:

@@ -15,15 +15,21 @@ from onehop.lattice import read_gauge, write_gauge
 from onehop.lattice.files import check_gauge_target
 from onehop.launch import ensure_ranks
 
-OutputOption = Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="Where to write it.")]
+OutputOption = Annotated[
+    str, typer.Option("-o", "--output", metavar="FILE", help="Write the gauge field to FILE.")
+]
 FormatOption = Annotated[
     str | None,
-    typer.Option("--format", metavar="nersc|ildg|milc", help="By default as the name ends: .lime is ILDG."),
+    typer.Option(
+        "--format",
+        metavar="nersc|ildg|milc",
+        help="Output format. Default: by the file name, .lime means ILDG.",
+    ),
 ]
 PrecisionOption = Annotated[
-    int | None, typer.Option(metavar="32|64", help="Bits of a number; by default 64, with MILC 32.")
+    int | None, typer.Option(metavar="32|64", help="Bits per number. Default: 64, or 32 for MILC.")
 ]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace a file that exists.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Overwrite an existing file.")]
 
 
 def convert(
@@ -33,14 +39,14 @@ def convert(
     precision: PrecisionOption = None,
     overwrite: OverwriteOption = False,
     reunitarise: Annotated[
-        bool, typer.Option("--reunitarise", help="Bring every link back to SU(3) before writing it.")
+        bool, typer.Option("--reunitarise", help="Project every link back to SU(3) before writing.")
     ] = False,
     grid: GridOption = None,
     ranks: RanksOption = None,
     tolerance: ToleranceOption = 1e-4,
     json_target: JsonOption = None,
 ) -> None:
-    """Read a gauge field, check it, and write it in another format, with checksums of its own."""
+    """Read and verify a gauge field, and write it in another format with new checksums."""
     check_tolerance(tolerance, "--tolerance")
     check_gauge_target(output, format_name, precision, overwrite)
     ensure_ranks(ranks)
@@ -50,7 +56,7 @@ def convert(
     if reunitarise:
         gauge.reunitarise()
     write_gauge(output, gauge, format_name, precision=precision, overwrite=overwrite)
-    # How far links may be from SU(3) was asked of the file that was read; fewer bits may take them a little farther.
+    # --tolerance applies to the input file only: with fewer bits, links may deviate slightly more.
     _, written = read_gauge(output, group, cut, tolerance=math.inf)
     if own_rank() != 0:
         return

@@ -1,4 +1,4 @@
-"""`onehop lattice info`: how a lattice is cut, and what its faces look like in memory, before anything runs."""
+"""`onehop lattice info`: the decomposition of a lattice and the memory layout of its halo, without a run."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ LARGEST_PICTURE = 32  # sites in a row
 
 
 def _faces(geometry: Geometry, site_bytes: int) -> list[dict[str, Any]]:
-    """Of every face that travels: all colours together, on one rank."""
+    """Describe every face that one rank sends, both parities together."""
     faces = []
     for direction, cuts in enumerate(geometry.grid):
         for side in ("below", "above"):
-            found = [geometry.face(direction, side, colour) for colour in range(geometry.colours)]
+            found = [geometry.face(direction, side, parity) for parity in range(geometry.parities)]
             if cuts == 1:
                 continue
             faces.append(
@@ -34,8 +34,8 @@ def _faces(geometry: Geometry, site_bytes: int) -> list[dict[str, Any]]:
                     "bytes": sum(one.elements for one in found) * geometry.lanes * site_bytes,
                     "pieces": sum(one.pieces for one in found),
                     "lexicographic_pieces": sum(
-                        geometry.lexicographic_pieces(direction, side, colour)
-                        for colour in range(geometry.colours)
+                        geometry.lexicographic_pieces(direction, side, parity)
+                        for parity in range(geometry.parities)
                     ),
                 }
             )
@@ -44,14 +44,14 @@ def _faces(geometry: Geometry, site_bytes: int) -> list[dict[str, Any]]:
 
 def _report(geometry: Geometry, site_bytes: int) -> dict[str, Any]:
     counted = count(geometry.halo("uint8", site_bytes))
-    ranges = [geometry.colour_range(colour) for colour in range(geometry.colours)]
+    ranges = [geometry.parity_range(parity) for parity in range(geometry.parities)]
     return {
         "extent": list(geometry.extents),
         "grid": list(geometry.grid),
         "block": list(geometry.block),
         "lanes": geometry.lanes,
         "lane_grid": list(geometry.lane_grid),
-        "colours": geometry.colours,
+        "parities": geometry.parities,
         "width": geometry.width,
         "sites": geometry.vectors * geometry.lanes,
         "interior_sites": sum(interior - begin for begin, interior, _ in ranges) * geometry.lanes,
@@ -67,9 +67,10 @@ def _show(screen: Console, report: dict[str, Any]) -> None:
     def times(values: list[int]) -> str:
         return "x".join(map(str, values))
 
+    parities = "even and odd sites apart" if report["parities"] == 2 else "all sites together"
     screen.print(
         f"lattice {times(report['extent'])} on {times(report['grid'])} ranks: blocks of {times(report['block'])}, "
-        f"{counted(report['lanes'], 'lane')} ({times(report['lane_grid'])}), {counted(report['colours'], 'colour')}\n"
+        f"{counted(report['lanes'], 'lane')} ({times(report['lane_grid'])}), {parities}\n"
         f"a rank has {report['sites']} sites, {report['interior_sites']} of them need no other rank, "
         f"and keeps {report['ghost_sites']} of others",
         soft_wrap=True,
@@ -97,7 +98,7 @@ def _show(screen: Console, report: dict[str, Any]) -> None:
 
 
 def _picture(geometry: Geometry) -> str:
-    """Two dimensions: where each site of a block lies in memory, x to the right, y upwards; faces are marked."""
+    """Draw a two-dimensional block: the place of each site in memory, x to the right, y upwards; faces are marked."""
     columns, rows = geometry.block
     numbers_in_memory = np.arange(geometry.vectors * geometry.lanes).reshape(geometry.vectors, geometry.lanes)
     places = geometry.from_vectors(numbers_in_memory)
@@ -119,19 +120,30 @@ def info(
     extent: ExtentOption,
     grid: GridOption = None,
     ranks: Annotated[
-        int, typer.Option("-n", "--ranks", metavar="RANKS", min=1, help="Without --grid: so many ranks.")
+        int,
+        typer.Option("-n", "--ranks", metavar="RANKS", min=1, help="Number of ranks (only without --grid)."),
     ] = 1,
-    lanes: Annotated[int, typer.Option(min=1, help="Sites in a vector; fewer where so many do not fit.")] = 1,
-    width: Annotated[int, typer.Option(min=1, max=3, help="How far a site's neighbours are.")] = 1,
-    colours: Annotated[int, typer.Option(min=1, max=2, help="2: even and odd sites lie apart.")] = 2,
+    lanes: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Largest number of sites in a SIMD vector; fewer are used if they do not fit."
+        ),
+    ] = 1,
+    width: Annotated[int, typer.Option(min=1, max=3, help="Width of the halo in sites.")] = 1,
+    parities: Annotated[
+        int,
+        typer.Option(min=1, max=2, help="2: store even and odd sites apart; 1: store all sites together."),
+    ] = 2,
     site_bytes: Annotated[
-        int, typer.Option(min=1, help="Of a field: 48 is a colour vector in double precision.")
+        int,
+        typer.Option(min=1, help="Bytes per site of the field; 48 is a colour vector in double precision."),
     ] = 48,
     json_target: JsonOption = None,
 ) -> None:
-    """Show how a lattice is cut and ordered: the bytes and contiguous pieces of every face, before anything runs.
+    """Show the decomposition and the ordering of a lattice: the bytes and contiguous pieces of every face.
 
-    In two dimensions also a picture of where the sites of a rank lie; those in brackets are in a face.
+    Nothing is computed. In two dimensions the command also draws where each site of a rank lies in memory; sites in
+    brackets belong to a face.
     """
     extents, chosen = numbers(extent, "--extent"), numbers(grid, "--grid")
     assert extents is not None
@@ -141,9 +153,9 @@ def info(
         )
     if chosen is not None and len(chosen) != len(extents):
         raise BadInput(f"expected --grid with a number for each of {len(extents)} directions, found {grid!r}")
-    cut = Geometry(extents, chosen, ranks=ranks, width=width, colours=colours).grid
-    most = Geometry.most_lanes(extents, cut, lanes, width=width, colours=colours)
-    geometry = Geometry(extents, cut, lanes=most, width=width, colours=colours)
+    cut = Geometry(extents, chosen, ranks=ranks, width=width, parities=parities).grid
+    most = Geometry.most_lanes(extents, cut, lanes, width=width, parities=parities)
+    geometry = Geometry(extents, cut, lanes=most, width=width, parities=parities)
     report = _report(geometry, site_bytes)
     if own_rank() != 0:
         return

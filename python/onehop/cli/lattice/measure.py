@@ -1,4 +1,4 @@
-"""`onehop lattice measure`: what a gauge field in a file is like."""
+"""`onehop lattice measure`: observables of a gauge field in a file."""
 
 from __future__ import annotations
 
@@ -33,9 +33,11 @@ from onehop.lattice.flow import FLOW_STEP, check_flow_tolerance, flow_steps, ref
 from onehop.launch import ensure_ranks
 
 FileArgument = Annotated[
-    str, typer.Argument(metavar="FILE", help="A gauge field: MILC 5, NERSC, ILDG, SciDAC or openQCD.")
+    str, typer.Argument(metavar="FILE", help="Gauge field file: MILC 5, NERSC, ILDG, SciDAC or openQCD.")
 ]
-ToleranceOption = Annotated[float, typer.Option(help="How far from SU(3) a link may be; above 0, finite.")]
+ToleranceOption = Annotated[
+    float, typer.Option(help="Largest allowed deviation of a link from SU(3); above 0 and finite.")
+]
 
 
 def report_of(file: GaugeFile) -> dict[str, object]:
@@ -124,47 +126,58 @@ def _table(report: dict[str, Any], found: GaugeFile) -> Table:
 def measure(
     file: FileArgument,
     flow: Annotated[
-        float | None, typer.Option(metavar="TIME", help="Also along the gradient flow to this time.")
+        float | None,
+        typer.Option(metavar="TIME", help="Also measure along the gradient flow, up to this flow time."),
     ] = None,
     flow_step: Annotated[
-        float, typer.Option(help="Length of its steps; with --flow-tolerance of the first one.")
+        float, typer.Option(help="Step size of the flow; with --flow-tolerance the size of the first step.")
     ] = FLOW_STEP,
     flow_tolerance: Annotated[
         float | None,
-        typer.Option(help="Adapt its steps so that no link's error is larger in a step, for example 1e-4."),
+        typer.Option(
+            help="Adapt the step size so that the error of each link stays below this in every step, for example 1e-4."
+        ),
     ] = None,
-    flow_every: Annotated[int, typer.Option(min=1, help="Measure after every so many steps.")] = 1,
+    flow_every: Annotated[
+        int, typer.Option(min=1, help="Number of flow steps between two measurements.")
+    ] = 1,
     quarks: Annotated[
         str | None,
         typer.Option(
             metavar="staggered|asqtad|hisq|wilson|clover",
-            help="Also pion and rho of these, from a point source.",
+            help="Also measure pion and rho correlators with this quark action, from a point source.",
         ),
     ] = None,
-    mass: Annotated[float | None, typer.Option(help="Of the quarks.")] = None,
-    csw: Annotated[float, typer.Option(help="Of clover quarks.")] = 1.0,
+    mass: Annotated[float | None, typer.Option(help="Quark mass (with --quarks).")] = None,
+    csw: Annotated[float, typer.Option(help="Clover coefficient (clover only).")] = 1.0,
     phases: PhasesOption = "standard",
-    noises: Annotated[
-        int, typer.Option(min=0, help="Also the chiral condensate of staggered quarks by so many.")
+    noise_vectors: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Number of noise vectors for the chiral condensate (staggered quarks only); 0: do not measure it.",
+        ),
     ] = 0,
-    residual: Annotated[float, typer.Option(help="Of propagators, |b - M x| / |b|.")] = 1e-9,
+    residual: Annotated[float, typer.Option(help="Tolerance |b - M x| / |b| of the propagators.")] = 1e-9,
     plot: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Draw t² E and charge over flow time, correlators and masses."),
+        typer.Option(
+            metavar="FILE", help="Plot t² E and charge over flow time, correlators and masses to FILE."
+        ),
     ] = None,
     grid: GridOption = None,
     ranks: RanksOption = None,
     tolerance: ToleranceOption = 1e-4,
     json_target: JsonOption = None,
 ) -> None:
-    """Read a gauge field, check it against what its file says, and measure plaquettes, traces, Polyakov loop, energy.
+    """Read a gauge field, verify it against its file header, and measure plaquettes, traces, Polyakov loop and energy.
 
-    Plaquettes and traces are averages of Re tr / 3, so 1 for unit links. With --flow also energy and topological charge
-    along the gradient flow, with --quarks correlators of mesons with their effective masses.
+    Plaquettes and traces are averages of Re tr / 3, so that unit links give 1. --flow adds energy and topological charge
+    along the gradient flow, --quarks adds meson correlators with their effective masses.
     """
     check_plot(plot)
     check_tolerance(tolerance, "--tolerance")
-    check_quarks(quarks, mass, noises=noises, csw=csw, residual=residual, phases=phases)
+    check_quarks(quarks, mass, noise_vectors=noise_vectors, csw=csw, residual=residual, phases=phases)
     if flow is None:
         refuse_without_effect(("--flow-step", "--flow-tolerance", "--flow-every"), "goes with --flow")
     else:
@@ -182,7 +195,7 @@ def measure(
     )
     of_quarks = None
     if quarks is not None and mass is not None:
-        of_quarks = quark_report(gauge, quarks, mass, csw, noises, residual, phases)
+        of_quarks = quark_report(gauge, quarks, mass, csw, noise_vectors, residual, phases)
     if own_rank() != 0:
         return
     report: dict[str, Any] = report_of(found) | {

@@ -17,7 +17,7 @@ ACTIONS = (*STAGGERED_ACTIONS, "wilson", "clover")
 
 
 def check_quarks(
-    action: str | None, mass: float | None, *, noises: int, csw: float, residual: float, phases: str
+    action: str | None, mass: float | None, *, noise_vectors: int, csw: float, residual: float, phases: str
 ) -> None:
     """What needs no ranks is refused before they are started.
 
@@ -31,14 +31,18 @@ def check_quarks(
     check_tolerance(residual, "--residual")
     check_phases(phases)
     if action is None:
-        refuse_without_effect(("--mass", "--csw", "--noises", "--residual", "--phases"), "goes with --quarks")
+        refuse_without_effect(
+            ("--mass", "--csw", "--noise-vectors", "--residual", "--phases"), "goes with --quarks"
+        )
         return
     if action not in ACTIONS:
         raise BadInput(f"expected --quarks of {', '.join(ACTIONS)}, found {action!r}")
     if mass is None or (action in STAGGERED_ACTIONS and not mass > 0):
         raise BadInput(f"expected --mass with --quarks {action}, above 0 for staggered ones, found {mass}")
     if action not in STAGGERED_ACTIONS:
-        refuse_without_effect(("--noises", "--phases"), f"is for staggered quarks, found --quarks {action}")
+        refuse_without_effect(
+            ("--noise-vectors", "--phases"), f"is for staggered quarks, found --quarks {action}"
+        )
     if action != "clover":
         refuse_without_effect(("--csw",), f"is for --quarks clover, found {action}")
 
@@ -49,7 +53,7 @@ def _staggered(gauge: Gauge, action: str, phases: str) -> Staggered:
     links = smearing.fat_links(gauge, action)
     rank = gauge.group.rank
     fat = with_staggered_phases(links.fat, gauge.geometry, rank, phases=phases)
-    long = with_staggered_phases(links.long, gauge.geometry, rank, length=3, phases=phases)
+    long = with_staggered_phases(links.long_links, gauge.geometry, rank, length=3, phases=phases)
     return Staggered.of_links(gauge.group, gauge.geometry.extents, fat, long, gauge.geometry.grid)
 
 
@@ -58,11 +62,11 @@ def _numbers(values: np.ndarray) -> list[float | None]:
 
 
 def quark_report(
-    gauge: Gauge, action: str, mass: float, csw: float, noises: int, tolerance: float, phases: str
+    gauge: Gauge, action: str, mass: float, csw: float, noise_vectors: int, tolerance: float, phases: str
 ) -> dict[str, Any]:
     """Correlators with effective masses, and with noises the condensate. Collective."""
     staggered = action in STAGGERED_ACTIONS
-    with progress("propagators", total=(3 if staggered else 12) + noises) as advance:
+    with progress("propagators", total=(3 if staggered else 12) + noise_vectors) as advance:
         how: dict[str, Any] = {"tolerance": tolerance, "progress": lambda _number: advance(1)}
         if staggered:
             operator = _staggered(gauge, action, phases)
@@ -80,8 +84,8 @@ def quark_report(
             "iterations": found.iterations,
             "true_residual": found.true_residual,
         }
-        if noises:
-            condensate = mesons.chiral_condensate(gauge, operator, mass, noises=noises, **how)
+        if noise_vectors:
+            condensate = mesons.chiral_condensate(gauge, operator, mass, noise_vectors=noise_vectors, **how)
             report["condensate"] = condensate.mean
             report["condensate_error"] = condensate.error
     return report

@@ -57,7 +57,7 @@ def _write_fat_links(
     )
     holder = Gauge(gauge.group, gauge.geometry.extents, gauge.geometry.grid)
     traces = {}
-    for name, links, file, length in (("fat", made.fat, files[0], 1), ("long", made.long, files[1], 3)):
+    for name, links, file, length in (("fat", made.fat, files[0], 1), ("long", made.long_links, files[1], 3)):
         holder.set_links(links)
         traces[f"{name}_link_trace"] = holder.link_trace()
         if file is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Iterator
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import typer
 from rich.progress import Progress, TextColumn, TimeElapsedColumn
 
-from onehop.cli.common import JsonOption, RanksOption, console, own_rank, stderr_console, write_json
+from onehop.cli.common import JsonOption, RanksOption, own_rank, stderr_console
 from onehop.cli.lattice.common import (
     GridOption,
     PhasesOption,
@@ -23,12 +22,12 @@ from onehop.cli.lattice.common import (
 from onehop.cli.lattice.convert import OverwriteOption
 from onehop.cli.lattice.measure import ToleranceOption
 from onehop.cli.lattice.smear import NO_PHASES
+from onehop.cli.lattice.solve_report import finish_solve, solve_report
 from onehop.cli.lattice.solve_wilson import WILSON_ACTIONS, solve_wilson, wilson_choice
-from onehop.error import BadInput, Error
+from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice import (
     Staggered,
-    StaggeredSolve,
     read_gauge,
     read_links,
     read_vectors,
@@ -45,7 +44,7 @@ SINGLE_REACHES = 1e-6
 
 FileArgument = Annotated[
     str | None,
-    typer.Argument(metavar="FILE", help="A gauge field: MILC 5, NERSC, ILDG, SciDAC or openQCD."),
+    typer.Argument(metavar="FILE", help="Gauge field file: MILC 5, NERSC, ILDG, SciDAC or openQCD."),
 ]
 
 
@@ -70,7 +69,7 @@ def _of_gauge(
         with_staggered_phases(
             one, gauge.geometry, group.rank, length=length, antiperiodic=not periodic, phases=phases
         )
-        for one, length in ((links.fat, 1), (links.long, 3))
+        for one, length in ((links.fat, 1), (links.long_links, 3))
     )
     return Staggered.of_links(group, gauge.geometry.extents, fat, long, gauge.geometry.grid, lanes=lanes)
 
@@ -108,7 +107,7 @@ def _source(operator: Staggered, source: str, file: str | None, colour: int) -> 
 
 @contextlib.contextmanager
 def _following(tolerance: float) -> Iterator[Any]:
-    """How far a long solve is: in a terminal one line that changes, elsewhere nothing."""
+    """Show the progress of a long solve as one changing line if stderr is a terminal."""
     target = stderr_console()
     if own_rank() != 0 or not target.is_terminal:
         yield None
@@ -127,36 +126,10 @@ def _following(tolerance: float) -> Iterator[Any]:
         yield told
 
 
-def _report(
-    operator: Staggered, action: str, masses: list[float], tolerance: float, result: StaggeredSolve
-) -> dict[str, Any]:
-    mine = [result.seconds, result.communication_seconds, result.flops, result.bytes]
-    everybody = [json.loads(part) for part in operator.group.allgather(json.dumps(mine).encode())]
-    columns = list(zip(*everybody, strict=True))
-    seconds, communication = max(columns[0]), max(columns[1])
-    return {
-        "action": action,
-        "extent": list(operator.geometry.extents),
-        "grid": list(operator.geometry.grid),
-        "threads": operator.threads,
-        "mass": masses[0] if len(masses) == 1 else masses,
-        "tolerance": tolerance,
-        "iterations": result.iterations,
-        "corrections": result.corrections,
-        "true_residual": result.true_residual,
-        "true_residuals": list(result.residuals),
-        "converged": result.converged,
-        "seconds": seconds,
-        "communication_seconds": communication,
-        "gflops": sum(columns[2]) / seconds * 1e-9,
-        "gbytes_per_second": sum(columns[3]) / seconds * 1e-9,
-    }
-
-
 def _check(
     action: str, source: str, file: str | None, fat: str | None, precisions: tuple[str | None, ...]
 ) -> None:
-    """What needs no ranks is refused before they are started."""
+    """Check the options before any rank starts."""
     if action not in ACTIONS:
         raise BadInput(f"expected --action {', '.join(ACTIONS[:-1])} or {ACTIONS[-1]}, found {action!r}")
     if (file is None) == (fat is None):
@@ -167,7 +140,7 @@ def _check(
         if one is not None and one not in PRECISIONS:
             raise BadInput(f"expected half, single or double, found {one!r}")
     if precisions[0] == "half":
-        raise BadInput("expected --precision single or double, found 'half', which is for --inner")
+        raise BadInput("expected --precision single or double, found 'half', which is for --sloppy-precision")
 
 
 def _check_output(output: str | None, bits: int, overwrite: bool) -> None:
@@ -179,15 +152,15 @@ def _check_output(output: str | None, bits: int, overwrite: bool) -> None:
     check_target(output, overwrite)
 
 
-def _check_precision(tolerance: float, precision: str, inner: str | None) -> None:
+def _check_precision(tolerance: float, precision: str, sloppy_precision: str | None) -> None:
     check_tolerance(tolerance, "--tolerance")
     if precision == "single" and tolerance < SINGLE_REACHES:
         raise BadInput(
             f"expected --tolerance of {SINGLE_REACHES:g} or more with --precision single, found {tolerance:g}; "
-            "for less take --precision double --inner single"
+            "for less take --precision double --sloppy-precision single"
         )
-    if inner is None or PRECISIONS.index(inner) >= PRECISIONS.index(precision):
-        refuse_without_effect(("--half-faces",), "goes with an --inner that is lower than --precision")
+    if sloppy_precision is None or PRECISIONS.index(sloppy_precision) >= PRECISIONS.index(precision):
+        refuse_without_effect(("--half-halo",), "needs a --sloppy-precision below --precision")
 
 
 def _check_staggered(action: str, masses: list[float], fat: str | None, source_file: str | None) -> None:
@@ -212,7 +185,7 @@ def _check_staggered(action: str, masses: list[float], fat: str | None, source_f
     if action != "asqtad":
         refuse_without_effect(("--u0",), f"is for --action asqtad, found {action!r}")
     refuse_without_effect(
-        ("--kappa", "--csw", "--spin", "--method", "--schwarz", "--two-rows"),
+        ("--kappa", "--csw", "--spin", "--method", "--schwarz", "--recon"),
         f"is for --action {' and '.join(WILSON_ACTIONS)}, found {action!r}",
     )
 
@@ -222,82 +195,117 @@ def solve(
     mass: Annotated[
         list[float] | None,
         typer.Option(
-            help="Above 0; M = 2 m + D. More than once: all of them at once. Of Wilson quarks: the bare one."
+            help="Quark mass. Staggered: above 0, with M = 2 m + D; repeat the option to solve for several masses at "
+            "once. Wilson and clover: the bare mass."
         ),
     ] = None,
     action: Annotated[
         str,
-        typer.Option(metavar="staggered|asqtad|hisq|wilson|clover", help="What is made of the gauge field."),
+        typer.Option(
+            metavar="staggered|asqtad|hisq|wilson|clover", help="Quark action to build from the gauge field."
+        ),
     ] = "staggered",
     fat: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Fat links instead of a gauge field, with all phases and signs in them."
+            metavar="FILE",
+            help="Read fat links from FILE instead of a gauge field. They must contain all phases and signs.",
         ),
     ] = None,
-    long: Annotated[str | None, typer.Option(metavar="FILE", help="Long links, with --fat.")] = None,
-    source: Annotated[str, typer.Option(metavar="point", help="At the origin.")] = "point",
-    source_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Colour vectors of a SciDAC file; all of them at once.")
+    long: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Read long links from FILE (only with --fat).")
     ] = None,
-    colour: Annotated[int, typer.Option(min=0, max=2, help="Of the point source.")] = 0,
-    output: Annotated[
+    source: Annotated[
+        str, typer.Option(metavar="point", help="Kind of source: a point source at the origin.")
+    ] = "point",
+    source_file: Annotated[
         str | None,
         typer.Option(
-            "-o", "--output", metavar="FILE", help="Where to write the solutions, as a SciDAC file."
+            metavar="FILE",
+            help="Read the right-hand sides from a SciDAC file of colour vectors; solve for all at once.",
         ),
     ] = None,
-    overwrite: OverwriteOption = False,
-    output_bits: Annotated[int, typer.Option(metavar="32|64", help="Bits of a number there.")] = 32,
-    tolerance: Annotated[float, typer.Option(help="Of |b - M x| / |b|.")] = 1e-10,
-    iterations: Annotated[int, typer.Option(min=0, help="At most so many.")] = 10000,
-    precision: Annotated[str, typer.Option(metavar="double|single", help="Of the solution.")] = "double",
-    inner: Annotated[
+    colour: Annotated[int, typer.Option(min=0, max=2, help="Colour of the point source.")] = 0,
+    output: Annotated[
         str | None,
-        typer.Option(metavar="half|single|double", help="Of most iterations; by default the same."),
+        typer.Option("-o", "--output", metavar="FILE", help="Write the solutions to FILE in SciDAC format."),
+    ] = None,
+    overwrite: OverwriteOption = False,
+    output_bits: Annotated[
+        int, typer.Option(metavar="32|64", help="Bits per number in the output file.")
+    ] = 32,
+    tolerance: Annotated[float, typer.Option(help="Converge to |b - M x| / |b| of at most this.")] = 1e-10,
+    iterations: Annotated[int, typer.Option(min=0, help="Largest number of iterations.")] = 10000,
+    precision: Annotated[
+        str, typer.Option(metavar="double|single", help="Precision of the solution.")
+    ] = "double",
+    sloppy_precision: Annotated[
+        str | None,
+        typer.Option(
+            metavar="half|single|double",
+            help="Precision of most iterations; reliable updates correct them. Default: the same as --precision.",
+        ),
     ] = None,
     reproducible: Annotated[
-        bool, typer.Option("--reproducible", help="The same bits on every number of ranks.")
+        bool, typer.Option("--reproducible", help="Give the same bits on every number of ranks.")
     ] = False,
-    half_faces: Annotated[
-        bool, typer.Option("--half-faces", help="With --inner: its faces travel as 16-bit numbers.")
+    half_halo: Annotated[
+        bool,
+        typer.Option(
+            "--half-halo",
+            help="Send the halo of sloppy iterations as 16-bit numbers (needs --sloppy-precision).",
+        ),
     ] = False,
-    u0: Annotated[float | None, typer.Option(help="Of asqtad; by default 1.")] = None,
+    u0: Annotated[float | None, typer.Option(help="Tadpole factor u0 (asqtad only). Default: 1.")] = None,
     phases: PhasesOption = "standard",
     kappa: Annotated[
-        float | None, typer.Option(help="Of wilson and clover, M = A - kappa D; or --mass: 1 / (8 + 2 m).")
+        float | None,
+        typer.Option(
+            help="Hopping parameter of M = A - kappa D (Wilson and clover only). --mass m sets it to 1 / (8 + 2 m)."
+        ),
     ] = None,
-    csw: Annotated[float | None, typer.Option(help="Of clover; by default 1.")] = None,
-    spin: Annotated[int, typer.Option(min=0, max=3, help="Of the point source of wilson and clover.")] = 0,
+    csw: Annotated[float | None, typer.Option(help="Clover coefficient (clover only). Default: 1.")] = None,
+    spin: Annotated[
+        int, typer.Option(min=0, max=3, help="Spin of the point source (Wilson and clover only).")
+    ] = 0,
     method: Annotated[
         str,
-        typer.Option(metavar="bicgstab|normal", help="Of wilson and clover; normal: conjugate gradients."),
+        typer.Option(
+            metavar="bicgstab|cgnr",
+            help="Solver (Wilson and clover only): BiCGStab, or conjugate gradients on the normal equations.",
+        ),
     ] = "bicgstab",
     schwarz: Annotated[
-        int, typer.Option(min=0, help="Of wilson and clover: steps of the Schwarz preconditioner.")
+        int,
+        typer.Option(min=0, help="Number of Schwarz preconditioner steps (Wilson and clover only)."),
     ] = 0,
-    two_rows: Annotated[
-        bool, typer.Option("--two-rows", help="Of wilson and clover: links as 12 numbers instead of 18.")
-    ] = False,
+    recon: Annotated[
+        int,
+        typer.Option(
+            metavar="18|12",
+            help="Real numbers kept per link (Wilson and clover only). 12 keeps two rows and reconstructs the third.",
+        ),
+    ] = 18,
     periodic: Annotated[
-        bool, typer.Option("--periodic", help="In time too; otherwise antiperiodic there.")
+        bool, typer.Option("--periodic", help="Use periodic instead of antiperiodic boundaries in time.")
     ] = False,
-    lanes: Annotated[int, typer.Option(min=1, help="Sites in a vector, at most.")] = 8,
+    lanes: Annotated[int, typer.Option(min=1, help="Largest number of sites in a SIMD vector.")] = 8,
     grid: GridOption = None,
     ranks: RanksOption = None,
     su3_tolerance: ToleranceOption = 1e-4,
     json_target: JsonOption = None,
 ) -> None:
-    """Solve M x = b, staggered quarks by conjugate gradients, and check the answer with the whole operator.
+    """Solve M x = b for staggered or Wilson quarks, and verify the solution with the full operator.
 
-    Rates count hopping terms and the solver's own sums of vectors, of all ranks. Ends with 1 if it did not converge;
-    the best that was found is written all the same.
+    Staggered quarks are solved by conjugate gradients, Wilson quarks by BiCGStab or CGNR. The rates count the
+    operator and the solver's linear algebra of all ranks. If the solve does not converge, the exit status is 1, and
+    the best solution found is still written.
     """
-    _check(action, source, file, fat, (precision, inner))
+    _check(action, source, file, fat, (precision, sloppy_precision))
     check_tolerance(su3_tolerance, "--su3-tolerance")
     check_finite({"--u0": u0, "--kappa": kappa, "--csw": csw})
     check_phases(phases)
-    _check_precision(tolerance, precision, inner)
+    _check_precision(tolerance, precision, sloppy_precision)
     masses = list(mass or [])
     if action in WILSON_ACTIONS:
         if file is None or source_file is not None or output is not None:
@@ -317,7 +325,7 @@ def solve(
             colour=colour,
             method=method,
             schwarz=schwarz,
-            two_rows=two_rows,
+            recon=recon,
             periodic=periodic,
         )
         ensure_ranks(ranks)
@@ -328,9 +336,9 @@ def solve(
                 tolerance=tolerance,
                 iterations=iterations,
                 precision=precision,
-                inner=inner,
+                sloppy_precision=sloppy_precision,
                 reproducible=reproducible,
-                half_faces=half_faces,
+                half_halo=half_halo,
                 grid=numbers(grid, "--grid"),
                 su3_tolerance=su3_tolerance,
                 json_target=json_target,
@@ -362,12 +370,13 @@ def solve(
             tolerance=tolerance,
             iterations=iterations,
             precision=precision,
-            inner=inner,
+            sloppy_precision=sloppy_precision,
             reproducible=reproducible,
-            half_faces=half_faces,
+            half_halo=half_halo,
             progress=told,
         )
-    report = _report(operator, action, masses, tolerance, result)
+    chosen = {"action": action, "mass": masses[0] if len(masses) == 1 else masses}
+    report = solve_report(operator.group, operator.geometry, operator, chosen, tolerance, result)
     if output is not None:
         solutions = result.solution.reshape(-1, *operator.geometry.block_shape, 3)
         write_vectors(
@@ -379,21 +388,9 @@ def solve(
             note=f"solution of M x = b, mass {report['mass']}, residual {result.true_residual:.3e}",
             overwrite=overwrite,
         )
-    if own_rank() == 0:
-        console(json_target).print(
-            f"{result.iterations} iterations in {report['seconds']:.4f} s, {report['communication_seconds']:.4f} s of "
-            f"them in faces and sums; |b - M x| / |b| = {result.true_residual:.3e}; {report['gflops']:.2f} GFLOP/s",
-            markup=False,
-            soft_wrap=True,
-        )
-        write_json(json_target, report)
-    if not result.converged:
-        more = (
-            "allow more of them, or take a larger mass or tolerance"
-            if result.iterations
-            else "take another mass"
-        )
-        raise Error(
-            f"expected a residual of {tolerance:g}, reached {result.true_residual:.3e} in {result.iterations} "
-            f"iterations; {more}"
-        )
+    more = (
+        "allow more iterations, or take a larger mass or tolerance"
+        if result.iterations
+        else "take another mass"
+    )
+    finish_solve(report, json_target, more)

@@ -18,7 +18,14 @@ from onehop.cli.common import (
     progress,
     write_json,
 )
-from onehop.cli.lattice.common import ExtentOption, GridOption, numbers, refuse_without_effect
+from onehop.cli.lattice.common import (
+    ExtentOption,
+    GridOption,
+    note_renamed,
+    numbers,
+    refuse_without_effect,
+    was_given,
+)
 from onehop.cli.lattice.convert import FormatOption, OverwriteOption, PrecisionOption
 from onehop.error import BadInput
 from onehop.group import Group
@@ -34,7 +41,7 @@ ALGORITHMS = ("heatbath", "hmc")
 
 @dataclass
 class _Run:
-    """What is to be done, `settings` being all that the links depend on."""
+    """A run: `settings` holds everything that the links depend on."""
 
     settings: dict[str, Any]
     last: int
@@ -42,7 +49,7 @@ class _Run:
     every: int
 
     def some(self, gauge: Gauge, first: int, count: int, advance: Callable[[float], None]) -> list[Any]:
-        """Sweeps or trajectories [first, first + count): what is noted of each."""
+        """Do sweeps or trajectories [first, first + count) and return one record of each."""
         given = self.settings
         common = {"seed": given["seed"], "first": first, "progress": lambda _number: advance(1)}
         if given["algorithm"] == "heatbath":
@@ -59,7 +66,7 @@ class _Run:
         return [one._asdict() for one in moved]
 
     def finish(self, gauge: Gauge, state: Checkpoint, advance: Callable[[float], None]) -> None:
-        """All that is left to do, with a checkpoint after every so many and at the end."""
+        """Do all remaining updates, with a checkpoint every `every` updates and at the end."""
         while state.done < self.last:
             count = min(self.every if self.checkpoint else self.last, self.last - state.done)
             state.history += self.some(gauge, state.done, count, advance)
@@ -76,7 +83,7 @@ def _check_places(
     precision: int | None,
     overwrite: bool,
 ) -> None:
-    """Files that cannot be written are refused before the work."""
+    """Check before any work that the files can be written."""
     wanted = [name for name, file in (("--output", output), ("--checkpoint", checkpoint)) if file is not None]
     if wanted and extents is not None and len(extents) != 4:
         raise BadInput(f"files hold lattices of four directions, found {len(extents)} and {wanted[0]}")
@@ -98,7 +105,7 @@ def _begin(
 
 
 def _error_of_mean(values: list[float]) -> float | None:
-    """By ten blocks, each of which is meant to be longer than a field remembers."""
+    """Estimate the error from ten blocks, which should be longer than the autocorrelation time."""
     if len(values) < 20:
         return None
     blocks = [np.mean(block) for block in np.array_split(np.array(values), 10)]
@@ -114,7 +121,7 @@ def _report(gauge: Gauge, state: Checkpoint, first: int, resumed: int | None) ->
         "extent": list(gauge.geometry.extents),
         "grid": list(gauge.geometry.grid),
         **{name: value for name, value in state.settings.items() if name not in ("start", "extent")},
-        "sweeps": state.done - first,
+        "trajectories" if hmc else "sweeps": state.done - first,
         "resumed_from": resumed,
         "history": history,
         "plaquette": plaquettes.all,
@@ -134,29 +141,43 @@ def _report(gauge: Gauge, state: Checkpoint, first: int, resumed: int | None) ->
 
 def thermalize(
     extent: ExtentOption | None = None,
-    beta: Annotated[float, typer.Option(min=0, help="6 / g².")] = 6.0,
-    sweeps: Annotated[int, typer.Option(min=0, help="Of the heat bath, or trajectories.")] = 100,
+    beta: Annotated[float, typer.Option(min=0, help="Inverse coupling 6 / g².")] = 6.0,
+    sweeps: Annotated[int, typer.Option(min=0, help="Number of heat bath sweeps.")] = 100,
+    trajectories: Annotated[
+        int, typer.Option(min=0, help="Number of hybrid Monte Carlo trajectories (hmc only).")
+    ] = 100,
     algorithm: Annotated[
-        str, typer.Option(metavar="heatbath|hmc", help="Heat bath, or hybrid Monte Carlo.")
+        str, typer.Option(metavar="heatbath|hmc", help="Update algorithm: heat bath or hybrid Monte Carlo.")
     ] = "heatbath",
-    over_relaxations: Annotated[int, typer.Option(min=0, help="After each sweep of the heat bath.")] = 4,
-    length: Annotated[float, typer.Option(help="Of a trajectory.")] = 1.0,
-    steps: Annotated[int, typer.Option(min=1, help="Of the integrator in a trajectory.")] = 20,
-    integrator: Annotated[str, typer.Option(metavar="omelyan|leapfrog", help="Of trajectories.")] = "omelyan",
+    over_relaxations: Annotated[
+        int, typer.Option(min=0, help="Number of over-relaxation sweeps after each heat bath sweep.")
+    ] = 4,
+    length: Annotated[float, typer.Option(help="Length of a trajectory, above 0 (hmc only).")] = 1.0,
+    steps: Annotated[
+        int, typer.Option(min=1, help="Number of integrator steps per trajectory (hmc only).")
+    ] = 20,
+    integrator: Annotated[
+        str, typer.Option(metavar="omelyan|leapfrog", help="Integrator of the trajectories (hmc only).")
+    ] = "omelyan",
     seed: Annotated[
-        int, typer.Option(min=0, max=LARGEST_SEED, help="The same seed gives the same field on every grid.")
+        int,
+        typer.Option(
+            min=0, max=LARGEST_SEED, help="Random seed. The same seed gives the same field on every grid."
+        ),
     ] = 1,
-    start: Annotated[str, typer.Option(metavar="unit|random|FILE", help="Where to begin.")] = "unit",
+    start: Annotated[str, typer.Option(metavar="unit|random|FILE", help="Initial gauge field.")] = "unit",
     first: Annotated[
-        int, typer.Option(min=0, help="The number of the first sweep, to go on after a FILE.")
+        int, typer.Option(min=0, help="Number of the first sweep or trajectory, to continue from a FILE.")
     ] = 0,
     checkpoint: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="Keep the run in this file; where it exists, go on from it."),
+        typer.Option(
+            metavar="FILE", help="Save progress to FILE periodically. If FILE exists, resume from it."
+        ),
     ] = None,
-    every: Annotated[int, typer.Option(min=1, help="Write the checkpoint after so many sweeps.")] = 10,
+    every: Annotated[int, typer.Option(min=1, help="Sweeps or trajectories between two checkpoints.")] = 10,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="Where to write the field.")
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="Write the gauge field to FILE.")
     ] = None,
     format_name: FormatOption = None,
     precision: PrecisionOption = None,
@@ -165,10 +186,10 @@ def thermalize(
     ranks: RanksOption = None,
     json_target: JsonOption = None,
 ) -> None:
-    """Generate a gauge field of the Wilson action, quenched: by heat bath with over-relaxation, or hybrid Monte Carlo.
+    """Generate a quenched gauge field of the Wilson action, by heat bath with over-relaxation or by hybrid Monte Carlo.
 
-    The same seed gives the same field, bit for bit, on every grid of ranks. With --checkpoint a run that was stopped
-    goes on when the same command is given again, and ends as if it had not been stopped.
+    The same seed gives the same field, bit for bit, on every grid of ranks. With --checkpoint an interrupted run
+    resumes when the same command is given again, and ends with the same field as an uninterrupted run.
     """
     extents, cut = numbers(extent, "--extent"), numbers(grid, "--grid")
     if (extents is None) != (start not in ("unit", "random")):
@@ -177,13 +198,21 @@ def thermalize(
         raise BadInput(f"expected --algorithm {' or '.join(ALGORITHMS)}, found {algorithm!r}")
     if algorithm == "hmc":
         refuse_without_effect(("--over-relaxations",), "is for --algorithm heatbath")
+        if was_given("--sweeps"):
+            if was_given("--trajectories"):
+                raise BadInput("--sweeps is for --algorithm heatbath; leave it out")
+            note_renamed("--sweeps with --algorithm hmc", "--trajectories")
+            trajectories = sweeps
     else:
-        refuse_without_effect(("--length", "--steps", "--integrator"), "is for --algorithm hmc")
+        refuse_without_effect(
+            ("--trajectories", "--length", "--steps", "--integrator"), "is for --algorithm hmc"
+        )
+    updates = trajectories if algorithm == "hmc" else sweeps
     if output is None:
         refuse_without_effect(("--format", "--precision", "--overwrite"), "is for --output")
     if checkpoint is None:
         refuse_without_effect(("--every",), "is for --checkpoint")
-    if not np.isfinite(length):
+    if not (np.isfinite(length) and length > 0):
         raise BadInput(f"expected --length above 0, found {length}")
     _check_places(extents, output, checkpoint, format_name, precision, overwrite)
     ensure_ranks(ranks)
@@ -197,13 +226,15 @@ def thermalize(
     kept = read_checkpoint(checkpoint, group, cut, settings) if checkpoint else None
     gauge, state = kept or (_begin(start, extents, group, cut, seed), Checkpoint(settings, first))
     resumed = state.done if kept else None
-    if state.done > first + sweeps:
+    if state.done > first + updates:
         raise BadInput(
-            f"{checkpoint} has {state.done} sweeps or trajectories behind it, expected at most {first + sweeps} "
-            "(--first and --sweeps); ask for more, or name another file"
+            f"{checkpoint} has {state.done} sweeps or trajectories behind it, expected at most {first + updates} "
+            f"(--first and {'--trajectories' if algorithm == 'hmc' else '--sweeps'}); ask for more, or name another file"
         )
-    with progress("sweeps", total=max(first + sweeps - state.done, 0)) as advance:
-        _Run(settings, first + sweeps, checkpoint, every).finish(gauge, state, advance)
+    with progress(
+        "trajectories" if algorithm == "hmc" else "sweeps", total=max(first + updates - state.done, 0)
+    ) as advance:
+        _Run(settings, first + updates, checkpoint, every).finish(gauge, state, advance)
     if output is not None:
         write_gauge(output, gauge, format_name, precision=precision, overwrite=overwrite)
     report = _report(gauge, state, first, resumed)

@@ -41,7 +41,7 @@ def milc(path: str, start: bytes) -> Layout | None:
         site_order, sum29, sum31 = struct.unpack(f"{order}iII", start[84:96])
         if site_order != 0:
             raise BadInput(
-                f"{path}: expected sites in natural order (0), found order {site_order}; convert it with MILC"
+                f"{path}: expected sites in lexicographic order (0), found order {site_order}; convert it with MILC"
             )
         checksums = {"sum29": sum29, "sum31": sum31}
         dtype = np.dtype(f"{order}f4")

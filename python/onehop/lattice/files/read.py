@@ -91,7 +91,7 @@ def read_gauge(
     layout = read_header(str(path))
     try:
         if grid is None:
-            grid = Geometry(layout.extents, ranks=group.size, width=width, colours=1).grid
+            grid = Geometry(layout.extents, ranks=group.size, width=width, parities=1).grid
         gauge = Gauge(group, layout.extents, grid)
     except BadInput as error:  # a lattice that is none, or cannot be cut so
         raise BadInput(f"{path}: {error}") from error

@@ -1,0 +1,74 @@
+"""The report of `onehop lattice solve`, which is the same for staggered and for Wilson quarks."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Protocol
+
+from onehop.cli.common import console, own_rank, write_json
+from onehop.error import Error
+from onehop.group import Group
+from onehop.lattice import Geometry, StaggeredSolve, WilsonSolve
+
+
+class Operator(Protocol):
+    """A lattice operator, as far as a report needs it."""
+
+    @property
+    def threads(self) -> int:
+        """Threads of each rank."""
+
+
+def solve_report(
+    group: Group,
+    geometry: Geometry,
+    operator: Operator,
+    choice: dict[str, Any],
+    tolerance: float,
+    result: StaggeredSolve | WilsonSolve,
+) -> dict[str, Any]:
+    """The JSON report. `choice` holds the parameters of the action. Times are those of the slowest rank. Collective."""
+    mine = [result.seconds, result.communication_seconds, result.flops, result.bytes]
+    everybody = [json.loads(part) for part in group.allgather(json.dumps(mine).encode())]
+    columns = list(zip(*everybody, strict=True))
+    seconds, communication = max(columns[0]), max(columns[1])
+    return {
+        "extent": list(geometry.extents),
+        "grid": list(geometry.grid),
+        "threads": operator.threads,
+        **choice,
+        "tolerance": tolerance,
+        "iterations": result.iterations,
+        "reliable_updates": result.reliable_updates,
+        "true_residual": result.true_residual,
+        "true_residuals": list(result.residuals),
+        "converged": result.converged,
+        "seconds": seconds,
+        "communication_seconds": communication,
+        "gflops": sum(columns[2]) / seconds * 1e-9,
+        "gbytes_per_second": sum(columns[3]) / seconds * 1e-9,
+    }
+
+
+def finish_solve(report: dict[str, Any], json_target: str | None, advice: str) -> None:
+    """Print the report on rank 0, and write its JSON.
+
+    Raises
+    ------
+    Error
+        The solve did not converge; the message ends with `advice`.
+    """
+    iterations, residual = report["iterations"], report["true_residual"]
+    if own_rank() == 0:
+        console(json_target).print(
+            f"{iterations} iterations in {report['seconds']:.4f} s, {report['communication_seconds']:.4f} s of "
+            f"them in halo exchanges and sums; |b - M x| / |b| = {residual:.3e}; {report['gflops']:.2f} GFLOP/s",
+            markup=False,
+            soft_wrap=True,
+        )
+        write_json(json_target, report)
+    if not report["converged"]:
+        raise Error(
+            f"expected a residual of {report['tolerance']:g}, reached {residual:.3e} in {iterations} "
+            f"iterations; {advice}"
+        )
