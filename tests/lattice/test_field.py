@@ -58,10 +58,10 @@ def test_natural_order_both_ways_and_neighbours(
         assert field.memory["numbers"].shape[1:] == (np.prod(numbers), 2, lanes)
         mine = geometry.block_slices(group.rank)
         for times in (1, 2):  # the second time into the other slots
-            field.natural = times * whole[mine]
+            field.lexicographic = times * whole[mine]
             if times == 1:
                 with field.faces():
-                    assert (field.natural == rounded[mine]).all()
+                    assert (field.lexicographic == rounded[mine]).all()
             else:
                 for parity in range(parities) if parities == 2 else (None,):
                     field.faces(parity).run()
@@ -90,7 +90,7 @@ def test_says_what_is_wrong() -> None:
         Field(geometry, Group.alone(), (0, 3))
     field = Field(geometry, Group.alone())
     with pytest.raises(BadInput, match=r"block of shape \(4, 4, 3\)"):
-        field.natural = np.zeros((4, 4, 4))
+        field.lexicographic = np.zeros((4, 4, 4))
     with pytest.raises(BadInput, match="1 to 1 sites either way"):
         field.beside(0, 2)
 
@@ -103,11 +103,11 @@ def test_numbers_that_cannot_be_kept() -> None:
         for wrong in (1e39, np.inf, np.nan):
             whole[1, 2] = wrong
             with pytest.raises(BadInput, match="expected finite numbers"):
-                field.natural = whole
-        assert not field.natural.any()  # as it was
+                field.lexicographic = whole
+        assert not field.lexicographic.any()  # as it was
         whole[1, 2] = 1e-34
-        field.natural = whole
-        kept = field.natural[1, 2, 0]
+        field.lexicographic = whole
+        kept = field.lexicographic[1, 2, 0]
         assert kept == (0 if precision == "half" else pytest.approx(1e-34, rel=1e-6))
     for shape in ((), (-1, -3), (2.7,), (3, 0), 3.5):
         with pytest.raises(BadInput, match="whole numbers above 0"):

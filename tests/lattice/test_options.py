@@ -47,7 +47,7 @@ WITHOUT_EFFECT = [
             "--spin 0",
             "--method bicgstab",
             "--schwarz 0",
-            "--two-rows",
+            "--recon 12",
             "--output-bits 32",
             "--overwrite",
             "--half-halo",
@@ -78,7 +78,9 @@ WITHOUT_EFFECT = [
     (f"{SOLVE} --action wilson", "--long a.lime"),
     (f"{SOLVE} --action wilson", "--source-file a.lime"),
     (f"{SOLVE} --action wilson", "--output a.lime"),
-    (f"{SOLVE} --action wilson --method normal", "--schwarz 2"),
+    (f"{SOLVE} --action wilson --method cgnr", "--schwarz 2"),
+    (f"{THERMALIZE} --algorithm hmc --trajectories 1", "--sweeps 1"),
+    (THERMALIZE, "--trajectories 1"),
     (THERMALIZE, "--length 1"),
     (THERMALIZE, "--steps 20"),
     (THERMALIZE, "--integrator omelyan"),
@@ -195,3 +197,35 @@ def test_tolerances_are_above_0_and_finite(
 def test_numbers_are_finite(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lattice", *command.split()]) == 2
     assert "as a finite number, found" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "note"),
+    [
+        ("measure no.lime --noises 2", "--noises is now --noise-vectors"),
+        ("solve no.lime --mass 0.1 --inner half", "--inner is now --sloppy-precision"),
+        ("solve no.lime --mass 0.1 --inner=half", "--inner is now --sloppy-precision"),
+        ("solve no.lime --mass 0.1 --inner half --half-faces", "--half-faces is now --half-halo"),
+        ("solve no.lime --mass 0.1 --action wilson --two-rows", "--two-rows is now --recon 12"),
+        ("solve no.lime --mass 0.1 --action wilson --method normal", "--method normal is now --method cgnr"),
+        ("info --extent 4 5 --colours 1", "--colours is now --parities"),
+        (
+            "thermalize --start no.lime --algorithm hmc --sweeps 2",
+            "--sweeps with --algorithm hmc is now --trajectories",
+        ),
+    ],
+)
+def test_former_spellings_work_and_name_the_new_ones(
+    command: str, note: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = main(["lattice", *command.split()])
+    told = " ".join(capsys.readouterr().err.split())
+    assert note in told
+    assert "No such option" not in told
+    assert status == (0 if command.startswith("info") else 2)
+
+
+@pytest.mark.parametrize("length", ["0", "-1", "nan", "inf"])
+def test_a_trajectory_has_a_length_above_0(length: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lattice", "thermalize", "--extent", "4x4", "--algorithm", "hmc", "--length", length]) == 2
+    assert "expected --length above 0 and finite" in capsys.readouterr().err

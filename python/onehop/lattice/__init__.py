@@ -1,4 +1,4 @@
-"""Periodic lattices that are split over ranks: geometry, SU(3) gauge fields and files, staggered and Wilson quarks."""
+"""Lattice QCD on a grid of ranks: geometry, SU(3) gauge fields and their files, staggered and Wilson quarks."""
 
 from onehop.lattice import mesons, smearing
 from onehop.lattice.field import Field

@@ -1,4 +1,4 @@
-"""Generating gauge fields with rests: files that say how far they are, and runs that go on from them."""
+"""Checkpoints of gauge field generation: gauge files that record the progress of a run, so that it can resume."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _TRAJECTORY = {"delta_h": float, "accepted": bool, "plaquette": float}
 
 @dataclass
 class Checkpoint:
-    """How far a run is.
+    """The progress of a run.
 
     Attributes
     ----------
     settings : dict
-        What the run's field depends on: algorithm, beta, seed and so on, all of which JSON keeps exactly.
+        Everything the gauge field depends on: algorithm, beta, seed and so on. JSON stores all of it exactly.
     done : int
-        Sweeps or trajectories.
+        Number of finished sweeps or trajectories.
     history : list
-        What was noted after each of them.
+        The record of each of them: a plaquette, or the fields of a trajectory.
     """
 
     settings: dict[str, Any]
@@ -38,9 +38,9 @@ class Checkpoint:
 
 
 def write_checkpoint(path: str, gauge: Gauge, state: Checkpoint) -> None:
-    """Write links in double precision and how far they are, in one ILDG file, in place of the one before.
+    """Write the links in double precision and the progress to one ILDG file, replacing the previous checkpoint.
 
-    All or nothing: whoever is stopped in the midst leaves the file before. Collective.
+    The replacement is atomic: an interrupted write leaves the previous file. Collective.
     """
     write_gauge(path, gauge, "ildg", precision=64, overwrite=True, note=json.dumps(asdict(state)))
 
@@ -48,12 +48,12 @@ def write_checkpoint(path: str, gauge: Gauge, state: Checkpoint) -> None:
 def read_checkpoint(
     path: str, group: Group, grid: Any, settings: dict[str, Any]
 ) -> tuple[Gauge, Checkpoint] | None:
-    """Links and how far they are; None if there is no such file. Collective.
+    """Read a checkpoint and return its gauge field and progress, or None if there is no such file. Collective.
 
     Raises
     ------
     BadInput
-        The file is no checkpoint, or one of a run with other settings; it is left as it is.
+        The file is not a checkpoint, or it belongs to a run with other settings. The file is not changed.
     """
     if not Path(path).exists():
         return None
@@ -87,7 +87,7 @@ def read_checkpoint(
 
 
 def _can_be(state: Checkpoint) -> bool:
-    """Whether a run can have come to this: whole sweeps, and of each at most one note of the kind that it makes."""
+    """Whether a run can produce this state: a whole number of updates, with at most one valid record for each."""
     if not isinstance(state.settings, dict) or not isinstance(state.history, list):
         return False
     if type(state.done) is not int or not len(state.history) <= state.done < 1 << 63:

@@ -1,4 +1,4 @@
-"""Fields on a lattice that is split over ranks: as they lie for the loops, with ghosts, in three precisions."""
+"""Fields on a lattice that is split over ranks, stored in the order of vectors, with ghosts, in three precisions."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ LARGEST = 32767
 
 
 class Field:
-    """Complex numbers at every site of this rank's block, in the geometry's order, ghosts behind them.
+    """Complex numbers at every site of this rank's block, stored in the geometry's order and followed by ghosts.
 
     Parameters
     ----------
     geometry : Geometry
-        Where the sites lie, and how many layers of neighbours are kept.
+        The layout of sites; its width is the number of ghost layers.
     group : Group
-        The ranks; as many as the geometry has.
+        The ranks, as many as the geometry has.
     numbers : sequence of int
-        The shape of a site: (3,) is a colour vector, (4, 3) a spinor, (4, 3, 3) the links of four directions.
+        The shape of the numbers at a site: (3,) is a colour vector, (4, 3) a spinor, (4, 3, 3) the links of four
+        directions.
     precision : str
         "double", "single", or "half": 16-bit integers with a scale for every site.
 
@@ -39,12 +40,12 @@ class Field:
     ----------
     memory : structured array of shape (vectors + ghosts,)
         `memory["numbers"]` has the shape (vectors + ghosts, numbers of a site, 2, lanes): real and imaginary parts;
-        with half precision `memory["scale"]`, of shape (vectors + ghosts, lanes), is what the integers count.
+        in half precision `memory["scale"]`, of shape (vectors + ghosts, lanes), holds the unit of the integers.
 
     Raises
     ------
     BadInput
-        Another number of ranks; a site without numbers; an unknown precision.
+        The group has another number of ranks, a site has no numbers, or the precision is unknown.
     """
 
     def __init__(
@@ -66,21 +67,21 @@ class Field:
         self._faces: dict[int | None, Plan] = {}
 
     @property
-    def natural(self) -> NDArray[np.complex128] | NDArray[np.complex64]:
-        """The block of this rank in lexicographic order, copied: shape (t, z, y, x, ...) for four directions.
+    def lexicographic(self) -> NDArray[np.complex128] | NDArray[np.complex64]:
+        """A copy of this rank's block in lexicographic order, of shape (t, z, y, x, ...) for four directions.
 
-        Of double precision complex128, otherwise complex64. Assigning takes such an array; what it has is rounded,
-        in half precision sites of less than 4e-34 to 0.
+        The dtype is complex128 in double precision, complex64 otherwise. Assigning an array of this shape stores its
+        numbers, rounded to the field's precision; in half precision, sites with numbers below 4e-34 become 0.
 
         Raises
         ------
         BadInput
-            An array of another shape; in single and half precision numbers that are not finite or larger than 3.4e38.
+            The array has another shape; in single and half precision, numbers are not finite or exceed 3.4e38.
         """
-        return self._natural(self._values(self.memory[: self.geometry.vectors]))
+        return self._lexicographic(self._values(self.memory[: self.geometry.vectors]))
 
-    @natural.setter
-    def natural(self, block: NDArray[np.complex128]) -> None:
+    @lexicographic.setter
+    def lexicographic(self, block: NDArray[np.complex128]) -> None:
         expected = (*self.geometry.block_shape, *self.numbers)
         if np.shape(block) != expected:
             raise BadInput(f"expected a block of shape {expected}, found {np.shape(block)}")
@@ -98,18 +99,18 @@ class Field:
         own["numbers"] = vectors
 
     def faces(self, parity: int | None = None) -> Plan:
-        """The plan that fills the ghosts, made once; in between is time for what needs no neighbour.
+        """The plan that fills the ghosts. It is built once; computation can overlap with the exchange.
 
             with field.faces():
-                ...  # the interior
+                ...  # work on the interior
             above = field.beside(3)
 
-        Collective, the first time of each parity too.
+        Collective, and so is the first call for each parity, which builds the plan.
 
         Parameters
         ----------
         parity : int, optional
-            Only of the sites whose global coordinates have this parity.
+            Exchange only the sites whose global coordinates have this parity.
         """
         if parity not in self._faces:
             site_bytes = self.memory.dtype.itemsize // self.geometry.lanes
@@ -118,12 +119,14 @@ class Field:
         return self._faces[parity]
 
     def beside(self, direction: int, distance: int = 1) -> NDArray[np.complex128] | NDArray[np.complex64]:
-        """For every site of the block the numbers of the site `distance` sites ahead, or behind it if below 0, as `natural`.
+        """Return, for every site of the block, the numbers of the site `distance` sites ahead (behind if negative).
+
+        The result has the shape of `lexicographic`.
 
         Raises
         ------
         BadInput
-            No such direction; farther than ghosts are kept.
+            There is no such direction, or the distance exceeds the width of the halo.
         """
         dims = len(self.geometry.block)
         whole = isinstance(direction, (int, np.integer)) and isinstance(distance, (int, np.integer))
@@ -136,15 +139,15 @@ class Field:
         numbers, rotated = self.geometry.neighbours(abs(distance))[:, direction, side].T
         found = self._values(self.memory[numbers])
         source = list(self.geometry.lane_source(direction, ("below", "above")[side]))
-        return self._natural(np.where(rotated[:, None, None, None] == 1, found[..., source], found))
+        return self._lexicographic(np.where(rotated[:, None, None, None] == 1, found[..., source], found))
 
     def _values(self, memory: NDArray[np.void]) -> NDArray[np.float64] | NDArray[np.float32]:
-        """Numbers of vectors as they are meant."""
+        """The values of vectors, with the scale applied."""
         if self.precision != "half":
             return memory["numbers"]
         return memory["numbers"] * memory["scale"][:, None, None, :]
 
-    def _natural(
+    def _lexicographic(
         self, vectors: NDArray[np.float64] | NDArray[np.float32]
     ) -> NDArray[np.complex128] | NDArray[np.complex64]:
         parts = self.geometry.from_vectors(vectors)

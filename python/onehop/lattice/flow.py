@@ -1,4 +1,4 @@
-"""The gradient flow of a gauge field, and what is measured on smooth fields."""
+"""The gradient flow of a gauge field, and observables of smooth fields."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ MOST_STEPS = 1_000_000
 
 
 class FieldStrength(NamedTuple):
-    """Of the whole lattice, the same bits for every grid of ranks.
+    """Energy and topological charge of the whole lattice, the same bits on every grid of ranks.
 
     Attributes
     ----------
     energy_plaquette : float
-        A site's mean of 2 Re tr(1 - U_p), summed over its plaquettes.
+        Mean over sites of 2 Re tr(1 - U_p), summed over the plaquettes of a site.
     energy_clover : float
-        A site's mean of -tr F², summed over planes, with F of the four plaquettes around the site.
+        Mean over sites of -tr F², summed over planes, with F from the four plaquettes around the site.
     charge : float
-        The topological charge with the same F; 0 unless there are four directions.
+        Topological charge from the same F; 0 unless there are four directions.
     """
 
     energy_plaquette: float
@@ -63,30 +63,30 @@ class FlowPoint(NamedTuple):
 
 
 def field_strength(gauge: Gauge) -> FieldStrength:
-    """Energy and topological charge of the links as they are. Collective."""
+    """Return energy and topological charge of a gauge field. Collective."""
     return FieldStrength(*_core.lattice_field_strength(gauge))
 
 
 def polyakov_loop(gauge: Gauge) -> complex:
-    """The mean of tr / 3 of the product of all links in time, which is the last direction. Collective."""
+    """Return the mean over space of tr / 3 of the product of all links in time, the last direction. Collective."""
     return _core.lattice_polyakov_loop(gauge)
 
 
 class Flow(_core.LatticeFlow):
     """The Wilson flow of a copy of a gauge field's links.
 
-    dV/dt = P(C V^dagger) V with C the sum of the staples, by the third-order Runge-Kutta method of Lüscher.
-    Collective, as all its methods are.
+    It integrates dV/dt = P(C V^dagger) V, where C is the sum of the staples, with Lüscher's third-order Runge-Kutta
+    method. The constructor and all methods are collective.
 
     Parameters
     ----------
     gauge : Gauge
-        Where it starts.
+        The initial field.
 
     Attributes
     ----------
     largest_error : float
-        Of the steps that were made with error control so far.
+        The largest error of all steps with error control so far.
     """
 
     def __init__(self, gauge: Gauge) -> None:
@@ -94,13 +94,13 @@ class Flow(_core.LatticeFlow):
         self.largest_error = 0.0
 
     def try_step(self, epsilon: float, tolerance: float) -> float:
-        """One step, if its error is at most the tolerance; otherwise the links and the time stay as they are.
+        """Do one step if its error is at most the tolerance; otherwise leave the links and the time unchanged.
 
         Returns
         -------
         float
-            The largest difference of a link, the root of the sum of its squared numbers, to the second-order method
-            embedded in the same stages. It goes with the third power of the step. The same for every grid of ranks.
+            The error: the largest Frobenius norm, over links, of the difference to the embedded second-order method.
+            It scales with the third power of the step, and is the same on every grid of ranks.
         """
         error = super().try_step(epsilon, tolerance)
         if error <= tolerance:
@@ -108,23 +108,23 @@ class Flow(_core.LatticeFlow):
         return error
 
     def step_within(self, epsilon: float, tolerance: float) -> tuple[float, float, float]:
-        """One step of at most `epsilon`, shortened until its error is at most the tolerance.
+        """Do one step of at most `epsilon`, shortened until its error is at most the tolerance.
 
         Returns
         -------
         tuple of float
-            The length of the step, its error, and the length that is expected to reach the tolerance in the next one.
+            The step size, its error, and the step size expected to meet the tolerance in the next step.
         """
         found = super().step_within(epsilon, tolerance)
         self.largest_error = max(self.largest_error, found[1])
         return found
 
     def field_strength(self) -> FieldStrength:
-        """Energy and topological charge now. Collective."""
+        """Return energy and topological charge at the current flow time. Collective."""
         return FieldStrength(*super().field_strength())
 
     def point(self) -> FlowPoint:
-        """The same with the time. Collective."""
+        """Return the flow time with energy and topological charge. Collective."""
         found = self.field_strength()
         t2_energy = self.time**2 * found.energy_clover
         return FlowPoint(self.time, found.energy_plaquette, found.energy_clover, t2_energy, found.charge)

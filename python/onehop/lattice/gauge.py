@@ -25,23 +25,23 @@ class Plaquettes(NamedTuple):
 
 
 class Gauge(_core.LatticeGauge):
-    """An SU(3) matrix for every site and direction, at first the unit matrix.
+    """An SU(3) gauge field: one matrix for every site and direction, initially the unit matrix.
 
-    Collective over the group, as everything but `links` is.
+    The constructor and all methods but `links` are collective over the group.
 
     Parameters
     ----------
     group : Group
         The ranks.
     extents : sequence of int
-        Sites per direction, direction 0 (x) first; 2 to 4 of them.
+        Number of sites in each direction, direction 0 (x) first; 2 to 4 directions.
     grid : sequence of int, optional
-        Ranks per direction; by default what cuts shortest.
+        Number of ranks in each direction. Default: the grid with the smallest surface.
 
     Raises
     ------
     BadInput
-        A grid that is not one of the group's ranks, or does not divide the extents.
+        The grid does not match the number of ranks, or does not divide the extents.
     """
 
     def __init__(self, group: Group, extents: Sequence[int], grid: Sequence[int] | None = None) -> None:
@@ -51,16 +51,16 @@ class Gauge(_core.LatticeGauge):
 
     @property
     def links(self) -> NDArray[np.complex128]:
-        """The block of this rank, copied: shape (t, z, y, x, direction, row, column) for four directions."""
+        """A copy of this rank's block, of shape (t, z, y, x, direction, row, column) for four directions."""
         return super().get_links()
 
     def set_links(self, links: NDArray[Any]) -> None:
-        """Take this rank's block from an array of the shape of `links`. Collective.
+        """Set this rank's block from an array of the shape of `links`. Collective.
 
         Raises
         ------
         BadInput
-            Another shape.
+            The array has another shape.
         """
         dims = len(self.geometry.block)
         expected = (*self.geometry.block_shape, dims, 3, 3)
@@ -70,7 +70,7 @@ class Gauge(_core.LatticeGauge):
         super().set_links(_core.Memory(links, False, "the links"))
 
     def gather(self) -> NDArray[np.complex128]:
-        """The whole lattice, on every rank. Collective."""
+        """Return the links of the whole lattice on every rank. Collective."""
         geometry, dims = self.geometry, len(self.geometry.block)
         whole = np.empty((*geometry.shape, dims, 3, 3), np.complex128)
         for rank, part in enumerate(self.group.allgather(self.links.tobytes())):
@@ -79,7 +79,7 @@ class Gauge(_core.LatticeGauge):
         return whole
 
     def plaquettes(self) -> Plaquettes:
-        """The average plaquettes, the same bits for every grid of ranks. Collective."""
+        """Return the average plaquettes, the same bits on every grid of ranks. Collective."""
         return Plaquettes(*super().plaquettes())
 
 
@@ -93,32 +93,34 @@ def thermalize(
     first: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> list[float]:
-    """Sweep by heat bath for the Wilson action; the same field, bit for bit, for every grid of ranks. Collective.
+    """Update a gauge field by heat bath sweeps for the Wilson action. Collective.
+
+    The field is the same, bit for bit, on every grid of ranks.
 
     Parameters
     ----------
     gauge : Gauge
-        Where to start; afterwards where it ended.
+        The field to update in place.
     beta : float
-        6 / g². Plaquettes begin as beta/18 + beta²/216 where it is small.
+        Inverse coupling 6 / g².
     sweeps : int
-        Each is one of the heat bath, then `over_relaxations` that keep the action.
+        Number of sweeps. Each is one heat bath sweep, followed by `over_relaxations` microcanonical sweeps.
     seed : int
-        Of the random numbers, which depend on it, the sweep and the place of a link in the whole lattice.
+        Random seed. Random numbers depend only on the seed, the sweep and the place of a link in the whole lattice.
     first : int
-        The number of the first sweep: to go on after so many.
+        Number of the first sweep, to continue an earlier run.
     progress : callable, optional
-        Called with the number of every sweep done.
+        Called with the number of each finished sweep.
 
     Returns
     -------
     list of float
-        The average plaquette after every sweep.
+        The average plaquette after each sweep.
 
     Raises
     ------
     BadInput
-        Odd extents; beta below 0.
+        An extent is odd, or beta is below 0.
     """
     history = []
     for sweep in range(first, first + sweeps):

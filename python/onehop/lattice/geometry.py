@@ -1,4 +1,4 @@
-"""Where the sites of a periodic lattice lie: on which rank, and where in its memory."""
+"""The layout of a periodic lattice: which rank owns a site, and where in memory it is."""
 
 from __future__ import annotations
 
@@ -17,39 +17,40 @@ __all__ = ["Geometry"]
 
 
 class Geometry(_core.LatticeGeometry):
-    """Cuts a periodic lattice into a block per rank, and orders its sites such that faces are contiguous.
+    """The decomposition of a periodic lattice into one block per rank, ordered so that faces are contiguous.
 
     Direction 0 (x) runs fastest: an array of a lattice of extents (x, y, z, t) has the shape
-    (t, z, y, x, ...). That holds for ranks too: rank number = c0 + grid[0] * (c1 + grid[1] * ...).
+    (t, z, y, x, ...). Ranks are numbered alike: rank number = c0 + grid[0] * (c1 + grid[1] * ...).
 
     Parameters
     ----------
     extents : sequence of int
-        Sites of the whole lattice, 1 to 4 directions.
+        Number of sites of the whole lattice in each of 1 to 4 directions.
     grid : sequence of int, optional
-        Ranks per direction; each must divide its extent. By default that of `ranks` ranks with the least surface.
+        Number of ranks in each direction, dividing the extents. Default: the grid of `ranks` ranks with the smallest
+        surface.
     ranks : int
-        Without `grid`: the number of ranks.
+        Number of ranks; ignored if `grid` is given.
     lanes : int
-        Sites in a vector, a power of two: sites of as many sub-blocks of a rank's block.
+        Number of sites in a SIMD vector, a power of two. A rank's block is cut into one sub-block per lane.
     width : int
-        How far the neighbours are that a site needs: 1 to 3.
+        Width of the halo in sites, 1 to 3.
     parities : int
-        2: even and odd sites lie apart, for which all extents must be even. 1: all together.
+        2: even and odd sites are stored apart, and all extents must be even. 1: all sites are stored together.
 
     Attributes
     ----------
     sites : array of int64, shape (vectors, lanes)
-        The lexicographic number within the block of the site in every vector and lane.
+        The lexicographic number, within the block, of the site in each vector and lane.
     vectors, ghosts : int
-        Own vectors of a rank; those of other ranks that are kept behind them.
+        Number of own vectors of a rank, and of ghost vectors, which follow them.
     block, sub_block, lane_grid : tuple of int
-        Sites of a rank, sites of a lane, sub-blocks of a rank, each per direction.
+        Sites of a rank, sites of a lane, and number of sub-blocks of a rank, in each direction.
 
     Raises
     ------
     BadInput
-        A grid that does not divide the extents, blocks that are too thin, lanes that do not fit.
+        The grid does not divide the extents, blocks are too thin, or the lanes do not fit.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Geometry(_core.LatticeGeometry):
     def most_lanes(
         extents: Sequence[int], grid: Sequence[int], most: int, *, width: int = 1, parities: int = 2
     ) -> int:
-        """The largest number of lanes up to `most` that fits."""
+        """Return the largest number of lanes that fits, at most `most`."""
         return _core.lattice_geometry_lanes(list(extents), list(grid), width, parities, most)
 
     @property
@@ -85,14 +86,14 @@ class Geometry(_core.LatticeGeometry):
         return self.block[::-1]
 
     def block_slices(self, rank: int) -> tuple[slice, ...]:
-        """A rank's block as slices of an array of the whole lattice."""
+        """Return the slices that select a rank's block in an array of the whole lattice."""
         return tuple(
             slice(first, first + sites)
             for first, sites in reversed(list(zip(self.origin(rank), self.block, strict=True)))
         )
 
     def to_vectors(self, block: NDArray[Any]) -> NDArray[Any]:
-        """An array of one rank's block in lexicographic order, as vectors.
+        """Convert an array of one rank's block from lexicographic order to vectors.
 
         Parameters
         ----------
@@ -115,7 +116,7 @@ class Geometry(_core.LatticeGeometry):
         return np.ascontiguousarray(np.moveaxis(flat[self.sites], 1, -1))
 
     def from_vectors(self, vectors: NDArray[Any]) -> NDArray[Any]:
-        """The inverse of `to_vectors`; ghosts, where they are given too, are left away.
+        """Convert vectors back to lexicographic order, the inverse of `to_vectors`. Ghosts are ignored.
 
         Raises
         ------
@@ -132,16 +133,16 @@ class Geometry(_core.LatticeGeometry):
         return block.reshape(*self.block_shape, *own.shape[2:])
 
     def halo(self, dtype: Any = np.float64, count: int = 1, *, parity: int | None = None) -> Schedule:
-        """The faces of all ranks to the ghosts of those beside, as a schedule.
+        """Return the halo exchange, which copies faces to the ghosts of neighbouring ranks, as a schedule.
 
         Parameters
         ----------
         dtype : dtype
-            Of the numbers of a field.
+            The dtype of the numbers of a field.
         count : int
-            So many of them at a site.
+            How many numbers a site has.
         parity : int, optional
-            Only the sites whose global coordinates have this parity.
+            Exchange only the sites whose global coordinates have this parity.
         """
         bytes_of_vector = np.dtype(dtype).itemsize * count * self.lanes
         return super().halo(bytes_of_vector, element_type(dtype), parity)

@@ -17,7 +17,7 @@ INTEGRATORS = ("omelyan", "leapfrog")
 
 
 class Trajectory(NamedTuple):
-    """A trajectory: how much its energy changed, whether it was accepted, the mean plaquette after it."""
+    """The result of a trajectory: the change of H, whether it was accepted, and the mean plaquette after it."""
 
     delta_h: float
     accepted: bool
@@ -25,37 +25,37 @@ class Trajectory(NamedTuple):
 
 
 class Reversal(NamedTuple):
-    """What is left after a trajectory there and back: of the energy, and the largest difference of a link's numbers."""
+    """The violation of reversibility: the change of H, and the largest change of a link's numbers."""
 
     delta_h: float
     links: float
 
 
 class Hmc(_core.LatticeHmc):
-    """Trajectories of H = -Σ tr P² - β/3 Σ Re tr U_p on a copy of a gauge field's links.
+    """Hybrid Monte Carlo with H = -Σ tr P² - β/3 Σ Re tr U_p on a copy of a gauge field's links.
 
-    Momenta and decisions depend on the seed, the trajectory's number and places in the whole lattice alone, so that
-    links are the same bits on every grid of ranks. Collective, as all its methods are.
+    Random numbers depend only on the seed, the number of the trajectory and the place in the whole lattice, so links
+    have the same bits on every grid of ranks. The constructor and all methods are collective.
 
     Parameters
     ----------
     gauge : Gauge
-        Where it starts.
+        The initial field.
     beta : float
-        6 / g².
+        Inverse coupling 6 / g².
     length : float
-        Of a trajectory.
+        Length of a trajectory.
     steps : int
-        Of the integrator in it; one of Omelyan's makes two forces.
+        Number of integrator steps per trajectory; an Omelyan step evaluates two forces.
     integrator : {"omelyan", "leapfrog"}
-        Both of second order; Omelyan's error is about a tenth of leapfrog's with as many steps.
+        Both are of second order; with the same number of steps, Omelyan's error is about a tenth of leapfrog's.
     seed : int
-        Of the random numbers.
+        Random seed.
 
     Raises
     ------
     BadInput
-        A beta below 0, steps below 1, a length that is not above 0, another integrator.
+        Beta is below 0, steps are below 1, the length is not above 0, or the integrator is unknown.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Hmc(_core.LatticeHmc):
         super().__init__(gauge, beta, length, steps, integrator == "leapfrog", seed)
 
     def reverse(self, number: int) -> Reversal:
-        """A trajectory there and back, which leaves the field as it was. Collective."""
+        """Run a trajectory forth and back to test reversibility. The field does not change. Collective."""
         return Reversal(*super().reverse(number))
 
 
@@ -89,16 +89,18 @@ def hybrid_monte_carlo(
     first: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> list[Trajectory]:
-    """Trajectories on a gauge field; the same field, bit for bit, for every grid of ranks. Collective.
+    """Update a gauge field by hybrid Monte Carlo trajectories. Collective.
+
+    The field is the same, bit for bit, on every grid of ranks.
 
     Parameters
     ----------
     gauge : Gauge
-        Where to start; afterwards where it ended.
+        The field to update in place.
     first : int
-        The number of the first trajectory: to go on after so many.
+        Number of the first trajectory, to continue an earlier run.
     progress : callable, optional
-        Called with the number of every trajectory done; the gauge field has its links then.
+        Called with the number of each finished trajectory, after `gauge` has been updated.
 
     Returns
     -------
@@ -107,9 +109,9 @@ def hybrid_monte_carlo(
     Raises
     ------
     BadInput
-        As `Hmc`.
+        As for `Hmc`.
     Error
-        A trajectory whose energy grows without bound; the gauge field is as it was before it.
+        The energy of a trajectory grows without bound; `gauge` is left as it was before that trajectory.
     """
     moving = Hmc(gauge, beta, length=length, steps=steps, integrator=integrator, seed=seed)
     # Momenta make 16 a site. Beyond this, sums of energies are out of range, and a change of either sign means nothing.

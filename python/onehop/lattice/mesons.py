@@ -1,4 +1,4 @@
-"""What quark propagators are good for: meson correlators with their effective masses, and the chiral condensate."""
+"""Observables from quark propagators: meson correlators, effective masses, and the chiral condensate."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Mesons(NamedTuple):
     rho : array
         The mean over the three directions in space.
     iterations : int
-        Of all solves together.
+        Total number of solver iterations.
     true_residual : float
-        The largest of them.
+        The largest residual of all solves.
     """
 
     pion: NDArray[np.float64]
@@ -57,7 +57,7 @@ class Mesons(NamedTuple):
 
 
 class Condensate(NamedTuple):
-    """tr M^-1 / volume by noise; colours (and spins) are added up."""
+    """An estimate of tr M^-1 / volume from noise vectors, summed over colours."""
 
     mean: float
     error: float | None
@@ -100,18 +100,19 @@ def staggered_mesons(
     iterations: int = 10000,
     progress: Progress | None = None,
 ) -> Mesons:
-    """The Goldstone pion and the local rho (gamma_i x gamma_i) of staggered quarks. Collective.
+    """Measure the Goldstone pion and the local rho (gamma_i x gamma_i) of staggered quarks. Collective.
 
-    The pion's signs are all +1; the rho has (-1)^(x_i), and a state of opposite parity in it, which alternates in time.
+    The pion has the sign +1 everywhere, the rho (-1)^(x_i). The rho correlator also contains a state of opposite
+    parity, which alternates in time.
 
     Parameters
     ----------
     gauge : Gauge
-        Its geometry is used.
+        Provides the geometry.
     operator : Staggered
-        On that lattice, one-link or with fat and long links.
+        The operator on this lattice: naive, or with fat and long links.
     progress : callable, optional
-        Called with the number of every solve done.
+        Called with the number of each finished solve.
 
     Raises
     ------
@@ -140,7 +141,7 @@ def wilson_mesons(
     iterations: int = 10000,
     progress: Progress | None = None,
 ) -> Mesons:
-    """The pion (gamma_5) and the rho (gamma_i) of Wilson or clover quarks. Collective.
+    """Measure the pion (gamma_5) and the rho (gamma_i) of Wilson or clover quarks. Collective.
 
     Raises
     ------
@@ -173,14 +174,14 @@ def effective_mass(correlator: NDArray[Any], distance: int = 1) -> NDArray[np.fl
     Parameters
     ----------
     correlator : array
-        Of T times, periodic; its two halves are averaged.
+        A periodic correlator of T times; its two halves are averaged.
     distance : int
-        2 where a part of it alternates from time to time.
+        Separation of the two times; use 2 if a part of the correlator alternates in time.
 
     Returns
     -------
     array
-        NaN where no mass has this ratio.
+        The effective masses; NaN where no mass gives the ratio.
     """
     correlator = np.asarray(correlator, float)
     times = len(correlator)
@@ -222,14 +223,14 @@ def chiral_condensate(
     iterations: int = 10000,
     progress: Progress | None = None,
 ) -> Condensate:
-    """Tr M^-1 / volume with M = 2 m + D, for fields of random signs and phases i, the same for every grid. Collective.
+    """Estimate tr M^-1 / volume with M = 2 m + D from Z4 noise vectors, the same on every grid. Collective.
 
-    Of each the real part of (xi, M^-1 xi) is taken, which is 2 m |M^-1 xi|² as D is anti-Hermitian.
+    Each noise vector xi contributes Re (xi, M^-1 xi) = 2 m |M^-1 xi|², because D is anti-Hermitian.
 
     Raises
     ------
     BadInput
-        Noises below 1.
+        `noise_vectors` is below 1.
     Error
         A solve did not converge.
     """

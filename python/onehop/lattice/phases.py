@@ -1,4 +1,4 @@
-"""Signs of links: the phases of staggered quarks and the boundary in time."""
+"""Staggered phases and the boundary condition in time, multiplied into links."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ def with_staggered_phases(
     antiperiodic: bool = True,
     phases: str = "standard",
 ) -> NDArray[np.complex128]:
-    """Links times staggered phases, and -1 wherever one leads across the end of time.
+    """Multiply links with the staggered phases, and with -1 where they cross the end of the time direction.
 
-    The phase is `eta_mu(x) = (-1)^(x_0 + ... + x_(mu-1))`. MILC's begins with time: `eta_t = 1`, and in space
-    `eta_i(x) = (-1)^(t + x_0 + ... + x_(i-1))`. It does not depend on x_mu, so that links of three sites have the same.
+    The phase is `eta_mu(x) = (-1)^(x_0 + ... + x_(mu-1))`. In MILC's convention time comes first: `eta_t = 1`, and in
+    space `eta_i(x) = (-1)^(t + x_0 + ... + x_(i-1))`. Phases do not depend on x_mu, so long links have the same ones.
 
     Parameters
     ----------
     links : array
         This rank's block, shape (t, z, y, x, direction, row, column).
     length : int
-        How many sites a link goes: 1, or 3 for long ones.
+        Length of a link in sites: 1 for fat links, 3 for long links.
     antiperiodic : bool
-        In the last direction.
+        Whether the boundary in the last direction is antiperiodic.
     phases : {"standard", "milc"}
-        Which phases.
+        The convention of the phases.
 
     Raises
     ------
     BadInput
-        Other phases.
+        The convention is unknown.
     """
     check_phases(phases)
     found = np.array(links, np.complex128)

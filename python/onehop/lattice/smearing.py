@@ -1,4 +1,4 @@
-"""Smeared gauge fields (APE, stout), and the fat and long links of improved staggered quarks."""
+"""APE and stout smearing, and the fat and long links of improved staggered quarks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FAT_LINKS = ("fat3", "fat5", "fat7", "asqtad", "hisq")
 
 
 class PathWeights(NamedTuple):
-    """The weight of every path of a kind.
+    """One weight for each kind of path.
 
     The link itself; around it in one, two and three directions (three, five and seven links); around it at a distance
     of two (Lepage); three links straight ahead (Naik), which make the long links.
@@ -32,14 +32,14 @@ class PathWeights(NamedTuple):
 
 
 class FatLinks(NamedTuple):
-    """What an improved staggered operator needs; gauge links alone, without phases.
+    """The links of an improved staggered operator, without staggered phases.
 
     Attributes
     ----------
     fat, long_links : array of shape (t, z, y, x, direction, 3, 3)
-        Of this rank's block. Long links lead from x to x + 3 mu; zero without Naik's term.
+        This rank's block. Long links lead from x to x + 3 mu; they are zero without Naik's term.
     unitary : array, optional
-        Of HISQ: the reunitarised links of the first level.
+        The reunitarised links of the first level (HISQ only).
     """
 
     fat: NDArray[np.complex128]
@@ -48,21 +48,21 @@ class FatLinks(NamedTuple):
 
 
 def path_weights(name: str, *, u0: float = 1.0, naik_epsilon: float = 0.0) -> PathWeights:
-    """The conventional weights.
+    """Return the conventional weights of a kind of fat links.
 
     Parameters
     ----------
     name : {"fat3", "fat5", "fat7", "asqtad", "hisq"}
-        Those of hisq are of its second level; the first is fat7.
+        The kind. For hisq these are the weights of the second level; the first level is fat7.
     u0 : float
-        Of asqtad: every link beyond the first counts 1 / u0.
+        Tadpole factor (asqtad only): every link beyond the first contributes a factor 1 / u0.
     naik_epsilon : float
-        Of hisq: Naik's term counts 1 + epsilon.
+        Naik epsilon (hisq only): Naik's term is multiplied by 1 + epsilon.
 
     Raises
     ------
     BadInput
-        Another name; a u0 that is not above 0.
+        The name is unknown, or u0 is not above 0.
     """
     if name not in FAT_LINKS:
         raise BadInput(f"expected fat links of {', '.join(FAT_LINKS)}, found {name!r}")
@@ -77,23 +77,23 @@ def fat_links(
     u0: float = 1.0,
     precision: str = "double",
 ) -> FatLinks:
-    """Sums over paths of links. Collective.
+    """Compute fat and long links. Collective.
 
     Parameters
     ----------
     gauge : Gauge
-        Its links are unitary, as those of SU(3) are.
+        The gauge field; its links must be unitary.
     weights : PathWeights or {"fat3", "fat5", "fat7", "asqtad"}
-        Or "hisq", which has two levels, see `hisq_links`.
+        The weights, or their name; "hisq" has two levels, see `hisq_links`.
     u0 : float
-        Of asqtad.
+        Tadpole factor (asqtad only).
     precision : {"double", "single"}
-        Of the arithmetic; what is returned is double.
+        Precision of the arithmetic; the result is always in double precision.
 
     Raises
     ------
     BadInput
-        Another precision.
+        The precision is unknown.
     """
     if weights == "hisq":
         return hisq_links(gauge, precision=precision)
@@ -102,47 +102,52 @@ def fat_links(
 
 
 def hisq_links(gauge: Gauge, *, naik_epsilon: float = 0.0, precision: str = "double") -> FatLinks:
-    """HISQ: fat7, each link made unitary by V (V^dagger V)^(-1/2), then asqtad with twice Lepage's weight. Collective.
+    """Compute HISQ links. Collective.
+
+    The first level is fat7 smearing, followed by the projection V (V^dagger V)^(-1/2) of each link to U(3). The second
+    level is asqtad with twice Lepage's weight.
 
     Parameters
     ----------
     precision : {"double", "single"}
-        Of the arithmetic of paths. Links are made unitary in double precision, and what is returned is double.
+        Precision of the path sums. The projection and the result are always in double precision.
 
     Raises
     ------
     BadInput
-        A fat7 link is singular; the message says which. Another precision.
+        A fat7 link is singular (the message names it), or the precision is unknown.
     """
     return FatLinks(*_core.lattice_hisq_links(gauge, naik_epsilon, precision))
 
 
 def ape(gauge: Gauge, alpha: float, steps: int = 1, *, space_only: bool = False) -> None:
-    """APE smearing in place. Collective.
+    """Apply APE smearing in place. Collective.
 
-    In a step U becomes what is nearest in SU(3) to (1 - alpha) U + alpha / n times the sum of the n staples around it.
+    Each step replaces U by the SU(3) matrix nearest to (1 - alpha) U + alpha / n times the sum of the n staples
+    around U.
 
     Parameters
     ----------
     space_only : bool
-        Only links in space, with staples in space; the last direction is time.
+        Smear only spatial links, with spatial staples; the last direction is time.
 
     Raises
     ------
     BadInput
-        Steps below 0; a sum of links that is singular.
+        Steps are below 0, or a sum of links is singular.
     """
     _core.lattice_smear_ape(gauge, alpha, steps, space_only)
 
 
 def stout(gauge: Gauge, rho: float, steps: int = 1, *, space_only: bool = False) -> None:
-    """Stout smearing in place. Collective.
+    """Apply stout smearing in place. Collective.
 
-    In a step U becomes exp(P(rho C U^dagger)) U with C the sum of its staples and P the part in SU(3)'s algebra.
+    Each step replaces U by exp(P(rho C U^dagger)) U, where C is the sum of the staples around U and P projects to the
+    Lie algebra of SU(3).
 
     Raises
     ------
     BadInput
-        Steps below 0.
+        Steps are below 0.
     """
     _core.lattice_smear_stout(gauge, rho, steps, space_only)

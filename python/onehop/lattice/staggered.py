@@ -1,4 +1,4 @@
-"""Staggered quarks on a lattice that is split over ranks: one-link, or with given fat and long links."""
+"""Staggered quarks on a lattice that is split over ranks: naive, or with fat and long links."""
 
 from __future__ import annotations
 
@@ -22,22 +22,23 @@ Progress = Callable[[int, float], Any]
 
 
 class StaggeredSolve(NamedTuple):
-    """What a solve came to.
+    """The result of a solve. Times, flops and bytes are those of this rank.
 
     Attributes
     ----------
     solution : array
-        This rank's block, whether or not it converged; one for each right-hand side or mass if there are several.
+        This rank's block, also if the solve did not converge; with several right-hand sides or masses one for each,
+        along the first axis.
     true_residual : float
-        `|b - M x| / |b|`, made anew with the whole operator, the largest if there are several.
+        `|b - M x| / |b|`, recomputed with the full operator; the largest one if there are several solutions.
     converged : bool
-        Whether that is at most the tolerance.
+        Whether `true_residual` is at most the tolerance.
     communication_seconds : float
-        Of `seconds`, what this rank spent in faces and sums: starting them, and waiting for them.
+        The part of `seconds` spent in halo exchanges and sums over the ranks.
     flops, bytes : float
-        What this rank computed, and read and wrote: hopping terms and the solver's own sums of vectors.
+        Floating-point operations, and bytes read and written, of the operator and of the solver's linear algebra.
     reliable_updates : int
-        How often the residual was made anew in the outer precision.
+        How often the residual was recomputed in the outer precision.
     residuals : tuple of float
         `|b - M x| / |b|` of each solution.
     """
@@ -59,30 +60,31 @@ def _memory(array: NDArray[Any], what: str) -> Any:
 
 
 class Staggered:
-    """The operator M = 2 m + D with the hopping term D, anti-Hermitian, of links and Kawamoto-Smit phases.
+    """The staggered operator M = 2 m + D with the anti-Hermitian hopping term D.
 
     `(D v)(x)` is the sum over directions mu of `eta_mu(x) [U_mu(x) v(x + mu) - U_mu(x - mu)^dagger v(x - mu)]` with
-    `eta_mu(x) = (-1)^(x_0 + ... + x_(mu-1))`. Collective over the gauge field's group, as all its methods are.
-    Fields are this rank's block, shape (t, z, y, x, 3) for four directions, or several of them, one axis more in front.
+    `eta_mu(x) = (-1)^(x_0 + ... + x_(mu-1))`. The constructor and all methods that take
+    fields are collective. A field is this rank's block, of shape (t, z, y, x, 3) for four directions; several
+    fields are stacked along one more axis in front.
 
     Parameters
     ----------
     gauge : Gauge
-        Its links are copied. All extents must be even.
+        The gauge field, with even extents. Its links are copied.
     antiperiodic : bool
-        In the last direction: links across the end of the lattice count negative.
+        Whether the boundary in the last direction is antiperiodic.
     lanes : int
-        Sites in a vector, at most 8; fewer where so many do not fit.
+        Largest number of sites in a SIMD vector, at most 8; fewer are used if they do not fit.
     threads : int
-        Of a rank; 0: `ONEHOP_THREADS`, or its share of the cores.
+        Threads of this rank; 0: `ONEHOP_THREADS`, or its share of the cores.
     phases : {"standard", "milc"}
-        MILC's begin with time: `eta_t = 1`, and in space `eta_i(x) = (-1)^(t + x_0 + ... + x_(i-1))`. Sources and
-        solutions of MILC belong to these.
+        Convention of the phases. In MILC's, time comes first: `eta_t = 1`, and in space
+        `eta_i(x) = (-1)^(t + x_0 + ... + x_(i-1))`. Use it with sources and solutions of MILC.
 
     Raises
     ------
     BadInput
-        Odd extents; other phases.
+        An extent is odd, or the convention of phases is unknown.
     """
 
     def __init__(
@@ -116,7 +118,7 @@ class Staggered:
         lanes: int = 8,
         threads: int = 0,
     ) -> Staggered:
-        """Of given fat links and long ones, which go three sites, with all phases and signs in them.
+        """Create the operator from fat and long links that contain all phases and signs.
 
         `(D v)(x)` is the sum over mu of `F_mu(x) v(x + mu) - F_mu(x - mu)^dagger v(x - mu) + L_mu(x) v(x + 3 mu) -
         L_mu(x - 3 mu)^dagger v(x - 3 mu)`.
@@ -124,16 +126,17 @@ class Staggered:
         Parameters
         ----------
         extents : sequence of int
-            Of the whole lattice, x first.
+            Extents of the whole lattice, x first.
         fat, long : array
             This rank's block: shape (t, z, y, x, direction, row, column) for four directions.
         grid : sequence of int, optional
-            Ranks per direction; by default what cuts shortest.
+            Number of ranks in each direction. Default: the grid with the smallest surface.
 
         Raises
         ------
         BadInput
-            Odd extents; other shapes; with long links blocks of less than three sites where they are cut.
+            An extent is odd, an array has another shape, or with long links a block has fewer than three sites in a
+            direction that is cut.
         """
         width = 1 if long is None else 3
         geometry = Geometry(extents, grid, ranks=group.size, width=width)
@@ -149,33 +152,33 @@ class Staggered:
 
     @classmethod
     def of_core(cls, core: _core.LatticeStaggered, group: Group, geometry: Geometry) -> Staggered:
-        """Of an operator that is made already, on this geometry."""
+        """Wrap an existing operator of `_core` on this geometry."""
         made = cls.__new__(cls)
         made._begin(core, group, geometry)
         return made
 
     @property
     def core(self) -> _core.LatticeStaggered:
-        """What does the work."""
+        """The wrapped operator of `_core`."""
         return self._core
 
     @property
     def lanes(self) -> int:
-        """Sites in a vector."""
+        """Number of sites in a SIMD vector."""
         return self._core.lanes
 
     @property
     def threads(self) -> int:
-        """Threads of a rank."""
+        """Number of threads of this rank."""
         return self._core.threads
 
     @property
     def has_long_links(self) -> bool:
-        """Whether it hops three sites too."""
+        """Whether the operator has long links."""
         return self._core.has_long_links
 
     def _given(self, fields: NDArray[Any]) -> tuple[Any, bool]:
-        """Fields as memory, and whether they are several."""
+        """Return fields as memory, and whether there are several."""
         shape = np.shape(fields)
         if shape != self._shape and (shape[1:] != self._shape or shape[0] < 1):
             raise BadInput(f"expected a field of shape {self._shape}, or several of them, found {shape}")
@@ -189,12 +192,12 @@ class Staggered:
     def dslash(
         self, fields: NDArray[Any], *, precision: str = "double", parity: int | None = None
     ) -> NDArray[np.complex128]:
-        """D v of one field or several; with a parity only to even (0) or odd (1) sites, and 0 on the others.
+        """Return D v for one field or several. With a parity, only even (0) or odd (1) sites are computed, others are 0.
 
         Raises
         ------
         BadInput
-            Another shape, precision or parity.
+            The shape, precision or parity is wrong.
         """
         if parity not in (None, 0, 1):
             raise BadInput(f"expected parity 0 (even), 1 (odd) or None, found {parity!r}")
@@ -205,13 +208,13 @@ class Staggered:
     def apply(
         self, fields: NDArray[Any], mass: float, *, dagger: bool = False, precision: str = "double"
     ) -> NDArray[np.complex128]:
-        """M v, or its adjoint (2 m - D) v, of one field or several."""
+        """Return M v, or with `dagger` (2 m - D) v, for one field or several."""
         return self._work(fields, lambda memory: self._core.apply(memory, mass, dagger, precision))
 
     def apply_mdagm(
         self, fields: NDArray[Any], mass: float, *, precision: str = "double"
     ) -> NDArray[np.complex128]:
-        """(4 m^2 - D D) v of one field or several: what is solved, on even and on odd sites by itself."""
+        """Return M^dagger M v = (4 m^2 - D D) v for one field or several. It does not mix the two parities."""
         return self._work(fields, lambda memory: self._core.apply_mdagm(memory, mass, precision))
 
     def solve(
@@ -227,36 +230,36 @@ class Staggered:
         half_halo: bool = False,
         progress: Progress | None = None,
     ) -> StaggeredSolve:
-        """Solve M x = b by conjugate gradients: on the even sites, or with several masses for all of them at once.
+        """Solve M x = b by conjugate gradients on the even sites, or for several masses at once (multi-shift).
 
         Parameters
         ----------
         source : array
-            This rank's block of b, or several right-hand sides, which are solved side by side.
+            This rank's block of b, or several right-hand sides, which are solved together.
         mass : float or sequence of float
-            Above 0. Several masses take one right-hand side.
+            Quark mass, above 0. Several masses need a single right-hand side.
         tolerance : float
-            Of `|b - M x| / |b|`.
+            The solve has converged when `|b - M x| / |b|` is at most this.
         iterations : int
-            At most so many. A solve that ends with them gives what it has, with `converged` false.
+            Largest number of iterations. A solve that reaches it returns its best solution, with `converged` false.
         precision : str
-            "double" or "single".
+            Precision of the solution: "double" or "single".
         sloppy_precision : str, optional
-            Precision of most iterations, "half", "single" or "double"; by default that of the whole. What a lower one
-            finds is corrected with residuals of the whole precision.
+            Precision of most iterations: "half", "single" or "double". Default: `precision`. If it is lower, reliable
+            updates recompute the residual in `precision`.
         reproducible : bool
-            Sums are exact, so that the solution is the same, bit for bit, for every grid of ranks.
+            Use exact sums, so that the solution is the same, bit for bit, on every grid of ranks.
         half_halo : bool
             Send the halo of sloppy iterations as 16-bit numbers. Needs a `sloppy_precision` below `precision`, and no
             `reproducible`.
         progress : callable, optional
-            Called on every rank now and then with the iterations and the relative residual so far.
+            Called on every rank from time to time with the number of iterations and the relative residual.
 
         Raises
         ------
         BadInput
-            A mass that is not above 0, without which the operator may be singular; another shape or precision; numbers
-            that are not finite.
+            A mass is not above 0 (the operator may be singular then), a shape or precision is wrong, or numbers are not
+            finite.
         """
         memory, several = self._given(source)
         masses = [float(mass)] if np.ndim(mass) == 0 else [float(one) for one in mass]  # type: ignore[union-attr]

@@ -18,24 +18,24 @@ PLANES = ((0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3))
 
 
 class WilsonSolve(NamedTuple):
-    """What a solve came to.
+    """The result of a solve. Times, flops and bytes are those of this rank.
 
     Attributes
     ----------
     solution : array
-        This rank's block, of the source's shape, whether or not it converged.
+        This rank's block, of the source's shape, also if the solve did not converge.
     iterations : int
-        Of all attempts together; one of either method applies the preconditioned operator twice.
+        Total number of iterations; each applies the preconditioned operator twice, with either method.
     reliable_updates : int
-        How often the residual was made anew in the outer precision.
+        How often the residual was recomputed in the outer precision.
     residuals : list of float
-        `|b - M x| / |b|` of each right-hand side, made anew with the whole operator.
+        `|b - M x| / |b|` of each right-hand side, recomputed with the full operator.
     converged : bool
-        Whether they are all at most the tolerance.
+        Whether all residuals are at most the tolerance.
     communication_seconds : float
-        Of `seconds`, what this rank waited for faces and sums.
+        The part of `seconds` spent in halo exchanges and sums over the ranks.
     flops, bytes : float
-        What this rank computed and moved.
+        Floating-point operations, and bytes read and written.
     """
 
     solution: NDArray[np.complex128]
@@ -55,14 +55,14 @@ class WilsonSolve(NamedTuple):
 
 
 def wilson_kappa(mass: float) -> float:
-    """Kappa for the bare mass m: 1 / (8 + 2 m)."""
+    """Return kappa for the bare mass m: 1 / (8 + 2 m)."""
     if mass == -4:
         raise BadInput("expected a mass other than -4, where kappa is infinite")
     return 1 / (8 + 2 * mass)
 
 
 def clover_leaves(gauge: Gauge) -> NDArray[np.complex128]:
-    """Field strength from four leaves, `(Q - Q^dagger) / 8`, of this rank's block: shape (t, z, y, x, plane, 3, 3).
+    """Return the clover field strength `(Q - Q^dagger) / 8` of this rank's block, of shape (t, z, y, x, plane, 3, 3).
 
     Planes are (x, y), (x, z), (x, t), (y, z), (y, t), (z, t). Collective.
     """
@@ -71,17 +71,17 @@ def clover_leaves(gauge: Gauge) -> NDArray[np.complex128]:
 
 
 def clover_blocks(strength: NDArray[Any], weight: float, *, inverse: bool = False) -> NDArray[np.complex128]:
-    """The clover term `1 - weight * sum gamma_mu gamma_nu F_mu,nu`, or its inverse, as two blocks a site.
+    """Return the clover term `1 - weight * sum gamma_mu gamma_nu F_mu,nu`, or its inverse, as two blocks per site.
 
     Returns
     -------
     array
-        Shape (t, z, y, x, half, 6, 6); row 3 * spin + colour, of the half's two spins.
+        Blocks of shape (t, z, y, x, half, 6, 6); the row is 3 * spin + colour, with the two spins of the half.
 
     Raises
     ------
     Error
-        A block that is singular, with `inverse`.
+        A block is singular (only with `inverse`).
     """
     memory = _core.Memory(np.ascontiguousarray(strength, np.complex128), False, "the field strength")
     found = _core.lattice_clover_blocks(memory, weight, inverse)
@@ -89,39 +89,40 @@ def clover_blocks(strength: NDArray[Any], weight: float, *, inverse: bool = Fals
 
 
 class Wilson(_core.LatticeWilson):
-    """The operator M = A - kappa D of Wilson quarks; A is 1, or with `csw` the clover term.
+    """The operator M = A - kappa D of Wilson quarks, where A is 1, or with `csw` the clover term.
 
     `(D v)(x)` is the sum over directions mu of
     `(1 - gamma_mu) U_mu(x) v(x + mu) + (1 + gamma_mu) U_mu(x - mu)^dagger v(x - mu)`.
-    Fields are this rank's block, shape (t, z, y, x, spin, colour), or several of them with one more axis in front.
-    Collective over the gauge field's group, as all its methods are.
+    A field is this rank's block, of shape (t, z, y, x, spin, colour); several fields are stacked along one more axis in
+    front. The constructor and all methods are collective.
 
     Parameters
     ----------
     gauge : Gauge
-        Of four directions with even extents. Its links are copied.
+        The gauge field, of four directions with even extents. Its links are copied.
     kappa : float
-        `wilson_kappa` makes it of a mass.
+        Hopping parameter; `wilson_kappa` converts a mass.
     csw : float
-        The clover term's coefficient; 0 leaves it out.
+        Clover coefficient; 0 leaves the clover term out.
     antiperiodic : bool
-        In the last direction.
+        Whether the boundary in the last direction is antiperiodic.
     recon : int
-        Keep links as 12 numbers instead of 18, and the third row is made anew whenever it is used.
+        Real numbers kept per link: 18, or 12, where the third row is reconstructed whenever it is used.
     precision : str
-        "double", "single" or "half": that of `dslash`, `apply` and `precondition`. With "half" links and
-        the clover term are 16-bit integers, the latter with a scale for every site; spinors are in single precision.
+        Precision of `dslash`, `apply` and `precondition`: "double", "single" or "half". In half precision links and
+        clover term are 16-bit integers, the latter with a scale for every site; spinors are in single precision.
     lanes : int
-        Sites in a vector, at most; 0 is as many as the processor's vectors have.
+        Largest number of sites in a SIMD vector; 0: as many as the processor's vectors have.
     threads : int
-        0 is as many as this rank has cores.
+        Threads of this rank; 0: `ONEHOP_THREADS`, or its share of the cores.
 
     Raises
     ------
     BadInput
-        Other than four directions, odd extents, blocks of less than two sites where they are cut.
+        There are not four directions, an extent is odd, a block has fewer than two sites in a direction that is cut,
+        or `recon` is neither 12 nor 18.
     Error
-        A block of the clover term that is singular.
+        A block of the clover term is singular.
     """
 
     def __init__(
@@ -148,15 +149,15 @@ class Wilson(_core.LatticeWilson):
         return _core.Memory(np.ascontiguousarray(fields, np.complex128), False, "the field")
 
     def dslash(self, fields: NDArray[Any], *, dagger: bool = False) -> NDArray[np.complex128]:
-        """D v, or with the adjoint of D."""
+        """Return D v, or with `dagger` the adjoint of D applied to v."""
         return np.asarray(super().dslash(self._memory(fields), dagger)).reshape(np.shape(fields))
 
     def apply(self, fields: NDArray[Any], *, dagger: bool = False) -> NDArray[np.complex128]:
-        """M v, or with the adjoint of M."""
+        """Return M v, or with `dagger` the adjoint of M applied to v."""
         return np.asarray(super().apply(self._memory(fields), dagger)).reshape(np.shape(fields))
 
     def precondition(self, fields: NDArray[Any], *, dagger: bool = False) -> NDArray[np.complex128]:
-        """`(A - kappa^2 D A^-1 D) v` on even sites; odd ones are not looked at, and 0 in the result."""
+        """Return `(A - kappa^2 D A^-1 D) v` on the even sites. Odd sites are ignored, and are 0 in the result."""
         return np.asarray(super().precondition(self._memory(fields), dagger)).reshape(np.shape(fields))
 
     def solve(
@@ -173,35 +174,36 @@ class Wilson(_core.LatticeWilson):
         schwarz: int = 0,
         progress: Callable[[int, float], None] | None = None,
     ) -> WilsonSolve:
-        """Solve M x = b through the even sites.
+        """Solve M x = b with even-odd preconditioning.
 
         Parameters
         ----------
         source : array
-            This rank's block of b, or several of them.
+            This rank's block of b, or several right-hand sides.
         tolerance : float
-            Of `|b - M x| / |b|`.
+            The solve has converged when `|b - M x| / |b|` is at most this.
         iterations : int
-            At most so many. A solve that ends with them gives what it has, with `converged` false.
+            Largest number of iterations. A solve that reaches it returns its best solution, with `converged` false.
         method : str
             "bicgstab", or "cgnr" for conjugate gradients on the normal equations.
         precision, sloppy_precision : str
-            "double" or "single" of the whole; the same or "half" of most iterations, by default as `precision`.
+            Precision of the solution ("double" or "single"), and of most iterations (also "half"; default:
+            `precision`).
         reproducible : bool
-            Sums that do not depend on the grid of ranks.
+            Use exact sums, so that the solution is the same, bit for bit, on every grid of ranks.
         half_halo : bool
             Send the halo of sloppy iterations as 16-bit numbers. Needs a `sloppy_precision` below `precision`, and no
             `reproducible`.
         schwarz : int
-            Steps of the Schwarz preconditioner, with BiCGStab: every rank improves its own block so many times
-            without communication. 0 is none.
+            Number of Schwarz preconditioner steps (BiCGStab only), 0 for none. In each step every rank refines the
+            solution on its own block, without communication.
         progress : callable, optional
-            Called now and then on every rank with the iterations done and the residual on its way.
+            Called on every rank from time to time with the number of iterations and the relative residual.
 
         Raises
         ------
         BadInput
-            Another shape, method or precision; a tolerance that is not above 0; numbers that are not finite.
+            The shape, method or precision is wrong, the tolerance is not above 0, or numbers are not finite.
         """
         if method not in ("bicgstab", "cgnr"):
             raise BadInput(f"expected the method bicgstab or cgnr, found {method!r}")

@@ -1,4 +1,4 @@
-"""What the lattice commands have in common: options that take a number per direction, options without effect."""
+"""Shared parts of the lattice commands: options with one number per direction, former spellings, checks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RENAMED = {
         "--two-rows": ("--recon", "12"),
     },
 }
-_given: set[str] = set()  # the options on the command line, by their long names
+_given: set[str] = set()  # the options on the command line, by their long form
 
 ExtentOption = Annotated[
     str,
@@ -103,10 +103,10 @@ class NumbersCommand(TyperCommand):
 
 
 class SmearCommand(NumbersCommand):
-    """Of which `--phases` may stand alone, for the standard ones."""
+    """A command whose `--phases` may stand alone, which means the standard phases."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Give `--phases` the word that it takes elsewhere."""
+        """Insert the default value after a `--phases` that has none."""
         full: list[str] = []
         for word, after in zip(args, [*args[1:], ""], strict=True):
             full.append(word)
@@ -121,7 +121,7 @@ def was_given(option: str) -> bool:
 
 
 def refuse_without_effect(options: Iterable[str], why: str) -> None:
-    """Raise BadInput if the command line has one of the options, which would have no effect; `why` goes on after it."""
+    """Raise BadInput if the command line has one of these options, which have no effect; `why` follows its name."""
     for option in options:
         if option in _given:
             raise BadInput(f"{option} {why}; leave it out")
@@ -141,12 +141,12 @@ def check_finite(values: dict[str, float | None]) -> None:
 
 
 def numbers(text: str | None, option: str) -> tuple[int, ...] | None:
-    """What such an option was given.
+    """Parse the numbers of such an option, or return None for None.
 
     Raises
     ------
     BadInput
-        No numbers above 0.
+        The text is not a list of numbers above 0.
     """
     if text is None:
         return None

@@ -170,10 +170,10 @@ def measure(
     tolerance: ToleranceOption = 1e-4,
     json_target: JsonOption = None,
 ) -> None:
-    """Read a gauge field, verify it against its file header, and measure plaquettes, traces, Polyakov loop and energy.
+    """Read a gauge field, verify it against its header, and measure plaquettes, traces, Polyakov loop and energy.
 
-    Plaquettes and traces are averages of Re tr / 3, so that unit links give 1. --flow adds energy and topological charge
-    along the gradient flow, --quarks adds meson correlators with their effective masses.
+    Plaquettes and traces are averages of Re tr / 3, so that unit links give 1. --flow adds energy and topological
+    charge along the gradient flow, --quarks adds meson correlators with their effective masses.
     """
     check_plot(plot)
     check_tolerance(tolerance, "--tolerance")

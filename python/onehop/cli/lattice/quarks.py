@@ -1,4 +1,4 @@
-"""What `onehop lattice measure` measures with quarks: mesons, and the chiral condensate."""
+"""The quark observables of `onehop lattice measure`: mesons and the chiral condensate."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACTIONS = (*STAGGERED_ACTIONS, "wilson", "clover")
 def check_quarks(
     action: str | None, mass: float | None, *, noise_vectors: int, csw: float, residual: float, phases: str
 ) -> None:
-    """What needs no ranks is refused before they are started.
+    """Check the options before any rank starts.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def _numbers(values: np.ndarray) -> list[float | None]:
 def quark_report(
     gauge: Gauge, action: str, mass: float, csw: float, noise_vectors: int, tolerance: float, phases: str
 ) -> dict[str, Any]:
-    """Correlators with effective masses, and with noises the condensate. Collective."""
+    """Measure correlators with effective masses, and with noise vectors the condensate. Collective."""
     staggered = action in STAGGERED_ACTIONS
     with progress("propagators", total=(3 if staggered else 12) + noise_vectors) as advance:
         how: dict[str, Any] = {"tolerance": tolerance, "progress": lambda _number: advance(1)}

@@ -1,4 +1,4 @@
-"""`onehop lattice smear`: a smoother gauge field, or the fat and long links of improved staggered quarks."""
+"""`onehop lattice smear`: smooth a gauge field, or compute the fat and long links of improved staggered quarks."""
 
 from __future__ import annotations
 
@@ -101,17 +101,17 @@ def _smooth(
 
 
 def _check(kind: str, given: dict[str, object], files: dict[str, str | None]) -> None:
-    """Options that are not those of this kind, and files for what it does not make."""
+    """Refuse options of other kinds, and files for links that this kind does not compute."""
     if kind not in (*SMOOTH, *smearing.FAT_LINKS):
         raise BadInput(f"expected --kind of {', '.join((*SMOOTH, *smearing.FAT_LINKS))}, found {kind!r}")
     makes_fat = kind in smearing.FAT_LINKS
     if makes_fat and files["output"] is not None:
         raise BadInput(
-            f"{kind} makes fat and long links: expected --fat and --long for its files, found --output"
+            f"{kind} computes fat and long links: expected --fat and --long for its files, found --output"
         )
     if not makes_fat and (files["fat"] is not None or files["long"] is not None):
         raise BadInput(
-            f"{kind} makes one smooth field: expected --output for its file, found --fat or --long"
+            f"{kind} computes one smooth field: expected --output for its file, found --fat or --long"
         )
     for option, value in given.items():
         if value is not None and value is not False and kind not in TAKEN_BY[option]:
@@ -128,37 +128,53 @@ def smear(
     file: FileArgument,
     kind: Annotated[
         str,
-        typer.Option(metavar="stout|ape|flow|hisq|asqtad|fat7|fat5|fat3", help="What to make of the links."),
+        typer.Option(
+            metavar="stout|ape|flow|hisq|asqtad|fat7|fat5|fat3", help="Kind of smearing, or of fat links."
+        ),
     ] = "stout",
     weight: Annotated[
-        float | None, typer.Option(help="Of the staples: rho of stout (0.1), alpha of ape (0.5).")
+        float | None,
+        typer.Option(
+            help="Weight of the staples: rho for stout (default: 0.1), alpha for ape (default: 0.5)."
+        ),
     ] = None,
-    steps: Annotated[int | None, typer.Option(min=0, help="Of stout or ape; by default 1.")] = None,
-    time: Annotated[float | None, typer.Option(min=0, help="Of the flow; by default 1.")] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=0, help="Number of smearing steps (stout and ape only). Default: 1.")
+    ] = None,
+    time: Annotated[float | None, typer.Option(min=0, help="Flow time (flow only). Default: 1.")] = None,
     space_only: Annotated[
-        bool, typer.Option("--space-only", help="Links and staples in space only, of stout or ape.")
+        bool,
+        typer.Option(
+            "--space-only", help="Smear only spatial links, with spatial staples (stout and ape only)."
+        ),
     ] = False,
     u0: Annotated[
-        float | None, typer.Option(help="Tadpole factor of asqtad, fat7, fat5, fat3; by default 1.")
+        float | None, typer.Option(help="Tadpole factor u0 (asqtad, fat7, fat5 and fat3 only). Default: 1.")
     ] = None,
-    naik_epsilon: Annotated[float | None, typer.Option(help="Naik's epsilon of hisq; by default 0.")] = None,
+    naik_epsilon: Annotated[float | None, typer.Option(help="Naik epsilon (hisq only). Default: 0.")] = None,
     phases: Annotated[
         str | None,
         typer.Option(
             "--phases",
             metavar=f"[{'|'.join(PHASES)}]",
-            help="Fat and long links with staggered phases, antiperiodic in time, as `solve --fat` takes them: "
-            "in the order x, y, z, t (standard, as without a word), or t, x, y, z as MILC has them.",
+            help="Multiply fat and long links with the staggered phases and the antiperiodic boundary in time, as "
+            "`solve --fat` expects them. Order of directions: x, y, z, t (standard, the default) or t, x, y, z (MILC).",
         ),
     ] = None,
     periodic: Annotated[
-        bool, typer.Option("--periodic", help="With --phases: periodic in time too.")
+        bool, typer.Option("--periodic", help="Use a periodic boundary in time (only with --phases).")
     ] = False,
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="Where to write the smooth field.")
+        str | None,
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Write the smoothed field to FILE (stout, ape and flow only).",
+        ),
     ] = None,
-    fat: Annotated[str | None, typer.Option(metavar="FILE", help="Where to write fat links.")] = None,
-    long: Annotated[str | None, typer.Option(metavar="FILE", help="Where to write long links.")] = None,
+    fat: Annotated[str | None, typer.Option(metavar="FILE", help="Write the fat links to FILE.")] = None,
+    long: Annotated[str | None, typer.Option(metavar="FILE", help="Write the long links to FILE.")] = None,
     format_name: FormatOption = None,
     precision: PrecisionOption = None,
     overwrite: OverwriteOption = False,
@@ -167,10 +183,10 @@ def smear(
     tolerance: ToleranceOption = 1e-4,
     json_target: JsonOption = None,
 ) -> None:
-    """Smear a gauge field: to a smoother one (stout, ape, flow), or to fat and long links (hisq, asqtad, fat7 ...).
+    """Smooth a gauge field (stout, ape, flow), or compute its fat and long links (hisq, asqtad, fat7 ...).
 
-    Fat and long links have no phases in them unless --phases says so; `onehop lattice solve` makes them by itself for
-    its actions.
+    Fat and long links contain no staggered phases unless --phases is given. `onehop lattice solve` computes the links
+    of its actions itself.
     """
     given = {"--weight": weight, "--steps": steps, "--time": time, "--space-only": space_only, "--u0": u0}
     given |= {"--naik-epsilon": naik_epsilon, "--phases": phases, "--periodic": periodic}

@@ -213,7 +213,7 @@ def thermalize(
     if checkpoint is None:
         refuse_without_effect(("--every",), "is for --checkpoint")
     if not (np.isfinite(length) and length > 0):
-        raise BadInput(f"expected --length above 0, found {length}")
+        raise BadInput(f"expected --length above 0 and finite, found {length}")
     _check_places(extents, output, checkpoint, format_name, precision, overwrite)
     ensure_ranks(ranks)
     group = Group.world()
@@ -228,8 +228,9 @@ def thermalize(
     resumed = state.done if kept else None
     if state.done > first + updates:
         raise BadInput(
-            f"{checkpoint} has {state.done} sweeps or trajectories behind it, expected at most {first + updates} "
-            f"(--first and {'--trajectories' if algorithm == 'hmc' else '--sweeps'}); ask for more, or name another file"
+            f"{checkpoint} has done {state.done} sweeps or trajectories, expected at most {first + updates} "
+            f"(--first and {'--trajectories' if algorithm == 'hmc' else '--sweeps'}); "
+            "ask for more, or name another file"
         )
     with progress(
         "trajectories" if algorithm == "hmc" else "sweeps", total=max(first + updates - state.done, 0)
