@@ -55,7 +55,7 @@ def gauge_field(group: Group, _seconds: float) -> StepResult:
     together, _ = _field(group, 1)
     same = together.gather().tobytes() == alone.gather().tobytes()
     ok = _everywhere(group, abs(mean - PLAQUETTE) < 0.006 and same and gauge.deviation()[0] < 1e-13)
-    halo = Geometry(gauge.geometry.extents, gauge.geometry.grid, colours=1).halo(np.complex128, 9)
+    halo = Geometry(gauge.geometry.extents, gauge.geometry.grid, parities=1).halo(np.complex128, 9)
     # Links' ghosts of a direction after every colour of it.
     fills = SWEEPS * (1 + OVER_RELAXATIONS) * 4 * 2
     return StepResult(

@@ -61,7 +61,7 @@ def random_gauge(group: Group, extents: tuple[int, ...], grid: tuple[int, ...] |
     return gauge
 
 
-def hop_site_by_site(links: np.ndarray, field: np.ndarray, order: str, antiperiodic: bool) -> np.ndarray:
+def dslash_site_by_site(links: np.ndarray, field: np.ndarray, order: str, antiperiodic: bool) -> np.ndarray:
     """The one-link formula with the phases of an order of directions, such as "txyz", one site after the other."""
     extents = field.shape[-2::-1]
     dims = len(extents)

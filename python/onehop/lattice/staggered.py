@@ -192,7 +192,7 @@ class Staggered:
     def dslash(
         self, fields: NDArray[Any], *, precision: str = "double", parity: int | None = None
     ) -> NDArray[np.complex128]:
-        """Return D v for one field or several. With a parity, only even (0) or odd (1) sites are computed, others are 0.
+        """Return D v for one field or several. With a parity, other sites than even (0) or odd (1) are 0.
 
         Raises
         ------
