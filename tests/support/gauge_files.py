@@ -29,7 +29,7 @@ def sites() -> list[tuple[int, int, int, int]]:
 
 
 def numbers(links: np.ndarray, order: str) -> bytes:
-    """All links in natural order, one number after the other."""
+    """All links in lexicographic order, one number after the other."""
     values = []
     for x, y, z, t in sites():
         for matrix in links[t, z, y, x]:

@@ -102,8 +102,7 @@ class Geometry {
   [[nodiscard]] std::vector<int> lane_source(int direction, Side side) const;
 
   // The halo exchange in one round: copies the faces of `parity` (of the global coordinates; default: all) to the ghosts of the neighbouring
-  // ranks. Array 0
-  // ("field") has vectors() + ghosts() elements of so many bytes, each one vector of a field. Throws BadInput.
+  // ranks. Array 0 ("field") has vectors() + ghosts() elements of `element_bytes` bytes, each one vector of a field. Throws BadInput.
   [[nodiscard]] Schedule halo(std::int64_t element_bytes, ElementType type = ElementType::bytes,
                               std::optional<int> parity = std::nullopt,
                               std::optional<int> only_rank = std::nullopt) const;
