@@ -11,6 +11,7 @@ import typer
 from typer.cli import get_docs_for_click
 
 import onehop
+from onehop import _core
 from onehop.cli import make_app
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -42,7 +43,7 @@ myst_enable_extensions = ["colon_fence", "deflist"]
 autodoc_mock_imports = [
     name for name in ("torch", "qiskit", "h5py") if importlib.util.find_spec(name) is None
 ]
-autodoc_default_options = {"members": True, "show-inheritance": False, "member-order": "groupwise"}
+autodoc_default_options = {"members": True, "member-order": "groupwise"}
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 napoleon_google_docstring = False
@@ -73,6 +74,17 @@ def write_commands(_app: Any) -> None:
     (GENERATED / "cli.md").write_text(text)
 
 
+def write_variables(_app: Any) -> None:
+    """Write the table of environment variables, which reference/environment.md includes."""
+    rows = ["| variable | values | default | meaning | set by | read in |", "|---|---|---|---|---|---|"]
+    for one in getattr(_core, "environment_variables", list)():  # a stale extension has no table
+        cells = [f"`{one['name']}`", *(one[key] for key in ("values", "default", "meaning", "set_by"))]
+        cells.append(f"`{one['read_in']}`")
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    GENERATED.mkdir(parents=True, exist_ok=True)
+    (GENERATED / "environment.md").write_text("\n".join(rows) + "\n" if len(rows) > 2 else "")
+
+
 def run_doxygen(_app: Any) -> None:
     """Read the headers into XML, from which Breathe makes pages."""
     if shutil.which("doxygen") is None:
@@ -96,7 +108,7 @@ def mark_up_docstring(
         )
 
     made: list[str] = []
-    literal = False
+    literal = attributes = False
     for number, line in enumerate(lines):
         # An example: indented, after a paragraph and an empty line.
         starts_block = line.startswith("    ") and number > 1 and not lines[number - 1]
@@ -104,6 +116,9 @@ def mark_up_docstring(
             made += [".. code-block:: python", ""]
             literal = True
         literal = literal and (not line or line.startswith("    "))
+        if re.fullmatch(r"\w+(, \w+)+ : .*", line) and attributes:
+            line = re.sub(r", (?=[^:]* : )", ",", line)  # napoleon takes a blank for the end of a type
+        attributes = line == "Attributes" or (attributes and line != "Parameters")
         made.append(line if literal else mark_up(line))
     lines[:] = made
 
@@ -112,4 +127,5 @@ def setup(app: Any) -> None:
     """Called by Sphinx."""
     app.connect("autodoc-process-docstring", mark_up_docstring, priority=400)
     app.connect("builder-inited", write_commands)
+    app.connect("builder-inited", write_variables)
     app.connect("builder-inited", run_doxygen)

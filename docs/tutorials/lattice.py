@@ -23,5 +23,5 @@ if group.rank == 0:
     left.set(xlabel="sweep", ylabel="average plaquette", xticks=range(0, 21, 5))
     times = np.arange(len(mass)) + 0.5
     right.plot(times[:6], mass[:6], "s", color="0.2")
-    right.set(xlabel="t / a", ylabel="effective pion mass, a m", xticks=range(7), ylim=(0, None))
+    right.set(xlabel="t / a", ylabel="effective pion mass, a m", xticks=range(7), ylim=(0, 1.6))
     save_figure(figure, "lattice.svg")
