@@ -219,3 +219,23 @@ def test_run_with_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert found["resumed"]
     assert found["counts"] == expected
     assert not file.exists()
+
+
+@pytest.mark.parametrize("kind", ["symbolic", "hard"])
+def test_what_lies_at_the_name_of_the_unfinished_file_stays_as_it_is(tmp_path: Path, kind: str) -> None:
+    """Others may be able to write to the folder, and that name can be guessed."""
+    precious = tmp_path / "precious"
+    precious.write_text("untouched")
+    part = tmp_path / "state.h5.part"
+    part.symlink_to(precious) if kind == "symbolic" else part.hardlink_to(precious)
+    quantum.simulate(quantum.Circuit(3, 1).h(0)).state.save(tmp_path / "state.h5")
+    assert precious.read_text() == "untouched"
+    assert not (tmp_path / "state.h5").is_symlink()
+    assert len(load_state(tmp_path / "state.h5")[0]) == 8
+
+
+def test_a_folder_at_the_name_of_the_unfinished_file_is_bad_input(tmp_path: Path) -> None:
+    (tmp_path / "state.h5.part").mkdir()
+    state = quantum.simulate(quantum.Circuit(3, 1).h(0)).state
+    with pytest.raises(BadInput, match="cannot write"):
+        state.save(tmp_path / "state.h5")

@@ -54,6 +54,18 @@ ATTACKS = {
         "f.qasm:2:1: expected a register of at most",
     ),
     "bits": ("OPENQASM 3.0;\nbit[100000000] b;", "f.qasm:2:1: expected a register of at most"),
+    "hexadecimal": (
+        f"OPENQASM 3.0;\nqubit[0x{'f' * 5000}] q;",
+        "f.qasm:2:7: expected a number of fewer than 300 digits",
+    ),
+    "registers_2": (
+        "OPENQASM 2.0;\n" + "".join(f"creg c{i}[900000];\n" for i in range(3000)) + "qreg q[2];",
+        "f.qasm:3:1: expected registers of at most 1000000 bits together, found 1800000",
+    ),
+    "registers_3": (
+        "OPENQASM 3.0;\n" + "".join(f"bit[0x{900000:x}] c{i};\n" for i in range(3000)) + "qubit[2] q;",
+        "f.qasm:3:1: expected registers of at most 1000000 bits together, found 1800000",
+    ),
     "recursion_2": (HEAD_2 + "gate a x { a x; }\na q[0];", "f.qasm:4:12: 'a' is not defined"),
     "recursion_3": (HEAD_3 + "gate a x { a x; }\na q[0];", "f.qasm:4:12: gate 'a' is not defined"),
     "doubling_2": (HEAD_2 + DOUBLING + "g59 q[0];", "f.qasm:64:1: expected at most 10000000 operations"),

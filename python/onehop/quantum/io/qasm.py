@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from onehop.error import BadInput
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.io.qasm_limits import (
-    LARGEST_REGISTER,
     MEMORY,
     check_numbers,
     check_text,
     current_budget,
     limited,
     place,
+    registers_too_large,
     without_comments,
 )
 
@@ -284,10 +284,12 @@ def _parse_3(text: str, name: str) -> QuantumCircuit:
             return super().visit_ClassicalDeclaration(node, context)
 
         def _check_size(self, node: Any, size: Any, context: Any) -> None:
-            if size is not None and (found := self._resolve_constant_int(size, context)) > LARGEST_REGISTER:
-                raise ConversionError(
-                    f"expected a register of at most {LARGEST_REGISTER} bits, found {found}", node
-                )
+            if size is None:
+                return
+            found = self._resolve_constant_int(size, context)
+            self._bits = getattr(self, "_bits", 0) + max(found, 0)
+            if wrong := registers_too_large(found, self._bits):
+                raise ConversionError(wrong, node)
 
         def _apply_gate_modifier(self, modifier: Any, gate: Any, context: Any) -> Any:
             """Without writing out what a gate of many qubits does, which takes time and memory like 2^qubits."""

@@ -23,13 +23,14 @@ __all__ = [
     "limited",
     "memory_limit",
     "place",
+    "registers_too_large",
     "without_comments",
 ]
 
 OPERATIONS, SECONDS, MEMORY = "ONEHOP_QASM_OPERATIONS", "ONEHOP_QASM_SECONDS", "ONEHOP_QASM_MEMORY_MIB"
 
 _SKIPPED = re.compile(r"\"[^\"\n]*\"|//[^\n]*|/\*.*?(?:\*/|\Z)", re.S)
-_LONG_NUMBER = re.compile(r"[0-9_]{300,}")
+_LONG_NUMBER = re.compile(r"[0-9_]{300,}|0[xX][0-9a-fA-F_]{300,}")
 _LONG_INTEGER = re.compile(r"(?<![\w.])[0-9]{20,}(?![\w.])")
 _REGISTER = re.compile(r"\b(?:qreg|creg)\s+\w+\s*\[\s*(\d+)|\b(?:qubit|bit)\s*\[\s*(\d+)")
 _STATEMENT = re.compile(r"[^;{}]+")
@@ -146,6 +147,15 @@ def without_comments(text: str, name: str) -> str:
     return _SKIPPED.sub(blank, text)
 
 
+def registers_too_large(size: int, together: int) -> str:
+    """What is wrong with a register of this size, with which all have so many bits together; empty: nothing."""
+    if size > LARGEST_REGISTER:
+        return f"expected a register of at most {LARGEST_REGISTER} bits, found {size}"
+    if together > LARGEST_REGISTER:
+        return f"expected registers of at most {LARGEST_REGISTER} bits together, found {together} up to here"
+    return ""
+
+
 def check_numbers(plain: str, name: str) -> None:
     """Refuse numbers of more digits than Python or Qiskit read; `plain` has no comments.
 
@@ -180,14 +190,12 @@ def check_text(plain: str, name: str) -> None:
         With the place.
     """
     check_numbers(plain, name)
+    bits = 0
     for found in _REGISTER.finditer(plain):
-        if int(found[1] or found[2]) > LARGEST_REGISTER:
-            _refuse(
-                plain,
-                name,
-                found.start(),
-                f"expected a register of at most {LARGEST_REGISTER} bits, found {found[1] or found[2]}",
-            )
+        size = int(found[1] or found[2])
+        bits += size
+        if wrong := registers_too_large(size, bits):
+            _refuse(plain, name, found.start(), wrong)
     for found in _STATEMENT.finditer(plain):
         if len(found[0]) > _MOST_OPERATORS and len(_OPERATORS.findall(found[0])) > _MOST_OPERATORS:
             _refuse(

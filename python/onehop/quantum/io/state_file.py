@@ -8,6 +8,7 @@ everything but the amplitudes).
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -140,7 +141,8 @@ def write_state(
         agree(group, wrong)
     except BaseException:
         if group.rank == 0:
-            temporary.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
         raise
 
 
@@ -152,7 +154,9 @@ def _create(
 
     size = 1 << state.qubits
     kind = np.dtype(np.complex64 if state.precision == "single" else np.complex128)
-    with h5py.File(file, "w") as stored:
+    # A new file, never one that lies there already: that may be a link to something else, or somebody else's.
+    file.unlink(missing_ok=True)
+    with h5py.File(file, "x") as stored:
         wanted = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         wanted.set_layout(h5py.h5d.CONTIGUOUS)
         wanted.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
@@ -184,7 +188,7 @@ def _write_share(file: Path, state: _core.State, offset: int) -> bytes:
     local = state.local()
     block = min(BLOCK, len(local))
     sums = []
-    handle = os.open(file, os.O_WRONLY)
+    handle = os.open(file, os.O_WRONLY | os.O_NOFOLLOW)
     try:
         position = offset + state.rank * local.nbytes
         for first in range(0, len(local), block):
