@@ -1,6 +1,6 @@
 #include "src/group/driven.h"
 
-#include <unistd.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -14,39 +14,43 @@ struct Everybody {
   std::mutex mutex;
   std::vector<Driven*> members;
   std::size_t next = 0;
-  pid_t process = 0;
 };
 
 // Never destroyed: groups of static lifetime may outlast it.
-Everybody& everybody() {
+Everybody*& everybody() {
   static auto* all = new Everybody;
-  return *all;
+  return all;
 }
 
 }  // namespace
 
 void Driven::join() {
-  Everybody& all = everybody();
+  // A forked child begins with nobody: it must leave its parent's libraries alone, and a thread that it does not have may hold
+  // the mutex.
+  static const int once = pthread_atfork(nullptr, nullptr, [] {
+    everybody() = new Everybody;
+    count_.store(0, std::memory_order_relaxed);
+  });
+  static_cast<void>(once);
+  Everybody& all = *everybody();
   const std::lock_guard guard(all.mutex);
   if (std::ranges::find(all.members, this) != all.members.end()) return;
-  all.process = getpid();
   all.members.push_back(this);
   count_.store(static_cast<int>(all.members.size()), std::memory_order_relaxed);
 }
 
 void Driven::leave() noexcept {
-  Everybody& all = everybody();
+  Everybody& all = *everybody();
   const std::lock_guard guard(all.mutex);
   std::erase(all.members, this);
   count_.store(static_cast<int>(all.members.size()), std::memory_order_relaxed);
 }
 
 void Driven::drive_next() noexcept {
-  Everybody& all = everybody();
+  Everybody& all = *everybody();
   // Where another thread drives already, that is enough.
   const std::unique_lock guard(all.mutex, std::try_to_lock);
-  if (!guard.owns_lock() || all.process != getpid()) return;  // a forked child must leave its parent's library alone
-  if (!all.members.empty()) all.members[all.next++ % all.members.size()]->drive();
+  if (guard.owns_lock() && !all.members.empty()) all.members[all.next++ % all.members.size()]->drive();
 }
 
 }  // namespace onehop::detail

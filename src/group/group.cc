@@ -238,7 +238,12 @@ Gathered GroupState::allgather(std::span<const std::byte> mine) {
     return bootstrap->allgather(mine);
   } catch (const PeerLost& error) {
     const int lost = error.rank() < 0 ? -1 : poll_peers(error.rank()).lost;
-    if (lost >= 0) tell_lost(lost);
+    if (lost >= 0) {
+      tell_lost(lost);
+    } else if (error.rank() >= 0) {
+      // It has left, and is perhaps still ending: who looks for this rank later must not take this one for the first.
+      own_page().missed.store(static_cast<std::uint32_t>(error.rank()) + 1, std::memory_order_release);
+    }
     if (lost < 0 || lost == error.rank()) throw;
     throw PeerLost(lost, name_of(lost) + " has ended, and after it " + error.what());
   } catch (...) {

@@ -154,3 +154,26 @@ def test_rank_that_dies_while_the_group_is_made_is_lost(ranks: Ranks) -> None:
     done = ranks.launch(3, source, "--kill-after", 10)
     assert survivors(done.stdout) == [(0, 1), (2, 1)], done.stdout + done.stderr
     assert done.returncode == 128 + signal.SIGKILL
+
+
+# Rank 1 leaves and takes a while to end; rank 2 loses it meanwhile and is gone itself when rank 0 looks.
+SLOW_END = """
+import atexit, os, sys, time
+atexit.register(time.sleep, 3)  # runs after what onehop registers
+import onehop
+group = onehop.Group.world()
+if group.rank == 1:
+    sys.exit(3)
+time.sleep(1 if group.rank == 0 else 0)
+try:
+    group.barrier()
+except onehop.PeerLost as error:
+    print("lost", error.rank, error, flush=True)
+    os._exit(9)
+"""
+
+
+def test_a_rank_that_takes_long_to_end_is_named_and_not_who_missed_it(ranks: Ranks) -> None:
+    done = ranks.launch(3, SLOW_END, "--grace", 10)
+    assert survivors(done.stdout) == [(0, 1), (2, 1)], done.stdout
+    assert "and after it" not in done.stdout

@@ -16,6 +16,7 @@
 #include "onehop/error.h"
 #include "onehop/plan.h"
 #include "src/group/control_memory.h"
+#include "src/group/driven.h"
 #include "src/group/group_state.h"
 #include "tests/support/faults.h"
 #include "tests/support/ranks.h"
@@ -131,6 +132,28 @@ TEST(Fork, AChildMayMakeGroupsOfItsOwn) {
     channels.senders[0].put(std::vector<std::byte>(8));
   }));
   group.barrier();
+}
+
+class CountedDriven final : public detail::Driven {
+ public:
+  CountedDriven() { join(); }
+  ~CountedDriven() override { leave(); }
+  void drive() noexcept override { ++driven; }
+  int driven = 0;
+};
+
+TEST(Fork, WaitsOfAChildDriveNothingOfItsParents) {
+  CountedDriven parents;
+  ASSERT_TRUE(in_child([&] {
+    EXPECT_FALSE(detail::Driven::drive_any());
+    EXPECT_EQ(parents.driven, 0);
+    const CountedDriven own;
+    for (int wait = 0; wait < 4; ++wait) EXPECT_TRUE(detail::Driven::drive_any());
+    EXPECT_EQ(parents.driven, 0);
+    EXPECT_EQ(own.driven, 4);
+  }));
+  EXPECT_TRUE(detail::Driven::drive_any());
+  EXPECT_EQ(parents.driven, 1);
 }
 
 TEST(Fork, TheWorldOfARankIsNotTheWorldOfItsChild) {

@@ -358,5 +358,35 @@ TEST(Meeting, LengthsInControlMemoryAreChecked) {
   }
 }
 
+TEST(Meeting, OfSeveralDescriptorsThatComeNoneIsKeptButOne) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+  const Socket from(ends[0]);
+  const Socket to(ends[1]);
+  const std::array<int, 2> next{dup(0), dup(0)};
+  for (const int fd : next) close(fd);
+  std::byte word{};
+  iovec part{&word, 1};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(2 * sizeof(int))> room{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = room.data();
+  message.msg_controllen = room.size();
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(2 * sizeof(int));
+  const std::array<int, 2> sent{ends[0], ends[1]};
+  std::memcpy(CMSG_DATA(header), sent.data(), sizeof sent);
+  ASSERT_EQ(sendmsg(from.fd(), &message, 0), 1);
+  {
+    Socket came;
+    ASSERT_EQ(detail::receive_now(to, std::span(&word, 1), &came), 1);
+    EXPECT_GE(came.fd(), 0);
+  }
+  for (const int fd : next) EXPECT_EQ(fcntl(fd, F_GETFD), -1) << "descriptor " << fd << " is left open";
+}
+
 }  // namespace
 }  // namespace onehop
