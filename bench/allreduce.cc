@@ -20,7 +20,7 @@ constexpr std::int64_t timed_alone = 16 << 10;
 constexpr std::size_t stride = 16;  // floats of a cache line
 constexpr int cycle = 61;           // of the numbers written
 
-// One contestant's arrays, and what is written to and expected in them.
+// One candidate's arrays, and what is written to and expected in them.
 class Arrays {
  public:
   Arrays(const Group& group, std::span<float> source, std::span<float> result)
@@ -85,15 +85,15 @@ std::span<float> floats(const Buffer& buffer) {
   return {reinterpret_cast<float*>(buffer.data()), buffer.bytes().size() / sizeof(float)};
 }
 
-Contestant contestant(const std::string& name, Role role, std::shared_ptr<Arrays> arrays, std::function<void()> run,
-                      std::int64_t bytes, float tolerance) {
-  Contestant made{name, role, [=](int repetitions) {
-                    for (int i = 0; i < repetitions; ++i) {
-                      arrays->dirty();
-                      run();
-                      arrays->check(name, tolerance);
-                    }
-                  }};
+Candidate candidate(const std::string& name, Role role, std::shared_ptr<Arrays> arrays, std::function<void()> run,
+                    std::int64_t bytes, float tolerance) {
+  Candidate made{name, role, [=](int repetitions) {
+                   for (int i = 0; i < repetitions; ++i) {
+                     arrays->dirty();
+                     run();
+                     arrays->check(name, tolerance);
+                   }
+                 }};
   if (bytes < timed_alone) return made;
   made.timed = [=](int repetitions) {
     Clock::duration total{};
@@ -119,28 +119,29 @@ AllReduceSamples allreduce(const Group& group, std::int64_t bytes, const AllRedu
   Arena arena(group);
   const collectives::Collectives collectives(group);
   std::vector<Buffer> buffers;
-  std::vector<Contestant> contestants;
+  std::vector<Candidate> candidates;
   AllReduceSamples measured;
   const auto add = [&](const std::string& name, Role role, std::span<float> source, std::span<float> result,
                        const std::function<void()>& run, float tolerance) {
     const auto arrays = std::make_shared<Arrays>(group, source, result);
     measured.errors.push_back(arrays->error_of(run));
-    contestants.push_back(contestant(name, role, arrays, run, bytes, tolerance));
+    candidates.push_back(candidate(name, role, arrays, run, bytes, tolerance));
   };
   const auto buffer = [&] {
     buffers.emplace_back(bytes);
     return floats(buffers.back()).first(static_cast<std::size_t>(elements));
   };
 
-  for (const AllReduceWay& way : options.ways) {
+  for (const AllReduceVariant& variant : options.variants) {
     const auto source = buffer();
     const auto result = buffer();
-    auto operation = std::make_shared<collectives::Collective>(collectives.allreduce(
-        {elements, ElementType::float32, collectives::ReduceOp::sum, way.codec, way.algorithm, way.chunk_bytes}));
+    auto operation = std::make_shared<collectives::Collective>(
+        collectives.allreduce({elements, ElementType::float32, collectives::ReduceOp::sum, variant.codec,
+                               variant.algorithm, variant.chunk_bytes}));
     add(
-        way.name, way.role, source, result,
+        variant.name, variant.role, source, result,
         [operation, source, result] { operation->run(std::as_bytes(source), std::as_writable_bytes(result)); },
-        tolerance_of(way.codec));
+        tolerance_of(variant.codec));
   }
   std::vector<std::unique_ptr<AllReducePeer>> peers;
   if (options.peers) peers = mpi_allreduce_peers(group);
@@ -152,7 +153,7 @@ AllReduceSamples allreduce(const Group& group, std::int64_t bytes, const AllRedu
   }
   for (const OtherReduction& other : options.others)
     add(other.name, Role::peer, other.source, other.result, other.run, 0.0F);
-  measured.samples = run_rounds(arena, contestants, options.effort);
+  measured.samples = run_rounds(arena, candidates, options.effort);
   return measured;
 }
 

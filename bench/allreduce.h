@@ -13,7 +13,7 @@
 namespace onehop::bench {
 
 // One setting of onehop to try.
-struct AllReduceWay {
+struct AllReduceVariant {
   std::string name;
   Role role = Role::variant;
   Codec codec = Codec::raw;
@@ -21,7 +21,7 @@ struct AllReduceWay {
   std::int64_t chunk_bytes = 0;  // 0: onehop chooses
 };
 
-// Somebody else's way, on arrays that are given to it once.
+// An all-reduce of another library, on arrays that it gets once.
 struct OtherReduction {
   std::string name;
   std::function<void()> run;
@@ -31,14 +31,14 @@ struct OtherReduction {
 
 struct AllReduceOptions {
   Effort effort;
-  std::vector<AllReduceWay> ways;
+  std::vector<AllReduceVariant> variants;
   std::vector<OtherReduction> others;
   bool peers = true;
 };
 
 struct AllReduceSamples {
   std::vector<Samples> samples;
-  // Of every contestant: the largest error of a result, over the largest number in the exact one.
+  // The error of each candidate: the largest error of a result over the largest number of the exact result.
   std::vector<double> errors;
 };
 

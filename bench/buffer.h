@@ -1,4 +1,4 @@
-// Buffer for sources and results: page-aligned and touched, as the contestants' own.
+// A buffer for sources and results, page-aligned and touched like those of the candidates.
 #pragma once
 
 #include <cstddef>

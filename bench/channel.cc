@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "bench/buffer.h"
-#include "bench/limit.h"
 #include "bench/mpi/peers.h"
 #include "bench/qspi_messages.h"
+#include "bench/speed_of_light.h"
 #include "bench/touch.h"
 #include "onehop/plan.h"
 #include "src/channel/store.h"
@@ -186,25 +186,25 @@ class MpiEnd {
   int messages_;
 };
 
-// All messages as one: nothing is packed, so this is the limit of what packing can reach.
-class LimitEnd {
+// Sends all messages as one. Nothing is packed, so packing cannot be faster than this.
+class SpeedOfLightEnd {
  public:
-  LimitEnd(const Group& group, std::int64_t bytes, int messages)
-      : limit_(group, (bytes + line - 1) / line * line * messages), bytes_(bytes) {}
-  void use(const LimitWay& way) { limit_.use(way); }
+  SpeedOfLightEnd(const Group& group, std::int64_t bytes, int messages)
+      : speed_of_light_(group, (bytes + line - 1) / line * line * messages), bytes_(bytes) {}
+  void use(const SpeedOfLightVariant& variant) { speed_of_light_.use(variant); }
   [[nodiscard]] std::string_view name() const { return "limit"; }
   [[nodiscard]] std::span<std::byte> source(int message) {
-    return limit_.source().subspan(static_cast<std::size_t>((bytes_ + line - 1) / line * line * message),
-                                   static_cast<std::size_t>(bytes_));
+    return speed_of_light_.source().subspan(static_cast<std::size_t>((bytes_ + line - 1) / line * line * message),
+                                            static_cast<std::size_t>(bytes_));
   }
   template <class Read>
   void exchange(Read&& read) {
-    limit_.send();
-    limit_.receive(std::forward<Read>(read));
+    speed_of_light_.send();
+    speed_of_light_.receive(std::forward<Read>(read));
   }
 
  private:
-  Limit limit_;
+  SpeedOfLight speed_of_light_;
   std::int64_t bytes_;
 };
 
@@ -214,18 +214,19 @@ std::function<void(int)> block_of(std::shared_ptr<End> end, std::int64_t bytes, 
   return [=](int repetitions) { both_ways(*end, *touch, bytes, messages, repetitions); };
 }
 
-Contestant limit_of(Arena& arena, std::int64_t bytes, const ExchangeOptions& options) {
+Candidate speed_of_light_of(Arena& arena, std::int64_t bytes, const ExchangeOptions& options) {
   const int messages = options.messages;
-  const auto end = std::make_shared<LimitEnd>(arena.group(), bytes, messages);
+  const auto end = std::make_shared<SpeedOfLightEnd>(arena.group(), bytes, messages);
   const auto block = block_of(end, bytes, messages, std::make_shared<Touch>());
-  std::vector<Contestant> ways;
-  for (const LimitWay& way : limit_ways((bytes + line - 1) / line * line * messages, false)) {
-    ways.push_back({way.name, Role::limit, [end, way, block](int repetitions) {
-                      end->use(way);
-                      block(repetitions);
-                    }});
+  std::vector<Candidate> variants;
+  for (const SpeedOfLightVariant& variant :
+       speed_of_light_variants((bytes + line - 1) / line * line * messages, false)) {
+    variants.push_back({variant.name, Role::speed_of_light, [end, variant, block](int repetitions) {
+                          end->use(variant);
+                          block(repetitions);
+                        }});
   }
-  return best_way(arena, std::move(ways), options.effort);
+  return fastest_variant(arena, std::move(variants), options.effort);
 }
 
 }  // namespace
@@ -237,21 +238,21 @@ std::vector<Samples> exchange(const Group& group, std::int64_t bytes, const Exch
   }
   Arena arena(group);
   const int messages = options.messages;
-  std::vector<Contestant> contestants;
+  std::vector<Candidate> candidates;
   const auto add = [&](auto end, Role role) {
-    contestants.push_back({std::string(end->name()), role, block_of(end, bytes, messages, std::make_shared<Touch>())});
+    candidates.push_back({std::string(end->name()), role, block_of(end, bytes, messages, std::make_shared<Touch>())});
   };
   if (options.qspi) add(std::make_shared<QspiEnd>(group, bytes, messages), Role::ours);
   add(std::make_shared<InPlaceEnd>(group, bytes, messages), options.qspi ? Role::variant : Role::ours);
   add(std::make_shared<PlanEnd>(group, bytes, messages), Role::variant);
-  contestants.push_back(limit_of(arena, bytes, options));
+  candidates.push_back(speed_of_light_of(arena, bytes, options));
   std::vector<std::unique_ptr<ExchangePeer>> peers;
   if (options.peers) peers = mpi_exchange_peers(group);
   for (const auto& peer : peers) {
     peer->prepare(bytes, messages);
     add(std::make_shared<MpiEnd>(*peer, messages), Role::peer);
   }
-  return run_rounds(arena, contestants, options.effort);
+  return run_rounds(arena, candidates, options.effort);
 }
 
 }  // namespace onehop::bench

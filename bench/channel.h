@@ -12,7 +12,7 @@ struct ExchangeOptions {
   Effort effort;
   int messages = 10;
   bool peers = true;
-  bool qspi = false;  // what counts as ours is the door qspi, and channels alone are variants
+  bool qspi = false;  // whether "ours" is the drop-in interface qspi; plain channels are then variants
 };
 
 // Collective over a group of two ranks; `bytes`, a multiple of 8, is the size of one message. Samples are µs for all messages

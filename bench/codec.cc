@@ -20,7 +20,7 @@ std::vector<float> normal_numbers(std::int64_t n) {
   return numbers;
 }
 
-// What one contestant works on: its own memory, so that none finds another's in cache.
+// What one candidate works on: its own memory, so that none finds another's in cache.
 struct Work {
   std::vector<float> numbers;
   std::vector<std::byte> wire;
@@ -52,28 +52,28 @@ std::vector<Samples> codec(const Group& group, Codec codec, CodecStep step, std:
   Arena arena(group);
   const auto& sets = detail::available_codecs();
   std::vector<Work> works(sets.size() + 1);
-  std::vector<Contestant> contestants;
+  std::vector<Candidate> candidates;
   for (std::size_t s = 0; s < sets.size(); ++s) {
     Work& work = works[s];
     const detail::CodecLoops& loops = sets[s]->of[static_cast<std::size_t>(codec)];
     work.numbers = normal_numbers(bytes / float_bytes);
     work.wire.resize(static_cast<std::size_t>(encoded_bytes(codec, ElementType::float32, bytes / float_bytes)));
     run_once(work, loops, CodecStep::encode);
-    contestants.push_back({std::string("onehop, ") + sets[s]->name, s == 0 ? Role::ours : Role::variant,
-                           [&work, &loops, step](int repetitions) {
-                             for (int i = 0; i < repetitions; ++i) run_once(work, loops, step);
-                           }});
+    candidates.push_back({std::string("onehop, ") + sets[s]->name, s == 0 ? Role::ours : Role::variant,
+                          [&work, &loops, step](int repetitions) {
+                            for (int i = 0; i < repetitions; ++i) run_once(work, loops, step);
+                          }});
   }
   Work& copy = works.back();
   copy.numbers = normal_numbers(bytes / float_bytes);
   copy.wire.resize(static_cast<std::size_t>(bytes));
-  contestants.push_back({"limit: copy", Role::limit, [&copy, bytes](int repetitions) {
-                           for (int i = 0; i < repetitions; ++i) {
-                             std::memcpy(copy.wire.data(), copy.memory(), static_cast<std::size_t>(bytes));
-                             __asm__ volatile("" : : "r"(copy.wire.data()) : "memory");
-                           }
-                         }});
-  return run_rounds(arena, contestants, effort);
+  candidates.push_back({"limit: copy", Role::speed_of_light, [&copy, bytes](int repetitions) {
+                          for (int i = 0; i < repetitions; ++i) {
+                            std::memcpy(copy.wire.data(), copy.memory(), static_cast<std::size_t>(bytes));
+                            __asm__ volatile("" : : "r"(copy.wire.data()) : "memory");
+                          }
+                        }});
+  return run_rounds(arena, candidates, effort);
 }
 
 }  // namespace onehop::bench

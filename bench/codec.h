@@ -13,8 +13,8 @@ namespace onehop::bench {
 enum class CodecStep { encode, decode, decode_add };
 [[nodiscard]] CodecStep codec_step_from_string(const std::string& name);
 
-// Collective; `bytes` of float32, normally distributed. Beside the loops that this processor runs, the ones it also could, and
-// as the limit memcpy of `bytes`. Samples are of one pass over all numbers, in µs.
+// Times one pass over `bytes` of normally distributed float32 numbers, in µs. The candidates are the loops that onehop chooses on this
+// processor and the other loops that it could run; the speed of light is a memcpy of `bytes`. Collective.
 [[nodiscard]] std::vector<Samples> codec(const Group& group, Codec codec, CodecStep step, std::int64_t bytes,
                                          const Effort& effort);
 

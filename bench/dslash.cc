@@ -42,10 +42,11 @@ std::vector<Number> random_links(std::int64_t count, int rank) {
   return links;
 }
 
-// Links on one geometry, which several ways share.
+// Links on one geometry, which several variants share.
 template <class Real>
 struct Storage {
-  Storage(const Group& group, const DslashOptions& options, const DslashWay& way) : lattice(make(group, options, way)) {
+  Storage(const Group& group, const DslashOptions& options, const DslashVariant& variant)
+      : lattice(make(group, options, variant)) {
     if constexpr (std::is_same_v<Real, float>) {
       made = to_single(lattice.links);
       for (auto& kind : lattice.links.kinds) kind = {};
@@ -55,11 +56,12 @@ struct Storage {
     }
     if (better_in_order(lattice, sizeof(Real))) made = in_order_of_use(lattice, made);
   }
-  static DslashLattice make(const Group& group, const DslashOptions& options, const DslashWay& way) {
-    lattice::GeometrySpec spec{{options.extents.begin(), options.extents.end()}, {way.grid.begin(), way.grid.end()}};
+  static DslashLattice make(const Group& group, const DslashOptions& options, const DslashVariant& variant) {
+    lattice::GeometrySpec spec{{options.extents.begin(), options.extents.end()},
+                               {variant.grid.begin(), variant.grid.end()}};
     spec.width = 3;
-    spec.lexicographic = !way.ordering;
-    spec.lanes = way.simd ? geometry_lanes(spec, 8) : 1;
+    spec.lexicographic = !variant.ordering;
+    spec.lanes = variant.simd ? geometry_lanes(spec, 8) : 1;
     Geometry geometry(spec);
     const auto links = random_links(geometry.sites(), group.rank());
     const std::array<std::span<const Number>, 2> both{links, links};
@@ -73,9 +75,9 @@ struct Storage {
 template <class Real>
 class Runner {
  public:
-  Runner(std::shared_ptr<Storage<Real>> storage, const DslashWay& way, Team& team)
+  Runner(std::shared_ptr<Storage<Real>> storage, const DslashVariant& variant, Team& team)
       : storage_(std::move(storage)),
-        dslash_(storage_->lattice, storage_->links(), team, options_of(storage_->lattice.group, way)),
+        dslash_(storage_->lattice, storage_->links(), team, options_of(storage_->lattice.group, variant)),
         out_(dslash_.field.memory.size()) {
     std::mt19937 random(3);
     std::uniform_real_distribution<Real> even(-1, 1);
@@ -96,15 +98,15 @@ class Runner {
   [[nodiscard]] std::vector<double> face_us() const { return clock_.us(storage_->lattice.group); }
 
  private:
-  static DslashFieldOptions options_of(const Group& group, const DslashWay& way) {
+  static DslashFieldOptions options_of(const Group& group, const DslashVariant& variant) {
     DslashFieldOptions options;
-    options.plain = !way.simd;
-    options.overlap = way.ordering;
-    if (!way.faces) {
+    options.plain = !variant.simd;
+    options.overlap = variant.ordering;
+    if (!variant.faces) {
       options.exchange = [](const Geometry&, std::int64_t, std::span<std::byte>) {
         return std::make_unique<NoExchange>();
       };
-    } else if (!way.put && group.size() > 1) {
+    } else if (!variant.put && group.size() > 1) {
       options.exchange = [group](const Geometry& geometry, std::int64_t bytes, std::span<std::byte> field) {
         return std::make_unique<MpiFaces>(group, geometry, bytes, field);
       };
@@ -124,28 +126,28 @@ std::vector<Samples> measured(const Group& group, const DslashOptions& options) 
   Team team(options.threads > 0 ? options.threads : lattice::detail::team_size(group));
   std::map<std::tuple<bool, bool, std::array<int, 4>>, std::shared_ptr<Storage<Real>>> storages;
   std::vector<std::unique_ptr<Runner<Real>>> runners;
-  std::vector<Contestant> contestants;
+  std::vector<Candidate> candidates;
   std::vector<bool> with_faces;
-  for (const DslashWay& way : options.ways) {
-    if (!way.put && !has_mpi && group.size() > 1) continue;
-    auto& storage = storages[{way.simd, way.ordering, way.grid}];
-    if (!storage) storage = std::make_shared<Storage<Real>>(group, options, way);
-    with_faces.push_back(way.faces);
-    runners.push_back(std::make_unique<Runner<Real>>(storage, way, team));
-    contestants.push_back(
-        {way.name, way.role, [runner = runners.back().get()](int times) { runner->run(times); }, 0.5});
+  for (const DslashVariant& variant : options.variants) {
+    if (!variant.put && !has_mpi && group.size() > 1) continue;
+    auto& storage = storages[{variant.simd, variant.ordering, variant.grid}];
+    if (!storage) storage = std::make_shared<Storage<Real>>(group, options, variant);
+    with_faces.push_back(variant.faces);
+    runners.push_back(std::make_unique<Runner<Real>>(storage, variant, team));
+    candidates.push_back(
+        {variant.name, variant.role, [runner = runners.back().get()](int times) { runner->run(times); }, 0.5});
   }
   // As much memory as the applications to both parities have, so that none of it is in a cache where theirs is not: links that are kept
   // once are the same for both.
   const bool twice = runners.front()->links_twice();
   Reader reader(static_cast<std::int64_t>(dslash_work(options, group.size()).bytes) * (twice ? 2 : 1), team);
-  contestants.push_back({"limit: reading as many bytes", Role::limit,
-                         [&](int times) {
-                           for (int i = 0; i < times; ++i) reader.read();
-                         },
-                         twice ? 0.5 : 1});
+  candidates.push_back({"limit: reading as many bytes", Role::speed_of_light,
+                        [&](int times) {
+                          for (int i = 0; i < times; ++i) reader.read();
+                        },
+                        twice ? 0.5 : 1});
   Arena arena(group);
-  std::vector<Samples> samples = run_rounds(arena, contestants, options.effort);
+  std::vector<Samples> samples = run_rounds(arena, candidates, options.effort);
   for (std::size_t i = 0; i < runners.size() && group.size() > 1; ++i) {
     if (with_faces[i]) samples.push_back({faces_by_clocks(samples[i].name), Role::variant, runners[i]->face_us()});
   }
@@ -161,7 +163,7 @@ DslashWork dslash_work(const DslashOptions& options, int ranks) {
 }
 
 std::vector<Samples> dslash(const Group& group, const DslashOptions& options) {
-  if (options.ways.empty()) throw BadInput("dslash: expected one way or more");
+  if (options.variants.empty()) throw BadInput("dslash: expected one variant or more");
   return options.single ? measured<float>(group, options) : measured<double>(group, options);
 }
 

@@ -1,4 +1,4 @@
-// `onehop bench dslash`: one application of the staggered hopping term with fat and long links to the sites of one colour, in several ways.
+// `onehop bench dslash`: one application of the staggered hopping term with fat and long links to the sites of one parity, in several variants.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 namespace onehop::bench {
 
 // The four improvements, each to be had or not.
-struct DslashWay {
+struct DslashVariant {
   std::string name;
   Role role = Role::variant;
   bool simd = true;  // vectors of several sites and the processor's instructions for them; without: one site at a time
@@ -27,12 +27,12 @@ struct DslashOptions {
   std::array<std::int64_t, 4> extents{16, 16, 16, 16};  // of the whole lattice
   bool single = false;
   int threads = 0;  // of a rank; 0: as many as it has cores
-  std::vector<DslashWay> ways;
+  std::vector<DslashVariant> variants;
 };
 
-// Collective over any group in shared memory. Samples are µs of one application, and, as the limit, of reading as many bytes as it
-// must move at least, with the same threads. Ways with MPI are left out where there is none. Where there are several ranks, for every way
-// with faces follows what of its time went into starting and finishing them (face_clock.h).
+// Collective over any group in shared memory. Samples are µs of one application. The speed of light is the time to read as many bytes
+// as an application must at least move, with the same number of threads. Variants with MPI are left out if there is none. With
+// several ranks, each variant with faces is followed by the time it spent starting and finishing them (face_clock.h).
 [[nodiscard]] std::vector<Samples> dslash(const Group& group, const DslashOptions& options);
 
 // Flop of one rank, and the bytes that it must move at least if nothing is in cache: 16 links, a vector read and one written, which is read before.

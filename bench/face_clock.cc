@@ -27,6 +27,6 @@ std::vector<double> FaceClock::us(const Group& group) const {
   return mean;
 }
 
-std::string faces_by_clocks(const std::string& way) { return way + ": faces, by clocks"; }
+std::string faces_by_clocks(const std::string& variant) { return variant + ": faces, by clocks"; }
 
 }  // namespace onehop::bench

@@ -28,7 +28,7 @@ class FaceClock {
   std::vector<Block> blocks_;
 };
 
-// The name of these samples, of a way to apply an operator.
-[[nodiscard]] std::string faces_by_clocks(const std::string& way);
+// The name of these samples, for one variant of an operator.
+[[nodiscard]] std::string faces_by_clocks(const std::string& variant);
 
 }  // namespace onehop::bench

@@ -33,7 +33,7 @@ class Marks {
       *reinterpret_cast<volatile std::uint64_t*>(mark.place) = value;
     }
   }
-  void check(const std::string& contestant) {
+  void check(const std::string& candidate) {
     ++looked_;
     std::uint64_t wrong = 0;
     for (const Mark& mark : in_) {
@@ -42,7 +42,7 @@ class Marks {
       wrong |= value ^ number_from_1_to_2(looked_ + mark.number);
     }
     if (wrong != 0) [[unlikely]]
-      throw Error(contestant + " delivered wrong data in exchange " + std::to_string(looked_));
+      throw Error(candidate + " delivered wrong data in exchange " + std::to_string(looked_));
   }
   // Only reads; for what moves nothing, or rounds.
   void look() noexcept {
@@ -112,16 +112,16 @@ std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
   Arena arena(group);
   Marks marks(schedule, group.rank(), arrays);
   Compute compute(options.compute_us);
-  std::vector<Contestant> contestants;
+  std::vector<Candidate> candidates;
   const auto add = [&](std::string name, Role role, std::function<void()> run, bool exact = true) {
-    contestants.push_back({name, role, [&marks, &compute, name, run = std::move(run), exact](int repetitions) {
-                             for (int i = 0; i < repetitions; ++i) {
-                               marks.dirty();
-                               compute();
-                               run();
-                               exact ? marks.check(name) : marks.look();
-                             }
-                           }});
+    candidates.push_back({name, role, [&marks, &compute, name, run = std::move(run), exact](int repetitions) {
+                            for (int i = 0; i < repetitions; ++i) {
+                              marks.dirty();
+                              compute();
+                              run();
+                              exact ? marks.check(name) : marks.look();
+                            }
+                          }});
   };
   Plan plan(group, schedule, arrays, {.transport = TransportKind::shared_memory});
   add("onehop", Role::ours, [&plan] { plan.run(); });
@@ -130,15 +130,15 @@ std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
     mock = std::make_unique<Plan>(group, schedule, arrays, PlanOptions{.transport = TransportKind::mock});
     add("onehop, packing only", Role::variant, [&mock] { mock->run(); }, false);
   }
-  if (options.compute_us > 0) add("limit: computing alone", Role::limit, [] {}, false);
-  for (const OtherWay& other : options.others) add(other.name, other.role, other.run, other.exact);
+  if (options.compute_us > 0) add("limit: computing alone", Role::speed_of_light, [] {}, false);
+  for (const OtherCandidate& other : options.others) add(other.name, other.role, other.run, other.exact);
   std::vector<std::unique_ptr<HaloPeer>> peers;
   if (options.peers) peers = mpi_halo_peers(group);
   for (const auto& peer : peers) {
     peer->prepare(schedule, arrays);
     add(std::string(peer->name()), Role::peer, [&peer] { peer->run(); });
   }
-  return run_rounds(arena, contestants, options.effort);
+  return run_rounds(arena, candidates, options.effort);
 }
 
 }  // namespace onehop::bench

@@ -12,7 +12,7 @@
 namespace onehop::bench {
 
 // The same exchange of the same arrays by other means: Python's plan, another library.
-struct OtherWay {
+struct OtherCandidate {
   std::string name;
   Role role = Role::variant;
   std::function<void()> run;  // collective
@@ -22,9 +22,10 @@ struct OtherWay {
 struct HaloOptions {
   Effort effort;
   bool peers = true;
-  bool mock = true;       // also: without moving anything, which is what packing costs
-  double compute_us = 0;  // each rank computes about so long before each exchange; then that alone is the limit
-  std::vector<OtherWay> others;
+  bool mock = true;  // also: without moving anything, which is what packing costs
+  double compute_us =
+      0;  // each rank computes about this long before each exchange; then computing alone is the speed of light
+  std::vector<OtherCandidate> others;
 };
 
 // Collective over the group, whose ranks must share memory. Of what crosses ranks one number (of float64) a line is

@@ -41,12 +41,12 @@ class Witnesses {
     }
   }
 
-  void check(const std::string& contestant) const {
+  void check(const std::string& candidate) const {
     for (const Mark& mark : after_) {
       std::uint64_t value = 0;
       std::memcpy(&value, mark.place, sizeof value);
       if (value != word(mark)) {
-        throw Error(contestant + " delivered wrong data in run " + std::to_string(run_));
+        throw Error(candidate + " delivered wrong data in run " + std::to_string(run_));
       }
     }
   }
@@ -111,15 +111,15 @@ std::vector<Samples> permutation(const Group& group, const PermuteBitsSpec& spec
   const SharedArray state = group.allocate(spec.element_bytes << spec.local_bits);
   const std::vector<std::span<std::byte>> arrays = {state.bytes()};
   Witnesses samples(spec, group.rank(), state.bytes());
-  std::vector<Contestant> contestants;
+  std::vector<Candidate> candidates;
   const auto add = [&](std::string name, Role role, std::function<void()> run, bool exact = true) {
-    contestants.push_back({name, role, [&samples, name, run = std::move(run), exact](int repetitions) {
-                             for (int i = 0; i < repetitions; ++i) {
-                               samples.write();
-                               run();
-                               if (exact) samples.check(name);
-                             }
-                           }});
+    candidates.push_back({name, role, [&samples, name, run = std::move(run), exact](int repetitions) {
+                            for (int i = 0; i < repetitions; ++i) {
+                              samples.write();
+                              run();
+                              if (exact) samples.check(name);
+                            }
+                          }});
   };
   const PlanOptions plan_options{.transport = options.transport};
   Plan fused(group, permute_bits(spec, group.rank()), arrays, plan_options);
@@ -139,15 +139,15 @@ std::vector<Samples> permutation(const Group& group, const PermuteBitsSpec& spec
   if (options.peers) peer = mpi_swap_peer(group, state.bytes(), spec, options.pairs);
   if (peer) add("Sendrecv through a full buffer, one swap at a time", Role::peer, [&] { peer->run(); });
   const std::span<std::byte> lines = state.bytes().first(bytes_of_lines(spec, options.pairs));
-  std::vector<Contestant> floors;
+  std::vector<Candidate> floors;
   for (const std::size_t streams : {1U, 2U}) {
-    floors.push_back({"each line read and written once, " + std::to_string(streams) + " streams", Role::limit,
+    floors.push_back({"each line read and written once, " + std::to_string(streams) + " streams", Role::speed_of_light,
                       [lines, streams](int repetitions) {
                         for (int i = 0; i < repetitions; ++i) read_and_write(lines, streams);
                       }});
   }
-  contestants.push_back(best_way(arena, std::move(floors), options.effort));
-  auto measured = run_rounds(arena, contestants, options.effort);
+  candidates.push_back(fastest_variant(arena, std::move(floors), options.effort));
+  auto measured = run_rounds(arena, candidates, options.effort);
   group.barrier();  // nobody's state goes while others use it
   return measured;
 }

@@ -35,8 +35,8 @@ class PermutationPeer {
                                                              const std::vector<std::pair<int, int>>& pairs);
 
 // Collective over the group, whose ranks must share memory. All work on the same state, which takes 2^spec.local_bits elements on
-// every rank; MPI's buffer is as large again. Elements are written before each run and looked for after it. Samples are µs; the
-// limit reads and writes every cache line that holds an element that moves, once.
+// every rank; MPI's buffer is as large again. Elements are written before each run and checked after it. Samples are µs. The speed
+// of light is the time to read and write once every cache line that holds an element that moves.
 [[nodiscard]] std::vector<Samples> permutation(const Group& group, const PermuteBitsSpec& spec,
                                                const PermutationOptions& options);
 

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "bench/buffer.h"
-#include "bench/limit.h"
 #include "bench/mpi/peers.h"
 #include "bench/qspi_messages.h"
+#include "bench/speed_of_light.h"
 #include "bench/touch.h"
 #include "onehop/channel.h"
 
@@ -121,20 +121,20 @@ class MpiEnd {
   OneWayPeer& peer_;
 };
 
-class LimitEnd {
+class SpeedOfLightEnd {
  public:
-  LimitEnd(const Group& group, std::int64_t bytes) : limit_(group, bytes) {}
-  void use(const LimitWay& way) { limit_.use(way); }
+  SpeedOfLightEnd(const Group& group, std::int64_t bytes) : speed_of_light_(group, bytes) {}
+  void use(const SpeedOfLightVariant& variant) { speed_of_light_.use(variant); }
   [[nodiscard]] std::string_view name() const { return "limit"; }
-  [[nodiscard]] std::span<std::byte> source() { return limit_.source(); }
-  void send() noexcept { limit_.send(); }
+  [[nodiscard]] std::span<std::byte> source() { return speed_of_light_.source(); }
+  void send() noexcept { speed_of_light_.send(); }
   template <class Read>
   void receive(Read&& read) {
-    limit_.receive(std::forward<Read>(read));
+    speed_of_light_.receive(std::forward<Read>(read));
   }
 
  private:
-  Limit limit_;
+  SpeedOfLight speed_of_light_;
 };
 
 template <class End>
@@ -153,40 +153,40 @@ std::function<void(int)> block_of(std::shared_ptr<End> end, bool first, std::int
 std::vector<Samples> ping_pong(const Group& group, std::int64_t bytes, const PingPongOptions& options) {
   Arena arena(group);
   const bool first = group.rank() == 0;
-  std::vector<Contestant> contestants;
+  std::vector<Candidate> candidates;
   if (options.qspi) {
-    contestants.push_back(
+    candidates.push_back(
         {"qspi", Role::ours, block_of(std::make_shared<QspiEnd>(group, bytes), first, bytes), one_way});
   }
-  contestants.push_back({"onehop", options.qspi ? Role::variant : Role::ours,
-                         block_of(std::make_shared<OnehopEnd>(group, bytes, false), first, bytes), one_way});
+  candidates.push_back({"onehop", options.qspi ? Role::variant : Role::ours,
+                        block_of(std::make_shared<OnehopEnd>(group, bytes, false), first, bytes), one_way});
   if (options.get) {
-    contestants.push_back({"onehop, get", Role::variant,
-                           block_of(std::make_shared<OnehopEnd>(group, bytes, true), first, bytes), one_way});
+    candidates.push_back({"onehop, get", Role::variant,
+                          block_of(std::make_shared<OnehopEnd>(group, bytes, true), first, bytes), one_way});
   }
 
-  const auto limit = std::make_shared<LimitEnd>(group, bytes);
+  const auto speed_of_light = std::make_shared<SpeedOfLightEnd>(group, bytes);
   const auto touch = std::make_shared<Touch>();
-  std::vector<Contestant> ways;
-  for (const LimitWay& way : limit_ways(bytes, true)) {
-    const auto block = block_of(limit, first, bytes, touch);
-    ways.push_back({way.name, Role::limit,
-                    [limit, way, block](int repetitions) {
-                      limit->use(way);
-                      block(repetitions);
-                    },
-                    one_way});
+  std::vector<Candidate> variants;
+  for (const SpeedOfLightVariant& variant : speed_of_light_variants(bytes, true)) {
+    const auto block = block_of(speed_of_light, first, bytes, touch);
+    variants.push_back({variant.name, Role::speed_of_light,
+                        [speed_of_light, variant, block](int repetitions) {
+                          speed_of_light->use(variant);
+                          block(repetitions);
+                        },
+                        one_way});
   }
-  contestants.push_back(best_way(arena, std::move(ways), options.effort));
+  candidates.push_back(fastest_variant(arena, std::move(variants), options.effort));
 
   std::vector<std::unique_ptr<OneWayPeer>> peers;
   if (options.peers) peers = mpi_one_way_peers(group);
   for (const auto& peer : peers) {
     peer->prepare(bytes);
-    contestants.push_back(
+    candidates.push_back(
         {std::string(peer->name()), Role::peer, block_of(std::make_shared<MpiEnd>(*peer), first, bytes), one_way});
   }
-  return run_rounds(arena, contestants, options.effort);
+  return run_rounds(arena, candidates, options.effort);
 }
 
 }  // namespace onehop::bench

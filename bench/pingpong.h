@@ -12,7 +12,7 @@ struct PingPongOptions {
   Effort effort;
   bool get = false;   // also: through Receiver::get into an array
   bool peers = true;  // compare with MPI where there is one
-  bool qspi = false;  // what counts as ours is the door qspi, and a channel alone a variant
+  bool qspi = false;  // whether "ours" is the drop-in interface qspi; a plain channel is then a variant
 };
 
 // Collective over a group of two ranks. Samples are of one way, in µs; bytes = 0 is a bare signal.

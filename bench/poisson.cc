@@ -51,7 +51,7 @@ PoissonSpec spec_for(int ranks, std::int64_t local) {
 }
 
 // One solve of many iterations: each also has a beginning and an end, which would tell in a short one.
-Contestant contestant(std::string name, Role role, Poisson& solver) {
+Candidate candidate(std::string name, Role role, Poisson& solver) {
   constexpr int at_once = 50;
   return {std::move(name), role,
           [&solver](int times) { static_cast<void>(solver.solve({.iterations = std::int64_t{at_once} * times})); },
@@ -69,10 +69,10 @@ std::vector<Samples> poisson(const Group& group, const PoissonBenchOptions& opti
   const PoissonSpec spec = spec_for(group.size(), options.local);
   Arena arena(group);
   std::vector<std::unique_ptr<Poisson>> solvers;
-  std::vector<Contestant> contestants;
+  std::vector<Candidate> candidates;
   const auto add = [&](const std::string& name, Role role, const PoissonOptions& how) {
     solvers.push_back(std::make_unique<Poisson>(group, spec, how));
-    contestants.push_back(contestant(name, role, *solvers.back()));
+    candidates.push_back(candidate(name, role, *solvers.back()));
   };
   add("onehop", Role::ours, {.buffers = 2, .enlargement = options.enlargement});
   add("onehop, single buffering", Role::variant, {.buffers = 1, .enlargement = options.enlargement});
@@ -94,14 +94,15 @@ std::vector<Samples> poisson(const Group& group, const PoissonBenchOptions& opti
   const std::vector<double> expected = solution(*solvers.front());
   for (std::size_t i = 1; i < solvers.size(); ++i) {
     if (solution(*solvers[i]) != expected) {
-      throw Error("poisson: \"" + contestants[i].name + "\" finds another solution than \"" + contestants.front().name +
+      throw Error("poisson: \"" + candidates[i].name + "\" finds another solution than \"" + candidates.front().name +
                   "\"");
     }
   }
-  add("limit: computing alone", Role::limit, {.exchange = [](const Schedule&, std::span<const std::span<std::byte>>) {
+  add("limit: computing alone", Role::speed_of_light,
+      {.exchange = [](const Schedule&, std::span<const std::span<std::byte>>) {
         return std::unique_ptr<PoissonExchange>(std::make_unique<NoExchange>());
       }});
-  return run_rounds(arena, contestants, options.effort);
+  return run_rounds(arena, candidates, options.effort);
 }
 
 }  // namespace onehop::bench

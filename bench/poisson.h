@@ -1,4 +1,4 @@
-// `onehop bench poisson`: one iteration of the Poisson solver, with faces that travel in different ways.
+// `onehop bench poisson`: one iteration of the Poisson solver, in several variants of the face exchange.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct PoissonBenchOptions {
 };
 
 // Collective over any group in shared memory. Samples are µs of one iteration: with double buffering ("onehop"), single
-// buffering, plain MPI, and with no communication at all (the limit). All that communicate must find the same solution.
+// buffering, plain MPI, and with no communication at all (the speed of light). All that communicate must find the same solution.
 [[nodiscard]] std::vector<Samples> poisson(const Group& group, const PoissonBenchOptions& options);
 
 }  // namespace onehop::bench

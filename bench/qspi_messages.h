@@ -1,5 +1,5 @@
-// `onehop bench qspi`: messages each way between two ranks through the door of compat/qspi.h, for the ping-pong and the exchange of
-// several messages that other contestants have too.
+// `onehop bench qspi`: messages each way between two ranks through the drop-in interface compat/qspi.h, for the ping-pong and the exchange of
+// several messages that other candidates are measured in too.
 #pragma once
 
 #include <cstddef>

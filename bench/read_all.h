@@ -1,4 +1,4 @@
-// The limit of what reads more than it computes.
+// The speed of light for code that reads more than it computes: reading the same bytes and nothing else.
 #pragma once
 
 #include <atomic>

@@ -46,11 +46,11 @@ struct Span {
   double end = 0;
 };
 
-Span time_block(Arena& arena, const Contestant& contestant, int repetitions) {
+Span time_block(Arena& arena, const Candidate& candidate, int repetitions) {
   arena.barrier();
-  if (contestant.timed) return {0, contestant.timed(repetitions)};
+  if (candidate.timed) return {0, candidate.timed(repetitions)};
   const auto begin = Clock::now();
-  contestant.block(repetitions);
+  candidate.block(repetitions);
   return {microseconds(begin.time_since_epoch()), microseconds(Clock::now().time_since_epoch())};
 }
 
@@ -58,14 +58,14 @@ Span time_block(Arena& arena, const Contestant& contestant, int repetitions) {
 constexpr double long_us = 20e3;
 
 // How often a block repeats the thing to take about `block_us`: at least twice, unless it is long.
-int repetitions_for(Arena& arena, const Contestant& contestant, double block_us) {
+int repetitions_for(Arena& arena, const Candidate& candidate, double block_us) {
   constexpr int most = 1 << 20;
   int repetitions = 1;
-  contestant.block(1);
-  const Span once = time_block(arena, contestant, 1);
+  candidate.block(1);
+  const Span once = time_block(arena, candidate, 1);
   if (arena.agree(once.end - once.begin > long_us ? 1 : 0) == 1) return 1;
   for (;;) {
-    const Span span = time_block(arena, contestant, repetitions);
+    const Span span = time_block(arena, candidate, repetitions);
     const double us = span.end - span.begin;
     const double factor = std::clamp(block_us / std::max(us, 0.01), 0.0, 8.0);
     const int next = std::clamp(static_cast<int>(repetitions * factor), 2, most);
@@ -136,19 +136,19 @@ const char* to_string(Role role) {
       return "variant";
     case Role::peer:
       return "peer";
-    case Role::limit:
+    case Role::speed_of_light:
       return "limit";
   }
   return "";
 }
 
-std::vector<Samples> run_rounds(Arena& arena, const std::vector<Contestant>& contestants, const Effort& effort) {
-  const std::size_t count = contestants.size();
+std::vector<Samples> run_rounds(Arena& arena, const std::vector<Candidate>& candidates, const Effort& effort) {
+  const std::size_t count = candidates.size();
   std::vector<int> repetitions;
   double round_us = 0;
-  for (const Contestant& contestant : contestants) {
-    repetitions.push_back(repetitions_for(arena, contestant, effort.block_us));
-    const Span span = time_block(arena, contestant, repetitions.back() + (repetitions.back() > 1 ? 1 : 0));
+  for (const Candidate& candidate : candidates) {
+    repetitions.push_back(repetitions_for(arena, candidate, effort.block_us));
+    const Span span = time_block(arena, candidate, repetitions.back() + (repetitions.back() > 1 ? 1 : 0));
     round_us += span.end - span.begin;
   }
   const auto affordable = static_cast<std::int64_t>(effort.seconds * 1e6 / std::max(round_us, 1.0));
@@ -160,14 +160,14 @@ std::vector<Samples> run_rounds(Arena& arena, const std::vector<Contestant>& con
     for (std::size_t turn = 0; turn < count; ++turn) {
       const std::size_t who = (turn + round) % count;
       if (repetitions[who] > 1)
-        contestants[who].block(1);  // brings its memory into the caches that it had to leave to the others
-      spans[who][round] = time_block(arena, contestants[who], repetitions[who]);
+        candidates[who].block(1);  // brings its memory into the caches that it had to leave to the others
+      spans[who][round] = time_block(arena, candidates[who], repetitions[who]);
     }
   }
   std::vector<Samples> samples;
   for (std::size_t who = 0; who < count; ++who) {
-    Samples one{contestants[who].name, contestants[who].role, over_all_ranks(arena.group(), spans[who])};
-    for (double& us : one.us) us *= contestants[who].scale / repetitions[who];
+    Samples one{candidates[who].name, candidates[who].role, over_all_ranks(arena.group(), spans[who])};
+    for (double& us : one.us) us *= candidates[who].scale / repetitions[who];
     samples.push_back(std::move(one));
   }
   return samples;
@@ -180,18 +180,18 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-Contestant best_way(Arena& arena, std::vector<Contestant> ways, const Effort& effort) {
+Candidate fastest_variant(Arena& arena, std::vector<Candidate> variants, const Effort& effort) {
   std::size_t best = 0;
-  if (ways.size() > 1) {
+  if (variants.size() > 1) {
     Effort search = effort;
     search.seconds = effort.seconds / 4;
     search.block_us = effort.block_us / 4;
-    const std::vector<Samples> samples = run_rounds(arena, ways, search);
+    const std::vector<Samples> samples = run_rounds(arena, variants, search);
     for (std::size_t i = 1; i < samples.size(); ++i) {
       if (median(samples[i].us) < median(samples[best].us)) best = i;
     }
   }
-  Contestant chosen = std::move(ways[best]);
+  Candidate chosen = std::move(variants[best]);
   chosen.name = "limit: " + chosen.name;
   return chosen;
 }

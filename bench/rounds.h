@@ -1,6 +1,6 @@
-// Contestants in turn: rounds of a few milliseconds in which each has one block, so that whatever the machine does (frequency,
-// neighbours, which caches the cores share) happens to all of them alike. Figures are medians over the rounds, and a ratio is the
-// median of the rounds' ratios.
+// Times several candidates in turn. Each round takes a few milliseconds and gives every candidate one block, so that changes of the
+// machine (clock frequency, other load, which caches the cores share) affect all candidates alike. Times are medians over the
+// rounds, and a ratio is the median of the rounds' ratios.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace onehop::bench {
 
-// The ranks' meeting point: a page of memory of its own, so that nothing of what is measured takes part in measuring.
+// Synchronizes the ranks through a page of memory of its own, so that the measurement uses nothing that is being measured.
 class Arena {
  public:
   // Collective. All ranks of the group must share memory.
@@ -23,10 +23,10 @@ class Arena {
   [[nodiscard]] int size() const noexcept { return size_; }
   [[nodiscard]] const Group& group() const noexcept { return group_; }
 
-  // All ranks leave it within a cache line's travel of each other. Spins, and gives way only after a while.
+  // All ranks leave it within the time that a cache line takes to travel between them. Spins, and yields only after a while.
   void barrier() noexcept;
 
-  // What rank 0 says. Collective.
+  // Returns rank 0's value. Collective.
   [[nodiscard]] std::int64_t agree(std::int64_t value) noexcept;
 
  private:
@@ -38,22 +38,22 @@ class Arena {
   Page* page_;
 };
 
-enum class Role { ours, variant, peer, limit };
+enum class Role { ours, variant, peer, speed_of_light };
 [[nodiscard]] const char* to_string(Role role);
 
-struct Contestant {
+struct Candidate {
   std::string name;
   Role role = Role::peer;
-  std::function<void(int)> block;  // collective: the measured thing so many times
-  double scale = 1;                // of the time of one: 0.5 turns a round trip into one way
-  // Where more happens in a block than is to be measured: instead of `block`, and returns the measured µs of this rank.
+  std::function<void(int)> block;  // repeats the measured operation this many times; collective
+  double scale = 1;                // factor on the time of one repetition: 0.5 turns a round trip into one way
+  // Used instead of `block` where a block contains more than the measured operation. Returns the measured µs of this rank.
   std::function<double(int)> timed = {};
 };
 
 struct Samples {
   std::string name;
   Role role = Role::peer;
-  std::vector<double> us;  // per round; entry r of all contestants belongs to the same round
+  std::vector<double> us;  // per round; entry r of all candidates belongs to the same round
 };
 
 struct Effort {
@@ -63,13 +63,13 @@ struct Effort {
   int max_rounds = 4000;
 };
 
-// Collective. The time of a block is from the first rank's beginning to the last one's end.
-[[nodiscard]] std::vector<Samples> run_rounds(Arena& arena, const std::vector<Contestant>& contestants,
+// Collective. The time of a block runs from the first rank's beginning to the last rank's end.
+[[nodiscard]] std::vector<Samples> run_rounds(Arena& arena, const std::vector<Candidate>& candidates,
                                               const Effort& effort);
 
 [[nodiscard]] double median(std::vector<double> values);
 
-// A short run over several ways to do the same thing; the fastest is kept, named "limit: ..." after it. Collective.
-[[nodiscard]] Contestant best_way(Arena& arena, std::vector<Contestant> ways, const Effort& effort);
+// Returns the fastest of several variants in a short run, with "limit: " before its name. Collective.
+[[nodiscard]] Candidate fastest_variant(Arena& arena, std::vector<Candidate> variants, const Effort& effort);
 
 }  // namespace onehop::bench

@@ -103,7 +103,7 @@ class Scalar {
   Field three_, five_;
 };
 
-Contestant contestant(std::string name, Role role, std::function<void()> once) {
+Candidate candidate(std::string name, Role role, std::function<void()> once) {
   return {std::move(name), role, [once = std::move(once)](int times) {
             for (int i = 0; i < times; ++i) once();
           }};
@@ -141,10 +141,11 @@ std::vector<Samples> measured(const Group& group, const SmearingBenchOptions& op
   };
 
   Arena arena(group);
-  return run_rounds(arena,
-                    {contestant("onehop", Role::ours, ours), contestant("scalar code", Role::variant, by_site),
-                     contestant("limit: reading and writing the links once", Role::limit, [&] { team.run(move); })},
-                    options.effort);
+  return run_rounds(
+      arena,
+      {candidate("onehop", Role::ours, ours), candidate("scalar code", Role::variant, by_site),
+       candidate("limit: reading and writing the links once", Role::speed_of_light, [&] { team.run(move); })},
+      options.effort);
 }
 
 }  // namespace

@@ -20,9 +20,9 @@ struct SmearingBenchOptions {
   bool single = false;  // the arithmetic
 };
 
-// Collective over any group in shared memory. Samples are µs of one call of fat_links or hisq_links, with all that it allocates and
-// prepares ("onehop"); of code for one site after the other, on a lattice of this rank's block alone ("scalar code"); and, as the limit, of
-// reading the links and writing what is made of them, once each, with the same threads.
+// Collective over any group in shared memory. Samples are µs of one call of fat_links or hisq_links, including its allocations and
+// preparations ("onehop"), and of code for one site at a time, on a lattice of this rank's block alone ("scalar code"). The speed of
+// light is the time to read the links and write the result once each, with the same number of threads.
 [[nodiscard]] std::vector<Samples> smearing(const Group& group, const SmearingBenchOptions& options);
 
 // Flop of one rank as the MILC code counts them: 61632 a site for every level of fat links, whatever their paths, and 1804 for the long links; and

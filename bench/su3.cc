@@ -39,7 +39,7 @@ std::vector<std::complex<double>> random_numbers(std::size_t count) {
   return found;
 }
 
-// What one contestant works on: its own memory, so that none finds another's in cache.
+// What one candidate works on: its own memory, so that none finds another's in cache.
 template <class T>
 struct Work {
   explicit Work(std::size_t sites) : m(18 * sites), v(18 * sites), r(18 * sites) {
@@ -99,7 +99,7 @@ void run_sites(SiteWork<T>& work, Su3Operation operation) {
 
 // Loops for this kind of processor; "" is the best.
 template <class Body>
-Contestant contestant(std::string name, Role role, const std::string& target, Body body) {
+Candidate candidate(std::string name, Role role, const std::string& target, Body body) {
   return {std::move(name), role, [body, target](int times) {
             algebra::use_array_target(target);
             for (int i = 0; i < times; ++i) {
@@ -115,34 +115,34 @@ std::vector<Samples> measured(const Group& group, Su3Operation operation, std::i
   const auto count = static_cast<std::size_t>(sites);
   std::vector<std::string> targets = algebra::array_targets();
   std::vector<std::unique_ptr<Work<T>>> works;
-  std::vector<Contestant> contestants;
+  std::vector<Candidate> candidates;
   for (auto name = targets.rbegin(); name != targets.rend(); ++name) {
     Work<T>& work = *works.emplace_back(std::make_unique<Work<T>>(count));
-    contestants.push_back(contestant("onehop, " + *name, works.size() == 1 ? Role::ours : Role::variant, *name,
-                                     [&work, operation] { run_once(work, operation); }));
+    candidates.push_back(candidate("onehop, " + *name, works.size() == 1 ? Role::ours : Role::variant, *name,
+                                   [&work, operation] { run_once(work, operation); }));
   }
   SiteWork<T> site_work(count);
   const bool both = operation == Su3Operation::vectors || operation == Su3Operation::matrices;
   if (both || sizeof(T) == sizeof(double)) {
-    contestants.push_back(
-        contestant("one site after the other", Role::peer, "", [&] { run_sites(site_work, operation); }));
+    candidates.push_back(
+        candidate("one site after the other", Role::peer, "", [&] { run_sites(site_work, operation); }));
   }
   if (operation == Su3Operation::vectors) {
     Work<T>& work = *works.emplace_back(std::make_unique<Work<T>>(count));
     const std::size_t vectors = work.m.span().size() / 3;
-    Contestant arithmetic = contestant("multiply-adds alone", Role::limit, "", [count] {
+    Candidate arithmetic = candidate("multiply-adds alone", Role::speed_of_light, "", [count] {
       algebra::arithmetic_alone<T>(static_cast<std::int64_t>(count / algebra::array_lanes<T>));
     });
-    Contestant movement = contestant("loads and stores alone", Role::limit, "", [&work, vectors] {
+    Candidate movement = candidate("loads and stores alone", Role::speed_of_light, "", [&work, vectors] {
       algebra::movement_alone<T>(work.m.span(), work.v.span().first(vectors), work.r.span().first(vectors));
     });
     const auto tried = run_rounds(arena, {arithmetic, movement}, {effort.seconds / 10, effort.block_us, 3, 100});
     const bool moves = arena.agree(median(tried[1].us) > median(tried[0].us) ? 1 : 0) != 0;
-    Contestant& harder = moves ? movement : arithmetic;
+    Candidate& harder = moves ? movement : arithmetic;
     harder.name = "limit: " + harder.name;
-    contestants.push_back(std::move(harder));
+    candidates.push_back(std::move(harder));
   }
-  std::vector<Samples> samples = run_rounds(arena, contestants, effort);
+  std::vector<Samples> samples = run_rounds(arena, candidates, effort);
   algebra::use_array_target("");
   return samples;
 }

@@ -13,7 +13,7 @@
 
 namespace onehop::bench {
 
-// Writes one word in each line of what is sent and checks one word in each line of what came. One object for each contestant;
+// Writes one word in each line of what is sent and checks one word in each line of what came. One object for each candidate;
 // both ranks count along.
 class Touch {
  public:
@@ -39,11 +39,11 @@ class Touch {
     sum_ += sum;
   }
   // The whole message, `lines` lines in all, was read.
-  void received(std::uint64_t lines, std::string_view contestant) {
+  void received(std::uint64_t lines, std::string_view candidate) {
     ++received_;
     const std::uint64_t expected = lines * received_ + lines * (lines - 1) / 2;
     if (sum_ != expected) [[unlikely]] {
-      throw Error(std::string(contestant) + " delivered wrong data in message " + std::to_string(received_) +
+      throw Error(std::string(candidate) + " delivered wrong data in message " + std::to_string(received_) +
                   ": expected the sum " + std::to_string(expected) + ", found " + std::to_string(sum_));
     }
     sum_ = 0;

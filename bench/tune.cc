@@ -98,7 +98,7 @@ std::vector<Samples> try_stores(const Group& group, std::int64_t bytes, bool bot
                                 const std::vector<StoreChoice>& choices, const Effort& effort) {
   const TuningGuard guard;
   Arena arena(group);
-  std::vector<Contestant> contestants;
+  std::vector<Candidate> candidates;
   for (const StoreChoice& choice : choices) {
     Tuning changed = tuning();
     changed.rules = {{bytes, choice.chunk_bytes, choice.stores}};
@@ -106,13 +106,13 @@ std::vector<Samples> try_stores(const Group& group, std::int64_t bytes, bool bot
     set_tuning(changed);
     // At once, both ranks write before they read, so the slot must hold everything.
     const auto path = std::make_shared<Path>(group, bytes, both_ways ? bytes : choice.slot_bytes, choice.slots);
-    contestants.push_back({name_of(choice), Role::ours,
-                           [path, both_ways](int repetitions) {
-                             both_ways ? path->both_ways(repetitions) : path->to_and_fro(repetitions);
-                           },
-                           both_ways ? 1.0 : 0.5});
+    candidates.push_back({name_of(choice), Role::ours,
+                          [path, both_ways](int repetitions) {
+                            both_ways ? path->both_ways(repetitions) : path->to_and_fro(repetitions);
+                          },
+                          both_ways ? 1.0 : 0.5});
   }
-  return run_rounds(arena, contestants, effort);
+  return run_rounds(arena, candidates, effort);
 }
 
 std::vector<Samples> try_waits(const Group& group, double compute_us, const std::vector<WaitChoice>& choices,
@@ -125,23 +125,23 @@ std::vector<Samples> try_waits(const Group& group, double compute_us, const std:
   Ends ends = open_ends(group, bytes, 0, 0, next, before);
   Compute compute(group.rank() % 2 == 0 ? compute_us : compute_us / 2);
   Buffer source(bytes);
-  std::vector<Contestant> contestants;
+  std::vector<Candidate> candidates;
   for (const WaitChoice& choice : choices) {
-    contestants.push_back({name_of(choice), Role::ours, [&, choice](int repetitions) {
-                             Tuning changed = tuning();
-                             changed.spins = choice.spins;
-                             changed.spins_oversubscribed = choice.spins_oversubscribed;
-                             changed.yields = choice.yields;
-                             set_tuning(changed);
-                             for (int i = 0; i < repetitions; ++i) {
-                               compute();
-                               ends.sender.put(source.bytes());
-                               static_cast<void>(ends.receiver.wait());
-                               ends.receiver.release();
-                             }
-                           }});
+    candidates.push_back({name_of(choice), Role::ours, [&, choice](int repetitions) {
+                            Tuning changed = tuning();
+                            changed.spins = choice.spins;
+                            changed.spins_oversubscribed = choice.spins_oversubscribed;
+                            changed.yields = choice.yields;
+                            set_tuning(changed);
+                            for (int i = 0; i < repetitions; ++i) {
+                              compute();
+                              ends.sender.put(source.bytes());
+                              static_cast<void>(ends.receiver.wait());
+                              ends.receiver.release();
+                            }
+                          }});
   }
-  return run_rounds(arena, contestants, effort);
+  return run_rounds(arena, candidates, effort);
 }
 
 }  // namespace onehop::bench

@@ -199,46 +199,46 @@ std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& opti
   const std::int64_t read = count - 2 * written;  // a line that is written is read before
   const Buffer<double> from(static_cast<std::size_t>(read));
   const Buffer<double> to(static_cast<std::size_t>(written));
-  std::vector<Contestant> contestants;
-  contestants.push_back({"onehop", Role::ours, [&](int times) { ours.run(times); }, 0.5});
+  std::vector<Candidate> candidates;
+  candidates.push_back({"onehop", Role::ours, [&](int times) { ours.run(times); }, 0.5});
   if (group.size() > 1) {
-    contestants.push_back({"onehop, without faces", Role::variant, [&](int times) { ours.run(times, true); }, 0.5});
+    candidates.push_back({"onehop, without faces", Role::variant, [&](int times) { ours.run(times, true); }, 0.5});
   }
   if (by_mpi) {
-    contestants.push_back({by_mpi_name, Role::peer, [&](int times) { by_mpi->run(times); }, 0.5});
+    candidates.push_back({by_mpi_name, Role::peer, [&](int times) { by_mpi->run(times); }, 0.5});
   }
-  contestants.push_back({"scalar code", Role::variant, [&](int times) { scalar.run(times); }, 0.5});
+  candidates.push_back({"scalar code", Role::variant, [&](int times) { scalar.run(times); }, 0.5});
   // Piece by piece through so much memory that nothing of it is in a cache when it comes again, of two cores with one each neither.
   const std::int64_t whole =
       std::max(count, (std::int64_t{192} << 20) / static_cast<std::int64_t>(sizeof(double)) / group.size());
   const Buffer<double> far(static_cast<std::size_t>(whole));
   std::int64_t at = 0;
-  contestants.push_back({"reading as many bytes from memory", Role::variant,
-                         [&](int times) {
-                           for (int i = 0; i < times; ++i) {
-                             if (at + count > whole) at = 0;
-                             team.run([&](int thread) {
-                               const auto [first, last] = team.part(0, count / 8, thread);
-                               move_all(far.data() + at + 8 * first, 8 * (last - first), nullptr, 0);
-                             });
-                             at += count / 8 * 8;
-                           }
-                         },
-                         0.5});
-  contestants.push_back({"limit: moving as many bytes", Role::limit,
-                         [&](int times) {
-                           for (int i = 0; i < times; ++i) {
-                             team.run([&](int thread) {
-                               const auto [first, last] = team.part(0, read / 8, thread);
-                               const auto [begin, end] = team.part(0, written / 8, thread);
-                               move_all(from.data() + 8 * first, 8 * (last - first), to.data() + 8 * begin,
-                                        8 * (end - begin));
-                             });
-                           }
-                         },
-                         0.5});
+  candidates.push_back({"reading as many bytes from memory", Role::variant,
+                        [&](int times) {
+                          for (int i = 0; i < times; ++i) {
+                            if (at + count > whole) at = 0;
+                            team.run([&](int thread) {
+                              const auto [first, last] = team.part(0, count / 8, thread);
+                              move_all(far.data() + at + 8 * first, 8 * (last - first), nullptr, 0);
+                            });
+                            at += count / 8 * 8;
+                          }
+                        },
+                        0.5});
+  candidates.push_back({"limit: moving as many bytes", Role::speed_of_light,
+                        [&](int times) {
+                          for (int i = 0; i < times; ++i) {
+                            team.run([&](int thread) {
+                              const auto [first, last] = team.part(0, read / 8, thread);
+                              const auto [begin, end] = team.part(0, written / 8, thread);
+                              move_all(from.data() + 8 * first, 8 * (last - first), to.data() + 8 * begin,
+                                       8 * (end - begin));
+                            });
+                          }
+                        },
+                        0.5});
   Arena arena(group);
-  std::vector<Samples> samples = run_rounds(arena, contestants, options.effort);
+  std::vector<Samples> samples = run_rounds(arena, candidates, options.effort);
   if (group.size() > 1) samples.push_back({faces_by_clocks(samples[0].name), Role::variant, ours.clock.us(group)});
   if (by_mpi) samples.push_back({faces_by_clocks(by_mpi_name), Role::variant, by_mpi->clock.us(group)});
   return samples;

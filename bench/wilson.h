@@ -23,9 +23,9 @@ struct WilsonBenchOptions {
   int threads = 0;      // of a rank; 0: as many as it has cores
 };
 
-// Collective over any group in shared memory. Samples are µs of one application ("onehop"), one whose faces stay where they are
-// ("without faces"), and, as the limit, of moving as many bytes as it must at least with the same threads. Where there are several ranks,
-// what of the time went into projecting, sending and awaiting faces follows (face_clock.h), of ours and of MPI's.
+// Collective over any group in shared memory. Samples are µs of one application ("onehop") and of one that exchanges no faces
+// ("without faces"). The speed of light is the time to move as many bytes as an application must at least move, with the same number
+// of threads. With several ranks, the time spent projecting, sending and awaiting faces follows (face_clock.h), for onehop and MPI.
 [[nodiscard]] std::vector<Samples> wilson(const Group& group, const WilsonBenchOptions& options);
 
 // Flop of one rank, and the bytes that it must move at least if nothing is in cache: links, blocks, the spinors read, and those written, which

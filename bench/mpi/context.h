@@ -1,4 +1,4 @@
-// What the MPI contestants share: the further functions of MPI that they call, a communicator of their own each, and memory.
+// Shared by the MPI candidates: further MPI functions that they call, a communicator for each of them, and memory.
 #pragma once
 
 #include <cstddef>
@@ -97,7 +97,7 @@ struct MpiCalls {
   int (*type_free)(Datatype*);
 };
 
-// A contestant's own communicator, so that its receives, posted ahead, take nobody else's messages.
+// A communicator for one candidate, so that receives it has posted ahead take no other candidate's messages.
 template <class Abi>
 class MpiContext {
  public:
@@ -128,7 +128,7 @@ class MpiContext {
   int peer = 0;  // with two ranks
 };
 
-// Persistent or ordinary requests of one contestant.
+// Persistent or ordinary requests of one candidate.
 template <class Abi>
 class MpiRequests {
  public:

@@ -8,7 +8,7 @@
 namespace onehop::bench {
 namespace {
 
-// Sources and results of every contestant: all messages one behind the other, each at a multiple of 64 bytes.
+// Sources and results of every candidate: all messages one behind the other, each at a multiple of 64 bytes.
 template <class Abi>
 class MpiExchange : public ExchangePeer {
  public:

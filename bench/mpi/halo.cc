@@ -1,4 +1,4 @@
-// All MPI contestants of the halo.
+// All MPI candidates of the halo.
 #include "bench/mpi/halo.h"
 
 #include "onehop/error.h"
@@ -22,7 +22,7 @@ std::unique_ptr<HaloPeer> mpi_halo_peer(const Group& group, std::string_view nam
   for (auto& peer : mpi_halo_peers(group)) {
     if (peer->name() == name) return std::move(peer);
   }
-  throw Error("bench: expected a way of MPI's to do a halo, found none that is called " + std::string(name));
+  throw Error("bench: expected the name of an MPI halo exchange, found " + std::string(name));
 }
 
 }  // namespace onehop::bench

@@ -1,4 +1,4 @@
-// What the MPI contestants of the halo share: what a rank has to do in a schedule's first round, and the copies inside it.
+// Shared by the MPI candidates of the halo: a rank's work in a schedule's first round, and the copies inside the rank.
 #pragma once
 
 #include <algorithm>
@@ -56,7 +56,7 @@ struct HaloWork {
   }
 };
 
-// What every contestant does: copies inside the rank.
+// The part that all candidates share: copies inside the rank.
 template <class Abi>
 class MpiHalo : public HaloPeer {
  public:

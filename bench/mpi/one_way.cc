@@ -11,7 +11,7 @@ namespace {
 
 constexpr int tag = 1;
 
-// Source and destination of every contestant.
+// Source and destination of every candidate.
 template <class Abi>
 class MpiOneWay : public OneWayPeer {
  public:

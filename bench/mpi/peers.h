@@ -1,4 +1,4 @@
-// What plain MPI does with the same work: the contestants that `onehop bench` compares with, each written as a careful user of
+// The MPI candidates that `onehop bench` compares onehop with: the same work in plain MPI, each written as a careful user of
 // MPI would write it. They use the MPI that onehop itself found and loaded, on its world communicator, which must be the group.
 //
 // Everything that says "collective" is called by both ranks in the same order. The caller dirties the source before each send and
@@ -53,8 +53,8 @@ class HaloPeer {
   [[nodiscard]] virtual std::string_view name() const = 0;
   // Collective. `schedule` is the whole or this rank's part; its first round is what runs. `arrays[i]` is the memory of its array i
   // and must stay until the next prepare() or the end.
-  // Every message is sent `enlargement` times as long as its data (QWS's way to make messages large without more computing;
-  // only for contestants that pack by hand: the others take 1).
+  // Every message is sent `enlargement` times as long as its data (as QWS does to make messages large without more computing;
+  // only for candidates that pack by hand: the others take 1).
   virtual void prepare(const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
                        std::int64_t enlargement = 1) = 0;
   virtual void start() = 0;   // packs if need be, and sends
@@ -79,7 +79,7 @@ class AllReducePeer {
   virtual void run() = 0;
 };
 
-// All contestants of a kind, best settings each; none where why_no_mpi_peers has a reason. Collective. The first two are for groups
+// All candidates of a kind, best settings each; none where why_no_mpi_peers has a reason. Collective. The first two are for groups
 // of two ranks.
 [[nodiscard]] std::vector<std::unique_ptr<OneWayPeer>> mpi_one_way_peers(const Group& group);
 [[nodiscard]] std::vector<std::unique_ptr<ExchangePeer>> mpi_exchange_peers(const Group& group);

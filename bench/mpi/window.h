@@ -1,4 +1,4 @@
-// A window of MPI-3 for the contestants that put: what arrives lies behind a flag that the receiver watches.
+// A window of MPI-3 for the candidates that put: what arrives lies behind a flag that the receiver watches.
 #pragma once
 
 #include <atomic>

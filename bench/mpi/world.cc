@@ -74,7 +74,7 @@ std::string why_not_here(const Group& group, std::optional<detail::AnyMpi>& mpi)
 std::optional<detail::AnyMpi> mpi_to_compete_with(const Group& group, std::string* why_not) {
   std::optional<detail::AnyMpi> mpi;
   const std::string mine = why_not_here(group, mpi);
-  // All or none: what the contestants do is collective.
+  // All or none: what the candidates do is collective.
   for (const auto& bytes : group.allgather(std::as_bytes(std::span(mine)))) {
     if (bytes.empty()) continue;
     if (why_not != nullptr) why_not->assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());

@@ -31,7 +31,7 @@ namespace {
 using bench::Effort;
 using onehop::Group;
 
-// (name, role, µs of each round) for each contestant.
+// (name, role, µs of each round) for each candidate.
 nb::list as_list(const std::vector<bench::Samples>& samples) {
   nb::list list;
   for (const bench::Samples& one : samples) list.append(nb::make_tuple(one.name, bench::to_string(one.role), one.us));
@@ -49,33 +49,34 @@ nb::list measure(const Measure& function) {
 }
 
 bench::Role role_from_string(const std::string& name) {
-  for (const bench::Role role : {bench::Role::ours, bench::Role::variant, bench::Role::peer, bench::Role::limit}) {
+  for (const bench::Role role :
+       {bench::Role::ours, bench::Role::variant, bench::Role::peer, bench::Role::speed_of_light}) {
     if (name == bench::to_string(role)) return role;
   }
   throw onehop::BadInput("unknown role \"" + name + "\"");
 }
 
-// (name, role, callable) -> a way that calls Python.
-std::vector<bench::OtherWay> other_ways(const nb::list& list) {
-  std::vector<bench::OtherWay> ways;
+// Candidates that call Python, from (name, role, callable, whether the results are exact).
+std::vector<bench::OtherCandidate> other_candidates(const nb::list& list) {
+  std::vector<bench::OtherCandidate> candidates;
   for (const nb::handle item : list) {
     const auto entry = nb::cast<nb::tuple>(item);
     const auto call = nb::cast<nb::callable>(entry[2]);
-    ways.push_back({nb::cast<std::string>(entry[0]), role_from_string(nb::cast<std::string>(entry[1])),
-                    [handle = nb::handle(call)] {
-                      const nb::gil_scoped_acquire gil;
-                      handle();
-                    },
-                    nb::cast<bool>(entry[3])});
+    candidates.push_back({nb::cast<std::string>(entry[0]), role_from_string(nb::cast<std::string>(entry[1])),
+                          [handle = nb::handle(call)] {
+                            const nb::gil_scoped_acquire gil;
+                            handle();
+                          },
+                          nb::cast<bool>(entry[3])});
   }
-  return ways;
+  return candidates;
 }
 
 nb::list halo_exchange(const Group& group, const onehop::Schedule& schedule, const std::vector<const Memory*>& memory,
                        const Effort& effort, bool peers, bool mock, double compute_us, const nb::list& others) {
   std::vector<std::span<std::byte>> arrays;
   for (const Memory* one : memory) arrays.push_back(one->bytes());
-  const bench::HaloOptions options{effort, peers, mock, compute_us, other_ways(others)};
+  const bench::HaloOptions options{effort, peers, mock, compute_us, other_candidates(others)};
   return measure([&] { return bench::halo_exchange(group, schedule, arrays, options); });
 }
 
@@ -98,17 +99,17 @@ nb::list try_waits(const Group& group, double compute_us, const std::vector<std:
   return measure([&] { return bench::try_waits(group, compute_us, list, effort); });
 }
 
-// Each way is (name, role, codec, algorithm, chunk_bytes), each other one (name, callable, source, result).
+// Each variant is (name, role, codec, algorithm, chunk_bytes), each other candidate is (name, callable, source, result).
 nb::list allreduce(
     const Group& group, std::int64_t bytes, const Effort& effort, bool peers,
-    const std::vector<std::tuple<std::string, std::string, std::string, std::string, std::int64_t>>& ways,
+    const std::vector<std::tuple<std::string, std::string, std::string, std::string, std::int64_t>>& variants,
     const nb::list& others) {
   bench::AllReduceOptions options;
   options.effort = effort;
   options.peers = peers;
-  for (const auto& [name, role, codec, algorithm, chunk] : ways) {
-    options.ways.push_back({name, role_from_string(role), onehop::codec_from_string(codec),
-                            onehop::reduce_algorithm_from_string(algorithm), chunk});
+  for (const auto& [name, role, codec, algorithm, chunk] : variants) {
+    options.variants.push_back({name, role_from_string(role), onehop::codec_from_string(codec),
+                                onehop::reduce_algorithm_from_string(algorithm), chunk});
   }
   const auto floats = [](nb::handle memory) {
     const auto span = nb::cast<const Memory*>(memory)->bytes();
@@ -181,19 +182,19 @@ void bind_bench(nb::module_& module) {
   module.def(
       "bench_dslash",
       [](const Group& group, const std::array<std::int64_t, 4>& extents, bool single, int threads,
-         const std::vector<std::tuple<std::string, std::string, bool, bool, bool, std::array<int, 4>, bool>>& ways,
+         const std::vector<std::tuple<std::string, std::string, bool, bool, bool, std::array<int, 4>, bool>>& variants,
          const Effort& effort) {
         bench::DslashOptions options{effort, extents, single, threads, {}};
-        for (const auto& [name, role, simd, put, ordering, grid, faces] : ways)
-          options.ways.push_back({name, role_from_string(role), simd, put, ordering, grid, faces});
+        for (const auto& [name, role, simd, put, ordering, grid, faces] : variants)
+          options.variants.push_back({name, role_from_string(role), simd, put, ordering, grid, faces});
         const bench::DslashWork work = bench::dslash_work(options, group.size());
         return nb::make_tuple(work.flops, work.bytes, measure([&] { return bench::dslash(group, options); }));
       },
-      "group"_a, "extents"_a, "single"_a, "threads"_a, "ways"_a, "effort"_a,
+      "group"_a, "extents"_a, "single"_a, "threads"_a, "variants"_a, "effort"_a,
       nb::sig("def bench_dslash(group: Group, extents: Sequence[int], single: bool, threads: int, "
-              "ways: Sequence[tuple[str, str, bool, bool, bool, Sequence[int], bool]], effort: BenchEffort) "
+              "variants: Sequence[tuple[str, str, bool, bool, bool, Sequence[int], bool]], effort: BenchEffort) "
               "-> tuple[float, float, list]"),
-      "The staggered hopping term. A way is (name, role, simd, put, ordering, grid, faces).");
+      "The staggered hopping term. A variant is (name, role, simd, put, ordering, grid, faces).");
   nb::class_<bench::Bandwidth>(module, "BenchBandwidth", "What reading brings to all threads of a rank.")
       .def(nb::init<const Group&, std::int64_t, int>(), "group"_a, "bytes"_a, "threads"_a, release())
       .def("measure", &bench::Bandwidth::measure, "times"_a, release(),
@@ -255,8 +256,8 @@ void bind_bench(nb::module_& module) {
         return measure([&] { return bench::poisson(group, {effort, local, enlargement, peers}); });
       },
       "group"_a, "local"_a, "enlargement"_a, "effort"_a, "peers"_a, "One iteration of the Poisson solver.");
-  module.def("bench_allreduce", &allreduce, "group"_a, "bytes"_a, "effort"_a, "peers"_a, "ways"_a, "others"_a,
-             "A sum of float32 over all ranks: (name, role, microseconds of each round, error) of every contestant.");
+  module.def("bench_allreduce", &allreduce, "group"_a, "bytes"_a, "effort"_a, "peers"_a, "variants"_a, "others"_a,
+             "A sum of float32 over all ranks: (name, role, microseconds of each round, error) of every candidate.");
   module.def("bench_try_stores", &try_stores, "group"_a, "bytes"_a, "both_ways"_a, "choices"_a, "effort"_a,
              "Messages of one size with other settings of (stores, chunk_bytes, slot_bytes, slots).");
   module.def("bench_try_waits", &try_waits, "group"_a, "compute_us"_a, "choices"_a, "effort"_a,

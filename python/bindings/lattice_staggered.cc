@@ -1,7 +1,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/complex.h>
 
-#include "bench/staggered_ways.h"
+#include "bench/staggered_variants.h"
 #include "onehop/lattice/staggered.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/memory.h"
@@ -109,13 +109,13 @@ void bind_lattice_staggered(nb::module_& module) {
           "group"_a, "extents"_a, "grid"_a, "fat"_a, "long_links"_a.none(), "lanes"_a, "threads"_a)
       .def_static(
           "for_bench",
-          [](const std::string& way, const onehop::Group& group, std::vector<std::int64_t> extents,
+          [](const std::string& variant, const onehop::Group& group, std::vector<std::int64_t> extents,
              std::vector<int> grid, const Memory& fat, const Memory& long_links, int threads) {
             const nb::gil_scoped_release released;
-            return onehop::bench::staggered_way(way, group, std::move(extents), std::move(grid), numbers(fat),
-                                                numbers(long_links), threads);
+            return onehop::bench::staggered_variant(variant, group, std::move(extents), std::move(grid), numbers(fat),
+                                                    numbers(long_links), threads);
           },
-          "way"_a, "group"_a, "extents"_a, "grid"_a, "fat"_a, "long_links"_a, "threads"_a,
+          "variant"_a, "group"_a, "extents"_a, "grid"_a, "fat"_a, "long_links"_a, "threads"_a,
           "With faces and sums by \"MPI\", or \"scalar\" loops.")
       .def(
           "link_bytes",

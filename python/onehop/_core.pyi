@@ -1119,7 +1119,7 @@ class LatticeStaggered:
     ) -> LatticeStaggered: ...
     @staticmethod
     def for_bench(
-        way: str,
+        variant: str,
         group: Group,
         extents: Sequence[int],
         grid: Sequence[int],
@@ -1271,11 +1271,11 @@ def bench_dslash(
     extents: Sequence[int],
     single: bool,
     threads: int,
-    ways: Sequence[tuple[str, str, bool, bool, bool, Sequence[int], bool]],
+    variants: Sequence[tuple[str, str, bool, bool, bool, Sequence[int], bool]],
     effort: BenchEffort,
 ) -> tuple[float, float, list]:
     """
-    The staggered hopping term. A way is (name, role, simd, put, ordering, grid, faces).
+    The staggered hopping term. A variant is (name, role, simd, put, ordering, grid, faces).
     """
 
 class BenchBandwidth:
@@ -1352,11 +1352,11 @@ def bench_allreduce(
     bytes: int,
     effort: BenchEffort,
     peers: bool,
-    ways: Sequence[tuple[str, str, str, str, int]],
+    variants: Sequence[tuple[str, str, str, str, int]],
     others: list,
 ) -> list:
     """
-    A sum of float32 over all ranks: (name, role, microseconds of each round, error) of every contestant.
+    A sum of float32 over all ranks: (name, role, microseconds of each round, error) of every candidate.
     """
 
 def bench_try_stores(

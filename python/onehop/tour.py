@@ -125,7 +125,7 @@ def _figures(measured: Iterable[tuple[str, str, list[float]]], times: int) -> Fi
 
 
 def _simply_timed(group: Group, work: Callable[[], Any]) -> Figures:
-    """Where contestants cannot take turns: onehop alone, the best of three."""
+    """Where candidates cannot take turns: onehop alone, the best of three."""
     seconds = []
     for _ in range(3):
         group.barrier()

@@ -1,4 +1,4 @@
-// Permutations of index bits through MPI, where every rank's part is staged, and what the benchmark's contestant makes
+// Permutations of index bits through MPI, where every rank's part is staged, and what the benchmark's candidate makes
 // of them.
 #include "bench/permutation.h"
 
@@ -55,7 +55,7 @@ TEST(MpiPermutation, AnyOfThemInPlace) {
   }
 }
 
-TEST(MpiPermutation, TheContestantDoesTheSame) {
+TEST(MpiPermutation, TheCandidateDoesTheSame) {
   if (world().size() != 4) GTEST_SKIP() << "for four ranks";
   const std::vector<std::pair<int, int>> pairs = {{0, 9}, {5, 8}};
   PermuteBitsSpec spec{.bits = 10, .local_bits = 8, .permutation = {9, 1, 2, 3, 4, 8, 6, 7, 5, 0}};

@@ -1,4 +1,4 @@
-#include "bench/limit.h"
+#include "bench/speed_of_light.h"
 
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ constexpr std::int64_t beside_flag = 56;  // bytes that fit into the flag's line
 void copy_plain(std::byte* to, const std::byte* from, std::size_t n) { std::memcpy(to, from, n); }
 
 #if defined(__x86_64__)
-// Sources and slots lie on lines; what is left of the last line goes by memcpy.
+// Sources and slots are aligned to cache lines; the rest of the last line is copied by memcpy.
 void copy_prefetching(std::byte* to, const std::byte* from, std::size_t n) {
   constexpr std::size_t ahead = 1024;
   std::size_t at = 0;
@@ -88,30 +88,30 @@ struct Where {
 
 }  // namespace
 
-std::vector<LimitWay> limit_ways(std::int64_t bytes, bool one_slot) {
-  std::vector<LimitWay> ways;
+std::vector<SpeedOfLightVariant> speed_of_light_variants(std::int64_t bytes, bool one_slot) {
+  std::vector<SpeedOfLightVariant> variants;
   const auto add = [&](const Copy& copy, std::int64_t chunk) {
     const std::string name =
         std::string(copy.name) + (chunk == 0 ? "" : ", chunks of " + std::to_string(chunk >> 10) + " KiB");
-    ways.push_back({name, copy.copy, chunk, 2});
-    if (one_slot && bytes > beside_flag) ways.push_back({name + ", one slot", copy.copy, chunk, 1});
+    variants.push_back({name, copy.copy, chunk, 2});
+    if (one_slot && bytes > beside_flag) variants.push_back({name + ", one slot", copy.copy, chunk, 1});
   };
   for (const Copy& copy : copies()) {
     if (bytes < copy.from_bytes || bytes > copy.to_bytes) continue;
     add(copy, 0);
     for (const std::int64_t chunk : {1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10}) {
-      // More than a few dozen rises of the flag in one message never paid.
+      // More than a few dozen increments of the flag per message were never faster.
       if (chunk < bytes && bytes / chunk <= 64) add(copy, chunk);
     }
   }
-  return ways;
+  return variants;
 }
 
-Limit::Limit(const Group& group, std::int64_t bytes)
+SpeedOfLight::SpeedOfLight(const Group& group, std::int64_t bytes)
     : bytes_(bytes),
       stride_((bytes + 127) / 128 * 128),
       beside_flag_(bytes <= beside_flag),
-      way_{"memcpy", copy_plain, 0, 2},
+      variant_{"memcpy", copy_plain, 0, 2},
       own_memory_(detail::SharedMemory::create(flag_bytes + 2 * stride_, "the slots of a benchmark")),
       source_memory_(static_cast<std::size_t>(bytes) + 4096) {
   const Where own{getpid(), own_memory_.fd()};

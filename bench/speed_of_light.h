@@ -1,5 +1,5 @@
-// The bare limit: a flag in shared memory, and a copy into a slot with a flag, without any library around it. Written apart
-// from onehop's channels on purpose: what both have in common would not show.
+// The speed of light of a message between two ranks: a flag in shared memory, and a copy into a slot with a flag, without any library
+// around it. It deliberately shares no code with onehop's channels, because a cost that both had would not show.
 #pragma once
 
 #include <atomic>
@@ -15,26 +15,26 @@
 
 namespace onehop::bench {
 
-// How the copy is done, and how much of it before each rise of the flag (0: all).
-struct LimitWay {
+// How the message is copied.
+struct SpeedOfLightVariant {
   std::string name;
   void (*copy)(std::byte* to, const std::byte* from, std::size_t bytes) = nullptr;
-  std::int64_t chunk = 0;
-  // Two slots in turn, or one, which is enough to and fro: nobody writes before the other has read and answered.
+  std::int64_t chunk = 0;  // bytes copied before each increment of the flag; 0: the whole message
+  // Two slots in turn, or one. One is enough for a ping-pong, where a rank writes only after the other has read and answered.
   unsigned slots = 2;
 };
 
-// What is worth trying on this processor for messages of so many bytes; `one_slot`: also with a single slot.
-[[nodiscard]] std::vector<LimitWay> limit_ways(std::int64_t bytes, bool one_slot);
+// Returns the variants worth trying on this processor for messages of this many bytes; with `one_slot` also those with one slot.
+[[nodiscard]] std::vector<SpeedOfLightVariant> speed_of_light_variants(std::int64_t bytes, bool one_slot);
 
-// Both directions of a path between two ranks: slots each way, one flag.
-class Limit {
+// Both directions between two ranks: slots and one flag each way.
+class SpeedOfLight {
  public:
   // Collective over the two ranks of `group`.
-  Limit(const Group& group, std::int64_t bytes);
+  SpeedOfLight(const Group& group, std::int64_t bytes);
 
-  // Another way from now on; both ranks must change between the same two messages.
-  void use(const LimitWay& way) noexcept { way_ = way; }
+  // Switches to another variant. Both ranks must switch between the same two messages.
+  void use(const SpeedOfLightVariant& variant) noexcept { variant_ = variant; }
 
   [[nodiscard]] std::span<std::byte> source() noexcept { return source_; }
 
@@ -44,12 +44,12 @@ class Limit {
       raise();
       return;
     }
-    std::byte* to = theirs_ + flag_bytes + (out_ & (way_.slots - 1)) * stride_;
+    std::byte* to = theirs_ + flag_bytes + (out_ & (variant_.slots - 1)) * stride_;
     ++out_;
     const std::int64_t chunk = chunk_bytes();
     for (std::int64_t at = 0; at < bytes_; at += chunk) {
       const std::int64_t length = chunk < bytes_ - at ? chunk : bytes_ - at;
-      way_.copy(to + at, source_.data() + at, static_cast<std::size_t>(length));
+      variant_.copy(to + at, source_.data() + at, static_cast<std::size_t>(length));
       raise();
     }
   }
@@ -62,7 +62,7 @@ class Limit {
       read(std::span<const std::byte>(own_ + 8, static_cast<std::size_t>(bytes_)));
       return;
     }
-    const std::byte* from = own_ + flag_bytes + (in_ & (way_.slots - 1)) * stride_;
+    const std::byte* from = own_ + flag_bytes + (in_ & (variant_.slots - 1)) * stride_;
     ++in_;
     const std::int64_t chunk = chunk_bytes();
     for (std::int64_t at = 0; at < bytes_; at += chunk) {
@@ -75,7 +75,7 @@ class Limit {
  private:
   static constexpr std::int64_t flag_bytes = 128;
 
-  [[nodiscard]] std::int64_t chunk_bytes() const noexcept { return way_.chunk == 0 ? bytes_ : way_.chunk; }
+  [[nodiscard]] std::int64_t chunk_bytes() const noexcept { return variant_.chunk == 0 ? bytes_ : variant_.chunk; }
   static std::atomic<std::uint64_t>& flag(std::byte* memory) noexcept {
     return *reinterpret_cast<std::atomic<std::uint64_t>*>(memory);
   }
@@ -87,8 +87,8 @@ class Limit {
 
   std::int64_t bytes_;
   std::int64_t stride_;
-  bool beside_flag_;  // the message fits into the flag's line
-  LimitWay way_;
+  bool beside_flag_;  // whether the message fits into the flag's cache line
+  SpeedOfLightVariant variant_;
   detail::SharedMemory own_memory_;
   detail::SharedMemory their_memory_;
   std::byte* own_ = nullptr;

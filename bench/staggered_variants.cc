@@ -1,4 +1,4 @@
-#include "bench/staggered_ways.h"
+#include "bench/staggered_variants.h"
 
 #include <memory>
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace onehop::bench {
 
-lattice::Staggered staggered_way(std::string_view name, const Group& group, std::vector<std::int64_t> extents,
-                                 std::vector<int> grid, std::span<const std::complex<double>> fat_links,
-                                 std::span<const std::complex<double>> long_links, int threads) {
+lattice::Staggered staggered_variant(std::string_view name, const Group& group, std::vector<std::int64_t> extents,
+                                     std::vector<int> grid, std::span<const std::complex<double>> fat_links,
+                                     std::span<const std::complex<double>> long_links, int threads) {
   lattice::detail::StaggeredParts parts;
   lattice::StaggeredOptions options;
   options.threads = threads;
