@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan bench peers model lint lint-quick format mpich torch docs clean
+.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan bench reference-simulators peers model lint lint-quick format mpich torch docs clean
 
 export PYTHON JOBS TORCH
 # Make's own default for CXX is no wish of the user's: without one, tools/find_compiler.sh looks for one that is new enough.
@@ -51,14 +51,16 @@ test-tsan: setup-test  ## The C++ tests whose ranks are threads, under the threa
 	@tools/build.sh tsan
 	@$(CTEST) --preset tsan
 
-bench: build peers  ## Every benchmark; tables here, JSON in results/
+bench: build reference-simulators  ## Every benchmark; tables here, JSON in results/
 	@mkdir -p results
 	@for name in pingpong channel halo poisson; do $(ONEHOP) bench $$name -n 2 --json results/$$name.json || exit 1; done
 	@for ranks in 4 8; do $(ONEHOP) bench ring -n $$ranks --json results/ring-$$ranks.json || exit 1; done
 	@$(ONEHOP) bench circuits --json results/circuits.json
 
-peers: setup  ## Other simulators of circuits in .peers, for `onehop bench circuits`
-	@tools/setup.sh base peers
+reference-simulators: setup  ## Installs other circuit simulators in .reference-simulators, for `onehop bench circuits`
+	@tools/setup.sh base reference-simulators
+
+peers: reference-simulators  # the old name, until 0.3
 
 model:  ## Explores the model of the channel protocol (SPIN)
 	@tools/model.sh
@@ -86,6 +88,6 @@ docs: build  ## The documentation site in build/docs: Sphinx, with warnings as e
 	@tools/setup.sh docs
 	@tools/docs.sh
 
-clean:  ## Removes everything that was made here: .venv, .mpich, .peers, build, results
-	@rm -rf .venv .mpich .peers build results python/onehop/_core*.so
+clean:  ## Removes everything that was made here: .venv, .mpich, .reference-simulators, build, results
+	@rm -rf .venv .mpich .reference-simulators .peers build results python/onehop/_core*.so
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

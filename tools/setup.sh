@@ -101,22 +101,22 @@ install_optional() {
   printf '%s' "$wanted" >"$stamps/$1"
 }
 
-# install_peers: other simulators of circuits, in an environment of their own beside .venv. A peer without a wheel for this
+# install_reference_simulators: other circuit simulators, in their own environment beside .venv. A peer without a wheel for this
 # Python is named and left out; none is built from source.
-install_peers() {
-  local wanted packages package peers=.peers
-  wanted=$(packages_of peers)
-  if [ "$(cat $peers/stamp 2>/dev/null)" = "$PWD $wanted" ] && $peers/bin/python -c '' 2>/dev/null; then return; fi
+install_reference_simulators() {
+  local wanted packages package simulators=.reference-simulators
+  wanted=$(packages_of reference-simulators)
+  if [ "$(cat $simulators/stamp 2>/dev/null)" = "$PWD $wanted" ] && $simulators/bin/python -c '' 2>/dev/null; then return; fi
   mapfile -t packages <<<"$wanted"
-  say "installing into $peers: ${packages[*]}"
-  "$python" -m venv --clear $peers
-  local pip=("$peers/bin/pip" install --quiet --quiet --only-binary "${wanted//$'\n'/,}")
+  say "installing into $simulators: ${packages[*]}"
+  "$python" -m venv --clear $simulators
+  local pip=("$simulators/bin/pip" install --quiet --quiet --only-binary "${wanted//$'\n'/,}")
   if ! "${pip[@]}" "${packages[@]}"; then
     for package in "${packages[@]}"; do
-      "${pip[@]}" "$package" || say "warning: no $package, so \`onehop bench circuits\` goes without it. For another try: rm -r $peers, then make peers again"
+      "${pip[@]}" "$package" || say "warning: no $package, so \`onehop bench circuits\` goes without it. For another try: rm -r $simulators, then make reference-simulators again"
     done
   fi
-  printf '%s' "$PWD $wanted" >$peers/stamp
+  printf '%s' "$PWD $wanted" >$simulators/stamp
 }
 
 # Not a group of pyproject.toml, and never installed unasked: it is large. A torch that is there already stays, unless
@@ -154,7 +154,7 @@ for group in "$@"; do
     mpi) install_optional mpi "an MPI to compare with" ;;
     hwloc) install_optional hwloc "the topology in onehop doctor" ;;
     quantum) install_optional quantum "circuits from OpenQASM files and the Qiskit backend" ;;
-    peers) install_peers ;;
+    reference-simulators) install_reference_simulators ;;
     *) install "$group" ;;
   esac
 done

@@ -285,8 +285,8 @@ def gradients(group: Group, seconds: float) -> StepResult:
     ok = _everywhere(group, same and error < 0.005 * (group.size + 1))
     if _on_one_machine(group):
         effort = _core.BenchEffort(seconds=seconds)
-        ways = [("onehop", "ours", "raw", "auto", 0), ("onehop, q8", "variant", "q8", "auto", 0)]
-        measured = _core.bench_allreduce(group, mine.nbytes, effort, True, ways, [])
+        variants = [("onehop", "ours", "raw", "auto", 0), ("onehop, q8", "variant", "q8", "auto", 0)]
+        measured = _core.bench_allreduce(group, mine.nbytes, effort, True, variants, [])
         figures = _figures([one[:3] for one in measured], 1)
     else:
         figures = _simply_timed(group, lambda: allreduce(group, mine, out=raw))

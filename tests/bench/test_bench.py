@@ -44,8 +44,8 @@ def has_mpi() -> bool:
 needs_mpi = pytest.mark.skipif(not has_mpi(), reason="needs an Open MPI to compare with")
 
 
-def samples(*contestants: tuple[str, str, list[float]]) -> list[Samples]:
-    return [Samples(name, role, np.array(us)) for name, role, us in contestants]
+def samples(*candidates: tuple[str, str, list[float]]) -> list[Samples]:
+    return [Samples(name, role, np.array(us)) for name, role, us in candidates]
 
 
 # -- figures ---------------------------------------------------------------------------------------------------------
@@ -339,7 +339,16 @@ def test_smearing_counts_as_milc_does(ranks: Ranks) -> None:
 
 
 def test_wilson_compares_with_reading_as_many_bytes(ranks: Ranks) -> None:
-    words = ("--quick", "--local", "--lattices", "4x4x4x4", "--ways", "double,clover-12,half", "--json", "-")
+    words = (
+        "--quick",
+        "--local",
+        "--lattices",
+        "4x4x4x4",
+        "--variants",
+        "double,clover-12,half",
+        "--json",
+        "-",
+    )
     found = ranks.onehop("bench", "wilson", "-n", 2, *words)
     assert found.returncode == 0, found.stderr
     rows = json.loads(found.stdout)["rows"]

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onehop.bench import reference_simulators as circuit_peers
+from onehop.bench import reference_simulators
 from onehop.bench.circuits import CircuitSettings, Ours, circuits, distance, wrong_answers
 from onehop.bench.circuits_cases import CIRCUIT_CASES, Gate, make_gates
 from onehop.bench.circuits_table import make_circuit_peer_table, make_circuit_table, save_circuit_plot
-from onehop.bench.reference_simulators import CIRCUIT_PEERS, Timing, WorkerPeer, find_peers
+from onehop.bench.reference_simulators import REFERENCE_SIMULATORS, Timing, WorkerSimulator, find_simulators
 from onehop.cli import bench_circuits, main
 from onehop.error import BadInput, Error
 
@@ -169,7 +169,7 @@ def test_what_cannot_be(settings: dict[str, Any], found: str) -> None:
     with pytest.raises(BadInput, match=found):
         circuits(quick(**settings), [])
     with pytest.raises(BadInput, match="nobody"):
-        find_peers(["nobody"], 1)
+        find_simulators(["nobody"], 1)
 
 
 def test_table_and_plot(tmp_path: Path) -> None:
@@ -188,7 +188,9 @@ def test_table_and_plot(tmp_path: Path) -> None:
 def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fakes = [FakePeer("right", 0.5), FakePeer("wrong", 0.4, error=1e-3)]
     chosen = fakes[:1]
-    monkeypatch.setattr(bench_circuits, "find_peers", lambda *_: (chosen, ["without qsim: `make peers`"]))
+    monkeypatch.setattr(
+        bench_circuits, "find_simulators", lambda *_: (chosen, ["without qsim: `make reference-simulators`"])
+    )
     file = tmp_path / "out.json"
     options = ["bench", "circuits", "--qubits", "6", "--case", "qft", "--precision", "double", "--quick"]
     assert main([*options, "--json", str(file)]) == 0
@@ -200,8 +202,8 @@ def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest
     assert row["speedup"] == pytest.approx(row["best_peer_s"] / row["ours_s"], rel=1e-3)
     assert row["passes"] >= 1
     said = capsys.readouterr()
-    assert "without qsim: `make peers`" in said.err
-    assert "without qsim: `make peers`" in stored["notes"]
+    assert "without qsim: `make reference-simulators`" in said.err
+    assert "without qsim: `make reference-simulators`" in stored["notes"]
     assert fakes[0].asked[-1] == "closed"
 
     chosen[:] = fakes
@@ -210,8 +212,8 @@ def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest
 
 
 def test_peers_that_are_installed_agree_with_us() -> None:
-    there, missing = find_peers(CIRCUIT_PEERS, 1)
-    assert len(there) + len(missing) == len(CIRCUIT_PEERS)
+    there, missing = find_simulators(REFERENCE_SIMULATORS, 1)
+    assert len(there) + len(missing) == len(REFERENCE_SIMULATORS)
     assert all("pip install" in line for line in missing)
     try:
         result = circuits(quick(precisions=("double", "single")), there)
@@ -228,13 +230,13 @@ def test_worker_that_dies_is_an_error(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text('#!/bin/sh\necho \'{"version": "1", "precisions": ["double"]}\'\nread line\nexit 3\n')
     python.chmod(0o755)
-    peer = WorkerPeer("qulacs", str(python), 1)
+    peer = WorkerSimulator("qulacs", str(python), 1)
     with pytest.raises(Error, match="qulacs ended with status 3"):
         peer.load([], 4, "double")
     peer.close()
     python.write_text("#!/bin/sh\nexit 4\n")
     with pytest.raises(ImportError, match="status 4"):
-        WorkerPeer("qulacs", str(python), 1)
+        WorkerSimulator("qulacs", str(python), 1)
 
 
 def test_worker_that_complains_much_or_never_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,13 +246,13 @@ def test_worker_that_complains_much_or_never_answers(tmp_path: Path, monkeypatch
         'echo \'{"version": "1", "precisions": ["double"]}\'\nread line\nexec sleep 20\n'
     )
     python.chmod(0o755)
-    peer = WorkerPeer("qulacs", str(python), 1, patience=1)
+    peer = WorkerSimulator("qulacs", str(python), 1, kill_after=1)
     with pytest.raises(Error, match="qulacs gave no answer within 1 s"):
         peer.load([], 4, "double")
     peer.close()
     # Whose folder one stands in does not matter.
-    (tmp_path / ".peers" / "bin").mkdir(parents=True)
+    (tmp_path / ".reference-simulators" / "bin").mkdir(parents=True)
     (tmp_path / "pyproject.toml").touch()
-    python.rename(tmp_path / ".peers" / "bin" / "python")
+    python.rename(tmp_path / ".reference-simulators" / "bin" / "python")
     monkeypatch.chdir(tmp_path)
-    assert not any(str(tmp_path) in one for one in circuit_peers._pythons())
+    assert not any(str(tmp_path) in one for one in reference_simulators._pythons())

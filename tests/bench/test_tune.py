@@ -11,7 +11,7 @@ import pytest
 
 from onehop import _core
 from onehop.bench.tune import CLASSES, choose, cost, pick, save, store_choices
-from onehop.bench.tune_allreduce import LOSSY, SIZES, built_in_tables, choose_table, ways_for
+from onehop.bench.tune_allreduce import LOSSY, SIZES, built_in_tables, choose_table, variants_for
 from onehop.error import Error
 from ranks import Ranks
 
@@ -83,10 +83,11 @@ def test_choose_makes_a_table_of_all_reduce() -> None:
         scale = {"raw": 1.0, "fp16": 0.5, "q8": 1.2 if size < 64 << 10 else 0.8, "q4": 1.1}
         us = {}
         for codec in ("raw", *LOSSY):
-            ways = ways_for(size, codec != "raw")
+            variants = variants_for(size, codec != "raw")
             prefers = "one_shot" if size <= 16 << 10 else "two_shot"
             us[codec] = [
-                [scale.get(codec, 0.9) * (1 if way[0] == prefers else 2) * (1 + way[1] / 1e7)] for way in ways
+                [scale.get(codec, 0.9) * (1 if variant[0] == prefers else 2) * (1 + variant[1] / 1e7)]
+                for variant in variants
             ]
         measured.append({"up_to": up_to, "us": us})
     table, told = choose_table(measured, built_in_tables()[0], cost, pick)

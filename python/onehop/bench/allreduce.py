@@ -99,11 +99,11 @@ def allreduce(
     for size in sizes:
         # A block must outlast the scheduler's slices where there are more ranks than processors.
         effort = settings.effort(len(sizes), 400.0 if group.size <= 2 else 4000.0)
-        ways = [("onehop", "ours", codecs[0], "auto", 0)]
-        ways += [(f"onehop, {codec}", "variant", codec, "auto", 0) for codec in codecs[1:]]
-        ways += [(f"onehop, {name}", "variant", codecs[0], name, 0) for name in ALGORITHMS]
+        variants = [("onehop", "ours", codecs[0], "auto", 0)]
+        variants += [(f"onehop, {codec}", "variant", codec, "auto", 0) for codec in codecs[1:]]
+        variants += [(f"onehop, {name}", "variant", codecs[0], name, 0) for name in ALGORITHMS]
         others = _gloo(group, size) if settings.peers else []
-        measured = _core.bench_allreduce(group, size, effort, settings.peers, ways, others)
+        measured = _core.bench_allreduce(group, size, effort, settings.peers, variants, others)
         for codec in codecs:
             name = "onehop" if codec == codecs[0] else f"onehop, {codec}"
             chosen = [
@@ -121,7 +121,9 @@ def make_allreduce_table(result: Bench) -> Table:
     ranks = result.rows[0].ranks
     table = empty_table(
         f"onehop bench allreduce, {ranks} ranks, sum",
-        f"{host['cpu']}, {host['cores']} cores, {host['simd']}; {host['mpi'] or 'no MPI'}\n"
+        f"{host['cpu']}, {host['cores']} cores, {host['simd']}"
+        + (f"; {host['mpi']}" if host["mpi"] else "")
+        + "\n"
         "ratio: onehop's time over the best peer's in the same round; below 1 onehop is faster",
     )
     for name in ("size", "count", "type", "codec"):

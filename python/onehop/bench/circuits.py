@@ -267,7 +267,7 @@ class _Contest:
     def _rounds(
         self, settings: dict[str, str], indices: list[int], deadline: float
     ) -> dict[str, list[list[float]]]:
-        """Seconds of each contestant, a list for each round; checks what came out in the first."""
+        """Seconds of each candidate, a list for each round; checks what came out in the first."""
         times: dict[str, list[list[float]]] = {"onehop": []}
         batch = 0.02 if self.qubits <= 18 else 0.0
         running = dict(settings)

@@ -1,4 +1,4 @@
-"""Rows of `onehop bench circuits` as tables and as a picture."""
+"""The rows of `onehop bench circuits` as tables and as a plot."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 from rich.table import Table
 
 from onehop.bench.circuits import CircuitRow
-from onehop.bench.plot import PEER_COLOURS
+from onehop.bench.plot import peer_looks
 from onehop.bench.result import Bench
 from onehop.bench.table import empty_table, number
 from onehop.figure import empty_figure, save_figure
@@ -23,7 +23,7 @@ def _rows(result: Bench) -> list[CircuitRow]:
 
 
 def duration(seconds: float | None, digits: int = 3) -> str:
-    """So many digits and a unit; a dash for None."""
+    """The duration with `digits` digits and a unit; a dash for None."""
     if seconds is None:
         return "-"
     for factor, unit in ((1, "s"), (1e3, "ms")):
@@ -40,12 +40,12 @@ def _speedup(value: float | None) -> str:
 
 
 def make_circuit_table(result: Bench) -> Table:
-    """A line a row: our time, our passes, and the best of the others."""
+    """A table with a line for each row: onehop's time and passes, and the best peer."""
     caption = (
         f"{result.host['cpu']}, {result.host['cores']} cores, {result.host['simd']}\n"
         "f64, f32: double and single precision; time: the best of several runs;\n"
-        "plan: what planning takes, where it has to be done; x pass: time over that\n"
-        "of a pass, which reads and writes the state once;\n"
+        "plan: time to plan a circuit that was not planned before; x pass: time over that\n"
+        "of one pass, which reads and writes the state once;\n"
         "speedup: the best peer's time over onehop's"
     )
     table = empty_table("onehop bench circuits", caption)
@@ -72,7 +72,7 @@ def make_circuit_table(result: Bench) -> Table:
 
 
 def make_circuit_peer_table(result: Bench) -> Table | None:
-    """Every peer's seconds and setting; None without peers."""
+    """The time and setting of each peer; None without peers."""
     rows = _rows(result)
     names = list(dict.fromkeys(name for row in rows for name in row.peers))
     if not names:
@@ -104,19 +104,19 @@ def _label(row: CircuitRow, rows: Sequence[CircuitRow]) -> str:
 
 
 def save_circuit_plot(result: Bench, file: str) -> None:
-    """Seconds of everybody, a panel for each precision, and below how many times faster than the best peer.
+    """Draw all times, with a panel for each precision, and below them the speedup over the best peer.
 
     Raises
     ------
     Error
         matplotlib is not installed.
     BadInput
-        The file cannot be written, or its ending is no kind of picture.
+        The file cannot be written, or matplotlib does not know the format that its name ends with.
     """
     rows = _rows(result)
     precisions = list(dict.fromkeys(row.precision for row in rows))
     names = list(dict.fromkeys(name for row in rows for name in row.peers))
-    colours = {name: PEER_COLOURS[i % len(PEER_COLOURS)] for i, name in enumerate(names)}
+    looks = peer_looks(names)
     figure = empty_figure(max(8, 0.5 * len(rows)), 7)
     panels = figure.subplots(
         2, len(precisions), squeeze=False, sharex="col", sharey="row", height_ratios=(3, 1)
@@ -128,17 +128,24 @@ def save_circuit_plot(result: Bench, file: str) -> None:
         times.plot(places, [row.ours_s for row in some], "o", color="tab:red", label="onehop", zorder=3)
         for name in names:
             values = [row.peers.get(name, float("nan")) for row in some]
-            times.plot(places, values, ".", color=colours[name], label=name)
-        times.plot(places, [row.pass_s for row in some], "_", color="black", label="a pass")
+            times.plot(places, values, linestyle="none", label=name, **looks[name])
+        times.plot(
+            places,
+            [row.pass_s for row in some],
+            "_",
+            color="black",
+            markersize=10,
+            label="one pass over the state",
+        )
         times.set_yscale("log")
         times.set_title(f"{precision} precision", fontsize=10)
         times.grid(alpha=0.3)
         speedups.bar(places, [row.speedup or 0 for row in some], color="tab:red")
         speedups.axhline(1, color="black", linewidth=0.8)
-        speedups.set_xticks(places, [_label(row, some) for row in some], rotation=60)
+        speedups.set_xticks(places, [_label(row, some) for row in some], rotation=60, ha="right", fontsize=8)
         speedups.grid(alpha=0.3)
-    panels[0][0].set_ylabel("seconds, best")
+    panels[0][0].set_ylabel("time in s (best run)")
     panels[0][0].legend(fontsize=8)
-    panels[1][0].set_ylabel("times the best peer")
+    panels[1][0].set_ylabel("speedup over\nthe best peer")
     figure.suptitle(f"onehop bench circuits: {result.host['cpu']}", fontsize=10)
     save_figure(figure, file, dpi=130)

@@ -1,4 +1,4 @@
-"""Encoding and decoding on one core, against a plain copy of the same numbers."""
+"""Encoding and decoding on one core, compared with a plain copy of the same numbers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def codec(
     sizes: Sequence[int] = CODEC_SIZES,
     codecs: Sequence[str] = CODECS[1:],
 ) -> Bench:
-    """Every codec, in both directions, on arrays of so many bytes of float32; the limit is memcpy of them."""
+    """Each codec in both directions, on arrays of `sizes` bytes of float32. The speed of light is a memcpy of them."""
     if group.size != 1:
         raise BadInput(
             f"onehop bench codec measures one core, but this launch has {group.size} ranks: use -n 1"

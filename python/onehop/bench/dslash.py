@@ -1,4 +1,4 @@
-"""The staggered hopping term with fat and long links, against plain MPI, scalar code and memory."""
+"""The staggered hopping term with fat and long links, compared with plain MPI, scalar code and memory bandwidth."""
 
 from __future__ import annotations
 
@@ -24,16 +24,26 @@ IMPROVEMENTS = ("SIMD", "direct put", "mapping", "ordering")
 BY_MPI = "plain MPI, the same kernels"
 FACES = ": faces, by clocks"
 
-Way = tuple[str, str, bool, bool, bool, tuple[int, ...], bool]
+Variant = tuple[str, str, bool, bool, bool, tuple[int, ...], bool]
 
 
-def begin_bench(bench: str, group: Group) -> Bench:
-    """What is known of the machine, its peak among it."""
+def begin_bench(bench: str, group: Group, *, with_mpi: bool = True) -> Bench:
+    """A result without rows: the machine, and notes about its measured peak.
+
+    Parameters
+    ----------
+    bench : str
+        The benchmark's name.
+    group : Group
+        Its ranks, all of them on one machine.
+    with_mpi : bool
+        Whether the benchmark compares with MPI; a note then says if there is none.
+    """
     if len(group.local_ranks) != group.size:
-        raise BadInput(f"onehop bench {bench} compares with shared memory: start all ranks on one machine")
-    why_not = _core.bench_why_no_peers(group)
+        raise BadInput(f"onehop bench {bench} measures shared memory: start all ranks on one machine")
+    why_not = _core.bench_why_no_peers(group) if with_mpi else ""
     version = None
-    if not why_not:
+    if with_mpi and not why_not:
         try:
             version = _core.bench_mpi_version()
         except Error as error:
@@ -48,7 +58,7 @@ def begin_bench(bench: str, group: Group) -> Bench:
 
 
 def machine_notes(group: Group) -> list[str]:
-    """What memory brings to all ranks at once, and what a thread computes at most, measured."""
+    """The measured memory bandwidth of all ranks at once, and the measured peak arithmetic rate of a thread."""
     memory = _core.BenchBandwidth(group, (1 << 30) // group.size, 0)
     rate = max(memory.measure(1) for _ in range(3))
     peaks = ", ".join(
@@ -68,21 +78,21 @@ def dslash(
     precisions: Sequence[str] = ("single", "double"),
     threads: int = 0,
 ) -> Bench:
-    """One application to the sites of one colour; `blocks` are of one rank, and the last direction is cut."""
+    """One application to the sites of one parity; `blocks` are those of a rank, and the last direction is divided."""
     result = begin_bench("dslash", group)
     grid = (1, 1, 1, group.size)
-    ways: list[Way] = [("onehop", "ours", True, True, True, grid, True)]
+    variants: list[Variant] = [("onehop", "ours", True, True, True, grid, True)]
     if group.size > 1:
-        ways.append((BY_MPI, "peer", True, False, True, grid, True))
-        ways.append(("without faces", "variant", True, True, True, grid, False))
-    ways.append(("scalar code", "variant", False, True, True, grid, True))
+        variants.append((BY_MPI, "peer", True, False, True, grid, True))
+        variants.append(("without faces", "variant", True, True, True, grid, False))
+    variants.append(("scalar code", "variant", False, True, True, grid, True))
     # Long enough that caches which others have emptied are full again for most of it, as in a solver.
     effort = settings.effort(len(blocks) * len(precisions), block_us=20000.0)
     for block in blocks:
         extents = [*block[:3], block[3] * group.size]
         for precision in precisions:
             flops, size, measured = _core.bench_dslash(
-                group, extents, precision == "single", threads, ways, effort
+                group, extents, precision == "single", threads, variants, effort
             )
             samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
             case = f"{'x'.join(map(str, block))} a rank, {precision}"
@@ -117,15 +127,15 @@ def improvements(
     block: tuple[int, ...] = (12, 12, 12, 12),
     precision: str = "single",
 ) -> Bench:
-    """Every combination of the four improvements: GFLOP/s a rank, with the same lattice for all."""
+    """Every combination of the four improvements on the same lattice, in GFLOP/s per rank."""
     result = begin_bench("dslash, improvements", group)
     extents = [*block[:3], block[3] * group.size]
     best, worst = (1, 1, 1, group.size), (group.size, 1, 1, 1)
-    ways: list[Way] = []
+    variants: list[Variant] = []
     for chosen in itertools.product((False, True), repeat=4):
         simd, put, mapping, ordering = chosen
         name = " + ".join(one for one, on in zip(IMPROVEMENTS, chosen, strict=True) if on) or "none"
-        ways.append(
+        variants.append(
             (
                 name,
                 "ours" if all(chosen) else "variant",
@@ -136,16 +146,16 @@ def improvements(
                 True,
             )
         )
-    ways.reverse()
+    variants.reverse()
     effort = settings.effort(1, block_us=8000.0)
-    flops, size, measured = _core.bench_dslash(group, extents, precision == "single", 0, ways, effort)
+    flops, size, measured = _core.bench_dslash(group, extents, precision == "single", 0, variants, effort)
     samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
     result.rows.append(
         make_row(f"{'x'.join(map(str, block))} a rank, {precision}", round(size), group.size, samples)
     )
     none = next((one.us for one in samples if one.name == "none"), None)
-    ways_alone = [one for one in samples if one.role != "limit" and not one.name.endswith(FACES)]
-    for one in sorted(ways_alone, key=lambda one: (one.name.count("+") + (one.name != "none"), one.name)):
+    alone = [one for one in samples if one.role != "limit" and not one.name.endswith(FACES)]
+    for one in sorted(alone, key=lambda one: (one.name.count("+") + (one.name != "none"), one.name)):
         faster = "" if none is None else f", {np.median(none / one.us):.2f} times none"
         result.notes.append(f"{one.name}: {flops / np.median(one.us) / 1e3:.2f} GFLOP/s a rank{faster}")
     advance(1)

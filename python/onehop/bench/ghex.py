@@ -1,6 +1,6 @@
-"""GHEX, the halo exchange library of ETH Zurich, as a contestant where it is installed (`pip install ghex mpi4py`).
+"""GHEX, the halo exchange library of ETH Zurich, as a candidate where it is installed (`pip install ghex mpi4py`).
 
-It is called through its Python interface, as "onehop from Python" is, and uses the same MPI as the other contestants.
+It is called through its Python interface, as "onehop from Python" is, and uses the same MPI as the other candidates.
 It fills edges and corners too: where more than one dimension is periodic it moves a little more than the others.
 """
 

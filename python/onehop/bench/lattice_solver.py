@@ -1,4 +1,4 @@
-"""Solves with the staggered operator: in several precisions, and beside plain MPI, scalar code and memory."""
+"""Solves with the staggered operator in several precisions, compared with plain MPI and scalar code."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ MASSES = (0.01, 0.02, 0.05, 0.1)
 MILC_FLOP = 1205, 15  # of an iteration, per site: one of them, and more for each mass
 MANY_SITES = 100_000  # of a rank: scalar code takes a third of a second an iteration there
 BY_MPI = "plain MPI, the same solver and kernels"
-MOST_ROUNDS = 7
-ENOUGH = 10000  # iterations, of a solve that converges
+MAX_ROUNDS = 7
+MAX_ITERATIONS = 10000  # of a solve that converges
 
 Solve = Callable[[int], StaggeredSolve]  # with so many iterations at most
 
 
 @dataclass
-class Way:
-    """One contestant: how it solves, and what came of it in each round.
+class Candidate:
+    """A candidate: how it solves, and its measurements in each round.
 
     Attributes
     ----------
     few : int
-        Where it is slow: instead of its iterations it does so many, and three times as many, and the difference is
-        scaled.
+        If not 0, the candidate is slow: it runs `few` iterations, then three times as many, and scales the difference
+        to `iterations`.
     """
 
     name: str
@@ -134,8 +134,8 @@ class _Block:
         self.ours = Staggered.of_links(self.group, extents, fat, long, grid, threads=self.threads)
         links = _core.Memory(fat, False, "fat links"), _core.Memory(long, False, "long links")
 
-        def other(way: str) -> Staggered:
-            core = _core.LatticeStaggered.for_bench(way, self.group, extents, grid, *links, self.threads)
+        def other(name: str) -> Staggered:
+            core = _core.LatticeStaggered.for_bench(name, self.group, extents, grid, *links, self.threads)
             return Staggered.of_core(core, self.group, self.ours.geometry)
 
         self.by_mpi = other("MPI") if self.peers else None
@@ -154,9 +154,9 @@ class _Block:
             )
 
         wholes = [
-            Way("half inside", "ours", whole("half"), ENOUGH),
-            Way("single inside", "variant", whole("single"), ENOUGH),
-            Way("double", "variant", whole("double"), ENOUGH),
+            Candidate("half inside", "ours", whole("half"), MAX_ITERATIONS),
+            Candidate("single inside", "variant", whole("single"), MAX_ITERATIONS),
+            Candidate("double", "variant", whole("double"), MAX_ITERATIONS),
         ]
 
         def alone(operator: Staggered, iterations: int) -> StaggeredSolve:
@@ -173,37 +173,44 @@ class _Block:
         }
         meters = {name: self._meter(name) for name in ("double", "single")}
         rates: dict[str, list[float]] = {"double": [], "single": []}
-        contestants = [*wholes, *(way for _, ways in kinds.values() for way in ways)]
-        for way in contestants:
-            way.solve(2)  # makes what is made once
+        everybody = [*wholes, *(candidate for _, candidates in kinds.values() for candidate in candidates)]
+        for candidate in everybody:
+            candidate.solve(2)  # makes what is made once
         begin = time.monotonic()
         rounds = 1
         done = 0
         while done < rounds:
-            for way in contestants:
-                way.run(self.group)
+            for candidate in everybody:
+                candidate.run(self.group)
             for precision, meter in meters.items():
                 rates[precision].append(self._slowest(meter.measure(4)))
             done += 1
             if done == 1:  # the first round shows how long one is
                 taken = -self._slowest(begin - time.monotonic())
-                rounds = 2 if self.quick else max(1, min(MOST_ROUNDS, int(seconds / taken)))
+                rounds = 2 if self.quick else max(1, min(MAX_ROUNDS, int(seconds / taken)))
         size = self.sites * 24
         result.rows.append(
-            make_row(f"{self.case}, to {tolerance:g}", size, self.group.size, [way.samples for way in wholes])
+            make_row(
+                f"{self.case}, to {tolerance:g}",
+                size,
+                self.group.size,
+                [candidate.samples for candidate in wholes],
+            )
         )
-        result.notes += [_of_whole(f"{self.case}, {way.name}", way, wholes[-1]) for way in wholes]
-        for kind, (precision, ways) in kinds.items():
-            self._add_beside(result, f"{self.case}, {kind}", ways, np.array(rates[precision]))
+        result.notes += [
+            _of_whole(f"{self.case}, {candidate.name}", candidate, wholes[-1]) for candidate in wholes
+        ]
+        for kind, (precision, candidates) in kinds.items():
+            self._add_beside(result, f"{self.case}, {kind}", candidates, np.array(rates[precision]))
 
-    def _beside(self, solve: Callable[[Staggered, int], StaggeredSolve]) -> list[Way]:
-        ways = [Way("onehop", "ours", partial(solve, self.ours), self.iterations)]
+    def _beside(self, solve: Callable[[Staggered, int], StaggeredSolve]) -> list[Candidate]:
+        candidates = [Candidate("onehop", "ours", partial(solve, self.ours), self.iterations)]
         if self.by_mpi is not None:
-            ways.append(Way(BY_MPI, "peer", partial(solve, self.by_mpi), self.iterations))
+            candidates.append(Candidate(BY_MPI, "peer", partial(solve, self.by_mpi), self.iterations))
         few = 1 if self.sites > MANY_SITES else 3
         name = f"scalar code, {2 * few} iterations scaled"
-        ways.append(Way(name, "variant", partial(solve, self.scalar), self.iterations, few))
-        return ways
+        candidates.append(Candidate(name, "variant", partial(solve, self.scalar), self.iterations, few))
+        return candidates
 
     def _meter(self, precision: str) -> _core.BenchBandwidth:
         """Reads as much memory as a solve has: links and some vectors of one colour."""
@@ -216,11 +223,11 @@ class _Block:
             float(np.frombuffer(part)[0]) for part in self.group.allgather(np.array([value]).tobytes())
         )
 
-    def _add_beside(self, result: Bench, case: str, ways: list[Way], rates: np.ndarray) -> None:
-        found = ways[0].last
+    def _add_beside(self, result: Bench, case: str, candidates: list[Candidate], rates: np.ndarray) -> None:
+        found = candidates[0].last
         assert found is not None
         limit = Samples("limit: reading as many bytes", "limit", found.bytes / rates / 1e3)
-        samples = [*(way.samples for way in ways), limit]
+        samples = [*(candidate.samples for candidate in candidates), limit]
         result.rows.append(make_row(case, round(found.bytes), self.group.size, samples))
         ours = samples[0].us
         median = np.median(ours)
@@ -233,24 +240,24 @@ class _Block:
         text += (
             f"{100 * np.median(limit.us / ours):.0f} % of the roofline at {np.median(rates):.1f} GB/s a rank"
         )
-        text += f"; faces and sums, by clocks: {1e3 * np.median(ways[0].communication):.2f} ms"
-        for way in ways[1:]:
-            if way.role == "peer":
-                text += f" (MPI {1e3 * np.median(way.communication):.2f} ms)"
-        for way in ways[1:]:
-            name = "MPI" if way.role == "peer" else "scalar code"
-            text += f"; {name} takes {np.median(way.samples.us / ours):.2f} times as long"
+        text += f"; faces and sums, by clocks: {1e3 * np.median(candidates[0].communication):.2f} ms"
+        for candidate in candidates[1:]:
+            if candidate.role == "peer":
+                text += f" (MPI {1e3 * np.median(candidate.communication):.2f} ms)"
+        for candidate in candidates[1:]:
+            name = "MPI" if candidate.role == "peer" else "scalar code"
+            text += f"; {name} takes {np.median(candidate.samples.us / ours):.2f} times as long"
         result.notes.append(text)
 
 
-def _of_whole(case: str, way: Way, double: Way) -> str:
-    found = way.last
+def _of_whole(case: str, candidate: Candidate, double: Candidate) -> str:
+    found = candidate.last
     assert found is not None
-    taken = np.median(way.seconds)
-    ratio = np.median(np.array(double.seconds) / np.array(way.seconds))
+    taken = np.median(candidate.seconds)
+    ratio = np.median(np.array(double.seconds) / np.array(candidate.seconds))
     return (
         f"{case}: {found.iterations} iterations in {1e3 * taken:.1f} ms, "
-        f"{1e3 * np.median(way.communication):.1f} ms of them in faces and sums, "
+        f"{1e3 * np.median(candidate.communication):.1f} ms of them in faces and sums, "
         f"{found.flops / taken * 1e-9:.1f} GFLOP/s and {found.bytes / taken * 1e-9:.1f} GB/s a rank, "
         f"residual {found.true_residual:.1e}{'' if found.converged else ' (not converged)'}, "
         f"{ratio:.2f} times as fast as all in double"

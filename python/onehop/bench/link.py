@@ -162,11 +162,11 @@ def _agent(hosts: Sequence[Host], folder: Path) -> Path:
 # One rank's part
 
 
-def _contestants(
+def _candidates(
     collectives: Collectives, size: int, codecs: Sequence[str]
 ) -> tuple[list[str], list[Callable[[np.ndarray, np.ndarray], None]], list[int]]:
     """Names, what they do, and the bytes each makes a rank send."""
-    names, ways, sent = [], [], []
+    names, candidates, sent = [], [], []
     for codec in codecs:
         operation = collectives.allreduce(size // 4, "float32", "sum", codec, "auto")
 
@@ -176,21 +176,21 @@ def _contestants(
         before = collectives.counters[1]
         run(np.zeros(size // 4, np.float32), np.zeros(size // 4, np.float32))
         names.append(codec)
-        ways.append(run)
+        candidates.append(run)
         sent.append(collectives.counters[1] - before)
     try:
         from mpi4py import MPI
     except ImportError:
-        return names, ways, sent
+        return names, candidates, sent
 
     def peer(source: np.ndarray, result: np.ndarray) -> None:
         MPI.COMM_WORLD.Allreduce(source, result)
 
-    return [*names, "MPI_Allreduce"], [*ways, peer], [*sent, 0]
+    return [*names, "MPI_Allreduce"], [*candidates, peer], [*sent, 0]
 
 
 def _measure(group: Group, collectives: Collectives, size: int, codecs: Sequence[str], seconds: float) -> Any:
-    names, ways, sent = _contestants(collectives, size, codecs)
+    names, candidates, sent = _candidates(collectives, size, codecs)
     sources = [
         np.random.default_rng(rank).standard_normal(size // 4).astype(np.float32)
         for rank in range(group.size)
@@ -198,15 +198,15 @@ def _measure(group: Group, collectives: Collectives, size: int, codecs: Sequence
     exact = np.add(*sources, dtype=np.float64)
     in_order = np.add(*sources)
     mine = sources[group.rank].copy()
-    results = [np.zeros(size // 4, np.float32) for _ in ways]
+    results = [np.zeros(size // 4, np.float32) for _ in candidates]
 
     def once(number: int) -> float:
         collectives.barrier()
         begin = perf_counter()
-        ways[number](mine, results[number])
+        candidates[number](mine, results[number])
         return (perf_counter() - begin) * 1e6
 
-    total = sum(once(number) for number in range(len(ways)))
+    total = sum(once(number) for number in range(len(candidates)))
     largest = np.abs(exact).max()
     errors = [float(np.abs(result - exact).max() / largest) for result in results]
     wrong = [
@@ -219,10 +219,10 @@ def _measure(group: Group, collectives: Collectives, size: int, codecs: Sequence
     ]
     wanted = int(np.clip(seconds * 1e6 / max(total, 1.0), 5, 2000))
     rounds = int(group.allgather(str(wanted).encode())[0])
-    us = np.zeros((rounds, len(ways)))
+    us = np.zeros((rounds, len(candidates)))
     for i in range(rounds):
-        for turn in range(len(ways)):
-            number = (turn + i) % len(ways)
+        for turn in range(len(candidates)):
+            number = (turn + i) % len(candidates)
             us[i, number] = once(number)
     # An operation has ended when it has ended on every rank.
     everywhere = [np.frombuffer(part).reshape(us.shape) for part in group.allgather(us.tobytes())]

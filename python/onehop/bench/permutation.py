@@ -100,7 +100,10 @@ def permutation(
     transports: Sequence[str] = ("auto",),
     codecs: Sequence[str] = (),
 ) -> Bench:
-    """Amplitudes of 16 bytes, also with codecs. The limit reads and writes each line of one that moves, once."""
+    """Permute amplitudes of 16 bytes, also with codecs.
+
+    The speed of light reads and writes once each cache line that holds an amplitude that moves.
+    """
     result = _begin("permutation", group, None)
     cases = list(permutation_cases(group.size, qubits, transports))
     effort = settings.effort(len(cases))

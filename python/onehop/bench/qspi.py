@@ -1,16 +1,15 @@
-"""`onehop bench qspi`: ping-pong and 5-D halo through the door of `qspi`, as in the report of its makers."""
+"""`onehop bench qspi`: ping-pong and 5-D halo through the drop-in interface `qspi`, as in the report of its authors."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from itertools import cycle
 from typing import Any
 
 from onehop import _core
-from onehop.bench.plot import PEER_COLOURS
-from onehop.bench.result import Bench, Row, make_row
+from onehop.bench.plot import SPEED_OF_LIGHT, peer_looks
+from onehop.bench.result import Bench, Row, machine_text, make_row
 from onehop.bench.run import Advance, Settings, _begin, _samples
 from onehop.bench.sizes import size_text
 from onehop.figure import empty_figure, save_figure
@@ -32,7 +31,7 @@ class QspiRow(Row):
     pattern : str
         "ping-pong" or "5-D halo".
     message_bytes : int
-        Of one message.
+        The size of one message.
     """
 
     pattern: str
@@ -40,10 +39,10 @@ class QspiRow(Row):
 
 
 def qspi(group: Group, settings: Settings, advance: Advance, sizes: Sequence[int] = QSPI_SIZES) -> Bench:
-    """Both patterns between two ranks: `ours` is qspi, a variant is a channel without the door.
+    """Both patterns between two ranks: `ours` is qspi, a variant is a plain channel.
 
-    The ping-pong is one message to and fro, of which half counts; in the halo each rank sends ten messages to
-    the only other one and receives ten, all at once, which it says by ONEHOP_QSPI_TOGETHER=1 unless that is set.
+    The time of the ping-pong is half a round trip. In the halo each rank sends ten messages to the other one and
+    receives ten, all at once; ONEHOP_QSPI_TOGETHER=1 promises that, unless the variable is set already.
     """
     os.environ.setdefault("ONEHOP_QSPI_TOGETHER", "1")
     result = _begin("qspi", group, 2)
@@ -69,14 +68,14 @@ def qspi(group: Group, settings: Settings, advance: Advance, sizes: Sequence[int
 
 
 def save_qspi_plot(result: Bench, file: str) -> None:
-    """The report's two figures, one above the other: times over the size of a message, and gains over MPI.
+    """Draw the report's two figures, one above the other: times over the message size, and speedups over MPI.
 
     Raises
     ------
     Error
         matplotlib is not installed.
     BadInput
-        The file cannot be written, or its ending is no kind of picture.
+        The file cannot be written, or matplotlib does not know the format that its name ends with.
     """
     figure = empty_figure(10, 8)
     axes = figure.subplots(2, 2, sharex=True, squeeze=False)
@@ -86,27 +85,30 @@ def save_qspi_plot(result: Bench, file: str) -> None:
         times.set_title(f"{pattern}: time", fontsize=10)
         gains.set_title(f"{pattern}: MPI's time over qspi's", fontsize=10)
     for bottom in axes[1]:
-        bottom.set_xlabel("bytes of a message")
-    figure.suptitle(f"{result.host['cpu']}, {result.host['mpi'] or 'no MPI'}", fontsize=10)
+        bottom.set_xlabel("bytes per message")
+    figure.suptitle(machine_text(result.host), fontsize=10)
     save_figure(figure, file, dpi=130)
 
 
 def _draw_pattern(times: Any, gains: Any, rows: Sequence[QspiRow]) -> None:
     sizes = [row.message_bytes for row in rows]
     times.plot(sizes, [row.ours_us for row in rows], "o-", color="tab:red", label="qspi", zorder=3)
-    names = dict.fromkeys(name for row in rows for name in row.peers)
-    for name, colour in zip(names, cycle(PEER_COLOURS), strict=False):
-        times.plot(sizes, [row.peers.get(name) for row in rows], ".--", color=colour, label=name)
+    names = list(dict.fromkeys(name for row in rows for name in row.peers))
+    for name, look in peer_looks(names).items():
+        times.plot(sizes, [row.peers.get(name) for row in rows], linestyle="--", label=name, **look)
         ratios = [row.ratios.get(name) for row in rows]
-        gains.plot(sizes, [ratio and 1 / ratio for ratio in ratios], ".--", color=colour, label=name)
-    times.plot(sizes, [row.limit_us for row in rows], "_:", color="black", label="limit")
+        gains.plot(sizes, [ratio and 1 / ratio for ratio in ratios], linestyle="--", label=name, **look)
+    times.plot(sizes, [row.limit_us for row in rows], label="speed of light", **SPEED_OF_LIGHT)
     gains.axhline(1, color="black", linewidth=0.8)
     for axes in (times, gains):
         axes.set_xscale("log", base=2)
+        axes.set_xticks(sizes, [size_text(size) for size in sizes], rotation=45, ha="right", fontsize=8)
+        axes.minorticks_off()
         axes.grid(alpha=0.3)
         if axes.get_legend_handles_labels()[0]:
             axes.legend(fontsize=7)
     times.set_yscale("log")
     times.yaxis.set_major_formatter("{x:g}")
-    times.set_ylabel("µs, median")
+    times.set_ylabel("time in µs (median)")
+    gains.set_ylabel("MPI's time over qspi's")
     gains.set_ylim(bottom=0)

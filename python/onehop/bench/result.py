@@ -13,16 +13,16 @@ from onehop._core import __version__
 
 @dataclass(frozen=True)
 class Samples:
-    """What one contestant took.
+    """The times of one candidate.
 
     Attributes
     ----------
     name : str
-        Who it is.
+        Its name.
     role : str
-        "ours", "variant" (also ours), "peer" or "limit".
+        "ours", "variant" (another variant of onehop), "peer" or "limit" (the speed of light).
     us : np.ndarray
-        Microseconds, one per round. Entry r of all contestants of a case belongs to the same round.
+        Microseconds, one per round. Entry r of all candidates of a case belongs to the same round.
     """
 
     name: str
@@ -37,27 +37,27 @@ class Row:
     Attributes
     ----------
     case : str
-        What was measured.
+        The operation and its parameters.
     bytes : int
         Bytes that one rank sends.
     ranks : int
-        How many ranks took part.
+        The number of ranks.
     ours_us, p10_us, p90_us : float
-        onehop: median over the rounds, and the tenth and ninetieth percentile.
+        onehop's time: the median over the rounds, and the 10th and 90th percentiles.
     peers : dict
-        Median of every peer, by name.
+        The median of each peer, by name.
     best_peer : str or None
-        The peer that onehop beats least, and its median; None where there was no peer.
+        The peer with the largest ratio, and its median in `best_peer_us`; None without peers.
     limit_us : float or None
-        The bare limit, where there is one.
+        The speed of light: the least time that the hardware allows, where it is measured.
     ratio : float or None
-        onehop over the best peer: the median of the rounds' ratios.
+        onehop's time over the best peer's: the median of the rounds' ratios.
     ratios : dict
-        The same for every peer.
+        The same for each peer.
     limit_ratio : float or None
-        The same for the limit.
+        The same for the speed of light.
     variants : dict
-        Medians of other ways to do it with onehop.
+        Medians of other variants of onehop, by name.
     """
 
     case: str
@@ -85,7 +85,7 @@ class Row:
 
 @dataclass
 class Bench:
-    """A whole benchmark, as `--json` writes it."""
+    """The result of a benchmark, as `--json` writes it."""
 
     bench: str
     host: dict[str, Any]
@@ -94,7 +94,7 @@ class Bench:
     notes: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
-        """The object for JSON."""
+        """The result as an object for JSON."""
         rows = [{key: _rounded(value) for key, value in asdict(row).items()} for row in self.rows]
         return {
             "bench": self.bench,
@@ -103,6 +103,11 @@ class Bench:
             "notes": self.notes,
             "rows": rows,
         }
+
+
+def machine_text(host: dict[str, Any]) -> str:
+    """The processor, and the MPI that onehop was compared with, if any."""
+    return f"{host['cpu']}; {host['mpi']}" if host["mpi"] else host["cpu"]
 
 
 def _rounded(value: Any) -> Any:
@@ -118,7 +123,7 @@ def _ratio(ours: Samples, other: Samples) -> float:
 
 
 def make_row(case: str, size: int, ranks: int, samples: Sequence[Samples]) -> Row:
-    """Sum up one case."""
+    """Summarize one case."""
     ours = next(one for one in samples if one.role == "ours")
     peers = [one for one in samples if one.role == "peer"]
     limit = next((one for one in samples if one.role == "limit"), None)

@@ -1,4 +1,4 @@
-"""The cases of each benchmark, measured on all ranks of a group."""
+"""The cases of the message benchmarks, measured on all ranks of a group."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ RING_BYTES = 64
 
 @dataclass(frozen=True)
 class Settings:
-    """How to measure.
+    """How long to measure, and against what.
 
     Attributes
     ----------
     seconds : float
-        For all cases together.
+        The time for all cases together.
     quick : bool
-        As short as can be: shows that it works, the figures mean little.
+        Measure as briefly as possible. This shows that everything works; the figures mean little.
     peers : bool
-        Compare with MPI where there is one.
+        Compare with MPI, if there is one.
     """
 
     seconds: float = 15
@@ -46,7 +46,7 @@ class Settings:
     peers: bool = True
 
     def effort(self, cases: int, block_us: float = 400.0) -> _core.BenchEffort:
-        """For one of so many cases."""
+        """The effort for one of `cases` cases."""
         if self.quick:
             return _core.BenchEffort(seconds=0.02, block_us=min(block_us, 50.0), min_rounds=3)
         return _core.BenchEffort(seconds=self.seconds / max(cases, 1), block_us=block_us)
@@ -62,9 +62,7 @@ def _begin(bench: str, group: Group, ranks: int | None) -> Bench:
             f"onehop bench {bench} measures {ranks} ranks, but this launch has {group.size}: use -n {ranks}"
         )
     if len(group.local_ranks) != group.size:
-        raise BadInput(
-            f"onehop bench {bench} compares ways through shared memory: start all ranks on one machine"
-        )
+        raise BadInput(f"onehop bench {bench} measures shared memory: start all ranks on one machine")
     why_not = _core.bench_why_no_peers(group)
     version = None
     if not why_not:
@@ -90,7 +88,7 @@ def pingpong(
     sizes: Sequence[int] = PINGPONG_SIZES,
     get: bool = False,
 ) -> Bench:
-    """One message to and fro; half of that is one way."""
+    """A ping-pong of one message; its time is half a round trip."""
     result = _begin("pingpong", group, 2)
     effort = settings.effort(len(sizes))
     for size in sizes:
@@ -108,7 +106,7 @@ def channel(
     sizes: Sequence[int] = CHANNEL_SIZES,
     messages: int = 10,
 ) -> Bench:
-    """Several messages each way at once to one neighbour."""
+    """Several messages at once in each direction between two neighbours."""
     result = _begin("channel", group, 2)
     effort = settings.effort(len(sizes))
     for size in sizes:
@@ -121,7 +119,7 @@ def channel(
 
 
 def bytes_out(schedule: Schedule, rank: int) -> int:
-    """Bytes that a rank sends to others, as they are on the wire."""
+    """The bytes that a rank sends to others, after encoding."""
     return sum(
         schedule.bytes(transfer)
         for one in schedule.rounds
@@ -132,16 +130,16 @@ def bytes_out(schedule: Schedule, rank: int) -> int:
 
 @dataclass(frozen=True)
 class HaloCase:
-    """One way to lay the ranks' blocks beside each other.
+    """One arrangement of the ranks' blocks.
 
     Attributes
     ----------
     name : str
-        What is added to the block's extents.
+        The text that follows the block's extents in the case's name.
     dimension : int
-        Which one is split over the ranks.
+        The dimension that is divided among the ranks.
     closed : bool
-        Whether the other dimensions are periodic, so that each rank also copies its own faces.
+        Whether the other dimensions are periodic, so that each rank also copies faces inside its block.
     """
 
     name: str
@@ -203,10 +201,10 @@ def halo_exchange(
     blocks: Sequence[tuple[int, ...]] = HALO_BLOCKS,
     codecs: Sequence[str] = (),
 ) -> Bench:
-    """Ghost layers, one site wide, of an array of float64 that is split along one dimension; `blocks` are one rank's.
+    """Exchange ghost layers of one site of a float64 array that is divided along one dimension.
 
-    The split dimension is periodic. The first case closes the others as well; there most copies stay inside a rank.
-    With `codecs`, the same from Python with each of them.
+    `blocks` are those of a rank. The divided dimension is periodic. In the first case the others are periodic as well,
+    and most copies stay inside a rank. With `codecs`, each of them is measured from Python, too.
     """
     result = _begin("halo", group, 2)
     ghex = settings.peers and ghex_version() is not None and not _core.bench_why_no_peers(group)
@@ -227,7 +225,7 @@ def poisson(
     enlargements: Sequence[int] = POISSON_ENLARGEMENTS,
     local: int = 60,
 ) -> Bench:
-    """One iteration of the Poisson solver on `local` x `local` sites a rank, with messages so many times as long."""
+    """One iteration of the Poisson solver on `local` x `local` sites per rank, with messages lengthened by factors."""
     result = _begin("poisson", group, None)
     effort = settings.effort(len(enlargements))
     for enlargement in enlargements:
@@ -240,9 +238,9 @@ def poisson(
 
 
 def _ring_schedule(ranks: int, size: int) -> Schedule:
-    words = size // 8
-    arrays = [ArraySpec("out", words, 8), ArraySpec("in", words, 8)]
-    everything = Slice.range(0, words)
+    numbers = size // 8
+    arrays = [ArraySpec("out", numbers, 8), ArraySpec("in", numbers, 8)]
+    everything = Slice.range(0, numbers)
     transfers = [
         Transfer(Place(rank, 0, everything), Place((rank + 1) % ranks, 1, everything))
         for rank in range(ranks)
@@ -253,7 +251,7 @@ def _ring_schedule(ranks: int, size: int) -> Schedule:
 def ring(
     group: Group, settings: Settings, advance: Advance, computing: Sequence[float] = (0.0, 10.0)
 ) -> Bench:
-    """Every rank sends 64 bytes to the next, also with so many µs of computing before it."""
+    """Every rank sends 64 bytes to the next one, after computing for each of `computing` µs."""
     result = _begin("ring", group, None)
     # With more ranks than cores a block must outlast several of the scheduler's time slices.
     effort = settings.effort(len(computing), 400.0 if group.size <= machine_cores() else 20000.0)

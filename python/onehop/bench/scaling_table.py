@@ -1,4 +1,4 @@
-"""Rows of `onehop bench scaling` as a table and as a picture."""
+"""The rows of `onehop bench scaling` as a table and as a plot."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import cast
 
 from rich.table import Table
 
-from onehop.bench.plot import PEER_COLOURS
+from onehop.bench.plot import PEER_COLOURS, PEER_MARKERS
 from onehop.bench.result import Bench
 from onehop.bench.scaling import ScalingRow
 from onehop.bench.table import empty_table, number
@@ -21,7 +21,7 @@ def _rows(result: Bench) -> list[ScalingRow]:
 
 
 def make_scaling_table(result: Bench) -> Table:
-    """A line a row."""
+    """A table with a line for each row."""
     caption = (
         f"{result.host['cpu']}, {result.host['cores']} cores; s: seconds, the median of {result.rows[0].rounds}; "
         "speedup:\ngates times amplitudes in a second over those of one rank with as many threads;\n"
@@ -45,32 +45,42 @@ def make_scaling_table(result: Bench) -> Table:
 
 
 def save_scaling_plot(result: Bench, file: str) -> None:
-    """Speedup over ranks: a line for each case.
+    """Draw the speedup over the number of ranks, with a line for each case.
 
     Raises
     ------
     Error
         matplotlib is not installed.
     BadInput
-        The file cannot be written, or its ending is no kind of picture.
+        The file cannot be written, or matplotlib does not know the format that its name ends with.
     """
     figure = empty_figure(7, 5)
     axes = figure.subplots()
     threads = result.rows[0].threads if result.rows else 1
-    for (case, group), colour in zip(
-        groupby(_rows(result), lambda row: row.case), PEER_COLOURS * 2, strict=False
+    for (case, group), (colour, marker) in zip(
+        groupby(_rows(result), lambda row: row.case),
+        zip(PEER_COLOURS, PEER_MARKERS, strict=True),
+        strict=False,
     ):
         rows = [row for row in group if row.threads == threads]
         line = "-" if rows[0].kind == "strong" else "--"
-        axes.plot([r.ranks for r in rows], [r.speedup for r in rows], "o" + line, color=colour, label=case)
+        axes.plot(
+            [r.ranks for r in rows],
+            [r.speedup for r in rows],
+            marker=marker,
+            linestyle=line,
+            color=colour,
+            label=case,
+        )
     ranks = sorted({row.ranks for row in result.rows})
     cores = {row.ranks: row.cores for row in _rows(result) if row.threads == threads}
-    axes.plot(ranks, [cores[r] / cores[1] for r in ranks], ":", color="black", label="cores")
+    axes.plot(ranks, [cores[r] / cores[1] for r in ranks], ":", color="black", label="cores in use")
     axes.set_xscale("log", base=2)
     axes.set_xticks(ranks, [str(r) for r in ranks])
+    axes.minorticks_off()
     axes.set(
-        xlabel=f"ranks of {threads} threads",
-        ylabel="speedup",
+        xlabel=f"ranks, with {threads} thread{'' if threads == 1 else 's'} each",
+        ylabel="speedup over one rank",
         title=f"onehop bench scaling: {result.host['cpu']}",
     )
     axes.grid(alpha=0.3)

@@ -1,4 +1,4 @@
-"""The fat and long links of staggered quarks, against scalar code and memory."""
+"""The fat and long links of staggered quarks, compared with scalar code and memory bandwidth."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def smearing(
     kinds: Sequence[str] = SMEARING_KINDS,
     precisions: Sequence[str] = ("single", "double"),
 ) -> Bench:
-    """One call with all that it allocates, in both precisions of arithmetic.
+    """One call including its allocations, in each precision of the arithmetic.
 
-    `blocks` are of one rank, and the last direction is cut.
+    `blocks` are those of a rank, and the last direction is divided.
     """
-    result = begin_bench("smearing", group)
+    result = begin_bench("smearing", group, with_mpi=False)
     effort = settings.effort(len(blocks) * len(kinds) * len(precisions), block_us=20000.0)
     for block in blocks:
         extents = [*block[:3], block[3] * group.size]

@@ -1,4 +1,4 @@
-"""The algebra of SU(3) for arrays of sites, against code for one site and the processor's limits."""
+"""SU(3) algebra for arrays of sites, compared with code for one site and with the processor's speed of light."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def su3(
     sites: Sequence[int] = SU3_SITES,
     operations: Sequence[str] = ("vectors", "matrices"),
 ) -> Bench:
-    """Every operation in both precisions; each rank by itself, all at once.
+    """Each operation in both precisions. All ranks work at the same time, each on its own arrays.
 
-    The column GB/s counts each number that is read and each that is written once; notes have the GFLOP/s.
+    The column GB/s counts each number that is read or written once. Notes give the GFLOP/s.
     """
     about = host(None)
     about["cores"] = machine_cores()

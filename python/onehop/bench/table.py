@@ -1,4 +1,4 @@
-"""Rows as a table, with the columns that people know from OSU's and NCCL's tests."""
+"""A benchmark's rows as a table, with columns like those of the OSU benchmarks and NCCL's tests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onehop.bench.sizes import size_text
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """So many significant digits, without an exponent; a dash for None."""
+    """The value with `digits` significant digits and without an exponent; a dash for None."""
     if value is None:
         return "-"
     if value >= 10 ** (digits - 1):
@@ -40,7 +40,7 @@ def _cells(row: Row, sizes: bool, peers: bool, limits: bool) -> list[str]:
 
 
 def empty_table(title: str, caption: str | None = None) -> Table:
-    """A table without rows and columns, as all of them look."""
+    """An empty table in the style of all benchmark tables."""
     look = {"box": SIMPLE_HEAD, "padding": (0, 1, 0, 0), "pad_edge": False, "show_edge": False}
     return Table(title=title, caption=caption, title_justify="left", caption_justify="left", **look)
 
@@ -49,10 +49,14 @@ def make_table(result: Bench) -> Table:
     """The table of a benchmark."""
     host = result.host
     limits = any(row.limit_us is not None for row in result.rows)
-    caption = f"{host['cpu']}, {host['cores']} cores, {host['simd']}; {host['mpi'] or 'no MPI'}"
+    caption = f"{host['cpu']}, {host['cores']} cores, {host['simd']}" + (
+        f"; {host['mpi']}" if host["mpi"] else ""
+    )
     peers = any(row.best_peer is not None for row in result.rows)
     if peers:
         caption += "\nratio: onehop's time over the best peer's in the same round; below 1 onehop is faster"
+    if limits:
+        caption += "\nspeed of light: the least time that the hardware allows, measured by bare code"
     # Where the cases are the sizes, as from 8 B to 4 MiB, a column for them says nothing new.
     sizes = any(row.case != size_text(row.bytes) for row in result.rows if row.bytes)
     table = empty_table(f"onehop bench {result.bench}", caption)
@@ -61,8 +65,11 @@ def make_table(result: Bench) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     if peers:
         table.add_column("best peer", overflow="fold", min_width=7)
-    for name in (*(("its µs", "ratio") if peers else ()), *(("limit µs", "x limit") if limits else ())):
-        table.add_column(name, justify="right", min_width=6)  # the heading may be two lines
+    for name in (
+        *(("its µs", "ratio") if peers else ()),
+        *(("speed of\nlight µs", "x speed\nof light") if limits else ()),
+    ):
+        table.add_column(name, justify="right", min_width=6)
     for row in result.rows:
         if not isinstance(row, RoundedRow):
             table.add_row(*_cells(row, sizes, peers, limits))
@@ -70,7 +77,7 @@ def make_table(result: Bench) -> Table:
 
 
 def make_rounding_table(result: Bench) -> Table | None:
-    """What each codec saves and loses; None where there was none."""
+    """The bytes, time and error of each codec; None without codecs."""
     rows = [row for row in result.rows if isinstance(row, RoundedRow)]
     if not rows:
         return None
@@ -94,18 +101,18 @@ def make_rounding_table(result: Bench) -> Table | None:
 
 
 def make_peer_table(result: Bench) -> Table | None:
-    """The ratio to every peer, and the other ways; None if there is neither. What there is more of goes downwards."""
+    """The ratio to each peer, and the other variants; None if there are neither. The longer axis runs downwards."""
     rows = [row for row in result.rows if not isinstance(row, RoundedRow)]
     peers = list(dict.fromkeys(name for row in rows for name in row.peers))
     variants = list(dict.fromkeys(name for row in rows for name in row.variants))
     if not peers and not variants:
         return None
-    ways = [[name, *(_colour(row.ratios.get(name)) for row in rows)] for name in peers]
-    ways += [[f"{name}, µs", *(number(row.variants.get(name)) for row in rows)] for name in variants]
-    lines = [["case", *(row.case for row in rows)], *ways]
-    if len(ways) <= len(rows):
+    others = [[name, *(_colour(row.ratios.get(name)) for row in rows)] for name in peers]
+    others += [[f"{name}, µs", *(number(row.variants.get(name)) for row in rows)] for name in variants]
+    lines = [["case", *(row.case for row in rows)], *others]
+    if len(others) <= len(rows):
         lines = [list(line) for line in zip(*lines, strict=True)]
-    titles = ["onehop over each peer"] * bool(peers) + ["other ways, µs"] * bool(variants)
+    titles = ["onehop's time over each peer's"] * bool(peers) + ["other variants, µs"] * bool(variants)
     table = empty_table("; ".join(titles))
     for place, heading in enumerate(lines[0]):
         table.add_column(heading, justify="right" if place else "left", overflow="fold")

@@ -19,32 +19,32 @@ LOSSY = CODECS[1:]
 # Beyond this a codec is tried with the algorithm that encodes each number only where it must.
 BOTH_UP_TO = 32 << 10
 
-Way = tuple[str, int]
+Variant = tuple[str, int]
 Cost = Callable[[Sequence[float]], float]
 Pick = Callable[[Sequence[Sequence[float]], int | None], int]
 
 
-def ways_for(size: int, encoded: bool) -> list[Way]:
+def variants_for(size: int, encoded: bool) -> list[Variant]:
     """Algorithms and chunks that are worth trying for arrays of `size` bytes."""
     chunks = [size] if size <= CHUNKS[0] else [chunk for chunk in CHUNKS if 2 * chunk <= size]
-    ways = [("two_shot", chunk) for chunk in chunks]
+    variants = [("two_shot", chunk) for chunk in chunks]
     if not encoded or size <= BOTH_UP_TO:
-        ways.insert(0, ("one_shot", chunks[0]))
-    return ways
+        variants.insert(0, ("one_shot", chunks[0]))
+    return variants
 
 
 def measure_allreduce(group: Group, seconds: float) -> list[dict[str, Any]]:
-    """One rank's part: for every size the samples of raw and of every codec, by way; µs."""
+    """One rank's part: for every size the samples of raw and of every codec, by variant; µs."""
     measured = []
     for up_to in SIZES:
         size = LARGE if up_to is None else up_to
-        names = [("raw", way) for way in ways_for(size, False)]
-        names += [(codec, way) for codec in LOSSY for way in ways_for(size, True)]
-        ways = [(f"{codec} {way}", "variant", codec, *way) for codec, way in names]
-        ways[0] = (ways[0][0], "ours", *ways[0][2:])
+        names = [("raw", variant) for variant in variants_for(size, False)]
+        names += [(codec, variant) for codec in LOSSY for variant in variants_for(size, True)]
+        variants = [(f"{codec} {variant}", "variant", codec, *variant) for codec, variant in names]
+        variants[0] = (variants[0][0], "ours", *variants[0][2:])
         block_us = 300.0 if group.size <= 2 else 3000.0
         effort = _core.BenchEffort(seconds=seconds / len(SIZES), block_us=block_us, min_rounds=3)
-        samples = _core.bench_allreduce(group, size, effort, False, ways, [])
+        samples = _core.bench_allreduce(group, size, effort, False, variants, [])
         us: dict[str, list[list[float]]] = {}
         for (codec, _), one in zip(names, samples, strict=True):
             us.setdefault(codec, []).append(one[2])
@@ -56,11 +56,11 @@ def _rule_for(rules: list[dict[str, Any]], size: int) -> dict[str, Any]:
     return next(rule for rule in rules if rule["up_to"] is None or size <= rule["up_to"])
 
 
-def _default(rules: list[dict[str, Any]], size: int, ways: list[Way]) -> int:
-    """The way that is nearest to the built-in one."""
+def _default(rules: list[dict[str, Any]], size: int, variants: list[Variant]) -> int:
+    """The variant that is nearest to the built-in one."""
     rule = _rule_for(rules, size)
-    alike = [number for number, way in enumerate(ways) if way[0] == rule["algorithm"]]
-    return min(alike, key=lambda number: abs(ways[number][1] - rule["chunk_bytes"]), default=0)
+    alike = [number for number, variant in enumerate(variants) if variant[0] == rule["algorithm"]]
+    return min(alike, key=lambda number: abs(variants[number][1] - rule["chunk_bytes"]), default=0)
 
 
 def _joined(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -91,23 +91,23 @@ def choose_table(
     Returns
     -------
     dict, list
-        The table; and for every size what it is, the built-in way and what it took, the chosen one and what it took.
+        The table; and for each size a description, and the built-in and the chosen variant with their times.
     """
     chosen: dict[str, Any] = {**table, "raw": [], "encoded": []}
     told, best = [], []
     for one in measured:
         size = LARGE if one["up_to"] is None else one["up_to"]
-        costs = {codec: [cost(us) for us in ways] for codec, ways in one["us"].items()}
+        costs = {codec: [cost(us) for us in variants] for codec, variants in one["us"].items()}
         now = {}
         for kind, codecs in (("raw", ("raw",)), ("encoded", LOSSY)):
-            ways = ways_for(size, kind == "encoded")
-            default = _default(table[kind], size, ways)
+            variants = variants_for(size, kind == "encoded")
+            default = _default(table[kind], size, variants)
             number = pick([costs[codec] for codec in codecs], default)
-            algorithm, chunk = ways[number]
+            algorithm, chunk = variants[number]
             chosen[kind].append({"up_to": one["up_to"], "algorithm": algorithm, "chunk_bytes": chunk})
             now.update({codec: costs[codec][number] for codec in codecs})
             if kind == "raw":
-                texts = [f"{ways[i][0]}, chunks of {ways[i][1]}" for i in (default, number)]
+                texts = [f"{variants[i][0]}, chunks of {variants[i][1]}" for i in (default, number)]
                 told.append(
                     (_text(one["up_to"]), texts[0], costs["raw"][default], texts[1], costs["raw"][number])
                 )

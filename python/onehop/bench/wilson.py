@@ -1,4 +1,4 @@
-"""The Wilson hopping term, against the time in which memory moves its bytes."""
+"""The Wilson hopping term, compared with plain MPI, scalar code and memory bandwidth."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from onehop.bench.run import Advance, Settings
 from onehop.group import Group
 from onehop.lattice import Geometry
 
-__all__ = ["WILSON_LATTICES", "WILSON_WAYS", "wilson"]
+__all__ = ["WILSON_LATTICES", "WILSON_VARIANTS", "wilson"]
 
 WILSON_LATTICES = ((16, 16, 16, 16), (24, 24, 24, 24))
 # By name: precision, links of two rows, clover term.
-WILSON_WAYS = {
+WILSON_VARIANTS = {
     f"{name}{rows}": (precision, rows == "-12", name.startswith("clover"))
     for name, precision in (
         ("double", "double"),
@@ -36,28 +36,28 @@ def wilson(
     settings: Settings,
     advance: Advance,
     lattices: Sequence[tuple[int, ...]] = WILSON_LATTICES,
-    ways: Sequence[str] = ("double", "double-12", "single", "single-12"),
+    variants: Sequence[str] = ("double", "double-12", "single", "single-12"),
     local: bool = False,
     threads: int = 0,
 ) -> Bench:
-    """One application to the sites of one colour, in every way and on every lattice, beside plain MPI and scalar code.
+    """One application to the sites of one parity, of each variant on each lattice, beside plain MPI and scalar code.
 
-    With `local` the lattices are those of one rank, and the last direction is cut. GB/s counts the least bytes
-    that an application must move if nothing is in cache; notes have the GFLOP/s and what they are of the limit.
+    With `local` the lattices are those of a rank, and the last direction is divided. GB/s counts the bytes that an
+    application must at least move if nothing is in cache. Notes give the GFLOP/s and the share of the roofline.
     """
     result = begin_bench("wilson", group)
     # Long enough that caches which others have emptied are full again for most of it, as in a solver.
-    effort = settings.effort(len(lattices) * len(ways), block_us=20000.0)
+    effort = settings.effort(len(lattices) * len(variants), block_us=20000.0)
     for lattice in lattices:
         extents = [*lattice[:3], lattice[3] * (group.size if local else 1)]
         grid = [1, 1, 1, group.size] if local else list(Geometry(tuple(extents), ranks=group.size).grid)
-        for way in ways:
-            precision, two_rows, clover = WILSON_WAYS[way]
+        for variant in variants:
+            precision, two_rows, clover = WILSON_VARIANTS[variant]
             flops, size, measured = _core.bench_wilson(
                 group, extents, grid, precision, two_rows, clover, threads, effort
             )
             samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
-            case = f"{'x'.join(map(str, extents))} {way}"
+            case = f"{'x'.join(map(str, extents))} {variant}"
             result.rows.append(make_row(case, round(size), group.size, samples))
             result.notes.append(_rates(case, flops, size, samples))
             advance(1)

@@ -1,4 +1,4 @@
-"""`onehop bench`: onehop, plain MPI and the bare limit, measured in turn in one run."""
+"""`onehop bench`: onehop, plain MPI and the speed of light, measured in turn in one run."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ from onehop.group import Group
 from onehop.launch import current_launch, ensure_ranks_beside_mpi
 
 SizesOption = Annotated[
-    str | None, typer.Option("--sizes", metavar="8,1K,...", help="Bytes of one message; 0 is a bare flag.")
+    str | None,
+    typer.Option(
+        "--sizes", metavar="8,1K,...", help="Bytes per message, separated by commas; 0 is a bare flag."
+    ),
 ]
 
 Measure = Callable[[Group, Settings, Advance], Bench]
@@ -71,7 +74,7 @@ def _run(
     exactly: int | None = None,
 ) -> None:
     check_seconds(settings.seconds)
-    # What needs no ranks is refused before they are started.
+    # Arguments are checked before the ranks start.
     if exactly is not None and ranks not in (None, exactly):
         raise BadInput(f"this measures {exactly} ranks, found -n {ranks}: use -n {exactly}, or leave it out")
     check_plot(plot)
@@ -87,7 +90,7 @@ _TABLES = {"allreduce": make_allreduce_table}
 RoundingOption = Annotated[
     str | None,
     typer.Option(
-        "--codecs", metavar="fp16,q8,...", help="Also with these: bytes, time and error beside raw."
+        "--codecs", metavar="fp16,q8,...", help="Codecs to compare with raw: bytes, time and error."
     ),
 ]
 
@@ -110,7 +113,7 @@ def _check_codecs(names: str) -> None:
 
 def bench_pingpong(
     sizes: SizesOption = None,
-    get: Annotated[bool, typer.Option("--get", help="Also through get() into an array.")] = False,
+    get: Annotated[bool, typer.Option("--get", help="Also receive with get(), into an array.")] = False,
     ranks: RanksOption = None,
     mpi: MpiOption = None,
     seconds: SecondsOption = 20,
@@ -118,7 +121,7 @@ def bench_pingpong(
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
-    """One message to and fro between two ranks; figures are one way."""
+    """Send one message back and forth between two ranks; times are half a round trip."""
     chosen = PINGPONG_SIZES if sizes is None else parse_sizes(sizes)
 
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
@@ -129,7 +132,7 @@ def bench_pingpong(
 
 def bench_channel(
     sizes: SizesOption = None,
-    messages: Annotated[int, typer.Option(help="Messages each way at once.")] = 10,
+    messages: Annotated[int, typer.Option(help="Messages in each direction at once.")] = 10,
     ranks: RanksOption = None,
     mpi: MpiOption = None,
     seconds: SecondsOption = 15,
@@ -137,7 +140,7 @@ def bench_channel(
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
-    """Several messages each way at once between two ranks."""
+    """Send several messages at once in each direction between two ranks."""
     chosen = CHANNEL_SIZES if sizes is None else parse_sizes(sizes)
     if messages < 1:
         raise BadInput(f"expected --messages of at least 1, found {messages}")
@@ -161,7 +164,9 @@ def _blocks(text: str) -> list[tuple[int, ...]]:
 def bench_halo(
     blocks: Annotated[
         str | None,
-        typer.Option("--blocks", metavar="AxBxC,...", help="One rank's part of the array, without ghosts."),
+        typer.Option(
+            "--blocks", metavar="AxBxC,...", help="Blocks of the array per rank, without ghost layers."
+        ),
     ] = None,
     codecs: RoundingOption = None,
     ranks: RanksOption = None,
@@ -171,7 +176,7 @@ def bench_halo(
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
-    """Ghost layers of a float64 array, from array to array, packing included."""
+    """Exchange the ghost layers of a float64 array, including packing and unpacking."""
     chosen = HALO_BLOCKS if blocks is None else _blocks(blocks)
     rounding = _rounding(codecs)
 
@@ -193,7 +198,12 @@ def bench_halo(
 
 def bench_poisson(
     enlarge: Annotated[
-        str | None, typer.Option("--enlarge", metavar="1,16,...", help="Messages so many times as long.")
+        str | None,
+        typer.Option(
+            "--enlarge",
+            metavar="1,16,...",
+            help="Factors by which messages are lengthened, separated by commas.",
+        ),
     ] = None,
     local: Annotated[int, typer.Option(help="Sites of a rank's block in each dimension.")] = 60,
     ranks: RanksOption = None,
@@ -203,7 +213,7 @@ def bench_poisson(
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
-    """One iteration of the Poisson solver; the limit is computing alone."""
+    """Run one iteration of the Poisson solver. The speed of light is its computation alone."""
     chosen = POISSON_ENLARGEMENTS if enlarge is None else parse_sizes(enlarge)
     if local < 1 or min(chosen) < 1:
         raise BadInput(f"expected --local and --enlarge of at least 1, found {local} and {min(chosen)}")
@@ -218,14 +228,18 @@ def bench_allreduce(
     sizes: SizesOption = None,
     codecs: Annotated[
         str,
-        typer.Option("--codecs", metavar="raw,q8,...", help="How the numbers travel; the first is compared."),
+        typer.Option(
+            "--codecs",
+            metavar="raw,q8,...",
+            help="Codecs, separated by commas. The first one is compared with the peers.",
+        ),
     ] = "raw",
     link_rate: Annotated[
         str | None,
         typer.Option(
             "--link",
             metavar="1Gbit",
-            help="Between two emulated hosts with a link of that rate (needs root).",
+            help="Measure between two emulated hosts, joined by a link of this rate (needs root).",
         ),
     ] = None,
     ranks: RanksOption = None,
@@ -235,7 +249,10 @@ def bench_allreduce(
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
-    """A sum of float32 over all ranks, in the columns of nccl-tests; beside MPI_Allreduce, and gloo where torch is."""
+    """Sum float32 arrays over all ranks, with the columns of nccl-tests.
+
+    The peers are MPI_Allreduce and, if torch is installed, gloo.
+    """
     chosen = ALLREDUCE_SIZES if sizes is None else parse_sizes(sizes)
     if min(chosen) < 4:
         raise BadInput(f"expected --sizes of at least 4 bytes, one number, found {min(chosen)}")
@@ -257,12 +274,17 @@ def bench_allreduce(
 
 def bench_permutation(
     qubits: Annotated[
-        str | None, typer.Option("--qubits", metavar="22,24,...", help="Bits of the state's index.")
+        str | None,
+        typer.Option(
+            "--qubits", metavar="22,24,...", help="Numbers of qubits of the state, separated by commas."
+        ),
     ] = None,
     transports: Annotated[
         str,
         typer.Option(
-            "--transports", metavar="auto,mpi", help="In place in shared memory, or staged through MPI."
+            "--transports",
+            metavar="auto,mpi",
+            help="auto: in place in shared memory; mpi: staged through MPI.",
         ),
     ] = "auto",
     codecs: RoundingOption = None,
@@ -273,15 +295,15 @@ def bench_permutation(
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
-    """Qubits of the rank's number change places with local ones, up to three at once."""
+    """Exchange up to three qubits of the rank number with local qubits."""
     chosen = ([12] if quick else QUBITS) if qubits is None else parse_numbers(qubits, "--qubits")
-    ways = transports.split(",")
+    names = transports.split(",")
     rounding = _rounding(codecs)
 
     def measure(group: Group, settings: Settings, advance: Advance) -> Bench:
-        return permutation(group, settings, advance, chosen, ways, rounding)
+        return permutation(group, settings, advance, chosen, names, rounding)
 
-    cases = len(list(permutation_cases(ranks or 2, chosen, ways)))
+    cases = len(list(permutation_cases(ranks or 2, chosen, names)))
     _run(measure, cases, ranks, 2, mpi, Settings(seconds, quick), json_target, plot)
 
 
@@ -293,23 +315,26 @@ def bench_ring(
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
-    """64 bytes from every rank to the next, also with more ranks than cores."""
+    """Send 64 bytes from every rank to the next one, also with more ranks than cores."""
     _run(ring, 2, ranks, 4, mpi, Settings(seconds, quick), json_target, plot)
 
 
 def bench_codec(
     sizes: Annotated[
-        str | None, typer.Option("--sizes", metavar="64K,64M,...", help="Bytes of float32 numbers.")
+        str | None,
+        typer.Option(
+            "--sizes", metavar="64K,64M,...", help="Bytes of the float32 arrays, separated by commas."
+        ),
     ] = None,
-    codecs: Annotated[str, typer.Option("--codecs", metavar="q8,...", help="Which ones.")] = ",".join(
-        CODECS[1:]
-    ),
+    codecs: Annotated[
+        str, typer.Option("--codecs", metavar="q8,...", help="Codecs, separated by commas.")
+    ] = ",".join(CODECS[1:]),
     seconds: SecondsOption = 15,
     quick: QuickOption = False,
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
-    """Encoding and decoding on one core; the limit is a copy of the same numbers."""
+    """Encode and decode on one core. The speed of light is a copy of the same numbers."""
     chosen = CODEC_SIZES if sizes is None else parse_sizes(sizes)
     _check_codecs(codecs)
     names = codecs.split(",")
@@ -324,7 +349,8 @@ def bench_codec(
 def register(app: typer.Typer) -> None:
     """Add the command."""
     group = typer.Typer(
-        no_args_is_help=True, help="Measure onehop against plain MPI, other simulators and the bare limit."
+        no_args_is_help=True,
+        help="Compare onehop with plain MPI, reference simulators and the speed of light.",
     )
     group.command("pingpong")(bench_pingpong)
     group.command("channel")(bench_channel)

@@ -1,4 +1,4 @@
-"""`onehop bench circuits`: quantum circuits beside other simulators."""
+"""`onehop bench circuits`: quantum circuits, compared with reference simulators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from onehop.bench.circuits import CircuitSettings, circuits, wrong_answers
 from onehop.bench.circuits_cases import CIRCUIT_CASES
 from onehop.bench.circuits_table import make_circuit_peer_table, make_circuit_table, save_circuit_plot
-from onehop.bench.reference_simulators import CIRCUIT_PEERS, find_peers
+from onehop.bench.reference_simulators import REFERENCE_SIMULATORS, find_simulators
 from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
 from onehop.cli.common import (
     JsonOption,
@@ -30,30 +30,42 @@ __all__ = ["bench_circuits"]
 def bench_circuits(
     qubits: Annotated[
         str | None,
-        typer.Option("--qubits", metavar="10,24,...", help="Sizes of the circuits; 24 unless given."),
+        typer.Option(
+            "--qubits", metavar="10,24,...", help="Numbers of qubits, separated by commas; 24 by default."
+        ),
     ] = None,
     cases: Annotated[
         list[str] | None,
         typer.Option(
-            "--case", metavar="|".join(CIRCUIT_CASES), help="Which, again and again; all unless given."
+            "--case",
+            metavar="|".join(CIRCUIT_CASES),
+            help="Circuit to measure; may be repeated. All by default.",
         ),
     ] = None,
     precision: Annotated[
-        str, typer.Option("--precision", metavar="double,single", help="Of the amplitudes.")
+        str,
+        typer.Option(
+            "--precision", metavar="double,single", help="Precisions of the amplitudes, separated by commas."
+        ),
     ] = "double,single",
     peers: Annotated[
         str,
         typer.Option(
-            "--peers", metavar="qsim,...|none", help="Other simulators, of those that are installed."
+            "--peers",
+            metavar="qsim,...|none",
+            help="Reference simulators to compare with, if they are installed.",
         ),
-    ] = ",".join(CIRCUIT_PEERS),
-    threads: Annotated[int, typer.Option(help="Of every simulator; 0: one a core.")] = 0,
+    ] = ",".join(REFERENCE_SIMULATORS),
+    threads: Annotated[int, typer.Option(help="Threads of each simulator. 0 uses one per core.")] = 0,
     seconds: SecondsOption = 600,
     quick: QuickOption = False,
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
-    """Circuits on one rank and all its cores, beside other simulators at their best settings; answers are compared."""
+    """Run circuits on one rank with all its cores, and on reference simulators at their best settings.
+
+    The amplitudes of all simulators are compared.
+    """
     check_seconds(seconds)
     if threads < 0:
         raise BadInput(f"expected --threads of 0 or more, found {threads}")
@@ -66,7 +78,7 @@ def bench_circuits(
         threads=threads,
     )
     settings.check()
-    there, missing = find_peers([] if peers == "none" else peers.split(","), threads or host()["cores"])
+    there, missing = find_simulators([] if peers == "none" else peers.split(","), threads or host()["cores"])
     for line in missing:
         print(line, file=sys.stderr)
 

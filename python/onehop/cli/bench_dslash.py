@@ -25,17 +25,21 @@ from onehop.launch import ensure_ranks_beside_mpi
 
 BlocksOption = Annotated[
     str | None,
-    typer.Option("--blocks", metavar="12x12x12x12,...", help="Of one rank; the last direction is cut."),
+    typer.Option(
+        "--blocks",
+        metavar="12x12x12x12,...",
+        help="Lattice blocks of a rank. The lattice is divided along the last direction.",
+    ),
 ]
 
 
 def blocks_of(text: str | None, default: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
-    """What `--blocks` was given.
+    """Read the value of `--blocks`.
 
     Raises
     ------
     BadInput
-        Others than blocks of four directions.
+        A block without exactly four directions.
     """
     if text is None:
         return default
@@ -52,7 +56,8 @@ def bench_dslash(
     table: Annotated[
         bool,
         typer.Option(
-            "--improvements", help="Instead: SIMD, direct put, mapping and ordering, in every combination."
+            "--improvements",
+            help="Measure all combinations of SIMD, direct put, mapping and ordering instead.",
         ),
     ] = False,
     threads: ThreadsOption = 0,
@@ -63,7 +68,10 @@ def bench_dslash(
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
-    """HISQ's hopping term to the sites of one colour; the limit is reading as many bytes as it must move."""
+    """Apply the HISQ hopping term to the sites of one parity.
+
+    The speed of light is the time to read as many bytes as it must move.
+    """
     check_seconds(seconds)
     chosen = blocks_of(blocks, DSLASH_BLOCKS)
     names = precisions_of(precisions)

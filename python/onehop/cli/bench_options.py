@@ -1,4 +1,4 @@
-"""Options that the benchmarks have in common."""
+"""Options that the benchmarks share."""
 
 from __future__ import annotations
 
@@ -13,28 +13,34 @@ __all__ = ["PlotOption", "PrecisionsOption", "QuickOption", "SecondsOption", "Th
 SecondsOption = Annotated[
     float,
     typer.Option(
-        metavar="SECONDS", help="How long to measure, all cases together; everything runs once at least."
+        metavar="SECONDS", help="Time to measure all cases together. Every case runs at least once."
     ),
 ]
 QuickOption = Annotated[
-    bool, typer.Option("--quick", help="As short as can be: shows that it works; the figures mean little.")
+    bool, typer.Option("--quick", help="Measure as briefly as possible. The figures then mean little.")
 ]
-PlotOption = Annotated[str | None, typer.Option("--plot", metavar="FILE.png", help="Also draw a picture.")]
+PlotOption = Annotated[
+    str | None,
+    typer.Option("--plot", metavar="FILE.png", help="Draw the results and write the plot to FILE."),
+]
 ThreadsOption = Annotated[
-    int, typer.Option("--threads", min=0, max=1024, help="Of a rank; 0: as many as it has cores.")
+    int, typer.Option("--threads", min=0, max=1024, help="Threads per rank. 0 uses all cores of the rank.")
 ]
 PrecisionsOption = Annotated[
-    str, typer.Option("--precisions", metavar="single,double", help="Of the arithmetic.")
+    str,
+    typer.Option(
+        "--precisions", metavar="single,double", help="Precisions of the arithmetic, separated by commas."
+    ),
 ]
 
 
 def precisions_of(text: str) -> list[str]:
-    """What `--precisions` was given.
+    """Read the value of `--precisions`.
 
     Raises
     ------
     BadInput
-        Others than single and double.
+        A name other than single and double.
     """
     chosen = text.split(",")
     unknown = [name for name in chosen if name not in ("single", "double")]

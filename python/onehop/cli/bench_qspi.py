@@ -1,4 +1,4 @@
-"""`onehop bench qspi`: ping-pong and 5-D halo through the door of `qspi`."""
+"""`onehop bench qspi`: ping-pong and 5-D halo through the drop-in interface `qspi`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from onehop.launch import ensure_ranks_beside_mpi
 def bench_qspi(
     sizes: Annotated[
         str | None,
-        typer.Option("--sizes", metavar="8,1K,...", help="Bytes of one message, multiples of 8."),
+        typer.Option("--sizes", metavar="8,1K,...", help="Bytes per message; multiples of 8."),
     ] = None,
     ranks: RanksOption = None,
     mpi: MpiOption = None,
@@ -36,7 +36,10 @@ def bench_qspi(
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
-    """Ping-pong and 5-D halo through the door of qspi; --plot draws the two figures of its report."""
+    """Ping-pong and 5-D halo through the drop-in interface qspi.
+
+    --plot draws the two figures of qspi's report.
+    """
     check_seconds(seconds)
     if ranks not in (None, 2):
         raise BadInput(f"this measures 2 ranks, found -n {ranks}: use -n 2, or leave it out")

@@ -1,4 +1,4 @@
-"""`onehop bench scaling`: circuits on more and more ranks."""
+"""`onehop bench scaling`: circuits on 1, 2, 4 ... ranks."""
 
 from __future__ import annotations
 
@@ -21,15 +21,22 @@ __all__ = ["bench_scaling"]
 def bench_scaling(
     ranks: Annotated[
         int,
-        typer.Option("-n", "--ranks", metavar="RANKS", help="The most; 1, 2, 4 ... up to them are compared."),
+        typer.Option(
+            "-n",
+            "--ranks",
+            metavar="RANKS",
+            help="Largest number of ranks, a power of two. 1, 2, 4 ... ranks up to it are compared.",
+        ),
     ] = 4,
     qubits: Annotated[
-        int | None, typer.Option("--qubits", help="Of the state, or of the largest state; 24 unless given.")
+        int | None, typer.Option("--qubits", help="Qubits of the largest state; 24 by default.")
     ] = None,
     cases: Annotated[
         list[str] | None,
         typer.Option(
-            "--case", metavar="|".join(SCALING_CASES), help="Which, again and again; all unless given."
+            "--case",
+            metavar="|".join(SCALING_CASES),
+            help="Circuit to measure; may be repeated. All by default.",
         ),
     ] = None,
     kind: Annotated[
@@ -37,19 +44,19 @@ def bench_scaling(
         typer.Option(
             "--kind",
             metavar="strong,weak",
-            help="The state as large for all ranks together, or as large on each of them.",
+            help="strong: the same state on any number of ranks; weak: the same share of the state per rank.",
         ),
     ] = "strong,weak",
     threads: Annotated[
-        int, typer.Option("--threads", help="Of each rank; 0: cores over ranks, at least 1.")
+        int, typer.Option("--threads", help="Threads per rank. 0 divides the cores among the ranks.")
     ] = 0,
-    precision: Annotated[str, typer.Option(help="double or single.")] = "double",
+    precision: Annotated[str, typer.Option(help="Precision of the amplitudes: double or single.")] = "double",
     seconds: SecondsOption = 60,
     quick: QuickOption = False,
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
-    """Phase estimation and Ising models on 1, 2, 4 ... ranks: time, speedup, and what moves."""
+    """Run phase estimation and Ising models on 1, 2, 4 ... ranks: time, speedup and bytes moved."""
     check_seconds(seconds)
     if ranks < 1 or threads < 0:
         raise BadInput(

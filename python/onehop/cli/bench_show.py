@@ -1,4 +1,4 @@
-"""How a benchmark's result is shown, written as JSON and drawn."""
+"""Shows a benchmark's result, writes it as JSON and draws it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def show(
     table: Callable[[Bench], Table] = make_table,
     draw: Callable[[Bench, str], None] = save_plot,
 ) -> None:
-    """Tables and notes on rank 0, JSON and a picture where they are asked for."""
+    """Print tables and notes on rank 0, and write JSON and a plot if they are asked for."""
     screen = console(json_target)
     screen.print(table(result))
     for further in (make_rounding_table(result), make_peer_table(result)):

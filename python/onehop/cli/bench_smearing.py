@@ -20,7 +20,7 @@ from onehop.launch import ensure_ranks
 def bench_smearing(
     blocks: BlocksOption = None,
     kinds: Annotated[
-        str, typer.Option("--kinds", metavar="fat7,asqtad,hisq", help="Which links.")
+        str, typer.Option("--kinds", metavar="fat7,asqtad,hisq", help="Kinds of links, separated by commas.")
     ] = "fat7,asqtad,hisq",
     precisions: PrecisionsOption = "single,double",
     ranks: RanksOption = None,
@@ -29,7 +29,10 @@ def bench_smearing(
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
-    """Fat and long links of staggered quarks; the limit is reading and writing all links once."""
+    """Compute the fat and long links of staggered quarks.
+
+    The speed of light is the time to read and write all links once.
+    """
     check_seconds(seconds)
     chosen = blocks_of(blocks, SMEARING_BLOCKS)
     names = kinds.split(",")

@@ -19,8 +19,10 @@ from onehop.launch import ensure_ranks_beside_mpi
 
 def bench_solver(
     blocks: BlocksOption = None,
-    mass: Annotated[float, typer.Option(help="Of the single solves, above 0.")] = 0.05,
-    tolerance: Annotated[float, typer.Option(help="Of |b - M x| / |b|.")] = 1e-10,
+    mass: Annotated[float, typer.Option(help="Quark mass of the solves for one mass; above 0.")] = 0.05,
+    tolerance: Annotated[
+        float, typer.Option(help="Relative residual |b - M x| / |b| at which a solve ends.")
+    ] = 1e-10,
     threads: ThreadsOption = 0,
     ranks: RanksOption = None,
     mpi: MpiOption = None,
@@ -29,7 +31,10 @@ def bench_solver(
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
-    """HISQ: solves with half, single and double precision inside, and iterations beside plain MPI and scalar code."""
+    """Solve with the HISQ operator in half, single and double precision.
+
+    Iterations are also compared with plain MPI and scalar code.
+    """
     check_seconds(seconds)
     chosen = blocks_of(blocks, SOLVER_BLOCKS)
     if not (mass > 0 and tolerance > 0):

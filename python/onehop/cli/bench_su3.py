@@ -19,10 +19,16 @@ from onehop.launch import ensure_ranks
 
 def bench_su3(
     sites: Annotated[
-        str | None, typer.Option("--sites", metavar="64,1K,...", help="Of the arrays; multiples of 16.")
+        str | None,
+        typer.Option("--sites", metavar="64,1K,...", help="Numbers of sites of the arrays; multiples of 16."),
     ] = None,
     operations: Annotated[
-        str, typer.Option("--operations", metavar="vectors,matrices,...", help="Which: see the docs.")
+        str,
+        typer.Option(
+            "--operations",
+            metavar="vectors,matrices,...",
+            help="Operations, separated by commas: vectors, matrices, exponentials, reunitarise.",
+        ),
     ] = "vectors,matrices",
     ranks: RanksOption = None,
     seconds: SecondsOption = 12,
@@ -30,7 +36,10 @@ def bench_su3(
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
-    """3x3 matrices times vectors and matrices; the peer is code for one site, the limit what the processor can."""
+    """Multiply 3x3 matrices by vectors and matrices.
+
+    The peer is code for one site; the speed of light is the processor's.
+    """
     check_seconds(seconds)
     chosen = SU3_SITES if sites is None else parse_sizes(sites)
     names = operations.split(",")

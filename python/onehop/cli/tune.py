@@ -1,4 +1,4 @@
-"""`onehop tune`: measure once what this machine likes, and keep it."""
+"""`onehop tune`: measure the fastest settings of this machine and save them."""
 
 from __future__ import annotations
 
@@ -41,13 +41,15 @@ def _table(tuned: Tuned) -> Table:
 
 
 def tune(
-    seconds: Annotated[float, typer.Option(metavar="SECONDS", help="How long to measure.")] = 45,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Measure and show; keep nothing.")] = False,
+    seconds: Annotated[float, typer.Option(metavar="SECONDS", help="Time to measure, in seconds.")] = 45,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Measure and show the settings, but do not save them.")
+    ] = False,
     json_target: JsonOption = None,
 ) -> None:
-    """Measure which stores, chunks, slots, ways of waiting and of all-reduce this machine likes, and keep the answer.
+    """Measure the fastest stores, chunks, slots, waiting and all-reduce algorithms of this machine and save them.
 
-    onehop reads it whenever a program starts. Deleting the file brings the built-in settings back.
+    onehop reads the saved settings whenever a program starts. Deleting the file restores the built-in settings.
     """
     if current_launch() is not None:
         raise BadInput("onehop tune starts its own ranks: run it by itself, outside of any launch")
@@ -55,7 +57,7 @@ def tune(
         raise BadInput(f"expected --seconds above 0, found {seconds:g}")
     cores = usable_cores()
     if cores < 2:
-        raise Error("onehop tune needs two processors, for two ranks that run at the same time; found one")
+        raise Error("onehop tune needs two cores, for two ranks that run at the same time; found one")
     about = host()
     with progress("measuring", 4) as advance:
         tuned = measure(seconds, demote="cldemote" in about["features"], cores=cores, advance=advance)

@@ -1,4 +1,4 @@
-"""Other simulators of circuits, each in a process of its own, in whichever environment has it."""
+"""Reference simulators of circuits. Each runs in its own process, in whichever environment has it."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ import numpy as np
 
 from onehop.error import BadInput, Error
 
-__all__ = ["CIRCUIT_PEERS", "Peer", "Timing", "WorkerPeer", "find_peers"]
+__all__ = ["REFERENCE_SIMULATORS", "Peer", "Timing", "WorkerSimulator", "find_simulators"]
 
-CIRCUIT_PEERS = ("qiskit-aer", "qsim", "qulacs", "lightning.qubit", "lightning.kokkos")
+REFERENCE_SIMULATORS = ("qiskit-aer", "qsim", "qulacs", "lightning.qubit", "lightning.kokkos")
 _PACKAGES = {
     "qsim": "qsimcirq",
     "lightning.qubit": "pennylane-lightning",
     "lightning.kokkos": "pennylane-lightning-kokkos",
 }
-_PATIENCE = 600.0  # seconds for an answer, beside those that it was given to measure
+_KILL_AFTER = 600.0  # seconds that an answer may take, in addition to the time it was given to measure
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Runs of a circuit, one after the other.
+    """The times of consecutive runs of a circuit, and its result.
 
     Attributes
     ----------
     seconds : list of float
-        Of each run.
+        The time of each run.
     amplitudes : array of complex
-        Of the last one's state, at the indices that were asked for.
+        The amplitudes of the last run's state, at the requested indices.
     """
 
     seconds: list[float]
@@ -53,28 +53,28 @@ class Peer(Protocol):
     precisions: Sequence[str]
 
     def load(self, gates: Sequence[Any], qubits: int, precision: str) -> list[str]:
-        """Take a circuit; the names of the settings in which it can be run, the likeliest first."""
+        """Take a circuit, and return the settings in which it can run, the most promising one first."""
 
     def run(self, setting: str, seconds: float, indices: Sequence[int]) -> Timing:
-        """Take |0...0> through the circuit, as often as fits into so many seconds, at least once."""
+        """Apply the circuit to |0...0>, repeatedly for `seconds` seconds and at least once."""
 
     def close(self) -> None:
-        """End it."""
+        """End the simulator's process."""
 
 
-class WorkerPeer:
-    """A simulator in a process of its own (`worker.py`).
+class WorkerSimulator:
+    """A simulator in its own process (`worker.py`).
 
     Raises
     ------
     ImportError
-        That Python does not have it.
+        The given Python does not have the simulator.
     """
 
-    def __init__(self, name: str, python: str, threads: int, patience: float = _PATIENCE) -> None:
+    def __init__(self, name: str, python: str, threads: int, kill_after: float = _KILL_AFTER) -> None:
         self.name = name
-        self._patience = patience
-        # A file, because nobody reads a pipe meanwhile, and who writes much into it would wait for ever.
+        self._kill_after = kill_after
+        # A file, because nobody reads a pipe meanwhile: a process that writes much into it would block for ever.
         self._said = tempfile.TemporaryFile()  # noqa: SIM115
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
         command = [python, str(Path(__file__).with_name("worker.py")), name, str(threads)]
@@ -106,7 +106,7 @@ class WorkerPeer:
             late.set()
             self._process.kill()
 
-        timer = threading.Timer(self._patience + more, end)
+        timer = threading.Timer(self._kill_after + more, end)
         timer.daemon = True
         timer.start()
         line = self._process.stdout.readline()
@@ -114,7 +114,7 @@ class WorkerPeer:
         if not line:
             status = self._process.wait()
             if late.is_set():
-                raise Error(f"{self.name} gave no answer within {self._patience + more:g} s and was ended")
+                raise Error(f"{self.name} gave no answer within {self._kill_after + more:g} s and was ended")
             self._said.seek(0)
             said = self._said.read().decode(errors="replace").strip().splitlines()[-1:]
             raise Error(f"{self.name} ended with status {status}{': ' + said[0] if said else ''}")
@@ -150,49 +150,50 @@ class WorkerPeer:
 
 
 def _pythons() -> Iterable[str]:
-    """The one that runs this, then that of `make peers`, then what $ONEHOP_PEERS names.
+    """This Python, then that of `make reference-simulators`, then the one that $ONEHOP_PEERS names.
 
-    `make peers` puts it into the source tree, where this file is, or the environment with an installed copy. The
-    current folder is somebody else's, perhaps, and nothing in it is run.
+    The second is looked for in the source tree that holds this file, and beside the environment of an installed
+    copy. The current folder might belong to somebody else, so nothing in it is run.
     """
     yield sys.executable
     seen = set()
     for start in (Path(__file__).resolve().parents[4], Path(sys.prefix).resolve().parent):
-        path = start / ".peers" / "bin" / "python"
-        if path not in seen and (start / "pyproject.toml").is_file() and os.access(path, os.X_OK):
-            seen.add(path)
-            yield str(path)
+        for folder in (".reference-simulators", ".peers"):  # the second is the name before 0.2
+            path = start / folder / "bin" / "python"
+            if path not in seen and (start / "pyproject.toml").is_file() and os.access(path, os.X_OK):
+                seen.add(path)
+                yield str(path)
     named = os.environ.get("ONEHOP_PEERS")
     if named:
         yield named
 
 
-def find_peers(names: Sequence[str], threads: int) -> tuple[list[WorkerPeer], list[str]]:
-    """Start what there is of the simulators named.
+def find_simulators(names: Sequence[str], threads: int) -> tuple[list[WorkerSimulator], list[str]]:
+    """Start the named simulators that are installed.
 
     Returns
     -------
-    list of WorkerPeer, list of str
-        Those, and a line for each that is not there: why, and the remedy.
+    list of WorkerSimulator, list of str
+        The simulators, and for each one that is not installed a line with the reason and the remedy.
 
     Raises
     ------
     BadInput
-        Nobody knows such a simulator.
+        A name that is none of `REFERENCE_SIMULATORS`.
     """
-    unknown = [name for name in names if name not in CIRCUIT_PEERS]
+    unknown = [name for name in names if name not in REFERENCE_SIMULATORS]
     if unknown:
-        raise BadInput(f"expected --peers among {', '.join(CIRCUIT_PEERS)}, found {unknown[0]!r}")
+        raise BadInput(f"expected --peers among {', '.join(REFERENCE_SIMULATORS)}, found {unknown[0]!r}")
     there, missing = [], []
     for name in names:
         why = ""
         for python in _pythons():
             try:
-                there.append(WorkerPeer(name, python, threads))
+                there.append(WorkerSimulator(name, python, threads))
                 break
             except ImportError as error:
                 why = str(error)
         else:
             package = _PACKAGES.get(name, name)
-            missing.append(f"without {name} ({why}): `make peers`, or `pip install {package}`")
+            missing.append(f"without {name} ({why}): `make reference-simulators`, or `pip install {package}`")
     return there, missing
