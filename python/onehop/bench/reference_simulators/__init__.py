@@ -150,7 +150,7 @@ class WorkerSimulator:
 
 
 def _pythons() -> Iterable[str]:
-    """This Python, then that of `make reference-simulators`, then the one that $ONEHOP_PEERS names.
+    """Yield this Python, then that of `make reference-simulators`, then the one that $ONEHOP_PEERS names.
 
     The second is looked for in the source tree that holds this file, and beside the environment of an installed
     copy. The current folder might belong to somebody else, so nothing in it is run.
