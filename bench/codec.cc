@@ -50,7 +50,7 @@ std::vector<Samples> codec(const Group& group, Codec codec, CodecStep step, std:
                    std::string(to_string(codec)) + " and " + std::to_string(bytes));
   }
   Arena arena(group);
-  const auto& sets = detail::available_codecs();
+  const auto sets = detail::available_codecs();
   std::vector<Work> works(sets.size() + 1);
   std::vector<Candidate> candidates;
   for (std::size_t s = 0; s < sets.size(); ++s) {

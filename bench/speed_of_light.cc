@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "src/base/cpu.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -73,10 +75,9 @@ std::vector<Copy> copies() {
   constexpr std::int64_t no_end = std::int64_t{1} << 62;
   std::vector<Copy> all = {{"memcpy", copy_plain, 0, no_end}};
 #if defined(__x86_64__)
-  __builtin_cpu_init();
   all.push_back({"prefetch", copy_prefetching, 512, 1 << 20});
-  if (__builtin_cpu_is("intel")) all.push_back({"demote", copy_demoting, 64, 16 << 10});
-  all.push_back({"stream", __builtin_cpu_supports("avx512f") ? copy_past_caches_512 : copy_past_caches, 512, no_end});
+  if (cpu::is_intel()) all.push_back({"demote", copy_demoting, 64, 16 << 10});
+  all.push_back({"stream", cpu::level() == cpu::Level::avx512 ? copy_past_caches_512 : copy_past_caches, 512, no_end});
 #endif
   return all;
 }

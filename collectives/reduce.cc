@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "src/base/cpu.h"
+
 namespace onehop::collectives::detail {
 
 namespace {
@@ -219,24 +221,12 @@ Widths all_widths(ElementType type, ReduceOp op) {
 
 }  // namespace
 
-int widest_reduce() {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  return wide ? 2 : __builtin_cpu_supports("avx2") ? 1 : 0;
-#else
-  return 0;
-#endif
-}
+int widest_reduce() { return static_cast<int>(cpu::level()); }
 
 ReduceFunction reduce_function(ElementType type, ReduceOp op, int width) {
   return all_widths(type, op).at(static_cast<std::size_t>(width));
 }
 
-ReduceFunction reduce_function(ElementType type, ReduceOp op) {
-  static const int widest = widest_reduce();
-  return reduce_function(type, op, widest);
-}
+ReduceFunction reduce_function(ElementType type, ReduceOp op) { return reduce_function(type, op, widest_reduce()); }
 
 }  // namespace onehop::collectives::detail

@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "src/base/cpu.h"
+
 namespace onehop::lattice::detail {
 
 namespace {
@@ -143,7 +145,7 @@ template <int width, bool residual>
 }
 
 // The same code for several processors: a function's target decides what its inlined parts become.
-struct Baseline {
+struct Portable {
   static void interior(const PoissonUpdate& u) { update_interior<2, false>(u); }
   static double interior_residual(const PoissonUpdate& u) { return update_interior<2, true>(u); }
   static void boundary(const PoissonUpdate& u, const PoissonEdges& e) { update_boundary<2, false>(u, e); }
@@ -186,10 +188,10 @@ PoissonKernels table(std::string_view name) {
 }
 
 std::vector<PoissonKernels> find_kernels() {
-  std::vector<PoissonKernels> found{table<Baseline>("baseline")};
+  std::vector<PoissonKernels> found{table<Portable>("portable")};
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") != 0) found.push_back(table<Avx2>("avx2"));
-  if (__builtin_cpu_supports("avx512f") != 0) found.push_back(table<Avx512>("avx512"));
+  if (cpu::levels().back() >= cpu::Level::avx2) found.push_back(table<Avx2>("avx2"));
+  if (cpu::levels().back() >= cpu::Level::avx512) found.push_back(table<Avx512>("avx512"));
 #endif
   return found;
 }
@@ -220,6 +222,8 @@ std::span<const PoissonKernels> poisson_kernels() {
 // Measured, because wider vectors are not always faster: some processors take two steps for them, and a vector that does not
 // begin at a cache line lies in two.
 const PoissonKernels& best_poisson_kernels() {
+  const cpu::Level level = cpu::level();
+  if (cpu::is_level_given()) return poisson_kernels()[static_cast<std::size_t>(level)];
   static const PoissonKernels best = [] {
     const auto all = poisson_kernels();
     std::vector<double> seconds;

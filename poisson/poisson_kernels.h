@@ -47,9 +47,9 @@ struct PoissonKernels {
   double (*boundary_residual)(const PoissonUpdate&, const PoissonEdges&) = nullptr;
 };
 
-// All that this processor can run.
+// All that this processor can run, in the order of cpu::Level.
 [[nodiscard]] std::span<const PoissonKernels> poisson_kernels();
-// The fastest of them, found by a measurement of some 100 us on first use.
+// The kernels of the level that ONEHOP_SIMD names. Without it, the fastest of all, found by a measurement of some 100 us on first use.
 [[nodiscard]] const PoissonKernels& best_poisson_kernels();
 
 }  // namespace onehop::lattice::detail

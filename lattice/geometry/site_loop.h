@@ -9,8 +9,8 @@
 #include <type_traits>
 
 #include "lattice/geometry/matrix_field.h"
-#include "lattice/support/target.h"
 #include "onehop/lattice/su3.h"
+#include "src/base/cpu.h"
 
 namespace onehop::lattice::detail {
 
@@ -229,8 +229,8 @@ void each_site(const Space& space, const Op& op) {
   const auto rows = static_cast<std::ptrdiff_t>(space.rows().size());
   const auto run = [&](std::ptrdiff_t first, std::ptrdiff_t last) {
 #if defined(__x86_64__)
-    if (target() == Target::avx512) return loop_avx512(space, first, last, op);
-    if (target() == Target::avx2) return loop_avx2(space, first, last, op);
+    if (cpu::level() == cpu::Level::avx512) return loop_avx512(space, first, last, op);
+    if (cpu::level() == cpu::Level::avx2) return loop_avx2(space, first, last, op);
 #endif
     loop_portable(space, first, last, op);
   };

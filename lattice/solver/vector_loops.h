@@ -86,7 +86,7 @@ struct VectorLoops {
   LoopFunction<ShiftLoop<Real>> shift;
 };
 
-// For so many lanes: 1, 2, 4, 8 or 16; of the kind of processor that target() says.
+// For so many lanes: 1, 2, 4, 8 or 16; of the kind of processor that cpu::level() says.
 template <class Real>
 [[nodiscard]] VectorLoops<Real> loops(int lanes);
 

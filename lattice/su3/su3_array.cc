@@ -4,17 +4,15 @@
 #include <string>
 
 #include "lattice/su3/su3_kernels.h"
-#include "lattice/support/target.h"
 #include "onehop/error.h"
+#include "src/base/cpu.h"
 
-namespace onehop::lattice::su3 {
+namespace onehop::lattice {
 
-namespace {
-
-using detail::Target;
+namespace detail {
 
 template <class T>
-const Su3Kernels<T>& kernels() {
+const Su3Kernels<T>& su3_kernels() {
   const auto pick = [](const Su3Kernels<float>* of_float, const Su3Kernels<double>* of_double) -> const Su3Kernels<T>& {
     if constexpr (sizeof(T) == sizeof(float)) {
       return *of_float;
@@ -23,12 +21,23 @@ const Su3Kernels<T>& kernels() {
     }
   };
 #if defined(__x86_64__)
-  const Target target = detail::target();
-  if (target == Target::avx512) return pick(&avx512::float_su3(), &avx512::double_su3());
-  if (target == Target::avx2) return pick(&avx2::float_su3(), &avx2::double_su3());
+  const cpu::Level target = cpu::level();
+  if (target == cpu::Level::avx512) return pick(&avx512::float_su3(), &avx512::double_su3());
+  if (target == cpu::Level::avx2) return pick(&avx2::float_su3(), &avx2::double_su3());
 #endif
   return pick(&portable::float_su3(), &portable::double_su3());
 }
+
+template const Su3Kernels<float>& su3_kernels<float>();
+template const Su3Kernels<double>& su3_kernels<double>();
+
+}  // namespace detail
+
+namespace su3 {
+
+namespace {
+
+using detail::su3_kernels;
 
 // How many groups of `numbers` complex numbers a site an array has.
 template <class T>
@@ -56,7 +65,7 @@ void add_products(std::span<const T> m, std::span<const T> v, std::span<T> r, Fo
   const std::int64_t groups = groups_of(m, 9);
   check_equal(groups, groups_of(v, 3), "vectors");
   check_equal(groups, groups_of<T>(r, 3), "results");
-  kernels<T>().add_products[index(form)](m.data(), v.data(), nullptr, r.data(), groups);
+  su3_kernels<T>().add_products[index(form)](m.data(), v.data(), nullptr, r.data(), groups);
 }
 
 template <class T>
@@ -72,7 +81,7 @@ void add_products(std::span<const T> m, std::span<const T> v, std::span<const st
                      std::to_string(each));
     }
   }
-  kernels<T>().add_products[index(form)](m.data(), v.data(), from.data(), r.data(), groups);
+  su3_kernels<T>().add_products[index(form)](m.data(), v.data(), from.data(), r.data(), groups);
 }
 
 template <class T>
@@ -80,33 +89,33 @@ void products(std::span<const T> a, std::span<const T> b, std::span<T> r, Form o
   const std::int64_t groups = groups_of(a, 9);
   check_equal(groups, groups_of(b, 9), "matrices");
   check_equal(groups, groups_of<T>(r, 9), "results");
-  kernels<T>().products[index(of_a)][index(of_b)](a.data(), b.data(), r.data(), groups);
+  su3_kernels<T>().products[index(of_a)][index(of_b)](a.data(), b.data(), r.data(), groups);
 }
 
 template <class T>
 void exponentials(std::span<const T> a, std::span<T> r) {
   const std::int64_t groups = groups_of(a, 9);
   check_equal(groups, groups_of<T>(r, 9), "results");
-  kernels<T>().exponentials(a.data(), r.data(), groups);
+  su3_kernels<T>().exponentials(a.data(), r.data(), groups);
 }
 
 template <class T>
 void reunitarise(std::span<T> a) {
-  kernels<T>().reunitarise(a.data(), a.data(), groups_of<T>(a, 9));
+  su3_kernels<T>().reunitarise(a.data(), a.data(), groups_of<T>(a, 9));
 }
 
 template <class T>
 void compress(std::span<const T> matrices, std::span<T> recon12) {
   const std::int64_t groups = groups_of(matrices, 9);
   check_equal(groups, groups_of<T>(recon12, 6), "results");
-  kernels<T>().compress(matrices.data(), recon12.data(), groups);
+  su3_kernels<T>().compress(matrices.data(), recon12.data(), groups);
 }
 
 template <class T>
 void expand(std::span<const T> recon12, std::span<T> matrices) {
   const std::int64_t groups = groups_of(recon12, 6);
   check_equal(groups, groups_of<T>(matrices, 9), "results");
-  kernels<T>().expand(recon12.data(), matrices.data(), groups);
+  su3_kernels<T>().expand(recon12.data(), matrices.data(), groups);
 }
 
 template <class T>
@@ -136,7 +145,7 @@ void from_aosoa(std::span<const T> groups, std::size_t numbers, std::span<std::c
 
 template <class T>
 void arithmetic_alone(std::int64_t groups) {
-  kernels<T>().arithmetic(groups);
+  su3_kernels<T>().arithmetic(groups);
 }
 
 template <class T>
@@ -144,16 +153,16 @@ void movement_alone(std::span<const T> m, std::span<const T> v, std::span<T> r) 
   const std::int64_t groups = groups_of(m, 9);
   check_equal(groups, groups_of(v, 3), "vectors");
   check_equal(groups, groups_of<T>(r, 3), "results");
-  kernels<T>().movement(m.data(), v.data(), nullptr, r.data(), groups);
+  su3_kernels<T>().movement(m.data(), v.data(), nullptr, r.data(), groups);
 }
 
 std::vector<std::string> array_targets() {
   std::vector<std::string> names;
-  for (const Target each : detail::targets()) names.emplace_back(to_string(each));
+  for (const cpu::Level each : cpu::levels()) names.emplace_back(to_string(each));
   return names;
 }
 
-void use_array_target(const std::string& name) { detail::use_target(name); }
+void use_array_target(const std::string& name) { cpu::use_level(name); }
 
 #define ONEHOP_SU3_ARRAY(T)                                                                                          \
   template void add_products<T>(std::span<const T>, std::span<const T>, std::span<T>, Form);                         \
@@ -172,4 +181,6 @@ ONEHOP_SU3_ARRAY(float)
 ONEHOP_SU3_ARRAY(double)
 #undef ONEHOP_SU3_ARRAY
 
-}  // namespace onehop::lattice::su3
+}  // namespace su3
+
+}  // namespace onehop::lattice

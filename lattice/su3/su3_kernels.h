@@ -38,4 +38,10 @@ namespace avx512 {
 }  // namespace avx512
 #endif
 
+namespace detail {
+// Those of cpu::level().
+template <class T>
+[[nodiscard]] const Su3Kernels<T>& su3_kernels();
+}  // namespace detail
+
 }  // namespace onehop::lattice

@@ -1,7 +1,7 @@
 // Loops over vectors of sites: the compiler's vector types, and one source for every kind of processor, chosen at run time.
 //
 // A loop is a type with a static function run(const Arguments&), written with Lanes<...> and inline functions only. best_loop compiles it
-// for each instruction set and returns the one that target() says. Sources that use it need -Wno-psabi, as such vectors are
+// for each instruction set and returns the one that cpu::level() says. Sources that use it need -Wno-psabi, as such vectors are
 // passed to inlined functions only. Written as sum += a * b and sum -= a * b, with both factors in hand, each such step is one
 // rounding wherever the processor has fused steps, whatever the number of lanes: so the same bits on every grid.
 #pragma once
@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "lattice/support/target.h"
+#include "src/base/cpu.h"
 
 namespace onehop::lattice::detail {
 
@@ -56,8 +56,8 @@ using LoopFunction = void (*)(const Arguments&);
 template <class Loop, class Arguments>
 LoopFunction<Arguments> best_loop() {
 #if defined(__x86_64__)
-  if (target() == Target::avx512 && __builtin_cpu_supports("avx512bw")) return &avx512_loop<Loop, Arguments>;
-  if (target() != Target::portable) return &avx2_loop<Loop, Arguments>;
+  if (cpu::level() == cpu::Level::avx512) return &avx512_loop<Loop, Arguments>;
+  if (cpu::level() != cpu::Level::portable) return &avx2_loop<Loop, Arguments>;
 #endif
   return &portable_loop<Loop, Arguments>;
 }

@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
-#include "lattice/support/target.h"
 #include "onehop/error.h"
+#include "src/base/cpu.h"
 
 namespace onehop::lattice::detail {
 
@@ -84,7 +84,7 @@ class Team::Worker {
 
 Team::Team(int threads) : threads_(std::max(1, threads)) {
   // Loops ask for it on threads that nobody could catch an error of: a wrong ONEHOP_SIMD is said here.
-  static_cast<void>(target());
+  static_cast<void>(cpu::level());
   if (threads_ == 1) return;
   workers_ = std::make_unique<Worker[]>(static_cast<std::size_t>(threads_ - 1));
   for (int i = 1; i < threads_; ++i) workers_[static_cast<std::size_t>(i - 1)].start(i);

@@ -5,9 +5,9 @@
 #include <string>
 #include <type_traits>
 
-#include "lattice/support/target.h"
 #include "onehop/error.h"
 #include "onehop/plan.h"
+#include "src/base/cpu.h"
 
 namespace onehop::lattice::detail {
 
@@ -16,23 +16,6 @@ namespace {
 std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }
 
 Side side_of(int neighbour) { return neighbour % 2 == 0 ? Side::below : Side::above; }
-
-template <class T>
-const WilsonKernels<T>* kernels_for(int lanes) {
-  const auto pick = [lanes](auto of_float, auto of_double) -> const WilsonKernels<T>* {
-    if constexpr (std::is_same_v<T, float>) {
-      return of_float(lanes);
-    } else {
-      return of_double(lanes);
-    }
-  };
-  const WilsonKernels<T>* found = nullptr;
-#if defined(__x86_64__)
-  if (target() == Target::avx512) found = pick(&avx512::float_wilson, &avx512::double_wilson);
-  if (found == nullptr && target() != Target::portable) found = pick(&avx2::float_wilson, &avx2::double_wilson);
-#endif
-  return found != nullptr ? found : pick(&portable::float_wilson, &portable::double_wilson);
-}
 
 // The numbers of a field's sites as blocks of one parity: [vector][number][lane].
 template <class T>
@@ -78,8 +61,28 @@ void shorten(typename WilsonStorage<T>::Matrices& matrices, std::size_t numbers,
 }  // namespace
 
 template <class T>
+const WilsonKernels<T>* wilson_kernels(int lanes) {
+  const auto pick = [lanes](auto of_float, auto of_double) -> const WilsonKernels<T>* {
+    if constexpr (std::is_same_v<T, float>) {
+      return of_float(lanes);
+    } else {
+      return of_double(lanes);
+    }
+  };
+  const WilsonKernels<T>* found = nullptr;
+#if defined(__x86_64__)
+  if (cpu::level() == cpu::Level::avx512) found = pick(&avx512::float_wilson, &avx512::double_wilson);
+  if (found == nullptr && cpu::level() != cpu::Level::portable) found = pick(&avx2::float_wilson, &avx2::double_wilson);
+#endif
+  return found != nullptr ? found : pick(&portable::float_wilson, &portable::double_wilson);
+}
+
+template const WilsonKernels<float>* wilson_kernels<float>(int lanes);
+template const WilsonKernels<double>* wilson_kernels<double>(int lanes);
+
+template <class T>
 int wilson_lanes() {
-  const int bytes = target() == Target::avx512 ? 64 : target() == Target::avx2 ? 32 : 16;
+  const int bytes = cpu::level() == cpu::Level::avx512 ? 64 : cpu::level() == cpu::Level::avx2 ? 32 : 16;
   return bytes / static_cast<int>(sizeof(T));
 }
 template int wilson_lanes<float>();
@@ -93,7 +96,7 @@ WilsonStorage<T>::WilsonStorage(const Group& the_group, const Geometry& the_geom
       geometry(the_geometry),
       recon(with_recon),
       half(with_half),
-      kernels(kernels_for<T>(geometry.spec().lanes)) {
+      kernels(wilson_kernels<T>(geometry.spec().lanes)) {
   if (geometry.dims() != 4)
     throw BadInput("wilson: expected a lattice of four directions, found " + std::to_string(geometry.dims()));
   if (kernels == nullptr) {

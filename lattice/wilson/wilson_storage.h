@@ -18,6 +18,10 @@ namespace onehop::lattice::detail {
 template <class T>
 [[nodiscard]] int wilson_lanes();
 
+// The kernels of cpu::level() for so many lanes, or of a lower level that has them; null if none has.
+template <class T>
+[[nodiscard]] const WilsonKernels<T>* wilson_kernels(int lanes);
+
 // What does not depend on the number of right-hand sides.
 template <class T>
 class WilsonStorage {

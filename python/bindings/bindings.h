@@ -13,6 +13,7 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 void bind_error(nb::module_& module);
+void bind_environment(nb::module_& module);
 void bind_codec(nb::module_& module);
 void bind_slice(nb::module_& module);
 void bind_schedule(nb::module_& module);

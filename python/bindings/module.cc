@@ -9,6 +9,7 @@ NB_MODULE(_core, module) {
   // A program that ends with an exception keeps objects alive in its traceback; that is no leak worth a warning.
   nb::set_leak_warnings(false);
   bind_error(module);
+  bind_environment(module);
   bind_codec(module);
   bind_slice(module);
   bind_schedule(module);

@@ -1205,6 +1205,16 @@ def lattice_clover_leaves(gauge: LatticeGauge) -> NDArray[numpy.complex128]:
 def lattice_clover_blocks(clover_leaves: Memory, weight: float, inverse: bool) -> NDArray[numpy.complex128]:
     """The clover term's blocks, [site][half][row][column]."""
 
+def simd_levels() -> list[str]:
+    """
+    The instruction sets that this processor supports, the best last: values of ONEHOP_SIMD.
+    """
+
+def simd_level() -> str:
+    """
+    The instruction set that every kernel uses. Raises BadInput if ONEHOP_SIMD names none that this processor supports.
+    """
+
 def lattice_targets() -> list[str]:
     """Kinds of processors whose kernels this one can run."""
 

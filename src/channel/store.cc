@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "src/base/cpu.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -75,24 +77,18 @@ void fenced(std::byte* to, const std::byte* from, std::size_t n) {
   _mm_sfence();
 }
 
-Streaming nontemporal() {
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f")) return {store_nontemporal_avx512, fenced<store_nontemporal_avx512>};
-  if (__builtin_cpu_supports("avx")) return {store_nontemporal_avx, fenced<store_nontemporal_avx>};
+Streaming streaming() {
+  switch (cpu::level()) {
+    case cpu::Level::avx512:
+      return {store_nontemporal_avx512, fenced<store_nontemporal_avx512>};
+    case cpu::Level::avx2:
+      return {store_nontemporal_avx, fenced<store_nontemporal_avx>};
+    case cpu::Level::portable:
+      break;
+  }
   return {store_nontemporal_sse2, fenced<store_nontemporal_sse2>};
 }
 
-#endif
-
-}  // namespace
-
-namespace {
-
-#if defined(__x86_64__)
-const Streaming& streaming() {
-  static const Streaming found = nontemporal();
-  return found;
-}
 #endif
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "onehop/error.h"
+#include "src/base/cpu.h"
 #include "src/base/json_node.h"
 #include "src/base/regular_file.h"
 #include "src/channel/wait_limits.h"
@@ -21,24 +22,6 @@ constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t most_bytes = std::int64_t{1} << 40U;
 constexpr int most_tests = 1 << 30;
 constexpr int most_slots = 1 << 16;
-
-bool is_amd() {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  return __builtin_cpu_is("amd");
-#else
-  return false;
-#endif
-}
-
-bool is_intel() {
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  return __builtin_cpu_is("intel");
-#else
-  return false;
-#endif
-}
 
 // The file as it is; a file that nobody has asked for need not be there.
 detail::FileText read_file() {
@@ -158,12 +141,12 @@ Tuning Tuning::from_json(const std::string& text) {
 Tuning built_in_tuning() {
   Tuning tuning;
   constexpr std::int64_t kib = 1 << 10;
-  if (is_amd()) {
+  if (cpu::is_amd()) {
     tuning.rules = {{2 * kib, 2 * kib, StoreKind::plain},
                     {4 * kib, 1 * kib, StoreKind::plain},
                     {64 * kib, 16 * kib, StoreKind::nontemporal},
                     {no_end, 64 * kib, StoreKind::nontemporal}};
-  } else if (is_intel()) {
+  } else if (cpu::is_intel()) {
     tuning.rules = {{1 * kib, 1 * kib, StoreKind::demote},
                     {16 * kib, 1 * kib, StoreKind::prefetch},
                     {64 * kib, 4 * kib, StoreKind::prefetch},

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "src/base/checked.h"
+#include "src/base/cpu.h"
 #include "src/base/names.h"
 #include "src/codec/codec_run.h"
 
@@ -87,17 +88,20 @@ std::int64_t encoded_bytes(Codec codec, ElementType type, std::int64_t elements)
 
 void encode(Codec codec, ElementType type, std::span<const std::byte> source, std::span<std::byte> wire) {
   const std::int64_t elements = elements_in(codec, type, source.size(), wire.size());
+  static_cast<void>(cpu::level());  // throws for a wrong ONEHOP_SIMD
   detail::encode(codec, type, source.data(), elements, wire.data());
 }
 
 void decode(Codec codec, ElementType type, std::span<const std::byte> wire, std::span<std::byte> target) {
   const std::int64_t elements = elements_in(codec, type, target.size(), wire.size());
+  static_cast<void>(cpu::level());  // throws for a wrong ONEHOP_SIMD
   detail::decode(codec, type, wire.data(), elements, target.data());
 }
 
 void decode_add(Codec codec, ElementType type, std::span<const std::byte> wire, std::span<std::byte> target) {
   if (type == ElementType::bytes) throw BadInput("decode_add needs numbers to add, found an array of bytes");
   const std::int64_t elements = elements_in(codec, type, target.size(), wire.size());
+  static_cast<void>(cpu::level());  // throws for a wrong ONEHOP_SIMD
   detail::decode_add(codec, type, wire.data(), elements, target.data());
 }
 

@@ -180,7 +180,7 @@ struct Wide256 {
   }
 };
 
-constexpr CodecSet set = set_of<Wide256>("AVX2");
+constexpr CodecSet set = set_of<Wide256>("avx2");
 
 }  // namespace
 

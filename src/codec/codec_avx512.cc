@@ -217,7 +217,7 @@ struct Wide512 {
   }
 };
 
-constexpr CodecSet set = set_of<Wide512>("AVX-512");
+constexpr CodecSet set = set_of<Wide512>("avx512");
 
 }  // namespace
 

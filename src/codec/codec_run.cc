@@ -5,11 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "src/base/cpu.h"
 #include "src/codec/codec_loops.h"
-
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
 
 namespace onehop::detail {
 namespace {
@@ -18,13 +15,27 @@ constexpr std::int64_t float_bytes = 4;
 // Numbers of other types go through float32 so many at a time.
 constexpr std::int64_t batch = 512;
 
-std::atomic<const CodecSet*>& chosen() noexcept {
-  static std::atomic<const CodecSet*> set = available_codecs().front();
-  return set;
+// Set by use_codecs; null: those of the level.
+std::atomic<const CodecSet*> forced{nullptr};
+
+// By level, with the next lower one where this build lacks a level.
+const std::array<const CodecSet*, 3>& codecs_by_level() noexcept {
+  static const std::array<const CodecSet*, 3> sets = [] {
+    const CodecSet* const portable = &portable_codecs();
+    std::array<const CodecSet*, 3> found{portable, portable, portable};
+#if defined(__x86_64__)
+    if (avx2_codecs() != nullptr) found[1] = found[2] = avx2_codecs();
+    if (avx512_codecs() != nullptr) found[2] = avx512_codecs();
+#endif
+    return found;
+  }();
+  return sets;
 }
 
 const CodecLoops& loops(Codec codec) noexcept {
-  return chosen().load(std::memory_order_relaxed)->of[static_cast<std::size_t>(codec)];
+  const CodecSet* set = forced.load(std::memory_order_relaxed);
+  if (set == nullptr) set = codecs_by_level()[static_cast<std::size_t>(cpu::level_or_best())];
+  return set->of[static_cast<std::size_t>(codec)];
 }
 
 std::int64_t wire_bytes_of_group(Codec codec) noexcept {
@@ -263,29 +274,15 @@ bool reduce(Codec codec, const Pair& pair, std::int64_t elements, std::byte* wir
   return true;
 }
 
-const std::vector<const CodecSet*>& available_codecs() {
-  static const std::vector<const CodecSet*> available = [] {
-    std::vector<const CodecSet*> sets;
-    const auto add = [&](const CodecSet* set) {
-      if (set != nullptr) sets.push_back(set);
-    };
-#if defined(__x86_64__)
-    __builtin_cpu_init();
-    // Asked of the processor itself: Clang knows no name for F16C. Where AVX2 may be used, so may its registers.
-    unsigned a = 0, b = 0, c = 0, d = 0;
-    const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
-    const bool avx2 = __builtin_cpu_supports("avx2") && f16c;
-    const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-    if (avx512) add(avx512_codecs());
-    if (avx2) add(avx2_codecs());
-#endif
-    add(&portable_codecs());
-    return sets;
-  }();
-  return available;
+std::vector<const CodecSet*> available_codecs() {
+  std::vector<const CodecSet*> sets;
+  for (auto level = static_cast<int>(cpu::level()); level >= 0; --level) {
+    const CodecSet* const set = codecs_by_level()[static_cast<std::size_t>(level)];
+    if (sets.empty() || sets.back() != set) sets.push_back(set);
+  }
+  return sets;
 }
 
-void use_codecs(const CodecSet& set) noexcept { chosen().store(&set, std::memory_order_relaxed); }
+void use_codecs(const CodecSet* set) noexcept { forced.store(set, std::memory_order_relaxed); }
 
 }  // namespace onehop::detail

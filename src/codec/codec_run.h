@@ -31,10 +31,10 @@ void round_add(Codec codec, const std::byte* source, std::int64_t elements, std:
 [[nodiscard]] bool reduce(Codec codec, const Pair& pair, std::int64_t elements, std::byte* wire,
                           std::byte* target) noexcept;
 
-// The loops that this processor can run, best first.
-[[nodiscard]] const std::vector<const CodecSet*>& available_codecs();
+// The loops that may run at cpu::level(), the best first: without use_codecs, that one runs.
+[[nodiscard]] std::vector<const CodecSet*> available_codecs();
 
-// For tests and benchmarks: which loops the three above use from now on.
-void use_codecs(const CodecSet& set) noexcept;
+// For tests and benchmarks: the loops that the functions above use from now on; null returns to those of cpu::level().
+void use_codecs(const CodecSet* set) noexcept;
 
 }  // namespace onehop::detail

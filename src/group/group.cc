@@ -17,6 +17,7 @@
 #include <random>
 #include <thread>
 
+#include "src/base/cpu.h"
 #include "src/group/control_memory.h"
 #include "src/group/group_state.h"
 #include "src/group/leaving.h"
@@ -258,6 +259,7 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
     throw BadInput("rank " + std::to_string(rank) + " of " + std::to_string(size) +
                    " ranks: expected 0 <= rank < size");
   }
+  static_cast<void>(cpu::level());  // throws for a wrong ONEHOP_SIMD
   count_forks();
   auto group = std::make_shared<GroupState>(size);
   group->rank = rank;

@@ -206,8 +206,8 @@ __attribute__((target("avx512f"))) void LineExchange::run_blocks_avx512(const Ru
 }
 
 void LineExchange::run(const Runs& runs, std::uint64_t first, std::uint64_t last) const noexcept {
-  static const bool wide = __builtin_cpu_supports("avx512f");
   if (first >= last) return;
+  const bool wide = exchange_level() == cpu::Level::avx512;
   if (wide && !blocks_.empty()) return run_blocks_avx512(runs, first, last);
   if (wide) return run_avx512(runs, first, last);
   run_portable(runs, first, last);

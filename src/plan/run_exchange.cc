@@ -102,9 +102,9 @@ __attribute__((target("avx512f"))) void swap_lines_avx512(const Runs& runs, std:
 
 // False: this is not the place for it (no lines of whole runs, no such processor).
 bool swap_lines(const Runs& runs, std::byte* a, std::byte* b, std::uint64_t first, std::uint64_t last) noexcept {
-  static const bool possible = __builtin_cpu_supports("avx512f");
   const std::uint64_t in_line = runs.in_line();
-  if (!possible || in_line == 0 || first % in_line != 0 || last % in_line != 0) return false;
+  if (exchange_level() != cpu::Level::avx512 || in_line == 0 || first % in_line != 0 || last % in_line != 0)
+    return false;
   // The runs of one line must not begin in one line and end in the next.
   const std::uint64_t lowest = runs.first_of(in_line - 1) * static_cast<std::uint64_t>(runs.element_bytes());
   for (const std::byte* place : {a, b}) {
@@ -136,6 +136,11 @@ void swap_runs(const Runs& runs, std::byte* a, std::byte* b, std::uint64_t first
 }
 
 }  // namespace
+
+cpu::Level exchange_level() noexcept {
+  const cpu::Level level = cpu::level_or_best();
+  return level == cpu::Level::avx512 ? level : cpu::Level::portable;
+}
 
 Runs::Runs(int bits, std::uint64_t fixed, std::int64_t element_bytes) : element_bytes_(element_bytes) {
   const int free_below = fixed == 0 ? bits : std::countr_zero(fixed);

@@ -5,7 +5,12 @@
 #include <cstdint>
 #include <span>
 
+#include "src/base/cpu.h"
+
 namespace onehop::detail {
+
+// The level of the loops that this header and line_exchange.h use at cpu::level(): avx512 or portable, there are no others.
+[[nodiscard]] cpu::Level exchange_level() noexcept;
 
 // Element numbers of `bits` bits, without those that have a bit of `fixed` set, in runs of 2^run_bits consecutive ones.
 class Runs {

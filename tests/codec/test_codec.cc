@@ -72,8 +72,8 @@ std::vector<std::uint32_t> bits_of(const std::vector<float>& x) {
 
 class UseCodecs {
  public:
-  explicit UseCodecs(const detail::CodecSet& set) { detail::use_codecs(set); }
-  ~UseCodecs() { detail::use_codecs(*detail::available_codecs().front()); }
+  explicit UseCodecs(const detail::CodecSet& set) { detail::use_codecs(&set); }
+  ~UseCodecs() { detail::use_codecs(nullptr); }
   UseCodecs(const UseCodecs&) = delete;
   UseCodecs& operator=(const UseCodecs&) = delete;
 };
