@@ -4,13 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
-#include <string>
 #include <thread>
 
-#include "onehop/error.h"
 #include "src/base/cpu.h"
+#include "src/base/env.h"
 
 namespace onehop::lattice::detail {
 
@@ -99,15 +97,7 @@ void Team::run(const std::function<void(int)>& body) {
 }
 
 int team_size(const Group& group) {
-  constexpr int most = 1024;
-  if (const char* text = std::getenv("ONEHOP_THREADS"); text != nullptr && *text != '\0') {
-    char* end = nullptr;
-    const long number = std::strtol(text, &end, 10);
-    if (*end != '\0' || number < 1 || number > most) {
-      throw BadInput("ONEHOP_THREADS: expected a number from 1 to " + std::to_string(most) + ", found '" + text + "'");
-    }
-    return static_cast<int>(number);
-  }
+  if (const auto number = env::threads()) return *number;
   cpu_set_t mine;
   CPU_ZERO(&mine);
   sched_getaffinity(0, sizeof mine, &mine);

@@ -1,6 +1,7 @@
 // What the environment of a process decides: the instruction set that kernels use.
 #include "python/bindings/bindings.h"
 #include "src/base/cpu.h"
+#include "src/base/env.h"
 
 namespace {
 
@@ -8,6 +9,22 @@ std::vector<std::string> simd_levels() {
   std::vector<std::string> names;
   for (const onehop::cpu::Level each : onehop::cpu::levels()) names.emplace_back(to_string(each));
   return names;
+}
+
+nb::list environment_variables() {
+  nb::list found;
+  for (const onehop::env::Variable& each : onehop::env::variables()) {
+    const auto text = [](std::string_view view) { return nb::str(view.data(), view.size()); };
+    nb::dict entry;
+    entry["name"] = text(each.name);
+    entry["values"] = text(each.values);
+    entry["default"] = text(each.default_value);
+    entry["meaning"] = text(each.meaning);
+    entry["read_in"] = text(each.read_in);
+    entry["set_by"] = text(each.set_by);
+    found.append(entry);
+  }
+  return found;
 }
 
 }  // namespace
@@ -19,4 +36,9 @@ void bind_environment(nb::module_& module) {
       "simd_level", [] { return std::string(to_string(onehop::cpu::level())); },
       "The instruction set that every kernel uses. Raises BadInput if ONEHOP_SIMD names none that this processor "
       "supports.");
+  module.def("environment_variables", &environment_variables,
+             nb::sig("def environment_variables() -> list[dict[str, str]]"),
+             "The table of environment variables, sorted by name: name, values, default, meaning, read_in, set_by.");
+  module.def("check_environment", &onehop::env::check,
+             "Raises BadInput if an environment variable has a value that is wrong whatever the program does.");
 }

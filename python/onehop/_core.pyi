@@ -1215,6 +1215,16 @@ def simd_level() -> str:
     The instruction set that every kernel uses. Raises BadInput if ONEHOP_SIMD names none that this processor supports.
     """
 
+def environment_variables() -> list[dict[str, str]]:
+    """
+    The table of environment variables, sorted by name: name, values, default, meaning, read_in, set_by.
+    """
+
+def check_environment() -> None:
+    """
+    Raises BadInput if an environment variable has a value that is wrong whatever the program does.
+    """
+
 def lattice_targets() -> list[str]:
     """Kinds of processors whose kernels this one can run."""
 

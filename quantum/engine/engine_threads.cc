@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "onehop/error.h"
+#include "src/base/env.h"
 
 namespace onehop::quantum {
 namespace {
@@ -142,15 +142,7 @@ int thread_count(int requested) {
                    std::to_string(requested));
   }
   if (requested > 0) return requested;
-  if (const char* text = std::getenv("ONEHOP_THREADS"); text != nullptr && *text != '\0') {
-    char* end = nullptr;
-    const long number = std::strtol(text, &end, 10);
-    if (*end != '\0' || number < 1 || number > most_threads) {
-      throw BadInput("ONEHOP_THREADS: expected a number from 1 to " + std::to_string(most_threads) + ", found '" +
-                     text + "'");
-    }
-    return static_cast<int>(number);
-  }
+  if (const auto number = env::threads()) return *number;
   cpu_set_t mask;
   if (sched_getaffinity(0, sizeof mask, &mask) == 0) return std::max(1, CPU_COUNT(&mask));
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));

@@ -18,6 +18,7 @@
 #include "onehop/plan.h"
 #include "quantum/engine/engine_threads.h"
 #include "quantum/state/state_impl.h"
+#include "src/base/env.h"
 
 namespace onehop::quantum {
 namespace {
@@ -89,7 +90,7 @@ int check_size(const Group& group, int qubits) {
 
 // Ranks that may use the same cores share them.
 int threads_of(const Group& group) {
-  if (std::getenv("ONEHOP_THREADS") != nullptr) return 0;
+  if (env::threads()) return 0;
   cpu_set_t mine;
   CPU_ZERO(&mine);
   sched_getaffinity(0, sizeof(mine), &mine);

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "collectives/reduce.h"
 #include "lattice/su3/su3_kernels.h"
@@ -101,8 +103,9 @@ TEST(Cpu, ExchangesOfPlansObeyTheLevel) {
 
 TEST(Cpu, ReductionsObeyTheLevel) {
   for_each_level([](Level level) {
-    EXPECT_EQ(collectives::detail::reduce_function(ElementType::float32, ReduceOp::sum),
-              collectives::detail::reduce_function(ElementType::float32, ReduceOp::sum, static_cast<int>(level)));
+    EXPECT_EQ(collectives::detail::reduce_function(ElementType::float32, collectives::ReduceOp::sum),
+              collectives::detail::reduce_function(ElementType::float32, collectives::ReduceOp::sum,
+                                                   static_cast<int>(level)));
   });
 }
 

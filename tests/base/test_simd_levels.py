@@ -1,4 +1,4 @@
-"""ONEHOP_SIMD is obeyed by every kernel and refused by every command if it names nothing that the processor supports."""
+"""Every kernel obeys ONEHOP_SIMD, and every command refuses a value that the processor does not support."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from onehop._core import __version__, simd_level
+from onehop._core import __version__, check_environment
 from onehop.cli.common import print_error
 from onehop.error import Error
 from onehop.exit_code import exit_code
@@ -43,7 +43,7 @@ def _root(
     ] = False,
 ) -> None:
     """Move data between the ranks of a distributed simulation in one hop."""
-    simd_level()  # a wrong ONEHOP_SIMD ends every command here, before it starts ranks
+    check_environment()  # a wrong value ends every command here, before it starts ranks
 
 
 def make_app() -> typer.Typer:

@@ -1,0 +1,112 @@
+#include "src/base/env.h"
+
+#include <array>
+#include <cstdlib>
+#include <string>
+
+#include "onehop/error.h"
+#include "src/base/cpu.h"
+
+namespace onehop::env {
+namespace {
+
+constexpr int max_threads = 1024;
+
+constexpr std::array table{
+    Variable{"ONEHOP_CIRCUIT", "process number and file descriptor", "none",
+             "The circuit that the parent process has parsed and shares with the ranks it starts.",
+             "python/onehop/quantum/run/serialization.py", "launcher"},
+    Variable{"ONEHOP_CONTROL", "path", "none",
+             "The control memory through which the ranks of a launch find each other.", "src/world/world.cc",
+             "launcher"},
+    Variable{"ONEHOP_LATTICE_SAMPLES", "path", "none",
+             "A folder of gauge configurations of other programs, which the tests of readers read too.",
+             "tests/lattice/test_files.py", "test"},
+    Variable{"ONEHOP_LAUNCHER_PID", "process number", "none",
+             "The process that started the ranks. A rank ends when this process is gone.", "src/world/world.cc",
+             "launcher"},
+    Variable{
+        "ONEHOP_MEETING_KEY", "text", "empty",
+        "A word that all ranks of a launch share. It becomes part of the name of the socket at which ranks meet under "
+        "torchrun and srun without MPI, so that launches with different words do not meet.",
+        "src/group/rendezvous.cc", "user"},
+    Variable{"ONEHOP_MPI", "path, or none", "the launcher's library, then that of mpiexec in PATH, then the system's",
+             "The MPI library to load; none: no MPI.", "src/mpi/library.cc", "user"},
+    Variable{"ONEHOP_PEERS", "path", "none",
+             "The Python interpreter of an environment that has the simulators to compare with.",
+             "python/onehop/bench/reference_simulators/__init__.py", "user"},
+    Variable{"ONEHOP_QASM_MEMORY_MIB", "number of MiB above 0", "16384",
+             "Memory that a process may use which reads a circuit.", "python/onehop/quantum/io/qasm_limits.py", "user"},
+    Variable{"ONEHOP_QASM_OPERATIONS", "number above 0", "10000000",
+             "Operations that a circuit may have, with loops and definitions of gates expanded.",
+             "python/onehop/quantum/io/qasm_limits.py", "user"},
+    Variable{"ONEHOP_QASM_SECONDS", "number of seconds above 0", "600", "Time that reading a circuit may take.",
+             "python/onehop/quantum/io/qasm_limits.py", "user"},
+    Variable{"ONEHOP_QSPI_TOGETHER", "0 or 1", "0",
+             "1: the program always starts all messages of a qspi_prepare before it waits for one of them, so that all "
+             "messages to a rank may travel as one.",
+             "compat/qspi.cc", "user"},
+    Variable{"ONEHOP_RANK", "number", "none", "The rank of this process within the launch.", "src/world/world.cc",
+             "launcher"},
+    Variable{"ONEHOP_RANKS", "number", "none", "The number of ranks of the launch.", "src/world/world.cc", "launcher"},
+    Variable{"ONEHOP_RESTARTED", "1", "none",
+             "This process is a rank of a command that has started itself again with several ranks.",
+             "python/onehop/launch/environment.py", "launcher"},
+    Variable{"ONEHOP_SHARE_BUFFERS", "0 or 1", "1",
+             "0: the drop-in interface for rdma_comlib does not move the program's buffers into shared memory.",
+             "compat/rdma_comlib/shared_pages.cc", "user"},
+    Variable{"ONEHOP_SIMD", "portable, avx2 or avx512", "the best that the processor supports",
+             "The instruction set that every kernel uses.", "src/base/cpu.cc", "user"},
+    Variable{"ONEHOP_TEST_FREE_MEMORY", "number of bytes", "what the system says",
+             "The free memory of the machine, as tests want it.", "src/group/shared_memory.cc", "test"},
+    Variable{"ONEHOP_TEST_HOST", "text", "the machine's own name",
+             "The name of the machine, as tests want it: ranks with different names share no memory.",
+             "src/group/group.cc", "test"},
+    Variable{"ONEHOP_TEST_MARK", "text", "none",
+             "Marks the processes that a test starts, so that the test finds those that were left behind.",
+             "tests/support/ranks.py", "test"},
+    Variable{"ONEHOP_THREADS", "number from 1 to 1024",
+             "the cores of the rank, shared with the ranks that may use the same",
+             "Threads of a rank in simulators and lattice solvers.", "src/base/env.cc", "user"},
+    Variable{"ONEHOP_TIMEOUT", "number of seconds, 0 or more", "0", "The limit of every wait for a peer; 0: no limit.",
+             "src/group/liveness.cc", "user"},
+    Variable{"ONEHOP_TRAP", "path", "none", "The file that a test's trap writes to.",
+             "tests/cli/test_foreign_folder.py", "test"},
+    Variable{"ONEHOP_TUNING", "path", "onehop/tuning.json in the user's cache folder",
+             "The file with the tuning of this machine, which `onehop tune` writes.", "src/channel/tuning.cc", "user"},
+};
+
+const char* value_of(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : nullptr;
+}
+
+}  // namespace
+
+std::span<const Variable> variables() noexcept { return table; }
+
+std::optional<int> threads() {
+  const char* const text = value_of("ONEHOP_THREADS");
+  if (text == nullptr) return std::nullopt;
+  char* end = nullptr;
+  const long number = std::strtol(text, &end, 10);
+  if (*end != '\0' || number < 1 || number > max_threads) {
+    throw BadInput("ONEHOP_THREADS: expected a number from 1 to " + std::to_string(max_threads) + ", found '" + text +
+                   "'");
+  }
+  return static_cast<int>(number);
+}
+
+void check() {
+  static_cast<void>(cpu::level());
+  static_cast<void>(threads());
+  for (const Variable& each : table) {
+    if (each.values != "0 or 1") continue;
+    const char* const text = value_of(each.name.data());
+    if (text != nullptr && std::string_view(text) != "0" && std::string_view(text) != "1") {
+      throw BadInput(std::string(each.name) + ": expected 0 or 1, found '" + text + "'");
+    }
+  }
+}
+
+}  // namespace onehop::env
