@@ -39,12 +39,12 @@ KINDS = (
     "assign",
 )
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
-floats = st.floats(allow_nan=False)
+floats = st.floats(allow_nan=False, allow_infinity=False)
 ints32 = st.integers(-(2**31), 2**31 - 1)
 words = st.integers(0, 2**64 - 1)
 bits = st.lists(st.integers(0, QUBITS - 1), max_size=4)
 conditions = st.builds(Condition, bits, words, st.booleans())
-complexes = st.lists(st.complex_numbers(allow_nan=False), max_size=16).map(lambda v: np.array(v, complex))
+complexes = st.lists(st.complex_numbers(allow_nan=False, allow_infinity=False), max_size=16).map(lambda v: np.array(v, complex))
 
 
 @st.composite
@@ -77,7 +77,7 @@ def circuits(draw: st.DrawFn) -> Circuit:
 @st.composite
 def terms(draw: st.DrawFn) -> PauliTerm:
     qubits = sorted(draw(st.sets(st.integers(0, 99), max_size=4)))
-    weight = draw(st.complex_numbers(allow_nan=False))
+    weight = draw(st.complex_numbers(allow_nan=False, allow_infinity=False))
     return PauliTerm(weight, tuple((qubit, draw(st.sampled_from("XYZ"))) for qubit in qubits))
 
 
@@ -92,7 +92,7 @@ def outcomes(draw: st.DrawFn) -> Outcome:
         values,
         draw(st.lists(st.integers(0, 2**60), min_size=len(values), max_size=len(values))),
         np.array(draw(places), np.uint32),
-        draw(st.lists(st.one_of(floats, st.complex_numbers(allow_nan=False)), max_size=4)),
+        draw(st.lists(st.one_of(floats, st.complex_numbers(allow_nan=False, allow_infinity=False)), max_size=4)),
         draw(st.floats(0, 1e9)),
         draw(st.integers(1, 1024)),
         draw(st.integers(0, 2**62)),

@@ -74,9 +74,9 @@ class Child {
   bool good_ = false;
 };
 
-bool bind_and_listen(const Socket& door, const std::string& name) {
+bool bind_and_listen(const Socket& listener, const std::string& name) {
   const SocketName at(name);
-  return bind(door.fd(), at.address(), at.length) == 0 && listen(door.fd(), 8) == 0;
+  return bind(listener.fd(), at.address(), at.length) == 0 && listen(listener.fd(), 8) == 0;
 }
 
 // Ranks that meet by `key`, each a process; what each of them says: "met", or its error.
@@ -151,10 +151,10 @@ class OtherUser : public ::testing::Test {
 TEST_F(OtherUser, WhoTakesTheNameIsNamedAndNothingIsReadFromHim) {
   for (const bool listens : {true, false}) {
     const std::string key = key_of_test() + (listens ? ".listens" : ".silent");
-    const Socket door = new_socket();
+    const Socket listener = new_socket();
     const SocketName at(meeting_point(key));  // the name has the victim's user in it
     const Child squatter(other_user, [&] {
-      if (bind(door.fd(), at.address(), at.length) != 0 || (listens && listen(door.fd(), 8) != 0)) _exit(1);
+      if (bind(listener.fd(), at.address(), at.length) != 0 || (listens && listen(listener.fd(), 8) != 0)) _exit(1);
     });
     ASSERT_TRUE(squatter.good());
     const auto said = meet_as({0, 1}, 2, key, "1");
@@ -268,11 +268,11 @@ TEST(Meeting, AGuestThatEndsBeforeItJoinsIsLostAndOneThatStaysSilentIsNotWaitedF
 // A rank 0 that answers with `memory` (-1: with nothing) what a guest then says.
 std::string guest_of(int memory, const std::string& answer) {
   const std::string key = key_of_test();
-  const Socket door = new_socket();
-  if (!bind_and_listen(door, meeting_point(key))) return "cannot listen";
+  const Socket listener = new_socket();
+  if (!bind_and_listen(listener, meeting_point(key))) return "cannot listen";
   const auto said = meet_as({1}, 2, key, "5", [&] {
     for (int tries = 0; tries < 500; ++tries, nap(0.01)) {
-      const Socket guest(accept4(door.fd(), nullptr, nullptr, SOCK_CLOEXEC));
+      const Socket guest(accept4(listener.fd(), nullptr, nullptr, SOCK_CLOEXEC));
       if (guest.fd() < 0) continue;
       static_cast<void>(send_now(guest, std::as_bytes(std::span<const char>(answer)), memory));
       char byte = 0;

@@ -222,7 +222,7 @@ def run(
     circuit = read_circuit(file, group)
     asked = _observables(observable or [], circuit.qubits)
     screen = console(json_target)
-    ranks_per_node = len(group.neighbours_in_memory)
+    ranks_per_node = len(group.local_ranks)
     circuit_plan = plan_run(circuit, group.size, ranks_per_node, model, trajectories, precision)
     check_fits(circuit_plan, circuit.name)
     predicted = predict(circuit_plan, group)
