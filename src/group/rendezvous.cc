@@ -86,8 +86,8 @@ bool is_readable(const Socket& socket, int milliseconds) {
 // Rank 0's part: the other ranks come in any order, and so may anybody else.
 class Reception {
  public:
-  Reception(Socket door, ControlMemory& control, int ranks)
-      : door_(std::move(door)), control_(control), ranks_(ranks), places_(static_cast<std::size_t>(ranks)) {
+  Reception(Socket listener, ControlMemory& control, int ranks)
+      : listener_(std::move(listener)), control_(control), ranks_(ranks), places_(static_cast<std::size_t>(ranks)) {
     places_[0] = Place::joined;
   }
 
@@ -129,14 +129,14 @@ class Reception {
 
   void wait() const {
     std::vector<pollfd> looks;
-    if (strangers_inside() < most_guests) looks.push_back({door_.fd(), POLLIN, 0});
+    if (strangers_inside() < most_guests) looks.push_back({listener_.fd(), POLLIN, 0});
     for (const Guest& guest : guests_) looks.push_back({guest.socket.fd(), POLLIN, 0});
     poll(looks.data(), looks.size(), 50);
   }
 
   void accept_guests(double now) {
     while (strangers_inside() < most_guests) {
-      Socket socket(accept4(door_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      Socket socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (socket.fd() < 0) {
         if (errno != EAGAIN && errno != ECONNABORTED) nap();  // no descriptors left: some will be free again
         return;
@@ -220,7 +220,7 @@ class Reception {
                     std::to_string(ranks_ - 1) + " have come and joined (not rank" + who + ")" + turned_away_);
   }
 
-  Socket door_;
+  Socket listener_;
   ControlMemory& control_;
   int ranks_;
   std::vector<Place> places_;
@@ -352,13 +352,14 @@ std::unique_ptr<Bootstrap> meet(const std::string& key, int rank, int ranks) {
     // Rank 0 may wait that long for the last of the others.
     return complete(std::move(bootstrap), 2 * meeting_limit());
   }
-  Socket door = new_socket();
+  Socket listener = new_socket();
   const std::string name = name_of(key);
   const SocketName at(name);
-  if (bind(door.fd(), at.address(), at.length) != 0 || listen(door.fd(), 1024) != 0) throw_name_is_taken(name, errno);
+  if (bind(listener.fd(), at.address(), at.length) != 0 || listen(listener.fd(), 1024) != 0)
+    throw_name_is_taken(name, errno);
   ControlMemory control = ControlMemory::create(ranks);
   auto bootstrap = join_control_memory(control.path(), 0, ranks, 0);
-  Reception(std::move(door), control, ranks).receive_all();
+  Reception(std::move(listener), control, ranks).receive_all();
   return complete(std::move(bootstrap), meeting_limit());
 }
 

@@ -44,7 +44,8 @@ ints32 = st.integers(-(2**31), 2**31 - 1)
 words = st.integers(0, 2**64 - 1)
 bits = st.lists(st.integers(0, QUBITS - 1), max_size=4)
 conditions = st.builds(Condition, bits, words, st.booleans())
-complexes = st.lists(st.complex_numbers(allow_nan=False, allow_infinity=False), max_size=16).map(lambda v: np.array(v, complex))
+finite = st.complex_numbers(allow_nan=False, allow_infinity=False)
+complexes = st.lists(finite, max_size=16).map(lambda v: np.array(v, complex))
 
 
 @st.composite
@@ -77,7 +78,7 @@ def circuits(draw: st.DrawFn) -> Circuit:
 @st.composite
 def terms(draw: st.DrawFn) -> PauliTerm:
     qubits = sorted(draw(st.sets(st.integers(0, 99), max_size=4)))
-    weight = draw(st.complex_numbers(allow_nan=False, allow_infinity=False))
+    weight = draw(finite)
     return PauliTerm(weight, tuple((qubit, draw(st.sampled_from("XYZ"))) for qubit in qubits))
 
 
@@ -92,7 +93,7 @@ def outcomes(draw: st.DrawFn) -> Outcome:
         values,
         draw(st.lists(st.integers(0, 2**60), min_size=len(values), max_size=len(values))),
         np.array(draw(places), np.uint32),
-        draw(st.lists(st.one_of(floats, st.complex_numbers(allow_nan=False, allow_infinity=False)), max_size=4)),
+        draw(st.lists(st.one_of(floats, finite), max_size=4)),
         draw(st.floats(0, 1e9)),
         draw(st.integers(1, 1024)),
         draw(st.integers(0, 2**62)),
