@@ -193,7 +193,7 @@ def test_command_solves(ranks: Ranks, tmp_path: Path) -> None:
     assert found["gflops"] > 0 < found["gbytes_per_second"]
     short = ranks.onehop("lattice", "solve", field, "--mass", 0.3, "--iterations", 2, "--json", "-")
     assert short.returncode == 1
-    assert "allow more of them" in short.stderr
+    assert "allow more iterations" in short.stderr
     assert json.loads(short.stdout)["converged"] is False
 
 

@@ -257,7 +257,7 @@ def test_command_solves(ranks: Ranks, tmp_path: Path) -> None:
     )
     assert short.returncode == 1
     assert json.loads(short.stdout)["kappa"] == pytest.approx(1 / 9)
-    assert "allow more of them" in short.stderr
+    assert "allow more iterations" in short.stderr
     for wrong, said in (
         (("--action", "wilson"), "--kappa, or one --mass"),
         (("--action", "wilson", "--kappa", 0.1, "--csw", 1), "--action clover"),
