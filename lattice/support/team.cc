@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <exception>
 #include <thread>
 
 #include "src/base/cpu.h"
@@ -52,10 +53,16 @@ class Team::Worker {
     given_.fetch_add(1, std::memory_order_release);
     given_.notify_one();
   }
-  void take_back() {
+  // Waits for the end of the body and returns what it threw.
+  std::exception_ptr take_back() {
     const std::uint32_t wanted = given_.load(std::memory_order_relaxed);
     for (std::uint32_t found = done_.load(std::memory_order_acquire); found != wanted;)
       found = wait_for_change(done_, found);
+    return std::exchange(thrown_, nullptr);
+  }
+  // A forked child has none of its parent's threads, so that joining one would never return.
+  void leave_to_parent() {
+    if (thread_.joinable()) thread_.detach();
   }
   ~Worker() {
     if (!thread_.joinable()) return;
@@ -68,19 +75,25 @@ class Team::Worker {
     for (std::uint32_t seen = 0;;) {
       seen = wait_for_change(given_, seen);
       if (body_ == nullptr) return;
-      (*body_)(index);
+      try {
+        (*body_)(index);
+      } catch (...) {
+        thrown_ = std::current_exception();
+      }
       done_.store(seen, std::memory_order_release);
       done_.notify_one();
     }
   }
 
   const std::function<void(int)>* body_ = nullptr;
+  std::exception_ptr thrown_;
   alignas(64) std::atomic<std::uint32_t> given_{0};
   alignas(64) std::atomic<std::uint32_t> done_{0};
   std::thread thread_;
 };
 
-Team::Team(int threads) : threads_(std::max(1, threads)) {
+Team::Team(int threads)
+    : threads_(std::max(1, threads)), forks_(onehop::detail::forks.load(std::memory_order_relaxed)) {
   // Loops ask for it on threads that nobody could catch an error of: a wrong ONEHOP_SIMD is said here.
   static_cast<void>(cpu::level());
   if (threads_ == 1) return;
@@ -88,12 +101,31 @@ Team::Team(int threads) : threads_(std::max(1, threads)) {
   for (int i = 1; i < threads_; ++i) workers_[static_cast<std::size_t>(i - 1)].start(i);
 }
 
-Team::~Team() = default;
+Team::~Team() {
+  if (is_parents())
+    for (int i = 1; i < threads_; ++i) workers_[static_cast<std::size_t>(i - 1)].leave_to_parent();
+}
+
+bool Team::is_parents() const noexcept { return forks_ != onehop::detail::forks.load(std::memory_order_relaxed); }
 
 void Team::run(const std::function<void(int)>& body) {
+  if (is_parents()) {
+    for (int i = 0; i < threads_; ++i) body(i);
+    return;
+  }
   for (int i = 1; i < threads_; ++i) workers_[static_cast<std::size_t>(i - 1)].give(&body);
-  body(0);
-  for (int i = 1; i < threads_; ++i) workers_[static_cast<std::size_t>(i - 1)].take_back();
+  // Whatever happens here, the others are waited for: they use `body`.
+  std::exception_ptr first;
+  try {
+    body(0);
+  } catch (...) {
+    first = std::current_exception();
+  }
+  for (int i = 1; i < threads_; ++i) {
+    std::exception_ptr thrown = workers_[static_cast<std::size_t>(i - 1)].take_back();
+    if (!first) first = std::move(thrown);
+  }
+  if (first) std::rethrow_exception(first);
 }
 
 int team_size(const Group& group) {

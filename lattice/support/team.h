@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "onehop/forks.h"
 #include "onehop/group.h"
 
 namespace onehop::lattice::detail {
@@ -22,8 +23,9 @@ class Team {
 
   [[nodiscard]] int size() const noexcept { return threads_; }
 
-  // body(0) here, the others on the further threads; returns when all are done. Bodies must not throw. A thread that has nothing
-  // to do looks for work for some microseconds before it sleeps.
+  // Runs body(0) on the calling thread and body(1) ... on the others; returns when all are done. The first exception of a body is
+  // thrown here. A thread that has nothing to do polls for some microseconds before it sleeps. A forked child has no threads of its
+  // parent and runs all bodies by itself.
   void run(const std::function<void(int)>& body);
 
   // The part of [first, last) that is this thread's: as even as can be, the same for the same size of team.
@@ -34,7 +36,10 @@ class Team {
 
  private:
   class Worker;
+  [[nodiscard]] bool is_parents() const noexcept;
+
   int threads_;
+  std::uint32_t forks_;  // when the threads were started
   std::unique_ptr<Worker[]> workers_;
 };
 
