@@ -39,8 +39,10 @@ for number in 1 2; do
 done
 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# MPI keeps memory of its own until the end; leaks of onehop's are looked for in the other tests.
+export ASAN_OPTIONS="detect_leaks=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}"
 export OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self,sm OMPI_MCA_btl_tcp_eager_limit=4096
 each=$(((ranks + 1) / 2))
 timeout -k 5 150 "$0" --agent "$prefix" 10.77.0.1 "$root/.venv/bin/mpiexec" \
   --prtemca plm_ssh_agent "'$(realpath "$0") --agent $prefix'" --host "10.77.0.1:$each,10.77.0.2:$each" \
-  --map-by slot:OVERSUBSCRIBE --bind-to none -n "$ranks" "$@"
+  --map-by slot:OVERSUBSCRIBE --bind-to none -x ASAN_OPTIONS -n "$ranks" "$@"
