@@ -14,6 +14,7 @@ struct Everybody {
   std::mutex mutex;
   std::vector<Driven*> members;
   std::size_t next = 0;
+  const Everybody* of_the_parent = nullptr;  // kept, not used: what a fork copied is never destroyed here
 };
 
 // Never destroyed: groups of static lifetime may outlast it.
@@ -28,7 +29,9 @@ void Driven::join() {
   // A forked child begins with nobody: it must leave its parent's libraries alone, and a thread that it does not have may hold
   // the mutex.
   static const int once = pthread_atfork(nullptr, nullptr, [] {
-    everybody() = new Everybody;
+    auto* own = new Everybody;
+    own->of_the_parent = everybody();
+    everybody() = own;
     count_.store(0, std::memory_order_relaxed);
   });
   static_cast<void>(once);
