@@ -6,18 +6,12 @@
 #include <vector>
 
 #include "onehop/error.h"
+#include "src/group/reservation.h"
 
 namespace onehop::detail {
 namespace {
 
 constexpr std::int64_t released_bytes = 128;  // of a channel, at its sender
-// Small pieces always fit; a look at the limits costs more than they are worth.
-constexpr std::int64_t always_fits = 1 << 20;
-
-std::int64_t sum(std::int64_t a, std::int64_t b) {
-  std::int64_t total = 0;
-  return __builtin_add_overflow(a, b, &total) ? no_memory_limit : total;
-}
 
 std::int64_t ring_bytes_of(const Wanted& sender) {
   std::int64_t bytes = 0;
@@ -32,8 +26,8 @@ std::vector<std::int64_t> needs(const GroupState& group, std::span<const Wanted>
     const auto from = static_cast<std::size_t>(end.owner);
     const auto to = static_cast<std::size_t>(end.peer);
     const bool here = group.pages[from].host == group.pages[to].host;
-    need[to] = sum(need[to], ring_bytes_of(end));
-    need[from] = sum(need[from], here ? released_bytes : ring_bytes_of(end));
+    need[to] = sum_of_bytes(need[to], ring_bytes_of(end));
+    need[from] = sum_of_bytes(need[from], here ? released_bytes : ring_bytes_of(end));
   }
   return need;
 }
@@ -47,7 +41,7 @@ struct Pool {
 
   void add(std::size_t rank, std::int64_t available, std::span<const std::int64_t> needs) {
     left = std::min(left, available);
-    need = sum(need, needs[rank]);
+    need = sum_of_bytes(need, needs[rank]);
     if (ranks++ == 0 || needs[rank] > needs[most]) most = rank;
   }
 };

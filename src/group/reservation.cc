@@ -5,17 +5,11 @@
 #include "onehop/error.h"
 
 namespace onehop::detail {
-namespace {
 
-// Small pieces always fit; a look at the limits costs more than they are worth.
-constexpr std::int64_t always_fits = 1 << 20;
-
-std::int64_t sum(std::int64_t a, std::int64_t b) {
+std::int64_t sum_of_bytes(std::int64_t a, std::int64_t b) {
   std::int64_t total = 0;
   return __builtin_add_overflow(a, b, &total) ? no_memory_limit : total;
 }
-
-}  // namespace
 
 Reservation::Reservation(GroupState& group, std::int64_t bytes, const std::string& what)
     : page_(group.pages[static_cast<std::size_t>(group.rank)].memory), bytes_(bytes) {
@@ -26,13 +20,13 @@ Reservation::Reservation(GroupState& group, std::int64_t bytes, const std::strin
   for (int r = 0; r < group.size; ++r) {
     const RankPage* const other = group.pages[static_cast<std::size_t>(r)].page;
     if (r != group.rank && other != nullptr && other->left.load() == 0)
-      others = sum(others, other->about_to_take.load(std::memory_order_seq_cst));
+      others = sum_of_bytes(others, other->about_to_take.load(std::memory_order_seq_cst));
   }
   const std::int64_t there = available_memory();
-  if (sum(bytes_, others) <= there) return;
+  if (sum_of_bytes(bytes_, others) <= there) return;
   used(bytes_);
   throw Error("not enough memory for " + what + ": " + megabytes(bytes) + " asked for on rank " +
-              std::to_string(group.rank) + ", " + megabytes(sum(bytes, others)) +
+              std::to_string(group.rank) + ", " + megabytes(sum_of_bytes(bytes, others)) +
               " with what the other ranks of this machine are about to take, and " + megabytes(there) +
               " available on this machine or in its control group; use smaller arrays, or fewer ranks here");
 }

@@ -9,6 +9,12 @@
 
 namespace onehop::detail {
 
+// Pieces up to this size always fit; a look at the limits costs more than they are worth.
+inline constexpr std::int64_t always_fits = 1 << 20;
+
+// a + b in bytes, or no_memory_limit where that overflows.
+[[nodiscard]] std::int64_t sum_of_bytes(std::int64_t a, std::int64_t b);
+
 // What one rank takes by itself, told to the others of its machine until the system counts it as used.
 class Reservation {
  public:
