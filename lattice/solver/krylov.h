@@ -1,8 +1,7 @@
-// The solvers: conjugate gradients, with reliable updates in mixed precision, with several shifts at once, and BiCGStab. They know an
-// operator only as LinearOperator, and arithmetic only as VectorSpace; `num_rhs` systems are solved side by side.
-//
-// A residual that a solver carries along drifts from the true one by rounding. What is given back is therefore to be checked
-// with the operator by whoever called (see docs/reference/lattice_solvers.md).
+// Krylov solvers: conjugate gradients, also in mixed precision with reliable updates and with several shifts at once, and BiCGStab. They
+// see an operator only as LinearOperator and do arithmetic only through VectorSpace. Each call solves `num_rhs` independent systems.
+// The residual that a solver updates in each iteration drifts away from the true one by rounding: callers must recompute b - A x with the
+// operator before they report convergence (docs/reference/lattice_solvers.md).
 #pragma once
 
 #include <algorithm>
@@ -24,17 +23,17 @@
 
 namespace onehop::lattice::detail {
 
-// A in A x = b, on this rank's part of vectors of VectorSpace. Everything is collective.
+// The operator A of A x = b. Vectors are this rank's part, in the layout of VectorSpace. All calls are collective.
 template <class Real>
 class LinearOperator {
  public:
   virtual ~LinearOperator() = default;
   [[nodiscard]] virtual VectorSpace<Real>& space() = 0;
-  // A vector from which apply() reads without copying it first, where the operator keeps its ghosts. Solvers put there what they
-  // apply the operator to most often; other calls of apply() destroy it.
+  // The operator's own input buffer, which has room for ghosts: apply(input(), ...) saves a copy. Solvers keep their search direction
+  // here. A call of apply() with another vector overwrites it.
   [[nodiscard]] virtual Real* input() = 0;
   virtual void apply(const Real* in, Real* out) = 0;
-  // The same, and the real parts of <in, A in>, one per right-hand side.
+  // Applies the operator and computes the real part of <in, A in> for each right-hand side.
   virtual void apply_and_project(const Real* in, Real* out, std::span<double> products) {
     apply(in, out);
     std::vector<Coefficient> dots(products.size());
@@ -43,15 +42,15 @@ class LinearOperator {
   }
 };
 
-// When to end, per right-hand side, and what to tell meanwhile.
+// When to stop, and whom to tell about the progress.
 struct Stopping {
-  std::vector<double> target;       // |r|^2
-  std::int64_t iterations = 10000;  // at most
+  std::vector<double> target;       // |r|^2 to reach, per right-hand side
+  std::int64_t iterations = 10000;  // the largest number of iterations
   const SolverProgress* progress = nullptr;
-  std::vector<double> scale;  // |b|^2 of the whole system in the same measure, for the progress
+  std::vector<double> scale;  // |b|^2 per right-hand side; the progress is |r| / |b|
 };
 
-// Calls back at most four times a second.
+// Reports the progress at most four times per second.
 class Progress {
  public:
   explicit Progress(const Stopping& stopping) : stopping_(stopping) {}
@@ -80,12 +79,12 @@ inline bool all_below(std::span<const double> norms, std::span<const double> tar
   return true;
 }
 
-// |b|^2 of every right-hand side, the same on all ranks. Throws BadInput for what is no number: from NaN nothing follows.
+// Throws BadInput unless every |b|^2 is finite. `squares` must be the same on all ranks, so that all of them throw.
 inline void check_sources(std::span<const double> squares) {
   for (std::size_t i = 0; i < squares.size(); ++i) {
     if (!std::isfinite(squares[i]))
-      throw BadInput("solver: expected right-hand sides of finite numbers and length, found |b|^2 = " +
-                     std::to_string(squares[i]) + " of number " + std::to_string(i));
+      throw BadInput("solver: expected right-hand sides of finite numbers and finite norm, found |b|^2 = " +
+                     std::to_string(squares[i]) + " for right-hand side " + std::to_string(i));
   }
 }
 
@@ -95,13 +94,13 @@ inline double total(std::span<const double> norms) {
   return sum;
 }
 
-// One step's length and the next direction's share of the old one, for systems that still run; 0 for the others.
+// above / below, or 0 if that is not finite. A coefficient of 0 leaves a right-hand side that has broken down as it is.
 inline double quotient(double above, double below) {
   const double value = above / below;
   return std::isfinite(value) ? value : 0;
 }
 
-// For a positive Hermitian A. In: x and r = b - A x. Out: both improved until |r|^2 <= target. Returns the iterations.
+// Conjugate gradients for a positive definite Hermitian A. On entry r = b - A x. Updates x and r until |r|^2 <= target. Returns the iterations.
 template <class Real>
 std::int64_t conjugate_gradients(LinearOperator<Real>& a, Real* x, Real* r, const Stopping& stopping,
                                  std::int64_t done = 0) {
@@ -121,7 +120,7 @@ std::int64_t conjugate_gradients(LinearOperator<Real>& a, Real* x, Real* r, cons
       alpha[i] = norms[i] <= stopping.target[i] ? 0 : quotient(norms[i], products[i]);
       moves = moves || alpha[i] != 0;
     }
-    if (!moves) break;  // rounding has eaten what was left, or the operator is not positive
+    if (!moves) break;  // <p, A p> is 0 or not finite for every system that still runs
     space.step(alpha, p, ap.data(), x, r, next);
     for (std::size_t i = 0; i < num_rhs; ++i) beta[i] = alpha[i] == 0 ? 0 : quotient(next[i], norms[i]);
     space.direct(r, beta, p);
@@ -137,9 +136,9 @@ struct MixedResult {
   std::int64_t reliable_updates = 0;
 };
 
-// The same in two precisions: iterations with `low`, and whenever the residual has fallen by `reduction`, the solution is added up and the
-// residual made anew with `high` (reliable updates), while the search goes on in its direction. b, x and r are of high's space. Of the
-// solutions that were added up the one with the smallest residual is given back.
+// Conjugate gradients in mixed precision with reliable updates. Iterates with `low`. Whenever |r| has fallen by the factor `reduction`, it
+// adds the partial solution to x and recomputes r = b - A x with `high`; the search direction survives. b, x and r belong to high's space,
+// and r = b - A x on entry. Returns in x the accumulated solution with the smallest residual (summed over right-hand sides).
 template <class High, class Low>
 MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator<Low>& low, const High* b, High* x,
                                       High* r, const Stopping& stopping, double reduction) {
@@ -165,12 +164,12 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
   space.copy(residual.data(), p);
   largest = norms;
   std::vector<double> lowest = norms;
-  int idle = 0;  // corrections in a row that have not made a residual smaller than it ever was
-  // Residuals that are rounding alone may never fall to a tenth, and inner iterations go on for ever: there corrections also come after
-  // some time.
+  int idle = 0;  // consecutive updates after which no residual was 10% below its minimum so far
+  // A residual at the level of rounding may never fall by `reduction`, and the inner iterations would not end. There an update also comes
+  // after four times the longest interval seen so far.
   constexpr double rounding = 1e4 * std::numeric_limits<High>::epsilon();
-  std::int64_t corrected_at = 0;
-  std::int64_t longest = 25;  // iterations between two corrections
+  std::int64_t updated_at = 0;
+  std::int64_t longest = 25;  // iterations between two updates
   while (!all_below(norms, stopping.target) && result.iterations < stopping.iterations && idle < 3) {
     low.apply_and_project(p, ap.data(), products);
     bool moves = false;
@@ -185,17 +184,17 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
     } else {
       next = norms;
     }
-    const bool of_rounding = total(lowest) <= rounding * rounding * total(stopping.scale);
-    const bool waits_in_vain = of_rounding && result.iterations - corrected_at > 4 * longest;
-    bool correct = !moves || waits_in_vain;
+    const bool at_rounding = total(lowest) <= rounding * rounding * total(stopping.scale);
+    const bool stalled = at_rounding && result.iterations - updated_at > 4 * longest;
+    bool update = !moves || stalled;
     bool all_done = true;
     for (std::size_t i = 0; i < num_rhs; ++i) {
       const bool done = next[i] <= stopping.target[i];
       all_done = all_done && done;
-      correct = correct || (!done && next[i] < reduction * reduction * largest[i]);
+      update = update || (!done && next[i] < reduction * reduction * largest[i]);
     }
-    if (correct || all_done || result.iterations == stopping.iterations) {
-      // x += part, r = b - A x, and the direction stays but for its component along the new residual.
+    if (update || all_done || result.iterations == stopping.iterations) {
+      // x += part, r = b - A x. Below, the direction p loses its component along the new residual.
       convert(outer.team(), part.data(), product.data(), outer.size());
       const std::array<const High*, 2> sum{x, product.data()};
       outer.combine(std::vector<Coefficient>(2 * num_rhs, 1.0), sum, x);
@@ -206,8 +205,8 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
       outer.norm(r, next);
       convert(space.team(), r, residual.data(), space.size());
       ++result.reliable_updates;
-      if (!waits_in_vain) longest = std::max(longest, result.iterations - corrected_at);
-      corrected_at = result.iterations;
+      if (!stalled) longest = std::max(longest, result.iterations - updated_at);
+      updated_at = result.iterations;
       last_is_best = total(next) <= least;
       if (last_is_best) {
         least = total(next);
@@ -242,8 +241,8 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
   return result;
 }
 
-// (A + shifts[s]) x[s] = b for all shifts at once, with the applications that the smallest shift needs; shifts[0] = 0 and the others
-// positive. One right-hand side. In: r = b, which it does not keep. Out: x; a shift is left alone once its |r|^2 <= target[s].
+// Multi-shift conjugate gradients (Jegerlehner, hep-lat/9612014) for one right-hand side: solves (A + shifts[s]) x[s] = b with the operator
+// applications of the smallest shift. shifts ascend from shifts[0] = 0; r = b on entry and is destroyed. Stops at |r|^2 <= target[s].
 template <class Real>
 std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts,
                          std::type_identity_t<std::span<Real* const>> x, Real* r, const Stopping& stopping) {
@@ -257,8 +256,8 @@ std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts
     space.zero(x[s]);
     space.copy(r, directions[s]);
   }
-  // The iteration needs the first shift's direction and the residual. What the others do with the residuals they do for some at once,
-  // so that their vectors are read and written less often.
+  // The iteration itself needs only the first shift's direction and the residual. The other shifts are updated once every shift_steps
+  // iterations, with all residuals since the last time, so that their vectors pass through memory less often.
   std::array<Buffer<Real>, shift_steps> memory;
   for (Buffer<Real>& each : memory) each = space.make();
   std::vector<const Real*> residuals;
@@ -270,7 +269,7 @@ std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts
   double alpha_before = 1;
   double beta_before = 0;
   std::int64_t iterations = 0;
-  std::size_t running = count;  // shifts converge from the largest; those in front of `running` go on
+  std::size_t running = count;  // larger shifts converge earlier; shifts [0, running) are still updated
   const auto converged = [&](std::size_t s) { return norm[0] * zeta[s] * zeta[s] <= stopping.target[s]; };
   const auto catch_up = [&] {
     if (running > 1 && !residuals.empty()) {
@@ -324,9 +323,9 @@ std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts
   return iterations;
 }
 
-// For any A that has an inverse. In: x and r = b - A x. Out: both improved until |r|^2 <= target. Returns the iterations, of two
-// applications each. Where it stagnates or breaks down it begins anew with the residual at hand; where the residual only grows, it
-// gives up. Residuals go up and down here: x of one that ends with a larger one than it had on its way is that of then (and r is not).
+// BiCGStab for any nonsingular A. On entry r = b - A x. Updates x and r until |r|^2 <= target. Returns the iterations, of two applications
+// each. Restarts from the current residual after a breakdown, and gives up when the residual has grown by 1e5. The residual is not monotonic:
+// if it ends above the smallest one that was saved, x is the saved solution, while r stays that of the last iteration.
 template <class Real>
 std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping& stopping, std::int64_t done = 0) {
   VectorSpace<Real>& space = a.space();
@@ -340,7 +339,7 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
     const Coefficient value = above / below;
     return std::isfinite(value.real()) && std::isfinite(value.imag()) ? value : Coefficient{};
   };
-  // y = sum of two or three terms with the given coefficients.
+  // y = the sum of the terms, each times its coefficients.
   const auto sum = [&](std::initializer_list<std::pair<const std::vector<Coefficient>*, const Real*>> terms, Real* y) {
     std::vector<Coefficient> all;
     std::vector<const Real*> fields;
@@ -361,13 +360,13 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
     for (std::size_t i = 0; i < num_rhs; ++i) rho[i] = norms[i];
   };
   restart();
-  constexpr double hopeless = 1e10;  // |r|^2 over that of the beginning: peaks on the way are far lower
-  std::vector<double> most(norms);
-  for (double& norm : most) norm *= hopeless;
+  constexpr double divergence = 1e10;  // of |r|^2 relative to its initial value; peaks of a converging solve are far lower
+  std::vector<double> largest(norms);
+  for (double& norm : largest) norm *= divergence;
   const Buffer<Real> best = space.make();
   space.copy(x, best.data());
   double least = total(norms);
-  constexpr double worth_keeping = 1e-2;  // of |r|^2, so that it is rarely copied
+  constexpr double worth_saving = 1e-2;  // x is saved only when |r|^2 has fallen by this factor, because a copy costs time
   std::int64_t iterations = 0;
   std::vector<Coefficient> beta(num_rhs), beta_omega(num_rhs);
   while (!all_below(norms, stopping.target) && iterations + done < stopping.iterations) {
@@ -389,8 +388,8 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
     space.dot(shadow.data(), r, rho_next);
     ++iterations;
     progress.at(done + iterations, norms);
-    if (!all_below(norms, most)) break;
-    if (total(norms) < worth_keeping * least) {
+    if (!all_below(norms, largest)) break;
+    if (total(norms) < worth_saving * least) {
       least = total(norms);
       space.copy(x, best.data());
     }
@@ -403,7 +402,7 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
     }
     if (broken) {
       restart();
-      bool dead = true;  // not even a first step is possible from here
+      bool dead = true;  // a restart would not make a step either
       for (std::size_t i = 0; i < num_rhs; ++i) dead = dead && (alpha[i] == Coefficient{} || !std::isfinite(norms[i]));
       if (dead) break;
       continue;
@@ -415,7 +414,8 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
   return iterations;
 }
 
-// Solves in `high` by corrections that `solve` finds in a lower precision: solve(low_r, low_x, stopping, iterations so far) -> iterations.
+// Iterative refinement: x += the corrections that `solve` finds in a lower precision; one that increases a residual is undone. On entry
+// r = b - A x. solve(low_r, low_x, stopping, iterations so far) starts from low_x = 0 and returns its iterations.
 template <class High, class Low, class Solve>
 MixedResult corrected(LinearOperator<High>& high, VectorSpace<Low>& space, const High* b, High* x, High* r,
                       const Stopping& stopping, double reduction, Solve&& solve) {

@@ -305,7 +305,7 @@ def test_says_what_is_wrong() -> None:
     with pytest.raises(BadInput, match="mass above 0"):
         staggered.solve(some_field((4, 4), 1), 0.0)
     for number in (np.nan, np.inf):
-        with pytest.raises(BadInput, match="finite numbers and length"):
+        with pytest.raises(BadInput, match="finite numbers and finite norm"):
             staggered.solve(number * some_field((4, 4), 1), 0.1, sloppy_precision="half")
     with pytest.raises(BadInput, match="tolerance above 0"):
         staggered.solve(some_field((4, 4), 1), 0.1, tolerance=0)

@@ -234,7 +234,7 @@ def test_says_what_is_wrong() -> None:
         wilson.dslash(some_field((4, 4, 4, 6), 1))
     broken = some_field((4, 4, 4, 4), 1)
     broken[1, 2, 3, 0] = np.nan
-    with pytest.raises(BadInput, match=r"finite numbers and length, found .* of number 1"):
+    with pytest.raises(BadInput, match=r"finite numbers and finite norm, found .* for right-hand side 1"):
         wilson.solve(np.stack([some_field((4, 4, 4, 4), 1), broken]))
     with pytest.raises(BadInput, match="bicgstab or cgnr"):
         wilson.solve(some_field((4, 4, 4, 4), 1), method="gmres")
