@@ -248,7 +248,7 @@ def test_run_with_noise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "no such gate; this circuit has cx, h" in capsys.readouterr().err
     assert main([*words, "--trajectories", "9", "--save", str(tmp_path / "x.h5")]) == 2
     assert main([*words, "--checkpoint", str(tmp_path / "x.h5")]) == 2
-    assert "--checkpoint is for runs without --noise" in capsys.readouterr().err
+    assert "--checkpoint does not work with --noise" in capsys.readouterr().err
     h5py = pytest.importorskip("h5py")
     assert main([*words, "--save", str(tmp_path / "x.h5")]) == 0
     assert "2 qubits as a density matrix on 1 rank: 256 B a rank" in capsys.readouterr().err

@@ -86,7 +86,7 @@ def test_noise_has_no_profile(capfd: pytest.CaptureFixture[str], tmp_path: Path)
     file = tmp_path / "q.qasm"
     assert main(["quantum", "circuit", "qft", "--qubits", "3", "-o", str(file)]) == 0
     assert main(["run", str(file), "--profile", "--noise", "depolarizing=0.01"]) != 0
-    assert "--profile is for runs without --noise" in capfd.readouterr().err
+    assert "--profile does not work with --noise" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`onehop quantum`: circuits on a state vector that is split over ranks. Each subcommand is a module of its name."""
+"""`onehop quantum`: the simulation of quantum circuits. Each subcommand is a module of the same name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onehop.cli.quantum import circuit, hamlib, plan, qedc, run
 
 
 def _say_on_call(command: Callable[..., Any], old: str, new: str) -> Callable[..., Any]:
-    """The command, which says its new name before it runs."""
+    """Wrap a command so that it prints its new name before it runs."""
 
     @functools.wraps(command)
     def renamed(*arguments: Any, **options: Any) -> Any:
@@ -26,7 +26,7 @@ def _say_on_call(command: Callable[..., Any], old: str, new: str) -> Callable[..
 
 
 def _add_old_names(app: typer.Typer) -> None:
-    """The names of version 0.1, hidden; they go with version 0.3."""
+    """Add the names of version 0.1 as hidden commands. Version 0.3 removes them."""
     for name, group in (("circuit", circuit.circuits), ("hamlib", hamlib.files)):
 
         def say(name: str = name) -> None:

@@ -26,13 +26,13 @@ SeedOption = Annotated[
 ]
 StateOption = Annotated[
     str | None,
-    typer.Option(metavar="BITS", help="Initial basis state, last qubit first (0101), or neel."),
+    typer.Option(metavar="BITS", help="Initial basis state: bits with the last qubit first (0101), or neel."),
 ]
 ExtentsOption = Annotated[
-    str | None, typer.Option(metavar="LxM", help="Sites of the lattice, 20 or 4x5 (instead of --qubits).")
+    str | None, typer.Option(metavar="LxM", help="Sites of the lattice, such as 20 or 4x5 (instead of --qubits).")
 ]
 LatticeOption = Annotated[str, typer.Option(help="Kind of lattice: grid or triangular.")]
-PeriodicOption = Annotated[bool, typer.Option("--periodic/--open", help="Boundaries of the lattice.")]
+PeriodicOption = Annotated[bool, typer.Option("--periodic/--open", help="Boundary conditions of the lattice.")]
 TimeOption = Annotated[float, typer.Option(help="Duration of the evolution.")]
 StepsOption = Annotated[int, typer.Option(min=1, help="Number of Trotter steps.")]
 OrderOption = Annotated[int, typer.Option(min=1, max=2, help="Order of the Trotter formula.")]
@@ -65,12 +65,12 @@ def _write(program: Program, output: str, version: int, measure: bool, json_targ
 
 
 def parse_extents(text: str) -> tuple[int, ...]:
-    """`20` or `4x5`.
+    """Parse the extents of a lattice, such as `20` or `4x5`.
 
     Raises
     ------
     BadInput
-        Something else.
+        The text has another form, or an extent is 0.
     """
     parts = text.lower().split("x")
     if not all(part.isdigit() and int(part) > 0 for part in parts):
@@ -96,7 +96,7 @@ def qft(
     qubits: QubitsOption,
     output: OutputOption = "-",
     state: StateOption = None,
-    inverse: Annotated[bool, typer.Option("--inverse", help="Make the inverse transform.")] = False,
+    inverse: Annotated[bool, typer.Option("--inverse", help="Write the inverse transform.")] = False,
     measure: MeasureOption = False,
     version: VersionOption = 2,
     json_target: JsonOption = None,
@@ -117,12 +117,12 @@ def qpe(
     output: OutputOption = "-",
     phase: Annotated[
         float | None,
-        typer.Option(help="Phase in [0, 1) (default: one near 1/3 that is found with certainty)."),
+        typer.Option(help="Phase in [0, 1) (default: a value near 1/3 that is measured with certainty)."),
     ] = None,
     version: VersionOption = 2,
     json_target: JsonOption = None,
 ) -> None:
-    """Phase estimation with measurements: the outcome divided by 2^(qubits-1) is the phase."""
+    """Quantum phase estimation with measurements: the outcome divided by 2^(qubits-1) is the phase."""
     _write(generators.qpe(qubits, phase=phase), output, version, False, json_target)
 
 
@@ -208,7 +208,7 @@ def random(
     version: VersionOption = 2,
     json_target: JsonOption = None,
 ) -> None:
-    """Layers of random one-qubit gates and of CZ on random pairs."""
+    """Random circuit: layers of random one-qubit gates and of CZ gates on random pairs."""
     _write(generators.random_circuit(qubits, depth=depth, seed=seed), output, version, measure, json_target)
 
 

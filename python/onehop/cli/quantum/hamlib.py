@@ -50,7 +50,7 @@ def list_names(
     file: Annotated[str, typer.Argument(metavar="FILE", help="HamLib file (HDF5).")],
     json_target: JsonOption = None,
 ) -> None:
-    """List the Hamiltonians of a file with their qubits and terms."""
+    """List the Hamiltonians in a file with their numbers of qubits and terms."""
     names = hamlib_names(file)
     rows = [
         {"name": name, "qubits": qubits, "terms": len(model)}

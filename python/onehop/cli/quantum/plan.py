@@ -33,9 +33,9 @@ def plan_run(
     *,
     search_seconds: float = 1,
 ) -> CircuitPlan:
-    """The plan of a run on `ranks` ranks, `ranks_per_node` of them on each machine.
+    """Plan a run on `ranks` ranks, `ranks_per_node` of them on each machine.
 
-    With noise and without trajectories, the plan is that of a density matrix. `search_seconds` is as for
+    With noise and without trajectories, the plan is for a density matrix. `search_seconds` is as for
     `onehop.quantum.plan`.
     """
     if noise is not None:
@@ -48,7 +48,7 @@ def plan_run(
 
 
 def one_line(circuit_plan: CircuitPlan, seconds: float, trajectories: int | None = None) -> str:
-    """The line that `run` prints before it starts."""
+    """Return the line that `run` prints before it starts. `seconds` is the predicted time."""
     each = f" for each of up to {trajectories} trajectories" if trajectories is not None else ""
     what = " as a density matrix" if circuit_plan.kind == "density matrix" else ""
     passes = f"{circuit_plan.passes:.4g} pass{'' if circuit_plan.passes == 1 else 'es'}"
@@ -60,30 +60,30 @@ def one_line(circuit_plan: CircuitPlan, seconds: float, trajectories: int | None
 
 
 def remedy(circuit_plan: CircuitPlan) -> str:
-    """The machines or the precision that would suffice if this machine does not."""
+    """Name the machines or the precision that would suffice if this machine does not."""
     ranks = circuit_plan.ranks
     while circuit_plan.memory_in_all / ranks > circuit_plan.memory_available:
         ranks *= 2
     more = f"{ranks} machines like this one with a rank each" if ranks > 1 else "fewer ranks on this machine"
     single = "" if circuit_plan.precision == "single" else ", or half as much with --precision single"
-    return f"{bytes_text(circuit_plan.memory_in_all)} in all would do, on {more}{single}"
+    return f"use {more} ({bytes_text(circuit_plan.memory_in_all)} in all){single}"
 
 
 def check_fits(circuit_plan: CircuitPlan, name: str) -> None:
-    """Refuse a circuit that does not fit into the memory of this machine.
+    """Check that a circuit fits into the memory of this machine.
 
     Raises
     ------
     Error
-        The memory does not suffice. The message says what is needed, what there is, and what would suffice.
+        The memory does not suffice. The message says what is needed, what is available and what would suffice.
     """
     if not circuit_plan.fits:
         need = "1 rank needs" if circuit_plan.ranks == 1 else f"{circuit_plan.ranks} ranks need"
         each = "" if circuit_plan.ranks == 1 else " each"
         raise Error(
             f"circuit {name} of {circuit_plan.qubits} qubits does not fit: {need} "
-            f"{bytes_text(circuit_plan.memory_per_rank)}{each}, and there are "
-            f"{bytes_text(circuit_plan.memory_available)} on this machine; "
+            f"{bytes_text(circuit_plan.memory_per_rank)}{each}, and "
+            f"{bytes_text(circuit_plan.memory_available)} are available on this machine; "
             f"{remedy(circuit_plan)}"
         )
 
@@ -99,8 +99,8 @@ def _table(circuit_plan: CircuitPlan, name: str, seconds: float) -> Table:
     table.add_row("simulated as a", circuit_plan.kind)
     table.add_row("memory of a rank", bytes_text(circuit_plan.memory_per_rank))
     table.add_row("memory in all", bytes_text(circuit_plan.memory_in_all))
-    table.add_row("there is, on this machine", bytes_text(circuit_plan.memory_available))
-    table.add_row("fits here", "yes" if circuit_plan.fits else "[bold red]no[/]")
+    table.add_row("memory of this machine", bytes_text(circuit_plan.memory_available))
+    table.add_row("fits on this machine", "yes" if circuit_plan.fits else "[bold red]no[/]")
     table.add_section()
     table.add_row("operations", str(circuit_plan.operations))
     table.add_row("stages", str(len(circuit_plan.placement.stages)))
@@ -108,17 +108,17 @@ def _table(circuit_plan: CircuitPlan, name: str, seconds: float) -> Table:
     table.add_row("bytes sent by each rank", bytes_text(circuit_plan.bytes_per_rank))
     if circuit_plan.bytes_per_exchange:
         largest = max(circuit_plan.bytes_per_exchange)
-        table.add_row("in the largest exchange", bytes_text(largest))
-    table.add_row("exchanged gate by gate", bytes_text(circuit_plan.baseline_bytes_per_rank))
-    table.add_row("one swap at a time", bytes_text(circuit_plan.one_swap_at_a_time_bytes_per_rank))
+        table.add_row("bytes in the largest exchange", bytes_text(largest))
+    table.add_row("bytes if exchanged gate by gate", bytes_text(circuit_plan.baseline_bytes_per_rank))
+    table.add_row("bytes if swapped one at a time", bytes_text(circuit_plan.one_swap_at_a_time_bytes_per_rank))
     table.add_row("passes over a rank's memory", f"{circuit_plan.passes:.4g}")
-    table.add_row("predicted time, about", f"{seconds:.3g} s")
+    table.add_row("predicted time", f"{seconds:.3g} s")
     return table
 
 
 def _groups(stages: list[list[dict[str, Any]]], rows: int) -> Table:
-    """The groups of gates of each stage; the engine applies a group in one pass over the amplitudes."""
-    table = Table(title="groups of gates on rank 0: one pass over its memory for each")
+    """Tabulate the groups of gates of each stage. The engine applies a group in one pass over the amplitudes."""
+    table = Table(title="groups of gates on rank 0 (one pass over its memory for each group)")
     for name in ("stage", "pass", "gates", "operations", "tile bits", "sweeps", "multiply-adds an amplitude"):
         table.add_column(name, justify="left" if name in ("operations", "tile bits") else "right")
     listed = [(stage, group) for stage, groups in enumerate(stages, 1) for group in groups]
@@ -188,7 +188,7 @@ def plan(
         str | None,
         typer.Option(
             metavar="SPEC",
-            help="Noise model as for `run`; on a density matrix unless --trajectories is given.",
+            help="Noise model as for `run`, on a density matrix unless --trajectories is given.",
         ),
     ] = None,
     trajectories: Annotated[
@@ -201,7 +201,7 @@ def plan(
     if precision not in ("single", "double"):
         raise BadInput(f"expected --precision double or single, found {precision!r}")
     if trajectories is not None and (density or noise is None):
-        raise BadInput("--trajectories needs --noise, and is instead of --density")
+        raise BadInput("--trajectories needs --noise and does not work with --density")
     model = NoiseModel() if noise is None else NoiseModel.parse(noise)
     ranks_per_node = ranks_per_node if here is None else here
     circuit = read_circuit(file, Group.alone())
@@ -215,7 +215,7 @@ def plan(
     stages = circuit_plan.placement.groups()
     screen.print(_table(circuit_plan, circuit.name, seconds))
     if trajectories is not None:
-        screen.print(f"this is for each of up to {trajectories} trajectories; equal ones run once")
+        screen.print(f"these numbers are for each of up to {trajectories} trajectories; equal ones run once")
     if circuit_plan.ranks < ranks:
         screen.print(f"the circuit is too small for more than {counted(circuit_plan.ranks, 'rank')}")
     if not circuit_plan.fits:

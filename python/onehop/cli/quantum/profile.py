@@ -23,7 +23,7 @@ _COLOURS = {
 
 
 def ranges(numbers: list[int]) -> str:
-    """Ascending numbers as 0-9, 14, 16-19."""
+    """Format ascending numbers as ranges, such as 0-9, 14, 16-19."""
     texts = []
     begin = 0
     for i in range(len(numbers)):
@@ -33,8 +33,8 @@ def ranges(numbers: list[int]) -> str:
     return ", ".join(texts)
 
 
-def forms(made: dict[str, Any]) -> str:
-    """The engine's operations of a pass."""
+def forms(engine_pass: dict[str, Any]) -> str:
+    """List the engine's operations of a pass, such as "2 rotations, 1 matrix"."""
     names = {
         "rotations": "rotation",
         "pairs": "pair",
@@ -42,7 +42,8 @@ def forms(made: dict[str, Any]) -> str:
         "phases": "phase",
         "tables": "table",
     }
-    return ", ".join(f"{made[n]} {one if made[n] == 1 else n}" for n, one in names.items() if made[n]) or "-"
+    found = {plural: engine_pass[plural] for plural in names if engine_pass[plural]}
+    return ", ".join(f"{n} {names[plural] if n == 1 else plural}" for plural, n in found.items()) or "-"
 
 
 def _operations(entry: Entry) -> tuple[str, str]:
@@ -56,9 +57,9 @@ def _entries(profile: Profile, rows: int) -> Table:
     slowest = sorted(shown, key=lambda e: -e.seconds)[:rows]
     limit = profile.bandwidth * 1e-9
     table = Table(
-        title=f"passes and exchanges of rank 0; memory can do {limit:.3g} GB/s, a pass in "
+        title=f"passes and exchanges of rank 0; memory bandwidth {limit:.3g} GB/s, or a pass in "
         f"{1e3 * profile.pass_seconds:.3g} ms",
-        caption="tile: bits of an amplitude's place; fma: multiply-adds for an amplitude; share: of what memory can do",
+        caption="tile: bits of an amplitude's place; fma: multiply-adds per amplitude; share: of the memory bandwidth",
     )
     for name in ("stage", "gates", "operations", "tile", "fma", "ms", "GB/s", "share"):
         left = name in ("operations", "tile")
@@ -104,13 +105,13 @@ def _sums(profile: Profile) -> Table:
 
 
 def show(screen: Console, profile: Profile, rows: int) -> None:
-    """Print the passes and exchanges of rank 0 (the `rows` slowest), and the sums of every rank."""
+    """Print the `rows` slowest passes and exchanges of rank 0, and the sums for every rank."""
     screen.print(_entries(profile, rows))
     screen.print(_sums(profile))
 
 
 def plot(file: str, profile: Profile, title: str) -> None:
-    """Draw when each rank did what, and what its passes spent their time with.
+    """Plot a timeline of every rank, and the parts of each pass of rank 0.
 
     Raises
     ------

@@ -19,10 +19,10 @@ from onehop.launch import current_launch
 
 
 def _backend(ranks: int | None, precision: str, seed: int | None) -> Any:
-    """The backend of onehop, with ranks of its own unless this process is part of a launch."""
+    """Return the backend of onehop. It starts its own ranks unless this process is part of a launch."""
     inside = current_launch()
     if inside is not None and inside.ranks > 1:
-        # The suite knows that it has several ranks when it sees mpi4py.
+        # The suite detects several ranks by mpi4py being loaded.
         with contextlib.suppress(ImportError):
             importlib.import_module("mpi4py.MPI")
     try:
@@ -104,7 +104,7 @@ class _Counting:
         backend.run_circuits = counted
 
     def report(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the sums for JSON."""
         return {
             "circuits": self.circuits,
             "simulated_seconds": self.seconds,

@@ -1,4 +1,4 @@
-"""`onehop run`: a circuit from an OpenQASM file, simulated on several ranks."""
+"""`onehop quantum run`: simulate a circuit from an OpenQASM file on several ranks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SIGKILL_AFTER_CHECKPOINT = 600.0
 
 
 def _measuring(circuit: Circuit) -> Circuit:
-    """The circuit, with a measurement of all qubits where it has no classical bits."""
+    """Return the circuit; add a measurement of all qubits if it has no classical bits."""
     if circuit.clbits:
         return circuit
     measured = Circuit(circuit.qubits, circuit.qubits, circuit.name)
@@ -58,7 +58,7 @@ def _measuring(circuit: Circuit) -> Circuit:
 
 
 def _duration(text: str) -> float:
-    """Seconds of 90, 30s, 10m, 2h."""
+    """Parse a duration such as 90, 30s, 10m or 2h; return seconds."""
     number, unit = (text[:-1], text[-1]) if text[-1:] in "smh" else (text, "s")
     try:
         seconds = float(number) * {"s": 1, "m": 60, "h": 3600}[unit or "s"]
@@ -81,19 +81,19 @@ def _observables(texts: list[str], qubits: int) -> list[PauliSum]:
     return found
 
 
-def _teller(advance: Callable[[float], None]) -> Callable[[int, int, int, int], None]:
-    """Moves the bar on by what has been done since it was told last."""
-    told = 0.0
+def _progress_callback(advance: Callable[[float], None]) -> Callable[[int, int, int, int], None]:
+    """Return a callback for `simulate` that advances a progress bar by the operations done since the last call."""
+    shown = 0.0
 
-    def tell(done: int, total: int, _run: int, _shots: int) -> None:
-        nonlocal told
+    def update(done: int, total: int, _run: int, _shots: int) -> None:
+        nonlocal shown
         fraction = done / max(total, 1)
-        if fraction < told:  # the next measurement record
-            told = 0.0
-        advance(fraction - told)
-        told = fraction
+        if fraction < shown:  # the run of the next measurement record has begun
+            shown = 0.0
+        advance(fraction - shown)
+        shown = fraction
 
-    return tell
+    return update
 
 
 def _noise(
@@ -105,10 +105,10 @@ def _noise(
         return None
     if checkpoint is not None:
         raise BadInput(
-            "--checkpoint is for runs without --noise: a run with noise begins anew when it was ended"
+            "--checkpoint does not work with --noise: a noisy run cannot be resumed; leave one of them out"
         )
     if save is not None and trajectories is not None:
-        raise BadInput("--save keeps one state, and --trajectories makes many: leave one of them out")
+        raise BadInput("--save needs one final state, and --trajectories simulates many: leave one of them out")
     return NoiseModel.parse(spec)
 
 
@@ -130,13 +130,13 @@ def _begin(
     json_target: str | None,
     sigkill_after: float,
 ) -> None:
-    """Return on every rank of the run. What cannot be is refused before any rank is started."""
+    """Start the ranks and return on each of them. Reject wrong input before any rank starts."""
     if ranks is None or ranks <= 1 or current_launch() is not None:
         ensure_ranks(ranks)
         return
     circuit = read_circuit(file, Group.alone())
     _observables(observables, circuit.qubits)
-    # Only memory and the number of ranks are needed here: no search for a placement that moves less.
+    # Memory and the number of ranks do not depend on the placement, so do not search for a better one.
     circuit_plan = plan_run(circuit, ranks, ranks, model, trajectories, precision, search_seconds=0)
     check_fits(circuit_plan, circuit.name)
     arguments = sys.argv[1:]
@@ -152,61 +152,69 @@ def _begin(
 
 
 def run(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="An OpenQASM 2 or 3 file.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="OpenQASM 2 or 3 file.")],
     ranks: RanksOption = None,
-    shots: Annotated[int, typer.Option(min=0, help="How often to measure; 0: not at all.")] = 1000,
+    shots: Annotated[int, typer.Option(min=0, help="Number of shots; 0: no sampling.")] = 1000,
     seed: Annotated[
         int | None,
         typer.Option(
-            min=0, max=LARGEST_SEED, help="The same seed gives the same shots on any number of ranks."
+            min=0,
+            max=LARGEST_SEED,
+            help="Seed of the shots. The same seed gives the same shots on any number of ranks.",
         ),
     ] = None,
     observable: Annotated[
         list[str] | None,
-        typer.Option(metavar="TEXT", help='Expectation value of "Z0 Z1 + 0.5*X2", say; may be repeated.'),
+        typer.Option(
+            metavar="TEXT",
+            help='Observable to evaluate, for example "Z0 Z1 + 0.5*X2". The option may be repeated.',
+        ),
     ] = None,
     precision: PrecisionOption = "double",
     save: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Write the state at the end (HDF5); with --noise the density matrix."
+            metavar="FILE", help="Write the final state to FILE (HDF5); with --noise, the density matrix."
         ),
     ] = None,
     plot: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Draw the counts, or the profile (.png, .svg, .pdf).")
+        str | None,
+        typer.Option(metavar="FILE", help="Plot the counts, or the profile, to FILE (.png, .svg or .pdf)."),
     ] = None,
     profile: Annotated[
         bool,
-        typer.Option("--profile", help="Show where the time went, pass by pass (docs/design/engine.md)."),
+        typer.Option("--profile", help="Show the time of each pass and exchange (docs/design/engine.md)."),
     ] = False,
-    rows: Annotated[int, typer.Option(min=1, help="How many outcomes, or passes, a table shows.")] = 20,
+    rows: Annotated[int, typer.Option(min=1, help="Maximum number of rows in a table.")] = 20,
     checkpoint: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Keep in this file where the run stands, also at SIGUSR1 and SIGTERM; go on from there if it exists.",
+            help="Save progress to FILE periodically and on SIGUSR1 or SIGTERM. If FILE exists, resume from it.",
         ),
     ] = None,
     every: Annotated[
-        str, typer.Option(metavar="TIME", help="From one checkpoint to the next: 30s, 10m, 2h.")
+        str, typer.Option(metavar="TIME", help="Time between checkpoints, for example 30s, 10m or 2h.")
     ] = "10m",
     noise: Annotated[
         str | None,
         typer.Option(
             metavar="SPEC",
-            help='What follows the gates: "depolarizing=0.01:cx,cz; readout=0.02" (docs/reference/density.md).',
+            help='Noise model, for example "depolarizing=0.01:cx,cz; readout=0.02" (docs/reference/density.md).',
         ),
     ] = None,
     trajectories: Annotated[
         int | None,
-        typer.Option(min=1, help="Noise on so many state vectors; a density matrix unless given."),
+        typer.Option(
+            min=1, help="Number of noisy state vectors to simulate (default: a density matrix instead)."
+        ),
     ] = None,
     json_target: JsonOption = None,
 ) -> None:
     """Simulate a circuit on several ranks.
 
-    Outcomes are written as Qiskit does: the last classical bit first. A circuit without classical bits is measured on
-    all qubits. Expectation values are those before measurements at the end.
+    Outcomes have the last classical bit first, as in Qiskit. In a circuit without classical bits, all qubits are
+    measured. Expectation values refer to the state before the final measurements.
     """
     check_plot(plot)
     if save is not None:
@@ -214,8 +222,8 @@ def run(
     seconds_between = _duration(every)
     model = _noise(noise, trajectories, save, checkpoint)
     if profile and model is not None:
-        raise BadInput("--profile is for runs without --noise; leave one of them out")
-    # Who is told to end needs time for a checkpoint.
+        raise BadInput("--profile does not work with --noise; leave one of them out")
+    # After SIGTERM a rank needs time to write its checkpoint.
     sigkill_after = SIGKILL_AFTER if checkpoint is None else SIGKILL_AFTER_CHECKPOINT
     _begin(file, ranks, observable or [], model, trajectories, precision, json_target, sigkill_after)
     group = Group.world()
@@ -230,7 +238,7 @@ def run(
     circuit = _measuring(circuit) if shots else circuit
     options: dict[str, Any] = {"shots": shots, "seed": seed, "precision": precision, "observables": asked}
     result: Result | NoisyResult
-    where: Profile | None = None
+    time_profile: Profile | None = None
     if model is not None:
         memory, begin = MemoryUse(), time.perf_counter()
         result = _simulate_noisy(circuit, group, model, trajectories, options)
@@ -240,13 +248,13 @@ def run(
             result = simulate(
                 circuit,
                 group,
-                progress=_teller(advance),
+                progress=_progress_callback(advance),
                 checkpoint=checkpoint,
                 every=seconds_between,
                 profile=profile,
                 **options,
             )
-        where = result.profile
+        time_profile = result.profile
     report = make_report(circuit, result, observable or [], precision)
     report.update(seconds=time.perf_counter() - begin, predicted_seconds=predicted, **memory.report(group))
     if save is not None:
@@ -254,18 +262,18 @@ def run(
     if own_rank() != 0:
         return
     if report.get("resumed"):
-        screen.print(f"went on from {checkpoint}", markup=False, soft_wrap=True)
+        screen.print(f"resumed from {checkpoint}", markup=False, soft_wrap=True)
     show(screen, report, rows)
-    if where is not None:
-        profiles.show(screen, where, rows)
-        report["profile"] = where.report()
-    if plot is not None and where is not None:
-        profiles.plot(plot, where, f"{circuit.name}: {circuit.qubits} qubits, {precision} precision")
+    if time_profile is not None:
+        profiles.show(screen, time_profile, rows)
+        report["profile"] = time_profile.report()
+    if plot is not None and time_profile is not None:
+        profiles.plot(plot, time_profile, f"{circuit.name}: {circuit.qubits} qubits, {precision} precision")
     elif plot is not None:
         draw(plot, report)
     write_json(json_target, report)
     if checkpoint is not None:
-        Path(checkpoint).unlink(missing_ok=True)  # the run is done
+        Path(checkpoint).unlink(missing_ok=True)  # the run is complete
 
 
 def register(app: typer.Typer) -> None:

@@ -27,7 +27,7 @@ def _shown(value: float | list[float]) -> str:
 def make_report(
     circuit: Circuit, result: Result | NoisyResult, observables: Sequence[str], precision: str
 ) -> dict[str, Any]:
-    """The results of a run, as the JSON shows them."""
+    """Return the results of a run as the JSON shows them."""
     report: dict[str, Any] = {
         "version": __version__,
         "circuit": circuit.name,
@@ -51,7 +51,7 @@ def make_report(
 
 
 def save_result(file: str, result: Result | NoisyResult, group: Group, circuit: Circuit) -> None:
-    """Write the state or the density matrix at the end. Collective; errors as for `save_state`."""
+    """Write the final state or density matrix. Collective; errors as for `save_state`."""
     about = {"circuit": circuit.name, "seed": result.seed}
     if isinstance(result.state, DensityMatrix):
         save_state(file, result.state.state, group, {**about, "kind": "density matrix"})
@@ -60,7 +60,7 @@ def save_result(file: str, result: Result | NoisyResult, group: Group, circuit: 
 
 
 def show(screen: Console, report: dict[str, Any], rows: int) -> None:
-    """Print the counts as a table with bars, the expectation values, and the resources that the run took."""
+    """Print the counts as a table with bars, the expectation values, and the time and memory of the run."""
     counts = sorted(report["counts"].items(), key=lambda one: (-one[1], one[0]))
     shots = max(report["shots"], 1)
     if counts:
@@ -89,7 +89,7 @@ def show(screen: Console, report: dict[str, Any], rows: int) -> None:
 
 
 def draw(file: str, report: dict[str, Any]) -> None:
-    """Draw the counts.
+    """Plot the counts as a bar chart.
 
     Raises
     ------
@@ -111,5 +111,5 @@ def draw(file: str, report: dict[str, Any]) -> None:
 
 
 def _number(value: complex | float) -> Any:
-    """A number for JSON; a complex number becomes a pair."""
+    """Convert a number for JSON; a complex number becomes a pair."""
     return [value.real, value.imag] if isinstance(value, complex) else float(value)
