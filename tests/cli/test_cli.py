@@ -58,6 +58,15 @@ def test_every_command_has_help_and_json(path: tuple[str, ...], capsys: pytest.C
     assert COMMANDS[path].help
 
 
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_help_of_every_option_stands_alone(path: tuple[str, ...]) -> None:
+    helps = {one.name: getattr(one, "help", None) for one in COMMANDS[path].params if not one.hidden}
+    for name, text in helps.items():
+        assert text, f"{name} has no help"
+        assert text.endswith("."), f"{name}: {text}"
+        assert not text.startswith(("Of ", "What ", "Whether ", "How ", "Which ")), f"{name}: {text}"
+
+
 @pytest.mark.parametrize(
     "arguments", [["nothing"], ["launch"], ["schedule", "halo"], ["doctor", "--nothing"]]
 )

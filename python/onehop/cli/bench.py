@@ -90,7 +90,7 @@ _TABLES = {"allreduce": make_allreduce_table}
 RoundingOption = Annotated[
     str | None,
     typer.Option(
-        "--codecs", metavar="fp16,q8,...", help="Codecs to compare with raw: bytes, time and error."
+        "--codecs", metavar="fp16,q8,...", help="Codecs whose bytes, time and error are compared with raw."
     ),
 ]
 
@@ -284,7 +284,7 @@ def bench_permutation(
         typer.Option(
             "--transports",
             metavar="auto,mpi",
-            help="auto: in place in shared memory; mpi: staged through MPI.",
+            help="Transport: auto (in place in shared memory) or mpi (staged through MPI).",
         ),
     ] = "auto",
     codecs: RoundingOption = None,

@@ -44,7 +44,7 @@ def bench_scaling(
         typer.Option(
             "--kind",
             metavar="strong,weak",
-            help="strong: the same state on any number of ranks; weak: the same share of the state per rank.",
+            help="Kind of scaling: strong (the state is the same) or weak (the share of each rank is the same).",
         ),
     ] = "strong,weak",
     threads: Annotated[

@@ -28,7 +28,8 @@ def launch(
     output: Annotated[
         Output,
         typer.Option(
-            help="prefix: whole lines, each after its \\[rank]. rank0: output of rank 0 only. raw: unchanged."
+            help="Form of the output. prefix: whole lines, each after its \\[rank]. rank0: that of rank 0 only. "
+            "raw: unchanged."
         ),
     ] = Output.PREFIX,
     bind: Annotated[

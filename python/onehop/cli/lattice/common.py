@@ -27,12 +27,12 @@ _RENAMED = {
 }
 _given: set[str] = set()  # the options on the command line, by their long form
 
-ExtentOption = Annotated[
-    str,
-    typer.Option(
-        "--extent", metavar="X Y Z T", help="Number of sites in each direction (1 to 4 directions)."
-    ),
-]
+_EXTENT = typer.Option(
+    "--extent", metavar="X Y Z T", help="Number of sites in each direction (1 to 4 directions)."
+)
+ExtentOption = Annotated[str, _EXTENT]
+# `ExtentOption | None` would lose the help, since typer looks for the annotation at the top level only.
+OptionalExtentOption = Annotated[str | None, _EXTENT]
 GridOption = Annotated[
     str | None,
     typer.Option(

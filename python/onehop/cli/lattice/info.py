@@ -132,7 +132,11 @@ def info(
     width: Annotated[int, typer.Option(min=1, max=3, help="Width of the halo in sites.")] = 1,
     parities: Annotated[
         int,
-        typer.Option(min=1, max=2, help="2: store even and odd sites apart; 1: store all sites together."),
+        typer.Option(
+            min=1,
+            max=2,
+            help="Number of parities: 2 stores even and odd sites apart, 1 stores all sites together.",
+        ),
     ] = 2,
     site_bytes: Annotated[
         int,

@@ -234,7 +234,9 @@ def solve(
     output_bits: Annotated[
         int, typer.Option(metavar="32|64", help="Bits per number in the output file.")
     ] = 32,
-    tolerance: Annotated[float, typer.Option(help="Converge to |b - M x| / |b| of at most this.")] = 1e-10,
+    tolerance: Annotated[
+        float, typer.Option(help="Relative residual |b - M x| / |b| at which the solve ends.")
+    ] = 1e-10,
     iterations: Annotated[int, typer.Option(min=0, help="Largest number of iterations.")] = 10000,
     precision: Annotated[
         str, typer.Option(metavar="double|single", help="Precision of the solution.")

@@ -19,8 +19,8 @@ from onehop.cli.common import (
     write_json,
 )
 from onehop.cli.lattice.common import (
-    ExtentOption,
     GridOption,
+    OptionalExtentOption,
     note_renamed,
     numbers,
     refuse_without_effect,
@@ -140,7 +140,7 @@ def _report(gauge: Gauge, state: Checkpoint, first: int, resumed: int | None) ->
 
 
 def thermalize(
-    extent: ExtentOption | None = None,
+    extent: OptionalExtentOption = None,
     beta: Annotated[float, typer.Option(min=0, help="Inverse coupling 6 / g².")] = 6.0,
     sweeps: Annotated[int, typer.Option(min=0, help="Number of heat bath sweeps.")] = 100,
     trajectories: Annotated[
@@ -175,7 +175,9 @@ def thermalize(
             metavar="FILE", help="Save progress to FILE periodically. If FILE exists, resume from it."
         ),
     ] = None,
-    every: Annotated[int, typer.Option(min=1, help="Sweeps or trajectories between two checkpoints.")] = 10,
+    every: Annotated[
+        int, typer.Option(min=1, help="Number of sweeps or trajectories between two checkpoints.")
+    ] = 10,
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE", help="Write the gauge field to FILE.")
     ] = None,

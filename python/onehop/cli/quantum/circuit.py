@@ -29,10 +29,13 @@ StateOption = Annotated[
     typer.Option(metavar="BITS", help="Initial basis state: bits with the last qubit first (0101), or neel."),
 ]
 ExtentsOption = Annotated[
-    str | None, typer.Option(metavar="LxM", help="Sites of the lattice, such as 20 or 4x5 (instead of --qubits).")
+    str | None,
+    typer.Option(metavar="LxM", help="Sites of the lattice, such as 20 or 4x5 (instead of --qubits)."),
 ]
 LatticeOption = Annotated[str, typer.Option(help="Kind of lattice: grid or triangular.")]
-PeriodicOption = Annotated[bool, typer.Option("--periodic/--open", help="Boundary conditions of the lattice.")]
+PeriodicOption = Annotated[
+    bool, typer.Option("--periodic/--open", help="Boundary conditions of the lattice.")
+]
 TimeOption = Annotated[float, typer.Option(help="Duration of the evolution.")]
 StepsOption = Annotated[int, typer.Option(min=1, help="Number of Trotter steps.")]
 OrderOption = Annotated[int, typer.Option(min=1, max=2, help="Order of the Trotter formula.")]

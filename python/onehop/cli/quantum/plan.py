@@ -110,7 +110,9 @@ def _table(circuit_plan: CircuitPlan, name: str, seconds: float) -> Table:
         largest = max(circuit_plan.bytes_per_exchange)
         table.add_row("bytes in the largest exchange", bytes_text(largest))
     table.add_row("bytes if exchanged gate by gate", bytes_text(circuit_plan.baseline_bytes_per_rank))
-    table.add_row("bytes if swapped one at a time", bytes_text(circuit_plan.one_swap_at_a_time_bytes_per_rank))
+    table.add_row(
+        "bytes if swapped one at a time", bytes_text(circuit_plan.one_swap_at_a_time_bytes_per_rank)
+    )
     table.add_row("passes over a rank's memory", f"{circuit_plan.passes:.4g}")
     table.add_row("predicted time", f"{seconds:.3g} s")
     return table

@@ -108,7 +108,9 @@ def _noise(
             "--checkpoint does not work with --noise: a noisy run cannot be resumed; leave one of them out"
         )
     if save is not None and trajectories is not None:
-        raise BadInput("--save needs one final state, and --trajectories simulates many: leave one of them out")
+        raise BadInput(
+            "--save needs one final state, and --trajectories simulates many: leave one of them out"
+        )
     return NoiseModel.parse(spec)
 
 
