@@ -7,7 +7,7 @@ import onehop.torch
 
 dist.init_process_group("gloo")  # or "onehop"
 torch.manual_seed(0)  # the same model on every rank
-model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 1))
+model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(64, 1, bias=False))
 state = onehop.torch.CompressionState(codec="q6", feedback=True)
 model.register_comm_hook(state, onehop.torch.compressed_allreduce)
 

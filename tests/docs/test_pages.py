@@ -118,6 +118,29 @@ def test_commands_exist(page: Path) -> None:
                 words.pop(0)
 
 
+LONGEST_LINE = 120
+
+
+@pytest.mark.parametrize(
+    "page",
+    [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_lines_are_wrapped(page: Path) -> None:
+    """Except in tables, code, definitions of links and lines of one word."""
+    fence, long = "", []
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        text = line.strip()
+        opens = re.match(r"`{3,}|~{3,}", text)
+        if fence:
+            fence = "" if text == fence else fence
+        elif opens:
+            fence = opens[0]
+        elif not text.startswith("|") and not re.fullmatch(r"\[.*\]:.*|\S+", text):
+            long += [f"{page.name}:{number}: {len(line)} columns"] if len(line) > LONGEST_LINE else []
+    assert long == [], f"expected at most {LONGEST_LINE} columns; wrap these lines"
+
+
 @pytest.mark.parametrize("page", ["docs/design/architecture.md", "docs/howto/extend.md"])
 def test_files_exist(page: str) -> None:
     """Files and folders that these pages name; a name without a folder is that of a file somewhere."""
