@@ -360,13 +360,13 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
     for (std::size_t i = 0; i < num_rhs; ++i) rho[i] = norms[i];
   };
   restart();
-  constexpr double divergence = 1e10;  // of |r|^2 relative to its initial value; peaks of a converging solve are far lower
+  constexpr double divergence = 1e10;  // growth of |r|^2 at which it gives up; a converging solve peaks far lower
   std::vector<double> largest(norms);
   for (double& norm : largest) norm *= divergence;
   const Buffer<Real> best = space.make();
   space.copy(x, best.data());
   double least = total(norms);
-  constexpr double worth_saving = 1e-2;  // x is saved only when |r|^2 has fallen by this factor, because a copy costs time
+  constexpr double worth_saving = 1e-2;  // fall of |r|^2 since the last copy of x; copies cost time
   std::int64_t iterations = 0;
   std::vector<Coefficient> beta(num_rhs), beta_omega(num_rhs);
   while (!all_below(norms, stopping.target) && iterations + done < stopping.iterations) {

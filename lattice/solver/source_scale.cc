@@ -8,14 +8,14 @@ namespace onehop::lattice::detail {
 
 namespace {
 
-// Sources whose largest number has an exponent of at most this, either way, are solved as they are.
-constexpr int ordinary = 10;
+// Sources whose largest number lies between 2^-10 and 2^10 are not scaled.
+constexpr int unscaled_exponent = 10;
 
 std::complex<double> scaled(const std::complex<double>& z, int exponent) {
   return {std::ldexp(z.real(), exponent), std::ldexp(z.imag(), exponent)};
 }
 
-// The largest number of all ranks, of every right-hand side. Of what is no finite number it may be anything: that is found later, and is an error.
+// The largest absolute value of each right-hand side over all ranks. Unspecified for sources that are not finite: check_sources() throws later.
 std::vector<double> largest_numbers(const Group& group, std::span<const std::complex<double>> sources,
                                     std::size_t num_rhs) {
   const std::size_t length = sources.size() / num_rhs;
@@ -37,7 +37,7 @@ SourceScale::SourceScale(const Group& group, std::span<const std::complex<double
   for (const double largest : largest_numbers(group, sources, static_cast<std::size_t>(num_rhs))) {
     int exponent = 0;
     if (std::isfinite(largest)) std::frexp(largest, &exponent);
-    exponents_.push_back(std::abs(exponent) > ordinary ? exponent : 0);
+    exponents_.push_back(std::abs(exponent) > unscaled_exponent ? exponent : 0);
   }
   if (std::ranges::all_of(exponents_, [](int exponent) { return exponent == 0; })) return;
   scaled_.assign(sources.begin(), sources.end());

@@ -1,5 +1,5 @@
-// Right-hand sides whose numbers are far from 1, as they are solved. Neither the square of their length nor what single precision keeps of
-// their residuals may leave the range of numbers, so they are multiplied by powers of two, which rounds nothing, and solutions back.
+// Scales right-hand sides whose numbers are far from 1, so that neither |b|^2 nor a residual in single precision overflows or underflows. The
+// factors are powers of two, so that scaling rounds nothing.
 #pragma once
 
 #include <complex>
@@ -12,16 +12,16 @@ namespace onehop::lattice::detail {
 
 class SourceScale {
  public:
-  // Collective. `sources` are `num_rhs` fields of equal length, of the sites of this rank, and must outlive this.
+  // `sources` holds `num_rhs` fields of this rank's sites, one after the other, and must outlive this object. Collective.
   SourceScale(const Group& group, std::span<const std::complex<double>> sources, int num_rhs);
 
   [[nodiscard]] std::span<const std::complex<double>> sources() const { return sources_; }
-  // The solutions of these sources, one after the other; with one source of as many systems as there are.
+  // Undoes the scaling. `solutions` holds one field per source, or for a single source any number of fields.
   void restore(std::span<std::complex<double>> solutions) const;
 
  private:
   std::span<const std::complex<double>> sources_;
-  std::vector<int> exponents_;  // source times 2^-exponent is what is solved
+  std::vector<int> exponents_;  // sources() = the source times 2^-exponent
   std::vector<std::complex<double>> scaled_;
 };
 

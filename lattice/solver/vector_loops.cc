@@ -7,7 +7,7 @@ namespace {
 template <int Count>
 using Wide = Lanes<double, Count>;
 
-// One number of a site in each lane, to a sum. A site's own is complete, in an order of its own, before it comes here.
+// Adds one number per site, a site in each lane, to a sum. Callers finish the sum within a site first, so that its order is always the same.
 template <int Count>
 inline void add_sites(const Wide<Count>& value, Wide<Count>& plain, Superaccumulator* wide) {
   if (wide == nullptr) {
@@ -157,7 +157,7 @@ struct Combine {
 template <class Real, int Count>
 struct Shift {
   static inline void run(const ShiftLoop<Real>& loop) {
-    constexpr std::int64_t piece = std::int64_t{96} * Count;  // stays in the first cache while the shifts pass over it
+    constexpr std::int64_t piece = std::int64_t{96} * Count;  // the residuals of a piece stay in L1 during all shifts
     const std::int64_t end = loop.last * loop.shape.unit();
     for (std::int64_t begin = loop.first * loop.shape.unit(); begin < end; begin += piece) {
       const std::int64_t stop = begin + piece < end ? begin + piece : end;

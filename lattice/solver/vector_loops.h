@@ -8,7 +8,7 @@
 
 namespace onehop::lattice::detail {
 
-// Sums go to `plain`, or with `is_wide` to `wide`: real and imaginary parts of each copy (dot), or one number of each.
+// Arguments of dot and norm. Sums go to `plain`, or to `wide` if `is_wide`: [rhs][re, im] for dot, [rhs] for norm.
 template <class Real>
 struct DotLoop {
   FieldShape shape;
@@ -21,7 +21,7 @@ struct DotLoop {
   bool is_wide = false;
 };
 
-// Without x only r is stepped, to `stepped`.
+// Arguments of VectorSpace::step(), and without x and p of step_residual(). `stepped` receives r - alpha q and may be r.
 template <class Real>
 struct StepLoop {
   FieldShape shape;
@@ -59,8 +59,7 @@ struct CombineLoop {
   Real* y = nullptr;
 };
 
-// For one right-hand side: for all shifts s at once, so many steps t: x[s] += alpha p[s], then p[s] = zeta r[t] + beta p[s], with the coefficients
-// [t * shifts + s].
+// Arguments of VectorSpace::shift().
 template <class Real>
 struct ShiftLoop {
   FieldShape shape;
@@ -86,7 +85,7 @@ struct VectorLoops {
   LoopFunction<ShiftLoop<Real>> shift;
 };
 
-// For so many lanes: 1, 2, 4, 8 or 16; of the kind of processor that cpu::level() says.
+// Returns the loops for 1, 2, 4, 8 or 16 lanes and the instruction set cpu::level().
 template <class Real>
 [[nodiscard]] VectorLoops<Real> loops(int lanes);
 

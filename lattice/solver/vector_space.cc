@@ -15,7 +15,7 @@ VectorSpace<Real>::VectorSpace(Team& team, Sums& sums, const FieldShape& shape)
   const auto numbers = 2 * static_cast<std::size_t>(shape.num_rhs);
   scratch_.resize(numbers);
   for (Partial& each : partials_) {
-    each.plain.resize(numbers + 8);  // eight apart from the next thread's: no line is shared
+    each.plain.resize(numbers + 8);  // padding of a cache line, so that threads share none
     if (sums.wide()) each.wide.resize(numbers);
   }
 }

@@ -16,7 +16,7 @@ namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// A neighbour behind and one ahead for each kind of link.
+// The table `neighbours` of DslashLoop. `lengths` is 1, or 2 with long links.
 std::vector<std::int32_t> neighbour_table(const Geometry& geometry, int lengths) {
   const auto dims = static_cast<std::size_t>(geometry.dims());
   std::vector<std::int32_t> table(static_cast<std::size_t>(geometry.vectors()) * dims * 2 *
@@ -43,7 +43,7 @@ std::vector<std::int32_t> rotation_table(const Geometry& geometry, int lengths) 
   return table;
 }
 
-// Of the links of all ranks of this machine, kept once.
+// Bytes of the links of all ranks on this machine, each link stored once.
 double bytes_once(const DslashLattice& lattice, std::size_t bytes_of_a_number) {
   const auto ranks = static_cast<double>(lattice.group.local_ranks().size());
   return ranks * static_cast<double>(lattice.geometry.sites()) * lattice.kinds() * 18 *
@@ -210,7 +210,7 @@ void DslashField<Link, Real>::apply(int parity, const Target& target) {
     exchange_->start(1 - parity);
     counters.waited += now() - begin;
   }
-  // To and fro: where the caches hold a part of the links, which both parities read, the next hop begins with that part.
+  // Odd and even applications run in opposite directions: each begins with the links that the last one left in the caches.
   pattern_.backwards = parity == 0 && pattern_.stream == nullptr;
   loop(target, first, interior);
   if (exchange_) {

@@ -1,4 +1,4 @@
-// The hopping term of staggered quarks on one rank: links of fat and long dslash in one precision, and fields that are hopped.
+// The staggered hopping term D on one rank: fat and long links in one precision, and the fields that it is applied to.
 #pragma once
 
 #include <complex>
@@ -17,27 +17,27 @@
 
 namespace onehop::lattice::detail {
 
-// Links of every kind: first those of dslash of one site, direction by direction, then those of three. A kind's links lie as
-// [vector, ghosts too][row][column][re, im][lane].
+// Links, one array per kind: a fat link for each direction, then a long link for each direction. An array is
+// [vector, with ghosts][row][column][re, im][lane].
 template <class Link>
 struct DslashLinks {
   std::vector<Buffer<Link>> kinds;
-  std::vector<double> factors;  // a link is its numbers times this
-  Buffer<Link> stream;          // in place of `kinds`: as DslashLoop has it
+  std::vector<double> factors;  // per kind: link = stored numbers * factor
+  Buffer<Link> stream;          // in place of `kinds`: see DslashLoop::stream
 };
 
-// The same links in another precision. In half precision the largest number of one length of hop is 32767, the same on all ranks. Collective.
+// Convert links to another precision. In half precision the largest fat and the largest long link of all ranks become 32767. Collective.
 DslashLinks<float> to_single(const DslashLinks<double>& links);
 DslashLinks<std::int16_t> to_half(const DslashLinks<double>& links, const Group& group, int dims);
 
-// What all fields on one lattice share.
+// Geometry, neighbour tables and links, which all fields on one lattice share.
 struct DslashLattice {
-  // `links`: this rank's block in lexicographic order, [site][direction][row][column], one such array for each length of hop, 1 and perhaps 3.
-  // The geometry's width must be the longest. Collective.
+  // `links` holds the fat and optionally the long links: this rank's block in lexicographic order, [site][direction][row][column]. The
+  // geometry's width must be 1, or 3 with long links. Collective.
   DslashLattice(const Group& group, Geometry geometry, std::span<const std::span<const std::complex<double>>> links);
 
   [[nodiscard]] int kinds() const { return static_cast<int>(links.kinds.size()); }
-  // The parity of this rank's block that is that parity of the whole lattice.
+  // Converts a parity of the global coordinates to one of the coordinates within this rank's block. begin() and count() take the former.
   [[nodiscard]] int local(int parity) const { return (parity + geometry.origin_parity(group.rank())) % 2; }
   [[nodiscard]] std::int64_t begin(int parity) const { return geometry.parity_begin(local(parity)); }
   [[nodiscard]] std::int64_t count(int parity) const { return geometry.parity_end(local(parity)) - begin(parity); }
@@ -45,38 +45,38 @@ struct DslashLattice {
   Group group;
   Geometry geometry;
   std::vector<std::int64_t> sites;
-  std::vector<std::int32_t> neighbours;  // as DslashLoop has them
+  std::vector<std::int32_t> neighbours;  // see DslashLoop
   std::vector<std::int32_t> rotations;
   DslashLinks<double> links;
 };
 
-// The links of such numbers of all ranks of this machine, kept once, over the size of the last cache.
+// Bytes of the links of all ranks on this machine, each stored once, divided by the size of the last-level cache.
 [[nodiscard]] double links_over_cache(const DslashLattice& lattice, std::size_t bytes_of_a_number);
-// Whether links of such numbers are better kept twice, in the order of their use: where they are small beside the last cache, or so large that
-// it does not hold them once, and there is plenty of memory.
+// Whether to store every link twice, in the order of use (in_order_of_use, as DslashLoop::stream): if all links take less than a quarter of
+// the last-level cache or more than all of it, and less than an eighth of the memory.
 [[nodiscard]] bool better_in_order(const DslashLattice& lattice, std::size_t bytes_of_a_number);
 template <class Link>
 [[nodiscard]] DslashLinks<Link> in_order_of_use(const DslashLattice& lattice, const DslashLinks<Link>& links);
 
 struct DslashCounters {
-  double waited = 0;  // seconds in which faces are started and finished
+  double waited = 0;  // seconds spent starting and finishing halo exchanges
   double flops = 0;
   double bytes = 0;
 };
 
-// Makes the exchange of a field's faces.
+// Creates the halo exchange of a field.
 using MakeExchange = std::function<std::unique_ptr<FaceExchange>(const Geometry& geometry, std::int64_t element_bytes,
                                                                  std::span<std::byte> field)>;
 
 struct DslashFieldOptions {
   int num_rhs = 1;
-  Codec codec = Codec::raw;    // of faces on their way
-  bool plain = false;          // loops without the processor's vector instructions
-  bool overlap = true;         // the interior is done while faces travel
-  MakeExchange exchange = {};  // in place of plans
+  Codec codec = Codec::raw;    // codec of the halo exchange
+  bool plain = false;          // use the portable loops
+  bool overlap = true;         // compute the interior during the exchange
+  MakeExchange exchange = {};  // replaces the exchange by a Plan
 };
 
-// A field of colour vectors, and the hopping term that reads it. The lattice, links and team must outlive it.
+// A field of colour vectors, and the hopping term that reads it. The lattice, links and team must outlive this object.
 template <class Link, class Real>
 class DslashField {
  public:
@@ -84,14 +84,14 @@ class DslashField {
               const DslashFieldOptions& options = {});
 
   struct Target {
-    Real* out = nullptr;  // of vectors from `begin` on
-    std::int64_t begin = 0;
+    Real* out = nullptr;     // out = dslash_factor * D field + own_factor * own
+    std::int64_t begin = 0;  // the number of the first vector at `out` and `own`
     double dslash_factor = 1;
-    const Real* own = nullptr;  // as `out`; adds own_factor times this
+    const Real* own = nullptr;
     double own_factor = 0;
-    VectorSpace<Real>* products = nullptr;  // with `own`: <own, out> is added to its partial sums
+    VectorSpace<Real>* products = nullptr;  // with `own`: adds the real part of <own, out> to its partial sums
   };
-  // To the sites of this parity of the whole lattice, from the field's sites of the other parity. Collective.
+  // Computes the sites of this global parity from the field's sites of the other parity. Collective.
   void apply(int parity, const Target& target);
 
   Field<Real> field;

@@ -1,4 +1,4 @@
-// What the sources dslash_kernel_*.cc compile, each for one precision.
+// The staggered inner loop. Each dslash_kernel_*.cc instantiates it for one precision, so that they compile in parallel.
 #pragma once
 
 #include <type_traits>
@@ -44,9 +44,8 @@ inline void rotate(DslashVector<Real, Count>& v, const std::int32_t* source) {
   }
 }
 
-// Into the second cache: what is asked for into the first one waits for one of its few miss buffers, as loads do, and memory is then
-// read at half its speed. Inlined by force, as is what calls it: a function that does nothing but this counts as one without effect, and
-// g++ leaves its calls out.
+// Prefetches into L2. Prefetches into L1 occupy its few line fill buffers, as loads do, and halve the memory bandwidth. This function and
+// its callers are always_inline because g++ treats a function that only prefetches as one without side effects and drops the calls.
 [[gnu::always_inline]] inline void fetch(const void* from, int bytes) {
   for (int at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<const char*>(from) + at, 0, 2);
 }
@@ -81,7 +80,7 @@ struct DslashBody {
     }
   }
 
-  // sum -= adjoint(link) * field. Where the link is the neighbour's, both are in its lanes, and what comes out is rotated.
+  // sum -= adjoint(link) * field. Without a stream, link and field are both in the neighbour's lanes, so the product is rotated instead.
   static inline void behind(const Loop& loop, std::int64_t k, int kind, Vector (&sum)[NumRhs]) {
     const std::int32_t where = loop.neighbours[(k * loop.kinds + kind) * 2];
     const std::int64_t vector = where >> 1;
@@ -155,8 +154,8 @@ struct DslashBody {
     }
   }
 
-  // The links that vector k's dslash of this kind will read. Beside a stream, which comes from memory then, also what it dslash in the last
-  // direction: of the fields only that is further away than the second cache reaches.
+  // Prefetches the links of this kind for vector k. With a stream also the neighbours in the last direction: those in the other directions are
+  // close enough to be in L2.
   [[gnu::always_inline]] static inline void prefetch(const Loop& loop, std::int64_t k, int kind) {
     constexpr int bytes = 18 * Count * static_cast<int>(sizeof(Link));
     constexpr int vector = 6 * Count * static_cast<int>(sizeof(Real));

@@ -51,11 +51,11 @@ std::vector<Number> with_phases(const Gauge& gauge, const StaggeredOptions& opti
   return links;
 }
 
-void check_links(std::span<const Number> links, const Geometry& geometry, const char* what) {
+void check_links(std::span<const Number> links, const Geometry& geometry, const char* kind) {
   const std::int64_t expected = geometry.sites() * geometry.dims() * 9;
   if (static_cast<std::int64_t>(links.size()) == expected) return;
-  throw BadInput(std::string("staggered: expected ") + what + " links of " + std::to_string(expected) +
-                 " complex numbers (a matrix for each site of the block and direction), found " +
+  throw BadInput(std::string("staggered: expected ") + kind + " links of " + std::to_string(expected) +
+                 " complex numbers (a 3x3 matrix for each site of the block and each direction), found " +
                  std::to_string(links.size()));
 }
 
@@ -88,14 +88,14 @@ struct Staggered::Impl {
   [[nodiscard]] int num_rhs(std::span<const Number> fields) const {
     if (fields.empty() || fields.size() % length() != 0) {
       throw BadInput("staggered: expected one or more fields of " + std::to_string(length()) +
-                     " complex numbers (three a site of the block), found " + std::to_string(fields.size()));
+                     " complex numbers (three per site of the block), found " + std::to_string(fields.size()));
     }
     return static_cast<int>(fields.size() / length());
   }
 
-  // Loads fields, has `what(dslash, out)` work on them, and gives what is in `out`.
-  template <class What>
-  std::vector<Number> work(std::span<const Number> fields, Precision precision, What&& what) {
+  // Loads the fields into `dslash`, calls body(dslash, out) and returns `out`, all in lexicographic order.
+  template <class Body>
+  std::vector<Number> with_fields(std::span<const Number> fields, Precision precision, Body&& body) {
     const int count = num_rhs(fields);
     return detail::with_precision(precision, [&]<class Link, class Real>() {
       detail::DslashField<Link, Real>& dslash = solver.template dslash<Link, Real>(count);
@@ -104,7 +104,7 @@ struct Staggered::Impl {
         load_lexicographic(fields.subspan(static_cast<std::size_t>(rhs) * length(), length()), sites, dslash.field,
                            rhs);
       const detail::Field<Real> out(dslash.field.shape, false);
-      what(dslash, out);
+      body(dslash, out);
       std::vector<Number> result(fields.size());
       for (int rhs = 0; rhs < count; ++rhs)
         store_lexicographic(out, sites, std::span(result).subspan(static_cast<std::size_t>(rhs) * length(), length()),
@@ -138,7 +138,7 @@ std::int64_t Staggered::link_bytes(Precision precision) const { return impl_->so
 
 std::vector<Number> Staggered::dslash(std::span<const Number> fields, Precision precision, int parity) {
   if (parity < -1 || parity > 1) throw BadInput("staggered: expected parity 0 or 1, found " + std::to_string(parity));
-  return impl_->work(fields, precision, [&](auto& dslash, const auto& out) {
+  return impl_->with_fields(fields, precision, [&](auto& dslash, const auto& out) {
     for (const int each : {0, 1}) {
       if (parity < 0 || parity == each) dslash.apply(each, {.out = out.data()});
     }
@@ -146,7 +146,7 @@ std::vector<Number> Staggered::dslash(std::span<const Number> fields, Precision 
 }
 
 std::vector<Number> Staggered::apply(std::span<const Number> fields, double mass, bool dagger, Precision precision) {
-  return impl_->work(fields, precision, [&](auto& dslash, const auto& out) {
+  return impl_->with_fields(fields, precision, [&](auto& dslash, const auto& out) {
     for (const int each : {0, 1})
       dslash.apply(each, {.out = out.data(),
                           .dslash_factor = dagger ? -1.0 : 1.0,
@@ -156,7 +156,7 @@ std::vector<Number> Staggered::apply(std::span<const Number> fields, double mass
 }
 
 std::vector<Number> Staggered::apply_mdagm(std::span<const Number> fields, double mass, Precision precision) {
-  return impl_->work(fields, precision, [&](auto& dslash, const auto& out) {
+  return impl_->with_fields(fields, precision, [&](auto& dslash, const auto& out) {
     const detail::DslashLattice& lattice = impl_->solver.lattice();
     detail::Sums& sums = impl_->solver.sums(out.shape.num_rhs, false);
     const auto normal = [&]<class Link, class Real>(detail::DslashField<Link, Real>& field) {
@@ -177,14 +177,15 @@ namespace {
 void check_mass(double mass) {
   if (mass > 0 && std::isfinite(mass)) return;
   throw BadInput("staggered: expected a mass above 0, found " + std::to_string(mass) +
-                 "; without mass the operator may be singular");
+                 "; the massless operator may be singular");
 }
 
 void check(const SolverOptions& options) {
   if (!(options.tolerance > 0) || options.iterations < 0)
-    throw BadInput("staggered: expected a tolerance above 0 and 0 iterations or more");
+    throw BadInput("staggered: expected a tolerance above 0 and 0 iterations or more, found " +
+                   std::to_string(options.tolerance) + " and " + std::to_string(options.iterations));
   if (options.precision == Precision::half)
-    throw BadInput("staggered: expected a solve in single or double precision; half is for sloppy iterations");
+    throw BadInput("staggered: expected precision single or double, found half; use it as the sloppy precision");
   check_half_halo(options);
 }
 
@@ -203,7 +204,7 @@ StaggeredSolve Staggered::solve(std::span<const Number> sources, double mass, co
 StaggeredSolve Staggered::solve_masses(std::span<const Number> source, std::span<const double> masses,
                                        const SolverOptions& options) {
   if (impl_->num_rhs(source) != 1) throw BadInput("staggered: expected one right-hand side for several masses");
-  if (masses.empty()) throw BadInput("staggered: expected one mass or more");
+  if (masses.empty()) throw BadInput("staggered: expected one mass or more, found none");
   for (const double mass : masses) check_mass(mass);
   check(options);
   const detail::SourceScale scale(impl_->solver.lattice().group, source, 1);

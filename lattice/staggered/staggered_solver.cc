@@ -14,15 +14,15 @@ using Number = std::complex<double>;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// How far the residual falls between two corrections, in the inner precision.
-double reduction_of(Precision inner) { return inner == Precision::half ? 0.1 : 0.05; }
-// What a sum of many iterations in this precision can reach by itself.
+// The factor by which |r| falls between two reliable updates.
+double reduction_of(Precision sloppy) { return sloppy == Precision::half ? 0.1 : 0.05; }
+// The smallest |r| / |b| that a solve in this precision alone reaches. An estimate on the safe side.
 double attainable_of(Precision precision) {
   if (precision == Precision::double_) return 0;
   return precision == Precision::single ? 2e-6 : 1e-3;
 }
 
-// One solve in an outer precision: everything between lexicographic order and lexicographic order.
+// One solve in one outer precision. Sources and solutions are in lexicographic order.
 template <class Link, class Real>
 class Run {
  public:
@@ -48,7 +48,7 @@ class Run {
     check_sources(norms_);
   }
 
-  // On even sites M x = b becomes (4 m^2 - D D) x_e = 2 m b_e - D b_o; then x_o = (b_o - D x_e) / 2 m.
+  // Even-odd decomposition of M x = b: (4 m^2 - D D) x_e = 2 m b_e - D b_o on even sites, then x_o = (b_o - D x_e) / 2 m.
   void solve(double mass) {
     Field<Real> x(whole_.shape(), false);
     NormalOperator<Link, Real> normal(dslash_, sums_, 0, mass);
@@ -60,7 +60,7 @@ class Run {
                       .own = part(source_, 0),
                       .own_factor = 2 * mass});
     normal.space().copy(right.data(), residual.data());
-    // The residual of the even sites is 2 m times that of the whole; a tenth less, as what is carried along differs from it by rounding.
+    // The even system's residual is 2 m times that of the whole one. Its target has a margin of 10%, as the iterated residual drifts.
     Stopping stopping = stopping_of(4 * mass * mass);
     refine(normal, 0, mass, right.data(), part(x, 0), residual.data(), stopping);
     put(x, 0);
@@ -73,7 +73,7 @@ class Run {
     accept(x, mass);
   }
 
-  // x = (2 m - D) y with (4 m^2 - D D) y = b, whose right side is the same for all masses, on even and on odd sites by itself.
+  // x = (2 m - D) y with (4 m^2 - D D) y = b. The right-hand side is the same for all masses, and the even and odd sites decouple.
   void solve_masses(std::span<const double> masses) {
     std::vector<std::size_t> order(masses.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -108,7 +108,7 @@ class Run {
   }
 
  private:
-  // A field's vectors of a parity of the whole lattice.
+  // The vectors of one global parity in a field.
   Real* part(const Field<Real>& field, int parity) const {
     return field.data() + lattice_.begin(parity) * field.shape.element();
   }
@@ -140,7 +140,7 @@ class Run {
     return stopping;
   }
 
-  // Iterates until |r|^2 is small target, in the inner precision if that is another.
+  // Iterates until |r|^2 is below the target, in mixed precision if the sloppy precision is lower.
   void refine(NormalOperator<Link, Real>& normal, int parity, double mass, const Real* b, Real* x, Real* r,
               const Stopping& stopping) {
     SolverReport& report = result_.report;
@@ -188,7 +188,7 @@ class Run {
     space.norm(b, norm);
     if (norm[0] == 0) return;
     const Precision first = std::min(options_.sloppy_precision, options_.precision);
-    Stopping stopping = stopping_of(0.5);  // each parity has half of what is allowed
+    Stopping stopping = stopping_of(0.5);  // each parity may contribute half of the allowed |r|^2
     const double target = stopping.target[0];
     const double reached = attainable_of(options_.half_halo ? Precision::half : first);
     const double attainable = std::max(reached * reached * norm[0], target);
@@ -230,7 +230,7 @@ class Run {
     add_counts(space);
   }
 
-  // Looks what is left of b - M x, and takes the solution.
+  // Computes |b - M x| / |b| and appends the solution and its residual to the result.
   void accept(const Field<Real>& x, double mass) {
     put(x, 0);
     put(x, 1);
@@ -252,7 +252,7 @@ class Run {
     for (std::size_t rhs = 0; rhs < num_rhs_; ++rhs) {
       const double residual = norms_[rhs] > 0 ? std::sqrt(left[rhs] / norms_[rhs]) : 0;
       result_.solutions.resize(result_.solutions.size() + length);
-      // An answer that is worse than none, or no number at all, is none.
+      // A solution that is worse than 0 or not finite becomes 0.
       const bool better = residual <= 1;
       result_.report.residuals.push_back(better ? residual : 1);
       if (better)

@@ -1,4 +1,4 @@
-// Solving with the staggered operator: what Staggered has inside, in all precisions.
+// The implementation of Staggered: its operator in every precision, and its solvers.
 #pragma once
 
 #include <complex>
@@ -17,14 +17,14 @@
 
 namespace onehop::lattice::detail {
 
-// What can be put in place of the parts of a solve, as benchmarks compare; none of it for wide sums and half faces.
+// Replacements for the parts of a solve, for benchmarks. Not for reproducible solves and half-precision halos.
 struct StaggeredParts {
-  MakeExchange exchange = {};                       // of faces
-  std::function<void(std::span<double>)> sum = {};  // over the ranks
-  bool plain = false;                               // loops without the processor's vector instructions
+  MakeExchange exchange = {};                       // the halo exchange
+  std::function<void(std::span<double>)> sum = {};  // the sum over the ranks
+  bool plain = false;                               // use the portable loops
 };
 
-// Fields, links and sums of every precision that has been asked for. Made when they are first needed, which is collective.
+// Creates the fields, links and sums of a precision when they are first needed, which is collective.
 class StaggeredSolver {
  public:
   StaggeredSolver(DslashLattice lattice, int threads, StaggeredParts parts = {})
@@ -36,7 +36,7 @@ class StaggeredSolver {
   template <class Link, class Real>
   [[nodiscard]] DslashField<Link, Real>& dslash(int num_rhs, bool half_halo = false);
   [[nodiscard]] Sums& sums(int num_rhs, bool wide);
-  // Of all links as operators of this precision read them.
+  // Bytes of all links as operators of this precision read them.
   [[nodiscard]] std::int64_t link_bytes(Precision precision) const;
 
   [[nodiscard]] StaggeredSolve solve(std::span<const std::complex<double>> sources, double mass,
@@ -61,12 +61,12 @@ class StaggeredSolver {
   std::map<std::pair<int, bool>, std::unique_ptr<Sums>> sums_;
 };
 
-// Calls `what` with types of links and of numbers as template arguments.
-template <class What>
-decltype(auto) with_precision(Precision precision, What&& what) {
-  if (precision == Precision::double_) return what.template operator()<double, double>();
-  if (precision == Precision::single) return what.template operator()<float, float>();
-  return what.template operator()<std::int16_t, float>();
+// Calls a generic lambda with the types of links and of field numbers as template arguments.
+template <class Body>
+decltype(auto) with_precision(Precision precision, Body&& body) {
+  if (precision == Precision::double_) return body.template operator()<double, double>();
+  if (precision == Precision::single) return body.template operator()<float, float>();
+  return body.template operator()<std::int16_t, float>();
 }
 
 }  // namespace onehop::lattice::detail

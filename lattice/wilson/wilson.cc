@@ -24,11 +24,12 @@ GeometrySpec vector_spec(const Gauge& gauge, const WilsonOptions& options) {
   if (spec.extents.size() != 4)
     throw BadInput("wilson: expected a lattice of four directions, found " + std::to_string(spec.extents.size()));
   if (!std::isfinite(options.kappa) || !std::isfinite(options.csw)) {
-    throw BadInput("wilson: expected numbers as kappa and c_sw, found " + std::to_string(options.kappa) + " and " +
-                   std::to_string(options.csw));
+    throw BadInput("wilson: expected finite numbers as kappa and c_sw, found " + std::to_string(options.kappa) +
+                   " and " + std::to_string(options.csw));
   }
   if (options.lanes < 0 || options.threads < 0)
-    throw BadInput("wilson: expected lanes and threads of 0 (as many as suit) or more");
+    throw BadInput("wilson: expected lanes and threads of 0 (chosen by onehop) or more, found " +
+                   std::to_string(options.lanes) + " and " + std::to_string(options.threads));
   spec.parities = 2;
   spec.width = 1;
   return spec;
@@ -95,7 +96,7 @@ int Wilson::Impl::num_rhs_of(std::span<const Number> fields) const {
   const auto length = static_cast<std::size_t>(geometry.sites()) * 12;
   if (!fields.empty() && fields.size() % length == 0) return static_cast<int>(fields.size() / length);
   throw BadInput("wilson: expected fields of " + std::to_string(length) +
-                 " complex numbers (four spins, three colours a site of the block), found " +
+                 " complex numbers (four spins times three colours per site of the block), found " +
                  std::to_string(fields.size()));
 }
 
@@ -230,12 +231,14 @@ std::vector<Number> Wilson::precondition(std::span<const Number> fields, bool da
 WilsonSolve Wilson::solve(std::span<const Number> sources, const SolverOptions& options, const WilsonSolver& solver) {
   const int num_rhs = impl_->num_rhs_of(sources);
   if (!(options.tolerance > 0) || options.iterations < 0)
-    throw BadInput("wilson: expected a tolerance above 0 and 0 iterations or more");
+    throw BadInput("wilson: expected a tolerance above 0 and 0 iterations or more, found " +
+                   std::to_string(options.tolerance) + " and " + std::to_string(options.iterations));
   if (options.precision == Precision::half)
-    throw BadInput("wilson: expected a solve in double or single precision; half is for sloppy iterations");
+    throw BadInput("wilson: expected precision single or double, found half; use it as the sloppy precision");
   check_half_halo(options);
   if (solver.schwarz < 0 || (solver.schwarz > 0 && solver.method != WilsonMethod::bicgstab))
-    throw BadInput("wilson: expected 0 or more Schwarz steps, and with the method BiCGStab");
+    throw BadInput("wilson: expected 0 Schwarz steps, or more with the method bicgstab, found " +
+                   std::to_string(solver.schwarz) + (solver.method == WilsonMethod::cgnr ? " with cgnr" : ""));
   const detail::SourceScale scale(impl_->group, sources, num_rhs);
   WilsonSolve found = impl_->solve(scale.sources(), options, solver);
   scale.restore(found.solution);

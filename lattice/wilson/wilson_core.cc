@@ -9,9 +9,9 @@ namespace onehop::lattice::detail {
 
 namespace {
 
-// Links, clover blocks and fields that together are longer than this leave the caches before they are read again.
+// Links, clover blocks and fields that together exceed this do not stay in the caches until they are read again.
 constexpr std::int64_t cached_bytes = std::int64_t{24} << 20;
-// From here on it pays to ask for them ahead: a fifth less time with 11 MB, a tenth more with 4 (docs/performance/lattice.md).
+// Above this, prefetching pays: it saved a fifth of the time at 11 MB and cost a tenth at 4 MB (docs/performance/lattice.md).
 constexpr std::int64_t fetched_bytes = std::int64_t{6} << 20;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -20,10 +20,10 @@ std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number)
 
 Side side_of(int neighbour) { return neighbour % 2 == 0 ? Side::below : Side::above; }
 
-// A half spinor of a site on its way as 16-bit integers: a scale, and twelve of these. Of a vector there are first the scales of its lanes.
+// Bytes of a site's half spinor in a half-precision halo: a scale and twelve 16-bit integers. A vector's scales precede its integers.
 constexpr std::int64_t short_face_bytes = sizeof(float) + 12 * sizeof(std::int16_t);
 
-// Half spinors [first, last) of all vectors and right-hand sides.
+// Converts half spinors [first, last), counted over vectors and right-hand sides, to 16-bit integers.
 template <class T>
 void shorten_face(const T* wide, std::byte* to, std::int64_t first, std::int64_t last, int lanes) {
   for (std::int64_t k = first; k < last; ++k) {
@@ -77,14 +77,15 @@ template <class T>
 void WilsonCore<T>::open_faces() {
   const Geometry& geometry = storage_.geometry;
   const int rank = storage_.group.rank();
-  const std::vector<int> here = geometry.coordinates(rank);
+  const std::vector<int> coordinates = geometry.coordinates(rank);
   std::vector<ChannelSpec> specs;
-  const auto wish = [&](ChannelSpec::Direction direction, int parity, int side, int sent_side, const Slice& face) {
-    std::vector<int> beside = here;
-    beside[index(side / 2)] += side % 2 == 0 ? -1 : 1;
+  const auto add_channel = [&](ChannelSpec::Direction direction, int parity, int side, int sent_side,
+                               const Slice& face) {
+    std::vector<int> neighbour = coordinates;
+    neighbour[index(side / 2)] += side % 2 == 0 ? -1 : 1;
     const std::int64_t bytes = face_bytes(face.elements());
     specs.push_back({.direction = direction,
-                     .peer = geometry.rank_at(beside),
+                     .peer = geometry.rank_at(neighbour),
                      .bytes = bytes,
                      .tag = parity * 8 + sent_side,
                      .slots = direction == ChannelSpec::Direction::send ? 2 : 0,
@@ -104,14 +105,14 @@ void WilsonCore<T>::open_faces() {
           for (std::int64_t i = 0; i < length; ++i)
             out.vectors.push_back(static_cast<std::int32_t>(first + i - geometry.parity_begin(local)));
         });
-        wish(ChannelSpec::Direction::send, parity, side, side, face);
+        add_channel(ChannelSpec::Direction::send, parity, side, side, face);
         const auto numbers = index(face.elements() * element() / 2);
         if (half_halo_ && wide_.size() < numbers) wide_ = Buffer<T>(numbers);
       }
       if (ghost.elements() > 0) {
         in_[index(parity)].push_back({side, {}, {}});
         if (half_halo_) in_[index(parity)].back().wide = Buffer<T>(index(ghost.elements() * element() / 2));
-        wish(ChannelSpec::Direction::receive, parity, side, side ^ 1, ghost);
+        add_channel(ChannelSpec::Direction::receive, parity, side, side ^ 1, ghost);
       }
     }
   }
@@ -127,14 +128,14 @@ void WilsonCore<T>::open_faces() {
 
 template <class T>
 template <class Body>
-void WilsonCore<T>::spread(std::int64_t first, std::int64_t last, const Body& body) {
+void WilsonCore<T>::divide(std::int64_t first, std::int64_t last, const Body& body) {
   if (last <= first) return;
   if (team_.size() == 1) return body(first, last);
-  const auto of_thread = [&](int thread) {
+  const auto run_part = [&](int thread) {
     const auto [begin, end] = team_.part(first, last, thread);
     if (begin < end) body(begin, end);
   };
-  team_.run(std::ref(of_thread));
+  team_.run(std::ref(run_part));
 }
 
 template <class T>
@@ -152,7 +153,7 @@ void WilsonCore<T>::send_faces(int parity, const T* in, bool dagger) {
                        .num_rhs = num_rhs_};
     face.past_caches = !exchange_ && !half_halo_ && out.sender.stores() == StoreKind::nontemporal &&
                        reinterpret_cast<std::uintptr_t>(slot.data()) % 64 == 0;
-    spread(0, static_cast<std::int64_t>(out.vectors.size()), [&](std::int64_t first, std::int64_t last) {
+    divide(0, static_cast<std::int64_t>(out.vectors.size()), [&](std::int64_t first, std::int64_t last) {
       WilsonFace<T> part = face;
       part.first = first;
       part.last = last;
@@ -175,22 +176,22 @@ template <class T>
 const T* WilsonCore<T>::arrived(In& face, const std::byte* bytes) {
   if (!half_halo_) return reinterpret_cast<const T*>(bytes);
   const auto lanes = storage_.lanes();
-  spread(0, static_cast<std::int64_t>(face.wide.size()) / (12 * lanes),
+  divide(0, static_cast<std::int64_t>(face.wide.size()) / (12 * lanes),
          [&](std::int64_t first, std::int64_t last) { widen_face(bytes, face.wide.data(), first, last, lanes); });
   return face.wide.data();
 }
 
 template <class T>
-const T* WilsonCore<T>::nothing() {
-  if (nothing_.data() == nullptr) {
+const T* WilsonCore<T>::zeros() {
+  if (zeros_.data() == nullptr) {
     std::size_t longest = 0;
     for (const auto& faces : in_) {
       for (const In& face : faces)
         longest = std::max(longest, half_halo_ ? face.wide.span().size_bytes() : index(face.receiver.bytes()));
     }
-    nothing_ = Buffer<T>(longest / sizeof(T));
+    zeros_ = Buffer<T>(longest / sizeof(T));
   }
-  return nothing_.data();
+  return zeros_.data();
 }
 
 template <class T>
@@ -227,22 +228,22 @@ void WilsonCore<T>::dslash(int parity, const T* in, T* out, const Tail& tail, bo
   count(parity, tail.form);
   const bool exchanges = !alone && !domain;
   if (exchanges) send_faces(1 - parity, in, dagger);
-  spread(0, geometry.interior_end(local) - begin, run);
+  divide(0, geometry.interior_end(local) - begin, run);
   auto& faces = in_[index(1 - parity)];
   if (domain) {
-    for (In& face : faces) range.ghosts[face.side] = nothing();
+    for (In& face : faces) range.ghosts[face.side] = zeros();
   } else if (!faces.empty() && !alone) {
     const double start = now();
     if (exchange_) exchange_->finish(1 - parity);
     for (In& face : faces) {
-      const std::byte* there = exchange_ ? exchange_->incoming(1 - parity, face.side) : face.receiver.wait().data();
-      range.ghosts[face.side] = arrived(face, there);
+      const std::byte* received = exchange_ ? exchange_->incoming(1 - parity, face.side) : face.receiver.wait().data();
+      range.ghosts[face.side] = arrived(face, received);
     }
     waited += now() - start;
   } else {
     for (In& face : faces) range.ghosts[face.side] = reinterpret_cast<const T*>(face.receiver.payload());
   }
-  spread(geometry.interior_end(local) - begin, geometry.parity_end(local) - begin, run);
+  divide(geometry.interior_end(local) - begin, geometry.parity_end(local) - begin, run);
   if (!exchanges || exchange_) return;
   for (In& face : faces) face.receiver.release();
 }
@@ -264,7 +265,7 @@ void WilsonCore<T>::blocks(int parity, const T* in, T* out, bool inverse) {
     return;
   }
   const auto& of = (inverse ? storage_.inverse : storage_.clover)[index(storage_.local(parity))];
-  spread(0, storage_.vectors(parity), [&](std::int64_t first, std::int64_t last) {
+  divide(0, storage_.vectors(parity), [&](std::int64_t first, std::int64_t last) {
     const auto kernel = storage_.half ? storage_.kernels->short_blocks : storage_.kernels->blocks;
     kernel({of.at(0), of.scales.data(), in, out, num_rhs_, first, last});
   });

@@ -1,5 +1,5 @@
-// The Wilson operator on sites of one parity at a time, in one precision, with faces that travel meanwhile. Vectors are those of
-// one colour of the whole lattice, [vector][rhs][spin][colour][re, im][lane].
+// The Wilson hopping term on the sites of one parity, in one precision; the halo exchange overlaps with the interior. Fields hold the sites of
+// one global parity, [vector][rhs][spin][colour][re, im][lane].
 #pragma once
 
 #include <array>
@@ -16,8 +16,8 @@
 
 namespace onehop::lattice::detail {
 
-// How faces travel other than through channels: what benchmarks compare with. A face has so many bytes at `outgoing` when start() sends
-// them all; after finish() what has come lies at `incoming`. Sides are those of WilsonFace, as this rank sees them.
+// A halo exchange that replaces the channels, for benchmarks. Callers write the faces to outgoing(), call start() to send all of them, and
+// finish() before they read incoming(). Sides are numbered as in WilsonFace, from the view of this rank.
 class WilsonExchange {
  public:
   virtual ~WilsonExchange() = default;
@@ -30,16 +30,16 @@ class WilsonExchange {
 template <class T>
 class WilsonCore {
  public:
-  // What dslash() makes of the hopping term h: see WilsonForm. Clover blocks are those of the sites that are written.
+  // How dslash() combines the hopping term with other terms: see WilsonForm.
   struct Tail {
     WilsonForm form = WilsonForm::plain;
     double factor = 1;
     double other_factor = 1;
     const T* other = nullptr;
-    bool inverse = false;  // the inverse blocks
+    bool inverse = false;  // use the inverse of the clover blocks
   };
 
-  // Collective. The storage and the team must outlive it.
+  // `half_halo`: faces travel as 16-bit integers. The storage and the team must outlive this object. Collective.
   WilsonCore(const WilsonStorage<T>& storage, Team& team, int num_rhs,
              std::unique_ptr<WilsonExchange> exchange = nullptr, bool half_halo = false);
 
@@ -50,57 +50,57 @@ class WilsonCore {
     return static_cast<std::size_t>(storage_.vectors(parity) * element());
   }
 
-  // Of sites of `parity`, from those of the other one. Collective.
+  // Computes the sites of `parity` in `out` from the sites of the other parity in `in`. Collective.
   void dslash(int parity, const T* in, T* out, const Tail& tail, bool dagger = false);
-  // out = A in, or the inverse of A; without a clover term a copy.
+  // out = A in, or A^-1 in; without a clover term A = 1.
   void blocks(int parity, const T* in, T* out, bool inverse);
 
-  // Seconds that the calling thread waited for faces, and those in which it projected and sent them; flop of all applications, and the
-  // bytes that they must move at least.
+  // Totals over all applications: seconds in which the calling thread waited for faces, seconds in which it projected and sent them,
+  // floating-point operations, and the smallest possible number of bytes moved.
   double waited = 0;
   double sending = 0;
   double flops = 0;
   double bytes = 0;
-  // Benchmarks: faces stay where they are, and what is beyond the block is whatever arrived last.
+  // For benchmarks: skips the exchange and reads the ghosts that arrived last.
   bool alone = false;
-  // Results are stored past the caches: set where fields and links are longer than these.
+  // Results are written with non-temporal stores: set if fields and links together exceed the last-level cache.
   bool past_caches = false;
-  // The kernels ask ahead for what they will read: set where that does not come from the caches close by.
+  // The kernels prefetch what they will read: set if fields and links together exceed the inner caches.
   bool fetches = false;
-  // There is nothing beyond the block: the operator of a domain by itself, without communication.
+  // Ghosts are 0 and nothing is sent: the operator on this rank's block with Dirichlet boundaries.
   bool domain = false;
 
  private:
   struct Out {
     int side = 0;
     Sender sender;
-    std::vector<std::int32_t> vectors;  // counted from the first of their parity
+    std::vector<std::int32_t> vectors;  // of the face, counted from the first vector of their parity
   };
   struct In {
     int side = 0;
     Receiver receiver;
-    Buffer<T> wide;  // half faces: what has come, in full length
+    Buffer<T> wide;  // with half_halo: the received face, converted to T
   };
 
   void open_faces();
   void count(int parity, WilsonForm form);
-  [[nodiscard]] const T* nothing();
+  [[nodiscard]] const T* zeros();
   void send_faces(int parity, const T* in, bool dagger);
-  // Bytes of a face of so many vectors on its way.
+  // Bytes of a face of so many vectors in a message.
   [[nodiscard]] std::int64_t face_bytes(std::int64_t vectors) const;
   [[nodiscard]] const T* arrived(In& face, const std::byte* bytes);
-  // body(first, last) by every thread of the team.
+  // Divides [first, last) among the threads of the team. Each calls body(first, last) for its part.
   template <class Body>
-  void spread(std::int64_t first, std::int64_t last, const Body& body);
+  void divide(std::int64_t first, std::int64_t last, const Body& body);
 
   const WilsonStorage<T>& storage_;
   Team& team_;
   int num_rhs_;
   std::unique_ptr<WilsonExchange> exchange_;
   bool half_halo_;
-  Buffer<T> wide_;                       // half faces: one before it is shortened
-  Buffer<T> nothing_;                    // as long as the longest message, of zeros
-  std::array<std::vector<Out>, 2> out_;  // by the parity that travels
+  Buffer<T> wide_;                       // with half_halo: a face before its conversion to 16-bit integers
+  Buffer<T> zeros_;                      // as long as the longest face
+  std::array<std::vector<Out>, 2> out_;  // by the parity that is sent
   std::array<std::vector<In>, 2> in_;
 };
 

@@ -1,4 +1,4 @@
-// What is behind Wilson: the operator in all precisions, made when first needed.
+// The implementation of Wilson: its operator in every precision, created when first needed.
 #pragma once
 
 #include <map>
@@ -18,39 +18,39 @@ struct Wilson::Impl {
   using Number = std::complex<double>;
   template <class T>
   struct InPrecision {
-    std::map<std::pair<int, bool>, std::unique_ptr<detail::WilsonStorage<T>>> storages;  // by lanes, whether half
-    // By lanes, num_rhs, whether half, whether with half faces.
+    std::map<std::pair<int, bool>, std::unique_ptr<detail::WilsonStorage<T>>> storages;  // key: lanes, half
+    // Key: lanes, num_rhs, half, half_halo.
     std::map<std::tuple<int, int, bool, bool>, std::unique_ptr<detail::WilsonCore<T>>> cores;
   };
 
   [[nodiscard]] GeometrySpec spec_of(int lanes) const;
-  // So many lanes as the options, the processor and the lattice allow for this precision.
+  // The largest number of lanes that the options, the processor and the lattice allow in this precision.
   template <class T>
   [[nodiscard]] int lanes() const;
-  // `half`: with matrices of 16-bit integers, T being float. Collective.
+  // The operator for so many lanes and right-hand sides. `half`, for T = float: links and clover blocks are 16-bit integers. Collective.
   template <class T>
   [[nodiscard]] detail::WilsonCore<T>& core(int lanes, int num_rhs, bool half, bool half_halo = false);
   template <class T>
   [[nodiscard]] InPrecision<T>& in_precision();
 
-  // How many fields these are.
+  // The number of right-hand sides in `fields`. Throws BadInput if their length is not that of one or more fields.
   [[nodiscard]] int num_rhs_of(std::span<const Number> fields) const;
+  // Convert one parity between fields in lexicographic order and the layout of WilsonCore.
   template <class T>
   void load(const detail::WilsonCore<T>& core, std::span<const Number> fields, int parity, T* to) const;
   template <class T>
   void unload(const detail::WilsonCore<T>& core, const T* from, int parity, std::span<Number> fields) const;
 
-  // The preconditioned operator on even sites; `middle` is a vector of odd ones.
+  // out = the even-odd preconditioned operator times in, both on even sites; `middle` is work space for a vector of odd sites.
   template <class T>
   void precondition(detail::WilsonCore<T>& core, const T* in, T* middle, T* out, bool dagger) const;
-  // M on both parities: out = factor * other + M in, with `in` and `other` vectors of both parities.
+  // The member functions of Wilson, in one precision.
   template <class T>
   [[nodiscard]] std::vector<Number> apply(std::span<const Number> fields, bool dagger);
   template <class T>
   [[nodiscard]] std::vector<Number> dslash(std::span<const Number> fields, bool dagger);
   template <class T>
   [[nodiscard]] std::vector<Number> precondition(std::span<const Number> fields, bool dagger);
-  // In wilson_solve.cc.
   [[nodiscard]] WilsonSolve solve(std::span<const Number> sources, const SolverOptions& options,
                                   const WilsonSolver& solver);
 

@@ -1,25 +1,24 @@
-// The inner loops of the Wilson operator. This header is included where the compiler may use instructions that not every processor has:
-// it declares only. Everything is of sites of one parity, whose neighbours are of the other: vectors are counted from the first of their
-// colour. Spinors lie as [vector][rhs][spin][colour][re, im][lane], links as [vector][neighbour][row][column][re, im][lane] with two
-// or three rows, blocks of the clover term as [vector][number][lane] (clover.h). With T = float both may be 16-bit integers: links in
-// units of 1 / short_one, blocks with a scale for every site, [vector][lane].
+// The inner loops of the Wilson operator. Sources that are compiled for one instruction set include this header, so it only declares: inline
+// functions could end up with instructions that the processor lacks. Results are on the sites of one parity, neighbours on the other;
+// vectors are counted from the first of their parity. Layouts: spinors [vector][rhs][spin][colour][re, im][lane], links
+// [vector][neighbour][row][column][re, im][lane] with two or three rows, clover blocks [vector][number][lane] (clover.h). With T = float,
+// links may be 16-bit integers in units of 1 / short_one, and clover blocks 16-bit integers with a scale per site, [vector][lane].
 #pragma once
 
 #include <cstdint>
 
 namespace onehop::lattice {
 
-// A neighbour of a vector of sites. `at` counts the vectors of the other parity, or, of a ghost, those of its message.
+// A neighbour of a vector of sites. `at` is the number of its vector, within the other parity or, for a ghost, within the received face.
 struct WilsonNeighbour {
-  static constexpr std::uint32_t rotated = 1;  // its lanes are those of lane_sources
+  static constexpr std::uint32_t rotated = 1;  // lanes must be permuted by lane_sources
   static constexpr std::uint32_t ghost = 2;    // a projected half spinor from another rank
-  static constexpr std::uint32_t ends =
-      4;  // the way there crosses the end of the lattice: times the signs of that side
+  static constexpr std::uint32_t ends = 4;     // across the antiperiodic boundary: multiply by the signs of that side
   std::int32_t at = 0;
   std::uint32_t kind = 0;
 };
 
-// What becomes of the hopping term h of a site, beside a spinor `other` of the same site and the clover blocks c.
+// How a kernel combines the hopping term h of a site with a spinor `other` of the same site and its clover blocks c.
 enum class WilsonForm : std::uint8_t {
   plain,         // factor * h
   add,           // other_factor * other + factor * h
@@ -27,13 +26,13 @@ enum class WilsonForm : std::uint8_t {
   clover_other,  // c * other + factor * h
 };
 
-// The largest 16-bit integer that is used.
+// The largest 16-bit integer in use; it stands for 1 in links.
 inline constexpr double short_one = 32767;
 
 template <class T>
 struct WilsonDslash {
   const void* links = nullptr;
-  const WilsonNeighbour* neighbours = nullptr;  // 8 a vector: below and above in x, y, z, t
+  const WilsonNeighbour* neighbours = nullptr;  // 8 per vector: below and above in x, y, z, t
   const int* lane_sources = nullptr;            // [neighbour][lane]
   const T* signs = nullptr;                     // [neighbour][lane]
   const T* in = nullptr;
@@ -44,17 +43,16 @@ struct WilsonDslash {
   const T* clover_scales = nullptr;
   T factor = 1;
   T other_factor = 1;
-  T dagger = 1;  // -1: the adjoint, in which the projectors change places
+  T dagger = 1;  // -1 for the adjoint, which swaps the projectors
   WilsonForm form = WilsonForm::plain;
-  bool past_caches = false;  // stores of `out`
+  bool past_caches = false;  // use non-temporal stores for `out`
   int num_rhs = 1;
   std::int64_t first = 0;
   std::int64_t last = 0;
-  std::int64_t fetched_until = 0;  // what vectors before this one read is asked for some vectors ahead
+  std::int64_t fetched_until = 0;  // prefetch for vectors before this one; 0: no prefetch
 };
 
-// The projected half spinors of these vectors, as the neighbour on the other side of `neighbour` wants them: of a face above (odd numbers) the
-// rank above takes what is below it.
+// Packs a face: out[k] = the half spinor of vectors[k], projected as the rank on the other side of the face needs it.
 template <class T>
 struct WilsonFace {
   const std::int32_t* vectors = nullptr;
@@ -68,7 +66,7 @@ struct WilsonFace {
   std::int64_t last = 0;
 };
 
-// out = c * in, the clover blocks alone; out may be in.
+// out = c * in with the clover blocks c; out may be in.
 template <class T>
 struct WilsonBlocks {
   const void* clover = nullptr;
@@ -83,14 +81,14 @@ struct WilsonBlocks {
 template <class T>
 struct WilsonKernels {
   int lanes = 0;
-  void (*dslash[2])(const WilsonDslash<T>&) = {};       // with links of three rows, of two
-  void (*half_dslash[2])(const WilsonDslash<T>&) = {};  // the same with 16-bit links and blocks
+  void (*dslash[2])(const WilsonDslash<T>&) = {};       // for links of three and of two rows
+  void (*half_dslash[2])(const WilsonDslash<T>&) = {};  // the same for 16-bit links and blocks
   void (*face)(const WilsonFace<T>&) = nullptr;
   void (*blocks)(const WilsonBlocks<T>&) = nullptr;
   void (*short_blocks)(const WilsonBlocks<T>&) = nullptr;
 };
 
-// Those for so many lanes in this source, or null.
+// Each returns the kernels of its instruction set for so many lanes, or null if there are none.
 #define ONEHOP_WILSON_KERNELS                                        \
   [[nodiscard]] const WilsonKernels<float>* float_wilson(int lanes); \
   [[nodiscard]] const WilsonKernels<double>* double_wilson(int lanes);

@@ -1,11 +1,11 @@
-// The source of all kernels of wilson_kernel.h. Included by wilson_kernel_*.cc, which say how long a vector is and for how many lanes there
-// are kernels: as many as a vector has, so that rotating lanes is one instruction.
+// The kernels of wilson_kernel.h. Each wilson_kernel_*.cc includes this header, for one instruction set, and instantiates the kernels for at
+// most as many lanes as a vector register has, so that rotating lanes takes one instruction.
 #include "lattice/wilson/wilson_spinor_simd.h"
 
 namespace onehop::lattice::ONEHOP_SIMD_NAMESPACE {
 namespace {
 
-// The neighbour on this side, projected, in the lanes and with the sign that vector k sees.
+// h = the projected neighbour of vector k on this side, with rotated lanes and the boundary sign where needed.
 template <class T, int L, int Side>
 ONEHOP_INLINE void gather(Half<T, L>& h, const WilsonDslash<T>& a, std::int64_t k, const Real<T, L>& dagger, int rhs) {
   const WilsonNeighbour& where = a.neighbours[k * 8 + Side];
@@ -32,7 +32,7 @@ ONEHOP_INLINE void gather(Half<T, L>& h, const WilsonDslash<T>& a, std::int64_t 
   }
 }
 
-// sum += the link of vector k on this side times h, with the lower half.
+// sum += the link of vector k on this side times h, with the lower half of the spinor reconstructed.
 template <class T, class S, int L, int Rows, int Side>
 ONEHOP_INLINE void add_link(Complex<T, L> (&sum)[4][3], const WilsonDslash<T>& a, std::int64_t k,
                             const Real<T, L>& dagger, const Half<T, L>& h) {
@@ -67,7 +67,7 @@ ONEHOP_INLINE void add_link(Complex<T, L> (&sum)[4][3], const WilsonDslash<T>& a
   }
 }
 
-// y += c * x for one of the two Hermitian blocks of a site: 6 real numbers of the diagonal, then the 15 below it, row by row.
+// y += c * x for one of the two Hermitian blocks of a site: the 6 real diagonal entries, then the 15 complex ones below, row by row.
 template <class T, int L, class S>
 ONEHOP_INLINE void add_block(Complex<T, L> (&y)[6], const S* c, const Complex<T, L> (&x)[6]) {
 #pragma GCC unroll 6
@@ -101,7 +101,7 @@ ONEHOP_INLINE void finish_site(Complex<T, L> (&sum)[4][3], const WilsonDslash<T>
     for (int i = 0; i < 12; ++i) add_turned<0>(sum[i / 3][i % 3], other_factor, load_number<T, L>(a.other + place, i));
   } else if (a.form != WilsonForm::plain) {
     const S* c = static_cast<const S*>(a.clover) + vector * 72 * L;
-    const bool of_other = a.form == WilsonForm::clover_other;
+    const bool times_other = a.form == WilsonForm::clover_other;
 #pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
       Complex<T, L> x[6];
@@ -109,9 +109,9 @@ ONEHOP_INLINE void finish_site(Complex<T, L> (&sum)[4][3], const WilsonDslash<T>
 #pragma GCC unroll 6
       for (int i = 0; i < 6; ++i) {
         const Complex<T, L>& z = sum[2 * half + i / 3][i % 3];
-        x[i] = of_other ? load_number<T, L>(a.other + place, 6 * half + i) : z;
+        x[i] = times_other ? load_number<T, L>(a.other + place, 6 * half + i) : z;
         if constexpr (sizeof(S) != sizeof(T)) x[i] = load<L>(a.clover_scales + vector * L) * x[i];
-        y[i] = of_other ? z : Complex<T, L>{};
+        y[i] = times_other ? z : Complex<T, L>{};
       }
       add_block(y, c + half * 36 * L, x);
 #pragma GCC unroll 6
@@ -123,9 +123,9 @@ ONEHOP_INLINE void finish_site(Complex<T, L> (&sum)[4][3], const WilsonDslash<T>
   for (int i = 0; i < 12; ++i) put_number(to, i, sum[i / 3][i % 3], a.past_caches);
 }
 
-// Into the second cache: loads wait for the few miss buffers of the first. All at once and in order, between other loads none: strewn among
-// these they cost more than they gain (docs/performance/lattice.md). Inlined by force, as is what calls it: g++ takes a function that does
-// nothing else for one without effect, and leaves its calls out.
+// Prefetches into L2, because prefetches into L1 occupy its few line fill buffers. The barriers keep the prefetches together: interleaved with
+// loads they cost more than they gain (docs/performance/lattice.md). This function and its callers are always inlined because g++ treats a
+// function that only prefetches as one without side effects and drops the calls.
 ONEHOP_INLINE void fetch(const void* from, int bytes) {
   asm volatile("" ::: "memory");
 #pragma GCC unroll 1
@@ -133,10 +133,10 @@ ONEHOP_INLINE void fetch(const void* from, int bytes) {
   asm volatile("" ::: "memory");
 }
 
-constexpr std::int64_t matrices_ahead = 4;  // vectors
-constexpr std::int64_t fields_ahead = 1;
+constexpr std::int64_t matrices_ahead = 4;  // prefetch distance of links and clover blocks, in vectors
+constexpr std::int64_t fields_ahead = 1;    // prefetch distance of spinors, in vectors
 
-// What the hop of a later vector from this side will read, and an eighth of its clover blocks.
+// Prefetches the link of a later vector on this side, and an eighth of its clover blocks.
 template <class T, class S, int L, int Rows, int Side>
 ONEHOP_INLINE void fetch_matrices(const WilsonDslash<T>& a, std::int64_t now, int rhs) {
   const std::int64_t k = now + matrices_ahead;
@@ -180,7 +180,7 @@ ONEHOP_INLINE void fetch_and_add(Complex<T, L> (&sum)[4][3], const WilsonDslash<
   add_link<T, S, L, Rows, Side>(sum, a, k, dagger, h);
 }
 
-// First all spinors and then all links: faster than side by side where whole links come from memory, slower where they do not.
+// Reads all spinors before all links. Faster than add_sides() if links of three rows come from memory, slower otherwise.
 template <class T, class S, int L, int Rows>
 ONEHOP_INLINE void add_sides_by_kind(Complex<T, L> (&sum)[4][3], const WilsonDslash<T>& a, std::int64_t k, int rhs,
                                      const Real<T, L>& dagger) {
@@ -220,12 +220,12 @@ ONEHOP_INLINE void add_sides(Complex<T, L> (&sum)[4][3], const WilsonDslash<T>& 
 template <class T, class S, int L, int Rows>
 void dslash(const WilsonDslash<T>& a) {
   constexpr bool whole = Rows == 3 && sizeof(S) == sizeof(T);
-  const bool far = a.fetched_until > 0;
+  const bool from_memory = a.fetched_until > 0;
   const Real<T, L> dagger = all<L>(a.dagger);
   for (std::int64_t k = a.first; k < a.last; ++k) {
     for (int rhs = 0; rhs < a.num_rhs; ++rhs) {
       Complex<T, L> sum[4][3]{};
-      if (whole && far) {
+      if (whole && from_memory) {
         add_sides_by_kind<T, S, L, Rows>(sum, a, k, rhs, dagger);
       } else {
         add_sides<T, S, L, Rows>(sum, a, k, rhs, dagger);
@@ -238,7 +238,7 @@ void dslash(const WilsonDslash<T>& a) {
 
 template <class T, int L, int Direction>
 void face_of(const WilsonFace<T>& a) {
-  // The rank above sees a face above as what is below it, with 1 + gamma; and the other way round.
+  // For the rank above, this rank's upper face is the neighbour below, with the projector 1 + gamma; and vice versa.
   const Real<T, L> t = all<L>(a.side % 2 == 1 ? a.dagger : -a.dagger);
   for (std::int64_t k = a.first; k < a.last; ++k) {
     for (int rhs = 0; rhs < a.num_rhs; ++rhs) {

@@ -1,4 +1,5 @@
-// Solving M x = b: on even sites M^ x_e = b_e + kappa D A^-1 b_o with the preconditioned operator M^, then x_o = A^-1 (b_o + kappa D x_e).
+// Solves M x = b: M^ x_e = b_e + kappa D A^-1 b_o on even sites, with the even-odd preconditioned operator M^ = A - kappa^2 D A^-1 D, then
+// x_o = A^-1 (b_o + kappa D x_e).
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -18,8 +19,8 @@ using detail::VectorSpace;
 using detail::WilsonCore;
 using Number = std::complex<double>;
 
-// How far the residual falls in a lower precision before it is made anew.
-double reduction_of(Precision inner) { return inner == Precision::half ? 3e-2 : 1e-4; }
+// The factor by which |r| falls in the sloppy precision before it is recomputed.
+double reduction_of(Precision sloppy) { return sloppy == Precision::half ? 3e-2 : 1e-4; }
 constexpr int most_attempts = 8;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -29,7 +30,7 @@ detail::FieldShape shape_of(const WilsonCore<T>& core, int parity) {
   return {core.storage().vectors(parity), 0, core.num_rhs(), 12, core.storage().lanes()};
 }
 
-// The preconditioned operator on even sites, and the product of its adjoint and itself.
+// The preconditioned operator M^ on even sites.
 template <class T>
 class Preconditioned : public LinearOperator<T> {
  public:
@@ -48,6 +49,7 @@ class Preconditioned : public LinearOperator<T> {
   Buffer<T> middle_;
 };
 
+// The product of the adjoint of M^ and M^, for CGNR.
 template <class T>
 class Normal : public LinearOperator<T> {
  public:
@@ -69,8 +71,8 @@ class Normal : public LinearOperator<T> {
   Buffer<T> between_;
 };
 
-// M^ K, where K does a few steps of Jacobi's iteration with M^ of the own block alone, y = A^-1 (x + kappa^2 D A^-1 D y): the additive
-// Schwarz method with the ranks' blocks as domains. K is linear, and needs neither faces nor sums.
+// M^ K with the additive Schwarz preconditioner K: a few Jacobi steps y = A^-1 (x + kappa^2 D A^-1 D y) on each rank's block, with Dirichlet
+// boundaries. K is linear and needs no communication.
 template <class T>
 class Schwarz : public LinearOperator<T> {
  public:
@@ -112,7 +114,7 @@ class Schwarz : public LinearOperator<T> {
   Buffer<T> middle_;
 };
 
-// BiCGStab, with or without that. x must be 0 at the beginning.
+// BiCGStab, preconditioned if `schwarz` is not null. x must be 0 on entry.
 template <class T>
 std::int64_t iterate(Preconditioned<T>& of, Schwarz<T>* schwarz, T* x, T* r, const Stopping& stopping,
                      std::int64_t done = 0) {
@@ -128,7 +130,7 @@ struct Found {
   std::int64_t reliable_updates = 0;
 };
 
-// x += what reduces r = b - M^ x to `stopping`, with inner iterations in `Low`, or none where low is null.
+// Reduces r = b - M^ x to `stopping` by adding a correction to x. Iterates in the precision `Low`, or in T if `low` is null.
 template <class T, class Low>
 Found refine(Preconditioned<T>& high, Preconditioned<Low>* low, Schwarz<T>* schwarz, Schwarz<Low>* low_schwarz,
              const T* b, T* x, T* r, const Stopping& stopping, double reduction) {
@@ -148,6 +150,7 @@ Found refine(Preconditioned<T>& high, Preconditioned<Low>* low, Schwarz<T>* schw
   return {found.iterations, found.reliable_updates};
 }
 
+// The same by CGNR. `shrink` scales the targets.
 template <class T, class Low>
 Found refine_cgnr(Preconditioned<T>& high, Preconditioned<Low>* low, T* x, const T* r, Stopping stopping, double shrink,
                   double reduction) {
@@ -161,7 +164,7 @@ Found refine_cgnr(Preconditioned<T>& high, Preconditioned<Low>* low, T* x, const
   high.apply_adjoint(r, source.data());
   space.norm(r, before);
   space.norm(source.data(), after);
-  // Of the normal equations' residual nobody knows what it is worth; it is taken to shrink as the other does.
+  // How |M^dagger r| relates to |r| at convergence is unknown: assume the ratio of the start. solve_even() tightens `shrink` if it is not.
   for (std::size_t i = 0; i < num_rhs; ++i) stopping.target[i] *= shrink * (before[i] > 0 ? after[i] / before[i] : 1);
   space.copy(source.data(), residual.data());
   Normal<T> normal(high);
@@ -231,7 +234,7 @@ class Solver {
     check(result.report);
     result.solution.resize(num_rhs_ * core_.storage().sites.size() * 12);
     for (const int parity : {0, 1}) impl_.unload(core_, x_[parity].data(), parity, std::span(result.solution));
-    drop_what_is_worse_than_none(result);
+    zero_useless_solutions(result);
     result.report.seconds = now() - begin;
     result.report.communication_seconds += core_.waited - waited + sums_.waited();
     for (const auto& space : spaces_) {
@@ -253,7 +256,7 @@ class Solver {
     return even;
   }
 
-  // Low is that of the inner iterations where there are such, otherwise T.
+  // Low is the sloppy precision, or T without one.
   template <class Low>
   void solve_even(SolverReport& report) {
     const Buffer<T> source = spaces_[0].make();
@@ -265,7 +268,7 @@ class Solver {
     stopping.iterations = options_.iterations;
     stopping.progress = &options_.progress;
     stopping.scale = squares_;
-    // A bit less than asked for, as what is carried along differs from the residual by rounding.
+    // A margin of 10%, because the iterated residual drifts away from the true one by rounding.
     for (const double square : squares_)
       stopping.target.push_back(0.81 * options_.tolerance * options_.tolerance * square);
     std::unique_ptr<VectorSpace<Low>> low_space;
@@ -321,7 +324,7 @@ class Solver {
     report.communication_seconds += low_core->waited;
   }
 
-  // The residual of the whole operator.
+  // Recomputes the residuals with the whole operator M.
   void check(SolverReport& report) {
     const WilsonForm form = core_.storage().has_clover() ? WilsonForm::clover_other : WilsonForm::add;
     for (const int parity : {0, 1}) {
@@ -338,8 +341,8 @@ class Solver {
     }
   }
 
-  // An answer with a larger residual than 0 has, or that is no number at all, becomes 0.
-  void drop_what_is_worse_than_none(WilsonSolve& result) const {
+  // Replaces solutions that are worse than 0 or not finite by 0.
+  void zero_useless_solutions(WilsonSolve& result) const {
     const std::size_t length = result.solution.size() / num_rhs_;
     for (std::size_t i = 0; i < num_rhs_; ++i) {
       if (result.report.residuals[i] <= 1) continue;

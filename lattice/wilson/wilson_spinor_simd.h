@@ -1,10 +1,10 @@
-// Numbers, gamma matrices and half spinors of the kernels in wilson_kernel_simd.h, which includes this.
+// Loads and stores, gamma matrices and half spinors for wilson_kernel_simd.h.
 #include "lattice/support/processor.h"
 
 namespace onehop::lattice::ONEHOP_SIMD_NAMESPACE {
 namespace {
 
-// Numbers of the same kind, or 16-bit integers that become such.
+// Loads L numbers of type T, or L 16-bit integers and converts them to T.
 template <class T, int L, class S>
 ONEHOP_INLINE Real<T, L> load_real(const S* from) {
   if constexpr (sizeof(S) == sizeof(T)) {
@@ -15,7 +15,7 @@ ONEHOP_INLINE Real<T, L> load_real(const S* from) {
     typedef S Numbers __attribute__((vector_size(L * sizeof(S))));
     Numbers numbers;
     __builtin_memcpy(&numbers, from, sizeof numbers);
-    // g++ 12 makes such a conversion in halves, of some eight instructions.
+    // The builtins are one instruction; g++ 12 splits __builtin_convertvector into halves of some eight instructions.
 #if defined(__x86_64__) && !defined(__clang__) && ONEHOP_SIMD_BYTES >= 64
     typedef int Integers __attribute__((vector_size(L * sizeof(int))));
     if constexpr (L == 16)
@@ -66,7 +66,7 @@ ONEHOP_INLINE void add_turned(Complex<T, L>& sum, const Real<T, L>& t, const Com
   }
 }
 
-// The gamma matrices: row s of the upper half has i^power[s] in column partner[s], the lower half is the adjoint (docs/reference/lattice_wilson.md).
+// The gamma matrices (docs/reference/lattice_wilson.md): row s of the upper half has i^power[s] in column partner[s]; gamma is Hermitian.
 template <int Direction>
 struct Gamma;
 template <>
@@ -95,7 +95,7 @@ struct Half {
   Complex<T, L> s[2][3];  // spin, colour
 };
 
-// The upper half of (1 + t gamma) psi, which has all of it.
+// h = the upper half of (1 + t gamma) psi for t = 1 or -1. It determines the lower half.
 template <int Direction, class T, int L>
 ONEHOP_INLINE void project(Half<T, L>& h, const T* psi, const Real<T, L>& t) {
   using G = Gamma<Direction>;

@@ -17,7 +17,7 @@ std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number)
 
 Side side_of(int neighbour) { return neighbour % 2 == 0 ? Side::below : Side::above; }
 
-// The numbers of a field's sites as blocks of one parity: [vector][number][lane].
+// Packs `numbers` numbers of each of these sites, given in lexicographic order, as [vector][number][lane].
 template <class T>
 Buffer<T> in_lanes(std::span<const double> natural, std::size_t numbers, std::span<const std::int64_t> sites,
                    std::size_t lanes) {
@@ -29,14 +29,14 @@ Buffer<T> in_lanes(std::span<const double> natural, std::size_t numbers, std::sp
   return found;
 }
 
-// The nearest one, in a form that compilers make vectors of.
+// Rounds to the nearest 16-bit integer, in a form that compilers vectorise.
 template <class T>
 std::int16_t to_short(T x) {
   const T bounded = std::clamp(x, static_cast<T>(-short_one), static_cast<T>(short_one));
   return static_cast<std::int16_t>(bounded + (bounded < 0 ? T{-0.5} : T{0.5}));
 }
 
-// [vector][number][lane] as 16-bit integers, with a scale for every site.
+// Converts matrices, [vector][number][lane], to 16-bit integers with a scale per site.
 template <class T>
 void shorten(typename WilsonStorage<T>::Matrices& matrices, std::size_t numbers, std::size_t lanes) {
   const Buffer<T> from = std::move(matrices.whole);
@@ -100,8 +100,8 @@ WilsonStorage<T>::WilsonStorage(const Group& the_group, const Geometry& the_geom
   if (geometry.dims() != 4)
     throw BadInput("wilson: expected a lattice of four directions, found " + std::to_string(geometry.dims()));
   if (kernels == nullptr) {
-    throw BadInput("wilson: expected lanes as this processor's vectors have, up to " +
-                   std::to_string(wilson_lanes<T>()) + ", found " + std::to_string(lanes()));
+    throw BadInput("wilson: expected a power of two of lanes, at most " + std::to_string(wilson_lanes<T>()) +
+                   " on this processor, found " + std::to_string(lanes()));
   }
   for (std::int64_t k = 0; k < geometry.vectors(); ++k) {
     for (int lane = 0; lane < lanes(); ++lane) sites.push_back(geometry.site(k, lane));

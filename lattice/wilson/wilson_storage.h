@@ -1,4 +1,4 @@
-// What the Wilson operator reads besides vectors, in one precision: links, blocks of the clover term, and tables of neighbours.
+// The constant data of the Wilson operator in one precision: links, clover blocks and neighbour tables.
 #pragma once
 
 #include <array>
@@ -14,35 +14,35 @@
 
 namespace onehop::lattice::detail {
 
-// Lanes that the kernels on this processor like best: as many as fill a vector.
+// The number of lanes that fill a vector register at cpu::level().
 template <class T>
 [[nodiscard]] int wilson_lanes();
 
-// The kernels of cpu::level() for so many lanes, or of a lower level that has them; null if none has.
+// Returns the kernels for so many lanes of the best instruction set that has them, at most cpu::level(); null if none has.
 template <class T>
 [[nodiscard]] const WilsonKernels<T>* wilson_kernels(int lanes);
 
-// What does not depend on the number of right-hand sides.
+// One WilsonStorage serves operators with any number of right-hand sides.
 template <class T>
 class WilsonStorage {
  public:
-  // `links` are this rank's block in lexicographic order: site, direction, row, column. Collective. Throws BadInput unless the geometry
-  // has four directions, two parities, and lanes for which there is a kernel. `half`, with T = float: links and blocks are 16-bit integers.
+  // `links` holds this rank's block in lexicographic order: site, direction, row, column. `recon`: 18 or 12 real numbers per link. `half`,
+  // with T = float: stores 16-bit integers. Collective. Throws BadInput unless there are four directions, and kernels for its lanes.
   WilsonStorage(const Group& group, const Geometry& geometry, std::span<const std::complex<double>> links, int recon,
                 bool antiperiodic, bool half = false);
 
-  // Of every site of the block in lexicographic order the 72 numbers of the clover term's blocks, and those of their inverses.
+  // Takes the clover blocks and their inverses, 72 numbers per site of this rank's block in lexicographic order (clover.h).
   void set_clover(std::span<const double> blocks, std::span<const double> inverses);
 
   [[nodiscard]] int lanes() const { return geometry.spec().lanes; }
   [[nodiscard]] bool has_clover() const { return clover[0].there(); }
-  // Of a parity of the whole lattice, the parity within the block.
+  // Converts a parity of the global coordinates to one of the coordinates within this rank's block.
   [[nodiscard]] int local(int parity) const { return (parity + geometry.origin_parity(group.rank())) % 2; }
   [[nodiscard]] std::int64_t vectors(int parity) const {
     return geometry.parity_end(local(parity)) - geometry.parity_begin(local(parity));
   }
 
-  // As T, or as 16-bit integers: of blocks with a scale for every site.
+  // Numbers of type T in `whole`, or 16-bit integers in `shorts`; clover blocks then have a scale per site, [vector][lane].
   struct Matrices {
     Buffer<T> whole;
     Buffer<std::int16_t> shorts;
@@ -64,8 +64,8 @@ class WilsonStorage {
   std::vector<WilsonNeighbour> neighbours;
   std::vector<int> lane_sources;
   std::vector<T> signs;
-  std::vector<std::int64_t> sites;  // in lexicographic order, [vector][lane]
-  std::array<Matrices, 2> clover;   // of a local parity
+  std::vector<std::int64_t> sites;  // [vector][lane]: the site's lexicographic number in the block
+  std::array<Matrices, 2> clover;   // per local parity
   std::array<Matrices, 2> inverse;
 
  private:

@@ -320,7 +320,7 @@ def test_says_what_is_wrong() -> None:
         Staggered.of_links(Group.alone(), (4, 4), links, links[:2])
     with pytest.raises(BadInput, match="half, single or double"):
         staggered.solve(some_field((4, 4), 1), 0.1, sloppy_precision="quarter")
-    with pytest.raises(BadInput, match="half is for sloppy iterations"):
+    with pytest.raises(BadInput, match="expected precision single or double, found half"):
         staggered.solve(some_field((4, 4), 1), 0.1, precision="half")
     with pytest.raises(BadInput, match="one right-hand side for several masses"):
         staggered.solve(np.stack([some_field((4, 4), 1)] * 2), [0.1, 0.2])

@@ -240,7 +240,7 @@ def test_says_what_is_wrong() -> None:
         wilson.solve(some_field((4, 4, 4, 4), 1), method="gmres")
     with pytest.raises(BadInput, match="Schwarz"):
         wilson.solve(some_field((4, 4, 4, 4), 1), method="cgnr", schwarz=2)
-    with pytest.raises(BadInput, match="double or single precision; half is for sloppy iterations"):
+    with pytest.raises(BadInput, match="expected precision single or double, found half"):
         wilson.solve(some_field((4, 4, 4, 4), 1), precision="half")
     with pytest.raises(BadInput, match="four directions"):
         Wilson(Gauge(Group.alone(), (4, 4)))
