@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan bench reference-simulators peers model lint lint-quick format mpich torch docs clean
+.PHONY: help setup setup-test build run test test-cpp test-python test-asan test-tsan bench figures reference-simulators peers model lint lint-quick format mpich torch docs clean
 
 export PYTHON JOBS TORCH
 # Make's own default for CXX is no wish of the user's: without one, tools/find_compiler.sh looks for one that is new enough.
@@ -51,11 +51,11 @@ test-tsan: setup-test  ## The C++ tests whose ranks are threads, under the threa
 	@tools/build.sh tsan
 	@$(CTEST) --preset tsan
 
-bench: build reference-simulators  ## Every benchmark; tables here, JSON in results/
-	@mkdir -p results
-	@for name in pingpong channel halo poisson; do $(ONEHOP) bench $$name -n 2 --json results/$$name.json || exit 1; done
-	@for ranks in 4 8; do $(ONEHOP) bench ring -n $$ranks --json results/ring-$$ranks.json || exit 1; done
-	@$(ONEHOP) bench circuits --json results/circuits.json
+bench: build reference-simulators  ## Every benchmark, about 15 minutes; tables here, JSON in results/
+	@$(ONEHOP) bench all --results results
+
+figures: build  ## The figures of README and docs, from results/ into docs/figures
+	@$(ONEHOP) bench figures --results results --to docs/figures
 
 reference-simulators: setup  ## Installs other circuit simulators in .reference-simulators, for `onehop bench circuits`
 	@tools/setup.sh base reference-simulators

@@ -9,6 +9,14 @@ from typing import Any
 from onehop.error import BadInput, Error
 from onehop.output import write_file
 
+# An SVG has the same bytes in every run, and its text is text, in the viewer's sans-serif font.
+_SETTINGS = {
+    "svg.hashsalt": "onehop",
+    "svg.fonttype": "none",
+    "font.sans-serif": ["DejaVu Sans", "Helvetica", "Arial", "Liberation Sans"],
+}
+_NO_DATE = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "ps": {"CreationDate": None}}
+
 __all__ = ["empty_figure", "save_figure"]
 
 
@@ -33,16 +41,22 @@ def empty_figure(width: float, height: float) -> Any:
 
 
 def save_figure(figure: Any, file: str, *, dpi: float | str = "figure") -> None:
-    """Write a figure, in the format that the file's name ends with (PNG if it has no ending), whole or not at all.
+    """Write a figure in the format that the file's name ends with (PNG if it has no ending), whole or not at all.
+
+    The same figure gives the same file: it holds no date and no random names.
 
     Raises
     ------
     BadInput
-        Another format than matplotlib has; the file cannot be written.
+        matplotlib does not know the format, or the file cannot be written.
     """
+    from matplotlib import rc_context
+
     picture = io.BytesIO()
+    form = Path(file).suffix[1:].lower() or "png"
     try:
-        figure.savefig(picture, dpi=dpi, format=Path(file).suffix[1:] or "png")
+        with rc_context(_SETTINGS):
+            figure.savefig(picture, dpi=dpi, format=form, metadata=_NO_DATE.get(form))
     except (OSError, ValueError) as error:
         raise BadInput(f"cannot write the plot to {file}: {error}") from error
     write_file(file, picture.getvalue(), "the plot")

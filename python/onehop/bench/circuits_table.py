@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Any, cast
 
 from rich.table import Table
 
 from onehop.bench.circuits import CircuitRow
-from onehop.bench.plot import peer_looks
-from onehop.bench.result import Bench
+from onehop.bench.plot import log_scale, peer_looks, time_unit
+from onehop.bench.result import Bench, machine_text
 from onehop.bench.table import empty_table, number
 from onehop.figure import empty_figure, save_figure
 
@@ -100,7 +100,7 @@ def make_circuit_peer_table(result: Bench) -> Table | None:
 
 
 def _label(row: CircuitRow, rows: Sequence[CircuitRow]) -> str:
-    return row.case if len({one.qubits for one in rows}) == 1 else f"{row.case}\n{row.qubits}"
+    return row.case if len({one.qubits for one in rows}) == 1 else f"{row.case}, {row.qubits} qubits"
 
 
 def save_circuit_plot(result: Bench, file: str) -> None:
@@ -116,36 +116,49 @@ def save_circuit_plot(result: Bench, file: str) -> None:
     rows = _rows(result)
     precisions = list(dict.fromkeys(row.precision for row in rows))
     names = list(dict.fromkeys(name for row in rows for name in row.peers))
-    looks = peer_looks(names)
     figure = empty_figure(max(8, 0.5 * len(rows)), 7)
+    parts = (3, 1) if names else (1,)  # without peers there is no speedup
     panels = figure.subplots(
-        2, len(precisions), squeeze=False, sharex="col", sharey="row", height_ratios=(3, 1)
+        len(parts), len(precisions), squeeze=False, sharex="col", sharey="row", height_ratios=parts
     )
+    factor, unit = time_unit([time for row in rows for time in (row.ours_s, row.pass_s)])
     for column, precision in enumerate(precisions):
         some = [row for row in rows if row.precision == precision]
-        places = list(range(len(some)))
-        times, speedups = panels[0][column], panels[1][column]
-        times.plot(places, [row.ours_s for row in some], "o", color="tab:red", label="onehop", zorder=3)
-        for name in names:
-            values = [row.peers.get(name, float("nan")) for row in some]
-            times.plot(places, values, linestyle="none", label=name, **looks[name])
-        times.plot(
-            places,
-            [row.pass_s for row in some],
-            "_",
-            color="black",
-            markersize=10,
-            label="one pass over the state",
-        )
-        times.set_yscale("log")
-        times.set_title(f"{precision} precision", fontsize=10)
-        times.grid(alpha=0.3)
-        speedups.bar(places, [row.speedup or 0 for row in some], color="tab:red")
-        speedups.axhline(1, color="black", linewidth=0.8)
-        speedups.set_xticks(places, [_label(row, some) for row in some], rotation=60, ha="right", fontsize=8)
-        speedups.grid(alpha=0.3)
-    panels[0][0].set_ylabel("time in s (best run)")
-    panels[0][0].legend(fontsize=8)
-    panels[1][0].set_ylabel("speedup over\nthe best peer")
-    figure.suptitle(f"onehop bench circuits: {result.host['cpu']}", fontsize=10)
+        _draw_circuits(panels[0][column], some, peer_looks(names), factor)
+        if names:
+            _draw_speedups(panels[1][column], some)
+        labels = [_label(row, some) for row in some]
+        panels[-1][column].set_xticks(range(len(some)), labels, rotation=60, ha="right", fontsize=8)
+        panels[0][column].set_title(f"{precision} precision", fontsize=10)
+    log_scale(panels[0][0])
+    panels[0][0].set_ylabel(f"time in {unit} (best run)")
+    shown = [panel.get_legend_handles_labels() for panel in panels[0]]
+    marks = {label: mark for found in shown for mark, label in zip(*found, strict=True)}
+    panels[0][0].legend(marks.values(), marks.keys(), fontsize=8)
+    if names:
+        panels[1][0].set_ylabel("speedup over\nthe best peer")
+    figure.suptitle(f"onehop bench circuits: {machine_text(result.host)}", fontsize=10, wrap=True)
     save_figure(figure, file, dpi=130)
+
+
+def _draw_circuits(
+    axes: Any, rows: Sequence[CircuitRow], looks: dict[str, dict[str, Any]], factor: float
+) -> None:
+    """Draw the times of one precision, in seconds times `factor`."""
+    places = list(range(len(rows)))
+    axes.plot(places, [factor * row.ours_s for row in rows], "o", color="tab:red", label="onehop", zorder=3)
+    for name, look in looks.items():
+        measured = [(place, factor * row.peers[name]) for place, row in enumerate(rows) if name in row.peers]
+        if measured:
+            axes.plot(*zip(*measured, strict=True), linestyle="none", label=name, **look)
+    light = {"marker": "_", "linestyle": "none", "color": "black", "markersize": 10}
+    axes.plot(places, [factor * row.pass_s for row in rows], label="one pass over the state", **light)
+    axes.grid(alpha=0.3)
+
+
+def _draw_speedups(axes: Any, rows: Sequence[CircuitRow]) -> None:
+    known = [(place, row.speedup) for place, row in enumerate(rows) if row.speedup is not None]
+    if known:
+        axes.bar(*zip(*known, strict=True), color="tab:red")
+    axes.axhline(1, color="black", linewidth=0.8)
+    axes.grid(alpha=0.3)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from onehop import _core
-from onehop.bench.result import Bench, Samples, make_row
+from onehop.bench.result import Bench, Samples, make_row, with_flop
 from onehop.bench.run import Advance, Settings
+from onehop.cores import machine_cores
 from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.group import Group
 
-__all__ = ["DSLASH_BLOCKS", "IMPROVEMENTS", "begin_bench", "dslash", "improvements", "machine_notes"]
+__all__ = ["DSLASH_BLOCKS", "IMPROVEMENTS", "begin_bench", "dslash", "improvements", "note_machine"]
 
 DSLASH_BLOCKS = ((8, 8, 8, 8), (12, 12, 12, 12), (16, 16, 16, 16), (24, 24, 24, 24))
 IMPROVEMENTS = ("SIMD", "direct put", "mapping", "ordering")
@@ -49,22 +49,23 @@ def begin_bench(bench: str, group: Group, *, with_mpi: bool = True) -> Bench:
         except Error as error:
             why_not = str(error)
     about: dict[str, Any] = host(version)
-    about["cores"] = os.cpu_count()
+    about["cores"] = machine_cores()
     result = Bench(bench, about)
     if why_not:
         result.notes.append(f"no MPI to compare with: {why_not}")
-    result.notes += machine_notes(group)
+    note_machine(result, group)
     return result
 
 
-def machine_notes(group: Group) -> list[str]:
-    """The measured memory bandwidth of all ranks at once, and the measured peak arithmetic rate of a thread."""
+def note_machine(result: Bench, group: Group) -> None:
+    """Measure the memory bandwidth of all ranks at once and the peak arithmetic rate of a thread, and note both."""
     memory = _core.BenchBandwidth(group, (1 << 30) // group.size, 0)
     rate = max(memory.measure(1) for _ in range(3))
     peaks = ", ".join(
         f"{_core.bench_peak_gflops(one == 'single'):.0f} GFLOP/s {one}" for one in ("single", "double")
     )
-    return [
+    result.host["memory_gb_s"] = rate
+    result.notes += [
         f"memory, measured: {rate:.1f} GB/s a rank, of {group.size} that read 1 GiB at once",
         f"peak of one thread, measured: {peaks}",
     ]
@@ -96,7 +97,7 @@ def dslash(
             )
             samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
             case = f"{'x'.join(map(str, block))} a rank, {precision}"
-            result.rows.append(make_row(case, round(size), group.size, samples))
+            result.rows.append(with_flop(make_row(case, round(size), group.size, samples), flops))
             result.notes.append(_rates(case, flops, size, samples))
             advance(1)
     return result
@@ -150,9 +151,8 @@ def improvements(
     effort = settings.effort(1, block_us=8000.0)
     flops, size, measured = _core.bench_dslash(group, extents, precision == "single", 0, variants, effort)
     samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
-    result.rows.append(
-        make_row(f"{'x'.join(map(str, block))} a rank, {precision}", round(size), group.size, samples)
-    )
+    case = f"{'x'.join(map(str, block))} a rank, {precision}"
+    result.rows.append(with_flop(make_row(case, round(size), group.size, samples), flops))
     none = next((one.us for one in samples if one.name == "none"), None)
     alone = [one for one in samples if one.role != "limit" and not one.name.endswith(FACES)]
     for one in sorted(alone, key=lambda one: (one.name.count("+") + (one.name != "none"), one.name)):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from onehop import _core
-from onehop.bench.plot import SPEED_OF_LIGHT, peer_looks
+from onehop.bench.plot import SPEED_OF_LIGHT, log_scale, peer_looks
 from onehop.bench.result import Bench, Row, machine_text, make_row
 from onehop.bench.run import Advance, Settings, _begin, _samples
 from onehop.bench.sizes import size_text
@@ -85,7 +85,7 @@ def save_qspi_plot(result: Bench, file: str) -> None:
         times.set_title(f"{pattern}: time", fontsize=10)
         gains.set_title(f"{pattern}: MPI's time over qspi's", fontsize=10)
     for bottom in axes[1]:
-        bottom.set_xlabel("bytes per message")
+        bottom.set_xlabel("size of a message")
     figure.suptitle(machine_text(result.host), fontsize=10)
     save_figure(figure, file, dpi=130)
 
@@ -107,8 +107,7 @@ def _draw_pattern(times: Any, gains: Any, rows: Sequence[QspiRow]) -> None:
         axes.grid(alpha=0.3)
         if axes.get_legend_handles_labels()[0]:
             axes.legend(fontsize=7)
-    times.set_yscale("log")
-    times.yaxis.set_major_formatter("{x:g}")
+    log_scale(times)
     times.set_ylabel("time in µs (median)")
     gains.set_ylabel("MPI's time over qspi's")
     gains.set_ylim(bottom=0)

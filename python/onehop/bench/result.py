@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -83,9 +83,46 @@ class Row:
         return self.bytes / self.ours_us / 1e3
 
 
+@dataclass(frozen=True)
+class FlopRow(Row):
+    """One case of a benchmark whose arithmetic is counted.
+
+    Attributes
+    ----------
+    flop : float
+        Floating-point operations of one rank.
+    """
+
+    flop: float
+
+    def gflops(self, us: float) -> float:
+        """The rate in GFLOP/s per rank of a candidate that takes `us` microseconds."""
+        return self.flop / us / 1e3
+
+
+def with_flop(row: Row, flop: float) -> FlopRow:
+    """The same row with a count of its arithmetic."""
+    return FlopRow(**vars(row), flop=flop)
+
+
 @dataclass
 class Bench:
-    """The result of a benchmark, as `--json` writes it."""
+    """The result of a benchmark, as `--json` writes it.
+
+    Attributes
+    ----------
+    bench : str
+        The benchmark's name.
+    host : dict
+        The machine: `cpu`, `cores`, `simd`, `mpi`; and its state where it was measured: `flag_us`, the time of a flag
+        between two cores before and after the benchmark, and `memory_gb_s`, the memory bandwidth of a rank.
+    rows : list of Row
+        One for each case.
+    version : str
+        The version of onehop.
+    notes : list of str
+        Remarks for people.
+    """
 
     bench: str
     host: dict[str, Any]
@@ -104,10 +141,38 @@ class Bench:
             "rows": rows,
         }
 
+    @classmethod
+    def from_dict(cls, stored: dict[str, Any]) -> Bench:
+        """Read what `to_dict` made.
+
+        Raises
+        ------
+        KeyError, TypeError
+            The object is no result of a benchmark.
+        """
+        rows = [_row_type(row)(**row) for row in stored["rows"]]
+        return cls(stored["bench"], stored["host"], rows, stored["version"], stored["notes"])
+
+
+def _row_type(row: dict[str, Any]) -> type[Row]:
+    """The kind of row that has these keys."""
+    kinds = [Row]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    wanted = set(row)
+    return next((kind for kind in kinds if {one.name for one in fields(kind)} == wanted), Row)
+
 
 def machine_text(host: dict[str, Any]) -> str:
-    """The processor, and the MPI that onehop was compared with, if any."""
-    return f"{host['cpu']}; {host['mpi']}" if host["mpi"] else host["cpu"]
+    """The processor, the MPI that onehop was compared with, and the state of the machine, as far as they are known."""
+    parts = [host["cpu"], host["mpi"]]
+    if "flag_us" in host:
+        low, high = min(host["flag_us"]), max(host["flag_us"])
+        spread = f"{low:.2g} µs" if high < 1.25 * low else f"{low:.2g} to {high:.2g} µs"
+        parts.append(f"a flag takes {spread}")
+    if "memory_gb_s" in host:
+        parts.append(f"memory {host['memory_gb_s']:.3g} GB/s a rank")
+    return "; ".join(part for part in parts if part)
 
 
 def _rounded(value: Any) -> Any:

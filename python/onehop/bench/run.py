@@ -78,6 +78,19 @@ def _begin(bench: str, group: Group, ranks: int | None) -> Bench:
     return result
 
 
+def flag_us(group: Group) -> float | None:
+    """The time of a bare flag between two ranks, µs; None unless there are two, on one machine.
+
+    It shows the state of a machine on which the distance between cores changes.
+    """
+    if group.size != 2 or len(group.local_ranks) != 2:
+        return None
+    effort = _core.BenchEffort(seconds=0.05, block_us=100.0, min_rounds=3)
+    measured = _core.bench_ping_pong(group, 0, effort, False, False)
+    times = next(us for _, role, us in measured if role == "limit")
+    return float(np.median(times))
+
+
 Advance = Callable[[float], None]
 
 

@@ -8,7 +8,7 @@ from typing import cast
 from rich.table import Table
 
 from onehop.bench.plot import PEER_COLOURS, PEER_MARKERS
-from onehop.bench.result import Bench
+from onehop.bench.result import Bench, machine_text
 from onehop.bench.scaling import ScalingRow
 from onehop.bench.table import empty_table, number
 from onehop.figure import empty_figure, save_figure
@@ -54,7 +54,7 @@ def save_scaling_plot(result: Bench, file: str) -> None:
     BadInput
         The file cannot be written, or matplotlib does not know the format that its name ends with.
     """
-    figure = empty_figure(7, 5)
+    figure = empty_figure(8, 5)
     axes = figure.subplots()
     threads = result.rows[0].threads if result.rows else 1
     for (case, group), (colour, marker) in zip(
@@ -74,15 +74,16 @@ def save_scaling_plot(result: Bench, file: str) -> None:
         )
     ranks = sorted({row.ranks for row in result.rows})
     cores = {row.ranks: row.cores for row in _rows(result) if row.threads == threads}
-    axes.plot(ranks, [cores[r] / cores[1] for r in ranks], ":", color="black", label="cores in use")
+    axes.plot(ranks, [cores[r] / cores[1] for r in ranks], ":", color="black", label="limit: cores in use")
     axes.set_xscale("log", base=2)
     axes.set_xticks(ranks, [str(r) for r in ranks])
     axes.minorticks_off()
     axes.set(
         xlabel=f"ranks, with {threads} thread{'' if threads == 1 else 's'} each",
         ylabel="speedup over one rank",
-        title=f"onehop bench scaling: {result.host['cpu']}",
     )
+    axes.set_title(f"onehop bench scaling: {machine_text(result.host)}", fontsize=10, wrap=True)
+    axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
     save_figure(figure, file, dpi=130)

@@ -9,7 +9,7 @@ import numpy as np
 
 from onehop import _core
 from onehop.bench.dslash import begin_bench
-from onehop.bench.result import Bench, Samples, make_row
+from onehop.bench.result import Bench, Samples, make_row, with_flop
 from onehop.bench.run import Advance, Settings
 from onehop.group import Group
 
@@ -39,7 +39,7 @@ def smearing(
             flops, size, measured = _core.bench_smearing(group, extents, kind, precision == "single", effort)
             samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
             case = f"{kind}, {'x'.join(map(str, block))} a rank, {precision}"
-            result.rows.append(make_row(case, round(size), group.size, samples))
+            result.rows.append(with_flop(make_row(case, round(size), group.size, samples), flops))
             ours, scalar, limit = (one.us for one in samples)
             result.notes.append(
                 f"{case}: {flops / np.median(ours) / 1e3:.1f} GFLOP/s a rank by MILC's count, "

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from onehop import _core
-from onehop.bench.dslash import machine_notes
-from onehop.bench.result import Bench, Samples, make_row
+from onehop.bench.dslash import note_machine
+from onehop.bench.result import Bench, Samples, make_row, with_flop
 from onehop.bench.run import Advance, Settings
 from onehop.cores import machine_cores
 from onehop.doctor import host
@@ -39,7 +39,8 @@ def su3(
     """
     about = host(None)
     about["cores"] = machine_cores()
-    result = Bench("su3", about, notes=machine_notes(group))
+    result = Bench("su3", about)
+    note_machine(result, group)
     effort = settings.effort(len(sites) * len(operations) * 2)
     for count in sites:
         for operation in operations:
@@ -49,7 +50,7 @@ def su3(
                 samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
                 size = numbers * count * (4 if precision == "single" else 8)
                 row = make_row(f"{operation}, {precision}, {count} sites", size, group.size, samples)
-                result.rows.append(row)
+                result.rows.append(row if flop is None else with_flop(row, flop * count))
                 if flop is not None:
                     result.notes.append(_rates(row.case, flop * count, samples))
                 advance(1)

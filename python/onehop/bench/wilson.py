@@ -8,7 +8,7 @@ import numpy as np
 
 from onehop import _core
 from onehop.bench.dslash import FACES, begin_bench
-from onehop.bench.result import Bench, Samples, make_row
+from onehop.bench.result import Bench, Samples, make_row, with_flop
 from onehop.bench.run import Advance, Settings
 from onehop.group import Group
 from onehop.lattice import Geometry
@@ -58,7 +58,7 @@ def wilson(
             )
             samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
             case = f"{'x'.join(map(str, extents))} {variant}"
-            result.rows.append(make_row(case, round(size), group.size, samples))
+            result.rows.append(with_flop(make_row(case, round(size), group.size, samples), flops))
             result.notes.append(_rates(case, flops, size, samples))
             advance(1)
     return result

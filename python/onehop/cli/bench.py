@@ -22,6 +22,7 @@ from onehop.bench.run import (
     Advance,
     Settings,
     channel,
+    flag_us,
     halo_exchange,
     pingpong,
     poisson,
@@ -30,6 +31,7 @@ from onehop.bench.run import (
 from onehop.bench.table import make_table
 from onehop.cli.bench_circuits import bench_circuits
 from onehop.cli.bench_dslash import bench_dslash
+from onehop.cli.bench_figures import bench_all, bench_figures
 from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
 from onehop.cli.bench_qspi import bench_qspi
 from onehop.cli.bench_scaling import bench_scaling
@@ -79,8 +81,13 @@ def _run(
         raise BadInput(f"this measures {exactly} ranks, found -n {ranks}: use -n {exactly}, or leave it out")
     check_plot(plot)
     ensure_ranks_beside_mpi(ranks, mpi, default=default)
+    group = Group.world()
     with progress("measuring", cases) as advance:
-        result = measure(Group.world(), settings, advance)
+        before = flag_us(group)
+        result = measure(group, settings, advance)
+        after = flag_us(group)
+    if before is not None and after is not None:
+        result.host["flag_us"] = [before, after]
     show(result, json_target, plot, _TABLES.get(result.bench, make_table))
 
 
@@ -368,4 +375,6 @@ def register(app: typer.Typer) -> None:
     group.command("smearing")(bench_smearing)
     group.command("wilson")(bench_wilson)
     group.command("qspi")(bench_qspi)
+    group.command("all")(bench_all)
+    group.command("figures")(bench_figures)
     app.add_typer(group, name="bench")

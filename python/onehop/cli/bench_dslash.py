@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from onehop.bench.dslash import DSLASH_BLOCKS, dslash, improvements
+from onehop.bench.plot import save_rate_plot
 from onehop.bench.run import Settings
 from onehop.cli.bench_options import (
     PlotOption,
@@ -85,4 +86,4 @@ def bench_dslash(
             result = improvements(group, settings, advance, block, names[0])
         else:
             result = dslash(group, settings, advance, chosen, names, threads)
-    show(result, json_target, plot)
+    show(result, json_target, plot, draw=save_rate_plot)

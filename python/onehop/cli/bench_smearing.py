@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from onehop.bench.plot import save_rate_plot
 from onehop.bench.run import Settings
 from onehop.bench.smearing import SMEARING_BLOCKS, SMEARING_KINDS, smearing
 from onehop.cli.bench_dslash import BlocksOption, blocks_of
@@ -46,4 +47,4 @@ def bench_smearing(
     ensure_ranks(ranks)
     with progress("measuring", len(chosen) * len(names) * len(arithmetic)) as advance:
         result = smearing(Group.world(), Settings(seconds, quick), advance, chosen, names, arithmetic)
-    show(result, json_target, plot)
+    show(result, json_target, plot, draw=save_rate_plot)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from onehop.bench.lattice_solver import SOLVER_BLOCKS, lattice_solver
+from onehop.bench.plot import save_solver_plot
 from onehop.bench.run import Settings
 from onehop.cli.bench_dslash import BlocksOption, blocks_of
 from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption, ThreadsOption
@@ -45,4 +46,4 @@ def bench_solver(
     settings = Settings(seconds, quick)
     with progress("measuring", len(chosen)) as advance:
         result = lattice_solver(Group.world(), settings, advance, chosen, mass, tolerance, threads)
-    show(result, json_target, plot)
+    show(result, json_target, plot, draw=save_solver_plot)

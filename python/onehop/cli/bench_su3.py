@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from onehop.bench.plot import save_rate_plot
 from onehop.bench.run import Settings
 from onehop.bench.sizes import parse_sizes
 from onehop.bench.su3 import SU3_OPERATIONS, SU3_SITES, su3
@@ -52,4 +53,4 @@ def bench_su3(
     ensure_ranks(ranks)
     with progress("measuring", len(chosen) * len(names) * 2) as advance:
         result = su3(Group.world(), Settings(seconds, quick), advance, chosen, names)
-    show(result, json_target, plot)
+    show(result, json_target, plot, draw=save_rate_plot)

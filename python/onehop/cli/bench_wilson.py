@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from onehop.bench.plot import save_rate_plot
 from onehop.bench.run import Settings
 from onehop.bench.wilson import WILSON_LATTICES, WILSON_VARIANTS, wilson
 from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption, ThreadsOption
@@ -94,4 +95,4 @@ def bench_wilson(
         print("--ways is now --variants; the old name works until 0.3", file=sys.stderr)
     with progress("measuring", len(chosen) * len(names)) as advance:
         result = wilson(Group.world(), Settings(seconds, quick), advance, chosen, names, local, threads)
-    show(result, json_target, plot)
+    show(result, json_target, plot, draw=save_rate_plot)

@@ -1,0 +1,87 @@
+"""`onehop bench all` and `onehop bench figures`: the results of `make bench`, and the figures of the documentation."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from onehop.bench.figures import FIGURES, draw_figure
+from onehop.bench.recipes import RECIPES, command_text, recipe
+from onehop.cli.bench_options import QuickOption
+from onehop.error import BadInput, Error
+from onehop.launch.interpreter import python_module
+
+__all__ = ["bench_all", "bench_figures"]
+
+ResultsOption = Annotated[
+    Path, typer.Option("--results", metavar="FOLDER", help="Folder of the results, NAME.json.")
+]
+
+
+def _chosen(names: list[str] | None, known: dict[str, object]) -> list[str]:
+    """The names that were asked for, or all."""
+    for name in names or []:
+        if name not in known:
+            raise BadInput(f"expected names among {', '.join(known)}, found {name!r}")
+    return names or list(known)
+
+
+def bench_all(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Results to make. All by default.")
+    ] = None,
+    results: ResultsOption = Path("results"),
+    quick: QuickOption = False,
+) -> None:
+    """Run every benchmark of `make bench` and write its result as JSON.
+
+    A benchmark that fails does not stop the others. On two cores all of them take about 15 minutes.
+    """
+    chosen = _chosen(names, dict(RECIPES))
+    try:
+        results.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"cannot make the folder {results}: {error.strerror}") from error
+    failed = []
+    for name in chosen:
+        arguments = recipe(name, results, quick=quick)
+        print(f"\nonehop {' '.join(arguments)}", flush=True)
+        if subprocess.run(python_module("onehop", *arguments), check=False).returncode != 0:
+            failed.append(name)
+    if failed:
+        commands = "; ".join(f"`{command_text(name, results)}`" for name in failed)
+        raise Error(f"{len(failed)} of {len(chosen)} benchmarks failed: {commands}")
+
+
+def bench_figures(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures to draw. All by default.")
+    ] = None,
+    results: ResultsOption = Path("results"),
+    folder: Annotated[
+        Path, typer.Option("--to", metavar="FOLDER", help="Folder in which NAME.svg is written.")
+    ] = Path("docs/figures"),
+) -> None:
+    """Draw the figures of the documentation from the results of `make bench`.
+
+    A figure whose results are missing is left out, and the command that makes them is printed.
+    """
+    chosen = _chosen(names, dict(FIGURES))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"cannot make the folder {folder}: {error.strerror}") from error
+    missing: dict[str, None] = {}
+    for name in chosen:
+        try:
+            print(draw_figure(name, results, folder), flush=True)
+        except BadInput as error:
+            missing[str(error)] = None
+    for line in missing:
+        print(line, file=sys.stderr)
+    if missing:
+        raise BadInput(f"{len(missing)} of the results that figures need could not be used")

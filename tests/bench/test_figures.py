@@ -1,0 +1,147 @@
+"""The results of `make bench`, and the figures that `make figures` draws from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+
+from onehop.bench import Bench, Samples, make_row
+from onehop.bench.circuits import CircuitRow
+from onehop.bench.figures import FIGURES, draw_figure, read_result
+from onehop.bench.plot import case_text, save_plot, save_rate_plot
+from onehop.bench.recipes import RECIPES, recipe
+from onehop.bench.result import FlopRow, machine_text, with_flop
+from onehop.cli import main, make_app
+from onehop.error import BadInput
+
+HOST = {"cpu": "a processor", "cores": 2, "simd": "none", "mpi": "an MPI", "flag_us": [0.03, 0.19]}
+
+
+def row(case: str, size: int, ours: float, peer: float | None = None) -> Any:
+    samples = [
+        Samples("onehop", "ours", np.array([ours])),
+        Samples("limit: x", "limit", np.array([ours / 2])),
+    ]
+    if peer is not None:
+        samples.append(Samples("Send", "peer", np.array([peer])))
+    return make_row(case, size, 2, samples)
+
+
+def write(folder: Path, name: str, rows: list[Any]) -> None:
+    result = Bench(name, dict(HOST), rows)
+    (folder / f"{name}.json").write_text(json.dumps(result.to_dict()))
+
+
+def circuit_row(precision: str) -> CircuitRow:
+    rest = {"gates": 9, "median_s": 2.0, "plan_s": 0.1, "passes": 2.0, "pass_times": 4.0, "speedup": 3.0}
+    return CircuitRow(
+        **vars(row("qft", 16 << 24, 1e6, 3e6)),
+        qubits=24,
+        precision=precision,
+        ours_s=1.0,
+        pass_s=0.25,
+        best_peer_s=3.0,
+        peer_medians={},
+        settings={},
+        wrong={},
+        **rest,
+    )
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    sizes = [row("8 B", 8, 1.0, 2.0), row("1 KiB", 1024, 2.0, 3.0)]
+    write(tmp_path, "pingpong", [row("flag", 0, 0.1, 0.2), *sizes])
+    write(tmp_path, "channel", [row("10 x 8 B", 80, 1.0, 2.0), row("10 x 64 B", 640, 2.0, 3.0)])
+    for name in ("dslash", "wilson"):
+        rows = [with_flop(row(f"8x8x8x8 a rank, {one}", 512, 1.0, 2.0), 5e3) for one in ("single", "double")]
+        write(tmp_path, name, rows)
+    write(tmp_path, "circuits", [circuit_row("double"), circuit_row("single")])
+    return tmp_path
+
+
+def test_results_read_back(results: Path) -> None:
+    assert isinstance(read_result("circuits", results).rows[0], CircuitRow)
+    (rates, _) = read_result("dslash", results).rows
+    assert isinstance(rates, FlopRow)
+    assert rates.gflops(rates.ours_us) == 5
+    again = read_result("pingpong", results)
+    assert again.to_dict() == json.loads((results / "pingpong.json").read_text())
+    assert machine_text(again.host) == "a processor; an MPI; a flag takes 0.03 to 0.19 µs"
+
+
+@pytest.mark.parametrize("name", ["messages", "pingpong", "quarks", "circuits", "simulators"])
+def test_figures_are_the_same_every_time(results: Path, name: str) -> None:
+    pytest.importorskip("matplotlib")
+    file = draw_figure(name, results, results)
+    first = file.read_bytes()
+    assert first.startswith(b"<?xml")
+    assert b"<dc:date>" not in first
+    assert b"sans-serif" in first  # text stays text
+    assert draw_figure(name, results, results).read_bytes() == first
+
+
+def test_missing_result_is_named_with_its_command(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("matplotlib")
+    (results / "channel.json").write_text("{}")
+    folder = results / "figures"
+    words = ["messages", "pingpong", "halo", "--results", str(results), "--to", str(folder)]
+    assert main(["bench", "figures", *words]) == 2
+    assert sorted(path.name for path in folder.iterdir()) == ["pingpong.svg"]
+    said = capsys.readouterr().err
+    assert f"onehop bench halo -n 2 --json {results / 'halo.json'}" in said
+    assert "channel.json is no result" in said
+    assert main(["bench", "figures", "nothing"]) == 2
+    assert "among messages" in capsys.readouterr().err
+
+
+def test_every_figure_has_its_results_and_every_recipe_is_a_command(tmp_path: Path) -> None:
+    assert {source for figure in FIGURES.values() for source in figure.sources} <= set(RECIPES)
+    bench = typer.main.get_command(make_app()).commands["bench"]  # type: ignore[attr-defined]
+    for name in RECIPES:
+        for quick in (False, True):
+            _, command, *options = recipe(name, tmp_path, quick=quick)
+            bench.commands[command].make_context(command, options)
+
+
+def test_failed_benchmark_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(RECIPES, "codec", "codec --codecs none")
+    assert main(["bench", "all", "codec", "--quick", "--results", str(tmp_path / "new")]) == 1
+    assert (tmp_path / "new").is_dir()
+
+
+def lines(axes: Any) -> list[Any]:
+    return [one for one in axes.get_lines() if one.get_linestyle() != "None" and len(one.get_xdata()) > 1]
+
+
+def test_no_line_joins_precisions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines join sizes of one operation; nothing else."""
+    pytest.importorskip("matplotlib")
+    drawn: list[Any] = []
+    monkeypatch.setattr("onehop.bench.plot.save_figure", lambda figure, *_, **__: drawn.append(figure))
+    cases = [row(f"{size}, {one}", size, 1.0) for size in (8, 64) for one in ("single", "double")]
+    save_plot(Bench("solver", dict(HOST), cases), "x.png")
+    sizes = [row("flag", 0, 0.1, 0.2), row("8 B", 8, 1.0, 2.0), row("64 B", 64, 2.0, 3.0)]
+    save_plot(Bench("pingpong", dict(HOST), sizes), "x.png")
+    separate, joined = drawn
+    assert [len(line.get_xdata()) for line in lines(separate.axes[0]) if line.get_label()[0] != "_"] == []
+    assert len(lines(joined.axes[0])) == 3  # onehop, the peer and the speed of light
+    with pytest.raises(BadInput):
+        read_result("pingpong", tmp_path)
+
+
+def test_rates_without_arithmetic_are_times(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    for rows in ([row("exponentials, double", 64, 1.0)], [with_flop(row("x", 64, 1.0), 10.0)]):
+        save_rate_plot(Bench("su3", dict(HOST), rows), str(tmp_path / "su3.png"))
+        assert (tmp_path / "su3.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_case_text() -> None:
+    assert case_text("8x8x8x8 a rank, single") == "8⁴, single"
+    assert case_text("32x6x4x3 clover") == "32x6x4x3 clover"
