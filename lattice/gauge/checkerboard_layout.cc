@@ -7,7 +7,7 @@ CheckerboardLayout::CheckerboardLayout(const Group& group, const Geometry& geome
   const auto block = geometry_.block();
   const auto origin = geometry_.origin(group_.rank());
   const std::size_t dims = block.size();
-  // A vector may begin one place after its half does, and has lanes beyond the last site.
+  // Padding: a vector may start at the second place of a half, and extend beyond its last site.
   const std::int64_t most = (block[0] + 1) / 2;
   const std::int64_t remaining = most % 8;
   half_ = most - remaining + (remaining > 4 ? 8 : remaining > 0 ? 4 : 0) + 1;
@@ -51,7 +51,7 @@ CheckerboardLayout::CheckerboardLayout(const Group& group, const Geometry& geome
   }
 }
 
-// A round for each direction that is cut. Ghosts of lower directions travel along, so that edges and corners are right.
+// One round per direction that is cut. A round includes the ghosts of lower directions, so that edges and corners are correct.
 Schedule CheckerboardLayout::ghosts() const {
   const auto block = geometry_.block();
   std::vector<std::int64_t> shape;  // the last direction first; then number, parity of the place, half of it
@@ -133,8 +133,7 @@ std::vector<std::complex<double>> CheckerboardLayout::store() const {
   return links;
 }
 
-// Of the two ghosts the one that lies beside sites of the same parity is made of one of them: while the sites of a parity change, other
-// threads read none of these.
+// The ghost that is filled has the parity of the sites being updated, which no other thread reads meanwhile, so this is no data race.
 void CheckerboardLayout::close_row(double* field, const Row& row, bool odd) const {
   if (cut(0)) return;
   double* numbers = field + row.at;

@@ -1,8 +1,8 @@
-// The links of a gauge field, made for updates of one parity after the other. As in a MatrixField a row is the sites along direction 0 with a
-// ghost at both ends, but in each of its 18 numbers the sites at even places (the ghost below is at place 0, the first own site at 1) come
-// before those at odd ones, [..., z, y, number, place % 2, place / 2]: so sites of one parity are neighbours in memory, and so are theirs in each direction.
+// Checkerboard layout of the links of a gauge field, for updates of one parity after the other. As in a MatrixField, a row holds the sites along
+// direction 0 with a ghost at both ends: places 0 (ghost), 1, 2, ... But even places come before odd ones,
+// [..., z, y, number, place % 2, place / 2], so that sites of one parity are contiguous in memory, and so are their neighbours in each direction.
 //
-// Directions along which there is one rank only have no ghosts but those at the ends of rows, which are filled with the row.
+// Directions that are not cut have no ghosts, except those at the ends of rows.
 #pragma once
 
 #include <array>
@@ -24,12 +24,12 @@
 
 namespace onehop::lattice::detail {
 
-// Sites of one parity in a row, `count` of them, which is at most the lanes; what is loaded beyond is no site's.
+// `count` sites of one parity in a row, at most as many as lanes. Lanes beyond them load padding and are not stored.
 template <int Lanes>
 struct CheckerboardSites : Sites<Lanes> {
   using Real = typename Sites<Lanes>::Real;
   int count;
-  std::uint64_t number;  // of the first site in the whole lattice; the next one's is two higher
+  std::uint64_t number;  // global number of the first site; each further site is 2 higher
   Steps steps;
 
   void store(double* field, const typename Sites<Lanes>::Matrix& m) const {
@@ -48,13 +48,13 @@ struct CheckerboardSites : Sites<Lanes> {
 class CheckerboardLayout {
  public:
   struct Row {
-    std::ptrdiff_t at;     // of place 0
+    std::ptrdiff_t at;     // offset of place 0
     int parity;            // of place 0
-    std::uint64_t number;  // of place 1 in the whole lattice
-    Steps steps;           // in all directions but 0
+    std::uint64_t number;  // global number of place 1
+    Steps steps;           // in all directions except 0
   };
 
-  // Zero everywhere. `geometry` has one lane and one parity. Collective.
+  // All links are 0. `geometry` has one lane and one parity. Collective.
   CheckerboardLayout(const Group& group, const Geometry& geometry);
 
   [[nodiscard]] const Group& group() const noexcept { return group_; }
@@ -69,13 +69,13 @@ class CheckerboardLayout {
   [[nodiscard]] std::array<const double*, 4> data() const;
   [[nodiscard]] double* data(int direction) { return links_[static_cast<std::size_t>(direction)].data(); }
 
-  // Own sites in lexicographic order, all directions of a site together. Loading fills ghosts and is collective.
+  // Convert own sites from and to lexicographic order, [site][direction][row][column]. load() also fills the ghosts and is collective.
   void load(std::span<const std::complex<double>> links);
   [[nodiscard]] std::vector<std::complex<double>> store() const;
 
-  // The ghost at an odd place at the end of a row, or at the even one at its beginning, where this is the only rank in direction 0.
+  // Fills the ghost at the end of a row (`odd`) or at its start from the row itself, if direction 0 is not cut.
   void close_row(double* field, const Row& row, bool odd) const;
-  // All ghosts of the links of a direction but those. Collective.
+  // Fills all other ghosts of the links of a direction. Collective.
   void fill(int direction);
 
  private:
@@ -90,10 +90,10 @@ class CheckerboardLayout {
   std::size_t doubles_ = 0;
   std::vector<Row> rows_;
   std::vector<Buffer<double>> links_;
-  std::vector<Plan> plans_;  // a direction each, none where there is one rank
+  std::vector<Plan> plans_;  // per direction; empty if there is one rank
 };
 
-// The sites of one parity, for each_site (site_loop.h).
+// The sites of one parity, for each_site() (site_loop.h).
 struct OneParity {
   const CheckerboardLayout* all;
   int parity;
@@ -103,7 +103,7 @@ struct OneParity {
   [[nodiscard]] std::span<const CheckerboardLayout::Row> rows() const noexcept { return all->rows(); }
 };
 
-// As many lanes as sites are left, in vectors of 8 or 4; how rows are laid out leaves room for lanes beyond the last site.
+// Works in vectors of 8 sites, the last one of 8 or 4; rows are padded for the lanes beyond the last site.
 template <class Op>
 inline void loop_over_rows(const OneParity& space, std::ptrdiff_t first, std::ptrdiff_t last, const Op& op) {
   const std::ptrdiff_t half = space.all->half();
@@ -111,8 +111,8 @@ inline void loop_over_rows(const OneParity& space, std::ptrdiff_t first, std::pt
   for (std::ptrdiff_t index = first; index < last; ++index) {
     const CheckerboardLayout::Row& row = space.rows()[static_cast<std::size_t>(index)];
     const bool odd = row.parity != space.parity;  // places
-    if constexpr (requires { op.ask_for(row); }) {
-      if (index + 1 < last) op.ask_for(space.rows()[static_cast<std::size_t>(index + 1)]);
+    if constexpr (requires { op.prefetch(row); }) {
+      if (index + 1 < last) op.prefetch(space.rows()[static_cast<std::size_t>(index + 1)]);
     }
     std::ptrdiff_t left = odd ? (length + 1) / 2 : length / 2;
     Steps steps = row.steps;

@@ -18,8 +18,8 @@ CloverLeaves::CloverLeaves(const MatrixSpace& space)
       energy_(space.sites()),
       charge_(space.sites()) {}
 
-// The plaquette from y over y + mu, y + mu + nu and y + nu, cut open at each of these four sites, belongs to that site. All four are
-// made at y, where their links are at hand, and moved.
+// A plaquette contributes a leaf to each of its four corners: the product of its links that starts there. All four leaves are computed at the
+// plaquette's lowest corner y, whose links are at hand, and then moved to y + mu, y + nu and y + mu + nu.
 void CloverLeaves::plane(const LinkFields& links, int mu, int nu, MatrixField& strength) {
   const double* u = links[mu].data();
   const double* v = links[nu].data();

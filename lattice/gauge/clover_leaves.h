@@ -1,4 +1,4 @@
-// The field strength of links from the four plaquettes around each site, plane by plane.
+// Measures the field strength of links, from the four plaquettes around each site, plane by plane.
 #pragma once
 
 #include <array>
@@ -13,20 +13,20 @@ class CloverLeaves {
  public:
   explicit CloverLeaves(const MatrixSpace& space);
 
-  // Energy and charge of links whose ghosts ahead are filled. Collective.
+  // Returns energy and charge. The ghosts of `links` ahead must be filled. Collective.
   [[nodiscard]] FieldStrength measure(const LinkFields& links);
 
  private:
-  // The field strength in the plane of mu and nu, and what it adds to the energies.
+  // Computes the field strength in the plane of mu and nu, and adds its contribution to the energies.
   void plane(const LinkFields& links, int mu, int nu, MatrixField& strength);
 
   const MatrixSpace& space_;
-  std::array<MatrixField, 2> strength_;  // of two planes that have no direction in common
-  // Plaquettes that are to be moved: along mu, along nu, along both.
+  std::array<MatrixField, 2> strength_;  // of two planes without a common direction
+  // Plaquettes to be moved one site along mu, along nu, and along both.
   MatrixField to_mu_;
   MatrixField to_nu_;
   MatrixField to_both_;
-  // Of every site.
+  // Per site.
   std::vector<double> plaquettes_;
   std::vector<double> energy_;
   std::vector<double> charge_;

@@ -6,7 +6,7 @@ namespace onehop::lattice::detail {
 
 namespace {
 
-// What loops over sites need to make staples of direction mu in those across it.
+// Pointers and strides for the staples of direction mu in the other directions ("across").
 template <class Number>
 struct Across {
   int count = 0;
@@ -23,21 +23,21 @@ struct Across {
     }
   }
 
-  // The two ways around `what` in the direction nu across,
+  // The two staples of the field V in the nu-th direction across,
   //
-  //   U_nu(x) what(x + nu) adjoint(U_nu(x + mu)) + adjoint(U_nu(x - nu)) what(x - nu) U_nu(x - nu + mu).
+  //   U_nu(x) V(x + nu) adjoint(U_nu(x + mu)) + adjoint(U_nu(x - nu)) V(x - nu) U_nu(x - nu + mu).
   template <class Sites>
-  [[nodiscard]] typename Sites::Matrix staple(const Sites& sites, int nu, const Number* what) const {
+  [[nodiscard]] typename Sites::Matrix staple(const Sites& sites, int nu, const Number* v) const {
     const Number* links = side[nu];
     const std::ptrdiff_t step = up[nu];
-    return times_adjoint(sites.load(links) * sites.load(what, step), sites.load(links, ahead)) +
-           adjoint_times(sites.load(links, -step), sites.load(what, -step)) * sites.load(links, ahead - step);
+    return times_adjoint(sites.load(links) * sites.load(v, step), sites.load(links, ahead)) +
+           adjoint_times(sites.load(links, -step), sites.load(v, -step)) * sites.load(links, ahead - step);
   }
-  // What that reads.
-  void add_staple(RowsAhead<Number>& rows, int nu, const Number* what) const {
+  // Adds the rows that staple() reads.
+  void add_staple(RowsAhead<Number>& rows, int nu, const Number* v) const {
     const auto i = static_cast<std::size_t>(nu);
     for (const std::ptrdiff_t shift : {std::ptrdiff_t{0}, ahead, -up[i], ahead - up[i]}) rows.add(side[i], shift);
-    for (const std::ptrdiff_t shift : {up[i], -up[i]}) rows.add(what, shift);
+    for (const std::ptrdiff_t shift : {up[i], -up[i]}) rows.add(v, shift);
   }
 };
 
@@ -56,9 +56,9 @@ void FatLinkPaths<Number>::fill_across(Field& field, int mu, int nu) {
   field.fill(direction, Side::above);
 }
 
-// A staple is linear in what it is made around, so that of all paths whose last turn is in a direction the inner parts are added first:
-// the link, the staples around it in the other two directions, in this one (Lepage), and around those in the third. In four directions
-// these are 12 staples a link instead of one for each of 18 kinds of path.
+// A staple is linear in the field inside it. For each outermost direction the inner parts of all paths are therefore added first: the link,
+// its staples in the other two directions, its staple in the same direction (Lepage's term), and staples of staples. In four directions
+// this takes 12 staples per link instead of one for each of 18 kinds of path.
 template <class Number>
 void FatLinkPaths<Number>::fat(const Fields& links, int mu, const PathWeights& weights, Field& fat) {
   const Across<Number> across(space_, links, mu);
@@ -66,7 +66,7 @@ void FatLinkPaths<Number>::fat(const Fields& links, int mu, const PathWeights& w
   const bool further = weights.five != 0 || weights.seven != 0 || weights.lepage != 0;
   if (further) make_inner(links, mu, weights);
 
-  // The staple of a staple in the same direction also leads there and back, for unitary links the link itself: twice in each direction.
+  // Lepage's term as a staple of a staple contains, twice per direction, a path that returns on itself: for unitary links, the link.
   const double own = weights.one - 2 * count * weights.lepage;
   const double outer = further ? 1 : weights.three;
   const Number* link = links[mu].data();
@@ -81,7 +81,7 @@ void FatLinkPaths<Number>::fat(const Fields& links, int mu, const PathWeights& w
     for (int nu = 0; nu < count; ++nu) sum = sum + sites.all(outer) * across.staple(sites, nu, inner[nu]);
     sites.store(out, sum);
   };
-  each_site(FieldsOf<Number>{&space_}, Asking{op, rows});
+  each_site(FieldsOf<Number>{&space_}, Prefetching{op, rows});
 }
 
 template <class Number>
@@ -99,7 +99,7 @@ void FatLinkPaths<Number>::make_inner(const Fields& links, int mu, const PathWei
   const auto make_around = [=](auto sites) {
     for (int nu = 0; nu < count; ++nu) sites.store(around[nu], across.staple(sites, nu, link));
   };
-  each_site(FieldsOf<Number>{&space_}, Asking{make_around, first});
+  each_site(FieldsOf<Number>{&space_}, Prefetching{make_around, first});
 
   RowsAhead<Number> second(space_);
   second.add(link);
@@ -122,7 +122,7 @@ void FatLinkPaths<Number>::make_inner(const Fields& links, int mu, const PathWei
       sites.store(inner[last], sum);
     }
   };
-  each_site(FieldsOf<Number>{&space_}, Asking{make_sums, second});
+  each_site(FieldsOf<Number>{&space_}, Prefetching{make_sums, second});
   for (int nu = 0; nu < count; ++nu) fill_across(inner_[static_cast<std::size_t>(nu)], mu, nu);
 }
 
@@ -135,14 +135,14 @@ void FatLinkPaths<Number>::long_links(const Fields& links, int mu, double weight
   RowsAhead<Number> first(space_), second(space_);
   for (const std::ptrdiff_t shift : {std::ptrdiff_t{0}, ahead}) first.add(link, shift);
   const auto make_two = [=](auto sites) { sites.store(two, sites.load(link) * sites.load(link, ahead)); };
-  each_site(FieldsOf<Number>{&space_}, Asking{make_two, first});
+  each_site(FieldsOf<Number>{&space_}, Prefetching{make_two, first});
   around_[0].fill(mu, Side::above);
   second.add(link);
   second.add(two, ahead);
   const auto make_three = [=](auto sites) {
     sites.store(out, sites.all(weight) * (sites.load(link) * sites.load(two, ahead)));
   };
-  each_site(FieldsOf<Number>{&space_}, Asking{make_three, second});
+  each_site(FieldsOf<Number>{&space_}, Prefetching{make_three, second});
 }
 
 template class FatLinkPaths<double>;

@@ -1,4 +1,4 @@
-// Sums over the paths around links that make the fat and long links of staggered quarks.
+// Fat and long links of improved staggered quarks: weighted sums over the paths around each link.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace onehop::lattice::detail {
 
-// In double or single precision. Keeps the memory that it needs.
+// Number is double or float. An object keeps its work space.
 template <class Number>
 class FatLinkPaths {
  public:
@@ -17,15 +17,15 @@ class FatLinkPaths {
 
   explicit FatLinkPaths(const MatrixSpace& space);
 
-  // fat = the sum of all paths of direction mu but Naik's. All ghosts of the links are filled. Collective.
+  // fat = the weighted sum of all paths of direction mu except Naik's term. All ghosts of the links must be filled. Collective.
   void fat(const Fields& links, int mu, const PathWeights& weights, Field& fat);
-  // long_links = weight times the product of three links straight ahead. The ghosts ahead are filled. Collective.
+  // long_links = weight times the product of three links straight ahead. The ghosts ahead must be filled. Collective.
   void long_links(const Fields& links, int mu, double weight, Field& long_links);
 
  private:
-  // inner_ = for each direction across mu what the last staple in it is made around.
+  // Computes inner_, the fields around which fat() builds the last staple in each direction across mu.
   void make_inner(const Fields& links, int mu, const PathWeights& weights);
-  // The ghosts of both sides in the direction nu of those across mu.
+  // Fills the ghosts on both sides in the nu-th direction across mu.
   static void fill_across(Field& field, int mu, int nu);
 
   const MatrixSpace& space_;

@@ -31,7 +31,7 @@ void check_step(double epsilon) {
     throw BadInput("flow: expected a step above 0 and at most 1, found " + std::to_string(epsilon));
 }
 
-// How much longer or shorter a step may be whose error was this one.
+// The factor by which to change the length of a step with this error, which grows with its third power.
 double step_factor(double error, double tolerance) {
   const double wanted = std::isfinite(error) ? 0.95 * std::cbrt(tolerance / std::max(error, 1e-300)) : 0.0;
   return std::clamp(wanted, 0.1, 5.0);
@@ -40,7 +40,7 @@ double step_factor(double error, double tolerance) {
 }  // namespace
 
 struct Flow::Impl {
-  // Where a step began, and the exponent of the second-order method that is embedded in it.
+  // The links at the start of a step, and the exponent of the embedded second-order method.
   struct Embedded {
     explicit Embedded(const MatrixSpace& space) : start(space), exponent(space), differences(space.sites()) {}
 
@@ -54,11 +54,11 @@ struct Flow::Impl {
     links.load(gauge.links());
   }
 
-  // slopes = new_part (slope of now) + old_part slopes; then links = exp(slopes) links.
+  // slopes = new_part * (slope at the current links) + old_part * slopes; then links = exp(slopes) links.
   void stage(double new_part, double old_part);
-  // Of the embedded method: exponent = slopes weight, or added to it.
+  // exponent of the embedded method = or += weight * slopes.
   void note_slopes(double weight, bool first);
-  // The largest difference of a link to the embedded method's, of all ranks.
+  // The largest difference of a link between the two methods, over all ranks.
   double difference();
   double try_step(double epsilon, double tolerance);
 
@@ -83,7 +83,7 @@ void Flow::Impl::stage(double new_part, double old_part) {
     };
     auto rows = detail::staples_ahead(space, links.data(), dims, mu);
     rows.add(slope);
-    detail::each_site(space, detail::Asking{find, rows});
+    detail::each_site(space, detail::Prefetching{find, rows});
   }
   for (int mu = 0; mu < dims; ++mu) {
     const double* slope = slopes[mu].data();
@@ -94,7 +94,7 @@ void Flow::Impl::stage(double new_part, double old_part) {
     detail::RowsAhead<double> rows(space);
     rows.add(slope);
     rows.add(link);
-    detail::each_site(space, detail::Asking{turn, rows});
+    detail::each_site(space, detail::Prefetching{turn, rows});
   }
 }
 
@@ -132,7 +132,7 @@ double Flow::Impl::difference() {
   return std::sqrt(largest);
 }
 
-// The embedded method's exponent is 2 Z_1 - Z_0, made of those of the first two stages, A_1 and A_2, as A_1 / 4 + 9/4 A_2.
+// The embedded method has the exponent 2 Z_1 - Z_0 = A_1 / 4 + 9/4 A_2, with the exponents A_1 and A_2 of the first two stages.
 double Flow::Impl::try_step(double epsilon, double tolerance) {
   if (!embedded) embedded = std::make_unique<Embedded>(space);
   for (int mu = 0; mu < space.dims(); ++mu) std::copy_n(links[mu].data(), space.numbers(), embedded->start[mu].data());
@@ -160,8 +160,8 @@ Flow::~Flow() = default;
 
 double Flow::time() const noexcept { return impl_->time; }
 
-// With Z_i the slope after i stages, the exponents are Z_0 / 4, 8/9 Z_1 - 17/36 Z_0, 3/4 Z_2 - 8/9 Z_1 + 17/36 Z_0: each is made
-// of the one before.
+// With the slope Z_i after i stages, the exponents are Z_0 / 4, 8/9 Z_1 - 17/36 Z_0 and 3/4 Z_2 - 8/9 Z_1 + 17/36 Z_0. Each is computed from
+// the previous one, so one field of slopes is enough.
 void Flow::step(double epsilon) {
   check_step(epsilon);
   impl_->stage(epsilon / 4, 0);
@@ -187,9 +187,9 @@ FlowStep Flow::step_within(double epsilon, double tolerance) {
     if (error <= tolerance) return {epsilon, error, std::min(longest, epsilon * step_factor(error, tolerance))};
     epsilon *= std::min(0.9, step_factor(error, tolerance));
   }
-  throw Error("flow: expected an error of at most " + short_number(tolerance) +
-              " with short steps, at t = " + short_number(impl_->time) + " a step of " + short_number(epsilon) +
-              " has more; are the links in SU(3)? If so, take a larger tolerance");
+  throw Error("flow: expected short steps to have an error of at most " + short_number(tolerance) +
+              ", found more with a step of " + short_number(epsilon) + " at t = " + short_number(impl_->time) +
+              "; check that the links are in SU(3), or take a larger tolerance");
 }
 
 FieldStrength Flow::field_strength() {
@@ -208,7 +208,7 @@ FieldStrength field_strength(const Gauge& gauge) {
   return leaves.measure(links);
 }
 
-// Products go from rank to rank in time, one rank after the other, so that every product is multiplied in the same order.
+// Partial products pass from rank to rank along time, so that every grid multiplies in the same order.
 std::complex<double> polyakov_loop(const Gauge& gauge) {
   using Link = su3::Matrix<double>;
   const Geometry& geometry = gauge.geometry();

@@ -41,11 +41,11 @@ GeometrySpec checked(std::vector<std::int64_t> extents, std::vector<int> grid, i
   return spec;
 }
 
-// Purposes of random numbers (random.h); HMC has others.
+// Purposes of random numbers (random.h). hmc.cc uses 3 and 4.
 constexpr std::uint32_t link_purpose = 1;
 constexpr std::uint32_t sweep_purpose = 2;
 
-// Evenly from SU(3): three rows of independent normal numbers, made orthogonal, are as likely as the same turned by any matrix.
+// A link from the Haar measure: the distribution of independent normal numbers is invariant under U(3), and so is their orthogonalisation.
 Link random_link(detail::Random& random) {
   Link m;
   for (auto& row : m.e) {
@@ -58,7 +58,7 @@ Link random_link(detail::Random& random) {
   return m;
 }
 
-// The number of a site of the block, counted lexicographically, in the whole lattice.
+// Converts the lexicographic number of a site in the block to its number in the whole lattice.
 std::uint64_t number_in_lattice(const Geometry& geometry, std::span<const std::int64_t> origin, std::int64_t site) {
   std::uint64_t number = 0;
   std::uint64_t stride = 1;
@@ -70,7 +70,7 @@ std::uint64_t number_in_lattice(const Geometry& geometry, std::span<const std::i
   return number;
 }
 
-// A sweep's work: update(link, staples, sites, direction) for the links of a parity.
+// The operation of a sweep for each_site(): calls update(link, staples, sites, direction) for the links of one parity and direction.
 template <class Update>
 struct UpdateLinks {
   CheckerboardLayout* rows;
@@ -86,11 +86,11 @@ struct UpdateLinks {
     su3::reunitarise(link, [](const auto& x) { return detail::square_root(x); });
     sites.store(rows->data(mu), link);
   }
-  // What of a row's work is not in the second cache yet: its own links, and those a step away in the last two directions.
-  void ask_for(const CheckerboardLayout::Row& row) const {
+  // Prefetches the data of a row that is not in L2 yet: its own links, and those a step away in the last two directions.
+  void prefetch(const CheckerboardLayout::Row& row) const {
     const auto bytes = static_cast<std::size_t>(36 * rows->half()) * sizeof(double);
     const auto ask = [&](int direction, std::ptrdiff_t shift) {
-      detail::ask_for_bytes(links[static_cast<std::size_t>(direction)] + row.at + shift, bytes);
+      detail::prefetch_bytes(links[static_cast<std::size_t>(direction)] + row.at + shift, bytes);
     };
     const int last = dims - 1;
     const auto ahead = [&](int direction) { return row.steps.ahead[static_cast<std::size_t>(direction)]; };
@@ -112,7 +112,7 @@ template <class Update>
 void sweep(CheckerboardLayout& rows, const Update& update) {
   for (const std::int64_t extent : rows.geometry().spec().extents) {
     if (extent % 2 != 0) {
-      throw BadInput("gauge field: expected even extents, where links of one parity do not touch, found " +
+      throw BadInput("gauge field: expected even extents, so that links of one parity are independent, found " +
                      std::to_string(extent));
     }
   }
@@ -133,7 +133,7 @@ struct Gauge::Impl {
     rows.load(unit);
   }
 
-  // change(link, number of the site in the whole lattice, direction) for every link.
+  // Calls change(link, number of the site in the whole lattice, direction) for every link, and stores the links again.
   template <class Change>
   void each_link(Change&& change);
   [[nodiscard]] double all_sites() const {
@@ -171,8 +171,8 @@ void Gauge::set_links(std::span<const Number> links) {
   const auto dims = static_cast<std::size_t>(impl_->rows.dims());
   const auto expected = impl_->rows.sites() * dims * link_numbers;
   if (links.size() != expected) {
-    throw BadInput("gauge field: expected " + std::to_string(expected) + " complex numbers (sites of the block, " +
-                   std::to_string(dims) + " directions, 3 rows, 3 columns), found " + std::to_string(links.size()));
+    throw BadInput("gauge field: expected " + std::to_string(expected) + " complex numbers (sites of the block x " +
+                   std::to_string(dims) + " directions x 3 rows x 3 columns), found " + std::to_string(links.size()));
   }
   impl_->rows.load(links);
 }
@@ -188,7 +188,7 @@ void Gauge::set_random(std::uint64_t seed) {
 
 namespace {
 
-// The plaquettes of all planes, (0, 1), (0, 2), (1, 2), ..., one after the other in `values`, which have so many sites each.
+// Stores Re tr / 3 of the plaquettes in `values`, [plane][site], with the planes (0, 1), (0, 2), (1, 2), ... and `count` sites.
 struct FindPlaquettes {
   std::array<const double*, 4> links;
   int dims;
@@ -207,10 +207,10 @@ struct FindPlaquettes {
       }
     }
   }
-  void ask_for(const CheckerboardLayout::Row& row) const {
+  void prefetch(const CheckerboardLayout::Row& row) const {
     const std::ptrdiff_t ahead = row.steps.ahead[static_cast<std::size_t>(dims - 1)];
     for (int mu = 0; mu < dims; ++mu)
-      detail::ask_for_bytes(links[static_cast<std::size_t>(mu)] + row.at + ahead, bytes);
+      detail::prefetch_bytes(links[static_cast<std::size_t>(mu)] + row.at + ahead, bytes);
   }
 };
 

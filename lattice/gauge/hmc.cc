@@ -20,14 +20,14 @@ using detail::ExactSum;
 using detail::LinkFields;
 using detail::MatrixSpace;
 
-// Purposes of random numbers (random.h); the heat bath has 1 and 2.
+// Purposes of random numbers (random.h). gauge.cc uses 1 and 2.
 constexpr std::uint32_t momenta_purpose = 3;
 constexpr std::uint32_t decision_purpose = 4;
 
-// What part of a step of Omelyan's integrator the links move before its first force: that of the least error.
+// The fraction of an Omelyan step by which the links move before the first force; this value minimises the error (hep-lat/0505020).
 constexpr double omelyan_lambda = 0.1931833275037836;
 
-// sum of n_a i lambda_a / 2 with eight independent normal numbers: -tr P^2 = sum n_a^2 / 2.
+// P = sum of i n_a lambda_a / 2 with eight independent normal numbers n_a, so that -tr P^2 = sum of n_a^2 / 2.
 void draw_momentum(detail::Random& random, std::complex<double>* p) {
   std::array<double, 8> n{};
   for (std::size_t i = 0; i < 8; i += 2) std::tie(n[i], n[i + 1]) = random.two_normal();
@@ -57,7 +57,7 @@ struct Hmc::Impl {
   void move_momenta(double time);
   void integrate();
   void turn_round();
-  // -sum tr P^2 and beta sum (1 - Re tr U_p / 3), of the whole lattice, exactly: the difference of two of them is not lost in rounding.
+  // -sum tr P^2 and sum (1 - Re tr U_p / 3) over the whole lattice. The sums are exact, so that dH does not suffer from cancellation.
   [[nodiscard]] std::array<ExactSum, 2> hamiltonian();
   [[nodiscard]] double difference(const std::array<ExactSum, 2>& after, const std::array<ExactSum, 2>& before) const {
     return (after[0].value() - before[0].value()) + options.beta * (after[1].value() - before[1].value());
@@ -103,7 +103,7 @@ void Hmc::Impl::move_links(double time) {
     detail::RowsAhead<double> rows(space);
     rows.add(momentum);
     rows.add(link);
-    detail::each_site(space, detail::Asking{turn, rows});
+    detail::each_site(space, detail::Prefetching{turn, rows});
   }
 }
 
@@ -121,11 +121,11 @@ void Hmc::Impl::move_momenta(double time) {
     };
     auto rows = detail::staples_ahead(space, links.data(), dims, mu);
     rows.add(momentum);
-    detail::each_site(space, detail::Asking{push, rows});
+    detail::each_site(space, detail::Prefetching{push, rows});
   }
 }
 
-// Symmetric in time, so that turning the momenta round leads back. Moves of the links come first and last, those between two steps together.
+// Symmetric in time, so that flipping the momenta leads back. Link moves come first and last; those of adjacent steps are merged.
 void Hmc::Impl::integrate() {
   const double step = options.length / options.steps;
   const bool leapfrog = options.integrator == Integrator::leapfrog;
@@ -183,7 +183,7 @@ Hmc::Hmc(const Gauge& gauge, const HmcOptions& options) {
     throw BadInput("hmc: expected a beta from 0 to 1e6, found " + std::to_string(options.beta));
   if (options.steps < 1) throw BadInput("hmc: expected 1 step or more, found " + std::to_string(options.steps));
   if (!(options.length > 0 && std::isfinite(options.length)))
-    throw BadInput("hmc: expected a trajectory of a length above 0, found " + std::to_string(options.length));
+    throw BadInput("hmc: expected a trajectory length above 0, found " + std::to_string(options.length));
   impl_ = std::make_unique<Impl>(gauge, options);
 }
 Hmc::Hmc(Hmc&&) noexcept = default;
@@ -199,12 +199,12 @@ Trajectory Hmc::run(std::uint32_t number) {
   Trajectory done;
   done.delta_h = in.difference(in.hamiltonian(), before);
   detail::Random random(in.options.seed, 0, number, decision_purpose);
-  done.accepted = random.two().first <= std::exp(-done.delta_h);  // false for what is no number
+  done.accepted = random.two().first <= std::exp(-done.delta_h);  // false for NaN
   if (!done.accepted) {
     in.links.load(old);
     return done;
   }
-  // Rounding takes links from SU(3) bit by bit.
+  // Rounding errors move the links away from SU(3) over many trajectories.
   auto links = in.links.store();
   for (std::size_t i = 0; i < links.size(); i += 9) {
     su3::Matrix<double> link = su3::load(links.data() + i);

@@ -1,4 +1,4 @@
-// A gauge field as fields of matrices, and what is built from its links step by step: staples, products along paths.
+// A gauge field as one MatrixField per direction, and sums of staples. Smearing, gradient flow and HMC work on it.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace onehop::lattice::detail {
 
-// One matrix field a direction.
+// One matrix field per direction.
 template <class Number>
 class LinkFieldsOf {
  public:
@@ -24,14 +24,14 @@ class LinkFieldsOf {
   [[nodiscard]] Field& operator[](int direction) { return links_[static_cast<std::size_t>(direction)]; }
   [[nodiscard]] const Field& operator[](int direction) const { return links_[static_cast<std::size_t>(direction)]; }
 
-  // Own sites in lexicographic order, all directions of a site together.
+  // Convert own sites from and to lexicographic order, [site][direction][row][column].
   void load(std::span<const std::complex<double>> links);
   [[nodiscard]] std::vector<std::complex<double>> store() const;
 
-  // The ghosts ahead in every direction of every link, right at edges and corners too: what products of links that begin on the
-  // own block and go ahead need. Collective.
+  // Fills the ghosts above the block in every direction, including edges and corners, for products of links that start in the block and
+  // go ahead. Collective.
   void fill_ahead();
-  // Those on all sides, right at edges and corners too. Collective.
+  // Fills the ghosts on all sides, including edges and corners. Collective.
   void fill_all();
   [[nodiscard]] std::array<const Number*, 4> data() const;
 
@@ -41,7 +41,7 @@ class LinkFieldsOf {
 };
 using LinkFields = LinkFieldsOf<double>;
 
-// How far in a field a step in each direction leads, ahead and back.
+// Offsets in a field to the next and the previous site in each direction.
 struct Steps {
   std::array<std::ptrdiff_t, 4> ahead{};
   std::array<std::ptrdiff_t, 4> back{};
@@ -52,8 +52,8 @@ struct Steps {
   return steps;
 }
 
-// The sum of the staples around the links of direction mu in the first `dims` directions, in the direction of those links. All ghosts
-// are filled.
+// Returns the sum of the staples around the links of direction mu, in planes with the first `dims` directions. A staple leads from x to x + mu.
+// All ghosts must be filled.
 template <class Sites>
 [[nodiscard]] inline typename Sites::Matrix sum_of_staples(const Sites& sites,
                                                            const std::array<const double*, 4>& links,

@@ -1,4 +1,4 @@
-// New links from old ones and their staples, as many links at once as R has lanes. Every lane gives the same bits whatever stands in the others.
+// Heat bath and over-relaxation of links, for as many links at once as R has lanes. Lanes are independent of each other, bit for bit.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace onehop::lattice::detail {
 
-// q0 + i q.sigma: an element of SU(2) where it has length 1.
+// q0 + i q.sigma, an element of SU(2) if it has length 1.
 template <class R>
 using Quaternion = std::array<R, 4>;
 using Subgroup = std::array<int, 2>;  // the two rows and columns that it acts on
@@ -21,15 +21,15 @@ inline Quaternion<R> product(const Quaternion<R>& a, const Quaternion<R>& b) {
           a[0] * b[2] + a[2] * b[0] - a[3] * b[1] + a[1] * b[3], a[0] * b[3] + a[3] * b[0] - a[1] * b[2] + a[2] * b[1]};
 }
 
-// The maximum of Re tr(g m) over g in the subgroup is twice `length`, at the adjoint of g = `direction`.
+// The SU(2) part of m in a subgroup: length * direction, with direction in SU(2). g = adjoint(direction) maximises Re tr(g m) in the subgroup.
 template <class R>
-struct Pull {
+struct Projection {
   R length;
-  Quaternion<R> direction;  // 1 where the length is 0
+  Quaternion<R> direction;  // 1 if the length is 0
 };
 
 template <class R>
-inline Pull<R> pull_of(const su3::Matrix<R>& m, const Subgroup& s) {
+inline Projection<R> project(const su3::Matrix<R>& m, const Subgroup& s) {
   const auto& a = m.e[s[0]][s[0]];
   const auto& b = m.e[s[0]][s[1]];
   const auto& c = m.e[s[1]][s[0]];
@@ -58,7 +58,7 @@ inline void multiply_from_left(const Quaternion<R>& g, const Subgroup& s, su3::M
   }
 }
 
-// From sqrt(1 - x^2) exp(a x) on [-1, 1], for a of 0 or more, in the lanes of `wanted`. Takes the random numbers from `first` on.
+// Draws x in [-1, 1] with the density sqrt(1 - x^2) exp(a x), for a >= 0, in the lanes of `wanted`. Uses the random numbers from `first` on.
 template <class R>
 inline R draw_cosine(const R& a, const RandomLanes<R>& random, std::uint32_t first, Mask<R> wanted) {
   R found{};
@@ -69,14 +69,14 @@ inline R draw_cosine(const R& a, const RandomLanes<R>& random, std::uint32_t fir
     Mask<R> refused{};
     const Mask<R> by_tail = strong ? wanted : Mask<R>{};
     const Mask<R> by_value = strong ? Mask<R>{} : wanted;
-    if (any(by_tail)) {  // Kennedy and Pendleton
+    if (any(by_tail)) {  // Kennedy and Pendleton (1985)
       const auto [w, accept] = random.two(number + 1);
       const R cosine = cosine_and_sine_of_turns<R>(v).first;
       const R below = -(logarithm<R>(u) + cosine * cosine * logarithm<R>(w)) / a;
       x = 1 - below;
       refused = accept * accept > 1 - 0.5 * below;
     }
-    if (any(by_value)) {  // an even x, kept as often as what it weighs
+    if (any(by_value)) {  // a uniform x, accepted with the probability of its weight
       const R even = 2 * u - 1;
       const Mask<R> not_kept = 2 * logarithm<R>(v) > logarithm<R>(1 - even * even) + 2 * a * (even - 1);
       x = strong ? x : even;
@@ -89,16 +89,16 @@ inline R draw_cosine(const R& a, const RandomLanes<R>& random, std::uint32_t fir
   return found;
 }
 
-// The distribution exp(beta / 3 Re tr(U staples†)) of links, sampled in three SU(2) subgroups one after the other, in the lanes of `wanted`.
+// Heat bath: draws links from exp(beta / 3 Re tr(U staples†)) in three SU(2) subgroups, one after the other (Cabibbo and Marinari, 1982).
 template <class R>
 inline void heat_bath_link(su3::Matrix<R>& link, const su3::Matrix<R>& staples, double beta,
                            const RandomLanes<R>& random, const Mask<R>& wanted) {
   su3::Matrix<R> together = su3::times_adjoint(link, staples);
   std::uint32_t part = 0;
   for (const Subgroup& s : subgroups) {
-    const Pull<R> pull = pull_of(together, s);
+    const Projection<R> projection = project(together, s);
     const auto [u, v] = random.two(part);
-    const R first = draw_cosine<R>((2 * beta / 3) * pull.length, random, part + 1, wanted);
+    const R first = draw_cosine<R>((2 * beta / 3) * projection.length, random, part + 1, wanted);
     part += 1u << 16;
     const R up = 2 * u - 1;
     const auto positive = [](const R& x) { return x > R{} ? x : R{}; };
@@ -106,18 +106,18 @@ inline void heat_bath_link(su3::Matrix<R>& link, const su3::Matrix<R>& staples, 
     const R across = remaining * square_root(positive(1 - up * up));
     const auto [cosine, sine] = cosine_and_sine_of_turns<R>(v);
     const Quaternion<R> g =
-        product<R>({first, across * cosine, across * sine, remaining * up}, adjoint_of<R>(pull.direction));
+        product<R>({first, across * cosine, across * sine, remaining * up}, adjoint_of<R>(projection.direction));
     multiply_from_left<R>(g, s, link);
     multiply_from_left<R>(g, s, together);
   }
 }
 
-// To the other side of the maximum of Re tr(U staples†) in each of these subgroups, where that is the same.
+// Over-relaxation: reflects the link at the maximum of Re tr(U staples†) in each subgroup, which leaves that trace unchanged.
 template <class R>
 inline void over_relax_link(su3::Matrix<R>& link, const su3::Matrix<R>& staples) {
   su3::Matrix<R> together = su3::times_adjoint(link, staples);
   for (const Subgroup& s : subgroups) {
-    const Quaternion<R> back = adjoint_of<R>(pull_of(together, s).direction);
+    const Quaternion<R> back = adjoint_of<R>(project(together, s).direction);
     const Quaternion<R> g = product<R>(back, back);
     multiply_from_left<R>(g, s, link);
     multiply_from_left<R>(g, s, together);

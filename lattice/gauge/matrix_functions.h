@@ -1,4 +1,4 @@
-// Functions of 3x3 matrices of as many sites at once as the numbers have lanes. Every lane gives the same bits whatever stands in the others.
+// Functions of 3x3 matrices, for as many sites at once as R has lanes. Lanes are independent of each other, bit for bit.
 #pragma once
 
 #include "lattice/geometry/site_loop.h"
@@ -28,7 +28,7 @@ inline MatrixOf<R> scaled(const ComplexOf<R>& z, const MatrixOf<R>& a) {
   return m;
 }
 
-// The sum of all |numbers| squared.
+// The squared Frobenius norm.
 template <class R>
 inline R norm_squared(const MatrixOf<R>& a) {
   R sum{};
@@ -60,8 +60,8 @@ inline MatrixOf<R> inverse_adjoint(const MatrixOf<R>& a) {
   return scaled(ComplexOf<R>{det.re * scale, det.im * scale}, m);
 }
 
-// V (V^dagger V)^(-1/2), the unitary matrix nearest to V: Newton's iteration, scaled such that it needs as few steps for matrices
-// that are far from unitary. What comes of a singular matrix is no number.
+// V (V^dagger V)^(-1/2), the unitary matrix nearest to V, by Newton's iteration V -> (s V + adjoint(V)^-1 / s) / 2. The scale s keeps the number
+// of steps small for matrices far from unitary. Not finite if V is singular.
 template <class R>
 inline MatrixOf<R> nearest_unitary(MatrixOf<R> v) {
   for (int step = 0; step < 10; ++step) {
@@ -72,7 +72,7 @@ inline MatrixOf<R> nearest_unitary(MatrixOf<R> v) {
   return v;
 }
 
-// The same divided by the cube root of its determinant that is nearest to 1: in SU(3).
+// nearest_unitary(v) divided by the cube root of its determinant that is nearest to 1, which is in SU(3).
 template <class R>
 inline MatrixOf<R> nearest_special(const MatrixOf<R>& v) {
   const MatrixOf<R> u = nearest_unitary(v);
@@ -107,11 +107,11 @@ inline MatrixOf<R> traceless_antihermitian(const MatrixOf<R>& a) {
   return m;
 }
 
-// One matrix's exponential, whatever it is like.
+// The exponential of any single matrix.
 [[gnu::noinline]] inline void exponential_of_one(MatrixOf<double>& m) { m = su3::exponential(m); }
 
 template <class R>
-inline void mend_large(MatrixOf<R>& result, const MatrixOf<R>& a, const R& norm, double largest) {
+inline void recompute_large(MatrixOf<R>& result, const MatrixOf<R>& a, const R& norm, double largest) {
   if constexpr (std::is_same_v<R, double>) {
     if (norm <= largest) return;
     result = a;
@@ -130,8 +130,8 @@ inline void mend_large(MatrixOf<R>& result, const MatrixOf<R>& a, const R& norm,
   }
 }
 
-// The exponential of a traceless anti-Hermitian matrix. With its characteristic equation a^3 = p a + q every polynomial of `a` is
-// one of second degree, so that a term of the series costs a few operations; a quarter of the matrix is taken, and squared twice.
+// The exponential of a traceless anti-Hermitian matrix. By the characteristic equation a^3 = p a + q every polynomial in `a` reduces to second
+// degree, so a term of the Taylor series costs a few operations. The series is that of a / 4, squared twice.
 template <class R>
 inline MatrixOf<R> exponential_antihermitian(const MatrixOf<R>& a) {
   const MatrixOf<R> quarter = (R{} + 0.25) * a;
@@ -151,7 +151,7 @@ inline MatrixOf<R> exponential_antihermitian(const MatrixOf<R>& a) {
   for (int i = 0; i < 3; ++i) sum.e[i][i] = sum.e[i][i] + c0;
   sum = sum * sum;
   sum = sum * sum;
-  mend_large(sum, a, norm_squared(a), 64.0);
+  recompute_large(sum, a, norm_squared(a), 64.0);  // the series is too short for them
   return sum;
 }
 

@@ -25,7 +25,7 @@ void check(const SmearingOptions& options, double weight) {
   if (!std::isfinite(weight)) throw BadInput("smearing: expected a finite weight, found " + std::to_string(weight));
 }
 
-// Every rank's largest number, where it is: an error on all ranks where something is not unitary.
+// Throws BadInput on all ranks if the largest deviation from unitarity on any rank is above rounding. Collective.
 void require_unitary(const MatrixSpace& space, const std::vector<double>& deviations, int mu) {
   struct Worst {
     double value = 0;
@@ -55,7 +55,7 @@ void require_unitary(const MatrixSpace& space, const std::vector<double>& deviat
                  site + ") in direction " + std::to_string(mu) + "; smear less");
 }
 
-// field = what is nearest to it in U(3), or SU(3).
+// Replaces every matrix by the nearest one in U(3), or with `Special` in SU(3). Collective. Throws BadInput for a singular matrix.
 template <bool Special, class Number>
 void make_unitary(MatrixFieldOf<Number>& field, const MatrixSpace& space, int mu, std::vector<double>& deviations) {
   deviations.resize(space.sites());
@@ -72,7 +72,7 @@ void make_unitary(MatrixFieldOf<Number>& field, const MatrixSpace& space, int mu
   require_unitary(space, deviations, mu);
 }
 
-// links = one direction after the other, as make(direction, field) makes it.
+// Calls make(direction, field) for every direction and returns the fields in lexicographic order.
 template <class Number, class Make>
 Links links_made(const MatrixSpace& space, MatrixFieldOf<Number>& field, const Make& make) {
   const auto dims = static_cast<std::size_t>(space.dims());
@@ -129,7 +129,7 @@ bool in_single(Precision precision) {
   return precision == Precision::single;
 }
 
-// change(old link, sum of staples, how many, direction) of all links at once, step by step.
+// In each step, computes the staples of all links and then calls change(links, staple sums, staples per link, direction, space) per direction.
 template <class Change>
 void smear(Gauge& gauge, const SmearingOptions& options, const Change& change) {
   const MatrixSpace space(gauge.group(), gauge.geometry());
@@ -145,14 +145,14 @@ void smear(Gauge& gauge, const SmearingOptions& options, const Change& change) {
       const auto add = [=, from = links.data()](auto sites) {
         sites.store(sum, detail::sum_of_staples(sites, from, steps, last, mu));
       };
-      detail::each_site(space, detail::Asking{add, detail::staples_ahead(space, links.data(), last, mu)});
+      detail::each_site(space, detail::Prefetching{add, detail::staples_ahead(space, links.data(), last, mu)});
     }
     for (int mu = 0; mu < last; ++mu) change(links[mu], sums[mu], 2 * (last - 1), mu, space);
   }
   gauge.set_links(links.store());
 }
 
-// Single precision keeps sums over paths up to here.
+// Sums over paths with larger weights could overflow in single precision.
 constexpr double largest_weight = 1e30;
 
 }  // namespace
@@ -174,7 +174,7 @@ PathWeights asqtad_weights(double u0) {
 
 PathWeights hisq_second_weights(double naik_epsilon) {
   if (!std::isfinite(naik_epsilon))
-    throw BadInput("hisq: expected a finite epsilon, found " + std::to_string(naik_epsilon));
+    throw BadInput("hisq: expected a finite naik_epsilon, found " + std::to_string(naik_epsilon));
   return {.one = 1 + naik_epsilon / 8,
           .three = 1.0 / 16,
           .five = 1.0 / 64,
@@ -187,7 +187,7 @@ FatLinks fat_links(const Gauge& gauge, const PathWeights& weights, Precision pre
   for (const double weight :
        {weights.one, weights.three, weights.five, weights.seven, weights.lepage, weights.long_links}) {
     if (!(std::abs(weight) < largest_weight))
-      throw BadInput("fat links: expected weights of paths below 1e30, found " + std::to_string(weight));
+      throw BadInput("fat links: expected path weights below 1e30 in magnitude, found " + std::to_string(weight));
   }
   return in_single(precision) ? fat_links_in<float>(gauge, weights) : fat_links_in<double>(gauge, weights);
 }

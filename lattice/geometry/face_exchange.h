@@ -1,4 +1,4 @@
-// How the faces of an operator's field reach the ranks beside: by plans, or by whatever a benchmark puts in their place.
+// The halo exchange of an operator's field: by plans, or by a replacement in benchmarks.
 #pragma once
 
 #include <utility>
@@ -10,7 +10,7 @@ namespace onehop::lattice::detail {
 class FaceExchange {
  public:
   virtual ~FaceExchange() = default;
-  // The faces of one parity of the whole lattice. Between the two they must not be written; after finish() the ghosts are there.
+  // Exchange the faces of one global parity. They must not be written between start() and finish(), which completes the ghosts.
   virtual void start(int parity) = 0;
   virtual void finish(int parity) = 0;
 };

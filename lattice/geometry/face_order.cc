@@ -1,6 +1,6 @@
-// Two faces of different directions share an edge of the block. Put in a row, four faces of two directions are a ring, which must be cut
-// open somewhere: three of them are one piece, the fourth is two. A third direction crosses every part of that ring; going through it
-// forth and back, its faces join at every other place where two parts of the ring meet.
+// Faces of different directions share the edges of the block. The four faces of two directions form a ring, which memory order must cut open
+// somewhere: three of them stay contiguous, the fourth has two pieces. A third direction divides every part of that ring in three; traversing
+// these alternately up and down joins its faces at every other place where two parts of the ring meet.
 #include "lattice/geometry/face_order.h"
 
 #include <algorithm>

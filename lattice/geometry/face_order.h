@@ -1,4 +1,4 @@
-// The order of the parts of a block: what is not at an edge, and what is at which edges.
+// The order of the parts of a block in memory. A part is the interior, or the sites at certain edges of the block.
 #pragma once
 
 #include <array>
@@ -6,12 +6,12 @@
 
 namespace onehop::lattice::detail {
 
-// Where a part lies, per direction: at neither end, at the lower, at the upper.
+// The position of a part in a direction: at neither end, at the lower end or at the upper end.
 enum class Edge : unsigned char { middle = 0, low = 1, high = 2 };
 using Part = std::array<Edge, 4>;
 
-// All parts of a block that is cut in these directions, the interior first, in an order in which as few faces as can be are in
-// more than one piece; the directions named first get the fewest. In other directions every part is in the middle.
+// Returns all parts of a block that is cut in these directions, the interior first, in an order that keeps the number of contiguous pieces per
+// face small, smallest for the directions named first. In other directions every part is `middle`.
 [[nodiscard]] std::vector<Part> face_order(const std::vector<int>& cut);
 
 }  // namespace onehop::lattice::detail

@@ -1,8 +1,8 @@
-// How fields lie in memory, and their way to and from lexicographic order, that of NumPy's arrays: the block's sites lexicographically, x fastest.
+// The memory layout of fields, conversion from and to lexicographic order (x fastest, as in NumPy arrays), and the halo exchange of fields.
 //
-// A field has one element for every vector of the geometry, and ghosts behind them: [vector][rhs][number][re, im][lane]. `numbers` is the
-// complex numbers of a site (3 for a colour vector, 9 for a link, 12 for a spinor), `num_rhs` how many such fields lie side by side
-// (right-hand sides, or directions). Fields of users in half precision are Python's (onehop/lattice/field.py).
+// A field has one element per vector of the geometry, followed by the ghosts: [vector][rhs][number][re, im][lane]. `numbers` counts the
+// complex numbers of a site (3 for a colour vector, 9 for a link, 12 for a spinor), `num_rhs` the fields stored side by side (right-hand
+// sides, or directions). Half-precision fields of users exist in Python only (onehop/lattice/field.py).
 #pragma once
 
 #include <array>
@@ -28,11 +28,11 @@ struct FieldShape {
   int numbers = 3;
   int lanes = 1;
 
-  // Real numbers of one copy in a vector, of a whole vector, and of all vectors without ghosts.
+  // Counts of real numbers: of one right-hand side in a vector, of a whole vector, and of all vectors without ghosts.
   [[nodiscard]] std::int64_t unit() const { return std::int64_t{2} * numbers * lanes; }
   [[nodiscard]] std::int64_t element() const { return unit() * num_rhs; }
   [[nodiscard]] std::int64_t size() const { return vectors * element(); }
-  // Where the real part of this number stands; the imaginary one is `lanes` behind it.
+  // The offset of the real part of a number; its imaginary part is `lanes` further.
   [[nodiscard]] std::int64_t at(std::int64_t vector, int rhs, int number, int lane) const {
     return ((vector * num_rhs + rhs) * numbers + number) * 2 * lanes + lane;
   }
@@ -49,7 +49,7 @@ struct Field {
       : shape(of), memory(static_cast<std::size_t>((of.vectors + (with_ghosts ? of.ghosts : 0)) * of.element())) {}
 
   [[nodiscard]] Real* data() const noexcept { return memory.data(); }
-  // The vectors of a parity of the block (see Geometry::origin_parity), without ghosts.
+  // The vectors of one local parity (see Geometry::origin_parity), without ghosts.
   [[nodiscard]] std::span<Real> parity(const Geometry& geometry, int local) const {
     const std::int64_t first = geometry.parity_begin(local);
     return memory.span().subspan(static_cast<std::size_t>(first * shape.element()),
@@ -60,7 +60,7 @@ struct Field {
   Buffer<Real> memory;
 };
 
-// The site, in lexicographic order, that lies in each lane of each vector: [vector][lane].
+// Returns the lexicographic number in the block of the site in each lane of each vector: [vector][lane].
 inline std::vector<std::int64_t> natural_sites(const Geometry& geometry) {
   std::vector<std::int64_t> sites;
   sites.reserve(static_cast<std::size_t>(geometry.sites()));
@@ -70,7 +70,8 @@ inline std::vector<std::int64_t> natural_sites(const Geometry& geometry) {
   return sites;
 }
 
-// From and to lexicographic order, [site][stride complex numbers], of which this field has those from `offset` on.
+// Convert from and to lexicographic order, [site][stride], where the field's numbers of a site start at `offset`. A stride of 0 means that of
+// the field.
 template <class Real, class Number>
 void load_lexicographic(std::span<const std::complex<Number>> natural, const std::vector<std::int64_t>& sites,
                         Field<Real>& to, int rhs = 0, int stride = 0, int offset = 0) {
@@ -101,11 +102,10 @@ void store_lexicographic(const Field<Real>& from, const std::vector<std::int64_t
   }
 }
 
-// The plans that fill a field's ghosts, one per parity of the whole lattice (or all parities at once). With another codec than `raw`
-// faces travel in that form, of single precision only.
+// The plans that fill a field's ghosts, one per global parity. A codec other than `raw` needs a field in single precision.
 class Faces {
  public:
-  // Collective. The field's memory must stay where it is.
+  // The field's memory must not move while this object lives. Collective.
   template <class Real>
   Faces(const Group& group, const Geometry& geometry, Field<Real>& field, Codec codec = Codec::raw) {
     constexpr ElementType type = std::is_same_v<Real, double> ? ElementType::float64 : ElementType::float32;
@@ -119,9 +119,7 @@ class Faces {
       plans_.emplace_back(group, schedule, arrays);
     }
   }
-  [[nodiscard]] Plan& parity(int of_the_whole_lattice) {
-    return plans_[static_cast<std::size_t>(of_the_whole_lattice)];
-  }
+  [[nodiscard]] Plan& parity(int global_parity) { return plans_[static_cast<std::size_t>(global_parity)]; }
 
  private:
   std::vector<Plan> plans_;

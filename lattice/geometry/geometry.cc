@@ -26,7 +26,7 @@ constexpr std::int64_t most_vectors = std::int64_t{1} << 30;
 
 std::size_t as_index(std::int64_t number) { return static_cast<std::size_t>(number); }
 
-// Numbers that ascend, as a range if they are one.
+// A slice of ascending numbers, as a range if they are contiguous.
 Slice slice_of(std::vector<std::int64_t> numbers) {
   const auto count = static_cast<std::int64_t>(numbers.size());
   if (count == 0) return {};
@@ -46,7 +46,7 @@ Geometry::Geometry(GeometrySpec spec) : spec_(std::move(spec)) {
 void Geometry::check() {
   check_extents(spec_.extents);
   if (spec_.grid.size() != spec_.extents.size()) {
-    complain("expected ranks for each of " + text(spec_.extents.size()) + " directions, found a grid of " +
+    complain("expected a grid of " + text(spec_.extents.size()) + " directions, like the extents, found " +
              joined(spec_.grid));
   }
   if (spec_.width < 1 || spec_.width > 3) complain("expected a width of 1 to 3 sites, found " + text(spec_.width));
@@ -62,12 +62,12 @@ void Geometry::check() {
                text(cuts) + " ranks; take another grid or extent");
     }
     if (spec_.parities == 2 && extent % 2 != 0) {
-      complain("expected even extents, without which even and odd sites do not alternate round the lattice, found " +
+      complain("expected even extents, so that even and odd sites alternate around the periodic lattice, found " +
                text(extent) + where + "; take 1 parity or another extent");
     }
     if (cuts > 1 && extent / cuts < thinnest(spec_.width)) {
       complain("expected blocks of at least " + text(thinnest(spec_.width)) + " sites" + where + ", found " +
-               text(extent / cuts) + "; take fewer ranks there");
+               text(extent / cuts) + "; take fewer ranks in this direction");
     }
     ranks *= cuts;
     if (ranks > std::numeric_limits<int>::max()) complain("expected fewer than 2^31 ranks");
@@ -81,7 +81,7 @@ void Geometry::choose_lanes() {
     complain("expected a power of two of at most 64 lanes, found " + text(spec_.lanes));
   lane_grid_.assign(block_.size(), 1);
   sub_block_ = block_;
-  const std::int64_t unit = spec_.parities == 2 ? 4 : 2;  // a half of which is still even, or still a number
+  const std::int64_t unit = spec_.parities == 2 ? 4 : 2;  // so that half an extent is even, or integer
   for (int left = spec_.lanes; left > 1; left /= 2) {
     std::size_t best = block_.size();
     for (std::size_t d = 0; d < block_.size(); ++d) {
@@ -100,7 +100,7 @@ void Geometry::choose_lanes() {
   }
   std::int64_t vectors = 1;
   for (const std::int64_t extent : sub_block_) vectors *= extent;
-  if (vectors > most_vectors) complain("expected at most 2^30 vectors a rank, found " + text(vectors));
+  if (vectors > most_vectors) complain("expected at most 2^30 vectors per rank, found " + text(vectors));
 }
 
 Geometry::Coordinates Geometry::inside(std::int64_t number) const {
@@ -118,7 +118,7 @@ std::int64_t Geometry::number_of(const Coordinates& at) const {
   return number;
 }
 
-// Sub-blocks have even extents wherever there are several in a direction, so that all lanes are of one parity.
+// All lanes of a vector have the same parity, because sub-blocks have even extents in directions with several of them.
 int Geometry::parity_of(const Coordinates& at) const {
   return static_cast<int>(std::accumulate(at.begin(), at.end(), std::int64_t{0}) % spec_.parities);
 }
@@ -134,10 +134,10 @@ void Geometry::order_sites() {
   for (int d = 0; d < dims(); ++d) {
     if (is_cut(d)) cut.push_back(d);
   }
-  // The largest faces first: those of the shortest directions.
+  // The directions with the largest faces first, which are the shortest ones.
   std::ranges::stable_sort(cut, {}, [&](int d) { return sub_block_[static_cast<std::size_t>(d)]; });
   const std::vector<detail::Part> parts = detail::face_order(cut);
-  std::array<std::size_t, 81> rank_of{};  // of each part, read as a number of base 3, in their order
+  std::array<std::size_t, 81> rank_of{};  // position of each part in `parts`; index: the part as a number in base 3
   const auto part_number = [](const detail::Part& part) {
     std::size_t number = 0;
     for (const detail::Edge edge : part) number = number * 3 + static_cast<std::size_t>(edge);
@@ -193,7 +193,7 @@ void Geometry::find_faces() {
   ghost_.resize(count);
   for (int parity = 0; parity < spec_.parities; ++parity) {
     for (int d = 0; d < dims(); ++d) {
-      // Beyond an odd block the parities of the next one are turned round.
+      // If the block's extent is odd, the neighbouring block's local parities are swapped.
       const int from = static_cast<int>((parity + block_[as_index(d)]) % spec_.parities);
       for (const Side side : {Side::below, Side::above}) {
         const Side other = side == Side::below ? Side::above : Side::below;
@@ -280,10 +280,10 @@ std::int64_t Geometry::site(std::int64_t vector, int lane) const {
 
 std::vector<Geometry::Neighbour> Geometry::neighbours(int distance) const {
   if (distance < 1 || distance > spec_.width) {
-    complain("expected neighbours at most as far as the geometry's width, " + text(spec_.width) + ", found " +
+    complain("expected a distance from 1 to the geometry's width of " + text(spec_.width) + ", found " +
              text(distance));
   }
-  // Where each vector stands in the faces that it is part of.
+  // The position of each vector in each face that contains it.
   std::vector<std::vector<std::int64_t>> position(faces_.size());
   for (std::size_t f = 0; f < faces_.size(); ++f) {
     if (faces_[f].elements() == 0) continue;

@@ -1,4 +1,4 @@
-// What a geometry is checked for, and how errors about it begin.
+// Checks of a geometry, and its error messages.
 #pragma once
 
 #include <algorithm>
@@ -26,10 +26,10 @@ template <class Numbers>
 
 [[noreturn]] inline void complain(const std::string& what) { throw BadInput("lattice geometry: " + what); }
 
-// The sites of a block in a direction that is cut: what its neighbours need must be its own.
+// The smallest number of sites of a block in a direction that is cut: all sites that a neighbour needs must be on one rank.
 [[nodiscard]] inline std::int64_t thinnest(int width) { return std::max(2, width); }
 
-// Throws BadInput.
+// Throws BadInput unless there are 1 to 4 extents of 1 or more, and at most 2^40 sites.
 void check_extents(std::span<const std::int64_t> extents);
 
 }  // namespace onehop::lattice::detail

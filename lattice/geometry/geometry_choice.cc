@@ -1,4 +1,4 @@
-// Which grid and how many lanes suit a lattice.
+// Chooses the grid of ranks and the number of lanes for a lattice.
 #include <bit>
 #include <limits>
 #include <vector>
@@ -30,7 +30,7 @@ using detail::thinnest;
 
 namespace {
 
-// Every way to write `ranks` as a product of one factor per direction, the last directions getting theirs first.
+// Visits all grids of `ranks` ranks, those with large factors in the last directions first.
 void each_grid(int ranks, std::vector<int>& grid, std::size_t direction, const auto& visit) {
   if (direction == 0) {
     grid[0] = ranks;
@@ -65,9 +65,9 @@ std::vector<int> geometry_grid(std::span<const std::int64_t> extents, int ranks,
     best = candidate;
   });
   if (best.empty()) {
-    complain("no grid of " + text(ranks) + " ranks cuts a lattice of " + joined(extents) +
-             " into equal blocks of at least " + text(thinnest(width)) +
-             " sites where it is cut; take another number of ranks or another lattice");
+    complain("expected a lattice that " + text(ranks) + " ranks can cut into equal blocks of at least " +
+             text(thinnest(width)) + " sites per direction that is cut, found " + joined(extents) +
+             "; take another number of ranks or another lattice");
   }
   return best;
 }
@@ -75,7 +75,7 @@ std::vector<int> geometry_grid(std::span<const std::int64_t> extents, int ranks,
 int geometry_lanes(GeometrySpec spec, int most) {
   if (most < 1) complain("expected a largest number of lanes of 1 or more, found " + text(most));
   spec.lanes = 1;
-  (void)Geometry(spec);  // whatever else is wrong with it
+  (void)Geometry(spec);  // throws if anything but the lanes is wrong
   int lanes = std::min(detail::most_lanes, static_cast<int>(std::bit_floor(static_cast<unsigned>(most))));
   for (; lanes > 1; lanes /= 2) {
     spec.lanes = lanes;

@@ -1,5 +1,5 @@
-// Functions of numbers in lanes: R is double, or a vector of doubles (site_loop.h). Made of IEEE operations alone, none of them contracted, so
-// that they give the same bits on every processor and in every lane, which a mathematical library does not promise.
+// Mathematical functions and random numbers in SIMD lanes: R is double or a vector of doubles (site_loop.h). They use only IEEE operations,
+// without fused multiply-adds, and so give the same bits on every processor and in every lane; a mathematical library does not promise that.
 #pragma once
 
 #include <array>
@@ -25,12 +25,12 @@ struct WordsOf<double> {
   using Type = std::uint64_t;
   using Signed = std::int64_t;
 };
-// A word of 64 bits for every lane.
+// A 64-bit word per lane.
 template <class R>
 using Words = typename WordsOf<R>::Type;
 template <class R>
 using SignedWords = typename WordsOf<R>::Signed;
-// What a comparison of two R is.
+// The result of comparing two R.
 template <class R>
 using Mask = decltype(R{} < R{});
 
@@ -45,7 +45,7 @@ inline bool any(const M& mask) {
   }
 }
 
-// The first `count` lanes.
+// A mask of the first `count` lanes.
 template <class R>
 inline Mask<R> first_lanes(int count) {
   R lane{};
@@ -79,8 +79,8 @@ inline To same_bits(const From& from) {
   return to;
 }
 
-// For x in [0, 2^1023], to a few units of the last place; -709 for 0. With x = 2^e m the logarithm of m is the series of the inverse
-// hyperbolic tangent, of an argument below 0.172.
+// The logarithm of x in [0, 2^1023], to a few units in the last place; -709 for 0. With x = 2^e m, log(m) = 2 artanh((m - 1) / (m + 1)), by the
+// series with an argument below 0.172.
 template <class R>
 inline R logarithm(const R& x) {
   const auto bits = same_bits<Words<R>>(x);
@@ -117,7 +117,7 @@ inline std::pair<R, R> cosine_and_sine_of_turns(const R& v) {
   return {sign * c, sign * s};
 }
 
-// Random numbers for as many places at once (random.h), every lane those of its place.
+// The random numbers of random.h for several places at once, one place per lane.
 template <class R>
 class RandomLanes {
  public:
@@ -125,7 +125,7 @@ class RandomLanes {
       : key_{seed & low, seed >> 32},
         counter_{place & low, (place >> 32) | std::uint64_t{purpose} << 16, Words<R>{} + sweep} {}
 
-  // Two numbers in (0, 1], multiples of 2^-53, that depend on `number` too: Philox4x32-10 (onehop/philox.h).
+  // The `number`-th pair of random numbers in (0, 1], multiples of 2^-53, from Philox4x32-10 (onehop/philox.h).
   [[nodiscard]] std::pair<R, R> two(std::uint32_t number) const {
     Words<R> c0 = counter_[0], c1 = counter_[1], c2 = counter_[2], c3 = Words<R>{} + number;
     std::uint64_t k0 = key_[0], k1 = key_[1];

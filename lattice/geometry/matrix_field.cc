@@ -37,8 +37,8 @@ MatrixSpace::MatrixSpace(const Group& group, const Geometry& geometry)
 
 MatrixSpace::~MatrixSpace() = default;
 
-// A layer across a direction is runs of numbers: in direction 0 one number each, in others all that lies below, ghosts in lower directions
-// too, so that ghosts filled in the order of directions are right at edges and corners. each(where layer 0 has a run) goes through them.
+// Calls each(offset) for the contiguous runs of layer 0 across a direction. In direction 0 a run is one number; in others it covers all lower
+// directions with their ghosts, so that filling ghosts in the order of directions is correct at edges and corners.
 template <class Each>
 void MatrixSpace::each_run(int direction, const Each& each) const {
   if (direction == 0) {
@@ -62,7 +62,7 @@ void MatrixSpace::each_run(int direction, const Each& each) const {
   }
 }
 
-// What travels between two ranks when ghosts are filled: a layer, contiguous, with one plan for all fields of such numbers.
+// The message buffers of a ghost layer and their plan, shared by all fields of one number type.
 struct MatrixSpace::Layer {
   Layer(const MatrixSpace& space, int direction, Side side, std::size_t bytes) : out(bytes), in(bytes) {
     const auto count = static_cast<std::int64_t>(bytes);

@@ -1,6 +1,6 @@
-// Fields of 3x3 matrices on the blocks of a lattice, made for loops over many sites at once. A row is the sites along direction 0 with a
-// ghost at both ends; of a row the 18 numbers of its matrices lie one after the other, [..., z, y, number, x], so that neighbouring
-// sites are neighbours in memory. Around the block is one layer of ghosts.
+// Fields of 3x3 matrices on a rank's block with one layer of ghosts around it, laid out for SIMD loops over sites: [..., z, y, number, x]. A row
+// holds the sites along direction 0 with a ghost at both ends, once for each of the 18 real numbers of a matrix, so that neighbouring sites are
+// neighbours in memory.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace onehop::lattice::detail {
 
-// What all fields of one lattice share.
+// The layout, threads and halo plans that all fields of one lattice share.
 class MatrixSpace {
  public:
   // `geometry` has one lane and one parity. Collective.
@@ -32,18 +32,18 @@ class MatrixSpace {
   [[nodiscard]] int dims() const noexcept { return geometry_.dims(); }
   [[nodiscard]] std::size_t sites() const noexcept { return static_cast<std::size_t>(geometry_.sites()); }
 
-  // In numbers: of a field, from a site to the next in a direction, and between the numbers of a site.
+  // Offsets are counted in numbers: the length of a field, from a site to the next in a direction, and between the numbers of a site.
   [[nodiscard]] std::size_t numbers() const noexcept { return numbers_; }
   [[nodiscard]] const std::array<std::ptrdiff_t, 4>& strides() const noexcept { return stride_; }
   [[nodiscard]] std::ptrdiff_t stride(int direction) const { return stride_[static_cast<std::size_t>(direction)]; }
   [[nodiscard]] std::ptrdiff_t number_step() const noexcept { return number_step_; }
-  // Where the first number of the first own site of each own row lies, in lexicographic order, and how many sites each has.
+  // The offset of the first number of the first own site of each own row, in lexicographic order, and the number of sites in a row.
   [[nodiscard]] std::span<const std::ptrdiff_t> rows() const noexcept { return rows_; }
   [[nodiscard]] std::ptrdiff_t row_sites() const noexcept { return number_step_ - 2; }
 
-  // The ghosts of a field beyond one end of the block, as they are on the rank beside. Ghosts in lower directions travel with them, so that
-  // ghosts filled in the order of directions are right at edges and corners too. The first of a direction and side makes a plan, where that
-  // is another rank. Collective.
+  // Fills the ghosts of a field beyond one end of the block from the neighbouring rank. The layer includes ghosts in lower directions, so that
+  // calls in the order of directions also fill edges and corners correctly. The first call for a direction and side that leads to another rank
+  // creates a plan. Collective.
   template <class Number>
   void fill(Number* field, int direction, Side side) const;
 
@@ -59,7 +59,7 @@ class MatrixSpace {
   std::size_t numbers_ = 0;
   std::vector<std::ptrdiff_t> rows_;
   std::unique_ptr<Team> team_;
-  // A direction and side each, where it is cut, of doubles and floats.
+  // [direction][side][double, float]; null for directions that are not cut.
   mutable std::array<std::array<std::array<std::unique_ptr<Layer>, 2>, 2>, 4> layers_;
 };
 
@@ -67,7 +67,7 @@ class MatrixSpace {
 template <class Number>
 class MatrixFieldOf {
  public:
-  // Zero everywhere. The space outlives the field.
+  // A field of zeros. The space must outlive it.
   explicit MatrixFieldOf(const MatrixSpace& space) : space_(&space), numbers_(space.numbers()) {}
 
   [[nodiscard]] const Number* data() const noexcept { return numbers_.data(); }
@@ -76,7 +76,7 @@ class MatrixFieldOf {
   // See MatrixSpace::fill. Collective.
   void fill(int direction, Side side) { space_->fill(numbers_.data(), direction, side); }
 
-  // Own sites in lexicographic order, nine numbers each, `step` complex numbers from one site to the next.
+  // Convert own sites from and to lexicographic order: nine complex numbers per site, `step` complex numbers from one site to the next.
   void load(const std::complex<double>* from, std::size_t step);
   void store(std::complex<double>* to, std::size_t step) const;
 

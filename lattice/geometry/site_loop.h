@@ -1,6 +1,6 @@
-// Loops over the sites of fields of matrices (matrix_field.h), as many sites at once as the processor's vectors hold. An operation is a
-// generic function of `sites`; it is compiled for vectors of 8, 4 and 1 sites and for several kinds of processor, one of which is
-// chosen at run time. All give the same bits: nothing here is contracted, and no lane knows of another.
+// Loops over the sites of matrix fields (matrix_field.h), several sites at once in SIMD vectors. An operation is a generic function of `sites`;
+// it is compiled for vectors of 8, 4 and 1 sites and for several instruction sets, and each_site() picks the best one at run time. All give
+// the same bits, because multiplications and additions are not fused and lanes are independent.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ struct RealOf<1, Number> {
   using Type = Number;
 };
 
-// So many sites of a row, one beside the other, of fields of such numbers.
+// `Lanes` consecutive sites of a row.
 template <int Lanes, class Number = double>
 struct Sites {
   using Real = typename RealOf<Lanes, Number>::Type;
@@ -31,11 +31,11 @@ struct Sites {
   using Double = typename RealOf<Lanes, double>::Type;
   static constexpr int lanes = Lanes;
 
-  std::ptrdiff_t at;     // of the first one's first number in a field
-  std::ptrdiff_t step;   // between the numbers of a site
-  std::ptrdiff_t order;  // the lexicographic number of the first one in the block
+  std::ptrdiff_t at;     // offset in a field of the first number of the first site
+  std::ptrdiff_t step;   // offset between the numbers of a site
+  std::ptrdiff_t order;  // lexicographic number of the first site in the block
 
-  // `shift`: how far away in the field the matrices lie that are wanted: strides of the space, added up.
+  // Loads the matrices of these sites, or of those at the offset `shift`, a sum of strides of the space.
   [[nodiscard]] Matrix load(const Number* field, std::ptrdiff_t shift = 0) const {
     Matrix m;
     const Number* from = field + at + shift;
@@ -52,7 +52,7 @@ struct Sites {
       std::memcpy(to + step, &m.e[i / 3][i % 3].im, sizeof(Real));
     }
   }
-  // One real number a site, in lexicographic order.
+  // Store and load one real number per site, in lexicographic order.
   void store_real(double* values, const Double& value) const { std::memcpy(values + order, &value, sizeof value); }
   [[nodiscard]] Double load_real(const double* values) const {
     Double value;
@@ -62,7 +62,7 @@ struct Sites {
   [[nodiscard]] static Real all(double x) { return Real{} + static_cast<Number>(x); }
 };
 
-// The same matrices of other numbers: To is a vector with as many lanes.
+// Converts the numbers of matrices to another precision; To has as many lanes as From.
 template <class To, class From>
 inline su3::Matrix<To> converted(const su3::Matrix<From>& a) {
   const auto convert = [](const From& x) {
@@ -79,7 +79,7 @@ inline su3::Matrix<To> converted(const su3::Matrix<From>& a) {
   return m;
 }
 
-// function(number) for each lane's number.
+// Applies the function to each lane.
 template <class Real, class Function>
 inline Real each_lane(const Real& x, Function&& function) {
   if constexpr (std::is_same_v<Real, double>) {
@@ -96,10 +96,9 @@ inline Real square_root(const Real& x) {
   return each_lane(x, [](double one) { return __builtin_sqrt(one); });
 }
 
-// Asks for so many bytes, into the second cache. Loads by themselves wait for memory with as many lines at once as the first cache may miss,
-// which are few. (Not __builtin_prefetch everywhere: an inlined function with nothing but that counts as one without effect for g++, which leaves it
-// out.)
-[[gnu::always_inline]] inline void ask_for_bytes(const void* from, std::size_t bytes) {
+// Prefetches into L2. Loads alone do not saturate the memory, because L1 allows only a few outstanding misses. x86-64 uses inline assembly,
+// because g++ treats an inlined function that only calls __builtin_prefetch as one without side effects and drops it.
+[[gnu::always_inline]] inline void prefetch_bytes(const void* from, std::size_t bytes) {
   const auto* line = static_cast<const char*>(from);
   for (const char* end = line + bytes; line < end; line += 64) {
 #if defined(__x86_64__)
@@ -110,14 +109,14 @@ inline Real square_root(const Real& x) {
   }
 }
 
-// The rows that an operation reads: of each the next one is asked for while one is worked on.
+// The rows that an operation reads. The loop prefetches the next row of each while it works on the current one.
 template <class Number>
 class RowsAhead {
  public:
   explicit RowsAhead(const MatrixSpace& space)
       : bytes_(18 * static_cast<std::size_t>(space.number_step()) * sizeof(Number)) {}
 
-  // Rows of a field so far away. A step along a row stays in it.
+  // Adds the rows of a field at the offset `shift`. Ignores rows that were added before; a shift of one site along a row counts as the same.
   void add(const Number* field, std::ptrdiff_t shift = 0) {
     const Number* row = field + shift;
     for (int i = 0; i < count_; ++i) {
@@ -126,8 +125,8 @@ class RowsAhead {
     }
     if (count_ < most) rows_[static_cast<std::size_t>(count_++)] = row;
   }
-  void ask_for(std::ptrdiff_t at) const {
-    for (int i = 0; i < count_; ++i) ask_for_bytes(rows_[static_cast<std::size_t>(i)] + at, bytes_);
+  void prefetch(std::ptrdiff_t at) const {
+    for (int i = 0; i < count_; ++i) prefetch_bytes(rows_[static_cast<std::size_t>(i)] + at, bytes_);
   }
 
  private:
@@ -137,7 +136,7 @@ class RowsAhead {
   std::array<const Number*, most> rows_{};
 };
 
-// The rows that sum_of_staples reads.
+// The rows that sum_of_staples() reads.
 inline RowsAhead<double> staples_ahead(const MatrixSpace& space, const std::array<const double*, 4>& links, int dims,
                                        int mu) {
   RowsAhead<double> rows(space);
@@ -153,9 +152,9 @@ inline RowsAhead<double> staples_ahead(const MatrixSpace& space, const std::arra
   return rows;
 }
 
-// An operation with the rows that it reads.
+// An operation together with the rows that it reads.
 template <class Op, class Number>
-struct Asking {
+struct Prefetching {
   Op op;
   RowsAhead<Number> rows;
 
@@ -163,12 +162,12 @@ struct Asking {
   void operator()(const Sites& sites) const {
     op(sites);
   }
-  void ask_for(std::ptrdiff_t row) const { rows.ask_for(row); }
+  void prefetch(std::ptrdiff_t row) const { rows.prefetch(row); }
 };
 template <class Op, class Number>
-Asking(Op, RowsAhead<Number>) -> Asking<Op, Number>;
+Prefetching(Op, RowsAhead<Number>) -> Prefetching<Op, Number>;
 
-// All own sites of fields of such numbers.
+// All own sites of fields of this number type, for each_site().
 template <class Number>
 struct FieldsOf {
   const MatrixSpace* all;
@@ -187,8 +186,8 @@ inline void loop_over_rows(const FieldsOf<Number>& space, std::ptrdiff_t first, 
     std::ptrdiff_t at = rows[row];
     std::ptrdiff_t order = row * count;
     std::ptrdiff_t left = count;
-    if constexpr (requires { op.ask_for(at); }) {
-      if (row + 1 < last) op.ask_for(rows[row + 1]);
+    if constexpr (requires { op.prefetch(at); }) {
+      if (row + 1 < last) op.prefetch(rows[row + 1]);
     }
     for (; left >= 8; left -= 8, at += 8, order += 8) op(Sites<8, Number>{at, step, order});
     if (left >= 4) {
@@ -222,8 +221,8 @@ template <class Space, class Op>
 }
 #endif
 
-// op(sites) for all own sites, by all threads of the space, which is a MatrixSpace (for fields of doubles) or something
-// else with rows.
+// Calls op(sites) for all own sites, on all threads of the space: a MatrixSpace (for fields of doubles), FieldsOf, or another type with
+// team(), sites(), rows() and an overload of loop_over_rows().
 template <class Space, class Op>
 void each_site(const Space& space, const Op& op) {
   const auto rows = static_cast<std::ptrdiff_t>(space.rows().size());

@@ -39,7 +39,7 @@ namespace {
 
 using detail::su3_kernels;
 
-// How many groups of `numbers` complex numbers a site an array has.
+// The number of groups in an array with `numbers` complex numbers per site. Throws BadInput if there is an incomplete group.
 template <class T>
 std::int64_t groups_of(std::span<const T> array, std::size_t numbers) {
   const std::size_t length = 2 * numbers * array_lanes<T>;
@@ -50,10 +50,9 @@ std::int64_t groups_of(std::span<const T> array, std::size_t numbers) {
   return static_cast<std::int64_t>(array.size() / length);
 }
 
-void check_equal(std::int64_t expected, std::int64_t found, const char* of) {
+void check_equal(std::int64_t expected, std::int64_t found, const char* items) {
   if (expected == found) return;
-  throw BadInput("su3 array: expected " + std::to_string(expected) + " groups of " + of + ", found " +
-                 std::to_string(found));
+  throw BadInput("su3 array: expected " + std::to_string(expected) + " " + items + ", found " + std::to_string(found));
 }
 
 std::size_t index(Form form) { return form == Form::adjoint ? 1 : 0; }
@@ -63,8 +62,8 @@ std::size_t index(Form form) { return form == Form::adjoint ? 1 : 0; }
 template <class T>
 void add_products(std::span<const T> m, std::span<const T> v, std::span<T> r, Form form) {
   const std::int64_t groups = groups_of(m, 9);
-  check_equal(groups, groups_of(v, 3), "vectors");
-  check_equal(groups, groups_of<T>(r, 3), "results");
+  check_equal(groups, groups_of(v, 3), "groups of vectors");
+  check_equal(groups, groups_of<T>(r, 3), "groups of results");
   su3_kernels<T>().add_products[index(form)](m.data(), v.data(), nullptr, r.data(), groups);
 }
 
@@ -73,11 +72,11 @@ void add_products(std::span<const T> m, std::span<const T> v, std::span<const st
                   Form form) {
   const std::int64_t groups = groups_of(m, 9);
   const std::int64_t vectors = groups_of(v, 3);
-  check_equal(groups, static_cast<std::int64_t>(from.size()), "numbers of vectors");
-  check_equal(groups, groups_of<T>(r, 3), "results");
+  check_equal(groups, static_cast<std::int64_t>(from.size()), "group numbers (from)");
+  check_equal(groups, groups_of<T>(r, 3), "groups of results");
   for (const std::int32_t each : from) {
     if (each < 0 || each >= vectors) {
-      throw BadInput("su3 array: expected numbers of groups from 0 to " + std::to_string(vectors - 1) + ", found " +
+      throw BadInput("su3 array: expected group numbers from 0 to " + std::to_string(vectors - 1) + ", found " +
                      std::to_string(each));
     }
   }
@@ -87,15 +86,15 @@ void add_products(std::span<const T> m, std::span<const T> v, std::span<const st
 template <class T>
 void products(std::span<const T> a, std::span<const T> b, std::span<T> r, Form of_a, Form of_b) {
   const std::int64_t groups = groups_of(a, 9);
-  check_equal(groups, groups_of(b, 9), "matrices");
-  check_equal(groups, groups_of<T>(r, 9), "results");
+  check_equal(groups, groups_of(b, 9), "groups of matrices");
+  check_equal(groups, groups_of<T>(r, 9), "groups of results");
   su3_kernels<T>().products[index(of_a)][index(of_b)](a.data(), b.data(), r.data(), groups);
 }
 
 template <class T>
 void exponentials(std::span<const T> a, std::span<T> r) {
   const std::int64_t groups = groups_of(a, 9);
-  check_equal(groups, groups_of<T>(r, 9), "results");
+  check_equal(groups, groups_of<T>(r, 9), "groups of results");
   su3_kernels<T>().exponentials(a.data(), r.data(), groups);
 }
 
@@ -107,14 +106,14 @@ void reunitarise(std::span<T> a) {
 template <class T>
 void compress(std::span<const T> matrices, std::span<T> recon12) {
   const std::int64_t groups = groups_of(matrices, 9);
-  check_equal(groups, groups_of<T>(recon12, 6), "results");
+  check_equal(groups, groups_of<T>(recon12, 6), "groups of results");
   su3_kernels<T>().compress(matrices.data(), recon12.data(), groups);
 }
 
 template <class T>
 void expand(std::span<const T> recon12, std::span<T> matrices) {
   const std::int64_t groups = groups_of(recon12, 6);
-  check_equal(groups, groups_of<T>(matrices, 9), "results");
+  check_equal(groups, groups_of<T>(matrices, 9), "groups of results");
   su3_kernels<T>().expand(recon12.data(), matrices.data(), groups);
 }
 
@@ -122,7 +121,8 @@ template <class T>
 void to_aosoa(std::span<const std::complex<double>> sites, std::size_t numbers, std::span<T> groups) {
   constexpr std::size_t lanes = array_lanes<T>;
   check_equal(static_cast<std::int64_t>(sites.size()),
-              groups_of<T>(groups, numbers) * static_cast<std::int64_t>(lanes * numbers), "numbers of sites");
+              groups_of<T>(groups, numbers) * static_cast<std::int64_t>(lanes * numbers),
+              "complex numbers in the groups");
   for (std::size_t i = 0; i < sites.size(); ++i) {
     const std::size_t site = i / numbers;
     T* to = groups.data() + (site / lanes * numbers + i % numbers) * 2 * lanes + site % lanes;
@@ -135,7 +135,7 @@ template <class T>
 void from_aosoa(std::span<const T> groups, std::size_t numbers, std::span<std::complex<double>> sites) {
   constexpr std::size_t lanes = array_lanes<T>;
   check_equal(static_cast<std::int64_t>(sites.size()),
-              groups_of(groups, numbers) * static_cast<std::int64_t>(lanes * numbers), "numbers of sites");
+              groups_of(groups, numbers) * static_cast<std::int64_t>(lanes * numbers), "complex numbers in the groups");
   for (std::size_t i = 0; i < sites.size(); ++i) {
     const std::size_t site = i / numbers;
     const T* from = groups.data() + (site / lanes * numbers + i % numbers) * 2 * lanes + site % lanes;
@@ -151,8 +151,8 @@ void arithmetic_alone(std::int64_t groups) {
 template <class T>
 void movement_alone(std::span<const T> m, std::span<const T> v, std::span<T> r) {
   const std::int64_t groups = groups_of(m, 9);
-  check_equal(groups, groups_of(v, 3), "vectors");
-  check_equal(groups, groups_of<T>(r, 3), "results");
+  check_equal(groups, groups_of(v, 3), "groups of vectors");
+  check_equal(groups, groups_of<T>(r, 3), "groups of results");
   su3_kernels<T>().movement(m.data(), v.data(), nullptr, r.data(), groups);
 }
 

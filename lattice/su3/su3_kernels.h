@@ -1,5 +1,5 @@
-// The loops of su3_array.h, one set for every kind of processor. This header is included where the compiler may use instructions that not
-// every processor has: it declares only.
+// The loops of su3_array.h, one set per instruction set. Sources that are compiled for one instruction set include this header, so it only
+// declares.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace onehop::lattice {
 
 template <class T>
 struct Su3Kernels {
-  // `from` may be null; groups are of 64 / sizeof(T) sites.
+  // `from` may be null. A group has 64 / sizeof(T) sites.
   using AddProducts = void (*)(const T* m, const T* v, const std::int32_t* from, T* r, std::int64_t groups);
   using Products = void (*)(const T* a, const T* b, T* r, std::int64_t groups);
   using Map = void (*)(const T* a, T* r, std::int64_t groups);
@@ -18,7 +18,7 @@ struct Su3Kernels {
   Map reunitarise;
   Map compress;
   Map expand;
-  // For benchmarks: the multiply-adds of add_products on numbers in registers, and its loads and stores with nothing but sums between.
+  // For benchmarks: see arithmetic_alone() and movement_alone() in su3_array.h.
   void (*arithmetic)(std::int64_t groups);
   AddProducts movement;
 };
@@ -39,7 +39,7 @@ namespace avx512 {
 #endif
 
 namespace detail {
-// Those of cpu::level().
+// Returns the kernels for cpu::level().
 template <class T>
 [[nodiscard]] const Su3Kernels<T>& su3_kernels();
 }  // namespace detail

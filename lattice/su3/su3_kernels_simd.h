@@ -1,4 +1,4 @@
-// The source of all kernels of su3_kernels.h. Included by su3_kernels_*.cc, which say how long a vector is.
+// The kernels of su3_kernels.h. Each su3_kernels_*.cc includes this header, for one instruction set.
 #include "lattice/support/processor.h"
 
 namespace onehop::lattice::ONEHOP_SIMD_NAMESPACE {
@@ -44,7 +44,7 @@ ONEHOP_INLINE void store_matrix(T* group, const M<T>& m, int rows = 3) {
   }
 }
 
-// body(offset) for every part of a group that the processor does at once.
+// Loops over the parts of a group that fit into one vector register; `at` is the first lane of the part.
 #define ONEHOP_EACH_PART(T, at) for (int at = 0; at < lanes<T>; at += width<T, lanes<T>>)
 
 template <class T, bool Adjoint>
@@ -65,7 +65,7 @@ void add_products(const T* m, const T* v, const std::int32_t* from, T* r, std::i
       for (int j = 0; j < 3; ++j) {
 #pragma GCC unroll 3
         for (int i = 0; i < 3; ++i) {
-          // Loaded once: a compiler that loads anew for each of the two uses saves a register and pays with the load unit.
+          // Keep the element in registers: without this the compiler loads it again for its second use.
           C<T> e = load_number(of_m, Adjoint ? 3 * j + i : 3 * i + j);
           ONEHOP_KEEP(e.re.v);
           ONEHOP_KEEP(e.im.v);
@@ -122,7 +122,7 @@ ONEHOP_INLINE M<T> product(const M<T>& a, const M<T>& b) {
   return c;
 }
 
-// The largest square of a norm among the lanes.
+// The largest squared Frobenius norm of the matrices in the lanes.
 template <class T>
 ONEHOP_INLINE T largest_norm(const M<T>& m) {
   R<T> sum = all<width<T, lanes<T>>>(T{0});
@@ -137,8 +137,8 @@ ONEHOP_INLINE T largest_norm(const M<T>& m) {
   return largest;
 }
 
-// As su3::exponential: the Taylor series for a fraction 2^-k of the matrix, which is then squared k times; k is that of the largest in the
-// vector, as a series that is shorter than needed is nowhere cheaper.
+// As su3::exponential: the Taylor series of a / 2^k, squared k times. All lanes share the k of the largest matrix, because they run in
+// lockstep anyway.
 template <class T>
 void exponentials(const T* a, T* r, std::int64_t groups) {
   for (std::int64_t g = 0; g < groups; ++g) {
@@ -235,7 +235,7 @@ void expand(const T* a, T* r, std::int64_t groups) {
 template <class T>
 void arithmetic(std::int64_t groups) {
   constexpr int w = width<T, lanes<T>>;
-  constexpr int independent = 12;  // more than a multiply-add takes cycles, on two units
+  constexpr int independent = 12;  // chains, enough to hide the latency of multiply-adds on two units
   R<T> sum[independent];
 #pragma GCC unroll 12
   for (int i = 0; i < independent; ++i) sum[i] = all<w>(static_cast<T>(i));

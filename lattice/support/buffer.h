@@ -1,5 +1,5 @@
-// Memory of lattice fields: zeroed, aligned to cache lines, and on large pages where it is large, since an operator reads more
-// streams at once than a processor remembers ordinary pages.
+// Memory of lattice fields: zeroed and aligned to cache lines. Large buffers ask for huge pages, because an operator reads more streams at once
+// than the TLB covers with ordinary pages.
 #pragma once
 
 #include <sys/mman.h>
@@ -26,7 +26,7 @@ class Buffer {
     void* memory = std::aligned_alloc(align, whole);
     if (memory == nullptr) throw std::bad_alloc();
     data_.reset(static_cast<T*>(memory));
-    if (align == large) madvise(memory, whole, MADV_HUGEPAGE);  // a wish: without it the memory is only slower
+    if (align == large) madvise(memory, whole, MADV_HUGEPAGE);  // may fail: then the memory is only slower
     std::memset(memory, 0, bytes);
   }
 

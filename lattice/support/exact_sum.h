@@ -1,4 +1,4 @@
-// Sums over the ranks that are the same bits in every order: of numbers rounded to multiples of 2^-50.
+// Sums over sites and ranks that have the same bits in every order: terms are rounded to multiples of 2^-50 and added as integers.
 #pragma once
 
 #include <cmath>
@@ -15,12 +15,12 @@ namespace onehop::lattice::detail {
 
 class ExactSum {
  public:
-  // A sum may have 2^36 terms. One of 2^40 and more, or that is no number, makes it NaN.
+  // A sum may have up to 2^36 terms. A term of magnitude 2^40 or more, or one that is not finite, makes the sum NaN.
   void add(double x) {
     if (std::abs(x) < 0x1p12) [[likely]] {
       total_ += static_cast<Wide>(std::llround(x * 0x1p50));
     } else if (std::abs(x) < 0x1p40) {
-      total_ += static_cast<Wide>(x * 0x1p50);  // whole already
+      total_ += static_cast<Wide>(x * 0x1p50);  // already an integer
     } else {
       beyond_ = 1;
     }
@@ -29,7 +29,7 @@ class ExactSum {
     return beyond_ == 0 ? static_cast<double>(total_) * 0x1p-50 : std::numeric_limits<double>::quiet_NaN();
   }
 
-  // Of all ranks, each sum by itself. Collective, with as many sums on every rank.
+  // Adds up each sum over all ranks. Collective, with the same number of sums on every rank.
   static void over_ranks(const Group& group, std::span<ExactSum> sums) {
     const Gathered all = group.allgather(std::as_bytes(sums));
     std::vector<ExactSum> one(sums.size());
@@ -46,7 +46,7 @@ class ExactSum {
  private:
   __extension__ using Wide = __int128;
   Wide total_ = 0;
-  Wide beyond_ = 0;  // as wide, so that there is no padding to send
+  Wide beyond_ = 0;  // of the same width, so that the object has no padding, which would be sent uninitialised
 };
 
 }  // namespace onehop::lattice::detail

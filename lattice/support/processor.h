@@ -1,11 +1,11 @@
-// Vectors of numbers for kernels that are compiled once for every kind of processor. Included by sources that say which: they define
-// ONEHOP_SIMD_NAMESPACE and ONEHOP_SIMD_BYTES, the length of a vector. All is internal to the source that includes it, so that nothing
-// that is compiled for one processor reaches another; whoever includes this has included the standard library's headers before.
+// SIMD vectors for kernels that are compiled once per instruction set. The including source defines ONEHOP_SIMD_NAMESPACE and ONEHOP_SIMD_BYTES,
+// the length of a vector. Everything has internal linkage, so that code for one instruction set cannot replace code for another. Include
+// standard headers first, before the instruction set is switched on.
 namespace onehop::lattice::ONEHOP_SIMD_NAMESPACE {
 namespace {
 
 #define ONEHOP_INLINE inline __attribute__((always_inline))
-// Makes the compiler believe that this vector is used and changed here.
+// Makes the compiler assume that this vector is used and changed here, so that it stays in a register.
 #if defined(__x86_64__) && ONEHOP_SIMD_BYTES == 64
 #define ONEHOP_KEEP(vector) asm volatile("" : "+v"(vector))
 #elif defined(__x86_64__)
@@ -39,12 +39,12 @@ struct Whole<double> {
   typedef long long Type;
 };
 
-// How many of a group of so many lanes the processor does at once.
+// The number of lanes that a vector register holds, at most `Lanes`.
 template <class T, int Lanes>
 inline constexpr int width =
     Lanes < ONEHOP_SIMD_BYTES / static_cast<int>(sizeof(T)) ? Lanes : ONEHOP_SIMD_BYTES / static_cast<int>(sizeof(T));
 
-// Numbers of W sites.
+// One real number for each of W sites.
 template <class T, int W>
 struct Real {
   typename Simd<T, W>::Type v;
@@ -71,7 +71,7 @@ ONEHOP_INLINE Real<T, W> all(T x) {
   return {typename Simd<T, W>::Type{} + x};
 }
 
-// Past the caches, to an address that is a multiple of the vector's size.
+// A non-temporal store. `to` must be aligned to the size of the vector.
 template <int W, class T>
 ONEHOP_INLINE void stream(T* to, const Real<T, W>& r) {
 #if defined(__clang__)
@@ -88,7 +88,7 @@ ONEHOP_INLINE void stream(T* to, const Real<T, W>& r) {
   store(to, r);
 #endif
 }
-// What was streamed is visible to other threads after this.
+// Makes non-temporal stores visible to other threads before later stores.
 ONEHOP_INLINE void finish_streaming() {
 #if defined(__x86_64__)
   __builtin_ia32_sfence();
@@ -106,7 +106,7 @@ struct Complex {
   friend ONEHOP_INLINE Complex conj(const Complex& a) { return {a.re, -a.im}; }
 };
 
-// Two products and sums each: sum += a * b, sum -= a * b, and for conj: sum += conj(a) * b.
+// sum += a * b, sum -= a * b, and sum += conj(a) * b, each as four multiply-adds.
 template <class C>
 ONEHOP_INLINE void add_product(C& sum, const C& a, const C& b) {
   sum.re = sum.re + a.re * b.re;

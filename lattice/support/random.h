@@ -1,4 +1,5 @@
-// Random numbers of lattices: what is drawn for a link depends on the seed, the sweep and the place (onehop/philox.h).
+// Counter-based random numbers for lattices (onehop/philox.h). They depend only on the seed, the place in the whole lattice, the sweep and the
+// purpose, so that every grid of ranks draws the same.
 #pragma once
 
 #include <array>
@@ -11,7 +12,6 @@
 
 namespace onehop::lattice::detail {
 
-// A stream of numbers of its own for every place, sweep and purpose.
 class Random {
  public:
   Random(std::uint64_t seed, std::uint64_t place, std::uint32_t sweep, std::uint32_t purpose)
@@ -19,7 +19,7 @@ class Random {
         counter_{static_cast<std::uint32_t>(place), static_cast<std::uint32_t>(place >> 32) | purpose << 16, sweep, 0} {
   }
 
-  // Two numbers in (0, 1], multiples of 2^-53.
+  // The next two numbers in (0, 1], multiples of 2^-53.
   std::pair<double, double> two() {
     const auto bits = philox(counter_, key_);
     ++counter_[3];
@@ -29,7 +29,7 @@ class Random {
     return {number(bits[0], bits[1]), number(bits[2], bits[3])};
   }
 
-  // Two independent normal numbers.
+  // Two independent normal numbers, by the Box-Muller transform of the next two.
   std::pair<double, double> two_normal() {
     const auto [u, v] = two();
     const double length = std::sqrt(-2 * std::log(u));

@@ -13,7 +13,7 @@ namespace onehop::lattice::detail {
 
 namespace {
 
-// Adds the seconds that it lives.
+// Adds the seconds between its construction and destruction.
 class Clock {
  public:
   explicit Clock(double& seconds) : seconds_(seconds), begin_(std::chrono::steady_clock::now()) {}

@@ -1,5 +1,5 @@
-// Sums over all sites of all ranks. Ranks are added in their order, so that every rank has the same; with wide sums the result has the same
-// bits for every grid of ranks and every number of threads.
+// Sums over all ranks. They are added in the order of ranks, so that every rank gets the same bits. With superaccumulators ("wide") the result
+// also has the same bits for every grid of ranks and every number of threads.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace onehop::lattice::detail {
 
-// The exact sum of up to 2^30 doubles of any size: a number of 2200 bits in words that overlap by half.
+// The exact sum of up to 2^30 doubles of any magnitude (Kulisch): a fixed-point number in 64-bit words that overlap by half.
 class Superaccumulator {
  public:
   static constexpr int words = 70;
@@ -30,7 +30,7 @@ class Superaccumulator {
     }
     std::uint64_t mantissa = bits & ((std::uint64_t{1} << 52) - 1);
     if (exponent != 0) mantissa |= std::uint64_t{1} << 52;
-    const int place = exponent == 0 ? 0 : exponent - 1;  // of the last bit, in units of 2^-1074
+    const int place = exponent == 0 ? 0 : exponent - 1;  // the mantissa's last bit stands for 2^(place - 1074)
     const int shift = place % 32;
     const std::uint64_t low = (mantissa & 0xffffffff) << shift;
     const std::uint64_t high = (mantissa >> 32) << shift;
@@ -44,7 +44,7 @@ class Superaccumulator {
     for (std::size_t i = 0; i < words; ++i) words_[i] += other.words_[i];
     special_ += other.special_;
   }
-  // Rounded to a double from the highest words down: a function of the sum alone.
+  // Rounded to a double, from the highest word down. The result depends only on the sum, not on the order of the terms.
   [[nodiscard]] double value() const {
     if (special_ != 0 || std::isnan(special_)) return special_;
     std::array<std::int64_t, words> digits{};
@@ -54,7 +54,7 @@ class Superaccumulator {
   }
 
  private:
-  // Of sign times the sum, each from 0 to 2^32 - 1; what is left above them is -1 for negative numbers.
+  // The digits of sign * sum in base 2^32. Returns the carry out of the highest digit, which is -1 if sign * sum is negative.
   [[nodiscard]] std::int64_t digits_of(std::int64_t sign, std::array<std::int64_t, words>& digits) const {
     std::int64_t carry = 0;
     for (std::size_t i = 0; i < words; ++i) {
@@ -72,23 +72,23 @@ class Superaccumulator {
   }
 
   std::array<std::int64_t, words> words_{};
-  double special_ = 0;  // infinities, and what is no number
+  double special_ = 0;  // the sum of infinities and NaNs
 };
 
 class Sums {
  public:
-  // Of up to `most` numbers at once. Collective. `other` replaces the sum of numbers that are not wide.
+  // Sums up to `most` numbers per call. `other` replaces the sum of plain doubles, for benchmarks. Collective.
   Sums(const Group& group, int most, bool wide, std::function<void(std::span<double>)> other = {});
   Sums(const Sums&) = delete;
   Sums& operator=(const Sums&) = delete;
 
   [[nodiscard]] bool wide() const noexcept { return wide_; }
   [[nodiscard]] int most() const noexcept { return most_; }
-  // Each number becomes its sum over the ranks. Collective.
+  // Replaces each number by its sum over the ranks, or stores the sums of superaccumulators in `results`. Collective.
   void run(std::span<double> numbers);
   void run(std::span<const Superaccumulator> mine, std::span<double> results);
 
-  // Seconds spent waiting for others.
+  // Seconds spent exchanging with other ranks.
   [[nodiscard]] double waited() const noexcept { return waited_; }
 
  private:
@@ -98,7 +98,7 @@ class Sums {
   int ranks_;
   int most_;
   bool wide_;
-  std::vector<std::byte> bytes_;  // everybody's block
+  std::vector<std::byte> bytes_;  // the blocks of all ranks
   std::vector<Plan> gather_;
   std::function<void(std::span<double>)> other_;
   double waited_ = 0;

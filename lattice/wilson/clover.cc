@@ -22,7 +22,7 @@ using Block = std::array<std::array<Number, 6>, 6>;
 constexpr std::size_t dims = 4;
 constexpr std::array<std::pair<std::size_t, std::size_t>, 6> planes{{{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}}};
 
-// The links of this rank's block and of one layer around it, corners too.
+// The links of this rank's block and of one layer of sites around it, including edges and corners.
 class Surroundings {
  public:
   explicit Surroundings(const Gauge& gauge) {
@@ -71,7 +71,7 @@ class Surroundings {
   std::vector<Number> links_;
 };
 
-// The four plaquettes that begin at x and go around in the sense from mu to nu.
+// The sum of the four plaquettes that begin at x and go around in the sense from mu to nu.
 Link leaves(const Surroundings& links, std::size_t x, std::size_t mu, std::size_t nu) {
   const std::size_t m = links.stride[mu];
   const std::size_t n = links.stride[nu];
@@ -83,7 +83,7 @@ Link leaves(const Surroundings& links, std::size_t x, std::size_t mu, std::size_
   return ahead + left + behind + right;
 }
 
-// The upper right quarter of each gamma matrix; the lower left one is its adjoint, and the others are nothing.
+// The upper right quarter of each gamma matrix. The lower left quarter is its adjoint, and the diagonal quarters are 0.
 constexpr std::array<std::array<std::array<Number, 2>, 2>, dims> upper_right{{
     {{{Number(0, 0), Number(0, 1)}, {Number(0, 1), Number(0, 0)}}},
     {{{Number(0, 0), Number(-1, 0)}, {Number(1, 0), Number(0, 0)}}},
@@ -125,7 +125,7 @@ Block unpack(const double* from) {
   return block;
 }
 
-// By elimination with the largest pivots; false where there is none.
+// Gauss-Jordan elimination with partial pivoting. Returns false if the matrix is singular.
 bool invert(Block a, Block& inverse) {
   inverse = {};
   for (std::size_t i = 0; i < 6; ++i) inverse[i][i] = 1;
@@ -177,7 +177,7 @@ std::vector<double> clover_blocks(std::span<const Number> strength, double weigh
   constexpr std::size_t of_site = planes.size() * 9;
   if (strength.size() % of_site != 0) {
     throw BadInput("clover: expected a field strength of " + std::to_string(of_site) +
-                   " complex numbers a site, found " + std::to_string(strength.size()) + " numbers");
+                   " complex numbers per site, found " + std::to_string(strength.size()) + " numbers");
   }
   const std::size_t sites = strength.size() / of_site;
   std::vector<double> blocks(sites * clover_numbers);
@@ -205,8 +205,8 @@ std::vector<double> inverse_blocks(std::span<const double> blocks) {
   for (std::size_t n = 0; n < blocks.size() / of_block; ++n) {
     Block inverse;
     if (!invert(unpack(blocks.data() + n * of_block), inverse)) {
-      throw Error("clover: the block of site " + std::to_string(n / 2) +
-                  " of this rank is singular; take another kappa or c_sw");
+      throw Error("clover: expected invertible clover blocks, found a singular one at site " + std::to_string(n / 2) +
+                  " of this rank; take another kappa or c_sw");
     }
     pack(inverse, found.data() + n * of_block);
   }

@@ -205,7 +205,7 @@ def test_grids_and_lanes_are_chosen() -> None:
         ({"extents": (8, 8), "grid": (2, 2), "lanes": 2}, "fewer lanes"),
         ({"extents": (8, 8), "grid": (1, 1), "lanes": 3}, "power of two"),
         ({"extents": (), "grid": ()}, "1 to 4 extents"),
-        ({"extents": (4, 4), "ranks": 7}, "no grid of 7 ranks"),
+        ({"extents": (4, 4), "ranks": 7}, "lattice that 7 ranks can cut"),
         ({"extents": (4, 4), "width": 4}, "width of 1 to 3"),
         ({"extents": (4, 4), "parities": 3}, "1 or 2 parities"),
     ],

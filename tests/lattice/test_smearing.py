@@ -226,7 +226,7 @@ def test_says_what_is_wrong() -> None:
     gauge = Gauge(Group.alone(), (4, 4, 4, 4))
     with pytest.raises(BadInput, match="fat links of"):
         smearing.fat_links(gauge, "fat9")
-    with pytest.raises(BadInput, match="weights of paths below 1e30"):
+    with pytest.raises(BadInput, match="path weights below 1e30"):
         smearing.fat_links(gauge, "asqtad", u0=1e-100)
     with pytest.raises(BadInput, match="u0 above 0"):
         smearing.fat_links(gauge, "asqtad", u0=0)

@@ -1,5 +1,5 @@
-// The links of an SU(3) gauge field on a periodic lattice that is split over a grid of ranks: a 3x3 matrix for every site and direction.
-// Each rank keeps its block and one layer of links around it, edges and corners too.
+// An SU(3) gauge field on a periodic lattice that is split over a grid of ranks: a 3x3 matrix for every site and direction, in double
+// precision. Each rank stores its block and one layer of ghost links around it, including edges and corners.
 #pragma once
 
 #include <complex>
@@ -16,49 +16,49 @@ namespace onehop::lattice {
 // Averages of Re tr / 3 over the plaquettes of the whole lattice: 1 for unit links. The last direction is time.
 struct Plaquettes {
   double all = 0;
-  double space = 0;  // of two directions in space; 0 where there are none
-  double time = 0;   // of time and another direction
+  double space = 0;  // of planes without time; 0 if there are none
+  double time = 0;   // of planes with time
 };
 
-// The link that is farthest from SU(3), see su3::deviation.
+// The link that deviates most from SU(3).
 struct GaugeDeviation {
-  double value = 0;
-  std::vector<std::int64_t> site;  // in the whole lattice
+  double value = 0;                // see su3::deviation
+  std::vector<std::int64_t> site;  // global coordinates
   int direction = 0;
 };
 
 class Gauge {
  public:
-  // Unit links. Collective. `extents` and `grid` as in GeometrySpec, 2 to 4 directions, extents of 2 or more. Throws BadInput.
+  // Unit links. `extents` and `grid` as in GeometrySpec, 2 to 4 directions, extents of 2 or more, group.size() ranks. Collective. Throws BadInput.
   Gauge(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid);
   Gauge(Gauge&&) noexcept;
   Gauge& operator=(Gauge&&) noexcept;
   ~Gauge();
 
   [[nodiscard]] const Group& group() const noexcept;
-  [[nodiscard]] const Geometry& geometry() const noexcept;  // of one lane and one parity
+  [[nodiscard]] const Geometry& geometry() const noexcept;  // with one lane and one parity
 
-  // This rank's block in lexicographic order: site, direction, row, column. Collective. Throws BadInput for another length.
+  // This rank's block in lexicographic order: [site][direction][row][column]. set_links() is collective; throws BadInput for another length.
   void set_links(std::span<const std::complex<double>> links);
   [[nodiscard]] std::vector<std::complex<double>> links() const;
 
-  // Every link drawn from all of SU(3) evenly, from the seed and its place in the whole lattice alone. Collective.
+  // Draws every link from the Haar measure of SU(3). The links depend only on the seed and on global coordinates. Collective.
   void set_random(std::uint64_t seed);
 
-  // The same bits for every grid of ranks, as sums are exact: of numbers rounded to 2^-50. Collective.
+  // Averages with the same bits on every grid of ranks: numbers are rounded to 2^-50 and summed exactly. Collective.
   [[nodiscard]] Plaquettes plaquettes() const;
   // The average of Re tr / 3 over all links. Collective.
   [[nodiscard]] double link_trace() const;
-  // The same on every rank. Collective.
+  // Returns the same on every rank. Collective.
   [[nodiscard]] GaugeDeviation deviation() const;
 
-  // Brings every link back to SU(3). Collective.
+  // Projects every link to SU(3), see su3::reunitarise. Collective.
   void reunitarise();
 
-  // One sweep of the heat bath (Cabibbo, Marinari) for the Wilson action -beta / 3 sum Re tr U_p, and one of over-relaxation, which keeps the
-  // action: every link once, in three SU(2) subgroups, by direction and parity. Random numbers depend on the seed, `sweep` and
-  // the link's place in the whole lattice alone, so that the field is the same, bit for bit, for every grid of ranks. Collective. Throw
-  // BadInput for odd extents, and a beta that is negative or no number.
+  // One sweep of the heat bath (Cabibbo and Marinari, 1982; Kennedy and Pendleton, 1985) for the Wilson action -beta / 3 sum Re tr U_p, or of
+  // over-relaxation, which preserves the action. A sweep updates every link in three SU(2) subgroups. Random numbers depend only on the seed,
+  // on `sweep` and on global coordinates, so the field has the same bits on every grid of ranks. Collective. Throw BadInput for odd
+  // extents and for a beta that is not from 0 to 1e6.
   void heat_bath(double beta, std::uint64_t seed, std::uint32_t sweep);
   void over_relax();
 

@@ -1,5 +1,5 @@
-// The algebra of SU(3): 3x3 complex matrices and colour vectors over any kind of real number. With R = double they are one site's; with
-// a vector type of the compiler every operation is that of as many sites at once.
+// SU(3) linear algebra: 3x3 complex matrices and colour vectors over a real number type R. With R = double they hold one site; with a SIMD
+// vector type of the compiler they hold one site per lane.
 #pragma once
 
 #include <algorithm>
@@ -79,7 +79,7 @@ inline Matrix<R> operator*(const Matrix<R>& a, const Matrix<R>& b) {
   return m;
 }
 
-// a times the adjoint of b, and the adjoint of a times b.
+// a * adjoint(b), and adjoint(a) * b.
 template <class R>
 inline Matrix<R> times_adjoint(const Matrix<R>& a, const Matrix<R>& b) {
   return a * adjoint(b);
@@ -89,7 +89,7 @@ inline Matrix<R> adjoint_times(const Matrix<R>& a, const Matrix<R>& b) {
   return adjoint(a) * b;
 }
 
-// sum += a * v, sum -= adjoint(a) * v: the two halves of a hopping term.
+// sum += a * v, and sum += adjoint(a) * v.
 template <class R>
 inline void add_product(Vector<R>& sum, const Matrix<R>& a, const Vector<R>& v) {
   for (int i = 0; i < 3; ++i) {
@@ -108,7 +108,7 @@ template <class R>
 inline R real_trace(const Matrix<R>& a) {
   return a.e[0][0].re + a.e[1][1].re + a.e[2][2].re;
 }
-// That of a * adjoint(b), without the product.
+// The real part of the trace of a * adjoint(b), computed without the full product.
 template <class R>
 inline R real_trace_times_adjoint(const Matrix<R>& a, const Matrix<R>& b) {
   R sum{};
@@ -118,7 +118,7 @@ inline R real_trace_times_adjoint(const Matrix<R>& a, const Matrix<R>& b) {
   return sum;
 }
 
-// The third row of a matrix of SU(3) from its first two: what lets a link travel and lie in memory as 12 numbers instead of 18.
+// Sets the third row of an SU(3) matrix from its first two, so that a link can be stored as 12 real numbers instead of 18.
 template <class R>
 inline void third_row(Matrix<R>& a) {
   for (int j = 0; j < 3; ++j) {
@@ -128,8 +128,8 @@ inline void third_row(Matrix<R>& a) {
   }
 }
 
-// The matrix of SU(3) beside `a`, for a that is nearly one: its first row made of length 1, the second orthogonal to it and of length
-// 1, the third from both. `root` is the square root of an R.
+// Projects a matrix close to SU(3) to SU(3): normalises the first row, orthonormalises the second to it, and computes the third from both.
+// `root` is the square root function of R.
 template <class R, class Root>
 inline void reunitarise(Matrix<R>& a, const Root& root) {
   const auto normalise = [&](Complex<R>(&row)[3]) {
@@ -149,8 +149,8 @@ inline void reunitarise(Matrix<double>& a) {
   reunitarise(a, [](double x) { return std::sqrt(x); });
 }
 
-// How far `a` is from SU(3): the largest number in a * adjoint(a) - 1 and in its third row minus what the first two make of it.
-// Infinite where there is something that is no number.
+// Measures the deviation from SU(3): the largest absolute value of any real or imaginary part in a * adjoint(a) - 1 and in the difference
+// between the third row and the one that the first two determine. Infinite if `a` is not finite.
 inline double deviation(const Matrix<double>& a) {
   const Matrix<double> product = times_adjoint(a, a);
   Matrix<double> other = a;
@@ -168,7 +168,7 @@ inline double deviation(const Matrix<double>& a) {
   return worst;
 }
 
-// The exponential of any matrix, to rounding: its Taylor series for a fraction 2^-k of it, which is then squared k times.
+// The exponential of any matrix, to rounding: the Taylor series of a / 2^k, squared k times.
 inline Matrix<double> exponential(const Matrix<double>& a) {
   double norm = 0;
   for (const auto& row : a.e) {
@@ -187,7 +187,7 @@ inline Matrix<double> exponential(const Matrix<double>& a) {
   return sum;
 }
 
-// To and from nine complex numbers in memory, row by row.
+// Convert from and to nine complex numbers in memory, row by row.
 inline Matrix<double> load(const std::complex<double>* from) {
   Matrix<double> m;
   for (int i = 0; i < 9; ++i) m.e[i / 3][i % 3] = {from[i].real(), from[i].imag()};
