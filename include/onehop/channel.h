@@ -35,8 +35,8 @@ struct ChannelSpec {
   int peer = 0;            // the rank at the other end; may be this rank
   std::int64_t bytes = 0;  // length of one message; 0 makes a bare signal
   int tag = 0;             // distinguishes channels between the same two ranks
-  // The values of the sender count; 0 lets onehop choose. A message longer than a slot is cut into fragments, which
-  // pass through the slots one after the other. The staging memory is always slots * slot_bytes.
+  // The sender's values apply; 0 lets onehop choose. A message longer than a slot is cut into fragments, which pass
+  // through the slots one after the other. The staging memory is always slots * slot_bytes.
   int slots = 0;
   std::int64_t slot_bytes = 0;
   std::int64_t chunk_bytes = 0;  // the flag is stored after each chunk of a fragment
@@ -63,7 +63,7 @@ enum class TransportKind : std::uint8_t {
 
 namespace detail {
 
-class Endpoint;  // the slow path of a channel end: waiting, and the work of a transport whose bell is up
+class Endpoint;  // the slow path of a channel end: waiting, and a transport's work when its bell is set
 
 // The flag of the u-th use of a slot is (u << chunk_bits) | c after c chunks were written, and (u << chunk_bits) |
 // whole at the end.
@@ -94,8 +94,7 @@ struct SlotRing {
   }
 };
 
-// memcpy without a call for short copies, which most messages and pieces are: it copies the head and the tail, which
-// may overlap.
+// memcpy without a function call for short copies, the common case. Copies the head and the tail, which may overlap.
 inline void copy_bytes(std::byte* to, const std::byte* from, std::size_t n) noexcept {
   struct Block {
     std::byte bytes[16];
@@ -187,7 +186,7 @@ class Sender {
   // the first error's text.
 
   // For plans: the steps of put(). payload() is the memory of the current fragment. publish(c, n) tells the receiver
-  // that c chunks (detail::whole: all chunks), n bytes in total, are written. advance() goes on to the next fragment.
+  // that c chunks (detail::whole: all chunks), n bytes in total, are written. advance() moves to the next fragment.
   [[nodiscard]] std::byte* payload() const noexcept { return at_ + ring_.payload; }
   [[nodiscard]] const detail::SlotRing& ring() const noexcept { return ring_; }
   [[nodiscard]] StoreKind stores() const noexcept { return stores_; }

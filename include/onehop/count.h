@@ -1,5 +1,5 @@
 // Counts the messages and bytes of a schedule without running it. `count` reads the same object that a plan executes,
-// and the counters of the plan must be equal.
+// and its numbers equal the plan's counters.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct RankCount {
   std::int64_t messages_received = 0;
   std::int64_t bytes_sent = 0;
   std::int64_t bytes_received = 0;
-  std::int64_t bytes_local = 0;  // copied inside the rank, crossing nothing
+  std::int64_t bytes_local = 0;  // copied inside the rank
   std::int64_t pieces_sent = 0;
   std::int64_t pieces_received = 0;
   friend bool operator==(const RankCount&, const RankCount&) = default;

@@ -1,6 +1,5 @@
-// The middle step of a compressed all-reduce: decodes the contributions of other ranks, adds them to this rank's plain
-// numbers, and encodes the sum. It makes one pass over the data, with the same bits as encoding, decoding and adding in
-// separate steps.
+// The middle step of a compressed all-reduce: decodes the contributions of other ranks, adds this rank's plain numbers,
+// and encodes the sum. One pass over the data gives the same bits as separate steps.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +12,10 @@ namespace onehop {
 
 struct EncodedSum {
   Codec codec = Codec::q8;                    // any but raw
-  std::span<const std::byte* const> sources;  // in the order in which they are added; one at least
-  int plain =
-      -1;  // the source that is float32 numbers, rounded as if they had travelled; all others are encoded. -1: none
+  std::span<const std::byte* const> sources;  // at least one; added in this order
+  // Index of the source that holds plain float32 numbers, which are rounded as if they had been sent. All other sources
+  // are encoded. -1: none is plain.
+  int plain = -1;
   bool mean = false;  // the sum is divided by the number of sources
 };
 

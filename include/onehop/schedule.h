@@ -27,8 +27,8 @@ enum class Combine : std::uint8_t { replace, add, min, max, prod };
 // An array that the schedule reads or writes. Every rank has one, possibly of a different length.
 struct ArraySpec {
   std::string name;
-  // At least 1; for every type but `bytes` the size of that type, or a multiple: elements of several numbers, as
-  // complex ones.
+  // At least 1. For every type but `bytes`, a multiple of the size of that type: a complex number is one element of two
+  // numbers.
   std::int64_t element_bytes = 8;
   ElementType type = ElementType::bytes;
   // Number of elements: one value for all ranks, or one per rank.
@@ -106,9 +106,9 @@ struct Schedule {
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
-// Joins the parts of all ranks, where parts[r] is that of rank r (see `Schedule::part`). Each round lists the transfers
-// from rank 0, then those from rank 1, and so on, each in the order of the sender's part. Throws BadInput if `parts` is
-// no such list, and Mismatch with both ranks if one side has a transfer that the other lacks or has in another order.
+// Joins the parts of all ranks: parts[r] is the part of rank r (see `Schedule::part`). Each round lists the transfers
+// from rank 0, then those from rank 1, and so on, in the order of the sender's part. Throws BadInput unless every rank
+// has one part, and Mismatch with both ranks if one has a transfer that the other lacks or has in another order.
 [[nodiscard]] Schedule merge(std::span<const Schedule> parts);
 
 // Describes a transfer for error messages: "round 0, transfer 3 (rank 1 array u -> rank 0 array u, 128 elements)".

@@ -43,8 +43,8 @@ class Slice {
   // Smallest element number and one past the largest; {0, 0} for an empty slice.
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> bounds() const;
 
-  // The box in its simplest form (dimensions of extent 1 dropped, neighbours that form one run joined), which is the
-  // same for equal boxes: a single element and an empty slice have no dimensions. For a box only.
+  // The box in canonical form, the same for equal boxes: dimensions of extent 1 are dropped, and adjacent dimensions
+  // that form one run are joined. A single element and an empty slice have no dimensions. For a box only.
   [[nodiscard]] int dims() const noexcept { return dims_; }
   [[nodiscard]] std::int64_t offset() const noexcept { return offset_; }
   [[nodiscard]] std::span<const std::int64_t> extents() const noexcept {
@@ -105,7 +105,7 @@ void Slice::for_each_run(Visit&& visit) const {
       index[d] = 0;
     }
     if (d < 0) break;
-    if (at == begin + count) {  // only in boxes whose dimensions interleave: a carry may land right behind a run
+    if (at == begin + count) {  // in boxes whose dimensions interleave, a carry may land right behind a run
       count += run;
     } else {
       visit(begin, count);

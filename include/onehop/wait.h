@@ -1,4 +1,4 @@
-// Waits for the first of several channels that can go on.
+// Waits until one of several channels is ready.
 #pragma once
 
 #include <functional>

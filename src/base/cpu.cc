@@ -19,8 +19,8 @@ const char* name_in_environment() {
 }
 
 #if defined(__x86_64__)
-// __builtin_cpu_supports also checks that the operating system saves the registers. Clang has no name for F16C, whose instructions use
-// AVX registers only, so its bit is read from the processor.
+// __builtin_cpu_supports also checks that the operating system saves the registers. Clang has no name for F16C, so its
+// bit is read with cpuid; F16C uses AVX registers only.
 bool has_avx2() {
   __builtin_cpu_init();
   unsigned a = 0;

@@ -1,5 +1,5 @@
-// The instruction sets that kernels are compiled for, and the choice between them: one detection and one environment variable
-// (ONEHOP_SIMD) for every kernel of onehop.
+// The instruction sets that kernels are compiled for, and the choice between them. Every kernel of onehop uses this
+// detection and obeys the environment variable ONEHOP_SIMD.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@
 namespace onehop::cpu {
 
 // The levels are ordered: a processor that supports one supports those before it.
-//   portable  what the compiler assumes of every processor of the architecture (SSE2 on x86-64)
+//   portable  the baseline of the architecture (SSE2 on x86-64)
 //   avx2      AVX2, FMA and F16C
 //   avx512    AVX-512 F, BW, DQ and VL
 enum class Level : std::uint8_t { portable, avx2, avx512 };
@@ -21,34 +21,34 @@ enum class Level : std::uint8_t { portable, avx2, avx512 };
 // The levels that this processor supports, the best last.
 [[nodiscard]] const std::vector<Level>& levels();
 
-// The level of this name. Throws BadInput, which begins with `what`, if the name is unknown or this processor does not support it.
+// Throws BadInput, with a message that begins with `what`, if the name is unknown or the processor lacks the level.
 [[nodiscard]] Level level_named(std::string_view name, std::string_view what);
 
 namespace detail {
-// The level in use; -1 until somebody asks.
+// The level in use; -1 until the first call of level().
 extern std::atomic<int> current;
 [[nodiscard]] Level choose_level();
 [[nodiscard]] Level choose_level_or_best() noexcept;
 }  // namespace detail
 
-// The level that every kernel uses: the one given to use_level, else the one that ONEHOP_SIMD names, else the best. The environment is
-// read at the first call. Throws BadInput for a value of ONEHOP_SIMD that is unknown or unsupported: every group does when it is made.
+// The level that every kernel uses: the one given to use_level, else ONEHOP_SIMD, else the best. The first call reads
+// the environment. Throws BadInput if ONEHOP_SIMD is unknown or unsupported; so does the creation of a group.
 [[nodiscard]] inline Level level() {
   const int found = detail::current.load(std::memory_order_relaxed);
   return found >= 0 ? static_cast<Level>(found) : detail::choose_level();
 }
 
-// The same for code that may not throw: with a wrong ONEHOP_SIMD, which others report, the best level.
+// The same for code that must not throw. Returns the best level if ONEHOP_SIMD is invalid, which level() reports.
 [[nodiscard]] inline Level level_or_best() noexcept {
   const int found = detail::current.load(std::memory_order_relaxed);
   return found >= 0 ? static_cast<Level>(found) : detail::choose_level_or_best();
 }
 
-// Whether ONEHOP_SIMD or use_level named the level. If not, a kernel may choose among the supported levels by measurement.
+// Whether ONEHOP_SIMD or use_level named the level. If not, a kernel may choose a supported level by measurement.
 [[nodiscard]] bool is_level_given();
 
-// For tests and benchmarks: makes every kernel of this process use this level from now on. "" returns to the default. Kernels that an
-// object has already chosen stay as they are. Throws BadInput as level_named does.
+// For tests and benchmarks: sets the level for this process; "" restores the default. Objects keep the kernels that
+// they have already chosen. Throws BadInput as level_named does.
 void use_level(std::string_view name);
 
 // The manufacturer of the processor.

@@ -17,8 +17,8 @@ namespace onehop::detail {
 inline constexpr std::int64_t any_integer = std::numeric_limits<std::int64_t>::min();
 inline constexpr std::int64_t largest_integer = std::numeric_limits<std::int64_t>::max();
 
-// A value of the text together with the way to it, so that every complaint can say where. The way is a chain of nodes,
-// each of which lives in the call that reads it, and becomes text only when somebody complains.
+// A value of the text together with its path, so that every error can name the place. The path is a chain of nodes,
+// each of which lives in the call that reads it; it becomes text only when an error is thrown.
 class Node {
  public:
   // `name` is what messages call the whole text; both must outlive the node.
@@ -56,7 +56,7 @@ class Node {
 
   [[nodiscard]] Node at(const char* key) const { return {json_.at(key), this, key, 0}; }
 
-  // As `at`, where other keys are nobody's business.
+  // Like `at`, but checks that the key exists; other keys are allowed.
   [[nodiscard]] Node required(const char* key) const {
     if (!json_.is_object()) complain("an object");
     if (!json_.contains(key)) complain("the key \"" + std::string(key) + "\"", "none");
@@ -99,7 +99,7 @@ class Node {
     return values;
   }
 
-  // Calls read(), and puts the way to this value before what it complains of.
+  // Calls read() and prefixes the message of a BadInput with the path of this value.
   template <class Read>
   [[nodiscard]] auto read(Read&& read) const {
     try {

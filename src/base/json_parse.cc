@@ -1,5 +1,5 @@
-// Reading JSON that anybody may have written: every error is a BadInput that names the place, and no text takes more
-// than time and memory in proportion to its length.
+// Parses untrusted JSON: every error is a BadInput that names the place, and time and memory are at most proportional
+// to the length of the text.
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
@@ -13,13 +13,13 @@ namespace onehop::detail {
 
 namespace {
 
-// Whatever walks over a value afterwards may recurse: the limit keeps that far from the end of the stack.
+// Later code may recurse over a value; this limit protects its stack.
 constexpr std::size_t most_levels = 32;
-// Keys are found by comparing with all of them.
+// Look-up of a key compares with all keys of the object.
 constexpr std::size_t most_keys = 64;
 constexpr std::size_t longest_reason = 240;
 
-// "line 3, column 7" of a byte, both from 1.
+// The position of a byte as "line 3, column 7", both counted from 1.
 std::string place_of(std::string_view text, std::size_t byte) {
   const std::string_view before = text.substr(0, byte);
   const auto lines = std::ranges::count(before, '\n');
@@ -28,7 +28,7 @@ std::string place_of(std::string_view text, std::size_t byte) {
   return "line " + std::to_string(lines + 1) + ", column " + std::to_string(std::max<std::size_t>(column, 1));
 }
 
-// The parser quotes the bytes that it stumbled over, which may be half a character.
+// The parser quotes the offending bytes, which may be part of a character.
 std::string printable(std::string_view text) {
   constexpr std::string_view digits = "0123456789ABCDEF";
   std::string made;
@@ -87,7 +87,7 @@ class Builder : public nlohmann::json_sax<Json> {
     throw BadInput(what_ + ": expected " + expected + ", found " + found);
   }
 
-  // " in rounds[0].transfers[3]": the value that is being read.
+  // The path of the value being read, as " in rounds[0].transfers[3]".
   [[nodiscard]] std::string inside() const {
     std::string path;
     for (std::size_t level = 0; level + 1 < open_.size(); ++level) {
@@ -119,7 +119,7 @@ class Builder : public nlohmann::json_sax<Json> {
     if (open_.size() == most_levels) {
       complain("at most " + std::to_string(most_levels) + " brackets in each other", "more" + inside());
     }
-    // Only the innermost value grows, so that the others stay where they are.
+    // Only the innermost value grows, so the pointers to the outer ones stay valid.
     open_.push_back(&place(std::move(value)));
     return true;
   }
@@ -146,7 +146,7 @@ Json parse_json(std::string_view text, const std::string& what) {
 
 std::string shortened(std::string_view text, std::size_t longest) {
   if (text.size() <= longest) return std::string(text);
-  // Bytes 10xxxxxx go on with a character.
+  // Bytes 10xxxxxx continue a UTF-8 character.
   while (longest > 0 && (static_cast<unsigned char>(text[longest]) & 0xc0U) == 0x80) --longest;
   return std::string(text.substr(0, longest)) + "...";
 }

@@ -8,11 +8,11 @@ namespace {
 
 constexpr std::size_t line_length = 100;
 
-// Keys are names that onehop chose, in which nothing needs an escape.
+// Keys are chosen by onehop and contain nothing that needs an escape.
 void write_key(std::string& text, const std::string& key) { text.append(1, '"').append(key).append("\": "); }
 
-// Adds a line with a space behind every colon and comma. False if the text gets longer than `longest` by it; then only
-// a part of the line is there.
+// Appends `json` as one line with a space behind every colon and comma. Returns false if the text becomes longer than
+// `longest`; the line is then incomplete.
 bool write_line(std::string& text, const Json& json, std::size_t longest) {
   if (!json.is_structured()) {
     text += json.is_number_integer() ? std::to_string(json.get<std::int64_t>()) : json.dump();

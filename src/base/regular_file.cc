@@ -45,7 +45,7 @@ FileText read_all(int file, std::size_t longest) {
 }  // namespace
 
 FileText read_regular_file(const std::string& path, std::size_t longest) {
-  // Opening a device may do something, and a FIFO waits for a writer: neither is opened.
+  // Opening a device may have side effects, and opening a FIFO waits for a writer, so neither is opened.
   struct stat about{};
   if (stat(path.c_str(), &about) != 0) return failed(errno);
   const auto refused = [&] {

@@ -1,4 +1,4 @@
-// Reads a small file whose name comes from the user and which may be anything.
+// Reads a small file whose name comes from the user and may be of any kind.
 #pragma once
 
 #include <optional>
@@ -7,13 +7,13 @@
 namespace onehop::detail {
 
 struct FileText {
-  std::optional<std::string> text;  // none: there is a problem
+  std::optional<std::string> text;  // none if there is a problem
   std::string problem;
   bool is_missing = false;
 };
 
-// The whole of a regular file of at most `longest` bytes. Never waits: FIFOs, sockets, devices and folders are
-// problems.
+// Reads a regular file of at most `longest` bytes. Never waits: a FIFO, socket, device or folder is reported as a
+// problem.
 [[nodiscard]] FileText read_regular_file(const std::string& path, std::size_t longest);
 
 }  // namespace onehop::detail

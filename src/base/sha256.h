@@ -6,7 +6,7 @@
 
 namespace onehop::detail {
 
-// The digest in 64 hexadecimal digits.
+// Returns the digest as 64 hexadecimal digits.
 [[nodiscard]] std::string sha256(std::string_view text);
 
 }  // namespace onehop::detail

@@ -12,14 +12,14 @@ constexpr int most_bits = 62;
 
 constexpr std::int64_t two_to(int bit) { return std::int64_t{1} << bit; }
 
-// A bit of the element's number that takes both values: what it adds to the number at either end when it is set.
+// A free bit of the element number: the stride that it adds at the sender (`from`) and at the receiver (`to`).
 struct Dimension {
   std::int64_t from = 0;
   std::int64_t to = 0;
   std::int64_t extent = 2;
 };
 
-// Elements whose numbers are those of `dimensions`, from these first ones on.
+// A strided set of elements: the first element number at either end, and the dimensions on top of it.
 struct Region {
   std::int64_t from = 0;
   std::int64_t to = 0;
@@ -33,7 +33,7 @@ struct Chain {
   std::vector<Dimension> bits;
 };
 
-// The regions in which not all of one chain are equal: bits 0 .. k - 1 are, and bit k is the first to differ.
+// Appends the regions in which the bits of `chain` differ: in region k, bits 0 .. k - 1 are equal and bit k differs.
 void add_unequal(const Region& rest, const Chain& chain, std::vector<Region>& regions) {
   for (std::size_t k = chain.value < 0 ? 1 : 0; k < chain.bits.size(); ++k) {
     Region region = rest;
@@ -58,7 +58,7 @@ void add_unequal(const Region& rest, const Chain& chain, std::vector<Region>& re
   }
 }
 
-// What is left of `whole` (without the chains' dimensions) when the elements that keep their place are taken out.
+// Returns `whole` without the elements that keep their place. `whole` does not include the dimensions of the chains.
 std::vector<Region> without_fixed(const Region& whole, const std::vector<Chain>& chains) {
   std::vector<Region> regions;
   Region equal_before = whole;
@@ -82,7 +82,7 @@ std::vector<Region> without_fixed(const Region& whole, const std::vector<Chain>&
   return regions;
 }
 
-// Both ends in the order of the sender's memory; dimensions that follow each other at both ends are one.
+// Sorts dimensions by the sender's stride and merges those that are contiguous at both ends.
 std::vector<Dimension> simplified(std::vector<Dimension> dimensions) {
   std::sort(dimensions.begin(), dimensions.end(),
             [](const Dimension& a, const Dimension& b) { return std::abs(a.from) > std::abs(b.from); });
@@ -108,8 +108,8 @@ Slice box(std::int64_t offset, std::span<const Dimension> dimensions, std::int64
   return Slice::box(offset, extents, strides);
 }
 
-// Calls visit(from, to) for the region as slices, as long as it returns true: one, unless the region has more
-// dimensions than a slice can have.
+// Calls visit(from, to) for each slice of the region while it returns true. There is one slice, unless the region has
+// more dimensions than a slice can have.
 template <class Visit>
 void for_each_slice(const Region& region, const Visit& visit) {
   const std::vector<Dimension> dimensions = simplified(region.dimensions);
@@ -147,8 +147,8 @@ class Mover {
 
   [[nodiscard]] int ranks() const { return 1 << (bits_ - local_); }
 
-  // The ranks that `rank` sends to (itself included, if any element's final rank is it), in order; those it receives
-  // from.
+  // The ranks to which `rank` sends, in ascending order, itself included if any element stays on it; below, the ranks
+  // from which it receives.
   [[nodiscard]] std::vector<int> receivers_of(int rank) const {
     int fixed = 0;
     for (int bit = local_; bit < bits_; ++bit) {
@@ -167,7 +167,7 @@ class Mover {
     return all_with(fixed, coming_);
   }
 
-  // Until there are `most` transfers.
+  // Appends transfers until there are `most`.
   void add_transfers(int sender, int receiver, Codec codec, std::size_t most, std::vector<Transfer>& transfers) const {
     if (transfers.size() >= most) return;
     for (const Region& region : regions(sender, receiver)) {
@@ -225,7 +225,7 @@ class Mover {
     return ranks;
   }
 
-  // What the rank's own bits fix in each cycle. False: two of them differ, and no element of the rank keeps its place.
+  // Sets the value that the rank's bits fix in each cycle. False if two differ: no element of the rank keeps its place.
   bool set_values(int rank, std::vector<Chain>& chains) const {
     for (std::size_t c = 0; c < cycles_.size(); ++c) {
       for (const int bit : cycles_[c]) {
@@ -238,7 +238,7 @@ class Mover {
     return true;
   }
 
-  // A local bit that takes both values, as one of its chain if that matters.
+  // Adds a free local bit to its chain, or to `whole` if it is in no cycle or no element keeps its place.
   void put(int bit, std::int64_t there, bool any_fixed, Region& whole, std::vector<Chain>& chains) const {
     const int cycle = cycle_of_[static_cast<std::size_t>(bit)];
     auto& dimensions = any_fixed && cycle >= 0 ? chains[static_cast<std::size_t>(cycle)].bits : whole.dimensions;
@@ -261,8 +261,8 @@ class Mover {
   int local_;
   int bits_;
   std::vector<int> from_;     // the inverse of `to`
-  std::vector<int> leaving_;  // local bits that become the rank's
-  std::vector<int> coming_;   // bits of the rank that become local
+  std::vector<int> leaving_;  // local bits that become rank bits
+  std::vector<int> coming_;   // rank bits that become local
   std::vector<std::vector<int>> cycles_;
   std::vector<int> cycle_of_;  // -1: the bit keeps its place
 };
@@ -343,7 +343,7 @@ std::vector<std::pair<int, int>> swaps_of(const std::vector<int>& to) {
   std::vector<std::pair<int, int>> swaps;
   std::vector<bool> done(to.size(), false);
   for (int first = 0; first < static_cast<int>(to.size()); ++first) {
-    // The first bit's place holds what still has to go on.
+    // After each swap, the first bit's place holds the value that has to move on.
     for (int bit = to[static_cast<std::size_t>(first)]; bit != first && !done[static_cast<std::size_t>(bit)];
          bit = to[static_cast<std::size_t>(bit)]) {
       swaps.emplace_back(first, bit);

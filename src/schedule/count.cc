@@ -17,7 +17,7 @@ void add_pieces(std::int64_t& total, std::int64_t pieces) {
   total = detail::checked_add(total, pieces, "the pieces of a schedule");
 }
 
-// Gathers the traffic of every pair of ranks; `moves` of one round after the other.
+// Sums the traffic of every pair of ranks. Transfers must be added round by round.
 class PairCounter {
  public:
   explicit PairCounter(const Schedule& schedule) : schedule_(schedule) {}
@@ -48,7 +48,7 @@ class PairCounter {
   };
 
   Entry& entry_of(int from, int to) {
-    // Patterns put the transfers of one pair behind each other, so the last pair is mostly this one.
+    // Patterns list the transfers of one pair together, so the last pair usually matches.
     if (last_ < entries_.size() && entries_[last_].count.from == from && entries_[last_].count.to == to) {
       return entries_[last_];
     }

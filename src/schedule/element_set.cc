@@ -9,7 +9,7 @@ namespace onehop::detail {
 namespace {
 
 constexpr std::uint64_t bits = 64;
-// 8 MiB. calloc takes that from the system, which gives zeroed pages when they are first touched and not before.
+// 8 MiB. calloc gets blocks of this size from the system, which provides zeroed pages on first touch.
 constexpr std::uint64_t most_bits_per_block = std::uint64_t{1} << 26U;
 
 }  // namespace
@@ -37,12 +37,12 @@ void ElementSet::for_each_word(const Slice& slice, Visit&& visit) {
     auto left = static_cast<std::uint64_t>(count);
     while (left > 0) {
       const std::uint64_t bit = at % bits;
-      const std::uint64_t here = std::min(left, bits - bit);
-      const Word ones = here == bits ? ~Word{0} : (Word{1} << here) - 1;
+      const std::uint64_t length = std::min(left, bits - bit);
+      const Word ones = length == bits ? ~Word{0} : (Word{1} << length) - 1;
       Word& word = block(at >> block_shift)[(at & (block_bits_ - 1)) / bits];
       visit(word, ones << bit, static_cast<std::int64_t>(at - bit));
-      at += here;
-      left -= here;
+      at += length;
+      left -= length;
     }
   });
 }

@@ -18,8 +18,8 @@ class ElementSet {
   // For element numbers below `elements`.
   explicit ElementSet(std::int64_t elements);
 
-  // Adds the elements of `slice`. Returns the first of them that was there already (also where the slice itself names
-  // an element twice), or `none`. Whatever was there already goes into `repeated` too, if given.
+  // Adds the elements of `slice`. Returns the first that was already in the set, including one that the slice names
+  // twice, or `none`. Adds all such elements to `repeated`, if given.
   std::int64_t insert(const Slice& slice, ElementSet* repeated = nullptr);
 
   // The first element of `slice` that is in the set, or `none`.
@@ -36,7 +36,7 @@ class ElementSet {
     void operator()(Word* words) const { std::free(words); }
   };
 
-  // Words and bits that `slice` touches, one word after the other: visit(word, mask, number of the word's first bit).
+  // Calls visit(word, mask of the slice's bits, element number of the word's first bit) for each word of `slice`.
   template <class Visit>
   void for_each_word(const Slice& slice, Visit&& visit);
   [[nodiscard]] Word* block(std::uint64_t number);

@@ -36,13 +36,13 @@ void check_parts(std::span<const Schedule> parts) {
   const Schedule& first = parts.front();
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
     const Schedule& part = parts[rank];
-    const char* what = part.name != first.name                     ? "name"
-                       : part.ranks != first.ranks                 ? "number of ranks"
-                       : part.arrays != first.arrays               ? "arrays"
-                       : part.rounds.size() != first.rounds.size() ? "number of rounds"
-                                                                   : nullptr;
-    if (what != nullptr) {
-      throw Mismatch("merge: the parts of rank 0 and rank " + std::to_string(rank) + " differ in their " + what +
+    const char* difference = part.name != first.name                     ? "name"
+                             : part.ranks != first.ranks                 ? "number of ranks"
+                             : part.arrays != first.arrays               ? "arrays"
+                             : part.rounds.size() != first.rounds.size() ? "number of rounds"
+                                                                         : nullptr;
+    if (difference != nullptr) {
+      throw Mismatch("merge: the parts of rank 0 and rank " + std::to_string(rank) + " differ in their " + difference +
                      ": build both with the same parameters");
     }
     for (std::size_t round = 0; round < part.rounds.size(); ++round) {
@@ -61,7 +61,7 @@ void check_parts(std::span<const Schedule> parts) {
   }
 }
 
-// One round of all parts, in which each rank's transfers are looked up by their other end.
+// Merges one round of all parts. Matches each transfer of a sender with the same transfer in the receiver's part.
 class RoundMerge {
  public:
   RoundMerge(std::span<const Schedule> parts, int round) : parts_(parts), round_(round) {

@@ -1,4 +1,4 @@
-// A schedule as text. docs/reference/schedule.md describes the format; `format_version` counts its changes.
+// Schedules as JSON. docs/reference/schedule.md describes the format; `format_version` counts its changes.
 #include <limits>
 
 #include "onehop/error.h"
@@ -61,7 +61,7 @@ Slice slice_from(const Node& node) {
   return node.read([&] { return Slice::box(offset, extents, strides); });
 }
 
-// Ranks and arrays may be ones that do not exist: saying so is left to `verify`, which knows the transfer.
+// Accepts ranks and arrays that do not exist: `verify` reports them and can name the transfer.
 Place place_from(const Node& node) {
   node.expect_keys({"rank", "array", "slice"});
   constexpr int smallest = std::numeric_limits<int>::min();
@@ -84,7 +84,7 @@ Transfer transfer_from(const Node& node) {
           named(node, "codec", Codec::raw, codec_from_string)};
 }
 
-// Whether it is a permutation, and of this schedule, is left to `verify` as well.
+// `verify` also checks that this is a permutation and fits the schedule.
 BitPermutation permutation_from(const Node& node) {
   node.expect_keys({"array", "local_bits", "to"});
   BitPermutation permutation{node.at("array").small_integer(0), node.at("local_bits").small_integer(0), {}};

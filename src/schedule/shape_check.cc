@@ -16,7 +16,7 @@ std::string array_problem(const ArraySpec& array, int ranks) {
            std::string(to_string(array.type)) + found(array.element_bytes);
   }
   if (array.elements.size() != 1 && array.elements.size() != static_cast<std::size_t>(ranks)) {
-    return "expected its number of elements once, or for each of the " + std::to_string(ranks) + " ranks, found " +
+    return "expected one number of elements, or one for each of the " + std::to_string(ranks) + " ranks, found " +
            std::to_string(array.elements.size()) + " numbers";
   }
   for (const std::int64_t elements : array.elements) {
@@ -77,24 +77,24 @@ std::string transfer_problem(const Schedule& schedule, const Transfer& transfer)
   return {};
 }
 
-// A few numbers can name more elements than any bitmap holds: better an error than a machine without memory.
+// A short schedule can name more elements than any bitmap can hold, so the cost is bounded before memory is used.
 void check_cost(const Schedule& schedule) {
   constexpr std::int64_t most_bytes = std::int64_t{1} << 32U;
   constexpr std::int64_t most_pieces = std::int64_t{1} << 34U;
   std::unordered_map<int, std::int64_t> bytes;
-  std::int64_t looked_at = 0;
+  std::int64_t total_pieces = 0;
   const auto fits = [&](const Place& place) {
     const auto [first, last] = place.slice.bounds();
     const std::int64_t pieces = std::min(place.slice.pieces(), most_pieces);
-    // Pages of the bitmap: those of every piece, but not more than lie between its ends.
-    std::int64_t& here = bytes[place.rank];
-    here += std::min((last - first) / 8, place.slice.elements() / 8 + pieces * 4096) + 1;
-    looked_at += place.slice.elements() / 64 + pieces;
-    return here <= most_bytes && looked_at <= most_pieces;
+    // Each piece may touch a page of the bitmap of its own, but all together at most the pages between their ends.
+    std::int64_t& rank_bytes = bytes[place.rank];
+    rank_bytes += std::min((last - first) / 8, place.slice.elements() / 8 + pieces * 4096) + 1;
+    total_pieces += place.slice.elements() / 64 + pieces;
+    return rank_bytes <= most_bytes && total_pieces <= most_pieces;
   };
   const auto refuse = [&](const std::string& where) {
     throw BadInput("verify: expected at most " + std::to_string(most_bytes * 8) + " elements written on a rank and " +
-                   std::to_string(most_pieces) + " pieces in all, found more up to " + where +
+                   std::to_string(most_pieces) + " pieces in total, found more up to " + where +
                    ": verify the same pattern on smaller arrays");
   };
   for (int r = 0; r < static_cast<int>(schedule.rounds.size()); ++r) {

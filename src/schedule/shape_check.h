@@ -10,11 +10,11 @@ namespace onehop::detail {
 
 [[nodiscard]] std::string array_problem(const ArraySpec& array, int ranks);
 
-// Both need arrays without problems.
+// Both assume that the arrays of the schedule are valid.
 [[nodiscard]] std::string place_problem(const Schedule& schedule, const Place& place);
 [[nodiscard]] std::string transfer_problem(const Schedule& schedule, const Transfer& transfer);
 
-// Throws BadInput if `verify` would need more memory or time for a schedule without problems than it may take.
+// Throws BadInput if `verify` would exceed its limits of memory or time. Assumes that the transfers are valid.
 void check_cost(const Schedule& schedule);
 
 }  // namespace onehop::detail

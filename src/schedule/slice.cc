@@ -60,12 +60,12 @@ Slice Slice::box(std::int64_t offset, std::span<const std::int64_t> extents, std
   for (std::size_t d = 0; d < extents.size(); ++d) {
     elements = checked_multiply(elements, extents[d], "the number of elements of a slice");
     if (extents[d] == 1) continue;
-    // One step more than the box takes, so that walking over it cannot overflow either.
+    // Includes one step beyond the box, so that for_each_run cannot overflow either.
     const std::int64_t span = checked_multiply(strides[d], extents[d], element_number);
     std::int64_t& end = span < 0 ? lowest : highest;
     end = checked_add(end, span, element_number);
     if (span < 0) lowest -= strides[d];
-    // Dimensions go in from the slowest, so the last one kept is the neighbour of this one.
+    // Dimensions are added slowest first, so the last one kept is adjacent to this one.
     if (box.dims_ > 0 && box.strides_[box.dims_ - 1] == span) {
       box.extents_[box.dims_ - 1] *= extents[d];
       box.strides_[box.dims_ - 1] = strides[d];
@@ -107,7 +107,7 @@ Slice Slice::list(std::vector<std::int64_t> indices) {
   for (std::size_t i = 0; i < indices.size(); ++i) {
     if (indices[i] < 0 || indices[i] == std::numeric_limits<std::int64_t>::max()) {
       throw BadInput("slice: expected element numbers from 0 to 2^63 - 2, found " + std::to_string(indices[i]) +
-                     " at place " + std::to_string(i) + " of the list");
+                     " at index " + std::to_string(i) + " of the list");
     }
   }
   Slice list;
@@ -124,10 +124,10 @@ std::int64_t Slice::pieces() const {
     for (std::size_t i = 1; i < indices_.size(); ++i) pieces += indices_[i] != indices_[i - 1] + 1;
     return pieces;
   }
-  // Every step to the next element is a carry into some dimension d, and all carries into d jump equally far.
+  // Every step to the next element is a carry into some dimension d, and all carries into d jump by the same distance.
   std::int64_t pieces = 1;
-  std::int64_t rewind = 0;         // how far the dimensions below d go back in a carry
-  std::int64_t outer = elements_;  // how often dimension d runs through
+  std::int64_t rewind = 0;         // distance that the faster dimensions go back in a carry
+  std::int64_t outer = elements_;  // number of times that dimension d is traversed
   for (int d = dims_ - 1; d >= 0; --d) {
     outer /= extents_[d];
     if (strides_[d] - rewind != 1) pieces += outer * (extents_[d] - 1);

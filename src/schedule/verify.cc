@@ -1,6 +1,6 @@
-// Shapes are checked transfer by transfer, everything else rank by rank: what one rank holds is written by transfers to
-// it and read by transfers from it, so that no rule ever needs two ranks at once. A bitmap says that an element is hit
-// twice; who hits it is looked up only then.
+// Checks shapes per transfer and everything else per rank: only transfers to a rank write its memory and only transfers
+// from it read it, so no rule needs two ranks at once. A bitmap detects that an element is hit twice; only then are the
+// transfers searched for the culprits.
 #include "onehop/verify.h"
 
 #include <algorithm>
@@ -77,7 +77,7 @@ class TransfersByRank {
   std::vector<Entry> entries_;
 };
 
-// Finds, among the transfers that one rank receives in a round, the one that exchanges places with a given one.
+// Finds, among the transfers to one rank in a round, the one that forms an exact exchange with a given transfer.
 class ExchangePartners {
  public:
   explicit ExchangePartners(const std::vector<Transfer>& transfers) : transfers_(transfers) {}
@@ -87,8 +87,8 @@ class ExchangePartners {
     partners_.emplace(key(t.from, t.to), transfer);
   }
 
-  // The transfer that writes exactly where `u` reads and reads exactly where `u` writes, or -1. Within one rank there
-  // is none: an exchange needs somebody who has read before the other writes.
+  // Returns the transfer that writes exactly where `u` reads and reads exactly where `u` writes, or -1. A local copy
+  // has no partner: only two ranks can both read before the other writes.
   [[nodiscard]] int of(const Transfer& u) const {
     if (u.from.rank == u.to.rank) return -1;
     const auto [begin, end] = partners_.equal_range(key(u.to, u.from));
@@ -126,7 +126,7 @@ class Verifier {
   [[nodiscard]] std::vector<Violation> run() {
     check_arrays();
     if (violations_.empty()) check_shapes();
-    // The other rules are about sound transfers only.
+    // The other rules assume valid transfers.
     if (violations_.empty()) {
       detail::check_cost(schedule_);
       check_ranks();
@@ -168,7 +168,7 @@ class Verifier {
   // One set per array; all empty between two ranks.
   std::vector<ElementSet> written_;   // in this round
   std::vector<ElementSet> repeated_;  // in this round more than once, by combining transfers
-  std::vector<ElementSet> covered_;   // in any round, where there are several
+  std::vector<ElementSet> covered_;   // in any round, if a rank has several
 };
 
 void Verifier::report(Rule rule, int round, int transfer, int other, const std::string& what) {
@@ -199,7 +199,7 @@ void Verifier::check_shapes() {
   }
 }
 
-// A round that says what it permutes must list just that: as a whole, or as the part of one rank.
+// A round that declares a permutation must list exactly its moves: all of them, or those of one rank.
 void Verifier::check_permutation(int round) {
   const Round& now = schedule_.rounds[static_cast<std::size_t>(round)];
   const std::string name = "round " + std::to_string(round) + " and its permutation: ";
@@ -219,9 +219,9 @@ void Verifier::check_permutation(int round) {
   const int at = static_cast<int>(found - now.transfers.begin());
   report(Rule::shape, round, found == now.transfers.end() ? -1 : at, -1,
          name + "expected the " + std::to_string(expected.size()) + (expected.size() == most ? " or more" : "") +
-             " transfers that it moves, in their order, found " + std::to_string(now.transfers.size()) +
-             ", the first that differs being number " + std::to_string(at) +
-             ": build the round with permute_bits, or leave its permutation away");
+             " transfers of the permutation, in their order, found " + std::to_string(now.transfers.size()) +
+             "; the first that differs is number " + std::to_string(at) +
+             ": build the round with permute_bits, or remove its permutation");
 }
 
 void Verifier::check_ranks() {
@@ -261,7 +261,7 @@ void Verifier::check_rank(int rank, Entries writes, Entries reads, const std::ve
     const Entries round_writes = take_round(later_writes, round);
     const Entries round_reads = take_round(reads, round);
     check_writes(round_writes);
-    // A permutation is in place: each element is read before what takes its place is written, and verified as a whole.
+    // A plan reads each element of a permutation before it overwrites it; check_permutation verified the whole round.
     if (!schedule_.rounds[static_cast<std::size_t>(round)].permutation) check_reads(round_reads, round_writes);
     if (one_round) check_coverage(rank, written_, places);
     for (const auto entry : round_writes) {
@@ -290,7 +290,7 @@ void Verifier::check_writes(Entries writes) {
   for (const Combine combine : combining) check_combined(writes, combine);
 }
 
-// Transfers that combine in the same way may meet: each is held against what others wrote before any goes in.
+// Transfers that combine in the same way may overlap, so each is compared with the other writes before any is inserted.
 void Verifier::check_combined(Entries writes, Combine combine) {
   for (const auto entry : writes) {
     const Transfer& t = at(entry);
@@ -314,7 +314,7 @@ void Verifier::check_reads(Entries reads, Entries writes) {
       partners.emplace(schedule_.rounds[static_cast<std::size_t>(entry.round)].transfers);
       for (const auto write : writes) partners->add(write.transfer);
     }
-    // Where the partner replaces, rule 2 says that nobody else writes there.
+    // If the partner replaces, rule 2 ensures that no other transfer writes there.
     const int partner = partners->of(u);
     if (partner < 0) {
       report_read(writes, entry, element);
@@ -368,7 +368,7 @@ void Verifier::report_read(Entries writes, TransfersByRank::Entry entry, std::in
   }
   report(Rule::reads, entry.round, entry.transfer, writer,
          describe(schedule_, entry.round, entry.transfer) + " reads element " + std::to_string(element) + " of " +
-             name(u.from) + ", expected nobody to write it in this round, found a write by " +
+             name(u.from) + ", expected no write to it in this round, found one by " +
              describe(schedule_, entry.round, writer) +
              ": put one of them into another round, or make the two an exact exchange between two ranks");
 }
@@ -380,8 +380,8 @@ std::vector<Violation> verify(const Schedule& schedule, int limit) {
   try {
     return Verifier(schedule, limit).run();
   } catch (const std::bad_alloc&) {
-    throw BadInput("verify: expected a schedule that this machine's memory suffices to verify, found " +
-                   std::string("one that needs more: verify the same pattern on smaller arrays"));
+    throw BadInput("verify: expected a schedule that this machine has enough memory to verify, found one that needs " +
+                   std::string("more: verify the same pattern on smaller arrays"));
   }
 }
 

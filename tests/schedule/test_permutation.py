@@ -107,7 +107,7 @@ def test_a_round_that_is_not_its_permutation_is_found() -> None:
     [
         ({"pairs": [(0, 9)]}, "expected bits from 0 to 5 in pairs, found 9"),
         ({"pairs": [(0, 1), (1, 2)]}, "found bit 1 in two"),
-        ({"permutation": [0, 1, 2]}, "expected where each of the 6 bits of the index goes, found 3 entries"),
+        ({"permutation": [0, 1, 2]}, "one entry for each of the 6 bits of the index, found 3 entries"),
         ({"permutation": [0, 1, 2, 3, 4, 4]}, "found 4 twice for bit 5"),
         ({"permutation": [0, 1, 2, 3, 4, 6]}, "found 6 for bit 5"),
         ({}, "either pairs or a permutation"),

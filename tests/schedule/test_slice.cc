@@ -204,8 +204,8 @@ TEST(Slice, BadInputSaysWhatWasExpectedAndFound) {
   expect_bad([&] { return Slice::box(0, Numbers{3}, Numbers{huge}); }, "below 2^63");
   expect_bad([&] { return Slice::range(huge, 1); }, "below 2^63");
   expect_bad([&] { return Slice::range(huge - 5, 10); }, "below 2^63");
-  expect_bad([] { return Slice::list({1, -7}); }, "found -7 at place 1");
-  expect_bad([&] { return Slice::list({huge}); }, "at place 0");
+  expect_bad([] { return Slice::list({1, -7}); }, "found -7 at index 1");
+  expect_bad([&] { return Slice::list({huge}); }, "at index 0");
   expect_bad([] { return Slice::subarray(Numbers{4, 4}, Numbers{0, 3}, Numbers{4, 2}); },
              "found start 3 and extent 2 in dimension 1, which has 4 elements");
   expect_bad([] { return Slice::subarray(Numbers{4}, Numbers{-1}, Numbers{2}); }, "found start -1");

@@ -190,7 +190,7 @@ TEST(Verify, ReadsOfWhatIsWritten) {
   const Slice a = Slice::range(0, 4);
   const Slice b = Slice::range(3, 4);
   expect_only(one_round({transfer(0, a, 1, a), transfer(1, b, 2, a)}), Rule::reads, 0, 1, 0,
-              "reads element 3 of array u on rank 1, expected nobody to write it in this round, found a write by round "
+              "reads element 3 of array u on rank 1, expected no write to it in this round, found one by round "
               "0, transfer 0");
   expect_only(one_round({transfer(0, a, 0, b)}), Rule::reads, 0, 0, 0, "element 3");
   EXPECT_TRUE(verify(one_round({transfer(0, a, 0, Slice::range(4, 4))})).empty());

@@ -34,12 +34,12 @@ struct Operation;
 
 // Parameters of a reduction.
 struct Reduction {
-  std::int64_t elements = 0;  // of an all-reduce: of the array; of a reduce-scatter: of the block that a rank gets
+  std::int64_t elements = 0;  // all-reduce: length of the array; reduce-scatter: length of the block that a rank gets
   ElementType type = ElementType::float32;
   ReduceOp op = ReduceOp::sum;  // no mean of integers
   Codec codec = Codec::raw;
   ReduceAlgorithm algorithm = ReduceAlgorithm::automatic;
-  std::int64_t chunk_bytes = 0;  // of the pieces in which it travels; 0: onehop chooses
+  std::int64_t chunk_bytes = 0;  // size of the pieces in which the array travels; 0: onehop chooses
   // Extents of the array, or of several arrays with -1 between them. If they differ between ranks, the operation throws
   // Mismatch. Empty means one dimension.
   std::vector<std::int64_t> shape{};
@@ -49,7 +49,7 @@ struct Reduction {
 // Mismatch.
 struct Content {
   ElementType type = ElementType::bytes;
-  std::vector<std::int64_t> shape{};  // as of a Reduction
+  std::vector<std::int64_t> shape{};  // as in Reduction
 };
 
 // One of several arrays that an operation treats as one contiguous array.
@@ -85,7 +85,7 @@ class Collective {
     finish();
   }
 
-  // The algorithm, and the size of the chunks in bytes, in place of "automatic" and 0.
+  // The algorithm and the chunk size in bytes that onehop uses, where the Reduction has "automatic" or 0.
   [[nodiscard]] ReduceAlgorithm algorithm() const noexcept;
   [[nodiscard]] std::int64_t chunk_bytes() const noexcept;
 
@@ -121,7 +121,7 @@ class Collectives {
   [[nodiscard]] CollectivesCounters counters() const noexcept;
   // Bytes of shared memory that currently back the channels to this rank.
   [[nodiscard]] std::int64_t staging_bytes() const noexcept;
-  // The table by which "automatic" chooses. It is that of rank 0, so that all ranks make the same choice.
+  // The table that resolves "automatic". It is rank 0's table, so that all ranks make the same choice.
   [[nodiscard]] const ReduceTable& table() const noexcept;
 
   // All of these throw BadInput for invalid numbers. None but barrier() communicates.

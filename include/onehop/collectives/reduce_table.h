@@ -17,7 +17,7 @@ namespace onehop::collectives {
 struct ReduceRule {
   std::int64_t up_to = std::numeric_limits<std::int64_t>::max();
   ReduceAlgorithm algorithm = ReduceAlgorithm::two_shot;
-  std::int64_t chunk_bytes = 0;  // of the array, of the pieces in which it travels
+  std::int64_t chunk_bytes = 0;  // size of the pieces in which the array travels, before encoding
 
   friend bool operator==(const ReduceRule&, const ReduceRule&) = default;
 };
@@ -25,8 +25,8 @@ struct ReduceRule {
 struct ReduceTable {
   static constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
-  bool in_memory = true;  // for ranks that all share memory; false: for others
-  int ranks = 0;          // for groups of up to so many; 0: for any
+  bool in_memory = true;  // for groups whose ranks all share memory; false: for other groups
+  int ranks = 0;          // for groups of up to this many ranks; 0: of any size
   // In ascending order. The last rule has no upper limit.
   std::vector<ReduceRule> raw;
   std::vector<ReduceRule> encoded;

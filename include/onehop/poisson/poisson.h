@@ -2,9 +2,9 @@
 //
 //   (4 + mass^2) x(i,j) - x(i+1,j) - x(i-1,j) - x(i,j+1) - x(i,j-1) = b(i,j)
 //
-// solved by Jacobi's method from x = 0. Each iteration sends the four faces of a rank's block, updates the interior while
-// they travel, and the boundary when they are there. The solution and the residual norms are bitwise the same for every
-// grid of ranks and every processor (docs/reference/poisson.md says how).
+// solved by Jacobi's method from x = 0. Each iteration sends the four faces of a rank's block, updates the interior
+// while they travel, then updates the boundary. The solution and the residual norms are bitwise the same for every
+// grid of ranks and every processor (docs/reference/poisson.md explains how).
 #pragma once
 
 #include <array>
@@ -21,108 +21,108 @@
 
 namespace onehop::lattice {
 
-// The problem. Everything but `grid` changes the answer; `grid` does not.
+// The problem and its distribution. All fields but `grid` change the solution.
 struct PoissonSpec {
-  std::array<std::int64_t, 2> extents{60, 60};  // of the whole lattice
+  std::array<std::int64_t, 2> extents{60, 60};  // sites of the whole lattice
   std::array<int, 2> grid{1, 1};                // ranks per dimension; neither may exceed the extent
-  double mass = 0.5;                            // above 0: without it the operator has no inverse
-  std::uint64_t seed = 1;                       // of the right-hand side, see poisson_source
+  double mass = 0.5;                            // must be positive, else the operator is singular
+  std::uint64_t seed = 1;                       // seed of the right-hand side, see poisson_source
 };
 
-// One rank's block: its first site and its sites per dimension. The first (extent mod grid) blocks have one more.
+// One rank's block: its first site and its sites per dimension. The first (extent mod grid) blocks have one site more.
 struct PoissonBlock {
   std::array<std::int64_t, 2> start{};
   std::array<std::int64_t, 2> extents{};
 };
 
-// The grid of `ranks` ranks that cuts a lattice of `extents` with the shortest faces; among equals the one that cuts the
-// first dimension, whose faces are contiguous. Throws BadInput if no grid fits.
+// Returns the grid of `ranks` ranks with the shortest faces for a lattice of `extents`. Among equals it prefers to cut
+// the first dimension, whose faces are contiguous. Throws BadInput if no grid fits.
 [[nodiscard]] std::array<int, 2> poisson_grid(std::array<std::int64_t, 2> extents, int ranks);
 
-// Throws BadInput if `spec` is not one, or has no such rank.
+// Throws BadInput if `spec` is invalid or has no such rank.
 [[nodiscard]] PoissonBlock poisson_block(const PoissonSpec& spec, int rank);
 
-// The right-hand side of a block, in C order: numbers in [-1, 1) that depend on the seed and the global site alone.
+// Returns the right-hand side of a block in C order: numbers in [-1, 1) that depend only on seed and global site.
 [[nodiscard]] std::vector<double> poisson_source(const PoissonSpec& spec, const PoissonBlock& block);
 
-// What one iteration sends. Array 0 holds a rank's own faces, array 1 those of its neighbours, each as below and above in
-// dimension 0, below and above in dimension 1. Every face is followed by padding to `enlargement` times its length, which
-// travels with it to another rank. Throws BadInput.
+// Returns the schedule of one iteration. Array 0 holds a rank's own faces, array 1 those of its neighbours, both in the
+// order: dimension 0 below, above, dimension 1 below, above. Padding extends every face to `enlargement` times its
+// length and is sent with it to other ranks. Throws BadInput.
 [[nodiscard]] Schedule poisson_faces(const PoissonSpec& spec, std::int64_t enlargement = 1);
 
-// How faces travel and residuals are added up. The solver brings its own, made of two plans; a benchmark may bring another.
+// Exchanges faces and sums residuals. The solver has its own implementation, two plans; a benchmark may supply another.
 class PoissonExchange {
  public:
   virtual ~PoissonExchange() = default;
-  // start() sends the own faces, finish() waits for the neighbours'. Between the two neither array is touched.
+  // start() sends this rank's faces, finish() waits for the neighbours'. Neither array is accessed in between.
   virtual void start() = 0;
   virtual void finish() = 0;
-  // The sum of all ranks' values, between the two calls on its way. The values are such that every order gives the same.
+  // The sum of `mine` over all ranks. The values are rounded so that every order of summation gives the same bits.
   virtual void start_sum(double mine) = 0;
   [[nodiscard]] virtual double finish_sum() = 0;
 };
 
-// Makes one for `faces` (enlargement 1) and the memory of its two arrays, which stays where it is. Collective.
+// Makes a PoissonExchange for `faces` (enlargement 1) and the memory of its two arrays, which stays valid. Collective.
 using MakePoissonExchange = std::function<std::unique_ptr<PoissonExchange>(
     const Schedule& faces, std::span<const std::span<std::byte>> arrays)>;
 
 struct PoissonOptions {
-  int buffers = 2;               // slots per neighbour: 1 is single, 2 double buffering
-  std::int64_t enlargement = 1;  // messages are so many times as long as the faces in them
+  int buffers = 2;               // slots per neighbour: 1 is single buffering, 2 double buffering
+  std::int64_t enlargement = 1;  // length of a message as a multiple of the length of its face
   TransportKind transport = TransportKind::automatic;
-  MakePoissonExchange exchange{};  // instead of the solver's own; then the three above are without effect
+  MakePoissonExchange exchange{};  // replaces the solver's exchange; the three options above then have no effect
 };
 
-// |b - M x| after so many iterations.
+// The residual |b - M x| after `iteration` iterations.
 struct PoissonResidual {
   std::int64_t iteration = 0;
   double norm = 0;
 };
 
-// Where one rank's time goes, in seconds per iteration: the means of the iterations in which the parts were looked at.
+// One rank's time in seconds per iteration: the means over the iterations in which each part was measured.
 struct PoissonTimes {
-  double start = 0;     // packing and sending
-  double interior = 0;  // while the faces fly
-  double wait = 0;      // for them, and unpacking
+  double start = 0;     // packing and sending the faces
+  double interior = 0;  // updating the interior while the faces travel
+  double wait = 0;      // waiting for the neighbours' faces and unpacking them
   double boundary = 0;
-  double residual = 0;  // the sum over the ranks; its arithmetic is part of interior and boundary
+  double residual = 0;  // summing over the ranks; the local arithmetic is part of interior and boundary
 };
 
 struct PoissonResult {
   std::int64_t iterations = 0;
   bool reached_tolerance = false;
-  double seconds = 0;                    // for all iterations
-  std::vector<PoissonResidual> history;  // ascending; the last is that of the solution
+  double seconds = 0;                    // wall time of all iterations
+  std::vector<PoissonResidual> history;  // in the order of iterations; the last entry belongs to the solution
   PoissonTimes times;
 };
 
 struct PoissonControl {
-  std::int64_t iterations = 1000;    // at most
-  std::int64_t residual_every = 10;  // iterations
-  double tolerance = 0;              // stop when |b - M x| <= tolerance * |b|; looked at with the residual
-  // Called on every rank after a new residual, at most some ten times a second. May throw to give up.
+  std::int64_t iterations = 1000;    // upper limit
+  std::int64_t residual_every = 10;  // iterations from one residual to the next
+  double tolerance = 0;              // stop when |b - M x| <= tolerance * |b|, checked with every residual
+  // Called on every rank after a new residual, at most about ten times a second. May throw to stop the solve.
   std::function<void(const PoissonResidual&)> progress{};
 };
 
 class Poisson {
  public:
-  // Collective. Throws BadInput if the grid is not one of the group's ranks.
+  // Collective. Throws BadInput if `spec` is invalid or its grid does not have the group's number of ranks.
   explicit Poisson(const Group& group, const PoissonSpec& spec, const PoissonOptions& options = {});
   Poisson(Poisson&&) noexcept;
   Poisson& operator=(Poisson&&) noexcept;
   ~Poisson();
 
-  // Another right-hand side: this rank's block in C order. Collective. Throws BadInput for a wrong length or values that
-  // are not finite or above 1e140.
+  // Replaces the right-hand side by this rank's block in C order. Collective. Throws BadInput for a wrong length, and
+  // for values that are not finite or exceed 1e140 in magnitude.
   void set_source(std::span<const double> block);
 
   // Solves from x = 0. Collective, with the same `control` on every rank. Throws PeerLost, Timeout.
   PoissonResult solve(const PoissonControl& control = {});
 
-  // This rank's block of the solution, or of the right-hand side, in C order.
+  // Returns this rank's block of the solution or of the right-hand side, in C order.
   [[nodiscard]] std::vector<double> solution() const;
   [[nodiscard]] std::vector<double> source() const;
-  // The whole lattice in C order, on every rank. Collective.
+  // Joins the blocks of all ranks: returns the whole lattice in C order on every rank. Collective.
   [[nodiscard]] std::vector<double> gather(std::span<const double> block) const;
 
   [[nodiscard]] const PoissonSpec& spec() const noexcept;

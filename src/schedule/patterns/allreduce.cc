@@ -13,7 +13,7 @@ constexpr detail::NamedValue<ReduceAlgorithm> algorithms[] = {{ReduceAlgorithm::
                                                               {ReduceAlgorithm::one_shot, "one_shot"},
                                                               {ReduceAlgorithm::two_shot, "two_shot"}};
 
-// A segment begins where a block of any codec does.
+// A multiple of the block of every codec, so that segments begin at block boundaries.
 constexpr std::int64_t block = 64;
 constexpr int source = 0;
 constexpr int result = 1;
@@ -30,11 +30,11 @@ void check(const std::string& what, int ranks, std::int64_t elements, std::optio
 void check(const std::string& what, const AllReduceSpec& spec, std::optional<int> only_rank) {
   check(what, spec.ranks, spec.elements, only_rank);
   if (spec.combine == Combine::replace) throw BadInput(what + ": expected add, min, max or prod, found replace");
-  if (spec.type == ElementType::bytes) throw BadInput(what + ": expected numbers, found bytes");
+  if (spec.type == ElementType::bytes) throw BadInput(what + ": expected a numeric type, found bytes");
   (void)detail::checked_multiply(spec.elements, bytes_of(spec.type), "the bytes of an all-reduce");
 }
 
-// Adds transfers in the order of (sender, receiver), of which only those of one rank may be wanted.
+// Adds transfers in the order of (sender, receiver); with `only_rank`, only those of that rank.
 class Builder {
  public:
   Builder(Schedule& schedule, std::optional<int> only_rank) : schedule_(schedule), only_rank_(only_rank) {}
@@ -50,7 +50,7 @@ class Builder {
     if (wanted(rank) && elements > 0) schedule_.must_cover.push_back({rank, array, Slice::range(0, elements)});
   }
 
-  // What rank 0 has replaces in the first round, what the others have is combined with it in the second. Rank `to`
+  // Copies the contribution of rank 0 in the first round and combines the others with it in the second. Rank `to`
   // reduces the part `read(to)` of the sources into the part `written(to)` of its result.
   template <class Read, class Written>
   void reduce(Combine combine, const Read& read, const Written& written) {
@@ -85,7 +85,7 @@ std::pair<std::int64_t, std::int64_t> reduce_segment(std::int64_t elements, int 
 Schedule allreduce(const AllReduceSpec& spec, std::optional<int> only_rank) {
   check("allreduce", spec, only_rank);
   if (spec.algorithm == ReduceAlgorithm::automatic) {
-    throw BadInput("allreduce: expected one_shot or two_shot, found auto; a schedule says what is moved");
+    throw BadInput("allreduce: expected one_shot or two_shot, found auto: a schedule needs a definite algorithm");
   }
   const bool two_shot = spec.algorithm == ReduceAlgorithm::two_shot;
   const std::int64_t bytes = bytes_of(spec.type);

@@ -1,5 +1,5 @@
-// The ghosts of a block are the product, over the dimensions, of what lies below, inside and above it. So each
-// dimension is cut by itself into segments (`AxisSegment`), for all positions in the grid at once; the transfers of a
+// The ghosts of a block are products, over the dimensions, of the ranges below, inside and above the block. Each
+// dimension is therefore cut separately into segments (`AxisSegment`) for all positions in the grid. The transfers of a
 // rank are products of segments, and the part of one rank needs only the segments that touch its position.
 #include <algorithm>
 #include <array>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t max_dims = 6;
 
-// How one dimension of the global array is split, without a word about the others.
+// How one dimension of the global array is split.
 struct Axis {
   std::int64_t extent = 0;
   int blocks = 1;
@@ -100,10 +100,10 @@ int check_values(const HaloSpec& spec) {
     if (spec.extents[d] < 0) complain(d, "an extent of 0 or more", spec.extents[d]);
     if (spec.grid[d] < 1) complain(d, "1 rank or more", spec.grid[d]);
     if (below < 0 || above < 0) complain(d, "widths of 0 or more", std::min(below, above));
-    // All positions of the local array, and of the global one with ghosts around it, can be numbered.
+    // Position numbers in the local array, and in the global array with ghosts around it, must not overflow.
     (void)detail::checked_add(spec.extents[d], detail::checked_add(below, above, "a halo's width"), "a halo's extent");
     ranks *= spec.grid[d];
-    if (ranks > std::numeric_limits<int>::max()) throw BadInput("halo: expected fewer than 2^31 ranks in the grid");
+    if (ranks > std::numeric_limits<int>::max()) complain(d, "a grid of fewer than 2^31 ranks up to and", ranks);
   }
   if (spec.element_bytes.empty()) throw BadInput("halo: expected element_bytes for one field or more, found none");
   for (const std::int64_t bytes : spec.element_bytes) {
@@ -143,7 +143,7 @@ std::vector<AxisSegment> cut_axis(const Axis& axis) {
   return segments;
 }
 
-// Everything about a spec that the transfers are made from.
+// Builds blocks and transfers from a spec, which the constructor checks.
 class HaloBuilder {
  public:
   explicit HaloBuilder(const HaloSpec& spec) : spec_(spec) {
@@ -185,7 +185,7 @@ class HaloBuilder {
   int ranks_ = 1;
   std::vector<Axis> axes_;
   std::vector<std::vector<AxisSegment>> segments_;  // per dimension
-  // Per dimension and grid position: the segments from there, and those to there.
+  // Per dimension and grid position: the segments sent from it, and those received by it.
   std::vector<std::vector<std::vector<const AxisSegment*>>> sent_;
   std::vector<std::vector<std::vector<const AxisSegment*>>> received_;
 };
@@ -321,7 +321,7 @@ void HaloBuilder::add_transfers(std::vector<Piece>& pieces, std::vector<Transfer
   }
 }
 
-// What is written lies contiguous around the interior of each dimension: everything but ghosts beyond an open end.
+// In each dimension the written positions are contiguous around the interior: all but the ghosts beyond an open end.
 AxisRange HaloBuilder::written_range(std::size_t d, int block) const {
   const Axis& axis = axes_[d];
   const std::int64_t start = axis.start_of(block);
@@ -332,8 +332,8 @@ AxisRange HaloBuilder::written_range(std::size_t d, int block) const {
           axis.below + size + std::min(axis.extent - start - size, axis.above)};
 }
 
-// Two boxes for each dimension, ghosts below and above. With corners the dimensions behind it count with their ghosts
-// and those before it without, so that the boxes together are the whole shell and none overlaps another.
+// Adds two boxes per dimension, the ghosts below and above. With corners, a box includes the ghosts of later dimensions
+// but not those of earlier ones, so that the boxes are disjoint and cover the whole shell.
 void HaloBuilder::add_must_cover(int rank, std::vector<Place>& places) const {
   const HaloBlock block = this->block(rank);
   std::vector<AxisRange> inside(dims());
@@ -370,7 +370,7 @@ Schedule HaloBuilder::build(std::optional<int> only_rank) {
     add_pieces(*only_rank, true, pieces);
     const auto sent = static_cast<std::ptrdiff_t>(pieces.size());
     add_pieces(*only_rank, false, pieces);
-    // Copies inside the rank are found both as sent and as received.
+    // Copies inside the rank occur both as sent and as received pieces; keep the former.
     const auto received =
         std::remove_if(pieces.begin() + sent, pieces.end(), [](const Piece& piece) { return piece.from == piece.to; });
     pieces.erase(received, pieces.end());

@@ -9,8 +9,8 @@ namespace {
 BitPermutation checked(const PermuteBitsSpec& spec, std::optional<int> only_rank) {
   const BitPermutation permutation{0, spec.local_bits, spec.permutation};
   if (static_cast<int>(spec.permutation.size()) != spec.bits) {
-    throw BadInput("permute_bits: expected where each of the " + std::to_string(spec.bits) +
-                   " bits of the index goes, found " + std::to_string(spec.permutation.size()) + " entries");
+    throw BadInput("permute_bits: expected a permutation with one entry for each of the " + std::to_string(spec.bits) +
+                   " bits of the index, found " + std::to_string(spec.permutation.size()) + " entries");
   }
   if (!takes(spec.codec, spec.type)) {
     throw BadInput("permute_bits: codec " + std::string(to_string(spec.codec)) +
