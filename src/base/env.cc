@@ -25,11 +25,10 @@ constexpr std::array table{
     Variable{"ONEHOP_LAUNCHER_PID", "process number", "none",
              "The process that started the ranks. A rank ends when this process is gone.", "src/world/world.cc",
              "launcher"},
-    Variable{
-        "ONEHOP_MEETING_KEY", "text", "empty",
-        "A key that all ranks of a launch share. It is part of the name of the socket at which ranks meet under "
-        "torchrun and srun without MPI, so that launches with different keys do not meet.",
-        "src/group/rendezvous.cc", "user"},
+    Variable{"ONEHOP_MEETING_KEY", "text", "empty",
+             "A key that all ranks of a launch share. It is part of the name of the socket at which ranks meet under "
+             "torchrun and srun without MPI, so that launches with different keys do not meet.",
+             "src/group/rendezvous.cc", "user"},
     Variable{"ONEHOP_MPI", "path, or none", "the launcher's library, then that of mpiexec in PATH, then the system's",
              "The MPI library to load; none: no MPI.", "src/mpi/library.cc", "user"},
     Variable{"ONEHOP_PEERS", "path", "none",
@@ -60,8 +59,8 @@ constexpr std::array table{
     Variable{"ONEHOP_TEST_FREE_MEMORY", "number of bytes", "the amount that the system reports",
              "Overrides the free memory of the machine.", "src/group/shared_memory.cc", "test"},
     Variable{"ONEHOP_TEST_HOST", "text", "the machine's own name",
-             "Overrides the name of the machine. Ranks with different names share no memory.",
-             "src/group/group.cc", "test"},
+             "Overrides the name of the machine. Ranks with different names share no memory.", "src/group/group.cc",
+             "test"},
     Variable{"ONEHOP_TEST_MARK", "text", "none",
              "Marks the processes that a test starts, so that the test can find any that were left behind.",
              "tests/support/ranks.py", "test"},

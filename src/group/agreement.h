@@ -8,11 +8,11 @@
 
 namespace onehop::detail {
 
-// What an exception says.
+// Returns the message of an exception.
 [[nodiscard]] std::string message_of(const std::exception_ptr& error);
 
-// Collective: how the step went on each rank; null: well. Throws the own failure where there is one, else, where other
-// ranks failed, Error with the number and the words of the first of them.
+// Collective. `own` is this rank's failure in `step`, or null. Rethrows `own` if it is set; else throws Error with the
+// number and the message of the first rank that failed, if any did.
 void agree(GroupState& group, const std::string& step, const std::exception_ptr& own);
 
 }  // namespace onehop::detail

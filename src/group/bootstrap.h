@@ -17,20 +17,20 @@ class Bootstrap {
  public:
   virtual ~Bootstrap() = default;
   [[nodiscard]] virtual Gathered allgather(std::span<const std::byte> mine) = 0;
-  // Collective: a bootstrap for the ranks that give the same color, ordered by key. Null where this bootstrap cannot
-  // make one; then the group makes one in shared memory.
+  // Collective: a bootstrap for the ranks that pass the same color, ordered by key. Null if this bootstrap cannot make
+  // one; the group then makes one in shared memory.
   [[nodiscard]] virtual std::unique_ptr<Bootstrap> split(int color, int key) {
     (void)color;
     (void)key;
     return nullptr;
   }
-  // For a group that is part of another: its ranks in the numbering of the world, for messages.
+  // For a split group: sets its ranks in the numbering of the world, for messages.
   virtual void set_world_ranks(std::vector<int> ranks) { (void)ranks; }
   // Limit in seconds for every wait (0: none).
   virtual void set_timeout(double seconds) { (void)seconds; }
-  // For a bootstrap that cannot see by itself how its ranks are: `gone` gives one that has died or has closed its group, or -1;
-  // `tell` makes known to the others, who wait for this rank in turn, which one this rank has given up for.
-  // NOLINTNEXTLINE(performance-unnecessary-value-param): who does something here keeps both.
+  // For a bootstrap that cannot detect lost ranks by itself: `gone` returns a rank that has died or closed its group,
+  // or -1; `tell` reports to the ranks that wait for this one the rank because of which it gives up.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): implementations store both.
   virtual void watch(std::function<int()> /*gone*/, std::function<void(int)> /*tell*/) {}
   // The transport between machines that comes with this bootstrap (MPI); null if none. Called once, collectively.
   [[nodiscard]] virtual std::shared_ptr<Transport> remote_transport() { return nullptr; }

@@ -18,15 +18,15 @@ namespace {
 
 constexpr std::uint64_t magic = 0x33'70'6f'68'65'6e'6f;  // "onehop3"
 constexpr std::int64_t mailbox_bytes = 16 << 10;
-constexpr std::int64_t most_bytes = std::int64_t{1} << 40;  // of one contribution; no rank has more to say in set-up
+constexpr std::int64_t most_bytes = std::int64_t{1} << 40;  // limit of one contribution; set-up never needs as much
 
-// A rank's part. It writes round r (from 1) into mailbox r mod 2 and then raises `round`. Whoever has seen everybody at
-// round r knows that everybody has read round r - 1: two mailboxes are enough, and nothing is ever reset.
+// One rank's part. The rank writes round r (from 1) into mailbox r mod 2 and then sets `round` to r. Once all ranks are
+// at round r, all have read round r - 1, so two mailboxes suffice and nothing is ever reset.
 struct alignas(128) Seat {
   std::atomic<std::uint64_t> round;
-  std::atomic<std::int32_t> pid;  // 0: nobody has joined yet
+  std::atomic<std::int32_t> pid;  // 0: not yet joined
   std::atomic<std::uint32_t> left;
-  std::atomic<std::uint32_t> ended;          // the launcher's word for it, also where nobody has joined
+  std::atomic<std::uint32_t> ended;          // set by the launcher, even if the rank never joined
   std::atomic<std::uint32_t> reported_lost;  // the rank (plus one) because of which this one gave up
   std::atomic<std::int64_t> total[2];        // bytes of the whole contribution
   std::atomic<std::int64_t> length[2];       // bytes in the mailbox
@@ -55,7 +55,7 @@ class ControlBootstrap final : public Bootstrap {
     }
   }
 
-  // A fork's child does not leave: the seat is its parent's.
+  // A forked child does not leave: the seat belongs to its parent.
   ~ControlBootstrap() override {
     if (process_ == getpid()) seat(rank_).left.store(1, std::memory_order_release);
   }
@@ -93,8 +93,8 @@ class ControlBootstrap final : public Bootstrap {
     own.round.store(round_, std::memory_order_release);
   }
 
-  // Appends what `other` has in its mailbox, the bytes of its contribution from `from` on, and gives the length of the
-  // whole. Both numbers are read once, and must be what an honest rank writes.
+  // Appends the mailbox of `other`, its contribution from byte `from` on, and returns the total length. Reads both
+  // numbers once and checks them, because another process may have written anything.
   std::int64_t take(int other, std::int64_t from, std::vector<std::byte>& to) const {
     const Seat& theirs = seat(other);
     const auto box = round_ & 1;
@@ -111,7 +111,7 @@ class ControlBootstrap final : public Bootstrap {
     return total;
   }
 
-  // Set-up may wait long (a rank that reads its input first), so this gives way soon and then naps.
+  // Set-up may take long (a rank may read its input first), so the wait soon yields and then naps.
   void wait_for(int other) {
     const Seat& from = seat(other);
     Deadline deadline(timeout_);
@@ -131,7 +131,7 @@ class ControlBootstrap final : public Bootstrap {
     call_interrupt_check();
     const std::string step = "set-up (all-gather " + std::to_string(round_) + ")";
     const pid_t pid = seat(other).pid.load();
-    // What it posted before it went still counts: look at the round after looking at the process.
+    // A contribution posted before the rank ended counts, so read the round after the state of the process.
     const bool gone = seat(other).left.load(std::memory_order_acquire) != 0 ||
                       seat(other).ended.load(std::memory_order_acquire) != 0 ||
                       (pid != 0 && watched_.ended(other, pid));
@@ -146,7 +146,7 @@ class ControlBootstrap final : public Bootstrap {
     });
   }
 
-  // Names the rank that was lost first: `other` may be gone only because it lost somebody.
+  // Names the rank that was lost first: `other` may have ended only because it lost another rank.
   [[noreturn]] void throw_lost(int other, pid_t pid, const std::string& step) {
     const std::uint32_t reported_lost = seat(other).reported_lost.load(std::memory_order_acquire);
     const bool named = reported_lost != 0 && reported_lost <= static_cast<std::uint32_t>(ranks_);
@@ -184,7 +184,7 @@ class ControlBootstrap final : public Bootstrap {
 }  // namespace
 
 ControlMemory ControlMemory::create(int ranks) {
-  if (ranks < 1) throw BadInput("a launch needs at least 1 rank, got " + std::to_string(ranks));
+  if (ranks < 1) throw BadInput("launch: expected 1 rank or more, found " + std::to_string(ranks));
   ControlMemory control;
   control.memory_ = SharedMemory::create(control_memory_bytes(ranks), "the launch's control memory");
   new (control.memory_.data()) Control{magic, ranks};
@@ -194,8 +194,8 @@ ControlMemory ControlMemory::create(int ranks) {
 std::int64_t control_memory_bytes(int ranks) { return header_bytes + static_cast<std::int64_t>(sizeof(Seat)) * ranks; }
 
 void ControlMemory::tell_ended(int rank) {
-  if (rank < 0 || rank >= reinterpret_cast<const Control*>(memory_.data())->ranks) {
-    throw BadInput("there is no rank " + std::to_string(rank) + " in this launch");
+  if (const int ranks = reinterpret_cast<const Control*>(memory_.data())->ranks; rank < 0 || rank >= ranks) {
+    throw BadInput("launch: expected a rank below " + std::to_string(ranks) + ", found " + std::to_string(rank));
   }
   seat_of(memory_, rank).ended.store(1, std::memory_order_release);
 }

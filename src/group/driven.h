@@ -1,5 +1,5 @@
-// Transports that make progress only while their library is called (MPI). A rank may give such a transport a message
-// and then wait for something else in shared memory, so every wait of a process drives all of them (Waiting).
+// Transports that make progress only while their library is called (MPI). A rank may send over such a transport and
+// then wait for something else in shared memory, so every wait of a process drives all of them (Waiting).
 #pragma once
 
 #include <atomic>
@@ -12,11 +12,11 @@ class Driven {
   Driven(const Driven&) = delete;
   Driven& operator=(const Driven&) = delete;
 
-  // Lets the library move what it can, without waiting. Errors are left to those who wait for the messages concerned.
+  // Lets the library progress without waiting. Errors are reported by the waits for the messages concerned.
   virtual void drive() noexcept = 0;
 
-  // Drives what this process has to drive, one after the other, one a call: those of a library (one for each group) all
-  // move what is under way in any of them. Whether there is any; where there is none, this costs one load.
+  // Drives one transport per call, in turn: those of the same library (one per group) progress each other's messages.
+  // Returns whether there is any; if there is none, the call costs one load.
   static bool drive_any() noexcept {
     if (count_.load(std::memory_order_relaxed) == 0) [[likely]]
       return false;
@@ -25,7 +25,7 @@ class Driven {
   }
 
  protected:
-  // From the first call of join() until leave(), which the destructor of the class that implements drive() must call.
+  // join() registers this object with drive_any(). The destructor of the implementing class must call leave().
   void join();
   void leave() noexcept;
   virtual ~Driven() = default;

@@ -21,8 +21,8 @@ ProcessMark::ProcessMark() : pid_(getpid()), forks_(forks.load(std::memory_order
 void throw_forked(const ProcessMark& owner, const std::string& what) {
   throw Error(what + " belongs to process " + std::to_string(owner.pid()) + ", and this is process " +
               std::to_string(getpid()) +
-              ", which was forked from it and is no rank; use onehop in the process that made the group, or make the "
-              "group after the fork (one rank by itself: Group::alone())");
+              ", which was forked from it and is not a rank; use onehop in the process that made the group, or make "
+              "the group after the fork (a single rank: Group::alone())");
 }
 
 }  // namespace onehop::detail

@@ -1,5 +1,5 @@
-// Records the process that a group belongs to. A forked child has copies of its parent's groups and channels but is not
-// a rank: it neither uses nor closes them.
+// Records the process to which a group belongs. A forked child has copies of its parent's groups and channels but is
+// not a rank: it neither uses nor closes them.
 #pragma once
 
 #include <sys/types.h>
@@ -11,15 +11,15 @@
 
 namespace onehop::detail {
 
-// From the first call on `forks` (onehop/forks.h) counts. Called before the first group is made.
+// Starts to count forks in `forks` (onehop/forks.h). Must be called before the first group is made.
 void count_forks();
 
-// A process.
+// Identifies a process.
 class ProcessMark {
  public:
-  // This process.
+  // Marks this process.
   ProcessMark();
-  // One look at a counter: plans ask between start and finish, where no system call may be.
+  // Reads one counter, because plans call it between start and finish, where no system call is allowed.
   [[nodiscard]] bool is_this_process() const noexcept { return forks_ == forks.load(std::memory_order_relaxed); }
   [[nodiscard]] pid_t pid() const noexcept { return pid_; }
 
@@ -28,7 +28,7 @@ class ProcessMark {
   std::uint32_t forks_;
 };
 
-// Throws Error: this process was forked from `owner`, and `what` ("the group of rank 1 of 2") belongs there.
+// Throws Error: `what` ("the group of rank 1 of 2") belongs to `owner`, from which this process was forked.
 [[noreturn]] void throw_forked(const ProcessMark& owner, const std::string& what);
 
 }  // namespace onehop::detail

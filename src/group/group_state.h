@@ -28,11 +28,11 @@ struct GroupState {
   GroupState(const GroupState&) = delete;
   GroupState& operator=(const GroupState&) = delete;
 
-  const ProcessMark process;  // that made the group
+  const ProcessMark process;  // the process that made the group
   int rank = 0;
   int size;
   std::string origin;
-  std::vector<int> world_ranks;  // of a part of another group: its ranks as the world numbers them; else empty
+  std::vector<int> world_ranks;  // for a split group: its ranks in the numbering of the world; else empty
   double timeout = 0;            // seconds; 0: none
   std::unique_ptr<Bootstrap> bootstrap;
   ProcessWatch processes;
@@ -42,7 +42,7 @@ struct GroupState {
   // Every rank can run a barrier on the threads of all others (membarrier); else ranks sleep only briefly
   // (docs/design/protocol.md).
   bool process_barrier = false;
-  // A collective step was broken off here (a time limit, an interrupt): the ranks are not in step any more.
+  // A collective step was interrupted on this rank (time limit, signal), so its steps no longer match the others'.
   bool out_of_step = false;
   // Numbers channels; the same on all ranks because opening is collective.
   std::uint32_t channels_opened = 0;
@@ -60,14 +60,14 @@ struct GroupState {
   // "see the output of rank 3 for the reason"
   [[nodiscard]] std::string where_to_look(int other) const;
 
-  // Throws Error in a fork's child of the process that made the group.
+  // Throws Error in a forked child of the process that made the group.
   void check_process() const;
 
-  // The bootstrap's all-gather. PeerLost names the rank that was lost first, as far as anybody here knows.
+  // The bootstrap's all-gather. PeerLost names the rank that was lost first, as far as this rank knows.
   [[nodiscard]] Gathered allgather(std::span<const std::byte> mine);
 
-  // For steps that failed and may have done so because a rank died meanwhile: throws PeerLost if one did. Takes a
-  // moment if none did, since the memory of a process goes before its end can be seen.
+  // For a step that failed, perhaps because a rank died: throws PeerLost if one did. Polls for about 50 ms before it
+  // returns, because a process loses its memory before its end becomes visible.
   void throw_if_lost(const std::string& step);
 
   // Reports to the peers the rank because of which this rank gives up.
@@ -77,11 +77,11 @@ struct GroupState {
 
   // Checks which of the ranks on this machine are gone. Read the awaited flag after this call, not before.
   [[nodiscard]] PeerStatus poll_peers(int waited_for);
-  // A rank of this machine that has died, or else one that has closed its group in order; -1: all are there.
+  // A rank of this machine that has died, or else one that has closed its group in order; -1: none.
   [[nodiscard]] int gone_rank();
 };
 
-// Joins the ranks that `bootstrap` connects to a group. Collective.
+// Makes a group of the ranks that `bootstrap` connects. Collective.
 [[nodiscard]] std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin,
                                                      std::unique_ptr<Bootstrap> bootstrap,
                                                      std::vector<int> world_ranks = {});

@@ -10,7 +10,7 @@
 namespace onehop::detail {
 namespace {
 
-// The pages of a group that has gone while its process was ending.
+// The pages of a group that was closed while its process was ending.
 struct Farewell {
   int rank = 0;
   std::vector<PeerPage> pages;
@@ -18,7 +18,7 @@ struct Farewell {
 
 struct Groups {
   std::mutex mutex;
-  pid_t process = 0;  // a fork's child has none of its parent's
+  pid_t process = 0;  // the owner of the lists below; a forked child starts with empty ones
   bool ending = false;
   std::set<GroupState*> open;
   std::vector<Farewell> gone;
@@ -36,7 +36,7 @@ void tell_peers(int rank, std::vector<PeerPage>& pages) noexcept {
   }
 }
 
-// A process that ends well leaves its groups in order, also those that somebody still holds. One that fails does not.
+// A process that ends with status 0 leaves its groups in order, also those that are still held. A failed one does not.
 void leave_at_exit(int status, void* /*argument*/) {
   Groups& all = groups();
   const std::lock_guard guard(all.mutex);

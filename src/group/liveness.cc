@@ -45,7 +45,7 @@ bool ProcessWatch::ended(int index, pid_t pid) {
   watch(index, pid);
   const int fd = fds_[static_cast<std::size_t>(index)];
   if (fd < 0) {
-    // Not watchable (an old kernel, no descriptors left): the process number has to do.
+    // No pidfd (old kernel, no descriptors left): fall back to the process number.
     return fd == -2 || (pid != getpid() && kill(pid, 0) != 0 && errno == ESRCH);
   }
   pollfd look{fd, POLLIN, 0};
@@ -58,7 +58,7 @@ double default_timeout() {
   char* end = nullptr;
   const double seconds = std::strtod(text, &end);
   if (*end != '\0' || !(seconds >= 0)) {
-    throw BadInput(std::string("ONEHOP_TIMEOUT must be a number of seconds (0: no limit), but it is \"") + text + "\"");
+    throw BadInput(std::string("ONEHOP_TIMEOUT: expected a number of seconds, 0 or more, found \"") + text + "\"");
   }
   return seconds;
 }

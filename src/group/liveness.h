@@ -9,7 +9,7 @@
 
 namespace onehop::detail {
 
-// Watches processes by pidfd, which, unlike a process number, is never reused.
+// Watches processes by pidfd, which is never reused, unlike a process number.
 class ProcessWatch {
  public:
   explicit ProcessWatch(int processes);
@@ -19,18 +19,18 @@ class ProcessWatch {
 
   // Starts to watch process `pid` as number `index`, if it is not yet watched.
   void watch(int index, pid_t pid);
-  // Whether it has ended (a zombie has). Watches it from the first call on.
+  // Whether it has ended; a zombie has. Watches it from the first call on.
   [[nodiscard]] bool ended(int index, pid_t pid);
 
  private:
-  std::vector<int> fds_;  // -1: not yet watched; -2: was gone when it should have been
+  std::vector<int> fds_;  // -1: not yet watched; -2: had already ended
 };
 
-// How long a wait has taken. Warns once on stderr after half a minute. A limit of 0 is none.
+// Measures a wait and enforces its limit in seconds (0: none). Warns once on stderr after 30 seconds.
 class Deadline {
  public:
   explicit Deadline(double seconds);
-  // Throws Timeout("... after N s") when the time is over.
+  // Throws Timeout if the limit is exceeded. `describe()` returns the text that the message begins with.
   template <class Describe>
   void check(const Describe& describe) {
     const double waited = seconds();
@@ -51,10 +51,10 @@ class Deadline {
   bool warned_ = false;
 };
 
-// The default limit from the environment.
+// The value of ONEHOP_TIMEOUT in seconds; 0 if it is not set. Throws BadInput for an invalid value.
 [[nodiscard]] double default_timeout();
 
-// Calls what set_interrupt_check gave, if anything.
+// Calls the function that set_interrupt_check has set, if any.
 void call_interrupt_check();
 
 }  // namespace onehop::detail

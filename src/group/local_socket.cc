@@ -73,12 +73,12 @@ ssize_t receive_now(const Socket& socket, std::span<std::byte> bytes, Socket* de
   if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? -1 : -2;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr; header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
-    // The room is for one, but alignment may make it two, and somebody may send as many.
+    // The buffer is meant for one descriptor, but alignment may leave room for two, and a sender may send two.
     for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= header->cmsg_len; at += sizeof(int)) {
       int fd = -1;
       std::memcpy(&fd, reinterpret_cast<const char*>(header) + at, sizeof fd);
-      Socket came(fd);  // closed here unless it is wanted
-      if (descriptor != nullptr && descriptor->fd() < 0) *descriptor = std::move(came);
+      Socket received(fd);  // closed here unless it is kept
+      if (descriptor != nullptr && descriptor->fd() < 0) *descriptor = std::move(received);
     }
   }
   return got;

@@ -31,10 +31,10 @@ class Socket {
   int fd_;
 };
 
-// A new Unix stream socket that never blocks. Throws Error.
+// Makes a Unix stream socket that never blocks. Throws Error.
 [[nodiscard]] Socket new_socket();
 
-// An abstract name: it is in no folder and ends with its process. Anybody may bind it, and all users see it in
+// An abstract name: it is in no folder and disappears with its process. Any user may bind it, and all users see it in
 // /proc/net/unix.
 struct SocketName {
   explicit SocketName(const std::string& name);
@@ -51,12 +51,12 @@ struct SocketPeer {
 };
 [[nodiscard]] std::optional<SocketPeer> peer_of(const Socket& socket);
 
-// Sends all of `bytes`, with a copy of descriptor `fd` unless that is -1, without waiting. False if that cannot be
-// done.
+// Sends all of `bytes`, with a copy of descriptor `fd` unless that is -1, without waiting. Returns false if that is not
+// possible.
 [[nodiscard]] bool send_now(const Socket& socket, std::span<const std::byte> bytes, int fd = -1);
 
-// Receives up to bytes.size() bytes without waiting, and the descriptor that came with them. The number of bytes; 0:
-// the other end has closed; -1: nothing is there yet; -2: the connection is broken.
+// Receives up to bytes.size() bytes without waiting, and the descriptor sent with them. Returns the number of bytes; 0:
+// the other end has closed; -1: nothing has arrived yet; -2: the connection is broken.
 [[nodiscard]] ssize_t receive_now(const Socket& socket, std::span<std::byte> bytes, Socket* descriptor = nullptr);
 
 }  // namespace onehop::detail

@@ -22,11 +22,11 @@ struct RankPage {
   // all ranks name the same one.
   alignas(128) std::atomic<std::uint32_t> left;
   std::atomic<std::uint32_t> reported_lost;
-  // Random, and told to all: a rank that maps a page finds out whether it is the one it was told of. Process and
-  // descriptor numbers do not say so where two machines cannot be told apart (copies of one virtual machine).
+  // A random number that the rank announces, by which a peer recognises the page that it maps. Process and descriptor
+  // numbers do not suffice if two machines look the same (copies of one virtual machine).
   std::uint64_t word;
-  // The rank (plus one) that closed its group while this rank still waited for it. Peers read it once this rank is
-  // gone, too.
+  // The rank (plus one) that closed its group while this rank still waited for it. Peers read it once this rank has
+  // gone too.
   std::atomic<std::uint32_t> missed;
   // Bytes that the rank is about to allocate and that the system does not count as used yet.
   std::atomic<std::int64_t> about_to_take;
@@ -35,10 +35,10 @@ struct RankPage {
 // This rank's view of a peer.
 struct PeerPage {
   SharedMemory memory;
-  RankPage* page = nullptr;  // null: its memory cannot be mapped here
+  RankPage* page = nullptr;  // null: this rank cannot map its memory
   pid_t pid = 0;
   std::string host;
-  std::string why_not;  // why it cannot, and what to do
+  std::string why_not;  // the reason if it cannot be mapped
 };
 
 // Wakes the sleeping threads of the rank.

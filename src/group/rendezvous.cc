@@ -21,7 +21,7 @@
 namespace onehop::detail {
 namespace {
 
-// What a guest says of itself, and what rank 0 answers: with the descriptor of the control memory, unless it refuses.
+// The greeting of a guest, and rank 0's answer. The answer `welcome` carries the descriptor of the control memory.
 struct Hello {
   static constexpr std::uint64_t magic = 0x31'6f'6c'6c'65'68'6f'31;
   std::uint64_t mark = magic;
@@ -35,7 +35,7 @@ struct Answer {
   Verdict verdict = Verdict::welcome;
   std::int32_t ranks = 0;
 };
-constexpr std::byte joined_mark{1};  // a guest's last word: it has joined the control memory
+constexpr std::byte joined_mark{1};  // sent by a guest once it has joined the control memory
 
 template <class T>
 std::span<const std::byte> bytes_of(const T& value) {
@@ -47,8 +47,8 @@ std::string environment(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// All users see the name once it is bound, and the key may be a secret that the next attempt of the same launch uses
-// again.
+// The name contains only a hash of the key: all users see a bound name, and the key may be a secret that the next
+// attempt of the same launch reuses.
 std::string name_of(const std::string& key) {
   const std::string user = std::to_string(geteuid());
   return "onehop-" + user + "-" + sha256(user + "/" + key + "/" + environment("ONEHOP_MEETING_KEY")).substr(0, 40);
@@ -83,7 +83,7 @@ bool is_readable(const Socket& socket, int milliseconds) {
               "(torchrun --rdzv-id, or ONEHOP_MEETING_KEY on all ranks), or with `onehop launch`, which needs none");
 }
 
-// Rank 0's part: the other ranks come in any order, and so may anybody else.
+// Rank 0's side. The other ranks connect in any order, and so may strangers.
 class Reception {
  public:
   Reception(Socket listener, ControlMemory& control, int ranks)
@@ -91,14 +91,14 @@ class Reception {
     places_[0] = Place::joined;
   }
 
-  // Until each rank has joined, or has ended after it came. Throws Error when that takes too long.
+  // Serves guests until each rank has joined, or has ended after its greeting. Throws Error after the limit.
   void receive_all() {
     const Deadline deadline(0);
     while (!open_ranks().empty()) {
       call_interrupt_check();
       wait();
       for (Guest& guest : guests_) serve(guest);
-      // The time first: a guest that has just been accepted has all of it.
+      // Read before guests are accepted, so that a new guest has the full time for its greeting.
       const double now = deadline.seconds();
       std::erase_if(guests_, [now](const Guest& guest) {
         return guest.done || (guest.rank < 0 && now - guest.came > seconds_to_introduce);
@@ -119,7 +119,7 @@ class Reception {
     std::array<std::byte, sizeof(Hello)> said{};
     bool done = false;
   };
-  // Who says nothing does not stay, and not everybody comes in at once: descriptors are few.
+  // Descriptors are few: silent guests are dropped, and the number of guests without a greeting is limited.
   static constexpr double seconds_to_introduce = 5;
   static constexpr std::size_t most_guests = 128;
 
@@ -138,7 +138,7 @@ class Reception {
     while (strangers_inside() < most_guests) {
       Socket socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (socket.fd() < 0) {
-        if (errno != EAGAIN && errno != ECONNABORTED) nap();  // no descriptors left: some will be free again
+        if (errno != EAGAIN && errno != ECONNABORTED) nap();  // no descriptors left: wait until some are closed
         return;
       }
       const auto peer = peer_of(socket);
@@ -178,7 +178,7 @@ class Reception {
       answer.verdict = Verdict::taken;
     }
     const bool welcome = answer.verdict == Verdict::welcome;
-    // Short enough for an empty socket: nothing waits for a guest that does not read.
+    // Fits into an empty socket buffer, so a guest that does not read cannot block this rank.
     if (!send_now(guest.socket, bytes_of(answer), welcome ? control_.fd() : -1) || !welcome) return;
     guest.done = false;
     guest.rank = hello.rank;
@@ -194,7 +194,7 @@ class Reception {
       places_[static_cast<std::size_t>(guest.rank)] = Place::joined;
       return;
     }
-    // The others must not wait for it: the first all-gather, which comes next, names it.
+    // The all-gather that follows reports this rank instead of waiting for it.
     places_[static_cast<std::size_t>(guest.rank)] = Place::ended;
     control_.tell_ended(guest.rank);
   }
@@ -217,7 +217,7 @@ class Reception {
     if (open.size() > 8) who += ", ...";
     throw_alone(0, ranks_,
                 "only " + std::to_string(ranks_ - 1 - static_cast<int>(open.size())) + " of the other " +
-                    std::to_string(ranks_ - 1) + " have come and joined (not rank" + who + ")" + turned_away_);
+                    std::to_string(ranks_ - 1) + " have joined (not rank" + who + ")" + turned_away_);
   }
 
   Socket listener_;
@@ -238,19 +238,19 @@ class Reception {
       if (peer && peer->uid != geteuid()) throw_squatted(name, peer->uid);
       if (peer) holder = "; process " + std::to_string(peer->pid) + " holds it" + holder;
     } else {
-      holder = ", and whoever holds it (another user, perhaps) takes no connections" + holder;
+      holder = ", and its holder (perhaps another user) accepts no connections" + holder;
     }
   }
   throw Error("rank 0 cannot open the meeting point of this launch, the abstract socket \"" + name +
               "\": " + std::strerror(reason) + holder);
 }
 
-// A guest's part: asks until rank 0 is there.
+// A guest's side: asks until rank 0 answers.
 class Visit {
  public:
   Visit(const std::string& key, int rank, int ranks) : name_(name_of(key)), rank_(rank), ranks_(ranks) {}
 
-  // The control memory, which rank 0 gave.
+  // Returns the control memory that rank 0 sends.
   SharedMemory ask() {
     const SocketName at(name_);
     for (;;) {
@@ -259,7 +259,7 @@ class Visit {
         Socket memory = introduce();
         if (memory.fd() >= 0) {
           return SharedMemory::adopt(memory.release(), control_memory_bytes(ranks_),
-                                     "the control memory that rank 0 (process " + std::to_string(host_) + ") gave");
+                                     "the control memory that rank 0 (process " + std::to_string(host_) + ") sent");
         }
       }
       check_limit();
@@ -270,7 +270,7 @@ class Visit {
   void tell_joined() { static_cast<void>(send_now(socket_, std::span(&joined_mark, 1))); }
 
  private:
-  // No descriptor: rank 0 has gone away meanwhile, or has not yet.
+  // Returns no descriptor if the connection ends before an answer; the caller then connects again.
   Socket introduce() {
     const auto peer = peer_of(socket_);
     if (!peer) return Socket();
@@ -300,12 +300,12 @@ class Visit {
     const std::string own = "rank " + std::to_string(rank_) + " of " + std::to_string(ranks_);
     const std::string host = "rank 0 (process " + std::to_string(host_) + ")";
     if (answer.mark == Answer::magic && answer.verdict == Verdict::taken) {
-      throw Mismatch(own + " of this launch is already taken by another process, says " + host +
+      throw Mismatch(host + " reports that " + own + " of this launch is already taken by another process" +
                      "; a program may make its world group once per process");
     }
     if (answer.mark == Answer::magic && answer.verdict != Verdict::welcome) {
-      throw Mismatch("the launcher says that this is " + own + ", but " + host + " is of a launch of " +
-                     std::to_string(answer.ranks) + " ranks");
+      throw Mismatch("the launcher says that this is " + own + ", but " + host + " belongs to a launch of " +
+                     std::to_string(answer.ranks) + " ranks; do two launches use the same key?");
     }
     if (answer.mark != Answer::magic || memory.fd() < 0) {
       throw Error("process " + std::to_string(host_) +
@@ -334,7 +334,7 @@ class Visit {
   pid_t host_ = 0;
 };
 
-// The first all-gather, after which everybody is known to be there. It has a limit even where later waits have none.
+// Runs the first all-gather, which shows that all ranks are present. It has a limit even if later waits have none.
 std::unique_ptr<Bootstrap> complete(std::unique_ptr<Bootstrap> bootstrap, double limit) {
   bootstrap->set_timeout(limit);
   static_cast<void>(bootstrap->allgather({}));
@@ -349,7 +349,7 @@ std::unique_ptr<Bootstrap> meet(const std::string& key, int rank, int ranks) {
     Visit visit(key, rank, ranks);
     auto bootstrap = join_control_memory(visit.ask(), "the control memory of this launch", rank, ranks, 0);
     visit.tell_joined();
-    // Rank 0 may wait that long for the last of the others.
+    // Twice the limit, because rank 0 may wait that long for the last of the others before it takes part.
     return complete(std::move(bootstrap), 2 * meeting_limit());
   }
   Socket listener = new_socket();

@@ -1,4 +1,4 @@
-// Ranks of one machine that a foreign launcher started (torchrun, srun) find each other by a key that only they know.
+// Lets ranks of one machine that torchrun or srun started find each other by a key that only they know.
 #pragma once
 
 #include <memory>
@@ -9,10 +9,10 @@
 namespace onehop::detail {
 
 // Rank 0 makes control memory and hands its descriptor to the others over an abstract Unix socket named after `key`
-// (and ONEHOP_MEETING_KEY): no file. Both ends look at the other's user, and only ranks of the same user meet;
-// connections of anybody else are closed, and what a connection says decides which rank it is, so that one that is no
-// rank takes nobody's place. Throws Error when the ranks do not come together within a minute (or ONEHOP_TIMEOUT), or
-// when another user holds the name; Mismatch when the rank is taken or the launch has another number of ranks.
+// (and ONEHOP_MEETING_KEY), without a file. Both ends check the other's user and close connections of other users. A
+// connection becomes a rank only by its greeting, so a stranger takes no rank's place. Throws Error if the ranks do not
+// meet within a minute (or ONEHOP_TIMEOUT), or if another user holds the name; Mismatch if the rank is taken or the
+// launch has another number of ranks.
 [[nodiscard]] std::unique_ptr<Bootstrap> meet(const std::string& key, int rank, int ranks);
 
 }  // namespace onehop::detail

@@ -15,19 +15,19 @@ Reservation::Reservation(GroupState& group, std::int64_t bytes, const std::strin
     : page_(group.pages[static_cast<std::size_t>(group.rank)].memory), bytes_(bytes) {
   page().about_to_take.fetch_add(bytes_, std::memory_order_seq_cst);
   if (bytes_ <= always_fits) return;
-  // After telling the own one: of two ranks at least one sees the other.
+  // Read after announcing this rank's bytes, so that of two ranks at least one sees the other.
   std::int64_t others = 0;
   for (int r = 0; r < group.size; ++r) {
     const RankPage* const other = group.pages[static_cast<std::size_t>(r)].page;
     if (r != group.rank && other != nullptr && other->left.load() == 0)
       others = sum_of_bytes(others, other->about_to_take.load(std::memory_order_seq_cst));
   }
-  const std::int64_t there = available_memory();
-  if (sum_of_bytes(bytes_, others) <= there) return;
+  const std::int64_t available = available_memory();
+  if (sum_of_bytes(bytes_, others) <= available) return;
   used(bytes_);
-  throw Error("not enough memory for " + what + ": " + megabytes(bytes) + " asked for on rank " +
+  throw Error("not enough memory for " + what + ": " + megabytes(bytes) + " requested on rank " +
               std::to_string(group.rank) + ", " + megabytes(sum_of_bytes(bytes, others)) +
-              " with what the other ranks of this machine are about to take, and " + megabytes(there) +
+              " including pending requests of other ranks of this machine, and " + megabytes(available) +
               " available on this machine or in its control group; use smaller arrays, or fewer ranks here");
 }
 

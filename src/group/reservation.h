@@ -9,22 +9,22 @@
 
 namespace onehop::detail {
 
-// Pieces up to this size always fit; a look at the limits costs more than they are worth.
+// Requests up to this size are not checked: reading the limits would cost more than they are worth.
 inline constexpr std::int64_t always_fits = 1 << 20;
 
-// a + b in bytes, or no_memory_limit where that overflows.
+// a + b in bytes, or no_memory_limit if that overflows.
 [[nodiscard]] std::int64_t sum_of_bytes(std::int64_t a, std::int64_t b);
 
-// What one rank takes by itself, told to the others of its machine until the system counts it as used.
+// Memory that one rank is about to allocate, announced to the ranks of its machine until the system counts it as used.
 class Reservation {
  public:
-  // Throws Error if it is more than there is beside what the others are about to take.
+  // Throws Error if the available memory is less than `bytes` and the reservations of the other ranks together.
   Reservation(GroupState& group, std::int64_t bytes, const std::string& what);
   ~Reservation();
   Reservation(const Reservation&) = delete;
   Reservation& operator=(const Reservation&) = delete;
 
-  // So much of it is used now.
+  // Reduces the reservation by `bytes`, which the system now counts as used.
   void used(std::int64_t bytes) noexcept;
 
  private:

@@ -38,24 +38,24 @@ std::int64_t system_memory() {
   return no_limit;
 }
 
-// A number in a file of the control group; "max" and absence are no limit.
+// Reads a number from a file of a control group. "max" and a missing file mean no limit.
 std::int64_t number_in(const std::string& path) {
   std::ifstream file(path);
   std::int64_t value = 0;
   return file >> value ? value : no_limit;
 }
 
-// What a control group at `folder` leaves.
+// Bytes that the control group at `folder` has left.
 std::int64_t left_in(const std::string& folder, const char* limit_file, const char* usage_file) {
   const std::int64_t limit = number_in(folder + limit_file);
   const std::int64_t used = number_in(folder + usage_file);
   return limit == no_limit || used == no_limit ? no_limit : std::max<std::int64_t>(0, limit - used);
 }
 
-// What the control groups of this process, or those above them, leave: version 2 ("0::/path") and version 1
-// ("4:memory:/path"). Inside a container the path may be the host's; then only the top is there, and it is the
+// Finds the tightest of the control groups of this process and those above them: version 2 ("0::/path") and version 1
+// ("4:memory:/path"). Inside a container the path may be the host's; then only the top exists, and it is the
 // container's.
-void look_at_control_groups(MemoryLeft& left) {
+void add_control_groups(MemoryLeft& left) {
   std::ifstream file("/proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
     const bool second = line.rfind("0::", 0) == 0;
@@ -86,7 +86,7 @@ std::byte* map(int fd, std::int64_t bytes, const std::string& what) {
   return static_cast<std::byte*>(at);
 }
 
-// Maps where the address has these lower 28 bits; null if there is no room for that.
+// Maps at an address with these lower 28 bits, down to whole pages; null if the address space has no room for that.
 std::byte* map_at(int fd, std::int64_t bytes, std::uintptr_t low_bits) {
   constexpr std::uintptr_t window = std::uintptr_t{1} << 28;
   const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -106,12 +106,12 @@ std::byte* map_at(int fd, std::int64_t bytes, std::uintptr_t low_bits) {
   return at;
 }
 
-// Small pieces always fit; a look at the limits costs more than they are worth.
+// Small requests are not checked: reading the limits would cost more than they are worth.
 void check_available(std::int64_t bytes, const std::string& what) {
   if (bytes <= 1 << 20) return;
-  const std::int64_t there = available_memory();
-  if (bytes > there) {
-    throw Error("not enough memory for " + what + ": " + megabytes(bytes) + " asked for, " + megabytes(there) +
+  const std::int64_t available = available_memory();
+  if (bytes > available) {
+    throw Error("not enough memory for " + what + ": " + megabytes(bytes) + " requested, " + megabytes(available) +
                 " available on this machine or in its control group; use smaller arrays, fewer ranks here, or a "
                 "smaller slot_bytes");
   }
@@ -119,22 +119,21 @@ void check_available(std::int64_t bytes, const std::string& what) {
 
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
-// Nothing in memory of another process is trusted before this: that it is a user's own memory that stays as long as it
-// is. The process at the other end may be somebody else's by now, or have something else at that descriptor. Returns
-// its size.
+// Memory of another process is used only after this check: it is a regular file of this user whose size is sealed. The
+// process number may belong to another process by now, or the descriptor to another file. Returns the size.
 std::int64_t checked_size(int fd, std::int64_t least_bytes, const std::string& where) {
   struct stat status{};
-  if (fstat(fd, &status) != 0) throw Error("cannot look at " + where + ": " + std::strerror(errno));
+  if (fstat(fd, &status) != 0) throw Error("cannot examine " + where + ": " + std::strerror(errno));
   if (!S_ISREG(status.st_mode))
-    throw Error(where + " is no memory of onehop: expected a memfd, found another kind of file");
+    throw Error(where + " is not memory of onehop: expected a memfd, found another kind of file");
   if (status.st_uid != geteuid()) {
     throw Error(where + " belongs to user " + std::to_string(status.st_uid) + ", but this process to user " +
                 std::to_string(geteuid()) + ": memory of another user is not used");
   }
   const int found = fcntl(fd, F_GET_SEALS);
   if (found < 0 || (found & seals) != seals) {
-    throw Error(where + " is no memory of onehop: expected a memfd whose size is sealed, found one that can still be " +
-                "shortened; do all processes run the same version of onehop?");
+    throw Error(where + " is not memory of onehop: expected a memfd whose size is sealed, found one that can still " +
+                "be shortened; do all processes run the same version of onehop?");
   }
   if (status.st_size < least_bytes) {
     throw Error(where + " has " + std::to_string(status.st_size) + " bytes, but at least " +
@@ -143,7 +142,7 @@ std::int64_t checked_size(int fd, std::int64_t least_bytes, const std::string& w
   return status.st_size;
 }
 
-// Opens what process `pid` has at `fd`, if that process belongs to the same user and has a file there.
+// Opens descriptor `fd` of process `pid`, if that process belongs to the same user and the descriptor is a file.
 int open_of_process(int pid, int fd, const std::string& path) {
   const std::string folder = "/proc/" + std::to_string(pid);
   const int process = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -159,8 +158,8 @@ int open_of_process(int pid, int fd, const std::string& path) {
     trouble = "process " + std::to_string(pid) + " belongs to user " + std::to_string(owner.st_uid) +
               ", but this process to user " + std::to_string(geteuid()) + ": its memory is not used";
   } else if (!S_ISREG(file.st_mode)) {
-    // Not opened: that could wait (a FIFO) or do something (a device).
-    trouble = path + " is no memory of onehop: expected a memfd, found another kind of file";
+    // Not opened, because that could block (a FIFO) or have side effects (a device).
+    trouble = path + " is not memory of onehop: expected a memfd, found another kind of file";
   } else if ((opened = openat(process, name.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) < 0) {
     trouble = "cannot open " + path + ": " + std::strerror(errno);
   }
@@ -183,7 +182,7 @@ bool memory_is_pretended() {
 MemoryLeft memory_left() {
   MemoryLeft left;
   left.system = system_memory();
-  look_at_control_groups(left);
+  add_control_groups(left);
   return left;
 }
 
@@ -192,7 +191,7 @@ std::int64_t available_memory() {
   return std::min(left.system, left.control_group);
 }
 
-// What this process has made, by descriptor: threads that are ranks must see each other's memory at one address.
+// Mappings made by this process, by descriptor: ranks that are threads must see each other's memory at one address.
 struct SharedMemory::OwnMappings {
   std::mutex mutex;
   std::map<int, std::weak_ptr<Mapping>> by_fd;
@@ -207,8 +206,8 @@ SharedMemory::Mapping::~Mapping() {
   if (data != nullptr) munmap(data, static_cast<std::size_t>(bytes));
   if (fd < 0) return;
   if (process != getpid()) {
-    // A fork's child closes its copy of the descriptor. The list is not its own, and the lock may be held by a thread
-    // that it does not have.
+    // A forked child only closes its copy of the descriptor. The list belongs to its parent, and a thread that the
+    // child does not have may hold the lock.
     close(fd);
     return;
   }
@@ -233,7 +232,7 @@ bool SharedMemory::back(const std::string& what) const {
   return true;
 }
 
-// Without this a shortage would be a bus error, later.
+// Backs all pages now, because a shortage would otherwise be a bus error later.
 void SharedMemory::back_pages(const std::string& what, const std::function<void(std::int64_t)>& backed) const {
   const std::int64_t at_once = backed ? std::int64_t{64} << 20 : bytes();
   for (std::int64_t at = 0; at < bytes(); at += at_once) {
@@ -249,7 +248,7 @@ void SharedMemory::back_pages(const std::string& what, const std::function<void(
 SharedMemory SharedMemory::create_unbacked(std::int64_t bytes, const std::string& what) {
   if (bytes < 0) throw BadInput("cannot allocate " + std::to_string(bytes) + " bytes for " + what);
   const std::int64_t page = sysconf(_SC_PAGESIZE);
-  if (bytes > no_limit - page) throw Error("not enough memory for " + what + ": " + megabytes(bytes) + " asked for");
+  if (bytes > no_limit - page) throw Error("not enough memory for " + what + ": " + megabytes(bytes) + " requested");
   bytes = std::max(page, (bytes + page - 1) / page * page);
   SharedMemory memory;
   memory.mapping_ = std::make_shared<Mapping>();
@@ -260,13 +259,13 @@ SharedMemory SharedMemory::create_unbacked(std::int64_t bytes, const std::string
   if (ftruncate(fd, bytes) != 0) {
     throw Error("cannot make " + megabytes(bytes) + " of shared memory for " + what + ": " + std::strerror(errno));
   }
-  // Nobody can make it shorter from now on, which would be a bus error for whoever reads the rest.
+  // From now on no process can shorten it, which would be a bus error for readers of the rest.
   if (fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL) != 0) {
     throw Error("cannot seal shared memory for " + what + ": " + std::strerror(errno));
   }
   memory.mapping_->data = map(fd, bytes, what);
   memory.mapping_->bytes = bytes;
-  // Complete only now: another thread may find it here.
+  // Listed last, because other threads may find it in the list and expect it to be complete.
   OwnMappings& own = OwnMappings::instance();
   const std::lock_guard lock(own.mutex);
   own.by_fd[fd] = memory.mapping_;
@@ -311,16 +310,16 @@ SharedMemory SharedMemory::open(pid_t pid, int fd, std::int64_t least_bytes, std
 
 SharedMemory SharedMemory::holding(std::span<const std::byte> bytes) {
   OwnMappings& own = OwnMappings::instance();
-  // Handles that turn out to be the last of their memory must not go while the lock is held.
-  std::vector<std::shared_ptr<Mapping>> looked_at;
+  // Keeps every handle until the lock is released: ~Mapping of the last handle takes the lock.
+  std::vector<std::shared_ptr<Mapping>> handles;
   const std::lock_guard lock(own.mutex);
   for (const auto& [fd, mapping] : own.by_fd) {
-    looked_at.push_back(mapping.lock());
-    const Mapping* memory = looked_at.back().get();
+    handles.push_back(mapping.lock());
+    const Mapping* memory = handles.back().get();
     if (memory == nullptr || memory->data == nullptr || bytes.data() < memory->data) continue;
     if (bytes.data() + bytes.size() > memory->data + memory->bytes || bytes.empty()) continue;
     SharedMemory found;
-    found.mapping_ = looked_at.back();
+    found.mapping_ = handles.back();
     return found;
   }
   return {};

@@ -1,4 +1,4 @@
-// Memory that other processes of this machine can map. It has no name (memfd), so nothing is left behind; a peer opens
+// Memory that other processes of this machine can map. It has no name (memfd), so nothing is left behind. A peer opens
 // it as /proc/PID/fd/N of the rank that made it.
 #pragma once
 
@@ -17,33 +17,33 @@ namespace onehop::detail {
 // A handle: copies share one mapping, which ends with the last of them.
 class SharedMemory {
  public:
-  // New zeroed memory, backed at once so that a shortage is an Error here and not a crash later. `what` names it there.
-  // `backed`, if given, is called with the bytes that have just been backed, a part after the other.
+  // Makes zeroed memory and backs it at once, so that a shortage is an Error here and not a crash later. `what` names
+  // it in errors. Calls `backed`, if given, with the number of bytes of each part that has just been backed.
   [[nodiscard]] static SharedMemory create(std::int64_t bytes, const std::string& what,
                                            const std::function<void(std::int64_t)>& backed = {});
-  // The same without memory behind it: that comes with back(), or else page by page as somebody writes there.
+  // The same without backing: back() adds it, or else the system does, page by page on the first write.
   [[nodiscard]] static SharedMemory create_unbacked(std::int64_t bytes, const std::string& what);
-  // Of memory made by this process: false if that was done before. Throws Error where there is not enough.
+  // Backs memory made by this process. Returns false if it already is. Throws Error if memory is short.
   bool back(const std::string& what) const;
 
-  // Maps memory that process `pid` made and has at descriptor `fd`. Memory of this very process (ranks that are
-  // threads) comes back at the address it already has. Throws Error with the system's reason, or where it is not what
-  // `create` makes: memory of this user, of at least `least_bytes`, sealed so that it cannot become shorter.
-  // `low_bits`, if not 0: the address is to agree with it in the lower 28 bits, down to whole pages, if that can be.
+  // Maps memory that process `pid` made and has at descriptor `fd`. Memory of this process itself (ranks that are
+  // threads) is returned at its present address. Throws Error with the system's reason, or if it is not memory as
+  // `create` makes it: of this user, of at least `least_bytes`, sealed so that it cannot become shorter. If `low_bits`
+  // is not 0, the address agrees with it in the lower 28 bits, down to whole pages, where that is possible.
   [[nodiscard]] static SharedMemory open(pid_t pid, int fd, std::int64_t least_bytes, std::uintptr_t low_bits = 0);
   // The same by its path, "/proc/PID/fd/N".
   [[nodiscard]] static SharedMemory open(const std::string& path, std::int64_t least_bytes,
                                          std::uintptr_t low_bits = 0);
-  // The same by a descriptor of this process, which is closed in any case. `where` names it in errors.
+  // The same by a descriptor of this process, which is always closed. `where` names it in errors.
   [[nodiscard]] static SharedMemory adopt(int fd, std::int64_t least_bytes, const std::string& where,
                                           std::uintptr_t low_bits = 0);
 
-  // The memory made by this process in which all of `bytes` lies; empty if there is none.
+  // Returns the memory made by this process that contains all of `bytes`; empty if there is none.
   [[nodiscard]] static SharedMemory holding(std::span<const std::byte> bytes);
 
   [[nodiscard]] std::byte* data() const noexcept { return mapping_ ? mapping_->data : nullptr; }
   [[nodiscard]] std::int64_t bytes() const noexcept { return mapping_ ? mapping_->bytes : 0; }
-  // The descriptor under which peers find it; -1 for a mapping of somebody else's.
+  // The descriptor under which peers find it; -1 for memory of another process.
   [[nodiscard]] int fd() const noexcept { return mapping_ ? mapping_->fd : -1; }
 
  private:
@@ -52,7 +52,7 @@ class SharedMemory {
     std::int64_t bytes = 0;
     int fd = -1;
     bool backed = false;
-    pid_t process = 0;  // that made it
+    pid_t process = 0;  // the process that made it
     Mapping() = default;
     Mapping(const Mapping&) = delete;
     Mapping& operator=(const Mapping&) = delete;
@@ -60,25 +60,25 @@ class SharedMemory {
   };
   struct OwnMappings;
   void back_pages(const std::string& what, const std::function<void(std::int64_t)>& backed = {}) const;
-  // What this process made and has at this descriptor; empty if it did not.
+  // Returns the memory that this process made with this descriptor; empty if there is none.
   static SharedMemory own_memory(int fd);
   std::shared_ptr<Mapping> mapping_;
 };
 
 inline constexpr std::int64_t no_memory_limit = std::numeric_limits<std::int64_t>::max();
 
-// Bytes that this process can still get: of the machine's memory, and of that control group of its that leaves least.
+// Bytes that this process can still allocate: of the machine's memory, and within its tightest control group.
 struct MemoryLeft {
   std::int64_t system = no_memory_limit;
   std::int64_t control_group = no_memory_limit;
   std::uint64_t control_group_id = 0;
 };
-// The environment's ONEHOP_TEST_FREE_MEMORY, in bytes, takes the place of the machine's for tests.
+// In tests, ONEHOP_TEST_FREE_MEMORY (in bytes) replaces the machine's free memory.
 [[nodiscard]] MemoryLeft memory_left();
-// Whether it does: then memory that is taken is never seen to be gone.
+// Whether it does; an allocation then does not reduce the free memory.
 [[nodiscard]] bool memory_is_pretended();
 
-// The least of those.
+// The smaller of the two.
 [[nodiscard]] std::int64_t available_memory();
 
 // "3 MiB", rounded up

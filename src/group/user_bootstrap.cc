@@ -10,7 +10,7 @@
 namespace onehop::detail {
 namespace {
 
-// What travels in front of every contribution.
+// The header of every contribution.
 struct Label {
   static constexpr std::uint64_t magic = 0x6c'61'62'65'6c'68'6f'31;
   std::uint64_t mark = magic;

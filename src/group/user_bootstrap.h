@@ -1,4 +1,4 @@
-// A bootstrap from a user's all-gather. Every result is checked before it is used.
+// Makes a bootstrap from a user's all-gather. Every result is checked before it is used.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace onehop::detail {
 
-// Its all-gather throws BadInput, saying what came back and what was expected, where `allgather` loses, adds, cuts,
-// pads or mixes up contributions, or hands out those of an earlier step. What `allgather` throws comes out unchanged.
+// Its all-gather throws BadInput, with the expected and the returned values, if `allgather` loses, adds, cuts, pads or
+// reorders contributions, or returns those of an earlier step. Exceptions of `allgather` pass through unchanged.
 [[nodiscard]] std::unique_ptr<Bootstrap> make_user_bootstrap(int rank, int size, AllGather allgather);
 
 }  // namespace onehop::detail

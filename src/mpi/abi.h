@@ -1,5 +1,5 @@
-// The three binary interfaces that MPI libraries have: what their handles are and what their constants are called in
-// memory. Nothing here comes from an mpi.h; the code that uses MPI is a template over one of these.
+// The three binary interfaces (ABIs) of MPI libraries: the types of their handles and the values of their constants.
+// Nothing here comes from an mpi.h; the code that uses MPI is a template over one of these.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace onehop::detail {
 
-// What the handles of an interface that are needed before any call look like.
+// The predefined handles of an interface that onehop uses.
 template <class Abi>
 struct MpiHandles {
   typename Abi::Comm comm_world{};
@@ -34,19 +34,19 @@ struct OpenMpiAbi {
   using Message = struct OpenMpiMessage*;
   using Errhandler = struct OpenMpiErrhandler*;
   using Win = struct OpenMpiWin*;
-  using Status = void;  // never looked at
+  using Status = void;  // never read
 
   static constexpr int thread_serialized = 2;
   static constexpr int thread_multiple = 3;
   static constexpr int any_source = -1;
   static constexpr int any_tag = -1;
   static constexpr int undefined = -32766;
-  // Classes of errors that say that another rank has ended: aborted, failed, failed while pending, revoked.
+  // Error classes that mean that another rank has ended: aborted, failed, failed while pending, revoked.
   static constexpr std::array lost_peer = {74, 75, 76, 77};
   static constexpr int tag_ub = 0;
   static Status* status_ignore() noexcept { return nullptr; }
 
-  // `symbol(name)` gives the address of one of the library's objects, or throws.
+  // `symbol(name)` returns the address of one of the library's objects, or throws.
   template <class Symbol>
   static MpiHandles<OpenMpiAbi> handles(const Symbol& symbol) {
     return {.comm_world = static_cast<Comm>(symbol("ompi_mpi_comm_world")),
@@ -79,7 +79,7 @@ struct MpichAbi {
   static constexpr int any_source = -2;
   static constexpr int any_tag = -1;
   static constexpr int undefined = -32766;
-  // Classes of errors that say that another rank has ended: aborted, failed, failed while pending, revoked.
+  // Error classes that mean that another rank has ended: aborted, failed, failed while pending, revoked.
   static constexpr std::array lost_peer = {76, 101, 102, 103};
   static constexpr int tag_ub = 0x64400001;
   static Status* status_ignore() noexcept { return reinterpret_cast<Status*>(std::uintptr_t{1}); }
@@ -116,7 +116,7 @@ struct StandardAbi {
   static constexpr int any_source = -1;
   static constexpr int any_tag = -2;
   static constexpr int undefined = -32766;
-  // Classes of errors that say that another rank has ended: aborted, failed, failed while pending, revoked.
+  // Error classes that mean that another rank has ended: aborted, failed, failed while pending, revoked.
   static constexpr std::array lost_peer = {58};
   static constexpr int tag_ub = 501;
   static Status* status_ignore() noexcept { return nullptr; }

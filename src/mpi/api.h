@@ -49,8 +49,8 @@ struct MpiApi {
   int (*improbe)(int, int, Comm, int*, typename Abi::Message*, Status*);
   int (*imrecv)(void*, int, Datatype, typename Abi::Message*, Request*);
 
-  // Calls a function as the thread level that MPI runs at demands, and throws Error with MPI's own words if it fails:
-  // PeerLost, with a rank of -1, if what MPI says is that a rank has ended.
+  // Calls a function, under a lock if MPI's thread level requires one. Throws Error with MPI's message if it fails;
+  // PeerLost with rank -1 if the error means that a rank has ended.
   template <class... Parameters, class... Arguments>
   void call(const char* what, int (*function)(Parameters...), Arguments... arguments) const {
     int code = 0;
@@ -71,7 +71,7 @@ struct MpiApi {
   [[nodiscard]] bool any_thread() const noexcept { return any_thread_.load(std::memory_order_relaxed); }
   // A duplicate of a communicator that reports errors instead of ending the program. Collective.
   [[nodiscard]] Comm duplicate(Comm comm) const;
-  // Gives a communicator of our own back; does nothing after MPI was finalised. For destructors: reports no error.
+  // Frees a communicator of onehop; does nothing after MPI was finalised. For destructors: ignores errors.
   void free_quietly(Comm& comm) const noexcept;
   [[noreturn]] void fail(const char* what, int code) const;
 
@@ -79,7 +79,7 @@ struct MpiApi {
   void learn_thread_level() const;
 
  private:
-  // Held during calls unless MPI itself can be called by several threads at once.
+  // Held during calls unless several threads may call MPI at once.
   [[nodiscard]] std::unique_lock<std::mutex> lock() const {
     return serialised_.load(std::memory_order_relaxed) ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
   }
@@ -92,14 +92,14 @@ extern template struct MpiApi<OpenMpiAbi>;
 extern template struct MpiApi<MpichAbi>;
 extern template struct MpiApi<StandardAbi>;
 
-// One of the three, chosen where something is set up: std::visit gives code that is compiled for each.
+// The functions of one of the three ABIs. std::visit selects the code that is compiled for it.
 using AnyMpi = std::variant<const MpiApi<OpenMpiAbi>*, const MpiApi<MpichAbi>*, const MpiApi<StandardAbi>*>;
 
-// The functions of a library, bound once. Lives to the end of the process.
+// The functions of a library, bound once. They live to the end of the process.
 [[nodiscard]] AnyMpi mpi_api(const MpiLibrary& library);
 
-// The MPI that runs, or the one to be used (find_mpi_library), initialised now if need be. Throws Error where there is
-// none.
+// Returns the MPI that is running, or else the one that find_mpi_library finds, and initialises it if necessary. Throws
+// Error if there is none.
 [[nodiscard]] AnyMpi running_mpi();
 
 }  // namespace onehop::detail

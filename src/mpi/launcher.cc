@@ -31,7 +31,7 @@ pid_t parent_of(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
   std::getline(file, text);
-  // The command's name stands in parentheses and may hold anything.
+  // The command name stands in parentheses and may contain any character.
   const auto close = text.rfind(')');
   if (close == std::string::npos || close + 4 >= text.size()) return 0;
   return static_cast<pid_t>(std::strtol(text.c_str() + close + 4, nullptr, 10));
@@ -48,7 +48,7 @@ bool is_launcher(std::string_view program) {
 MpiLauncher mpi_launcher() {
   using Kind = MpiLauncher::Kind;
   if (const auto size = number("OMPI_COMM_WORLD_SIZE")) return {Kind::open_mpi, *size, "mpiexec of Open MPI"};
-  // Slurm speaks the same language as MPICH's launcher, but to any MPI.
+  // Slurm sets the same variables as MPICH's launcher, but for any MPI.
   const bool slurm = std::getenv("SLURM_STEP_ID") != nullptr;
   if (const auto size = number("PMI_SIZE")) {
     if (slurm) return {Kind::other, *size, "srun"};
@@ -82,7 +82,7 @@ std::vector<fs::path> mpi_launcher_folders() {
       for (auto& folder : library_folders_beside(fs::path(prefix) / "bin")) folders.push_back(std::move(folder));
     }
   }
-  // The launcher, or its helper on this machine, is an ancestor of ours.
+  // The launcher, or its helper on this machine, is an ancestor of this process.
   constexpr int generations = 16;
   pid_t pid = ::getppid();
   for (int i = 0; i < generations && pid > 1; ++i, pid = parent_of(pid)) {

@@ -9,10 +9,10 @@
 
 namespace onehop::detail {
 
-// Whether a library of this kind can talk to a launcher of that kind.
+// Whether a library with this ABI works under that kind of launcher.
 [[nodiscard]] bool fits_launcher(MpiAbiKind abi, MpiLauncher::Kind launcher);
 
-// Folders that may hold the launcher's MPI library, the most certain first.
+// Folders that may hold the launcher's MPI library, the most likely first.
 [[nodiscard]] std::vector<std::filesystem::path> mpi_launcher_folders();
 
 // Folders of libraries that belong to a program in `folder`: .../bin -> .../lib, .../lib64, ...

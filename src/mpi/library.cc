@@ -29,8 +29,8 @@ void* MpiLibrary::symbol(const char* name) const {
 }
 
 void* MpiLibrary::object(const char* name) const {
-  void* const here = find("PMPI_Initialized");
-  if (here != nullptr && here == ::dlsym(RTLD_DEFAULT, "PMPI_Initialized")) {
+  void* const own = find("PMPI_Initialized");
+  if (own != nullptr && own == ::dlsym(RTLD_DEFAULT, "PMPI_Initialized")) {
     if (void* found = ::dlsym(RTLD_DEFAULT, name)) return found;
   }
   return symbol(name);
@@ -67,7 +67,7 @@ class MpiSearch {
     const auto add = [&found](const MpiLibrary* library) {
       if (library != nullptr && std::ranges::find(found, library) == found.end()) found.push_back(library);
     };
-    // A program may have MPI linked into itself, or bring it by a wrapper library of any name.
+    // A program may have MPI linked into itself, or load it through a wrapper library of any name.
     if (void* function = ::dlsym(RTLD_DEFAULT, "MPI_Initialized")) add(owner_of(function));
     for (const auto& name : names) {
       if (void* handle = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD)) add(adopt(handle));
@@ -105,7 +105,7 @@ class MpiSearch {
     return handle != nullptr;
   }
 
-  // Open MPI before 5 loads plugins that expect its symbols to be visible to everybody.
+  // Open MPI before 5 loads plugins that expect its symbols to be global.
   static bool needs_global_symbols(const MpiLibrary& library) {
     constexpr std::string_view before = "Open MPI v";
     const auto at = library.version().find(before);
@@ -135,7 +135,7 @@ class MpiSearch {
     void* function = ::dlsym(handle, "MPI_Init_thread");
     Dl_info info{};
     if (function == nullptr || ::dladdr(function, &info) == 0) return nullptr;
-    // A library that only depends on MPI (Fortran bindings, for one) finds the same function: known by where that lies.
+    // A library that only depends on MPI (Fortran bindings) resolves to the same function: identify it by its file.
     const std::string path = info.dli_fname == nullptr ? "" : info.dli_fname;
     for (const auto& known : libraries_) {
       if (known->path_ == path) return known.get();
@@ -166,7 +166,7 @@ class MpiSearch {
 
   static MpiAbiKind abi_of(const MpiLibrary& library) {
     if (library.find("ompi_mpi_comm_world") != nullptr) return MpiAbiKind::open_mpi;
-    // A library says -1 here if its handles are not the standard's.
+    // A library returns -1 here if its handles are not the standard's.
     int (*query)(int*, int*) = nullptr;
     query = reinterpret_cast<decltype(query)>(library.find("MPI_Abi_get_version"));
     int major = -1, minor = -1;
@@ -190,8 +190,7 @@ std::vector<std::string> file_names(MpiLauncher::Kind kind) {
   return names;
 }
 
-// Folders beside the programs that a user would start MPI with, and of the Python environment that this program belongs
-// to.
+// Library folders beside the mpiexec in PATH, and those of the Python environment to which this program belongs.
 std::vector<fs::path> user_folders() {
   std::vector<fs::path> folders;
   const auto add_beside = [&folders](const fs::path& bin) {
@@ -212,7 +211,7 @@ std::vector<fs::path> user_folders() {
     }
   }
   if (const char* environment = std::getenv("VIRTUAL_ENV")) add_beside(fs::path(environment) / "bin");
-  // A Python environment's interpreter is a link elsewhere; the name it was called by says where the environment is.
+  // The interpreter of a Python environment is a symbolic link; the name by which it was called gives the environment.
   std::ifstream file("/proc/self/cmdline");
   std::string program;
   std::getline(file, program, '\0');
@@ -232,7 +231,7 @@ const MpiLibrary* first_that_loads(const std::vector<fs::path>& folders, MpiLaun
       std::string reason;
       const MpiLibrary* library = MpiSearch::instance().load(file.string(), reason);
       if (library != nullptr && fits_launcher(library->abi(), kind)) return library;
-      tried.push_back(library == nullptr ? reason : file.string() + ": not of the launcher's kind");
+      tried.push_back(library == nullptr ? reason : file.string() + ": does not fit the launcher");
     }
     if (!any) tried.push_back(folder.string() + ": no MPI library there");
   }
@@ -263,13 +262,13 @@ const MpiLibrary* search_beyond(std::vector<std::string>& tried) {
     std::string reason;
     const MpiLibrary* library = MpiSearch::instance().load(name, reason);
     if (library != nullptr && fits_launcher(library->abi(), launcher.kind)) return library;
-    tried.push_back(library == nullptr ? reason : name + ": not of the launcher's kind");
+    tried.push_back(library == nullptr ? reason : name + ": does not fit the launcher");
   }
   return nullptr;
 }
 
 const MpiLibrary* search(std::vector<std::string>& tried) {
-  // What runs is what everybody else here uses. What was only tried by an earlier search is not "in the process".
+  // A running MPI comes first: the rest of the process uses it. A library that an earlier search only tried is skipped.
   static const MpiLibrary* chosen = nullptr;
   for (const auto* library : MpiSearch::instance().in_process()) {
     if (library->running()) return library;

@@ -1,4 +1,4 @@
-// Finding an MPI library and loading it.
+// Finds and loads an MPI library.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@ namespace onehop::detail {
 
 enum class MpiAbiKind { open_mpi, mpich, standard };
 
-// One loaded MPI library. It is never unloaded: MPI libraries do not survive that.
+// One loaded MPI library. It is never unloaded: MPI libraries do not support that.
 class MpiLibrary {
  public:
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
@@ -20,8 +20,8 @@ class MpiLibrary {
   [[nodiscard]] void* find(const char* name) const noexcept;
   // The same; throws Error if it has none.
   [[nodiscard]] void* symbol(const char* name) const;
-  // A data object, likewise. Of those that a program names itself the linker may have put a copy into the program, and
-  // then that one is in use, by the library too.
+  // A data object; throws likewise. If the program refers to the object itself, the linker may have copied it into the
+  // program, and then the library uses that copy too.
   [[nodiscard]] void* object(const char* name) const;
   // Sets a function pointer of any type.
   template <class Function>
@@ -31,7 +31,7 @@ class MpiLibrary {
 
   [[nodiscard]] bool initialised() const;
   [[nodiscard]] bool finalised() const;
-  // Whether it came into the process by find_mpi_library.
+  // Whether find_mpi_library loaded it into the process.
   [[nodiscard]] bool loaded_here() const noexcept { return loaded_here_; }
   [[nodiscard]] bool running() const { return initialised() && !finalised(); }
 
@@ -44,12 +44,12 @@ class MpiLibrary {
   bool loaded_here_ = false;
 };
 
-// The MPI libraries that this process has mapped already, those that run first. Loads nothing.
+// The MPI libraries that this process has already mapped, running ones first. Loads nothing.
 [[nodiscard]] std::vector<const MpiLibrary*> mpi_libraries_in_process();
 
-// The library to use, looked for in this order: in the process; ONEHOP_MPI (a path, or "none"); the one that belongs to
-// the launcher that started us; beside the mpiexec on PATH; in the Python environment; where the system looks. Null if
-// there is none. `tried`, if not null, receives the searched places.
+// Returns the library to use, searched in this order: in the process; ONEHOP_MPI (a path, or "none"); the library of
+// the launcher that started this process; beside the mpiexec on PATH; in the Python environment; the system's search
+// path. Null if there is none. `tried`, if not null, receives the searched places.
 [[nodiscard]] const MpiLibrary* find_mpi_library(std::vector<std::string>* tried = nullptr);
 
 }  // namespace onehop::detail

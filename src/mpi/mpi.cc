@@ -20,7 +20,7 @@ std::string_view name_of(MpiAbiKind abi) {
   return StandardAbi::name;
 }
 
-// What is to be finalised at exit: we initialised it, in this process (a fork's child must not).
+// An MPI that onehop initialised and finalises at exit, but only in the same process, not in a forked child.
 struct Initialised {
   AnyMpi mpi;
   pid_t process;
@@ -40,7 +40,7 @@ void finalise_at_exit(int status, void* argument) {
 
 template <class Abi>
 void initialise(const MpiApi<Abi>& api) {
-  // MPI would end the program in its own words, or come up with one rank.
+  // Otherwise MPI would abort the program with a message of its own, or start with a single rank.
   if (const MpiLauncher launcher = mpi_launcher(); !fits_launcher(api.library.abi(), launcher.kind)) {
     throw Error("this program was started by " + launcher.name + ", but the MPI library is " + api.library.path() +
                 " (" + api.library.version() +
@@ -91,7 +91,7 @@ AnyMpi running_mpi() {
 }
 
 MpiRanks mpi_from_communicator(const void* comm) {
-  if (comm == nullptr) throw BadInput("a communicator is expected, found a null pointer");
+  if (comm == nullptr) throw BadInput("from_mpi: expected a communicator, found a null pointer");
   if (!mpi_is_running()) {
     throw Error(
         "an MPI communicator was given, but no MPI in this process is initialised (or it was finalised already)");

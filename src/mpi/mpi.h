@@ -11,32 +11,32 @@
 
 namespace onehop::detail {
 
-// What a group is made of: this rank's place in a communicator, and the means to talk over a duplicate of it.
+// This rank's place in a communicator, and a bootstrap over a duplicate of it.
 struct MpiRanks {
   int rank = 0;
   int size = 1;
   std::unique_ptr<Bootstrap> bootstrap;
 };
 
-// What the environment says about an MPI launcher.
+// The MPI launcher that started this process, according to its environment.
 struct MpiLauncher {
   enum class Kind { none, open_mpi, mpich, other };
   Kind kind = Kind::none;
-  int ranks = 0;     // 0: the launcher does not tell
+  int ranks = 0;     // 0: unknown
   std::string name;  // for messages: "mpiexec of Open MPI"
 };
 [[nodiscard]] MpiLauncher mpi_launcher();
 
-// From the MPI_Comm handle that `comm` points to; the communicator is duplicated. Collective over it. Throws Error
-// where no MPI is loaded and initialised in this process.
+// The ranks of the communicator whose MPI_Comm handle `comm` points to; it is duplicated. Collective over it. Throws
+// Error if no MPI is loaded and initialised in this process.
 [[nodiscard]] MpiRanks mpi_from_communicator(const void* comm);
 
-// From MPI_COMM_WORLD. Loads an MPI and initialises it if nobody has done so; then it is finalised when the process
-// ends in order, with exit status 0 (a rank that ends with another status leaves the rest to the launcher, which ends
-// them all). Throws Error with the searched places if no MPI is found.
+// The ranks of MPI_COMM_WORLD. Loads and initialises an MPI if necessary. An MPI that onehop initialised is finalised
+// when the process ends with exit status 0; with another status, ending the other ranks is left to the launcher. Throws
+// Error with the searched places if no MPI is found.
 [[nodiscard]] MpiRanks mpi_world();
 
-// The library that is, or would be, used: its path, ABI and version, for people. Loads it, but does not initialise it.
+// The library that is or would be used, for display. Loads it, but does not initialise it.
 struct MpiLibraryInfo {
   std::string path;  // empty: none found
   std::string abi;   // "Open MPI", "MPICH", "standard"

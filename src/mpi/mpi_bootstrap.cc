@@ -14,16 +14,16 @@
 namespace onehop::detail {
 namespace {
 
-// What a rank that belongs to no part of a split gets.
+// The bootstrap of a rank that joins no group of a split.
 class LeftOut final : public Bootstrap {
  public:
   Gathered allgather(std::span<const std::byte>) override {
-    throw Error("this rank gave a negative color to split and belongs to none of the groups");
+    throw Error("this rank passed a negative color to split, so it belongs to none of the groups");
   }
 };
 
-// The buffers of a collective in progress. MPI may write there until the operation is complete, whatever becomes of the
-// wait for it.
+// The buffers of a collective in progress. MPI may write to them until the operation completes, even if the wait for it
+// fails.
 struct Portion {
   std::vector<std::byte> mine;
   std::vector<std::byte> all;
@@ -31,7 +31,7 @@ struct Portion {
   std::vector<int> starts;
 };
 
-// Lets memory be where MPI may still write to it.
+// Leaks memory to which MPI may still write.
 template <class T>
 void give_up(std::unique_ptr<T>& owner) {
   [[maybe_unused]] const T* memory = owner.release();
@@ -53,7 +53,7 @@ MpiBootstrap<Abi>::~MpiBootstrap() {
 
 template <class Abi>
 void MpiBootstrap<Abi>::wait(typename Abi::Request& request) const {
-  // Ranks may share processors: give way soon, and sleep when it takes long.
+  // Ranks may share processors, so the wait yields soon and later sleeps.
   constexpr int spins = 100, yields = 2000, naps_between_checks = 64;
   const timespec nap{0, 50'000};
   Deadline deadline(timeout_);
@@ -75,7 +75,7 @@ template <class Abi>
 void MpiBootstrap<Abi>::check_peers(Deadline& deadline, double& noticed) const {
   const std::string own = "rank " + std::to_string(rank_);
   const std::string where = "an all-gather over MPI (making or splitting a group, opening channels, a barrier)";
-  // A rank may leave right after its last all-gather, and what it gave for that one still be on its way.
+  // A rank may leave right after its last all-gather, while its contribution is still on its way.
   constexpr double grace_seconds = 0.5;
   const int gone = gone_ ? gone_() : -1;
   if (gone >= 0 && noticed < 0) noticed = deadline.seconds();
@@ -97,7 +97,7 @@ std::vector<std::int64_t> MpiBootstrap<Abi>::gather_lengths(std::int64_t mine) c
   try {
     wait(request);
   } catch (...) {
-    // The operation goes on without us: its memory must stay.
+    // MPI continues the operation, so its memory must stay.
     give_up(own);
     give_up(all);
     throw;

@@ -20,15 +20,15 @@ class MpiBootstrap final : public Bootstrap {
  public:
   using Comm = typename Abi::Comm;
 
-  // One MPI_Allgatherv counts in int: what all ranks give is gathered in portions that are in sum at most this long.
+  // MPI_Allgatherv counts in int, so contributions are gathered in portions of at most this many bytes in total.
   static constexpr std::int64_t largest_portion = std::int64_t{1} << 30;
 
-  // Takes over a communicator that nobody else uses.
+  // Takes ownership of the communicator `own`.
   MpiBootstrap(const MpiApi<Abi>& api, Comm own, std::int64_t portion = largest_portion);
   ~MpiBootstrap() override;
 
   [[nodiscard]] Gathered allgather(std::span<const std::byte> mine) override;
-  // A negative color gives a bootstrap that throws when it is used.
+  // Returns a bootstrap that throws when it is used for a negative color.
   [[nodiscard]] std::unique_ptr<Bootstrap> split(int color, int key) override;
   void set_timeout(double seconds) override { timeout_ = seconds; }
   void watch(std::function<int()> gone, std::function<void(int)> tell) override {
@@ -42,7 +42,7 @@ class MpiBootstrap final : public Bootstrap {
 
  private:
   void wait(typename Abi::Request& request) const;
-  // Throws where waiting on makes no sense. `noticed`: when a rank was first seen to be gone.
+  // Throws if the wait cannot succeed. `noticed`: seconds until a rank was first seen to be gone; -1: none was.
   void check_peers(Deadline& deadline, double& noticed) const;
   [[nodiscard]] std::vector<std::int64_t> gather_lengths(std::int64_t mine) const;
 

@@ -1,7 +1,7 @@
-// Channels over MPI: two-sided, the flag in the message. Both ends keep their slots in memory of their own. A bell that
-// always rings brings every flag here: a whole fragment is sent as one message; where it arrives the flag is stored in
-// the receiver's slot, and a released slot is offered to MPI for the next message. What has been sent is free again: no
-// word goes back, because MPI itself keeps a message that comes before its receive (and long ones wait at the sender).
+// Channels over MPI: two-sided messages, each of which implies its flag. Both ends keep slots in their own memory. The
+// bell is always set, so every flag calls this transport: it sends a complete fragment as one message, stores the flag
+// in the receiver's slot on arrival, and posts a released slot to MPI as the next receive. A slot that has been sent is
+// free, and no release is sent back, because MPI keeps a message that precedes its receive (long ones at the sender).
 #include "src/mpi/mpi_transport.h"
 
 #include <sched.h>
@@ -22,13 +22,13 @@
 namespace onehop::detail {
 namespace {
 
-// Rung at every flag.
+// A bell that is always set.
 constinit std::atomic<std::uint32_t> always_up{1};
 
 constexpr std::int64_t largest_slot = std::int64_t{1} << 30;  // MPI counts in int
-// How long the end of a group waits for messages that nobody has received yet.
-constexpr std::chrono::seconds patience{2};
-constexpr std::chrono::milliseconds patience_with_cancelled{100};
+// How long a group that closes waits for messages that have not been received yet.
+constexpr std::chrono::seconds drain_limit{2};
+constexpr std::chrono::milliseconds cancel_limit{100};
 
 struct Free {
   void operator()(std::byte* memory) const noexcept { std::free(memory); }
@@ -49,7 +49,7 @@ RingMemory allocate_ring(const ChannelShape& shape) {
               " are available; ask for smaller or fewer slots");
 }
 
-// What all channels of a group share, and what outlives them: messages on their way when their channel was closed.
+// State that all channels of a group share. It outlives them, because messages may be on their way when they close.
 template <class Abi>
 class MpiWire final : public Driven {
  public:
@@ -62,24 +62,24 @@ class MpiWire final : public Driven {
     api.call("MPI_Comm_get_attr", api.comm_get_attr, api.handles.comm_world, int{Abi::tag_ub},
              static_cast<void*>(&value), &found);
     constexpr int least = 32767;
-    // The largest of all is of no channel (drive()).
+    // Channels use the tags below the largest, which is reserved for drive().
     tags_ = static_cast<std::uint32_t>(found != 0 ? *value : least);
     api.call("MPI_Comm_rank", api.comm_rank, comm, &rank_);
   }
 
   ~MpiWire() override {
     leave();
-    const auto end = std::chrono::steady_clock::now() + (lost() ? std::chrono::seconds{0} : patience);
+    const auto end = std::chrono::steady_clock::now() + (lost() ? std::chrono::seconds{0} : drain_limit);
     for (drain(); !settle(); drain()) {
       if (std::chrono::steady_clock::now() > end) break;
       sched_yield();
     }
-    // MPI may still read what it could not send: that memory is given up, and the communicator with it.
+    // MPI may still read messages that it could not send, so their memory and the communicator are leaked.
     for (auto& entry : lingering_) static_cast<void>(entry.memory.release());
     if (lingering_.empty() && !lost()) api.free_quietly(comm);
   }
 
-  // Tags count the channels between two ranks. Where they start again from 0, the earlier channel is long closed.
+  // Tags number the channels between two ranks. When they start again from 0, the earlier channel is long closed.
   [[nodiscard]] int tag(const ChannelShape& shape) const noexcept { return static_cast<int>(shape.id % tags_); }
 
   void linger(RingMemory memory, std::vector<Request> requests) {
@@ -87,7 +87,7 @@ class MpiWire final : public Driven {
     lingering_.push_back({std::move(memory), std::move(requests)});
   }
 
-  // Looks after what lingers. True when nothing does.
+  // Frees the memory of completed requests. Returns true if none is left.
   bool settle() noexcept {
     const std::lock_guard guard(mutex_);
     std::erase_if(lingering_, [this](Lingering& entry) {
@@ -97,14 +97,14 @@ class MpiWire final : public Driven {
     return lingering_.empty();
   }
 
-  // A channel is opened whose messages have up to so many bytes.
+  // Prepares for a channel whose messages have up to `bytes` bytes.
   void expect(std::int64_t bytes) {
     longest_ = std::max(longest_, bytes);
     join();
   }
 
-  // A probe that finds nothing makes the library go on with everything that is under way, on every communicator. One
-  // that finds something need not, so this one asks for what nobody sends.
+  // A probe that finds nothing makes the library progress all operations, on every communicator. A probe that finds a
+  // message need not, so this one asks for a tag that is never sent.
   void drive() noexcept override {
     if (!api.library.running() || !(api.any_thread() || std::this_thread::get_id() == opener_)) return;
     try {
@@ -115,7 +115,7 @@ class MpiWire final : public Driven {
     }
   }
 
-  // MPI has reported that a rank has ended: requests may have failed, and there is no way to call them off.
+  // Records that MPI has reported the end of a rank: requests may have failed and cannot be cancelled.
   void note_lost() noexcept { lost_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
 
@@ -139,8 +139,8 @@ class MpiWire final : public Driven {
     RingMemory memory;
     std::vector<Request> requests;
   };
-  // Receives what came for channels that were closed: then its sender is rid of it, and a library that cannot give back
-  // a communicator with unread messages (MPICH 5) has none.
+  // Receives messages of closed channels, so that their senders complete, and because MPICH 5 cannot free a
+  // communicator with unread messages.
   void drain() noexcept {
     if (!api.library.running()) return;
     try {
@@ -158,7 +158,7 @@ class MpiWire final : public Driven {
         linger(std::move(scratch), {request});
       }
     } catch (const Error&) {
-      return;  // then they stay where they are
+      return;  // the messages stay unread
     }
   }
 
@@ -194,8 +194,8 @@ class MpiEnd : public Endpoint {
   [[nodiscard]] Request& request(std::uint64_t use) noexcept {
     return requests_[static_cast<std::size_t>((use - 1) % ring_.slots)];
   }
-  // Calls MPI. If it reports that a rank has ended, that is the one at the other end; those who wait for this rank
-  // learn it, too.
+  // Calls MPI. If MPI reports that a rank has ended, takes it for the rank at the other end and reports that rank to
+  // the peers.
   template <class Call>
   void with_peer(int peer, const Call& call) {
     try {
@@ -207,7 +207,7 @@ class MpiEnd : public Endpoint {
                                " uses " + this->name() + ", and " + error.what());
     }
   }
-  // Uses after `first` up to `last` are still with MPI: their memory must stay.
+  // Keeps the memory if MPI still works on any of the uses first + 1 to last.
   void leave_behind(std::uint64_t first, std::uint64_t last) {
     std::vector<Request> rest;
     for (std::uint64_t use = first + 1; use <= last; ++use) {
@@ -242,7 +242,7 @@ class MpiSendEnd final : public MpiEnd<Abi> {
                this->wire_->comm, &this->request(use));
     });
     given_ = use;
-    progress();  // short messages are gone at once, and then the next put() finds its slot free
+    progress();  // short messages complete at once, so the next put() finds its slot free
   }
   void released(std::uint64_t) override {}
 
@@ -254,7 +254,7 @@ class MpiSendEnd final : public MpiEnd<Abi> {
     if (sent_ != before) released_word.store(sent_, std::memory_order_release);
   }
 
-  // The other end, where it is this rank's own, shows whether anything can still come of waiting.
+  // On a channel of this rank to itself, the other end shows whether the wait can still succeed.
   bool self_deadlock() override {
     const auto receiver = other.lock();
     return receiver != nullptr && receiver->offered() <= sent_;
@@ -265,8 +265,8 @@ class MpiSendEnd final : public MpiEnd<Abi> {
   std::atomic<std::uint64_t> released_word{0};
 
  private:
-  std::uint64_t given_ = 0;  // uses given to MPI
-  std::uint64_t sent_ = 0;   // uses whose memory it has given back
+  std::uint64_t given_ = 0;  // uses passed to MPI
+  std::uint64_t sent_ = 0;   // uses that MPI has completed
 };
 
 template <class Abi>
@@ -282,12 +282,12 @@ class MpiReceiveEnd final : public MpiEnd<Abi> {
       try {
         api.call("MPI_Cancel", api.cancel, &this->request(use));
       } catch (const Error&) {
-        continue;  // then it lingers like a message that is just arriving
+        continue;  // treated like a message that is just arriving
       }
     }
     // A message that is just arriving cannot be cancelled.
-    const auto end = std::chrono::steady_clock::now() +
-                     (this->wire_->lost() ? std::chrono::milliseconds{0} : patience_with_cancelled);
+    const auto end =
+        std::chrono::steady_clock::now() + (this->wire_->lost() ? std::chrono::milliseconds{0} : cancel_limit);
     for (std::uint64_t use = arrived_ + 1; use <= offered_; ++use) {
       while (!this->wire_->over(this->request(use)) && std::chrono::steady_clock::now() < end) sched_yield();
     }
@@ -299,7 +299,7 @@ class MpiReceiveEnd final : public MpiEnd<Abi> {
   }
 
   void published(std::uint64_t, std::uint64_t, std::int64_t) override {}
-  // The slot of this use is free for the use that comes next there.
+  // The slot of this use is free for its next use.
   void released(std::uint64_t use) override { offer(use + this->ring_.slots); }
 
   void progress() override {
@@ -352,8 +352,8 @@ class MpiTransport final : public Transport {
     try {
       for (const ChannelShape& shape : shapes) {
         if (shape.slot_bytes > largest_slot) {
-          throw BadInput("a slot of " + std::to_string(shape.slot_bytes) + " bytes; over MPI at most " +
-                         std::to_string(largest_slot));
+          throw BadInput("expected slots of at most " + std::to_string(largest_slot) + " bytes over MPI, found " +
+                         std::to_string(shape.slot_bytes) + ": ask for a smaller slot_bytes");
         }
         wire_->expect(shape.slot_bytes);
         if (shape.from == group->rank) senders.push_back(std::make_shared<MpiSendEnd<Abi>>(group, shape, wire_));

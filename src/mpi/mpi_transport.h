@@ -8,7 +8,7 @@
 
 namespace onehop::detail {
 
-// Takes over a communicator that nobody else uses.
+// Takes ownership of the communicator `own`.
 template <class Abi>
 [[nodiscard]] std::unique_ptr<Transport> make_mpi_transport(const MpiApi<Abi>& api, typename Abi::Comm own);
 

@@ -1,4 +1,4 @@
-// Group::world: which launcher started this program, and how its ranks find each other.
+// Group::world: finds out which launcher started this program, and connects its ranks.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -30,8 +30,7 @@ std::optional<int> number(const char* name) {
   char* end = nullptr;
   const long value = std::strtol(text->c_str(), &end, 10);
   if (*end != '\0' || value < 0 || value > 1 << 24) {
-    throw BadInput(std::string("the environment's ") + name + " should be a small whole number, but it is \"" + *text +
-                   "\"");
+    throw BadInput(std::string(name) + ": expected an integer from 0 to 2^24, found \"" + *text + "\"");
   }
   return static_cast<int>(value);
 }
@@ -48,12 +47,12 @@ Group from_launcher(const std::string& control) {
 }
 
 // The facts about this process that a foreign launcher passes in environment variables.
-struct Told {
+struct LaunchInfo {
   std::string launcher;
-  std::optional<int> rank;  // MPI itself may know it where the environment does not
+  std::optional<int> rank;  // MPI may know it even if the environment does not
   int ranks = 1;
   bool all_here = false;  // all ranks are on this machine
-  std::string key;        // known to the ranks of this launch only
+  std::string key;        // known only to the ranks of this launch
 
   // "mpiexec (MPICH) started this program as rank 1 of 4"
   [[nodiscard]] std::string text() const {
@@ -62,7 +61,7 @@ struct Told {
   }
 };
 
-std::optional<Told> told_by_mpi_launcher() {
+std::optional<LaunchInfo> info_of_mpi_launcher() {
   struct Names {
     const char* launcher;
     const char* rank;
@@ -82,48 +81,49 @@ std::optional<Told> told_by_mpi_launcher() {
     if (std::string(names.launcher) == "srun" && !environment("SLURM_STEP_ID")) continue;
     const auto rank = number(names.rank);
     const auto ranks = number(names.ranks);
-    // One of several ranks whose number got lost on the way must not continue as a run of a single rank.
+    // A rank of several whose number is missing must not continue as a run of a single rank.
     if (!ranks || (!rank && *ranks == 1)) continue;
-    Told told{names.launcher, rank, *ranks, false,
-              environment("SLURM_JOB_ID").value_or("") + "." + environment(names.key).value_or("")};
-    told.all_here = environment(names.ranks_here) == std::to_string(*ranks);
-    return told;
+    LaunchInfo launch{names.launcher, rank, *ranks, false,
+                      environment("SLURM_JOB_ID").value_or("") + "." + environment(names.key).value_or("")};
+    launch.all_here = environment(names.ranks_here) == std::to_string(*ranks);
+    return launch;
   }
   return std::nullopt;
 }
 
-std::optional<Told> told_by_torchrun() {
+std::optional<LaunchInfo> info_of_torchrun() {
   const auto rank = number("RANK");
   const auto ranks = number("WORLD_SIZE");
   const auto here = number("LOCAL_WORLD_SIZE");
   const auto address = environment("MASTER_ADDR");
   const auto port = environment("MASTER_PORT");
   if (!rank || !ranks || !address || !port) return std::nullopt;
-  return Told{"torchrun", rank, *ranks, here && *here == *ranks,
-              *address + ":" + *port + "." + environment("TORCHELASTIC_RUN_ID").value_or("") + "." +
-                  environment("TORCHELASTIC_RESTART_COUNT").value_or("")};
+  return LaunchInfo{"torchrun", rank, *ranks, here && *here == *ranks,
+                    *address + ":" + *port + "." + environment("TORCHELASTIC_RUN_ID").value_or("") + "." +
+                        environment("TORCHELASTIC_RESTART_COUNT").value_or("")};
 }
 
 Group join_mpi(detail::MpiRanks made) {
   return Group(detail::make_group(made.rank, made.size, "mpi", std::move(made.bootstrap)));
 }
 
-Group from_mpi_launcher(const Told& told) {
+Group from_mpi_launcher(const LaunchInfo& launch) {
   const detail::MpiLibraryInfo library = detail::mpi_library_info();
   if (!library.path.empty()) {
     detail::MpiRanks world = detail::mpi_world();
-    if (world.size == told.ranks) return join_mpi(std::move(world));
-    throw Error(told.text() + ", but the MPI library " + library.path + " sees " + std::to_string(world.size) +
+    if (world.size == launch.ranks) return join_mpi(std::move(world));
+    throw Error(launch.text() + ", but the MPI library " + library.path + " sees " + std::to_string(world.size) +
                 " rank(s): library and launcher do not belong together; use that library's own mpiexec, or set "
                 "ONEHOP_MPI to the libmpi of this launcher");
   }
-  if (told.all_here && told.rank && told.launcher == "srun") {
-    return Group(detail::make_group(*told.rank, told.ranks, "srun", detail::meet(told.key, *told.rank, told.ranks)));
+  if (launch.all_here && launch.rank && launch.launcher == "srun") {
+    return Group(
+        detail::make_group(*launch.rank, launch.ranks, "srun", detail::meet(launch.key, *launch.rank, launch.ranks)));
   }
-  throw Error(told.text() +
+  throw Error(launch.text() +
               ", but no MPI library was found, so this rank is alone; set ONEHOP_MPI to the path of its libmpi, or use "
               "`onehop launch -n " +
-              std::to_string(told.ranks) + "` on one machine (`onehop doctor` lists the places that were searched)");
+              std::to_string(launch.ranks) + "` on one machine (`onehop doctor` lists the places that were searched)");
 }
 
 }  // namespace
@@ -132,17 +132,17 @@ namespace {
 
 Group make_world() {
   if (const auto control = environment("ONEHOP_CONTROL")) return from_launcher(*control);
-  if (const auto told = told_by_mpi_launcher()) return from_mpi_launcher(*told);
-  if (const auto told = told_by_torchrun(); told && told->ranks > 1) {
-    if (!told->all_here) {
+  if (const auto launch = info_of_mpi_launcher()) return from_mpi_launcher(*launch);
+  if (const auto launch = info_of_torchrun(); launch && launch->ranks > 1) {
+    if (!launch->all_here) {
       throw Error(
-          "torchrun started " + std::to_string(told->ranks) +
+          "torchrun started " + std::to_string(launch->ranks) +
           " ranks on several machines; make the group from torch's store there (Group.from_allgather), or use MPI");
     }
-    return Group(
-        detail::make_group(*told->rank, told->ranks, "torchrun", detail::meet(told->key, *told->rank, told->ranks)));
+    return Group(detail::make_group(*launch->rank, launch->ranks, "torchrun",
+                                    detail::meet(launch->key, *launch->rank, launch->ranks)));
   }
-  // A program that initialised MPI by itself, say with mpi4py, under a launcher that we do not know.
+  // A program that initialised MPI itself, for example with mpi4py, under an unknown launcher.
   if (detail::mpi_is_running()) return join_mpi(detail::mpi_world());
   return Group::alone();
 }
@@ -151,12 +151,12 @@ Group make_world() {
 struct World {
   std::mutex mutex;
   Group group;
-  pid_t process = 0;              // a fork's child must neither use nor close what is its parent's
-  std::vector<Group> of_parents;  // so these are kept
+  pid_t process = 0;              // the process that made `group`
+  std::vector<Group> of_parents;  // kept, because a forked child must neither use nor close its parent's group
 };
 
 World& the_world() {
-  static World* const world = new World;  // never destroyed: who is destroyed at exit may still look
+  static World* const world = new World;  // never destroyed: objects that are destroyed at exit may still use it
   return *world;
 }
 
@@ -185,7 +185,7 @@ Group Group::world() {
 
 void Group::close_world() noexcept {
   World& world = the_world();
-  Group last;  // let go after the lock
+  Group last;  // destroyed after the lock is released
   const std::lock_guard guard(world.mutex);
   if (world.process == getpid()) std::swap(last, world.group);
 }

@@ -115,8 +115,8 @@ def test_arrays_of_several_ranks_share_what_there_is(ranks: Ranks) -> None:
     refused = [line for line in said if line != "has it"]
     assert len(refused) >= 2
     for text in refused:
-        assert "30 MiB asked for on rank" in text
-        assert "MiB with what the other ranks of this machine are about to take, and 40 MiB available" in text
+        assert "30 MiB requested on rank" in text
+        assert "MiB including pending requests of other ranks of this machine, and 40 MiB available" in text
 
 
 def test_rank_without_memory_for_staging_is_named_to_all(ranks: Ranks) -> None:
@@ -143,5 +143,5 @@ def test_rank_without_memory_for_staging_is_named_to_all(ranks: Ranks) -> None:
 
 def test_available_memory_can_be_pretended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ONEHOP_TEST_FREE_MEMORY", str(5 * MIB))
-    with pytest.raises(onehop.Error, match="6 MiB asked for"):
+    with pytest.raises(onehop.Error, match="6 MiB requested"):
         Group.alone().empty(6 * MIB, "uint8")

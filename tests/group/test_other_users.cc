@@ -158,7 +158,7 @@ TEST_F(OtherUser, WhoTakesTheNameIsNamedAndNothingIsReadFromHim) {
     });
     ASSERT_TRUE(squatter.good());
     const auto said = meet_as({0, 1}, 2, key, "1");
-    EXPECT_TRUE(has(said[0], listens ? "held by user 65534" : "takes no connections")) << said[0];
+    EXPECT_TRUE(has(said[0], listens ? "held by user 65534" : "accepts no connections")) << said[0];
     EXPECT_TRUE(has(said[1], listens ? "held by user 65534" : "rank 0 was not found")) << said[1];
   }
 }
@@ -177,7 +177,7 @@ TEST_F(OtherUser, AConnectionOfHisTakesNobodysPlace) {
     });
   });
   ASSERT_TRUE(stranger->good());
-  EXPECT_TRUE(has(said[0], "only 0 of the other 1 have come")) << said[0];
+  EXPECT_TRUE(has(said[0], "only 0 of the other 1 have joined")) << said[0];
   EXPECT_TRUE(has(said[0], "a connection of user 65534 was refused")) << said[0];
   // And the ranks that do come meet.
   const std::string again = key + ".again";
@@ -239,7 +239,7 @@ TEST(Meeting, AnotherNumberOfRanksIsToldSo) {
   const std::string key = key_of_test();
   std::vector<std::string> other;
   const auto said = meet_as({0}, 2, key, "2", [&] { other = meet_as({1}, 3, key, "2"); });
-  EXPECT_TRUE(has(other[0], "is of a launch of 2 ranks")) << other[0];
+  EXPECT_TRUE(has(other[0], "belongs to a launch of 2 ranks")) << other[0];
   EXPECT_TRUE(has(said[0], "not rank 1")) << said[0];
 }
 
