@@ -254,7 +254,7 @@ class Receiver {
   // Returns the slot to the sender.
   void release() {
     if (forks_ != detail::forks.load(std::memory_order_relaxed)) [[unlikely]]
-      throw_of_parent();
+      throw_forked();
     ++use_;
     at_ = ring_.after(at_);
     // Each store to `released` moves a cache line. A ring of many slots releases half of its slots at once.
@@ -295,7 +295,7 @@ class Receiver {
   void ring_bell();
   void invalidate();
   [[noreturn]] void throw_not_in_place() const;
-  [[noreturn]] void throw_of_parent() const;
+  [[noreturn]] void throw_forked() const;
 
   std::byte* at_ = nullptr;
   std::uint64_t use_ = 0;  // uses released so far

@@ -40,7 +40,7 @@ constexpr std::array<std::string_view, 4> transport_names = {"automatic", "share
       "channels on both ranks");
 }
 
-// This rank waits on a channel to itself, so nobody is left to serve the other end.
+// This rank waits on a channel to itself, so nothing can serve the other end.
 [[noreturn]] void throw_self_deadlock(const detail::Endpoint& end, bool sends) {
   const std::string rank = "rank " + std::to_string(end.shape().from);
   throw BadInput(end.name() + (sends ? " has no free slot, and only " + rank +
@@ -73,8 +73,8 @@ void wait_until(detail::Endpoint& end, int peer, bool sends, const Ready& ready)
   }
 }
 
-// State of a poisoned end. Its flags never let it go on, nobody reads the words and the slot that it writes, and its
-// use is beyond all flags: so every call reaches throw_poisoned without a test on the fast path.
+// State of a poisoned end. Its flags are never ready, the words and the slot that it writes are never read, and its use
+// number exceeds all flags. So every call reaches throw_poisoned without an extra test on the fast path.
 constexpr std::uint64_t no_use = (std::uint64_t{1} << (64 - detail::chunk_bits)) - 2;
 constinit std::atomic<std::uint64_t> never{0};
 constinit std::atomic<std::uint64_t> unread{0};
@@ -97,7 +97,7 @@ TransportKind transport_from_string(std::string_view name) {
   if (name == "auto") return TransportKind::automatic;
   const auto found = std::find(transport_names.begin(), transport_names.end(), name);
   if (found == transport_names.end()) {
-    throw BadInput("unknown transport \"" + std::string(name) + "\"; known: auto, shared_memory, mpi, mock");
+    throw BadInput("expected a transport (auto, shared_memory, mpi, mock), found \"" + std::string(name) + "\"");
   }
   return static_cast<TransportKind>(found - transport_names.begin());
 }
@@ -141,7 +141,7 @@ void Receiver::wait_arrived(std::uint64_t flag) {
 
 void Receiver::ring_bell() { endpoint_->released(use_); }
 void Receiver::throw_not_in_place() const { throw_in_place(*endpoint_, ring_); }
-void Receiver::throw_of_parent() const {
+void Receiver::throw_forked() const {
   detail::throw_forked(endpoint_->group().process,
                        endpoint_->name() + " of rank " + std::to_string(endpoint_->group().rank));
 }
@@ -203,7 +203,7 @@ namespace {
 
 using Key = std::tuple<bool, int, int>;  // sends, peer, tag
 
-// The transports in use for a choice, and which of them carries the channels to a rank.
+// The transports that a TransportKind allows, and the one that carries the channels to each rank.
 struct Routes {
   std::vector<detail::Transport*> transports;
   std::unique_ptr<detail::Transport> mock;
@@ -246,8 +246,8 @@ struct Routes {
   }
 };
 
-// This rank's requests with every choice made. Throws where one can be met by no transport; what all ranks can see to
-// be wrong is left to match().
+// This rank's requests with all defaults filled in. Throws if no transport can serve one; errors that all ranks can
+// detect are left to match().
 std::vector<detail::Wanted> requests(const detail::GroupState& group, std::span<const ChannelSpec> specs,
                                      const Routes& routes) {
   std::int64_t slot_limit = std::numeric_limits<std::int64_t>::max();
@@ -269,7 +269,7 @@ void refuse_channels(const Group& group, const std::string& why) {
   try {
     detail::exchange_refusal(*group.state(), why);
   } catch (const Error&) {
-    return;  // a lost peer, say: what this rank was about to throw anyway says more
+    return;  // a lost peer, for example; the error that this rank throws next says more
   }
 }
 

@@ -12,7 +12,7 @@
 namespace onehop::detail {
 namespace {
 
-constexpr std::int64_t largest_slot = std::int64_t{64} << 20;  // unless the user wants a larger one
+constexpr std::int64_t largest_slot = std::int64_t{64} << 20;  // unless the user requests a larger one
 constexpr int most_slots = 1 << 16;
 constexpr std::int64_t most_slot_bytes = std::int64_t{1} << 38;
 
@@ -51,8 +51,7 @@ auto key(const Wanted& end) {
 [[noreturn]] void throw_unmatched(const Wanted& end) {
   throw Mismatch("open_channels: " + end_of(end) + ", but rank " + text(end.peer) +
                  (end.sends != 0 ? " does not receive from" : " does not send to") + " rank " + text(end.owner) +
-                 " with that tag; both ends must be asked for in the same open_channels (or: do all ranks prepare the "
-                 "same plan?)");
+                 " with that tag; request both ends in the same open_channels (do all ranks prepare the same plan?)");
 }
 
 void check_pair(const Wanted& sender, const Wanted& receiver) {
@@ -78,10 +77,10 @@ Wanted wanted(const ChannelSpec& spec, int owner) {
   end.sends = spec.direction == ChannelSpec::Direction::send ? 1 : 0;
   end.bytes = spec.bytes;
   end.signature = spec.signature;
-  const Tuning& here = tuning();
-  const SizeRule& rule = here.rule(spec.bytes);
+  const Tuning& tuned = tuning();
+  const SizeRule& rule = tuned.rule(spec.bytes);
   end.stores = static_cast<std::int32_t>(rule.stores);
-  end.slots = spec.slots != 0 ? spec.slots : spec.bytes <= here.small_bytes ? here.small_slots : 2;
+  end.slots = spec.slots != 0 ? spec.slots : spec.bytes <= tuned.small_bytes ? tuned.small_slots : 2;
   end.slot_bytes =
       spec.slot_bytes != 0 ? spec.slot_bytes : std::min(std::max<std::int64_t>(spec.bytes, 8), largest_slot);
   end.chunk_bytes = spec.chunk_bytes != 0 ? spec.chunk_bytes : rule.chunk_bytes;
@@ -92,7 +91,7 @@ Wanted wanted(const ChannelSpec& spec, int owner) {
 
 namespace {
 
-// What a rank's contribution begins with; then `name_bytes` of text (the transports, or why it refuses), then its
+// Header of a rank's contribution. `text_bytes` bytes of text follow (its transports, or why it refuses), then its
 // requests.
 struct Opening {
   static constexpr std::uint64_t magic = 0x676e'696e'6570'6f01;  // no other collective step begins with it
@@ -122,7 +121,7 @@ struct Contribution {
   std::vector<Wanted> requests;
 };
 
-// Nothing, if it is a contribution to another step.
+// Returns nothing for a contribution to another step.
 std::optional<Contribution> unpacked(std::span<const std::byte> bytes) {
   Opening head;
   head.mark = 0;
@@ -185,7 +184,7 @@ std::vector<ChannelShape> match(std::span<const Wanted> all, int rank, int ranks
     check(end, ranks);
     order.push_back(&end);
   }
-  // Senders first within a channel; the ends of one channel come to lie side by side.
+  // Puts the two ends of each channel next to each other, the sender first.
   std::sort(order.begin(), order.end(), [](const Wanted* a, const Wanted* b) {
     return std::tuple_cat(key(*a), std::tuple(-a->sends)) < std::tuple_cat(key(*b), std::tuple(-b->sends));
   });

@@ -12,7 +12,7 @@
 
 namespace onehop::detail {
 
-// One end, as it travels: the spec with the sender's choices filled in.
+// One end of a channel, as ranks exchange it: the spec with all defaults filled in.
 struct Wanted {
   std::int32_t owner = 0;
   std::int32_t peer = 0;
@@ -26,23 +26,23 @@ struct Wanted {
   std::int32_t stores = 0;
 };
 
-// `spec` with every choice made that was left to onehop.
+// Fills in the values that `spec` leaves to onehop.
 [[nodiscard]] Wanted wanted(const ChannelSpec& spec, int owner);
 
-// Collective: everybody's requests. `transports` names what this rank opens its channels over, which must be the same
-// everywhere. Throws Error where a rank has refused (below), Mismatch where ranks differ in their transports or one is
-// in another collective step. `left`: what memory each rank had left, for Reservation's check_memory.
+// Collective: returns the requests of all ranks. `transports` names this rank's transports, which must be the same on
+// all ranks. Throws Error if a rank has refused (below), Mismatch if ranks differ in their transports or one is in
+// another collective step. Appends the memory that each rank had left to `left`, for check_memory.
 [[nodiscard]] std::vector<Wanted> exchange(GroupState& group, std::span<const Wanted> own,
                                            const std::string& transports, std::vector<MemoryLeft>& left);
 
-// The part of a rank in the same step that cannot have any channels: `why` goes to the others.
+// Takes part in the same step on a rank that cannot open channels, and sends `why` to the others.
 void exchange_refusal(GroupState& group, const std::string& why);
 
-// For a step that comes before this one and that a rank may refuse in the same way: throws Error where one has.
+// For an earlier step that a rank may refuse in the same way: throws Error if one has.
 void throw_refusal(const Gathered& gathered, const std::string& step);
 
-// All ranks' requests, matched into channels in an order that is the same everywhere; returns those that `rank` has an
-// end of. Throws the same error on every rank: BadInput for an impossible spec, Mismatch for ends that do not fit.
+// Matches the requests of all ranks into channels, in the same order on every rank, and returns those with an end on
+// `rank`. Throws the same error on every rank: BadInput for an impossible spec, Mismatch for ends that do not fit.
 [[nodiscard]] std::vector<ChannelShape> match(std::span<const Wanted> all, int rank, int ranks, std::uint32_t first_id);
 
 }  // namespace onehop::detail

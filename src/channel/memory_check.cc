@@ -18,7 +18,7 @@ std::int64_t ring_bytes_of(const Wanted& sender) {
   return __builtin_mul_overflow(sender.slot_bytes + 256, std::int64_t{sender.slots}, &bytes) ? no_memory_limit : bytes;
 }
 
-// By rank. Where two ranks share memory the receiver has the slots, else both ends have some.
+// Bytes needed by each rank. If two ranks share memory, only the receiver has slots; otherwise both ends have.
 std::vector<std::int64_t> needs(const GroupState& group, std::span<const Wanted> all) {
   std::vector<std::int64_t> need(group.pages.size());
   for (const Wanted& end : all) {
@@ -32,7 +32,7 @@ std::vector<std::int64_t> needs(const GroupState& group, std::span<const Wanted>
   return need;
 }
 
-// Ranks that take from the same memory: of a machine, or of a control group there.
+// Ranks under the same memory limit: that of a machine, or of a control group on it.
 struct Pool {
   std::int64_t left = no_memory_limit;
   std::int64_t need = 0;

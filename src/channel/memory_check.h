@@ -10,7 +10,7 @@
 
 namespace onehop::detail {
 
-// Throws Error, the same on every rank, if what the ranks of a machine need for these channels together is more than it
+// Throws Error, the same on every rank, if the ranks of a machine together need more memory for these channels than it
 // had left when they began (`left`, by rank).
 void check_memory(const GroupState& group, std::span<const Wanted> all, std::span<const MemoryLeft> left);
 

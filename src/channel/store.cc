@@ -18,7 +18,7 @@ void store_plain(std::byte* to, const std::byte* from, std::size_t n) { std::mem
 
 constexpr std::size_t line = 64;
 
-// Copies up to the next line of `to`; returns how many bytes that were.
+// Copies up to the next cache line of `to`; returns the number of bytes.
 std::size_t align(std::byte* to, const std::byte* from, std::size_t n) {
   const std::size_t head = -reinterpret_cast<std::uintptr_t>(to) & (line - 1);
   const std::size_t first = head < n ? head : n;
@@ -65,7 +65,7 @@ __attribute__((target("avx512f"))) void store_nontemporal_avx512(std::byte* to, 
   std::memcpy(to + i, from + i, n - i);
 }
 
-// How to store past the caches, without a fence and with one.
+// Copy functions with non-temporal stores, without a fence and with one.
 struct Streaming {
   StoreFunction piece;
   StoreFunction whole;

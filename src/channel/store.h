@@ -14,8 +14,8 @@ using StoreFunction = void (*)(std::byte* to, const std::byte* from, std::size_t
 [[nodiscard]] StoreFunction store_function(StoreKind kind);
 
 // The same without the fence, for several pieces in a row: finish_stores(kind) must come after the last and before the
-// release store. A fence waits until all lines are on their way, which for each piece of 1 KiB costs more than the
-// piece.
+// release store. A fence waits until all lines have left the core, which takes longer than the copy of a piece of 1 KiB
+// itself.
 [[nodiscard]] StoreFunction piece_function(StoreKind kind);
 void finish_stores(StoreKind kind) noexcept;
 

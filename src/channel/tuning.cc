@@ -18,12 +18,12 @@ namespace {
 
 constexpr std::array<std::string_view, 4> store_names = {"plain", "prefetch", "demote", "nontemporal"};
 constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
-// What is beyond these is a mistake, and would be a wait or an allocation without end.
+// Values beyond these are mistakes, and would cause an endless wait or allocation.
 constexpr std::int64_t most_bytes = std::int64_t{1} << 40U;
 constexpr int most_tests = 1 << 30;
 constexpr int most_slots = 1 << 16;
 
-// The file as it is; a file that nobody has asked for need not be there.
+// Reads the file, which may be missing unless ONEHOP_TUNING names it.
 detail::FileText read_file() {
   constexpr std::size_t longest = std::size_t{1} << 20U;
   detail::FileText file = detail::read_regular_file(tuning_file(), longest);
@@ -68,7 +68,7 @@ std::string_view to_string(StoreKind kind) { return store_names.at(static_cast<s
 StoreKind store_kind_from_string(std::string_view name) {
   const auto found = std::find(store_names.begin(), store_names.end(), name);
   if (found == store_names.end()) {
-    throw BadInput("unknown store kind \"" + std::string(name) + "\"; known: plain, prefetch, demote, nontemporal");
+    throw BadInput("expected plain, prefetch, demote or nontemporal, found \"" + std::string(name) + "\"");
   }
   return static_cast<StoreKind>(found - store_names.begin());
 }
@@ -133,7 +133,7 @@ Tuning Tuning::from_json(const std::string& text) {
     }
     tuning.rules.push_back(rule);
   });
-  if (tuning.rules.empty()) root.required("rules").complain("a rule or more");
+  if (tuning.rules.empty()) root.required("rules").complain("one rule or more");
   return tuning;
 }
 

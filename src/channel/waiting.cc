@@ -33,7 +33,7 @@ void Waiting::judge(const WaitingFor& waiting, const PeerStatus& status) {
   if (const int closed = status.closed; closed >= 0) {
     group_.own_page().missed.store(static_cast<std::uint32_t>(closed) + 1, std::memory_order_release);
     const std::string after =
-        closed == waiting.peer ? "it" : "rank " + std::to_string(waiting.peer) + ", which is gone since,";
+        closed == waiting.peer ? "it" : "rank " + std::to_string(waiting.peer) + ", which has gone since,";
     throw PeerLost(closed, group_.name_of(closed) + " has closed its group while " + rank + " still waits for " +
                                after + " in " + waiting.what + "; do all ranks make the same number of steps?");
   }

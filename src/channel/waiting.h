@@ -1,6 +1,6 @@
 // Waits for a flag: spins, yields the processor, then sleeps on the rank's doorbell. Every wait also checks that the
-// peers are alive, and drives the transports that need to be called, because other messages of this rank may be under
-// way (docs/design/protocol.md).
+// peers are alive, and drives the transports that progress only when called, because other messages of this rank may be
+// under way (docs/design/protocol.md).
 #pragma once
 
 #include <sched.h>
@@ -36,9 +36,9 @@ class Waiting {
   // `polls`: the caller must make progress between two polls, so the rank may not sleep.
   Waiting(GroupState& group, bool polls) noexcept : group_(group), polls_(polls) {}
 
-  // Starts again with spinning. Call it when something has moved.
+  // Starts to spin again. Call it when something has moved.
   void reset() noexcept {
-    looks_ = 0;
+    failed_polls_ = 0;
     deadline_.reset();
   }
 
@@ -46,26 +46,26 @@ class Waiting {
   // `describe()` returns a WaitingFor. Throws PeerLost, Timeout, or the exception of the interrupt check.
   template <class Ready, class Describe>
   void idle(const Ready& ready, const Describe& describe) {
-    if (looks_ < spins()) [[likely]] {
+    if (failed_polls_ < spins()) [[likely]] {
       // A message that is about to arrive is seen soonest without pauses.
-      if (++looks_ > looks_without_pause) pause();
+      if (++failed_polls_ > polls_without_pause) pause();
       return;
     }
     const bool driven = Driven::drive_any();
-    if (looks_ < spins() + yields()) {
-      ++looks_;
+    if (failed_polls_ < spins() + yields()) {
+      ++failed_polls_;
       sched_yield();
       return;
     }
     if (polls_) {
       sched_yield();
-      if (++looks_ < spins() + yields() + polls_between) return;
-      looks_ -= polls_between;
+      if (++failed_polls_ < spins() + yields() + polls_per_liveness_check) return;
+      failed_polls_ -= polls_per_liveness_check;
     } else if (driven) {
       // The nap is so short that it needs no process barrier: a lost wake-up costs at most the rest of the nap.
       sleep_unless(ready, false, driven_nap);
-      if (++looks_ < spins() + yields() + naps_between) return;
-      looks_ -= naps_between;
+      if (++failed_polls_ < spins() + yields() + naps_per_liveness_check) return;
+      failed_polls_ -= naps_per_liveness_check;
     } else {
       sleep_unless(ready, group_.process_barrier, nap());
       if (ready()) return;
@@ -86,10 +86,10 @@ class Waiting {
   }
 
  private:
-  static constexpr int polls_between = 512;
-  static constexpr int looks_without_pause = 40;
+  static constexpr int polls_per_liveness_check = 512;
+  static constexpr int polls_without_pause = 40;
   static constexpr double driven_nap = 0.0001;  // seconds
-  static constexpr int naps_between = 200;
+  static constexpr int naps_per_liveness_check = 200;
 
   template <class Ready>
   void sleep_unless(const Ready& ready, bool barrier, double seconds) {
@@ -111,7 +111,7 @@ class Waiting {
 
   GroupState& group_;
   bool polls_;
-  int looks_ = 0;
+  int failed_polls_ = 0;
   std::optional<Deadline> deadline_;
 };
 

@@ -46,20 +46,20 @@ BlockSize block_size(Codec codec, ElementType type) noexcept {
   return {1, 1};
 }
 
-// Checks both lengths and gives the number of elements.
+// Checks both lengths and returns the number of elements.
 std::int64_t elements_in(Codec codec, ElementType type, std::size_t memory, std::size_t wire) {
   const std::int64_t element_bytes = type == ElementType::bytes ? 1 : bytes_of(type);
   const auto bytes = static_cast<std::int64_t>(memory);
   if (bytes % element_bytes != 0) {
     throw BadInput("expected whole numbers of type " + std::string(to_string(type)) + ", found " +
-                   std::to_string(bytes) + " bytes, which is no multiple of " + std::to_string(element_bytes));
+                   std::to_string(bytes) + " bytes, which is not a multiple of " + std::to_string(element_bytes));
   }
   const std::int64_t elements = bytes / element_bytes;
   const std::int64_t expected = encoded_bytes(codec, type, elements);
   if (static_cast<std::int64_t>(wire) != expected) {
     throw BadInput("expected " + std::to_string(expected) + " bytes on the wire for " + std::to_string(elements) +
                    " numbers with codec " + std::string(to_string(codec)) + ", found " + std::to_string(wire) +
-                   "; encoded_bytes says how many there must be");
+                   "; use a buffer of encoded_bytes(...) bytes");
   }
   return elements;
 }
@@ -99,7 +99,7 @@ void decode(Codec codec, ElementType type, std::span<const std::byte> wire, std:
 }
 
 void decode_add(Codec codec, ElementType type, std::span<const std::byte> wire, std::span<std::byte> target) {
-  if (type == ElementType::bytes) throw BadInput("decode_add needs numbers to add, found an array of bytes");
+  if (type == ElementType::bytes) throw BadInput("decode_add: expected a numeric type, found an array of bytes");
   const std::int64_t elements = elements_in(codec, type, target.size(), wire.size());
   static_cast<void>(cpu::level());  // throws for a wrong ONEHOP_SIMD
   detail::decode_add(codec, type, wire.data(), elements, target.data());

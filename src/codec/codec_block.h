@@ -1,4 +1,4 @@
-// The formats with a scale per block of 32 numbers, one number at a time: what docs/reference/codecs.md says, as code. A format gives
+// Reference code of the formats with a scale per block of 32 numbers (docs/reference/codecs.md). A format defines
 //   scale(m, special)      the block's scale for the largest finite magnitude m
 //   code(y), value(c, s)   of y = x / s, rounded; and back
 //   marks for infinities and NaN in a special block, and the order of the codes on the wire.

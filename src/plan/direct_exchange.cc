@@ -15,11 +15,11 @@ std::vector<Cycle> cycles_of(const BitPermutation& exchange, int rank) {
     if (exchange.to[static_cast<std::size_t>(bit)] != bit) moving.push_back(bit);
   }
   const auto next = [&](std::uint64_t index) {
-    std::uint64_t there = 0;
+    std::uint64_t moved = 0;
     for (std::size_t bit = 0; bit < exchange.to.size(); ++bit) {
-      there |= (index >> bit & 1) << exchange.to[bit];
+      moved |= (index >> bit & 1) << exchange.to[bit];
     }
-    return there;
+    return moved;
   };
   const std::uint64_t in_rank = (std::uint64_t{1} << local) - 1;
   std::vector<Cycle> cycles;
@@ -73,7 +73,7 @@ CycleGroup connected_cycles(const BitPermutation& exchange, int rank, std::int64
       for (const CyclePlace& place : cycle) {
         if (std::ranges::find(group.ranks, place.rank) == group.ranks.end()) group.ranks.push_back(place.rank);
       }
-      // Each cycle once: with the lowest of its ranks, which comes first in it.
+      // Each cycle once: on its lowest rank, which comes first in it.
       if (cycle.front().rank == here) group.cycles.push_back(std::move(cycle));
     }
   }
@@ -150,10 +150,9 @@ std::byte* SharedArrays::at(int rank, int array) {
   for (const auto& [fd, memory] : known) {
     if (fd == there.fd) return place_in(memory);
   }
-  // The exchange goes through both arrays at the same places. Some processors (AMD's) tell lines apart in the first
-  // cache by a hash of the lower 28 bits of their addresses, in which pages that are a few pages apart differ, and few
-  // others for sure: a line of the one array must not push out that of the other. Measured: 15 ms instead of 54 for 128
-  // MiB each.
+  // The exchange walks through both arrays at the same offsets, so their lines must not evict each other. Some (AMD)
+  // processors find a line in the first-level cache by a hash of the lower 28 address bits, which is sure to differ
+  // only between pages that are a few pages apart. Measured: 15 ms instead of 54 for 128 MiB each.
   const auto apart = static_cast<std::uintptr_t>(5 * (1 + mapped_.size() % 7)) * 4096;
   const std::uintptr_t low_bits =
       own_[static_cast<std::size_t>(array)] - static_cast<std::uintptr_t>(there.offset) + apart;
@@ -172,12 +171,12 @@ std::uint32_t DirectExchange::partner_for(std::uint32_t signals) {
 
 void DirectExchange::add(std::vector<std::vector<std::byte*>> cycles, const Runs& runs, std::size_t number,
                          std::size_t ranks, const std::vector<std::uint32_t>& signals) {
-  // Where cycles that are done together are done one after the other, what they have in common must stay in the second
-  // cache until the last of them.
+  // If the cycles of a group run one after the other, the lines that they share must stay in the second-level cache
+  // until the last of them.
   constexpr std::uint64_t lines_at_once = 4096;
   Share share;
   share.runs = runs;
-  // Halves (thirds, ...) of the elements, in whole runs, and in whole lines where cycles have lines in common.
+  // An equal part of the elements for each rank, in whole runs, and in whole lines if cycles share lines.
   const std::uint64_t unit = cycles.size() > 1 ? std::max<std::uint64_t>(1, runs.in_line()) : 1;
   share.first = runs.count() / unit * number / ranks * unit;
   share.last = runs.count() / unit * (number + 1) / ranks * unit;
@@ -199,8 +198,8 @@ void DirectExchange::begin(std::span<Signals> signals) {
   for (Partner& partner : partners_) {
     partner.shares_left = partner.shares;
     partner.ready = partner.done = false;
-    // Both slots are free: the peer had read this rank's last "ready" before its own last "done", and this rank's last
-    // "done" before it went on to where it is now.
+    // A slot should be free: the peer released this rank's last "ready" before it sent its own last "done", which this
+    // rank has received.
     Sender& sender = signals[partner.signals].sender;
     if (!sender.ready()) sender.wait_released();
     sender.put();

@@ -24,21 +24,21 @@ struct CyclePlace {
   int rank = 0;
   std::uint64_t first = 0;
 };
-// What lies at place i goes to place i + 1, and from the last to the first. The lowest rank comes first; no rank comes
-// twice.
+// The elements at place i move to place i + 1, those at the last place to the first. The lowest rank comes first; each
+// rank occurs at most once.
 using Cycle = std::vector<CyclePlace>;
 
-// The cycles of an `exchange` (bit_permutation.h) that `rank` takes part in: those with the nearest ranks (rank XOR
-// other) first, so that the ranks do not all turn to the same one at once.
+// The cycles of an `exchange` (bit_permutation.h) in which `rank` takes part. Those with the nearest ranks (rank XOR
+// other) come first, so that the ranks do not all begin with the same one.
 [[nodiscard]] std::vector<Cycle> cycles_of(const BitPermutation& exchange, int rank);
 
 // Whether elements that go to different ranks lie in the same cache lines: two or more local bits move, one of them
 // within a line.
 [[nodiscard]] bool shares_lines(const BitPermutation& exchange, std::int64_t element_bytes);
 
-// Cycles that are done together, all by each of their ranks for a part of the elements: those of all ranks that are
-// connected with `rank` by cycles. Empty if nothing is gained by that: it is where several cycles have elements in the
-// same cache lines.
+// Cycles that are executed together: those of all ranks that cycles connect with `rank`. Each of these ranks executes
+// all of the cycles for a part of the elements. Empty unless several cycles have elements in the same cache lines,
+// because there is no gain otherwise.
 struct CycleGroup {
   std::vector<int> ranks;  // in order
   std::vector<Cycle> cycles;
@@ -48,15 +48,15 @@ struct CycleGroup {
 // Which of the plan's arrays lie in memory that other ranks can map, on every rank.
 class SharedArrays {
  public:
-  // Collective: every rank says where its arrays lie. `permutations` is a number that must be equal on all ranks: what
-  // the schedule's rounds permute. Throws Mismatch where it is not, Error where a rank refuses (refuse_channels).
+  // Collective: exchanges the locations of all arrays. `permutations` identifies the permutations of the schedule
+  // (permutations_of). Throws Mismatch if it differs between ranks, Error if a rank refuses (refuse_channels).
   SharedArrays(GroupState& group, std::span<const std::span<std::byte>> arrays, bool allowed,
                std::uint64_t permutations);
 
   // Whether all these ranks share memory with one another and have the array there; the same answer on each of them.
   [[nodiscard]] bool holds(const std::vector<int>& ranks, int array) const;
-  // Where the array of a rank lies here. A collective step must follow the last call before a rank may give its array
-  // up.
+  // The address of a rank's array in this process. A collective step must follow the last call before a rank may free
+  // its array.
   [[nodiscard]] std::byte* at(int rank, int array);
   [[nodiscard]] std::vector<SharedMemory> take_mapped() { return std::move(mapped_); }
 
@@ -85,11 +85,11 @@ struct Signals {
   Receiver receiver;
 };
 
-// One round's cycles in shared memory, as this rank takes part in them.
+// This rank's part in the cycles of one round in shared memory.
 class DirectExchange {
  public:
-  // Adds cycles of which this rank, number `number` of `ranks`, does its share when all of them are ready: where the
-  // places of each lie here, and which entries of the plan's signals lead to the other ranks.
+  // Adds cycles of which this rank, number `number` of `ranks`, moves its share once all of these ranks are ready.
+  // `cycles` holds the addresses of each cycle's places, `signals` the other ranks' indices in the plan's signals.
   void add(std::vector<std::vector<std::byte*>> cycles, const Runs& runs, std::size_t number, std::size_t ranks,
            const std::vector<std::uint32_t>& signals);
 
@@ -97,7 +97,7 @@ class DirectExchange {
 
   // Tells the others that this rank's array may be changed.
   void begin(std::span<Signals> signals);
-  // Does what can be done; whether anything was.
+  // Moves what can be moved; returns whether anything was.
   bool move(std::span<Signals> signals);
   [[nodiscard]] bool complete() const noexcept { return open_ == 0; }
   // Whether move() would do anything.
@@ -113,7 +113,7 @@ class DirectExchange {
     LineExchange lines;  // all cycles at once; empty: one after the other
     std::uint64_t first = 0;
     std::uint64_t last = 0;
-    std::uint64_t at_once = 0;            // runs of one cycle before it is the next one's turn
+    std::uint64_t at_once = 0;            // runs of one cycle before the next cycle's turn
     std::vector<std::uint32_t> partners;  // indices in partners_
     bool moved = false;
   };

@@ -49,7 +49,7 @@ LineExchange::LineExchange(const Runs& runs, const std::vector<std::vector<std::
   find_blocks();
 }
 
-// Lines that give to a common line are sources of one block, and all lines that get from them are its targets.
+// The sources of a common target line belong to one block, whose targets are all lines that receive words from them.
 void LineExchange::find_blocks() {
   struct Members {
     std::vector<std::size_t> sources;
@@ -57,21 +57,21 @@ void LineExchange::find_blocks() {
   };
   std::vector<Members> found;
   for (std::size_t l = 0; l < lines_.size(); ++l) {
-    Members here{{}, {l}};
+    Members mine{{}, {l}};
     for (std::size_t p = l == 0 ? 0 : lines_[l - 1].parts; p < lines_[l].parts; ++p) {
-      here.sources.push_back(parts_[p].line);
+      mine.sources.push_back(parts_[p].line);
     }
     std::erase_if(found, [&](const Members& other) {
       const auto ours = [&](std::size_t source) {
-        return std::ranges::find(here.sources, source) != here.sources.end();
+        return std::ranges::find(mine.sources, source) != mine.sources.end();
       };
       if (std::ranges::none_of(other.sources, ours)) return false;
-      here.targets.insert(here.targets.end(), other.targets.begin(), other.targets.end());
-      std::ranges::copy_if(other.sources, std::back_inserter(here.sources), std::not_fn(ours));
+      mine.targets.insert(mine.targets.end(), other.targets.begin(), other.targets.end());
+      std::ranges::copy_if(other.sources, std::back_inserter(mine.sources), std::not_fn(ours));
       return true;
     });
-    if (here.sources.empty() || here.sources.size() > 4 || here.targets.size() > 4) return;
-    found.push_back(std::move(here));
+    if (mine.sources.empty() || mine.sources.size() > 4 || mine.targets.size() > 4) return;
+    found.push_back(std::move(mine));
   }
   const auto make = [&](const Members& members) {
     Block block;
@@ -95,7 +95,7 @@ void LineExchange::find_blocks() {
     }
     return block;
   };
-  const auto reads = [](const Members& a, const Members& b) {  // a line that b writes
+  const auto reads = [](const Members& a, const Members& b) {  // whether a reads a line that b writes
     return std::ranges::any_of(a.sources,
                                [&](std::size_t l) { return std::ranges::find(b.targets, l) != b.targets.end(); });
   };
@@ -109,7 +109,7 @@ void LineExchange::find_blocks() {
     if (others.empty()) {
       alone.push_back(make(found[i]));
     } else if (others.size() == 1) {
-      if (others.front() < i) continue;  // the other has put both
+      if (others.front() < i) continue;  // added together with the other
       pairs.push_back(make(found[i]));
       pairs.push_back(make(found[others.front()]));
     } else {

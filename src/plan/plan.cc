@@ -42,14 +42,15 @@ struct Plan::Impl {
 
   void begin();
   void begin_round();
-  // One pass over everything of the round; whether anything moved.
+  // Moves what can be moved in the round, in one pass; returns whether anything moved.
   bool move();
   bool send(ProgramMessage& message);
   bool receive(const ProgramRound& now, ProgramMessage& message);
-  // The same for all messages of a round that are moved together, as far as all of them can go.
+  // The same for all messages of a round in lockstep, as far as all of them can proceed.
   bool send_in_lockstep(ProgramRound& now);
   bool receive_in_lockstep(ProgramRound& now);
-  // The next chunk of a message. Sending: whether there was one and a slot for it; receiving: one must have arrived.
+  // Moves the next chunk of a message. send_chunk returns false if there is none or no free slot; for receive_chunk the
+  // chunk must have arrived.
   bool send_chunk(ProgramMessage& message);
   void receive_chunk(ProgramMessage& message);
   [[nodiscard]] bool has_arrived(const ProgramRound& now, const ProgramMessage& message) const;
@@ -65,9 +66,9 @@ struct Plan::Impl {
   [[nodiscard]] bool all_moved() const {
     return program.rounds.empty() || (open_messages == 0 && program.rounds[round].direct.complete());
   }
-  // What follows inside the rank when everything has come.
+  // Does the swaps inside the rank that follow the exchange, once everything has arrived.
   void end_round();
-  // Ends the round and goes on to the next one, if any is left. False: the run is complete.
+  // Ends the round and begins the next one, if any. Returns false if the run is complete.
   bool next_round();
 };
 
@@ -91,8 +92,8 @@ void Plan::Impl::unpack_steps(std::uint32_t first, std::uint32_t last, const std
   }
 }
 
-// Packs a chunk into a slot. Stores past the caches are fast only in whole lines, so short and scattered pieces are
-// packed in cache first; long ones go straight from the array.
+// Packs a chunk into a slot. Non-temporal stores are fast only in whole lines, so short and scattered pieces are packed
+// in cache first; long ones are stored directly from the array.
 void Plan::Impl::pack_chunk(std::uint32_t sender, const ProgramChunk& chunk, std::byte* slot) {
   std::byte* to = slot + chunk.begin;
   const detail::StoreFunction store = program.stores[sender];
@@ -218,9 +219,8 @@ bool Plan::Impl::receive(const ProgramRound& now, ProgramMessage& message) {
   return moved;
 }
 
-// Nothing stands still because the first chunks wait for the last one: no rank's packing waits for its own unpacking,
-// and of all ranks the one that is furthest behind in unpacking has free slots at all its peers
-// (docs/design/protocol.md).
+// Waiting for the last of the messages cannot deadlock: no rank's packing waits for its own unpacking, and the rank
+// that is furthest behind in unpacking has free slots at all its peers (docs/design/protocol.md).
 bool Plan::Impl::receive_in_lockstep(ProgramRound& now) {
   const auto arrived = [&](const ProgramMessage& message) { return has_arrived(now, message); };
   bool moved = false;
@@ -237,7 +237,7 @@ void Plan::Impl::begin_round() {
   open_messages = now.out.size() + now.in.size();
   round_done = false;
   now.direct.begin(program.signals);
-  // What goes to others first; copies inside the rank while it is on its way.
+  // Messages first, so that they travel during the copies inside the rank.
   if (now.lockstep) {
     send_in_lockstep(now);
   } else {
@@ -265,7 +265,7 @@ void Plan::Impl::begin() {
   if (state == State::broken) throw_broken();
   group->check_process();
   if (state == State::running) throw BadInput("start() was called twice without finish() between");
-  state = State::broken;  // an exception on the way leaves it so
+  state = State::broken;  // stays so after an exception
   round = 0;
   if (!program.rounds.empty()) begin_round();
   state = State::running;
@@ -296,7 +296,7 @@ bool Plan::Impl::move() {
   return moved;
 }
 
-// The same conditions as move() acts on, without acting: what a sleeper looks at before it sleeps.
+// Tests the conditions on which move() acts, without acting. A rank checks them before it sleeps.
 bool Plan::Impl::anything_to_do() {
   const ProgramRound& now = program.rounds[round];
   if (!now.direct.complete() && now.direct.anything_to_do(program.signals)) return true;
@@ -321,8 +321,8 @@ detail::WaitingFor Plan::Impl::waiting_for() const {
   };
   for (const ProgramMessage& message : now.in) {
     if (message.fragment == message.last) continue;
-    // What has arrived and may not be unpacked yet waits for room at the receiver of its dependency, listed below. The sender
-    // may have gone in order since. So do messages that are unpacked together, for the last of them.
+    // A message that has arrived but may not be unpacked yet does not wait for its sender, which may have left in
+    // order: it waits for a slot of its dependency (below), or in lockstep for another message.
     if ((now.lockstep || !may_unpack(now, message)) && program.receivers[message.end].has(message.chunk + 1)) continue;
     const int peer = program.receivers[message.end].peer();
     return {peer, name(peer, group->rank)};
@@ -363,7 +363,7 @@ void Plan::finish() {
   if (run.state == Impl::State::broken) throw_broken();
   run.group->check_process();
   if (run.state == Impl::State::idle) throw BadInput("finish() needs a start() before it");
-  run.state = Impl::State::broken;  // until it is complete: an exception on the way leaves it so
+  run.state = Impl::State::broken;  // until the run is complete; stays so after an exception
   do {
     detail::Waiting waiting(*run.group, run.program.polls);
     while (!run.all_moved()) {
@@ -384,14 +384,14 @@ bool Plan::test() {
   if (run.state == Impl::State::broken) throw_broken();
   run.group->check_process();
   if (run.state == Impl::State::idle) return true;
-  run.state = Impl::State::broken;  // an exception on the way leaves it so
+  run.state = Impl::State::broken;  // stays so after an exception
   do {
     if (run.program.polls) run.progress();
     while (!run.all_moved() && run.move()) {
     }
   } while (run.all_moved() && run.next_round());
   const bool complete = run.all_moved();
-  // Somebody who only ever asks is somebody who waits: other messages go on, and a lost peer is noticed.
+  // Polling is a form of waiting: other messages must progress, and a lost peer must be noticed.
   if (!complete) detail::Driven::drive_any();
   if (!complete && ++run.failed_polls % polls_per_liveness_check == 0) {
     detail::Waiting(*run.group, run.program.polls)

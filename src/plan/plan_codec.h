@@ -1,4 +1,4 @@
-// Chunks that a codec encodes, between arrays and the wire.
+// Moves encoded chunks between arrays and the wire.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,10 @@
 
 namespace onehop::detail {
 
-// Encodes a chunk straight from the arrays where a piece lies in one run, else from a gathered copy of it.
+// Encodes a chunk: a contiguous piece directly from its array, any other from a gathered copy.
 void encode_pieces(Program& program, const ProgramChunk& chunk, std::byte* wire) noexcept;
 
-// Decodes a chunk and combines it with what is there.
+// Decodes a chunk and combines it with the present elements.
 void decode_pieces(Program& program, const ProgramChunk& chunk, const std::byte* wire) noexcept;
 
 }  // namespace onehop::detail

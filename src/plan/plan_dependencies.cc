@@ -31,7 +31,7 @@ bool lists_alike(const Transfers& out, const Transfers& in) {
   });
 }
 
-// The two directions may be cut differently: each sender has its own slots.
+// Counts in bytes, because the two directions may be cut differently: each sender has its own slots.
 void set_dependency_by_bytes(Program& program, const ProgramMessage& in, const ProgramMessage& partner) {
   std::int64_t unpacked = 0;
   std::int64_t packed = 0;
@@ -43,7 +43,7 @@ void set_dependency_by_bytes(Program& program, const ProgramMessage& in, const P
   }
 }
 
-// In the cycles of a permutation the places that one rank's elements leave may be taken by another's.
+// In a cycle of a permutation, elements from one rank may take the places of elements that go to another rank.
 void set_dependencies_of_cycles(Program& program, ProgramRound& round, const RoundPart& part) {
   for (ProgramMessage& in : round.in) {
     const Transfers& back = part.from.at(program.receivers[in.end].peer());
@@ -72,7 +72,7 @@ void set_dependencies(Program& program, ProgramRound& round, const RoundPart& pa
     }
     for (std::uint32_t f = in.first; f < in.last; ++f) program.fragments[f].after = partner.last - partner.first;
     const SlotRing& ring = program.senders[partner.end].ring();
-    // All must be packed before the peer frees a slot, and it may not have told yet of the last ones that it freed.
+    // All must be packed before the peer frees a slot, and it may not have announced the last slots that it freed.
     const std::uint64_t free = ring.slots - release_mask(static_cast<int>(ring.slots));
     if (partner.last - partner.first > free) {
       throw BadInput("the exchange in place between ranks " + std::to_string(part.to.at(peer).front()->from.rank) +

@@ -11,16 +11,15 @@
 namespace onehop::detail {
 namespace {
 
-// The slots of an exchange in place between machines hold more than those in shared memory: 8 MiB for each other rank.
-// A message that fits into them goes in two parts at most; a longer one in so many small ones that packing, sending and
-// unpacking go on side by side, and what is packed is still in a cache when it is sent (two slots of 4 MiB took 5 to 8
-// % longer).
+// The slots of an exchange in place between machines hold 8 MiB for each other rank, more than in shared memory. A
+// message that fits is sent in at most two parts. A longer one is sent in many small parts, so that packing, sending
+// and unpacking overlap and packed data is still in a cache when it is sent (two slots of 4 MiB took 5 to 8 % longer).
 constexpr std::int64_t slot_bytes_between_machines = 4 << 20;
 constexpr int slots_of_long_messages = 8;
 constexpr std::int64_t slot_bytes_of_long_messages = 1 << 20;
-// What a message packs before it is the turn of the next one that takes elements from the same lines: little enough
-// that the lines are still in the second cache then, and enough not to go from page to page all the time (16 KiB took
-// up to a tenth longer).
+// Bytes that a message packs before the turn of the next one that takes elements from the same lines: few enough that
+// the lines are still in the second-level cache then, and enough that pages do not change all the time (16 KiB took up
+// to a tenth longer).
 constexpr std::int64_t chunk_bytes_side_by_side = 64 << 10;
 
 std::string text(std::int64_t value) { return std::to_string(value); }
@@ -47,9 +46,9 @@ void sort_transfer(const Transfer& transfer, int rank, RoundPart& part) {
   }
 }
 
-// A permutation of index bits is done as an exchange between ranks, and what follows on each. The round's own transfers
-// say only that it is what it says it is, and how much it moves.
-void take_apart(const Schedule& schedule, std::size_t round, int rank, RoundPart& part) {
+// Splits a permutation of index bits into an exchange between ranks and swaps inside each rank. The round's own
+// transfers serve only to check its declaration and to count its bytes.
+void split_permutation(const Schedule& schedule, std::size_t round, int rank, RoundPart& part) {
   const BitPermutation& permutation = *schedule.rounds[round].permutation;
   const std::string name = "round " + text(static_cast<std::int64_t>(round)) + " and its permutation: ";
   if (const std::string problem = permutation_problem(schedule, permutation); !problem.empty()) {
@@ -63,7 +62,7 @@ void take_apart(const Schedule& schedule, std::size_t round, int rank, RoundPart
   if (!std::ranges::equal(found, permutation_transfers(permutation, codec, rank, found.size() + 1),
                           [](const Transfer* a, const Transfer& b) { return *a == b; })) {
     throw BadInput(name + "the transfers of rank " + text(rank) +
-                   " are not those that it moves; build the round with permute_bits, or leave its permutation away");
+                   " are not those of the permutation; build the round with permute_bits, or remove its permutation");
   }
   for (const Transfer* transfer : found) {
     if (transfer->from.rank == transfer->to.rank) part.moved.bytes_local += schedule.bytes(*transfer);
@@ -109,7 +108,7 @@ std::vector<RoundPart> sort_transfers(const Schedule& schedule, int rank) {
   std::vector<RoundPart> parts(schedule.rounds.size());
   for (std::size_t r = 0; r < parts.size(); ++r) {
     if (schedule.rounds[r].permutation) {
-      take_apart(schedule, r, rank, parts[r]);
+      split_permutation(schedule, r, rank, parts[r]);
       continue;
     }
     const auto& transfers = schedule.rounds[r].transfers;

@@ -19,41 +19,41 @@ namespace onehop::detail {
 
 using Transfers = std::vector<const Transfer*>;
 
-// The transfers of one round, sorted by what this rank has to do with them; schedule order within each.
+// The transfers of one round, sorted by this rank's part in them; in the order of the schedule within each.
 struct RoundPart {
   std::map<int, Transfers> to;
   std::map<int, Transfers> from;
   Transfers own;
-  // A permutation of index bits: the above are those of its exchange; and what it moves inside the rank.
+  // For a permutation of index bits: its steps, and the transfers of its exchange, to which the above then point.
   std::optional<PermutationSteps> steps;
   std::vector<Transfer> exchange;
-  PlanCounters moved;              // what crosses no channel
+  PlanCounters moved;              // data that crosses no channel
   std::vector<CycleGroup> direct;  // cycles that need no messages
 };
 
-// Throws BadInput where the arguments of a plan do not fit each other, as far as this rank can see.
+// Throws BadInput if the arguments of a plan do not fit each other, as far as this rank can tell.
 void check_arguments(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
                      const PlanOptions& options);
 
-// One part per round. It points into `schedule`. Throws BadInput, naming the transfer that is wrong.
+// Returns one part per round, which points into `schedule`. Throws BadInput, naming the invalid transfer.
 [[nodiscard]] std::vector<RoundPart> sort_transfers(const Schedule& schedule, int rank);
 
-// The same number on all ranks if their rounds permute the same bits of the same arrays; 0: none permutes any.
+// A hash of the permutations of all rounds, to compare between ranks; 0: no round is a permutation.
 [[nodiscard]] std::uint64_t permutations_of(const Schedule& schedule);
 
 // One channel per peer and direction, for all rounds.
 struct Lane {
-  std::int64_t bytes = 0;       // of the longest message
-  std::int64_t unit_bytes = 1;  // of the longest part that cannot be cut
+  std::int64_t bytes = 0;       // length of the longest message
+  std::int64_t unit_bytes = 1;  // length of the longest part that cannot be cut
   std::uint64_t signature = 0xcbf29ce484222325;
-  bool permutes = false;      // some message is of a permutation of index bits
+  bool permutes = false;      // some message belongs to a permutation of index bits
   bool side_by_side = false;  // some message has elements in the cache lines of messages to other ranks
 };
 
-// The bytes on the wire of the smallest part of a transfer of such elements.
+// Bytes on the wire of the smallest part into which a transfer of such elements can be cut.
 [[nodiscard]] std::int64_t unit_bytes(const ArraySpec& array, Codec codec);
 
-// Makes the lane fit for a message of these transfers.
+// Enlarges the lane for a message of these transfers.
 void add_message(Lane& lane, const Schedule& schedule, std::size_t round, const Transfers& transfers);
 
 // The channel of a lane.

@@ -20,7 +20,7 @@
 namespace onehop::detail {
 namespace {
 
-// A copy inside the rank is done in parts of this many bytes, and of fewer elements where every one is in another cache
+// A copy inside the rank is cut into parts of this many bytes, or of this many elements if each is in another cache
 // line.
 constexpr std::int64_t copy_piece = 16 << 10;
 constexpr std::int64_t copy_elements = 128;
@@ -32,7 +32,7 @@ std::string text(std::int64_t value) { return std::to_string(value); }
 
 class Builder {
  public:
-  // Everything that can be found wrong without the other ranks is found wrong here.
+  // Throws for all errors that can be found without the other ranks.
   Builder(const Group& group, const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
           const PlanOptions& options)
       : schedule_(schedule), arrays_(arrays), rank_(group.rank()) {
@@ -47,7 +47,7 @@ class Builder {
     shared_.emplace(*group.state(), arrays_, may_share, permutations_of(schedule_));
     try {
       for (RoundPart& part : parts_) take_direct(part);
-      want_channels(group, options);
+      request_channels(group, options);
     } catch (const std::exception& error) {
       refuse_channels(group, error.what());
       throw;
@@ -55,7 +55,7 @@ class Builder {
     open(group, options);
     std::exception_ptr failure;
     try {
-      work_out();
+      build_rounds();
     } catch (const std::exception&) {
       failure = std::current_exception();
     }
@@ -64,7 +64,7 @@ class Builder {
   }
 
  private:
-  void work_out() {
+  void build_rounds() {
     for (std::size_t r = 0; r < parts_.size(); ++r) {
       ProgramRound round;
       const RoundPart& part = parts_[r];
@@ -109,7 +109,7 @@ class Builder {
     return std::ranges::all_of(round.out, alike) && std::ranges::all_of(round.in, alike);
   }
 
-  // Which cycles of a permutation need no messages.
+  // Replaces the messages of those cycles of a permutation that can be executed in shared memory.
   void take_direct(RoundPart& part) {
     if (!part.steps || part.exchange.empty() || part.exchange.front().codec != Codec::raw) return;
     const BitPermutation& exchange = part.steps->exchange;
@@ -144,7 +144,7 @@ class Builder {
     }
   }
 
-  // Maps the other ranks' arrays and says who moves what.
+  // Maps the other ranks' arrays and assigns the shares.
   void add_direct() {
     for (std::size_t r = 0; r < parts_.size(); ++r) {
       for (const CycleGroup& group : parts_[r].direct) add_cycles(group, parts_[r].steps->exchange, program_.rounds[r]);
@@ -184,7 +184,7 @@ class Builder {
     }
   }
 
-  void want_channels(const Group& group, const PlanOptions& options) {
+  void request_channels(const Group& group, const PlanOptions& options) {
     std::map<int, Lane> to;
     std::map<int, Lane> from;
     for (std::size_t r = 0; r < parts_.size(); ++r) {
@@ -227,7 +227,7 @@ class Builder {
     Channels channels = open_channels(group, specs_, options.transport);
     program_.senders = std::move(channels.senders);
     program_.receivers = std::move(channels.receivers);
-    // Those of the signals are the last.
+    // The channels of the signals come last.
     const std::size_t senders = sender_of_.size();
     const std::size_t receivers = receiver_of_.size();
     for (std::size_t i = 0; i < signals_of_.size(); ++i) {
@@ -318,8 +318,8 @@ class Builder {
     }
   }
 
-  // Copies inside the rank, cut in small parts. Parts that lie near each other in memory follow each other: the two
-  // faces of a periodic dimension touch the same cache lines.
+  // Adds the copies inside the rank, cut into small parts that are sorted by address: the two faces of a periodic
+  // dimension touch the same cache lines.
   void add_copies(ProgramRound& round, const RoundPart& part) {
     bool combining = false;
     for (const Transfer* transfer : part.own) {
@@ -333,7 +333,7 @@ class Builder {
       }
       combining |= transfer->combine != Combine::replace;
     }
-    // What combines has an order.
+    // Combining transfers must keep their order.
     if (combining) return;
     std::sort(round.copies.begin(), round.copies.end(), [this](const ProgramCopy& a, const ProgramCopy& b) {
       return program_.steps[a.from_first].copy.base < program_.steps[b.from_first].copy.base;

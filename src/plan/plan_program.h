@@ -23,7 +23,7 @@ struct ProgramStep {
 };
 
 // Steps [first, last) are encoded together: a part of one transfer, from the start of a codec's block to the end of
-// one.
+// a block.
 struct ProgramPiece {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
@@ -32,8 +32,8 @@ struct ProgramPiece {
   std::int64_t wire_bytes = 0;
 };
 
-// Steps [first, last) fill the bytes [begin, end) of a fragment. Where some of it is encoded, all its steps are in the
-// pieces [first_piece, last_piece); else there are none.
+// Steps [first, last) fill the bytes [begin, end) of a fragment. If any of it is encoded, all its steps are in the
+// pieces [first_piece, last_piece); otherwise there are no pieces.
 struct ProgramChunk {
   std::uint32_t first = 0;
   std::uint32_t last = 0;
@@ -55,7 +55,7 @@ struct ProgramFragment {
   std::uint32_t after = 0;
 };
 
-// Everything that goes to, or comes from, one peer in a round: fragments [first, last).
+// All data to or from one peer in a round: fragments [first, last).
 struct ProgramMessage {
   std::uint32_t end = 0;  // index of the sender or receiver
   std::uint32_t first = 0;
@@ -69,7 +69,7 @@ struct ProgramMessage {
 };
 
 // A copy inside the rank: steps [from_first, from_last) gather into the scratch, steps [to_first, to_last) scatter.
-// Where the steps of both are alike one by one, the copy goes straight from one to the other.
+// If the steps of both are pairwise alike, the copy goes directly from one to the other.
 struct ProgramCopy {
   std::uint32_t from_first = 0;
   std::uint32_t from_last = 0;
@@ -79,7 +79,7 @@ struct ProgramCopy {
   bool direct = false;
 };
 
-// Two bits of the element number of an array of 2^bits elements that change places.
+// A swap of bits `a` and `b` of the element numbers in an array of 2^bits elements.
 struct ProgramSwap {
   std::byte* array = nullptr;
   int bits = 0;
@@ -116,11 +116,11 @@ struct Program {
   std::vector<ProgramFragment> fragments;
   std::vector<ProgramRound> rounds;
   std::vector<std::byte> scratch;
-  std::vector<std::byte> numbers;  // what is to be encoded, or was decoded, where it does not lie in one piece
+  std::vector<std::byte> numbers;  // numbers to be encoded, or decoded ones, of pieces that are not contiguous
   std::vector<Signals> signals;    // of direct exchanges, one per rank that takes part
-  std::vector<SharedMemory> kept;  // arrays of other ranks that direct exchanges reach
+  std::vector<SharedMemory> kept;  // keeps the other ranks' arrays of direct exchanges mapped
   std::int64_t staging_bytes = 0;
-  bool polls = false;  // some end needs progress() between looks
+  bool polls = false;  // some end needs progress() between polls
 };
 
 // Opens the channels and builds the program. Collective. Throws like the constructor of Plan.

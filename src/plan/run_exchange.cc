@@ -60,16 +60,16 @@ void swap_long(const Runs& runs, std::byte* a, std::byte* b, std::uint64_t first
 
 #if defined(__x86_64__)
 
-// Runs shorter than a cache line: both lines are read and written once. Taken run by run, a line would be asked for
-// again and again while the other one, at the same place in a page, may push it out of the first cache each time. Only
-// the words that change are touched: what else the line holds may be somebody else's to write at this moment.
+// Swaps runs shorter than a cache line and reads and writes both lines once. Run by run, a line would be accessed many
+// times while the other one, at the same place in a page, may evict it from the first-level cache each time. Only words
+// that change are accessed, because another rank may write the others at the same time.
 __attribute__((target("avx512f"))) void swap_lines_avx512(const Runs& runs, std::byte* a, std::byte* b,
                                                           std::uint64_t first, std::uint64_t last) noexcept {
   const std::uint64_t in_line = runs.in_line();
   const auto run_words = static_cast<std::uint64_t>(runs.run_bytes()) / 8;
   const std::uint64_t a_word = reinterpret_cast<std::uintptr_t>(a) / 8 % 8;
   const std::uint64_t b_word = reinterpret_cast<std::uintptr_t>(b) / 8 % 8;
-  // Where in the other line each word of a line comes from, and which words change at all.
+  // The source of each word of a line in the other line, and the words that change.
   alignas(64) std::array<std::uint64_t, 8> from_b{};
   alignas(64) std::array<std::uint64_t, 8> from_a{};
   unsigned a_changes = 0;
@@ -100,7 +100,7 @@ __attribute__((target("avx512f"))) void swap_lines_avx512(const Runs& runs, std:
   }
 }
 
-// False: this is not the place for it (no lines of whole runs, no such processor).
+// Returns false if it does not apply (runs do not divide lines, or the processor lacks AVX-512).
 bool swap_lines(const Runs& runs, std::byte* a, std::byte* b, std::uint64_t first, std::uint64_t last) noexcept {
   const std::uint64_t in_line = runs.in_line();
   if (exchange_level() != cpu::Level::avx512 || in_line == 0 || first % in_line != 0 || last % in_line != 0)

@@ -1,4 +1,4 @@
-// The loops of exchanges without a buffer: they move runs of elements in place between places of equal layout.
+// Loops of exchanges without a buffer: they move runs of elements in place between places of equal layout.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace onehop::detail {
 
-// The level of the loops that this header and line_exchange.h use at cpu::level(): avx512 or portable, there are no others.
+// The level of the loops here and in line_exchange.h at the present cpu::level(): avx512 or portable.
 [[nodiscard]] cpu::Level exchange_level() noexcept;
 
-// Element numbers of `bits` bits, without those that have a bit of `fixed` set, in runs of 2^run_bits consecutive ones.
+// The element numbers of `bits` bits that have no bit of `fixed` set, in runs of 2^run_bits consecutive numbers.
 class Runs {
  public:
   Runs() = default;
-  // The longest runs that there are, but of no more than 256 KiB, so that the work can be shared.
+  // Chooses the longest possible runs, but at most 256 KiB, so that the work can be shared.
   Runs(int bits, std::uint64_t fixed, std::int64_t element_bytes);
 
   [[nodiscard]] std::uint64_t count() const noexcept { return count_; }
@@ -25,8 +25,8 @@ class Runs {
   // The first element of run number `run`, and of the run after that of element `at`.
   [[nodiscard]] std::uint64_t first_of(std::uint64_t run) const noexcept;
   [[nodiscard]] std::uint64_t after(std::uint64_t at) const noexcept { return ((at | skipped_) + 1) & ~skipped_; }
-  // How many runs lie in one cache line, if they are shorter than one and made of whole words; else 0. And the first
-  // element of the next line that has runs.
+  // The number of runs in one cache line if they are shorter than a line and consist of whole words, else 0; and the
+  // first element of the next line that has runs.
   [[nodiscard]] std::uint64_t in_line() const noexcept { return in_line_; }
   [[nodiscard]] std::uint64_t after_line(std::uint64_t at) const noexcept {
     return ((at | line_skipped_) + 1) & ~line_skipped_;
@@ -41,8 +41,8 @@ class Runs {
   int run_bits_ = 0;
 };
 
-// What lies at places[i] goes to places[i + 1], and from the last to the first: runs [first, last). The places are
-// those of element 0, in different memory or with different fixed bits set.
+// Moves the runs [first, last) at places[i] to places[i + 1], and those at the last place to the first. A place is the
+// address of element 0, in different memory or with different fixed bits set.
 void rotate(const Runs& runs, std::span<std::byte* const> places, std::uint64_t first, std::uint64_t last) noexcept;
 
 // Exchanges two bits of the number of each of the 2^bits elements at `array`.

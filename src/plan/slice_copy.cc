@@ -9,7 +9,7 @@
 namespace onehop::detail {
 namespace {
 
-// A 16-bit number that calculates as a float does, rounded after each operation.
+// A 16-bit number that computes like a float, rounded after each operation.
 struct Half : Float16 {
   Half() = default;
   explicit Half(float value) : Float16(to_float16(value)) {}
@@ -71,7 +71,7 @@ void unpack_rows(const CopyStep& step, const std::byte* wire) noexcept {
   });
 }
 
-// Two shapes alike, walked together: the difference of their rows' places is worked out from the same indices.
+// Calls copy_row(to, from) for the rows of two shapes that are alike, with one set of indices for both.
 template <class CopyRow>
 inline void for_each_row_pair(const CopyStep& to, const CopyStep& from, const CopyRow& copy_row) {
   const CopyShape& a = *to.shape;
@@ -207,7 +207,7 @@ CopyStep make_step(const Slice& slice, std::byte* array, std::int64_t element_by
     shape.extents[d] = slice.extents()[d];
     shape.strides[d] = slice.strides()[d] * element_bytes;
   }
-  // The parts of a long message differ in where they begin only.
+  // The parts of a long message often have the same shape and differ only in where they begin.
   step.shape = !shapes.empty() && shapes.back() == shape ? &shapes.back() : &shapes.emplace_back(std::move(shape));
   return step;
 }

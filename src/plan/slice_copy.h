@@ -26,15 +26,15 @@ struct CopyShape {
   friend bool operator==(const CopyShape&, const CopyShape&) = default;
 };
 
-// A slice of an array in memory, and how many bytes it is on the wire.
+// A slice of an array in memory, and its size on the wire in bytes.
 struct CopyStep {
   std::byte* base = nullptr;
   std::int64_t bytes = 0;
   const CopyShape* shape = nullptr;  // null: one piece
 };
 
-// The step for `slice` of an array of elements of `element_bytes` bytes that begins at `array`. Its shape is kept in
-// `shapes`.
+// Returns the step for `slice` of an array that begins at `array` and has elements of `element_bytes` bytes. Stores its
+// shape in `shapes`.
 [[nodiscard]] CopyStep make_step(const Slice& slice, std::byte* array, std::int64_t element_bytes,
                                  std::deque<CopyShape>& shapes);
 
@@ -52,10 +52,10 @@ inline void unpack(const CopyStep& step, const std::byte* wire) noexcept {
   unpack_shape(step, wire);
 }
 
-// Scatters and combines with what is there.
+// Scatters and combines with the present elements.
 void unpack(const CopyStep& step, const std::byte* wire, Combine combine, ElementType type) noexcept;
 
-// Whether copy_between can take the two: same runs and extents, strides as they may be.
+// Whether copy_between can handle the two: equal runs and extents, any strides.
 [[nodiscard]] bool alike(const CopyStep& to, const CopyStep& from) noexcept;
 // Copies from slice to slice, without a buffer.
 void copy_between(const CopyStep& to, const CopyStep& from) noexcept;

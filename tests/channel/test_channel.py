@@ -150,7 +150,7 @@ def test_what_one_rank_asks_wrongly_is_heard_by_all() -> None:
         short = np.zeros(4 if wrong else 6)[:: 2 if wrong else 1]
         cases = [
             (lambda: group.channels(send={0: "eight"} if wrong else {}), "as a number of bytes"),
-            (lambda: group.channels(transport="pigeon" if wrong else "auto"), "unknown transport"),
+            (lambda: group.channels(transport="pigeon" if wrong else "auto"), "expected a transport"),
             (lambda: onehop.Plan(schedule, group, [short]), "C-contiguous"),
             (lambda: onehop.Plan(schedule, group, [None] if wrong else [np.zeros(6)]), "found None"),
         ]

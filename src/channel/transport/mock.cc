@@ -1,5 +1,5 @@
-// A transport that moves nothing and never waits: slots are always free, messages have always arrived. What is left of
-// a plan's time is packing and unpacking.
+// A transport that moves nothing and never waits: slots are always free, messages have always arrived. A plan over it
+// spends its time on packing and unpacking only.
 #include <new>
 
 #include "src/channel/transport/transport.h"

@@ -1,4 +1,4 @@
-// Where the slots of a channel lie in its memory; the same for every transport.
+// The layout of a channel's slots in memory, the same for every transport.
 #include <cassert>
 
 #include "src/channel/transport/transport.h"

@@ -1,5 +1,5 @@
-// Channels between ranks that map each other's memory. A rank's memory holds the rings of the channels that it receives
-// on and, for those that it sends on, the line where the receiver tells what it has released.
+// Channels between ranks that map each other's memory. A rank's memory holds the rings of the channels on which it
+// receives and, for each channel on which it sends, the line in which the receiver stores `released`.
 #include <cstring>
 #include <map>
 #include <new>
@@ -33,7 +33,7 @@ class SharedMemoryEndpoint final : public Endpoint {
   SharedMemory other_;
 };
 
-// What a rank tells the others: its memory and where in it a channel's part lies, or what went wrong.
+// A rank's announcement: an Offer, then the place of each of its channels in its memory (Part), or its error message.
 struct Offer {
   std::int32_t fd = -1;
   std::int32_t failed = 0;
@@ -67,7 +67,7 @@ class Rank {
     }
   }
 
-  // Learns all ranks' parts; throws on every rank if any rank could not make its memory.
+  // Exchanges the parts of all ranks; throws on every rank if any rank could not allocate its memory.
   void exchange() {
     const Gathered all = group_.allgather(packed());
     parts_of_.resize(all.size());
@@ -86,7 +86,7 @@ class Rank {
                     std::string(reinterpret_cast<const char*>(rest), more));
       }
       if (more % sizeof(Part) != 0 || offer.parts != static_cast<std::int64_t>(more / sizeof(Part))) {
-        throw Mismatch("opening channels: rank " + std::to_string(r) + " tells of " + std::to_string(offer.parts) +
+        throw Mismatch("opening channels: rank " + std::to_string(r) + " announces " + std::to_string(offer.parts) +
                        " channels in " + std::to_string(more) +
                        " bytes; do all ranks run the same version of onehop and make the same steps?");
       }
@@ -110,15 +110,15 @@ class Rank {
     }
     return mapped;
   }
-  // A channel's part of a rank's memory, of which the rank said where it is.
+  // A channel's part of a rank's memory, at the offset that the rank announced, which is checked.
   [[nodiscard]] std::byte* part_of(int rank, std::uint32_t id, bool is_ring, std::int64_t bytes) {
     const SharedMemory& memory = memory_of(rank);
-    const auto& told = parts_of_[static_cast<std::size_t>(rank)];
-    const auto found = told.find({id, is_ring});
-    if (found == told.end() || found->second < 0 || found->second % released_bytes != 0 ||
+    const auto& offsets = parts_of_[static_cast<std::size_t>(rank)];
+    const auto found = offsets.find({id, is_ring});
+    if (found == offsets.end() || found->second < 0 || found->second % released_bytes != 0 ||
         found->second > memory.bytes() - bytes) {
       throw Error("opening channels: rank " + std::to_string(rank) +
-                  " names no place in its memory for channel number " + std::to_string(id) +
+                  " announced no valid place in its memory for channel number " + std::to_string(id) +
                   "; do all ranks run the same version of onehop?");
     }
     return memory.data() + found->second;
@@ -177,7 +177,7 @@ class SharedMemoryTransport final : public Transport {
     } catch (const Error& error) {
       failure = error.what();
     }
-    // Nobody goes on, and perhaps away, before everybody has mapped everything; a failure is everybody's.
+    // No rank continues, and perhaps ends, before all ranks have mapped everything. A failure is thrown on every rank.
     const Gathered failures = group->allgather(std::as_bytes(std::span<const char>(failure)));
     for (std::size_t r = 0; r < failures.size(); ++r) {
       if (failures[r].empty()) continue;
@@ -206,7 +206,7 @@ class SharedMemoryTransport final : public Transport {
     made.released =
         reinterpret_cast<std::atomic<std::uint64_t>*>(own.part_of(shape.from, shape.id, false, released_bytes));
     made.bell = &group->pages[static_cast<std::size_t>(shape.from)].page->sleeping;
-    // Who sends to himself cannot wait for a release that is told later.
+    // A rank that sends to itself cannot wait for a batched release.
     made.release_mask = shape.from == shape.to ? 0 : release_mask(shape.slots);
     made.endpoint = std::make_shared<SharedMemoryEndpoint>(group, shape, shape.from, own.memory(), there);
     return made;

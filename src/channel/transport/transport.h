@@ -17,7 +17,7 @@ namespace onehop::detail {
 
 struct GroupState;
 
-// Both ends of one channel agree on this before a transport is asked; it is the same on both ranks.
+// The parameters of a channel, on which both ends have agreed before a transport opens it.
 struct ChannelShape {
   int from = 0;
   int to = 0;
@@ -95,8 +95,8 @@ class Transport {
   [[nodiscard]] virtual std::string unreachable(int rank) const = 0;
   // The longest slot that the transport can carry.
   [[nodiscard]] virtual std::int64_t max_slot_bytes() const { return std::numeric_limits<std::int64_t>::max(); }
-  // Collective over the group: every rank calls it, with the channels of this transport that it has an end of (a
-  // channel to itself stands in the list once and gives both ends).
+  // Collective over the group: every rank calls it with the channels of this transport that have an end on it. A
+  // channel of a rank to itself is listed once and yields both ends.
   [[nodiscard]] virtual Opened open(const std::shared_ptr<GroupState>& group, std::span<const ChannelShape> shapes) = 0;
   // Like open(), but where the transport can, the slots get memory only when Endpoint::back_slots is called.
   [[nodiscard]] virtual Opened open_unbacked(const std::shared_ptr<GroupState>& group,
@@ -105,7 +105,7 @@ class Transport {
   }
 };
 
-// Bytes of a ring, and a ring in `memory` (cache-line aligned, zeroed).
+// The size of a ring in bytes, and a ring in `memory` (cache-line aligned, zeroed).
 [[nodiscard]] std::int64_t ring_bytes(const ChannelShape& shape);
 [[nodiscard]] SlotRing make_ring(const ChannelShape& shape, std::byte* memory);
 // Rings of many slots release half of them at once.
