@@ -41,7 +41,8 @@ test-cpp: setup-test
 
 test-python: setup-test
 	@tools/build.sh release _core
-	@.venv/bin/pytest
+	@.venv/bin/pytest -m "not alone" --numprocesses 3 --dist worksteal
+	@.venv/bin/pytest -m alone
 
 test-asan: setup-test  ## The C++ tests under the address and undefined-behaviour sanitizers
 	@tools/build.sh asan

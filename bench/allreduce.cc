@@ -34,7 +34,8 @@ class Arrays {
 
   // Reads a number in every line. `tolerance` is relative to the exact sum.
   void check(const std::string& name, float tolerance) {
-    const float exact = static_cast<float>(ranks_ * (ranks_ + 1) / 2 * (calls_ % cycle + 1));
+    const int sum_of_ranks = ranks_ * (ranks_ + 1) / 2;
+    const float exact = static_cast<float>(sum_of_ranks * (calls_ % cycle + 1));
     float largest = exact;
     float smallest = exact;
     for (std::size_t i = 0; i < result_.size(); i += stride) {

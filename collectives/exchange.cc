@@ -33,7 +33,7 @@ std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); 
 
 // As large as is good for two to four ranks; with more of them, a power of two that keeps all paths within the budget.
 std::int64_t slot_bytes_for(int ranks, int slots) {
-  const std::int64_t fits = default_staging_bytes / (2 * std::max(ranks - 1, 1) * std::int64_t{slots});
+  const std::int64_t fits = default_staging_bytes / (std::int64_t{2} * std::max(ranks - 1, 1) * slots);
   const auto power =
       static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max(fits, std::int64_t{1}))));
   return std::clamp(power, least_slot_bytes, default_slot_bytes);

@@ -105,13 +105,13 @@ struct Product {
 struct Minimum {
   template <class V>
   [[gnu::always_inline]] static inline V combine(V a, V b) {
-    return (a < b) | (a != a) ? a : b;
+    return ((a < b) | (a != a)) ? a : b;
   }
 };
 struct Maximum {
   template <class V>
   [[gnu::always_inline]] static inline V combine(V a, V b) {
-    return (a > b) | (a != a) ? a : b;
+    return ((a > b) | (a != a)) ? a : b;
   }
 };
 struct Mean : Sum {};

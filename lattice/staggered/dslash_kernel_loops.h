@@ -32,14 +32,26 @@ inline DslashVector<Real, Count> load_vector(const Real* from) {
   return v;
 }
 
+// Lane i of the result is lane mask[i] of v.
+template <class Vector, class Mask>
+inline Vector shuffle(const Vector& v, const Mask& mask) {
+#if defined(__clang__)  // has no shuffle by a mask that is known at run time only
+  Vector result;
+  for (std::size_t i = 0; i < sizeof(Mask) / sizeof(mask[0]); ++i) result[i] = v[mask[i]];
+  return result;
+#else
+  return __builtin_shuffle(v, mask);
+#endif
+}
+
 template <class Real, int Count>
 inline void rotate(DslashVector<Real, Count>& v, const std::int32_t* source) {
   if constexpr (Count > 1) {
     using Index = std::conditional_t<sizeof(Real) == 8, std::int64_t, std::int32_t>;
     const Lanes<Index, Count> mask = convert_lanes<Index, Count, std::int32_t>(load_lanes<std::int32_t, Count>(source));
     for (int c = 0; c < 3; ++c) {
-      v.re[c] = __builtin_shuffle(v.re[c], mask);
-      v.im[c] = __builtin_shuffle(v.im[c], mask);
+      v.re[c] = shuffle(v.re[c], mask);
+      v.im[c] = shuffle(v.im[c], mask);
     }
   }
 }

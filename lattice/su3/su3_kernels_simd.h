@@ -146,6 +146,7 @@ void exponentials(const T* a, T* r, std::int64_t groups) {
       M<T> m = load_matrix(a + g * 18 * lanes<T> + at);
       int halvings = 0;
       T scale = 1;
+      // NOLINTNEXTLINE(bugprone-float-loop-counter): powers of two are exact
       for (T square = largest_norm<T>(m); square > T{0.0625} && halvings < 60; square /= 4, scale /= 2) ++halvings;
       const R<T> fraction = all<width<T, lanes<T>>>(scale);
       for (int i = 0; i < 9; ++i) m.e[i / 3][i % 3] = fraction * m.e[i / 3][i % 3];
@@ -262,6 +263,7 @@ void movement(const T* m, const T* v, const std::int32_t*, T* r, std::int64_t gr
         T* to = r + (g * 6 + i) * lanes<T> + at;
         R<T> sum = load<w>(static_cast<const T*>(to)) + load<w>(v + (g * 6 + i) * lanes<T> + at);
 #pragma GCC unroll 3
+        // NOLINTNEXTLINE(bugprone-implicit-widening-of-multiplication-result): below 18
         for (int k = 0; k < 3; ++k) sum = sum + load<w>(m + (g * 18 + 6 * k + i) * lanes<T> + at);
         store<w>(to, sum);
       }
@@ -285,7 +287,10 @@ const Su3Kernels<T>& of() {
 
 }  // namespace
 
+// Each processor's source includes this header once, in a namespace of its own.
+// NOLINTBEGIN(misc-definitions-in-headers)
 const Su3Kernels<float>& float_su3() { return of<float>(); }
 const Su3Kernels<double>& double_su3() { return of<double>(); }
+// NOLINTEND(misc-definitions-in-headers)
 
 }  // namespace onehop::lattice::ONEHOP_SIMD_NAMESPACE

@@ -8,7 +8,6 @@
 #include "python/bindings/bindings.h"
 #include "python/bindings/quantum_profile.h"
 
-using onehop::quantum::Baselines;
 using onehop::quantum::Circuit;
 using onehop::quantum::MemoryNeed;
 using onehop::quantum::Placement;

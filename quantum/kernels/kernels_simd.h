@@ -421,7 +421,10 @@ const Kernels<T>& these() {
 
 }  // namespace
 
+// Each processor's source includes this header once, in a namespace of its own.
+// NOLINTBEGIN(misc-definitions-in-headers)
 const Kernels<float>& float_kernels() { return these<float>(); }
 const Kernels<double>& double_kernels() { return these<double>(); }
+// NOLINTEND(misc-definitions-in-headers)
 
 }  // namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE

@@ -120,7 +120,7 @@ void dense_of(T* tile, const TileShape& shape, const DenseStep<T>& step) {
       Vector<T> more_re = m[1] * im[0];
       Vector<T> more_im = m[1] * re[0];
 #pragma GCC unroll 8
-      for (int c = 1; c < size; ++c) {
+      for (std::ptrdiff_t c = 1; c < size; ++c) {
         sum_re = sum_re + m[2 * c] * re[c];
         sum_im = sum_im + m[2 * c] * im[c];
         more_re = more_re + m[2 * c + 1] * im[c];

@@ -83,7 +83,10 @@ std::optional<LocalOperation> localize_diagonal(const Operation& operation, cons
   const std::size_t size = std::size_t{1} << selected.local.size();
   local.kind = LocalKind::diagonal;
   for (std::size_t i = 0; i < size; ++i) local.values.push_back(operation.values[matrix_index(i, selected)]);
-  if (size == 1) return factor(std::move(local), local.values.front());
+  if (size == 1) {
+    const Complex value = local.values.front();
+    return factor(std::move(local), value);
+  }
   if (std::all_of(local.values.begin(), local.values.end(), [](Complex v) { return v == Complex(1); })) return {};
   return local;
 }
@@ -120,7 +123,10 @@ std::optional<LocalOperation> localize_matrix(const Operation& operation, const 
     }
   }
   if (identity) return {};
-  if (size == 1) return factor(std::move(local), local.values.front());
+  if (size == 1) {
+    const Complex value = local.values.front();
+    return factor(std::move(local), value);
+  }
   return local;
 }
 

@@ -89,7 +89,7 @@ void Executor::flush() {
   std::vector<PassRecord> records;
   const EngineCounters more = state_.apply(pending_, profile_ != nullptr ? &records : nullptr);
   if (profile_ != nullptr && more.operations > 0) {
-    const std::int64_t bytes = std::int64_t{2 * bytes_per_amplitude(state_.precision())} << state_.local_bits();
+    const std::int64_t bytes = std::int64_t{2} * bytes_per_amplitude(state_.precision()) << state_.local_bits();
     profile_->add(more, records, static_cast<int>(stage_), bytes);
   }
   count(more);

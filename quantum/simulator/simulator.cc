@@ -29,7 +29,7 @@ struct Split {
 
 Split split(const Circuit& circuit) {
   Split result{circuit, {}};
-  const auto bits = static_cast<std::size_t>(circuit.clbits + circuit.hidden_clbits);
+  const auto bits = static_cast<std::size_t>(circuit.clbits) + static_cast<std::size_t>(circuit.hidden_clbits);
   std::vector<bool> used(static_cast<std::size_t>(circuit.qubits), false);  // by later operations
   std::vector<bool> bit_used(bits, false);
   for (std::size_t i = circuit.operations.size(); i-- > 0;) {
@@ -187,7 +187,8 @@ class Simulation {
   void check(const CheckpointState& checkpoint) const {
     if (checkpoint.waiting.empty() || checkpoint.expectations.size() != result_.expectations.size() ||
         checkpoint.done.size() != split_.inside.operations.size() ||
-        checkpoint.clbits.size() != static_cast<std::size_t>(circuit_.clbits + circuit_.hidden_clbits)) {
+        checkpoint.clbits.size() !=
+            static_cast<std::size_t>(circuit_.clbits) + static_cast<std::size_t>(circuit_.hidden_clbits)) {
       throw BadInput("the checkpoint belongs to another circuit or to other observables");
     }
     const auto runs = static_cast<std::uint64_t>(std::max<std::int64_t>(options_.shots, 1));

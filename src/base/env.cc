@@ -101,7 +101,8 @@ void check() {
   static_cast<void>(threads());
   for (const Variable& each : table) {
     if (each.values != "0 or 1") continue;
-    const char* const text = value_of(each.name.data());
+    const char* const text =
+        value_of(each.name.data());  // NOLINT(bugprone-suspicious-stringview-data-usage): a literal
     if (text != nullptr && std::string_view(text) != "0" && std::string_view(text) != "1") {
       throw BadInput(std::string(each.name) + ": expected 0 or 1, found '" + text + "'");
     }

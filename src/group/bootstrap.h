@@ -25,6 +25,7 @@ class Bootstrap {
     return nullptr;
   }
   // For a split group: sets its ranks in the numbering of the world, for messages.
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): an implementation keeps them
   virtual void set_world_ranks(std::vector<int> ranks) { (void)ranks; }
   // Limit in seconds for every wait (0: none).
   virtual void set_timeout(double seconds) { (void)seconds; }

@@ -163,7 +163,7 @@ class ControlBootstrap final : public Bootstrap {
 
   // "rank 1", "rank 1 of this group (rank 3 of the world)"
   [[nodiscard]] std::string name_of(int rank) const {
-    const std::string name = "rank " + std::to_string(rank);
+    std::string name = "rank " + std::to_string(rank);
     if (world_ranks_.empty()) return name;
     return name + " of this group (rank " + std::to_string(world_ranks_[static_cast<std::size_t>(rank)]) +
            " of the world)";

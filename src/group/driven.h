@@ -28,7 +28,7 @@ class Driven {
   // join() registers this object with drive_any(). The destructor of the implementing class must call leave().
   void join();
   void leave() noexcept;
-  virtual ~Driven() = default;
+  ~Driven() = default;
 
  private:
   static void drive_next() noexcept;

@@ -160,8 +160,9 @@ int open_of_process(int pid, int fd, const std::string& path) {
   } else if (!S_ISREG(file.st_mode)) {
     // Not opened, because that could block (a FIFO) or have side effects (a device).
     trouble = path + " is not memory of onehop: expected a memfd, found another kind of file";
-  } else if ((opened = openat(process, name.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) < 0) {
-    trouble = "cannot open " + path + ": " + std::strerror(errno);
+  } else {
+    opened = openat(process, name.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (opened < 0) trouble = "cannot open " + path + ": " + std::strerror(errno);
   }
   close(process);
   if (!trouble.empty()) throw Error(trouble);

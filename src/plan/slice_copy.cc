@@ -13,12 +13,12 @@ namespace {
 struct Half : Float16 {
   Half() = default;
   explicit Half(float value) : Float16(to_float16(value)) {}
-  operator float() const { return to_float(*this); }
+  operator float() const { return to_float(*this); }  // NOLINT(google-explicit-constructor): so that it calculates
 };
 struct BrainHalf : BFloat16 {
   BrainHalf() = default;
   explicit BrainHalf(float value) : BFloat16(to_bfloat16(value)) {}
-  operator float() const { return to_float(*this); }
+  operator float() const { return to_float(*this); }  // NOLINT(google-explicit-constructor): so that it calculates
 };
 
 // Calls visit(address, wire offset) for every row: the innermost outer dimension, which is a loop of constant stride.

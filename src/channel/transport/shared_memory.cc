@@ -12,7 +12,7 @@ namespace onehop::detail {
 namespace {
 
 constexpr std::int64_t released_bytes = 128;
-const std::string slots_name = "the slots of this rank's channels";
+constexpr const char* slots_name = "the slots of this rank's channels";
 
 class SharedMemoryEndpoint final : public Endpoint {
  public:
