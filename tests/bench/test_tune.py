@@ -112,6 +112,7 @@ def test_save_leaves_nothing_but_the_file(tmp_path: Path) -> None:
         save({}, tmp_path / "blocked" / "tuning.json")
 
 
+@pytest.mark.alone
 @needs_two_cores
 def test_tune_keeps_what_onehop_then_uses(ranks: Ranks, tmp_path: Path) -> None:
     file = tmp_path / "cache" / "tuning.json"

@@ -120,6 +120,7 @@ def test_rank_that_lost_its_peer_is_not_blamed(ranks: Ranks) -> None:
     assert done.stderr.splitlines()[-1].startswith("onehop: rank 1 was killed by signal 9 (SIGKILL)")
 
 
+@pytest.mark.alone
 def test_peer_lost_names_the_rank_within_two_seconds(ranks: Ranks) -> None:
     begin = time.monotonic()
     done = ranks.launch(2, WAIT_FOR_EVER, "--kill-after", 5)

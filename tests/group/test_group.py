@@ -212,6 +212,7 @@ def test_timeout_from_the_environment(ranks: Ranks) -> None:
     assert "onehop.error.Timeout" in done.stderr
 
 
+@pytest.mark.alone
 def test_ctrl_c_ends_a_long_wait(ranks: Ranks) -> None:
     source = """
         import onehop

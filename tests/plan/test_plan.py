@@ -233,6 +233,7 @@ def test_lost_peer_is_raised_with_its_rank(ranks: Ranks) -> None:
 # -- cost ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.alone
 def test_a_run_from_python_costs_little() -> None:
     """A bound of the order of magnitude only: 2 µs is the goal, and a busy machine gets ten times that."""
     plan = alone(np.zeros(6), transport="mock")

@@ -65,6 +65,7 @@ def test_run_on_two_ranks(ranks: Ranks) -> None:
     assert "Z0 Z1" in done.stderr
 
 
+@pytest.mark.alone  # half a gigabyte
 def test_memory_of_a_rank(ranks: Ranks) -> None:
     """Beside the program itself at most 1.02 times the amplitudes, exchange and shots included."""
     program = ranks.folder / "spread.qasm"
