@@ -11,7 +11,7 @@ using Number = std::complex<double>;
 
 constexpr std::size_t max_selectors = 4;
 
-// Without the cases for infinities that operator* has.
+// Complex product without operator*'s handling of infinities.
 Number times(Number a, Number b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
@@ -20,13 +20,13 @@ bool single_bit(std::uint64_t mask, std::uint64_t want) { return std::has_single
 
 }  // namespace
 
-std::uint64_t together(std::uint64_t i, std::uint64_t mask) {
+std::uint64_t extract_bits(std::uint64_t i, std::uint64_t mask) {
   std::uint64_t result = 0;
   for (int to = 0; mask != 0; mask &= mask - 1, ++to) result |= (i >> std::countr_zero(mask) & 1) << to;
   return result;
 }
 
-std::uint64_t apart(std::uint64_t i, std::uint64_t mask) {
+std::uint64_t deposit_bits(std::uint64_t i, std::uint64_t mask) {
   std::uint64_t result = 0;
   for (; mask != 0; mask &= mask - 1, i >>= 1) result |= (i & 1) << std::countr_zero(mask);
   return result;
@@ -40,17 +40,17 @@ bool DiagonalRun<T>::holds(Phase::When when, std::uint64_t mask, std::uint64_t w
 template <typename T>
 typename DiagonalRun<T>::Inner DiagonalRun<T>::inner_of(const Phase& phase, std::uint64_t tile,
                                                         const TileShape& shape) const {
-  const std::uint64_t mask = together(phase.mask & tile, tile);
-  const std::uint64_t want = together(phase.want & tile, tile);
+  const std::uint64_t mask = extract_bits(phase.mask & tile, tile);
+  const std::uint64_t want = extract_bits(phase.want & tile, tile);
   const std::uint64_t low = (std::uint64_t{1} << shape.row_bits) - 1;
-  // An odd number out of one bit is that bit.
+  // The parity of a single bit is the bit itself.
   if (phase.when == Phase::When::odd && std::has_single_bit(mask)) {
     return {Phase::When::all_of, mask & low, mask & low, mask >> shape.row_bits, mask >> shape.row_bits};
   }
   return {phase.when, mask & low, want & low, mask >> shape.row_bits, want >> shape.row_bits};
 }
 
-// The layer and the place in it of the condition that a phase which couples row and column makes on the row.
+// Returns the layer of a phase's condition on the row, and its position among the layer's selectors; adds it if new.
 template <typename T>
 std::pair<int, int> DiagonalRun<T>::selector_of(const Inner& inner) {
   const Inner condition{inner.when, 0, 0, inner.row, inner.row_want};
@@ -178,7 +178,7 @@ void DiagonalRun<T>::factors_of_tile(std::uint64_t base, const TileShape& shape,
       whole = times(whole, moving.factor);
     }
   }
-  // Over all values of some bits: first what single bits give, by doubling, then the rest.
+  // Fills `out` for all values of the bits: the monomials in a single bit by doubling, then the others.
   const auto product_of = [&](std::vector<Number>& out, int bits, bool rows) {
     Number singles[64];
     std::fill_n(singles, bits, Number(1));

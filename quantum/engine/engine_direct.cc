@@ -21,7 +21,7 @@ std::uint64_t mask_of(std::span<const int> bits) {
   return mask;
 }
 
-// The bits of `number` put, in order, where `mask` has zeros.
+// Deposits the bits of `number`, in order, where `mask` has zeros.
 std::uint64_t spread(std::uint64_t number, std::uint64_t mask) {
   for (; mask != 0; mask &= mask - 1) {
     const std::uint64_t low = (mask & -mask) - 1;
@@ -30,7 +30,7 @@ std::uint64_t spread(std::uint64_t number, std::uint64_t mask) {
   return number;
 }
 
-// body(i) for every i of [0, 2^bits) that is 0 in `mask`.
+// Calls body(i) for every index i of an amplitude whose bits in `mask` are 0.
 template <typename Body>
 void for_each_outside(int threads, std::size_t size, std::uint64_t mask, const Body& body) {
   parallel_for(threads, size >> std::popcount(mask), grain, [&](std::uint64_t begin, std::uint64_t end) {
@@ -42,7 +42,7 @@ void for_each_outside(int threads, std::size_t size, std::uint64_t mask, const B
   });
 }
 
-// offsets[j]: the bits of j put where `bits` say.
+// offsets[j]: bit b of j moved to bit bits[b].
 std::vector<std::uint64_t> offsets_of(std::span<const int> bits) {
   std::vector<std::uint64_t> offsets(std::size_t{1} << bits.size());
   for (std::size_t j = 0; j < offsets.size(); ++j) {
@@ -51,7 +51,7 @@ std::vector<std::uint64_t> offsets_of(std::span<const int> bits) {
   return offsets;
 }
 
-// Without the special cases for infinities that operator* has.
+// Complex product without operator*'s handling of infinities, which would prevent vectorisation.
 template <typename T>
 std::complex<T> times(std::complex<T> a, std::complex<T> b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
@@ -107,7 +107,7 @@ void apply_swap(std::span<std::complex<T>> amplitudes, const LocalOperation& op,
 template <typename T>
 void apply_pauli_rotation(std::span<std::complex<T>> amplitudes, const LocalOperation& op, int threads) {
   const std::complex<T> cosine(static_cast<T>(std::cos(op.angle / 2)));
-  // -i sin(angle/2) i^(number of Y): what an amplitude sends to its partner, up to the sign of its Z part.
+  // The factor from an amplitude to its partner, -i sin(angle/2) i^(number of Y), up to the sign of the Z part.
   constexpr std::complex<double> powers[] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
   const std::complex<T> sent(std::complex<double>(0, -std::sin(op.angle / 2)) *
                              powers[std::popcount(op.x_mask & op.z_mask) % 4]);
@@ -130,8 +130,8 @@ void apply_pauli_rotation(std::span<std::complex<T>> amplitudes, const LocalOper
   });
 }
 
-[[noreturn]] void bad(std::size_t index, const std::string& what) {
-  throw BadInput("local operation " + std::to_string(index) + ": " + what);
+[[noreturn]] void bad(std::size_t index, const std::string& message) {
+  throw BadInput("local operation " + std::to_string(index) + ": " + message);
 }
 
 std::size_t numbers_of(const LocalOperation& op) {
@@ -153,27 +153,27 @@ void check_operation(const LocalOperation& op, std::size_t index, int bits) {
   for (const int bit : op.bits) {
     if (bit < 0 || bit >= bits) {
       bad(index,
-          "bit " + std::to_string(bit) + " does not exist, the amplitudes have " + std::to_string(bits) + " bits");
+          "bit " + std::to_string(bit) + " does not exist; the amplitudes have " + std::to_string(bits) + " bits");
     }
     if ((used >> bit & 1) != 0) bad(index, "bit " + std::to_string(bit) + " is named twice");
     used |= std::uint64_t{1} << bit;
   }
   used |= op.x_mask | op.z_mask;
   if (((used | op.control_mask) & ~all) != 0) {
-    bad(index, "its masks have bits beyond the " + std::to_string(bits) + " of the amplitudes");
+    bad(index, "expected masks within the " + std::to_string(bits) + " bits of the amplitudes, found higher bits");
   }
-  if ((used & op.control_mask) != 0) bad(index, "a control is also a target");
-  if ((op.control_values & ~op.control_mask) != 0) bad(index, "control_values has bits that control_mask has not");
+  if ((used & op.control_mask) != 0) bad(index, "expected controls and targets on different bits, found a common bit");
+  if ((op.control_values & ~op.control_mask) != 0) bad(index, "expected control_values within control_mask");
   const bool rotation = op.kind == LocalKind::pauli_rotation;
   if (rotation ? !op.bits.empty() : (op.x_mask | op.z_mask) != 0) {
-    bad(index, "a Pauli rotation has x_mask and z_mask and no bits, every other kind bits and no x_mask and z_mask");
+    bad(index, "expected only x_mask and z_mask for a Pauli rotation, and only bits for any other kind");
   }
-  if (op.kind == LocalKind::matrix && op.bits.empty()) bad(index, "a matrix needs at least one bit");
+  if (op.kind == LocalKind::matrix && op.bits.empty()) bad(index, "expected a matrix on 1 bit or more, found none");
   if (op.kind == LocalKind::swap && op.bits.size() != 2) {
-    bad(index, "a swap is of two bits, found " + std::to_string(op.bits.size()));
+    bad(index, "expected a swap of 2 bits, found " + std::to_string(op.bits.size()));
   }
   if (op.values.size() != numbers_of(op)) {
-    bad(index, "expected " + std::to_string(numbers_of(op)) + " numbers, found " + std::to_string(op.values.size()));
+    bad(index, "expected " + std::to_string(numbers_of(op)) + " values, found " + std::to_string(op.values.size()));
   }
 }
 

@@ -1,5 +1,5 @@
-// One operation straight on the amplitudes in memory: for what the tiles of engine_tile cannot take (matrices and
-// tables of many bits), and the plain definition that the tests of the tiles rest on.
+// Applies one operation directly to the amplitudes in memory, for operations that do not fit a tile, such as matrices
+// on many bits. The tests of tiles use it as the reference.
 #pragma once
 
 #include <complex>
@@ -9,7 +9,7 @@
 
 namespace onehop::quantum {
 
-// Throws BadInput, naming operation `index`, if it does not make sense on 2^bits amplitudes.
+// Throws BadInput, naming operation `index`, if the operation is invalid for 2^bits amplitudes.
 void check_operation(const LocalOperation& operation, std::size_t index, int bits);
 
 template <typename T>

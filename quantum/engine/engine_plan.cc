@@ -9,26 +9,26 @@
 namespace onehop::quantum {
 namespace {
 
-// Below this, tiles have too few vectors for what is done with them.
+// Smaller states have too few vectors per tile for the kernels.
 constexpr int min_tiled_bits = 10;
 
 std::uint64_t low_mask(int bits) { return (std::uint64_t{1} << bits) - 1; }
 
-// What has been left behind while going through the items in order, and what it forbids to those that follow.
-struct Left {
-  std::uint64_t mixed = 0;    // nothing may pass here
-  std::uint64_t watched = 0;  // only what watches may pass here
+// The bits of items that a pass has skipped. A later item may overtake them only if it commutes with all of them.
+struct Skipped {
+  std::uint64_t mixed = 0;    // no later item may use these bits
+  std::uint64_t watched = 0;  // later items may watch these bits, but not mix them
 
   [[nodiscard]] bool allows(const Item& item) const {
     return (item.mixed & (mixed | watched)) == 0 && (item.watched & mixed) == 0;
   }
-  void leave(const Item& item) {
+  void add(const Item& item) {
     mixed |= item.mixed;
     watched |= item.watched;
   }
 };
 
-// Worth of having an item done, in sweeps over a tile.
+// The gain from including an item in a pass, in sweeps over a tile.
 int worth(const Item& item) {
   switch (item.kind) {
     case ItemKind::phase:
@@ -58,22 +58,22 @@ class Grouping {
     int worth = -1;
   };
 
-  // What a tile gets done that begins with the bits `tile` and grows, while it may, by the bits that items ask for.
-  [[nodiscard]] Choice grown(std::uint64_t tile) const {
-    Left left;
+  // Extends the tile by the bits that items mix, in order, and returns it with the worth of the items that it includes.
+  [[nodiscard]] Choice grow(std::uint64_t tile) const {
+    Skipped skipped;
     int worth_done = 0;
     const std::uint64_t all = low_mask(bits_);
     for (std::size_t i = begin_; i < rest_.size(); ++i) {
       const Item& item = rest_[i];
-      if (item.kind == ItemKind::direct || !left.allows(item)) {
-        left.leave(item);
-        if (left.mixed == all) break;
+      if (item.kind == ItemKind::direct || !skipped.allows(item)) {
+        skipped.add(item);
+        if (skipped.mixed == all) break;
         continue;
       }
       if ((item.mixed & ~tile) != 0) {
         if (std::popcount(tile | item.mixed) > sizes_.tile) {
-          left.leave(item);
-          if (left.mixed == all) break;
+          skipped.add(item);
+          if (skipped.mixed == all) break;
           continue;
         }
         tile |= item.mixed;
@@ -85,13 +85,13 @@ class Grouping {
 
   [[nodiscard]] std::uint64_t best_tile() const {
     const std::uint64_t low = low_mask(sizes_.low);
-    Choice best = grown(low);
+    Choice best = grow(low);
     const int high = sizes_.tile - sizes_.low;
     for (int first = sizes_.low; first + high <= bits_; ++first) {
-      const Choice choice = grown(low | (low_mask(high) << first));
+      const Choice choice = grow(low | (low_mask(high) << first));
       if (choice.worth > best.worth) best = choice;
     }
-    // Fill up, so that tiles are large and their rows long.
+    // Fill up with low bits, so that tiles are large and their rows long.
     for (int bit = 0; bit < bits_ && std::popcount(best.tile) < sizes_.tile; ++bit)
       best.tile |= std::uint64_t{1} << bit;
     return best.tile;
@@ -104,21 +104,21 @@ class Grouping {
       return pass;
     }
     pass.tile = best_tile();
-    Left left;
-    std::vector<Item> behind;
+    Skipped skipped;
+    std::vector<Item> passed_over;
     std::size_t i = begin_;
-    for (; i < rest_.size() && left.mixed != low_mask(bits_); ++i) {
+    for (; i < rest_.size() && skipped.mixed != low_mask(bits_); ++i) {
       const Item& item = rest_[i];
-      if (item.kind != ItemKind::direct && (item.mixed & ~pass.tile) == 0 && left.allows(item)) {
+      if (item.kind != ItemKind::direct && (item.mixed & ~pass.tile) == 0 && skipped.allows(item)) {
         pass.items.push_back(item);
       } else {
-        left.leave(item);
-        behind.push_back(item);
+        skipped.add(item);
+        passed_over.push_back(item);
       }
     }
-    // What was left behind goes where the next pass begins.
-    begin_ = i - behind.size();
-    std::copy(behind.begin(), behind.end(), rest_.begin() + static_cast<std::ptrdiff_t>(begin_));
+    // Skipped items move to the front of the remaining ones.
+    begin_ = i - passed_over.size();
+    std::copy(passed_over.begin(), passed_over.end(), rest_.begin() + static_cast<std::ptrdiff_t>(begin_));
     return pass;
   }
 
@@ -132,7 +132,7 @@ class Grouping {
 
 TileSizes tile_sizes(int bits, int bytes_per_amplitude) {
   if (bits < min_tiled_bits) return {};
-  // Half a megabyte of amplitudes, which leaves room for tables in a second-level cache of one.
+  // Half a megabyte of amplitudes leaves room for tables in an L2 cache of one megabyte.
   const int tile = std::min(bits, bytes_per_amplitude > 8 ? 15 : 16);
   const bool is_double = bytes_per_amplitude > 8;
   return {.tile = tile,

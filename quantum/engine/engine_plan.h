@@ -1,6 +1,6 @@
-// Which items share a pass. A pass holds one tile after the other in cache: all combinations of a set of bits, the
-// lowest ones among them. Items that mix only bits of the tile are applied there; what is diagonal in a bit does not
-// need it in the tile.
+// Groups items into passes over the amplitudes. A pass loads one tile after the other into the cache: the amplitudes
+// that differ in a set of index bits, which includes the lowest ones. It applies the items that mix only bits of the
+// tile. An item may also depend on the value of other bits, as long as it is diagonal in them.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace onehop::quantum {
 
-// The sizes of tiles, in bits of an index, and what is best put into them.
+// The sizes of tiles in index bits.
 struct TileSizes {
-  int tile = 0;          // all bits of a tile, at least 9; 0: no tiles, everything is applied directly
-  int low = 0;           // its lowest bits, which are always in it; at least 4
-  bool matrices = true;  // two-bit gates that are nothing special stay matrices, else they are taken apart
+  int tile = 0;          // bits of a tile, at least 9; 0: no tiles, every operation is applied directly
+  int low = 0;           // the number of lowest index bits that are always in the tile, at least 4
+  bool matrices = true;  // keep general two-bit gates as matrices instead of decomposing them
 };
 [[nodiscard]] TileSizes tile_sizes(int bits, int bytes_per_amplitude);
 
 struct Pass {
-  std::uint64_t tile = 0;   // the bits of the tile; 0: the one item is applied directly
-  std::vector<Item> items;  // in an order in which they may be applied
+  std::uint64_t tile = 0;   // a mask of the bits of the tile; 0: the pass applies its only item directly
+  std::vector<Item> items;  // in a valid order
 };
 
 [[nodiscard]] std::vector<Pass> make_passes(const Items& items, int bits, const TileSizes& sizes);

@@ -24,7 +24,7 @@ Tile<T> make_tile(std::size_t numbers) {
   return Tile<T>(new (std::align_val_t(64)) T[numbers]);
 }
 
-// Bytes of a tile that a thread keeps for the next one: making it anew would take longer than a gate.
+// Tiles up to this size in bytes stay allocated per thread, because an allocation would take longer than a gate.
 constexpr std::size_t max_bytes_kept = std::size_t{1} << 16;
 
 template <typename T>

@@ -1,5 +1,5 @@
-// Operations with everything made ready that applying them takes: for small states, where that takes longer than the
-// arithmetic.
+// Compiled operations: passes, steps and tables are computed once and reused. For small states, where this takes longer
+// than the arithmetic.
 #pragma once
 
 #include <complex>
@@ -16,7 +16,7 @@ namespace onehop::quantum {
 template <typename T>
 class EngineProgram {
  public:
-  // Larger states lose nothing by being planned anew, and their tables are larger.
+  // The largest state worth compiling for. For larger ones planning takes little of the time, and tables get larger.
   static constexpr int max_bits = 18;
 
   // Throws BadInput as `apply` does.
@@ -24,13 +24,13 @@ class EngineProgram {
   EngineProgram(const EngineProgram&) = delete;
   EngineProgram& operator=(const EngineProgram&) = delete;
 
-  // What `apply` does with the same operations, to the last bit. Any number of threads may call it at once.
+  // Gives the same bits as `apply` with the same operations. Safe to call from several threads at once.
   EngineCounters run(std::span<std::complex<T>> amplitudes, int threads) const;
 
  private:
   std::vector<LocalOperation> operations_;  // the programs point to them
   PassList list_;
-  std::vector<TileProgram<T>> programs_;  // of the passes with a tile, in their order
+  std::vector<TileProgram<T>> programs_;  // for the passes with a tile, in order
 };
 
 extern template class EngineProgram<float>;

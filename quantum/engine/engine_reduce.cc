@@ -1,5 +1,5 @@
-// The engine's reductions. Each splits the amplitudes into blocks of a fixed size, sums every block by itself and then
-// the blocks in order, so that the number of threads does not change the result.
+// The engine's reductions. Each sums blocks of a fixed size, and then the blocks in order, so that the result does not
+// depend on the number of threads.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -20,8 +20,8 @@ using Sum = std::complex<double>;
 constexpr std::uint64_t block_size = std::uint64_t{1} << 13;
 constexpr std::uint64_t max_parts = 256;
 
-// A probability for each of many values does not fit a core's cache in many copies, and all copies together must be
-// little beside the amplitudes (half a percent of them in double precision): the blocks are then few.
+// The limit on partial sums for all threads together: a small fraction of the amplitudes (half a percent in double
+// precision). For many values the amplitudes are therefore split into fewer parts.
 std::uint64_t max_partial_numbers(std::uint64_t amplitudes) {
   return std::clamp<std::uint64_t>(amplitudes / 128, std::uint64_t{1} << 16, std::uint64_t{1} << 22);
 }
@@ -35,7 +35,7 @@ double probability(std::complex<T> a) {
   return re * re + im * im;
 }
 
-// Eight sums side by side, in the order of the lanes of a vector, so that the compiler may use vectors.
+// Eight independent sums, one per vector lane, so that the compiler may vectorise without reordering additions.
 template <typename T>
 double block_norm(const std::complex<T>* a, std::uint64_t count) {
   const T* numbers = reinterpret_cast<const T*>(a);
@@ -69,14 +69,14 @@ void check_bit(int bit, std::size_t size) {
   }
 }
 
-void check_sizes(std::size_t first, std::size_t second, const char* what) {
-  if (first != second) {
-    throw BadInput(std::string(what) + ": expected as many as " + std::to_string(first) + ", found " +
-                   std::to_string(second));
+void check_sizes(std::size_t expected, std::size_t found, const char* array) {
+  if (expected != found) {
+    throw BadInput(std::string(array) + ": expected " + std::to_string(expected) + " numbers, found " +
+                   std::to_string(found));
   }
 }
 
-// The Pauli strings that share an x_mask, and so their products of amplitudes.
+// The Pauli strings that share an x_mask. They need the same products of amplitudes, with different signs.
 struct SharedX {
   std::uint64_t x_mask = 0;
   std::vector<std::size_t> members;
@@ -93,7 +93,7 @@ std::vector<SharedX> shared_x(std::span<const LocalPauli> paulis) {
   return groups;
 }
 
-// values[z] = the sum of values[j] (-1)^parity(j & z), for all z.
+// Walsh-Hadamard transform: values[z] = the sum over j of values[j] (-1)^parity(j & z), for all z.
 void walsh_transform(std::vector<double>& values) {
   for (std::size_t half = 1; half < values.size(); half *= 2) {
     for (std::size_t j = 0; j < values.size(); j += 2 * half) {
@@ -107,8 +107,8 @@ void walsh_transform(std::vector<double>& values) {
   }
 }
 
-// The products of one block with its partner, for all strings of a group. Of many strings, all sums that there can be
-// are cheaper than each by itself.
+// Sums of products of one block with its partner, for all Pauli strings of a group. For many strings a Walsh transform,
+// which gives the sums for all z_masks, is cheaper than separate sums.
 template <typename T>
 class BlockProducts {
  public:
@@ -116,10 +116,10 @@ class BlockProducts {
                 std::span<const LocalPauli> paulis, std::uint64_t size)
       : a_(a), b_(b), paulis_(paulis), size_(size), kernels_(kernels<T>()) {}
 
-  // Adds those of the amplitudes of b from `begin` on.
+  // Adds the sums over the block of b that starts at `begin` to `out`.
   void add(const SharedX& group, std::uint64_t begin, std::span<Sum> out) {
     constexpr std::size_t many = 24;
-    // Within one state an amplitude and its partner give each other's conjugate: one of the two blocks does for both.
+    // If a and b are the same state, a block and its partner give conjugate products: one of the two serves for both.
     const std::uint64_t far = group.x_mask & ~(size_ - 1);
     const bool twice = a_.data() == b_.data() && far != 0;
     if (twice && (begin & std::bit_floor(far)) != 0) return;
@@ -173,7 +173,7 @@ template <typename T>
 void probabilities(std::span<const std::complex<T>> amplitudes, std::span<const int> bits, std::span<double> out,
                    const EngineOptions& options) {
   if (bits.size() > 24) {
-    throw BadInput("probabilities of " + std::to_string(bits.size()) + " bits: at most 24 at once");
+    throw BadInput("probabilities: expected at most 24 bits, found " + std::to_string(bits.size()));
   }
   std::uint64_t named = 0;
   for (const int bit : bits) {
@@ -188,7 +188,7 @@ void probabilities(std::span<const std::complex<T>> amplitudes, std::span<const 
     for (std::size_t b = 0; b < bits.size(); ++b) value |= ((i >> bits[b]) & 1) << b;
     return value;
   };
-  // The bits above a piece of 64 amplitudes are the same in it.
+  // Work in pieces of 64 aligned amplitudes, within which all higher bits are constant.
   std::uint8_t low_value_bits = 0;
   for (const int bit : bits) low_value_bits += bit < 6;
   std::vector<std::size_t> low_values(64);
@@ -203,11 +203,11 @@ void probabilities(std::span<const std::complex<T>> amplitudes, std::span<const 
     sum.assign(out.size(), 0.0);
     for (std::uint64_t i = begin; i < end; i += 64) {
       const std::uint64_t count = std::min<std::uint64_t>(64, end - i);
-      double* const there = sum.data() + value_of(i & ~std::uint64_t{63});
+      double* const entry = sum.data() + value_of(i & ~std::uint64_t{63});
       if (low_value_bits == 0) {
-        *there += block_norm(amplitudes.data() + i, count);
+        *entry += block_norm(amplitudes.data() + i, count);
       } else {
-        for (std::uint64_t k = 0; k < count; ++k) there[low_values[k]] += probability(amplitudes[i + k]);
+        for (std::uint64_t k = 0; k < count; ++k) entry[low_values[k]] += probability(amplitudes[i + k]);
       }
     }
   });
@@ -226,7 +226,7 @@ void pauli_products(std::span<const std::complex<T>> a, std::span<const std::com
   check_sizes(paulis.size(), out.size(), "pauli_products, results");
   for (const LocalPauli& pauli : paulis) {
     if (((pauli.x_mask | pauli.z_mask) & ~(a.size() - 1)) != 0) {
-      throw BadInput("a Pauli string names bits beyond the " + std::to_string(a.size()) + " amplitudes");
+      throw BadInput("expected Pauli strings within " + std::to_string(a.size()) + " amplitudes, found higher bits");
     }
   }
   const auto groups = shared_x(paulis);
@@ -278,11 +278,11 @@ template <typename T>
 void sample(std::span<const std::complex<T>> amplitudes, std::span<const double> thresholds,
             std::span<std::uint64_t> out, const EngineOptions& options) {
   check_sizes(thresholds.size(), out.size(), "sample, results");
-  if (!std::is_sorted(thresholds.begin(), thresholds.end())) throw BadInput("sample: the thresholds must ascend");
+  if (!std::is_sorted(thresholds.begin(), thresholds.end())) throw BadInput("sample: expected ascending thresholds");
   const int threads = thread_count(options.threads);
   const std::vector<double> norms = block_norms(amplitudes, threads);
-  // first[b]: the first threshold that block b or a later one decides. What rounding leaves beyond the end falls to the
-  // last block that has any probability.
+  // first[b]: the first threshold in block b or later. Thresholds beyond the total, by rounding, belong to the last
+  // block with a nonzero probability.
   std::vector<double> before(norms.size() + 1, 0.0);
   std::vector<std::size_t> first(norms.size() + 1, 0);
   std::size_t last_block = 0;

@@ -18,8 +18,8 @@ struct AlignedDelete {
   void operator()(void* memory) const { ::operator delete[](memory, std::align_val_t(64)); }
 };
 
-// The tile of this thread, about a megabyte, kept from pass to pass and from run to run: given back and asked for again
-// in other sizes it would leave holes of its size.
+// This thread's tile, about a megabyte. It is kept between passes and runs, because allocating it again in other sizes
+// would fragment the heap.
 template <typename T>
 T* tile_memory(std::size_t numbers) {
   thread_local std::unique_ptr<T[], AlignedDelete> memory;
@@ -44,7 +44,7 @@ void run_pass(std::span<std::complex<T>> amplitudes, TileProgram<T>& program, in
   std::vector<std::array<double, pass_parts>> parts(record != nullptr ? static_cast<std::size_t>(threads) : 0);
   run_together(threads, [&](int thread) {
     T* tile = nullptr;
-    std::exception_ptr thrown;  // all meet at the barrier first
+    std::exception_ptr thrown;  // rethrown only after the barrier, at which the other threads wait
     try {
       const std::size_t numbers = program.shape().numbers();
       tile = tile_memory<T>(program.needs_other() ? 2 * numbers : numbers);

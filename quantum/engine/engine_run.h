@@ -1,4 +1,4 @@
-// The engine with its choices open: what `apply` in onehop/quantum/engine.h decides by itself, and tests vary.
+// The engine with tile sizes, kernels and threads as arguments, which `apply` chooses by itself and tests vary.
 #pragma once
 
 #include <complex>
@@ -11,17 +11,17 @@
 
 namespace onehop::quantum {
 
-// The passes of a list of operations. Throws BadInput, naming the operation, for one that makes no sense.
+// The passes for a list of operations. make_pass_list throws BadInput that names the operation if one is invalid.
 struct PassList {
   Items items;
   std::vector<Pass> passes;
 };
 [[nodiscard]] PassList make_pass_list(int bits, std::span<const LocalOperation> operations, const TileSizes& sizes);
 
-// What goes into a pass, without what kernels make of it.
+// Summarizes a pass without `sweeps` and `multiply_adds`, which depend on the kernels.
 [[nodiscard]] PassSummary summarize(const Pass& pass);
 
-// `list` must come from the same operations. `records`: where to write down each pass, or nullptr.
+// `list` must come from the same operations. `records`: receives a record of each pass; nullptr: nothing is timed.
 template <typename T>
 void run_passes(std::span<std::complex<T>> amplitudes, std::span<const LocalOperation> operations, const PassList& list,
                 const Kernels<T>& kernels, int threads, std::vector<PassRecord>* records = nullptr);

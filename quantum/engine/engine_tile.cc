@@ -1,4 +1,4 @@
-// How a tile program runs (engine_tile_build.cc: how it is made).
+// Runs tile programs. engine_tile_build.cc builds them.
 #include "quantum/engine/engine_tile.h"
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 namespace onehop::quantum {
 namespace {
 
-// A state of this size is not found in a cache when its next pass comes.
+// From this size on, no cache holds a state until its next pass.
 constexpr std::size_t least_bytes_past_caches = std::size_t{1} << 26;
 
-template <typename What>
-void timed(std::array<double, pass_parts>* parts, PassPart part, const What& what) {
-  if (parts == nullptr) return what();
+template <typename Body>
+void timed(std::array<double, pass_parts>* parts, PassPart part, const Body& body) {
+  if (parts == nullptr) return body();
   const double begin = steady_seconds();
-  what();
+  body();
   (*parts)[static_cast<std::size_t>(part)] += steady_seconds() - begin;
 }
 
@@ -132,7 +132,7 @@ void TileProgram<T>::run_step(const Step& step, std::uint64_t base, std::size_t 
       }
       break;
     case StepKind::permute:
-      break;  // goes from tile to tile: see run
+      break;  // needs both tiles: see run_stretch and run
     case StepKind::table:
       run_table(tables_[step.index], base, data);
       break;
@@ -162,7 +162,7 @@ template <typename T>
 void TileProgram<T>::describe(PassSummary& summary) const {
   for (const Step& step : steps_) {
     int sweeps = 1;
-    double each = 0;  // multiply-adds for an amplitude
+    double each = 0;  // multiply-adds per amplitude
     switch (step.kind) {
       case StepKind::butterflies:
       case StepKind::lane_butterflies:
@@ -185,7 +185,7 @@ void TileProgram<T>::describe(PassSummary& summary) const {
         break;
       case StepKind::diagonal:
         sweeps = diagonals_[step.index].layers(tile_, shape_);
-        each = 4 * (sweeps + 1);  // the row's factor is one of them
+        each = 4 * (sweeps + 1);  // including the factor of the row
         break;
       case StepKind::table:
         each = 4;
@@ -207,7 +207,7 @@ void TileProgram<T>::run_stretch(const Stretch& stretch, std::complex<T>* amplit
   }
   const TileShape& shape = stretch.local ? block_ : shape_;
   for (std::size_t row = 0; row < shape_.rows(); row += shape.rows()) {
-    const auto data = [&] { return scratch.tile + row * shape_.row_stride(); };  // permutations swap the two buffers
+    const auto data = [&] { return scratch.tile + row * shape_.row_stride(); };  // a function: permutations swap tiles
     if (gathers) {
       timed(scratch.parts, PassPart::gather, [&] {
         kernels_.gather(amplitudes + base, offsets_.data() + row, shape, data(), shape_.rows() - row - shape.rows());
@@ -234,10 +234,10 @@ void TileProgram<T>::run_stretch(const Stretch& stretch, std::complex<T>* amplit
 template <typename T>
 void TileProgram<T>::run(std::complex<T>* amplitudes, std::size_t tile, Scratch& scratch) const {
   const std::uint64_t all = (std::uint64_t{1} << bits_) - 1;
-  const std::uint64_t base = apart(tile, ~tile_ & all);
+  const std::uint64_t base = deposit_bits(tile, ~tile_ & all);
   scratch.diagonals.resize(diagonals_.size());
   const bool gather_first = stretches_.empty() || !stretches_.front().local;
-  const bool scatter_last = moved_out_ || stretches_.empty() || !stretches_.back().local;
+  const bool scatter_last = permutes_on_scatter_ || stretches_.empty() || !stretches_.back().local;
   if (gather_first) {
     timed(scratch.parts, PassPart::gather,
           [&] { kernels_.gather(amplitudes + base, offsets_.data(), shape_, scratch.tile, 0); });
@@ -248,7 +248,7 @@ void TileProgram<T>::run(std::complex<T>* amplitudes, std::size_t tile, Scratch&
   }
   if (!scatter_last) return;
   timed(scratch.parts, PassPart::scatter, [&] {
-    if (!moved_out_) {
+    if (!permutes_on_scatter_) {
       kernels_.scatter(amplitudes + base, offsets_.data(), shape_, scratch.tile, last_scale_, past_caches());
     } else {
       const Permutation& permutation = permutations_.back();

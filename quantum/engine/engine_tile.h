@@ -1,4 +1,4 @@
-// One pass as steps on a tile: what the items of a pass become for one precision and one kind of vector instructions.
+// A pass compiled to steps on a tile, for one precision and one instruction set.
 #pragma once
 
 #include <array>
@@ -17,29 +17,30 @@ namespace onehop::quantum {
 template <typename T>
 class TileProgram {
  public:
-  // `pass` is one with a tile. The operations must live as long as the program.
+  // `pass` must have a tile. The operations must outlive the program.
   TileProgram(const Pass& pass, const Items& items, std::span<const LocalOperation> operations, int bits,
               const Kernels<T>& kernels);
 
   [[nodiscard]] std::size_t tiles() const { return std::size_t{1} << (bits_ - shape_.bits); }
   [[nodiscard]] const TileShape& shape() const { return shape_; }
 
-  // The tables of the diagonals, each prepared once, by any thread, before the first tile.
+  // The diagonals. Each must be prepared once, on any thread, before the first tile runs.
   [[nodiscard]] std::size_t diagonals() const { return diagonals_.size(); }
   void prepare(std::size_t diagonal) { diagonals_[diagonal].prepare(tile_, shape_); }
 
-  // What became of the pass: `sweeps` and `multiply_adds`.
+  // Sets `sweeps` and `multiply_adds`.
   void describe(PassSummary& summary) const;
 
-  // Amplitudes change places from one tile's memory to another's. The last time they do so on their way out.
-  [[nodiscard]] bool needs_other() const { return permutations_.size() > (moved_out_ ? 1U : 0U); }
+  // Whether a second tile is needed: permutations copy from one tile to the other. A final permutation needs none,
+  // because the scatter performs it.
+  [[nodiscard]] bool needs_other() const { return permutations_.size() > (permutes_on_scatter_ ? 1U : 0U); }
 
-  // What a thread needs for its tiles.
+  // A thread's work space.
   struct Scratch {
     T* tile = nullptr;   // shape().numbers() numbers, aligned to 64 bytes
-    T* other = nullptr;  // as much again, if needs_other()
+    T* other = nullptr;  // the same size, if needs_other()
     std::vector<typename DiagonalRun<T>::Scratch> diagonals;
-    std::array<double, pass_parts>* parts = nullptr;  // where to add the seconds spent; nullptr: nothing is timed
+    std::array<double, pass_parts>* parts = nullptr;  // receives the seconds spent; nullptr: nothing is timed
   };
   void run(std::complex<T>* amplitudes, std::size_t tile, Scratch& scratch) const;
 
@@ -59,8 +60,7 @@ class TileProgram {
     StepKind kind = StepKind::diagonal;
     std::size_t index = 0;
   };
-  // Steps one after the other; `local`: they mix nothing beyond a block, so that all are done on one block before the
-  // next.
+  // Consecutive steps. `local`: they mix only amplitudes within a block, so that all run on one block before the next.
   struct Stretch {
     std::size_t begin = 0, end = 0;
     bool local = false;
@@ -69,9 +69,9 @@ class TileProgram {
     int count = 0;
     int bits[4] = {};
     T tangents[4] = {};
-    unsigned signs = 0;  // inside a vector: bits whose amplitudes change their sign before, where they are set
+    unsigned signs = 0;  // lane bits: amplitudes are negated first, once per bit that is set in their lane
   };
-  // What a step asks of the bits outside of the tile.
+  // A step's controls and sign mask on index bits outside the tile.
   struct Outside {
     std::uint64_t controls = 0, control_values = 0, sign = 0;
   };
@@ -91,7 +91,7 @@ class TileProgram {
     const LocalOperation* operation = nullptr;
     std::vector<std::complex<T>> values;
   };
-  // Bits outside of the tile may add to the flip.
+  // Index bits outside the tile may change the flip.
   struct Permutation {
     PermutationStep step;
     std::uint32_t flip = 0;
@@ -106,8 +106,8 @@ class TileProgram {
   [[nodiscard]] bool is_local(const Step& step) const;
   [[nodiscard]] static PassPart part_of(StepKind kind);
   void find_stretches();
-  // Gathers rows and brings them through a stretch, or the other way round, a block of rows at a time: while they are
-  // in the first-level cache.
+  // Runs a stretch, a block of rows at a time if it is local, so that a block stays in L1. `gathers` and `scatters`:
+  // also load the rows from the amplitudes before, and store them after.
   void run_stretch(const Stretch& stretch, std::complex<T>* amplitudes, std::uint64_t base, Scratch& scratch,
                    bool gathers, bool scatters) const;
   [[nodiscard]] bool past_caches() const;
@@ -119,9 +119,9 @@ class TileProgram {
   int bits_;
   std::uint64_t tile_;
   TileShape shape_;
-  TileShape block_;  // of neighbouring rows, as many as the first-level cache holds with their tables
+  TileShape block_;  // consecutive rows, as many as L1 holds together with their tables
   const Kernels<T>& kernels_;
-  std::vector<std::uint64_t> offsets_;  // of each row
+  std::vector<std::uint64_t> offsets_;  // of each row in the amplitudes
   std::vector<Step> steps_;
   std::vector<Stretch> stretches_;
   std::vector<Butterflies> butterflies_;
@@ -131,7 +131,7 @@ class TileProgram {
   std::vector<DenseMatrix> dense_;
   std::vector<LaneMatrix> lane_matrices_;
   std::vector<Permutation> permutations_;
-  bool moved_out_ = false;  // the last of them is no step: it is done by the scatter
+  bool permutes_on_scatter_ = false;  // the scatter performs the last permutation, which is not in steps_
   std::vector<Table> tables_;
   T last_scale_ = 1;
 };

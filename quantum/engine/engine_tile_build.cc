@@ -1,4 +1,4 @@
-// How a tile program is made: the items of a pass become steps.
+// Builds tile programs: turns the items of a pass into steps.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -10,8 +10,7 @@
 namespace onehop::quantum {
 namespace {
 
-// Rows of this many bits: a table for one, and those for a few conditions on the row's number, stay in the first-level
-// cache.
+// With rows of this size, the tables of a diagonal for a few conditions on the row's number stay in L1.
 constexpr int max_row_bits = 8;
 constexpr std::size_t gap_bytes = 128;
 // From this many permutation gates on, one combined step replaces a sweep per gate.
@@ -27,8 +26,8 @@ TileShape shape_of(std::uint64_t tile, int lane_bits, std::size_t number_bytes) 
 
 }  // namespace
 
-// Puts the items of a pass into steps: turn by turn everything that mixes and may be done now, then every diagonal that
-// may.
+// Schedules the items of a pass. In turn, takes all items that mix bits and may run now, then all phases that may run,
+// so that phases merge into as few sweeps as possible.
 template <typename T>
 class TileProgram<T>::Builder {
  public:
@@ -52,51 +51,51 @@ class TileProgram<T>::Builder {
     flush_signs();
     program_.last_scale_ = static_cast<T>(scale_);
     auto& steps = program_.steps_;
-    program_.moved_out_ = !steps.empty() && steps.back().kind == StepKind::permute;
-    if (program_.moved_out_) steps.pop_back();
+    program_.permutes_on_scatter_ = !steps.empty() && steps.back().kind == StepKind::permute;
+    if (program_.permutes_on_scatter_) steps.pop_back();
   }
 
  private:
-  struct Left {
+  struct Skipped {
     std::uint64_t mixed = 0, watched = 0;
     [[nodiscard]] bool allows(const Item& item) const {
       return (item.mixed & (mixed | watched)) == 0 && (item.watched & mixed) == 0;
     }
-    void leave(const Item& item) {
+    void add(const Item& item) {
       mixed |= item.mixed;
       watched |= item.watched;
     }
   };
 
-  // Takes every item of the wanted kind that nothing left behind holds back; returns the others.
+  // Takes every wanted item that commutes with all skipped items before it. Returns the others.
   template <typename Wanted>
   std::vector<Item> take(const std::vector<Item>& items, const Wanted& wanted) {
     std::vector<Item> rest;
-    Left left;
+    Skipped skipped;
     for (const Item& item : items) {
-      if (!wanted(item) || !left.allows(item)) {
-        left.leave(item);
+      if (!wanted(item) || !skipped.allows(item)) {
+        skipped.add(item);
         rest.push_back(item);
       } else if (item.kind == ItemKind::phase) {
         phases_.push_back(items_.phases[item.index]);
       } else {
         layer_.push_back(items_.butterflies[item.index]);
-        left.leave(item);  // one butterfly a bit and layer
+        skipped.add(item);  // a layer has one butterfly per bit
       }
     }
     return rest;
   }
 
-  // Collects all permutation gates that may be done now, in their order.
+  // Takes all permutation gates that may run now, in order.
   void take_permutations(std::vector<Item>& items) {
-    Left left;
+    Skipped skipped;
     PermutationGates gates;
     std::vector<Item> rest;
     for (const Item& item : items) {
-      if (item.kind == ItemKind::pair && left.allows(item) && PermutationGates::takes(items_.pairs[item.index])) {
+      if (item.kind == ItemKind::pair && skipped.allows(item) && PermutationGates::takes(items_.pairs[item.index])) {
         gates.add(items_.pairs[item.index]);
       } else {
-        left.leave(item);
+        skipped.add(item);
         rest.push_back(item);
       }
     }
@@ -122,13 +121,13 @@ class TileProgram<T>::Builder {
     program_.permutations_.push_back(std::move(permutation));
   }
 
-  // The first item that is neither butterfly nor phase, if it may be done now.
+  // Takes the first item that may run now and is neither a butterfly nor a phase. Returns the others.
   std::vector<Item> take_one(std::vector<Item> items) {
-    Left left;
+    Skipped skipped;
     for (std::size_t i = 0; i < items.size(); ++i) {
       const Item item = items[i];
-      if (item.kind == ItemKind::butterfly || item.kind == ItemKind::phase || !left.allows(item)) {
-        left.leave(item);
+      if (item.kind == ItemKind::butterfly || item.kind == ItemKind::phase || !skipped.allows(item)) {
+        skipped.add(item);
         continue;
       }
       items.erase(items.begin() + static_cast<std::ptrdiff_t>(i));
@@ -174,7 +173,7 @@ class TileProgram<T>::Builder {
     if (scale_ < smallest_scale()) flush_phases();
   }
 
-  // Four at a time; five or six as three and the rest.
+  // Adds steps of up to four butterflies; five or six are split evenly.
   void add_butterflies(std::span<const Butterfly> layer) {
     while (!layer.empty()) {
       const std::size_t count = layer.size() == 5 || layer.size() == 6 ? 3 : std::min<std::size_t>(4, layer.size());
@@ -189,11 +188,11 @@ class TileProgram<T>::Builder {
     }
   }
 
-  // Unscaled amplitudes grow; they are brought back long before they could overflow.
+  // Butterflies omit their cosines, so amplitudes grow until a diagonal rescales them. This limit is far from overflow.
   static double smallest_scale() { return sizeof(T) == sizeof(float) ? 1e-12 : 1e-100; }
 
-  // Rotations of bits inside a vector change signs on the way: if there is nothing else to multiply, it can wait for
-  // them.
+  // Whether the phases are only Z gates on lane bits. A lane_butterflies step can apply such signs without a sweep of
+  // its own, so they wait for one.
   [[nodiscard]] bool only_signs() const {
     return std::all_of(phases_.begin(), phases_.end(), [&](const Phase& phase) {
       return phase.factor == -1.0 && phase.want == phase.mask && std::has_single_bit(phase.mask) &&
@@ -219,12 +218,13 @@ class TileProgram<T>::Builder {
     scale_ = 1;
   }
 
-  // --- Masks of the whole index into masks of the vector number and of the lanes
-  // ----------------------------------------------------
+  // --- Conversion of masks of the whole index to masks of the vector number and of the lanes ---
 
   [[nodiscard]] int lane_bits() const { return program_.shape_.lane_bits; }
   [[nodiscard]] int position(int bit) const { return std::popcount(program_.tile_ & ((std::uint64_t{1} << bit) - 1)); }
-  [[nodiscard]] std::size_t inside(std::uint64_t mask) const { return together(mask & program_.tile_, program_.tile_); }
+  [[nodiscard]] std::size_t inside(std::uint64_t mask) const {
+    return extract_bits(mask & program_.tile_, program_.tile_);
+  }
   [[nodiscard]] unsigned in_lane(std::uint64_t mask) const {
     return static_cast<unsigned>(inside(mask) & ((1U << lane_bits()) - 1));
   }
@@ -234,15 +234,15 @@ class TileProgram<T>::Builder {
     return {controls & other, values & other, sign & other};
   }
 
-  // A pair that may go together with another: of two bits beyond those inside a vector, signed by these, without
-  // controls.
-  [[nodiscard]] bool goes_with_others(const PairOperation& op) const {
+  // Whether the pair can merge with another one to a two_pairs step: on two bits outside the vectors, with the sign of
+  // the same bits, and without controls.
+  [[nodiscard]] bool can_merge(const PairOperation& op) const {
     return std::popcount(op.x_mask) == 2 && op.z_mask == op.x_mask && op.control_mask == 0 && in_lane(op.x_mask) == 0;
   }
 
   void add_pair(const PairOperation& op) {
     if (held_ && ((op.x_mask | op.z_mask | op.control_mask) & held_->x_mask) != 0) flush_held();
-    if (!goes_with_others(op)) {
+    if (!can_merge(op)) {
       add_one_pair(op);
     } else if (held_) {
       TwoPairsStep<T> both;
@@ -281,7 +281,7 @@ class TileProgram<T>::Builder {
     s.control_values = in_vector(op.control_values);
     fill_coefficients(s, op);
     flush_signs();
-    // Not `step`: a pair held back may stay so, for this one has no bit of it.
+    // Does not call step(), which would flush the held pair: that one shares no bit with this one and may wait longer.
     program_.steps_.push_back({StepKind::pair, program_.pairs_.size()});
     program_.pairs_.push_back(std::move(pair));
   }
@@ -312,11 +312,11 @@ class TileProgram<T>::Builder {
     }
   }
 
-  // A matrix on two bits of which at least one is inside a vector.
+  // A matrix on two bits, at least one of which is a lane bit.
   void add_lane_matrix(const Dense& dense) {
     LaneMatrix matrix{outside(dense.control_mask, dense.control_values, 0), {}};
     LaneMatrixStep<T>& s = matrix.step;
-    int lane[2];  // of each bit of the matrix, or -1
+    int lane[2];  // for each bit of the matrix: its lane bit, or -1
     for (std::size_t b = 0; b < 2; ++b) {
       const int at = position(dense.bits[b]);
       lane[b] = at < lane_bits() ? at : -1;
@@ -325,7 +325,7 @@ class TileProgram<T>::Builder {
     }
     const unsigned lanes = 1U << lane_bits();
     const unsigned vectors = s.bit < 0 ? 1 : 2;
-    const unsigned exchanges = s.bit < 0 ? 4 : 2;  // ways of exchanging lanes: bit k for the k-th lowest lane bit
+    const unsigned exchanges = s.bit < 0 ? 4 : 2;  // combinations of exchanged lane bits; bit k: the k-th lowest one
     const auto value = [&](unsigned vector, unsigned l) {
       unsigned v = 0;
       for (unsigned b = 0; b < 2; ++b) v |= (lane[b] < 0 ? vector : l >> lane[b] & 1U) << b;
@@ -334,7 +334,7 @@ class TileProgram<T>::Builder {
     for (unsigned to = 0; to < vectors; ++to) {
       for (unsigned from = 0; from < vectors; ++from) {
         for (unsigned x = 0; x < exchanges; ++x) {
-          const auto exchanged = static_cast<unsigned>(apart(x, s.lane_mask));
+          const auto exchanged = static_cast<unsigned>(deposit_bits(x, s.lane_mask));
           for (const bool imaginary : {false, true}) {
             for (unsigned l = 0; l < lanes; ++l) {
               const auto entry = dense.matrix[value(to, l) * 4 + value(from, l ^ exchanged)];
@@ -348,7 +348,7 @@ class TileProgram<T>::Builder {
     program_.lane_matrices_.push_back(std::move(matrix));
   }
 
-  // Matrices work on bits of the vector number: bits inside a vector change places with others before and after.
+  // The dense kernel works only on bits of the vector number, so lane bits are swapped with such bits before and after.
   void add_dense(const Dense& dense) {
     const bool in_vector_too =
         std::any_of(dense.bits.begin(), dense.bits.end(), [&](int b) { return b < lane_bits(); });
@@ -396,7 +396,7 @@ class TileProgram<T>::Builder {
   std::span<const LocalOperation> operations_;
   std::vector<Butterfly> layer_;
   std::vector<Phase> phases_;
-  std::vector<Phase> signs_;  // before the next step
+  std::vector<Phase> signs_;  // waiting for the next step, see only_signs()
   std::optional<PairOperation> held_;
   double scale_ = 1;
 };
@@ -406,7 +406,7 @@ TileProgram<T>::TileProgram(const Pass& pass, const Items& items, std::span<cons
                             const Kernels<T>& kernels)
     : bits_(bits), tile_(pass.tile), shape_(shape_of(pass.tile, kernels.lane_bits, sizeof(T))), kernels_(kernels) {
   const std::uint64_t high = tile_ & ~((std::uint64_t{1} << shape_.row_bits) - 1);
-  for (std::size_t r = 0; r < shape_.rows(); ++r) offsets_.push_back(apart(r, high));
+  for (std::size_t r = 0; r < shape_.rows(); ++r) offsets_.push_back(deposit_bits(r, high));
   block_ = shape_;
   block_.bits = std::min(shape_.bits, std::max(shape_.row_bits, sizeof(T) == sizeof(float) ? 11 : 10));
   Builder(*this, items, operations).build(pass.items);

@@ -14,8 +14,7 @@ namespace {
 
 using Number = std::complex<double>;
 
-// Steeper rotations are computed with both cosine and sine, for their amplitudes would grow too much before they are
-// scaled.
+// Rotations with a larger tangent become pairs instead of butterflies, whose unscaled amplitudes would grow too much.
 constexpr double steepest = 16;
 constexpr double negligible = 4e-16;
 constexpr std::size_t max_factored_bits = 4;
@@ -47,9 +46,9 @@ struct Controls {
   std::uint64_t values = 0;
 };
 
-class Maker {
+class Decomposer {
  public:
-  Maker(int bits, int low_bits, int max_mixed, bool matrices)
+  Decomposer(int bits, int low_bits, int max_mixed, bool matrices)
       : matrices_(matrices),
         low_bits_(low_bits),
         low_mask_(bit_of(low_bits) - 1),
@@ -81,10 +80,9 @@ class Maker {
   }
 
  private:
-  // --- One-bit gates wait for their neighbours, to be multiplied with them
-  // ---------------------------------------------------------
+  // --- One-bit gates wait until another operation needs their bit, so that consecutive ones are multiplied ---
 
-  void flush(std::uint64_t mask, int /*all of a mask*/) {
+  void flush(std::uint64_t mask, int /*distinguishes it from flush(bit)*/) {
     for (; mask != 0; mask &= mask - 1) flush(std::countr_zero(mask));
   }
 
@@ -117,15 +115,15 @@ class Maker {
       }
     }
     if (op.bits.size() == 2 && controls.mask == 0 && fits_tile(bit_of(op.bits[0]) | bit_of(op.bits[1]))) {
-      // Taken apart, a gate costs a pair, two rotations and its part of two diagonals: with long vectors more than the
-      // matrix where all of these are there (measured: docs/design/engine.md), less where some are not.
+      // A full decomposition costs a pair, two rotations and a share of two diagonals: with long vectors more than the
+      // dense matrix (measured: docs/design/engine.md). It pays if some of these are absent.
       if (const auto& split = split_of(op.values)) return add_split(*split, op.bits);
       return add_two_bits(op, index);
     }
     add_dense(op, index);
   }
 
-  // Circuits have few matrices, or all of them differ: the last few are remembered.
+  // Remembers the last few matrices: a circuit tends to repeat a few of them, or none at all.
   const std::optional<KakDecomposition>& split_of(const std::vector<Number>& values) {
     for (const Known& known : known_) {
       if (known.values == values) return known.split;
@@ -141,7 +139,7 @@ class Maker {
     waiting = waiting ? product(m, *waiting) : m;
   }
 
-  // What waits on the two bits becomes part of the matrix.
+  // Multiplies the gates that wait on the two bits into the matrix.
   void add_two_bits(const LocalOperation& op, std::uint32_t index) {
     LocalOperation whole{.kind = LocalKind::matrix, .bits = op.bits, .values = op.values};
     for (std::size_t b = 0; b < 2; ++b) {
@@ -171,7 +169,7 @@ class Maker {
     flush(both, 0);
     phase_on(0, 0, {}, std::polar(1.0, split.zz));
     push_phase({Phase::When::odd, both, 0, std::polar(1.0, -2 * split.zz)});
-    // X X and Y Y together turn 00 and 11 into each other by the difference of their angles, 01 and 10 by the sum.
+    // exp(i (xx X X + yy Y Y)) mixes 00 with 11 by the angle xx - yy, and 01 with 10 by the angle xx + yy.
     const double angles[2] = {split.xx - split.yy, split.xx + split.yy};
     if (std::abs(std::sin(angles[0])) > negligible || std::abs(std::sin(angles[1])) > negligible) {
       PairOperation turn{both, both, 0, 0, {}};
@@ -185,7 +183,7 @@ class Maker {
       push_pair(turn);
       phase_on(top, top, {}, Number(0, -1));
     } else {
-      // Half turns leave signs.
+      // Both sines vanish, so the cosines are 1 or -1.
       phase_on(0, 0, {}, std::cos(angles[0]));
       push_phase({Phase::When::odd, both, 0, std::cos(angles[1]) / std::cos(angles[0])});
     }
@@ -193,7 +191,7 @@ class Maker {
   }
 
   void add_dense(const LocalOperation& op, std::uint32_t index) {
-    // A control on one of the lowest bits becomes a further bit of the matrix.
+    // The kernel takes no controls on lane bits: they become further bits of the matrix.
     Dense dense{op.bits, op.control_mask & ~lane_mask, op.control_values & ~lane_mask, op.values};
     for (std::uint64_t low = op.control_mask & lane_mask; low != 0; low &= low - 1) {
       if (static_cast<int>(dense.bits.size()) >= max_dense_bits) break;
@@ -201,7 +199,7 @@ class Maker {
     }
     std::uint64_t mixed = 0;
     for (const int bit : dense.bits) mixed |= bit_of(bit);
-    // Every bit of the matrix needs a place in the tile that is neither inside a vector nor a control.
+    // Every bit of the matrix needs a bit of the vector number in the tile that is not a control.
     const int room = low_bits_ + max_mixed_ - max_lane_bits - std::popcount(dense.control_mask);
     const bool complete = (op.control_mask & ~dense.control_mask & ~mixed) == 0;
     if (!complete || static_cast<int>(dense.bits.size()) > std::min(max_dense_bits, room) || !fits_tile(mixed)) {
@@ -217,10 +215,10 @@ class Maker {
     std::vector<Number> wider(4 * size * size);
     for (std::size_t r = 0; r < size; ++r) {
       for (std::size_t c = 0; c < size; ++c) {
-        const Number there = dense.matrix[r * size + c];
-        const Number elsewhere = r == c ? 1.0 : 0.0;
-        wider[r * 2 * size + c] = value ? elsewhere : there;
-        wider[(r + size) * 2 * size + c + size] = value ? there : elsewhere;
+        const Number active = dense.matrix[r * size + c];
+        const Number inactive = r == c ? 1.0 : 0.0;
+        wider[r * 2 * size + c] = value ? inactive : active;
+        wider[(r + size) * 2 * size + c + size] = value ? active : inactive;
       }
     }
     dense.bits.push_back(bit);
@@ -229,7 +227,7 @@ class Maker {
 
   [[nodiscard]] bool fits_tile(std::uint64_t mixed) const { return std::popcount(mixed & ~low_mask_) <= max_mixed_; }
 
-  // diag(u0, u1) R diag(1, w), R the rotation with cosine |a| and sine |c| of the first column (a, c).
+  // Decomposes m into diag(u0, u1) R diag(1, w), with the rotation R of cosine |m[0]| and sine |m[2]|.
   void one_bit(int bit, const Matrix2& m, const Controls& controls, std::uint32_t /*index*/) {
     const double cosine = std::sqrt(std::norm(m[0]));
     const double sine = std::sqrt(std::norm(m[2]));
@@ -261,8 +259,7 @@ class Maker {
     phase_on(mask, mask, controls, u1 * std::conj(u0));
   }
 
-  // --- Diagonals
-  // -------------------------------------------------------------------------------------------------------------------
+  // --- Diagonals ---
 
   void add_diagonal(const std::vector<int>& bits, const std::vector<Number>& values, const Controls& controls,
                     std::uint32_t index) {
@@ -291,7 +288,7 @@ class Maker {
     factor_into_phases(bits, values, controls);
   }
 
-  // values[v] as a product over the subsets of the bits that are 1 in v.
+  // Writes values[v] as a product of factors, one for each subset of the bits that are 1 in v (a Moebius transform).
   void factor_into_phases(const std::vector<int>& bits, std::vector<Number> values, const Controls& controls) {
     for (std::size_t b = 0; b < bits.size(); ++b) {
       for (std::size_t v = 0; v < values.size(); ++v) {
@@ -315,8 +312,7 @@ class Maker {
     items_.phases.push_back(phase);
   }
 
-  // --- Rotations about Pauli strings
-  // -----------------------------------------------------------------------------------------------
+  // --- Rotations about Pauli strings ---
 
   void add_rotation(const LocalOperation& op, const Controls& controls, std::uint32_t index) {
     if (op.x_mask == 0) return add_parity(op, controls, index);
@@ -332,8 +328,9 @@ class Maker {
       gate.values = {cosine, is_y ? Number(-sine) : Number(0, -sine), is_y ? Number(sine) : Number(0, -sine), cosine};
       return add_matrix(gate, controls, index);
     }
-    // P|i> = w(i)|i ^ x>, w(i) = i^ys (-1)^parity(i & z). What i sends to its partner is -i sine w(i): real for an odd
-    // number of Y; otherwise made real by an S before and its inverse after, on the top bit of x.
+    // P|i> = w(i)|i ^ x> with w(i) = i^ys (-1)^parity(i & z), so amplitude i contributes -i sine w(i) to its partner.
+    // This is real for an odd number of Y. Otherwise an S before and its inverse after, on the top bit of x, make it
+    // real.
     const int ys = std::popcount(op.x_mask & op.z_mask);
     const bool odd = ys % 2 != 0;
     const double sign = odd ? (ys % 4 == 1 ? 1 : -1) : (ys % 4 == 0 ? 1 : -1);
@@ -378,8 +375,7 @@ class Maker {
     push_pair(operation);
   }
 
-  // --- The lists
-  // -------------------------------------------------------------------------------------------------------------------
+  // --- Output ---
 
   void push_pair(const PairOperation& operation) {
     flush(operation.control_mask | operation.x_mask | operation.z_mask, 0);
@@ -409,8 +405,8 @@ class Maker {
   std::uint64_t low_mask_;
   int max_mixed_;
   std::vector<std::optional<Matrix2>> waiting_;
-  std::vector<std::uint32_t> waiting_gates_;  // that have gone into each of them
-  std::uint32_t gates_ = 0;                   // that count with the next item
+  std::vector<std::uint32_t> waiting_gates_;  // the number of gates multiplied into each of them
+  std::uint32_t gates_ = 0;                   // the number of gates that count with the next item
   Items items_;
 };
 
@@ -418,9 +414,9 @@ class Maker {
 
 Items decompose_gates(std::span<const LocalOperation> operations, int bits, int low_bits, int max_mixed,
                       bool matrices) {
-  Maker maker(bits, low_bits, max_mixed, matrices);
-  for (std::size_t i = 0; i < operations.size(); ++i) maker.add(operations[i], static_cast<std::uint32_t>(i));
-  return maker.finish();
+  Decomposer decomposer(bits, low_bits, max_mixed, matrices);
+  for (std::size_t i = 0; i < operations.size(); ++i) decomposer.add(operations[i], static_cast<std::uint32_t>(i));
+  return decomposer.finish();
 }
 
 }  // namespace onehop::quantum

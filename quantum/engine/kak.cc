@@ -1,6 +1,6 @@
-// In the basis of the Bell states (with suitable phases) one-bit gates of determinant 1 on both bits are the real
-// rotations of four dimensions, and X X, Y Y, Z Z are diagonal. So with U' = K D P^T there, K and P real rotations,
-// U'^T U' = P D^2 P^T: its eigenvectors give P, its eigenvalues D, and the rest is K.
+// The decomposition works in the magic basis, the Bell states with suitable phases (Kraus and Cirac, 2001). There,
+// one-bit gates of determinant 1 on both bits are real rotations, and X X, Y Y and Z Z are diagonal. With U' = K D P^T,
+// where K and P are real rotations, U'^T U' = P D^2 P^T: its eigenvectors give P, its eigenvalues D, and then K follows.
 #include "quantum/engine/kak.h"
 
 #include <algorithm>
@@ -25,11 +25,11 @@ Number over(Number a, Number b) { return times(a, std::conj(b)) / std::norm(b); 
 
 Number times_i(Number a) { return {-a.imag(), a.real()}; }
 
-// The columns of a 4 x 4 matrix times the matrix of the Bell states, which are the columns of
+// B^dagger u B, with the magic basis in the columns of B = 1 / sqrt(2) times
 //   1  0  0  i
 //   0  i  1  0
 //   0  i -1  0
-//   1  0  0 -i   over the root of 2; then its adjoint times that.
+//   1  0  0 -i
 Matrix4 in_bell_basis(const Matrix4& u) {
   Matrix4 columns;
   for (std::size_t r = 0; r < 16; r += 4) {
@@ -48,7 +48,7 @@ Matrix4 in_bell_basis(const Matrix4& u) {
   return result;
 }
 
-// Back, for a real matrix.
+// B m B^dagger for a real matrix m.
 Matrix4 from_bell_basis(const Real4& m) {
   Matrix4 columns;
   for (std::size_t r = 0; r < 16; r += 4) {
@@ -109,7 +109,7 @@ bool is_unitary(const Matrix4& u) {
   return true;
 }
 
-// Of numbers of either kind, by minors of two rows each.
+// The determinant of a real or complex matrix, by Laplace expansion in 2x2 minors.
 template <typename N>
 N determinant(const std::array<N, 16>& m) {
   const auto minor = [&](std::size_t row, std::size_t a, std::size_t b) {
@@ -130,7 +130,7 @@ N determinant(const std::array<N, 16>& m) {
          both(2, 3, 0, 1);
 }
 
-// The eigenvectors, as columns, of a symmetric matrix, by Jacobi's rotations.
+// The eigenvectors of a symmetric matrix, as columns, by Jacobi's method.
 Real4 eigenvectors(Real4 a) {
   Real4 v{};
   for (std::size_t i = 0; i < 4; ++i) v[i * 5] = 1;
@@ -167,8 +167,8 @@ Real4 eigenvectors(Real4 a) {
   return v;
 }
 
-// A rotation P such that P^T (symmetric, unitary) P is diagonal: its real and imaginary parts commute, so the
-// eigenvectors of nearly every combination of the two are those of both. And what is on that diagonal.
+// Real eigenvectors and the eigenvalues of a symmetric unitary matrix. Its real and imaginary parts commute, so the
+// eigenvectors of almost every linear combination of the two diagonalise both.
 struct Eigen {
   Real4 vectors;  // as columns
   std::array<Number, 4> values;
@@ -203,8 +203,8 @@ Eigen common_eigenvectors(const Matrix4& symmetric) {
   return best;
 }
 
-// The same for one of two eigenvalues with two eigenvectors each, which projectors give: those of the first one in
-// columns 0 and 3. Nothing where the two are so close that rounding would be seen, or where there are more.
+// The same for a matrix with two eigenvalues of multiplicity 2, from the projectors onto their spaces; the first
+// eigenvalue gets columns 0 and 3. Returns nullopt if the eigenvalues are too close for this, or if there are more.
 std::optional<Eigen> eigenvectors_of_two(const Matrix4& symmetric, Number trace, Number trace_of_square) {
   const Number difference = std::sqrt(trace_of_square - 0.25 * times(trace, trace));
   if (std::norm(difference) < 1e-2) return std::nullopt;
@@ -225,7 +225,7 @@ std::optional<Eigen> eigenvectors_of_two(const Matrix4& symmetric, Number trace,
     for (const std::size_t column : columns[p]) {
       std::size_t big = 0;
       for (std::size_t i = 1; i < 4; ++i) big = onto[p][i * 5] > onto[p][big * 5] ? i : big;
-      const double length = onto[p][big * 5];  // the square of that of column `big`
+      const double length = onto[p][big * 5];  // the squared length of column `big`
       if (length < 0.2) return std::nullopt;
       double vector[4];
       for (std::size_t i = 0; i < 4; ++i) vector[i] = onto[p][i * 4 + big] / std::sqrt(length);
@@ -241,7 +241,7 @@ std::optional<Eigen> eigenvectors_of_two(const Matrix4& symmetric, Number trace,
   return result;
 }
 
-// m = phase * (high x low), of determinant 1 each.
+// Factorises m = high x low, both of determinant 1, and returns {low, high}.
 std::pair<Matrix2, Matrix2> factors(const Matrix4& m) {
   std::size_t big = 0;
   for (std::size_t i = 0; i < 16; ++i) {
@@ -282,7 +282,7 @@ void turn_to_z(KakDecomposition& kak) {
   kak.xx = kak.yy = 0;
 }
 
-// A gate in the Bell basis (`inner` = U'), m = U'^T U', and the traces of m and of its square.
+// A gate in the magic basis (`inner` = U'), m = U'^T U', and the traces of m and of its square.
 struct InBellBasis {
   explicit InBellBasis(std::span<const Number> matrix) {
     std::copy_n(matrix.begin(), 16, gate.begin());
@@ -314,7 +314,7 @@ std::optional<KakDecomposition> kak_from_eigenvectors(const InBellBasis& bell, c
     const Number back = std::polar(1.0, -d[c]);
     for (std::size_t i = c; i < 16; i += 4) {
       const Number x = times(turned[i], back);
-      // Nearly equal eigenvalues: rounding has mixed their eigenvectors.
+      // Rounding has mixed the eigenvectors of nearly equal eigenvalues.
       if (std::abs(x.imag()) > 1e-13) return std::nullopt;
       k[i] = x.real();
     }

@@ -37,10 +37,10 @@ PermutationGates::Map PermutationGates::source(std::uint64_t tile) const {
   Map map;
   for (int b = 0; b < std::popcount(tile); ++b) map.images.push_back(std::uint64_t{1} << b);
   for (auto op = operations_.rbegin(); op != operations_.rend(); ++op) {
-    const std::uint64_t x = together(op->x_mask, tile);
+    const std::uint64_t x = extract_bits(op->x_mask, tile);
     const auto moved = [&](std::uint64_t index) {
       if (is_swap(*op)) return std::popcount(index & x) == 1 ? index ^ x : index;
-      const std::uint64_t control = together(op->control_mask & tile, tile);
+      const std::uint64_t control = extract_bits(op->control_mask & tile, tile);
       return control != 0 && (index & control) != 0 ? index ^ x : index;
     };
     for (std::uint64_t& image : map.images) image = moved(image);

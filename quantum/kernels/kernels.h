@@ -1,10 +1,9 @@
-// The loops over a tile, one set per kind of vector instructions, chosen at run time. One source, kernels_simd.h, in
-// the compiler's vector types, compiled once per kind by kernels_*.cc: that needs no further package, and the inner
-// loops are plain enough not to miss one.
+// The loops over a tile, one set per instruction set, chosen at run time. kernels_simd.h has the only source, in the
+// compiler's vector types; each kernels_*.cc compiles it for one instruction set.
 //
 // A tile holds 2^bits amplitudes in vectors of 2^lane_bits real parts followed by as many imaginary parts. 2^row_bits
-// amplitudes are a row; between rows lies a gap, so that amplitudes at distances of powers of two do not fall into the
-// same few sets of the cache.
+// amplitudes form a row. Gaps between rows keep amplitudes at distances of powers of two from competing for the same few
+// cache sets.
 #pragma once
 
 #include <complex>
@@ -19,35 +18,35 @@ struct TileShape {
   int bits = 0;
   int lane_bits = 0;
   int row_bits = 0;         // at least lane_bits
-  std::size_t row_gap = 0;  // numbers
+  std::size_t row_gap = 0;  // in numbers of type T, like row_stride(), numbers() and place()
 
   [[nodiscard]] std::size_t rows() const { return std::size_t{1} << (bits - row_bits); }
-  [[nodiscard]] std::size_t row_stride() const { return (std::size_t{2} << row_bits) + row_gap; }  // numbers
+  [[nodiscard]] std::size_t row_stride() const { return (std::size_t{2} << row_bits) + row_gap; }
   [[nodiscard]] std::size_t numbers() const { return rows() * row_stride(); }
-  // Where vector `v` begins. Additive over vectors whose bits are disjoint.
+  // The offset of vector `v`. Additive: place(v | w) = place(v) + place(w) if v and w have no common bits.
   [[nodiscard]] std::size_t place(std::size_t v) const {
     return (v << (lane_bits + 1)) + (v >> (row_bits - lane_bits)) * row_gap;
   }
 };
 
-// A PairOperation on a tile: masks in bits of the tile's vector number.
+// A PairOperation on a tile. Masks are in bits of the tile's vector number.
 template <typename T>
 struct PairStep {
-  std::size_t partner = 0;         // vector v meets vector v ^ partner; 0: all happens inside a vector
-  unsigned lane_partner = 0;       // lane l meets lane l ^ lane_partner of the partner
-  std::size_t top = 0;             // the top bit of partner
-  std::size_t sign = 0;            // the parity of v & sign chooses the coefficients
-  std::size_t controls = 0;        // vectors that ...
-  std::size_t control_values = 0;  // ... have these values; no bit of partner
-  // [parity][which][lane]: first' = c0 first + c1 second, second' = c2 second + c3 first (first: the vector without bit
-  // `top`)
+  std::size_t partner = 0;    // vector v pairs with vector v ^ partner; 0: pairs are inside a vector
+  unsigned lane_partner = 0;  // lane l pairs with lane l ^ lane_partner of the partner
+  std::size_t top = 0;        // the top bit of partner
+  std::size_t sign = 0;       // the parity of v & sign chooses the coefficients
+  std::size_t controls = 0;   // only vectors v with (v & controls) == control_values; no bit of partner
+  std::size_t control_values = 0;
+  // [parity][4][lane]: first' = c0 first + c1 second, second' = c2 second + c3 first, where `first` is the vector
+  // without bit `top`.
   std::vector<T> coefficients;
 };
 
 // A matrix on bits of the vector number.
 template <typename T>
 struct DenseStep {
-  std::vector<int> bits;  // bits[0] the least significant of the matrix's index
+  std::vector<int> bits;  // bits[0] is the least significant bit of the matrix index
   std::size_t controls = 0;
   std::size_t control_values = 0;
   std::vector<std::complex<T>> matrix;
@@ -60,10 +59,9 @@ struct PermutationStep {
   std::vector<std::uint32_t> lane_sources;
 };
 
-// A matrix on two bits of which one or both are inside a vector: `lane_mask` says which lanes meet. With one, `bit` is
-// the other's place in the vector number. For each way of coming from one of the (one or two) vectors and one of the
-// (two or four) lanes, the real and then the imaginary parts of what each lane is multiplied by:
-// coefficients[to][from][lanes exchanged][re, im][lane].
+// A matrix on two bits, one or both of which are lane bits: `lane_mask`. If only one is, `bit` is the other one's
+// position in the vector number. coefficients[to][from][lanes exchanged][re, im][lane] holds the matrix elements: from
+// each of the one or two vectors, and each of the two or four combinations of exchanged lane bits.
 template <typename T>
 struct LaneMatrixStep {
   unsigned lane_mask = 0;
@@ -71,8 +69,9 @@ struct LaneMatrixStep {
   std::vector<T> coefficients;
 };
 
-// Two pairs at once, on bits of the vector number: bits 0 and 1 of the list turn 00 with 11 by matrix[0][0] and 01 with
-// 10 by matrix[0][1] (as in PairOperation: row-major, the one whose second bit is 0 first), bits 2 and 3 by matrix[1].
+// Two pairs at once, on bits of the vector number. For bits[0] and bits[1], matrix[0][0] mixes 00 with 11 and
+// matrix[0][1] mixes 01 with 10 (row-major; first the amplitude whose higher bit is 0). For bits[2] and bits[3],
+// matrix[1] does.
 template <typename T>
 struct TwoPairsStep {
   int bits[4] = {};
@@ -85,21 +84,21 @@ struct Kernels {
   // Whether a general two-bit gate is faster as a dense matrix than decomposed (measured: docs/design/engine.md).
   bool prefer_dense;
 
-  // amplitudes + offsets[r] is where row r lies. `scatter` multiplies by `scale`; `past_caches`: with stores that do
-  // not read what they overwrite, for states that no cache holds. `following`: so many offsets come after those of the
-  // shape, for rows that will be gathered next.
+  // Copy rows between the amplitudes and a tile; row r is at amplitudes + offsets[r]. scatter() multiplies by `scale`.
+  // `past_caches`: use non-temporal stores, for states that no cache holds. `following`: the number of further offsets
+  // after those of the shape, whose rows are gathered next and therefore prefetched.
   void (*gather)(const std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, T* tile,
                  std::size_t following);
   void (*scatter)(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, const T* tile,
                   T scale, bool past_caches);
-  // The same with a permutation of the tile's amplitudes.
+  // scatter() with a permutation of the tile's amplitudes.
   void (*scatter_permuted)(std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape,
                            const T* tile, const PermutationStep& step, std::uint32_t flip, T scale, bool past_caches);
 
   // a' = a - t b, b' = b + t a, on `count` (1 to 4) bits of the vector number.
   void (*butterflies)(T* tile, const TileShape& shape, const int* bits, const T* tangents, int count);
-  // The same inside vectors, for every lane bit (tangent 0: none). Before, amplitudes change their sign for each bit of
-  // `signs` that is set in their lane.
+  // The same for all lane bits (tangent 0: no rotation). First, amplitudes are negated once for each bit of `signs` that
+  // is set in their lane.
   void (*lane_butterflies)(T* tile, const TileShape& shape, const T* tangents, unsigned signs);
 
   void (*pair)(T* tile, const TileShape& shape, const PairStep<T>& step, bool odd);
@@ -109,21 +108,21 @@ struct Kernels {
   void (*permute)(const T* from, T* to, const TileShape& shape, const PermutationStep& step, std::uint32_t flip);
   void (*lane_matrix)(T* tile, const TileShape& shape, const LaneMatrixStep<T>& step);
 
-  // A row times a table of a row's form, times a factor.
+  // row *= table * factor, with the table in the layout of a row; and row *= factor.
   void (*multiply)(T* row, const T* table, std::complex<T> factor, std::size_t vectors);
   void (*scale)(T* row, std::complex<T> factor, std::size_t vectors);
 
-  // The sum over j < count of conj(left[j ^ x]) right[j], negated where an odd number of the bits of j & z is set, in
-  // double precision. `count`: a power of two, at least 8; x and z below it.
+  // The sum over j < count of (-1)^parity(j & z) conj(left[j ^ x]) right[j], in double precision. `count`: a power of
+  // two, at least 8; x and z must be below it.
   std::complex<double> (*signed_product)(const std::complex<T>* left, const std::complex<T>* right, std::size_t count,
                                          std::size_t x, std::size_t z);
 };
 
-// The best that this processor can, or the one named by ONEHOP_SIMD.
+// The kernels for cpu::level(): the best instruction set of this processor, or the one that ONEHOP_SIMD names.
 template <typename T>
 const Kernels<T>& kernels();
 
-// The names that this processor can: "portable" and perhaps "avx2", "avx512".
+// The instruction sets that this processor supports: "portable" and perhaps "avx2" and "avx512".
 [[nodiscard]] std::vector<std::string> simd_names();
 
 // Throws BadInput for a name that is not in simd_names().

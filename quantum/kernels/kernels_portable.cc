@@ -1,5 +1,5 @@
-// For every processor: vectors of 16 bytes, which x86-64 and ARM have always, and which the compiler takes apart
-// elsewhere.
+// The kernels for every processor, with vectors of 16 bytes: x86-64 and 64-bit ARM always have them; elsewhere the
+// compiler splits them.
 #include "quantum/kernels/kernels.h"
 
 #define ONEHOP_SIMD_NAMESPACE portable

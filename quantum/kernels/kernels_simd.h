@@ -1,4 +1,4 @@
-// The source of all kernels; see kernels.h. Included by kernels_*.cc, which say how long a vector is.
+// The kernels of kernels.h. Each kernels_*.cc includes this header, for one instruction set.
 namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE {
 namespace {
 
@@ -36,8 +36,8 @@ template <typename T>
 ONEHOP_INLINE void store(T* p, Vector<T> v) {
   __builtin_memcpy(p, &v, sizeof v);
 }
-// A load that happens once: a compiler that may load again saves a register and pays with the load unit, which is what
-// these loops are short of.
+// A load that the compiler cannot repeat. Otherwise it loads a value again instead of keeping it in a register, although
+// the load unit is the bottleneck of these loops.
 template <typename T>
 ONEHOP_INLINE Vector<T> load_once(const T* p) {
   Vector<T> v = load(p);
@@ -50,7 +50,7 @@ ONEHOP_INLINE Vector<T> load_once(const T* p) {
 #endif
   return v;
 }
-// Past the caches, to an address that is a multiple of the vector's size.
+// A non-temporal store. `p` must be aligned to the size of a vector.
 template <typename T>
 ONEHOP_INLINE void stream(T* p, Vector<T> v) {
 #if defined(__clang__)
@@ -71,7 +71,7 @@ ONEHOP_INLINE void stream(T* p, Vector<T> v) {
   store(p, v);
 #endif
 }
-// What was streamed is visible to other threads after this.
+// Makes non-temporal stores visible to other threads before later stores.
 inline void finish_streaming() {
 #if defined(__x86_64__)
   __builtin_ia32_sfence();
@@ -106,17 +106,16 @@ template <typename V, int... I>
 ONEHOP_INLINE V odd_lanes(V a, V b, Numbers<I...>) {
   return __builtin_shufflevector(a, b, (2 * I + 1)...);
 }
-// Of the lower (Half 0) or upper (1) halves of a and b, alternating.
+// Interleaves the lower (Half 0) or upper (Half 1) halves of a and b.
 template <int Half, typename V, int... I>
 ONEHOP_INLINE V mixed_halves(V a, V b, Numbers<I...>) {
   constexpr int n = sizeof...(I);
   return __builtin_shufflevector(a, b, (I / 2 + Half * n / 2 + (I % 2) * n)...);
 }
 
-// --- Into the tile and out of it
-// ----------------------------------------------------------------------------------------------------
+// --- Gather and scatter ---
 
-// Rows lie apart, so that the processor's own prefetching starts anew in each: the next ones are asked for ahead.
+// The hardware prefetcher starts anew in each row, because rows are apart in memory. So later rows are prefetched here.
 template <typename T>
 void gather(const std::complex<T>* amplitudes, const std::uint64_t* offsets, const TileShape& shape, T* tile,
             std::size_t following) {
@@ -139,7 +138,7 @@ void gather(const std::complex<T>* amplitudes, const std::uint64_t* offsets, con
   }
 }
 
-// Real and imaginary parts in turn again.
+// Stores vectors of real and imaginary parts as interleaved complex numbers.
 template <bool Stream, typename T>
 ONEHOP_INLINE void put(T* to, Vector<T> re, Vector<T> im) {
   if constexpr (Stream) {
@@ -182,8 +181,7 @@ void scatter(std::complex<T>* amplitudes, const std::uint64_t* offsets, const Ti
   }
 }
 
-// --- Butterflies: real, so the real and the imaginary parts go through by themselves
-// ------------------------------------------------
+// --- Butterflies: real rotations, so that real and imaginary parts are independent ---
 
 template <typename T, int Count>
 void butterflies_of(T* tile, const TileShape& shape, const int* bits, const T* tangents) {
@@ -259,7 +257,7 @@ ONEHOP_INLINE void for_each_vector(T* tile, const TileShape& shape, const Each& 
   }
 }
 
-// One bit: v becomes own * v + other * (v with its lanes exchanged).
+// One lane bit: v = own * v + other * (v with its lanes exchanged).
 template <typename T, int Bit>
 void lane_butterfly_alone(T* tile, const TileShape& shape, int bit, Vector<T> own, Vector<T> other) {
   if constexpr (Bit < lane_bits<T>) {
@@ -308,8 +306,7 @@ void lane_butterflies(T* tile, const TileShape& shape, const T* tangents, unsign
 namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE {
 namespace {
 
-// --- Diagonals
-// -----------------------------------------------------------------------------------------------------------------------
+// --- Diagonals ---
 
 template <typename T>
 void multiply(T* row, const T* table, std::complex<T> factor, std::size_t vectors) {
@@ -345,10 +342,9 @@ void scale(T* row, std::complex<T> factor, std::size_t vectors) {
   }
 }
 
-// --- Sums
-// ----------------------------------------------------------------------------------------------------------------------------
+// --- Sums ---
 
-// As many doubles as a vector holds, from numbers of either precision.
+// Loads a vector of doubles, converting from single precision if needed.
 ONEHOP_INLINE Vector<double> load_doubles(const double* p) { return load(p); }
 ONEHOP_INLINE Vector<double> load_doubles(const float* p) {
   typedef float Half __attribute__((vector_size(ONEHOP_SIMD_BYTES / 2)));
@@ -357,7 +353,7 @@ ONEHOP_INLINE Vector<double> load_doubles(const float* p) {
   return __builtin_convertvector(half, Vector<double>);
 }
 
-// X: the lanes that are exchanged for the bits of x inside a vector, which holds pairs of real and imaginary part.
+// X: the mask of exchanged lanes that the lowest bits of x give; a vector holds pairs of real and imaginary parts.
 template <typename T, int X>
 std::complex<double> signed_product_of(const std::complex<T>* left, const std::complex<T>* right, std::size_t count,
                                        std::size_t x, std::size_t z) {
@@ -365,7 +361,7 @@ std::complex<double> signed_product_of(const std::complex<T>* left, const std::c
   const T* const l = reinterpret_cast<const T*>(left);
   const T* const r = reinterpret_cast<const T*>(right);
   const std::size_t far = x & ~(together - 1);
-  Vector<double> same[2] = {};     // re re, im im: two of each, for they wait for themselves
+  Vector<double> same[2] = {};     // re re, im im; two accumulators of each hide the latency of the additions
   Vector<double> crossed[2] = {};  // re im, im re
   for (std::size_t j = 0; j < count; j += 2 * together) {
 #pragma GCC unroll 2
@@ -408,7 +404,7 @@ std::complex<double> signed_product(const std::complex<T>* left, const std::comp
 }
 
 template <typename T>
-const Kernels<T>& these() {
+const Kernels<T>& kernel_set() {
   static constexpr Kernels<T> kernels = {
       lane_bits<T>,   ONEHOP_PREFER_DENSE, gather<T>,   scatter<T>,   scatter_permuted<T>,
       butterflies<T>, lane_butterflies<T>, pair<T>,     two_pairs<T>, dense<T>,
@@ -423,8 +419,8 @@ const Kernels<T>& these() {
 
 // Each processor's source includes this header once, in a namespace of its own.
 // NOLINTBEGIN(misc-definitions-in-headers)
-const Kernels<float>& float_kernels() { return these<float>(); }
-const Kernels<double>& double_kernels() { return these<double>(); }
+const Kernels<float>& float_kernels() { return kernel_set<float>(); }
+const Kernels<double>& double_kernels() { return kernel_set<double>(); }
 // NOLINTEND(misc-definitions-in-headers)
 
 }  // namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE

@@ -1,9 +1,8 @@
-// Kernels that multiply by matrices; included by kernels_simd.h in the midst, which has what they are made of.
+// The kernels that multiply by matrices. Included in the middle of kernels_simd.h, after the helpers that they use.
 namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE {
 namespace {
 
-// --- Pairs
-// ---------------------------------------------------------------------------------------------------------------------------
+// --- Pairs ---
 
 template <typename T, int LanePartner>
 void pair_of(T* tile, const TileShape& shape, const PairStep<T>& step, bool odd) {
@@ -87,8 +86,7 @@ void two_pairs(T* tile, const TileShape& shape, const TwoPairsStep<T>& step) {
   }
 }
 
-// --- Matrices
-// ------------------------------------------------------------------------------------------------------------------------
+// --- Matrices ---
 
 template <typename T, int Count>
 void dense_of(T* tile, const TileShape& shape, const DenseStep<T>& step) {
@@ -148,7 +146,7 @@ void dense(T* tile, const TileShape& shape, const DenseStep<T>& step) {
   }
 }
 
-// One bit inside the vectors (Lane says which), one outside.
+// A matrix on the lane bit `Lane` and one bit of the vector number.
 template <typename T, int Lane>
 void lane_matrix_one(T* tile, const TileShape& shape, const LaneMatrixStep<T>& step) {
   const std::size_t mask = std::size_t{1} << step.bit;
@@ -190,7 +188,7 @@ void lane_matrix_one(T* tile, const TileShape& shape, const LaneMatrixStep<T>& s
   }
 }
 
-// Both bits inside the vectors.
+// A matrix on the lane bits `Low` and `High`.
 template <typename T, int Low, int High>
 void lane_matrix_two(T* tile, const TileShape& shape, const LaneMatrixStep<T>& step) {
   const std::size_t vectors = std::size_t{1} << (shape.row_bits - shape.lane_bits);

@@ -1,4 +1,4 @@
-// A part of kernels_simd.h: amplitudes that change places, within a tile's memory or on the way out of it.
+// The kernels that permute amplitudes, into another tile or during the scatter. Included by kernels_simd.h.
 namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE {
 namespace {
 
@@ -15,7 +15,7 @@ struct LaneIndex<double> {
   typedef std::int64_t Vector __attribute__((vector_size(ONEHOP_SIMD_BYTES)));
 };
 
-// Lane l of the result is lane which[l] of a followed by b.
+// Lane l of the result is lane which[l] of the concatenation of a and b.
 template <typename T>
 ONEHOP_INLINE Vector<T> picked(Vector<T> a, Vector<T> b, typename LaneIndex<T>::Vector which) {
 #if defined(__clang__)
@@ -27,8 +27,8 @@ ONEHOP_INLINE Vector<T> picked(Vector<T> a, Vector<T> b, typename LaneIndex<T>::
 #endif
 }
 
-// The lanes of a vector come from few others. Of each of them: what is added to its number, and for every lane of the
-// result which lane it is, where it is taken.
+// How the lanes of a result vector come from a few source vectors. For each of these: the value that is XORed to the
+// vector number, and for every lane of the result the source lane, if it is taken from this vector.
 template <typename T>
 struct Mixing {
   typedef typename LaneIndex<T>::Number Lane;
@@ -57,12 +57,12 @@ struct Mixing {
   int count = 0;
   std::uint32_t shifts[lanes<T>];
   Lanes which[lanes<T>];
-  Lanes taken[lanes<T>];  // the bits of `which` that say which lane, where one is taken
-  Lanes of_two;           // where there are at most two: the lane in both, one after the other
+  Lanes taken[lanes<T>];  // a mask of the lane number in `which`, for lanes that are taken from this vector
+  Lanes of_two;           // with at most two sources: the lane in their concatenation
 };
 
-// Count: how many vectors the lanes of one come from; 0: any number. Sink: takes the vectors of real and imaginary
-// parts in their order.
+// Count: the number of source vectors per result vector; 0: any number. Sink: receives the vectors of real and imaginary
+// parts in order.
 template <typename T, int Count, typename Sink>
 ONEHOP_INLINE void permuted_row(const T* from, const TileShape& shape, const PermutationStep& step,
                                 const Mixing<T>& mixing, const Sink& sink) {
