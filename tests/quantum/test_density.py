@@ -246,6 +246,9 @@ def test_run_with_noise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     capsys.readouterr()
     assert main(["run", str(program), "--noise", "depolarizing=0.1:kx"]) == 2
     assert "no such gate; this circuit has cx, h" in capsys.readouterr().err
+    known_but_absent = "depolarizing=0.1:cx,cz"
+    assert main(["run", str(program), "--noise", known_but_absent, "--shots", "1"]) == 0
+    capsys.readouterr()
     assert main([*words, "--trajectories", "9", "--save", str(tmp_path / "x.h5")]) == 2
     assert main([*words, "--checkpoint", str(tmp_path / "x.h5")]) == 2
     assert "--checkpoint does not work with --noise" in capsys.readouterr().err

@@ -216,7 +216,7 @@ class NoiseModel:
             Such a name, and what the circuit has.
         """
         there = {operation.name for operation in circuit.operations if operation.is_gate}
-        known = there.union(gate_names())
+        known = there.union(name for name, _, _ in gate_names())
         for rule in self._rules:
             for name in sorted((rule.gates or frozenset()) - known):
                 raise BadInput(
