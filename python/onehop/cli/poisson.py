@@ -109,11 +109,13 @@ def _plot(file: str, report: dict[str, Any], solution: np.ndarray) -> None:
     left, right = figure.subplots(1, 2)
     iterations, norms = zip(*report["residuals"], strict=True)
     left.semilogy(iterations, norms)
-    left.set(xlabel="iteration", ylabel="|b - M x|", title="residual")
+    left.set(xlabel="iteration", ylabel="residual |b - M x|", title="residual")
+    left.locator_params(axis="x", integer=True)
     rows, columns = report["extents"]
     image = right.imshow(solution, origin="lower", interpolation="nearest", aspect="equal")
     right.set(xlabel="j", ylabel="i", title=f"solution, {rows}x{columns}, mass {report['mass']}")
-    figure.colorbar(image, ax=right)
+    right.locator_params(integer=True)
+    figure.colorbar(image, ax=right, label="x")
     save_figure(figure, file)
 
 

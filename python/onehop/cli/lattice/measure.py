@@ -69,7 +69,7 @@ def _plot_flow(left: Any, right: Any, points: list[FlowPoint]) -> None:
     times = [point.time for point in points]
     left.plot(times, [point.t2_energy for point in points], label="clover")
     left.plot(times, [point.time**2 * point.energy_plaquette for point in points], "--", label="plaquettes")
-    left.axhline(0.3, color="0.7", linewidth=0.8)
+    left.axhline(0.3, color="0.5", linestyle=":", linewidth=1, label="0.3, at t₀")
     left.set_ylabel("t² E")
     left.legend()
     right.plot(times, [point.charge for point in points])

@@ -98,9 +98,9 @@ def plot_mesons(left: Any, right: Any, report: dict[str, Any]) -> None:
         masses = [np.nan if one is None else one for one in report[f"{name}_mass"]]
         right.plot(masses, marker, markersize=4, label=name)
     left.set_ylabel("|C(t)|")
-    right.set_ylabel("effective mass")
+    right.set_ylabel("effective mass, a m")
     for axes in (left, right):
-        axes.set_xlabel("t")
+        axes.set_xlabel("t / a")
         axes.locator_params(axis="x", integer=True)
         axes.legend()
     left.set_title(f"{report['action']}, m = {report['mass']:g}", fontsize="medium")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import Any
 
 from rich.console import Console
@@ -11,6 +12,7 @@ from onehop.figure import empty_figure, save_figure
 from onehop.quantum.profile import KINDS, PARTS, Entry, Profile
 
 MOST_PASSES = 60
+_HATCHES = ("", "//", "..", "xx", "--", "\\\\", "oo")  # to tell parts apart in grey
 _COLOURS = {
     "first state": "tab:olive",
     "exchange": "tab:red",
@@ -123,15 +125,16 @@ def plot(file: str, profile: Profile, title: str) -> None:
     ranks = len(profile.ranks)
     figure = empty_figure(9.0, 5.0 + 0.3 * ranks)
     above, below = figure.subplots(2, 1, height_ratios=(1 + 0.3 * ranks, 4))
-    for kind in KINDS:
+    for kind, hatch in zip(KINDS, cycle(_HATCHES), strict=False):
         for rank, entries in enumerate(profile.ranks):
             bars = [(1e3 * e.begin, 1e3 * e.seconds) for e in entries if e.kind == kind]
             if bars:
                 label = kind if kind not in above.get_legend_handles_labels()[1] else None
-                above.broken_barh(
-                    bars, (rank - 0.4, 0.8), facecolor=_COLOURS[kind], edgecolor="white", lw=0.4, label=label
-                )
-    above.set(xlabel="ms", yticks=range(ranks), yticklabels=[f"rank {r}" for r in range(ranks)], title=title)
+                look = {"facecolor": _COLOURS[kind], "edgecolor": "white", "lw": 0.4, "hatch": hatch}
+                above.broken_barh(bars, (rank - 0.4, 0.8), label=label, **look)
+    above.set(
+        xlabel="time in ms", yticks=range(ranks), yticklabels=[f"rank {r}" for r in range(ranks)], title=title
+    )
     above.invert_yaxis()
     above.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
 
@@ -139,14 +142,17 @@ def plot(file: str, profile: Profile, title: str) -> None:
     hidden = len(passes) - MOST_PASSES
     passes = passes[:MOST_PASSES]
     bottom = [0.0] * len(passes)
-    for part in (*PARTS, "other"):
+    for part, hatch in zip((*PARTS, "other"), cycle(_HATCHES), strict=False):
         heights = [1e3 * _part(e, part) for e in passes]
         if any(heights):
-            below.bar(range(1, len(passes) + 1), heights, bottom=bottom, label=part)
+            below.bar(
+                range(1, len(passes) + 1), heights, bottom=bottom, label=part, hatch=hatch, edgecolor="white"
+            )
             bottom = [b + h for b, h in zip(bottom, heights, strict=True)]
     below.axhline(1e3 * profile.pass_seconds, color="black", linestyle="--", label="memory alone")
     first = f"the first {MOST_PASSES} passes" if hidden > 0 else "pass"
-    below.set(xlabel=f"{first} of rank 0", ylabel="ms")
+    below.set(xlabel=f"{first} of rank 0", ylabel="time in ms", xlim=(0.4, max(4, len(passes)) + 0.6))
+    below.locator_params(axis="x", integer=True)
     below.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
     save_figure(figure, file)
 

@@ -106,7 +106,8 @@ def draw(file: str, report: dict[str, Any]) -> None:
     axes.tick_params(axis="x", rotation=90)
     hidden = len(report["counts"]) - len(counts)
     title = f"{report['circuit']}: the {len(counts)} most frequent" if hidden else report["circuit"]
-    axes.set(ylabel="shots", title=title)
+    axes.set(xlabel="outcome", ylabel="shots", title=title)
+    axes.locator_params(axis="y", integer=True)
     save_figure(figure, file)
 
 
