@@ -1,4 +1,4 @@
-// What must hold of a circuit (the header says it); the named gates are in gates.cc.
+// Validates circuits. The named gates are in gates.cc.
 #include "onehop/quantum/circuit.h"
 
 #include <algorithm>
@@ -12,8 +12,8 @@ namespace {
 
 constexpr double unitarity_tolerance = 1e-9;
 
-[[noreturn]] void bad(std::size_t index, const Operation& operation, const std::string& what) {
-  throw BadInput("operation " + std::to_string(index) + " (" + operation.name + "): " + what);
+[[noreturn]] void bad(std::size_t index, const Operation& operation, const std::string& message) {
+  throw BadInput("operation " + std::to_string(index) + " (" + operation.name + "): " + message);
 }
 
 void check_bits(std::size_t index, const Operation& operation, const std::vector<int>& bits, int limit,
@@ -36,7 +36,7 @@ void check_unitary(std::size_t index, const Operation& operation) {
     return std::isfinite(value.real()) && std::isfinite(value.imag());
   };
   if (!std::ranges::all_of(m, is_finite)) {
-    bad(index, operation, "expected finite numbers in the matrix, found one that is infinite or none");
+    bad(index, operation, "expected finite numbers in the matrix, found an infinity or NaN");
   }
   double worst = 0;
   if (operation.kind == OperationKind::diagonal) {
@@ -53,7 +53,7 @@ void check_unitary(std::size_t index, const Operation& operation) {
   if (!(worst <= unitarity_tolerance)) {
     bad(index, operation,
         "the matrix is not unitary: U U^dagger differs from 1 by " + std::to_string(worst) +
-            "; a gate needs a unitary one (use a channel for anything else)");
+            "; pass a unitary matrix, or use a channel");
   }
 }
 
@@ -63,8 +63,8 @@ void check_values(std::size_t index, const Operation& operation, bool unitary) {
       operation.kind == OperationKind::matrix ? std::size_t{1} << (2 * k) : std::size_t{1} << k;
   if (operation.values.size() != expected) {
     bad(index, operation,
-        std::to_string(operation.values.size()) + " numbers given for " + std::to_string(k) + " targets, expected " +
-            std::to_string(expected));
+        "expected " + std::to_string(expected) + " values for " + std::to_string(k) + " targets, found " +
+            std::to_string(operation.values.size()) + " numbers");
   }
   if (unitary) check_unitary(index, operation);
 }
@@ -76,52 +76,52 @@ void check_operation(std::size_t index, const Operation& operation, int qubits, 
   check_bits(index, operation, operation.clbits, clbits, "classical bit");
   check_bits(index, operation, operation.condition.clbits, clbits, "classical bit");
   if (!operation.controls.empty() && !operation.is_gate()) bad(index, operation, "only gates can have controls");
-  if (operation.controls.size() > 63) bad(index, operation, "more than 63 controls");
+  if (operation.controls.size() > 63) bad(index, operation, "expected at most 63 controls, found more");
   switch (operation.kind) {
     case OperationKind::matrix:
-      if (operation.targets.empty()) bad(index, operation, "a matrix needs at least one target");
-      if (operation.targets.size() > 12) bad(index, operation, "a dense matrix on more than 12 qubits");
+      if (operation.targets.empty()) bad(index, operation, "expected a matrix on 1 target or more, found none");
+      if (operation.targets.size() > 12) bad(index, operation, "expected a matrix on at most 12 targets, found more");
       check_values(index, operation, unitary);
       break;
     case OperationKind::diagonal:
-      if (operation.targets.size() > 24) bad(index, operation, "a diagonal on more than 24 qubits");
+      if (operation.targets.size() > 24) bad(index, operation, "expected a diagonal on at most 24 targets, found more");
       check_values(index, operation, unitary);
       break;
     case OperationKind::swap:
-      if (operation.targets.size() != 2) bad(index, operation, "a swap needs two targets");
+      if (operation.targets.size() != 2) bad(index, operation, "expected a swap of two targets");
       break;
     case OperationKind::pauli_rotation:
       if (operation.paulis.size() != operation.targets.size() ||
           operation.paulis.find_first_not_of("XYZ") != std::string::npos) {
         bad(index, operation,
-            "needs one of X, Y, Z for each of its " + std::to_string(operation.targets.size()) + " targets, found '" +
+            "expected one of X, Y, Z for each of " + std::to_string(operation.targets.size()) + " targets, found '" +
                 operation.paulis + "'");
       }
       break;
     case OperationKind::measure:
       if (operation.targets.size() != operation.clbits.size()) {
         bad(index, operation,
-            std::to_string(operation.targets.size()) + " qubits into " + std::to_string(operation.clbits.size()) +
-                " classical bits");
+            "expected as many classical bits as the " + std::to_string(operation.targets.size()) + " qubits, found " +
+                std::to_string(operation.clbits.size()));
       }
       break;
     case OperationKind::assign:
-      if (operation.clbits.size() != 1) bad(index, operation, "needs one classical bit to write");
+      if (operation.clbits.size() != 1) bad(index, operation, "expected one classical bit to write");
       break;
     default:
       break;
   }
-  if (!std::isfinite(operation.angle)) bad(index, operation, "the angle is not a finite number");
+  if (!std::isfinite(operation.angle)) bad(index, operation, "expected a finite angle, found an infinity or NaN");
 }
 
 }  // namespace
 
 void Circuit::validate(bool unitary) const {
   if (qubits < 1 || qubits > 62) {
-    throw BadInput("a circuit has 1 to 62 qubits, found " + std::to_string(qubits));
+    throw BadInput("expected a circuit of 1 to 62 qubits, found " + std::to_string(qubits));
   }
   if (clbits < 0 || hidden_clbits < 0) {
-    throw BadInput("a circuit has 0 classical bits or more, found " + std::to_string(std::min(clbits, hidden_clbits)));
+    throw BadInput("expected 0 classical bits or more, found " + std::to_string(std::min(clbits, hidden_clbits)));
   }
   for (std::size_t i = 0; i < operations.size(); ++i) {
     check_operation(i, operations[i], qubits, clbits + hidden_clbits, unitary);

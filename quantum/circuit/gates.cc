@@ -1,5 +1,5 @@
-// The named gates: one table, a row a gate. Conventions (phases above all) are Qiskit's;
-// docs/reference/quantum_gates.md lists the matrices.
+// The table of named gates. Conventions, in particular of phases, are Qiskit's; docs/reference/quantum_gates.md lists
+// the matrices.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -77,7 +77,7 @@ void gphase(Operation& o, const Parameters& a) {
   o.angle = a[0];
 }
 
-// A matrix that is the identity but for these rows, each with one number.
+// A row with a single nonzero number, in a matrix that is the identity otherwise.
 struct Entry {
   std::size_t row;
   std::size_t column;
@@ -104,7 +104,7 @@ void ecr(Operation& o, const Parameters&) {
 
 struct Definition {
   std::string_view name;
-  int controls;  // any_number: all qubits but the targets
+  int controls;  // any_number: all qubits except the targets
   int targets;
   int parameters;
   void (*fill)(Operation&, const Parameters&);
@@ -168,7 +168,7 @@ void check_numbers(const Definition& definition, std::size_t qubits, std::size_t
   }
 }
 
-// cos(angle/2) 1 - i sin(angle/2) P: each Pauli string takes a basis state to one other, times a factor.
+// cos(angle/2) 1 - i sin(angle/2) P. A Pauli string maps each basis state to one other, times a factor.
 std::vector<Complex> rotation_matrix(const Operation& operation) {
   const std::size_t size = std::size_t{1} << operation.targets.size();
   std::vector<Complex> values(size * size, 0);

@@ -1,5 +1,5 @@
-// Random numbers of circuits: what is drawn for a shot at an event depends on these and the seed alone
-// (onehop/philox.h).
+// Counter-based random numbers for circuits (onehop/philox.h). They depend only on the seed, the shot and the event, so
+// that every number of ranks draws the same.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace onehop::quantum::detail {
 
-// In [0, 1), a multiple of 2^-53.
+// Returns a number in [0, 1), a multiple of 2^-53.
 inline double uniform(std::uint64_t seed, std::uint64_t shot, std::uint64_t event) {
   const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
   const auto high = [](std::uint64_t x) { return static_cast<std::uint32_t>(x >> 32); };

@@ -57,7 +57,7 @@ std::vector<bool> absent_of(const std::vector<Operation>& operations, const std:
   return absent;
 }
 
-bool stands_alone(const Operation& operation) {
+bool is_independent(const Operation& operation) {
   if (!operation.controls.empty() || !operation.condition.clbits.empty()) return false;
   if (operation.kind == OperationKind::reset) return true;
   return operation.targets.size() == 1 &&
@@ -65,7 +65,7 @@ bool stands_alone(const Operation& operation) {
           operation.kind == OperationKind::pauli_rotation);
 }
 
-// Gates on wires that nothing else has touched are written into the first state, and are absent from then on.
+// Absorbs one-qubit gates and resets at the beginning of a wire into its first state, and marks them as absent.
 void absorb(const std::vector<Operation>& operations, std::vector<bool>& absent,
             std::vector<std::array<Complex, 2>>& states) {
   std::vector<bool> fresh(states.size(), true);
@@ -73,7 +73,7 @@ void absorb(const std::vector<Operation>& operations, std::vector<bool>& absent,
     const Operation& operation = operations[i];
     if (absent[i]) continue;
     const auto is_fresh = [&](int wire) { return fresh[static_cast<std::size_t>(wire)]; };
-    if (stands_alone(operation) && std::all_of(operation.targets.begin(), operation.targets.end(), is_fresh)) {
+    if (is_independent(operation) && std::all_of(operation.targets.begin(), operation.targets.end(), is_fresh)) {
       absent[i] = true;
       if (operation.kind == OperationKind::reset) {
         for (const int wire : operation.targets) states[static_cast<std::size_t>(wire)] = {1, 0};
@@ -94,7 +94,7 @@ void absorb(const std::vector<Operation>& operations, std::vector<bool>& absent,
 void check(const Circuit& circuit, int ranks, const PlacementOptions& options) {
   if (ranks < 1 || !std::has_single_bit(static_cast<unsigned>(ranks))) {
     const auto fits = std::bit_floor(static_cast<unsigned>(std::max(ranks, 1)));
-    throw BadInput("a state vector is split over a power of two of ranks, found " + std::to_string(ranks) + "; take " +
+    throw BadInput("expected a power of two of ranks, found " + std::to_string(ranks) + "; take " +
                    std::to_string(fits) + " or " + std::to_string(2 * fits));
   }
   const int local_bits = circuit.qubits - std::countr_zero(static_cast<unsigned>(ranks));
@@ -117,12 +117,13 @@ void check(const Circuit& circuit, int ranks, const PlacementOptions& options) {
     }
   }
   if (!options.done.empty() && options.done.size() != circuit.operations.size()) {
-    throw BadInput("placement: expected to hear of " + std::to_string(circuit.operations.size()) +
-                   " operations whether they are done, found " + std::to_string(options.done.size()));
+    throw BadInput("placement: expected `done` for each of " + std::to_string(circuit.operations.size()) +
+                   " operations, found " + std::to_string(options.done.size()));
   }
 }
 
-// Wires that must often be local get the lowest bits, which take part in exchanges last.
+// Assigns bits to wires. The four local wires that are needed local most often get the lowest bits, which take part in
+// exchanges last.
 std::vector<int> lay_out(const std::vector<bool>& remote, const Dependencies& dependencies) {
   std::vector<int> local;
   std::vector<int> bits(remote.size());
@@ -145,7 +146,7 @@ std::vector<int> lay_out(const std::vector<bool>& remote, const Dependencies& de
   return bits;
 }
 
-// The lowest bits, whose exchange moves parts of cache lines.
+// The wires on the lowest bits, whose exchange would move parts of cache lines.
 std::vector<bool> pinned_of(const std::vector<int>& bits, int local_bits, int bytes_per_amplitude) {
   if (local_bits < enough_local_bits) return {};
   const int low = bytes_per_amplitude >= 16 ? 3 : 4;
@@ -247,7 +248,7 @@ std::vector<std::vector<PassSummary>> Placement::groups() const {
     std::vector<LocalOperation> local;
     for (const int index : stage.operations) {
       const Operation& operation = operations[static_cast<std::size_t>(index)];
-      // Rank 0 and its flips stand for all.
+      // Rank 0 is representative of all ranks.
       if (auto one = localize(operation, stage.bits, local_bits, 0, flips)) local.push_back(std::move(*one));
     }
     groups.push_back(summarize_passes(local_bits, local, bytes_per_amplitude));

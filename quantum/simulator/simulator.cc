@@ -77,7 +77,10 @@ class Shots {
   [[nodiscard]] const std::vector<std::uint64_t>& words() const noexcept { return values_; }
 
   void set_words(const std::vector<std::uint64_t>& words) {
-    if (words.size() != values_.size()) throw BadInput("the checkpoint has another number of shots or classical bits");
+    if (words.size() != values_.size()) {
+      throw BadInput("the checkpoint has another number of shots or classical bits: expected " +
+                     std::to_string(values_.size()) + " words of outcomes, found " + std::to_string(words.size()));
+    }
     values_ = words;
   }
 
@@ -122,8 +125,8 @@ class Simulation {
       : circuit_(circuit), options_(options), split_(split(circuit)), shots_(circuit.clbits, options.shots) {
     const int ranks = usable_ranks(split_.inside, group.size());
     if (!std::has_single_bit(static_cast<unsigned>(group.size()))) {
-      throw BadInput("a state vector is split over a power of two of ranks, found " + std::to_string(group.size()) +
-                     "; take " + std::to_string(ranks) + " or " + std::to_string(2 * ranks));
+      throw BadInput("expected a power of two of ranks, found " + std::to_string(group.size()) + "; take " +
+                     std::to_string(ranks) + " or " + std::to_string(2 * ranks));
     }
     const Group part = ranks == group.size() ? group : group.split(group.rank() / ranks, group.rank() % ranks);
     compiled_ = options.resume != nullptr
@@ -337,8 +340,8 @@ SimulationResult simulate(const Circuit& circuit, const Group& group, const Simu
   }
   for (const PauliSum& sum : options.observables) {
     if (sum.qubits() > circuit.qubits) {
-      throw BadInput("an observable speaks of qubit " + std::to_string(sum.qubits() - 1) + ", but the circuit has " +
-                     std::to_string(circuit.qubits) + " qubits");
+      throw BadInput("expected observables on qubits 0 to " + std::to_string(circuit.qubits - 1) + ", found qubit " +
+                     std::to_string(sum.qubits() - 1));
     }
   }
   return Simulation(circuit, group, options).run();
@@ -366,7 +369,7 @@ std::vector<bool> run(State& state, const Circuit& circuit, std::uint64_t seed) 
 
 std::vector<std::uint64_t> sample(const State& state, std::span<const int> qubits, std::int64_t shots,
                                   std::uint64_t seed) {
-  if (qubits.size() > 64) throw BadInput("at most 64 qubits can be sampled at once");
+  if (qubits.size() > 64) throw BadInput("sample: expected at most 64 qubits, found " + std::to_string(qubits.size()));
   if (shots < 0 || shots > max_shots) {
     throw BadInput("expected 0 to 2^31 shots, found " + std::to_string(shots));
   }

@@ -19,7 +19,7 @@ namespace {
 
 using Sum = std::complex<double>;
 
-// A string by the qubits on which it has X or Y, and Z or Y.
+// A Pauli string as masks of qubits: x where it has X or Y, z where it has Z or Y.
 struct Masks {
   std::uint64_t x = 0;
   std::uint64_t z = 0;
@@ -104,12 +104,12 @@ Masks masks_of(const PauliTerm& term, int qubits) {
   Masks masks;
   for (const auto& [qubit, letter] : term.paulis) {
     if (qubit < 0 || qubit >= qubits) {
-      throw BadInput("an observable has " + std::string(1, letter) + " on qubit " + std::to_string(qubit) +
-                     ", but the state has " + std::to_string(qubits) + " qubits");
+      throw BadInput("expected observables on qubits 0 to " + std::to_string(qubits - 1) + ", found " +
+                     std::string(1, letter) + " on qubit " + std::to_string(qubit));
     }
     const std::uint64_t bit = std::uint64_t{1} << qubit;
     if (((masks.x | masks.z) & bit) != 0) {
-      throw BadInput("an observable has two letters on qubit " + std::to_string(qubit) + " in one string");
+      throw BadInput("expected one letter per qubit in a Pauli string, found two on qubit " + std::to_string(qubit));
     }
     if (letter != 'Z') masks.x |= bit;
     if (letter != 'X') masks.z |= bit;
@@ -117,7 +117,7 @@ Masks masks_of(const PauliTerm& term, int qubits) {
   return masks;
 }
 
-// The values of many strings in one state.
+// Evaluates many Pauli strings in one state.
 class Evaluation {
  public:
   Evaluation(State& state, std::vector<Masks> strings)
@@ -131,10 +131,10 @@ class Evaluation {
       std::vector<std::size_t> others;
       for (const std::size_t i : open)
         (on_bits(strings_[i].x) >> state_.local_bits() == 0 ? local : others).push_back(i);
-      look_at_local(local);
+      evaluate_local(local);
       open = std::move(others);
       if (open.empty()) break;
-      if (!exchange_for(open)) open = look_at_partners(open);
+      if (!exchange_for(open)) open = evaluate_with_partner(open);
     }
     sum_over_ranks(state_.group(), values_);
     return std::move(values_);
@@ -149,20 +149,20 @@ class Evaluation {
     return mask;
   }
 
-  // What the bits of this rank's number stand for.
+  // The values of the qubits on rank bits, as a mask.
   [[nodiscard]] std::uint64_t held() const {
     return (static_cast<std::uint64_t>(state_.group().rank()) << state_.local_bits()) ^ state_.flips();
   }
 
-  // The factor of a string's part on bits that `row` gives the left state's values of.
+  // The factor of the part of a string with these masks, where `row` has the values of the bits in the left state.
   static Sum factor(std::uint64_t x, std::uint64_t z, std::uint64_t row) {
-    // <0|Y|1> is -i, <1|Y|0> is i: (-1)^row times -i.
+    // <0|Y|1> = -i and <1|Y|0> = i, which is (-1)^row times -i.
     static constexpr std::array<Sum, 4> powers{Sum(1), Sum(0, -1), Sum(-1), Sum(0, 1)};
     const Sum power = powers[static_cast<std::size_t>(std::popcount(x & z)) % 4];
     return std::popcount(z & row) % 2 != 0 ? -power : power;
   }
 
-  void look_at_local(const std::vector<std::size_t>& which) {
+  void evaluate_local(const std::vector<std::size_t>& which) {
     if (which.empty()) return;
     const std::uint64_t inside = (std::uint64_t{1} << state_.local_bits()) - 1;
     std::vector<LocalPauli> paulis;
@@ -170,13 +170,13 @@ class Evaluation {
       paulis.push_back({on_bits(strings_[i].x), on_bits(strings_[i].z) & inside});
     }
     std::vector<Sum> products(which.size());
-    const auto look = [&]<typename T>(std::span<std::complex<T>> local) {
+    const auto evaluate = [&]<typename T>(std::span<std::complex<T>> local) {
       pauli_products<T>(local, local, paulis, products, state_.engine());
     };
     if (state_.precision() == Precision::single_precision) {
-      look(state_.local<float>());
+      evaluate(state_.local<float>());
     } else {
-      look(state_.local<double>());
+      evaluate(state_.local<double>());
     }
     for (std::size_t k = 0; k < which.size(); ++k) {
       const std::uint64_t z = on_bits(strings_[which[k]].z) & ~inside;
@@ -184,8 +184,8 @@ class Evaluation {
     }
   }
 
-  // Puts onto the rank's number the qubits on which the fewest open strings have X or Y. False if no string would
-  // become local, or fewer for the bytes than by looking at a partner.
+  // Moves the qubits on which the fewest open strings have X or Y to rank bits. Returns false, without an exchange, if
+  // evaluate_with_partner() would deal with more strings than become local.
   bool exchange_for(const std::vector<std::size_t>& open) {
     std::vector<int> uses(static_cast<std::size_t>(state_.qubits()));
     for (const std::size_t i : open) {
@@ -193,7 +193,7 @@ class Evaluation {
     }
     std::vector<int> order(uses.size());
     std::iota(order.begin(), order.end(), 0);
-    // Among equals those that are there already, then high bits.
+    // Break ties in favour of high bits, so that qubits on rank bits stay there.
     std::sort(order.begin(), order.end(), [&](int a, int b) {
       const auto key = [&](int q) {
         return std::pair(uses[static_cast<std::size_t>(q)], -state_.bits()[static_cast<std::size_t>(q)]);
@@ -227,9 +227,9 @@ class Evaluation {
     state_.exchange(swaps);
   }
 
-  // The strings that lead to the partner that most of them lead to: its amplitudes pass through a bounded buffer. The
-  // others come back.
-  std::vector<std::size_t> look_at_partners(const std::vector<std::size_t>& open) {
+  // Evaluates the strings that need the most frequent partner rank, whose amplitudes pass through a bounded buffer.
+  // Returns the other strings.
+  std::vector<std::size_t> evaluate_with_partner(const std::vector<std::size_t>& open) {
     std::map<std::uint64_t, std::vector<std::size_t>> by_partner;
     for (const std::size_t i : open) by_partner[on_bits(strings_[i].x) >> state_.local_bits()].push_back(i);
     const auto most = std::max_element(by_partner.begin(), by_partner.end(),
@@ -267,12 +267,12 @@ class Evaluation {
                                                      std::as_writable_bytes(std::span(got))};
     Plan plan(state_.group(), schedule, arrays);
 
-    std::map<std::uint64_t, std::vector<std::size_t>> by_shift;  // chunks of the partner against mine
+    std::map<std::uint64_t, std::vector<std::size_t>> by_shift;  // XOR of the chunk numbers of both ranks
     for (const std::size_t i : which) by_shift[in_rank(strings_[i].x) >> chunk_bits].push_back(i);
     const std::span<Amplitude> local = state_.local<T>();
     for (const auto& [shift, strings] : by_shift) {
       for (std::uint64_t c = 0; c < local.size() / chunk; ++c) {
-        // What the partner needs beside its chunk c.
+        // The chunk that the partner needs for its chunk c.
         const auto from = local.subspan((c ^ shift) * chunk, chunk);
         std::copy(from.begin(), from.end(), sent.begin());
         plan.run();

@@ -12,12 +12,12 @@
 namespace onehop::quantum {
 namespace {
 
-constexpr std::uint64_t sampling_events = std::uint64_t{1} << 40;  // apart from those of measurements inside a circuit
-constexpr int later_qubits = 4;                                    // decided together, after the first
-constexpr std::size_t max_at_once = std::size_t{1} << 15;          // prefixes whose probabilities are added up together
+constexpr std::uint64_t sampling_events = std::uint64_t{1} << 40;  // beyond the events of measurements in a circuit
+constexpr int later_qubits = 4;                                    // qubits per step after the first step
+constexpr std::size_t max_at_once = std::size_t{1} << 15;          // prefixes per sum over the ranks
 
-// Weights of the 2^k values of some qubits as a tree: node 1 is all, the children of i are 2i (the highest qubit 0) and
-// 2i + 1.
+// The weights of the 2^k values of k qubits as a binary tree of sums. Node 1 is the root; the children of node i are 2i,
+// with the next qubit 0, and 2i + 1. The highest qubit comes first.
 class Tree {
  public:
   void set(std::span<const double> weights) {
@@ -27,23 +27,23 @@ class Tree {
     for (std::size_t i = size_ - 1; i > 0; --i) nodes_[i] = nodes_[2 * i] + nodes_[2 * i + 1];
   }
 
-  // `first` is the number of the first event.
+  // Draws a value for a shot, with the random numbers of the events from `first` on.
   [[nodiscard]] std::uint64_t draw(std::uint64_t seed, std::uint64_t shot, std::uint64_t first) const {
     std::size_t node = 1;
     for (std::uint64_t event = first; node < size_; ++event) node = child(node, detail::uniform(seed, shot, event));
     return node - size_;
   }
 
-  // The same for many shots. Where the tree is larger than a cache, some go down it side by side, so that none waits
-  // for memory.
+  // The same for many shots. Several descend the tree in lockstep, which hides the latency of memory if the tree is
+  // larger than a cache.
   void draw_many(std::uint64_t seed, std::span<const std::uint64_t> shots, std::uint64_t first,
                  std::span<std::uint64_t> out) const {
-    constexpr std::size_t together = 16;
-    for (std::size_t begin = 0; begin < shots.size(); begin += together) {
-      const std::size_t count = std::min(together, shots.size() - begin);
-      std::size_t nodes[together];
+    constexpr std::size_t lockstep = 16;
+    for (std::size_t begin = 0; begin < shots.size(); begin += lockstep) {
+      const std::size_t count = std::min(lockstep, shots.size() - begin);
+      std::size_t nodes[lockstep];
       std::fill_n(nodes, count, 1);
-      for (std::uint64_t event = first; nodes[0] < size_; ++event) {  // all of them are equally deep
+      for (std::uint64_t event = first; nodes[0] < size_; ++event) {  // all nodes have the same depth
         for (std::size_t k = 0; k < count; ++k) {
           nodes[k] = child(nodes[k], detail::uniform(seed, shots[begin + k], event));
           __builtin_prefetch(nodes_.data() + 2 * std::min(nodes[k], size_ - 1));
@@ -64,14 +64,14 @@ class Tree {
   std::vector<double> nodes_;
 };
 
-// The qubits in the order of deciding, and how far it has come.
+// The progress of sampling: the first `decided` qubits in `order` have values for each shot.
 struct Deciding {
-  std::vector<int> order;          // of the state's qubits, the highest first
-  std::size_t decided = 0;         // how many of them
-  std::vector<std::uint64_t> got;  // for each shot: the value of the last decided is its lowest bit
+  std::vector<int> order;  // the qubits, the highest first
+  std::size_t decided = 0;
+  std::vector<std::uint64_t> values;  // for each shot; bit 0 is the value of the last decided qubit
 };
 
-// The places of this rank where qubits have some values: those decided already, and `further` ones.
+// Sums probabilities over this rank's amplitudes with given values of the decided qubits and of `further` qubits.
 class Places {
  public:
   Places(const State& state, const Deciding& deciding, std::size_t further) : state_(&state) {
@@ -89,7 +89,7 @@ class Places {
     rank_further_ = scatter(~std::uint64_t{0}, further_) & rank_bits_;
   }
 
-  // The sums of probabilities of the values of the further qubits where the decided ones have the value `prefix`.
+  // out[v] = the probability that the decided qubits have the value `prefix` and the further ones the value v.
   void probabilities(std::uint64_t prefix, std::span<double> out) const {
     const std::uint64_t place = scatter(prefix, decided_);
     if (((place ^ held_) & rank_decided_) != 0) return;
@@ -102,7 +102,7 @@ class Places {
   }
 
  private:
-  // The lowest bit of the value to the last of the bits.
+  // Moves the lowest bit of the value to the last of the bits, and so on.
   [[nodiscard]] static std::uint64_t scatter(std::uint64_t value, const std::vector<int>& bits) {
     std::uint64_t place = 0;
     for (std::size_t i = bits.size(); i-- > 0; value >>= 1) place |= (value & 1U) << bits[i];
@@ -125,10 +125,10 @@ class Places {
   const State* state_;
   std::vector<int> decided_;  // bits, the highest qubit first
   std::vector<int> further_;
-  std::vector<std::uint64_t> offsets_;  // of each value of the further qubits
+  std::vector<std::uint64_t> offsets_;  // the bits of each value of the further qubits
   std::uint64_t free_ = 0;
   std::uint64_t rank_bits_ = 0;
-  std::uint64_t held_ = 0;  // what the bits of the rank's number stand for
+  std::uint64_t held_ = 0;  // the values of the qubits on rank bits
   std::uint64_t rank_decided_ = 0;
   std::uint64_t rank_further_ = 0;
 };
@@ -142,18 +142,18 @@ void decide_first(const State& state, Deciding& deciding, std::span<const std::u
   tree.set(state.probabilities(lowest_first));
   parallel_for(thread_count(state.engine().threads), shots.size(), 4096, [&](std::uint64_t begin, std::uint64_t end) {
     tree.draw_many(seed, shots.subspan(begin, end - begin), sampling_events,
-                   std::span(deciding.got).subspan(begin, end - begin));
+                   std::span(deciding.values).subspan(begin, end - begin));
   });
   deciding.decided = count;
 }
 
-// The next qubits, for shots whose prefixes are sorted.
+// Decides the next `count` qubits of the shots in `sorted`, which are ordered by their prefixes.
 void decide_some(const State& state, Deciding& deciding, std::span<const std::uint64_t> shots, std::uint64_t seed,
                  std::size_t count, std::span<const std::uint32_t> sorted) {
   std::vector<std::uint64_t> prefixes;
-  std::vector<std::size_t> starts;  // of the shots of each prefix, in `sorted`
+  std::vector<std::size_t> starts;  // for each prefix: the position of its first shot in `sorted`
   for (std::size_t k = 0; k < sorted.size(); ++k) {
-    const std::uint64_t prefix = deciding.got[sorted[k]];
+    const std::uint64_t prefix = deciding.values[sorted[k]];
     if (!prefixes.empty() && prefixes.back() == prefix) continue;
     prefixes.push_back(prefix);
     starts.push_back(k);
@@ -175,7 +175,8 @@ void decide_some(const State& state, Deciding& deciding, std::span<const std::ui
     for (std::uint64_t p = begin; p < end; ++p) {
       tree.set(std::span(weights).subspan(p * values, values));
       for (const std::uint32_t i : sorted.subspan(starts[p], starts[p + 1] - starts[p])) {
-        deciding.got[i] = deciding.got[i] << count | tree.draw(seed, shots[i], sampling_events + deciding.decided);
+        deciding.values[i] =
+            deciding.values[i] << count | tree.draw(seed, shots[i], sampling_events + deciding.decided);
       }
     }
   });
@@ -183,12 +184,12 @@ void decide_some(const State& state, Deciding& deciding, std::span<const std::ui
 
 void decide_next(const State& state, Deciding& deciding, std::span<const std::uint64_t> shots, std::uint64_t seed) {
   const std::size_t count = std::min<std::size_t>(later_qubits, deciding.order.size() - deciding.decided);
-  const std::vector<std::uint32_t> sorted = sorted_order(deciding.got);
+  const std::vector<std::uint32_t> sorted = sorted_order(deciding.values);
   for (std::size_t begin = 0; begin < sorted.size();) {
-    // Whole groups of equal prefixes, as many as may be at once.
+    // Take whole groups of equal prefixes, at most max_at_once of them.
     std::size_t end = begin;
     for (std::size_t groups = 0; end < sorted.size(); ++end) {
-      if (end != begin && deciding.got[sorted[end]] == deciding.got[sorted[end - 1]]) continue;
+      if (end != begin && deciding.values[sorted[end]] == deciding.values[sorted[end - 1]]) continue;
       if (++groups > max_at_once) break;
     }
     decide_some(state, deciding, shots, seed, count, std::span(sorted).subspan(begin, end - begin));
@@ -204,22 +205,22 @@ std::vector<std::uint64_t> sample(const State& state, std::span<const int> qubit
   Deciding deciding;
   deciding.order.assign(qubits.begin(), qubits.end());
   std::sort(deciding.order.begin(), deciding.order.end(), std::greater<>());
-  deciding.got.assign(shots.size(), 0);
-  if (qubits.empty() || shots.empty()) return deciding.got;
+  deciding.values.assign(shots.size(), 0);
+  if (qubits.empty() || shots.empty()) return deciding.values;
   decide_first(state, deciding, shots, seed);
   while (deciding.decided < deciding.order.size()) decide_next(state, deciding, shots, seed);
-  // From the order of deciding to the order asked for.
+  // Convert from the order of decisions to the order of `qubits`.
   std::vector<int> position;
   for (const int qubit : qubits) {
     const auto at = std::find(deciding.order.begin(), deciding.order.end(), qubit) - deciding.order.begin();
     position.push_back(static_cast<int>(deciding.order.size()) - 1 - static_cast<int>(at));
   }
-  for (std::uint64_t& value : deciding.got) {
+  for (std::uint64_t& value : deciding.values) {
     std::uint64_t asked = 0;
     for (std::size_t i = 0; i < position.size(); ++i) asked |= (value >> position[i] & 1U) << i;
     value = asked;
   }
-  return deciding.got;
+  return deciding.values;
 }
 
 }  // namespace onehop::quantum

@@ -6,8 +6,8 @@
 namespace onehop::quantum {
 namespace {
 
-constexpr int digit_bits = 11;  // as many piles as the caches have lines to spare for
-constexpr std::size_t piles = std::size_t{1} << digit_bits;
+constexpr int digit_bits = 11;  // the cache holds a line for each of 2^11 buckets
+constexpr std::size_t buckets = std::size_t{1} << digit_bits;
 
 struct Entry {
   std::uint64_t number;
@@ -16,7 +16,7 @@ struct Entry {
 
 }  // namespace
 
-// By digits, the least significant first; digits in which all agree are left out.
+// A radix sort, the least significant digit first. Skips digits in which all numbers agree.
 std::vector<std::uint32_t> sorted_order(std::span<const std::uint64_t> numbers) {
   std::vector<Entry> entries(numbers.size());
   std::uint64_t differs = 0;
@@ -26,9 +26,9 @@ std::vector<std::uint32_t> sorted_order(std::span<const std::uint64_t> numbers) 
   }
   std::vector<Entry> other(entries.size());
   for (int shift = 0; shift < 64 && differs >> shift != 0; shift += digit_bits) {
-    if ((differs >> shift & (piles - 1)) == 0) continue;
-    const auto digit = [&](const Entry& entry) { return entry.number >> shift & (piles - 1); };
-    std::array<std::size_t, piles> next{};
+    if ((differs >> shift & (buckets - 1)) == 0) continue;
+    const auto digit = [&](const Entry& entry) { return entry.number >> shift & (buckets - 1); };
+    std::array<std::size_t, buckets> next{};
     for (const Entry& entry : entries) ++next[digit(entry)];
     std::size_t sum = 0;
     for (std::size_t& first : next) {

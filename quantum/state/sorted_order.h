@@ -1,4 +1,4 @@
-// A sort without comparisons.
+// A radix sort.
 #pragma once
 
 #include <cstdint>

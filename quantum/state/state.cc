@@ -34,7 +34,7 @@ std::string gibibytes(std::int64_t bytes) {
   return text;
 }
 
-// Of one partner's staging: the state's memory must stay within 1.02 times its amplitudes.
+// The bytes of staging per partner, such that the memory of the state stays within 1.02 times its amplitudes.
 std::int64_t staging_of(int local_bits, int ranks, Precision precision, std::int64_t most) {
   if (ranks == 1) return 0;
   const std::int64_t amplitudes = std::int64_t{bytes_per_amplitude(precision)} << local_bits;
@@ -45,7 +45,7 @@ std::int64_t staging_of(int local_bits, int ranks, Precision precision, std::int
 void check_memory(const Group& group, int qubits, Precision precision, const StateOptions& options) {
   const int here = static_cast<int>(group.local_ranks().size());
   const MemoryNeed need = memory_need(qubits, group.size(), precision, here, options);
-  // One machine that has too little stops all ranks.
+  // If one machine has too little memory, all ranks throw.
   const std::array<std::int64_t, 2> mine{need.here, need.available};
   std::int64_t worst_need = 0;
   std::int64_t worst_available = 0;
@@ -76,10 +76,10 @@ int check_size(const Group& group, int qubits) {
   const int ranks = group.size();
   if (!std::has_single_bit(static_cast<unsigned>(ranks))) {
     const auto fewer = static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)));
-    throw BadInput("a state vector is split over a power of two of ranks, found " + std::to_string(ranks) + "; take " +
+    throw BadInput("expected a power of two of ranks, found " + std::to_string(ranks) + "; take " +
                    std::to_string(fewer) + " or " + std::to_string(2 * fewer));
   }
-  if (qubits < 1 || qubits > 62) throw BadInput("a state has 1 to 62 qubits, found " + std::to_string(qubits));
+  if (qubits < 1 || qubits > 62) throw BadInput("expected a state of 1 to 62 qubits, found " + std::to_string(qubits));
   const int local_bits = qubits - std::countr_zero(static_cast<unsigned>(ranks));
   if (local_bits < 1) {
     throw BadInput("a state of " + std::to_string(qubits) + " qubits has too few amplitudes for " +
@@ -88,7 +88,7 @@ int check_size(const Group& group, int qubits) {
   return local_bits;
 }
 
-// Ranks that may use the same cores share them.
+// The number of threads of this rank: its share of the cores that it has in common with other ranks.
 int threads_of(const Group& group) {
   if (env::threads()) return 0;
   cpu_set_t mine;
@@ -110,7 +110,7 @@ void sum_numbers(const Group& group, std::span<T> numbers) {
   std::vector<T> theirs(numbers.size());
   for (const auto& bytes : all) {
     if (bytes.size() != numbers.size_bytes()) {
-      throw Mismatch("ranks sum different amounts: " + std::to_string(bytes.size()) + " and " +
+      throw Mismatch("expected sums of equal length on all ranks, found " + std::to_string(bytes.size()) + " and " +
                      std::to_string(numbers.size_bytes()) + " bytes; every rank must make the same calls");
     }
     std::ranges::copy(bytes, std::as_writable_bytes(std::span(theirs)).begin());
@@ -151,7 +151,7 @@ State::Impl::Impl(const Group& the_group, int the_qubits, Precision the_precisio
   staging = staging_of(local_bits, group.size(), precision, options.staging);
   engine.threads = options.threads > 0 ? options.threads : threads_of(group);
   memory = group.allocate(std::int64_t{bytes_per_amplitude(precision)} << local_bits);
-  // Where the system has huge pages for shared memory; it is no error where it has not.
+  // Not every system has huge pages for shared memory, so a failure is ignored.
   madvise(memory.bytes().data(), memory.bytes().size(), MADV_HUGEPAGE);
   bits.resize(static_cast<std::size_t>(qubits));
   std::iota(bits.begin(), bits.end(), 0);
@@ -161,7 +161,7 @@ Plan& State::Impl::plan_for(const std::vector<int>& permutation) {
   for (auto& [key, plan] : plans) {
     if (key == permutation) return *plan;
   }
-  // Plans that hold staging are few, so that together they stay within the budget; those without may stay.
+  // Drop the cached plans when their staging exceeds the budget, or when there are many.
   std::int64_t held = 0;
   for (const auto& [key, plan] : plans) held += plan->staging_bytes();
   if (held > std::int64_t{1} << 20 || plans.size() >= 32) plans.clear();
@@ -215,7 +215,9 @@ const EngineOptions& State::engine() const noexcept { return impl_->engine; }
 template <typename T>
 std::span<std::complex<T>> State::local() const {
   if (sizeof(std::complex<T>) != static_cast<std::size_t>(bytes_per_amplitude(impl_->precision))) {
-    throw BadInput("the amplitudes were asked for in another precision than the state has");
+    throw BadInput(std::string("expected a request for amplitudes in ") +
+                   (impl_->precision == Precision::single_precision ? "single" : "double") +
+                   " precision, that of the state, found the other one");
   }
   return impl_->amplitudes<T>();
 }
@@ -256,7 +258,8 @@ void State::set_product(std::span<const std::array<std::complex<double>, 2>> wir
       factor *= wires[wire][impl_->held(bit)];
     }
   }
-  // The values of the lower bits once, then one write of each amplitude: those times what the higher bits say.
+  // Tabulate the products over the lower bits once, then write each amplitude as an entry times a factor of its higher
+  // bits.
   const int low = std::min(impl_->local_bits, 12);
   std::vector<std::complex<double>> table{factor};
   for (int bit = 0; bit < low; ++bit) {
@@ -272,7 +275,7 @@ void State::set_product(std::span<const std::array<std::complex<double>, 2>> wir
                    for (int bit = low; bit < impl_->local_bits; ++bit)
                      high *= local[static_cast<std::size_t>(bit)][begin >> bit & 1U];
                    for (std::size_t i = 0; i < table.size(); ++i) {
-                     // Written out: a product of complex numbers looks for infinities.
+                     // Written out, because operator* of complex numbers handles infinities.
                      const double re = table[i].real() * high.real() - table[i].imag() * high.imag();
                      const double im = table[i].real() * high.imag() + table[i].imag() * high.real();
                      amplitudes[begin + i] = {static_cast<T>(re), static_cast<T>(im)};

@@ -23,7 +23,7 @@ void State::permute(const std::vector<int>& permutation) {
   impl_->counters.bytes_sent += sent;
   bool crosses = false;
   std::uint64_t flips = 0;
-  std::vector<LocalOperation> come_home;  // flips that are local now are done in memory
+  std::vector<LocalOperation> local_flips;  // flips of bits that become local are applied to the amplitudes
   for (int bit = 0; bit < impl_->qubits; ++bit) {
     const int to = permutation[static_cast<std::size_t>(bit)];
     crosses =
@@ -32,13 +32,13 @@ void State::permute(const std::vector<int>& permutation) {
     if (to >= impl_->local_bits) {
       flips |= std::uint64_t{1} << to;
     } else {
-      come_home.push_back({.kind = LocalKind::matrix, .bits = {to}, .values = {0, 1, 1, 0}});
+      local_flips.push_back({.kind = LocalKind::matrix, .bits = {to}, .values = {0, 1, 1, 0}});
     }
   }
   if (crosses) ++impl_->counters.exchanges;
   impl_->flips = flips;
   for (int& bit : impl_->bits) bit = permutation[static_cast<std::size_t>(bit)];
-  apply(come_home);
+  apply(local_flips);
 }
 
 void State::exchange(std::span<const std::pair<int, int>> swaps) {
@@ -52,9 +52,9 @@ void State::exchange(std::span<const std::pair<int, int>> swaps) {
 
 void State::make_local(std::span<const int> qubits) {
   if (static_cast<int>(qubits.size()) > impl_->local_bits) {
-    throw BadInput(std::to_string(qubits.size()) + " qubits cannot be local at once: each of the " +
-                   std::to_string(impl_->group.size()) + " ranks has " + std::to_string(impl_->local_bits) +
-                   "; take fewer qubits or fewer ranks");
+    throw BadInput("make_local: expected at most " + std::to_string(impl_->local_bits) +
+                   " qubits, the local bits of each of " + std::to_string(impl_->group.size()) + " ranks, found " +
+                   std::to_string(qubits.size()) + "; take fewer qubits or fewer ranks");
   }
   impl_->check_distinct(qubits);
   std::vector<bool> taken(impl_->bits.size(), false);
@@ -76,7 +76,7 @@ void State::restore_order() {
     for (int qubit = 0; qubit < impl_->qubits; ++qubit) {
       if ((impl_->flips >> impl_->bit_of(qubit) & 1U) == 0) continue;
       flipped.push_back(qubit);
-      // As many at once as there are local bits.
+      // Make at most as many qubits local at once as there are local bits.
       if (static_cast<int>(flipped.size()) == impl_->local_bits) make_local(flipped), flipped.clear();
     }
     make_local(flipped);

@@ -21,8 +21,8 @@ struct State::Impl {
   std::int64_t staging = 0;  // bytes per partner
   EngineOptions engine;
   SharedArray memory;
-  std::vector<int> bits;    // of each qubit
-  std::uint64_t flips = 0;  // by bit, those of the rank's number only
+  std::vector<int> bits;    // the bit of each qubit
+  std::uint64_t flips = 0;  // a mask of rank bits, see State::flips
   StateCounters counters;
   std::vector<std::pair<std::vector<int>, std::unique_ptr<Plan>>> plans;
 
@@ -31,19 +31,19 @@ struct State::Impl {
     return {reinterpret_cast<std::complex<T>*>(memory.bytes().data()), std::size_t{1} << local_bits};
   }
 
-  // Calls with the amplitudes in the state's precision.
+  // Calls the function with the amplitudes in the state's precision.
   template <typename Function>
   decltype(auto) visit(Function&& function) const {
     if (precision == Precision::single_precision) return function(amplitudes<float>());
     return function(amplitudes<double>());
   }
 
-  // Collective, the first time for each permutation.
+  // The plan that moves bit i to bit permutation[i], from the cache if possible. Collective if it must be created.
   [[nodiscard]] Plan& plan_for(const std::vector<int>& permutation);
-  // The value that a bit of this rank's number stands for.
+  // The value of the qubit on a rank bit, 0 or 1, for the amplitudes of this rank.
   [[nodiscard]] unsigned held(int bit) const;
   [[nodiscard]] int bit_of(int qubit) const;
-  // Throws BadInput unless all exist and none is named twice.
+  // Throws BadInput unless all qubits exist and are distinct.
   void check_distinct(std::span<const int> qubits) const;
 };
 

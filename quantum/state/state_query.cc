@@ -25,7 +25,7 @@ void for_each_place(std::uint64_t place, std::uint64_t mask, Visit&& visit) {
 
 double State::pass_seconds() {
   std::vector<double> seconds(static_cast<std::size_t>(impl_->group.size()));
-  sum_over_ranks(impl_->group, seconds);  // all begin together
+  sum_over_ranks(impl_->group, seconds);  // synchronises the ranks
   seconds[static_cast<std::size_t>(impl_->group.rank())] = impl_->visit(
       [&]<typename T>(std::span<std::complex<T>> a) { return quantum::pass_seconds<T>(a, impl_->engine); });
   sum_over_ranks(impl_->group, seconds);
@@ -88,10 +88,10 @@ std::vector<Sum> State::gather() const {
 std::vector<double> State::probabilities(std::span<const int> qubits) const {
   impl_->check_distinct(qubits);
   if (qubits.size() > 24) {
-    throw BadInput("probabilities of " + std::to_string(qubits.size()) +
-                   " qubits at once: at most 24; sample, or ask for fewer");
+    throw BadInput("probabilities: expected at most 24 qubits, found " + std::to_string(qubits.size()) +
+                   "; sample, or ask for fewer");
   }
-  // Those of local qubits, put where the qubits of the rank's number say.
+  // The probabilities of the local qubits, placed at the value of the qubits on rank bits.
   std::vector<int> bits;
   std::vector<std::size_t> positions;
   std::size_t base = 0;
@@ -120,7 +120,7 @@ std::vector<double> State::probabilities(std::span<const int> qubits) const {
 
 Sum State::inner_product(State& other) {
   if (other.qubits() != qubits() || other.precision() != precision() || other.group().size() != group().size()) {
-    throw BadInput("an inner product needs two states of equal size, precision and ranks; found " +
+    throw BadInput("inner_product: expected two states of equal size, precision and ranks, found " +
                    std::to_string(qubits()) + " and " + std::to_string(other.qubits()) + " qubits");
   }
   if (impl_->flips != 0 || other.impl_->flips != 0) {
@@ -141,7 +141,7 @@ Sum State::inner_product(State& other) {
 
 std::vector<Sum> State::reduced_density_matrix(std::span<const int> qubits) {
   if (qubits.size() > 12) {
-    throw BadInput("a density matrix of " + std::to_string(qubits.size()) + " qubits: at most 12");
+    throw BadInput("reduced_density_matrix: expected at most 12 qubits, found " + std::to_string(qubits.size()));
   }
   make_local(qubits);
   const std::size_t size = std::size_t{1} << qubits.size();
