@@ -23,9 +23,9 @@ namespace {
 
 constexpr std::array<std::string_view, 5> op_names = {"sum", "mean", "min", "max", "prod"};
 constexpr std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max() / 2;
-// Chunks begin where blocks of any codec begin.
+// A multiple of the block of every codec, so that chunks begin at block boundaries.
 constexpr std::int64_t block = 64;
-// Up to here messages are stored and cut as the tuning says of short ones.
+// Up to this length, the tuning's rules for short messages give the store kind and the chunks.
 constexpr std::int64_t short_bytes = 4 << 10;
 
 std::string text(std::int64_t value) { return std::to_string(value); }
@@ -33,17 +33,18 @@ std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); 
 
 void check_length(const std::string& what, std::int64_t count, std::int64_t bytes_each, std::int64_t times) {
   if (count < 0) throw BadInput(what + ": expected a length of 0 or more, found " + text(count));
-  if (count > most_bytes / bytes_each / times) throw BadInput(what + ": " + text(count) + " elements are too many");
+  const std::int64_t most = most_bytes / bytes_each / times;
+  if (count > most) throw BadInput(what + ": expected at most " + text(most) + " elements, found " + text(count));
 }
 
-// The chunk, in elements a power of two, that comes nearest to what is wanted and fits into a slot.
+// Returns the length of a chunk in elements: the largest power of two within `wanted_bytes` and a slot, or one block.
 std::int64_t chunk_elements(std::int64_t wanted_bytes, std::int64_t slot_bytes, std::int64_t element_bytes) {
   const std::int64_t bytes = std::min(wanted_bytes, slot_bytes);
   return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max(bytes / element_bytes, block))));
 }
 
-// For `bytes` bytes to each peer. What arrives is read once, so where stores past the caches are good for long messages
-// they are good for all but the shortest; and the fewer chunks, the better, as long as two of them are under way.
+// Chooses chunk and store kind for `bytes` bytes to each peer. Received data is read once, so if non-temporal stores
+// are best for long messages, they are best for all but the shortest. Few chunks are best, if two are under way.
 void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t bytes, std::int64_t chunk_bytes) {
   constexpr std::int64_t kib = 1 << 10;
   const SizeRule& rule = tuning().rule(bytes);
@@ -98,7 +99,7 @@ Operation reduction_of(const Reduction& reduction, Header::Kind kind, const std:
   return operation;
 }
 
-// Cache lines of a header that carries so many bytes.
+// Number of cache lines of a header that carries a contribution of `bytes` bytes.
 int lines_for(std::int64_t bytes) {
   constexpr auto first = static_cast<std::int64_t>(detail::Line::payload_bytes);
   constexpr auto each = static_cast<std::int64_t>(detail::more_bytes);
@@ -109,7 +110,7 @@ Header moving(Header::Kind kind, std::int64_t bytes, const Content& content) {
   return {.kind = kind, .type = content.type, .elements = bytes, .shape = detail::shape_word(content.shape)};
 }
 
-// Ranges behind each other.
+// Consecutive ranges of these lengths.
 std::vector<Range> blocks_of(std::span<const std::int64_t> lengths) {
   std::vector<Range> ranges;
   std::int64_t begin = 0;
@@ -165,9 +166,9 @@ std::int64_t Collective::chunk_bytes() const noexcept { return operation_->chunk
 void Collective::start(std::span<const std::byte> source, std::span<std::byte> result) {
   if (static_cast<std::int64_t>(source.size()) != source_bytes() ||
       static_cast<std::int64_t>(result.size()) != result_bytes()) {
-    throw BadInput("this operation goes from " + text(source_bytes()) + " to " + text(result_bytes()) +
-                   " bytes, but arrays of " + text(static_cast<std::int64_t>(source.size())) + " and " +
-                   text(static_cast<std::int64_t>(result.size())) + " bytes were given");
+    throw BadInput("expected a source of " + text(source_bytes()) + " bytes and a result of " + text(result_bytes()) +
+                   " bytes, found " + text(static_cast<std::int64_t>(source.size())) + " and " +
+                   text(static_cast<std::int64_t>(result.size())));
   }
   if (overlap(source, result)) {
     const std::int64_t apart =
@@ -187,8 +188,8 @@ void Collective::start(std::span<const Part> parts) {
   std::int64_t elements = 0;
   for (const Part& part : parts) {
     if (part.elements < 0 || part.elements > operation_->source_elements - elements) {
-      throw BadInput("the arrays have more elements than the " + text(operation_->source_elements) +
-                     " that were prepared for");
+      throw BadInput("expected arrays of " + text(operation_->source_elements) +
+                     " elements together, found more, or a negative length");
     }
     elements += part.elements;
   }
@@ -307,8 +308,8 @@ Collective Collectives::all_to_all(std::span<const std::int64_t> bytes_to, std::
   operation.source_elements = total(bytes_to, exchange_->size, "all_to_all");
   operation.result_elements = total(bytes_from, exchange_->size, "all_to_all");
   if (bytes_to[index(exchange_->rank)] != bytes_from[index(exchange_->rank)])
-    throw BadInput("all_to_all: the block that stays here has two different lengths");
-  // Lengths may differ from rank to rank.
+    throw BadInput("all_to_all: expected equal lengths to and from this rank itself, found two");
+  // The header has no length, because lengths may differ from rank to rank.
   operation.what = moving(Header::Kind::all_to_all, 0, content);
   operation.gathers = true;
   operation.gather_send = blocks_of(bytes_to);

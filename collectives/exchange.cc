@@ -18,20 +18,20 @@ using onehop::detail::whole;
 // Paths between two ranks: the header, more lines for it, first phase, second phase.
 constexpr int first_phase_tag = 1 + static_cast<int>(more_lines);
 constexpr int second_phase_tag = first_phase_tag + 1;
-// How to store is chosen as it runs for lengths (to each rank) of 64 KiB and more, for each power of two by itself. For
-// shorter ones stores past the caches were best in every state of the machine.
+// The store kind is chosen at run time (StoreChoice) for 64 KiB and more to each rank, for each power of two by itself.
+// For shorter lengths, non-temporal stores were best in every state of the machine.
 constexpr int shortest_width = 17;
 constexpr int widths = 14;
 constexpr std::size_t all_choices = (static_cast<std::size_t>(Codec::q4) + 1) * 2 * widths;
 constexpr std::int64_t default_slot_bytes = 256 << 10;
 constexpr std::int64_t least_slot_bytes = 512;  // 64 elements of 8 bytes: the shortest chunk
 constexpr int default_slots = 4;
-// Of all long paths to a rank together, as long as their slots are not at their least (then it grows by 4 KiB a rank).
+// Limit for all long paths to a rank together, unless their slots have the least size (then they take 4 KiB per rank).
 constexpr std::int64_t default_staging_bytes = 6 << 20;
 
 std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
 
-// As large as is good for two to four ranks; with more of them, a power of two that keeps all paths within the budget.
+// The default size for few ranks; for more, the largest power of two that keeps all paths within default_staging_bytes.
 std::int64_t slot_bytes_for(int ranks, int slots) {
   const std::int64_t fits = default_staging_bytes / (std::int64_t{2} * std::max(ranks - 1, 1) * slots);
   const auto power =
@@ -43,7 +43,7 @@ double now_us() noexcept {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// The table that rank 0 has for the group: the ranks' files may differ, and all must choose the same.
+// Rank 0's table for the group, because the ranks' files may differ and all ranks must make the same choice.
 ReduceTable agreed_table(const Group& group, TransportKind transport) {
   bool in_memory = transport != TransportKind::mpi;
   for (int r = 0; r < group.size(); ++r) in_memory = in_memory && group.shares_memory(r);
@@ -102,8 +102,8 @@ Exchange::Exchange(const Group& of, const CollectivesOptions& options)
     : group(of), rank(of.rank()), size(of.size()), sources_(index(of.size())), shifted_(index(of.size())) {
   slots_ = options.slots != 0 ? options.slots : default_slots;
   slot_bytes = options.slot_bytes != 0 ? options.slot_bytes : slot_bytes_for(size, slots_);
-  if (slots_ < 2) {  // a rank would wait for others to take what it sends before it takes what they send
-    throw BadInput("Collectives need 2 slots or more on each path, found " + std::to_string(slots_));
+  if (slots_ < 2) {  // with one slot, ranks would wait for each other to receive before they receive themselves
+    throw BadInput("Collectives: expected 2 slots or more per path, found " + std::to_string(slots_));
   }
   using Direction = ChannelSpec::Direction;
   std::vector<ChannelSpec> lines;
@@ -161,14 +161,14 @@ int Exchange::choice_for(const Operation& operation, std::int64_t bytes_to_each)
 
 void Exchange::check_idle() const {
   if (running != nullptr && !broken) {
-    throw BadInput("an operation on these Collectives runs; finish it first, or give each its own Collectives");
+    throw BadInput("another operation on these Collectives is running; finish it first, or use separate Collectives");
   }
 }
 
 void Exchange::start(const Operation& operation) {
   if (disagreed_) settle();
   if (broken) throw_failed();
-  broken = true;  // an exception on the way leaves it so
+  broken = true;  // stays so after an exception
   running = &operation;
   stores_ = operation.stores;
   gather_with_reduce_ = false;
@@ -199,7 +199,7 @@ void Exchange::finish() {
     finish_in_line();
   } else {
     check_headers();
-    // Not what passed before all had come.
+    // Excludes the wait for the headers of all ranks.
     const double begin = operation.choice < 0 ? 0 : now_us();
     if (operation.gathers && !operation.gathers_result) copy_own();
     const std::int64_t steps = std::max(operation.reduce_chunks, operation.gather_chunks + (operation.gathers ? 1 : 0));
@@ -217,7 +217,7 @@ void Exchange::finish() {
         const bool more = number < operation.chunks(operation.gather_send[index(peer.rank)]);
         if (more && !gather_with_reduce_) send_gather(peer, number);
       }
-      // What the others have reduced of a chunk comes when they have seen this rank's part of it.
+      // A peer sends its result of a chunk only after it has this rank's contribution to the chunk.
       for (Peer& peer : peers_) {
         if (number > 0 && number - 1 < operation.chunks(operation.gather_receive[index(peer.rank)])) {
           receive_gather(peer, number - 1);
@@ -306,7 +306,7 @@ void Exchange::reduce(std::int64_t number) {
   }
 }
 
-// Reduces a piece at a time in the nearest cache and stores it from there: into the result, and to the others.
+// Reduces one piece after the other in the first-level cache, and stores each from there into the result and to peers.
 void Exchange::reduce_in_pieces(const Range& range, std::byte* result) {
   constexpr std::int64_t piece = 8 << 10;
   const Operation& operation = *running;
@@ -329,7 +329,7 @@ void Exchange::reduce_in_pieces(const Range& range, std::byte* result) {
   if (gather_with_reduce_) finish_gather_with_reduce(bytes);
 }
 
-// The pieces that were stored into the slots of all others are a chunk.
+// Publishes the chunk whose pieces have been stored into the slots of all peers.
 void Exchange::finish_gather_with_reduce(std::int64_t bytes) {
   finish_pieces(stores_);
   for (Peer& peer : peers_) {

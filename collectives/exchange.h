@@ -34,10 +34,10 @@ struct Operation {
   std::int64_t result_elements = 0;
   std::int64_t chunk = 0;  // elements
   StoreKind stores = StoreKind::plain;
-  int choice = -1;       // of Exchange::choices: then what is stored is stored as found there
-  bool streams = false;  // the result is stored past the caches, because they cannot hold it
-  bool encoded = false;  // what both phases send travels through a codec
-  bool adds = false;     // and are sums or means of float32
+  int choice = -1;       // index in Exchange::choices, which then gives the store kind; -1: none
+  bool streams = false;  // the result is stored non-temporally, because the caches cannot hold it
+  bool encoded = false;  // both phases encode the data that they send
+  bool adds = false;     // the operation is a sum or mean of float32
   int lines = 0;         // cache lines of the header if the whole contribution travels in them
   // Whether source and result may share memory. Element `in_place_at_source` of the source is then element
   // `in_place_at_result` of the result.
@@ -168,7 +168,7 @@ struct Exchange {
   void take_hint(std::byte hint);
   void choose_stores(double us);
   void send_contribution(Peer& peer);
-  // As far as slots are free, chunks below `limit`.
+  // Sends the chunks below `limit` as far as slots are free.
   void send_contributions_ahead(std::int64_t limit);
   void reduce(std::int64_t number);
   void reduce_in_pieces(const Range& range, std::byte* result);
@@ -184,19 +184,19 @@ struct Exchange {
   void copy_own() const;
 
   std::vector<Peer> peers_;
-  std::vector<const std::byte*> sources_;  // what is reduced, by rank
-  std::vector<const std::byte*> shifted_;  // the same, further on
-  bool gather_with_reduce_ = false;        // the chunk just reduced goes to the others as it is made
+  std::vector<const std::byte*> sources_;  // the contributions to reduce, by rank
+  std::vector<const std::byte*> shifted_;  // the same, advanced to the current piece
+  bool gather_with_reduce_ = false;        // the chunk just reduced has been sent to the peers piece by piece
   std::vector<std::byte> gathered_;        // a chunk of the source that lies in several arrays
-  std::vector<std::byte> reduced_;         // and of the result
-  std::vector<std::byte> in_lines_;        // what came in lines, by rank
+  std::vector<std::byte> reduced_;         // a chunk or piece of the result
+  std::vector<std::byte> in_lines_;        // contributions received in header lines, by rank
   StoreKind stores_ = StoreKind::plain;    // of the running operation
-  double started_us_ = 0;                  // what its start took
+  double started_us_ = 0;                  // duration of its start()
   int slots_ = 0;
-  bool backed_ = false;      // there is memory for long operations
-  std::size_t checked_ = 0;  // peers whose header of the running operation was as it should be
-  // The last operation was a mismatch, and sent headers of so many lines (0: in one, with what is contributed
-  // elsewhere).
+  bool backed_ = false;      // the memory for long operations is allocated
+  std::size_t checked_ = 0;  // peers whose header equals that of the running operation
+  // The last operation was a mismatch. Its headers had this many lines; 0: one line, with the contributions sent
+  // separately.
   bool disagreed_ = false;
   int disagreed_lines_ = 0;
 };

@@ -1,6 +1,6 @@
-// Reductions of encoded numbers. What arrives is the sum of what each rank's numbers became on the wire, encoded once
-// more: each value is rounded exactly twice, whatever the algorithm and the number of ranks, and so is the own
-// contribution.
+// Reductions of encoded numbers. The result is the sum of all ranks' encoded and decoded numbers, encoded once more.
+// Every value, including this rank's contribution, is rounded exactly twice, whatever the algorithm and the number of
+// ranks.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -13,8 +13,8 @@ namespace onehop::collectives::detail {
 
 namespace {
 
-// Calculated in blocks that stay in the nearest cache with those of some ranks beside them, and stored block by block:
-// the processor moves one while it calculates the next.
+// Numbers are processed in blocks that stay in the first-level cache together with those of several ranks, and stored
+// block by block, so that the processor moves one block while it computes the next.
 constexpr std::int64_t block = 2048;
 constexpr std::size_t row = block * sizeof(double);
 constexpr std::size_t wire_row = block * sizeof(float);
@@ -36,7 +36,7 @@ void divide(std::byte* numbers, std::int64_t elements, int by) {
   }
 }
 
-// Reduces what all ranks have encoded, in the order of ranks, into numbers of the wide type.
+// Reduces the encoded contributions of all ranks, in the order of ranks, into numbers of the wide type.
 void reduce_wires(const Operation& operation, std::span<const std::byte* const> wires, std::int64_t elements,
                   std::span<std::byte> total) {
   const Codec codec = operation.what.codec;
@@ -117,7 +117,7 @@ void Exchange::reduce_encoded(const Range& range, std::byte* result) {
   if (gather_with_reduce_) finish_gather_with_reduce(at);
 }
 
-// The next so many numbers of all ranks (`shifted_`), into `wire` and `result`.
+// Reduces the next `elements` numbers of all ranks (`shifted_`) into `wire` and `result`.
 void Exchange::reduce_block(std::int64_t elements, std::byte* wire, std::byte* result) {
   const Operation& operation = *running;
   const Codec codec = operation.what.codec;

@@ -1,4 +1,4 @@
-// What ranks tell each other before anything else: the header, and contributions so short that they travel with it.
+// The headers that begin every operation, and contributions so short that they are sent with them.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -45,15 +45,15 @@ void Exchange::send_headers() {
 }
 
 void Exchange::look_ahead() noexcept {
-  constexpr int patience = 64;
+  constexpr int most_polls = 64;
   const auto more = index(std::max(running->lines - 1, 0));
-  for (int looks = 0; looks < patience; ++looks) {
+  for (int polls = 0; polls < most_polls; ++polls) {
     bool all = true;
     for (const Peer& peer : peers_) {
-      bool here = peer.line_in.ready();
-      for (std::size_t i = 0; i < more; ++i) here = here & peer.more_in[i].ready();
-      if (running->lines == 0 && running->reduce_chunks > 0) here = here & peer.reduce_in.ready();
-      all = all & here;
+      bool arrived = peer.line_in.ready();
+      for (std::size_t i = 0; i < more; ++i) arrived = arrived & peer.more_in[i].ready();
+      if (running->lines == 0 && running->reduce_chunks > 0) arrived = arrived & peer.reduce_in.ready();
+      all = all & arrived;
     }
     if (all) return;
   }
@@ -73,7 +73,7 @@ void Exchange::check_headers() {
   }
 }
 
-// Behind the header: how the next operation of this kind is to be stored, if rank 0 has an opinion.
+// Writes the store kind of the next operation of this kind behind the header. Only rank 0's is read.
 void Exchange::hint(std::byte* line) const {
   *line = running->choice < 0
               ? std::byte{0}
@@ -85,7 +85,7 @@ void Exchange::take_hint(std::byte hint) {
   choices[index(running->choice)].next = static_cast<StoreKind>(hint & ~hint_given);
 }
 
-// How the next operation of this kind is stored, and, on rank 0, what is to be learned from this one.
+// Adopts the store kind of the next operation of this kind; rank 0 also records the time of this one.
 void Exchange::choose_stores(double us) {
   StoreChoice& choice = choices[index(running->choice)];
   if (rank == 0) choice.decision.took(us);
@@ -110,10 +110,10 @@ void Exchange::check(const Peer& peer, const Header& theirs) {
                  "operation that is the same on all ranks works again");
 }
 
-// Each rank has compared everybody's header with its own, so if one found another one, all did: all come here when they
-// start the next operation. Only what start() sends is on its way, since everything else comes after the comparison.
+// Each rank has compared all headers with its own, so if one rank found a difference, all did, and all call this when
+// they start the next operation. Only data sent by start() is on its way: all other data follows the comparison.
 void Exchange::settle() {
-  disagreed_ = false;  // an exception on the way leaves the Collectives failed
+  disagreed_ = false;  // an exception from here on leaves the Collectives broken
   const bool in_lines = disagreed_lines_ > 0;
   for (std::size_t i = 0; i < peers_.size(); ++i) {
     if (i < checked_ && !in_lines) continue;
@@ -136,7 +136,7 @@ void Exchange::settle() {
       static_cast<void>(peer.reduce_in.wait());
       peer.reduce_in.release();
     }
-    if (i < checked_) continue;  // they ran the same, and their lines were taken when they came
+    if (i < checked_) continue;  // it ran the same operation, and its lines have been received
     for (std::size_t line = 0; line < sent.root; ++line) {
       static_cast<void>(peer.more_in[line].wait());
       peer.more_in[line].release();
@@ -163,7 +163,7 @@ void Exchange::start_in_line() {
   }
 }
 
-// Where a contribution lies when its lines have come.
+// Waits for the lines of a contribution and returns its address.
 const std::byte* Exchange::received_in_lines(Peer& peer, std::size_t bytes) {
   const std::byte* const line = peer.line_in.wait().data();
   Header theirs;

@@ -16,8 +16,8 @@ namespace onehop::collectives::detail {
 
 // Describes an operation. Unequal headers are a Mismatch.
 struct Header {
-  // `settling` is no operation: it follows a mismatch and tells what was sent for the abandoned operation. `refused`
-  // comes from a rank that has no memory for the operation.
+  // `settling` is not an operation: it follows a mismatch and states what was sent for the abandoned operation.
+  // `refused` comes from a rank that has no memory for the operation.
   enum class Kind : std::uint8_t {
     barrier,
     allreduce,

@@ -24,7 +24,7 @@ template <class Value>
   return value;
 }
 
-// How elements lie in memory and what they are calculated with.
+// The format of elements in memory and the type in which they are reduced.
 template <class T>
 struct Number {
   using Value = T;
@@ -67,7 +67,7 @@ struct HalfNumber {
     using Bits = Vector<std::uint32_t, lanes>;
     const Bits half = __builtin_convertvector((load<Vector<std::uint16_t, lanes>>(from)), Bits);
     const Bits magnitude = half & 0x7fffU;
-    // The exponent's bias differs by 112; a product is right for subnormal numbers, too.
+    // The exponent's bias differs by 112; a product is right for subnormal numbers too.
     const Bits scaled = Bits(Vector<float, lanes>(magnitude << 13) * 0x1p112F);
     const Bits quiet = magnitude > 0x7c00U ? Bits(magnitude | 0x200U) : magnitude;
     const Bits special = (quiet << 13) | 0x7f800000U;
@@ -180,7 +180,7 @@ constexpr Widths widths_of() {
 #endif
 }
 
-// Sums and products of integers are those of unsigned numbers, which wrap round.
+// Sums and products of integers use unsigned numbers, which wrap around.
 template <class Format, class Modular = Format>
 Widths floating_or_integer(ReduceOp op) {
   switch (op) {

@@ -54,12 +54,13 @@ std::vector<ReduceRule> rules_from(const Json& list) {
     const ReduceRule rule{length(entry.at("up_to")), algorithm_named(entry.at("algorithm").get<std::string>()),
                           integer(entry.at("chunk_bytes"))};
     if (rule.chunk_bytes < 256 || rule.chunk_bytes > most_bytes) {
-      throw BadInput("chunk_bytes must be from 256 to " + std::to_string(most_bytes));
+      throw BadInput("expected chunk_bytes from 256 to " + std::to_string(most_bytes) + ", found " +
+                     std::to_string(rule.chunk_bytes));
     }
-    if (!rules.empty() && rule.up_to <= rules.back().up_to) throw BadInput("the rules of an all-reduce must ascend");
+    if (!rules.empty() && rule.up_to <= rules.back().up_to) throw BadInput("expected rules with ascending up_to");
     rules.push_back(rule);
   }
-  if (rules.empty() || rules.back().up_to != no_end) throw BadInput("the last rule of an all-reduce must have no end");
+  if (rules.empty() || rules.back().up_to != no_end) throw BadInput("expected a last rule with an up_to of null");
   return rules;
 }
 
@@ -70,14 +71,14 @@ ReduceTable table_from(const Json& json) {
   if (place == places.end()) throw BadInput("expected the transport shared_memory or network, found \"" + where + "\"");
   table.in_memory = place != places.begin();
   const std::int64_t ranks = json.at("ranks").is_null() ? 0 : integer(json.at("ranks"));
-  if (ranks < 0 || ranks > std::numeric_limits<int>::max()) throw BadInput("ranks must be positive");
+  if (ranks < 0 || ranks > std::numeric_limits<int>::max()) throw BadInput("expected ranks from 0 to 2^31 - 1");
   table.ranks = static_cast<int>(ranks);
   table.raw = rules_from(json.at("raw"));
   table.encoded = rules_from(json.at("encoded"));
   for (const Codec codec : codecs) {
     if (codec == Codec::raw) continue;
     const std::int64_t above = length(json.at("compress_above").at(std::string(to_string(codec))));
-    if (above < 0) throw BadInput("compress_above must not be negative");
+    if (above < 0) throw BadInput("expected compress_above of 0 or more, found " + std::to_string(above));
     table.compress_above[static_cast<std::size_t>(codec)] = above;
   }
   return table;
@@ -92,7 +93,7 @@ ReduceTables tables_from(const Json& list) {
   ReduceTables tables;
   for (const Json& entry : list) tables.push_back(table_from(entry));
   if (!has_last(tables, true) || !has_last(tables, false)) {
-    throw BadInput("there must be a table for any number of ranks, both in shared memory and over a network");
+    throw BadInput("expected a table with ranks null for shared_memory and one for network");
   }
   return tables;
 }
@@ -101,7 +102,7 @@ std::optional<ReduceTables> read_file() {
   const std::optional<std::string> text = tuning_text();
   if (!text) return std::nullopt;
   const Json json = Json::parse(*text, nullptr, false);
-  // What is no tuning at all has been reported by tuning().
+  // tuning() has already reported a file that is not a tuning at all.
   if (!json.is_object() || !json.contains("allreduce")) return std::nullopt;
   std::string problem;
   try {
@@ -111,7 +112,7 @@ std::optional<ReduceTables> read_file() {
   } catch (const nlohmann::json::exception& error) {
     problem = error.what();
   }
-  std::fprintf(stderr, "onehop: what %s says of all-reduce is not used (%s); run `onehop tune` to make it anew\n",
+  std::fprintf(stderr, "onehop: the all-reduce tables of %s are not used (%s): run `onehop tune` to make them anew\n",
                tuning_file().c_str(), problem.c_str());
   return std::nullopt;
 }
@@ -166,7 +167,7 @@ ReduceTables built_in_reduce_tables() {
   };
   const auto two_ranks = [&](const Rules& shorter) { return followed(shorter, 1024 * kib, 128 * kib); };
   const auto more_ranks = [&](const Rules& shorter) { return followed(shorter, 2048 * kib, 64 * kib); };
-  // From where a codec pays: fp16, bf16, fp8, q8, q6, q4.
+  // Sizes from which a codec is faster than raw: fp16, bf16, fp8, q8, q6, q4.
   const auto above = [](std::array<std::int64_t, 6> sizes) {
     std::array<std::int64_t, 7> by_codec{};
     std::copy(sizes.begin(), sizes.end(), by_codec.begin() + 1);
@@ -178,7 +179,7 @@ ReduceTables built_in_reduce_tables() {
   const ReduceTable more{true, 0, more_ranks({{16 * kib, one_shot, 16 * kib}}),
                          more_ranks({{8 * kib, one_shot, 8 * kib}}),
                          above({64 * kib, 64 * kib, 4096 * kib, 64 * kib, 64 * kib, 64 * kib})};
-  // A message that MPI sends at once, without asking the receiver first, is not held up by others on their way.
+  // MPI sends short messages eagerly, without a handshake, so other messages on their way do not delay them.
   const auto short_chunks = [](std::int64_t chunk) {
     return Rules{{16 * kib, one_shot, 16 * kib}, {no_end, two_shot, chunk}};
   };

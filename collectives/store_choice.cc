@@ -6,7 +6,7 @@ namespace onehop::collectives::detail {
 
 namespace {
 
-constexpr int trial = 3;  // the first one finds the caches as the other way has left them, and does not count
+constexpr int trial = 3;  // operations of a trial; the first is ignored, because the caches reflect the other kind
 constexpr int longest_pause = 512;
 constexpr double worthwhile = 0.9;
 constexpr double abandon = 2;
@@ -24,13 +24,13 @@ StoreKind StoreDecision::next() noexcept {
   }
   upcoming_ = still_to_try_ > 0 ? 1 - chosen_ : chosen_;
   still_to_try_ = std::max(still_to_try_ - 1, 0);
-  return ways_[upcoming_];
+  return kinds_[upcoming_];
 }
 
 void StoreDecision::took(double time) noexcept {
   if (running_ == chosen_) {
     last_[count_++ % last_.size()] = time;
-    // The state of the machine may have changed: look at once.
+    // The state of the machine may have changed: try the other kind at once.
     if (count_ >= last_.size() && recent() > suspicious * given_up_) {
       given_up_ = never;
       until_trial_ = 1;

@@ -15,14 +15,14 @@ namespace onehop::collectives::detail {
 // The decision of rank 0: `next` when an operation begins, `took` when it has ended.
 class StoreDecision {
  public:
-  StoreDecision(StoreKind usual, StoreKind other) : ways_{usual, other} {}
+  StoreDecision(StoreKind usual, StoreKind other) : kinds_{usual, other} {}
 
-  // How the operation after the one that begins is to be stored. The first of all is stored as usual.
+  // Returns the store kind of the operation after the one that begins. The first operation of all uses `usual`.
   [[nodiscard]] StoreKind next() noexcept;
-  // How long the operation took, in any unit.
+  // Records the duration of the operation that has ended, in any unit.
   void took(double time) noexcept;
-  // What has been found best so far.
-  [[nodiscard]] StoreKind chosen() const noexcept { return ways_[chosen_]; }
+  // The best kind so far.
+  [[nodiscard]] StoreKind chosen() const noexcept { return kinds_[chosen_]; }
 
  private:
   static constexpr double never = std::numeric_limits<double>::infinity();
@@ -30,14 +30,14 @@ class StoreDecision {
   void judge() noexcept;
   [[nodiscard]] double recent() const noexcept;
 
-  std::array<StoreKind, 2> ways_;
+  std::array<StoreKind, 2> kinds_;
   std::size_t chosen_ = 0;
-  std::size_t running_ = 0;                          // the way of the operation that runs
-  std::size_t upcoming_ = 0;                         // and of the next one
-  std::array<double, 3> last_{never, never, never};  // times of the chosen way
+  std::size_t running_ = 0;                          // the kind of the running operation
+  std::size_t upcoming_ = 0;                         // the kind of the next one
+  std::array<double, 3> last_{never, never, never};  // latest times of the chosen kind
   std::size_t count_ = 0;
-  double given_up_ = never;  // what the other way took when this one was chosen
-  // A trial: three operations the other way.
+  double given_up_ = never;  // time of the other kind when this one was chosen
+  // A trial: three operations with the other kind.
   int until_trial_ = 4;
   int pause_ = 4;
   int still_to_try_ = 0;
@@ -45,11 +45,11 @@ class StoreDecision {
   double best_tried_ = never;
 };
 
-// What a rank knows of operations of one kind and length.
+// A rank's state for operations of one kind and length.
 struct StoreChoice {
   StoreKind now = StoreKind::nontemporal;
   StoreKind next = StoreKind::nontemporal;
-  StoreDecision decision{StoreKind::nontemporal, StoreKind::plain};  // of rank 0
+  StoreDecision decision{StoreKind::nontemporal, StoreKind::plain};  // used on rank 0 only
 };
 
 }  // namespace onehop::collectives::detail

@@ -24,8 +24,8 @@ using detail::PoissonKernels;
 using detail::PoissonUpdate;
 using detail::SumScale;
 
-constexpr double largest_source = 1e140;  // its square, summed over a lattice, is still a number
-// The parts of every so manieth iteration are timed: reading the clock costs as much as sending a short message.
+constexpr double largest_source = 1e140;  // its square, summed over a lattice, is still finite
+// The parts of every 16th iteration are timed: reading the clock costs as much as sending a short message.
 constexpr std::int64_t timed_every = 16;
 
 std::string text(std::int64_t number) { return std::to_string(number); }
@@ -70,7 +70,7 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Adds up the time of one part of an iteration after the other, in iterations that are looked at.
+// Accumulates the times of the parts of an iteration, in the iterations that are timed.
 class Laps {
  public:
   void begin(bool look) {
@@ -214,7 +214,7 @@ void Poisson::Impl::set_source(std::span<const double> values) {
   for (const double value : values) {
     if (most >= 0) most = std::abs(value) <= largest_source ? std::max(most, std::abs(value)) : -2;
   }
-  // Everybody hears what is wrong anywhere, so that all throw.
+  // All ranks learn of an error on any rank, so that all throw.
   const Gathered all = group.allgather(std::as_bytes(std::span(&most, 1)));
   double over_all = 0;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {

@@ -59,7 +59,7 @@ class PlanExchange : public PoissonExchange {
   }
 
  private:
-  // A slot holds all that goes to one neighbour, so that start() never has to wait for half of it to be taken.
+  // A slot holds all data for one neighbour, so that start() never waits until the neighbour has received half of it.
   static PlanOptions face_options(const Schedule& faces, int rank, const PoissonOptions& options) {
     PlanOptions plan{.transport = options.transport, .slots = options.buffers};
     for (const PairCount& pair : count(faces.part(rank)).pairs) plan.slot_bytes = std::max(plan.slot_bytes, pair.bytes);
@@ -93,9 +93,9 @@ Schedule poisson_faces(const PoissonSpec& spec, std::int64_t enlargement) {
   for (int rank = 0; rank < schedule.ranks; ++rank) {
     const detail::FaceLayout& own = layouts[static_cast<std::size_t>(rank)];
     for (std::size_t face = 0; face < 4; ++face) {
-      // The face below goes to the rank below, where it is the neighbour's above; and the other way round.
+      // The lower face goes to the rank below, where it is the face of the neighbour above, and vice versa.
       const int to = neighbour(spec, rank, face / 2, face % 2 == 0 ? -1 : 1);
-      // What stays inside the rank is no message, and is not enlarged.
+      // A local copy is not a message, so it is not enlarged.
       const std::int64_t sites = own.sites[face] * (to == rank ? 1 : enlargement);
       const std::int64_t there = layouts[static_cast<std::size_t>(to)].offset[face ^ 1];
       schedule.rounds[0].transfers.push_back(

@@ -1,4 +1,4 @@
-// Where a block's faces lie in the arrays of `poisson_faces`, and the solver's own exchange.
+// The layout of a block's faces in the arrays of `poisson_faces`, and the solver's own exchange.
 #pragma once
 
 #include <array>

@@ -13,7 +13,7 @@ namespace onehop::lattice::detail {
 
 namespace {
 
-// `width` doubles side by side, which may be a few registers or a part of one.
+// A vector of `width` doubles, which may be several registers or part of one.
 template <int width>
 struct Lanes {
   using Type [[gnu::vector_size(width * 8)]] = double;
@@ -43,11 +43,11 @@ template <int width, bool residual>
 [[gnu::always_inline]] inline double update_interior(const PoissonUpdate& u) {
   using Vector = typename Lanes<width>::Type;
   using Mask = typename Lanes<width>::Mask;
-  // Copies, so that the compiler need not fear that a store changes them.
+  // Copies, so that the compiler knows that no store changes them.
   const std::int64_t columns = u.extents[1];
   const std::int64_t stride = u.stride;
   const double inverse = u.inverse;
-  // Which sites of a row's first and last vector count: not its first and last site, and no padding.
+  // The sites that count in a row's first and last vector: all but its first and last site and the padding.
   const std::int64_t last = (columns - 1) / width * width;
   Mask at_first;
   Mask at_last;
@@ -77,7 +77,7 @@ template <int width, bool residual>
   return total;
 }
 
-// One site; returns what it adds to the sum.
+// Updates one site; returns its contribution to the sum.
 template <bool residual>
 [[gnu::always_inline]] inline double update_site(const PoissonUpdate& u, std::int64_t at, double below, double above,
                                                  double left, double right) {
@@ -87,7 +87,7 @@ template <bool residual>
   return 0;
 }
 
-// A whole row, the neighbours below and above given.
+// Updates a whole row, given its neighbours below and above.
 template <int width, bool residual>
 [[gnu::always_inline]] inline double update_row(const PoissonUpdate& u, std::int64_t row, const double* below,
                                                 const double* above, double left, double right) {
@@ -144,7 +144,7 @@ template <int width, bool residual>
   return total;
 }
 
-// The same code for several processors: a function's target decides what its inlined parts become.
+// The same code for several instruction sets: the target of a function also applies to the code inlined into it.
 struct Portable {
   static void interior(const PoissonUpdate& u) { update_interior<2, false>(u); }
   static double interior_residual(const PoissonUpdate& u) { return update_interior<2, true>(u); }
@@ -196,7 +196,7 @@ std::vector<PoissonKernels> find_kernels() {
   return found;
 }
 
-// The quickest of a few updates of a block of 60 x 60 sites, in seconds.
+// The time of the fastest of a few updates of a block of 60 x 60 sites, in seconds.
 double time_update(const PoissonKernels& kernels) {
   constexpr std::int64_t sites = 60;
   constexpr std::int64_t stride = 64;
@@ -219,8 +219,8 @@ std::span<const PoissonKernels> poisson_kernels() {
   return kernels;
 }
 
-// Measured, because wider vectors are not always faster: some processors take two steps for them, and a vector that does not
-// begin at a cache line lies in two.
+// Measured, because wider vectors are not always faster: some processors split them in two steps, and a vector that is
+// not aligned lies in two cache lines.
 const PoissonKernels& best_poisson_kernels() {
   const cpu::Level level = cpu::level();
   if (cpu::is_level_given()) return poisson_kernels()[static_cast<std::size_t>(level)];

@@ -1,8 +1,8 @@
-// The arithmetic of the Poisson solver on one rank. Every kernel does the same operations in the same order at each site,
+// The arithmetic of the Poisson solver on one rank. Every kernel computes at each site, in this order,
 //
 //   t = b + ((below + above) + (left + right));  y = t * (1 / diagonal);  r = t - diagonal * x
 //
-// without contraction, so that all give bitwise the same.
+// without contraction, so that all give the same bits.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ struct PoissonUpdate {
   double rounder = 0;
 };
 
-// Neighbours' faces and the own ones: below and above in dimension 0, below and above in dimension 1.
+// The neighbours' faces and this rank's: below and above in dimension 0, below and above in dimension 1.
 struct PoissonEdges {
   std::array<const double*, 4> in{};
   std::array<double*, 4> out{};
@@ -38,18 +38,18 @@ struct PoissonEdges {
 // The kernels for one kind of processor. Each returns the sum of the rounded squared residuals of its sites.
 struct PoissonKernels {
   std::string_view name;
-  // Sites without neighbours in other blocks. Also writes the first and last site of the rows between, wrongly: the boundary
-  // puts them right.
+  // Updates the sites without neighbours in other blocks. Also writes wrong values at the first and last site of the
+  // rows between, which `boundary` corrects.
   void (*interior)(const PoissonUpdate&) = nullptr;
   double (*interior_residual)(const PoissonUpdate&) = nullptr;
-  // All others; also writes the new faces to edges.out.
+  // Updates all other sites; also writes the new faces to edges.out.
   void (*boundary)(const PoissonUpdate&, const PoissonEdges&) = nullptr;
   double (*boundary_residual)(const PoissonUpdate&, const PoissonEdges&) = nullptr;
 };
 
-// All that this processor can run, in the order of cpu::Level.
+// The kernels that this processor can run, in the order of cpu::Level.
 [[nodiscard]] std::span<const PoissonKernels> poisson_kernels();
-// The kernels of the level that ONEHOP_SIMD names. Without it, the fastest of all, found by a measurement of some 100 us on first use.
+// The kernels of the level that ONEHOP_SIMD names; without it, the fastest, which the first call measures (100 us).
 [[nodiscard]] const PoissonKernels& best_poisson_kernels();
 
 }  // namespace onehop::lattice::detail

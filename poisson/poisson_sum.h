@@ -1,9 +1,9 @@
-// Sums of squared residuals that come out bitwise the same in every order, and so for every grid of ranks.
+// Sums of squared residuals with the same bits in every order of summation, and so for every grid of ranks.
 //
-// Every square is rounded to a multiple of a common unit before it is added. If the unit is so large that the whole sum is
-// below 2^52 units, all partial sums are exact in double precision, whatever their order. The unit must therefore follow
-// from a bound on the sum that all ranks know beforehand. Jacobi's method supplies it: one iteration multiplies the residual
-// by H / (4 + m^2), whose norm is at most shrink = 4 / (4 + m^2), and adds rounding errors that the size of the solution
+// Every square is rounded to a multiple of a common unit before it is added. If the whole sum is below 2^52 units, all
+// partial sums are exact in double precision, whatever their order. The unit must therefore follow from a bound on the
+// sum that all ranks know beforehand. Jacobi's method supplies it: one iteration multiplies the residual by
+// H / (4 + m^2), whose norm is at most shrink = 4 / (4 + m^2), and adds rounding errors that the size of the solution
 // bounds. So the last sum, which every rank has, bounds the next.
 #pragma once
 
@@ -24,13 +24,13 @@ class SumScale {
         largest_(largest),
         norm_(root_sites_ * largest) {}
 
-  // The sum at `iteration` is known.
+  // Records the sum at `iteration`.
   void know(std::int64_t iteration, double sum) {
     at_ = iteration;
     norm_ = std::sqrt(sum);
   }
 
-  // What to add to a square and subtract again, for a sum at `iteration`, which must not lie before the last known one.
+  // The number to add to a square and subtract again, for a sum at `iteration`, at or after the last known one.
   [[nodiscard]] double rounder(std::int64_t iteration) const {
     const double steps = static_cast<double>(iteration - at_);
     // |x| grows by at most |b| / diagonal an iteration, and never beyond |b| / m^2.

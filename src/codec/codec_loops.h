@@ -17,24 +17,23 @@ inline constexpr std::int64_t group_elements = 32;
 struct Pair {
   const std::byte* own = nullptr;
   const std::byte* other = nullptr;
-  bool own_first = true;  // which NaN stays if both are one
+  bool own_first = true;  // the order of addition, which decides which NaN is kept if both are NaN
   bool mean = false;
 };
 
 struct CodecLoops {
   using Encode = void (*)(const std::byte* source, std::int64_t groups, std::byte* wire);
   using Decode = void (*)(const std::byte* wire, std::int64_t groups, std::byte* target);
-  // What the numbers become on the wire and back, in one go. The bytes of the wire are written as well, unless it is
-  // null.
+  // Encodes and decodes numbers in one pass. Also writes the encoded bytes to `wire`, unless that is null.
   using Round = void (*)(const std::byte* source, std::int64_t groups, std::byte* wire, std::byte* target);
-  // Two contributions, the own one plain and another as it came, both rounded, added, and the sum rounded: in one go.
+  // Adds two contributions in one pass: rounds the own plain one, decodes the other, adds them, and rounds the sum.
   using Reduce = void (*)(const Pair& pair, std::int64_t groups, std::byte* wire, std::byte* target);
   Encode encode = nullptr;
   Decode decode = nullptr;
   Decode decode_add = nullptr;
   Round round = nullptr;  // target may be source
   Round round_add = nullptr;
-  Reduce reduce = nullptr;  // null: by the others; target may be pair.own
+  Reduce reduce = nullptr;  // null: use the other loops; target may be pair.own
 };
 
 // One entry per codec, by its number; that of `raw` is empty.
@@ -44,13 +43,12 @@ struct CodecSet {
 };
 
 [[nodiscard]] const CodecSet& portable_codecs();
-// Null where this build does not have the instructions. Whether the processor has them is for the caller to ask: a
-// source that is compiled for other processors must not run on this one, not even to find that out (`available_codecs`,
-// codec_run.h).
+// Null if this build lacks the instructions. The caller checks whether the processor has them (`available_codecs`,
+// codec_run.h): a source that is compiled for other processors must not run on this one, not even for that check.
 [[nodiscard]] const CodecSet* avx2_codecs();
 [[nodiscard]] const CodecSet* avx512_codecs();
 
-// Blocks with infinities, NaNs or magnitudes of 2^127 and more, which the wide loops leave to the portable ones.
+// For blocks with infinities, NaNs or magnitudes of 2^127 and more, which the wide loops leave to the portable ones.
 constexpr std::uint32_t special_magnitude = 0x7f000000;
 void encode_special(Codec codec, const std::byte* source, std::byte* wire);
 void decode_special(Codec codec, const std::byte* wire, std::byte* target);

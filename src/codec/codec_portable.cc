@@ -123,7 +123,7 @@ void decode_halves(const std::byte* wire, std::int64_t groups, std::byte* target
   }
 }
 
-// Encoding, and decoding what came of it.
+// Encodes numbers and decodes the result.
 template <CodecLoops::Encode encode, CodecLoops::Decode decode, std::int64_t bytes>
 void round_groups(const std::byte* source, std::int64_t groups, std::byte* wire, std::byte* target) {
   std::array<std::byte, static_cast<std::size_t>(bytes)> here;

@@ -12,13 +12,13 @@ namespace onehop::detail {
 namespace {
 
 constexpr std::int64_t float_bytes = 4;
-// Numbers of other types go through float32 so many at a time.
+// Numbers of other types are converted to and from float32 in batches of this length.
 constexpr std::int64_t batch = 512;
 
-// Set by use_codecs; null: those of the level.
+// Set by use_codecs; null: the loops of cpu::level().
 std::atomic<const CodecSet*> forced{nullptr};
 
-// By level, with the next lower one where this build lacks a level.
+// The loops by level; if this build lacks a level, those of the next lower one.
 const std::array<const CodecSet*, 3>& codecs_by_level() noexcept {
   static const std::array<const CodecSet*, 3> sets = [] {
     const CodecSet* const portable = &portable_codecs();
@@ -119,14 +119,14 @@ void read_as(const std::byte* source, std::int64_t n, float* to) noexcept {
   }
 }
 
-// Numbers of another type to float32.
+// Converts numbers of another type to float32.
 void widen(ElementType type, const std::byte* source, std::int64_t n, float* to) noexcept {
   if (type == ElementType::float64) return read_as<double>(source, n, to);
   const Codec same = type == ElementType::float16 ? Codec::fp16 : Codec::bf16;
   decode_floats<false>(same, source, n, reinterpret_cast<std::byte*>(to));
 }
 
-// And back.
+// Converts float32 numbers to another type.
 void narrow(ElementType type, const float* from, std::int64_t n, std::byte* target) noexcept {
   if (type != ElementType::float64) {
     const Codec same = type == ElementType::float16 ? Codec::fp16 : Codec::bf16;
@@ -147,7 +147,7 @@ void add_doubles(const float* from, std::int64_t n, std::byte* target) noexcept 
   }
 }
 
-// What is on the wire has the type's own bits already.
+// Whether the bytes on the wire are those of the type itself.
 bool same_bits(Codec codec, ElementType type) noexcept {
   return codec == Codec::raw || (codec == Codec::fp16 && type == ElementType::float16) ||
          (codec == Codec::bf16 && type == ElementType::bfloat16);
@@ -155,7 +155,7 @@ bool same_bits(Codec codec, ElementType type) noexcept {
 
 std::int64_t element_bytes(ElementType type) noexcept { return type == ElementType::bytes ? 1 : bytes_of(type); }
 
-// visit(first element, elements, wire offset) for every batch.
+// Calls visit(first element, elements, wire offset) for every batch.
 template <class Visit>
 void for_each_batch(Codec codec, std::int64_t elements, const Visit& visit) noexcept {
   const std::int64_t step = batch / group_elements * wire_bytes_of_group(codec);
@@ -259,7 +259,7 @@ bool reduce(Codec codec, const Pair& pair, std::int64_t elements, std::byte* wir
   run(pair, groups, wire, target);
   const std::int64_t rest = elements % group_elements;
   if (rest == 0) return true;
-  // A partial group is padded with zeros, as when it is encoded.
+  // Pads a partial group with zeros, as encoding does.
   std::array<std::byte, group_elements * float_bytes> own{};
   std::array<std::byte, group_elements * float_bytes> other{};
   std::array<std::byte, group_elements * float_bytes> encoded;

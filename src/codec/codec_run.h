@@ -1,5 +1,5 @@
 // Encoding and decoding without checks, for plans: any number of elements of any type that the codec takes, by the
-// loops of codec_loops.h. The caller has made sure that both sides are long enough (`encoded_bytes`).
+// loops of codec_loops.h. The caller guarantees that both sides are long enough (`encoded_bytes`).
 #pragma once
 
 #include <cstddef>
@@ -19,22 +19,22 @@ void decode(Codec codec, ElementType type, const std::byte* wire, std::int64_t e
 void decode_add(Codec codec, ElementType type, const std::byte* wire, std::int64_t elements,
                 std::byte* target) noexcept;
 
-// What float32 numbers become on the wire and back, in one go (or added to what is there); the wire itself unless it is
-// null.
+// Encodes and decodes float32 numbers in one pass, and stores the result in `target` or adds it there. Also writes the
+// encoded bytes to `wire`, unless that is null.
 void round(Codec codec, const std::byte* source, std::int64_t elements, std::byte* wire, std::byte* target) noexcept;
 void round_add(Codec codec, const std::byte* source, std::int64_t elements, std::byte* wire,
                std::byte* target) noexcept;
 
-// A sum (or mean) of two: of own numbers and of what came from another rank, both rounded. The sum goes to `wire`,
-// rounded to `target`, which may be pair.own. False, and nothing is done, if the loops in use have no way of their own
-// for it.
+// The sum (or mean) of this rank's numbers, rounded, and another rank's encoded ones. Writes the encoded sum to `wire`
+// and the rounded sum to `target`, which may be pair.own. Returns false and does nothing if the loops in use have no
+// function for it.
 [[nodiscard]] bool reduce(Codec codec, const Pair& pair, std::int64_t elements, std::byte* wire,
                           std::byte* target) noexcept;
 
-// The loops that may run at cpu::level(), the best first: without use_codecs, that one runs.
+// The loops that may run at cpu::level(), the best first. Without use_codecs, the best runs.
 [[nodiscard]] std::vector<const CodecSet*> available_codecs();
 
-// For tests and benchmarks: the loops that the functions above use from now on; null returns to those of cpu::level().
+// For tests and benchmarks: sets the loops that the functions above use; null restores those of cpu::level().
 void use_codecs(const CodecSet* set) noexcept;
 
 }  // namespace onehop::detail

@@ -10,17 +10,17 @@
 namespace onehop {
 namespace {
 
-// So many numbers at a time stay in the nearest cache with what they are made of.
+// Numbers per block, few enough that a block stays in the first-level cache together with its sources.
 constexpr std::int64_t block = 1024;
 constexpr std::int64_t float_bytes = 4;
 
-// The same bits as dividing each by itself; a power of two has an exact inverse, and multiplying takes less time.
+// Divides each number. A power of two has an exact inverse, so the faster multiplication gives the same bits.
 void divide(float* numbers, std::int64_t elements, int by) noexcept {
   using Four [[gnu::vector_size(16)]] = float;
   const bool exact = std::has_single_bit(static_cast<unsigned>(by));
   const float inverse = 1.0F / static_cast<float>(by);
   const auto divisor = static_cast<float>(by);
-  for (std::int64_t i = 0; i < elements; i += 4) {  // the memory is that of a whole block
+  for (std::int64_t i = 0; i < elements; i += 4) {  // may run past `elements`: the memory is that of a whole block
     Four four;
     std::memcpy(&four, numbers + i, sizeof four);
     four = exact ? four * inverse : four / divisor;
