@@ -18,21 +18,21 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t timed_alone = 16 << 10;
 constexpr std::size_t stride = 16;  // floats of a cache line
-constexpr int cycle = 61;           // of the numbers written
+constexpr int cycle = 61;           // period of the numbers written
 
-// One candidate's arrays, and what is written to and expected in them.
+// One candidate's arrays, and the numbers that are written to and expected in them.
 class Arrays {
  public:
   Arrays(const Group& group, std::span<float> source, std::span<float> result)
       : rank_(group.rank()), ranks_(group.size()), source_(source), result_(result) {}
 
-  // A number that differs from line to line and from call to call, small enough for exact sums.
+  // Writes one number per line, different from line to line and from call to call, small enough for exact sums.
   void dirty() noexcept {
     const float base = static_cast<float>((rank_ + 1) * (calls_ % cycle + 1));
     for (std::size_t i = 0; i < source_.size(); i += stride) source_[i] = base;
   }
 
-  // Reads a number in every line. `tolerance` is relative to the exact sum.
+  // Checks one number in every line. `tolerance` is relative to the exact sum. Throws Error.
   void check(const std::string& name, float tolerance) {
     const int sum_of_ranks = ranks_ * (ranks_ + 1) / 2;
     const float exact = static_cast<float>(sum_of_ranks * (calls_ % cycle + 1));
@@ -50,10 +50,11 @@ class Arrays {
     }
   }
 
-  // The largest error for numbers of all kinds, over the largest exact sum. Also leaves every number of the source defined.
+  // Returns the largest error for varied numbers, divided by the largest exact sum. Also initialises the whole source.
   [[nodiscard]] double error_of(const std::function<void()>& run) {
     constexpr std::size_t period = 9973;
-    std::vector<float> mine(period);  // they come again: sines of long arrays would take longer than what is measured
+    std::vector<float> mine(
+        period);  // repeated, because the sines of a long array would take longer than the measurement
     std::vector<double> sums(period);
     for (int rank = 0; rank < ranks_; ++rank) {
       for (std::size_t i = 0; i < period; ++i) {
@@ -110,7 +111,7 @@ Candidate candidate(const std::string& name, Role role, std::shared_ptr<Arrays> 
   return made;
 }
 
-// What a codec's error may be where all numbers of a block are zero but one.
+// The error that a codec may have in a block in which all numbers but one are zero.
 float tolerance_of(Codec codec) { return codec == Codec::raw ? 0.0F : 0.25F; }
 
 }  // namespace

@@ -12,7 +12,7 @@
 
 namespace onehop::bench {
 
-// One setting of onehop to try.
+// One setting of onehop to time.
 struct AllReduceVariant {
   std::string name;
   Role role = Role::variant;
@@ -21,7 +21,7 @@ struct AllReduceVariant {
   std::int64_t chunk_bytes = 0;  // 0: onehop chooses
 };
 
-// An all-reduce of another library, on arrays that it gets once.
+// An all-reduce of another library, on arrays that it receives once.
 struct OtherReduction {
   std::string name;
   std::function<void()> run;
@@ -42,8 +42,8 @@ struct AllReduceSamples {
   std::vector<double> errors;
 };
 
-// Collective over any group in shared memory. In every repetition one number in each cache line of the source is written, and one
-// in each line of the result is read and compared; from 16 KiB on the clock runs only while the ranks reduce.
+// In every repetition, one number in each cache line of the source is written, and one in each line of the result is
+// compared. From 16 KiB on, the clock runs only while the ranks reduce. Collective over any group in shared memory.
 [[nodiscard]] AllReduceSamples allreduce(const Group& group, std::int64_t bytes, const AllReduceOptions& options);
 
 }  // namespace onehop::bench

@@ -19,7 +19,7 @@ Bandwidth::Bandwidth(const Group& group, std::int64_t bytes, int threads)
 Bandwidth::~Bandwidth() = default;
 
 double Bandwidth::measure(int times) {
-  impl_->reader.read();  // into the caches that hold so much
+  impl_->reader.read();  // fills the caches, if they hold that much
   impl_->group.barrier();
   const auto begin = std::chrono::steady_clock::now();
   for (int i = 0; i < times; ++i) impl_->reader.read();

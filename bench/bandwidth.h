@@ -1,4 +1,4 @@
-// What memory, or the caches that hold so much, brings to all threads of a rank that only read.
+// The read bandwidth of memory, or of the caches that hold the data, for all threads of a rank.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@ namespace onehop::bench {
 
 class Bandwidth {
  public:
-  // Of so many bytes a rank. `threads`: of a rank; 0: as many as it has cores. Collective.
+  // Reads `bytes` bytes on each rank with `threads` threads per rank (0: one per core of the rank). Collective.
   Bandwidth(const Group& group, std::int64_t bytes, int threads);
   ~Bandwidth();
   Bandwidth(const Bandwidth&) = delete;
   Bandwidth& operator=(const Bandwidth&) = delete;
 
-  // GB/s of this rank while all ranks read everything so many times. Collective.
+  // Returns the GB/s of this rank while all ranks read their bytes `times` times. Collective.
   [[nodiscard]] double measure(int times);
 
  private:

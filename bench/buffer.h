@@ -1,4 +1,4 @@
-// A buffer for sources and results, page-aligned and touched like those of the candidates.
+// A page-aligned buffer for sources and results, with its pages touched like those of all candidates.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int64_t line = 64;
 
-// Several messages one behind the other, each beginning at a line.
+// Several consecutive messages, each of which begins at a cache line.
 class Messages {
  public:
   Messages(std::int64_t bytes, int count) : bytes_(bytes), count_(count), memory_(stride() * count) {}
@@ -34,8 +34,8 @@ class Messages {
   Buffer memory_;
 };
 
-// One exchange, `repetitions` times. An end has source(message), and exchange(read), which calls read(part) for every part of
-// what came.
+// Runs one exchange `repetitions` times. An end has source(message), and exchange(read), which calls read(part) for
+// every part of the received messages.
 template <class End>
 void both_ways(End& end, Touch& touch, std::int64_t bytes, int messages, int repetitions) {
   const std::uint64_t lines = Touch::lines(bytes);
@@ -47,13 +47,13 @@ void both_ways(End& end, Touch& touch, std::int64_t bytes, int messages, int rep
   }
 }
 
-// All messages lie in one slot under one colour: packed straight into it, and read there.
+// All messages share one slot and one flag. They are packed directly into the slot and read there.
 class InPlaceEnd {
  public:
   InPlaceEnd(const Group& group, std::int64_t bytes, int messages) : sources_(bytes, messages), bytes_(bytes) {
     const int peer = 1 - group.rank();
     const std::int64_t total = sources_.total();
-    // Both ranks write before they read, so the slot must hold everything.
+    // Both ranks write before they read, so the slot must hold all messages.
     const ChannelSpec specs[] = {
         {.direction = ChannelSpec::Direction::send, .peer = peer, .bytes = total, .slot_bytes = total},
         {.direction = ChannelSpec::Direction::receive, .peer = peer, .bytes = total, .slot_bytes = total},
@@ -186,7 +186,7 @@ class MpiEnd {
   int messages_;
 };
 
-// Sends all messages as one. Nothing is packed, so packing cannot be faster than this.
+// Sends all messages as one without packing, so no candidate that packs can be faster.
 class SpeedOfLightEnd {
  public:
   SpeedOfLightEnd(const Group& group, std::int64_t bytes, int messages)

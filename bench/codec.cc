@@ -20,7 +20,7 @@ std::vector<float> normal_numbers(std::int64_t n) {
   return numbers;
 }
 
-// What one candidate works on: its own memory, so that none finds another's in cache.
+// One candidate's own memory, so that none finds its data in cache because of another.
 struct Work {
   std::vector<float> numbers;
   std::vector<std::byte> wire;

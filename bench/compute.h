@@ -7,7 +7,7 @@
 
 namespace onehop::bench {
 
-// About so many µs on a core of one's own; nothing for 0.
+// Computes for about this many µs on an otherwise idle core; does nothing for 0.
 class Compute {
  public:
   explicit Compute(double us) {
@@ -24,7 +24,7 @@ class Compute {
     steps_ = static_cast<std::int64_t>(us / best * trial);
   }
   void operator()() noexcept {
-    double x = sink_;  // unknown to the compiler, so that it cannot leave the loop out
+    double x = sink_;  // unknown to the compiler, so that it cannot remove the loop
     for (std::int64_t i = 0; i < steps_; ++i) x = x * 0.999 + 0.001;
     sink_ = x;
   }

@@ -33,7 +33,7 @@ class NoExchange final : public FaceExchange {
   void finish(int) override {}
 };
 
-// Of numbers, as links that an application neither shrinks nor blows up.
+// Random links, small enough that repeated applications neither shrink a vector to zero nor let it overflow.
 std::vector<Number> random_links(std::int64_t count, int rank) {
   std::mt19937 random(static_cast<unsigned>(rank) + 1);
   std::uniform_real_distribution<float> even(-0.2F, 0.2F);
@@ -137,8 +137,8 @@ std::vector<Samples> measured(const Group& group, const DslashOptions& options) 
     candidates.push_back(
         {variant.name, variant.role, [runner = runners.back().get()](int times) { runner->run(times); }, 0.5});
   }
-  // As much memory as the applications to both parities have, so that none of it is in a cache where theirs is not: links that are kept
-  // once are the same for both.
+  // Reads as much memory as the applications to both parities use, so that it is in caches only if theirs is. Links
+  // that are stored once serve both parities.
   const bool twice = runners.front()->links_twice();
   Reader reader(static_cast<std::int64_t>(dslash_work(options, group.size()).bytes) * (twice ? 2 : 1), team);
   candidates.push_back({"limit: reading as many bytes", Role::speed_of_light,

@@ -1,4 +1,4 @@
-// How long applications of a lattice operator are busy with faces, by clocks in them: what benchmarks print beside whole times.
+// The time that applications of a lattice operator spend on faces, measured inside them.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@ namespace onehop::bench {
 
 class FaceClock {
  public:
-  // What one application of a block took for starting and finishing its faces.
+  // Adds the time that one application of a block took to start and finish its faces.
   void add(double seconds) { of_block_.push_back(1e6 * seconds); }
-  // The block is over: the median of its applications counts, as a stop of a virtual machine is no waiting for faces.
+  // Ends a block. Its time is the median of its applications, so that pauses of a virtual machine do not count.
   void end_block();
 
-  // µs of an application, one for each block that was measured (what is run between them, to fill caches, is shorter), mean of all ranks.
-  // Collective.
+  // Returns the µs of an application, averaged over the ranks, for each measured block; shorter ones, which only fill
+  // caches, are left out. Collective.
   [[nodiscard]] std::vector<double> us(const Group& group) const;
 
  private:
@@ -28,7 +28,7 @@ class FaceClock {
   std::vector<Block> blocks_;
 };
 
-// The name of these samples, for one variant of an operator.
+// The name of these samples for one variant of an operator.
 [[nodiscard]] std::string faces_by_clocks(const std::string& variant);
 
 }  // namespace onehop::bench

@@ -13,7 +13,7 @@
 namespace onehop::bench {
 namespace {
 
-// Where this rank writes before an exchange, and where it looks after it: one word of each line that crosses ranks.
+// The places that this rank writes before an exchange and reads after it: one word of each line that crosses ranks.
 class Marks {
  public:
   Marks(const Schedule& schedule, int rank, std::span<const std::span<std::byte>> arrays) {
@@ -44,7 +44,7 @@ class Marks {
     if (wrong != 0) [[unlikely]]
       throw Error(candidate + " delivered wrong data in exchange " + std::to_string(looked_));
   }
-  // Only reads; for what moves nothing, or rounds.
+  // Only reads; for candidates that move nothing or round.
   void look() noexcept {
     ++looked_;
     std::uint64_t sum = 0;
@@ -62,14 +62,14 @@ class Marks {
     std::uint64_t number;  // the same on both ranks
   };
 
-  // The bits of a float64 that is in no way special: codecs work on those.
+  // The bits of an ordinary float64, as codecs expect.
   static std::uint64_t number_from_1_to_2(std::uint64_t number) noexcept {
     return std::uint64_t{0x3ff} << 52 | (number & 0xffffffffU) << 20;
   }
 
   static std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-  // Element numbers of a slice in its order, of which every run's first and then one in each 64 bytes are chosen.
+  // Element numbers of a slice in its order: the first of every run, and then one in every 64 bytes.
   static std::vector<std::int64_t> one_a_line(const Slice& slice, std::int64_t element_bytes) {
     const std::int64_t step = std::max<std::int64_t>(1, 64 / element_bytes);
     std::vector<std::int64_t> chosen;

@@ -11,25 +11,25 @@
 
 namespace onehop::bench {
 
-// The same exchange of the same arrays by other means: Python's plan, another library.
+// The same exchange of the same arrays by other means, for example Python's plan or another library.
 struct OtherCandidate {
   std::string name;
   Role role = Role::variant;
   std::function<void()> run;  // collective
-  bool exact = true;          // else what comes is only looked at: a codec rounds
+  bool exact = true;          // false: received data is read but not compared, because a codec rounds it
 };
 
 struct HaloOptions {
   Effort effort;
   bool peers = true;
-  bool mock = true;  // also: without moving anything, which is what packing costs
-  double compute_us =
-      0;  // each rank computes about this long before each exchange; then computing alone is the speed of light
+  bool mock = true;  // also time packing and unpacking alone, without moving data
+  // Each rank computes for about this long before each exchange; computing alone is then the speed of light.
+  double compute_us = 0;
   std::vector<OtherCandidate> others;
 };
 
-// Collective over the group, whose ranks must share memory. Of what crosses ranks one number (of float64) a line is
-// written before each exchange, and read after it. Samples are µs.
+// Samples are µs. One number (float64) in each line that crosses ranks is written before each exchange and read after
+// it. Collective over the group, whose ranks must share memory.
 [[nodiscard]] std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
                                                  std::span<const std::span<std::byte>> arrays,
                                                  const HaloOptions& options);

@@ -1,4 +1,4 @@
-// Packing as a careful user writes it by hand: a list of rows made beforehand, then one loop over each.
+// Packing as a careful user would write it by hand: a list of rows made beforehand, then one loop over each row.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ class Rows {
 
   [[nodiscard]] std::int64_t bytes() const { return elements_ * element_bytes_; }
 
-  // Gathers from the array; gives where the next would go.
+  // Gathers from the array; returns the end of the packed data.
   std::byte* pack(std::byte* to, const std::byte* array) const {
     for (const Row& row : rows_) {
       const std::byte* from = array + row.offset * element_bytes_;
@@ -45,7 +45,7 @@ class Rows {
     return to;
   }
 
-  // Scatters to the array.
+  // Scatters to the array; returns the end of the data read.
   const std::byte* unpack(std::byte* array, const std::byte* from) const {
     for (const Row& row : rows_) {
       std::byte* to = array + row.offset * element_bytes_;
@@ -60,7 +60,7 @@ class Rows {
     return from;
   }
 
-  // Copies to the rows `there` of another array; both have rows of the same lengths (the faces of a halo do).
+  // Whether the rows `there` have the same lengths, as the faces of a halo do, so that data can be copied directly.
   [[nodiscard]] bool congruent(const Rows& there) const {
     if (rows_.size() != there.rows_.size()) return false;
     for (std::size_t i = 0; i < rows_.size(); ++i) {

@@ -13,8 +13,8 @@
 namespace onehop::bench {
 namespace {
 
-// Some elements of the state, where they are before the permutation and where after it: written by the rank that has them, looked
-// for by the rank that gets them.
+// Some elements of the state with their places before and after the permutation. The rank that has one writes it, the
+// rank that receives it checks it.
 class Witnesses {
  public:
   Witnesses(const PermuteBitsSpec& spec, int rank, std::span<std::byte> state) {
@@ -23,7 +23,7 @@ class Witnesses {
     std::set<std::uint64_t> chosen;
     for (std::uint64_t number = 0; number < 64; ++number) {
       const std::uint64_t from = random() & mask;
-      if (!chosen.insert(from).second) continue;  // in a small state
+      if (!chosen.insert(from).second) continue;  // chosen before, in a small state
       std::uint64_t to = 0;
       for (int bit = 0; bit < spec.bits; ++bit) {
         to |= (from >> bit & 1) << spec.permutation[static_cast<std::size_t>(bit)];
@@ -57,7 +57,7 @@ class Witnesses {
     std::uint64_t number;
   };
 
-  // The bits of a float64 from 1 to 2, as codecs take it.
+  // The bits of a float64 from 1 to 2, as codecs expect.
   [[nodiscard]] std::uint64_t word(const Mark& mark) const noexcept {
     return std::uint64_t{0x3ff} << 52 | ((run_ << 8 | mark.number) & 0xffffffffffU) << 12;
   }
@@ -79,7 +79,7 @@ void read_and_write(std::span<std::byte> memory, std::size_t streams) noexcept {
   struct Line {
     std::uint64_t words[8];
   };
-  static volatile std::uint64_t nothing = 0;  // the compiler must not know that nothing changes
+  static volatile std::uint64_t nothing = 0;  // hides from the compiler that nothing changes
   const std::uint64_t change = nothing;
   const std::size_t part = memory.size() / streams;
   for (std::size_t i = 0; i + sizeof(Line) <= part; i += sizeof(Line)) {
@@ -92,11 +92,11 @@ void read_and_write(std::span<std::byte> memory, std::size_t streams) noexcept {
   }
 }
 
-// Bytes of the lines of one rank's part that hold an element that moves.
+// Bytes of the cache lines in one rank's part that hold an element that moves.
 std::size_t bytes_of_lines(const PermuteBitsSpec& spec, const std::vector<std::pair<int, int>>& pairs) {
   const auto all = static_cast<std::size_t>(spec.element_bytes) << spec.local_bits;
   for (const auto& [local, unused] : pairs) {
-    if (spec.element_bytes << local < 64) return all;  // every line has elements with this bit and without it
+    if (spec.element_bytes << local < 64) return all;  // every line has elements with this bit set and with it clear
   }
   return all - (all >> pairs.size());
 }
@@ -148,7 +148,7 @@ std::vector<Samples> permutation(const Group& group, const PermuteBitsSpec& spec
   }
   candidates.push_back(fastest_variant(arena, std::move(floors), options.effort));
   auto measured = run_rounds(arena, candidates, options.effort);
-  group.barrier();  // nobody's state goes while others use it
+  group.barrier();  // no rank may free its state while others use it
   return measured;
 }
 

@@ -1,4 +1,4 @@
-// `onehop bench permutation`: bits of the rank's number change places with local bits of the index of a distributed state.
+// `onehop bench permutation`: swaps rank bits with local bits in the index of a distributed state.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct PermutationOptions {
   bool peers = true;
   TransportKind transport = TransportKind::automatic;
   std::vector<std::pair<int, int>> pairs;  // (local bit, bit of the rank), disjoint
-  std::vector<Codec> codecs{};             // also with these, of complex doubles
+  std::vector<Codec> codecs{};             // additional candidates: these codecs on complex doubles
 };
 
 // The same permutation by other means, in place in this rank's part of the state.
@@ -28,15 +28,15 @@ class PermutationPeer {
   virtual void run() = 0;  // collective
 };
 
-// One pair after the other, as simulators do it: half of the rank's elements are packed into a buffer as large as the rank's
-// part, exchanged with one other rank by MPI_Sendrecv, and unpacked. Collective; null where there is no MPI to compare with.
+// Swaps one pair after the other, as simulators do: packs half of the rank's elements into a buffer as large as the
+// rank's part, exchanges it with another rank by MPI_Sendrecv, and unpacks. Collective; null if there is no MPI.
 [[nodiscard]] std::unique_ptr<PermutationPeer> mpi_swap_peer(const Group& group, std::span<std::byte> state,
                                                              const PermuteBitsSpec& spec,
                                                              const std::vector<std::pair<int, int>>& pairs);
 
-// Collective over the group, whose ranks must share memory. All work on the same state, which takes 2^spec.local_bits elements on
-// every rank; MPI's buffer is as large again. Elements are written before each run and checked after it. Samples are µs. The speed
-// of light is the time to read and write once every cache line that holds an element that moves.
+// Samples are µs. All candidates use the same state of 2^spec.local_bits elements per rank; MPI's buffer is as large.
+// Elements are written before each run and checked after it. The speed of light is the time to read and write once
+// every cache line with an element that moves. Collective over the group, whose ranks must share memory.
 [[nodiscard]] std::vector<Samples> permutation(const Group& group, const PermuteBitsSpec& spec,
                                                const PermutationOptions& options);
 

@@ -15,8 +15,8 @@ namespace {
 
 constexpr double one_way = 0.5;
 
-// One message from rank 0 to rank 1 and one back, `repetitions` times. An end has source(), send(), and receive(read), which
-// calls read(part) for every part of the message.
+// Sends one message from rank 0 to rank 1 and one back, `repetitions` times. An end has source(), send(), and
+// receive(read), which calls read(part) for every part of the message.
 template <class End>
 void to_and_fro(End& end, Touch& touch, bool first, std::int64_t bytes, int repetitions) {
   const std::uint64_t lines = Touch::lines(bytes);
@@ -82,7 +82,7 @@ class QspiEnd {
       : source_(bytes), result_(bytes), messages_(make(1 - group.rank())), first_(group.rank() == 0) {}
   [[nodiscard]] std::string_view name() const { return "qspi"; }
   [[nodiscard]] std::span<std::byte> source() noexcept { return source_.bytes(); }
-  // Who begins expects the answer; the other one, after its last message, nothing more.
+  // The rank that begins expects an answer; the other one expects nothing after its last message.
   void send() {
     if (first_) messages_.expect();
     messages_.send();

@@ -1,4 +1,4 @@
-// `onehop bench pingpong`: one message to and fro between two ranks; half of it is one way.
+// `onehop bench pingpong`: one message back and forth between two ranks; one way is half of that time.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace onehop::bench {
 
 struct PingPongOptions {
   Effort effort;
-  bool get = false;   // also: through Receiver::get into an array
-  bool peers = true;  // compare with MPI where there is one
+  bool get = false;   // also time Receiver::get into an array
+  bool peers = true;  // compare with MPI if there is one
   bool qspi = false;  // whether "ours" is the drop-in interface qspi; a plain channel is then a variant
 };
 

@@ -17,7 +17,7 @@ using lattice::PoissonExchange;
 using lattice::PoissonOptions;
 using lattice::PoissonSpec;
 
-// Faces stay where they are.
+// Exchanges no faces.
 class NoExchange final : public PoissonExchange {
  public:
   void start() override {}
@@ -50,7 +50,7 @@ PoissonSpec spec_for(int ranks, std::int64_t local) {
   return spec;
 }
 
-// One solve of many iterations: each also has a beginning and an end, which would tell in a short one.
+// Times one solve of many iterations, so that the costs of its beginning and end do not show.
 Candidate candidate(std::string name, Role role, Poisson& solver) {
   constexpr int at_once = 50;
   return {std::move(name), role,
@@ -82,7 +82,7 @@ std::vector<Samples> poisson(const Group& group, const PoissonBenchOptions& opti
   if (options.peers) peers = mpi_halo_peers(group);
   if (!peers.empty()) world = MpiWorld::make();
   for (const auto& peer : peers) {
-    // Derived types have nothing to enlarge; what packs each face by itself is slower for several faces to one neighbour.
+    // Derived types cannot be enlarged, and packing each face by itself is slower for several faces to one neighbour.
     if (!peer->name().starts_with("packed, one message")) continue;
     HaloPeer* const one = peer.get();
     add(std::string(one->name()), Role::peer,
@@ -94,7 +94,7 @@ std::vector<Samples> poisson(const Group& group, const PoissonBenchOptions& opti
   const std::vector<double> expected = solution(*solvers.front());
   for (std::size_t i = 1; i < solvers.size(); ++i) {
     if (solution(*solvers[i]) != expected) {
-      throw Error("poisson: \"" + candidates[i].name + "\" finds another solution than \"" + candidates.front().name +
+      throw Error("poisson: \"" + candidates[i].name + "\" found another solution than \"" + candidates.front().name +
                   "\"");
     }
   }

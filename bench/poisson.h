@@ -11,12 +11,12 @@ namespace onehop::bench {
 struct PoissonBenchOptions {
   Effort effort;
   std::int64_t local = 60;       // sites of a rank's block in each dimension
-  std::int64_t enlargement = 1;  // of the messages
+  std::int64_t enlargement = 1;  // length of a message as a multiple of the length of its face
   bool peers = true;
 };
 
-// Collective over any group in shared memory. Samples are µs of one iteration: with double buffering ("onehop"), single
-// buffering, plain MPI, and with no communication at all (the speed of light). All that communicate must find the same solution.
+// Samples are µs of one iteration: with double buffering ("onehop"), single buffering, plain MPI, and no communication
+// (the speed of light). All others must find the same solution. Collective over any group in shared memory.
 [[nodiscard]] std::vector<Samples> poisson(const Group& group, const PoissonBenchOptions& options);
 
 }  // namespace onehop::bench

@@ -1,5 +1,5 @@
-// `onehop bench qspi`: messages each way between two ranks through the drop-in interface compat/qspi.h, for the ping-pong and the exchange of
-// several messages that other candidates are measured in too.
+// `onehop bench qspi`: messages in both directions between two ranks through the drop-in interface compat/qspi.h, for
+// the same ping-pong and exchange of several messages as the other candidates.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,10 @@
 
 namespace onehop::bench {
 
-// Prepared once, used as often as one likes. The two ranks make them together.
+// Messages that are prepared once and may be used any number of times. The two ranks make them together.
 class QspiMessages {
  public:
-  // Message m goes out of sources[m], and the peer's comes to results[m]. Collective for the two.
+  // Sends message m from sources[m] and receives the peer's in results[m]. Collective over the two ranks.
   QspiMessages(int peer, std::span<const std::span<std::byte>> sources, std::span<const std::span<std::byte>> results) {
     for (const std::span<std::byte> result : results) {
       receives_.emplace_back(qspi_create_msg());
@@ -30,16 +30,16 @@ class QspiMessages {
     qspi_prepare(all.data(), static_cast<int>(all.size()));
   }
 
-  // Begins to receive the next messages of the peer; may be left out, receive() begins otherwise.
+  // Starts to receive the peer's next messages. Optional: otherwise receive() starts.
   void expect() const {
     for (const Message& message : receives_) qspi_start(message.get());
   }
-  // The sources may be written again afterwards.
+  // Sends all messages. Afterwards the sources may be overwritten.
   void send() const {
     for (const Message& message : sends_) qspi_start(message.get());
     for (const Message& message : sends_) qspi_wait(message.get());
   }
-  // Afterwards the results are there.
+  // Waits for the peer's messages. Afterwards the results hold their data.
   void receive() const {
     for (const Message& message : receives_) qspi_wait(message.get());
   }

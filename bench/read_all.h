@@ -10,10 +10,10 @@
 
 namespace onehop::bench {
 
-// Reads all of it in 1, 2, 4 or 8 streams at once, as fast as it comes. Their sum.
+// Reads `count` numbers in 1, 2, 4 or 8 simultaneous streams as fast as possible. Returns their sum.
 [[nodiscard]] double read_all(const double* from, std::size_t count, int streams = 8);
 
-// Memory that all threads of a rank read, in as many streams as is fastest.
+// Memory that all threads of a rank read, with the fastest number of streams.
 class Reader {
  public:
   // The team must outlive it.
@@ -27,7 +27,7 @@ class Reader {
  private:
   lattice::detail::Buffer<double> memory_;
   lattice::detail::Team* team_;
-  int streams_ = 8;  // of a thread
+  int streams_ = 8;  // per thread
   std::atomic<double> sum_{0};
 };
 

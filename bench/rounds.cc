@@ -54,10 +54,10 @@ Span time_block(Arena& arena, const Candidate& candidate, int repetitions) {
   return {microseconds(begin.time_since_epoch()), microseconds(Clock::now().time_since_epoch())};
 }
 
-// From here on once is a block by itself, and nothing is left in the caches that running it before could bring there.
+// An operation of this length is a block by itself: caches keep nothing that a previous run could have left in them.
 constexpr double long_us = 20e3;
 
-// How often a block repeats the thing to take about `block_us`: at least twice, unless it is long.
+// Returns the repetitions for which a block takes about `block_us`: at least 2, unless the operation is long.
 int repetitions_for(Arena& arena, const Candidate& candidate, double block_us) {
   constexpr int most = 1 << 20;
   int repetitions = 1;
@@ -75,7 +75,7 @@ int repetitions_for(Arena& arena, const Candidate& candidate, double block_us) {
   }
 }
 
-// From the first rank's beginning to the last one's end: where ranks share a core, one may begin when another has ended.
+// Times from the first rank's beginning to the last one's end: on a shared core, one may begin when another has ended.
 std::vector<double> over_all_ranks(const Group& group, const std::vector<Span>& spans) {
   const Gathered all = group.allgather(std::as_bytes(std::span<const Span>(spans)));
   std::vector<double> us;
@@ -113,10 +113,10 @@ void Arena::barrier() noexcept {
     page_->generation.store(generation + 1, std::memory_order_release);
     return;
   }
-  constexpr int patience = 2000;
-  for (int looks = 0; page_->generation.load(std::memory_order_acquire) == generation; ++looks) {
+  constexpr int spins = 2000;
+  for (int polls = 0; page_->generation.load(std::memory_order_acquire) == generation; ++polls) {
     detail::pause();
-    if (looks > patience) sched_yield();
+    if (polls > spins) sched_yield();
   }
 }
 
@@ -160,7 +160,7 @@ std::vector<Samples> run_rounds(Arena& arena, const std::vector<Candidate>& cand
     for (std::size_t turn = 0; turn < count; ++turn) {
       const std::size_t who = (turn + round) % count;
       if (repetitions[who] > 1)
-        candidates[who].block(1);  // brings its memory into the caches that it had to leave to the others
+        candidates[who].block(1);  // brings its memory back into the caches, which the others have used since
       spans[who][round] = time_block(arena, candidates[who], repetitions[who]);
     }
   }

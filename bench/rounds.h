@@ -1,6 +1,6 @@
-// Times several candidates in turn. Each round takes a few milliseconds and gives every candidate one block, so that changes of the
-// machine (clock frequency, other load, which caches the cores share) affect all candidates alike. Times are medians over the
-// rounds, and a ratio is the median of the rounds' ratios.
+// Times several candidates in turn. Each round takes a few milliseconds and gives every candidate one block, so that
+// changes of the machine (clock frequency, other load, which caches the cores share) affect all candidates alike. Times
+// are medians over the rounds, and a ratio is the median of the rounds' ratios.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace onehop::bench {
 
-// Synchronizes the ranks through a page of memory of its own, so that the measurement uses nothing that is being measured.
+// Synchronizes the ranks through a page of memory of its own, so that it uses nothing that is being measured.
 class Arena {
  public:
   // Collective. All ranks of the group must share memory.
@@ -23,7 +23,7 @@ class Arena {
   [[nodiscard]] int size() const noexcept { return size_; }
   [[nodiscard]] const Group& group() const noexcept { return group_; }
 
-  // All ranks leave it within the time that a cache line takes to travel between them. Spins, and yields only after a while.
+  // All ranks leave it within the time that a cache line takes to travel between them. Spins at first, then yields.
   void barrier() noexcept;
 
   // Returns rank 0's value. Collective.
@@ -46,7 +46,7 @@ struct Candidate {
   Role role = Role::peer;
   std::function<void(int)> block;  // repeats the measured operation this many times; collective
   double scale = 1;                // factor on the time of one repetition: 0.5 turns a round trip into one way
-  // Used instead of `block` where a block contains more than the measured operation. Returns the measured µs of this rank.
+  // Replaces `block` if a block contains more than the measured operation. Returns the measured µs of this rank.
   std::function<double(int)> timed = {};
 };
 

@@ -19,9 +19,9 @@ using lattice::PathWeights;
 using lattice::detail::Buffer;
 using lattice::detail::Team;
 
-constexpr double link_bytes = 4.0 * 18 * sizeof(double);  // of a site
+constexpr double link_bytes = 4.0 * 18 * sizeof(double);  // per site
 
-// Everything one site after the other, each path by itself, on a periodic lattice.
+// Scalar code on a periodic lattice: one site after the other, each path by itself.
 template <class Number>
 class Scalar {
   using Matrix = lattice::su3::Matrix<Number>;
@@ -71,7 +71,7 @@ class Scalar {
       }
     }
   }
-  // sum += weight times the staples around `what`, which go to `made` too, if it is there.
+  // Adds `weight` times the staples around `what` to `sum`, and stores the staples in `made` unless it is null.
   void staple(const FourFields& links, std::size_t mu, std::size_t nu, const Field& what, double weight, Field& sum,
               Field* made) const {
     const Field& side = links[nu];

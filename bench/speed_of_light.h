@@ -1,5 +1,5 @@
-// The speed of light of a message between two ranks: a flag in shared memory, and a copy into a slot with a flag, without any library
-// around it. It deliberately shares no code with onehop's channels, because a cost that both had would not show.
+// The speed of light of a message between two ranks: a copy into a slot in shared memory and a flag, without any
+// library. It deliberately shares no code with onehop's channels, because a cost common to both would not show.
 #pragma once
 
 #include <atomic>
@@ -20,11 +20,11 @@ struct SpeedOfLightVariant {
   std::string name;
   void (*copy)(std::byte* to, const std::byte* from, std::size_t bytes) = nullptr;
   std::int64_t chunk = 0;  // bytes copied before each increment of the flag; 0: the whole message
-  // Two slots in turn, or one. One is enough for a ping-pong, where a rank writes only after the other has read and answered.
+  // Two slots in turn, or one. One suffices for a ping-pong, in which a rank writes only after the other has answered.
   unsigned slots = 2;
 };
 
-// Returns the variants worth trying on this processor for messages of this many bytes; with `one_slot` also those with one slot.
+// Returns the variants worth trying on this processor for this length; with `one_slot` also those with one slot.
 [[nodiscard]] std::vector<SpeedOfLightVariant> speed_of_light_variants(std::int64_t bytes, bool one_slot);
 
 // Both directions between two ranks: slots and one flag each way.

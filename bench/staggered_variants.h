@@ -11,9 +11,9 @@
 
 namespace onehop::bench {
 
-// Makes the operator by name. "MPI": the same solver and kernels, but faces are packed, sent by Isend and Irecv and unpacked, and sums
-// use MPI_Allreduce. "scalar": the hopping term works on one site at a time, without the processor's vector instructions. The other
-// parameters are those of Staggered's constructor. Collective. Throws BadInput for another name, and Error if there is no MPI.
+// Makes the operator by name. "MPI": the same solver and kernels, but faces are packed, sent by Isend and Irecv and
+// unpacked, and sums use MPI_Allreduce. "scalar": the hopping term works on one site at a time, without SIMD. The other
+// parameters are those of Staggered. Collective. Throws BadInput for another name, and Error if there is no MPI.
 [[nodiscard]] lattice::Staggered staggered_variant(std::string_view name, const Group& group,
                                                    std::vector<std::int64_t> extents, std::vector<int> grid,
                                                    std::span<const std::complex<double>> fat_links,

@@ -39,7 +39,7 @@ std::vector<std::complex<double>> random_numbers(std::size_t count) {
   return found;
 }
 
-// What one candidate works on: its own memory, so that none finds another's in cache.
+// One candidate's own memory, so that none finds its data in cache because of another.
 template <class T>
 struct Work {
   explicit Work(std::size_t sites) : m(18 * sites), v(18 * sites), r(18 * sites) {
@@ -64,7 +64,7 @@ void run_once(const Work<T>& work, Su3Operation operation) {
   }
 }
 
-// The same, one site after the other.
+// The same operations, one site after the other.
 template <class T>
 struct SiteWork {
   explicit SiteWork(std::size_t sites) : m(sites), b(sites), v(sites), r(sites), c(sites) {
@@ -97,7 +97,7 @@ void run_sites(SiteWork<T>& work, Su3Operation operation) {
   }
 }
 
-// Loops for this kind of processor; "" is the best.
+// Runs the loops for this instruction set; "" is the best.
 template <class Body>
 Candidate candidate(std::string name, Role role, const std::string& target, Body body) {
   return {std::move(name), role, [body, target](int times) {

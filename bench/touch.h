@@ -1,5 +1,5 @@
-// What a program does with a message: it writes the source before sending and reads what arrived. Without both, copies come
-// out of the wrong cache and look several times faster than they are.
+// Uses messages as a program does: writes the source before sending and reads the received message. Without both,
+// copies would be served by the wrong cache and look several times faster than they are.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@
 
 namespace onehop::bench {
 
-// Writes one word in each line of what is sent and checks one word in each line of what came. One object for each candidate;
-// both ranks count along.
+// Writes one word in each line of a message and checks one word in each line of a received one. Each candidate has its
+// own object, and both ranks count messages alike.
 class Touch {
  public:
-  // The first word of every line of the next message. `first_line` counts on where a message consists of several parts.
+  // Writes the first word of every line of the next message. `first_line` is the number of lines in its earlier parts.
   void dirty(std::span<std::byte> source, std::uint64_t first_line = 0) noexcept {
     const std::size_t n = source.size();
     std::uint64_t line = sent_ + 1 + first_line;
@@ -27,7 +27,7 @@ class Touch {
   }
   void sent() noexcept { ++sent_; }
 
-  // Reads a part of the message that came.
+  // Reads a part of the received message.
   void read(std::span<const std::byte> part) noexcept {
     const std::size_t n = part.size();
     std::uint64_t sum = 0;
@@ -38,7 +38,7 @@ class Touch {
     }
     sum_ += sum;
   }
-  // The whole message, `lines` lines in all, was read.
+  // Checks a message of `lines` lines after all its parts have been read. Throws Error if the data is wrong.
   void received(std::uint64_t lines, std::string_view candidate) {
     ++received_;
     const std::uint64_t expected = lines * received_ + lines * (lines - 1) / 2;
@@ -49,7 +49,7 @@ class Touch {
     sum_ = 0;
   }
 
-  // Lines that dirty() writes in a part of so many bytes.
+  // The number of lines that dirty() writes in a part of `bytes` bytes.
   [[nodiscard]] static std::uint64_t lines(std::int64_t bytes) noexcept {
     return bytes < static_cast<std::int64_t>(word) ? 0 : static_cast<std::uint64_t>(bytes - 8) / line_bytes + 1;
   }

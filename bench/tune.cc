@@ -11,7 +11,7 @@
 namespace onehop::bench {
 namespace {
 
-// Puts the tuning back that was there before.
+// Restores the previous tuning at the end of its scope.
 class TuningGuard {
  public:
   TuningGuard() : before_(tuning()) {}
@@ -41,7 +41,7 @@ Ends open_ends(const Group& group, std::int64_t bytes, std::int64_t slot_bytes, 
   return {std::move(channels.senders[0]), std::move(channels.receivers[0])};
 }
 
-// One message each way, after each other or at once.
+// One message in each direction, one after the other or both at once.
 class Path {
  public:
   Path(const Group& group, std::int64_t bytes, std::int64_t slot_bytes, int slots)
@@ -104,7 +104,7 @@ std::vector<Samples> try_stores(const Group& group, std::int64_t bytes, bool bot
     changed.rules = {{bytes, choice.chunk_bytes, choice.stores}};
     if (choice.slot_bytes != 0) changed.slot_bytes = choice.slot_bytes;
     set_tuning(changed);
-    // At once, both ranks write before they read, so the slot must hold everything.
+    // With both directions at once, both ranks write before they read, so the slot must hold the whole message.
     const auto path = std::make_shared<Path>(group, bytes, both_ways ? bytes : choice.slot_bytes, choice.slots);
     candidates.push_back({name_of(choice), Role::ours,
                           [path, both_ways](int repetitions) {

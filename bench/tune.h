@@ -1,4 +1,4 @@
-// `onehop tune`: the same messages with other settings, in turn.
+// `onehop tune`: times the same messages with different settings, in turn.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ namespace onehop::bench {
 struct StoreChoice {
   StoreKind stores = StoreKind::plain;
   std::int64_t chunk_bytes = 0;
-  std::int64_t slot_bytes = 0;  // 0: as the tuning in force says
-  int slots = 0;                // 0: the same
+  std::int64_t slot_bytes = 0;  // 0: that of the tuning in use
+  int slots = 0;                // 0: that of the tuning in use
 };
 [[nodiscard]] std::string name_of(const StoreChoice& choice);
 
-// Collective over a group of two ranks. Samples of one way (`both_ways` false: to and fro; true: both at once), in the order of
-// `choices`, µs. The message is read where it lies, part by part.
+// Returns samples in µs in the order of `choices`: of one way of a ping-pong, or with `both_ways` of messages in both
+// directions at once. The receiver reads the message in the slots, part by part. Collective over a group of two ranks.
 [[nodiscard]] std::vector<Samples> try_stores(const Group& group, std::int64_t bytes, bool both_ways,
                                               const std::vector<StoreChoice>& choices, const Effort& effort);
 
-// Settings of waiting to try.
+// Settings to try for waiting.
 struct WaitChoice {
   int spins = 0;
   int spins_oversubscribed = 0;
@@ -32,8 +32,8 @@ struct WaitChoice {
 };
 [[nodiscard]] std::string name_of(const WaitChoice& choice);
 
-// Collective over any group in shared memory: a step of a ring of 64 bytes, with `compute_us` of computing on each rank before,
-// which differs from rank to rank by half.
+// Times one step of a ring of messages of 64 bytes. Before it, even ranks compute for `compute_us`, odd ranks for half
+// as long. Collective over any group in shared memory.
 [[nodiscard]] std::vector<Samples> try_waits(const Group& group, double compute_us,
                                              const std::vector<WaitChoice>& choices, const Effort& effort);
 

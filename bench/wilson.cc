@@ -36,8 +36,8 @@ Buffer<T> random_numbers(std::size_t count) {
   return found;
 }
 
-// Reads all of `from` in four streams and writes all of `to`, evenly mixed: some cache lines of either in turn. One stream alone would be
-// slower than this machine can be, and so would sums that do not fit into registers.
+// Reads all of `from` in four streams and writes all of `to`, evenly interleaved. A single stream, or sums that do not
+// fit in registers, would be slower than the machine can be.
 void move_all(const double* from, std::int64_t read, double* to, std::int64_t written) {
   constexpr std::int64_t piece = 32;  // of every stream
   typedef double Pair __attribute__((vector_size(2 * sizeof(double))));
@@ -67,10 +67,10 @@ void move_all(const double* from, std::int64_t read, double* to, std::int64_t wr
   __asm__ volatile("" : : "m"(sums) : "memory");
 }
 
-// Faces as a careful user of MPI sends them: projected into buffers, Isend and Irecv, used where they arrive.
+// Exchanges faces as a careful user of MPI would: projects into buffers, Isend and Irecv, uses them where they arrive.
 class MpiExchange final : public lattice::detail::WilsonExchange {
  public:
-  // `site_bytes`: of a vector's half spinors.
+  // `site_bytes`: size of the half spinors of one vector.
   MpiExchange(const Group& group, const lattice::Geometry& geometry, int origin_parity, std::int64_t site_bytes) {
     const int rank = group.rank();
     for (const int parity : {0, 1}) {
@@ -135,7 +135,7 @@ class MpiExchange final : public lattice::detail::WilsonExchange {
   std::array<Parity, 2> parities_;
 };
 
-// One way to apply the operator to both parities, with fields of its own.
+// One variant of applying the operator to both parities, with fields of its own.
 template <class T>
 struct Runner {
   Runner(const WilsonStorage<T>& storage, Team& team, const WilsonBenchOptions& options,
@@ -192,11 +192,11 @@ std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& opti
     by_mpi = std::make_unique<Runner<T>>(
         storage, team, options, std::make_unique<MpiExchange>(group, storage.geometry, storage.local(0), half_spinors));
   }
-  // As much memory as the applications to both parities have, so that none of it is in a cache where theirs is not.
+  // Moves as much memory as the applications to both parities use, so that it is in caches only if theirs is.
   const auto count = static_cast<std::int64_t>(2 * wilson_work(options).bytes / sizeof(double));
   const auto written = static_cast<std::int64_t>(ours.core.size(0) + ours.core.size(1)) *
                        static_cast<std::int64_t>(sizeof(T)) / static_cast<std::int64_t>(sizeof(double));
-  const std::int64_t read = count - 2 * written;  // a line that is written is read before
+  const std::int64_t read = count - 2 * written;  // a line is read before it is written
   const Buffer<double> from(static_cast<std::size_t>(read));
   const Buffer<double> to(static_cast<std::size_t>(written));
   std::vector<Candidate> candidates;
@@ -208,7 +208,7 @@ std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& opti
     candidates.push_back({by_mpi_name, Role::peer, [&](int times) { by_mpi->run(times); }, 0.5});
   }
   candidates.push_back({"scalar code", Role::variant, [&](int times) { scalar.run(times); }, 0.5});
-  // Piece by piece through so much memory that nothing of it is in a cache when it comes again, of two cores with one each neither.
+  // Reads piece by piece through so much memory that none of it is still in a cache when its turn comes again.
   const std::int64_t whole =
       std::max(count, (std::int64_t{192} << 20) / static_cast<std::int64_t>(sizeof(double)) / group.size());
   const Buffer<double> far(static_cast<std::size_t>(whole));

@@ -1,5 +1,5 @@
-// `onehop bench wilson`: one application of the Wilson hopping term to the sites of one parity, against the time in which memory could move
-// its bytes.
+// `onehop bench wilson`: one application of the Wilson hopping term to the sites of one parity, against the time in
+// which memory could move its bytes.
 #pragma once
 
 #include <array>
@@ -20,16 +20,16 @@ struct WilsonBenchOptions {
       lattice::Precision::double_;  // half: matrices of 16-bit integers, spinors in single precision
   bool two_rows = false;
   bool clover = false;  // with the inverse blocks of the clover term
-  int threads = 0;      // of a rank; 0: as many as it has cores
+  int threads = 0;      // per rank; 0: one per core of the rank
 };
 
-// Collective over any group in shared memory. Samples are µs of one application ("onehop") and of one that exchanges no faces
-// ("without faces"). The speed of light is the time to move as many bytes as an application must at least move, with the same number
-// of threads. With several ranks, the time spent projecting, sending and awaiting faces follows (face_clock.h), for onehop and MPI.
+// Samples are µs of one application ("onehop") and of one without faces ("without faces"). The speed of light is the
+// time to move the bytes that an application must at least move, with as many threads. With several ranks, the times to
+// project, send and await faces follow (face_clock.h), for onehop and MPI. Collective over any group in shared memory.
 [[nodiscard]] std::vector<Samples> wilson(const Group& group, const WilsonBenchOptions& options);
 
-// Flop of one rank, and the bytes that it must move at least if nothing is in cache: links, blocks, the spinors read, and those written, which
-// are read before unless they are stored past the caches.
+// Flops of one rank, and the least bytes that it must move if nothing is in cache: links, blocks, the spinors that are
+// read, and those that are written, which are read before unless they are stored non-temporally.
 struct WilsonWork {
   double flops = 0;
   double bytes = 0;

@@ -88,7 +88,7 @@ Qspi& qspi() {
   return *instance();
 }
 
-// Takes a message out of its bundle; the other messages of the bundle then leave one by one, too.
+// Takes a message out of its bundle; the other messages of the bundle are then sent one by one too.
 void leave_bundle(qspi_message& msg) {
   if (msg.bundle == nullptr) return;
   msg.bundle->together = false;
@@ -138,8 +138,8 @@ void begin_agreement(qspi_msg_t msg) {
 }
 
 bool start_together() {
-  const char* const said = std::getenv("ONEHOP_QSPI_TOGETHER");
-  return said != nullptr && std::strcmp(said, "1") == 0;
+  const char* const value = std::getenv("ONEHOP_QSPI_TOGETHER");
+  return value != nullptr && std::strcmp(value, "1") == 0;
 }
 
 void make_bundles(std::span<const qspi_msg_t> msgs) {
@@ -200,7 +200,7 @@ ONEHOP_COMPAT_API void qspi_finalize() {
   guarded("qspi_finalize", [] {
     if (instance() != nullptr) instance()->mailbox.flush();
     instance().reset();
-    // Programs finalise MPI after this, and the group may stand on it.
+    // Programs finalise MPI after this, and the group may use MPI.
     Group::close_world();
   });
 }

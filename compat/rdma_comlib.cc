@@ -33,7 +33,7 @@ using onehop::compat::rdma_comlib::PagesPlace;
 using onehop::compat::rdma_comlib::PeersPages;
 using onehop::compat::rdma_comlib::SharedPages;
 
-constexpr std::uint64_t open_mark = 0x6f6e65686f702d72;  // any number that memory does not hold by chance
+constexpr std::uint64_t open_mark = 0x6f6e65686f702d72;  // any number that memory is unlikely to hold by chance
 constexpr int network_interfaces = 6;
 constexpr int counter_modulus = 256;
 constexpr std::size_t program_data_bytes = 144;  // bytes that programs reserve for an rdma_comlib_data
@@ -243,7 +243,7 @@ ONEHOP_COMPAT_API void rdma_comlib_finalize() {
     World& world = the_world();
     const std::lock_guard guard(world.mutex);
     world.group.reset();
-    // Programs finalise MPI after this, and the group may stand on it.
+    // Programs finalise MPI after this, and the group may use MPI.
     Group::close_world();
   });
 }
@@ -292,7 +292,7 @@ ONEHOP_COMPAT_API void rdma_comlib_irecv_check(rdma_comlib_data* id) {
   });
 }
 
-// A message has left sbuff when rdma_comlib_isendrecv returns, and no slot of a network card waits to be cleared.
+// A message has left sbuff when rdma_comlib_isendrecv returns, and there is no network queue to be cleared.
 
 ONEHOP_COMPAT_API void rdma_comlib_isend_check(rdma_comlib_data* id) {
   guarded("rdma_comlib_isend_check", [&] { path_of(id); });

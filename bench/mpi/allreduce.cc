@@ -1,4 +1,4 @@
-// Plain MPI, a sum of float32 over all ranks.
+// Plain MPI: a sum of float32 over all ranks.
 #include "bench/mpi/context.h"
 #include "bench/mpi/peers.h"
 

@@ -1,4 +1,4 @@
-// Shared by the MPI candidates: further MPI functions that they call, a communicator for each of them, and memory.
+// Common parts of the MPI candidates: further MPI functions, a communicator for each candidate, and memory.
 #pragma once
 
 #include <cstddef>
@@ -74,7 +74,7 @@ struct MpiCalls {
   int (*startall)(int, Request*);
   int (*allreduce)(const void*, void*, int, Datatype, typename Abi::Op, Comm);
   int (*allreduce_init)(const void*, void*, int, Datatype, typename Abi::Op, Comm, Info,
-                        Request*);  // null in older ones
+                        Request*);  // null in older libraries
   int (*barrier)(Comm);
   int (*win_allocate)(Aint, int, Info, Comm, void*, Win*);
   int (*win_allocate_shared)(Aint, int, Info, Comm, void*, Win*);
@@ -97,7 +97,7 @@ struct MpiCalls {
   int (*type_free)(Datatype*);
 };
 
-// A communicator for one candidate, so that receives it has posted ahead take no other candidate's messages.
+// A communicator for one candidate, so that its posted receives do not take other candidates' messages.
 template <class Abi>
 class MpiContext {
  public:
@@ -111,7 +111,7 @@ class MpiContext {
   MpiContext& operator=(const MpiContext&) = delete;
   ~MpiContext() { api.free_quietly(comm); }
 
-  // Nothing but the call itself may cost time here.
+  // Inline and minimal, because only the MPI call itself should cost time.
   void check(int code, const char* what) const {
     if (code != 0) [[unlikely]]
       api.fail(what, code);
@@ -125,7 +125,7 @@ class MpiContext {
   typename Abi::Datatype byte;
   int rank = 0;
   int size = 1;
-  int peer = 0;  // with two ranks
+  int peer = 0;  // the other of two ranks
 };
 
 // Persistent or ordinary requests of one candidate.
@@ -163,8 +163,8 @@ class MpiRequests {
   const MpiContext<Abi>& context_;
 };
 
-// Collective. The MPI to compete with, initialised; nothing, and a reason, on every rank if one has none, or if the ranks of
-// MPI_COMM_WORLD are not those of the group in the same order.
+// Returns the initialised MPI to compare with; nothing, and a reason, on every rank if a rank has none or if the ranks
+// of MPI_COMM_WORLD are not those of the group in the same order. Collective.
 [[nodiscard]] std::optional<detail::AnyMpi> mpi_to_compete_with(const Group& group, std::string* why_not = nullptr);
 
 }  // namespace onehop::bench

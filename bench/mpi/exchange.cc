@@ -1,4 +1,4 @@
-// Plain MPI, several messages each way at once.
+// Plain MPI: several messages in both directions at once.
 #include <optional>
 
 #include "bench/mpi/context.h"
@@ -8,7 +8,7 @@
 namespace onehop::bench {
 namespace {
 
-// Sources and results of every candidate: all messages one behind the other, each at a multiple of 64 bytes.
+// The sources and results of a candidate: consecutive messages, each at a multiple of 64 bytes.
 template <class Abi>
 class MpiExchange : public ExchangePeer {
  public:
@@ -93,7 +93,7 @@ class Persistent final : public MpiExchange<Abi> {
   MpiRequests<Abi> requests_;
 };
 
-// A graph with one edge for each message, every one of them to the same neighbour.
+// A graph with one edge per message, all to the same neighbour.
 template <class Abi>
 class NeighbourCollective final : public MpiExchange<Abi> {
  public:
@@ -150,8 +150,8 @@ class NeighbourCollective final : public MpiExchange<Abi> {
   std::vector<std::intptr_t> places_;
 };
 
-// All messages, one flush, one flag. The window has two halves that take turns: while the results of one exchange are read, the
-// peer may already put those of the next.
+// Puts all messages, with one flush and one flag. The two halves of the window are used in turn, so that the peer may
+// put the messages of the next exchange while those of the last one are read.
 template <class Abi>
 class Put final : public MpiExchange<Abi> {
  public:

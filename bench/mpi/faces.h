@@ -1,4 +1,4 @@
-// Faces of staggered fields by plain MPI: packed, Isend and Irecv, unpacked.
+// Exchanges faces of staggered fields in plain MPI: packs, Isend and Irecv, unpacks.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace onehop::bench {
 
 class MpiFaces final : public lattice::detail::FaceExchange {
  public:
-  // Collective. `field` has an element of so many bytes for each vector of the geometry and each ghost.
+  // `field` has one element of `element_bytes` bytes for each vector of the geometry and each ghost. Collective.
   MpiFaces(const Group& group, const lattice::Geometry& geometry, std::int64_t element_bytes,
            std::span<std::byte> field)
       : arrays_{field} {

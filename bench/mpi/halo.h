@@ -1,4 +1,4 @@
-// Shared by the MPI candidates of the halo: a rank's work in a schedule's first round, and the copies inside the rank.
+// Common parts of the MPI candidates of the halo: a rank's work in a schedule's first round, and its local copies.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct HaloCopy {
   HaloPiece to;
 };
 
-// What a rank has to do in a schedule's first round.
+// The work of a rank in a schedule's first round.
 struct HaloWork {
   std::vector<HaloPiece> sends;
   std::vector<HaloPiece> receives;
@@ -56,7 +56,7 @@ struct HaloWork {
   }
 };
 
-// The part that all candidates share: copies inside the rank.
+// The base class of all candidates, which does the copies inside the rank.
 template <class Abi>
 class MpiHalo : public HaloPeer {
  public:
@@ -107,7 +107,7 @@ class MpiHalo : public HaloPeer {
   Buffer scratch_;
 };
 
-// Those that pack by hand, and those that leave it to MPI's datatypes.
+// The candidates that pack by hand, and those that use MPI's datatypes.
 template <class Abi>
 void add_packed_halos(const MpiApi<Abi>& api, std::vector<std::unique_ptr<HaloPeer>>& peers);
 template <class Abi>

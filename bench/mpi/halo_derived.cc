@@ -1,4 +1,4 @@
-// Plain MPI, a halo with derived datatypes, from array to array.
+// Plain MPI: a halo with derived datatypes, from array to array.
 #include <optional>
 
 #include "bench/mpi/halo.h"
@@ -88,7 +88,7 @@ class SliceType {
   Aint offset_ = 0;
 };
 
-// No buffers of our own: MPI takes the faces from the array and puts them there.
+// Uses no buffers: MPI reads the faces from the array and writes them into it.
 template <class Abi>
 class Derived : public MpiHalo<Abi> {
  public:
@@ -165,7 +165,7 @@ class DerivedPersistent final : public Derived<Abi> {
   }
 };
 
-// One call for all faces; it does not return before all have come, so nothing overlaps.
+// One call for all faces. It returns only after all have arrived, so nothing overlaps.
 template <class Abi>
 class DerivedCollective final : public Derived<Abi> {
  public:
@@ -180,7 +180,7 @@ class DerivedCollective final : public Derived<Abi> {
   }
 
  private:
-  // Places are addresses: the buffers given to MPI are its MPI_BOTTOM, a null pointer.
+  // Displacements are absolute addresses; the buffer is MPI_BOTTOM, a null pointer.
   struct Side {
     std::vector<int> ranks, weights, counts;
     std::vector<std::intptr_t> places;

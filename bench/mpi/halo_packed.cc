@@ -1,4 +1,4 @@
-// Plain MPI, a halo packed by hand.
+// Plain MPI: a halo packed by hand.
 #include <algorithm>
 
 #include "bench/mpi/halo.h"
@@ -6,7 +6,7 @@
 namespace onehop::bench {
 namespace {
 
-// Faces are packed into buffers: one message for each face, or one for each neighbour.
+// Packs faces into buffers: one message per face, or one per neighbour.
 template <class Abi>
 class Packed final : public MpiHalo<Abi> {
  public:

@@ -1,4 +1,4 @@
-// Plain MPI, one message to and fro.
+// Plain MPI: one message back and forth.
 #include <algorithm>
 #include <optional>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr int tag = 1;
 
-// Source and destination of every candidate.
+// The source and destination of a candidate.
 template <class Abi>
 class MpiOneWay : public OneWayPeer {
  public:
@@ -48,7 +48,7 @@ class SendRecv final : public MpiOneWay<Abi> {
   }
 };
 
-// The receive of the answer is posted before the message goes out.
+// Posts the receive of the answer before it sends the message.
 template <class Abi>
 class Nonblocking final : public MpiOneWay<Abi> {
  public:

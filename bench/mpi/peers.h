@@ -1,8 +1,9 @@
-// The MPI candidates that `onehop bench` compares onehop with: the same work in plain MPI, each written as a careful user of
-// MPI would write it. They use the MPI that onehop itself found and loaded, on its world communicator, which must be the group.
+// The MPI candidates with which `onehop bench` compares onehop: the same work in plain MPI, as a careful user of MPI
+// would write it. They use the MPI that onehop has loaded, on its world communicator, which must have the group's
+// ranks.
 //
-// Everything that says "collective" is called by both ranks in the same order. The caller dirties the source before each send and
-// reads the result.
+// All ranks call collective functions in the same order. The caller writes the source before each send and reads the
+// result.
 #pragma once
 
 #include <cstddef>
@@ -18,31 +19,31 @@
 
 namespace onehop::bench {
 
-// One message at a time, strictly to and fro: after a send() comes a receive(), and the other way round.
+// One message at a time, strictly back and forth: a receive() follows each send(), and vice versa.
 class OneWayPeer {
  public:
   virtual ~OneWayPeer() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;  // "Send/Recv", "Put + flush + flag", ...
-  // Collective. Before the first message, and again for another size.
+  // Called before the first message, and again for another size. Collective.
   virtual void prepare(std::int64_t bytes) = 0;
-  // Where the caller writes the message before send(). The same memory until the next prepare().
+  // The memory in which the caller writes the message before send(); the same until the next prepare().
   [[nodiscard]] virtual std::span<std::byte> source() = 0;
   virtual void send() = 0;
-  // Waits for the next message; it lies there until this rank's next send().
+  // Waits for the next message, which stays valid until this rank's next send().
   [[nodiscard]] virtual std::span<const std::byte> receive() = 0;
 };
 
-// Several messages of equal size each way at once.
+// Several messages of equal size in both directions at once.
 class ExchangePeer {
  public:
   virtual ~ExchangePeer() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
-  // Collective. Before the first exchange, and again for another case.
+  // Called before the first exchange, and again for other parameters. Collective.
   virtual void prepare(std::int64_t bytes, int messages) = 0;
   [[nodiscard]] virtual std::span<std::byte> source(int message) = 0;
-  // Both ranks call it. Waits until all messages have come and the sources may be written again.
+  // Waits until all messages have arrived and the sources may be overwritten. Collective.
   virtual void exchange() = 0;
-  // Where the last exchange left a message; valid until the next one.
+  // A message that the last exchange received; valid until the next one.
   [[nodiscard]] virtual std::span<const std::byte> result(int message) const = 0;
 };
 
@@ -51,22 +52,22 @@ class HaloPeer {
  public:
   virtual ~HaloPeer() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
-  // Collective. `schedule` is the whole or this rank's part; its first round is what runs. `arrays[i]` is the memory of its array i
-  // and must stay until the next prepare() or the end.
-  // Every message is sent `enlargement` times as long as its data (as QWS does to make messages large without more computing;
-  // only for candidates that pack by hand: the others take 1).
+  // Prepares the first round of `schedule`, the whole one or this rank's part. `arrays[i]` is the memory of its array i
+  // and must stay valid until the next prepare() or the end. Every message is `enlargement` times as long as its data,
+  // as in QWS, which makes messages long without more computing; candidates that do not pack by hand accept only 1.
+  // Collective.
   virtual void prepare(const Schedule& schedule, std::span<const std::span<std::byte>> arrays,
                        std::int64_t enlargement = 1) = 0;
-  virtual void start() = 0;   // packs if need be, and sends
-  virtual void finish() = 0;  // waits, and unpacks if need be
+  virtual void start() = 0;   // packs if necessary, and sends
+  virtual void finish() = 0;  // waits, and unpacks if necessary
   void run() {
     start();
     finish();
   }
 };
 
-// Why MPI cannot be compared with, the same on every rank; empty if it can: none is here, or its ranks are not those of the
-// group. Collective: MPI is loaded and initialised if it is not yet.
+// Returns why there is no MPI to compare with, the same on every rank: there is none, or its ranks are not the group's.
+// Empty if there is one. Loads and initialises MPI if necessary. Collective.
 [[nodiscard]] std::string why_no_mpi_peers(const Group& group);
 
 // A sum of float32 over all ranks.
@@ -74,26 +75,27 @@ class AllReducePeer {
  public:
   virtual ~AllReducePeer() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;  // "MPI_Allreduce", "MPI_Allreduce_init"
-  // Collective. The arrays must stay until the next prepare() or the end.
+  // The arrays must stay valid until the next prepare() or the end. Collective.
   virtual void prepare(std::span<const float> source, std::span<float> result) = 0;
   virtual void run() = 0;
 };
 
-// All candidates of a kind, best settings each; none where why_no_mpi_peers has a reason. Collective. The first two are for groups
-// of two ranks.
+// All candidates of a kind, each with its best settings; none if why_no_mpi_peers returns a reason. Collective. The
+// first two are for groups of two ranks.
 [[nodiscard]] std::vector<std::unique_ptr<OneWayPeer>> mpi_one_way_peers(const Group& group);
 [[nodiscard]] std::vector<std::unique_ptr<ExchangePeer>> mpi_exchange_peers(const Group& group);
-// Any number of ranks. "derived datatypes, persistent", "packed, Isend/Irecv", "packed, persistent", "neighbour collective"
+// Any number of ranks. "derived datatypes, persistent", "packed, Isend/Irecv", "packed, persistent", "neighbour
+// collective"
 [[nodiscard]] std::vector<std::unique_ptr<HaloPeer>> mpi_halo_peers(const Group& group);
-// The one of them with this name.
+// The candidate of that list with this name.
 [[nodiscard]] std::unique_ptr<HaloPeer> mpi_halo_peer(const Group& group, std::string_view name);
 
 [[nodiscard]] std::vector<std::unique_ptr<AllReducePeer>> mpi_allreduce_peers(const Group& group);
 
-// For the solvers' plain-MPI versions and the benchmarks' own clockwork, over MPI_COMM_WORLD.
+// MPI_COMM_WORLD, for the plain-MPI versions of solvers and for synchronising benchmarks.
 class MpiWorld {
  public:
-  // Throws onehop::Error where there is no MPI.
+  // Throws Error if there is no MPI.
   [[nodiscard]] static std::unique_ptr<MpiWorld> make();
   virtual ~MpiWorld() = default;
   [[nodiscard]] virtual int rank() const = 0;

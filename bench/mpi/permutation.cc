@@ -35,7 +35,7 @@ class SwapPeer final : public PermutationPeer {
  private:
   struct Swap {
     int peer = 0;
-    std::size_t first = 0;  // where the elements that move begin
+    std::size_t first = 0;  // the first element that moves
     detail::Runs runs;
   };
 

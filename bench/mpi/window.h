@@ -1,4 +1,4 @@
-// A window of MPI-3 for the candidates that put: what arrives lies behind a flag that the receiver watches.
+// An MPI-3 window for the candidates that put: a flag that the receiver polls, followed by the data.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@ enum class WindowKind { allocated, shared };
 template <class Abi>
 class MpiWindow {
  public:
-  // Collective. `bytes` on each of the two ranks, and a flag.
+  // Makes a window of `bytes` bytes and a flag on each of the two ranks. Collective.
   MpiWindow(const MpiContext<Abi>& context, WindowKind kind, std::int64_t bytes) : context_(context) {
     const auto& mpi = context.mpi;
     const auto size = static_cast<typename MpiCalls<Abi>::Aint>(flag_bytes + bytes);
@@ -36,14 +36,14 @@ class MpiWindow {
   }
   MpiWindow(const MpiWindow&) = delete;
   MpiWindow& operator=(const MpiWindow&) = delete;
-  // Collective; where an exception ends this rank's part, the other will not come, and the window is left to MPI.
+  // Collective. After an exception on this rank the other one will not take part, so the window is left to MPI.
   ~MpiWindow() {
     if (!context_.running() || std::uncaught_exceptions() != 0) return;
     static_cast<void>(context_.mpi.win_unlock_all(win_));
     static_cast<void>(context_.mpi.win_free(&win_));
   }
 
-  // What the peer put there.
+  // The data that the peer has put.
   [[nodiscard]] std::byte* data() const noexcept { return base_ + flag_bytes; }
 
   void put(const std::byte* from, std::int64_t bytes, std::int64_t to) const {
@@ -54,7 +54,7 @@ class MpiWindow {
   }
   void flush() const { context_.check(context_.mpi.win_flush(context_.peer, win_), "MPI_Win_flush"); }
 
-  // Tells the peer that what was put and flushed is there.
+  // Signals to the peer that the flushed data is complete.
   void raise_flag() {
     ++raised_;
     context_.check(context_.mpi.put(&raised_, 8, context_.byte, context_.peer, 0, 8, context_.byte, win_), "MPI_Put");
@@ -63,13 +63,14 @@ class MpiWindow {
   // Waits until the peer raised its flag once more.
   void await_flag() {
     ++awaited_;
-    // With shared memory looking alone is enough, and fastest; an MPI that sends what is put as messages must be called now and
-    // then, and of its functions not MPI_Win_sync but one that looks for messages moves them on in every library.
-    constexpr int looks_between_calls = 64;
+    // In shared memory, polling alone suffices and is fastest. An MPI that implements put by messages must be called
+    // from time to time, and only a function that probes for messages makes every library progress; MPI_Win_sync does
+    // not.
+    constexpr int polls_between_calls = 64;
     const std::atomic_ref<std::uint64_t> flag(*reinterpret_cast<std::uint64_t*>(base_));
     for (int looks = 1; flag.load(std::memory_order_acquire) < awaited_; ++looks) {
       detail::pause();
-      if (looks % looks_between_calls != 0) continue;
+      if (looks % polls_between_calls != 0) continue;
       int found = 0;
       context_.check(context_.mpi.iprobe(context_.peer, 0, context_.comm, &found, context_.ignore()), "MPI_Iprobe");
       context_.check(context_.mpi.win_sync(win_), "MPI_Win_sync");
@@ -86,7 +87,7 @@ class MpiWindow {
   std::uint64_t awaited_ = 0;
 };
 
-// Whether what is put into windows arrives: with MPICH 4.0 over UCX (Debian 12 has it) some of it never does.
+// Whether data that is put into windows arrives: with MPICH 4.0 over UCX (in Debian 12), some never does.
 template <class Abi>
 [[nodiscard]] bool windows_work(const MpiApi<Abi>& api) {
   return api.library.version().find("MPICH Version: 4.0.") == std::string::npos;

@@ -24,7 +24,8 @@ class World final : public MpiWorld {
   void allreduce_sum(std::span<double> values) override {
     const auto& c = context_;
     std::array<double, 64> sums{};
-    if (values.size() > sums.size()) throw BadInput("expected 64 numbers to sum at most");
+    if (values.size() > sums.size())
+      throw BadInput("expected at most 64 numbers to sum, found " + std::to_string(values.size()));
     c.check(c.mpi.allreduce(values.data(), sums.data(), static_cast<int>(values.size()), c.api.handles.float64,
                             c.api.handles.sum, c.comm),
             "MPI_Allreduce");
@@ -40,9 +41,9 @@ class World final : public MpiWorld {
   MpiContext<Abi> context_;
 };
 
-// Why this rank cannot compete with MPI; empty if it can, and then `mpi` is set.
+// Returns why this rank has no MPI to compare with; empty if it has one, and then sets `mpi`.
 std::string why_not_here(const Group& group, std::optional<detail::AnyMpi>& mpi) {
-  // Without a launcher MPI would start as one rank, or not at all: then the processor's time is better spent otherwise.
+  // Without a launcher, MPI would start with one rank or not at all, so it is not loaded.
   const detail::MpiLauncher launcher = detail::mpi_launcher();
   if (launcher.kind == detail::MpiLauncher::Kind::none && !detail::mpi_is_running()) {
     return "this program was not started by an MPI launcher";
@@ -74,7 +75,7 @@ std::string why_not_here(const Group& group, std::optional<detail::AnyMpi>& mpi)
 std::optional<detail::AnyMpi> mpi_to_compete_with(const Group& group, std::string* why_not) {
   std::optional<detail::AnyMpi> mpi;
   const std::string mine = why_not_here(group, mpi);
-  // All or none: what the candidates do is collective.
+  // All ranks or none, because the candidates are collective.
   for (const auto& bytes : group.allgather(std::as_bytes(std::span(mine)))) {
     if (bytes.empty()) continue;
     if (why_not != nullptr) why_not->assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());

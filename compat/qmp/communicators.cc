@@ -35,30 +35,30 @@ QMP_comm_t make_comm(std::vector<int> ranks, int me, std::uint32_t number) {
 }
 
 QMP_comm_t split(QMP_comm_t from, int colour, int key) {
-  struct Wish {
+  struct Choice {
     int colour;
     int key;
     int node;
     std::uint32_t numbers;
   };
   if (colour < 0) throw BadInput("expected a colour of 0 or more, found " + std::to_string(colour));
-  const Wish mine{colour, key, checked(from).me, qmp().numbers};
+  const Choice mine{colour, key, checked(from).me, qmp().numbers};
   const std::span<const std::byte> all = from->collectives->gather(std::as_bytes(std::span(&mine, 1)));
-  std::vector<Wish> together;
+  std::vector<Choice> members;
   std::set<int> colours;
   std::uint32_t number = 0;
   for (std::size_t i = 0; i < from->ranks.size(); ++i) {
-    const Wish wish = value_at<Wish>(all, i);
-    if (wish.colour == colour) together.push_back(wish);
-    colours.insert(wish.colour);
-    number = std::max(number, wish.numbers);
+    const Choice choice = value_at<Choice>(all, i);
+    if (choice.colour == colour) members.push_back(choice);
+    colours.insert(choice.colour);
+    number = std::max(number, choice.numbers);
   }
-  std::ranges::sort(together, {}, [](const Wish& wish) { return std::pair(wish.key, wish.node); });
+  std::ranges::sort(members, {}, [](const Choice& choice) { return std::pair(choice.key, choice.node); });
   std::vector<int> ranks;
   int me = 0;
-  for (const Wish& wish : together) {
-    if (wish.node == from->me) me = static_cast<int>(ranks.size());
-    ranks.push_back(from->ranks[static_cast<std::size_t>(wish.node)]);
+  for (const Choice& choice : members) {
+    if (choice.node == from->me) me = static_cast<int>(ranks.size());
+    ranks.push_back(from->ranks[static_cast<std::size_t>(choice.node)]);
   }
   qmp().numbers = number + 1;
   QMP_comm_t made = make_comm(std::move(ranks), me, number + 1);

@@ -55,7 +55,7 @@ QMP_msghandle_t declare_relative(QMP_comm_t comm, QMP_msgmem_t memory, int axis,
     throw BadInput("expected an axis from 0 to " + std::to_string(topology.sizes.size() - 1) + ", found " +
                    std::to_string(axis));
   }
-  // What comes from above was sent downwards.
+  // A message received from above was sent downwards.
   const Kind kind = (direction > 0) == sends ? upwards : downwards;
   return declare(comm, memory, topology.neighbour(axis, direction), sends, kind);
 }

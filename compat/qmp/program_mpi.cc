@@ -1,5 +1,5 @@
-// The MPI library that the program is linked with, found at run time. QMP initialises and finalises it, and splits MPI's
-// communicators together with its own.
+// The MPI library that the program is linked with, found at run time. QMP initialises and finalises it, and splits
+// MPI's communicators together with its own.
 #include <dlfcn.h>
 
 #include <cstring>

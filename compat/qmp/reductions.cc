@@ -28,7 +28,7 @@ QMP_status_t reduce(QMP_comm_t comm, T* values, int length, const Op& op) {
   return QMP_SUCCESS;
 }
 
-// The same with one number, folded in another type.
+// The same for one number, reduced in another type.
 template <class Wide, class T, class Op>
 QMP_status_t reduce_as(QMP_comm_t comm, T* value, const Op& op) {
   Wide wide = static_cast<Wide>(*value);
@@ -145,7 +145,7 @@ ONEHOP_COMPAT_API QMP_status_t QMP_comm_binary_reduction(QMP_comm_t comm, void* 
   return guarded(__func__, [&] {
     if (bfunc == nullptr) throw BadInput("expected a function, found a null pointer");
     const auto all = checked(comm).collectives->gather({static_cast<std::byte*>(lbuffer), buflen});
-    // As MPI has it: the second argument is what the nodes before made, the first is the next node's and becomes the result.
+    // As in MPI, the second argument is the result so far; the first is the next node's value and becomes the result.
     std::vector<std::byte> before(buflen);
     for (std::size_t node = 0; node < comm->ranks.size() && buflen > 0; ++node) {
       if (node > 0) std::memcpy(before.data(), lbuffer, buflen);

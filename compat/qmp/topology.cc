@@ -74,8 +74,8 @@ QMP_status_t declare_grid(QMP_comm_t comm, const int* dims, int ndim, const int*
                           std::span(map, static_cast<std::size_t>(map == nullptr ? 0 : mapdim)));
 }
 
-// Cuts a lattice for `nodes` nodes: prime by prime, the largest first, the axis with the longest pieces that it divides;
-// among equals one that is cut already.
+// Cuts a lattice for `nodes` nodes: prime by prime, the largest first, the axis with the longest pieces that it
+// divides; among equals one that is cut already.
 std::optional<std::vector<int>> cut(std::span<const int> lattice, int nodes) {
   std::vector<int> pieces(lattice.begin(), lattice.end());
   std::vector<int> cuts(lattice.size(), 1);

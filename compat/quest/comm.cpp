@@ -1,6 +1,6 @@
-// A drop-in replacement of QuEST's communication layer, over the functions of compat/quest.h. It defines all functions that QuEST's
-// comm_config.hpp and comm_routines.hpp declare, and is compiled inside QuEST instead of the two sources of these headers
-// (docs/howto/compat_quest.md).
+// A drop-in replacement of QuEST's communication layer, over the functions of compat/quest.h. It defines all functions
+// that QuEST's comm_config.hpp and comm_routines.hpp declare, and is compiled inside QuEST instead of the two sources
+// of these headers (docs/howto/compat_quest.md).
 //
 // Registers on accelerators are exchanged through the host's memory.
 #include <algorithm>
@@ -100,7 +100,7 @@ void comm_init() {
   onehop_quest_open();
 }
 
-// QuEST's validation may end what was never begun.
+// QuEST's validation may call this without comm_init.
 void comm_end() {
   if (comm_isInit()) onehop_quest_close();
 }
@@ -186,7 +186,7 @@ void comm_combineElemsIntoBuffer(Qureg receiver, FullStateDiagMatr sender) {
   deliver(receiver, receiver.cpuCommBuffer, receiver.gpuCommBuffer, sender.numElems);
 }
 
-// This rank's own piece is in its place already, so where it came from does not matter.
+// This rank's own piece is already in its place, so its source does not matter.
 void comm_combineSubArrays(qcomp* recv, std::vector<qindex> globalRecvInds, std::vector<qindex> /*localSendInds*/,
                            std::vector<qindex> numAmpsPerRank) {
   require_ranks();

@@ -1,6 +1,6 @@
-// Times of QuEST on a register over all ranks: the full Fourier transform, a dense gate on the qubit that ranks divide among them,
-// and one on three qubits of which ranks divide one. For comparing a QuEST with this drop-in interface with one that has MPI (docs/howto/compat_quest.md).
-// A time is the middle one of ROUNDS, for gates of five times as many.
+// Times of QuEST on a register over all ranks: the full Fourier transform, a dense gate on the qubit that ranks divide
+// among them, and one on three qubits of which ranks divide one. For comparing a QuEST with this drop-in interface with
+// one that has MPI (docs/howto/compat_quest.md). A time is the middle one of ROUNDS, for gates of five times as many.
 //
 //   time_gates QUBITS ROUNDS
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace {
 
-// Seconds, of which the middle one counts.
+// Returns the median time of `rounds` calls of `work`, in seconds.
 template <class Work>
 double middle_time(int rounds, Work&& work) {
   std::vector<double> seconds;

@@ -21,7 +21,7 @@ bool is_wanted() {
   return value == nullptr || std::strcmp(value, "0") != 0;
 }
 
-// Returns whether all of it is private memory that no file backs, such as the heap, and not another library's shared memory.
+// Whether all pages are private memory that no file backs, such as the heap, and not another library's shared memory.
 bool is_ordinary(std::span<const std::byte> pages) {
   auto at = reinterpret_cast<std::uintptr_t>(pages.data());
   const std::uintptr_t end = at + pages.size();
@@ -43,7 +43,7 @@ bool is_ordinary(std::span<const std::byte> pages) {
   return at >= end;
 }
 
-// Returns whether a peer's file is like those that SharedPages makes: this user's memory, at least this large, and sealed against resizing.
+// Whether a peer's file is as SharedPages makes it: this user's, at least this large, and sealed against resizing.
 bool is_trusted(int fd, std::size_t bytes) {
   constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW;
   struct stat status{};
@@ -69,7 +69,7 @@ SharedPages::SharedPages(std::span<std::byte> buffer) {
   if (!is_ordinary(pages)) return;
   const int fd = memfd_create("onehop receive buffer", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (fd < 0) return;
-  // Filled before it takes the pages' place: they are never without their contents.
+  // Filled before it replaces the pages, so that their contents are present at all times.
   const bool sized = ftruncate(fd, static_cast<off_t>(pages.size())) == 0 &&
                      fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
   std::byte* const copy = sized ? map(nullptr, pages.size(), MAP_SHARED, fd) : nullptr;
@@ -85,7 +85,7 @@ SharedPages::SharedPages(std::span<std::byte> buffer) {
 SharedPages::~SharedPages() {
   close_file();
   if (pages_ == nullptr) return;
-  // Filled before it takes the pages' place. Where the system has no memory for it they stay shared: the source unmaps them too.
+  // Filled before it replaces the pages. If memory is short, the pages stay shared, which is safe: the source unmaps them.
   std::byte* const own = map(nullptr, place_.bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   if (own == nullptr) return;
   std::memcpy(own, pages_, place_.bytes);

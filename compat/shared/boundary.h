@@ -1,5 +1,5 @@
-// The C boundary that all drop-in interfaces share. No exception may leave a C function, and the programs have no way to handle
-// onehop's errors, so an error ends the program.
+// The C boundary that all drop-in interfaces share. No exception may leave a C function, and the programs have no way
+// to handle onehop's errors, so an error ends the program.
 #pragma once
 
 #include <cstdio>
@@ -17,8 +17,8 @@
 
 namespace onehop::compat {
 
-// Prints the reason to stderr and ends this rank at once. It runs no exit handlers, because those of the program or of MPI might
-// wait for other ranks. The launcher then ends the other ranks.
+// Prints the reason to stderr and ends this rank at once. It runs no exit handlers, because those of the program or of
+// MPI might wait for other ranks. The launcher then ends the other ranks.
 [[noreturn]] inline void end_program(const char* where, const std::string& why, int status = EXIT_FAILURE) {
   std::fflush(nullptr);
   std::fprintf(stderr, "onehop: %s: %s\n", where, why.c_str());
@@ -26,8 +26,8 @@ namespace onehop::compat {
   std::_Exit(status);
 }
 
-// Runs the body of a function of a drop-in interface. An exception ends the program: with status 3 if a peer was lost, as
-// everywhere in onehop, so that a launcher can tell the culprit from its victims, and with EXIT_FAILURE otherwise.
+// Runs the body of a function of a drop-in interface. An exception ends the program: with status 3 if a peer was lost,
+// as everywhere in onehop, so that a launcher can tell the culprit from its victims, and with EXIT_FAILURE otherwise.
 template <class Body>
 auto guarded(const char* where, Body&& body) noexcept -> std::invoke_result_t<Body> {
   try {

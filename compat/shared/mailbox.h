@@ -1,7 +1,7 @@
-// Messages between all ranks, for drop-in interfaces that have no call for opening a channel: any rank may send to any other one
-// without preparing it together. Every ordered pair of ranks has the queues of queue.h. A pair's messages pass through them in
-// the order in which they were started, and messages with the same tag are received in that order. Messages that arrive
-// before the program has asked for them are put aside.
+// Messages between all ranks, for drop-in interfaces that have no call for opening a channel: any rank may send to any
+// other one without preparing it together. Every ordered pair of ranks has the queues of queue.h. A pair's messages
+// pass through them in the order in which they were started, and messages with the same tag are received in that order.
+// Messages that arrive before the program has asked for them are put aside.
 //
 // A mailbox may be used by one thread at a time.
 #pragma once
@@ -17,8 +17,8 @@ namespace onehop::compat {
 
 class Mailbox {
  public:
-  // Long messages pass in chunks. With small chunks the receiver copies the beginning of a message while its end is being
-  // written; large chunks are faster for messages that are much longer. Collective over the group.
+  // Long messages pass in chunks. With small chunks the receiver copies the beginning of a message while its end is
+  // being written; large chunks are faster for messages that are much longer. Collective over the group.
   explicit Mailbox(const Group& group, std::int64_t chunk_bytes = 8 << 10);
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
@@ -36,11 +36,11 @@ class Mailbox {
   void receive(Message& message);
   void flush();
 
-  // Moves as much data as it can, and returns whether it moved any. Throws Mismatch if a message is longer than the memory that
-  // it is received into.
+  // Moves as much data as it can, and returns whether it moved any. Throws Mismatch if a message is longer than the
+  // memory that it is received into.
   bool progress();
-  // Waits until awaited() returns a negative number. Until then awaited() returns the rank that it waits for. Throws PeerLost,
-  // Timeout, everything that progress() throws, and BadInput if this rank waits for itself.
+  // Waits until awaited() returns a negative number. Until then awaited() returns the rank that it waits for. Throws
+  // PeerLost, Timeout, everything that progress() throws, and BadInput if this rank waits for itself.
   template <class Awaited>
   void wait(Awaited awaited) {
     flush();

@@ -1,6 +1,6 @@
-// All messages from one rank of a mailbox to another. They pass through three queues: channels whose slots suit different
-// messages. A slot holds several messages, or part of a long one. Slots are numbered across the three queues and are received
-// in the order of their numbers.
+// All messages from one rank of a mailbox to another. They pass through three queues: channels whose slots suit
+// different messages. A slot holds several messages, or part of a long one. Slots are numbered across the three queues
+// and are received in the order of their numbers.
 #pragma once
 
 #include <array>
@@ -24,8 +24,8 @@ enum class Queue : std::size_t {
   deep   // many small slots, for messages that are sent while the receiver is busy with something else
 };
 
-// The channel specifications of a mailbox's queues. The number of ranks determines the depth of the deep queues, which share a
-// memory budget.
+// The channel specifications of a mailbox's queues. The number of ranks determines the depth of the deep queues, which
+// share a memory budget.
 class QueueShapes {
  public:
   QueueShapes(int ranks, std::int64_t chunk_bytes);
@@ -40,8 +40,8 @@ class Outgoing {
  public:
   void open(std::span<Sender> senders);
 
-  // Messages are written in the order of these calls, as far as slots are free. A message that may not wait closes its slot;
-  // others leave the slot open for the next message, until close().
+  // Messages are written in the order of these calls, as far as slots are free. A message that may not wait closes its
+  // slot; others leave the slot open for the next message, until close().
   void send(Message& message, bool may_wait);
   // Writes what it can, and returns whether it wrote anything.
   bool push();
@@ -74,8 +74,8 @@ class Incoming {
   void receive(Message& message);
   // Delivers a message that this rank sends to itself.
   void deliver(Message& sent);
-  // Reads what has arrived, and returns whether there was anything. Throws Mismatch if a message is longer than the memory that
-  // it is received into.
+  // Reads what has arrived, and returns whether there was anything. Throws Mismatch if a message is longer than the
+  // memory that it is received into.
   bool pull();
   [[nodiscard]] bool can_pull();
   void progress();
