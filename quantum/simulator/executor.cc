@@ -60,10 +60,10 @@ bool Executor::step() {
   return true;
 }
 
-template <typename What>
-void Executor::timed(ProfileEntry::Kind kind, const What& what) {
-  if (profile_ == nullptr) return what();
-  profile_->timed(kind, static_cast<int>(stage_), what);
+template <typename Body>
+void Executor::timed(ProfileEntry::Kind kind, const Body& body) {
+  if (profile_ == nullptr) return body();
+  profile_->timed(kind, static_cast<int>(stage_), body);
 }
 
 void Executor::enter_stage() {

@@ -180,10 +180,10 @@ class Simulation {
 
   [[nodiscard]] Profile* profile() { return options_.profile ? &profile_ : nullptr; }
 
-  template <typename What>
-  void timed(ProfileEntry::Kind kind, const What& what) {
-    if (!options_.profile) return what();
-    profile_.timed(kind, -1, what);
+  template <typename Body>
+  void timed(ProfileEntry::Kind kind, const Body& body) {
+    if (!options_.profile) return body();
+    profile_.timed(kind, -1, body);
   }
 
   // Checks a checkpoint from any source: every index in it must be in range.

@@ -1,4 +1,4 @@
-// The staggered hopping term with links kept once and in the order of their use.
+// The staggered hopping term gives the same with links stored once, and stored twice in the order of use.
 #include "lattice/staggered/dslash.h"
 
 #include <gtest/gtest.h>
@@ -65,8 +65,8 @@ TEST(LatticeHop, TheOrderOfLinksDoesNotChangeBits) {
 
 TEST(LatticeHop, LinksAreKeptOnceWhereOnlyThatFitsIntoTheCache) {
   const DslashLattice lattice = random_lattice(Group::alone(), {1, 1, 1, 1}, 8);
-  EXPECT_TRUE(better_in_order(lattice, 1));           // little
-  EXPECT_FALSE(better_in_order(lattice, 1UL << 30));  // more than there is memory
+  EXPECT_TRUE(better_in_order(lattice, 1));           // far below the size of the cache
+  EXPECT_FALSE(better_in_order(lattice, 1UL << 30));  // more than the memory
 }
 
 }  // namespace

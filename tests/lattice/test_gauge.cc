@@ -1,4 +1,4 @@
-// Gauge fields on several ranks: the same bits as on one.
+// Gauge fields have the same bits on several ranks as on one.
 #include "onehop/lattice/gauge.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST(LatticeGauge, SaysWhatIsWrong) {
   EXPECT_THROW(gauge.set_links(std::vector<Number>(9)), BadInput);
 }
 
-// Fat links may be large; a plaquette of them is exact all the same, and none where they are no numbers.
+// Averages are exact also for fat links, which may be large, and NaN if a link is not finite.
 TEST(LatticeGauge, AveragesOfLinksOfAnySize) {
   const auto plaquette_of = [](const Group& group, double size) {
     Gauge gauge(group, {4, 4, 4, 2 * group.size()}, {1, 1, 1, group.size()});

@@ -1,4 +1,4 @@
-// The geometry's tables against coordinates of the whole lattice, and its halos verified and executed.
+// The geometry's tables against global coordinates; its halo schedules are verified and executed.
 #include "onehop/lattice/geometry.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace onehop::lattice {
 namespace {
 
-// The number in the whole lattice of a site of a rank's block.
+// Converts the number of a site in a rank's block to its number in the whole lattice.
 std::int64_t global_number(const Geometry& geometry, int rank, std::int64_t site) {
   const auto origin = geometry.origin(rank);
   std::int64_t number = 0;

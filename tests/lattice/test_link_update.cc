@@ -1,5 +1,5 @@
 // Updates of single links against exact integrals: over SU(2), where the mean is a ratio of Bessel functions, and over SU(3), where the integral
-// of exp(Re tr(U J)) is a sum of determinants of them.
+// of exp(Re tr(U J)) is a sum of determinants of Bessel functions.
 #include "lattice/gauge/link_update.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ TEST(LatticeLinkUpdate, FunctionsAreThoseOfTheMathematicalLibrary) {
   EXPECT_LT(logarithm(0.0), -700);
 }
 
-// Of sqrt(1 - x^2) exp(a x), the density of half the trace of a matrix of SU(2): I_2(a) / I_1(a), and 1 - 3 of that / a.
+// Half the trace x of an SU(2) matrix has the density sqrt(1 - x^2) exp(a x). <x> = I_2(a) / I_1(a) and <x^2> = 1 - 3 <x> / a.
 TEST(LatticeLinkUpdate, CosinesHaveTheMeansOfSu2) {
   for (const double a : {0.0, 0.3, 1.0, 1.49, 1.51, 4.0, 17.0, 120.0}) {
     double sum = 0;
@@ -99,7 +99,7 @@ TEST(LatticeLinkUpdate, HeatBathHasTheMeansOfSu3) {
                                 {6.0, {5.1, 4.2, 3.0}, 0.3},
                                 {3.0, {2.2, 0.3, 1.4}, 3.0}};
   for (const auto& [beta, sizes, angle] : cases) {
-    // Staples with these singular values and this phase of the determinant: turned by any two matrices of SU(3).
+    // Random staples with these singular values and this phase of the determinant: a diagonal matrix between two of SU(3).
     Link staples{};
     for (int i = 0; i < 3; ++i) staples.e[i][i] = {sizes[i] * std::cos(angle / 3), sizes[i] * std::sin(angle / 3)};
     staples = su3::times_adjoint(random_su3(generator) * staples, random_su3(generator));
@@ -147,11 +147,11 @@ TEST(LatticeLinkUpdate, OverRelaxationKeepsTheActionAndMoves) {
   }
   Link link = random_su3(generator);
   const Link before = link;
-  over_relax_link(link, Link{});  // nothing pulls: nothing moves
+  over_relax_link(link, Link{});  // staples of 0 leave the link unchanged
   EXPECT_EQ(su3::real_trace_times_adjoint(link, before), su3::real_trace_times_adjoint(before, before));
 }
 
-// Eight links at once, of which two are none, get the bits that each gets alone.
+// In a vector of eight lanes, two of them unused, each link gets the same bits as in a vector of one.
 TEST(LatticeLinkUpdate, EveryLaneIsAsAlone) {
   using Real = Sites<8>::Real;
   std::mt19937 generator(11);

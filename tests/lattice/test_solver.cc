@@ -1,4 +1,4 @@
-// Solvers on an operator whose inverse is known, and what they are made of: sums, fields, threads.
+// Solvers on an operator with a known inverse, and their building blocks: sums, fields, threads.
 #include "onehop/lattice/solver.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST(LatticeSolver, FieldsGoToNaturalOrderAndBack) {
   EXPECT_EQ(natural, back);
 }
 
-// Multiplies each complex number by one of its own: on a rank's part of a vector of so many sites.
+// A diagonal operator on a rank's part of a vector.
 template <class Real>
 class Diagonal final : public LinearOperator<Real> {
  public:
@@ -117,7 +117,7 @@ std::vector<double> norms_of(LinearOperator<Real>& a, const Real* vector) {
   return norms;
 }
 
-// |b - A x|^2 / |b|^2, the worst of the right-hand sides.
+// The largest |b - A x|^2 / |b|^2 of all right-hand sides.
 template <class Real>
 double residual(LinearOperator<Real>& a, const Real* b, const Real* x) {
   const Buffer<Real> r = a.space().make();
@@ -212,7 +212,7 @@ TEST(LatticeSolver, EndsWithItsBestWhereThereIsNoSolution) {
   EXPECT_LE(bicgstab(a, x.data(), r.data(), until({1}, 1e-9)), 1);
 }
 
-// No operator at all: every application multiplies by other numbers, so that no residual is what it is taken for.
+// An inconsistent operator: every application multiplies by other numbers, so that iterated residuals are wrong.
 class Restless final : public LinearOperator<double> {
  public:
   Restless(Team& team, Sums& sums) : of_(team, sums, std::vector<std::complex<double>>(64, 1.0), 4, 1) {}
@@ -237,7 +237,7 @@ TEST(LatticeSolver, GivesUpWhereTheResidualOnlyGrows) {
   Stopping stopping = until({1}, 1e-10);
   stopping.iterations = 100000;
   EXPECT_LT(bicgstab(a, x.data(), r.data(), stopping), 1000);
-  // x is that of its smallest residual so far: not much longer than what there was to be found.
+  // x is the solution with the smallest residual, so its norm stays moderate.
   EXPECT_LT(norms_of(a, static_cast<const double*>(x.data()))[0], 1e4);
 }
 

@@ -1,4 +1,4 @@
-// The algebra of SU(3) against plain complex arithmetic, and its identities.
+// SU(3) linear algebra against plain complex arithmetic, and its identities.
 #include "onehop/lattice/su3.h"
 
 #include <gtest/gtest.h>

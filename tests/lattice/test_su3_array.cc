@@ -1,4 +1,4 @@
-// The algebra of SU(3) for arrays, on every kind of processor that this one can be, against complex numbers one by one.
+// SU(3) linear algebra on arrays, with all instruction sets of this processor, against plain complex arithmetic.
 #include "onehop/lattice/su3_array.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ struct Su3Array : ::testing::Test {
   std::vector<Number> numbers(std::size_t count, double scale = 1) {
     std::normal_distribution<double> normal(0, scale);
     std::vector<Number> found(sites * count);
-    // Rounded to T, so that both sides begin with the same.
+    // Rounded to T, so that both sides start from the same numbers.
     for (Number& z : found) z = {static_cast<T>(normal(random)), static_cast<T>(normal(random))};
     return found;
   }
@@ -137,7 +137,7 @@ TYPED_TEST(Su3Array, ExponentialsOnEveryTarget) {
       exponentials<T>(result, std::span<T>(result));
       const auto found = this->ungrouped(result);
       for (std::size_t site = 0; site < this->sites; ++site) {
-        Plain sum{};  // the series itself, to where its terms are nothing
+        Plain sum{};  // the Taylor series, until its terms vanish
         Plain term{1, 0, 0, 0, 1, 0, 0, 0, 1};
         for (int n = 1; n < 60; ++n) {
           for (std::size_t i = 0; i < 9; ++i) sum[i] += term[i];
@@ -172,7 +172,7 @@ TYPED_TEST(Su3Array, ReunitarisedAndTwoRowsOnEveryTarget) {
           m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) + m[2] * (m[3] * m[7] - m[4] * m[6]);
       ASSERT_LE(std::abs(determinant - 1.0), this->tolerance);
       this->expect_matrix(back, site, m, this->tolerance);
-      // The first row has only changed its length.
+      // Only the length of the first row has changed.
       const Number ratio = a[9 * site] / m[0];
       ASSERT_NEAR(ratio.imag(), 0, 1e3 * this->tolerance);
       ASSERT_GT(ratio.real(), 0);

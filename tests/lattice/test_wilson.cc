@@ -1,4 +1,4 @@
-// Wilson quarks on ranks that are threads of this process, and what is said of wrong options.
+// Wilson quarks, with threads of this process as ranks, and errors for wrong options.
 #include "onehop/lattice/wilson.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The Wilson hopping term as it runs on lattices that do not fit into caches: what asks ahead and stores past the caches gives the same bits.
+// The variants of the Wilson hopping term for lattices that exceed the caches, with prefetches and non-temporal stores, give the same bits.
 #include "lattice/wilson/wilson_core.h"
 
 #include <gtest/gtest.h>
@@ -78,9 +78,9 @@ void expect_same_bits(const Group& group, const std::vector<int>& grid) {
   }
 }
 
-TEST(LatticeWilsonCore, AskingAheadChangesNothing) { expect_same_bits(Group::alone(), {1, 1, 1, 1}); }
+TEST(LatticeWilsonCore, PrefetchChangesNothing) { expect_same_bits(Group::alone(), {1, 1, 1, 1}); }
 
-TEST(LatticeWilsonCore, AskingAheadChangesNothingOnSeveralRanks) {
+TEST(LatticeWilsonCore, PrefetchChangesNothingOnSeveralRanks) {
   testing::on_threads(2, [](const Group& group) { expect_same_bits(group, {1, 1, 1, 2}); });
 }
 

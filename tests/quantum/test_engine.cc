@@ -1,4 +1,4 @@
-// The engine as its callers see it, against the definition of every operation.
+// The engine's public interface: every operation against its definition.
 #include "onehop/quantum/engine.h"
 
 #include <gtest/gtest.h>

@@ -91,7 +91,7 @@ TEST(QuantumEngineReduce, PauliProducts) {
   }
 }
 
-// Every kind of vectors, with bits of the strings inside a vector and outside of it.
+// All instruction sets, with bits of the Pauli strings inside and outside a vector.
 template <typename T>
 void expect_signed_products(double tolerance) {
   Random random(10);
@@ -119,8 +119,8 @@ TEST(QuantumEngineReduce, SignedProductsOfEveryKindOfVectors) {
   expect_signed_products<float>(1e-14);
 }
 
-// Strings of one state, alone and many of a kind, near and far partners: the half that is not computed is the other's
-// conjugate.
+// Strings between a state and itself: single ones and many with the same x_mask, with near and far partners. The engine
+// computes only half of the products, as the other half is the conjugate.
 TEST(QuantumEngineReduce, PauliProductsWithinOneState) {
   Random random(11);
   const int bits = 15;  // more than one block

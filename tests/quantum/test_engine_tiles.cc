@@ -1,5 +1,4 @@
-// Passes over tiles smaller than those that callers get, so that many make up a state that can be checked by
-// definition.
+// Passes over tiles that are smaller than in production, so that a state small enough to check by definition has many.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +15,7 @@ namespace {
 
 using namespace testing;
 
-// Tiles of random size; every kind of vectors that this processor has, both precisions, one to three threads.
+// Tiles of random size, all instruction sets of this processor, both precisions, one to three threads.
 void expect_on_tiles(Random& random, int bits, const std::vector<LocalOperation>& operations,
                      const std::string& about) {
   const Amplitudes start = random_state(random, bits);
@@ -43,7 +42,7 @@ TEST(QuantumEngineTiles, AnyCircuit) {
     std::vector<LocalOperation> operations;
     const int count = number(random, 1, 60);
     for (int i = 0; i < count; ++i) operations.push_back(random_operation(random, bits, 3));
-    if (round % 3 == 0) {  // gates side by side, of which some go together
+    if (round % 3 == 0) {  // adjacent gates, some of which can merge
       const std::vector<int> order = shuffled(random, bits);
       for (std::size_t k = 0; k + 1 < order.size(); k += 2) {
         operations.push_back(
@@ -55,8 +54,8 @@ TEST(QuantumEngineTiles, AnyCircuit) {
   }
 }
 
-// Gates that only move amplitudes become one step: any order of them, on low and high bits, with controls in the tile
-// and outside of it, alone and between others.
+// Permutation gates merge to one step: in any order, on low and high bits, with controls inside and outside the tile,
+// alone and between other gates.
 TEST(QuantumEngineTiles, PermutationGates) {
   Random random(8);
   for (int round = 0; round < 60; ++round) {
@@ -80,7 +79,7 @@ TEST(QuantumEngineTiles, PermutationGates) {
   }
 }
 
-// Every shape of gate with its bits inside a vector, inside a row, in the rows and outside of the tile.
+// Every kind of gate, with its bits inside a vector, inside a row, in the row's number and outside the tile.
 TEST(QuantumEngineTiles, EveryShapeAtEveryPlace) {
   Random random(9);
   const int bits = 12;
@@ -111,7 +110,7 @@ TEST(QuantumEngineTiles, EveryShapeAtEveryPlace) {
   }
 }
 
-// Not a test: what `Kernels::prefer_dense` was decided by.
+// Not a test: the measurement behind the values of `Kernels::prefer_dense`.
 template <typename T>
 void print_matrices_or_parts(const char* what, int bits, const std::vector<LocalOperation>& operations) {
   for (const std::string& simd : simd_names()) {

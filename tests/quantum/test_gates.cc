@@ -17,7 +17,7 @@ using Matrix = std::vector<Complex>;
 
 std::size_t size_of(int qubits) { return std::size_t{1} << qubits; }
 
-// The whole matrix of an operation on so many qubits, from its meaning.
+// The full matrix of an operation on this many qubits, from its definition.
 Matrix on_all(const Operation& operation, int qubits) {
   const std::size_t size = size_of(qubits);
   const Matrix small = matrix_of(operation);
@@ -57,7 +57,7 @@ Matrix product(const Matrix& a, const Matrix& b, std::size_t size) {
   return c;
 }
 
-// Largest difference after the best global phase is taken out.
+// The largest difference, up to the best global phase.
 double difference(const Matrix& a, const Matrix& b) {
   Complex overlap = 0;
   for (std::size_t k = 0; k < a.size(); ++k) overlap += std::conj(a[k]) * b[k];

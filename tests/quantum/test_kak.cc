@@ -1,4 +1,4 @@
-// Two-bit gates taken apart.
+// The KAK decomposition of two-bit gates.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,8 +12,8 @@ namespace {
 
 using namespace testing;
 
-// The parts of a two-bit gate, applied one after the other by definition, are the gate.
-TEST(QuantumEngineSplit, TwoBitGatesTakenApart) {
+// The factors of a two-bit gate, applied one after the other by definition, reproduce it.
+TEST(QuantumKak, FactorsReproduceTwoBitGates) {
   Random random(4);
   const double h = std::sqrt(0.5);
   const Complex i(0, 1);
@@ -25,7 +25,7 @@ TEST(QuantumEngineSplit, TwoBitGatesTakenApart) {
                                              {h, 0, 0, h * i, 0, h, h * i, 0, 0, h * i, h, 0, h * i, 0, 0, h},
                                              {1, 0, 0, 0, 0, h, h * i, 0, 0, h * i, h, 0, 0, 0, 0, 1}};
   for (int round = 0; round < 200; ++round) gates.push_back(random_unitary(random, 4));
-  // One-bit gates on both bits, and what is close to them.
+  // Products of one-bit gates, and gates close to them.
   for (int round = 0; round < 50; ++round) {
     const auto a = one_bit_gate(random);
     const auto b = one_bit_gate(random);
@@ -34,7 +34,7 @@ TEST(QuantumEngineSplit, TwoBitGatesTakenApart) {
       for (std::size_t c = 0; c < 4; ++c) both.push_back(a[r / 2 * 2 + c / 2] * b[r % 2 * 2 + c % 2]);
     }
     gates.push_back(both);
-    // Controlled phases between one-bit gates; some hardly turn.
+    // Controlled phases between one-bit gates; some with very small angles.
     const Complex turn = std::polar(1.0, round % 2 == 0 ? 3.0 - 0.1 * round : std::pow(0.5, round));
     const auto c = one_bit_gate(random);
     const auto d = one_bit_gate(random);

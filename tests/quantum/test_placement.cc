@@ -1,5 +1,4 @@
-// Placement against exhaustive search on small circuits, against what must hold of any placement, and against its
-// baselines.
+// Placement: the invariants of any placement, comparison with exhaustive search on small circuits, and with baselines.
 #include "onehop/quantum/placement.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +50,7 @@ Circuit qpe(int n) {
   return c;
 }
 
-// The transverse-field Ising model on a grid of this width, as CX, RZ, CX or as RZZ.
+// Time evolution of the transverse-field Ising model on a grid of this width, with RZZ as such or as CX, RZ, CX.
 Circuit tfim(int n, int width, int steps, bool by_cx) {
   Circuit c = circuit_of(n, {});
   const auto bond = [&](int i, int j) {
@@ -104,10 +103,9 @@ Circuit random_circuit(int n, int gates, unsigned seed) {
   return c;
 }
 
-// -- what must hold of any placement
-// -----------------------------------------------------------------------------------
+// -- invariants of any placement --
 
-// Targets on which the gate is not diagonal, found by its matrix's entries.
+// The targets on which the gate is not diagonal, from the elements of its matrix.
 std::set<int> must_be_local(const Operation& operation) {
   std::set<int> wires;
   if (operation.kind == OperationKind::diagonal || operation.kind == OperationKind::global_phase) return wires;
@@ -170,7 +168,7 @@ TEST(Placement, DiagonalsControlsFlipsAndSwapsMoveNothing) {
   in_order.done.assign(c.operations.size(), false);
   std::fill_n(in_order.done.begin(), 4, true);
   c.operations.push_back(gate("swap", {0, 3}));
-  c.operations.push_back(gate("h", {3}));  // which is wire 0 by now
+  c.operations.push_back(gate("h", {3}));  // qubit 3 is wire 0 at this point
   in_order.done.resize(c.operations.size());
   const Placement p = place(c, 4, in_order);
   EXPECT_EQ(p.exchanges(), 0);
@@ -196,8 +194,7 @@ TEST(Placement, WhatCannotBeIsRefused) {
   EXPECT_EQ(place(c, 2).exchanges(), 0);
 }
 
-// -- against exhaustive search
-// -----------------------------------------------------------------------------------------
+// -- exhaustive search --
 
 // The operation on all qubits, as a dense matrix.
 Matrix on_all(const Operation& operation, int n) {
@@ -237,7 +234,7 @@ std::vector<Complex> times(const Matrix& m, const std::vector<Complex>& v) {
   return result;
 }
 
-// On a vector without symmetries: matrices that do not commute differ on it.
+// Compares both products on a vector without symmetries, on which matrices that do not commute differ.
 bool commute(const Matrix& a, const Matrix& b, std::size_t size) {
   std::mt19937 random(1);
   std::vector<Complex> v(size);
@@ -250,8 +247,8 @@ bool commute(const Matrix& a, const Matrix& b, std::size_t size) {
   return true;
 }
 
-// The least that any choice of placements can move: over all first placements and all exchanges between them, in any
-// order of operations that their commutators, computed in full, allow.
+// The minimum data movement: a search over all first placements, all exchanges, and all orders of operations that their
+// commutators allow. Commutators are computed from full matrices.
 class Exhaustive {
  public:
   Exhaustive(const Placement& p, int rank_bits) : n_(p.qubits), rank_bits_(rank_bits) {
@@ -359,8 +356,7 @@ TEST(Placement, IsNearTheBestOfExhaustiveSearch) {
   EXPECT_LE(ours, by_heuristic);
 }
 
-// -- against the baselines
-// -----------------------------------------------------------------------------------------------
+// -- baselines --
 
 TEST(Placement, MovesAtMostAThirdOfTheBaselinesAndATenthOfSome) {
   const std::map<std::string, Circuit> circuits = {

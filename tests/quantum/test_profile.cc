@@ -1,4 +1,4 @@
-// Profiles: what is written down adds up to what was done.
+// Profiles: the recorded passes and exchanges add up to the work of the run.
 #include "onehop/quantum/profile.h"
 
 #include <gtest/gtest.h>
@@ -83,7 +83,7 @@ TEST(QuantumProfile, PassesAddUp) {
   EXPECT_TRUE(has(ProfileEntry::Kind::planning));
 }
 
-// The groups that a placement tells of are the passes that are made, gate for gate.
+// Placement::groups() predicts the passes that the engine makes, gate for gate.
 TEST(QuantumProfile, GroupsAreThePasses) {
   const Circuit circuit = layers(17, 4);
   const Placement placement = place(circuit, 1);

@@ -1,4 +1,4 @@
-// Shots on ranks that are threads; tests/quantum/test_simulator.py has the rest, against NumPy.
+// Shots, with threads as ranks. tests/quantum/test_simulator.py compares everything else with NumPy.
 #include "onehop/quantum/simulator.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Sorting by digits agrees with sorting by comparing.
+// The radix sort agrees with a comparison sort.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// State vectors on ranks that are threads: layouts, exchanges, looking, against plain arithmetic on all amplitudes.
+// State vectors, with threads as ranks: layouts, exchanges and queries against plain arithmetic on all amplitudes.
 #include "onehop/quantum/state.h"
 
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ TEST(State, MovesWhatAnExchangeOfBitsMust) {
 TEST(State, ObservablesOfEveryKindOfStringOnEveryRank) {
   const int n = 5;
   const auto v = random_vector(n, 9);
-  // Every string of five letters: 1024 of them, many with X or Y on all qubits.
+  // All 1024 strings of five letters.
   std::vector<PauliSum> sums;
   std::vector<Complex> expected;
   for (int code = 0; code < 1024; ++code) {

@@ -35,7 +35,7 @@ struct SolverOptions {
 // halo rounds only the numbers that cross between ranks, so the result would depend on the grid.
 void check_half_halo(const SolverOptions& options);
 
-// What a solve did. Times, flops and bytes are those of one rank.
+// The outcome of a solve. Times, flops and bytes are those of one rank.
 struct SolverReport {
   std::int64_t iterations = 0;
   std::int64_t reliable_updates = 0;  // how often the residual was recomputed in the outer precision

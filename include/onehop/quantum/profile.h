@@ -33,11 +33,11 @@ class Profile {
  public:
   Profile();
 
-  // Calls `what` and records how long it took.
-  template <typename What>
-  void timed(ProfileEntry::Kind kind, int stage, const What& what) {
+  // Calls `body` and records how long it took.
+  template <typename Body>
+  void timed(ProfileEntry::Kind kind, int stage, const Body& body) {
     const double begin = now();
-    what();
+    body();
     add({.kind = kind, .stage = stage, .begin = begin, .seconds = now() - begin});
   }
   ProfileEntry& add(ProfileEntry entry);

@@ -49,8 +49,8 @@ class Executor {
   [[nodiscard]] const EngineCounters& counters() const noexcept { return counters_; }
 
  private:
-  template <typename What>
-  void timed(ProfileEntry::Kind kind, const What& what);
+  template <typename Body>
+  void timed(ProfileEntry::Kind kind, const Body& body);
   void enter_stage();
   void do_one(int index);
   void flush();
