@@ -34,7 +34,7 @@ struct Wide256 {
     for (std::ptrdiff_t b = 0; b < 4; ++b) to[b] = largest_magnitude(x + b * source_bytes);
   }
 
-  // Four times eight integers, each in the range of a signed byte, in order.
+  // Joins four times eight integers, each in the range of a signed byte, in order.
   static __m256i join(__m256i a, __m256i b, __m256i c, __m256i d) {
     const __m256i mixed = _mm256_packs_epi16(_mm256_packs_epi32(a, b), _mm256_packs_epi32(c, d));
     return _mm256_permutevar8x32_epi32(mixed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));

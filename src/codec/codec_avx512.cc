@@ -31,7 +31,7 @@ struct Wide512 {
     return static_cast<std::uint32_t>(_mm_cvtsi128_si32(_mm_max_epi32(f, _mm_shuffle_epi32(f, 0xb1))));
   }
 
-  // Of four blocks behind each other.
+  // The largest magnitudes of four consecutive blocks.
   static void four_magnitudes(const std::byte* x, std::uint32_t* to) {
     const __m512i magnitude = _mm512_set1_epi32(0x7fffffff);
     const auto of = [&](std::ptrdiff_t block) {
@@ -92,7 +92,7 @@ struct Wide512 {
     return join_two(a, b, c, d);
   }
 
-  // Products of codes and scales are exact, so adding one as it is made rounds once, as adding it afterwards does.
+  // Products of codes and scales are exact, so a fused multiply-add rounds once, as a separate addition does.
   static void add_rounded(const std::byte* own, float inverse, float scale, __m256i others, float their_scale,
                           std::byte* to) {
     const __m512 to_codes = _mm512_set1_ps(inverse);
@@ -137,7 +137,7 @@ struct Wide512 {
         _mm512_add_epi32(_mm512_add_epi32(magnitude, odd), _mm512_set1_epi32(0x7ffff - (120 << 23)));
     const __mmask16 is_small = _mm512_cmplt_epi32_mask(magnitude, _mm512_set1_epi32(0x3c800000));
     const __m512i code = _mm512_mask_mov_epi32(_mm512_srli_epi32(rounded, 20), is_small, small);
-    // The sign from bits 24 and up, the code from below: only the lowest byte is used.
+    // Bit 7 is the sign, moved down from bit 31; the lower bits are the code. Only the lowest byte is used.
     return _mm512_ternarylogic_epi32(_mm512_set1_epi32(0x80), _mm512_srli_epi32(bits, 24), code, 0xca);
   }
   static __m256i to_e4m3(const std::byte* x, float inverse) {

@@ -1,10 +1,10 @@
-// The loops of the codecs with a scale for x86, over the few steps that differ with the width of the registers. `Wide` gives
-//   largest_magnitude(x)             of 32 numbers, as bits; four_magnitudes those of four blocks
-//   quantise(x, inverse)             32 numbers to 32 signed bytes; quantise_two two blocks
-//   put<adding>(codes, scale, to)    and back
-//   add_rounded                      32 numbers to codes and back, plus what other codes mean
-//   to_e4m3, put_e4m3                the same for E4M3
-// Rounding a block goes through the codes, which never leave the registers.
+// The x86 loops of the codecs with a scale, over the few steps that differ with the register width. `Wide` provides
+//   largest_magnitude(x)             of 32 numbers, as bits; four_magnitudes: of each of four blocks
+//   quantise(x, inverse)             32 numbers to 32 signed bytes; quantise_two: two blocks
+//   put<adding>(codes, scale, to)    32 signed bytes to numbers, stored or added
+//   add_rounded                      32 numbers to codes and back, plus the numbers of other codes
+//   to_e4m3, put_e4m3                the same conversions for E4M3
+// A block is rounded through its codes, which never leave the registers.
 //
 // Included only by sources that are compiled for one kind of processor, each for itself (see codec_loops.h).
 #pragma once
@@ -20,7 +20,7 @@ namespace onehop::detail {
 namespace {  // NOLINT: on purpose, each source has its own
 
 constexpr std::int64_t source_bytes = group_elements * 4;
-constexpr int batch = 32;  // blocks whose scales are worked out together
+constexpr int batch = 32;  // blocks whose scales are computed together
 
 inline float as_float(std::uint32_t bits) {
   float value;
@@ -65,8 +65,8 @@ inline void put_header(std::uint32_t scale, std::byte* wire) {
   std::memcpy(wire, &header, sizeof header);
 }
 
-// What lies on the wire is often in another core's cache, which the processor fetches too late by itself: a block takes
-// so many instructions that few lines are under way at once. Fetching beyond the end does no harm.
+// Prefetches bytes on the wire, which are often in another core's cache. The processor alone fetches them too late: a
+// block takes so many instructions that few lines are under way at once. Fetching beyond the end is harmless.
 constexpr std::int64_t line_bytes = 64;
 inline void fetch(const std::byte* from, std::int64_t bytes) {
   for (std::int64_t at = 0; at < bytes; at += line_bytes) __builtin_prefetch(from + at);
@@ -75,7 +75,7 @@ inline void fetch_to_write(std::byte* to, std::int64_t bytes) {
   for (std::int64_t at = 0; at < bytes; at += line_bytes) __builtin_prefetch(to + at, 1);
 }
 
-// 32 signed bytes to and from their places on the wire.
+// Moves 32 signed bytes to and from their places on the wire.
 struct Bytes8 {
   static constexpr std::int64_t bytes = 34;
   static constexpr int levels = 127;
@@ -145,7 +145,7 @@ struct SymmetricSteps {
   static void scales(Scales& s) { find_scales<Layout::levels>(s); }
   static __m256i codes(const std::byte* source, float inverse) { return Wide::quantise(source, inverse); }
   static Codes2 two_codes(const std::byte* source, const float* inverse) { return Wide::quantise_two(source, inverse); }
-  // Also what they mean, to `to`.
+  // The same, and stores or adds the decoded numbers at `to`.
   template <bool adding>
   static Codes2 round_two(const std::byte* source, const Scales& s, int b, std::byte* to) {
     return Wide::template round_two<adding>(source, s.inverse + b, s.scale + b, to);
@@ -190,7 +190,7 @@ struct E4m3Steps {
   }
 };
 
-// The scales of so many blocks. Returns whether a block is special.
+// Finds the scales of `blocks` blocks. Returns whether a block is special.
 template <class Wide, class Steps>
 inline bool scales_of(const std::byte* source, int blocks, Scales& s) {
   int b = 0;
@@ -199,12 +199,12 @@ inline bool scales_of(const std::byte* source, int blocks, Scales& s) {
   Steps::scales(s);
   std::uint32_t most = 0;
   for (const std::uint32_t one : s.magnitude) most = one > most ? one : most;
-  return most >= special_magnitude;  // left over from blocks before at worst
+  return most >= special_magnitude;  // may be true only because of an earlier block, which costs only time
 }
 
 inline float float_scale(const Scales& s, int block) { return as_float(s.scale[block]); }
 
-// One block whose scale is known, if it is not special. `target` may be null, or `wire` if it is not written.
+// Encodes or rounds one block. Its scale is known unless it is special. `target` may be null, or an unused `wire`.
 template <class Wide, class Steps, bool adding, bool writing, bool rounding>
 inline void put_block(const Scales& s, int b, const std::byte* source, std::byte* wire, std::byte* target) {
   if (s.magnitude[b] >= special_magnitude) [[unlikely]] {
@@ -219,7 +219,7 @@ inline void put_block(const Scales& s, int b, const std::byte* source, std::byte
   if constexpr (rounding) Steps::template put<adding>(codes, float_scale(s, b), target);
 }
 
-// So many blocks whose scales are known, two at a time.
+// Encodes or rounds `blocks` blocks whose scales are known, two at a time.
 template <class Wide, class Steps, bool adding, bool writing, bool rounding>
 inline void put_blocks(const Scales& s, bool special, int blocks, const std::byte* source, std::byte* wire,
                        std::byte* target) {
@@ -280,7 +280,7 @@ inline std::uint32_t header_of(const std::byte* wire) {
   return header;
 }
 
-// The sums of a few blocks, both sides rounded.
+// Adds a few blocks of rounded own numbers and of decoded other numbers.
 template <class Wide, class Steps>
 inline void add_blocks(const Scales& s, int blocks, const std::byte* own, const std::byte* other, std::byte* sum) {
   for (int b = 0; b < blocks; ++b, own += source_bytes, other += Steps::bytes, sum += source_bytes) {

@@ -28,14 +28,14 @@ namespace onehop {
 namespace detail {
 namespace {
 
-// What a rank tells the others when a group is made.
+// A rank's announcement to the others when a group is made.
 struct Introduction {
-  char host[96] = {};  // boot, process-number space and user: what must agree for /proc/PID/fd to work
+  char host[96] = {};  // boot, process-number space and user, which must agree for /proc/PID/fd to work
   std::int32_t pid = 0;
   std::int32_t fd = -1;
   std::int32_t process_barrier = 0;
   std::int32_t padding = 0;
-  std::uint64_t word = 0;             // of the rank's page
+  std::uint64_t word = 0;             // RankPage::word of the rank's page
   std::uint64_t processors[16] = {};  // the first 1024 that the rank may run on
 };
 
@@ -52,7 +52,7 @@ Introduction introduce(int fd, std::uint64_t word) {
   struct stat space{};
   stat("/proc/self/ns/pid", &space);
   std::string host = boot + "/" + std::to_string(space.st_ino) + "/" + std::to_string(geteuid());
-  // For tests: ranks that say different names share no memory, those that say the same one try to.
+  // For tests: ranks with different names share no memory, those with the same name try to.
   if (const char* name = std::getenv("ONEHOP_TEST_HOST"); name != nullptr && *name != '\0') host = name;
   std::strncpy(own.host, host.c_str(), sizeof own.host - 1);
   own.pid = getpid();
@@ -124,28 +124,28 @@ void agree_on_sharing(GroupState& group) {
   }
 }
 
-// A rank of this machine whose memory cannot be mapped may have died meanwhile: then that is the reason. Where ranks
-// may be on other machines, a process number that nobody has here says nothing.
+// Throws PeerLost if a rank of this machine cannot be mapped because it has died. If ranks may be on other machines, a
+// process number that does not exist here proves nothing.
 void refuse_the_dead(GroupState& group) {
   if (group.remote != nullptr) return;
-  const std::string& here = group.pages[static_cast<std::size_t>(group.rank)].host;
+  const std::string& host = group.pages[static_cast<std::size_t>(group.rank)].host;
   const bool all_mapped =
-      std::ranges::all_of(group.pages, [&](const PeerPage& peer) { return peer.page != nullptr || peer.host != here; });
+      std::ranges::all_of(group.pages, [&](const PeerPage& peer) { return peer.page != nullptr || peer.host != host; });
   if (!all_mapped) group.throw_if_lost("making a group");
 }
 
 bool is_oversubscribed(const GroupState& group, const std::vector<Introduction>& all) {
   std::uint64_t processors[16] = {};
-  long here = 0;
+  long local_ranks = 0;
   for (int r = 0; r < group.size; ++r) {
     if (group.pages[static_cast<std::size_t>(r)].host != group.pages[static_cast<std::size_t>(group.rank)].host)
       continue;
-    ++here;
+    ++local_ranks;
     for (std::size_t w = 0; w < 16; ++w) processors[w] |= all[static_cast<std::size_t>(r)].processors[w];
   }
-  long there = 0;
-  for (const std::uint64_t word : processors) there += std::popcount(word);
-  return there > 0 && here > there;
+  long available = 0;
+  for (const std::uint64_t word : processors) available += std::popcount(word);
+  return available > 0 && local_ranks > available;
 }
 
 // Moves the object of an owner to the heap and leaks it, so that this process never destroys it.
@@ -166,8 +166,8 @@ GroupState::~GroupState() {
     left(*this);
     return;
   }
-  // A fork's child: what the group shares with its peers and with MPI is the parent's, and nothing of it is closed
-  // here.
+  // In a forked child, everything that the group shares with its peers and with MPI belongs to the parent and is not
+  // closed.
   leave_to_parent(bootstrap);
   leave_to_parent(shared_memory);
   leave_to_parent(remote);
@@ -195,7 +195,7 @@ PeerStatus GroupState::poll_peers(int waited_for) {
     const bool ended = processes.ended(r, peer.pid);
     const bool closed = peer.page->left.load(std::memory_order_acquire) != 0;
     const int peer_reports = other_rank(peer.page->reported_lost.load(std::memory_order_acquire));
-    // A peer that left because another rank had left before it names that rank.
+    // A peer that left because another rank had already left names that rank.
     const int missed = ended || closed ? other_rank(peer.page->missed.load(std::memory_order_acquire)) : -1;
     const int first = missed < 0 ? r : missed;
     if (found.lost < 0 && ended && !closed) found.lost = first;
@@ -232,8 +232,8 @@ Gathered GroupState::allgather(std::span<const std::byte> mine) {
   if (out_of_step) {
     throw Error("rank " + std::to_string(rank) +
                 " did not complete an earlier collective step of this group (a barrier, an all-gather, opening "
-                "channels, a split), "
-                "so its steps no longer match those of the others; make a new group, or start the program again");
+                "channels, a split), so its steps no longer match those of the others; make a new group, or start the "
+                "program again");
   }
   try {
     return bootstrap->allgather(mine);
@@ -242,7 +242,7 @@ Gathered GroupState::allgather(std::span<const std::byte> mine) {
     if (lost >= 0) {
       tell_lost(lost);
     } else if (error.rank() >= 0) {
-      // It has left, and is perhaps still ending: who looks for this rank later must not take this one for the first.
+      // It has left in order, perhaps because it is ending. Ranks that wait for this one must name it, not this rank.
       own_page().missed.store(static_cast<std::uint32_t>(error.rank()) + 1, std::memory_order_release);
     }
     if (lost < 0 || lost == error.rank()) throw;
@@ -256,8 +256,8 @@ Gathered GroupState::allgather(std::span<const std::byte> mine) {
 std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, std::unique_ptr<Bootstrap> bootstrap,
                                        std::vector<int> world_ranks) {
   if (size < 1 || rank < 0 || rank >= size) {
-    throw BadInput("rank " + std::to_string(rank) + " of " + std::to_string(size) +
-                   " ranks: expected 0 <= rank < size");
+    throw BadInput("group: expected 0 <= rank < size, found rank " + std::to_string(rank) + " and size " +
+                   std::to_string(size));
   }
   static_cast<void>(cpu::level());  // throws for a wrong ONEHOP_SIMD
   count_forks();
@@ -277,9 +277,9 @@ std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, s
   std::vector<Introduction> all(static_cast<std::size_t>(size));
   for (std::size_t r = 0; r < all.size(); ++r) {
     if (gathered[r].size() != sizeof(Introduction)) {
-      throw Mismatch("making a group: rank " + std::to_string(r) + " gave " + std::to_string(gathered[r].size()) +
-                     " bytes where " + std::to_string(sizeof(Introduction)) +
-                     " were expected; do all ranks run the same version of onehop?");
+      throw Mismatch("making a group: expected " + std::to_string(sizeof(Introduction)) + " bytes from rank " +
+                     std::to_string(r) + ", found " + std::to_string(gathered[r].size()) +
+                     "; do all ranks run the same version of onehop?");
     }
     std::memcpy(&all[r], gathered[r].data(), sizeof(Introduction));
     all[r].host[sizeof all[r].host - 1] = '\0';
@@ -309,7 +309,7 @@ struct Choice {
   std::int32_t key;
 };
 
-// The lowest member makes control memory; its path travels through the parent's all-gather.
+// The lowest member makes control memory and announces its path in the parent's all-gather.
 std::unique_ptr<Bootstrap> split_in_memory(GroupState& parent, const std::vector<int>& members, int own_index) {
   const bool leads = own_index == 0 && !members.empty();
   std::optional<ControlMemory> control;
@@ -330,7 +330,7 @@ std::unique_ptr<Bootstrap> split_in_memory(GroupState& parent, const std::vector
       failure = error.what();
     }
   }
-  // The leader's memory must live until all have mapped it, and a failure must be everybody's.
+  // The leader's memory must live until all have mapped it, and a failure must be thrown on every rank.
   const Gathered failures = parent.allgather(std::as_bytes(std::span<const char>(failure)));
   for (std::size_t r = 0; r < failures.size(); ++r) {
     if (failures[r].empty()) continue;
@@ -348,7 +348,7 @@ std::unique_ptr<Bootstrap> split_in_memory(GroupState& parent, const std::vector
 Group Group::alone() { return Group(detail::make_group(0, 1, "alone", std::make_unique<detail::AloneBootstrap>())); }
 
 Group Group::from_allgather(int rank, int size, AllGather allgather) {
-  if (!allgather) throw BadInput("from_allgather needs a function that gathers bytes from all ranks");
+  if (!allgather) throw BadInput("from_allgather: expected a function that gathers bytes from all ranks, found none");
   return Group(
       detail::make_group(rank, size, "allgather", detail::make_user_bootstrap(rank, size, std::move(allgather))));
 }
@@ -359,7 +359,7 @@ const std::string& Group::origin() const noexcept { return state_->origin; }
 
 bool Group::shares_memory(int rank) const {
   if (rank < 0 || rank >= size()) {
-    throw BadInput("there is no rank " + std::to_string(rank) + " in a group of " + std::to_string(size()));
+    throw BadInput("expected a rank from 0 to " + std::to_string(size() - 1) + ", found " + std::to_string(rank));
   }
   return state_->shares_memory(rank);
 }
@@ -420,7 +420,7 @@ SharedArray Group::allocate(std::int64_t bytes) const {
 
 void Group::set_timeout(double seconds) const {
   if (!(seconds >= 0))
-    throw BadInput("a time limit must be 0 (none) or positive seconds, got " + std::to_string(seconds));
+    throw BadInput("set_timeout: expected 0 (no limit) or more seconds, found " + std::to_string(seconds));
   state_->timeout = seconds;
   state_->bootstrap->set_timeout(seconds);
 }
