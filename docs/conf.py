@@ -57,6 +57,8 @@ breathe_default_project = "onehop"
 breathe_default_members = ("members",)
 cpp_index_common_prefix = ["onehop::"]
 
+smartquotes_action = "qe"  # quotes and ellipses, but not dashes: options begin with two hyphens
+
 html_theme = "furo"
 html_title = f"onehop {release}"
 html_static_path = ["_static"]
@@ -65,9 +67,17 @@ html_show_sphinx = False
 html_copy_source = False
 
 
+def use_whole_summaries(command: Any) -> None:
+    """Let lists of commands show the first paragraph of each help text, which typer cuts off otherwise."""
+    command.short_help = command.short_help or " ".join((command.help or "").partition("\n\n")[0].split())
+    for part in getattr(command, "commands", {}).values():
+        use_whole_summaries(part)
+
+
 def write_commands(_app: Any) -> None:
     """Write the command line reference, which reference/cli.md includes, with typer's own generator."""
     command = typer.main.get_command(make_app())
+    use_whole_summaries(command)
     with command.make_context("onehop", [], resilient_parsing=True) as context:
         text = get_docs_for_click(obj=command, ctx=context, name="onehop", title="onehop")
     GENERATED.mkdir(parents=True, exist_ok=True)
@@ -76,11 +86,13 @@ def write_commands(_app: Any) -> None:
 
 def write_variables(_app: Any) -> None:
     """Write the table of environment variables, which reference/environment.md includes."""
-    rows = ["| variable | values | default | meaning | set by | read in |", "|---|---|---|---|---|---|"]
+    rows = ["| variable | meaning |", "|---|---|"]
     for one in _core.environment_variables():
-        cells = [f"`{one['name']}`", *(one[key] for key in ("values", "default", "meaning", "set_by"))]
-        cells.append(f"`{one['read_in']}`")
-        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        meaning = (
+            f"{one['meaning']}<br>*Values*: {one['values']}. *Default*: {one['default']}. "
+            f"*Set by*: {one['set_by']}. *Read in*: `{one['read_in']}`"
+        )
+        rows.append(f"| `{one['name']}` | " + meaning.replace("|", "\\|") + " |")
     GENERATED.mkdir(parents=True, exist_ok=True)
     (GENERATED / "environment.md").write_text("\n".join(rows) + "\n")
 
