@@ -201,9 +201,9 @@ struct FindPlaquettes {
     double* out = values;
     for (int nu = 1; nu < dims; ++nu) {
       for (int mu = 0; mu < nu; ++mu, out += count) {
-        const auto there = sites.load(links[mu]) * sites.load(links[nu], sites.steps.ahead[mu]);
-        const auto other = sites.load(links[nu]) * sites.load(links[mu], sites.steps.ahead[nu]);
-        sites.store_real(out, su3::real_trace_times_adjoint(there, other) * (1.0 / 3));
+        const auto lower = sites.load(links[mu]) * sites.load(links[nu], sites.steps.ahead[mu]);
+        const auto upper = sites.load(links[nu]) * sites.load(links[mu], sites.steps.ahead[nu]);
+        sites.store_real(out, su3::real_trace_times_adjoint(lower, upper) * (1.0 / 3));
       }
     }
   }

@@ -167,9 +167,9 @@ std::array<ExactSum, 2> Hmc::Impl::hamiltonian() {
       const double* v = links[nu].data();
       const std::ptrdiff_t across = space.stride(nu);
       detail::each_site(space, [=](auto sites) {
-        const auto there = sites.load(u) * sites.load(v, along);
-        const auto other = sites.load(v) * sites.load(u, across);
-        sites.store_real(values, 1 - su3::real_trace_times_adjoint(there, other) * (1.0 / 3));
+        const auto lower = sites.load(u) * sites.load(v, along);
+        const auto upper = sites.load(v) * sites.load(u, across);
+        sites.store_real(values, 1 - su3::real_trace_times_adjoint(lower, upper) * (1.0 / 3));
       });
       add_to(sums[1]);
     }
@@ -191,44 +191,44 @@ Hmc& Hmc::operator=(Hmc&&) noexcept = default;
 Hmc::~Hmc() = default;
 
 Trajectory Hmc::run(std::uint32_t number) {
-  Impl& in = *impl_;
-  const auto old = in.links.store();
-  in.draw_momenta(number);
-  const auto before = in.hamiltonian();
-  in.integrate();
+  Impl& impl = *impl_;
+  const auto old = impl.links.store();
+  impl.draw_momenta(number);
+  const auto before = impl.hamiltonian();
+  impl.integrate();
   Trajectory done;
-  done.delta_h = in.difference(in.hamiltonian(), before);
-  detail::Random random(in.options.seed, 0, number, decision_purpose);
+  done.delta_h = impl.difference(impl.hamiltonian(), before);
+  detail::Random random(impl.options.seed, 0, number, decision_purpose);
   done.accepted = random.two().first <= std::exp(-done.delta_h);  // false for NaN
   if (!done.accepted) {
-    in.links.load(old);
+    impl.links.load(old);
     return done;
   }
   // Rounding errors move the links away from SU(3) over many trajectories.
-  auto links = in.links.store();
+  auto links = impl.links.store();
   for (std::size_t i = 0; i < links.size(); i += 9) {
     su3::Matrix<double> link = su3::load(links.data() + i);
     su3::reunitarise(link);
     su3::store(links.data() + i, link);
   }
-  in.links.load(links);
+  impl.links.load(links);
   return done;
 }
 
 Reversal Hmc::reverse(std::uint32_t number) {
-  Impl& in = *impl_;
-  const auto old = in.links.store();
-  in.draw_momenta(number);
-  const auto before = in.hamiltonian();
-  in.integrate();
-  in.turn_round();
-  in.integrate();
+  Impl& impl = *impl_;
+  const auto old = impl.links.store();
+  impl.draw_momenta(number);
+  const auto before = impl.hamiltonian();
+  impl.integrate();
+  impl.turn_round();
+  impl.integrate();
   Reversal found;
-  found.delta_h = in.difference(in.hamiltonian(), before);
-  const auto links = in.links.store();
+  found.delta_h = impl.difference(impl.hamiltonian(), before);
+  const auto links = impl.links.store();
   for (std::size_t i = 0; i < links.size(); ++i) found.links = std::max(found.links, std::abs(links[i] - old[i]));
-  in.links.load(old);
-  for (const auto& bytes : in.space.group().allgather(std::as_bytes(std::span(&found.links, 1)))) {
+  impl.links.load(old);
+  for (const auto& bytes : impl.space.group().allgather(std::as_bytes(std::span(&found.links, 1)))) {
     double other = 0;
     std::memcpy(&other, bytes.data(), sizeof other);
     found.links = std::max(found.links, other);

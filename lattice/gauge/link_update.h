@@ -36,9 +36,9 @@ inline Projection<R> project(const su3::Matrix<R>& m, const Subgroup& s) {
   const auto& d = m.e[s[1]][s[1]];
   const Quaternion<R> r{0.5 * (a.re + d.re), 0.5 * (b.im + c.im), 0.5 * (b.re - c.re), 0.5 * (a.im - d.im)};
   const R length = square_root(r[0] * r[0] + r[1] * r[1] + r[2] * r[2] + r[3] * r[3]);
-  const Mask<R> there = length > R{} + 1e-200;
-  const R scale = there ? 1 / length : R{};
-  return {length, {there ? scale * r[0] : R{} + 1, scale * r[1], scale * r[2], scale * r[3]}};
+  const Mask<R> nonzero = length > R{} + 1e-200;
+  const R scale = nonzero ? 1 / length : R{};
+  return {length, {nonzero ? scale * r[0] : R{} + 1, scale * r[1], scale * r[2], scale * r[3]}};
 }
 
 template <class R>

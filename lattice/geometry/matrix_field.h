@@ -28,7 +28,7 @@ class MatrixSpace {
 
   [[nodiscard]] const Group& group() const noexcept { return group_; }
   [[nodiscard]] const Geometry& geometry() const noexcept { return geometry_; }
-  [[nodiscard]] Team& team() const noexcept { return *team_; }  // what loops over sites run on
+  [[nodiscard]] Team& team() const noexcept { return *team_; }  // runs the loops over sites
   [[nodiscard]] int dims() const noexcept { return geometry_.dims(); }
   [[nodiscard]] std::size_t sites() const noexcept { return static_cast<std::size_t>(geometry_.sites()); }
 

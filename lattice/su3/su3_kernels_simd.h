@@ -272,7 +272,7 @@ void movement(const T* m, const T* v, const std::int32_t*, T* r, std::int64_t gr
 }
 
 template <class T>
-const Su3Kernels<T>& of() {
+const Su3Kernels<T>& kernel_set() {
   static constexpr Su3Kernels<T> set{
       {&add_products<T, false>, &add_products<T, true>},
       {{&products<T, false, false>, &products<T, false, true>}, {&products<T, true, false>, &products<T, true, true>}},
@@ -289,8 +289,8 @@ const Su3Kernels<T>& of() {
 
 // Each processor's source includes this header once, in a namespace of its own.
 // NOLINTBEGIN(misc-definitions-in-headers)
-const Su3Kernels<float>& float_su3() { return of<float>(); }
-const Su3Kernels<double>& double_su3() { return of<double>(); }
+const Su3Kernels<float>& float_su3() { return kernel_set<float>(); }
+const Su3Kernels<double>& double_su3() { return kernel_set<double>(); }
 // NOLINTEND(misc-definitions-in-headers)
 
 }  // namespace onehop::lattice::ONEHOP_SIMD_NAMESPACE

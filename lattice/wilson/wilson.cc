@@ -80,14 +80,14 @@ Wilson::Impl::InPrecision<T>& Wilson::Impl::in_precision() {
 
 template <class T>
 WilsonCore<T>& Wilson::Impl::core(int lanes, int num_rhs, bool half, bool half_halo) {
-  InPrecision<T>& of = in_precision<T>();
-  auto& storage = of.storages[{lanes, half}];
+  InPrecision<T>& cache = in_precision<T>();
+  auto& storage = cache.storages[{lanes, half}];
   if (!storage) {
     storage = std::make_unique<WilsonStorage<T>>(group, Geometry(spec_of(lanes)), links, options.recon,
                                                  options.antiperiodic, half);
     if (!blocks.empty()) storage->set_clover(blocks, inverses);
   }
-  auto& found = of.cores[{lanes, num_rhs, half, half_halo}];
+  auto& found = cache.cores[{lanes, num_rhs, half, half_halo}];
   if (!found) found = std::make_unique<WilsonCore<T>>(*storage, team, num_rhs, nullptr, half_halo);
   return *found;
 }
@@ -102,15 +102,15 @@ int Wilson::Impl::num_rhs_of(std::span<const Number> fields) const {
 
 template <class T>
 void Wilson::Impl::load(const WilsonCore<T>& core, std::span<const Number> fields, int parity, T* to) const {
-  const WilsonStorage<T>& of = core.storage();
-  const auto lanes = static_cast<std::size_t>(of.lanes());
+  const WilsonStorage<T>& storage = core.storage();
+  const auto lanes = static_cast<std::size_t>(storage.lanes());
   const auto num_rhs = static_cast<std::size_t>(core.num_rhs());
-  const std::size_t first = static_cast<std::size_t>(of.geometry.parity_begin(of.local(parity))) * lanes;
-  const std::size_t count = static_cast<std::size_t>(of.vectors(parity)) * lanes;
-  const std::size_t of_field = of.sites.size() * 12;
+  const std::size_t first = static_cast<std::size_t>(storage.geometry.parity_begin(storage.local(parity))) * lanes;
+  const std::size_t count = static_cast<std::size_t>(storage.vectors(parity)) * lanes;
+  const std::size_t of_field = storage.sites.size() * 12;
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t rhs = 0; rhs < num_rhs; ++rhs) {
-      const Number* from = fields.data() + rhs * of_field + static_cast<std::size_t>(of.sites[first + i]) * 12;
+      const Number* from = fields.data() + rhs * of_field + static_cast<std::size_t>(storage.sites[first + i]) * 12;
       T* at = to + (i / lanes * num_rhs + rhs) * 24 * lanes + i % lanes;
       for (std::size_t n = 0; n < 12; ++n) {
         at[2 * n * lanes] = static_cast<T>(from[n].real());
@@ -122,15 +122,15 @@ void Wilson::Impl::load(const WilsonCore<T>& core, std::span<const Number> field
 
 template <class T>
 void Wilson::Impl::unload(const WilsonCore<T>& core, const T* from, int parity, std::span<Number> fields) const {
-  const WilsonStorage<T>& of = core.storage();
-  const auto lanes = static_cast<std::size_t>(of.lanes());
+  const WilsonStorage<T>& storage = core.storage();
+  const auto lanes = static_cast<std::size_t>(storage.lanes());
   const auto num_rhs = static_cast<std::size_t>(core.num_rhs());
-  const std::size_t first = static_cast<std::size_t>(of.geometry.parity_begin(of.local(parity))) * lanes;
-  const std::size_t count = static_cast<std::size_t>(of.vectors(parity)) * lanes;
-  const std::size_t of_field = of.sites.size() * 12;
+  const std::size_t first = static_cast<std::size_t>(storage.geometry.parity_begin(storage.local(parity))) * lanes;
+  const std::size_t count = static_cast<std::size_t>(storage.vectors(parity)) * lanes;
+  const std::size_t of_field = storage.sites.size() * 12;
   for (std::size_t i = 0; i < count; ++i) {
     for (std::size_t rhs = 0; rhs < num_rhs; ++rhs) {
-      Number* to = fields.data() + rhs * of_field + static_cast<std::size_t>(of.sites[first + i]) * 12;
+      Number* to = fields.data() + rhs * of_field + static_cast<std::size_t>(storage.sites[first + i]) * 12;
       const T* at = from + (i / lanes * num_rhs + rhs) * 24 * lanes + i % lanes;
       for (std::size_t n = 0; n < 12; ++n)
         to[n] = {static_cast<double>(at[2 * n * lanes]), static_cast<double>(at[(2 * n + 1) * lanes])};
@@ -152,44 +152,44 @@ void Wilson::Impl::precondition(WilsonCore<T>& core, const T* in, T* middle, T* 
 
 template <class T>
 std::vector<Number> Wilson::Impl::apply(std::span<const Number> fields, bool dagger) {
-  WilsonCore<T>& of = core<T>(lanes<T>(), num_rhs_of(fields), options.precision == Precision::half);
-  const Buffer<T> in[2] = {Buffer<T>(of.size(0)), Buffer<T>(of.size(1))};
+  WilsonCore<T>& hopping = core<T>(lanes<T>(), num_rhs_of(fields), options.precision == Precision::half);
+  const Buffer<T> in[2] = {Buffer<T>(hopping.size(0)), Buffer<T>(hopping.size(1))};
   std::vector<Number> found(fields.size());
-  for (const int parity : {0, 1}) load(of, fields, parity, in[parity].data());
+  for (const int parity : {0, 1}) load(hopping, fields, parity, in[parity].data());
   for (const int parity : {0, 1}) {
-    const Buffer<T> out(of.size(parity));
-    const WilsonForm form = of.storage().has_clover() ? WilsonForm::clover_other : WilsonForm::add;
-    of.dslash(parity, in[1 - parity].data(), out.data(),
-              {.form = form, .factor = -options.kappa, .other = in[parity].data()}, dagger);
-    unload(of, out.data(), parity, std::span(found));
+    const Buffer<T> out(hopping.size(parity));
+    const WilsonForm form = hopping.storage().has_clover() ? WilsonForm::clover_other : WilsonForm::add;
+    hopping.dslash(parity, in[1 - parity].data(), out.data(),
+                   {.form = form, .factor = -options.kappa, .other = in[parity].data()}, dagger);
+    unload(hopping, out.data(), parity, std::span(found));
   }
   return found;
 }
 
 template <class T>
 std::vector<Number> Wilson::Impl::dslash(std::span<const Number> fields, bool dagger) {
-  WilsonCore<T>& of = core<T>(lanes<T>(), num_rhs_of(fields), options.precision == Precision::half);
+  WilsonCore<T>& hopping = core<T>(lanes<T>(), num_rhs_of(fields), options.precision == Precision::half);
   std::vector<Number> found(fields.size());
   for (const int parity : {0, 1}) {
-    const Buffer<T> in(of.size(1 - parity));
-    const Buffer<T> out(of.size(parity));
-    load(of, fields, 1 - parity, in.data());
-    of.dslash(parity, in.data(), out.data(), {}, dagger);
-    unload(of, out.data(), parity, std::span(found));
+    const Buffer<T> in(hopping.size(1 - parity));
+    const Buffer<T> out(hopping.size(parity));
+    load(hopping, fields, 1 - parity, in.data());
+    hopping.dslash(parity, in.data(), out.data(), {}, dagger);
+    unload(hopping, out.data(), parity, std::span(found));
   }
   return found;
 }
 
 template <class T>
 std::vector<Number> Wilson::Impl::precondition(std::span<const Number> fields, bool dagger) {
-  WilsonCore<T>& of = core<T>(lanes<T>(), num_rhs_of(fields), options.precision == Precision::half);
-  const Buffer<T> in(of.size(0));
-  const Buffer<T> middle(of.size(1));
-  const Buffer<T> out(of.size(0));
+  WilsonCore<T>& hopping = core<T>(lanes<T>(), num_rhs_of(fields), options.precision == Precision::half);
+  const Buffer<T> in(hopping.size(0));
+  const Buffer<T> middle(hopping.size(1));
+  const Buffer<T> out(hopping.size(0));
   std::vector<Number> found(fields.size());
-  load(of, fields, 0, in.data());
-  precondition(of, in.data(), middle.data(), out.data(), dagger);
-  unload(of, out.data(), 0, std::span(found));
+  load(hopping, fields, 0, in.data());
+  precondition(hopping, in.data(), middle.data(), out.data(), dagger);
+  unload(hopping, out.data(), 0, std::span(found));
   return found;
 }
 

@@ -264,10 +264,10 @@ void WilsonCore<T>::blocks(int parity, const T* in, T* out, bool inverse) {
     if (in != out) std::copy_n(in, size(parity), out);
     return;
   }
-  const auto& of = (inverse ? storage_.inverse : storage_.clover)[index(storage_.local(parity))];
+  const auto& matrices = (inverse ? storage_.inverse : storage_.clover)[index(storage_.local(parity))];
   divide(0, storage_.vectors(parity), [&](std::int64_t first, std::int64_t last) {
     const auto kernel = storage_.half ? storage_.kernels->short_blocks : storage_.kernels->blocks;
-    kernel({of.at(0), of.scales.data(), in, out, num_rhs_, first, last});
+    kernel({matrices.at(0), matrices.scales.data(), in, out, num_rhs_, first, last});
   });
 }
 

@@ -86,7 +86,7 @@ class WilsonCore {
   void count(int parity, WilsonForm form);
   [[nodiscard]] const T* zeros();
   void send_faces(int parity, const T* in, bool dagger);
-  // Bytes of a face of so many vectors in a message.
+  // Bytes of the message for a face of this many vectors.
   [[nodiscard]] std::int64_t face_bytes(std::int64_t vectors) const;
   [[nodiscard]] const T* arrived(In& face, const std::byte* bytes);
   // Divides [first, last) among the threads of the team. Each calls body(first, last) for its part.

@@ -27,7 +27,7 @@ struct Wilson::Impl {
   // The largest number of lanes that the options, the processor and the lattice allow in this precision.
   template <class T>
   [[nodiscard]] int lanes() const;
-  // The operator for so many lanes and right-hand sides. `half`, for T = float: links and clover blocks are 16-bit integers. Collective.
+  // The operator for these numbers of lanes and right-hand sides. `half`, for T = float: links and clover blocks are 16-bit integers. Collective.
   template <class T>
   [[nodiscard]] detail::WilsonCore<T>& core(int lanes, int num_rhs, bool half, bool half_halo = false);
   template <class T>

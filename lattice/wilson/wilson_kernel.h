@@ -88,7 +88,7 @@ struct WilsonKernels {
   void (*short_blocks)(const WilsonBlocks<T>&) = nullptr;
 };
 
-// Each returns the kernels of its instruction set for so many lanes, or null if there are none.
+// Each returns the kernels of its instruction set for this number of lanes, or null.
 #define ONEHOP_WILSON_KERNELS                                        \
   [[nodiscard]] const WilsonKernels<float>* float_wilson(int lanes); \
   [[nodiscard]] const WilsonKernels<double>* double_wilson(int lanes);

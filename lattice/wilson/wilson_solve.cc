@@ -53,21 +53,21 @@ class Preconditioned : public LinearOperator<T> {
 template <class T>
 class Normal : public LinearOperator<T> {
  public:
-  explicit Normal(Preconditioned<T>& of) : of_(of), between_(of.space().make()) {}
-  VectorSpace<T>& space() override { return of_.space(); }
-  T* input() override { return of_.input(); }
+  explicit Normal(Preconditioned<T>& op) : op_(op), between_(op.space().make()) {}
+  VectorSpace<T>& space() override { return op_.space(); }
+  T* input() override { return op_.input(); }
   void apply(const T* in, T* out) override {
-    of_.apply(in, between_.data());
-    of_.apply_adjoint(between_.data(), out);
+    op_.apply(in, between_.data());
+    op_.apply_adjoint(between_.data(), out);
   }
   void apply_and_project(const T* in, T* out, std::span<double> products) override {
-    of_.apply(in, between_.data());
+    op_.apply(in, between_.data());
     space().norm(between_.data(), products);
-    of_.apply_adjoint(between_.data(), out);
+    op_.apply_adjoint(between_.data(), out);
   }
 
  private:
-  Preconditioned<T>& of_;
+  Preconditioned<T>& op_;
   Buffer<T> between_;
 };
 
@@ -76,19 +76,19 @@ class Normal : public LinearOperator<T> {
 template <class T>
 class Schwarz : public LinearOperator<T> {
  public:
-  Schwarz(const Wilson::Impl& impl, WilsonCore<T>& core, Preconditioned<T>& of, int steps)
+  Schwarz(const Wilson::Impl& impl, WilsonCore<T>& core, Preconditioned<T>& op, int steps)
       : impl_(impl),
         core_(core),
-        of_(of),
+        op_(op),
         steps_(steps),
-        input_(of.space().make()),
-        refined_(of.space().make()),
+        input_(op.space().make()),
+        refined_(op.space().make()),
         middle_(core.size(1)) {}
-  VectorSpace<T>& space() override { return of_.space(); }
+  VectorSpace<T>& space() override { return op_.space(); }
   T* input() override { return input_.data(); }
   void apply(const T* in, T* out) override {
     refine(in, refined_.data());
-    of_.apply(refined_.data(), out);
+    op_.apply(refined_.data(), out);
   }
   // out = K in
   void refine(const T* in, T* out) {
@@ -107,7 +107,7 @@ class Schwarz : public LinearOperator<T> {
  private:
   const Wilson::Impl& impl_;
   WilsonCore<T>& core_;
-  Preconditioned<T>& of_;
+  Preconditioned<T>& op_;
   int steps_;
   Buffer<T> input_;
   Buffer<T> refined_;
@@ -116,10 +116,10 @@ class Schwarz : public LinearOperator<T> {
 
 // BiCGStab, preconditioned if `schwarz` is not null. x must be 0 on entry.
 template <class T>
-std::int64_t iterate(Preconditioned<T>& of, Schwarz<T>* schwarz, T* x, T* r, const Stopping& stopping,
+std::int64_t iterate(Preconditioned<T>& op, Schwarz<T>* schwarz, T* x, T* r, const Stopping& stopping,
                      std::int64_t done = 0) {
-  if (schwarz == nullptr) return detail::bicgstab(of, x, r, stopping, done);
-  const Buffer<T> y = of.space().make();
+  if (schwarz == nullptr) return detail::bicgstab(op, x, r, stopping, done);
+  const Buffer<T> y = op.space().make();
   const std::int64_t iterations = detail::bicgstab(*schwarz, y.data(), r, stopping, done);
   schwarz->refine(y.data(), x);
   return iterations;

@@ -170,8 +170,8 @@ void WilsonStorage<T>::make_links(std::span<const std::complex<double>> natural)
       T* to = links.whole.data() + (k * 8 + 2 * mu) * of_link;
       for (std::size_t i = 0; i < of_link / (2 * width); ++i) {
         for (std::size_t lane = 0; lane < width; ++lane) {
-          const std::size_t there = below.rotated ? index(lane_sources[2 * mu * width + lane]) : lane;
-          const T* entry = from + (i % 3 * 3 + i / 3) * 2 * width + there;  // transposed
+          const std::size_t source_lane = below.rotated ? index(lane_sources[2 * mu * width + lane]) : lane;
+          const T* entry = from + (i % 3 * 3 + i / 3) * 2 * width + source_lane;  // transposed
           to[i * 2 * width + lane] = entry[0];
           to[(i * 2 + 1) * width + lane] = -entry[width];
         }

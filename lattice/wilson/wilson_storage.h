@@ -18,7 +18,7 @@ namespace onehop::lattice::detail {
 template <class T>
 [[nodiscard]] int wilson_lanes();
 
-// Returns the kernels for so many lanes of the best instruction set that has them, at most cpu::level(); null if none has.
+// Returns the kernels for this number of lanes, of the best instruction set that has them, at most cpu::level(); null if none has.
 template <class T>
 [[nodiscard]] const WilsonKernels<T>* wilson_kernels(int lanes);
 
@@ -35,7 +35,7 @@ class WilsonStorage {
   void set_clover(std::span<const double> blocks, std::span<const double> inverses);
 
   [[nodiscard]] int lanes() const { return geometry.spec().lanes; }
-  [[nodiscard]] bool has_clover() const { return clover[0].there(); }
+  [[nodiscard]] bool has_clover() const { return clover[0].present(); }
   // Converts a parity of the global coordinates to one of the coordinates within this rank's block.
   [[nodiscard]] int local(int parity) const { return (parity + geometry.origin_parity(group.rank())) % 2; }
   [[nodiscard]] std::int64_t vectors(int parity) const {
@@ -48,7 +48,7 @@ class WilsonStorage {
     Buffer<std::int16_t> shorts;
     Buffer<T> scales;
 
-    [[nodiscard]] bool there() const { return whole.data() != nullptr || shorts.data() != nullptr; }
+    [[nodiscard]] bool present() const { return whole.data() != nullptr || shorts.data() != nullptr; }
     [[nodiscard]] const void* at(std::int64_t number) const {
       return shorts.data() != nullptr ? static_cast<const void*>(shorts.data() + number) : whole.data() + number;
     }

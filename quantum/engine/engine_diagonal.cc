@@ -184,11 +184,11 @@ void DiagonalRun<T>::factors_of_tile(std::uint64_t base, const TileShape& shape,
     std::fill_n(singles, bits, Number(1));
     out.assign(std::size_t{1} << bits, 1.0);
     out[0] = rows ? whole : 1.0;
-    const auto mine = [&](const Inner& inner) { return rows ? inner.low == 0 : inner.row == 0 && inner.low != 0; };
+    const auto belongs = [&](const Inner& inner) { return rows ? inner.low == 0 : inner.row == 0 && inner.low != 0; };
     for (std::size_t m = 0; m < monomials_.size(); ++m) {
       const Inner& inner = monomials_[m].inner;
       const std::uint64_t mask = rows ? inner.row : inner.low;
-      if (!mine(inner)) continue;
+      if (!belongs(inner)) continue;
       if (inner.when == Phase::When::all_of && mask == 0) out[0] = times(out[0], monomials[m]);
       if (inner.when == Phase::When::all_of && single_bit(mask, rows ? inner.row_want : inner.low_want)) {
         Number& single = singles[std::countr_zero(mask)];
@@ -203,7 +203,7 @@ void DiagonalRun<T>::factors_of_tile(std::uint64_t base, const TileShape& shape,
       const Inner& inner = monomials_[m].inner;
       const std::uint64_t mask = rows ? inner.row : inner.low;
       const std::uint64_t want = rows ? inner.row_want : inner.low_want;
-      if (!mine(inner) || mask == 0 || (inner.when == Phase::When::all_of && single_bit(mask, want))) continue;
+      if (!belongs(inner) || mask == 0 || (inner.when == Phase::When::all_of && single_bit(mask, want))) continue;
       for (std::size_t i = 0; i < out.size(); ++i) {
         if (holds(inner.when, mask, want, i)) out[i] = times(out[i], monomials[m]);
       }

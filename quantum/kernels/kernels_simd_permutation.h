@@ -76,18 +76,18 @@ ONEHOP_INLINE void permuted_row(const T* from, const TileShape& shape, const Per
       Vector<T> re = {};
       Vector<T> im = {};
       for (int k = 0; k < mixing.count; ++k) {
-        const T* const there = from + shape.place(source ^ mixing.shifts[k]);
-        const typename LaneIndex<T>::Vector from_here = mixing.which[k] ^ (mixing.taken[k] & lane);
-        re = picked<T>(re, load(there), from_here);
-        im = picked<T>(im, load(there + lanes<T>), from_here);
+        const T* const vector = from + shape.place(source ^ mixing.shifts[k]);
+        const typename LaneIndex<T>::Vector lanes_taken = mixing.which[k] ^ (mixing.taken[k] & lane);
+        re = picked<T>(re, load(vector), lanes_taken);
+        im = picked<T>(im, load(vector + lanes<T>), lanes_taken);
       }
       sink(v, re, im);
     } else {
-      const typename LaneIndex<T>::Vector from_here = mixing.of_two ^ lane;
+      const typename LaneIndex<T>::Vector lanes_taken = mixing.of_two ^ lane;
       const T* const first = from + shape.place(source ^ mixing.shifts[0]);
       const T* const second = Count == 1 ? first : from + shape.place(source ^ mixing.shifts[1]);
-      sink(v, picked<T>(load(first), load(second), from_here),
-           picked<T>(load(first + lanes<T>), load(second + lanes<T>), from_here));
+      sink(v, picked<T>(load(first), load(second), lanes_taken),
+           picked<T>(load(first + lanes<T>), load(second + lanes<T>), lanes_taken));
     }
   }
 }
@@ -108,9 +108,9 @@ ONEHOP_INLINE void permute_into(const T* from, const TileShape& shape, const Per
 template <typename T>
 void permute(const T* from, T* to, const TileShape& shape, const PermutationStep& step, std::uint32_t flip) {
   permute_into(from, shape, step, flip, [&](std::size_t v, Vector<T> re, Vector<T> im) ONEHOP_INLINE_LAMBDA {
-    T* const here = to + shape.place(v);
-    store(here, re);
-    store(here + lanes<T>, im);
+    T* const out = to + shape.place(v);
+    store(out, re);
+    store(out + lanes<T>, im);
   });
 }
 

@@ -183,12 +183,12 @@ std::vector<bool> first_remote_wires(const Dependencies& dependencies, int wires
     for (int i = 0; i < rank_bits; ++i) remote[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] = true;
     if (std::find(starts.begin(), starts.end(), remote) == starts.end()) starts.push_back(std::move(remote));
   };
-  const CircuitScheduler nowhere(dependencies, std::vector<bool>(count, true));
+  const CircuitScheduler initial(dependencies, std::vector<bool>(count, true));
   for (const bool by_level : {true, false}) {
     std::vector<int> order(count);
     std::iota(order.rbegin(), order.rend(), 0);
     std::stable_sort(order.begin(), order.end(),
-                     [&](int a, int b) { return distance(nowhere, a, by_level) > distance(nowhere, b, by_level); });
+                     [&](int a, int b) { return distance(initial, a, by_level) > distance(initial, b, by_level); });
     add(order);
   }
   std::vector<int> top(count);

@@ -46,15 +46,15 @@ class Fingerprint {
 // every time, and repeated circuits often run within microseconds.
 void Fingerprint::add(const Operation& operation) {
   const Condition& condition = operation.condition;
-  std::uint64_t there = 0;
-  const auto is_there = [&](unsigned place, bool value) { there |= static_cast<std::uint64_t>(value) << place; };
-  is_there(0, operation.control_values != 0);
-  is_there(1, !operation.values.empty() || !operation.paulis.empty());
-  is_there(2, std::bit_cast<std::uint64_t>(operation.angle) != 0);
-  is_there(3, !operation.clbits.empty() || !condition.clbits.empty());
-  is_there(4, condition.value != 0);
-  is_there(5, condition.negated);
-  add(static_cast<std::uint64_t>(operation.kind) | there << 8 | operation.targets.size() << 16 |
+  std::uint64_t present = 0;
+  const auto mark = [&](unsigned place, bool value) { present |= static_cast<std::uint64_t>(value) << place; };
+  mark(0, operation.control_values != 0);
+  mark(1, !operation.values.empty() || !operation.paulis.empty());
+  mark(2, std::bit_cast<std::uint64_t>(operation.angle) != 0);
+  mark(3, !operation.clbits.empty() || !condition.clbits.empty());
+  mark(4, condition.value != 0);
+  mark(5, condition.negated);
+  add(static_cast<std::uint64_t>(operation.kind) | present << 8 | operation.targets.size() << 16 |
       operation.controls.size() << 40);
   std::uint64_t first = 0;  // two of targets and controls in a word
   bool half = false;
@@ -67,8 +67,8 @@ void Fingerprint::add(const Operation& operation) {
     }
   }
   if (half) add(first);
-  if ((there & 1U) != 0) add(operation.control_values);
-  if ((there & 2U) != 0) {
+  if ((present & 1U) != 0) add(operation.control_values);
+  if ((present & 2U) != 0) {
     add(operation.values.size() | operation.paulis.size() << 32);
     for (const Complex& value : operation.values) {
       add(value.real());
@@ -76,13 +76,13 @@ void Fingerprint::add(const Operation& operation) {
     }
     for (const char pauli : operation.paulis) add(static_cast<std::uint64_t>(static_cast<unsigned char>(pauli)));
   }
-  if ((there & 4U) != 0) add(operation.angle);
-  if ((there & 8U) != 0) {
+  if ((present & 4U) != 0) add(operation.angle);
+  if ((present & 8U) != 0) {
     add(operation.clbits.size() | condition.clbits.size() << 32);
     add(operation.clbits);
     add(condition.clbits);
   }
-  if ((there & 16U) != 0) add(condition.value);
+  if ((present & 16U) != 0) add(condition.value);
 }
 
 Key key_of(const Circuit& circuit, int ranks, int rank, const PlacementOptions& options) {

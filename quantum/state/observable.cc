@@ -59,22 +59,22 @@ class Parser {
   PauliTerm term(double sign) {
     PauliTerm term{sign};
     skip();
-    bool something = false;
+    bool complete = false;
     if (at_ < text_.size() && (std::isdigit(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '.')) {
       char* end = nullptr;
       term.coefficient *= std::strtod(text_.c_str() + at_, &end);
       if (!std::isfinite(term.coefficient.real())) fail("a weight that a double holds");
       at_ = static_cast<std::size_t>(end - text_.c_str());
-      something = true;
+      complete = true;
       skip();
-      if (at_ < text_.size() && text_[at_] == '*') ++at_, something = false;
+      if (at_ < text_.size() && text_[at_] == '*') ++at_, complete = false;
       skip();
     }
     while (at_ < text_.size() && std::strchr("IXYZ", text_[at_]) != nullptr) {
       add(term);
-      something = true;
+      complete = true;
     }
-    if (!something) fail("a number, or I, X, Y or Z with its qubit");
+    if (!complete) fail("a number, or I, X, Y or Z with its qubit");
     return term;
   }
 

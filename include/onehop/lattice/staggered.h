@@ -31,7 +31,7 @@ enum class StaggeredPhases { standard, milc };
 struct StaggeredOptions {
   // Boundary condition in the last direction, for operators of a gauge field: links across the end of the lattice change sign.
   bool antiperiodic = true;
-  // The largest number of lanes of a vector; the operator uses fewer where so many do not fit.
+  // The largest number of lanes of a vector; the operator uses fewer if these do not fit.
   int lanes = 8;
   // Threads of this rank; 0: ONEHOP_THREADS, or this rank's share of the cores.
   int threads = 0;

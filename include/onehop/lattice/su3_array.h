@@ -52,7 +52,7 @@ void to_aosoa(std::span<const std::complex<double>> sites, std::size_t numbers, 
 template <class T>
 void from_aosoa(std::span<const T> groups, std::size_t numbers, std::span<std::complex<double>> sites);
 
-// Speed-of-light measurements for benchmarks: the multiply-adds of add_products for so many groups, on registers only; and its loads and
+// Speed-of-light measurements for benchmarks: the multiply-adds of add_products for this many groups, on registers only; and its loads and
 // stores, with only additions between them.
 template <class T>
 void arithmetic_alone(std::int64_t groups);
