@@ -26,7 +26,7 @@ namespace {
 
 using cpu::Level;
 
-// Sets ONEHOP_SIMD, and lets kernels read it again.
+// Sets ONEHOP_SIMD and makes kernels read it again.
 class SimdVariable {
  public:
   explicit SimdVariable(const std::string& value) {

@@ -10,7 +10,7 @@ namespace {
 
 using Words = std::array<std::uint32_t, 4>;
 
-// The known answers that the authors publish with their own generator (Random123, philox4x32 10).
+// The known answers that the authors publish with their generator (Random123, philox4x32 10).
 TEST(Philox, KnownAnswers) {
   constexpr std::uint32_t ones = 0xffffffff;
   EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));

@@ -1,4 +1,4 @@
-// What is special about channels in shared memory; what all transports have in common is in
+// Properties of channels in shared memory. Those that all transports share are tested in
 // tests/support/transport_suite.cc.
 #include "onehop/channel.h"
 
@@ -22,7 +22,7 @@ using testing::on_ranks;
 using testing::on_threads;
 using Direction = ChannelSpec::Direction;
 
-// What `act` throws, as far as it is an E; else a failure.
+// Returns the message of the E that `act` throws; any other outcome is a test failure.
 template <class E>
 std::string thrown(const std::function<void()>& act) {
   try {
@@ -102,9 +102,9 @@ TEST(Channel, MpiNeedsAGroupFromMpi) {
   EXPECT_THROW(static_cast<void>(open_channels(Group::alone(), {}, TransportKind::mpi)), BadInput);
 }
 
-// -- messages that are broken off ----------------------------------------------------------------------------------
+// -- interrupted messages ------------------------------------------------------------------------------------------
 
-constexpr std::int64_t piece = 1024;  // of a message: one slot
+constexpr std::int64_t piece = 1024;  // one slot of a message
 
 // One channel from rank 0 to rank 1: two slots, and messages of `pieces` slots.
 Channels one_way(const Group& group, std::int64_t pieces) {
@@ -123,7 +123,7 @@ TEST(Channel, ATimeLimitInsideAMessageSpendsTheEnd) {
     group.set_timeout(0.1);
     if (group.rank() == 0) {
       Sender& sender = channels.senders[0];
-      // Two pieces find room.
+      // There is room for two pieces.
       EXPECT_SAYS(thrown<Timeout>([&] { sender.put(message); }), "channel 0 -> 1");
       const auto write = [&] { sender.write([](std::span<std::byte>, std::int64_t) { ADD_FAILURE() << "written"; }); };
       for (const auto& act : std::vector<std::function<void()>>{[&] { sender.put(message); }, write}) {
@@ -144,13 +144,13 @@ TEST(Channel, ATimeLimitInsideAMessageSpendsTheEnd) {
         EXPECT_SAYS(thrown<Error>(act), "channel 0 -> 1 failed inside a message (rank 1 waited for rank 0");
       }
       EXPECT_FALSE(receiver.ready());
-      receiver.release();  // of nothing; it must not tell the sender that its slots are free
+      receiver.release();  // without a message; must not tell the sender that its slots are free
     }
     group.barrier();
     if (group.rank() == 0) {
       EXPECT_FALSE(channels.senders[0].ready());
     }
-    // What was broken off does no harm to new channels.
+    // The interrupted message does not affect new channels.
     group.set_timeout(0);
     Channels again = one_way(group, 5);
     if (group.rank() == 0) {
@@ -217,7 +217,7 @@ TEST(Channel, WhatTheUsersCodeThrowsInsideAMessageSpendsTheEnd) {
       EXPECT_SAYS(thrown<Error>([&] { sender.write(fail_at(-1)); }), "inside a message (the user's own)");
     } else {
       Receiver& receiver = channels.receivers[0];
-      // Nothing is given back before the first slot is read.
+      // No slot is returned before the first slot is read.
       thrown<std::runtime_error>([&] { receiver.read(fail_at(piece / 2)); });
       std::int64_t seen = 0;
       receiver.read([&](std::span<const std::byte> part, std::int64_t at) {
@@ -229,7 +229,7 @@ TEST(Channel, WhatTheUsersCodeThrowsInsideAMessageSpendsTheEnd) {
       group.barrier();
     }
     group.barrier();
-    // The other end: the message breaks off in its second slot.
+    // The other end: the message is interrupted in its second slot.
     Channels more = one_way(group, 2);
     if (group.rank() == 0) {
       more.senders[0].write(fail_at(-1));
@@ -255,7 +255,7 @@ TEST(Channel, ToOneselfInTheWrongOrderIsRefusedAtOnce) {
     std::vector<std::byte> got(100);
     EXPECT_SAYS(thrown<BadInput>([&] { receiver.get(got); }), "channel 0 -> 0 is empty");
     EXPECT_SAYS(thrown<BadInput>([&] { static_cast<void>(receiver.wait()); }), "put a message before");
-    // In the right order it works, however often; and a refusal has spent nothing.
+    // It works in the right order any number of times, and a refusal has no side effect.
     for (int k = 0; k < slots; ++k) sender.put(make_message(k, 100));
     EXPECT_SAYS(thrown<BadInput>([&] { sender.put(got); }), "channel 0 -> 0 has no free slot");
     EXPECT_SAYS(thrown<BadInput>([&] { static_cast<void>(sender.slot()); }), "receive a message first");

@@ -19,7 +19,7 @@ std::vector<std::byte> numbered(std::size_t n) {
   return bytes;
 }
 
-// Every kind copies what it is told to and nothing else, wherever source and destination lie.
+// Every kind copies exactly the given bytes, for any alignment of source and destination.
 TEST(Store, CopiesExactly) {
   const std::vector<std::byte> source = numbered(1400);
   for (const StoreKind kind : kinds) {

@@ -1,4 +1,4 @@
-// The behaviours of all transports, over shared memory (ranks as processes and as threads) and over the mock transport.
+// The common behaviours of all transports, over shared memory (ranks as processes and as threads) and over the mock.
 // tests/mpi/test_transport.cc runs the same over MPI.
 #include <gtest/gtest.h>
 

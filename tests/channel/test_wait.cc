@@ -19,7 +19,7 @@ using testing::on_ranks;
 using testing::on_threads;
 using Direction = ChannelSpec::Direction;
 
-// One channel from each of ranks 1 and 2 to rank 0, which takes what comes first.
+// One channel from each of ranks 1 and 2 to rank 0, which receives the message that arrives first.
 void take_from_anyone(const Group& group) {
   constexpr int messages = 200;
   std::vector<ChannelSpec> specs;
@@ -57,7 +57,7 @@ TEST(Wait, GoesOnWithWhatComesFirst) {
   on_ranks(3, take_from_anyone);
 }
 
-// A slot that is given back ends a wait for either that or an arrival.
+// A returned slot ends a wait for a slot or an arrival.
 TEST(Wait, IsWokenByARelease) {
   on_ranks(2, [](const Group& group) {
     const int peer = 1 - group.rank();

@@ -43,7 +43,7 @@ std::vector<float> there_and_back(Codec codec, const std::vector<float>& x) {
   return decoded(codec, encoded(codec, x), x.size());
 }
 
-// Numbers of all kinds: blocks of one magnitude, blocks of any bits, blocks with some that are not finite.
+// Numbers of all kinds: blocks of one magnitude, blocks of random bits, blocks with numbers that are not finite.
 std::vector<float> all_kinds(std::size_t n, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<float> x(n);
@@ -63,7 +63,7 @@ std::vector<float> all_kinds(std::size_t n, unsigned seed) {
   return x;
 }
 
-// Bit patterns: floats that are equal as bits, and all NaNs, whose payload a sum may choose.
+// Compares bit patterns, but treats all NaNs as equal, because a sum may choose their payload.
 std::vector<std::uint32_t> bits_of(const std::vector<float>& x) {
   std::vector<std::uint32_t> bits;
   for (const float one : x) bits.push_back(std::isnan(one) ? 0x7fc00000 : std::bit_cast<std::uint32_t>(one));
@@ -123,7 +123,7 @@ TEST(Codec, RefusesWhatItCannotTake) {
   EXPECT_THROW(decode_add(Codec::raw, ElementType::bytes, memory, memory), BadInput);
 }
 
-// A block by hand. The largest is 7.0: the scale is 1, and what lies between goes to the nearest, ties to even.
+// A block by hand. The largest number is 7.0, so the scale is 1; others round to the nearest integer, ties to even.
 TEST(Codec, ABlockOfFourBits) {
   std::vector<float> x(32, 0.0F);
   x[0] = 7.0F, x[1] = -7.0F, x[2] = 0.5F, x[3] = 1.5F, x[4] = -2.5F, x[16] = 3.0F, x[31] = -1.0F;
@@ -148,7 +148,7 @@ TEST(Codec, ABlockOfSixBits) {
   EXPECT_EQ(decoded(Codec::q6, expected, 32), x);
 }
 
-// Every number of E4M3 comes back as it is, where the scale is 1.
+// With scale 1, every number of E4M3 is reproduced exactly.
 TEST(Codec, EveryNumberOfE4m3) {
   std::vector<float> x;
   for (int exponent = 0; exponent < 16; ++exponent) {
@@ -213,7 +213,7 @@ TEST(Codec, TwoByteNumbersOfAllBits) {
   }
 }
 
-// What a block becomes depends on its 32 numbers alone.
+// The encoding of a block depends only on its 32 numbers.
 TEST(Codec, BlocksKnowNothingOfEachOther) {
   const std::vector<float> x = all_kinds(std::size_t{32} * 50, 7);
   for (const Codec codec : with_scale) {

@@ -1,4 +1,4 @@
-// Sums of encoded numbers in one pass against encoding, decoding and adding one after the other.
+// Sums of encoded numbers in one pass, compared with encoding, decoding and adding one after the other.
 #include "onehop/encoded_sum.h"
 
 #include <gtest/gtest.h>
@@ -51,7 +51,7 @@ std::vector<std::uint32_t> bits_of(const Floats& x) {
   return bits;
 }
 
-// Step by step, by the portable loops, one number at a time.
+// The reference: step by step with the portable loops, one number at a time.
 Bytes expected_wire(Codec codec, const std::vector<Floats>& ranks, bool mean) {
   Floats total = decoded(codec, encoded(codec, ranks[0]), ranks[0].size());
   for (std::size_t r = 1; r < ranks.size(); ++r) {
@@ -86,7 +86,7 @@ TEST_F(EncodedSums, AreThatOfTheSteps) {
           detail::use_codecs(set);
           std::vector<const std::byte*> from;
           for (const Bytes& wire : wires) from.push_back(wire.data());
-          Bytes memory(n * 4 + 1);  // at an odd address, and where the result comes to stand
+          Bytes memory(n * 4 + 1);  // at an odd address, and also the memory of the result
           if (plain >= 0) {
             std::memcpy(memory.data() + 1, sources[static_cast<std::size_t>(plain)].data(), n * 4);
             from[static_cast<std::size_t>(plain)] = memory.data() + 1;

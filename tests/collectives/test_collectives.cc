@@ -1,4 +1,4 @@
-// Collectives on 1 to 8 ranks against results that are calculated here, one element at a time.
+// Collectives on 1 to 8 ranks, compared with results that are computed here one element at a time.
 #include "onehop/collectives/collectives.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(Collectives, AllReduceOfEveryTypeAndOperation) {
   }
 }
 
-// Lengths around all borders, odd addresses, chunks, in place and not: always the same bits.
+// Lengths around all thresholds, odd addresses, all chunk sizes, in place and not: always the same bits.
 TEST(Collectives, AllReduceOfEveryLengthAndCut) {
   for (const int ranks : {1, 2, 3, 5, 8}) {
     on_threads(ranks, [&](const Group& group) {
@@ -104,7 +104,7 @@ TEST(Collectives, SeveralArraysAreOne) {
   }
 }
 
-// What one operation leaves behind is nothing to the next one.
+// Operations do not affect later ones.
 TEST(Collectives, OneAfterTheOther) {
   on_threads(3, [](const Group& group) {
     const Collectives collectives(group, {.slots = 2, .slot_bytes = 4096});
@@ -140,7 +140,7 @@ TEST(Collectives, ScatterGatherBroadcastAllToAllAndBarrier) {
         const auto block = static_cast<std::size_t>(elements) * 4;
         const auto begin = static_cast<std::ptrdiff_t>(rank * block);
         const auto end = begin + static_cast<std::ptrdiff_t>(block);
-        // Reduce-scatter, also onto the own block of the source.
+        // Reduce-scatter, also into this rank's block of the source.
         const auto sources = random_sources(ElementType::int32, elements * ranks, ranks, 4);
         const Bytes all = expected(ElementType::int32, ReduceOp::sum, sources);
         const Bytes wanted(all.begin() + begin, all.begin() + end);
@@ -152,7 +152,7 @@ TEST(Collectives, ScatterGatherBroadcastAllToAllAndBarrier) {
         const std::span<std::byte> own(whole.data() + begin, block);
         scatter.run(whole, own);
         ASSERT_EQ(Bytes(own.begin(), own.end()), wanted);
-        // And back together.
+        // All-gather of the results.
         Bytes gathered(all.size());
         Collective gather = collectives.allgather(elements * 4);
         gather.run(wanted, gathered);
@@ -164,7 +164,7 @@ TEST(Collectives, ScatterGatherBroadcastAllToAllAndBarrier) {
           collectives.broadcast(static_cast<std::int64_t>(data.size()), root).run(data, data);
           ASSERT_EQ(data, sources[static_cast<std::size_t>(root)]);
         }
-        // Rank a sends (a + 2 b + 1) * elements bytes, all of them the number a * 16 + b, to rank b.
+        // Rank a sends (a + 2 b + 1) * elements bytes, each with the value a * 16 + b, to rank b.
         std::vector<std::int64_t> to;
         std::vector<std::int64_t> from;
         Bytes out;
@@ -198,7 +198,7 @@ TEST(Collectives, BlocksOfDifferentLengths) {
   });
 }
 
-// Many of different shapes one after the other, on processes: slots are used again in every order, ranks run ahead.
+// Many operations of different shapes in sequence, on processes: slots are reused in every order, ranks run ahead.
 TEST(Collectives, ManyInARowOnProcesses) {
   for (const int ranks : {2, 3, 4}) {
     on_ranks(ranks, [&](const Group& group) {
@@ -239,7 +239,7 @@ TEST(Collectives, MovesWhatTheScheduleCounts) {
   });
 }
 
-// Results that no cache holds are stored past the caches, also from and to odd addresses and lists of arrays.
+// Results larger than any cache are stored non-temporally, also with odd addresses and lists of arrays.
 TEST(Collectives, LongResultsAreStreamed) {
   on_threads(3, [](const Group& group) {
     const Collectives collectives(group);

@@ -1,4 +1,4 @@
-// Reductions through codecs: what is rounded, and how often.
+// Reductions through codecs: which numbers are rounded, and how often.
 #include "onehop/collectives/collectives.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 using onehop::testing::on_threads;
 using namespace testing;  // NOLINT
 
-// What a codec makes of an array.
+// Returns an array after encoding and decoding.
 Bytes rounded(Codec codec, ElementType type, const Bytes& array) {
   Bytes wire(
       static_cast<std::size_t>(encoded_bytes(codec, type, static_cast<std::int64_t>(array.size()) / bytes_of(type))));
@@ -25,8 +25,8 @@ Bytes rounded(Codec codec, ElementType type, const Bytes& array) {
   return back;
 }
 
-// Every value is rounded on its way to where it is summed, and the sum on its way back: whatever the algorithm and the
-// cut.
+// Every contribution is rounded once before it is summed, and the sum is rounded once, for every algorithm and chunk
+// size.
 TEST(Collectives, EncodedSumsAreRoundedTwice) {
   for (const int ranks : {1, 2, 3, 5}) {
     on_threads(ranks, [&](const Group& group) {
@@ -47,7 +47,7 @@ TEST(Collectives, EncodedSumsAreRoundedTwice) {
             }
           }
         }
-        // Half numbers go the same way; and reduce-scatter gives what all-reduce gives.
+        // 16-bit numbers are treated alike, and reduce-scatter gives the same result as all-reduce.
         const auto halves = random_sources(ElementType::float16, 128 * ranks, ranks, 7);
         Bytes all(halves[0].size());
         collectives.allreduce({128 * ranks, ElementType::float16, ReduceOp::sum, codec, ReduceAlgorithm::two_shot})

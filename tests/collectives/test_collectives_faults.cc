@@ -1,4 +1,4 @@
-// Collectives that cannot be: another operation on one rank, a rank that dies, arguments that are wrong.
+// Failing collectives: another operation on one rank, a rank that dies, invalid arguments.
 #include "onehop/collectives/collectives.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ void sum_works(const Collectives& collectives, std::int64_t elements) {
   EXPECT_EQ(std::count(x.begin(), x.end(), expected), elements) << "rank " << group.rank();
 }
 
-// One rank does something else: a Mismatch on every rank that names it, and nobody hangs.
+// One rank runs another operation: every rank throws a Mismatch that names it, and none hangs.
 TEST(Collectives, MismatchOnEveryRank) {
   const Reduction usual{.elements = 50000, .shape = {200, 250}};
   const auto with = [&](auto change) {
@@ -63,7 +63,7 @@ TEST(Collectives, MismatchOnEveryRank) {
       sum_works(collectives, 30);
     });
   }
-  on_threads(2, [&](const Group& group) {  // and where all of it travels in the header
+  on_threads(2, [&](const Group& group) {  // and if all data is in the header lines
     const Collectives collectives(group);
     Bytes array(24 * 4);
     const std::int64_t rows = group.rank() == 0 ? 4 : 6;
@@ -86,8 +86,8 @@ TEST(Collectives, MismatchOnEveryRank) {
   });
 }
 
-// After a Mismatch the next operation that is the same everywhere works, whatever was on its way and whoever was the
-// odd one.
+// After a Mismatch, the next operation that is the same on all ranks works, for all data that was on its way and for
+// any deviating rank.
 TEST(Collectives, GoOnAfterMismatch) {
   constexpr std::int64_t lengths[] = {1, 20, 50, 5000, 60000};  // in one line, in two, in four, in a chunk, in many
   for (const int odd : {0, 1, 2}) {

@@ -1,4 +1,4 @@
-// Shapes in 64 bits: told apart, and read back where they can be.
+// Shapes in 64 bits: distinguished, and restored where possible.
 #include "collectives/header.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The loops of reductions, of every width, against results that are calculated one element at a time.
+// The reduction loops of every width, compared with results that are computed one element at a time.
 #include "collectives/reduce.h"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(Reduce, HalvesOfEveryKindRoundAsAlone) {
         ASSERT_TRUE(std::isnan(before) ? std::isnan(after) : before == after) << bits << " width " << width;
       }
     }
-    // Sums of neighbours in size round; the scalar conversion is held against the vectors.
+    // Sums of neighbouring numbers must be rounded; compares the scalar conversion with the vectors.
     Bytes other(every.rbegin(), every.rend());
     const std::byte* pair[] = {every.data(), other.data()};
     detail::reduce_function(ElementType::float16, ReduceOp::sum, width)(pair, 2, found.data(), 0x10000);

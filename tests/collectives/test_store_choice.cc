@@ -1,4 +1,4 @@
-// The choice between two ways to store, with times that are made up.
+// The choice between two kinds of stores, with artificial times.
 #include "collectives/store_choice.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 constexpr StoreKind usual = StoreKind::nontemporal;
 constexpr StoreKind other = StoreKind::plain;
 
-// Runs operations whose time is time(kind, number); returns how many went each way.
+// Runs operations whose time is time(kind, number); returns how many used each kind.
 std::array<int, 2> run(StoreDecision& decision, int operations, const std::function<double(StoreKind, int)>& time,
                        StoreKind& now) {
   std::array<int, 2> went{};
@@ -32,7 +32,7 @@ TEST(StoreChoice, KeepsTheUsualWayWhereTheOtherIsWorse) {
   EXPECT_EQ(decision.chosen(), usual);
   const auto went = run(decision, 10000, [](StoreKind kind, int) { return kind == usual ? 100 : 500; }, now);
   EXPECT_LE(went[1], 50);
-  EXPECT_GE(went[1], 20);  // it goes on looking
+  EXPECT_GE(went[1], 20);  // it keeps trying the other kind
 }
 
 TEST(StoreChoice, ChangesWhereTheOtherIsBetter) {
@@ -58,7 +58,7 @@ TEST(StoreChoice, OneSlowOperationDecidesNothing) {
   EXPECT_EQ(decision.chosen(), other);
 }
 
-// The machine's state changes: soon seen in both directions.
+// A change of the machine's state is soon noticed in both directions.
 TEST(StoreChoice, FollowsTheMachine) {
   StoreDecision decision(usual, other);
   StoreKind now = usual;

@@ -1,5 +1,5 @@
-// Every function of QuEST's communication layer (compat/quest/comm.cpp) and of compat/quest.h: exchanges of whole and of half
-// registers, in which some ranks take no part; broadcasts, pieces, sums, strings.
+// Every function of QuEST's communication layer (compat/quest/comm.cpp) and of compat/quest.h: exchanges of whole and
+// of half registers, in which some ranks take no part; broadcasts, pieces, sums, strings.
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace {
 
-// A value that tells whose it is, when, and where in its array.
+// A value that identifies its rank, its time and its place in the array.
 qcomp value(int rank, int step, qindex at) {
   return {static_cast<qreal>(pattern(rank, 0, step, static_cast<int>(at))), static_cast<qreal>(at) + 0.5};
 }
@@ -59,8 +59,8 @@ void configuration() {
   CHECK(comm_isRootNode(0) && !comm_isRootNode(1));
 }
 
-// Pairs that differ in one bit of their numbers. Where `from` is above 0, only ranks from there on take part, as in a gate with a
-// control, and the others go ahead.
+// Pairs that differ in one bit of their numbers. Where `from` is above 0, only ranks from there on take part, as in a
+// gate with a control, and the others go ahead.
 void whole_registers(qindex each, bool accelerated) {
   for (int bit = 1; bit < all_ranks(); bit *= 2) {
     for (int from : {0, 2}) {
@@ -119,7 +119,7 @@ void combinations() {
   }
 }
 
-// Rank r gives r pieces, so that rank 0 gives none; with a gap behind each.
+// Rank r contributes r pieces, so rank 0 contributes none; a gap follows each.
 void pieces() {
   const int n = all_ranks();
   std::vector<qindex> begins(n);
@@ -166,7 +166,7 @@ Real share(int rank, std::size_t at) {
   return Real(1) / static_cast<Real>(3 + rank + static_cast<int>(at % 1000));
 }
 
-// Added in the order of ranks, to the last bit.
+// Sums are added in the order of ranks, exactly to the last bit.
 template <class Real, class Sum>
 void check_sums(std::size_t count, Sum sum) {
   std::vector<Real> values(count);

@@ -1,5 +1,5 @@
-// What holds when things go wrong while data moves: ranks that are killed at any moment or finish early, and time
-// limits. Ranks that disagree are in test_faults_disagreement.cc, what is left afterwards in test_faults_leftovers.cc.
+// Faults while data moves: ranks that are killed at any moment or finish early, and time limits. Ranks that disagree
+// are tested in test_faults_disagreement.cc, leftover resources in test_faults_leftovers.cc.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -34,8 +34,8 @@ using Direction = ChannelSpec::Direction;
 
 struct Work {
   const char* name;
-  std::function<void(const Group&)> forever;  // until something is thrown
-  const char* where = "channel";              // what the errors of the others name
+  std::function<void(const Group&)> forever;  // runs until it throws
+  const char* where = "channel";              // named in the errors of the other ranks
   friend void PrintTo(const Work& work, std::ostream* out) { *out << work.name; }
 };
 
@@ -83,7 +83,7 @@ void plan_tests(const Group& group) {
 }
 
 void sleepers(const Group& group) {
-  // Everybody waits for a message that never comes, and sleeps.
+  // All ranks wait for a message that never arrives, and fall asleep.
   Channels channels = ring_of_channels(group, 8);
   static_cast<void>(channels.receivers[0].wait());
 }
@@ -137,7 +137,7 @@ TEST_P(Killed, EveryOtherRankThrowsPeerLostInTime) {
           work.forever(group);
         },
         options);
-    EXPECT_LT(seconds_since(killed), 4.0);  // a twentieth of a second, and two at most; a busy machine gets more
+    EXPECT_LT(seconds_since(killed), 4.0);  // usually 0.05 s, at most 2 s; more on a busy machine
     for (int r = 0; r < ranks; ++r) {
       const Ended& rank = ended[static_cast<std::size_t>(r)];
       if (r == victim) {
@@ -164,7 +164,7 @@ INSTANTIATE_TEST_SUITE_P(Faults, Killed,
                                            Work{"RunsAndBarriers", runs_and_barriers}),
                          [](const auto& info) { return std::string(info.param.name); });
 
-// The rank in the middle dies; the one behind it waits for the one before it, and still learns who it was.
+// The middle rank of a chain dies. The last one waits for the first, and still learns which rank died.
 TEST(Faults, WhoIsLostIsPassedOn) {
   ForkOptions options;
   options.limit_seconds = 5;
@@ -207,10 +207,10 @@ TEST(Faults, RankThatFinishedEarlyIsNotMissedByTheOthers) {
     ring.plan->run();
     std::vector<std::byte> word(8);
     channels.senders[0].put(word);
-    if (group.rank() == 0) return;  // its message is still under way; rank 1 looks for it late
+    if (group.rank() == 0) return;  // its message is still under way; rank 1 receives it late
     nap(0.05);
     channels.receivers[0].get(word);
-    // 1 and 2 still have to do with each other, long enough to fall asleep and look after the peers.
+    // Ranks 1 and 2 communicate on, for long enough to fall asleep and check their peers.
     if (group.rank() == 1) {
       nap(0.1);
       channels.senders[0].put(word);
@@ -220,15 +220,15 @@ TEST(Faults, RankThatFinishedEarlyIsNotMissedByTheOthers) {
   });
 }
 
-// A message arrives, its sender leaves and ends, all while the receiver is looking after its peers. Looking in the
-// wrong order takes the sender for lost.
+// A message arrives and its sender leaves and ends, all while the receiver checks its peers. A check in the wrong
+// order would take the sender for lost.
 TEST(Faults, LastMessageOfARankThatEndsIsReceived) {
   for (int repeat = 0; repeat < 40; ++repeat) {
     on_ranks(2, [&](const Group& group) {
       Channels channels = ring_of_channels(group, 8);
       std::vector<std::byte> word(8, std::byte{7});
       if (group.rank() == 0) {
-        // About when the receiver's naps of 20 ms end.
+        // At about the end of one of the receiver's naps of 20 ms.
         nap(0.0195 + 0.00005 * repeat);
         channels.senders[0].put(word);
       } else {
@@ -266,7 +266,7 @@ TEST(Faults, TimeLimitNamesRankAndChannel) {
   });
 }
 
-// The limit is for one wait: a plan that goes on moving, slowly, is not stopped.
+// The limit applies to one wait: it does not stop a plan that keeps moving slowly.
 TEST(Faults, TimeLimitStartsAnewWhenSomethingMoved) {
   on_ranks(2, [](const Group& group) {
     group.set_timeout(0.8);
@@ -277,10 +277,10 @@ TEST(Faults, TimeLimitStartsAnewWhenSomethingMoved) {
     Channels channels = open_channels(group, specs);
     std::vector<std::byte> message(bytes);
     if (group.rank() == 0) {
-      channels.receivers[0].get(message);  // eight fragments, more than a second in all
+      channels.receivers[0].get(message);  // eight fragments, more than a second in total
       return;
     }
-    // The same by hand, one fragment after the other.
+    // Sends the same message by hand, one fragment after the other.
     Sender& sender = channels.senders[0];
     for (int fragment = 0; fragment < 8; ++fragment) {
       nap(0.14);

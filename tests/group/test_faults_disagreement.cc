@@ -1,5 +1,4 @@
-// What holds while channels and plans are prepared: ranks that want different things, and what goes wrong on one rank
-// only.
+// Faults while channels and plans are prepared: ranks that request different things, and errors on one rank only.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -53,8 +52,8 @@ TEST(Faults, ImpossibleSlotsAreBadInput) {
   });
 }
 
-// An exchange in place whose two messages list their slices in different orders has to be packed as a whole. Before it,
-// an odd number of uses has passed through a ring of four, which tells of every second release only.
+// An exchange in place whose two messages list their slices in different orders must be packed as a whole. Before it,
+// an odd number of uses has passed through a ring of four slots, which announces only every second release.
 Schedule crossed_exchange(std::int64_t half) {
   const auto place = [](int rank, std::int64_t offset, std::int64_t count) {
     return Place{rank, 0, Slice::range(offset, count)};
@@ -82,7 +81,7 @@ TEST(Faults, ExchangeThatMustBePackedAsAWholeFitsOrIsRefused) {
     options.slot_bytes = 64;
     std::vector<std::int64_t> u(100);
     const std::vector<std::span<std::byte>> arrays = {std::as_writable_bytes(std::span(u))};
-    // Four fragments of eight elements, where one of the four slots may not have been given back.
+    // Four fragments of eight elements, while one of the four slots may not have been returned yet.
     EXPECT_THROW(Plan(group, crossed_exchange(16), arrays, options), BadInput);
     Plan plan(group, crossed_exchange(12), arrays, options);
     const std::int64_t rank = group.rank();
@@ -96,10 +95,9 @@ TEST(Faults, ExchangeThatMustBePackedAsAWholeFitsOrIsRefused) {
   });
 }
 
-// -- what goes wrong on one rank only ------------------------------------------------------------------------------
+// -- errors on one rank only ---------------------------------------------------------------------------------------
 
-// Every rank runs `prepare`; rank 1 cannot, and throws `Own`. All others hear of it, of the same step, with the same
-// words.
+// Every rank runs `prepare`. It fails on rank 1, which throws `Own`; all others report the same step and message.
 template <class Own>
 void expect_heard_by_all(const Group& group, const std::string& words, const std::function<void()>& prepare) {
   const auto begin = Clock::now();
@@ -154,12 +152,12 @@ TEST(Faults, WhatGoesWrongOnOneRankIsHeardByAll) {
       const std::vector<std::span<std::byte>> arrays = {memory};
       const Plan plan(group, schedule, arrays);
     });
-    // What a caller finds out before: the Python package does so.
+    // An error that the caller finds earlier, as the Python package does.
     if (wrong) refuse_channels(group, "no memory to show");
     if (!wrong) {
       expect_heard_by_all<Error>(group, "no memory to show", [&] { static_cast<void>(open_channels(group, {})); });
     }
-    // The ranks are in step as before.
+    // The steps of the ranks still match.
     RingPlan ring(group);
     ring.plan->run();
   });
@@ -254,7 +252,7 @@ TEST(Faults, ARankInAnotherStepIsNamed) {
 TEST(Faults, TooLittleMemoryIsAnErrorOnEveryRank) {
   const auto ended = fork_ranks(2, [](const Group& group) {
     EXPECT_THROW(static_cast<void>(group.allocate(std::int64_t{1} << 46)), Error);
-    // Only rank 0's memory would have to hold the slots; rank 1 hears of it, too.
+    // Only rank 0 would need memory for the slots; rank 1 reports the error too.
     std::vector<ChannelSpec> specs = {group.rank() == 0 ? end_of_channel(Direction::receive, 1, std::int64_t{1} << 37)
                                                         : end_of_channel(Direction::send, 0, std::int64_t{1} << 37)};
     specs[0].slot_bytes = std::int64_t{1} << 37;

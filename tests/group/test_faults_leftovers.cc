@@ -1,4 +1,4 @@
-// Nothing is left behind: by ranks that end, in whatever way, and by what a rank makes and lets go.
+// No resources are left behind, by ranks that end in any way, or by objects that a rank makes and destroys.
 #include <dirent.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ using testing::ring_of_channels;
 using testing::RingPlan;
 using Direction = ChannelSpec::Direction;
 
-// What a process holds: its descriptors, its mappings of shared memory; and what lies in the machine's.
+// The resources of a process: its descriptors, its mappings of shared memory, and the machine's shared memory files.
 struct Holdings {
   std::size_t descriptors = 0;
   std::size_t mappings = 0;
@@ -62,7 +62,7 @@ Holdings holdings() {
   return now;
 }
 
-// The descriptors by which a rank watches the others in all-gathers are opened when it first waits long for them.
+// A rank opens the descriptors by which it watches the others in all-gathers when it first waits long for them.
 void wait_long(const Group& group) {
   for (int late = 0; late < group.size(); ++late) {
     if (group.rank() == late) nap(0.1);
@@ -84,7 +84,7 @@ void use_everything(const Group& group) {
 }
 
 TEST(Faults, NothingIsLeftByThreads) {
-  on_threads(3, use_everything);  // whatever is kept for the whole process is there now
+  on_threads(3, use_everything);  // all resources that a process keeps exist now
   const Holdings before = holdings();
   for (int i = 0; i < 3; ++i) on_threads(3, use_everything);
   const Holdings after = holdings();

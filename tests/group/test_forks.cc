@@ -1,5 +1,5 @@
-// A process that a rank forks is no rank: it neither uses the rank's group, channels and plans nor closes them when it
-// ends.
+// A process that a rank forks is not a rank: it neither uses the rank's group, channels and plans nor closes them when
+// it ends.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ using testing::on_ranks;
 using testing::ring_of_channels;
 using testing::RingPlan;
 
-// Runs `work` in a forked process, which ends as `end` does; true if it came to its end.
+// Runs `work` in a forked process, which ends as `end` does. Returns whether `work` completed.
 bool in_child(const std::function<void()>& work, const std::function<void()>& end = [] { _exit(0); }) {
   std::fflush(nullptr);
   const int pid = fork();
@@ -43,7 +43,7 @@ bool in_child(const std::function<void()>& work, const std::function<void()>& en
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-// What `step` says in a forked process.
+// Returns the error message of `step` in a forked process.
 void expect_refused(const char* name, const std::function<void()>& step) {
   try {
     step();
@@ -62,7 +62,7 @@ TEST(Fork, AChildThatEndsClosesNothingOfItsParents) {
     auto channels = std::make_unique<Channels>(ring_of_channels(*kept, 8));
     auto plan = std::make_unique<RingPlan>(*kept);
     if (group.rank() == 0) {
-      // The child lets everything go, as a program that returns from main does.
+      // The child destroys everything, as a program that returns from main does.
       ASSERT_TRUE(in_child([&] {
         plan.reset();
         channels.reset();

@@ -29,7 +29,7 @@ std::vector<std::byte> bytes_of(const std::string& text) {
 }
 
 void expect_gathers(const Group& group) {
-  // Of different lengths, none at all, and longer than a mailbox.
+  // Contributions of different lengths: empty, short, and longer than a mailbox.
   for (const int step : {0, 1, 7000}) {
     const auto contribution = [step](int rank) {
       return bytes_of(std::string(static_cast<std::size_t>(rank * step), static_cast<char>('a' + rank)));
@@ -115,7 +115,7 @@ TEST(Group, ATimeLimitEndsAWait) {
     const auto begin = std::chrono::steady_clock::now();
     EXPECT_THROW(group.barrier(), Timeout);
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(2500));
-    // The others have not been in that barrier: what came next would meet the wrong step of theirs.
+    // The others were not in that barrier, so the next step would meet a wrong step of theirs.
     try {
       group.barrier();
       ADD_FAILURE() << "the ranks are out of step";
@@ -134,7 +134,7 @@ TEST(Group, RefusesImpossibleRanks) {
   EXPECT_THROW(Group::alone().set_timeout(-1), BadInput);
 }
 
-// What a group of `size` says of an all-gather that goes wrong in its call number `call` (from 0).
+// Returns the error message of a group of `size` ranks whose all-gather fails in call number `call` (from 0).
 std::string says_of(int size, int call, const AllGather& wrong) {
   int calls = 0;
   const auto gather = [&](std::span<const std::byte> mine) {
@@ -182,7 +182,7 @@ TEST(Group, AnAllGatherThatGoesWrongIsToldWhatItDid) {
        [&](auto mine) { return Gathered{bytes(mine), bytes(mine)}; }},
   };
   for (const auto& [words, size, wrong] : cases) {
-    // In every all-gather that making and using a group takes; a group of two that does not exist gets no further.
+    // In every all-gather that a group needs; a group with a missing second rank does not get further.
     int call = 0;
     for (std::string text; !(text = says_of(size, call, wrong)).empty(); ++call) {
       EXPECT_NE(text.find(words), std::string::npos) << "call " << call << ": " << text;
@@ -215,7 +215,7 @@ TEST(Group, ControlMemoryKnowsItsRanks) {
   EXPECT_THROW(static_cast<void>(detail::join_control_memory("/proc/self/fd/9999", 0, 2, 0)), Error);
 }
 
-// What torchrun and srun tell: ranks that know nothing but a key and their number.
+// Ranks that know only a key and their number, as torchrun and srun provide them.
 TEST(Group, RanksMeetByKey) {
   const std::string key = "test." + std::to_string(getpid());
   std::vector<int> pids;
@@ -242,7 +242,7 @@ TEST(Group, RanksMeetByKey) {
 
 class World : public ::testing::Test {
  protected:
-  // In a child, with an environment of its own: what does world() say?
+  // Calls world() in a child with an environment of its own.
   static std::string world_says(const std::vector<std::pair<const char*, const char*>>& environment) {
     int ends[2];
     if (pipe(ends) != 0) return "no pipe";
@@ -255,7 +255,7 @@ class World : public ::testing::Test {
       for (const auto& [name, value] : environment) setenv(name, value, 1);
       std::string text;
       try {
-        // The first handle is gone when the second is asked for.
+        // The first handle is destroyed before the second is requested.
         const auto* first = Group::world().state().get();
         const Group group = Group::world();
         group.barrier();

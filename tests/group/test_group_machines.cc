@@ -35,7 +35,7 @@ void read_all(int socket, std::span<std::byte> bytes) {
   }
 }
 
-// Of two ranks, over a socket: short messages only, which it takes without a reader.
+// An all-gather of two ranks over a socket, for messages so short that the socket buffers them.
 Gathered gather(int socket, int rank, std::span<const std::byte> mine) {
   const std::uint64_t length = mine.size();
   write_all(socket, std::as_bytes(std::span(&length, 1)));
@@ -50,7 +50,7 @@ Gathered gather(int socket, int rank, std::span<const std::byte> mine) {
   return all;
 }
 
-// 0: as it should be.
+// Returns 0 if all is as expected.
 int be_rank(int socket, int rank) {
   if (getpid() != 1) return 2;
   setenv("ONEHOP_TEST_HOST", "the same", 1);
@@ -66,7 +66,7 @@ int be_rank(int socket, int rank) {
   return 5;
 }
 
-// A process in which the next child has number 1, as in a container.
+// Makes a process whose next child has process number 1, as in a container.
 int run_in_namespace(int socket, int rank) {
   if (unshare(CLONE_NEWPID) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) return no_namespaces;
   const pid_t child = fork();
@@ -106,7 +106,7 @@ TEST(GroupMachines, WithEqualNumbersDoNotMistakeTheirOwnPageForThePeers) {
   if (codes[0] == no_namespaces && codes[1] == no_namespaces) {
     GTEST_SKIP() << "this user may not make PID namespaces";
   }
-  // 3: the peer's page was taken to be mapped.
+  // 3: the peer's page was wrongly taken as mapped.
   EXPECT_EQ(codes[0], 0);
   EXPECT_EQ(codes[1], 0);
 }

@@ -1,5 +1,5 @@
-// What another user of the machine, a connection that is no rank, and memory that no honest rank makes can do to ranks
-// that meet.
+// Attacks on ranks that meet: by another user of the machine, by a connection that is not a rank, and by memory that
+// no correct rank makes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -79,7 +79,7 @@ bool bind_and_listen(const Socket& listener, const std::string& name) {
   return bind(listener.fd(), at.address(), at.length) == 0 && listen(listener.fd(), 8) == 0;
 }
 
-// Ranks that meet by `key`, each a process; what each of them says: "met", or its error.
+// Runs ranks that meet by `key`, each as a process. Returns "met" or the error of each.
 std::vector<std::string> meet_as(const std::vector<int>& ranks, int size, const std::string& key, const char* limit,
                                  const std::function<void()>& meanwhile = {}) {
   std::vector<std::pair<int, int>> started;
@@ -118,7 +118,7 @@ std::vector<std::string> meet_as(const std::vector<int>& ranks, int size, const 
 
 bool has(const std::string& text, const std::string& words) { return text.find(words) != std::string::npos; }
 
-// Connects until somebody listens, and says `bytes`.
+// Tries to connect until there is a listener, then sends `bytes`.
 Socket connect_and_say(const std::string& name, const std::string& bytes) {
   const SocketName at(name);
   for (int tries = 0; tries < 1000; ++tries) {
@@ -152,7 +152,7 @@ TEST_F(OtherUser, WhoTakesTheNameIsNamedAndNothingIsReadFromHim) {
   for (const bool listens : {true, false}) {
     const std::string key = key_of_test() + (listens ? ".listens" : ".silent");
     const Socket listener = new_socket();
-    const SocketName at(meeting_point(key));  // the name has the victim's user in it
+    const SocketName at(meeting_point(key));  // the name contains the victim's user
     const Child squatter(other_user, [&] {
       if (bind(listener.fd(), at.address(), at.length) != 0 || (listens && listen(listener.fd(), 8) != 0)) _exit(1);
     });
@@ -167,7 +167,7 @@ TEST_F(OtherUser, AConnectionOfHisTakesNobodysPlace) {
   const std::string key = key_of_test();
   const std::string name = meeting_point(key);
   std::unique_ptr<Child> stranger;
-  // He says what a rank says.
+  // The other user sends the greeting of a rank.
   const auto said = meet_as({0}, 2, key, "2", [&] {
     stranger = std::make_unique<Child>(other_user, [&] {
       const std::array<std::int32_t, 4> hello = {0x65'68'6f'31, 0x31'6f'6c'6c, 1, 2};
@@ -179,7 +179,7 @@ TEST_F(OtherUser, AConnectionOfHisTakesNobodysPlace) {
   ASSERT_TRUE(stranger->good());
   EXPECT_TRUE(has(said[0], "only 0 of the other 1 have joined")) << said[0];
   EXPECT_TRUE(has(said[0], "a connection of user 65534 was refused")) << said[0];
-  // And the ranks that do come meet.
+  // The real ranks still meet.
   const std::string again = key + ".again";
   const std::string name_again = meeting_point(again);
   std::unique_ptr<Child> other;
@@ -201,7 +201,7 @@ TEST_F(OtherUser, HisMemoryIsNotMapped) {
     if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0) _exit(1);
   });
   ASSERT_TRUE(owner.good());
-  // Root could open it; a process that changed its user shows itself as root's, so the memory is looked at, too.
+  // Root could open it. A process that changed its user appears as root's, so the memory itself is checked too.
   try {
     static_cast<void>(SharedMemory::open(owner.pid(), 100, 1));
     FAIL() << "memory of user 65534 was mapped";
@@ -253,7 +253,7 @@ TEST(Meeting, AGuestThatEndsBeforeItJoinsIsLostAndOneThatStaysSilentIsNotWaitedF
     const auto said = meet_as({0, 2}, 3, key + (ends ? ".ends" : ".stays"), "2", [&] {
       guest = connect_and_say(meeting_point(key + (ends ? ".ends" : ".stays")), bytes);
       if (!ends) return;
-      // As rank 1 it got the memory, and goes.
+      // It received the memory as rank 1, and ends.
       std::array<std::byte, 64> answer{};
       Socket memory;
       while (receive_now(guest, answer, &memory) == -1) nap(0.01);
@@ -265,7 +265,7 @@ TEST(Meeting, AGuestThatEndsBeforeItJoinsIsLostAndOneThatStaysSilentIsNotWaitedF
   }
 }
 
-// A rank 0 that answers with `memory` (-1: with nothing) what a guest then says.
+// Returns the error of a guest whose rank 0 sends `answer` and `memory` (-1: none).
 std::string guest_of(int memory, const std::string& answer) {
   const std::string key = key_of_test();
   const Socket listener = new_socket();
@@ -322,7 +322,7 @@ TEST(Meeting, OnlyMemoryOfThatFormIsOpenedByItsPath) {
   EXPECT_TRUE(has(open("/proc/1/fd/3/../0"), "/proc/PID/fd/NUMBER"));
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
-  // Nobody writes: opening it would wait.
+  // It has no writer, so opening it would block.
   EXPECT_TRUE(
       has(open("/proc/" + std::to_string(getpid()) + "/fd/" + std::to_string(ends[0])), "another kind of file"));
   close(ends[0]);
@@ -332,7 +332,7 @@ TEST(Meeting, OnlyMemoryOfThatFormIsOpenedByItsPath) {
   EXPECT_NE(ftruncate(own.fd(), 8192), 0) << "it can grow";
 }
 
-// Numbers that no honest rank writes: an error, and not a read behind the mailbox.
+// Numbers that no correct rank writes cause an error and not a read beyond the mailbox.
 TEST(Meeting, LengthsInControlMemoryAreChecked) {
   // A rank's part: round, process, left, ended, reported_lost (24 bytes), total[2], length[2].
   constexpr std::int64_t seat_of_rank_1 = 128 + (std::int64_t{128} + 2 * (16 << 10));

@@ -1,5 +1,5 @@
 // The tests of MPI: one program that an MPI launcher starts as several ranks (tests/mpi/run.sh). Every rank runs the
-// same tests in the same order; rank 0 reports, the others only what fails.
+// same tests in the same order. Rank 0 reports all results, the others only failures.
 #include <gtest/gtest.h>
 
 #include <signal.h>
@@ -29,8 +29,8 @@ class FailuresOnly final : public ::testing::EmptyTestEventListener {
   }
 };
 
-// Ranks of this machine pretend to be on `hosts` (0: each on one of its own), in blocks: those of different hosts share
-// no memory. Before there is a group, the launcher's environment says which rank this is.
+// Makes the ranks of this machine pretend to be on `hosts` hosts (0: one each), in blocks. Ranks of different hosts
+// share no memory. Before there is a group, the launcher's environment gives the rank.
 void pretend_hosts(int hosts) {
   const auto number = [](std::initializer_list<const char*> names) {
     for (const char* name : names) {
@@ -43,7 +43,7 @@ void pretend_hosts(int hosts) {
   setenv("ONEHOP_TEST_HOST", ("host" + std::to_string(hosts == 0 ? rank : rank * hosts / ranks)).c_str(), 1);
 }
 
-// One rank ends early, in order or not; what becomes of the others is the launcher's and onehop's to decide.
+// One rank ends early, in order or not. The launcher and onehop determine the outcome of the others.
 int end_early(std::string_view how) {
   const Group& group = world();
   if (group.rank() == group.size() - 1) {
@@ -64,8 +64,8 @@ int end_early(std::string_view how) {
   return 1;
 }
 
-// The last rank is killed while the others wait for it over MPI, which is told to go on. All of them name it, and come
-// to their end.
+// The last rank is killed while the others wait for it over MPI, which is told to continue. All of them name it, and
+// they end.
 int survive() {
   const int last = world().size() - 1;
   std::vector<ChannelSpec> specs;

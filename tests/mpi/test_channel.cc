@@ -1,4 +1,4 @@
-// Channels and plans over MPI. Ranks share memory here too, so the transport is asked for by name.
+// Channels and plans over MPI. The ranks also share memory, so the transport is requested by name.
 #include "onehop/channel.h"
 
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ TEST(MpiChannels, LeadToTheOwnRankToo) {
     own.receivers[0].get(got);
     ASSERT_EQ(got, message(world().rank(), k, 70000));
   }
-  // Nobody else could send what is waited for.
+  // No other rank could send the awaited message.
   EXPECT_THROW(own.receivers[0].get(got), BadInput);
   own.senders[0].put(message(world().rank(), 7, 70000));
   own.receivers[0].get(got);
@@ -107,7 +107,7 @@ TEST(MpiChannels, LeadToTheOwnRankToo) {
 }
 
 TEST(MpiChannels, ToTheOwnRankAreRefusedAtOnceWhenFull) {
-  // Long enough that MPI keeps no copy: it waits for the receiver, who is this rank.
+  // Long enough that MPI keeps no copy and waits for the receiver, which is this rank.
   constexpr std::int64_t bytes = 1 << 20;
   std::vector<ChannelSpec> specs{{.direction = Direction::send, .peer = world().rank(), .bytes = bytes, .slots = 2},
                                  {.direction = Direction::receive, .peer = world().rank(), .bytes = bytes}};
@@ -163,7 +163,7 @@ TEST(MpiChannels, WithDifferentSizesAreAMismatchOnEveryRank) {
   }
 }
 
-// Receives are with MPI from the beginning; closing takes them back, and later channels do not see their messages.
+// Receives are posted from the beginning. Closing cancels them, and later channels do not see their messages.
 TEST(MpiChannels, CanBeClosedWithoutHavingBeenUsed) {
   for (int i = 0; i < 50; ++i) static_cast<void>(open_ring({.bytes = 100 + i, .slots = 4}));
   Channels ring = open_ring({.bytes = 100});
@@ -173,7 +173,7 @@ TEST(MpiChannels, CanBeClosedWithoutHavingBeenUsed) {
   EXPECT_EQ(got, message(previous(), 9, 100));
 }
 
-// The sender goes before its long message has been asked for.
+// The sender closes before its long message has been requested.
 TEST(MpiChannels, DeliverWhatWasSentBeforeTheyWereClosed) {
   constexpr std::int64_t bytes = 1 << 20;
   Receiver receiver;
@@ -189,7 +189,7 @@ TEST(MpiChannels, DeliverWhatWasSentBeforeTheyWereClosed) {
   world().barrier();
 }
 
-// Closed on both sides with messages under way that nobody has read.
+// Both sides close while unread messages are under way.
 TEST(MpiChannels, MayLoseMessagesThatNobodyWanted) {
   {
     Channels ring = open_ring({.bytes = 300000, .slots = 2});
@@ -216,7 +216,7 @@ TEST(MpiChannels, RunOutOfTimeAndGoOn) {
   EXPECT_EQ(got, message(previous(), 0, 64));
 }
 
-// MPI need not allow calls by several threads at once; channels may be used so nevertheless.
+// Channels may be used by several threads even if MPI does not allow concurrent calls.
 TEST(MpiChannels, MayBeUsedByDifferentThreads) {
   constexpr int threads = 3;
   std::vector<ChannelSpec> specs;

@@ -1,4 +1,4 @@
-// Groups made from MPI: which library is taken, the bootstrap, splitting.
+// Groups made from MPI: the choice of the library, the bootstrap, splitting.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -55,7 +55,7 @@ TEST(MpiBootstrap, GathersDifferentLengths) {
   }
 }
 
-// What is longer than one MPI call can count goes in portions; here they are short.
+// Contributions longer than one MPI call can count are sent in portions, which are short here.
 TEST(MpiBootstrap, GathersInPortions) {
   std::visit(
       []<class Abi>(const detail::MpiApi<Abi>* api) {
@@ -74,7 +74,7 @@ TEST(MpiBootstrap, GathersInPortions) {
 }
 
 TEST(MpiBootstrap, RunsOutOfTime) {
-  // A group of its own: after a step that was broken off it is of no more use to who broke it off.
+  // A separate group, because a rank cannot use a group any more after an interrupted step.
   const Group group = world().split(0, world().rank());
   if (group.rank() == 0) {
     group.set_timeout(0.2);
@@ -82,7 +82,7 @@ TEST(MpiBootstrap, RunsOutOfTime) {
     EXPECT_THROW(group.barrier(), Error);
     world().barrier();
   } else {
-    // The others come only when rank 0 has given up. It took part, so theirs ends.
+    // The others enter only after rank 0 has timed out. It took part, so their barrier ends.
     world().barrier();
     group.barrier();
   }
@@ -128,11 +128,11 @@ TEST(MpiGroup, IsMadeFromACommunicator) {
   EXPECT_THROW(static_cast<void>(Group::from_mpi(nullptr)), BadInput);
 }
 
-// Many groups one after the other: communicators are given back.
+// Many groups one after the other: communicators are freed.
 TEST(MpiGroup, CanBeMadeAgainAndAgain) {
   if (world().size() > 2)
     GTEST_SKIP() << "takes minutes where more ranks than cores wait for each other without giving way";
-  // More than a library has; on a busy machine as many as there is time for, which rank 0 decides.
+  // More than a library has; on a busy machine, as many as time permits, which rank 0 decides.
   constexpr int rounds = 300, splits = 10;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(15);
   for (int i = 0; i < rounds; ++i) {

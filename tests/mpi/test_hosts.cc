@@ -1,5 +1,5 @@
 // Several hosts with several ranks each (`run.sh --hosts`, which gives ranks of one machine two names, or
-// hosts_netns.sh): ranks wait in shared memory while messages of theirs are under way over MPI.
+// hosts_netns.sh): ranks wait in shared memory while their messages are under way over MPI.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -19,7 +19,7 @@ namespace {
 using testing::world;
 using Direction = ChannelSpec::Direction;
 
-// Above what MPI libraries send without being asked for it (Open MPI over TCP: 64 KiB; MPICH: megabytes).
+// Longer than messages that MPI libraries send eagerly (Open MPI over TCP: 64 KiB; MPICH: megabytes).
 constexpr std::int64_t sizes[] = {64 << 10, 1 << 20, 8 << 20};
 constexpr int repeats = 3;
 
@@ -31,7 +31,7 @@ std::vector<std::byte> message(int number, std::int64_t bytes) {
   return made;
 }
 
-// Ranks 0 and 1 share memory, and 2 is elsewhere.
+// Ranks 0 and 1 share memory; rank 2 is on another host.
 bool two_hosts() {
   return world().size() >= 3 && world().shares_memory(0) == world().shares_memory(1) &&
          world().shares_memory(0) != world().shares_memory(2);

@@ -1,4 +1,4 @@
-// The candidates of the benchmarks move the right bytes, too.
+// The MPI candidates of the benchmarks move the right bytes.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -32,7 +32,7 @@ TEST(MpiPeers, SendOneMessageToAndFro) {
   if (world().size() != 2) GTEST_SKIP() << "for two ranks";
   const auto peers = mpi_one_way_peers(world());
   ASSERT_GE(peers.size(), 3U);
-  // Two rounds, so that candidates meet each other's leftovers.
+  // Two rounds, so that candidates run after each other's leftovers.
   for (const std::int64_t bytes : {8, 0, 1000, 100000, 8}) {
     for (const auto& peer : peers) peer->prepare(bytes);
     for (int round = 0; round < 2; ++round) {

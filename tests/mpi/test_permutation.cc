@@ -1,5 +1,5 @@
-// Permutations of index bits through MPI, where every rank's part is staged, and what the benchmark's candidate makes
-// of them.
+// Permutations of index bits through MPI, where every rank's part is staged, and the results of the benchmark's MPI
+// candidate.
 #include "bench/permutation.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// `start` and `finish` of a plan, or of an all-reduce, in shared memory, nobody asleep: no allocation, no system call,
-// no lock. Also what tools/hot_path.sh counts the instructions of.
+// `start` and `finish` of a plan or an all-reduce in shared memory, while no rank sleeps: no allocation, no system
+// call, no lock. tools/hot_path.sh counts the instructions of the same code.
 //
 // Allocations and locks are counted by functions of the same name in this program that pass on to the C library's.
 // System calls are caught by the kernel (seccomp) in a forked process, which they end.
@@ -98,7 +98,7 @@ int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
 
 namespace onehop {
 
-// The measured rank's part, under names that a profiler can be told.
+// The measured rank's part, under names by which a profiler can select it.
 __attribute__((noinline)) void hot_path_start(Plan& plan) { plan.start(); }
 __attribute__((noinline)) void hot_path_finish(Plan& plan) { plan.finish(); }
 
@@ -107,8 +107,8 @@ namespace {
 using testing::on_ranks;
 using testing::on_threads;
 
-// Eleven ranks, each the neighbour of the ten others: all in this process, and after they were prepared all in one
-// thread. That works because start() never waits and finish() finds everything there. Nothing depends on timing.
+// Eleven ranks, each a neighbour of the ten others, all in this process, and once prepared all in one thread. This
+// works because start() never waits and finish() finds all messages. Nothing depends on timing.
 class ElevenRanks {
  public:
   static constexpr int ranks = 11;
@@ -127,7 +127,7 @@ class ElevenRanks {
     });
   }
 
-  // One exchange of all; calls before() and after() around what the measured rank does.
+  // One exchange of all ranks; calls before() and after() around the measured rank's part.
   template <class Before, class After>
   void run(const Before& before, const After& after) {
     for (int r = 0; r < ranks; ++r) measure(r, hot_path_start, before, after);
@@ -225,7 +225,7 @@ TEST(HotPath, NoAllocationAndNoLock) {
 
 constexpr int caught = 9;  // exit code of a process that made a system call
 
-// From now on every system call of this thread but write, exit and the return from a signal handler ends the process.
+// Makes every later system call of this thread end the process, except write, exit and return from a signal handler.
 void forbid_system_calls() {
   struct sigaction action{};
   action.sa_sigaction = [](int, siginfo_t* info, void*) {
@@ -248,7 +248,7 @@ void forbid_system_calls() {
     _exit(77);
 }
 
-// Runs `work` in a forked process and gives its exit code; 77: the kernel does not let system calls be forbidden.
+// Runs `work` in a forked process and returns its exit code; 77: the kernel cannot forbid system calls.
 int exit_code_of(const std::function<void()>& work) {
   const int pid = fork();
   if (pid == 0) {
@@ -280,7 +280,7 @@ TEST(HotPath, NoSystemCall) {
       all.run();
       forbid_system_calls();
       for (int run = 0; run < 100; ++run) all.run();
-      // Nothing is taken down: that would be system calls.
+      // No clean-up, which would make system calls.
       _exit(all.complete(0) ? 0 : 1);
     });
     EXPECT_EQ(code, 0) << bytes << " bytes" << (code == caught ? ": a system call was made" : "");
@@ -300,7 +300,7 @@ TEST(HotPath, NoSystemCallBetweenProcesses) {
       options.chunk_bytes = 8 << 10;
       Plan plan(group, allgather(2, words, 8), arrays, options);
       plan.run();
-      // Only now: making the plan has read the tuning, which sets the limits of waiting.
+      // Set only now, because making the plan reads the tuning, which sets these limits.
       detail::wait_limits.spins = detail::wait_limits.spins_oversubscribed = INT_MAX;
       group.barrier();
       forbid_system_calls();
@@ -313,7 +313,7 @@ TEST(HotPath, NoSystemCallBetweenProcesses) {
   }
 }
 
-// Bits of an index that change places straight between the arrays of two processes.
+// Index bits that are swapped directly between the arrays of two processes.
 TEST(HotPath, NoSystemCallInAnExchangeInPlace) {
   if (!can_forbid()) GTEST_SKIP() << "system calls cannot be forbidden here (sanitizer, or no seccomp)";
   on_ranks(2, [&](const Group& group) {
@@ -330,7 +330,7 @@ TEST(HotPath, NoSystemCallInAnExchangeInPlace) {
     group.barrier();
     forbid_system_calls();
     for (int run = 0; run < 50; ++run) plan.run();
-    // After 51 runs an element with bit 0 set is of rank 1.
+    // After 51 runs, an element with bit 0 set comes from rank 1.
     _exit(state.bytes()[0] == std::byte{0} && state.bytes()[8] == std::byte{1} ? 0 : 1);
   });
 }
@@ -378,7 +378,7 @@ TEST(HotPath, NothingInAnAllReduce) {
 
 // -- instructions --------------------------------------------------------------------------------------------------
 
-// What tools/hot_path.sh runs under callgrind, which counts only inside hot_path_start and hot_path_finish.
+// tools/hot_path.sh runs this under callgrind, which counts only inside hot_path_start and hot_path_finish.
 TEST(HotPath, TenNeighboursOf64Bytes) {
   ElevenRanks all(64);
   all.fill(0);

@@ -1,4 +1,4 @@
-// Plans against a naive executor of the same schedule, over processes and threads, with every cut of messages.
+// Plans compared with a naive executor of the same schedule, over processes and threads, with all cuts of messages.
 #include "onehop/plan.h"
 
 #include <gtest/gtest.h>
@@ -127,7 +127,7 @@ Memory random_numbers(const Schedule& schedule, unsigned seed) {
   return memory;
 }
 
-// Blocks are never cut, whatever the slots and chunks; inside a rank nothing is rounded.
+// Blocks are never cut, for any slots and chunks; local copies are never rounded.
 TEST(Plan, HalosWithCodecs) {
   for (const Codec codec : {Codec::fp16, Codec::q8, Codec::q6}) {
     HaloSpec spec;
@@ -149,7 +149,7 @@ TEST(Plan, HalosWithCodecs) {
   }
 }
 
-// From one run, from many, added to what is there: all in one message with parts that are not encoded.
+// Contiguous pieces, scattered pieces and sums, all in one message with parts that are not encoded.
 TEST(Plan, TransfersWithCodecsCombine) {
   const auto place = [](int rank, Slice slice) { return Place{rank, 0, std::move(slice)}; };
   Schedule schedule{"codecs", 2, {{"u", 4, ElementType::float32, {400}}}, {Round{}}, {}};
@@ -174,7 +174,7 @@ TEST(Plan, RanksWithDifferentCodecsDoNotMatch) {
   spec.codec = Codec::q8;
   on_threads(2, [&](const Group& group) {
     Schedule schedule = halo(spec);
-    // As many bytes on the wire, but others.
+    // The same number of bytes on the wire, with another meaning.
     if (group.rank() == 1) {
       for (Transfer& transfer : schedule.rounds[0].transfers) transfer.codec = Codec::fp8;
     }
@@ -184,7 +184,7 @@ TEST(Plan, RanksWithDifferentCodecsDoNotMatch) {
   });
 }
 
-// A larger halo than its slots: ranks must keep unpacking while they pack.
+// A halo larger than its slots: ranks must unpack while they pack.
 TEST(Plan, StagingStaysWithinItsBudget) {
   HaloSpec spec;
   spec.extents = {8, 200, 100};
@@ -213,7 +213,7 @@ TEST(Plan, AllgatherOnManyRanks) {
   }
 }
 
-// Every rank adds its block into rank 0's: the sum has a fixed order, so it is the naive executor's bit for bit.
+// Every rank adds its block to rank 0's. The order of the sum is fixed, so it equals the naive executor's bit for bit.
 TEST(Plan, CombinesInAFixedOrder) {
   for (const Combine combine : {Combine::add, Combine::min, Combine::max, Combine::prod}) {
     Schedule schedule;
@@ -271,8 +271,8 @@ TEST(Plan, ExchangeInPlace) {
   }
 }
 
-// Each sender has its own slots (another tuning, other options): what one fragment brings in, several may have to take
-// out before.
+// Each sender has its own slots (another tuning, other options), so several fragments may have to be packed before one
+// is unpacked.
 TEST(Plan, ExchangeInPlaceWhereTheRanksCutDifferently) {
   Schedule schedule;
   schedule.ranks = 2;

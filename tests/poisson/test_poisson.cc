@@ -1,4 +1,4 @@
-// The Poisson solver against a direct solve, and its answer on every grid of ranks, bit by bit.
+// The Poisson solver compared with a direct solve, and its solution on every grid of ranks bit by bit.
 #include "onehop/poisson/poisson.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 using onehop::testing::on_ranks;
 using onehop::testing::on_threads;
 
-// Gaussian elimination with pivoting on the matrix written out: nothing in common with Jacobi's method.
+// Gaussian elimination with pivoting on the explicit matrix, which shares nothing with Jacobi's method.
 std::vector<double> solve_directly(std::array<std::int64_t, 2> extents, double mass, std::vector<double> b) {
   const auto [rows, columns] = extents;
   const std::size_t n = b.size();
@@ -71,7 +71,7 @@ Answer solve_alone(PoissonSpec spec, const PoissonControl& control = {}) {
   return solve(Group::alone(), spec, {}, control);
 }
 
-// Equal in every bit (and no comparison that a NaN could slip through).
+// Equality of all bits, which also detects a NaN.
 void expect_same_bits(const Answer& a, const Answer& b) {
   ASSERT_EQ(a.solution.size(), b.solution.size());
   for (std::size_t i = 0; i < a.solution.size(); ++i) {
@@ -147,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, PoissonGrids,
                          });
 
 TEST(Poisson, SameBitsWhenOneRankConverges) {
-  // Down to where only rounding errors are left, and beyond.
+  // Until only rounding errors are left, and beyond.
   PoissonSpec spec{.extents = {20, 20}, .mass = 1.5};
   const Answer expected = solve_alone(spec);
   EXPECT_LT(expected.history.back().norm, 1e-14);
@@ -175,7 +175,7 @@ TEST(Poisson, StopsAtTheTolerance) {
   const Answer expected = solve_alone(spec, control);
   EXPECT_LT(expected.history.back().iteration, 1000);
   EXPECT_LE(expected.history.back().norm, 1e-6 * expected.history.front().norm);
-  // The one before the last did not stop it, or it would have stopped there.
+  // The residual before the last was above the tolerance, or the solver would have stopped there.
   EXPECT_GT(expected.history[expected.history.size() - 3].norm, 1e-6 * expected.history.front().norm);
   spec.grid = {2, 1};
   on_ranks(2, [&](const Group& group) {
@@ -199,7 +199,7 @@ TEST(Poisson, TakesAnotherSource) {
     (void)poisson.solve();
     const auto x = poisson.gather(poisson.solution());
     for (std::size_t i = 0; i < b.size(); ++i) EXPECT_NEAR(x[i], direct[i], 1e-8);
-    // What is wrong on one rank throws on all.
+    // An error on one rank throws on all.
     const std::vector<double> wrong(group.rank() == 1 ? 9 : 10);
     EXPECT_THROW(poisson.set_source(wrong), BadInput);
     EXPECT_THROW(poisson.set_source(std::vector<double>(10, group.rank() == 2 ? NAN : 0.0)), BadInput);
@@ -214,7 +214,7 @@ TEST(Poisson, AnotherExchangeIsUsed) {
     int started = 0;
     double sum = 0;
     void start() override { ++started; }
-    // One rank is its own neighbour: what is below here is above there.
+    // One rank is its own neighbour, so its lower face is its upper neighbour face.
     void finish() override {
       const std::size_t face = own.size() / 4;
       for (std::size_t f = 0; f < 4; ++f) std::copy_n(own.data() + f * face, face, neighbours.data() + (f ^ 1) * face);

@@ -1,4 +1,4 @@
-// The patterns of reductions: executed naively against sums made here, verified, and counted against the formulas.
+// The reduction patterns: executed naively and compared with sums made here, verified, and counted against formulas.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -131,7 +131,7 @@ TEST(AllReducePattern, SaysWhatIsWrong) {
   EXPECT_THROW((void)reduce_algorithm_from_string("ring"), BadInput);
 }
 
-// Every 16-bit number goes to float and back; the values in between go to the nearer one, ties to even.
+// Every 16-bit number survives conversion to float and back; values in between round to the nearest, ties to even.
 TEST(Half, RoundsToNearest) {
   for (std::uint32_t bits = 0; bits < 0x10000U; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);

@@ -18,7 +18,7 @@ using testing::two_to;
 using testing::Memory;
 
 // Calls visit(local site number, global coordinates, number of dimensions in which the site is a ghost) for every site
-// of a rank's local array. Global coordinates lie outside the array where the site is beyond an end.
+// of a rank's local array. Global coordinates of sites beyond an end lie outside the array.
 template <class Visit>
 void for_each_site(const HaloSpec& spec, int rank, Visit&& visit) {
   const HaloBlock block = halo_block(spec, rank);
@@ -185,7 +185,7 @@ TEST(Halo, AllFieldsForOneNeighbourAreOneMessage) {
   expect_right(spec);
   const Count counted = count(halo(spec));
   EXPECT_EQ(counted.messages, 8 * 7);
-  // Of the 6^3 - 4^3 ghosts none is the rank's own: on a grid of 2 every ghost belongs to another rank.
+  // None of the 6^3 - 4^3 ghosts is the rank's own: on a grid of 2, every ghost belongs to another rank.
   EXPECT_EQ(counted.ranks[0].bytes_received, (6 * 6 * 6 - 4 * 4 * 4) * 33);
 }
 

@@ -1,6 +1,6 @@
-// Permutations of index bits as plans: in arrays that the ranks share, through channels, and mixed with other rounds;
-// against the naive executor and the counters. Ranks are threads in most, so that the thread sanitizer sees the
-// exchange in place.
+// Permutations of index bits as plans: in arrays that the ranks share, through channels, and mixed with other rounds,
+// compared with the naive executor and the counters. In most tests ranks are threads, so that the thread sanitizer
+// sees the exchange in place.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -160,7 +160,7 @@ TEST(Permutation, StagedWithFewSmallSlots) {
   }
 }
 
-// Messages whose elements lie in the same lines are packed and unpacked side by side, in many chunks and fragments.
+// Messages whose elements share cache lines are packed and unpacked in lockstep, in many chunks and fragments.
 TEST(Permutation, StagedWithTheLowestBits) {
   for (const int pairs : {2, 3}) {
     for (const std::int64_t element_bytes : {4, 16}) {
@@ -175,7 +175,7 @@ TEST(Permutation, StagedWithTheLowestBits) {
           const PlanOptions options{.slots = slots, .slot_bytes = 256, .chunk_bytes = 64};
           expect_plan_does(group, schedule, options, false, memory);
         }
-        // One rank that cuts its messages otherwise.
+        // One rank cuts its messages differently.
         expect_plan_does(group, schedule, {.slots = 1, .slot_bytes = group.rank() == 3 ? 192 : 256}, false, memory);
         expect_plan_does(group, schedule, {}, false, memory);
       });
@@ -302,7 +302,7 @@ TEST(Permutation, RunsAreTheElementsWithoutTheFixedBits) {
   }
 }
 
-// Lines that are read and written whole, and pieces of them: all ways to exchange short runs do the same.
+// All functions that exchange short runs, by whole lines or by parts of lines, give the same result.
 TEST(Permutation, ShortRunsChangePlacesWhereverTheyLie) {
   std::mt19937 random(9);
   for (const std::int64_t element_bytes : {4, 8, 16, 32, 24}) {
@@ -340,7 +340,7 @@ TEST(Permutation, ShortRunsChangePlacesWhereverTheyLie) {
   }
 }
 
-// All cycles of some ranks line by line, against one cycle after the other.
+// All cycles of several ranks line by line, compared with one cycle after the other.
 TEST(Permutation, CyclesThatShareLinesAreDoneTogether) {
   std::mt19937 random(10);
   int whole_lines = 0;

@@ -16,7 +16,7 @@ using testing::two_to;
 
 using Numbers = std::vector<std::int64_t>;
 
-// What a box visits, straight from its definition.
+// The elements that a box visits, directly from its definition.
 Numbers expand(std::int64_t offset, const Numbers& extents, const Numbers& strides, std::size_t d = 0) {
   if (d == extents.size()) return {offset};
   Numbers all;

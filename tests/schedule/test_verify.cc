@@ -20,7 +20,7 @@ using testing::two_to;
 
 using Rule = Violation::Rule;
 
-// Four ranks in a 2-D halo with corners: proven right in test_halo.cc, broken on purpose here.
+// Four ranks in a 2-D halo with corners: verified in test_halo.cc, deliberately broken here.
 Schedule sound() {
   HaloSpec spec;
   spec.extents = {8, 8};
@@ -257,7 +257,7 @@ TEST(Verify, LimitStopsTheSearch) {
   EXPECT_THROW((void)verify(schedule, 0), BadInput);
 }
 
-// The rules as they are written in verify.h, element by element, for one round.
+// A direct implementation of the rules in verify.h for one round, element by element.
 class PlainRules {
  public:
   explicit PlainRules(const Round& round) : transfers_(round.transfers) {
@@ -368,7 +368,7 @@ TEST(Verify, AgreesWithThePlainRulesOnRandomSchedules) {
 }
 
 TEST(Verify, LargeArraysCostOnlyWhatMoves) {
-  // 2^44 elements a rank, of which the first, the last and some in between move.
+  // 2^44 elements per rank, of which the first, the last and some in between move.
   const std::int64_t length = two_to(44);
   Schedule schedule{"", 2, {{"u", 8, ElementType::float64, {length}}}, {Round{}}, {}};
   const std::int64_t extents[] = {64, 3};
@@ -392,7 +392,7 @@ TEST(Verify, AThousandRanksTakeLessThanASecond) {
   const Schedule schedule = halo(spec);
   const auto begin = std::chrono::steady_clock::now();
   EXPECT_TRUE(verify(schedule).empty());
-  // Some 50 ms; sanitizers and a busy machine take longer, anything quadratic far longer.
+  // About 50 ms; longer with sanitizers or on a busy machine, far longer for any quadratic algorithm.
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
