@@ -112,7 +112,7 @@ inline void heat_bath_link(su3::Matrix<R>& link, const su3::Matrix<R>& staples, 
   }
 }
 
-// Over-relaxation: reflects the link at the maximum of Re tr(U staples†) in each subgroup, which leaves that trace unchanged.
+// Over-relaxation (Creutz, 1987): reflects the link at the maximum of Re tr(U staples†) in each subgroup, which preserves that trace.
 template <class R>
 inline void over_relax_link(su3::Matrix<R>& link, const su3::Matrix<R>& staples) {
   su3::Matrix<R> together = su3::times_adjoint(link, staples);

@@ -136,9 +136,9 @@ struct MixedResult {
   std::int64_t reliable_updates = 0;
 };
 
-// Conjugate gradients in mixed precision with reliable updates. Iterates with `low`. Whenever |r| has fallen by the factor `reduction`, it
-// adds the partial solution to x and recomputes r = b - A x with `high`; the search direction survives. b, x and r belong to high's space,
-// and r = b - A x on entry. Returns in x the accumulated solution with the smallest residual (summed over right-hand sides).
+// Conjugate gradients in mixed precision with reliable updates (as in Clark et al., arXiv:0911.3191). Iterates with `low`. Whenever |r| has
+// fallen by the factor `reduction`, adds the partial solution to x and recomputes r = b - A x with `high`; the search direction survives. b, x
+// and r are of high's space, and r = b - A x on entry. Returns the x with the smallest residual, summed over right-hand sides.
 template <class High, class Low>
 MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator<Low>& low, const High* b, High* x,
                                       High* r, const Stopping& stopping, double reduction) {
@@ -323,9 +323,9 @@ std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts
   return iterations;
 }
 
-// BiCGStab for any nonsingular A. On entry r = b - A x. Updates x and r until |r|^2 <= target. Returns the iterations, of two applications
-// each. Restarts from the current residual after a breakdown, and gives up when the residual has grown by 1e5. The residual is not monotonic:
-// if it ends above the smallest one that was saved, x is the saved solution, while r stays that of the last iteration.
+// BiCGStab (van der Vorst, 1992) for any nonsingular A. On entry r = b - A x. Updates x and r until |r|^2 <= target. Returns the iterations, of
+// two applications each. Restarts after a breakdown, and gives up when |r| has grown by 1e5. The residual is not monotonic: if it ends
+// above the smallest one that was saved, x is the saved solution, while r stays that of the last iteration.
 template <class Real>
 std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping& stopping, std::int64_t done = 0) {
   VectorSpace<Real>& space = a.space();

@@ -16,7 +16,7 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 
 // The factor by which |r| falls between two reliable updates.
 double reduction_of(Precision sloppy) { return sloppy == Precision::half ? 0.1 : 0.05; }
-// The smallest |r| / |b| that a solve in this precision alone reaches. An estimate on the safe side.
+// The |r| / |b| at which iterations in this precision alone stop; further ones would gain nothing but rounding errors.
 double attainable_of(Precision precision) {
   if (precision == Precision::double_) return 0;
   return precision == Precision::single ? 2e-6 : 1e-3;

@@ -100,10 +100,10 @@ void check(const Circuit& circuit, int ranks, const PlacementOptions& options) {
   const int local_bits = circuit.qubits - std::countr_zero(static_cast<unsigned>(ranks));
   if (const int needed = local_bits_needed(circuit); local_bits < needed) {
     const int most = circuit.qubits - needed;
-    throw BadInput("a state of " + std::to_string(circuit.qubits) + " qubits over " + std::to_string(ranks) +
-                   " ranks leaves each rank " + std::to_string(std::max(local_bits, 0)) +
-                   " qubits of its own, but an operation of the circuit needs " + std::to_string(needed) +
-                   "; take at most " + std::to_string(most >= 0 ? 1 << most : 1) + " ranks");
+    throw BadInput("expected " + std::to_string(needed) + " local qubits per rank or more, which an operation of the " +
+                   "circuit needs, found " + std::to_string(std::max(local_bits, 0)) + " with " +
+                   std::to_string(circuit.qubits) + " qubits on " + std::to_string(ranks) + " ranks; take at most " +
+                   std::to_string(most >= 0 ? 1 << most : 1) + " ranks");
   }
   if (!options.bits.empty() && options.bits.size() != static_cast<std::size_t>(circuit.qubits)) {
     throw BadInput("placement: expected a bit for each of " + std::to_string(circuit.qubits) + " wires, found " +

@@ -23,9 +23,9 @@ Executor::Executor(State& state, const Placement& placement, int clbits, Draw dr
       clbits_(static_cast<std::size_t>(clbits), false),
       done_(placement.operations.size(), true) {
   if (state.qubits() != placement.qubits || state.group().size() != placement.ranks) {
-    throw BadInput("the placement is for " + std::to_string(placement.qubits) + " qubits on " +
-                   std::to_string(placement.ranks) + " ranks, the state has " + std::to_string(state.qubits()) +
-                   " on " + std::to_string(state.group().size()));
+    throw BadInput("expected a placement of " + std::to_string(state.qubits()) + " qubits on " +
+                   std::to_string(state.group().size()) + " ranks, like the state, found one of " +
+                   std::to_string(placement.qubits) + " on " + std::to_string(placement.ranks));
   }
   for (const Stage& stage : placement.stages) {
     for (const int index : stage.operations) done_[static_cast<std::size_t>(index)] = false;

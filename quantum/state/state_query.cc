@@ -121,7 +121,8 @@ std::vector<double> State::probabilities(std::span<const int> qubits) const {
 Sum State::inner_product(State& other) {
   if (other.qubits() != qubits() || other.precision() != precision() || other.group().size() != group().size()) {
     throw BadInput("inner_product: expected two states of equal size, precision and ranks, found " +
-                   std::to_string(qubits()) + " and " + std::to_string(other.qubits()) + " qubits");
+                   std::to_string(qubits()) + " and " + std::to_string(other.qubits()) + " qubits on " +
+                   std::to_string(group().size()) + " and " + std::to_string(other.group().size()) + " ranks");
   }
   if (impl_->flips != 0 || other.impl_->flips != 0) {
     restore_order();
