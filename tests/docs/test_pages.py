@@ -1,4 +1,4 @@
-"""The pages are true: their Python programs run, their commands exist, the README's programs are the examples."""
+"""The documentation is correct: its programs run, its commands exist, and the README shows the examples."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def blocks(page: Path, language: str) -> list[str]:
     return [text for found, text in BLOCK.findall(page.read_text()) if found == language]
 
 
-# An example is a whole program: a block that imports onehop. Others are lines of one.
+# A block that imports onehop is a complete program and is run. Other blocks are fragments.
 EXAMPLES = [
     pytest.param(block, id=f"{page.relative_to(ROOT)}-{number}")
     for page in PAGES
@@ -54,7 +54,7 @@ def test_readme_shows_the_examples() -> None:
 
 
 def test_cpp_compiles(tmp_path: Path) -> None:
-    """Every C++ block that includes onehop, all in one source: programs under other names, lines of one as a body."""
+    """Compile all C++ blocks that include onehop as one source. Each `main` is renamed; fragments become functions."""
     compiler = next(
         filter(None, map(shutil.which, filter(None, [os.environ.get("CXX"), "g++-12", "g++", "clang++"]))),
         None,
@@ -100,7 +100,7 @@ def test_readme_schedule_commands_run(ranks: Ranks) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_exist(page: Path) -> None:
-    """With all their options; what the options are given may be a placeholder."""
+    """Every command on a page exists with all its options. Values of options may be placeholders."""
     for text in COMMAND.findall(page.read_text()):
         words = shlex.split(text)
         command = typer.main.get_command(make_app())
@@ -111,7 +111,7 @@ def test_commands_exist(page: Path) -> None:
         anywhere = command.context_settings.get("allow_interspersed_args", True)
         while words and (anywhere or words[0].startswith("-")):
             word = words.pop(0)
-            if word == "--":  # what follows is for another program
+            if word == "--":  # the rest belongs to another program
                 break
             assert word in takes or not word.startswith("-") or word == "-", f"no {word}: onehop {text}"
             if word in takes and not takes[word].is_flag:
@@ -127,7 +127,7 @@ LONGEST_LINE = 120
     ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_lines_are_wrapped(page: Path) -> None:
-    """Except in tables, code, definitions of links and lines of one word."""
+    """Lines are short, except in tables, code, link definitions and lines of one word."""
     fence, long = "", []
     for number, line in enumerate(page.read_text().splitlines(), 1):
         text = line.strip()
@@ -143,7 +143,7 @@ def test_lines_are_wrapped(page: Path) -> None:
 
 @pytest.mark.parametrize("page", ["docs/design/architecture.md", "docs/howto/extend.md"])
 def test_files_exist(page: str) -> None:
-    """Files and folders that these pages name; a name without a folder is that of a file somewhere."""
+    """Files and folders named on these pages exist. A name without a folder may be anywhere in the tree."""
     names = re.findall(r"`(\w[\w/.]*(?:\.(?:cc|cpp|h|py|toml)|/[\w/]*))`", (ROOT / page).read_text())
     assert len(names) > 10
     tree = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout

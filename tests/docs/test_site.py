@@ -1,4 +1,4 @@
-"""The documentation site is built without warnings, loads nothing from a host, and works in a browser."""
+"""The documentation site builds without warnings, loads nothing from the network, and works in a browser."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PACKAGES = ("sphinx", "furo", "myst_parser", "breathe", "sphinx_copybutton")
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built with warnings as errors."""
+    """Build the site with warnings as errors and return its folder."""
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     missing += [] if shutil.which("doxygen") else ["doxygen"]
     if missing:
@@ -80,7 +80,7 @@ def test_every_variable_is_on_the_page() -> None:
 
 @pytest.fixture
 def address(site: Path) -> Iterator[str]:
-    """The site, served on this machine: a browser searches only what is served."""
+    """Serve the site on this machine and return its address. The search needs a server."""
     quiet = type("Quiet", (http.server.SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
     with http.server.ThreadingHTTPServer(
         ("127.0.0.1", 0), functools.partial(quiet, directory=site)
@@ -108,7 +108,7 @@ def test_in_a_browser(address: str, tmp_path: Path, page: str, seen: str) -> Non
     shot = tmp_path / "page.png"
     flags = ["--headless", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={tmp_path}/profile"]
     flags += ["--no-sandbox"] if os.geteuid() == 0 else []
-    # No other host can be reached: a page that needs one would show without it.
+    # No other host is reachable, so a page that needs one fails the test.
     flags += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--virtual-time-budget=8000"]
     url = f"{address}/{page}"
     dom = subprocess.run(

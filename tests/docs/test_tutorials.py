@@ -36,7 +36,7 @@ def test_output_and_figure(ranks: Ranks, name: str) -> None:
 
 @pytest.mark.timeout(300)
 def test_halo_in_cpp(ranks: Ranks) -> None:
-    """Compiled with the command of the page, against the library that was built for these tests."""
+    """Compile with the command of the page and the library that was built for these tests."""
     page = (FOLDER / "halo.md").read_text()
     (command,) = re.findall(r"^g\+\+ .*$", page, re.M)
     (output,) = re.findall(r"```text\n(rank 0 .*?)```", page, re.S)

@@ -1,4 +1,4 @@
-"""Gauge fields, colour vectors and checkpoints that were altered: BadInput or what was there, and nothing else."""
+"""Altered gauge fields, colour vectors and checkpoints give BadInput or the original data, and nothing else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from onehop.lattice.files import lime, read_links, read_note, read_vectors
 
 EXTENTS = (4, 2, 6, 4)
 SETTINGS = {"algorithm": "heatbath", "beta": 5.5, "extent": list(EXTENTS)}
-# What may stand in a header instead of a number or a name; "gone": nothing.
+# Replacements for a number or name in a header; "gone" removes it.
 VALUES = [
     *("", " ", "x", "-1", "0", "1", "3", "zz", "1e3", "1_0", "0.5", "nan", "inf", "٣", "0x", "--"),
     *(
@@ -59,7 +59,7 @@ def lime_parts(data: bytes, path: Path) -> list[tuple[str, bytes]]:
 
 
 def lime_changes(data: bytes, path: Path) -> Iterator[tuple[str, bytes]]:
-    """Every text of every element as something else, with the right lengths of records."""
+    """Yield copies with the text of one element replaced and the record lengths corrected."""
     parts = lime_parts(data, path)
     for number, (name, text) in enumerate(parts):
         if "binary" in name:
@@ -89,7 +89,7 @@ def nersc_changes(data: bytes) -> Iterator[tuple[str, bytes]]:
 
 
 def same_or_refused(path: Path, read: Callable[[], np.ndarray], expected: np.ndarray) -> bool:
-    """Whether a file was refused; what was read of it else is what was there."""
+    """Return whether the file was refused. If not, assert that it gave the original data."""
     try:
         found = read()
     except BadInput as error:
@@ -152,7 +152,7 @@ def test_a_checksum_that_is_no_number(gauge: Gauge, tmp_path: Path, text: str) -
     path.write_bytes(re.sub(rb"CHECKSUM = \w+", b"CHECKSUM = " + text.encode(), nersc))
     with pytest.raises(BadInput, match="hexadecimal digits as CHECKSUM"):
         read_gauge(str(path))
-    assert main(["lattice", "info", str(path)]) == 2
+    assert main(["lattice", "measure", str(path)]) == 2
 
 
 def test_damaged_gauge_fields(gauge: Gauge, checkpoint: bytes, tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_altered_vectors(tmp_path: Path) -> None:
 
 
 def notes() -> Iterator[dict[str, Any] | str]:
-    """What a checkpoint does not say."""
+    """Yield notes that no checkpoint can contain."""
     good = {"settings": SETTINGS, "done": 3, "history": [0.5, 0.25]}
     yield from ("", "[]", "3", "null", "{", "[" * 50000, "1" * 5000, '{"a": ' * 50000, "NaN", '"x"')
     for name in good:
@@ -236,7 +236,7 @@ def test_a_checkpoint_with_other_links_is_refused(gauge: Gauge, tmp_path: Path) 
 
 
 def test_long_texts_without_an_end(gauge: Gauge, tmp_path: Path) -> None:
-    """Looked at once each: with a search that goes back at every character this would take days."""
+    """Each character is read once: a search with backtracking would take days."""
     path = tmp_path / "field.lime"
     for text in (b"<suma>" + b" " * (1 << 20), b"<suma " * (1 << 17), b"<" + b"a" * (1 << 20)):
         parts = lime_parts(scidac_file(gauge.links, ""), tmp_path / "whole")[:-1]
@@ -259,6 +259,6 @@ def test_what_is_no_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtur
             read_note(str(path))
         with pytest.raises(BadInput, match="cannot read"):
             read_vectors(str(path), Geometry(EXTENTS), Group.alone())
-        assert main(["lattice", "info", str(path)]) == 2
+        assert main(["lattice", "measure", str(path)]) == 2
     assert main(["lattice", "thermalize", "--extent", "4 4 4 4", "--checkpoint", str(fifo)]) == 2
     assert "Traceback" not in capsys.readouterr().err

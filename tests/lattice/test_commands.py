@@ -219,7 +219,7 @@ def test_a_coarse_flow_step_is_refused_on_ranks_and_nothing_is_written(ranks: Ra
 
 
 def test_solves_with_the_phases_of_milc(ranks: Ranks, tmp_path: Path) -> None:
-    """A source in MILC's phases: the solution is that of ours after the transformation S = (-1)^(t (x + y + z))."""
+    """With MILC's phases the solution is the standard one transformed by S = (-1)^(t (x + y + z))."""
     extents, group = (4, 4, 4, 8), Group.alone()
     gauge, geometry = Gauge(group, extents), Geometry(extents, ranks=1)
     gauge.set_random(3)
@@ -253,7 +253,7 @@ def test_solves_with_the_phases_of_milc(ranks: Ranks, tmp_path: Path) -> None:
     done = ranks.onehop("lattice", "solve", names["cfg"], "--mass", 0.3, "--phases", "chroma")
     assert done.returncode == 2
     assert "standard or milc, found 'chroma'" in done.stderr
-    # A condensate by noise differs by noise only; correlators do not differ.
+    # The correlators are equal; the condensate differs only by the noise.
     found = []
     for phases in ("standard", "milc"):
         words = (

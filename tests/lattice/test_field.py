@@ -1,4 +1,4 @@
-"""Fields in every precision: to and from lexicographic order, and what stands beside each site on every grid."""
+"""Fields in every precision: conversion from and to lexicographic order, and neighbours on every grid."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CASES = [
 def some_numbers(geometry: Geometry, numbers: tuple[int, ...]) -> np.ndarray:
     random = np.random.default_rng(1)
     shape = (*geometry.shape, *numbers)
-    sizes = 10.0 ** random.integers(-3, 4, geometry.shape)  # sites of very different size
+    sizes = 10.0 ** random.integers(-3, 4, geometry.shape)  # values of very different size
     whole = (random.normal(size=shape) + 1j * random.normal(size=shape)) * sizes.reshape(
         *geometry.shape, *[1] * len(numbers)
     )
@@ -44,7 +44,7 @@ def test_natural_order_both_ways_and_neighbours(
     whole = some_numbers(geometry, numbers)
     dims, inner = len(extents), tuple(range(len(extents), whole.ndim))
     rounded = whole if precision == "double" else whole.astype(np.complex64)
-    if precision == "half":  # 16 bits with a scale for every site
+    if precision == "half":  # 16-bit integers with a scale per site
         largest = np.maximum(abs(whole.real), abs(whole.imag)).max(axis=inner, keepdims=True)
         scale = (largest / 32767).astype(np.float32)
         by = np.where(scale > 0, scale, 1)
@@ -57,7 +57,7 @@ def test_natural_order_both_ways_and_neighbours(
         field = Field(geometry, group, numbers, precision)
         assert field.memory["numbers"].shape[1:] == (np.prod(numbers), 2, lanes)
         mine = geometry.block_slices(group.rank)
-        for times in (1, 2):  # the second time into the other slots
+        for times in (1, 2):  # the second exchange uses the other slots
             field.lexicographic = times * whole[mine]
             if times == 1:
                 with field.faces():
@@ -104,7 +104,7 @@ def test_numbers_that_cannot_be_kept() -> None:
             whole[1, 2] = wrong
             with pytest.raises(BadInput, match="expected finite numbers"):
                 field.lexicographic = whole
-        assert not field.lexicographic.any()  # as it was
+        assert not field.lexicographic.any()  # unchanged
         whole[1, 2] = 1e-34
         field.lexicographic = whole
         kept = field.lexicographic[1, 2, 0]

@@ -1,4 +1,4 @@
-"""Gauge fields in files: written here byte by byte, read on any grid, and what is wrong with a file said plainly."""
+"""Gauge files: written byte by byte here, read on any grid; errors that name what is wrong with a file."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_what_is_written_is_read_again(gauge: Gauge, tmp_path: Path, name: str, 
     assert (file.format, file.precision) == (name, precision)
     np.testing.assert_allclose(again.links, gauge.links, rtol=0, atol=1e-7 if precision == 32 else 0)
     assert [one.name for one in tmp_path.iterdir()] == ["out"]
-    # The same bytes after the header as the plain writers here.
+    # After the header, the bytes are those of the plain writers in this file.
     expected = numbers(gauge.links, {"milc": "<"}.get(name, ">") + {32: "f", 64: "d"}[precision])
     assert expected in path.read_bytes()
 
@@ -173,7 +173,7 @@ def test_whatever_goes_wrong_on_the_writing_rank_all_ranks_are_told(
         monkeypatch.setattr(os, "fsync", broken)
         for found in run_threads(2, both):
             assert all(one.startswith("cannot write") and word in one for one in found)
-    assert not list(tmp_path.iterdir())  # nothing unfinished stays
+    assert not list(tmp_path.iterdir())  # no unfinished file is left
 
 
 @pytest.mark.skipif(

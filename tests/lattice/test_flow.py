@@ -18,7 +18,7 @@ GENERATOR = np.diag([1.0, -1.0, 0.0])
 
 
 def abelian(angles: np.ndarray) -> np.ndarray:
-    """Links exp(i angle diag(1, -1, 0)) from angles of shape (t, z, y, x, direction)."""
+    """Return links exp(i angle diag(1, -1, 0)) from angles of shape (t, z, y, x, direction)."""
     phases = np.exp(1j * angles[..., None] * np.diag(GENERATOR))
     return phases[..., None] * np.eye(3)
 
@@ -88,14 +88,14 @@ def test_nothing_changes_under_gauge_transformations() -> None:
 
 
 def test_abelian_field_of_one_plaquette_angle() -> None:
-    """Fluxes of n quanta through two planes: charge 2 n m, but for sin(angle) in place of the angle."""
+    """Flux of n and m quanta through two planes has charge 2 n m, with sin(angle) in place of the angle."""
     extents, n, m = (8, 8, 6, 6), 1, 2
     angles = np.zeros((*extents[::-1], 4))
     t, z, y, x = np.indices(extents[::-1])
     for along, across, quanta, where in ((0, 1, n, (x, y)), (2, 3, m, (z, t))):
         size, other = extents[along], extents[across]
         angle = 2 * np.pi * quanta / (size * other)
-        # The last column takes the angle back, so that every plaquette has the same, up to 2 pi.
+        # The last column compensates, so that every plaquette has the same angle modulo 2 pi.
         angles[..., across] = angle * where[0]
         angles[..., along] = np.where(where[0] == size - 1, -angle * size * where[1], 0)
     gauge = field_of(abelian(angles))
@@ -106,7 +106,7 @@ def test_abelian_field_of_one_plaquette_angle() -> None:
     assert found.charge == pytest.approx(expected, rel=1e-11)
     assert expected == pytest.approx(2 * n * m, rel=0.03)
     assert found.energy_clover == pytest.approx(2 * (np.sin(first) ** 2 + np.sin(second) ** 2), rel=1e-11)
-    # A field of constant strength is at rest.
+    # The flow does not change a field of constant strength.
     flowing, _ = gradient_flow(gauge, 0.2, step=0.1)
     assert flowing.field_strength().charge == pytest.approx(expected, rel=1e-10)
 
@@ -123,7 +123,7 @@ def test_abelian_wave_decays_as_it_should() -> None:
     assert [point.time for point in points] == pytest.approx([0, 0.5, 1.0])
     for point in points:
         decayed = np.exp(-2 * rate * point.time)
-        # The method's own error is (rate * step)^4 / 24 a step; rounding of energies to 2^-50 is 1e-7 of this one.
+        # The method's error is (rate * step)^4 / 24 per step; rounding energies to 2^-50 contributes 1e-7 here.
         assert point.energy_plaquette / points[0].energy_plaquette == pytest.approx(decayed, rel=2e-5)
     flowing.copy_to(gauge)
     angle = np.angle(gauge.links[0, 0, :, 0, 0, 0, 0])
@@ -188,7 +188,7 @@ def test_the_error_of_a_step_is_of_third_order_and_bounds_the_method_s_own() -> 
     assert errors[0] / errors[1] == pytest.approx(8, rel=0.25)
     assert own[0] < errors[0]
     assert own[1] < own[0] / 6
-    # By NumPy: W = exp(-Z_0 + 2 Z_1) V is what the step is compared with.
+    # NumPy computes W = exp(-Z_0 + 2 Z_1) V, with which the step is compared.
     embedded = reference.embedded_flow_step(gauge.links, 0.08)
     flowing = Flow(gauge)
     found = flowing.try_step(0.08, 1.0)

@@ -1,4 +1,4 @@
-"""Gauge fields: measured as NumPy measures them, alike on every grid, with the plaquettes of exact integrals."""
+"""Gauge fields: observables against NumPy, equal on every grid, and plaquettes against exact integrals."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def random_field(extents: tuple[int, ...], seed: int = 3) -> Gauge:
 
 
 def plaquettes_by_numpy(links: np.ndarray) -> dict[tuple[int, int], np.ndarray]:
-    """Re tr of every plaquette, by rolling the whole lattice."""
+    """Return Re tr of every plaquette, by rolling the whole lattice."""
     dims = links.ndim - 3
     found = {}
     for mu, nu in itertools.combinations(range(dims), 2):
@@ -60,7 +60,7 @@ def test_measured_as_by_numpy(extents: tuple[int, ...]) -> None:
 
 def test_plaquettes_do_not_change_under_gauge_transformations() -> None:
     gauge = random_field((4, 4, 2, 4))
-    turn = random_field((4, 4, 2, 4), seed=8).links[..., 0, :, :]  # one matrix a site
+    turn = random_field((4, 4, 2, 4), seed=8).links[..., 0, :, :]  # one matrix per site
     links = gauge.links
     for mu in range(4):
         ahead = np.roll(turn, -1, axis=3 - mu)
@@ -108,10 +108,10 @@ def test_over_relaxation_keeps_the_action() -> None:
 
 @pytest.mark.parametrize("beta", [0.0, 1.0, 6.0, 12.0])
 def test_plaquette_in_two_dimensions(beta: float) -> None:
-    """There plaquettes are independent, but for the lattice being closed, which large ones do not feel."""
+    """In two dimensions plaquettes are independent, up to finite-size effects that are negligible here."""
     gauge = Gauge(Group.alone(), (24, 24))
     history = thermalize(gauge, beta, 80, seed=4, over_relaxations=1)[20:]
-    width = np.std(history) * np.sqrt(4 / len(history))  # four sweeps remember each other at most
+    width = np.std(history) * np.sqrt(4 / len(history))  # the autocorrelation time is at most four sweeps
     assert np.mean(history) == pytest.approx(one_plaquette(beta), abs=5 * width)
     assert width < 4e-3
 
@@ -120,13 +120,13 @@ def test_plaquette_at_strong_coupling() -> None:
     beta = 0.5
     gauge = Gauge(Group.alone(), (8, 8, 8, 8))
     history = thermalize(gauge, beta, 165, over_relaxations=0)[5:]
-    width = np.std(history) / np.sqrt(len(history))  # sweeps do not remember each other here
+    width = np.std(history) / np.sqrt(len(history))  # sweeps are uncorrelated here
     assert np.mean(history) == pytest.approx(beta / 18 + beta**2 / 216, abs=4 * width)
     assert width < 1.5e-4
 
 
 def test_plaquette_at_six() -> None:
-    """On 6^4 within one per cent of that of an infinite lattice."""
+    """The plaquette on 6^4 is within one per cent of its value on an infinite lattice."""
     gauge = Gauge(Group.alone(), (6, 6, 6, 6))
     history = thermalize(gauge, 6.0, 40, over_relaxations=2)[20:]
     assert np.mean(history) == pytest.approx(0.5937, abs=0.006)
@@ -183,7 +183,7 @@ def test_commands_generate_and_measure(ranks: Ranks, tmp_path: Path) -> None:
     measured = json.loads(report.read_text())
     assert measured["plaquette"] == found["plaquette"] == found["history"][-1]
     assert measured["extent"] == [4, 4, 4, 8]
-    # On one rank, with a rest in between: the same bits.
+    # An interrupted run on one rank gives the same bits.
     assert ranks.onehop(*what, "--sweeps", 1, "-o", first).returncode == 0
     more = ["lattice", "thermalize", "--start", first, "--beta", 5.7, "--over-relaxations", 1, "--first", 1]
     done = ranks.onehop(*more, "--sweeps", 2, "-o", tmp_path / "second.lime")

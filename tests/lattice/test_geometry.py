@@ -1,4 +1,4 @@
-"""Where the sites of a lattice lie: every neighbour found by coordinates alone, faces in few pieces."""
+"""The order of a lattice's sites in memory: neighbours against coordinates, faces in few pieces."""
 
 from __future__ import annotations
 
@@ -23,7 +23,13 @@ CASES = [
     ((8, 8, 8, 8), (1, 1, 1, 2), 8, 1, 2),
     ((4, 4, 4, 8), (2, 2, 2, 1), 2, 1, 2),
     ((6, 4, 8, 12), (1, 1, 1, 2), 1, 3, 2),
-    ((6, 6, 4, 4), (2, 1, 2, 2), 1, 1, 2),  # odd blocks: parities change places from rank to rank
+    (
+        (6, 6, 4, 4),
+        (2, 1, 2, 2),
+        1,
+        1,
+        2,
+    ),  # odd blocks: the meaning of the parities alternates from rank to rank
     ((5, 9, 3), (1, 3, 1), 1, 1, 1),
     ((4, 4, 8, 8), (2, 2, 2, 2), 1, 1, 2),
     ((8,), (4,), 1, 1, 2),
@@ -42,7 +48,7 @@ def numbered(geometry: Geometry) -> np.ndarray:
 
 
 def filled(geometry: Geometry, rank: int, whole: np.ndarray) -> np.ndarray:
-    """A rank's vectors and ghosts, these by the schedule, executed in the plainest way."""
+    """Return a rank's vectors and ghosts. The ghosts come from a naive execution of the schedule."""
     parts = [geometry.to_vectors(whole[geometry.block_slices(r)]) for r in range(geometry.ranks)]
     field = np.full((geometry.vectors + geometry.ghosts, geometry.lanes), -1)
     field[: geometry.vectors] = parts[rank]
@@ -54,7 +60,7 @@ def filled(geometry: Geometry, rank: int, whole: np.ndarray) -> np.ndarray:
 
 
 def check_neighbours(geometry: Geometry) -> None:
-    """What the tables point at is what stands beside in the whole lattice."""
+    """The tables lead to the neighbours in the whole lattice."""
     whole = numbered(geometry)
     dims = len(geometry.extents)
     for rank in range(geometry.ranks):
@@ -109,7 +115,7 @@ def test_parities_interior_and_order(case: tuple) -> None:
         needs = (neighbours[begin:end] >= geometry.vectors).any(axis=1)
         assert not needs[: interior - begin].any()
         assert needs[interior - begin :].all()
-        if geometry.parities == 2:  # every neighbour of odd distance is of the other parity
+        if geometry.parities == 2:  # neighbours at odd distance have the other parity
             own = neighbours[begin:end]
             first, _, last = geometry.parity_range(1 - parity)
             assert (
@@ -140,7 +146,7 @@ def test_all_faces_but_the_unavoidable_are_one_piece() -> None:
 
 
 def test_no_order_of_a_cube_has_four_faces_in_one_piece() -> None:
-    """What docs/design/lattice_geometry.md calls unavoidable, by trying all orders of the parts of a square's edge."""
+    """Try all orders of the parts of a square's edge; docs/design/lattice_geometry.md has the proof."""
     edge = [(-1, -1), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1)]
     best = 0
     for order in itertools.permutations(edge):
@@ -188,7 +194,7 @@ def test_grids_and_lanes_are_chosen() -> None:
         1,
         4,
         4,
-    )  # as much surface as 2x2x2x2, half the messages
+    )  # the same surface as 2x2x2x2 with half the messages
     assert Geometry.most_lanes((12, 12, 12, 24), (1, 1, 1, 2), 16) == 8
     assert Geometry.most_lanes((16, 16, 16, 16), (1, 1, 1, 2), 16) == 16
     assert Geometry.most_lanes((4, 4, 4, 4), (2, 2, 2, 2), 16) == 1

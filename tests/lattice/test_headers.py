@@ -1,4 +1,4 @@
-"""Gauge files that contradict themselves, or have links that are no numbers: refused, with values and the place."""
+"""Gauge files with contradictory headers or with NaN links are refused, with the values and the place."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def gauge() -> Gauge:
 
 
 def rebuilt(path: Path, pattern: str, text: str) -> None:
-    """The same LIME file, what matches the pattern in its texts replaced; at least one does."""
+    """Replace every match of the pattern in the texts of a LIME file; at least one must match."""
     data, parts, changed = path.read_bytes(), [], 0
     for record in lime.records(str(path)):
         content = data[record.offset : record.offset + record.length]
@@ -110,7 +110,7 @@ def test_averages_of_either_normalization_and_with_few_digits(gauge: Gauge, tmp_
     rebuilt(path, r"<plaq>[^<]*<", f"<plaq>{2 * plaquette}<")
     with pytest.raises(BadInput, match="plaquette is"):
         read_gauge(str(path))
-    # Six digits of a file of 64-bit numbers are as near as they can be; a unit in the last one is too far.
+    # A header with six digits may be off by half a unit in the last digit, but not by a whole one.
     file = tmp_path / "cfg.nersc"
     for change, good in ((0, True), (1.6e-6, False)):
         data = nersc_file(gauge.links, ">d", 3, plaquette)
@@ -168,7 +168,7 @@ def test_links_that_are_not_finite_are_refused_with_the_first_place(
 ) -> None:
     links = gauge.links
     links[3, 4, 1, 0, 0, 0, 0] = value  # (x, y, z, t) = (0, 1, 4, 3)
-    links[1, 5, 0, 2, 3, 2, 1] = value  # (2, 0, 5, 1), which comes before it
+    links[1, 5, 0, 2, 3, 2, 1] = value  # (2, 0, 5, 1), which is earlier in the file
     links[1, 5, 0, 2, 2, 2, 1] = value
     path = tmp_path / "cfg"
     says = r"finite numbers.*\(x, y, z, t\) = \(2, 0, 5, 1\) in direction z"
@@ -219,14 +219,14 @@ def test_nothing_is_written_of_what_cannot_be(
     holder.set_links(links)
     with pytest.raises(BadInput, match="finite numbers"):
         write_gauge("out.lime", holder)
-    holder.set_links(gauge.links * 1e8)  # averages can be taken of these ...
+    holder.set_links(gauge.links * 1e8)  # averages of these are finite ...
     large = gauge.links
     large[0, 0, 0, 0, 0, 0, 0] = 1e39  # ... but single precision cannot hold this
     holder.set_links(large)
     with pytest.raises(BadInput, match="finite numbers"):
         write_gauge("out.lime", holder, precision=32)
     assert [one.name for one in tmp_path.iterdir()] == ["nan.lime"]
-    # Fewer bits take links a little farther from SU(3): that is no error of the file that was written.
+    # Rounding moves links slightly away from SU(3), which must not count as an error of the written file.
     Path("good.lime").write_bytes(ildg_file(gauge.links, ">"))
     words = ["lattice", "convert", "good.lime", "-o", "out.lime", "--tolerance", "1e-10", "--precision", "32"]
     assert main([*words, "--json", "out.json"]) == 0

@@ -1,4 +1,4 @@
-"""Hybrid Monte Carlo: reversible, with the right distribution, the same bits on every grid."""
+"""Hybrid Monte Carlo: reversibility, correct distribution, the same bits on every grid."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_error_of_the_energy_goes_with_the_squared_step(integrator: str) -> None
 
 
 def test_momenta_are_normal() -> None:
-    """Without a force links move by exp(P): -tr P² has eight normal numbers' mean and variance a link."""
+    """Without a force links move by exp(P). -tr P² has the mean and variance of eight normal numbers per link."""
     gauge = Gauge(Group.alone(), (6, 6, 6, 6))
     moving = Hmc(gauge, 0.0, length=1e-3, steps=1)
     assert moving.run(0) == (0.0, True)
@@ -54,7 +54,7 @@ def test_momenta_are_normal() -> None:
 
 
 def test_two_dimensions_against_the_integral_and_exp_of_minus_delta_h() -> None:
-    """The plaquette of the exact integral; <exp(-dH)> = 1 holds for trajectories that are far from all accepted."""
+    """The plaquette equals the exact integral, and <exp(-dH)> = 1, with many rejected trajectories."""
     beta = 6.0
     gauge = thermal((12, 12), beta, 30)
     done = hybrid_monte_carlo(gauge, beta, 300, length=1.0, steps=4, integrator="leapfrog", seed=3)

@@ -1,4 +1,4 @@
-"""Correlators and the condensate against inverse matrices made by NumPy."""
+"""Correlators and the condensate against matrices inverted by NumPy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def field(
 
 
 def staggered_matrix(links: np.ndarray) -> np.ndarray:
-    """2 m + D as one matrix, column by column; antiperiodic in time."""
+    """Return 2 m + D as one matrix, column by column; antiperiodic in time."""
     t, z, y, x = np.indices(links.shape[:4])
     phases = [np.ones_like(x), (-1) ** x, (-1) ** (x + y), (-1) ** (x + y + z)]
     signed = links.copy()
@@ -51,7 +51,7 @@ def test_staggered_mesons_are_those_of_the_inverse_matrix() -> None:
     signs = ((-1.0) ** x + (-1.0) ** y + (-1.0) ** z) / 3
     np.testing.assert_allclose(found.rho, (square * signs).sum(axis=(1, 2, 3)), atol=1e-10)
     assert found.true_residual <= 1e-10
-    # Ward's identity: the trace at the origin is 2 m times the sum of the pion's correlator.
+    # Ward identity: the trace at the origin is 2 m times the sum of the pion correlator.
     assert 2 * MASS * found.pion.sum() == pytest.approx(np.trace(propagator[0, 0, 0, 0]).real, rel=1e-9)
 
 

@@ -1,4 +1,4 @@
-"""Options of lattice commands that would have no effect are refused, whatever their value; so are bad tolerances."""
+"""Lattice commands refuse options that would have no effect, whatever their value, and bad tolerances."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from onehop.cli.lattice.thermalize import thermalize
 
 SOLVE = "solve no.lime --mass 0.1"
 THERMALIZE = "thermalize --extent 4x4x4x4"
-# A command, and an option with a value that it must not take there.
+# A command, and an option with a value that the command must refuse.
 WITHOUT_EFFECT = [
     ("info --extent 8x8 --grid 2x2", "--ranks 3"),
     ("info --extent 8x8 --grid 2x2", "-n 4"),
@@ -106,7 +106,7 @@ WITHOUT_EFFECT = [
     ("smear no.lime --kind hisq --fat a.lime", "--output a.lime"),
     ("smear no.lime --kind flow", "--steps 1"),
 ]
-# Options that have an effect whatever else is chosen.
+# Options that always have an effect.
 ALWAYS = {
     "info": {"extent", "grid", "lanes", "width", "parities", "site_bytes", "json_target"},
     "measure": {"file", "flow", "quarks", "plot", "grid", "ranks", "tolerance", "json_target"},
@@ -140,7 +140,7 @@ def test_options_without_effect_are_refused(
     told = capsys.readouterr().err
     assert "Traceback" not in told
     name = {"-n": "--ranks"}.get(option.split()[0], option.split()[0])
-    # Files of the wrong kind, and what Wilson quarks do not take or write, are named by what was expected.
+    # Errors about files of the wrong kind, and about files that Wilson quarks do not use, name what was expected.
     if name not in ("--fat", "--long", "--output", "--source-file"):
         assert name in told
     assert "cannot read" not in told

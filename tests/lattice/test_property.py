@@ -1,4 +1,4 @@
-"""Any lattice, cut into up to eight blocks: operators against plain NumPy, sums and files against those of one rank."""
+"""Random lattices on up to eight ranks: operators against NumPy, sums and files against those of one rank."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from threads import run_threads
 
 @st.composite
 def lattices(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Even extents of up to 1500 sites, and a grid that leaves two sites or more where it cuts."""
+    """Draw even extents with up to 1500 sites, and a grid with two sites or more in every divided direction."""
     grid, extents = [], []
     for _ in range(4):
         cuts = draw(st.sampled_from([c for c in (1, 2, 3, 4) if c * np.prod(grid, dtype=int) <= 8]))
         fitting = [e for e in (2, 4, 6, 8, 12) if e % cuts == 0 and (cuts == 1 or e >= 2 * cuts)]
-        least = 2 ** (3 - len(extents))  # what the directions that follow have at least
+        least = 2 ** (3 - len(extents))  # the smallest number of sites in the remaining directions
         fitting = [e for e in fitting if e * np.prod(extents, dtype=int) * least <= 1500] or fitting[:1]
         grid.append(cuts)
         extents.append(draw(st.sampled_from(fitting)))

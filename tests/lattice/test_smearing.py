@@ -1,4 +1,4 @@
-"""Smearing: as plain NumPy does it, covariant under gauge transformations, the same bits on every grid."""
+"""Smearing: against NumPy, covariant under gauge transformations, the same bits on every grid."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_hisq_as_by_numpy() -> None:
     unitary = reference.nearest_unitary(first)
     second = (1 + epsilon / 8, 1 / 16, 1 / 64, 1 / 384, -1 / 8, -(1 + epsilon) / 24)
     fat, naik = reference.fat_and_long(unitary, second)
-    assert np.linalg.cond(first).max() > 20  # what is made unitary is far from it
+    assert np.linalg.cond(first).max() > 20  # the matrices are far from unitary
     np.testing.assert_allclose(found.unitary, unitary, atol=1e-12)
     np.testing.assert_allclose(found.fat, fat, atol=1e-12)
     np.testing.assert_allclose(found.long_links, naik, atol=1e-12)
@@ -78,7 +78,7 @@ def test_single_precision(kind: str) -> None:
             assert one is other
             continue
         np.testing.assert_allclose(other, one, atol=3e-6)
-        assert np.abs(other - one).max() > 1e-9 or not one.any()  # it was single precision
+        assert np.abs(other - one).max() > 1e-9 or not one.any()  # it was computed in single precision
         assert (other == other.astype(np.complex64)).all()
     with pytest.raises(BadInput, match="double or single precision, found half"):
         smearing.fat_links(gauge, kind, precision="half")
@@ -86,7 +86,7 @@ def test_single_precision(kind: str) -> None:
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.25])
 def test_hisq_on_unit_links(epsilon: float) -> None:
-    """One link and Naik's three together have the slope of a derivative: fat + 3 long = 1."""
+    """Fat and long links together are normalised as a derivative: fat + 3 long = 1."""
     found = smearing.hisq_links(Gauge(Group.alone(), (4, 2, 4, 2)), naik_epsilon=epsilon)
     np.testing.assert_allclose(found.unitary, np.broadcast_to(np.eye(3), found.unitary.shape), atol=1e-15)
     np.testing.assert_allclose(found.long_links, -(1 + epsilon) / 24 * found.unitary, atol=1e-15)
@@ -153,7 +153,7 @@ def test_smearing_makes_smooth() -> None:
 
 
 def test_everything_is_covariant() -> None:
-    """Smearing after a gauge transformation is the transformation of what is smeared."""
+    """Smearing commutes with gauge transformations."""
     extents = (4, 4, 2, 4)
     turn = random_field(extents, seed=8).links[..., 0, :, :]
     plain, turned = smooth_field(extents), smooth_field(extents)
@@ -199,7 +199,7 @@ def test_the_same_bits_on_every_grid() -> None:
 
 
 def test_the_same_bits_on_every_kind_of_processor() -> None:
-    """Sweeps and trajectories too, as all of these loops are written alike."""
+    """Smearing, sweeps and trajectories give the same bits, since they share their loops."""
     found: dict[str, list[bytes]] = {}
     for target in _core.lattice_targets():
         _core.lattice_use_target(target)

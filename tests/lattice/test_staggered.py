@@ -52,7 +52,11 @@ def test_hops_as_by_numpy(extents: tuple[int, ...], lanes: int, antiperiodic: bo
     [
         ((4, 4, 4, 8), (1, 1, 1, 2), 8),
         ((8, 4, 4, 4), (2, 1, 1, 1), 4),
-        ((6, 6, 4, 4), (2, 2, 1, 1), 4),  # odd blocks: parities change places from rank to rank
+        (
+            (6, 6, 4, 4),
+            (2, 2, 1, 1),
+            4,
+        ),  # odd blocks: the meaning of the parities alternates from rank to rank
         ((4, 4, 4, 4), (2, 2, 2, 1), 2),
         ((4, 8, 4, 8), (1, 4, 1, 2), 1),
     ],
@@ -97,7 +101,7 @@ def test_is_antihermitian_and_covariant() -> None:
 
 
 def test_free_propagator() -> None:
-    """On unit links D squared is diagonal in momentum space: minus the sum of (2 sin p)^2."""
+    """On unit links D² is diagonal in momentum space: minus the sum of (2 sin p)²."""
     extents, mass = (4, 6, 4, 8), 0.3
     staggered = Staggered(Gauge(Group.alone(), extents), antiperiodic=True)
     source = np.zeros((*extents[::-1], 3), complex)
@@ -120,7 +124,7 @@ def test_free_propagator() -> None:
     np.testing.assert_allclose(x.solution, expected, rtol=0, atol=1e-11)
 
 
-ERRORS = {"double": 1e-13, "single": 2e-5, "half": 2e-3}  # of fields and links of the size of one
+ERRORS = {"double": 1e-13, "single": 2e-5, "half": 2e-3}  # for fields and links of order one
 
 
 @pytest.mark.parametrize(
@@ -163,7 +167,7 @@ def test_fat_and_long_links_as_by_numpy(extents: tuple[int, ...], lanes: int, lo
     [
         ((8, 4, 4, 12), (1, 1, 1, 2), 8),
         ((4, 4, 4, 8), (1, 1, 1, 2), 4),  # blocks thinner than two hops
-        ((6, 6, 2, 4), (2, 2, 1, 1), 1),  # odd ones
+        ((6, 6, 2, 4), (2, 2, 1, 1), 1),  # odd blocks
         ((6, 8, 6, 2), (2, 2, 2, 1), 2),
     ],
 )
@@ -223,7 +227,7 @@ def test_every_kind_of_processor(target: str) -> None:
 
 @pytest.mark.parametrize(("extents", "grid"), lattices(3))
 def test_every_operator_on_every_grid(extents: tuple[int, ...], grid: tuple[int, ...]) -> None:
-    """All ways to cut four directions, blocks of three and four sites; both parities, in every precision."""
+    """All divisions of four directions into blocks of three and four sites; both parities, every precision."""
     fat, long = random_links(extents, 3), random_links(extents, 4)
     field = some_field(extents, 5)
     odd = (sum(coordinates(extents)) % 2)[..., None]
@@ -255,7 +259,7 @@ def test_every_operator_on_every_grid(extents: tuple[int, ...], grid: tuple[int,
 
 @pytest.mark.parametrize("action", ["asqtad", "hisq"])
 def test_smeared_operators_are_covariant(action: str) -> None:
-    """From thin links: what is made of transformed ones applies as what is made of the others."""
+    """A gauge transformation of the thin links transforms the result of the smeared operator."""
     extents = (4, 4, 4, 4)
     gauge, field = Gauge(Group.alone(), extents), some_field(extents, 4)
     thermalize(gauge, 5.5, 2, over_relaxations=0)
@@ -275,11 +279,11 @@ def test_smeared_operators_are_covariant(action: str) -> None:
 
 
 def test_naik_propagator_is_that_of_momentum_space() -> None:
-    """With F = 9/8 and L = -1/24 times the phases, D is i sum of 2 (9/8 sin p - 1/24 sin 3p) times phases."""
+    """With F = 9/8 and L = -1/24 times the phases, D is i times the sum of 2 (9/8 sin p - 1/24 sin 3p) times phases."""
     extents, mass = (4, 6, 4, 8), 0.3
     unit = np.broadcast_to(np.eye(3), (*extents[::-1], 4, 3, 3)).astype(complex)
     phased = with_phases(unit, True)
-    far = phased.copy()  # a hop of three across the end counts negative
+    far = phased.copy()  # a hop of three sites across the boundary changes the sign
     far[-3:-1, ..., 3, :, :] *= -1
     fat, long = 9 / 8 * phased, -1 / 24 * far
     staggered = Staggered.of_links(Group.alone(), extents, fat, long)
@@ -355,10 +359,10 @@ def test_a_gauge_transformation_leads_from_one_order_of_phases_to_the_other() ->
     np.testing.assert_allclose(
         theirs, signs * standard.solve(signs * source, 0.3, tolerance=1e-12).solution, atol=1e-10
     )
-    # What the wrong phases make of a source of theirs is another solution altogether.
+    # With the wrong phases the solution is different.
     wrong = standard.solve(source, 0.3).solution
     assert np.linalg.norm(wrong - theirs) > 0.5 * np.linalg.norm(theirs)
-    # Fat and long links have the same signs, whatever they are made of.
+    # Fat and long links get the same signs for every action.
     made = smearing.hisq_links(gauge)
     hops = []
     for phases in ("standard", "milc"):

@@ -1,4 +1,4 @@
-"""Solves of staggered quarks: what is found and what is said of it, held against plain NumPy."""
+"""Solves of staggered quarks: solutions and reports against NumPy."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_solutions_and_what_is_said_of_them() -> None:
     ],
 )
 def test_a_hopeless_solve_ends_with_its_best(how: dict[str, str]) -> None:
-    """Without a field and periodic D has eigenvalues 0, which a mass next to 0 does not help."""
+    """On periodic unit links D has eigenvalues 0, so a tiny mass leaves the operator singular."""
     extents = (4, 4, 4, 4)
     unit = Gauge(Group.alone(), extents)
     staggered = Staggered(unit, antiperiodic=False, threads=1)
@@ -71,14 +71,14 @@ def test_a_hopeless_solve_ends_with_its_best(how: dict[str, str]) -> None:
             assert not result.converged
             solutions = result.solution.reshape(-1, *one.shape)
             for m, b, x, said in zip(masses, sources, solutions, result.residuals, strict=True):
-                assert said <= 1  # no worse than none
+                assert said <= 1  # no worse than x = 0
                 rest = b - 2 * m * x - dslash_by_numpy(unit.links, x, False)
                 assert said == pytest.approx(np.linalg.norm(rest) / np.linalg.norm(b), rel=1e-3)
 
 
 @pytest.mark.parametrize("how", [{}, {"sloppy_precision": "half"}, {"precision": "single"}])
 def test_as_good_for_sources_of_every_size(how: dict[str, str]) -> None:
-    """Powers of two change nothing but the solution's size; beside each other, sources need not be of one size."""
+    """Scaling a source by a power of two only scales the solution, also beside sources of other sizes."""
     extents = (4, 4, 4, 4)
     staggered = Staggered(random_gauge(Group.alone(), extents))
     source = some_field(extents, 6)
@@ -110,7 +110,7 @@ def test_ends_where_the_tolerance_is_below_what_numbers_can_tell(sloppy_precisio
 
 @pytest.mark.parametrize("masses", [0.2, (0.7, 0.2)])
 def test_half_precision_halo(masses: float | tuple[float, float]) -> None:
-    """They change the way to the solution on two ranks, and the solution not beyond the tolerance."""
+    """Half-precision halos change the iterations on two ranks, but the solution only within the tolerance."""
     extents, grid = (8, 4, 4, 4), (2, 1, 1, 1)
     fat, long = random_links(extents, 7), 0.1 * random_links(extents, 8)
     source = some_field(extents, 3)
@@ -198,7 +198,7 @@ def test_command_solves(ranks: Ranks, tmp_path: Path) -> None:
 
 
 def scidac(path: Path, extents: tuple[int, ...], count: int, numbers: np.ndarray) -> None:
-    """A file of single precision as others write it: records of LIME, big-endian, with checksums."""
+    """Write a single-precision file as other programs do: LIME records, big-endian, with checksums."""
     raw = np.stack([numbers.real, numbers.imag], axis=-1).astype(">f4")
     sites = raw.reshape(int(np.prod(extents)), -1)
     sums = [0, 0]

@@ -1,4 +1,4 @@
-"""The operators of Wilson and clover quarks against plain NumPy: every grid, precision and kind of processor."""
+"""The operators of Wilson and clover quarks against NumPy: every grid, precision and instruction set."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_applies_as_by_numpy(target: str, precision: str, recon: int) -> None:
                 close(wilson.dslash(field), reference.dslash(gauge.links, field, antiperiodic), precision)
                 expected = reference.apply(gauge.links, field, 0.14, 1.3, antiperiodic)
                 close(wilson.apply(field), expected, precision)
-            # The adjoint through gamma_5.
+            # The adjoint is gamma_5 D gamma_5.
             close(
                 wilson.dslash(field, dagger=True),
                 gamma5(reference.dslash(gauge.links, gamma5(field), False)),
@@ -115,7 +115,11 @@ GRIDS = [
     ((4, 4, 4, 4), (1, 1, 1, 2), "double"),
     ((4, 4, 4, 4), (2, 1, 1, 1), "single"),
     ((4, 4, 8, 4), (1, 2, 2, 1), "double"),
-    ((6, 6, 4, 4), (2, 2, 1, 1), "double"),  # odd blocks: parities change places from rank to rank
+    (
+        (6, 6, 4, 4),
+        (2, 2, 1, 1),
+        "double",
+    ),  # odd blocks: the meaning of the parities alternates from rank to rank
     ((6, 4, 4, 6), (2, 1, 1, 2), "single"),
     ((4, 8, 4, 4), (1, 4, 1, 1), "double"),
     ((4, 4, 4, 4), (2, 2, 2, 1), "double"),
@@ -157,7 +161,7 @@ def test_the_same_on_every_grid(extents: tuple[int, ...], grid: tuple[int, ...],
 
 @pytest.mark.parametrize(("extents", "grid"), lattices(2))
 def test_every_operator_on_every_grid(extents: tuple[int, ...], grid: tuple[int, ...]) -> None:
-    """All ways to cut four directions, blocks of two and three sites; in every precision."""
+    """All divisions of four directions into blocks of two and three sites, in every precision."""
     field, alone = some_field(extents, 2), random_gauge(Group.alone(), extents)
     expected = (
         reference.dslash(alone.links, field),
@@ -203,7 +207,7 @@ def test_field_strength_as_by_numpy_on_two_ranks() -> None:
 
 
 def test_half_precision_is_16_bits_with_a_scale_for_every_site() -> None:
-    """Links and blocks rounded by hand give what the operator gives, to single precision."""
+    """Links and blocks rounded in NumPy give the operator's result, to single precision."""
     extents, kappa, csw = (4, 4, 4, 4), 0.13, 2.5
     gauge = random_gauge(Group.alone(), extents)
     links = gauge.links
@@ -211,7 +215,7 @@ def test_half_precision_is_16_bits_with_a_scale_for_every_site() -> None:
     field = some_field(extents, 3)
     found = Wilson(gauge, kappa, csw=csw, precision="half").apply(field)
     whole = reference.clover(links, kappa * csw).reshape(-1, 2, 6, 2, 6)
-    blocks = np.stack([whole[:, i, :, i] for i in range(2)], axis=1)  # of 6x6
+    blocks = np.stack([whole[:, i, :, i] for i in range(2)], axis=1)  # 6x6 blocks
     blocks = np.ascontiguousarray(blocks)
     parts = blocks.view(float).reshape(len(blocks), -1)
     scale = abs(parts).max(axis=1, keepdims=True) / 32767

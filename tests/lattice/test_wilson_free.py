@@ -1,4 +1,4 @@
-"""Wilson and clover quarks where everything is known: without a field, and in a constant one."""
+"""Wilson and clover quarks with exact solutions: without a gauge field, and in a constant one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from wilson_reference import some_field
 
 
 def momenta(extents: tuple[int, ...]) -> list[np.ndarray]:
-    """Antiperiodic in time, each of a shape that spreads over the lattice."""
+    """Return the momenta of each direction, antiperiodic in time, shaped to broadcast over the lattice."""
     found = []
     for direction, extent in enumerate(extents):
         shift = 0.5 if direction == 3 else 0.0
@@ -30,7 +30,7 @@ def free_propagator(
     term: np.ndarray,
     angles: Sequence[float] = (0, 0, 0, 0),
 ) -> np.ndarray:
-    """(term - kappa D)^-1 source on links exp(i angle) of each direction, for a 4x4 `term`, by Fourier transform."""
+    """Return (term - kappa D)^-1 source on links exp(i angle), for a 4x4 `term`, by Fourier transform."""
     matrix = np.zeros((*extents[::-1], 4, 4), complex) + term
     for mu, p in enumerate(momenta(extents)):
         p = p[..., None, None] + angles[mu]
@@ -59,7 +59,7 @@ def test_free_propagator(method: str) -> None:
 
 
 def abelian(extents: tuple[int, ...], mu: int, nu: int, units: tuple[int, int, int]) -> Gauge:
-    """A constant field in one plane, diag(units) times the smallest that is periodic."""
+    """Return a constant field in one plane: diag(units) times the smallest periodic field."""
     gauge = Gauge(Group.alone(), extents)
     links = np.zeros((*extents[::-1], 4, 3, 3), complex) + np.eye(3)
     at = np.indices(extents[::-1])[::-1]
@@ -96,10 +96,10 @@ def test_clover_of_a_constant_abelian_field(mu: int, nu: int) -> None:
 def constant_field_inverse(
     extents: tuple[int, ...], kappa: float, csw: float, unit: int, source: np.ndarray
 ) -> np.ndarray:
-    """M^-1 source of one colour for a constant field in the plane of directions 0 and 1, nothing of it from links.
+    """Return M^-1 source of one colour for a constant field in the plane of directions 0 and 1, without using links.
 
-    Directions 2 and 3 are taken to momentum space; in the plane remains a matrix between its sites, with the phases
-    of a field of the angle `angle` a plaquette, and the clover term 1 - kappa csw gamma_0 gamma_1 i sin(angle).
+    Directions 2 and 3 are transformed to momentum space. In the plane, M is a dense matrix between sites, with the
+    phases of a field of `angle` per plaquette, and the clover term 1 - kappa csw gamma_0 gamma_1 i sin(angle).
     """
     across, up = extents[:2]
     angle = unit * 2 * np.pi / (across * up)

@@ -1,4 +1,4 @@
-"""Checkpoints, states and Hamiltonians that were altered, their digests made anew: BadInput, and never a crash."""
+"""Altered checkpoints, states and Hamiltonians with recomputed digests end in BadInput, never in a crash."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HUGE = 2**64 - 1
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("checkpoint") / "run.h5"
     killed_at(5, mixed_circuit(1), file, 1)
-    with h5py.File(file) as stored:  # as rich as the tests need it
+    with h5py.File(file) as stored:  # has everything that the tests alter
         assert {"more/shots_1", "more/record_1"} <= {f"more/{name}" for name in stored["more"]}
     return file
 
@@ -51,7 +51,7 @@ def go_on(file: Path, group: Group | None = None) -> quantum.Result:
 
 
 def error_of(read: Any, file: Path) -> str:
-    """What BadInput says; empty if the file was accepted."""
+    """Return the message of BadInput; empty if the file was accepted."""
     try:
         read(file)
     except BadInput as error:
@@ -60,7 +60,7 @@ def error_of(read: Any, file: Path) -> str:
 
 
 def refused(what: dict[str, Change], file: Path, copy: Path, read: Any) -> None:
-    """Each change is one, and is found."""
+    """Every alteration changes the file and is detected."""
     assert error_of(read, altered(file, copy, lambda stored: None)) == ""
     said = {name: error_of(read, altered(file, copy, change)) for name, change in what.items()}
     accepted = [name for name, words in said.items() if str(copy) not in words]
@@ -80,7 +80,7 @@ def with_value(values: np.ndarray, value: Any, place: int = 0) -> np.ndarray:
 
 
 def amplitudes(values: np.ndarray) -> Change:
-    """Other amplitudes, with the right checksums."""
+    """Replace amplitudes and recompute the checksums."""
 
     def change(stored: Any) -> None:
         blocks = np.split(values, len(stored["checksums"]))
@@ -93,7 +93,7 @@ def amplitudes(values: np.ndarray) -> Change:
 
 
 def value_changes(arrays: dict[str, np.ndarray]) -> dict[str, Change]:
-    """Values that no run can have come to."""
+    """Values that no run can produce are refused."""
     found = {}
     for name, values in arrays.items():
         kind = name.removeprefix("more/").partition("_")[0]
@@ -125,7 +125,7 @@ def test_altered_data_of_checkpoints(checkpoint: Path, tmp_path: Path, readers: 
         for name, values in arrays.items()
         for how, change in data_set_changes(name, values).items()
     }
-    # The run under way may have drawn any number of outcomes before it was begun again.
+    # The current run may have drawn any number of outcomes before it was restarted.
     last = max(name for name in arrays if "record" in name)
     del changes[f"{last}: longer"]
     assert len(changes) > 150
@@ -195,7 +195,7 @@ def about_changes(about: dict[str, Any]) -> dict[str, Change]:
     for place, part in ((None, about), ("settings", about["settings"])):
         for name, was in part.items():
             for value in [*values, "gone"]:
-                if (name, value) == ("circuit", "x"):  # a name may be anything
+                if (name, value) == ("circuit", "x"):  # a name is arbitrary
                     continue
                 changed = {**part, name: value}
                 if value == "gone":
@@ -230,7 +230,7 @@ def test_all_ranks_refuse_an_altered_checkpoint(checkpoint: Path, tmp_path: Path
 
 
 def test_ranks_end_with_bad_input(tmp_path: Path, ranks: Ranks) -> None:
-    """As commands on two ranks, which read the file in a process of its own."""
+    """The commands on two ranks, which read the file in a separate process."""
     pytest.importorskip("qiskit")
     from onehop.quantum import load_qasm
 
@@ -269,7 +269,7 @@ def test_altered_states(state: Path, tmp_path: Path, readers: None) -> None:
 def test_damaged_checkpoints_and_states(
     checkpoint: Path, state: Path, tmp_path: Path, readers: None, seed: int
 ) -> None:
-    """What is not found out makes no difference, and most is found out."""
+    """Most random alterations are detected, and the others do not change the result."""
     expected = quantum.simulate(mixed_circuit(1), shots=50, seed=3).counts
     vector = load_state(state)[0]
     wrong = 0
@@ -324,7 +324,7 @@ def test_a_small_file_that_claims_much_takes_little_memory(state: Path, tmp_path
     copy.write_bytes(state.read_bytes())
     with h5py.File(copy, "r+") as stored:
         change(stored)
-        if how != "more":  # whose digest would take 32 GiB to make
+        if how != "more":  # computing its digest would take 32 GiB
             from onehop.quantum.io.hdf5_child import digest
 
             stored.attrs["digest"] = digest(stored)
@@ -448,7 +448,7 @@ def test_commands_end_with_bad_input(
 
 
 def resumed(**changes: Any) -> None:
-    """Simulate with a checkpoint state that Python's checks have not seen."""
+    """Simulate with a checkpoint state that has bypassed the checks in Python."""
     circuit = quantum.Circuit(2, 2).h(0).measure(0, 0).h(1).measure(1, 1)
     checkpoint = _core.CheckpointState()
     fields: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Checkpoints: whatever kills a run, it goes on from the file on any number of ranks and gives the same shots."""
+"""Checkpoints: a killed run resumes from the file on any number of ranks and gives the same shots."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_run_goes_on_at_every_step(tmp_path: Path) -> None:
         file.unlink(missing_ok=True)
         assert killed_at(when, circuit, file, 2) == when
         for ranks in (1, 2, 4):
-            # A copy of the file: each goes on from the same point.
+            # Each run gets a copy of the file and resumes from the same point.
             copy = tmp_path / f"copy{ranks}.h5"
             copy.write_bytes(file.read_bytes())
 
@@ -145,7 +145,7 @@ quantum.simulate(
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGUSR1])
 def test_a_killed_run_goes_on_with_other_numbers_of_ranks(ranks: Ranks, number: signal.Signals) -> None:
     file = ranks.folder / "run.h5"
-    # Without SIGKILL only the signal asks for a checkpoint.
+    # Without SIGKILL only the signal triggers a checkpoint.
     every = 0.001 if number == signal.SIGKILL else 1e6
     process = ranks.start(2, RUN.format(folders=FOLDERS, every=every))
     until = time.monotonic() + 30
@@ -153,7 +153,7 @@ def test_a_killed_run_goes_on_with_other_numbers_of_ranks(ranks: Ranks, number: 
         while not handles(ranks.processes(), number) and time.monotonic() < until:
             time.sleep(0.01)
         process.send_signal(number)
-    if number != signal.SIGTERM:  # the run goes on, until something kills it
+    if number != signal.SIGTERM:  # the run continues until the test kills it
         while not file.exists() and time.monotonic() < until:
             time.sleep(0.01)
         time.sleep(0.05)
@@ -177,7 +177,7 @@ def test_a_killed_run_goes_on_with_other_numbers_of_ranks(ranks: Ranks, number: 
 
 
 def handles(processes: list[int], number: signal.Signals) -> bool:
-    """Whether both ranks have set up to take the signal (the launcher may do so before them)."""
+    """Whether both ranks have installed the signal handler (the launcher may do so first)."""
     ready = 0
     for process in processes:
         try:
@@ -223,7 +223,7 @@ def test_run_with_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize("kind", ["symbolic", "hard"])
 def test_what_lies_at_the_name_of_the_unfinished_file_stays_as_it_is(tmp_path: Path, kind: str) -> None:
-    """Others may be able to write to the folder, and that name can be guessed."""
+    """Other users may be able to write to the folder and can guess the name of the temporary file."""
     precious = tmp_path / "precious"
     precious.write_text("untouched")
     part = tmp_path / "state.h5.part"

@@ -1,4 +1,4 @@
-"""The circuit builder: what its operations are, and what is refused."""
+"""The circuit builder: the operations that it makes, and the arguments that it refuses."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ NAMED = [
 
 
 def wide(matrix: np.ndarray, qubits: list[int], n: int = N) -> np.ndarray:
-    """A matrix on some qubits as one on all."""
+    """Extend a matrix on some qubits to all qubits."""
     operation = quantum.Operation(
         "matrix", "m", qubits, values=np.ascontiguousarray(matrix, complex).reshape(-1)
     )
@@ -108,7 +108,7 @@ def test_named_channels_agree_with_qiskit(arguments: tuple[Any, ...]) -> None:
 
 
 def test_named_channels_do_what_they_say() -> None:
-    """On a general qubit, by the formulas of their definitions."""
+    """Named channels on a general one-qubit state, against the formulas of their definitions."""
     rho = np.array([[0.3, 0.2 - 0.1j], [0.2 + 0.1j, 0.7]])
     x, z = brute_force.PAULI["X"], brute_force.PAULI["Z"]
     p = 0.3
@@ -176,7 +176,7 @@ def noise() -> NoiseModel:
 
 
 def exact(model: NoiseModel) -> np.ndarray:
-    """The probabilities of the four bits of the noisy circuit, and <Z0 X2>, by matrices."""
+    """Return the probabilities of the noisy circuit's four bits and <Z0 X2>, computed with matrices."""
 
     def after(m: np.ndarray, rho: np.ndarray, o: quantum.Operation) -> np.ndarray:
         rho = m @ rho @ m.conj().T
@@ -186,7 +186,7 @@ def exact(model: NoiseModel) -> np.ndarray:
 
     rho = np.zeros((8, 8), complex)
     rho[0, 0] = 1
-    parts = [rho, None]  # by what was read
+    parts = [rho, None]  # indexed by the bit that was read
     for o in noisy_circuit().operations:
         if o.kind == "measure" and list(o.clbits) == [3]:
             zero, one = (wide(np.diag(d), [0], 3) for d in ([1, 0], [0, 1]))
@@ -205,7 +205,7 @@ def exact(model: NoiseModel) -> np.ndarray:
 
 @pytest.mark.parametrize("how", ["density", "trajectories"])
 def test_noisy_circuits_agree_with_matrices(how: str) -> None:
-    """Frequencies within five standard errors of probabilities, with measurements and conditions inside."""
+    """Frequencies are within five standard errors of the probabilities; the circuit measures and branches inside."""
     number = 1500
     expected = exact(noise())
 
@@ -221,7 +221,7 @@ def test_noisy_circuits_agree_with_matrices(how: str) -> None:
     assert (np.abs(found - expected[:16]) <= allowed).all()
     assert 0 < result.errors[0] < 0.04
     assert abs(result.expectations[0] - expected[16]) < 5 * result.errors[0]
-    for other in run_threads(4, run):  # more ranks than it can be split over
+    for other in run_threads(4, run):  # more ranks than the matrix can be divided between
         assert other.counts == result.counts
         assert other.expectations == pytest.approx(result.expectations, abs=1e-12)
 
@@ -255,14 +255,14 @@ def test_run_with_noise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     h5py = pytest.importorskip("h5py")
     assert main([*words, "--save", str(tmp_path / "x.h5")]) == 0
     assert "2 qubits as a density matrix on 1 rank: 256 B a rank" in capsys.readouterr().err
-    with h5py.File(tmp_path / "x.h5") as stored:  # 4/5 of the Bell state, the rest mixed
+    with h5py.File(tmp_path / "x.h5") as stored:  # 4/5 Bell state, 1/5 maximally mixed
         found = stored["amplitudes"][()].reshape(4, 4)
     bell = np.outer([1, 0, 0, 1], [1, 0, 0, 1]) / 2
     assert np.abs(found - (0.8 * bell + 0.2 * np.eye(4) / 4)).max() < 1e-12
 
 
 def test_plan_of_a_density_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is planned is what a run then does."""
+    """The plan agrees with what a run does."""
     pytest.importorskip("qiskit")
     program = tmp_path / "w.qasm"
     program.write_text(
@@ -272,7 +272,7 @@ def test_plan_of_a_density_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["plan", str(program), "-n", "4", *noise, "--json", "-"]) == 0
     planned = json.loads(capsys.readouterr().out)
     assert (planned["qubits"], planned["kind"]) == (6, "density matrix")
-    assert 16 << 10 <= planned["memory_per_rank"] < (16 << 10) * 5  # small ones have much staging
+    assert 16 << 10 <= planned["memory_per_rank"] < (16 << 10) * 5  # staging is a large part of small states
 
     def run(group: Group) -> tuple[int, int]:
         model = quantum.NoiseModel.parse(noise[1])

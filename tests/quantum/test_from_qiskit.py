@@ -1,4 +1,4 @@
-"""Circuits of Qiskit's become circuits that do the same: against Qiskit's own state vectors and matrices."""
+"""Conversion of Qiskit circuits, compared with Qiskit's own state vectors and matrices."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_gate(name: str) -> None:
     for qubit in range(circuit.num_qubits):
         circuit.u(0.3 + qubit, 0.2, -0.4 * qubit, qubit)
     circuit.append(gate, qubits)
-    # The matrix of an evolution is the exact one; what runs is its product formula.
+    # Qiskit's matrix of an evolution is exact; the circuit runs its product formula.
     expected = Statevector(circuit.decompose("PauliEvolution")).data
     assert np.abs(final_state(from_qiskit(circuit)) - expected).max() < 1e-12
 
@@ -129,7 +129,7 @@ def _coins(qubits: int, clbits: int, coins: int) -> QuantumCircuit:
 
 
 def _expect(circuit: QuantumCircuit, outcome: Callable[[int], int], coins: int) -> None:
-    """The further classical bits are a function of the coins."""
+    """The other classical bits are a function of the coins."""
     expected = {coin | outcome(coin) << coins: 1 / 2**coins for coin in range(2**coins)}
     assert distribution(from_qiskit(circuit)) == pytest.approx(expected)
 
@@ -193,7 +193,7 @@ def test_switch() -> None:
     with circuit.switch(register) as case:
         with case(0, 3):
             circuit.x(2)
-            circuit.measure(2, 0)  # changes what was asked
+            circuit.measure(2, 0)  # changes the bit of the condition
             circuit.measure(2, 2)
         with case(1):
             circuit.x(3)

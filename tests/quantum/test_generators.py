@@ -1,4 +1,4 @@
-"""Generated circuits against what they are meant to do; lattices, Hamiltonians, Trotter errors."""
+"""Generated circuits against their definitions; lattices, Hamiltonians, Trotter errors."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ PAULIS = {"X": np.array([[0, 1], [1, 0]]), "Y": np.array([[0, -1j], [1j, 0]]), "
 
 
 def matrix_of(model: PauliSum, qubits: int) -> np.ndarray:
-    """The Hamiltonian as a matrix, from Kronecker products."""
+    """Return the Hamiltonian as a matrix, from Kronecker products."""
     total = np.zeros((1 << qubits, 1 << qubits), complex)
     for term in model:
         factors = dict(term.paulis)
@@ -45,7 +45,7 @@ def matrix_of(model: PauliSum, qubits: int) -> np.ndarray:
 
 
 def unitary_of(program: Program) -> np.ndarray:
-    """Column by column."""
+    """Return the matrix of a circuit, column by column."""
     columns = []
     for number in range(1 << program.qubits):
         prepared = Program(program.qubits)
@@ -57,7 +57,7 @@ def unitary_of(program: Program) -> np.ndarray:
 
 
 def distance(a: np.ndarray, b: np.ndarray) -> float:
-    """Largest difference, apart from a global phase."""
+    """Return the largest difference, up to a global phase."""
     phase = np.vdot(a, b)
     return float(np.abs(a * phase / abs(phase) - b).max())
 
@@ -204,7 +204,7 @@ def test_hamlib_file(tmp_path: Path) -> None:
         read_hamlib(file, "small")
 
 
-# -- what is refused -----------------------------------------------------------------------------------------------
+# -- refused arguments ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""OpenQASM files that no parser should be trusted with: refused with the place, on the command line too."""
+"""Hostile OpenQASM files are refused with their line and column, on the command line too."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_attacks(name: str) -> None:
 
 
 def test_panics_of_the_parser_are_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What Qiskit's Rust code raises is no Exception."""
+    """Panics of Qiskit's Rust code, which do not derive from Exception, are reported as BadInput."""
     monkeypatch.setattr("onehop.quantum.io.qasm.check_text", lambda plain, name: None)
     monkeypatch.setattr("onehop.quantum.io.qasm.check_numbers", lambda plain, name: None)
     with pytest.raises(BadInput, match=r"f\.qasm: Qiskit cannot read it: .*ParseIntError"):
@@ -142,7 +142,7 @@ def test_many_controls_are_not_written_out(modifier: str) -> None:
 
 
 def test_modifiers_mean_what_they_say() -> None:
-    """Six qubits of five modifiers, against the matrix."""
+    """A gate with five modifiers on six qubits, against its matrix."""
     text = (
         'OPENQASM 3.0;\ninclude "stdgates.inc";\nqubit[6] q;\n'
         "h q[0]; h q[1]; h q[2]; h q[3]; ry(0.3) q[4]; ry(0.4) q[5];\n"
@@ -229,7 +229,7 @@ def test_angles_are_finite(angle: float) -> None:
 
 
 def test_commands(ranks: Ranks) -> None:
-    """Exit code 2 and one line, whatever the command."""
+    """Every command ends with exit code 2 and one line."""
     file = ranks.folder / "f.qasm"
     for command, name in (("run", "index"), ("plan", "doubling_2"), ("plan", "infinite_3")):
         file.write_text(ATTACKS[name][0])
@@ -240,7 +240,7 @@ def test_commands(ranks: Ranks) -> None:
 
 
 def test_memory_and_time_of_the_reader_are_limited(ranks: Ranks) -> None:
-    """Where a parser does not come back, or takes all memory, its process ends."""
+    """A parser that hangs or exhausts memory ends with its process."""
     file = ranks.folder / "f.qasm"
     file.symlink_to("/dev/zero")
     ranks.environment["ONEHOP_QASM_MEMORY_MIB"] = "400"

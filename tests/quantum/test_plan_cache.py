@@ -1,4 +1,4 @@
-"""Circuits that come again are not planned again, and nothing else changes."""
+"""Repeated circuits come from the cache, with the same results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_time_the_same(seed: int, qubits: int, ranks: int, precision: str)
             state = quantum.State(qubits, group, precision=precision).set_amplitudes(vector)
             state.run(circuit)
             found.append(state.vector())
-        # On a state whose bits lie elsewhere by now, and with bits of the rank's number turned round.
+        # The layout of the state has changed by now, and some rank bits are inverted.
         state = quantum.State(qubits, group, precision=precision).set_amplitudes(vector)
         for _ in range(3):
             state.run(circuit)
@@ -47,7 +47,7 @@ def test_every_time_the_same(seed: int, qubits: int, ranks: int, precision: str)
 
 
 def test_flips_of_the_ranks_bits() -> None:
-    """X on a qubit of the rank's number moves nothing; a second run finds it turned round."""
+    """X on a rank bit moves nothing, and a second run finds this bit inverted."""
     circuit = quantum.Circuit(11).x(10).h(0).cx(10, 0).rx(0.3, 9).cx(0, 9)
     expected = brute_force.random_vector(np.random.default_rng(3), 11)
 

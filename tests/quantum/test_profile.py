@@ -1,4 +1,4 @@
-"""`onehop run --profile` and the groups of `onehop plan`: what is told agrees with what is done."""
+"""`onehop run --profile` and the groups of `onehop plan`: what they report agrees with what runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenQASM files: what comes out of them, and what is said about broken ones."""
+"""OpenQASM files: the circuits that they give, and the errors for broken files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from onehop.quantum import Circuit
 from onehop.quantum.io.qasm import load_qasm, load_qiskit, parse_qasm
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "qasm"
-# Circuits of QASMBench, where somebody has put them beside the repository.
+# The circuits of QASMBench, if they are next to the repository.
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "qasm"
 
 
@@ -35,7 +35,7 @@ def test_gates_of_the_files_own() -> None:
 def test_openqasm_3() -> None:
     pytest.importorskip("qiskit_qasm3_import")
     found = distribution(load_qasm(DATA / "three.qasm"))
-    # Up to the measurements, Qiskit itself.
+    # Qiskit simulates the part before the measurements.
     unitary = load_qiskit(DATA / "three.qasm")
     while unitary.data[-1].operation.name in ("measure", "if_else"):
         unitary.data.pop()
@@ -58,13 +58,13 @@ def test_openqasm_3() -> None:
     assert found == pytest.approx(expected)
 
 
-# This one measures a register that it does not have.
+# This file measures a register that it does not declare.
 BROKEN = {"vqe_uccsd_n8": ":10813:9: 'q' is not defined in this scope"}
 
 
 @pytest.mark.parametrize("file", sorted(SHARED.glob("*.qasm")), ids=lambda file: file.stem)
 def test_files_of_others(file: Path) -> None:
-    """All are read; the small ones without measurements in the middle are compared as whole states."""
+    """All files are read; small circuits without mid-circuit measurements are compared as whole states."""
     if file.stem in BROKEN:
         with pytest.raises(BadInput, match=BROKEN[file.stem]):
             load_qasm(file)

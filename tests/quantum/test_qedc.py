@@ -1,4 +1,4 @@
-"""`onehop quantum qedc` on a suite of the same shape as QED-C: imports, choice of a backend, use of results."""
+"""`onehop quantum qedc` on a stand-in for the QED-C suite: imports, choice of a backend, use of results."""
 
 from __future__ import annotations
 

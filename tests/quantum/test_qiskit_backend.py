@@ -164,12 +164,12 @@ def test_ranks_that_die_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         backend.run(bell(), shots=10).result()
         process = backend.executor._process
         process.kill()
-        monkeypatch.setattr(process, "poll", lambda: None)  # as if they died after they were looked at
+        monkeypatch.setattr(process, "poll", lambda: None)  # as if they died just after the check
         with pytest.raises(Error, match="have ended"):
             backend.run(bell(), shots=10)
-        assert sum(backend.run(bell(), shots=10).result().get_counts().values()) == 10  # new ones
+        assert sum(backend.run(bell(), shots=10).result().get_counts().values()) == 10  # on new processes
         backend.executor._process.kill()
-        backend.executor._process.wait()  # between two tasks: nothing was lost
+        backend.executor._process.wait()  # ends between two tasks, so no task is lost
         assert sum(backend.run(bell(), shots=10).result().get_counts().values()) == 10
         with pytest.raises(BadInput, match="no classical bits"):
             backend.run(QuantumCircuit(2), shots=10)

@@ -1,4 +1,4 @@
-"""`onehop run` and `onehop plan`: answers for people and for scripts, and what is refused."""
+"""`onehop run` and `onehop plan`: their tables, their JSON, and the arguments that they refuse."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onehop.quantum.io.qasm import load_qiskit
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "qasm"
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "qasm"
-# What Qiskit's state vector can be had of in a second or two, without measurements inside.
+# Circuits without mid-circuit measurements whose state vector Qiskit computes within seconds.
 COMPARED = [
     "adder_n10",
     "basis_trotter_n4",
@@ -54,7 +54,7 @@ def test_run_on_two_ranks(ranks: Ranks) -> None:
     value = expected.expectation_value(observable).real
     assert found["expectations"] == pytest.approx({"Z0 Z1 + 0.5*X2": value}, abs=1e-12)
     assert sum(found["counts"].values()) == 2000
-    # The register is measured nowhere: all its bits stay 0.
+    # The register is never measured: all its bits stay 0.
     assert found["counts"] == {"00000": 2000}
     h5py = pytest.importorskip("h5py")
     with h5py.File(ranks.folder / "state.h5") as stored:
@@ -67,7 +67,7 @@ def test_run_on_two_ranks(ranks: Ranks) -> None:
 
 @pytest.mark.alone  # half a gigabyte
 def test_memory_of_a_rank(ranks: Ranks) -> None:
-    """Beside the program itself at most 1.02 times the amplitudes, exchange and shots included."""
+    """A run adds at most 1.02 times the amplitudes to the program's memory, with exchange and shots."""
     program = ranks.folder / "spread.qasm"
     ring = "".join(f"cx q[{i}], q[{(i + 1) % 25}];" for i in range(25))
     program.write_text(
@@ -137,7 +137,7 @@ def test_what_does_not_fit_is_refused_at_once(tmp_path: Path, capsys: pytest.Cap
 
 @pytest.mark.parametrize("name", COMPARED)
 def test_files_of_others(name: str) -> None:
-    """The whole state, against Qiskit's."""
+    """The saved state agrees with Qiskit's."""
     from onehop.quantum import load_qasm, simulate
 
     file = SHARED / f"{name}.qasm"

@@ -19,7 +19,7 @@ TOLERANCE = {"double": 1e-12, "single": 1e-5}
 
 
 def same_on(ranks: int, function: Callable[[Group], Any]) -> Any:
-    """What `function` returns, which every rank must return bit by bit."""
+    """Run `function` on several ranks and return its result, which must be equal bit for bit on every rank."""
     results = run_threads(ranks, function)
     first = results[0]
     for other in results[1:]:
@@ -85,7 +85,7 @@ def test_looking_at_a_state(ranks: int) -> None:
         np.testing.assert_allclose(state.amplitudes(indices), vector[indices], atol=1e-12)
         for qubits in ([0], [6, 2], [3, 0, 6, 5], list(range(n)), []):
             rest = tuple(n - 1 - q for q in range(n) if q not in qubits)
-            expected = tensor.sum(axis=rest)  # axes: the kept ones, the highest first
+            expected = tensor.sum(axis=rest)  # keeps the requested axes, the highest qubit first
             kept = sorted(qubits, reverse=True)
             order = [kept.index(q) for q in reversed(qubits)]
             np.testing.assert_allclose(
@@ -115,7 +115,7 @@ def test_looking_at_a_state(ranks: int) -> None:
 @settings(max_examples=15)
 @given(seed=st.integers(0, 2**32), ranks=st.sampled_from([1, 2, 4, 8]), terms=st.integers(1, 60))
 def test_expectations_agree_with_matrices(seed: int, ranks: int, terms: int) -> None:
-    """Strings with X and Y on every bit among them, which no order of bits makes local."""
+    """Includes strings with X or Y on every qubit, which no layout makes local."""
     n = 6
     rng = np.random.default_rng(seed)
     circuit = brute_force.random_circuit(n, 15, seed)
@@ -151,7 +151,7 @@ def teleportation() -> quantum.Circuit:
         c.x(2)
     with c.when(0):
         c.z(2)
-    c.u(-1.1, 0.3, -0.4, 2)  # the inverse: what arrived is |0>
+    c.u(-1.1, 0.3, -0.4, 2)  # the inverse of the prepared state: the qubit is |0> again
     return c.measure(2, 2)
 
 
@@ -203,7 +203,7 @@ def test_counts_follow_the_probabilities(ranks: int) -> None:
 
 
 def test_sampling_more_qubits_than_are_decided_at_once() -> None:
-    """GHZ on 24 qubits, the second half turned: the outcomes are known although the state has 2^24 places."""
+    """GHZ on 24 qubits with the second half flipped: the outcomes are known although the state has 2^24 amplitudes."""
     n = 22
     c = quantum.Circuit(n, n).h(0)
     for q in range(1, n):
@@ -219,7 +219,7 @@ def test_sampling_more_qubits_than_are_decided_at_once() -> None:
 
 @pytest.mark.parametrize("ranks", [1, 2, 8])
 def test_reset_and_measured_states(ranks: int) -> None:
-    """After a measurement the state is the projected one; reset leaves |0>, whatever it was."""
+    """A measurement projects the state, and a reset leaves |0>."""
     n = 6
     circuit = brute_force.random_circuit(n, 20, 21)
     vector = brute_force.run(circuit)
@@ -260,7 +260,7 @@ def test_conditions_and_counts_by_registers() -> None:
     with c.when([0, 1], 2, negated=True):
         c.x(1)
         c.measure(1, 1)
-        c.x(2)  # the condition was asked before bit 1 was written
+        c.x(2)  # the condition was evaluated before bit 1 was written
     c.measure(2, 2)
     result = quantum.simulate(c, shots=10, seed=1)
     assert result.counts == {"11 1": 10}
@@ -308,7 +308,7 @@ def test_tfim_against_exact_diagonalisation() -> None:
     assert found[1] == pytest.approx(z, abs=1e-4)
 
 
-# -- ranks, memory, what is refused -----------------------------------------------------------------------------------
+# -- ranks, memory, refused arguments ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("qubits", "ranks"), [*itertools.product([1, 2, 3], [2, 8])])
@@ -385,7 +385,7 @@ def test_progress_may_end_a_run() -> None:
 
 
 def test_time_is_predicted_from_a_small_trial() -> None:
-    """Also of gates on more qubits than the trial has; about what it then takes is for a quiet machine to see."""
+    """Includes gates on more qubits than the trial has. The accuracy is not tested: it needs an idle machine."""
     from onehop.quantum.predict import predict
 
     circuit = quantum.Circuit(14)
