@@ -1,6 +1,6 @@
 // The decomposition works in the magic basis, the Bell states with suitable phases (Kraus and Cirac, 2001). There,
 // one-bit gates of determinant 1 on both bits are real rotations, and X X, Y Y and Z Z are diagonal. With U' = K D P^T,
-// where K and P are real rotations, U'^T U' = P D^2 P^T: its eigenvectors give P, its eigenvalues D, and then K follows.
+// where K and P are real rotations, U'^T U' = P D^2 P^T: its eigenvectors give P, its eigenvalues D, and K follows.
 #include "quantum/engine/kak.h"
 
 #include <algorithm>

@@ -2,7 +2,7 @@
 // compiler's vector types; each kernels_*.cc compiles it for one instruction set.
 //
 // A tile holds 2^bits amplitudes in vectors of 2^lane_bits real parts followed by as many imaginary parts. 2^row_bits
-// amplitudes form a row. Gaps between rows keep amplitudes at distances of powers of two from competing for the same few
+// amplitudes form a row. Gaps between rows keep amplitudes at power-of-two distances from competing for the same few
 // cache sets.
 #pragma once
 
@@ -97,7 +97,7 @@ struct Kernels {
 
   // a' = a - t b, b' = b + t a, on `count` (1 to 4) bits of the vector number.
   void (*butterflies)(T* tile, const TileShape& shape, const int* bits, const T* tangents, int count);
-  // The same for all lane bits (tangent 0: no rotation). First, amplitudes are negated once for each bit of `signs` that
+  // The same for all lane bits (tangent 0: no rotation). First, amplitudes are negated once per bit of `signs` that
   // is set in their lane.
   void (*lane_butterflies)(T* tile, const TileShape& shape, const T* tangents, unsigned signs);
 

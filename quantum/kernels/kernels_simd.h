@@ -36,7 +36,7 @@ template <typename T>
 ONEHOP_INLINE void store(T* p, Vector<T> v) {
   __builtin_memcpy(p, &v, sizeof v);
 }
-// A load that the compiler cannot repeat. Otherwise it loads a value again instead of keeping it in a register, although
+// A load that the compiler cannot repeat. Otherwise it loads a value again to save a register, although
 // the load unit is the bottleneck of these loops.
 template <typename T>
 ONEHOP_INLINE Vector<T> load_once(const T* p) {

@@ -61,7 +61,7 @@ struct Mixing {
   Lanes of_two;           // with at most two sources: the lane in their concatenation
 };
 
-// Count: the number of source vectors per result vector; 0: any number. Sink: receives the vectors of real and imaginary
+// Count: the number of source vectors per result vector; 0: any number. Sink: takes the vectors of real and imaginary
 // parts in order.
 template <typename T, int Count, typename Sink>
 ONEHOP_INLINE void permuted_row(const T* from, const TileShape& shape, const PermutationStep& step,

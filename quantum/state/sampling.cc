@@ -16,7 +16,7 @@ constexpr std::uint64_t sampling_events = std::uint64_t{1} << 40;  // beyond the
 constexpr int later_qubits = 4;                                    // qubits per step after the first step
 constexpr std::size_t max_at_once = std::size_t{1} << 15;          // prefixes per sum over the ranks
 
-// The weights of the 2^k values of k qubits as a binary tree of sums. Node 1 is the root; the children of node i are 2i,
+// The weights of the 2^k values of k qubits as a binary tree of sums. Node 1 is the root; node i has the children 2i,
 // with the next qubit 0, and 2i + 1. The highest qubit comes first.
 class Tree {
  public:
