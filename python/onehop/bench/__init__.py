@@ -1,6 +1,6 @@
-"""Benchmarks: onehop, plain MPI and the bare limit in one run, in turn every few milliseconds.
+"""Benchmarks: onehop, plain MPI and the speed of light take turns of a few milliseconds in one run.
 
-The measuring is in C++ (`bench/`); here are the cases, and what becomes of the figures.
+C++ measures (`bench/`); this package defines the cases and turns samples into tables, JSON and plots.
 """
 
 from onehop.bench.result import Bench, Row, Samples, make_row

@@ -29,16 +29,16 @@ class AllReduceRow(Row):
     Attributes
     ----------
     count : int
-        Numbers of an array.
+        Length of the array.
     type, codec : str
-        What they are, and how they travel.
+        Type of the numbers, and the codec that they are sent with.
     algbw, busbw : float
-        Bytes of the array over the time, in 10^9 per second; and that times 2 (ranks - 1) / ranks, which makes
-        figures for different numbers of ranks comparable.
+        Algorithm bandwidth, bytes of the array over the time in 10^9 per second; and bus bandwidth, that times
+        2 (ranks - 1) / ranks, which makes different numbers of ranks comparable (nccl-tests).
     wrong : int
-        Results that were wrong; a benchmark with wrong ones ends with an error instead.
+        Number of wrong results; 0, since a benchmark with wrong results ends with an error.
     error : float
-        The largest error of a result over the largest exact one.
+        The largest error of a result over the largest exact result.
     """
 
     count: int
@@ -51,7 +51,7 @@ class AllReduceRow(Row):
 
 
 def _gloo(group: Group, size: int) -> list[tuple[Any, ...]]:
-    """What torch's gloo does with the same, in place; nothing where torch is not installed."""
+    """The in-place sum of torch's gloo as a candidate; an empty list if torch is not installed."""
     if importlib.util.find_spec("torch") is None:
         return []
     import torch
@@ -67,7 +67,7 @@ def _gloo(group: Group, size: int) -> list[tuple[Any, ...]]:
     gloo = dist.ProcessGroupGloo(made, group.rank, group.size, timedelta(seconds=30))
     tensor = torch.zeros(size // 4)
     memory = _core.Memory(tensor)
-    # The callable holds what must live as long as it does.
+    # The default argument keeps the store alive.
     return [("gloo", lambda held=made: (held, gloo.allreduce([tensor]).wait()), memory, memory)]
 
 
@@ -94,10 +94,10 @@ def allreduce(
     sizes: Sequence[int] = ALLREDUCE_SIZES,
     codecs: Sequence[str] = ("raw",),
 ) -> Bench:
-    """Sums of float32 over all ranks; from 16 KiB on the clock runs only while the ranks reduce."""
+    """Measure sums of float32 over all ranks. From 16 KiB on the clock runs only while the ranks reduce."""
     result = _begin("allreduce", group, None)
     for size in sizes:
-        # A block must outlast the scheduler's slices where there are more ranks than processors.
+        # With more ranks than processors a block must be longer than the scheduler's time slices.
         effort = settings.effort(len(sizes), 400.0 if group.size <= 2 else 4000.0)
         variants = [("onehop", "ours", codecs[0], "auto", 0)]
         variants += [(f"onehop, {codec}", "variant", codec, "auto", 0) for codec in codecs[1:]]
@@ -116,7 +116,7 @@ def allreduce(
 
 
 def make_allreduce_table(result: Bench) -> Table:
-    """The table in nccl-tests' columns, and the ratio to the best peer."""
+    """A table with the columns of nccl-tests and the ratio to the best peer."""
     host = result.host
     ranks = result.rows[0].ranks
     table = empty_table(

@@ -1,4 +1,4 @@
-"""`onehop bench circuits`: circuits of the usual families, beside other simulators at their best settings."""
+"""`onehop bench circuits`: circuits of the usual families, compared with other simulators at their best settings."""
 
 from __future__ import annotations
 
@@ -20,30 +20,29 @@ from onehop.quantum.state import State
 __all__ = ["CircuitRow", "CircuitSettings", "circuits", "wrong_answers"]
 
 AMPLITUDE_BYTES = {"double": 16, "single": 8}
-# Of the amplitudes looked at, the norm of the difference over theirs.
+# The largest norm of the difference of the compared amplitudes over their norm.
 TOLERANCES = {"double": 1e-9, "single": 1e-3}
-TRIAL_QUBITS = 20  # where the settings of a peer are tried for larger circuits
-FAR_BEHIND = (
-    3.0  # a peer that takes so many times as long as the best one is measured in the first round only
-)
-PAUSE = 0.02  # seconds until the threads of the one before have gone to sleep
+TRIAL_QUBITS = 20  # the most qubits of a circuit with which a peer's settings are tried
+FAR_BEHIND = 3.0  # a peer that takes this many times as long as the best one is measured in one round only
+PAUSE = 0.02  # seconds after which the threads of the previous simulator sleep
 
 
 @dataclass(frozen=True)
 class CircuitSettings:
-    """What is measured.
+    """The circuits to measure.
 
     Attributes
     ----------
     cases : sequence of str
-        Of `CIRCUIT_CASES`.
+        Names from `CIRCUIT_CASES`.
     qubits : sequence of int
+        Numbers of qubits.
     precisions : sequence of str
         "double", "single".
     seconds : float
-        For all together; each is measured at least once, however long that takes.
+        Time for all circuits together; each is measured at least once, however long that takes.
     threads : int
-        Of every simulator; 0: as many as this process may use.
+        Threads of every simulator; 0 uses as many as this process may use.
     """
 
     cases: Sequence[str] = tuple(CIRCUIT_CASES)
@@ -53,19 +52,19 @@ class CircuitSettings:
     threads: int = 0
 
     def all(self) -> Iterator[tuple[str, int, str]]:
-        """What becomes a row."""
+        """Yield the case, qubits and precision of each row."""
         for qubits in self.qubits:
             for precision in self.precisions:
                 for case in self.cases:
                     yield case, qubits, precision
 
     def check(self) -> None:
-        """Find out before the work what cannot be.
+        """Check the settings before the work starts.
 
         Raises
         ------
         BadInput
-            Unknown cases or precisions, qubits outside of 4 to 34, or more than there is memory for.
+            A case or precision is unknown, qubits are not in 4 to 34, or there is too little memory.
         """
         for case in self.cases:
             make_gates(case, 4)
@@ -86,30 +85,32 @@ class CircuitSettings:
 
 @dataclass(frozen=True)
 class CircuitRow(Row):
-    """One circuit in one precision. Here `peers` are seconds, the best of several runs, and `ratio` compares the bests.
+    """One circuit in one precision. Here `peers` are seconds, the best of several runs, and `ratio` compares best runs.
 
     Attributes
     ----------
     qubits, gates : int
+        Numbers of qubits and gates.
     precision : str
+        "double" or "single".
     ours_s, median_s : float
-        onehop, planning included: the best of several runs, and their median.
+        Seconds of onehop, planning included: the best of several runs, and their median.
     plan_s : float
-        What planning takes of it where the plan is not there already.
+        Seconds of planning, if the plan is not cached.
     passes : float
-        Over the state, that onehop makes.
+        Passes of onehop over the state.
     pass_s : float
-        Reading and writing the state once, by as many threads: the best of the same run.
+        Seconds of one pass, reading and writing the state once with as many threads: the best of the same run.
     pass_times : float
         `ours_s` over `pass_s`.
     best_peer_s, speedup : float or None
-        The fastest peer's seconds, and those over `ours_s`.
+        Seconds of the fastest peer, and their ratio to `ours_s`.
     peer_medians : dict
-        Seconds.
+        Median seconds of each peer.
     settings : dict
-        In which each peer was fastest.
+        The fastest setting of each peer.
     wrong : dict
-        Peers whose amplitudes are not onehop's, and how far off they are; they do not count as best.
+        Peers whose amplitudes differ from onehop's, with the relative difference; they cannot be the best peer.
     """
 
     qubits: int
@@ -146,7 +147,7 @@ class Ours:
         return ["default"]
 
     def plan_seconds(self) -> tuple[float, float]:
-        """How long planning takes, and how many passes come of it."""
+        """Seconds of planning, and the number of passes of the plan."""
         times = []
         for _ in range(3):
             begin = time.perf_counter()
@@ -156,7 +157,7 @@ class Ours:
         return min(times), passes
 
     def run(self, setting: str, seconds: float, indices: Sequence[int]) -> Timing:
-        """As often as fits into so many seconds, at least once."""
+        """Apply the circuit to |0...0>, repeatedly for `seconds` seconds and at least once."""
         state = State(self.circuit.qubits, precision=self.precision, threads=self.threads)
         self.pass_seconds += _pass_times(state.local(), self.threads)
         times: list[float] = []
@@ -168,8 +169,8 @@ class Ours:
             times.append(time.perf_counter() - begin)
         return Timing(times, state.amplitudes(np.array(indices, np.uint64)))
 
-    def where_it_is(self, seed: int = 1) -> list[int]:
-        """Indices to look at: the likely ones, the corners, and some anywhere."""
+    def compared_indices(self, seed: int = 1) -> list[int]:
+        """Indices of amplitudes to compare: likely outcomes, the first and the last, and random ones."""
         qubits = self.circuit.qubits
         state = State(qubits, precision=self.precision, threads=self.threads)
         state.run(self.circuit)
@@ -179,15 +180,15 @@ class Ours:
                 f"onehop lost the norm: {norm} instead of 1 ({self.circuit}, {self.precision} precision)"
             )
         likely = state.sample(32, seed=seed).tolist()
-        anywhere = np.random.default_rng(seed).integers(1 << qubits, size=32).tolist()
-        return sorted({0, (1 << qubits) - 1, *likely, *anywhere})
+        random_indices = np.random.default_rng(seed).integers(1 << qubits, size=32).tolist()
+        return sorted({0, (1 << qubits) - 1, *likely, *random_indices})
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing: there is no process to end."""
 
 
 def _pass_times(amplitudes: np.ndarray, threads: int) -> list[float]:
-    """Every number negated, as often as leaves the state as it was."""
+    """Seconds of passes that negate every number; an even count of them leaves the state unchanged."""
     numbers = amplitudes.view(amplitudes.real.dtype)
     parts = np.array_split(numbers, threads if numbers.nbytes >= 1 << 20 else 1)
     times = []
@@ -200,7 +201,7 @@ def _pass_times(amplitudes: np.ndarray, threads: int) -> list[float]:
 
 
 def _best_setting(peer: Peer, case: str, qubits: int, precision: str) -> str:
-    """Tries all on a circuit that does not take long."""
+    """The fastest setting of a peer on a circuit of at most `TRIAL_QUBITS` qubits."""
     trial = min(qubits, TRIAL_QUBITS)
     settings = peer.load(make_gates(case, trial), trial, precision)
     if len(settings) == 1:
@@ -213,7 +214,7 @@ def _best_setting(peer: Peer, case: str, qubits: int, precision: str) -> str:
 
 
 def distance(ours: np.ndarray, theirs: np.ndarray) -> float:
-    """The norm of the difference over that of ours, but for a phase of all, which nobody can see."""
+    """The norm of the difference over the norm of `ours`, after removing a global phase."""
     overlap = np.vdot(theirs, ours)
     phase = overlap / abs(overlap) if overlap != 0 else 1.0
     return float(np.linalg.norm(ours - phase * theirs) / np.linalg.norm(ours))
@@ -239,7 +240,7 @@ class _Contest:
         gates = make_gates(self.case, self.qubits)
         settings = self._settings(gates)
         self.ours.load(gates, self.qubits, self.precision)
-        indices = self.ours.where_it_is()
+        indices = self.ours.compared_indices()
         times = self._rounds(settings, indices, begin + self.seconds)
         return self._sum_up(len(gates), times, settings)
 
@@ -250,7 +251,7 @@ class _Contest:
         self.notes.append(f"{self.case}, {self.qubits} qubits, {self.precision}: {error}")
 
     def _settings(self, gates: Sequence[Gate]) -> dict[str, str]:
-        """The best of each peer, which then has the circuit; without those that fail."""
+        """Find the best setting of each peer and load the circuit into it; leave out peers that fail."""
         settings: dict[str, str] = {}
         for peer in self.peers:
             if self.precision not in peer.precisions:
@@ -267,7 +268,7 @@ class _Contest:
     def _rounds(
         self, settings: dict[str, str], indices: list[int], deadline: float
     ) -> dict[str, list[list[float]]]:
-        """Seconds of each candidate, a list for each round; checks what came out in the first."""
+        """Measure rounds until the deadline: seconds of each candidate, a list for each round."""
         times: dict[str, list[list[float]]] = {"onehop": []}
         batch = 0.02 if self.qubits <= 18 else 0.0
         running = dict(settings)
@@ -275,7 +276,7 @@ class _Contest:
             begin = time.perf_counter()
             self.say(f"{self.case}, {self.qubits} qubits, {self.precision}: round {count + 1}")
             for name in [*running, "onehop again"]:
-                # Between two peers always: theirs may take long, and the machine changes meanwhile.
+                # onehop runs between any two peers: a peer may take long, and the machine changes meanwhile.
                 time.sleep(PAUSE)
                 mine = self.ours.run("default", batch, indices)
                 times["onehop"].append(mine.seconds)
@@ -369,13 +370,13 @@ def circuits(
     advance: Callable[[float], None] = lambda _amount: None,
     say: Callable[[str], None] = lambda _text: None,
 ) -> Bench:
-    """Every circuit in every precision, onehop and the peers in turn.
+    """Measure every circuit in every precision, onehop and the peers in turn.
 
     Parameters
     ----------
     settings : CircuitSettings
     peers : sequence of Peer
-        Each measured at its best setting in the precisions that it has.
+        Simulators, each measured at its best setting in the precisions that it supports.
     advance : callable
         Called with 1 after each row.
     say : callable
@@ -386,8 +387,8 @@ def circuits(
     threads = settings.threads or about["cores"]
     result = Bench("circuits", about)
     result.notes.append(
-        f"{threads} threads; beside "
-        + (", ".join(f"{p.name} {p.version}".strip() for p in peers) or "nobody")
+        f"{threads} threads; compared with "
+        + (", ".join(f"{p.name} {p.version}".strip() for p in peers) or "no other simulator")
     )
     ours = Ours(threads)
     rows = list(settings.all())
@@ -400,7 +401,7 @@ def circuits(
 
 
 def wrong_answers(result: Bench) -> list[str]:
-    """A line for each peer whose amplitudes were not onehop's."""
+    """A line for each peer whose amplitudes differ from onehop's."""
     return [
         f"{row.case}, {row.qubits} qubits, {row.precision}: the amplitudes of {name} and onehop differ by {off:.1e} of "
         f"their norm, expected at most {TOLERANCES[row.precision]:g}"

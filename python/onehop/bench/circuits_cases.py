@@ -1,4 +1,4 @@
-"""The circuits that simulators are compared with, in a few kinds of gates that every one of them has."""
+"""The circuits of `onehop bench circuits`, from kinds of gates that every simulator has."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Names are h, x, cx, cz, cp, swap, rx, rzz, `matrix` (of one qubit or two, the fi
 index) and `mcz` (-1 where all of its qubits are 1).
 """
 
-_STEPS = 10  # of Trotter's formula
-_LAYERS = 10  # of quantum volume
-_DEPTH = 20  # of the brickwork
-_ITERATIONS = 5  # of Grover's search
+_STEPS = 10  # steps of the first-order Trotter formula
+_LAYERS = 10  # layers of quantum volume
+_DEPTH = 20  # layers of the brickwork
+_ITERATIONS = 5  # iterations of Grover's search
 
 
 def _plain(steps: Iterable[Step]) -> list[Gate]:
@@ -55,7 +55,7 @@ def _tfim_1d(qubits: int) -> list[Gate]:
 
 
 def _tfim_2d(qubits: int) -> list[Gate]:
-    """Rows of four qubits with open ends, the last row as long as it comes out."""
+    """The Ising model on rows of four qubits with open ends; the last row may be shorter."""
     bonds = []
     for qubit in range(qubits):
         if qubit % 4 != 3 and qubit + 1 < qubits:
@@ -86,12 +86,12 @@ def _volume(qubits: int) -> list[Gate]:
 
 
 def _grover(qubits: int) -> list[Gate]:
-    """Looks for the number 0101...01."""
-    everybody = list(range(qubits))
-    zeros: list[Gate] = [("x", [qubit], []) for qubit in everybody if qubit % 2]
-    hadamards: list[Gate] = [("h", [qubit], []) for qubit in everybody]
-    flips: list[Gate] = [("x", [qubit], []) for qubit in everybody]
-    marked: Gate = ("mcz", everybody, [])
+    """Grover's search for the number 0101...01."""
+    register = list(range(qubits))
+    zeros: list[Gate] = [("x", [qubit], []) for qubit in register if qubit % 2]
+    hadamards: list[Gate] = [("h", [qubit], []) for qubit in register]
+    flips: list[Gate] = [("x", [qubit], []) for qubit in register]
+    marked: Gate = ("mcz", register, [])
     iteration = [*zeros, marked, *zeros, *hadamards, *flips, marked, *flips, *hadamards]
     return hadamards + iteration * _ITERATIONS
 
@@ -109,12 +109,12 @@ CIRCUIT_CASES: dict[str, Callable[[int], list[Gate]]] = {
 
 
 def make_gates(case: str, qubits: int) -> list[Gate]:
-    """The gates of a case, first to last, on |0...0>.
+    """The gates of a case in their order, for the state |0...0>.
 
     Raises
     ------
     BadInput
-        No such case.
+        There is no such case.
     """
     if case not in CIRCUIT_CASES:
         raise BadInput(f"expected a case among {', '.join(CIRCUIT_CASES)}, found {case!r}")
@@ -131,7 +131,7 @@ def _add(circuit: Circuit, name: str, qubits: list[int], numbers: list[float]) -
 
 
 def to_circuit(gates: Iterable[Gate], qubits: int, name: str = "") -> Circuit:
-    """The same for onehop."""
+    """Build onehop's circuit from the gates."""
     circuit = Circuit(qubits, name=name)
     for gate in gates:
         _add(circuit, *gate)

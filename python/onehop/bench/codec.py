@@ -21,14 +21,14 @@ CODEC_STEPS = ("encode", "decode_add")
 
 
 def _errors() -> str:
-    """What the codecs do to normally distributed numbers: the error's root mean square over that of the numbers."""
+    """A note with the relative error (root mean square) of each codec for normally distributed numbers."""
     numbers = np.random.default_rng(0).normal(size=1 << 16).astype(np.float32)
     errors = []
     for codec in CODECS[1:]:
         back = decode(codec, encode(codec, numbers), np.empty_like(numbers))
         error = np.sqrt(np.mean((back - numbers) ** 2) / np.mean(numbers**2))
         errors.append(f"{codec} {error:.1e}")
-    return "error of normally distributed numbers, root mean square over theirs: " + ", ".join(errors)
+    return "relative error (root mean square) for normally distributed numbers: " + ", ".join(errors)
 
 
 def codec(
@@ -38,7 +38,10 @@ def codec(
     sizes: Sequence[int] = CODEC_SIZES,
     codecs: Sequence[str] = CODECS[1:],
 ) -> Bench:
-    """Each codec in both directions, on arrays of `sizes` bytes of float32. The speed of light is a memcpy of them."""
+    """Measure encoding and decoding with each codec, on arrays of `sizes` bytes of float32.
+
+    The speed of light is a memcpy of the same arrays.
+    """
     if group.size != 1:
         raise BadInput(
             f"onehop bench codec measures one core, but this launch has {group.size} ranks: use -n 1"

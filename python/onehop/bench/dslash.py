@@ -28,7 +28,7 @@ Variant = tuple[str, str, bool, bool, bool, tuple[int, ...], bool]
 
 
 def begin_bench(bench: str, group: Group, *, with_mpi: bool = True) -> Bench:
-    """A result without rows: the machine, and notes about its measured peak.
+    """Make a result without rows, with the machine and its measured peak rates.
 
     Parameters
     ----------
@@ -79,7 +79,10 @@ def dslash(
     precisions: Sequence[str] = ("single", "double"),
     threads: int = 0,
 ) -> Bench:
-    """One application to the sites of one parity; `blocks` are those of a rank, and the last direction is divided."""
+    """Measure one application to the sites of one parity.
+
+    `blocks` are those of one rank. The lattice is divided along the last direction.
+    """
     result = begin_bench("dslash", group)
     grid = (1, 1, 1, group.size)
     variants: list[Variant] = [("onehop", "ours", True, True, True, grid, True)]
@@ -87,7 +90,7 @@ def dslash(
         variants.append((BY_MPI, "peer", True, False, True, grid, True))
         variants.append(("without faces", "variant", True, True, True, grid, False))
     variants.append(("scalar code", "variant", False, True, True, grid, True))
-    # Long enough that caches which others have emptied are full again for most of it, as in a solver.
+    # A block is long enough to refill the caches that other candidates have emptied, as in a solver.
     effort = settings.effort(len(blocks) * len(precisions), block_us=20000.0)
     for block in blocks:
         extents = [*block[:3], block[3] * group.size]
@@ -113,8 +116,8 @@ def _rates(case: str, flops: float, size: float, samples: Sequence[Samples]) -> 
     )
     clocks = {name.removesuffix(FACES): np.median(us) for name, us in named.items() if name.endswith(FACES)}
     if clocks:
-        text += f"; faces, by clocks: {clocks['onehop']:.1f} us"
-        text += f" (MPI {clocks[BY_MPI]:.1f} us)" if BY_MPI in clocks else ""
+        text += f"; faces, by clocks: {clocks['onehop']:.1f} µs"
+        text += f" (MPI {clocks[BY_MPI]:.1f} µs)" if BY_MPI in clocks else ""
         text += f"; {np.median(ours / named['without faces']):.2f} of the time without faces"
         text += f", {np.median(ours / named[BY_MPI]):.2f} of MPI's" if BY_MPI in clocks else ""
     text += f"; scalar code takes {np.median(named['scalar code'] / ours):.1f} times as long"
@@ -128,7 +131,7 @@ def improvements(
     block: tuple[int, ...] = (12, 12, 12, 12),
     precision: str = "single",
 ) -> Bench:
-    """Every combination of the four improvements on the same lattice, in GFLOP/s per rank."""
+    """Measure every combination of the four improvements on the same lattice, in GFLOP/s per rank."""
     result = begin_bench("dslash, improvements", group)
     extents = [*block[:3], block[3] * group.size]
     best, worst = (1, 1, 1, group.size), (group.size, 1, 1, 1)

@@ -1,7 +1,7 @@
 """GHEX, the halo exchange library of ETH Zurich, as a candidate where it is installed (`pip install ghex mpi4py`).
 
 It is called through its Python interface, as "onehop from Python" is, and uses the same MPI as the other candidates.
-It fills edges and corners too: where more than one dimension is periodic it moves a little more than the others.
+It also fills edges and corners, so that it moves a little more data where more than one dimension is periodic.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from onehop.schedule import halo_block
 
 
 def ghex_version() -> str | None:
-    """The version that is installed, None without one."""
+    """The version of GHEX that is installed; None if there is none."""
     try:
         return importlib.metadata.version("ghex")
     except importlib.metadata.PackageNotFoundError:
@@ -25,16 +25,18 @@ def ghex_version() -> str | None:
 
 
 def ghex_halo(group: Group, layout: Mapping[str, Any], array: np.ndarray) -> Callable[[], Any]:
-    """What exchanges the ghosts of `array`, prepared. Collective over MPI_COMM_WORLD, whose ranks must be the group's.
+    """Prepare an exchange of the ghosts of `array`; the result runs it.
+
+    Collective over MPI_COMM_WORLD, whose ranks must be the group's.
 
     Parameters
     ----------
     group : Group
         The ranks.
     layout : mapping
-        What `halo` takes; its width is one number.
+        The arguments of `halo`; the width is one number.
     array : np.ndarray
-        This rank's part with its ghosts, C order.
+        This rank's part with its ghosts, in C order.
     """
     from ghex.context import make_context
     from ghex.structured.cartesian_sets import ProductSet, UnitRange
@@ -60,7 +62,7 @@ def ghex_halo(group: Group, layout: Mapping[str, Any], array: np.ndarray) -> Cal
     communication = make_communication_object(context)
     buffers = [pattern(field)]
 
-    # The default keeps what the C++ objects of the others only refer to.
+    # The default argument keeps objects alive to which the C++ objects only refer.
     def run(_alive: Any = (context, domain, generator, pattern, field, array)) -> None:
         communication.exchange(buffers).wait()
 

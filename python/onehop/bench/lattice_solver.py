@@ -22,18 +22,18 @@ __all__ = ["SOLVER_BLOCKS", "lattice_solver"]
 
 SOLVER_BLOCKS = ((8, 8, 8, 8), (12, 12, 12, 12), (16, 16, 16, 16), (24, 24, 24, 24))
 MASSES = (0.01, 0.02, 0.05, 0.1)
-MILC_FLOP = 1205, 15  # of an iteration, per site: one of them, and more for each mass
-MANY_SITES = 100_000  # of a rank: scalar code takes a third of a second an iteration there
+MILC_FLOP = 1205, 15  # per site and iteration: of one mass, and of each further mass
+MANY_SITES = 100_000  # per rank; scalar code takes a third of a second per iteration there
 BY_MPI = "plain MPI, the same solver and kernels"
 MAX_ROUNDS = 7
-MAX_ITERATIONS = 10000  # of a solve that converges
+MAX_ITERATIONS = 10000  # of a whole solve
 
-Solve = Callable[[int], StaggeredSolve]  # with so many iterations at most
+Solve = Callable[[int], StaggeredSolve]  # takes the largest number of iterations
 
 
 @dataclass
 class Candidate:
-    """A candidate: how it solves, and its measurements in each round.
+    """A candidate: its way to solve, and its measurements in each round.
 
     Attributes
     ----------
@@ -52,10 +52,10 @@ class Candidate:
     last: StaggeredSolve | None = None
 
     def run(self, group: Group) -> None:
-        """Solve once, and note the time of the slowest rank and the mean in communication."""
+        """Solve once, and record the time of the slowest rank and the mean time in communication."""
         if self.few:
             longer, shorter = self._once(group, 3 * self.few), self._once(group, self.few)
-            # Where noise makes the shorter one take as long, the longer one with all that comes before its iterations.
+            # If noise makes the shorter solve take as long, use the longer one with its set-up included.
             between = (longer - shorter) / (2 * self.few)
             taken = self.iterations * np.where(between > 0, between, longer / (3 * self.few))
         else:
@@ -64,16 +64,16 @@ class Candidate:
         self.communication.append(taken[1])
 
     def _once(self, group: Group, iterations: int) -> NDArray[np.float64]:
-        """Seconds of the slowest rank, and mean of those in communication."""
+        """Seconds of the slowest rank, and the mean of those in communication."""
         group.barrier()
         self.last = self.solve(iterations)
         mine = np.array([self.last.seconds, self.last.communication_seconds])
-        everybody = np.array([np.frombuffer(part) for part in group.allgather(mine.tobytes())])
-        return np.array([everybody[:, 0].max(), everybody[:, 1].mean()])
+        all_ranks = np.array([np.frombuffer(part) for part in group.allgather(mine.tobytes())])
+        return np.array([all_ranks[:, 0].max(), all_ranks[:, 1].mean()])
 
     @property
     def samples(self) -> Samples:
-        """Its times, µs."""
+        """The times, µs."""
         return Samples(self.name, self.role, 1e6 * np.array(self.seconds))
 
 
@@ -86,11 +86,11 @@ def lattice_solver(
     tolerance: float = 1e-10,
     threads: int = 0,
 ) -> Bench:
-    """HISQ on blocks that are of one rank; the last direction is cut.
+    """Measure solves with the HISQ operator. `blocks` are those of one rank; the last direction is divided.
 
-    Whole solves of |b - M x| / |b| = tolerance with half, single and double precision inside; and so many iterations,
-    100 on small blocks and 25 on large ones, in double precision and of four masses at once in single precision, beside
-    plain MPI, scalar code (few iterations, scaled) and reading as many bytes as are counted.
+    Whole solves to |b - M x| / |b| = `tolerance` use half, single and double precision inside. Solves of a fixed number
+    of iterations, 100 on small blocks and 25 on large ones, in double precision and with four masses at once in single
+    precision, are compared with plain MPI, scalar code (few iterations, scaled), and reading as many bytes.
     """
     result = begin_bench("solver", group)
     for block in blocks:
@@ -116,11 +116,11 @@ class _Block:
         random = np.random.default_rng(group.rank)
         shape = (*self.ours.geometry.block_shape, 3)
         self.source = random.normal(size=shape) + 1j * random.normal(size=shape)
-        parity = sum(np.indices(shape[:-1])) % 2  # even sites alone: then there is one system for all masses
+        parity = sum(np.indices(shape[:-1])) % 2  # with even sites only, all masses share one system
         self.even = np.where(parity[..., None] == 0, self.source, 0)
 
     def _make_operators(self, extents: tuple[int, ...], grid: tuple[int, ...]) -> None:
-        """HISQ on a gauge field that is random at first, and then has some sweeps of the heat bath at beta 6.0."""
+        """Make HISQ operators on a random gauge field after some sweeps of the heat bath at beta 6.0."""
         gauge = Gauge(self.group, extents, grid)
         for sweep in range(1 if self.quick else 4):
             gauge.heat_bath(6.0, 11, sweep)
@@ -142,7 +142,7 @@ class _Block:
         self.scalar = other("scalar")
 
     def measure(self, result: Bench, mass: float, tolerance: float, seconds: float) -> None:
-        """Rows and notes of this block; its rounds take about so many seconds, one at least."""
+        """Add rows and notes of this block to `result`; measure for about `seconds`, at least one round."""
 
         def whole(sloppy_precision: str) -> Solve:
             return lambda iterations: self.ours.solve(
@@ -173,19 +173,22 @@ class _Block:
         }
         meters = {name: self._meter(name) for name in ("double", "single")}
         rates: dict[str, list[float]] = {"double": [], "single": []}
-        everybody = [*wholes, *(candidate for _, candidates in kinds.values() for candidate in candidates)]
-        for candidate in everybody:
-            candidate.solve(2)  # makes what is made once
+        candidates_in_turn = [
+            *wholes,
+            *(candidate for _, candidates in kinds.values() for candidate in candidates),
+        ]
+        for candidate in candidates_in_turn:
+            candidate.solve(2)  # does the set-up that is needed once
         begin = time.monotonic()
         rounds = 1
         done = 0
         while done < rounds:
-            for candidate in everybody:
+            for candidate in candidates_in_turn:
                 candidate.run(self.group)
             for precision, meter in meters.items():
                 rates[precision].append(self._slowest(meter.measure(4)))
             done += 1
-            if done == 1:  # the first round shows how long one is
+            if done == 1:  # the first round shows the duration of a round
                 taken = -self._slowest(begin - time.monotonic())
                 rounds = 2 if self.quick else max(1, min(MAX_ROUNDS, int(seconds / taken)))
         size = self.sites * 24
@@ -213,7 +216,7 @@ class _Block:
         return candidates
 
     def _meter(self, precision: str) -> _core.BenchBandwidth:
-        """Reads as much memory as a solve has: links and some vectors of one colour."""
+        """A measurement of reading as much memory as a solve uses: links and some vectors of one parity."""
         numbers = 8 if precision == "double" else 4
         size = self.ours.core.link_bytes(precision) + 5 * self.sites * 3 * numbers
         return _core.BenchBandwidth(self.group, size, self.threads)

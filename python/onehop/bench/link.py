@@ -1,7 +1,7 @@
 """`onehop bench allreduce --link 1Gbit`: two emulated hosts, with a link of that rate between them.
 
-A host is a network namespace with a name of its own; the link is a pair of virtual network cards whose sending
-sides are limited (`tc`, tbf). Nothing of it outlives the measurement. Run as a module this is one rank of it.
+A host is a network namespace with a host name of its own. The link is a pair of virtual network cards whose sending
+sides are limited (`tc`, tbf). Everything is removed after the measurement. Run as a module, this is one rank.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class LinkRow(AllReduceRow):
     Attributes
     ----------
     wire_bytes : int
-        What a rank sends, without headers.
+        Bytes that a rank sends, without headers.
     fewer_bytes, faster : float
-        By what factor the codec has fewer bytes, and takes less time, than raw.
+        The bytes and the time of raw over those of the codec.
     """
 
     wire_bytes: int
@@ -67,7 +67,7 @@ def _tool(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip()
-        raise Error(f"`{' '.join(command)}` failed, so hosts cannot be emulated here: {said}")
+        raise Error(f"cannot emulate hosts on this machine: `{' '.join(command)}` failed: {said}")
 
 
 def check_link(rate: str) -> None:
@@ -77,10 +77,10 @@ def check_link(rate: str) -> None:
     missing = [tool for tool in ("ip", "tc", "unshare") if shutil.which(tool) is None]
     if missing:
         raise BadInput(
-            f"--link needs {' and '.join(missing)}, which is not in PATH: `apt install iproute2 util-linux`"
+            f"--link needs {' and '.join(missing)}, not found in PATH: `apt install iproute2 util-linux`"
         )
     if os.geteuid() != 0:
-        raise BadInput("--link makes network namespaces, which only root may: run it with sudo")
+        raise BadInput("--link makes network namespaces, which only root may do: run it with sudo")
 
 
 def _forget(name: str) -> None:
@@ -89,7 +89,7 @@ def _forget(name: str) -> None:
 
 
 def leftovers() -> list[str]:
-    """Names of emulated hosts whose measurement has ended without removing them, as when it was killed."""
+    """Names of emulated hosts that a killed measurement has left behind."""
     try:
         names = [path.name for path in Path("/run/netns").iterdir()]
     except OSError:
@@ -106,14 +106,14 @@ class Host:
     address: str
 
     def enter(self) -> list[str]:
-        """What to put before a command that is to run there."""
+        """The words to put before a command so that it runs on this host."""
         rename = ["sh", "-c", 'hostname "$0" && exec "$@"', self.name]
         return ["ip", "netns", "exec", self.name, "unshare", "--uts", *rename]
 
 
 @contextmanager
 def emulated_hosts(rate: str) -> Generator[list[Host], None, None]:
-    """Two hosts with a link between them; removed whatever happens inside, Ctrl-C and SIGTERM included."""
+    """Two hosts with a link between them. They are removed at the end, also after an error, Ctrl-C or SIGTERM."""
     check_link(rate)
     for name in leftovers():
         _forget(name)
@@ -133,7 +133,7 @@ def emulated_hosts(rate: str) -> Generator[list[Host], None, None]:
             _tool(*inside, "addr", "add", f"{one.address}/24", "dev", "e0")
             _tool(*inside, "link", "set", "lo", "up")
             _tool(*inside, "link", "set", "e0", "up")
-            # A bucket saves up while the link is idle: it and the packets must be small, or short messages fly.
+            # The bucket fills while the link is idle: with a large one, short messages would exceed the rate.
             limit = f"tc qdisc add dev e0 root tbf rate {rate} burst 8kb latency 20ms"
             _tool("ip", "netns", "exec", one.name, *limit.split())
             _tool(*inside, "link", "set", "e0", "gso_max_size", "4096")
@@ -145,7 +145,7 @@ def emulated_hosts(rate: str) -> Generator[list[Host], None, None]:
 
 
 def _agent(hosts: Sequence[Host], folder: Path) -> Path:
-    """What Open MPI takes for ssh: enters the host with that address."""
+    """A script that Open MPI calls instead of ssh; it enters the host with the given address."""
     path = folder / "agent"
     cases = [f'{one.address}) host="{one.name}" ;;' for one in hosts]
     lines = [
@@ -165,7 +165,7 @@ def _agent(hosts: Sequence[Host], folder: Path) -> Path:
 def _candidates(
     collectives: Collectives, size: int, codecs: Sequence[str]
 ) -> tuple[list[str], list[Callable[[np.ndarray, np.ndarray], None]], list[int]]:
-    """Names, what they do, and the bytes each makes a rank send."""
+    """Names of the candidates, functions that run them, and the bytes that a rank sends in each."""
     names, candidates, sent = [], [], []
     for codec in codecs:
         operation = collectives.allreduce(size // 4, "float32", "sum", codec, "auto")
@@ -224,7 +224,7 @@ def _measure(group: Group, collectives: Collectives, size: int, codecs: Sequence
         for turn in range(len(candidates)):
             number = (turn + i) % len(candidates)
             us[i, number] = once(number)
-    # An operation has ended when it has ended on every rank.
+    # The time of an operation is that of the slowest rank.
     everywhere = [np.frombuffer(part).reshape(us.shape) for part in group.allgather(us.tobytes())]
     us = np.max(everywhere, axis=0)
     return {
@@ -290,7 +290,7 @@ def _run_on(hosts: Sequence[Host], mpi: str | None, arguments: Sequence[str], fo
         launcher, HOSTS, python_module("onehop.bench.link", *arguments), bind=False
     )
     options = ["--prtemca", "plm_ssh_agent", str(_agent(hosts, folder)), "--host", where]
-    # It would find shared memory "between hosts".
+    # Otherwise Open MPI finds shared memory "between hosts".
     options += ["--mca", "pml", "ob1", "--mca", "btl", "self,tcp"]
     line = [*hosts[0].enter(), command[0], *options, *command[1:]]
     process = subprocess.Popen(line, env=environment, stdin=subprocess.DEVNULL)
@@ -303,29 +303,29 @@ def _run_on(hosts: Sequence[Host], mpi: str | None, arguments: Sequence[str], fo
         process.kill()
         raise
     if code != 0:
-        raise Error(f"the ranks on the emulated hosts ended with exit code {code}; why stands above")
+        raise Error(f"the ranks on the emulated hosts ended with exit code {code}; see their messages above")
 
 
 def link(rate: str, sizes: Sequence[int], codecs: Sequence[str], seconds: float, mpi: str | None) -> Bench:
-    """Sums of float32 over two emulated hosts with a link of that rate, every codec in turn with MPI_Allreduce.
+    """Measure sums of float32 over two emulated hosts with a link between them, each codec and MPI_Allreduce in turn.
 
     Parameters
     ----------
     rate : str
-        As `tc` takes it, such as "1Gbit"; the same in both directions.
+        Rate of the link in each direction, as `tc` reads it, such as "1Gbit".
     sizes : sequence of int
-        Bytes of the array.
+        Sizes of the array, bytes.
     codecs : sequence of str
-        How the numbers travel.
+        Codecs for the numbers that are sent.
     seconds : float
-        For everything together.
+        Time for all cases together.
     mpi : str or None
-        As for `find_mpi_launcher`.
+        The MPI, as for `find_mpi_launcher`.
 
     Raises
     ------
     BadInput
-        No root, no iproute2, no Open MPI, or a rate that is none.
+        The user is not root, iproute2 or Open MPI is missing, or the rate is invalid.
     """
     with emulated_hosts(rate) as hosts, tempfile.TemporaryDirectory(prefix="onehop-link-") as name:
         out = Path(name) / "out.json"
@@ -342,11 +342,11 @@ def link(rate: str, sizes: Sequence[int], codecs: Sequence[str], seconds: float,
 
 
 def make_link_table(result: Bench) -> Table:
-    """The columns of `onehop bench allreduce`, and what codecs save."""
+    """A table with the columns of `onehop bench allreduce` and the savings of each codec."""
     about = result.host
     table = empty_table(
         f"onehop bench {result.bench}",
-        f"{about['cpu']}; {about['mpi']}\nfewer, faster: bytes and time of raw over the codec's",
+        f"{about['cpu']}; {about['mpi']}\nfewer, faster: bytes and time of raw over those of the codec",
     )
     for name in ("size", "codec"):
         table.add_column(name, justify="left" if name == "codec" else "right", no_wrap=True)

@@ -1,4 +1,4 @@
-"""`onehop bench permutation`: bits of the rank's number change places with local bits of a distributed state."""
+"""`onehop bench permutation`: swaps of bits of the rank number with local bits of a distributed state."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class PermutationRow(Row):
     qubits : int
         Bits of the state's index.
     eta : int
-        Pairs of bits that change places.
+        Number of pairs of bits that change places.
     one_at_a_time_us : float
-        onehop, with a round for each pair.
+        The time of onehop with a round for each pair.
     mpi_us : float or None
-        MPI_Sendrecv through a buffer as large as the rank's part, pair after pair; None without MPI.
+        The time of MPI_Sendrecv through a buffer as large as the rank's part, pair after pair; None without MPI.
     fraction_moved : float
-        Of a rank's amplitudes, those that go to another rank.
+        The fraction of a rank's amplitudes that goes to another rank.
     """
 
     qubits: int
@@ -47,7 +47,7 @@ class PermutationRow(Row):
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured once."""
+    """One case: a state, the pairs of bits, and the transport."""
 
     qubits: int
     local: int
@@ -57,18 +57,18 @@ class Case:
 
     @property
     def name(self) -> str:
-        """As the table shows it."""
+        """The name in the table."""
         return f"{self.qubits} qubits, {self.eta} {self.where}, {TRANSPORTS[self.transport]}"
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Local bits from the lowest or the highest on, and the lowest bits of the rank's number."""
+        """Pairs of a local bit, from the lowest or the highest on, and one of the lowest bits of the rank number."""
         first = 0 if self.where == "lowest" else self.local - self.eta
         return [(first + k, self.local + k) for k in range(self.eta)]
 
 
 def permutation_cases(ranks: int, qubits: Sequence[int], transports: Sequence[str]) -> Iterator[Case]:
-    """All that is measured on so many ranks: up to three pairs, with the lowest and with the highest local bits."""
+    """The cases on this number of ranks: up to three pairs, with the lowest and with the highest local bits."""
     rank_bits = ranks.bit_length() - 1
     if ranks != 1 << rank_bits or ranks < 2:
         raise BadInput(
@@ -87,7 +87,7 @@ def permutation_cases(ranks: int, qubits: Sequence[int], transports: Sequence[st
 
 
 def _available(group: Group) -> int:
-    """Bytes that the rank with the least can still get: all must leave out the same cases."""
+    """Bytes that every rank can still allocate; the same on all ranks, so that they leave out the same cases."""
     mine = _core.bench_available_memory().to_bytes(8, "little")
     return min(int.from_bytes(theirs, "little") for theirs in group.allgather(mine))
 
@@ -100,7 +100,7 @@ def permutation(
     transports: Sequence[str] = ("auto",),
     codecs: Sequence[str] = (),
 ) -> Bench:
-    """Permute amplitudes of 16 bytes, also with codecs.
+    """Measure permutations of amplitudes of 16 bytes, also with codecs.
 
     The speed of light reads and writes once each cache line that holds an amplitude that moves.
     """
@@ -109,7 +109,7 @@ def permutation(
     effort = settings.effort(len(cases))
     for case in cases:
         state = AMPLITUDE_BYTES << case.qubits
-        # The state, the buffers of MPI, and what others need.
+        # The state, the buffers of MPI, and some room for other programs.
         if 2.5 * state > _available(group):
             result.notes.append(f"{case.name}: left out, it needs {2.5 * state / 2**30:.1f} GiB")
             advance(1)

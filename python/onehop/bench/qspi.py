@@ -1,4 +1,4 @@
-"""`onehop bench qspi`: ping-pong and 5-D halo through the drop-in interface `qspi`, as in the report of its authors."""
+"""`onehop bench qspi`: ping-pong and 5-D halo through the drop-in interface `qspi`, as in its authors' report."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class QspiRow(Row):
 
 
 def qspi(group: Group, settings: Settings, advance: Advance, sizes: Sequence[int] = QSPI_SIZES) -> Bench:
-    """Both patterns between two ranks: `ours` is qspi, a variant is a plain channel.
+    """Measure both patterns between two ranks, with qspi as `ours` and a plain channel as a variant.
 
     The time of the ping-pong is half a round trip. In the halo each rank sends ten messages to the other one and
-    receives ten, all at once; ONEHOP_QSPI_TOGETHER=1 promises that, unless the variable is set already.
+    receives ten, all at once. ONEHOP_QSPI_TOGETHER=1 declares that, unless the variable is set already.
     """
     os.environ.setdefault("ONEHOP_QSPI_TOGETHER", "1")
     result = _begin("qspi", group, 2)

@@ -1,4 +1,4 @@
-"""Exchanges with a codec beside the same ones without: their bytes, their time and what they lose."""
+"""Exchanges with and without a codec: bytes, time and error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onehop.schedule import Schedule, halo, halo_block
 
 __all__ = ["RoundedRow", "halo_rounding", "permutation_rounding", "rounded_row"]
 
-FEWEST_BITS = 14
+MOST_LOCAL_BITS = 14
 
 
 @dataclass(frozen=True)
@@ -25,16 +25,16 @@ class RoundedRow(Row):
     Attributes
     ----------
     codec : str
-        What travels.
+        Name of the codec.
     raw_us : float
-        The same without a codec: median.
+        The median time without a codec.
     raw_ratio : float
-        Time with it over that without: the median of the rounds' ratios.
+        The time with the codec over that without: the median of the rounds' ratios.
     raw_bytes : int
-        Bytes that one rank sends without it.
+        Bytes that one rank sends without a codec.
     error : float
-        Root mean square of what it changes, over that of all that the exchange moves; of normally distributed
-        numbers.
+        The root mean square of the change that the codec makes, over that of the data that the exchange moves, for
+        normally distributed numbers.
     """
 
     codec: str
@@ -47,7 +47,7 @@ class RoundedRow(Row):
 def rounded_row(
     row: Row, samples: Sequence[Samples], names: tuple[str, str], codec: str, size: int, error: float
 ) -> RoundedRow:
-    """The row of a codec beside `row`; `names` are those of the samples with it and without."""
+    """Make the row of a codec from the samples of `row`'s case; `names` are those with and without the codec."""
     rounded, raw = (next(one for one in samples if one.name == name) for name in names)
     others = [one for one in samples if one.role in ("peer", "limit")]
     made = make_row(f"{row.case}, {codec}", size, row.ranks, [replace(rounded, role="ours"), *others])
@@ -62,7 +62,7 @@ def rounded_row(
 
 
 def _loss(group: Group, fill: Callable[[], np.ndarray], exact: Schedule, rounding: Schedule) -> float:
-    """How far apart the results of two schedules are, over all ranks, relative to what the first one changes."""
+    """The distance between the results of two schedules, relative to the data that the first one moves. Collective."""
     before = fill()
     results = []
     for schedule in (exact, rounding):
@@ -78,17 +78,20 @@ def _loss(group: Group, fill: Callable[[], np.ndarray], exact: Schedule, roundin
 
 
 def halo_rounding(group: Group, layout: dict[str, object], codec: str) -> float:
-    """The error of the ghosts of a halo of float64."""
+    """The relative error that a codec causes in the ghosts of a halo of float64. Collective."""
     shape = halo_block(**layout, rank=group.rank).shape
     random = np.random.default_rng([5, group.rank])
     return _loss(group, lambda: random.normal(size=shape), halo(**layout), halo(**layout, codec=codec))
 
 
 def permutation_rounding(group: Group, bits: int, pairs: Sequence[tuple[int, int]], codec: str) -> float:
-    """The error of the amplitudes that change their place, of a state of at most 2^14 for each rank."""
+    """The relative error that a codec causes in the amplitudes that move. Collective.
+
+    The state is shortened to at most 2^14 amplitudes per rank.
+    """
     rank_bits = group.size.bit_length() - 1
-    local = min(bits - rank_bits, FEWEST_BITS)
-    # The same pairs, counted from the same end, of a shorter state.
+    local = min(bits - rank_bits, MOST_LOCAL_BITS)
+    # The same pairs in the shorter state, counted from the same end of the local bits.
     lower = [pair[0] if pair[0] < len(pairs) else local - (bits - rank_bits - pair[0]) for pair in pairs]
     chosen = [(low, local + high - (bits - rank_bits)) for low, (_, high) in zip(lower, pairs, strict=True)]
     random = np.random.default_rng([6, group.rank])

@@ -101,7 +101,7 @@ def pingpong(
     sizes: Sequence[int] = PINGPONG_SIZES,
     get: bool = False,
 ) -> Bench:
-    """A ping-pong of one message; its time is half a round trip."""
+    """Measure a ping-pong of one message; the time is half a round trip."""
     result = _begin("pingpong", group, 2)
     effort = settings.effort(len(sizes))
     for size in sizes:
@@ -119,7 +119,7 @@ def channel(
     sizes: Sequence[int] = CHANNEL_SIZES,
     messages: int = 10,
 ) -> Bench:
-    """Several messages at once in each direction between two neighbours."""
+    """Measure several messages at once in each direction between two ranks."""
     result = _begin("channel", group, 2)
     effort = settings.effort(len(sizes))
     for size in sizes:
@@ -214,10 +214,10 @@ def halo_exchange(
     blocks: Sequence[tuple[int, ...]] = HALO_BLOCKS,
     codecs: Sequence[str] = (),
 ) -> Bench:
-    """Exchange ghost layers of one site of a float64 array that is divided along one dimension.
+    """Measure halo exchanges of a float64 array that is divided along one dimension, one ghost layer wide.
 
-    `blocks` are those of a rank. The divided dimension is periodic. In the first case the others are periodic as well,
-    and most copies stay inside a rank. With `codecs`, each of them is measured from Python, too.
+    `blocks` are those of one rank. The divided dimension is periodic. In the first case the others are periodic as
+    well, and most copies stay inside a rank. Each of `codecs` is measured from Python, too.
     """
     result = _begin("halo", group, 2)
     ghex = settings.peers and ghex_version() is not None and not _core.bench_why_no_peers(group)
@@ -238,12 +238,15 @@ def poisson(
     enlargements: Sequence[int] = POISSON_ENLARGEMENTS,
     local: int = 60,
 ) -> Bench:
-    """One iteration of the Poisson solver on `local` x `local` sites per rank, with messages lengthened by factors."""
+    """Measure one iteration of the Poisson solver on `local` x `local` sites per rank.
+
+    `enlargements` are the factors by which messages are lengthened.
+    """
     result = _begin("poisson", group, None)
     effort = settings.effort(len(enlargements))
     for enlargement in enlargements:
         measured = _core.bench_poisson(group, local, enlargement, effort, settings.peers)
-        # With two ranks two faces cross; the others stay inside.
+        # On two ranks two faces cross; the others stay inside.
         size = 2 * local * 8 * enlargement
         result.rows.append(make_row(f"x{enlargement}", size, group.size, _samples(measured)))
         advance(1)
@@ -264,9 +267,9 @@ def _ring_schedule(ranks: int, size: int) -> Schedule:
 def ring(
     group: Group, settings: Settings, advance: Advance, computing: Sequence[float] = (0.0, 10.0)
 ) -> Bench:
-    """Every rank sends 64 bytes to the next one, after computing for each of `computing` µs."""
+    """Measure a ring: every rank sends 64 bytes to the next one, after `computing` µs of computation."""
     result = _begin("ring", group, None)
-    # With more ranks than cores a block must outlast several of the scheduler's time slices.
+    # With more ranks than cores a block must be longer than several of the scheduler's time slices.
     effort = settings.effort(len(computing), 400.0 if group.size <= machine_cores() else 20000.0)
     schedule = _ring_schedule(group.size, RING_BYTES)
     for microseconds in computing:

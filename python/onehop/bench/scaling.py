@@ -1,4 +1,4 @@
-"""`onehop bench scaling`: circuits on more and more ranks, the state as large as before or as large on each rank."""
+"""`onehop bench scaling`: circuits on 1, 2, 4 ... ranks, with a fixed state or a fixed part of it per rank."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from onehop.quantum.simulator import Result, simulate
 
 __all__ = ["SCALING_CASES", "Scaling", "ScalingRow", "scaling"]
 
-STEPS = 10  # of Trotter's formula, of second order
+STEPS = 10  # steps of the second-order Trotter formula
 
 
 def _rectangle(qubits: int) -> tuple[int, int]:
-    """The sides that are most alike."""
+    """The sides of the rectangle nearest to a square."""
     rows = next(side for side in range(int(qubits**0.5), 0, -1) if qubits % side == 0)
     return rows, qubits // rows
 
@@ -39,20 +39,22 @@ SCALING_CASES: dict[str, Callable[[int], Circuit]] = {
 
 @dataclass(frozen=True)
 class Scaling:
-    """What is measured.
+    """The cases to measure.
 
     Attributes
     ----------
     cases : sequence of str
-        Of `SCALING_CASES`.
+        Names from `SCALING_CASES`.
     kinds : sequence of str
         "strong": `qubits` on every number of ranks; "weak": one qubit more for each doubling, `qubits` on the largest.
     qubits : int
+        Qubits of the largest state.
     threads : int
-        Of each rank.
+        Threads per rank.
     precision : str
+        "double" or "single".
     seconds : float
-        For all together; everything runs once at least.
+        Time for all cases together; every case runs at least once.
     """
 
     cases: Sequence[str] = tuple(SCALING_CASES)
@@ -63,12 +65,12 @@ class Scaling:
     seconds: float = 60
 
     def check(self, ranks: int) -> None:
-        """Find out before the work what cannot be.
+        """Check the settings before the work starts.
 
         Raises
         ------
         BadInput
-            Unknown cases, kinds or precision, no power of two of ranks, too few qubits.
+            A case, kind or precision is unknown, the number of ranks is no power of two, or there are too few qubits.
         """
         if ranks & (ranks - 1):
             raise BadInput(f"expected a power of two of ranks, found {ranks}")
@@ -86,7 +88,7 @@ class Scaling:
             raise BadInput(f"expected --threads of at least 1, found {self.threads}")
 
     def turns(self, ranks: int) -> Iterator[tuple[str, int, int, int]]:
-        """The kind, qubits, ranks and threads of what is compared for one case."""
+        """Yield the kind, qubits, ranks and threads of each run of a case."""
         numbers = [1 << k for k in range(ranks.bit_length())]
         cores = usable_cores()
         for kind in self.kinds:
@@ -99,24 +101,24 @@ class Scaling:
 
 @dataclass(frozen=True)
 class ScalingRow(Row):
-    """One circuit on some of the ranks. Times are without placement and without getting memory.
+    """One circuit on some of the ranks. Times exclude placement and allocation of memory.
 
     Attributes
     ----------
     kind : str
         "strong" or "weak".
     qubits, threads : int
-        Threads are those of each rank.
+        Qubits of the state, and threads per rank.
     seconds : float
-        The median.
+        The median time.
     passes : float
-        Over a rank's amplitudes.
+        Passes over a rank's amplitudes.
     exchanges, bytes_moved : int
-        Between ranks, all together.
+        Exchanges between ranks, and the bytes that all ranks send in them.
     speedup : float
-        Gates times amplitudes in a second, over the same on one rank with as many threads.
+        Gates times amplitudes per second, over the same on one rank with as many threads.
     cores : int
-        That ranks and threads can occupy: the most that `speedup` can be expected to be on `threads` = 1.
+        Cores that ranks and threads can occupy; with one thread per rank, the limit of `speedup`.
     """
 
     kind: str
@@ -131,7 +133,7 @@ class ScalingRow(Row):
 
 
 def scaling(settings: Scaling, group: Group, advance: Callable[[float], None]) -> Bench:
-    """Every case on 1, 2, 4 ... of the group's ranks in turn. Collective."""
+    """Measure every case on 1, 2, 4 ... of the group's ranks in turn. Collective."""
     settings.check(group.size)
     if len(group.local_ranks) != group.size:
         raise BadInput("onehop bench scaling compares ranks of one machine: start all of them there")

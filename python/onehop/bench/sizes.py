@@ -1,4 +1,4 @@
-"""Sizes as people write them."""
+"""Sizes in bytes, as people write them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def parse_size(text: str) -> int:
-    """Bytes of "8", "64B", "1K", "4KiB", "1M".
+    """Read a size such as "8", "64B", "1K", "4KiB" or "1M", in bytes.
 
     Raises
     ------
     BadInput
-        It is none of these.
+        The text is no size.
     """
     found = re.fullmatch(r"(\d+)\s*([kmg]?)(?:i?b)?", text.strip().lower())
     if found is None:
@@ -24,12 +24,12 @@ def parse_size(text: str) -> int:
 
 
 def parse_sizes(text: str) -> list[int]:
-    """The sizes of a list such as "8,1K,4M"."""
+    """Read a list of sizes such as "8,1K,4M", in bytes."""
     return [parse_size(part) for part in text.split(",")]
 
 
 def size_text(size: int) -> str:
-    """The shortest exact way to write a size: "64 B", "1 KiB"."""
+    """Write a size with the largest unit that divides it: "64 B", "1 KiB"."""
     for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
         if size >= unit and size % unit == 0:
             return f"{size // unit} {name}"

@@ -27,9 +27,9 @@ def smearing(
     kinds: Sequence[str] = SMEARING_KINDS,
     precisions: Sequence[str] = ("single", "double"),
 ) -> Bench:
-    """One call including its allocations, in each precision of the arithmetic.
+    """Measure one call including its allocations, in each precision of the arithmetic.
 
-    `blocks` are those of a rank, and the last direction is divided.
+    `blocks` are those of one rank. The lattice is divided along the last direction.
     """
     result = begin_bench("smearing", group, with_mpi=False)
     effort = settings.effort(len(blocks) * len(kinds) * len(precisions), block_us=20000.0)

@@ -16,8 +16,8 @@ from onehop.group import Group
 
 __all__ = ["SU3_OPERATIONS", "SU3_SITES", "su3"]
 
-SU3_SITES = (64, 1 << 10, 1 << 18)  # in the first cache, in the second, in none
-# Real numbers of a site that are read or written, and flop.
+SU3_SITES = (64, 1 << 10, 1 << 18)  # data in L1, in L2, in memory
+# Real numbers that are read or written per site, and flop.
 SU3_OPERATIONS = {
     "vectors": (18 + 6 + 2 * 6, 72),
     "matrices": (3 * 18, 198),
@@ -33,9 +33,9 @@ def su3(
     sites: Sequence[int] = SU3_SITES,
     operations: Sequence[str] = ("vectors", "matrices"),
 ) -> Bench:
-    """Each operation in both precisions. All ranks work at the same time, each on its own arrays.
+    """Measure each operation in both precisions. All ranks work at the same time, each on its own arrays.
 
-    The column GB/s counts each number that is read or written once. Notes give the GFLOP/s.
+    GB/s counts each number that is read or written once. Notes give the GFLOP/s.
     """
     about = host(None)
     about["cores"] = machine_cores()

@@ -1,6 +1,6 @@
-"""What this machine likes: onehop's settings, measured in turn and chosen so that no phase of the machine is bad.
+"""Tuning: onehop's settings, measured in turn and chosen so that none is slow in any state of the machine.
 
-Run as a module this is one rank of the measurement; `tune` starts the ranks.
+Run as a module, this is one rank of the measurement; `tune` starts the ranks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from onehop.output import unfinished_file
 Stores = tuple[str, int, int, int]
 Waits = tuple[int, int, int]
 
-# Messages up to these sizes share a rule; each is measured at its upper end, the last, which has none, at 4 MiB.
+# Messages up to these sizes share a rule. Each rule is measured at its upper end, the last one at 4 MiB.
 CLASSES = (256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, None)
 LARGE = 4 << 20
 CHUNKS = (1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10)
@@ -36,25 +36,25 @@ SPINS = (100, 300, 1000, 3000)
 OVERSUBSCRIBED = (0, 2, 10, 50)
 YIELDS = (5, 20, 100)
 
-# How often everything is measured.
+# The number of times that everything is measured.
 PASSES = 4
 
-# A setting replaces the built-in one only if it is better by more than measuring twice would differ.
+# A setting replaces the built-in one only if it gains more than two measurements of one setting differ.
 WORTHWHILE = 0.03
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen for one thing.
+    """The choice for one setting.
 
     Attributes
     ----------
     what : str
-        The thing: "messages up to 1024 bytes", "slots", "waiting".
+        Name of the setting: "messages up to 1024 bytes", "slots", "waiting".
     built_in, chosen : str
-        The two settings, for people.
+        Descriptions of the two values.
     built_in_us, chosen_us : float
-        What they took on average.
+        Their mean times.
     """
 
     what: str
@@ -65,38 +65,38 @@ class Choice:
 
     @property
     def gain(self) -> float:
-        """Part of the time that is saved."""
+        """The fraction of the time that is saved."""
         return 1 - self.chosen_us / self.built_in_us
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON shows it."""
+        """The choice as an object for JSON."""
         return {**asdict(self), "gain": self.gain}
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """The outcome: a tuning as the library reads it, and how it came about."""
+    """A tuning as the library reads it, and the choices that led to it."""
 
     tuning: dict[str, Any]
     choices: list[Choice]
 
 
 def cost(us: Sequence[float]) -> float:
-    """What a setting costs in the long run: the mean, without the rounds in which something else had the processor.
+    """The mean time of a setting, without the slowest 5 % of the rounds, in which other programs had the processor.
 
-    A median would choose for the machine's commonest phase and ignore the others.
+    A median would choose for the most frequent state of the machine and ignore the others.
     """
     values = np.sort(np.asarray(us, dtype=float))
     return float(values[: max(1, int(np.ceil(0.95 * len(values))))].mean())
 
 
 def pick(costs: Sequence[Sequence[float]], default: int | None) -> int:
-    """The setting to take, given for every way of measuring the cost of every setting.
+    """Choose a setting by the costs of all settings in each kind of measurement.
 
     Parameters
     ----------
     costs : sequence of sequence of float
-        One row per way of measuring, one entry per setting.
+        One row per kind of measurement, one entry per setting.
     default : int or None
         The built-in setting, kept unless another is clearly better.
     """
@@ -109,7 +109,7 @@ def pick(costs: Sequence[Sequence[float]], default: int | None) -> int:
 
 
 def store_choices(size: int, demote: bool) -> list[Stores]:
-    """What is worth trying for messages of `size` bytes."""
+    """The settings to try for messages of `size` bytes."""
     kinds = ["plain"]
     if size >= 512:
         kinds += ["prefetch", "nontemporal"]
@@ -152,7 +152,7 @@ def _measure_stores(group: Group, seconds: float, demote: bool) -> dict[str, Any
     tries = [(one["size"], both, one["choices"]) for one in classes for both in (False, True)]
     tries.append((LARGE, False, slots))
     effort = _core.BenchEffort(seconds=seconds / (len(tries) * PASSES), block_us=150.0, min_rounds=3)
-    # Each is measured several times over the whole, so that all see the phases that the machine goes through.
+    # Each is measured several times over the whole duration, so that all see every state of the machine.
     passes = [[_core.bench_try_stores(group, *one, effort) for one in tries] for _ in range(PASSES)]
     costs = [_costs(*(each[number] for each in passes)) for number in range(len(tries))]
     for number, one in enumerate(classes):
@@ -196,13 +196,13 @@ def _rank_main(part: str, seconds: float, demote: bool, out: Path) -> None:
 def _on_ranks(ranks: int, part: str, seconds: float, demote: bool, folder: Path) -> Any:
     out = folder / part
     command = python_module("onehop.bench.tune", part, str(seconds), str(int(demote)), str(out))
-    # A tuning that is in force must not decide what is tried.
+    # An existing tuning file must not influence the measurement.
     built_in = folder / "built_in.json"
     built_in.write_text(_core.built_in_tuning())
     environment = {**os.environ, "ONEHOP_TUNING": str(built_in)}
     code = launch(ranks, command, output=Output.RANK0, report=True, environment=environment)
     if code != 0:
-        raise Error(f"measuring on {ranks} ranks failed with exit code {code}; what went wrong stands above")
+        raise Error(f"measuring on {ranks} ranks failed with exit code {code}; see the messages above")
     return json.loads(out.read_text())
 
 
@@ -227,7 +227,7 @@ def _choose_rules(measured: list[dict[str, Any]]) -> tuple[list[dict[str, Any]],
 def choose(
     stores: dict[str, Any], waits: dict[str, Any], oversubscribed: dict[str, Any], built_in: dict[str, Any]
 ) -> Tuned:
-    """Make a tuning of what was measured."""
+    """Make a tuning from the measurements."""
     tuning = dict(built_in)
     tuning["rules"], choices = _choose_rules(stores["classes"])
 
@@ -263,13 +263,13 @@ def tune(seconds: float, *, demote: bool, cores: int, advance: Callable[[float],
     Parameters
     ----------
     seconds : float
-        For everything together.
+        Time for all measurements together.
     demote : bool
-        Whether the processor can push lines out of its cache (cldemote).
+        Whether the processor can move lines out of its cache (cldemote).
     cores : int
-        Processors of this machine; two at least.
+        Processors of this machine, at least two.
     advance : callable
-        Told after each of four parts.
+        Called with 1 after each of four parts.
     """
     with tempfile.TemporaryDirectory(prefix="onehop-tune-") as name:
         folder = Path(name)
@@ -289,7 +289,7 @@ def tune(seconds: float, *, demote: bool, cores: int, advance: Callable[[float],
 
 
 def with_allreduce(tuned: Tuned, reductions: Sequence[list[dict[str, Any]]]) -> Tuned:
-    """The same with how all-reduces go, given what was measured on two and on more ranks."""
+    """Add the tables of all-reduce, from measurements on two and on more ranks."""
     two, more, network = built_in_tables()
     tables, choices = [], list(tuned.choices)
     for measured, table in zip(reductions, (two, more), strict=True):
@@ -301,19 +301,21 @@ def with_allreduce(tuned: Tuned, reductions: Sequence[list[dict[str, Any]]]) -> 
 
 
 def save(tuning: dict[str, Any], file: Path) -> None:
-    """Write a tuning so that nobody ever reads half of one.
+    """Write a tuning atomically, so that no reader ever sees half of one.
 
     Raises
     ------
     Error
-        It cannot be written there.
+        The file cannot be written.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         with unfinished_file(file) as place:
             place.write_text(json.dumps(tuning, indent=2) + "\n")
     except OSError as error:
-        raise Error(f"cannot write {file}: {error.strerror}; ONEHOP_TUNING names another place") from error
+        raise Error(
+            f"cannot write {file}: {error.strerror}; set ONEHOP_TUNING to write to another file"
+        ) from error
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The part of `onehop tune` for all-reduce: which algorithm and chunk for which length, and from where a codec pays."""
+"""The part of `onehop tune` for all-reduce: algorithm and chunk by length, and the length from which a codec pays."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from onehop import _core
 from onehop.codec import CODECS
 from onehop.group import Group
 
-# Arrays up to these sizes share a rule; each is measured at its upper end, the last, which has none, at 4 MiB.
+# Arrays up to these sizes share a rule. Each rule is measured at its upper end, the last one at 4 MiB.
 SIZES = (2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10, 64 << 10, 256 << 10, 1 << 20, None)
 LARGE = 4 << 20
 MORE_RANKS = 4
 CHUNKS = (64 << 10, 256 << 10)
 LOSSY = CODECS[1:]
-# Beyond this a codec is tried with the algorithm that encodes each number only where it must.
+# Above this a codec is tried only with two-shot, which encodes each number less often.
 BOTH_UP_TO = 32 << 10
 
 Variant = tuple[str, int]
@@ -25,7 +25,7 @@ Pick = Callable[[Sequence[Sequence[float]], int | None], int]
 
 
 def variants_for(size: int, encoded: bool) -> list[Variant]:
-    """Algorithms and chunks that are worth trying for arrays of `size` bytes."""
+    """The algorithms and chunks to try for arrays of `size` bytes."""
     chunks = [size] if size <= CHUNKS[0] else [chunk for chunk in CHUNKS if 2 * chunk <= size]
     variants = [("two_shot", chunk) for chunk in chunks]
     if not encoded or size <= BOTH_UP_TO:
@@ -34,7 +34,7 @@ def variants_for(size: int, encoded: bool) -> list[Variant]:
 
 
 def measure_allreduce(group: Group, seconds: float) -> list[dict[str, Any]]:
-    """One rank's part: for every size the samples of raw and of every codec, by variant; µs."""
+    """Measure as one rank: for every size the samples of raw and of every codec, by variant; µs."""
     measured = []
     for up_to in SIZES:
         size = LARGE if up_to is None else up_to
@@ -57,14 +57,14 @@ def _rule_for(rules: list[dict[str, Any]], size: int) -> dict[str, Any]:
 
 
 def _default(rules: list[dict[str, Any]], size: int, variants: list[Variant]) -> int:
-    """The variant that is nearest to the built-in one."""
+    """The index of the variant nearest to the built-in one."""
     rule = _rule_for(rules, size)
     alike = [number for number, variant in enumerate(variants) if variant[0] == rule["algorithm"]]
     return min(alike, key=lambda number: abs(variants[number][1] - rule["chunk_bytes"]), default=0)
 
 
 def _joined(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Neighbours that say the same as one rule; chunks of short arrays are the array."""
+    """Merge neighbouring rules that are the same."""
     kept: list[dict[str, Any]] = []
     for rule in rules:
         if kept and all(kept[-1][key] == rule[key] for key in ("algorithm", "chunk_bytes")):
@@ -77,21 +77,21 @@ def _joined(rules: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def choose_table(
     measured: list[dict[str, Any]], table: dict[str, Any], cost: Cost, pick: Pick
 ) -> tuple[dict[str, Any], list[tuple[str, str, float, str, float]]]:
-    """Make a table of what was measured.
+    """Make a table from the measurements.
 
     Parameters
     ----------
     measured : list of dict
-        As `measure_allreduce` gives it.
+        The result of `measure_allreduce`.
     table : dict
-        The built-in one for these ranks.
+        The built-in table for these ranks.
     cost, pick : callable
-        What a setting costs, and which to take (onehop.bench.tune).
+        The functions of onehop.bench.tune.
 
     Returns
     -------
     dict, list
-        The table; and for each size a description, and the built-in and the chosen variant with their times.
+        The table; and for each size a description, the built-in and the chosen variant, each with its time.
     """
     chosen: dict[str, Any] = {**table, "raw": [], "encoded": []}
     told, best = [], []
@@ -123,7 +123,7 @@ def _text(up_to: int | None) -> str:
 
 
 def _pays_from(codec: str, best: list[tuple[int, dict[str, float]]]) -> int | None:
-    """The least size from which on the codec takes less time than raw; None: there is none."""
+    """The smallest size from which on the codec takes less time than raw; None if there is none."""
     above = None
     for size, costs in reversed(best):
         if costs[codec] > costs["raw"]:
@@ -133,19 +133,19 @@ def _pays_from(codec: str, best: list[tuple[int, dict[str, float]]]) -> int | No
 
 
 def checked(tables: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The tables as onehop reads them."""
+    """Check the tables, and return them as the library reads them."""
     found: list[dict[str, Any]] = json.loads(_core.check_reduce_tables(json.dumps(tables)))
     return found
 
 
 def built_in_tables() -> list[dict[str, Any]]:
-    """Those that hold without a tuning file: for 2 ranks, for more, over a network."""
+    """The tables without a tuning file: for 2 ranks, for more ranks, and over a network."""
     found: list[dict[str, Any]] = json.loads(_core.built_in_reduce_tables())
     return found
 
 
 def pays_text(table: dict[str, Any]) -> str:
-    """From which length each codec pays, for people."""
+    """A line with the length from which each codec pays."""
     parts = [
         f"{codec} {'never' if above is None else f'from {above} bytes'}"
         for codec, above in table["compress_above"].items()

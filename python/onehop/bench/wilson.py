@@ -16,7 +16,7 @@ from onehop.lattice import Geometry
 __all__ = ["WILSON_LATTICES", "WILSON_VARIANTS", "wilson"]
 
 WILSON_LATTICES = ((16, 16, 16, 16), (24, 24, 24, 24))
-# By name: precision, links of two rows, clover term.
+# Name: (precision, links of two rows, clover term).
 WILSON_VARIANTS = {
     f"{name}{rows}": (precision, rows == "-12", name.startswith("clover"))
     for name, precision in (
@@ -40,13 +40,13 @@ def wilson(
     local: bool = False,
     threads: int = 0,
 ) -> Bench:
-    """One application to the sites of one parity, of each variant on each lattice, beside plain MPI and scalar code.
+    """Measure one application to the sites of one parity, for each variant on each lattice.
 
-    With `local` the lattices are those of a rank, and the last direction is divided. GB/s counts the bytes that an
-    application must at least move if nothing is in cache. Notes give the GFLOP/s and the share of the roofline.
+    With `local` the lattices are those of one rank, and the whole is divided along the last direction. GB/s counts the
+    bytes that an application must move if nothing is in cache. Notes give GFLOP/s and the share of the roofline.
     """
     result = begin_bench("wilson", group)
-    # Long enough that caches which others have emptied are full again for most of it, as in a solver.
+    # A block is long enough to refill the caches that other candidates have emptied, as in a solver.
     effort = settings.effort(len(lattices) * len(variants), block_us=20000.0)
     for lattice in lattices:
         extents = [*lattice[:3], lattice[3] * (group.size if local else 1)]
@@ -68,7 +68,7 @@ def _rates(case: str, flops: float, size: float, samples: Sequence[Samples]) -> 
     by_name = {one.name: one.us for one in samples}
     ours, reading = samples[0].us, by_name["reading as many bytes from memory"]
     limit = next(one.us for one in samples if one.role == "limit")
-    text = f"{case}: {flops / np.median(ours) / 1e3:.1f} GFLOP/s a rank, {np.median(ours):.1f} us, "
+    text = f"{case}: {flops / np.median(ours) / 1e3:.1f} GFLOP/s a rank, {np.median(ours):.1f} µs, "
     share, rate = 100 * np.median(limit / ours), size / np.median(limit) / 1e3
     text += f"{share:.0f} % of the roofline at {rate:.1f} GB/s"
     text += (
@@ -78,8 +78,8 @@ def _rates(case: str, flops: float, size: float, samples: Sequence[Samples]) -> 
     clocks = {name.removesuffix(FACES): np.median(us) for name, us in by_name.items() if name.endswith(FACES)}
     if clocks:
         by_mpi = [name for name in clocks if name.startswith("MPI")]
-        text += f"; faces, by clocks: {clocks['onehop']:.1f} us"
-        text += f" (MPI {clocks[by_mpi[0]]:.1f} us)" if by_mpi else ""
+        text += f"; faces, by clocks: {clocks['onehop']:.1f} µs"
+        text += f" (MPI {clocks[by_mpi[0]]:.1f} µs)" if by_mpi else ""
         text += f"; {np.median(ours / by_name['onehop, without faces']):.2f} of the time without faces"
         text += f", {np.median(ours / by_name[by_mpi[0]]):.2f} of MPI's" if by_mpi else ""
     return text

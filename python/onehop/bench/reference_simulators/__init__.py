@@ -74,7 +74,7 @@ class WorkerSimulator:
     def __init__(self, name: str, python: str, threads: int, kill_after: float = _KILL_AFTER) -> None:
         self.name = name
         self._kill_after = kill_after
-        # A file, because nobody reads a pipe meanwhile: a process that writes much into it would block for ever.
+        # A file instead of a pipe, because nothing reads a pipe meanwhile and a process that fills it would block.
         self._said = tempfile.TemporaryFile()  # noqa: SIM115
         environment = {**os.environ, "OMP_NUM_THREADS": str(threads)}
         command = [python, str(Path(__file__).with_name("worker.py")), name, str(threads)]
@@ -122,7 +122,7 @@ class WorkerSimulator:
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         assert self._process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # its end is what reading finds
+        with contextlib.suppress(BrokenPipeError):  # reading reports its end
             self._process.stdin.write(json.dumps(request) + "\n")
         answer = self._read(request.get("seconds", 0))
         if "error" in answer:

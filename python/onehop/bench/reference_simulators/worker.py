@@ -1,17 +1,17 @@
-"""A process for one of the simulators that onehop is compared with: `python worker.py NAME THREADS`.
+"""A process that runs one reference simulator: `python worker.py NAME THREADS`.
 
-It needs nothing but that simulator and numpy, so that it runs in whatever environment has it. Requests come as JSON, a
-line each:
+It needs only that simulator and NumPy, so that it runs in any environment that has them. Each line of stdin is a
+request in JSON:
 
     {"do": "load", "gates": [...], "qubits": n, "precision": "double"}
         is answered by {"settings": [names]}
     {"do": "run", "setting": name, "seconds": s, "indices": [...]}
-        takes |0...0> through it as often as fits into so many seconds, at least once, and is answered by
+        applies it to |0...0> repeatedly for s seconds, at least once, and is answered by
         {"seconds": [...], "amplitudes": [[re, im], ...]}
 
-What a simulator does anew whenever it is given its own kind of circuit counts (the fusion of gates in qiskit-aer
-and qsim); what is done once does not (making that circuit; qulacs' optimizer), nor does making a state where that
-can be told apart.
+Work that a simulator repeats in every run of its own kind of circuit counts (the fusion of gates in qiskit-aer and
+qsim). Work that is done once does not (making that circuit; qulacs' optimizer), nor does making a state where it can be
+measured separately.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ AMPLITUDES = {"single": np.complex64, "double": np.complex128}
 
 
 def matrix_of(qubits: list[int], numbers: list[float]) -> np.ndarray:
-    """A matrix as it was sent."""
+    """The matrix of a gate, from the numbers of a request."""
     size = 1 << len(qubits)
     return np.array(numbers, np.float64).view(np.complex128).reshape(size, size)
 
 
 class Aer:
-    """qiskit-aer. Seconds are its own."""
+    """qiskit-aer, which reports its own time."""
 
     precisions = ("single", "double")
 
@@ -53,7 +53,7 @@ class Aer:
         self.special = {"rx": RXGate, "rzz": RZZGate, "mcz": MCPhaseGate}
 
     def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:
-        """Make its circuit of the gates."""
+        """Build the simulator's circuit from the gates."""
         qiskit = self.modules[0]
         self.precision = precision
         self.circuit = qiskit.QuantumCircuit(qubits)
@@ -67,7 +67,7 @@ class Aer:
         return ["fusion 5", "fusion 4", "fusion 3", "fusion 2", "no fusion"]
 
     def run(self, setting: str, indices: list[int]) -> tuple[float, np.ndarray]:
-        """The seconds of one run, and amplitudes."""
+        """Run once, and return the seconds and the amplitudes."""
         aer = self.modules[1]
         fusion = setting.startswith("fusion")
         simulator = aer.AerSimulator(
@@ -87,7 +87,7 @@ class Aer:
 
 
 class Qsim:
-    """qsimcirq, which is single precision only. Seconds are its own, without making the state."""
+    """qsimcirq in single precision only. It reports its own time, without making the state."""
 
     precisions = ("single",)
 
@@ -102,7 +102,7 @@ class Qsim:
         self.module = qsim_simulator.QSimSimulator()._sim_module
 
     def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:
-        """Make its circuit of the gates."""
+        """Build the simulator's circuit from the gates."""
         cirq = self.cirq
         lines = cirq.LineQubit.range(qubits)
         on = lines[::-1]  # qsim's first qubit is the most significant
@@ -135,7 +135,7 @@ class Qsim:
         return [f"fusion {size}" for size in (3, 4, 2, 5)]
 
     def run(self, setting: str, indices: list[int]) -> tuple[float, np.ndarray]:
-        """The seconds of one run, and amplitudes."""
+        """Run once, and return the seconds and the amplitudes."""
         options = self.qsimcirq.QSimOptions(
             cpu_threads=self.threads, max_fused_gate_size=int(setting.split()[1]), verbosity=2
         ).as_dict()
@@ -149,7 +149,7 @@ class Qsim:
 
 
 class Qulacs:
-    """qulacs, which is double precision only."""
+    """qulacs, in double precision only."""
 
     precisions = ("double",)
 
@@ -160,7 +160,7 @@ class Qulacs:
         self.qulacs = qulacs
 
     def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:
-        """Make its circuit of the gates."""
+        """Build the simulator's circuit from the gates."""
         self.qubits = qubits
         self.circuit = self.qulacs.QuantumCircuit(qubits)
         for one in gates:
@@ -175,7 +175,7 @@ class Qulacs:
             circuit.add_gate(plain[name](*which))
         elif name == "matrix":
             circuit.add_gate(gate.DenseMatrix(which, matrix_of(which, numbers)))
-        elif name == "rx":  # its angles have the other sign
+        elif name == "rx":  # qulacs' angles have the opposite sign
             circuit.add_gate(gate.RX(which[0], -numbers[0]))
         elif name == "rzz":
             circuit.add_gate(gate.PauliRotation(which, [3, 3], -numbers[0]))
@@ -197,7 +197,7 @@ class Qulacs:
         return self.made[setting]
 
     def start(self) -> Any:
-        """A state."""
+        """Make a state."""
         return self.qulacs.QuantumState(self.qubits)
 
     def reset(self, state: Any) -> None:
@@ -209,12 +209,12 @@ class Qulacs:
         self._made(setting).update_quantum_state(state)
 
     def amplitudes(self, state: Any, indices: list[int]) -> np.ndarray:
-        """Those of a state."""
+        """The amplitudes of a state at the indices."""
         return np.array([state.get_amplitude(index) for index in indices])
 
 
 class Lightning:
-    """pennylane-lightning, by the functions that its devices call."""
+    """pennylane-lightning, through the functions that its devices call."""
 
     precisions = ("single", "double")
     module = "lightning_qubit_ops"
@@ -243,10 +243,10 @@ class Lightning:
         self.ops = importlib.import_module(f"pennylane_lightning.{self.module}")
 
     def load(self, gates: list[Any], qubits: int, precision: str) -> list[str]:
-        """Make its circuit of the gates."""
+        """Build the simulator's circuit from the gates."""
         self.qubits, self.precision = qubits, precision
         self.calls: list[tuple[str, tuple[Any, ...]]] = []
-        last = qubits - 1  # its first wire is the most significant
+        last = qubits - 1  # the first wire is the most significant
         for name, which, numbers in gates:
             wires = [last - q for q in which]
             if name == "matrix":
@@ -259,7 +259,7 @@ class Lightning:
         return ["default"]
 
     def start(self) -> Any:
-        """A state."""
+        """Make a state."""
         kind = "C64" if self.precision == "single" else "C128"
         return getattr(self.ops, f"StateVector{kind}")(self.qubits)
 
@@ -273,7 +273,7 @@ class Lightning:
             getattr(state, name)(*arguments)
 
     def amplitudes(self, state: Any, indices: list[int]) -> np.ndarray:
-        """Those of a state."""
+        """The amplitudes of a state at the indices."""
         whole = np.zeros(1 << self.qubits, AMPLITUDES[self.precision])
         state.getState(whole)
         return whole[indices]
@@ -285,20 +285,20 @@ class Kokkos(Lightning):
     module = "lightning_kokkos_ops"
 
     def start(self) -> Any:
-        """A state."""
+        """Make a state."""
         kind = "C64" if self.precision == "single" else "C128"
         threads = self.ops.InitializationSettings().set_num_threads(self.threads)
         return getattr(self.ops, f"StateVector{kind}")(self.qubits, threads)
 
     def amplitudes(self, state: Any, indices: list[int]) -> np.ndarray:
-        """Those of a state."""
+        """The amplitudes of a state at the indices."""
         whole = np.zeros(1 << self.qubits, AMPLITUDES[self.precision])
         state.DeviceToHost(whole)
         return whole[indices]
 
 
 class Printed:
-    """What C code prints meanwhile."""
+    """A context that captures the output of C code in `text`."""
 
     def __enter__(self) -> Printed:
         self.libc = ctypes.CDLL(None)
@@ -327,7 +327,7 @@ PEERS = {
 
 
 def run_once_each(peer: Any, setting: str, seconds: float, indices: list[int]) -> dict[str, Any]:
-    """Where the simulator makes a state for each run."""
+    """Run repeatedly with a simulator that makes a state for each run."""
     times: list[float] = []
     until = time.perf_counter() + seconds
     while True:
@@ -338,7 +338,7 @@ def run_once_each(peer: Any, setting: str, seconds: float, indices: list[int]) -
 
 
 def run_on_one_state(peer: Any, setting: str, seconds: float, indices: list[int]) -> dict[str, Any]:
-    """Where it can use a state again: the circuit alone, on memory that has been written before."""
+    """Run repeatedly on one state, so that only the circuit is timed, on memory that has been written before."""
     times: list[float] = []
     state = peer.start()
     until = None
@@ -353,7 +353,7 @@ def run_on_one_state(peer: Any, setting: str, seconds: float, indices: list[int]
 
 
 def answer(peer: Any, request: dict[str, Any]) -> dict[str, Any]:
-    """What a request asks for."""
+    """Carry out a request."""
     if request["do"] == "load":
         return {"settings": peer.load(request["gates"], request["qubits"], request["precision"])}
     run = run_on_one_state if hasattr(peer, "start") else run_once_each
@@ -364,7 +364,7 @@ def answer(peer: Any, request: dict[str, Any]) -> dict[str, Any]:
 
 def main() -> None:
     """Answer until there are no more requests."""
-    # Answers go where stdout went; what the simulators print must not come between.
+    # Answers go to the original stdout, and the simulators' own output to stderr.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     try:
