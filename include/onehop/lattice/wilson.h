@@ -2,9 +2,9 @@
 //
 //   M = A - kappa D,   (D v)(x) = sum over mu of (1 - gamma_mu) U_mu(x) v(x + mu) + (1 + gamma_mu) adjoint(U_mu(x - mu)) v(x - mu),
 //
-// with the gamma matrices of docs/reference/lattice_wilson.md and A = 1 or the blocks of clover.h with weight kappa * c_sw. With kappa = 1 / (8 + 2 m)
-// this is 2 kappa times the operator of bare mass m. A field is this rank's block in lexicographic order, [site][spin][colour], 12 complex
-// numbers a site; several right-hand sides are one such field after the other.
+// with the gamma matrices of docs/reference/lattice_wilson.md. A is 1, or the blocks of clover.h with the weight kappa * c_sw. With
+// kappa = 1 / (8 + 2 m), M is 2 kappa times the operator of bare mass m. A field is this rank's block in lexicographic order,
+// [site][spin][colour], with 12 complex numbers per site; several right-hand sides are stored one field after the other.
 #pragma once
 
 #include <complex>
