@@ -54,7 +54,8 @@ void set_chunk(Operation& operation, const Exchange& exchange, std::int64_t byte
   const std::int64_t usual = is_short ? rule.chunk_bytes : bytes < 512 * kib ? 64 * kib : 256 * kib;
   operation.chunk =
       chunk_elements(chunk_bytes != 0 ? chunk_bytes : usual, exchange.slot_bytes, operation.element_bytes);
-  operation.what.log2_chunk = static_cast<std::uint8_t>(std::countr_zero(static_cast<std::uint64_t>(operation.chunk)));
+  operation.header.log2_chunk =
+      static_cast<std::uint8_t>(std::countr_zero(static_cast<std::uint64_t>(operation.chunk)));
   operation.streams = operation.result_elements * operation.element_bytes >= 4096 * kib;
 }
 
@@ -89,12 +90,12 @@ Operation reduction_of(const Reduction& reduction, Header::Kind kind, const std:
   check_length(what, reduction.elements, operation.element_bytes, times);
   if (reduction.chunk_bytes < 0)
     throw BadInput(what + ": expected chunk_bytes of 0 or more, found " + text(reduction.chunk_bytes));
-  operation.what = {.kind = kind,
-                    .type = reduction.type,
-                    .op = reduction.op,
-                    .codec = reduction.codec,
-                    .elements = reduction.elements,
-                    .shape = detail::shape_word(reduction.shape)};
+  operation.header = {.kind = kind,
+                      .type = reduction.type,
+                      .op = reduction.op,
+                      .codec = reduction.codec,
+                      .elements = reduction.elements,
+                      .shape = detail::shape_word(reduction.shape)};
   operation.reduces = true;
   return operation;
 }
@@ -160,7 +161,7 @@ std::int64_t Collective::source_bytes() const noexcept {
 std::int64_t Collective::result_bytes() const noexcept {
   return operation_->result_elements * operation_->element_bytes;
 }
-ReduceAlgorithm Collective::algorithm() const noexcept { return operation_->what.algorithm; }
+ReduceAlgorithm Collective::algorithm() const noexcept { return operation_->header.algorithm; }
 std::int64_t Collective::chunk_bytes() const noexcept { return operation_->chunk * operation_->element_bytes; }
 
 void Collective::start(std::span<const std::byte> source, std::span<std::byte> result) {
@@ -183,7 +184,7 @@ void Collective::start(std::span<const std::byte> source, std::span<std::byte> r
 }
 
 void Collective::start(std::span<const Part> parts) {
-  if (operation_->what.kind != Header::Kind::allreduce)
+  if (operation_->header.kind != Header::Kind::allreduce)
     throw BadInput("only an all-reduce takes several arrays at once");
   std::int64_t elements = 0;
   for (const Part& part : parts) {
@@ -225,7 +226,7 @@ Collective Collectives::allreduce(const Reduction& reduction) const {
   const ReduceAlgorithm algorithm =
       reduction.algorithm == ReduceAlgorithm::automatic ? rule.algorithm : reduction.algorithm;
   const bool two_shot = algorithm == ReduceAlgorithm::two_shot;
-  operation.what.algorithm = algorithm;
+  operation.header.algorithm = algorithm;
   operation.source_elements = operation.result_elements = elements;
   operation.in_place = true;
   if (!two_shot && !operation.encoded && bytes <= static_cast<std::int64_t>(detail::in_line_bytes))
@@ -271,7 +272,7 @@ Collective Collectives::allgather(std::span<const std::int64_t> bytes, const Con
   Operation operation;
   operation.result_elements = total(bytes, exchange_->size, "allgather");
   operation.source_elements = bytes[index(rank)];
-  operation.what = moving(Header::Kind::allgather, operation.result_elements, content);
+  operation.header = moving(Header::Kind::allgather, operation.result_elements, content);
   operation.gathers = true;
   operation.gather_receive = blocks_of(bytes);
   operation.gather_send.assign(bytes.size(), {0, operation.source_elements});
@@ -289,8 +290,8 @@ Collective Collectives::broadcast(std::int64_t bytes, int root, const Content& c
   if (root < 0 || root >= ranks)
     throw BadInput("broadcast: expected a root from 0 to " + text(ranks - 1) + ", found " + text(root));
   Operation operation;
-  operation.what = moving(Header::Kind::broadcast, bytes, content);
-  operation.what.root = static_cast<std::uint16_t>(root);
+  operation.header = moving(Header::Kind::broadcast, bytes, content);
+  operation.header.root = static_cast<std::uint16_t>(root);
   operation.source_elements = operation.result_elements = bytes;
   operation.gathers = true;
   operation.gather_receive.resize(index(ranks));
@@ -310,7 +311,7 @@ Collective Collectives::all_to_all(std::span<const std::int64_t> bytes_to, std::
   if (bytes_to[index(exchange_->rank)] != bytes_from[index(exchange_->rank)])
     throw BadInput("all_to_all: expected equal lengths to and from this rank itself, found two");
   // The header has no length, because lengths may differ from rank to rank.
-  operation.what = moving(Header::Kind::all_to_all, 0, content);
+  operation.header = moving(Header::Kind::all_to_all, 0, content);
   operation.gathers = true;
   operation.gather_send = blocks_of(bytes_to);
   operation.gather_receive = blocks_of(bytes_from);
@@ -322,7 +323,7 @@ Collective Collectives::all_to_all(std::span<const std::int64_t> bytes_to, std::
 
 void Collectives::barrier() const {
   Operation operation;
-  operation.what = {.kind = Header::Kind::barrier};
+  operation.header = {.kind = Header::Kind::barrier};
   exchange_->check_idle();
   exchange_->start(operation);
   exchange_->finish();

@@ -154,8 +154,8 @@ Exchange::Exchange(const Group& of, const CollectivesOptions& options)
 int Exchange::choice_for(const Operation& operation, std::int64_t bytes_to_each) const {
   const auto width = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(bytes_to_each)));
   if (operation.stores != StoreKind::nontemporal || !table.in_memory || width < shortest_width) return -1;
-  const int algorithm = operation.what.algorithm == ReduceAlgorithm::one_shot ? 0 : 1;
-  return (static_cast<int>(operation.what.codec) * 2 + algorithm) * widths +
+  const int algorithm = operation.header.algorithm == ReduceAlgorithm::one_shot ? 0 : 1;
+  return (static_cast<int>(operation.header.codec) * 2 + algorithm) * widths +
          std::min(width - shortest_width, widths - 1);
 }
 
@@ -362,7 +362,7 @@ void Exchange::receive_gather(Peer& peer, std::int64_t number) {
   if (operation.encoded) {
     const auto decoded = index(range.elements() * operation.element_bytes);
     std::byte* const to = whole != nullptr ? whole : reduced_.data();
-    decode(operation.what.codec, operation.what.type, {from, index(bytes)}, {to, decoded});
+    decode(operation.header.codec, operation.header.type, {from, index(bytes)}, {to, decoded});
     from = reduced_.data();
   }
   if (!operation.encoded || whole == nullptr) {

@@ -28,7 +28,7 @@ struct Range {
 
 // A prepared operation. Ranges have an entry for every rank.
 struct Operation {
-  Header what;
+  Header header;
   std::int64_t element_bytes = 1;
   std::int64_t source_elements = 0;
   std::int64_t result_elements = 0;

@@ -39,10 +39,10 @@ void divide(std::byte* numbers, std::int64_t elements, int by) {
 // Reduces the encoded contributions of all ranks, in the order of ranks, into numbers of the wide type.
 void reduce_wires(const Operation& operation, std::span<const std::byte* const> wires, std::int64_t elements,
                   std::span<std::byte> total) {
-  const Codec codec = operation.what.codec;
-  const ElementType type = wide(operation.what.type);
+  const Codec codec = operation.header.codec;
+  const ElementType type = wide(operation.header.type);
   const auto bytes = index(encoded_bytes(codec, type, elements));
-  const bool sums = operation.what.op == ReduceOp::sum || operation.what.op == ReduceOp::mean;
+  const bool sums = operation.header.op == ReduceOp::sum || operation.header.op == ReduceOp::mean;
   alignas(64) Row other;
   decode(codec, type, {wires[0], bytes}, total);
   for (const std::byte* const wire : wires.subspan(1)) {
@@ -54,7 +54,7 @@ void reduce_wires(const Operation& operation, std::span<const std::byte* const> 
     const std::byte* const both[] = {total.data(), other.data()};
     operation.reduce_wide(both, 2, total.data(), index(elements));
   }
-  if (operation.what.op != ReduceOp::mean) return;
+  if (operation.header.op != ReduceOp::mean) return;
   const auto ranks = static_cast<int>(wires.size());
   if (type == ElementType::float64) {
     divide<double>(total.data(), elements, ranks);
@@ -67,7 +67,7 @@ void reduce_wires(const Operation& operation, std::span<const std::byte* const> 
 
 std::int64_t Exchange::wire_bytes(const Range& range) const {
   if (!running->encoded) return range.elements() * running->element_bytes;
-  return encoded_bytes(running->what.codec, running->what.type, range.elements());
+  return encoded_bytes(running->header.codec, running->header.type, range.elements());
 }
 
 void Exchange::send_encoded(const Range& range, std::byte* slot) {
@@ -76,13 +76,13 @@ void Exchange::send_encoded(const Range& range, std::byte* slot) {
   alignas(64) WireRow wire;
   if (stores_ == StoreKind::plain) {
     const auto bytes = index(range.elements() * operation.element_bytes);
-    return encode(operation.what.codec, operation.what.type, {source, bytes}, {slot, index(wire_bytes(range))});
+    return encode(operation.header.codec, operation.header.type, {source, bytes}, {slot, index(wire_bytes(range))});
   }
   for (std::int64_t first = 0; first < range.elements(); first += block) {
     const std::int64_t elements = std::min(block, range.elements() - first);
     const auto bytes = index(elements * operation.element_bytes);
     const std::span<std::byte> now(wire.data(), index(wire_bytes({0, elements})));
-    encode(operation.what.codec, operation.what.type, {source, bytes}, now);
+    encode(operation.header.codec, operation.header.type, {source, bytes}, now);
     store_piece(stores_, slot, now);
     source += bytes;
     slot += now.size();
@@ -120,24 +120,24 @@ void Exchange::reduce_encoded(const Range& range, std::byte* result) {
 // Reduces the next `elements` numbers of all ranks (`shifted_`) into `wire` and `result`.
 void Exchange::reduce_block(std::int64_t elements, std::byte* wire, std::byte* result) {
   const Operation& operation = *running;
-  const Codec codec = operation.what.codec;
+  const Codec codec = operation.header.codec;
   if (operation.adds) {
-    const bool mean = operation.what.op == ReduceOp::mean;
+    const bool mean = operation.header.op == ReduceOp::mean;
     return add_encoded({codec, shifted_, rank, mean}, elements, gather_with_reduce_ ? wire : nullptr, result);
   }
-  const ElementType type = wide(operation.what.type);
+  const ElementType type = wide(operation.header.type);
   const auto bytes = index(elements * operation.element_bytes);
   alignas(64) WireRow own_wire;
   const std::span<std::byte> own(own_wire.data(), index(wire_bytes({0, elements})));
   const std::byte* const source = std::exchange(shifted_[index(rank)], own.data());
-  encode(codec, operation.what.type, {source, bytes}, own);
+  encode(codec, operation.header.type, {source, bytes}, own);
   alignas(64) Row memory;
   const std::span<std::byte> total(memory.data(), index(elements * bytes_of(type)));
   reduce_wires(operation, shifted_, elements, total);
   shifted_[index(rank)] = source;
   const std::span<std::byte> reduced(wire, own.size());
   encode(codec, type, total, reduced);
-  decode(codec, operation.what.type, reduced, {result, bytes});
+  decode(codec, operation.header.type, reduced, {result, bytes});
 }
 
 }  // namespace onehop::collectives::detail

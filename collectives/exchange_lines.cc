@@ -38,8 +38,8 @@ void Exchange::send_headers() {
   for (Peer& peer : peers_) {
     peer.contributed = 0;
     std::byte* const line = peer.line_out.slot().data();
-    std::memcpy(line, &running->what, sizeof running->what);
-    hint(line + sizeof running->what);
+    std::memcpy(line, &running->header, sizeof running->header);
+    hint(line + sizeof running->header);
     peer.line_out.put();
   }
 }
@@ -93,16 +93,16 @@ void Exchange::choose_stores(double us) {
 }
 
 void Exchange::check(const Peer& peer, const Header& theirs) {
-  if (theirs == running->what) [[likely]]
+  if (theirs == running->header) [[likely]]
     return;
   if (theirs.kind == Header::Kind::refused) {
-    throw Error("rank " + std::to_string(rank) + " runs " + describe(running->what) + ", but rank " +
+    throw Error("rank " + std::to_string(rank) + " runs " + describe(running->header) + ", but rank " +
                 std::to_string(peer.rank) +
                 " has not enough memory for the slots of its paths (its own error says how much is missing)");
   }
   disagreed_ = true;
   disagreed_lines_ = running->lines;
-  const std::string what = "rank " + std::to_string(rank) + " runs " + describe(running->what) + ", but rank " +
+  const std::string what = "rank " + std::to_string(rank) + " runs " + describe(running->header) + ", but rank " +
                            std::to_string(peer.rank) + " runs " + describe(theirs);
   running = nullptr;
   throw Mismatch(what +
@@ -151,8 +151,8 @@ void Exchange::start_in_line() {
   const std::size_t first = std::min(bytes, Line::payload_bytes);
   for (Peer& peer : peers_) {
     std::byte* const line = peer.line_out.slot().data();
-    std::memcpy(line, &running->what, sizeof running->what);
-    copy_bytes(line + sizeof running->what, source, first);
+    std::memcpy(line, &running->header, sizeof running->header);
+    copy_bytes(line + sizeof running->header, source, first);
     peer.line_out.put();
     std::size_t at = first;
     for (std::size_t i = 0; at < bytes; ++i, at += more_bytes) {

@@ -57,7 +57,7 @@ static_assert(sizeof(Header) == 24);
 // contribution follows in further lines, each with its own flag, so that a receiver fetches all lines at the same time.
 struct Line {
   static constexpr std::size_t payload_bytes = 32;
-  Header what;
+  Header header;
   std::array<std::byte, payload_bytes> payload;
 };
 static_assert(sizeof(Line) == 56);

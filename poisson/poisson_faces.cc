@@ -97,9 +97,9 @@ Schedule poisson_faces(const PoissonSpec& spec, std::int64_t enlargement) {
       const int to = neighbour(spec, rank, face / 2, face % 2 == 0 ? -1 : 1);
       // A local copy is not a message, so it is not enlarged.
       const std::int64_t sites = own.sites[face] * (to == rank ? 1 : enlargement);
-      const std::int64_t there = layouts[static_cast<std::size_t>(to)].offset[face ^ 1];
+      const std::int64_t target = layouts[static_cast<std::size_t>(to)].offset[face ^ 1];
       schedule.rounds[0].transfers.push_back(
-          {{rank, 0, Slice::range(own.offset[face], sites)}, {to, 1, Slice::range(there, sites)}});
+          {{rank, 0, Slice::range(own.offset[face], sites)}, {to, 1, Slice::range(target, sites)}});
       schedule.must_cover.push_back({rank, 1, Slice::range(own.offset[face], sites)});
     }
   }

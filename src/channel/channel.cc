@@ -22,8 +22,8 @@ namespace {
 constexpr std::array<std::string_view, 4> transport_names = {"automatic", "shared_memory", "mpi", "mock"};
 
 [[noreturn]] void throw_size(const detail::Endpoint& end, std::int64_t expected, std::size_t found) {
-  throw BadInput(end.name() + " carries messages of " + std::to_string(expected) + " bytes, but " +
-                 std::to_string(found) + " were given");
+  throw BadInput(end.name() + ": expected a message of " + std::to_string(expected) + " bytes, found " +
+                 std::to_string(found));
 }
 
 [[noreturn]] void throw_in_place(const detail::Endpoint& end, const detail::SlotRing& ring) {
@@ -34,10 +34,9 @@ constexpr std::array<std::string_view, 4> transport_names = {"automatic", "share
 }
 
 [[noreturn]] void throw_poisoned(const detail::Endpoint& end) {
-  throw Error(
-      end.name() + " failed inside a message (" + end.poisoned +
-      "); the rest of that message cannot be told from the next one, so this end cannot be used again; open new "
-      "channels on both ranks");
+  throw Error(end.name() + " failed inside a message (" + end.poisoned +
+              "); the start of the next message is unknown, so this end cannot be used again; open new "
+              "channels on both ranks");
 }
 
 // This rank waits on a channel to itself, so nothing can serve the other end.

@@ -25,9 +25,9 @@ std::vector<std::int64_t> needs(const GroupState& group, std::span<const Wanted>
     if (end.sends == 0) continue;
     const auto from = static_cast<std::size_t>(end.owner);
     const auto to = static_cast<std::size_t>(end.peer);
-    const bool here = group.pages[from].host == group.pages[to].host;
+    const bool same_machine = group.pages[from].host == group.pages[to].host;
     need[to] = sum_of_bytes(need[to], ring_bytes_of(end));
-    need[from] = sum_of_bytes(need[from], here ? released_bytes : ring_bytes_of(end));
+    need[from] = sum_of_bytes(need[from], same_machine ? released_bytes : ring_bytes_of(end));
   }
   return need;
 }

@@ -80,9 +80,9 @@ struct Wide512 {
   template <bool adding>
   static Codes2 round_two(const std::byte* x, const float* inverse, const std::uint32_t* scale, std::byte* to) {
     const auto round = [&](std::ptrdiff_t block, std::ptrdiff_t at) {
-      const std::ptrdiff_t here = block * source_bytes + at;
-      const __m512i codes = _mm512_cvtps_epi32(_mm512_mul_ps(load(x + here), _mm512_set1_ps(inverse[block])));
-      store<adding>(_mm512_mul_ps(_mm512_cvtepi32_ps(codes), _mm512_set1_ps(as_float(scale[block]))), to + here);
+      const std::ptrdiff_t offset = block * source_bytes + at;
+      const __m512i codes = _mm512_cvtps_epi32(_mm512_mul_ps(load(x + offset), _mm512_set1_ps(inverse[block])));
+      store<adding>(_mm512_mul_ps(_mm512_cvtepi32_ps(codes), _mm512_set1_ps(as_float(scale[block]))), to + offset);
       return codes;
     };
     const __m512i a = round(0, 0);

@@ -64,10 +64,10 @@ void add_control_groups(MemoryLeft& left) {
     const std::string top = second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
     std::string group = second ? line.substr(3) : line.substr(first + 8);
     for (;;) {
-      const std::int64_t there = second ? left_in(top + group, "/memory.max", "/memory.current")
+      const std::int64_t bytes = second ? left_in(top + group, "/memory.max", "/memory.current")
                                         : left_in(top + group, "/memory.limit_in_bytes", "/memory.usage_in_bytes");
-      if (there < left.control_group) {
-        left.control_group = there;
+      if (bytes < left.control_group) {
+        left.control_group = bytes;
         left.control_group_id = std::hash<std::string>{}(group);
       }
       const std::size_t cut = group.rfind('/');

@@ -46,38 +46,38 @@ class UserBootstrap final : public Bootstrap {
 
  private:
   void unwrap(std::vector<std::byte>& entry, int rank, const Label& own) const {
-    const std::string name = "entry " + std::to_string(rank) + " of what it returned";
-    const auto of_rank = "what rank " + std::to_string(rank) + " gave";
+    const std::string name = "entry " + std::to_string(rank) + " of its result";
+    const auto contribution = "the contribution of rank " + std::to_string(rank);
     Label label;
     if (entry.size() < sizeof label) {
-      refuse(name + " has " + text(entry.size()) + " bytes, fewer than any rank gives (at least " + text(sizeof label) +
-             ")");
+      refuse(name + " has " + text(entry.size()) + " bytes, fewer than any contribution (at least " +
+             text(sizeof label) + ")");
     }
     std::memcpy(&label, entry.data(), sizeof label);
     if (label.mark != Label::magic) {
-      refuse(name + " (" + text(entry.size()) + " bytes) does not begin like " + of_rank +
+      refuse(name + " (" + text(entry.size()) + " bytes) does not begin like " + contribution +
              "; or do the ranks run different versions of onehop?");
     }
-    if (label.rank != rank) refuse(name + " is what rank " + std::to_string(label.rank) + " gave");
+    if (label.rank != rank) refuse(name + " is the contribution of rank " + std::to_string(label.rank));
     if (label.size != size_) {
       refuse(name + " comes from a group of " + std::to_string(label.size) + " ranks, not of " + std::to_string(size_));
     }
     if (entry.size() - sizeof label != label.bytes) {
-      refuse(name + " has " + text(entry.size()) + " bytes, but " + of_rank + " has " +
+      refuse(name + " has " + text(entry.size()) + " bytes, but " + contribution + " has " +
              text(sizeof label + label.bytes) + " (contributions may differ in length; none may be cut or padded)");
     }
     if (label.step != own.step) {
       refuse(name + " belongs to all-gather " + text(label.step) + " of that rank, but this is number " +
-             text(own.step) + " here: it handed out an old one, or the ranks make different steps");
+             text(own.step) + " here: it returned an old one, or the ranks make different steps");
     }
     entry.erase(entry.begin(), entry.begin() + sizeof label);
   }
 
   [[noreturn]] void refuse(const std::string& found) const {
-    throw BadInput("the all-gather given to Group::from_allgather went wrong on rank " + std::to_string(rank_) + ": " +
+    throw BadInput("the all-gather passed to Group::from_allgather failed on rank " + std::to_string(rank_) + ": " +
                    found +
-                   "; expected one entry per rank, in the order of ranks, each with exactly the bytes that that "
-                   "rank gave");
+                   "; expected one entry per rank, in the order of ranks, each with exactly the bytes that the rank "
+                   "passed");
   }
 
   int rank_;

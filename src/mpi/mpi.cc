@@ -93,8 +93,7 @@ AnyMpi running_mpi() {
 MpiRanks mpi_from_communicator(const void* comm) {
   if (comm == nullptr) throw BadInput("from_mpi: expected a communicator, found a null pointer");
   if (!mpi_is_running()) {
-    throw Error(
-        "an MPI communicator was given, but no MPI in this process is initialised (or it was finalised already)");
+    throw Error("from_mpi: expected an initialised MPI in this process, found none, or one that is already finalised");
   }
   return std::visit(
       []<class Abi>(const MpiApi<Abi>* api, const void* given) {

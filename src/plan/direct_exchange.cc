@@ -68,13 +68,13 @@ CycleGroup connected_cycles(const BitPermutation& exchange, int rank, std::int64
   if (!shares_lines(exchange, element_bytes)) return group;
   group.ranks = {rank};
   for (std::size_t i = 0; i < group.ranks.size(); ++i) {
-    const int here = group.ranks[i];
-    for (Cycle& cycle : cycles_of(exchange, here)) {
+    const int member = group.ranks[i];
+    for (Cycle& cycle : cycles_of(exchange, member)) {
       for (const CyclePlace& place : cycle) {
         if (std::ranges::find(group.ranks, place.rank) == group.ranks.end()) group.ranks.push_back(place.rank);
       }
       // Each cycle once: on its lowest rank, which comes first in it.
-      if (cycle.front().rank == here) group.cycles.push_back(std::move(cycle));
+      if (cycle.front().rank == member) group.cycles.push_back(std::move(cycle));
     }
   }
   std::ranges::sort(group.ranks);
@@ -137,27 +137,27 @@ bool SharedArrays::holds(const std::vector<int>& ranks, int array) const {
 }
 
 std::byte* SharedArrays::at(int rank, int array) {
-  const Location& there = locations_[static_cast<std::size_t>(rank) * arrays_ + static_cast<std::size_t>(array)];
+  const Location& location = locations_[static_cast<std::size_t>(rank) * arrays_ + static_cast<std::size_t>(array)];
   auto& known = mapped_of_[static_cast<std::size_t>(rank)];
   const auto place_in = [&](const SharedMemory& memory) {
     const auto size = static_cast<std::int64_t>(sizes_[static_cast<std::size_t>(array)]);
-    if (there.offset < 0 || there.offset > memory.bytes() - size) {
+    if (location.offset < 0 || location.offset > memory.bytes() - size) {
       throw Error("making a plan: array " + std::to_string(array) + " of rank " + std::to_string(rank) +
                   " does not lie in the memory that the rank names; do all ranks run the same version of onehop?");
     }
-    return memory.data() + there.offset;
+    return memory.data() + location.offset;
   };
   for (const auto& [fd, memory] : known) {
-    if (fd == there.fd) return place_in(memory);
+    if (fd == location.fd) return place_in(memory);
   }
   // The exchange walks through both arrays at the same offsets, so their lines must not evict each other. Some (AMD)
   // processors find a line in the first-level cache by a hash of the lower 28 address bits, which is sure to differ
   // only between pages that are a few pages apart. Measured: 15 ms instead of 54 for 128 MiB each.
   const auto apart = static_cast<std::uintptr_t>(5 * (1 + mapped_.size() % 7)) * 4096;
   const std::uintptr_t low_bits =
-      own_[static_cast<std::size_t>(array)] - static_cast<std::uintptr_t>(there.offset) + apart;
-  SharedMemory memory = SharedMemory::open(group_.pages[static_cast<std::size_t>(rank)].pid, there.fd, 1, low_bits);
-  known.emplace_back(there.fd, memory);
+      own_[static_cast<std::size_t>(array)] - static_cast<std::uintptr_t>(location.offset) + apart;
+  SharedMemory memory = SharedMemory::open(group_.pages[static_cast<std::size_t>(rank)].pid, location.fd, 1, low_bits);
+  known.emplace_back(location.fd, memory);
   mapped_.push_back(memory);
   return place_in(memory);
 }

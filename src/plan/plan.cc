@@ -264,7 +264,7 @@ void Plan::Impl::end_round() {
 void Plan::Impl::begin() {
   if (state == State::broken) throw_broken();
   group->check_process();
-  if (state == State::running) throw BadInput("start() was called twice without finish() between");
+  if (state == State::running) throw BadInput("start() was called twice without a finish() in between");
   state = State::broken;  // stays so after an exception
   round = 0;
   if (!program.rounds.empty()) begin_round();

@@ -82,8 +82,8 @@ void check_arguments(const Group& group, const Schedule& schedule, std::span<con
     throw BadInput("the schedule is for " + text(schedule.ranks) + " ranks, but the group has " + text(group.size()));
   }
   if (arrays.size() != schedule.arrays.size()) {
-    throw BadInput("the schedule moves data of " + text(static_cast<std::int64_t>(schedule.arrays.size())) +
-                   " array(s), but the plan was given " + text(static_cast<std::int64_t>(arrays.size())));
+    throw BadInput("plan: expected the " + text(static_cast<std::int64_t>(schedule.arrays.size())) +
+                   " array(s) of the schedule, found " + text(static_cast<std::int64_t>(arrays.size())));
   }
   for (std::size_t a = 0; a < arrays.size(); ++a) {
     const ArraySpec& spec = schedule.arrays[a];
@@ -100,7 +100,7 @@ void check_arguments(const Group& group, const Schedule& schedule, std::span<con
     }
   }
   if (options.slots < 0 || options.slot_bytes < 0 || options.chunk_bytes < 0) {
-    throw BadInput("a plan's slots, slot_bytes and chunk_bytes must not be negative (0: onehop chooses)");
+    throw BadInput("plan: expected slots, slot_bytes and chunk_bytes of 0 (onehop chooses) or more");
   }
 }
 

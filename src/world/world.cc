@@ -94,11 +94,11 @@ std::optional<LaunchInfo> info_of_mpi_launcher() {
 std::optional<LaunchInfo> info_of_torchrun() {
   const auto rank = number("RANK");
   const auto ranks = number("WORLD_SIZE");
-  const auto here = number("LOCAL_WORLD_SIZE");
+  const auto local_ranks = number("LOCAL_WORLD_SIZE");
   const auto address = environment("MASTER_ADDR");
   const auto port = environment("MASTER_PORT");
   if (!rank || !ranks || !address || !port) return std::nullopt;
-  return LaunchInfo{"torchrun", rank, *ranks, here && *here == *ranks,
+  return LaunchInfo{"torchrun", rank, *ranks, local_ranks && *local_ranks == *ranks,
                     *address + ":" + *port + "." + environment("TORCHELASTIC_RUN_ID").value_or("") + "." +
                         environment("TORCHELASTIC_RESTART_COUNT").value_or("")};
 }

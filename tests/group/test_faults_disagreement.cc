@@ -139,7 +139,7 @@ TEST(Faults, WhatGoesWrongOnOneRankIsHeardByAll) {
       const std::vector<std::span<std::byte>> arrays = {memory};
       const Plan plan(group, halo(spec), arrays);
     });
-    expect_heard_by_all<BadInput>(group, "must not be negative", [&] {
+    expect_heard_by_all<BadInput>(group, "of 0 (onehop chooses) or more", [&] {
       PlanOptions options;
       options.slots = wrong ? -1 : 0;
       const RingPlan ring(group, 100, 10, options);

@@ -167,18 +167,17 @@ TEST(Group, AnAllGatherThatGoesWrongIsToldWhatItDid) {
       {"returned 2 entries, but the group has 1 ranks", 1,
        [&](auto mine) { return Gathered{bytes(mine), bytes(mine)}; }},
       {"returned 1 entry, but the group has 2 ranks", 2, [&](auto mine) { return Gathered{bytes(mine)}; }},
-      {"entry 0 of what it returned has 10 bytes, fewer", 1,
-       [&](auto mine) { return Gathered{bytes(mine.first(10))}; }},
-      {"entry 0 of what it returned has", 1, [&](auto mine) { return Gathered{bytes(mine.first(mine.size() - 1))}; }},
+      {"entry 0 of its result has 10 bytes, fewer", 1, [&](auto mine) { return Gathered{bytes(mine.first(10))}; }},
+      {"entry 0 of its result has", 1, [&](auto mine) { return Gathered{bytes(mine.first(mine.size() - 1))}; }},
       {"none may be cut or padded", 1,
        [&](auto mine) {
          Gathered all{bytes(mine)};
          all[0].resize(4096);
          return all;
        }},
-      {"does not begin like what rank 0 gave", 1,
+      {"does not begin like the contribution of rank 0", 1,
        [&](auto mine) { return Gathered{std::vector<std::byte>(mine.size())}; }},
-      {"entry 1 of what it returned is what rank 0 gave", 2,
+      {"entry 1 of its result is the contribution of rank 0", 2,
        [&](auto mine) { return Gathered{bytes(mine), bytes(mine)}; }},
   };
   for (const auto& [words, size, wrong] : cases) {
@@ -186,7 +185,7 @@ TEST(Group, AnAllGatherThatGoesWrongIsToldWhatItDid) {
     int call = 0;
     for (std::string text; !(text = says_of(size, call, wrong)).empty(); ++call) {
       EXPECT_NE(text.find(words), std::string::npos) << "call " << call << ": " << text;
-      EXPECT_NE(text.find("the all-gather given to Group::from_allgather went wrong on rank 0"), std::string::npos);
+      EXPECT_NE(text.find("the all-gather passed to Group::from_allgather failed on rank 0"), std::string::npos);
       if (size > 1) break;
     }
     EXPECT_GE(call, size == 1 ? 6 : 0);
@@ -203,7 +202,7 @@ TEST(Group, AnAllGatherThatHandsOutAnOldStepIsToldSo) {
     static_cast<void>(Group::from_allgather(0, 1, gather));
     FAIL() << "the second step got the first one's bytes";
   } catch (const BadInput& error) {
-    EXPECT_NE(std::string(error.what()).find("went wrong on rank 0"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("failed on rank 0"), std::string::npos) << error.what();
   }
 }
 

@@ -189,18 +189,18 @@ class SharedMemoryTransport final : public Transport {
   }
 
   static SenderParts sender(const std::shared_ptr<GroupState>& group, const ChannelShape& shape, Rank& own) {
-    const SharedMemory& there = own.memory_of(shape.to);
+    const SharedMemory& peer = own.memory_of(shape.to);
     SenderParts made;
     made.ring = make_ring(shape, own.part_of(shape.to, shape.id, true, ring_bytes(shape)));
     made.released =
         reinterpret_cast<std::atomic<std::uint64_t>*>(own.part_of(shape.from, shape.id, false, released_bytes));
     made.bell = &group->pages[static_cast<std::size_t>(shape.to)].page->sleeping;
-    made.endpoint = std::make_shared<SharedMemoryEndpoint>(group, shape, shape.to, own.memory(), there);
+    made.endpoint = std::make_shared<SharedMemoryEndpoint>(group, shape, shape.to, own.memory(), peer);
     return made;
   }
 
   static ReceiverParts receiver(const std::shared_ptr<GroupState>& group, const ChannelShape& shape, Rank& own) {
-    const SharedMemory& there = own.memory_of(shape.from);
+    const SharedMemory& peer = own.memory_of(shape.from);
     ReceiverParts made;
     made.ring = make_ring(shape, own.part_of(shape.to, shape.id, true, ring_bytes(shape)));
     made.released =
@@ -208,7 +208,7 @@ class SharedMemoryTransport final : public Transport {
     made.bell = &group->pages[static_cast<std::size_t>(shape.from)].page->sleeping;
     // A rank that sends to itself cannot wait for a batched release.
     made.release_mask = shape.from == shape.to ? 0 : release_mask(shape.slots);
-    made.endpoint = std::make_shared<SharedMemoryEndpoint>(group, shape, shape.from, own.memory(), there);
+    made.endpoint = std::make_shared<SharedMemoryEndpoint>(group, shape, shape.from, own.memory(), peer);
     return made;
   }
 
