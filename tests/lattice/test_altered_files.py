@@ -249,7 +249,7 @@ def test_long_texts_without_an_end(gauge: Gauge, tmp_path: Path) -> None:
     assert read_note(str(path)) == ""
 
 
-def test_what_is_no_file_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_special_files_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     for path in (fifo, tmp_path, Path("/dev/zero"), tmp_path / "none"):

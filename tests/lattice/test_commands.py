@@ -27,7 +27,7 @@ from ranks import Ranks
 from staggered_reference import phase_change, some_field
 
 
-def test_a_run_that_was_stopped_goes_on(tmp_path: Path) -> None:
+def test_a_stopped_run_resumes(tmp_path: Path) -> None:
     kept, settings = tmp_path / "run.lime", {"beta": 5.7, "note": "<&>"}
     group = Group.alone()
     assert read_checkpoint(str(kept), group, None, settings) is None

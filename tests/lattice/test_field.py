@@ -31,7 +31,7 @@ def some_numbers(geometry: Geometry, numbers: tuple[int, ...]) -> np.ndarray:
 
 @pytest.mark.parametrize("precision", ["double", "single", "half"])
 @pytest.mark.parametrize(("extents", "grid", "lanes", "width", "parities", "numbers"), CASES)
-def test_natural_order_both_ways_and_neighbours(
+def test_lexicographic_order_both_ways_and_neighbours(
     extents: tuple[int, ...],
     grid: tuple[int, ...],
     lanes: int,
@@ -79,7 +79,7 @@ def test_half_precision_takes_a_quarter() -> None:
     assert bytes_of == {"double": 192, "half": 52}
 
 
-def test_says_what_is_wrong() -> None:
+def test_bad_input_is_refused() -> None:
     geometry = Geometry((4, 4), (1, 2))
     with pytest.raises(BadInput, match="geometry's 2 ranks, found 1"):
         Field(geometry, Group.alone())
@@ -95,7 +95,7 @@ def test_says_what_is_wrong() -> None:
         field.beside(0, 2)
 
 
-def test_numbers_that_cannot_be_kept() -> None:
+def test_numbers_that_do_not_fit_are_refused() -> None:
     geometry = Geometry((4, 4), lanes=2)
     whole = np.full((*geometry.shape, 1), 1 + 1j)
     for precision in ("single", "half"):

@@ -107,7 +107,7 @@ def test_finds_files_that_are_cut_off(gauge: Gauge, tmp_path: Path, case: int) -
             read_gauge(str(path))
 
 
-def test_says_what_is_wrong(gauge: Gauge, tmp_path: Path) -> None:
+def test_bad_input_is_refused(gauge: Gauge, tmp_path: Path) -> None:
     path = tmp_path / "field"
     path.write_bytes(nersc_file(gauge.links, ">d", 3, gauge.plaquettes().all + 0.01))
     with pytest.raises(BadInput, match="header says that the plaquette is"):
@@ -145,9 +145,7 @@ def test_blocks_are_as_wide_as_operators_reach(tmp_path: Path) -> None:
     )
 
 
-def test_whatever_goes_wrong_on_the_writing_rank_all_ranks_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_of_the_writing_rank_reach_all_ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     geometry = Geometry((4, 4, 4, 4), ranks=2)
 
     def both(group: Group) -> list[str]:

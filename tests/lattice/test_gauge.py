@@ -86,7 +86,7 @@ def test_the_same_bits_on_every_grid() -> None:
             assert found == expected
 
 
-def test_going_on_is_the_same_as_not_stopping() -> None:
+def test_a_resumed_run_equals_an_uninterrupted_one() -> None:
     whole, parts = Gauge(Group.alone(), (4, 4, 4)), Gauge(Group.alone(), (4, 4, 4))
     thermalize(whole, 4.0, 3, seed=2)
     thermalize(parts, 4.0, 1, seed=2)
@@ -156,12 +156,12 @@ def test_finds_and_mends_links_that_are_not_su3() -> None:
         ((4, 5), (1, 2), "5 sites on 2 ranks"),
     ],
 )
-def test_says_what_is_wrong(extents: tuple[int, ...], grid: tuple[int, ...] | None, message: str) -> None:
+def test_bad_input_is_refused(extents: tuple[int, ...], grid: tuple[int, ...] | None, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         Gauge(Group.alone(), extents, grid)
 
 
-def test_says_what_is_wrong_later() -> None:
+def test_bad_input_to_methods_is_refused() -> None:
     gauge = Gauge(Group.alone(), (3, 4))
     with pytest.raises(BadInput, match="even extents"):
         gauge.over_relax()

@@ -216,7 +216,7 @@ def test_grids_and_lanes_are_chosen() -> None:
         ({"extents": (4, 4), "parities": 3}, "1 or 2 parities"),
     ],
 )
-def test_says_what_is_wrong(arguments: dict[str, object], message: str) -> None:
+def test_bad_input_is_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(onehop.BadInput, match=message):
         Geometry(**arguments)
 

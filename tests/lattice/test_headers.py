@@ -194,7 +194,7 @@ def test_links_that_are_not_finite_are_refused_with_the_first_place(
     assert len({one for one in run_threads(4, one_rank) if re.search(says, one)}) == 1
 
 
-def test_nothing_is_written_of_what_cannot_be(
+def test_nothing_is_written_for_bad_input(
     gauge: Gauge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

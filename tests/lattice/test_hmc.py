@@ -18,7 +18,7 @@ def thermal(extents: tuple[int, ...], beta: float, sweeps: int = 10) -> Gauge:
 
 
 @pytest.mark.parametrize("integrator", ["leapfrog", "omelyan"])
-def test_there_and_back(integrator: str) -> None:
+def test_reversibility(integrator: str) -> None:
     gauge = thermal((4, 4, 4, 4), 5.7)
     links = gauge.links
     moving = Hmc(gauge, 5.7, steps=8, integrator=integrator)
@@ -82,7 +82,7 @@ def test_four_dimensions_against_the_heat_bath() -> None:
     assert np.mean([one.accepted for one in done]) > 0.7
 
 
-def test_the_same_bits_on_every_grid_and_after_a_rest() -> None:
+def test_the_same_bits_on_every_grid_and_after_an_interruption() -> None:
     extents = (4, 4, 4, 8)
 
     def one_rank(group: Group, grid: tuple[int, ...], parts: tuple[int, ...]) -> tuple[object, ...]:
@@ -101,7 +101,7 @@ def test_the_same_bits_on_every_grid_and_after_a_rest() -> None:
             assert found == expected
 
 
-def test_says_what_is_wrong() -> None:
+def test_bad_input_is_refused() -> None:
     gauge = Gauge(Group.alone(), (4, 4))
     for wrong, message in (
         ({"beta": -1.0}, "beta"),

@@ -119,7 +119,7 @@ def test_effective_masses() -> None:
         mesons.effective_mass(np.ones(5))
 
 
-def test_says_what_is_wrong() -> None:
+def test_bad_input_is_refused() -> None:
     gauge = field()
     with pytest.raises(BadInput, match="1 noise vector or more"):
         mesons.chiral_condensate(gauge, Staggered(gauge), MASS, noise_vectors=0)

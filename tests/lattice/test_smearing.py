@@ -222,7 +222,7 @@ def test_the_same_bits_on_every_kind_of_processor() -> None:
         assert kept_bytes == found["portable"]
 
 
-def test_says_what_is_wrong() -> None:
+def test_bad_input_is_refused() -> None:
     gauge = Gauge(Group.alone(), (4, 4, 4, 4))
     with pytest.raises(BadInput, match="fat links of"):
         smearing.fat_links(gauge, "fat9")

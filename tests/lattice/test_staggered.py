@@ -303,7 +303,7 @@ def test_naik_propagator_is_that_of_momentum_space() -> None:
     np.testing.assert_allclose(found.solution, expected, rtol=0, atol=1e-11)
 
 
-def test_says_what_is_wrong() -> None:
+def test_bad_input_is_refused() -> None:
     gauge = Gauge(Group.alone(), (4, 4))
     staggered = Staggered(gauge)
     with pytest.raises(BadInput, match="mass above 0"):

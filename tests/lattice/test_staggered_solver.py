@@ -24,7 +24,7 @@ from staggered_reference import (
 from threads import run_threads
 
 
-def test_solutions_and_what_is_said_of_them() -> None:
+def test_solutions_and_reports() -> None:
     extents, mass = (4, 4, 4, 4), 0.2
     gauge = random_gauge(Group.alone(), extents)
     staggered = Staggered(gauge)
@@ -54,7 +54,7 @@ def test_solutions_and_what_is_said_of_them() -> None:
         {"precision": "single", "sloppy_precision": "half"},
     ],
 )
-def test_a_hopeless_solve_ends_with_its_best(how: dict[str, str]) -> None:
+def test_a_solve_without_a_solution_returns_its_best(how: dict[str, str]) -> None:
     """On periodic unit links D has eigenvalues 0, so a tiny mass leaves the operator singular."""
     extents = (4, 4, 4, 4)
     unit = Gauge(Group.alone(), extents)
@@ -77,7 +77,7 @@ def test_a_hopeless_solve_ends_with_its_best(how: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("how", [{}, {"sloppy_precision": "half"}, {"precision": "single"}])
-def test_as_good_for_sources_of_every_size(how: dict[str, str]) -> None:
+def test_sources_of_every_size(how: dict[str, str]) -> None:
     """Scaling a source by a power of two only scales the solution, also beside sources of other sizes."""
     extents = (4, 4, 4, 4)
     staggered = Staggered(random_gauge(Group.alone(), extents))
@@ -97,7 +97,7 @@ def test_as_good_for_sources_of_every_size(how: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("sloppy_precision", ["half", "single"])
-def test_ends_where_the_tolerance_is_below_what_numbers_can_tell(sloppy_precision: str) -> None:
+def test_ends_if_the_tolerance_is_below_rounding(sloppy_precision: str) -> None:
     extents = (4, 4, 4, 4)
     staggered = Staggered(random_gauge(Group.alone(), extents))
     found = staggered.solve(

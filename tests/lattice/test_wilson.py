@@ -226,7 +226,7 @@ def test_half_precision_is_16_bits_with_a_scale_for_every_site() -> None:
     assert abs(found - reference.apply(links, field, kappa, csw)).max() > 1e-5 * abs(expected).max()
 
 
-def test_says_what_is_wrong() -> None:
+def test_bad_input_is_refused() -> None:
     gauge = Gauge(Group.alone(), (4, 4, 4, 4))
     wilson = Wilson(gauge)
     assert wilson_kappa(0.0) == 0.125

@@ -21,7 +21,7 @@ from wilson_reference import random_gauge, some_field
 @pytest.mark.parametrize(
     ("csw", "sloppy_precision"), [(0.0, "double"), (1.4, "single"), (0.0, "half"), (1.4, "half")]
 )
-def test_solutions_and_what_is_said_of_them(method: str, csw: float, sloppy_precision: str) -> None:
+def test_solutions_and_reports(method: str, csw: float, sloppy_precision: str) -> None:
     extents, kappa = (4, 4, 4, 8), 0.11
     gauge = random_gauge(Group.alone(), extents)
     wilson = Wilson(gauge, kappa, csw=csw)
@@ -47,7 +47,7 @@ def test_solutions_and_what_is_said_of_them(method: str, csw: float, sloppy_prec
 
 @pytest.mark.parametrize("method", ["bicgstab", "cgnr"])
 @pytest.mark.parametrize("sloppy_precision", ["double", "single", "half"])
-def test_a_hopeless_solve_ends_with_its_best(method: str, sloppy_precision: str) -> None:
+def test_a_solve_without_a_solution_returns_its_best(method: str, sloppy_precision: str) -> None:
     gauge = random_gauge(Group.alone(), (4, 4, 4, 4))
     sources = some_field((4, 4, 4, 4), 7, 2)
     for kappa in (0.5, 1e3, 1e150):  # far beyond the critical kappa, and where squares overflow
@@ -101,7 +101,7 @@ def test_every_kind_of_processor(target: str) -> None:
         _core.lattice_use_target("")
 
 
-def test_all_in_single_precision_is_as_good_as_that() -> None:
+def test_solves_in_single_precision_reach_its_rounding() -> None:
     extents = (4, 4, 4, 4)
     gauge = random_gauge(Group.alone(), extents)
     source = some_field(extents, 7)
@@ -113,7 +113,7 @@ def test_all_in_single_precision_is_as_good_as_that() -> None:
 
 @pytest.mark.parametrize("method", ["bicgstab", "cgnr"])
 @pytest.mark.parametrize("sloppy_precision", ["double", "single", "half"])
-def test_as_good_for_sources_of_every_size(method: str, sloppy_precision: str) -> None:
+def test_sources_of_every_size(method: str, sloppy_precision: str) -> None:
     """Scaling a source by a power of two only scales the solution, on every grid: ranks agree on the factor."""
     extents = (4, 4, 4, 4)
     alone = random_gauge(Group.alone(), extents)

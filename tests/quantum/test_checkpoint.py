@@ -23,7 +23,7 @@ from threads import run_threads
 h5py = pytest.importorskip("h5py")
 
 
-def test_a_run_goes_on_at_every_step(tmp_path: Path) -> None:
+def test_a_run_resumes_at_every_step(tmp_path: Path) -> None:
     file = tmp_path / "run.h5"
     circuit = mixed_circuit(1)
     expected = quantum.simulate(circuit, shots=50, seed=3, observables=[OBSERVABLE])
@@ -143,7 +143,7 @@ quantum.simulate(
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGUSR1])
-def test_a_killed_run_goes_on_with_other_numbers_of_ranks(ranks: Ranks, number: signal.Signals) -> None:
+def test_a_killed_run_resumes_on_other_numbers_of_ranks(ranks: Ranks, number: signal.Signals) -> None:
     file = ranks.folder / "run.h5"
     # Without SIGKILL only the signal triggers a checkpoint.
     every = 0.001 if number == signal.SIGKILL else 1e6
@@ -222,7 +222,7 @@ def test_run_with_checkpoints(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("kind", ["symbolic", "hard"])
-def test_what_lies_at_the_name_of_the_unfinished_file_stays_as_it_is(tmp_path: Path, kind: str) -> None:
+def test_an_existing_part_file_is_kept(tmp_path: Path, kind: str) -> None:
     """Other users may be able to write to the folder and can guess the name of the temporary file."""
     precious = tmp_path / "precious"
     precious.write_text("untouched")
@@ -234,7 +234,7 @@ def test_what_lies_at_the_name_of_the_unfinished_file_stays_as_it_is(tmp_path: P
     assert len(load_state(tmp_path / "state.h5")[0]) == 8
 
 
-def test_a_folder_at_the_name_of_the_unfinished_file_is_bad_input(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_the_part_file_is_bad_input(tmp_path: Path) -> None:
     (tmp_path / "state.h5.part").mkdir()
     state = quantum.simulate(quantum.Circuit(3, 1).h(0)).state
     with pytest.raises(BadInput, match="cannot write"):

@@ -28,7 +28,7 @@ def test_matrices_keep_their_numbers() -> None:
     np.testing.assert_array_equal(transposed.values.reshape(4, 4), matrix.T)
 
 
-def test_conditions_are_asked_before_their_block() -> None:
+def test_conditions_are_evaluated_before_their_block() -> None:
     c = quantum.Circuit(2, 2)
     c.measure(0, 0)
     with c.when(0):
@@ -73,6 +73,6 @@ def test_permutation_is_made_of_swaps() -> None:
         (lambda c: c.measure_all(), "at least 3"),
     ],
 )
-def test_what_cannot_be_is_refused(make: object, words: str) -> None:
+def test_bad_input_is_refused(make: object, words: str) -> None:
     with pytest.raises(BadInput, match=words):
         make(quantum.Circuit(3, 2)).validate()

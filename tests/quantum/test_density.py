@@ -107,7 +107,7 @@ def test_named_channels_agree_with_qiskit(arguments: tuple[Any, ...]) -> None:
             np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
-def test_named_channels_do_what_they_say() -> None:
+def test_named_channels_match_their_definitions() -> None:
     """Named channels on a general one-qubit state, against the formulas of their definitions."""
     rho = np.array([[0.3, 0.2 - 0.1j], [0.2 + 0.1j, 0.7]])
     x, z = brute_force.PAULI["X"], brute_force.PAULI["Z"]
@@ -128,7 +128,7 @@ def test_named_channels_do_what_they_say() -> None:
         np.testing.assert_allclose(found, value, atol=1e-14, err_msg=name)
 
 
-def test_looking_at_a_density_matrix() -> None:
+def test_queries_of_a_density_matrix() -> None:
     info = pytest.importorskip("qiskit.quantum_info")
     rng = np.random.default_rng(8)
     rho, other = random_density(rng), random_density(rng)
@@ -291,7 +291,7 @@ def test_plan_of_a_density_matrix(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["plan", str(program), "--trajectories", "7"]) == 2
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_bad_input_is_refused() -> None:
     with pytest.raises(BadInput, match="not complete"):
         Channel([np.eye(2) * 0.9])
     with pytest.raises(BadInput, match="shape"):

@@ -150,7 +150,7 @@ def test_if_else_asks_without_hidden_bits() -> None:
     _expect(circuit, lambda coin: int(coin == 2), 2)
 
 
-def test_body_that_changes_what_was_asked() -> None:
+def test_body_that_changes_its_condition() -> None:
     circuit = QuantumCircuit(2, 2)
     circuit.h(0)
     circuit.measure(0, 0)

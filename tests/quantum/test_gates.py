@@ -68,7 +68,7 @@ def test_qelib1_and_stdgates_are_there() -> None:
     assert {*qelib1.split(), *stdgates.split(), "U", "gphase"} <= {name for name, _, _ in gate_names()}
 
 
-def test_what_is_wrong_is_said() -> None:
+def test_bad_input_is_refused() -> None:
     with pytest.raises(BadInput, match='found "nogate"'):
         gate("nogate", [0])
     with pytest.raises(BadInput, match="gate cx: expected 2 qubits, found 3"):

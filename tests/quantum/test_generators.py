@@ -84,7 +84,7 @@ def test_ghz() -> None:
 
 
 @pytest.mark.parametrize("make", [random_circuit, quantum_volume, qaoa])
-def test_random_ones_repeat(make: object) -> None:
+def test_random_circuits_repeat_with_their_seed(make: object) -> None:
     assert make(6, seed=3).to_qasm() == make(6, seed=3).to_qasm()
     assert make(6, seed=3).to_qasm() != make(6, seed=4).to_qasm()
     assert np.linalg.norm(final_state(make(6).to_circuit())) == pytest.approx(1)
@@ -119,12 +119,12 @@ def test_trotter_error_falls_as_it_should(name: str) -> None:
 
 
 @pytest.mark.parametrize("order", [1, 2])
-def test_mirror_comes_back(order: int) -> None:
+def test_mirror_ends_as_it_began(order: int) -> None:
     made = evolution(tfim((2, 3), periodic=True), 6, steps=3, order=order, state="010011", mirror=True)
     assert abs(final_state(made.to_circuit())[0b010011]) == pytest.approx(1)
 
 
-def test_both_versions_of_openqasm_say_the_same() -> None:
+def test_both_versions_of_openqasm_agree() -> None:
     pytest.importorskip("qiskit_qasm3_import")
     from onehop.quantum.io.qasm import parse_qasm
 
@@ -234,6 +234,6 @@ def test_hamlib_file(tmp_path: Path) -> None:
         (lambda: Program(1).add("nogate", 0).to_circuit(), "nogate"),
     ],
 )
-def test_what_is_wrong(make: object, message: str) -> None:
+def test_bad_input_is_refused(make: object, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         make()

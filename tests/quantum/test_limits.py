@@ -117,7 +117,7 @@ def test_panics_of_the_parser_are_bad_input(monkeypatch: pytest.MonkeyPatch) -> 
         parse_qasm(HEAD_2 + f"x q[{'9' * 5000}];", name="f.qasm")
 
 
-def test_includes_that_have_no_end(tmp_path: Path) -> None:
+def test_endless_includes(tmp_path: Path) -> None:
     (tmp_path / "self.inc").write_text('// nothing\ninclude "self.inc";\n')
     with pytest.raises(BadInput, match=r"self\.inc:2:1: self\.inc includes itself"):
         parse_qasm('OPENQASM 2.0;\ninclude "self.inc";\nqreg q[1];', folder=tmp_path)
@@ -141,7 +141,7 @@ def test_many_controls_are_not_written_out(modifier: str) -> None:
     assert all(len(one.controls) == 20 for one in circuit.operations)
 
 
-def test_modifiers_mean_what_they_say() -> None:
+def test_modifiers_match_their_matrix() -> None:
     """A gate with five modifiers on six qubits, against its matrix."""
     text = (
         'OPENQASM 3.0;\ninclude "stdgates.inc";\nqubit[6] q;\n'

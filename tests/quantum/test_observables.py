@@ -73,7 +73,7 @@ def test_thousands_of_terms() -> None:
         ("(1+2+3j) X0", "is no number"),
     ],
 )
-def test_what_is_wrong(text: str, message: str) -> None:
+def test_bad_input_is_refused(text: str, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         PauliSum.parse(text)
 

@@ -21,7 +21,7 @@ from threads import run_threads
     ranks=st.sampled_from([1, 2, 4]),
     precision=st.sampled_from(["double", "single"]),
 )
-def test_every_time_the_same(seed: int, qubits: int, ranks: int, precision: str) -> None:
+def test_repeated_runs_are_equal(seed: int, qubits: int, ranks: int, precision: str) -> None:
     circuit = brute_force.random_circuit(qubits, 25, seed, 3)
     vector = brute_force.random_vector(np.random.default_rng(seed), qubits)
     expected = brute_force.run(circuit, vector)
@@ -102,7 +102,7 @@ def test_circuits_that_differ_are_told_apart(what: str) -> None:
         np.testing.assert_allclose(state.vector(), brute_force.run(circuit, vector), rtol=0, atol=1e-12)
 
 
-def test_conditions_and_measurements_are_asked_anew() -> None:
+def test_conditions_and_measurements_are_not_cached() -> None:
     circuit = quantum.Circuit(10, 1).h(0).measure(0, 0)
     with circuit.when(0):
         circuit.x(1)
@@ -118,14 +118,14 @@ def test_conditions_and_measurements_are_asked_anew() -> None:
     assert counts[0] == counts[2] != counts[1]
 
 
-def test_what_cannot_be_stays_so() -> None:
+def test_invalid_circuits_are_refused_again() -> None:
     circuit = quantum.Circuit(10).unitary([[1, 0], [0, 2]], [0])
     for _ in range(2):
         with pytest.raises(BadInput, match="unitary"):
             quantum.State(10).run(circuit)
 
 
-def test_more_circuits_than_are_remembered() -> None:
+def test_more_circuits_than_the_cache_holds() -> None:
     circuits = [quantum.Circuit(10).h(0).rx(0.1 * k, 1).cx(0, 2) for k in range(40)]
     for _ in range(2):
         for circuit in circuits:

@@ -27,7 +27,7 @@ def test_teleportation() -> None:
     assert distribution(circuit) == pytest.approx({0: 0.25, 1: 0.25, 2: 0.25, 3: 0.25})
 
 
-def test_gates_of_the_files_own() -> None:
+def test_gates_that_the_file_defines() -> None:
     expected = Statevector(load_qiskit(DATA / "own_gates.qasm")).data
     assert np.abs(final_state(load_qasm(DATA / "own_gates.qasm")) - expected).max() < 1e-13
 
@@ -63,7 +63,7 @@ BROKEN = {"vqe_uccsd_n8": ":10813:9: 'q' is not defined in this scope"}
 
 
 @pytest.mark.parametrize("file", sorted(SHARED.glob("*.qasm")), ids=lambda file: file.stem)
-def test_files_of_others(file: Path) -> None:
+def test_files_of_qasmbench(file: Path) -> None:
     """All files are read; small circuits without mid-circuit measurements are compared as whole states."""
     if file.stem in BROKEN:
         with pytest.raises(BadInput, match=BROKEN[file.stem]):

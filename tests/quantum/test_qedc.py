@@ -95,7 +95,7 @@ def test_runs_on_the_given_ranks(suite: Path, ranks: Ranks) -> None:
     assert report["arguments"] == ["-min", "3", "-b", "elsewhere"]
 
 
-def test_what_is_wrong(suite: Path, ranks: Ranks) -> None:
+def test_bad_input_is_refused(suite: Path, ranks: Ranks) -> None:
     done = ranks.onehop("quantum", "qedc", "none.py", "-n", 2)
     assert done.returncode == 2
     assert "there is no benchmark none.py" in done.stderr
@@ -105,7 +105,7 @@ def test_what_is_wrong(suite: Path, ranks: Ranks) -> None:
     assert "pip install a-package-that-is-not-there" in done.stderr
 
 
-def test_what_is_no_script_is_bad_input(tmp_path: Path) -> None:
+def test_a_file_that_is_no_script_is_bad_input(tmp_path: Path) -> None:
     from onehop.qedc import run_benchmark
 
     file = tmp_path / "bell.qasm"

@@ -119,7 +119,7 @@ def test_estimator_agrees_with_qiskits() -> None:
     assert 0 < np.abs(noisy.data.evs - expected.data.evs).max() < 0.6
 
 
-def test_two_processes_of_its_own_and_every_launch_say_the_same(ranks: Ranks) -> None:
+def test_own_processes_and_launches_agree(ranks: Ranks) -> None:
     outputs = []
     commands = [
         (["launch", "-n", "1"], "2"),
@@ -188,11 +188,11 @@ def test_ranks_that_die_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         (lambda: EstimatorV2().run([(QuantumCircuit(1), "+")]), "Pauli"),
     ],
 )
-def test_what_is_wrong(run: object, message: str) -> None:
+def test_bad_input_is_refused(run: object, message: str) -> None:
     with pytest.raises(BadInput, match=message):
         run()
 
 
-def test_unknown_options_are_said() -> None:
+def test_unknown_options_are_named() -> None:
     with pytest.warns(UserWarning, match="no option noise"):
         OnehopBackend().run(bell(), shots=5, noise=1)

@@ -121,7 +121,9 @@ def test_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads((tmp_path / "p.json").read_text())["memory_per_rank"] >= 8 << 19
 
 
-def test_what_does_not_fit_is_refused_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_state_that_does_not_fit_is_refused_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = str(tmp_path / "ghz.qasm")
     assert main(["quantum", "circuit", "ghz", "--qubits", "48", "-o", file]) == 0
     assert main(["plan", file, "-n", "2", "--json"]) == 0
@@ -166,7 +168,7 @@ def test_files_of_others(name: str) -> None:
         (None, ["--shots", "-1"], "--shots"),
     ],
 )
-def test_what_is_wrong(
+def test_bad_input_is_refused(
     text: str | None, words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "f.qasm"
@@ -177,7 +179,7 @@ def test_what_is_wrong(
     assert "Traceback" not in captured.err
 
 
-def test_errors_on_ranks_are_said_once(ranks: Ranks) -> None:
+def test_errors_on_ranks_are_reported_once(ranks: Ranks) -> None:
     done = ranks.onehop("run", "none.qasm", "-n", 2)
     assert done.returncode == 2
     assert done.stderr.count("cannot read the circuit none.qasm") == 1

@@ -49,7 +49,7 @@ def test_random_circuits_agree_with_brute_force(
 
 @settings(max_examples=25)
 @given(seed=st.integers(0, 2**32), ranks=st.sampled_from([1, 2, 4, 8]), gates=st.integers(1, 10))
-def test_circuits_on_a_state_that_is_there(seed: int, ranks: int, gates: int) -> None:
+def test_circuits_on_an_existing_state(seed: int, ranks: int, gates: int) -> None:
     rng = np.random.default_rng(seed)
     vector = brute_force.random_vector(rng, 6)
     circuits = [brute_force.random_circuit(6, gates, seed + i) for i in range(3)]
@@ -71,7 +71,7 @@ def test_circuits_on_a_state_that_is_there(seed: int, ranks: int, gates: int) ->
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4, 8])
-def test_looking_at_a_state(ranks: int) -> None:
+def test_queries_of_a_state(ranks: int) -> None:
     rng = np.random.default_rng(7)
     n = 7
     circuit = brute_force.random_circuit(n, 40, 11)
@@ -328,7 +328,7 @@ def _small(circuit: quantum.Circuit, group: Group) -> list[Any]:
     return [*result.memory, result.ranks]
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_bad_input_is_refused() -> None:
     circuit = quantum.Circuit(3, 3).h(0)
     with pytest.raises(BadInput, match="power of two of ranks, found 3; take 2 or 4"):
         run_threads(3, lambda g: quantum.simulate(circuit, g))
@@ -353,7 +353,7 @@ def test_what_cannot_be_is_refused() -> None:
     assert plan.memory_in_all >= 16 << 45
 
 
-def test_plan_says_what_moves() -> None:
+def test_plan_reports_bytes_and_exchanges() -> None:
     circuit = quantum.Circuit(12)
     for layer in range(4):
         for q in range(12):
