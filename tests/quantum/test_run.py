@@ -138,7 +138,7 @@ def test_a_state_that_does_not_fit_is_refused_at_once(
 
 
 @pytest.mark.parametrize("name", COMPARED)
-def test_files_of_others(name: str) -> None:
+def test_states_of_qasmbench_files(name: str) -> None:
     """The saved state agrees with Qiskit's."""
     from onehop.quantum import load_qasm, simulate
 
