@@ -67,7 +67,7 @@ def test_permutation_is_made_of_swaps() -> None:
         (lambda c: c.unitary([1, 0], [0]), "square"),
         (lambda c: c.unitary(np.eye(4), [0]), "16 numbers"),
         (lambda c: c.pauli_rotation("XQ", 0.1, [0, 1]), "XQ"),
-        (lambda c: c.pauli_rotation("X", 0.1, [0, 1]), "one letter per qubit"),
+        (lambda c: c.pauli_rotation("X", 0.1, [0, 1]), "one letter for each of 2 qubits"),
         (lambda c: c.measure(0, 5), "classical bit 5"),
         (lambda c: c.permutation([0, 0, 1]), "once"),
         (lambda c: c.measure_all(), "at least 3"),

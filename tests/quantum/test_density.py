@@ -226,6 +226,28 @@ def test_noisy_circuits_agree_with_matrices(how: str) -> None:
         assert other.expectations == pytest.approx(result.expectations, abs=1e-12)
 
 
+def test_noise_may_follow_gates_that_a_circuit_does_not_have() -> None:
+    circuit = quantum.Circuit(2).h(0)
+    quantum.NoiseModel().add("bit_flip", 0.1, gates=["h", "cz"]).check_names(circuit)
+    with pytest.raises(BadInput, match="noise after gate 'kx': there is no such gate; this circuit has h"):
+        quantum.NoiseModel().add("bit_flip", 0.1, gates=["kx"]).check_names(circuit)
+
+
+def test_a_density_matrix_has_the_attributes_of_its_vector() -> None:
+    def run(group: Group) -> tuple[int, str, int, int]:
+        rho = quantum.DensityMatrix(3, group, precision="single")
+        rho.run(quantum.Circuit(3).h(2).cx(2, 0))
+        assert rho.expectation("Z0 Z2") == pytest.approx(1, abs=1e-6)
+        assert rho.probability_of_one(0) == pytest.approx(0.5, abs=1e-6)
+        assert rho.partial_trace([0, 2]) == pytest.approx(np.diag([1, 0]), abs=1e-6)
+        return rho.ranks, rho.precision, rho.exchanges, rho.bytes_sent
+
+    for ranks, precision, exchanges, bytes_sent in run_threads(2, run):
+        assert (ranks, precision) == (2, "single")
+        assert exchanges > 0
+        assert bytes_sent > 0
+
+
 def test_run_with_noise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("qiskit")
     program = tmp_path / "bell.qasm"
@@ -300,9 +322,9 @@ def test_bad_input_is_refused() -> None:
         channel("bit_flip", 1.2)
     with pytest.raises(BadInput, match="no channel"):
         channel("gravity", 0.1)
-    with pytest.raises(BadInput, match="acts on 2 qubits"):
+    with pytest.raises(BadInput, match="expected 2 qubits, found 1"):
         DensityMatrix(2).apply(channel("depolarizing", 0.1, 2), [0])
-    with pytest.raises(BadInput, match="different qubits"):
+    with pytest.raises(BadInput, match="distinct qubits"):
         DensityMatrix(2).apply(channel("depolarizing", 0.1, 2), [0, 2])
     for text in ("depolarizing", "bit_flip=x", "gravity=0.1", "bit_flip=0.1,0.2", "readout=1.5"):
         with pytest.raises(BadInput):

@@ -57,9 +57,9 @@ def test_thousands_of_terms() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "nothing is there"),
+        ("", "the text is empty"),
         ("Z0 Q1", "column 4: found 'Q1'"),
-        ("Z0 Z0", "column 4: qubit 0 stands twice"),
+        ("Z0 Z0", "column 4: qubit 0 occurs twice"),
         ("Z0 X", "column 4: found 'X'"),
         ("Z0 +", "a term is missing"),
         ("3*", "a factor is missing after"),

@@ -1,4 +1,4 @@
-"""`Circuit`: operations on qubits and classical bits, in program order; a small builder."""
+"""`Circuit`: a quantum circuit, built operation by operation."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ __all__ = ["Circuit", "Condition", "Operation", "Register", "gate", "gate_names"
 class Circuit(_core.Circuit):
     """A quantum circuit as plain data, built operation by operation.
 
-    The order of bits is Qiskit's: qubit 0 is the least significant bit of an amplitude's index, and the first target
-    of an operation the least significant bit of its matrix's index. Every method that adds an operation returns the
-    circuit. What cannot be (a qubit that does not exist, a matrix that is not unitary) is found by `validate`, which
-    everything that runs a circuit calls first.
+    Bits are ordered as in Qiskit: qubit 0 is the least significant bit of an amplitude's index, and the first target
+    of an operation is the least significant bit of its matrix's index. Angles are in radians. Every method that adds
+    an operation returns the circuit. Errors such as a qubit that does not exist or a matrix that is not unitary are
+    found by `validate`, which every function that runs a circuit calls first.
 
     Parameters
     ----------
     qubits, clbits : int
-        How many of each.
+        Number of qubits and of classical bits.
     name : str
-        For messages and reports.
+        Name in messages and reports.
 
     Examples
     --------
@@ -43,140 +43,149 @@ class Circuit(_core.Circuit):
         self._conditions: list[Condition] = []
 
     def gate(self, name: str, qubits: Sequence[int], parameters: Sequence[float] = ()) -> Circuit:
-        """Any named gate of OpenQASM 2 and 3: controls first, parameters in radians.
+        """Append a named gate of OpenQASM 2 or 3.
+
+        Parameters
+        ----------
+        name : str
+            One of `gate_names`.
+        qubits : sequence of int
+            Controls first, then targets.
+        parameters : sequence of float
+            Angles in radians.
 
         Raises
         ------
         BadInput
-            An unknown name, or a wrong number of qubits or parameters.
+            The name is unknown, or the number of qubits or parameters is wrong.
         """
         return self._append(gate(name, list(qubits), [float(p) for p in parameters]))
 
     # -- gates on one qubit --------------------------------------------------------------------------------------
 
     def id(self, qubit: int) -> Circuit:
-        """The identity."""
+        """Append the identity."""
         return self.gate("id", [qubit])
 
     def x(self, qubit: int) -> Circuit:
-        """Pauli X."""
+        """Append Pauli X."""
         return self.gate("x", [qubit])
 
     def y(self, qubit: int) -> Circuit:
-        """Pauli Y."""
+        """Append Pauli Y."""
         return self.gate("y", [qubit])
 
     def z(self, qubit: int) -> Circuit:
-        """Pauli Z."""
+        """Append Pauli Z."""
         return self.gate("z", [qubit])
 
     def h(self, qubit: int) -> Circuit:
-        """Hadamard."""
+        """Append a Hadamard gate."""
         return self.gate("h", [qubit])
 
     def s(self, qubit: int) -> Circuit:
-        """diag(1, i)."""
+        """Append diag(1, i)."""
         return self.gate("s", [qubit])
 
     def sdg(self, qubit: int) -> Circuit:
-        """diag(1, -i)."""
+        """Append diag(1, -i)."""
         return self.gate("sdg", [qubit])
 
     def t(self, qubit: int) -> Circuit:
-        """diag(1, exp(i pi/4))."""
+        """Append diag(1, exp(i pi/4))."""
         return self.gate("t", [qubit])
 
     def tdg(self, qubit: int) -> Circuit:
-        """diag(1, exp(-i pi/4))."""
+        """Append diag(1, exp(-i pi/4))."""
         return self.gate("tdg", [qubit])
 
     def sx(self, qubit: int) -> Circuit:
-        """The square root of X."""
+        """Append the square root of X."""
         return self.gate("sx", [qubit])
 
     def sxdg(self, qubit: int) -> Circuit:
-        """The inverse of `sx`."""
+        """Append the inverse of `sx`."""
         return self.gate("sxdg", [qubit])
 
     def rx(self, angle: float, qubit: int) -> Circuit:
-        """exp(-i angle/2 X)."""
+        """Append exp(-i angle/2 X)."""
         return self.gate("rx", [qubit], [angle])
 
     def ry(self, angle: float, qubit: int) -> Circuit:
-        """exp(-i angle/2 Y)."""
+        """Append exp(-i angle/2 Y)."""
         return self.gate("ry", [qubit], [angle])
 
     def rz(self, angle: float, qubit: int) -> Circuit:
-        """exp(-i angle/2 Z)."""
+        """Append exp(-i angle/2 Z)."""
         return self.gate("rz", [qubit], [angle])
 
     def p(self, angle: float, qubit: int) -> Circuit:
-        """diag(1, exp(i angle))."""
+        """Append diag(1, exp(i angle))."""
         return self.gate("p", [qubit], [angle])
 
     def u(self, theta: float, phi: float, lam: float, qubit: int) -> Circuit:
-        """The general gate on one qubit, with a real upper left entry."""
+        """Append the general one-qubit gate of OpenQASM, with the real upper left entry cos(theta/2)."""
         return self.gate("u", [qubit], [theta, phi, lam])
 
-    # -- gates on more ---------------------------------------------------------------------------------------------
+    # -- gates on several qubits -----------------------------------------------------------------------------------
 
     def cx(self, control: int, target: int) -> Circuit:
-        """X, controlled."""
+        """Append a controlled X."""
         return self.gate("cx", [control, target])
 
     def cy(self, control: int, target: int) -> Circuit:
-        """Y, controlled."""
+        """Append a controlled Y."""
         return self.gate("cy", [control, target])
 
     def cz(self, control: int, target: int) -> Circuit:
-        """Z, controlled."""
+        """Append a controlled Z."""
         return self.gate("cz", [control, target])
 
     def ch(self, control: int, target: int) -> Circuit:
-        """Hadamard, controlled."""
+        """Append a controlled Hadamard gate."""
         return self.gate("ch", [control, target])
 
     def cp(self, angle: float, control: int, target: int) -> Circuit:
-        """`p`, controlled."""
+        """Append a controlled `p`."""
         return self.gate("cp", [control, target], [angle])
 
     def crx(self, angle: float, control: int, target: int) -> Circuit:
-        """`rx`, controlled."""
+        """Append a controlled `rx`."""
         return self.gate("crx", [control, target], [angle])
 
     def cry(self, angle: float, control: int, target: int) -> Circuit:
-        """`ry`, controlled."""
+        """Append a controlled `ry`."""
         return self.gate("cry", [control, target], [angle])
 
     def crz(self, angle: float, control: int, target: int) -> Circuit:
-        """`rz`, controlled."""
+        """Append a controlled `rz`."""
         return self.gate("crz", [control, target], [angle])
 
     def swap(self, a: int, b: int) -> Circuit:
-        """Exchange two qubits. Costs nothing: only their names change places."""
+        """Exchange two qubits. This costs nothing, because the simulator only renames them."""
         return self.gate("swap", [a, b])
 
     def cswap(self, control: int, a: int, b: int) -> Circuit:
-        """`swap`, controlled."""
+        """Append a controlled `swap`."""
         return self.gate("cswap", [control, a, b])
 
     def ccx(self, a: int, b: int, target: int) -> Circuit:
-        """X with two controls."""
+        """Append X with two controls."""
         return self.gate("ccx", [a, b, target])
 
     def rxx(self, angle: float, a: int, b: int) -> Circuit:
-        """exp(-i angle/2 XX)."""
+        """Append exp(-i angle/2 XX)."""
         return self.gate("rxx", [a, b], [angle])
 
     def ryy(self, angle: float, a: int, b: int) -> Circuit:
-        """exp(-i angle/2 YY)."""
+        """Append exp(-i angle/2 YY)."""
         return self.gate("ryy", [a, b], [angle])
 
     def rzz(self, angle: float, a: int, b: int) -> Circuit:
-        """exp(-i angle/2 ZZ)."""
+        """Append exp(-i angle/2 ZZ)."""
         return self.gate("rzz", [a, b], [angle])
 
-    # -- gates by their numbers --------------------------------------------------------------------------------------
+    # -- gates by their matrices -------------------------------------------------------------------------------------
 
     def unitary(
         self,
@@ -187,18 +196,25 @@ class Circuit(_core.Circuit):
         control_values: int | Sequence[int] | None = None,
         name: str = "unitary",
     ) -> Circuit:
-        """A dense matrix on any qubits.
+        """Append a dense unitary matrix.
 
         Parameters
         ----------
-        matrix : array of shape (2^k, 2^k)
-            Unitary; qubits[0] is the least significant bit of its index.
+        matrix : array of complex, shape (2^k, 2^k)
+            Unitary matrix. qubits[0] is the least significant bit of its index.
         qubits : sequence of int
             The k targets.
         controls : sequence of int
-            Qubits that must have `control_values` for anything to happen.
+            Control qubits. The matrix acts where they have `control_values`.
         control_values : int or sequence of 0 and 1, optional
-            As a number (bit i belongs to controls[i]) or one by one; all 1 unless given.
+            Values of the controls, as a number (bit i belongs to controls[i]) or one by one. Default: all 1.
+        name : str
+            Name of the gate in messages and noise models.
+
+        Raises
+        ------
+        BadInput
+            The matrix is not square, or the number of control values is not that of the controls.
         """
         values = np.asarray(matrix, dtype=np.complex128)
         if values.ndim != 2 or values.shape[0] != values.shape[1]:
@@ -214,7 +230,15 @@ class Circuit(_core.Circuit):
         control_values: int | Sequence[int] | None = None,
         name: str = "diagonal",
     ) -> Circuit:
-        """A diagonal matrix: 2^k numbers of modulus 1 on k qubits, qubits[0] least significant."""
+        """Append a diagonal matrix.
+
+        Parameters
+        ----------
+        values : array of complex, shape (2^k,)
+            Numbers of modulus 1. qubits[0] is the least significant bit of their index.
+        qubits, controls, control_values, name
+            As for `unitary`.
+        """
         return self._numbers(
             "diagonal", np.asarray(values, np.complex128), qubits, controls, control_values, name
         )
@@ -228,10 +252,27 @@ class Circuit(_core.Circuit):
         controls: Sequence[int] = (),
         control_values: int | Sequence[int] | None = None,
     ) -> Circuit:
-        """exp(-i angle/2 P), where P has the letter paulis[i] (I, X, Y or Z) on qubits[i]."""
+        """Append exp(-i angle/2 P) for a Pauli string P.
+
+        Parameters
+        ----------
+        paulis : str
+            One letter (I, X, Y or Z) per qubit; paulis[i] acts on qubits[i].
+        angle : float
+            Angle in radians.
+        qubits : sequence of int
+            Qubits of the string.
+        controls, control_values
+            As for `unitary`.
+
+        Raises
+        ------
+        BadInput
+            The number of letters is not that of the qubits.
+        """
         if len(paulis) != len(qubits):
             raise BadInput(
-                f"pauli_rotation: expected one letter per qubit, found '{paulis}' for {len(qubits)} qubits"
+                f"pauli_rotation: expected one letter for each of {len(qubits)} qubits, found '{paulis}'"
             )
         kept = [(letter, qubit) for letter, qubit in zip(paulis, qubits, strict=True) if letter != "I"]
         return self._append(
@@ -247,7 +288,13 @@ class Circuit(_core.Circuit):
         )
 
     def permutation(self, targets: Sequence[int]) -> Circuit:
-        """Move what qubit i holds to qubit targets[i]. Costs nothing, as `swap`."""
+        """Move the state of qubit i to qubit targets[i]. Like `swap`, this costs nothing.
+
+        Raises
+        ------
+        BadInput
+            `targets` is no permutation of all qubits.
+        """
         if sorted(targets) != list(range(self.qubits)):
             raise BadInput(
                 f"permutation: expected every qubit from 0 to {self.qubits - 1} once, found {targets}"
@@ -261,7 +308,7 @@ class Circuit(_core.Circuit):
         return self
 
     def global_phase(self, angle: float, *, controls: Sequence[int] = ()) -> Circuit:
-        """exp(i angle); with controls, a phase of those."""
+        """Append the phase exp(i angle). With controls, it applies where all of them are 1."""
         return self._append(
             Operation(
                 "global_phase",
@@ -273,10 +320,10 @@ class Circuit(_core.Circuit):
             )
         )
 
-    # -- what is no gate ---------------------------------------------------------------------------------------------
+    # -- operations other than gates ---------------------------------------------------------------------------------
 
     def measure(self, qubits: int | Sequence[int], clbits: int | Sequence[int]) -> Circuit:
-        """Measure qubits[i] into clbits[i]."""
+        """Measure qubits[i] into the classical bit clbits[i]."""
         return self._append(Operation("measure", "measure", _list(qubits), clbits=_list(clbits)))
 
     def measure_all(self) -> Circuit:
@@ -294,11 +341,11 @@ class Circuit(_core.Circuit):
         return self.measure(range(self.qubits), range(self.qubits))
 
     def reset(self, qubits: int | Sequence[int]) -> Circuit:
-        """Bring qubits to |0>, whatever they are."""
+        """Reset qubits to |0>."""
         return self._append(Operation("reset", "reset", _list(qubits)))
 
     def barrier(self, qubits: Sequence[int] | None = None) -> Circuit:
-        """Keep what stands before it before it (nothing that a result could show depends on it)."""
+        """Append a barrier on some or all qubits. Results do not depend on barriers."""
         return self._append(
             Operation("barrier", "barrier", list(range(self.qubits) if qubits is None else qubits))
         )
@@ -307,20 +354,20 @@ class Circuit(_core.Circuit):
     def when(
         self, clbits: int | Sequence[int], value: int = 1, *, negated: bool = False
     ) -> Iterator[Circuit]:
-        """Do what the block adds only if classical bits have a value.
+        """Execute the operations of a `with` block only if classical bits have a value. Blocks may be nested.
 
         Parameters
         ----------
         clbits : int or sequence of int
-            Read as a number, the first least significant.
+            Classical bits, read as a number; the first one is the least significant.
         value : int
-            What that number must be.
+            Number that the bits must equal.
         negated : bool
-            It must be another number instead.
+            If True, the bits must not equal `value`.
 
         Notes
         -----
-        The condition is looked at once, before the block, also if the block writes to these bits.
+        The condition is evaluated once, before the block, even if the block writes to these bits.
 
         Examples
         --------
@@ -332,16 +379,16 @@ class Circuit(_core.Circuit):
         condition = Condition(_list(clbits), value, negated)
         if self._conditions:
             if negated:
-                condition = self._asked(condition)
+                condition = self._stored(condition)
             outer = self._conditions[-1]
             condition = Condition([*outer.clbits, *condition.clbits], 1 | condition.value << 1)
-        self._conditions.append(self._asked(condition))
+        self._conditions.append(self._stored(condition))
         try:
             yield self
         finally:
             self._conditions.pop()
 
-    # -- inside --------------------------------------------------------------------------------------------------------
+    # -- helpers -------------------------------------------------------------------------------------------------------
 
     def _append(self, operation: Operation) -> Circuit:
         if self._conditions:
@@ -369,8 +416,8 @@ class Circuit(_core.Circuit):
             )
         )
 
-    def _asked(self, condition: Condition) -> Condition:
-        """Write now, into a bit of its own, whether the condition holds; the same asked of that bit."""
+    def _stored(self, condition: Condition) -> Condition:
+        """Store the current truth of a condition in a new hidden bit; return the condition that this bit is 1."""
         bit = self.clbits + self.hidden_clbits
         self.hidden_clbits += 1
         self.add(Operation("assign", "assign", [], clbits=[bit], condition=condition))

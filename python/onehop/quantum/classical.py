@@ -1,4 +1,4 @@
-"""Questions about classical bits: Qiskit's expressions as `assign` operations on hidden bits."""
+"""Qiskit's classical expressions, translated to `assign` operations on hidden bits."""
 
 from __future__ import annotations
 
@@ -14,82 +14,85 @@ if TYPE_CHECKING:
 
 __all__ = ["FALSE", "TRUE", "BitLogic"]
 
-# What is known without asking, where others are numbers of bits.
+# Constants, in place of the number of a classical bit.
 FALSE, TRUE = -1, -2
 Bits = Sequence[int]
 
 
 class BitLogic:
-    """Computes Boolean functions of a circuit's classical bits, each answer in a hidden bit of its own.
+    """Boolean functions of a circuit's classical bits.
+
+    The methods take and return numbers of classical bits, or `FALSE` and `TRUE`. Each result that is no constant and
+    no argument goes into a new hidden bit, which an `assign` operation sets.
 
     Parameters
     ----------
     circuit : Circuit
-        Gets the `assign` operations.
+        Circuit to which the `assign` operations are appended.
     """
 
     def __init__(self, circuit: Circuit) -> None:
         self.circuit = circuit
 
     def assign(self, condition: Condition) -> int:
-        """A new hidden bit that holds whether the condition is fulfilled now."""
+        """Store the current truth of a condition in a new hidden bit; return the bit."""
         bit = self.circuit.clbits + self.circuit.hidden_clbits
         self.circuit.hidden_clbits += 1
         self.circuit.add(Operation("assign", "assign", [], clbits=[bit], condition=condition))
         return bit
 
     def all_of(self, wanted: Sequence[tuple[int, int]], *, negated: bool = False) -> int:
-        """Whether every bit of the (bit, value) pairs has its value; negated: whether one has not."""
+        """Compute whether every bit of the (bit, value) pairs has its value; if negated, whether one has not."""
         no, yes = (TRUE, FALSE) if negated else (FALSE, TRUE)
-        asked: dict[int, int] = {}
+        required: dict[int, int] = {}
         for bit, value in wanted:
             if bit in (FALSE, TRUE):
                 if (bit == TRUE) != bool(value):
                     return no
-            elif asked.setdefault(bit, value) != value:
+            elif required.setdefault(bit, value) != value:
                 return no
-        if not asked:
+        if not required:
             return yes
-        if not negated and list(asked.values()) == [1]:
-            return next(iter(asked))
-        number = sum(value << k for k, value in enumerate(asked.values()))
-        return self.assign(Condition(list(asked), number, negated))
+        if not negated and list(required.values()) == [1]:
+            return next(iter(required))
+        number = sum(value << k for k, value in enumerate(required.values()))
+        return self.assign(Condition(list(required), number, negated))
 
     def negation(self, a: int) -> int:
-        """Not a."""
+        """Compute not a."""
         return self.all_of([(a, 0)])
 
     def both(self, a: int, b: int) -> int:
-        """A and b."""
+        """Compute a and b."""
         return self.all_of([(a, 1), (b, 1)])
 
     def any_of(self, bits: Bits) -> int:
-        """Whether one of the bits is 1."""
+        """Compute whether at least one of the bits is 1."""
         distinct = [bit for bit in dict.fromkeys(bits) if bit != FALSE]
         if len(distinct) == 1:
             return distinct[0]
         return self.all_of([(bit, 0) for bit in distinct], negated=True)
 
     def either(self, a: int, b: int) -> int:
-        """A or b."""
+        """Compute a or b."""
         return self.any_of([a, b])
 
     def different(self, a: int, b: int) -> int:
-        """A exclusive-or b."""
+        """Compute the exclusive or of a and b."""
         return self.either(self.all_of([(a, 1), (b, 0)]), self.all_of([(a, 0), (b, 1)]))
 
     def equals(self, bits: Bits, value: int) -> int:
-        """Whether the bits, read as a number, are `value`."""
+        """Compute whether the bits, read as a number with the first bit least significant, equal `value`."""
         if value >> len(bits):
             return FALSE
         return self.all_of([(bit, value >> k & 1) for k, bit in enumerate(bits)])
 
     def equal(self, a: Bits, b: Bits) -> int:
-        """Whether two numbers are the same."""
+        """Compute whether two numbers are equal."""
         return self.all_of([(self.different(x, y), 0) for x, y in zip(*_same_length(a, b), strict=True)])
 
     def less(self, a: Bits, b: Bits) -> int:
-        """Whether a < b."""
+        """Compute whether a < b."""
         answer = FALSE
         for x, y in zip(*_same_length(a, b), strict=True):
             below = self.all_of([(x, 0), (y, 1)])
@@ -99,21 +102,37 @@ class BitLogic:
 
 
 def _same_length(a: Bits, b: Bits) -> tuple[list[int], list[int]]:
+    """Pad the shorter number with zeros."""
     width = max(len(a), len(b))
     return [*a, *[FALSE] * (width - len(a))], [*b, *[FALSE] * (width - len(b))]
 
 
 def _number(value: int, width: int) -> list[int]:
+    """Write a number as `width` constants."""
     return [TRUE if value >> k & 1 else FALSE for k in range(width)]
 
 
 def evaluate(logic: BitLogic, clbits: Mapping[Clbit, int], node: expr.Expr) -> list[int]:
-    """The bits of an expression of `qiskit.circuit.classical.expr`, the least significant first.
+    """Evaluate an expression of `qiskit.circuit.classical.expr`.
+
+    Parameters
+    ----------
+    logic : BitLogic
+        Appends the operations that the evaluation needs.
+    clbits : mapping
+        Number of each classical bit of Qiskit's in the circuit.
+    node : Expr
+        Expression.
+
+    Returns
+    -------
+    list of int
+        Bits of the value, the least significant first.
 
     Raises
     ------
     BadInput
-        Arithmetic, floating-point numbers, or variables that are no classical bits.
+        The expression has arithmetic, floating-point numbers, or variables other than classical bits.
     """
     from qiskit.circuit import ClassicalRegister, Clbit
     from qiskit.circuit.classical import expr, types
@@ -127,7 +146,7 @@ def evaluate(logic: BitLogic, clbits: Mapping[Clbit, int], node: expr.Expr) -> l
         if isinstance(node.var, ClassicalRegister):
             return [clbits[bit] for bit in node.var]
         raise BadInput(
-            f"the variable {node.name!r} of {node.type} cannot be simulated: only classical bits can"
+            f"the variable {node.name!r} of {node.type} cannot be simulated; use classical bits instead"
         )
     if isinstance(node, expr.Value) and isinstance(node.type, (types.Bool, types.Uint)):
         return _number(int(node.value), width(node))
@@ -152,7 +171,7 @@ def evaluate(logic: BitLogic, clbits: Mapping[Clbit, int], node: expr.Expr) -> l
 
 
 def _binary(logic: BitLogic, node: Any, value_of: Callable[[expr.Expr], list[int]]) -> list[int] | None:
-    """A binary operation; None where it is one that bits do not know."""
+    """Evaluate a binary operation; return None if it is not supported."""
     name = node.op.name
     if name.startswith("SHIFT") and hasattr(node.right, "value"):
         bits = value_of(node.left)

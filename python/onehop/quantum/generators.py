@@ -1,6 +1,7 @@
-"""Circuits that everybody measures with: QFT, phase estimation, spin models, GHZ, random ones, quantum volume, QAOA.
+"""Common benchmark circuits: QFT, phase estimation, spin models, GHZ, random circuits, quantum volume and QAOA.
 
-Each function returns a `Program`: `onehop quantum circuit KIND` writes it as OpenQASM, `to_circuit` makes what runs.
+Each function returns a `Program`. `onehop quantum circuit KIND` writes it as OpenQASM; `Program.to_circuit` converts it
+to a `Circuit` for the simulator.
 """
 
 from __future__ import annotations
@@ -31,34 +32,39 @@ def _add_qft(circuit: Program, qubits: int) -> None:
 
 
 def _prepare(circuit: Program, state: str | int) -> None:
-    """X gates for a basis state: a number, bits with the last qubit first, or "neel"."""
+    """Append X gates that prepare a basis state: a number, bits with the last qubit first, or "neel"."""
     qubits = circuit.qubits
     if state == "neel":
         number = sum(1 << qubit for qubit in range(0, qubits, 2))
     elif isinstance(state, str):
         if len(state) != qubits or set(state) - {"0", "1"}:
-            raise BadInput(f"expected a state of {qubits} bits, a 0 or 1 each, or neel; found {state!r}")
+            raise BadInput(f"expected a state of {qubits} bits (0 or 1) or neel, found {state!r}")
         number = int(state, 2)
     else:
         number = state
     if not 0 <= number < 1 << qubits:
-        raise BadInput(f"expected a basis state of {qubits} qubits, found number {number}")
+        raise BadInput(f"expected a basis state from 0 to {(1 << qubits) - 1}, found {number}")
     for qubit in range(qubits):
         if number >> qubit & 1:
             circuit.add("x", qubit)
 
 
 def qft(qubits: int, *, state: str | int = 1, inverse: bool = False) -> Program:
-    """The quantum Fourier transform of a basis state: amplitude y becomes exp(2 pi i x y / 2^n) / sqrt(2^n).
+    """Quantum Fourier transform of a basis state x: amplitude y becomes exp(2 pi i x y / 2^n) / sqrt(2^n).
 
     Parameters
     ----------
     qubits : int
-        n.
+        Number of qubits n.
     state : int or str
-        x, as a number or as bits.
+        Basis state x: a number, bits with the last qubit first, or "neel" (1 on every second qubit).
     inverse : bool
-        The inverse transform.
+        If True, make the inverse transform.
+
+    Raises
+    ------
+    BadInput
+        There is no such basis state.
     """
     circuit = Program(qubits, name=f"qft of {qubits} qubits")
     _prepare(circuit, state)
@@ -68,19 +74,19 @@ def qft(qubits: int, *, state: str | int = 1, inverse: bool = False) -> Program:
 
 
 def qpe(qubits: int, *, phase: float | None = None) -> Program:
-    """Phase estimation of diag(1, exp(2 pi i phase)), measured: the counts' number over 2^(qubits-1) is the phase.
+    """Quantum phase estimation of diag(1, exp(2 pi i phase)): the outcome divided by 2^(qubits-1) is the phase.
 
     Parameters
     ----------
     qubits : int
-        All but the last count, the last holds the eigenstate.
+        Number of qubits: qubits - 1 counting qubits, and a last one that holds the eigenstate.
     phase : float, optional
-        In [0, 1); by default the number next to 1/3 that is measured with certainty.
+        Phase in [0, 1). Default: the number nearest to 1/3 that is measured with certainty.
 
     Raises
     ------
     BadInput
-        Fewer than 2 qubits, or a phase outside.
+        There are fewer than 2 qubits, or the phase is outside [0, 1).
     """
     if qubits < 2:
         raise BadInput(f"phase estimation needs at least 2 qubits, found {qubits}")
@@ -112,20 +118,25 @@ def evolution(
     mirror: bool = False,
     name: str = "evolution",
 ) -> Program:
-    """A Trotter evolution from a basis state.
+    """Trotterised time evolution of a basis state.
 
     Parameters
     ----------
     model : PauliSum
-        The Hamiltonian, such as `tfim(...)` or `heisenberg(...)`.
+        Hamiltonian, such as `tfim(...)` or `heisenberg(...)`.
     qubits, time, steps, order
         As for `trotter`.
     state : int or str
-        Where it begins: a number, bits, or "neel": 1 on every second qubit.
+        Initial basis state: a number, bits with the last qubit first, or "neel" (1 on every second qubit).
     mirror : bool
-        Followed by its inverse, so that the state at the end is the one of the beginning.
+        If True, append the inverse circuit, so that the final state is the initial state.
     name : str
-        For messages.
+        Name in messages.
+
+    Raises
+    ------
+    BadInput
+        There is no such basis state; otherwise as for `trotter`.
     """
     circuit = Program(qubits, name=name)
     _prepare(circuit, state)
@@ -138,7 +149,7 @@ def evolution(
 
 
 def ghz(qubits: int) -> Program:
-    """(|0...0> + |1...1>) / sqrt(2)."""
+    """GHZ state (|0...0> + |1...1>) / sqrt(2)."""
     circuit = Program(qubits, name=f"ghz of {qubits} qubits").add("h", 0)
     for qubit in range(1, qubits):
         circuit.add("cx", (qubit - 1, qubit))
@@ -146,14 +157,14 @@ def ghz(qubits: int) -> Program:
 
 
 def random_circuit(qubits: int, *, depth: int = 20, seed: int = 0) -> Program:
-    """Layers of random one-qubit gates and of CZ on random pairs.
+    """Random circuit: layers of random one-qubit gates and of CZ gates on random pairs.
 
     Parameters
     ----------
     qubits : int
-        How many.
+        Number of qubits.
     depth : int
-        Layers.
+        Number of layers.
     seed : int
         The same seed gives the same circuit.
     """
@@ -170,14 +181,14 @@ def random_circuit(qubits: int, *, depth: int = 20, seed: int = 0) -> Program:
 
 
 def quantum_volume(qubits: int, *, depth: int | None = None, seed: int = 0) -> Program:
-    """Layers of Haar-random two-qubit gates on random pairs.
+    """Quantum volume circuit: layers of Haar-random two-qubit gates on random pairs.
 
     Parameters
     ----------
     qubits, seed
         As for `random_circuit`.
     depth : int, optional
-        Layers; by default as many as there are qubits.
+        Number of layers. Default: the number of qubits.
     """
     depth = qubits if depth is None else depth
     random = np.random.default_rng(seed)
@@ -193,25 +204,25 @@ def quantum_volume(qubits: int, *, depth: int | None = None, seed: int = 0) -> P
 def qaoa(
     qubits: int, *, layers: int = 2, degree: int = 3, seed: int = 0, angles: Sequence[float] | None = None
 ) -> Program:
-    """The quantum approximate optimisation algorithm for the largest cut of a random regular graph.
+    """Quantum approximate optimisation algorithm (QAOA) for the maximum cut of a random regular graph.
 
     Parameters
     ----------
     qubits : int
-        One per site of the graph.
+        Number of qubits, one per vertex of the graph.
     layers : int
-        Pairs of cost and mixing layers.
+        Number of pairs of cost and mixing layers.
     degree : int
-        Neighbours of each site.
+        Number of neighbours of each vertex.
     seed : int
-        Of the graph and, unless given, the angles.
+        Seed of the graph and of the angles.
     angles : sequence of float, optional
-        Cost and mixing angle of every layer in turn.
+        Cost and mixing angle of each layer in turn: 2 * layers numbers. Default: random angles.
 
     Raises
     ------
     BadInput
-        There is no such graph, or a wrong number of angles.
+        There is no such graph, or the number of angles is wrong.
     """
     random = np.random.default_rng(seed)
     bonds = random_regular_bonds(qubits, degree, random)

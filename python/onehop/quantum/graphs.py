@@ -1,4 +1,4 @@
-"""Which sites interact: chains, square and triangular lattices, random regular graphs."""
+"""Interaction graphs: chains, square and triangular lattices, and random regular graphs."""
 
 from __future__ import annotations
 
@@ -15,21 +15,26 @@ LATTICES = ("grid", "triangular")
 
 
 def lattice_bonds(extents: Sequence[int], *, lattice: str = "grid", periodic: bool = False) -> list[Bond]:
-    """The nearest neighbours on a lattice, each pair once, by ascending sites.
+    """List the nearest neighbours on a lattice, each pair once, in ascending order.
 
     Parameters
     ----------
     extents : sequence of int
-        Sites in each dimension, one or two; site (x, y) has the number x * extents[1] + y.
+        Number of sites in each of one or two dimensions. Site (x, y) has the number x * extents[1] + y.
     lattice : str
-        "grid": chains and square lattices; "triangular": with one diagonal, (x, y) to (x + 1, y + 1).
+        "grid" (a chain or a square lattice) or "triangular" (with the diagonal from (x, y) to (x + 1, y + 1)).
     periodic : bool
-        Whether the last site is a neighbour of the first, in every dimension.
+        If True, the boundaries are periodic in every dimension.
+
+    Returns
+    -------
+    list of (int, int)
+        Pairs of site numbers, the smaller one first.
 
     Raises
     ------
     BadInput
-        No such lattice.
+        There is no such lattice.
     """
     if lattice not in LATTICES:
         raise BadInput(f"expected a lattice ({', '.join(LATTICES)}), found {lattice!r}")
@@ -57,16 +62,16 @@ def lattice_bonds(extents: Sequence[int], *, lattice: str = "grid", periodic: bo
 
 
 def random_regular_bonds(sites: int, degree: int, random: np.random.Generator) -> list[Bond]:
-    """A random graph in which every site has `degree` neighbours, each pair once, by ascending sites.
+    """List the edges of a random graph in which every site has `degree` neighbours, as `lattice_bonds` does.
 
     Raises
     ------
     BadInput
-        There is no such graph: `sites` times `degree` is odd, or there are too few sites.
+        There is no such graph: `sites` times `degree` is odd, or `degree` is not below `sites`.
     """
     if sites * degree % 2 or not 0 <= degree < sites:
         raise BadInput(f"there is no graph of {sites} sites with {degree} neighbours each")
-    # A circulant graph, mixed by swapping the ends of random pairs of bonds.
+    # Start from a circulant graph, and randomise it by swapping the ends of random pairs of bonds.
     bonds = {(site, (site + step) % sites) for site in range(sites) for step in range(1, degree // 2 + 1)}
     if degree % 2:
         bonds |= {(site, site + sites // 2) for site in range(sites // 2)}

@@ -1,4 +1,4 @@
-"""How much memory a rank has held, memory that ranks share counted once."""
+"""`MemoryUse`: peak memory of a rank, which counts memory that ranks share once."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ __all__ = ["MemoryUse"]
 
 
 class MemoryUse:
-    """What this process holds, and the most it has held since this object was made.
+    """Peak memory of this process since the object was made.
 
-    Ranks map each other's arrays, so the resident set of each counts pages that belong to others. Here shared memory
-    counts with the rank that made it, all of it, and is left out where it is another's. Everything else counts as it
-    is: the interpreter, libraries, tables, buffers. Tables of pages, which the kernel keeps, do not (1/512 of what is
-    mapped).
+    Ranks map each other's arrays, so the resident set of each includes pages of other ranks. This class counts shared
+    memory in full for the rank that allocated it, and not for the others. Everything else counts as it is: the
+    interpreter, libraries, tables and buffers. Page tables, which the kernel keeps, do not count (1/512 of the mapped
+    memory).
 
     Attributes
     ----------
     before : int
-        Bytes held when this object was made: the program without a state.
+        Bytes in use when this object was made, that is, by the program without a state.
     """
 
     def __init__(self) -> None:
@@ -32,21 +32,22 @@ class MemoryUse:
         self.before = status["RssAnon"] + status["RssFile"] + _own_shared()
 
     def peak(self) -> int:
-        """Bytes at most since then; states of the run must still be there."""
+        """Return the peak number of bytes. The states of the run must still exist."""
         status = _status()
         now = status["RssAnon"] + status["RssFile"]
-        # The largest resident set was with all the shared memory that is mapped now, or is no larger than this.
+        # At its peak the resident set held all the shared memory that is mapped now; otherwise the current value is
+        # at least as large.
         return max(now, status["VmHWM"] - status["RssShmem"]) + _own_shared()
 
     def report(self, group: Group) -> dict[str, int]:
-        """The largest of all ranks, for a report. Collective."""
+        """Return the largest values of all ranks for a report. Collective."""
         mine = f"{self.peak()} {self.before}".encode()
         peaks, before = zip(*(map(int, one.split()) for one in group.allgather(mine)), strict=True)
         return {"peak_memory_per_rank": max(peaks), "program_memory_per_rank": max(before)}
 
 
 def _forget_peak() -> None:
-    """Let the kernel's peak begin anew; where it cannot, it is the peak since the program began."""
+    """Reset the kernel's peak. Where this fails, the peak counts from the start of the program."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text("5")
 
@@ -57,7 +58,7 @@ def _status() -> dict[str, int]:
 
 
 def _own_shared() -> int:
-    """Bytes of memory in the shared arrays that this process has made: it keeps no file of others' open."""
+    """Return the bytes of the shared arrays of this process, which keeps only its own files open."""
     return sum({one.st_ino: one.st_blocks * 512 for one in _memory_files()}.values())
 
 
@@ -66,5 +67,5 @@ def _memory_files() -> Iterator[stat_result]:
         try:
             if str(descriptor.readlink()).startswith("/memfd:onehop"):
                 yield descriptor.stat()
-        except OSError:  # the folder's own descriptor is closed by now
+        except OSError:  # the descriptor with which the folder was read is closed by now
             continue

@@ -1,4 +1,4 @@
-"""`PauliSum`: weighted sums of Pauli strings, as text and as masks."""
+"""`PauliSum`: observables as weighted sums of Pauli strings."""
 
 from __future__ import annotations
 
@@ -33,9 +33,14 @@ class PauliTerm:
     Attributes
     ----------
     coefficient : complex
-        Its weight.
+        Weight, a finite number.
     paulis : tuple of (int, str)
-        Qubit and letter (X, Y or Z), by ascending qubit; empty: the identity.
+        Qubit and letter (X, Y or Z) of each factor, by ascending qubit. Empty for the identity.
+
+    Raises
+    ------
+    BadInput
+        The weight is not finite.
     """
 
     coefficient: complex
@@ -47,17 +52,17 @@ class PauliTerm:
 
     @property
     def x_mask(self) -> int:
-        """The qubits with X or Y, as bits."""
+        """Qubits with X or Y, as bits."""
         return sum(1 << qubit for qubit, letter in self.paulis if letter in "XY")
 
     @property
     def z_mask(self) -> int:
-        """The qubits with Z or Y, as bits."""
+        """Qubits with Z or Y, as bits."""
         return sum(1 << qubit for qubit, letter in self.paulis if letter in "YZ")
 
     @property
     def is_diagonal(self) -> bool:
-        """Whether there is no X and no Y in it."""
+        """Whether the string has no X and no Y."""
         return all(letter == "Z" for _, letter in self.paulis)
 
     def __str__(self) -> str:
@@ -73,33 +78,33 @@ class PauliSum:
     Attributes
     ----------
     terms : tuple of PauliTerm
-        In the order given; equal strings are not combined.
+        Terms in the given order; equal strings are not combined.
     """
 
     terms: tuple[PauliTerm, ...]
 
     @classmethod
     def parse(cls, text: str) -> PauliSum:
-        """Read `Z0 Z1 + 0.5*X2 - Y0*Y3 + 2`, or HamLib's `(1+0j) [Z0 Z1] + (2+0j) [X0]`.
+        """Parse text such as `Z0 Z1 + 0.5*X2 - Y0*Y3 + 2`, or HamLib's `(1+0j) [Z0 Z1] + (2+0j) [X0]`.
 
-        A term is a weight and factors, a letter and a qubit each, with a space or `*` between. A weight alone
-        stands for so many times the identity, which may be written `I`.
+        A term is an optional weight and factors, separated by a space or `*`. A factor is a letter and a qubit. A
+        weight without factors is a multiple of the identity, which may be written `I`.
 
         Raises
         ------
         BadInput
-            Anything else, with the column; a qubit twice in a term.
+            The text has another form, or a qubit occurs twice in a term. The message names the column.
         """
         return cls(tuple(_Parser(text).terms()))
 
     @classmethod
     def of(cls, observable: Any) -> PauliSum:
-        """From text, a `PauliSum`, Qiskit's `SparsePauliOp` or `Pauli`.
+        """Convert text, a `PauliSum`, or Qiskit's `SparsePauliOp` or `Pauli`.
 
         Raises
         ------
         BadInput
-            Anything else.
+            The observable has another type, or the text cannot be parsed.
         """
         if isinstance(observable, PauliSum):
             return observable
@@ -122,7 +127,7 @@ class PauliSum:
 
     @property
     def qubits(self) -> int:
-        """One more than the largest qubit named; 0 if none is."""
+        """Number of qubits that the sum needs: one more than the highest qubit, or 0 if there is none."""
         return max((term.paulis[-1][0] + 1 for term in self.terms if term.paulis), default=0)
 
     @property
@@ -131,12 +136,12 @@ class PauliSum:
         return all(term.coefficient.imag == 0 for term in self.terms)
 
     def require(self, qubits: int) -> None:
-        """Check that the sum fits a state.
+        """Check that the sum acts on at most `qubits` qubits.
 
         Raises
         ------
         BadInput
-            It names a qubit that a state of `qubits` qubits does not have.
+            The sum names a higher qubit.
         """
         if self.qubits > qubits:
             raise BadInput(
@@ -144,7 +149,7 @@ class PauliSum:
             )
 
     def masks(self) -> tuple[NDArray[np.complex128], NDArray[np.uint64], NDArray[np.uint64]]:
-        """Weights, x masks and z masks, a number per term."""
+        """Return the weights (complex128), x masks and z masks (uint64) of the terms, each of shape (len(self),)."""
         return (
             np.array([term.coefficient for term in self.terms], np.complex128),
             np.array([term.x_mask for term in self.terms], np.uint64),
@@ -165,7 +170,7 @@ class PauliSum:
 
 
 def _from_label(label: str) -> PauliTerm:
-    """From Qiskit's label, the last qubit first, a phase such as -i in front."""
+    """Convert Qiskit's label: the last qubit first, after an optional phase such as -i."""
     letters = label.lstrip("+-ij1")
     phase = {"": 1, "-": -1, "i": 1j, "-i": -1j}[label[: len(label) - len(letters)].strip("+")]
     pairs = ((qubit, letter) for qubit, letter in enumerate(reversed(letters)) if letter != "I")
@@ -209,11 +214,11 @@ class _Parser:
             raise self._bad(f"there is no qubit {digits}", start)
         return int(digits)
 
-    def _bad(self, what: str, column: int) -> BadInput:
+    def _bad(self, problem: str, column: int) -> BadInput:
         shown = self.text if len(self.text) <= 60 else self.text[max(0, column - 30) : column + 30] + "..."
         return BadInput(
-            f"observable {shown!r}, column {column + 1}: {what}; expected terms such as in "
-            '"Z0 Z1 + 0.5*X2", a letter X, Y or Z and a qubit each'
+            f"observable {shown!r}, column {column + 1}: {problem}; expected terms as in "
+            '"Z0 Z1 + 0.5*X2", with a letter X, Y or Z and a qubit in each factor'
         )
 
     def _take(self, *kinds: str) -> _Token | None:
@@ -223,9 +228,9 @@ class _Parser:
         return None
 
     def terms(self) -> Iterator[PauliTerm]:
-        """All terms."""
+        """Parse all terms."""
         if not self.tokens:
-            raise self._bad("nothing is there", 0)
+            raise self._bad("the text is empty", 0)
         first = True
         while self.next < len(self.tokens):
             signs = []
@@ -248,7 +253,7 @@ class _Parser:
         except ValueError as error:
             raise self._bad(f"{token.text!r} is no number", token.column) from error
         if not cmath.isfinite(weight):
-            raise self._bad(f"{token.text!r} is beyond what a double holds", token.column)
+            raise self._bad(f"{token.text!r} is beyond the range of a double", token.column)
         return weight
 
     def _term(self, sign: int) -> PauliTerm:
@@ -266,7 +271,7 @@ class _Parser:
             last = token
             if token.kind == "pauli" and token.text[0] != "I":
                 if token.qubit in factors:
-                    raise self._bad(f"qubit {token.qubit} stands twice in a term", token.column)
+                    raise self._bad(f"qubit {token.qubit} occurs twice in a term", token.column)
                 factors[token.qubit] = token.text[0]
         if (last is not None and last.kind == "times") or (times is not None and last is None):
             raise self._bad("a factor is missing after '*'", self.tokens[self.next - 1].column)

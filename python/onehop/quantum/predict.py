@@ -1,4 +1,4 @@
-"""Predict how long a circuit would take, from a short trial of its own gates."""
+"""Prediction of the time that a circuit would take, from a short trial of its own gates."""
 
 from __future__ import annotations
 
@@ -16,30 +16,36 @@ from onehop.quantum.state import State
 
 __all__ = ["predict"]
 
-_QUBITS = 21  # of a trial, at most: more than the caches hold, soon done
-_FEWER = 2  # than a rank's share has
-_BUDGET = 0.08  # seconds of gates
-_FIRST = 64  # gates
+_MAX_QUBITS = 21  # of the trial: larger than the caches, but fast
+_FEWER_QUBITS = 2  # so many fewer than a rank's share has
+_TRIAL_SECONDS = 0.08  # the trial takes more gates until it lasts this long
+_FIRST_GATES = 64  # number of gates of the first trial
 
 
 def predict(circuit_plan: CircuitPlan, group: Group | None = None) -> float:
-    """About how many seconds a run takes, without drawing shots and without observables.
+    """Predict the time of a run, without sampling and observables.
 
-    Some gates from the middle of the circuit, more and more until their time can be read, run on a small state of this
-    machine. Their time, the time to get that state's memory, and the time of a copy of it for each exchange are taken
-    larger by as much as the circuit and a rank's share are.
+    Gates from the middle of the circuit run on a small state on this machine, more and more of them until their time
+    is measurable. The prediction scales this time by the number of gates and the size of a rank's share, and adds the
+    scaled time to allocate the state and the time to copy the bytes of the exchanges.
 
     Parameters
     ----------
     circuit_plan : CircuitPlan
+        Plan of the run.
     group : Group, optional
-        The ranks that will run it, of which all call this at once: collective then, and the answer is that of the
-        slowest. Without it all cores of this machine are taken to work for the ranks that share it.
+        Ranks that will run the circuit. All of them call this function, and the result is that of the slowest.
+        Default: assume that the ranks that share this machine share its cores.
+
+    Returns
+    -------
+    float
+        Approximate time in seconds.
     """
     local = circuit_plan.placement.local_bits
     gates = [moved(one, 0, conjugate=False) for one in circuit_plan.circuit.operations if one.is_gate]
     widest = max((len(one.targets) for one in gates if one.kind != "pauli_rotation"), default=1)
-    qubits = max(1, min(_QUBITS, local - _FEWER), min(widest, local))
+    qubits = max(1, min(_MAX_QUBITS, local - _FEWER_QUBITS), min(widest, local))
     if group is not None:
         group.barrier()
         threads = _share_of_cores(len(group.local_ranks))
@@ -48,15 +54,16 @@ def predict(circuit_plan: CircuitPlan, group: Group | None = None) -> float:
     begin = time.perf_counter()
     state = State(qubits, precision=circuit_plan.precision, threads=threads)
     state.set_basis_state(0)
-    beginning = time.perf_counter() - begin
-    of_gates = _time(state, gates)
-    exchanging = circuit_plan.bytes_per_rank * _seconds_per_byte_swapped()
-    larger = 2.0 ** (local - qubits)
+    allocation_seconds = time.perf_counter() - begin
+    gate_seconds = _time(state, gates)
+    exchange_seconds = circuit_plan.bytes_per_rank * _seconds_per_byte_swapped()
+    scale = 2.0 ** (local - qubits)
     if group is None:
-        # The trial had all cores; memory is given and bytes are moved by each rank on one of them.
+        # The trial used all cores, but each rank allocates and exchanges on one core.
         turns = circuit_plan.ranks_per_node / min(circuit_plan.ranks_per_node, usable_cores())
-        return of_gates * larger * circuit_plan.ranks_per_node + (beginning * larger + exchanging) * turns
-    mine = (of_gates + beginning) * larger + exchanging
+        others = (allocation_seconds * scale + exchange_seconds) * turns
+        return gate_seconds * scale * circuit_plan.ranks_per_node + others
+    mine = (gate_seconds + allocation_seconds) * scale + exchange_seconds
     return max(float(one) for one in group.allgather(repr(mine).encode()))
 
 
@@ -65,10 +72,10 @@ def _share_of_cores(ranks: int) -> int:
 
 
 def _time(state: State, gates: Sequence[Operation]) -> float:
-    """Seconds that all the gates would take on this state."""
+    """Return the seconds that all the gates would take on this state, measured with some of them."""
     if not gates:
         return 0.0
-    number = min(_FIRST, len(gates))
+    number = min(_FIRST_GATES, len(gates))
     while True:
         first = (len(gates) - number) // 2
         circuit = Circuit(state.qubits)
@@ -77,13 +84,13 @@ def _time(state: State, gates: Sequence[Operation]) -> float:
         begin = time.perf_counter()
         state._core.apply(circuit, 0)
         seconds = time.perf_counter() - begin
-        if number == len(gates) or seconds > _BUDGET:
+        if number == len(gates) or seconds > _TRIAL_SECONDS:
             return seconds * len(gates) / number
         number = min(len(gates), 2 * number)
 
 
 def _add_folded(circuit: Circuit, gate: Operation) -> None:
-    """Add a gate to a smaller circuit: qubits that do not exist begin again at 0, and what has no place is left out."""
+    """Add a gate to a smaller circuit. Qubit numbers wrap around, and targets or controls in excess are dropped."""
     targets, paulis = list(gate.targets), gate.paulis
     if gate.kind == "pauli_rotation":
         targets, paulis = targets[: circuit.qubits], paulis[: circuit.qubits]
@@ -110,7 +117,7 @@ def _add_folded(circuit: Circuit, gate: Operation) -> None:
 
 
 def _seconds_per_byte_swapped() -> float:
-    """To read and write a byte here and another one there."""
+    """Measure the time to copy a byte in both directions, as an exchange between two ranks does."""
     block = np.ones(1 << 21)
     other = np.empty_like(block)
     times = []

@@ -1,4 +1,4 @@
-"""Where the time of a simulation went: passes over the amplitudes, exchanges between ranks, and what is around them."""
+"""`Profile`: the times of a simulation's passes over the amplitudes, exchanges between ranks, and other steps."""
 
 from __future__ import annotations
 
@@ -11,35 +11,37 @@ from onehop.group import Group
 __all__ = ["KINDS", "PARTS", "Entry", "Profile"]
 
 KINDS = ("first state", "exchange", "planning", "pass", "measurement", "sampling", "expectations")
-"""What an entry may be; "other" is what lies between them."""
+"""The kinds of entries. `Profile.totals` adds "other", the time between entries."""
 PARTS = ("preparing", "gather", "rotations", "pairs", "matrices", "diagonals", "scatter")
-"""Where the time of a pass goes; "other" is the waiting of threads for each other."""
+"""The parts of a pass. `Profile.parts` adds "other", the time in which threads wait for each other."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Something that took time on a rank.
+    """One timed step of a rank. The attributes from `tile_bits` on are those of a pass.
 
     Attributes
     ----------
     kind : str
         One of `KINDS`.
     run, stage : int
-        The run (one per measurement record) and the stage of the placement; -1: no stage.
+        Number of the run (one per measurement record) and of the stage of the placement; -1: no stage.
     begin, seconds : float
-        When, since the run began, and for how long.
+        Time from the beginning of the run to the step, and duration of the step.
     bytes : int
-        A pass: read and written. An exchange: sent by this rank.
-    tile_bits : list of int
-        Of a pass: the bits of an amplitude's place that run within a tile; empty: one operation straight in memory.
-    gates, rotations, pairs, matrices, phases, tables : int
-        Of a pass: how many gates begin with it, and the engine's operations that they became.
+        Bytes that a pass reads and writes, or that this rank sends in an exchange.
+    tile_bits : list of int, optional
+        Bits of an amplitude's place that vary within a tile; empty for one operation applied directly in memory.
+    gates : int
+        Number of gates that begin with this pass.
+    rotations, pairs, matrices, phases, tables : int
+        Numbers of the engine's operations of each form.
     sweeps : int
-        Over a tile in cache, in a pass.
+        Number of sweeps over a tile in cache.
     multiply_adds : float
-        For each amplitude, in a pass.
-    parts : dict from str to float
-        Seconds of a pass by `PARTS`, averaged over the threads.
+        Number of multiply-adds per amplitude.
+    parts : dict from str to float, optional
+        Seconds by `PARTS`, averaged over the threads.
     """
 
     kind: str
@@ -62,18 +64,18 @@ class Entry:
 
 @dataclass(frozen=True)
 class Profile:
-    """Where the time went on each rank.
+    """The times of a simulation on each rank.
 
     Attributes
     ----------
     seconds : float
-        From the beginning of the run to its end, of the slowest rank.
+        Duration of the run on the slowest rank.
     ranks : list of list of Entry
-        Of each rank, in the order of their ends.
+        Entries of each rank, in the order in which they ended.
     pass_seconds : float
-        The least that a pass can take: reading and writing every amplitude once, all ranks at it together.
+        Minimum time of a pass: reading and writing every amplitude once, on all ranks at the same time.
     pass_bytes : int
-        Read and written by a rank in a pass.
+        Bytes that a rank reads and writes in a pass.
     """
 
     seconds: float
@@ -90,7 +92,7 @@ class Profile:
         pass_seconds: float,
         pass_bytes: int,
     ) -> Profile:
-        """The profile of the first `ranks` ranks of a group. Collective."""
+        """Collect the profiles of the first `ranks` ranks of a group. Collective."""
         texts = group.allgather(json.dumps([seconds, entries]).encode())
         of_ranks = [json.loads(text) for text in texts[:ranks]]
         listed = [[Entry(**entry) for entry in entries] for _, entries in of_ranks]
@@ -98,15 +100,15 @@ class Profile:
 
     @property
     def bandwidth(self) -> float:
-        """Measured, of one rank beside the others, in bytes a second."""
+        """Memory bandwidth of a rank in bytes per second, measured while all ranks use the memory."""
         return self.pass_bytes / self.pass_seconds
 
     def share(self, entry: Entry) -> float:
-        """Of the measured bandwidth that a pass reached."""
+        """Return the fraction of the measured memory bandwidth that a pass reached."""
         return self.pass_seconds / entry.seconds if entry.seconds > 0 else 1.0
 
     def totals(self, rank: int = 0) -> dict[str, float]:
-        """Seconds by kind on a rank, "other" included."""
+        """Return the seconds of a rank by kind, including "other"."""
         totals = dict.fromkeys(KINDS, 0.0)
         for entry in self.ranks[rank]:
             totals[entry.kind] += entry.seconds
@@ -114,14 +116,14 @@ class Profile:
         return totals
 
     def parts(self, rank: int = 0) -> dict[str, float]:
-        """Seconds of all passes of a rank by part, "other" included."""
+        """Return the seconds of all passes of a rank by part, including "other"."""
         passes = [entry for entry in self.ranks[rank] if entry.kind == "pass"]
         parts = {part: sum((entry.parts or {}).get(part, 0.0) for entry in passes) for part in PARTS}
         parts["other"] = max(0.0, sum(entry.seconds for entry in passes) - sum(parts.values()))
         return parts
 
     def report(self) -> dict[str, Any]:
-        """All of it for JSON; passes with `gb_per_s` and `share_of_bandwidth`."""
+        """Return the profile for JSON; passes also have `gb_per_s` and `share_of_bandwidth`."""
         ranks = []
         for number, entries in enumerate(self.ranks):
             listed = [
@@ -132,11 +134,11 @@ class Profile:
                 }
                 for entry in entries
             ]
-            for entry, made in zip(entries, listed, strict=True):
+            for entry, values in zip(entries, listed, strict=True):
                 if entry.kind == "pass":
-                    made["share_of_bandwidth"] = self.share(entry)
+                    values["share_of_bandwidth"] = self.share(entry)
                 if entry.bytes and entry.seconds > 0:
-                    made["gb_per_s"] = entry.bytes / entry.seconds * 1e-9
+                    values["gb_per_s"] = entry.bytes / entry.seconds * 1e-9
             ranks.append(
                 {
                     "rank": number,

@@ -1,4 +1,4 @@
-"""The simulator's random numbers (Philox4x32 with ten rounds): functions of seed, shot and event alone."""
+"""The simulator's random numbers: Philox4x32-10 (Salmon et al., SC 2011), a function of seed, shot and event."""
 
 from __future__ import annotations
 
@@ -13,8 +13,23 @@ _HALF = np.uint64(32)
 
 
 def uniform(seed: int, shots: Any, event: int) -> Any:
-    """Numbers in [0, 1), multiples of 2^-53: one for each shot."""
-    alone = np.ndim(shots) == 0
+    """Return a random number in [0, 1), a multiple of 2^-53, for each shot.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of 64 bits.
+    shots : int or array of int
+        Numbers of the shots.
+    event : int
+        Number of the random event in each shot.
+
+    Returns
+    -------
+    float64 or array of float64
+        One number for each shot.
+    """
+    is_scalar = np.ndim(shots) == 0
     shots = np.atleast_1d(np.asarray(shots, np.uint64))
     full = np.full_like(shots, 0)
     counter = [
@@ -35,4 +50,4 @@ def uniform(seed: int, shots: Any, event: int) -> Any:
         ]
         key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
     numbers = ((counter[0] << _HALF | counter[1]) >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    return numbers[0] if alone else numbers
+    return numbers[0] if is_scalar else numbers

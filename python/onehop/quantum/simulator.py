@@ -1,4 +1,4 @@
-"""`simulate` runs a circuit; `plan` says beforehand what that needs and moves."""
+"""`simulate` runs a circuit; `plan` computes the memory and the exchanges of a run beforehand."""
 
 from __future__ import annotations
 
@@ -26,26 +26,29 @@ __all__ = ["CircuitPlan", "Result", "plan", "simulate"]
 
 @dataclass
 class Result:
-    """What a simulation came to; the same on every rank.
+    """The result of a simulation; the same on every rank.
 
     Attributes
     ----------
     shots, seed : int
-    counts : dict from str to int
-        How often each outcome was drawn. Bits as Qiskit writes them: classical bit 0 is the last character, registers
-        are separated by blanks, the first one last.
+        Number of shots, and their seed.
     expectations : list of float or complex
-        Of each observable, in their order.
+        Expectation value of each observable, in their order; a float if the observable's coefficients are real.
     seconds : float
-        For everything after the placement.
+        Time for everything after the placement.
     ranks : int
-        Over which the state was split: fewer than the group has if the circuit is too small for all.
+        Number of ranks over which the state was split; fewer than the group has if the circuit is too small.
     runs : int
-        How often the circuit ran: once, or once for each measurement record if it measures inside.
-    exchanges, bytes_moved : int
-        Exchanges between ranks; bytes, the sum over the ranks.
+        Number of times the circuit ran: once, or once per measurement record if it contains measurements that other
+        operations follow.
+    exchanges : int
+        Number of exchanges between ranks.
+    bytes_moved : int
+        Bytes that all ranks together have sent in the exchanges.
     passes : float
-        Passes over a rank's amplitudes.
+        Number of passes over a rank's amplitudes.
+    outcomes : Outcomes
+        The distinct outcomes, their counts, and the outcome of each shot.
     """
 
     shots: int
@@ -58,39 +61,49 @@ class Result:
     bytes_moved: int
     passes: float
     state: State
-    """The state after the last run, measurements at the end not made."""
+    """The state after the last run, before the final measurements."""
     outcomes: _core.Outcomes = field(repr=False)
     _registers: tuple[_core.Register, ...] = field(repr=False, default=())
     resumed: bool = False
-    """Whether it went on from a checkpoint; seconds, exchanges, bytes and passes are those since then."""
+    """Whether the simulation resumed from a checkpoint; seconds, exchanges, bytes and passes count from there."""
     profile: Profile | None = field(repr=False, default=None)
-    """Where the time went, if it was asked for."""
+    """The times of passes and exchanges, if `profile=True` was given."""
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """How often each outcome was drawn."""
+        """Number of shots with each outcome.
+
+        Outcomes are written as in Qiskit: classical bit 0 is the last character, and registers are separated by
+        blanks, the first one last.
+        """
         counts = self.outcomes.counts.tolist()
         return dict(zip(self._texts(), counts, strict=True))
 
     @cached_property
     def hex_counts(self) -> dict[str, int]:
-        """The same by hexadecimal numbers, as Qiskit's results carry them."""
+        """Number of shots with each outcome, by hexadecimal numbers as in Qiskit's results."""
         return {hex(v): c for v, c in zip(self.outcomes.values, self.outcomes.counts.tolist(), strict=True)}
 
     @property
     def memory(self) -> list[str]:
-        """The outcome of each shot, in hexadecimal."""
+        """Outcome of each shot as a hexadecimal number."""
         values = [hex(v) for v in self.outcomes.values]
         return [values[i] for i in self.outcomes.of_shot.tolist()]
 
     def shot_values(self) -> NDArray[Any]:
-        """The outcome of each shot as a number, bit i classical bit i; Python's integers beyond 64 bits."""
+        """Return the outcome of each shot as a number.
+
+        Returns
+        -------
+        array of uint64, or of Python integers for more than 64 classical bits, shape (shots,)
+            Bit i is classical bit i.
+        """
         values = self.outcomes.values
         kind: Any = np.uint64 if self.outcomes.clbits <= 64 else object
         return np.array(values, kind)[self.outcomes.of_shot] if values else np.array([], kind)
 
     def _texts(self) -> list[str]:
-        """The outcomes as `counts` writes them; there may be millions."""
+        """Format the distinct outcomes for `counts`. NumPy does the work, because there may be millions."""
         width = self.outcomes.clbits
         values = self.outcomes.values
         registers = self._registers if len(self._registers) > 1 else ()
@@ -114,35 +127,42 @@ class Result:
 
 @dataclass(frozen=True)
 class CircuitPlan:
-    """What a circuit needs and moves, before anything runs. Bytes are of a rank unless they say otherwise.
+    """The memory and the exchanges that a circuit would take.
 
     Attributes
     ----------
-    qubits, ranks : int
-        The ranks over which the state is split: fewer than asked for if the circuit is too small for all.
+    qubits : int
+        Number of qubits of the circuit.
+    ranks : int
+        Number of ranks over which the state is split; fewer than asked for if the circuit is too small.
+    precision : str
+        "double" or "single".
     operations : int
-        That are left to do after swaps and gates on fresh qubits were taken out.
+        Number of operations without swaps and without gates on fresh qubits, which cost nothing.
     fits : bool
         Whether the memory of this machine suffices for `ranks_per_node` of the ranks.
-    memory_per_rank, memory_in_all, memory_available : int
-        Amplitudes and staging; what there is on this machine for its ranks together.
+    memory_per_rank, memory_in_all : int
+        Bytes of amplitudes and staging, per rank and for all ranks.
+    memory_available : int
+        Bytes that are available to the ranks of this machine together.
     exchanges : int
+        Number of exchanges between ranks.
     bytes_per_rank : int
-        Sent by each rank, in all exchanges.
+        Bytes that each rank sends in all exchanges.
     bytes_per_exchange : list of int
-        Of each exchange.
+        Bytes that each rank sends in each exchange.
     baseline_bytes_per_rank : int
-        If each gate on a bit of the rank's number exchanged with the partner by itself.
+        Bytes that each rank would send if every gate on a bit of the rank number made its own exchange.
     one_swap_at_a_time_bytes_per_rank : int
-        If each such qubit were swapped down by itself, and back after the gate.
+        Bytes that each rank would send if every such qubit were swapped with a local one and back after the gate.
     passes : float
-        Passes over a rank's amplitudes.
+        Number of passes over a rank's amplitudes.
     placement : Placement
-        Stage by stage.
+        Stages of the execution: exchanges, and the operations between them.
     circuit : Circuit
-        What acts on the state: the circuit that was given, or one on the rows and columns of a density matrix.
+        Circuit that acts on the stored vector: the given one, or one on the rows and columns of a density matrix.
     ranks_per_node : int
-        How many of the ranks share this machine.
+        Number of ranks that share this machine.
     kind : str
         "state vector" or "density matrix".
     """
@@ -175,24 +195,25 @@ def plan(
     ranks_per_node: int | None = None,
     search_seconds: float = 1,
 ) -> CircuitPlan:
-    """What running a circuit on so many ranks needs and moves.
+    """Compute the memory and the exchanges that a circuit would take, without running it.
 
     Parameters
     ----------
     circuit : Circuit
+        Circuit to plan.
     ranks : int
-        A power of two. No rank has to exist.
+        Number of ranks, a power of two. The ranks need not exist.
     precision : str
         "double" or "single".
     ranks_per_node : int, optional
-        How many of them share this machine's memory; all unless given.
+        Number of ranks that share this machine's memory. Default: all.
     search_seconds : float
         Approximate time in seconds to search for a placement that moves fewer bytes; 0 uses the heuristic alone.
 
     Raises
     ------
     BadInput
-        A circuit that cannot be, or ranks that are no power of two.
+        The circuit is invalid, or the number of ranks is no power of two.
     """
     circuit.validate()
     return plan_matrices(circuit, ranks, precision, ranks_per_node, search_seconds)
@@ -207,7 +228,10 @@ def plan_matrices(
     *,
     keep_order: bool = False,
 ) -> CircuitPlan:
-    """As `plan`, of matrices that need not be unitary; keep_order: the state exists already, qubit i on bit i."""
+    """Plan a circuit whose matrices need not be unitary; arguments as for `plan`.
+
+    keep_order : the state exists already with qubit i at bit i, so the placement cannot choose the first order.
+    """
     usable = _core.usable_ranks(circuit, ranks) if ranks > 0 and ranks & (ranks - 1) == 0 else ranks
     amplitude = 8 if precision == "single" else 16
     local_ranks = usable if ranks_per_node is None else min(ranks_per_node, usable)
@@ -253,46 +277,48 @@ def simulate(
     every: float = 600,
     profile: bool = False,
 ) -> Result:
-    """Run a circuit from |0...0>. Collective over the group; every rank gets the same result.
+    """Run a circuit from |0...0>. Collective; every rank gets the same result.
 
     Parameters
     ----------
     circuit : Circuit
+        Circuit to run.
     group : Group, optional
-        A power of two of ranks; this process alone unless given.
+        Ranks that hold the state, a power of two of them. Default: this process alone.
     shots : int
-        How often to draw the outcomes of its measurements; up to millions cost little where they stand at the end.
+        Number of samples of the measurement outcomes. Millions cost little if no operation follows a measurement.
     seed : int, optional
-        The same seed gives the same shots on every number of ranks; a fresh one unless given.
+        The same seed gives the same shots on every number of ranks. Default: a random seed.
     precision : str
         "double" or "single".
     observables : sequence of PauliSum or str
-        Whose expectation values are wanted.
+        Observables whose expectation values to compute, before the final measurements.
     threads : int
-        Of each rank; 0: its share of the cores that it may use.
+        Threads per rank; 0: the rank's share of the cores.
     staging : int
-        Bytes that an exchange may hold per partner, at most; 0: 8 MiB.
+        Maximum number of bytes that an exchange buffers per partner; 0: 8 MiB.
     search_seconds : float
         Approximate time in seconds to search for a placement that moves fewer bytes; 0 uses the heuristic alone.
     progress : callable, optional
-        Called on every rank with the operations done and the operations of a run, the number of the run, and the shots
-        that are done. It may raise to end the simulation.
+        Function `progress(done, total, run, shots_done)`, called on every rank: operations done and operations in
+        all of the current run, the number of the run, and the number of finished shots. It may raise an exception to
+        end the simulation.
     checkpoint : path, optional
         Save progress to this file (HDF5, needs h5py) periodically, on SIGUSR1, and on SIGTERM before the program ends.
         If the file exists, resume from it, on any number of ranks; the shots are the same. The caller removes the file
-        when it has the result.
+        after the run.
     every : float
-        Seconds between checkpoints.
+        Time between checkpoints in seconds.
     profile : bool
-        Record the time of each pass over the amplitudes; without it nothing is timed.
+        Record the time of each pass and exchange in `Result.profile`.
 
     Raises
     ------
     BadInput
-        A circuit that cannot be, ranks that are no power of two, an observable on qubits that the circuit does not
-        have, a checkpoint that is damaged or of something else.
+        The circuit is invalid, the number of ranks is no power of two, an observable names a qubit that the circuit
+        does not have, or the checkpoint is damaged or belongs to another simulation.
     Error
-        The memory does not suffice; nothing has been done then.
+        The memory does not suffice. This is found out before anything runs.
     """
     group = group or Group.alone()
     sums = [PauliSum.of(o) for o in observables]
@@ -307,7 +333,7 @@ def simulate(
         checkpoints = Checkpoints(checkpoint, group, circuit, settings, every)
         seed = checkpoints.settings["seed"]
     if seed is None:
-        # One for all: every rank would draw another.
+        # All ranks take the seed of rank 0.
         seed = int.from_bytes(group.allgather(secrets.token_bytes(6))[0], "little")
     options: dict[str, Any] = {
         "shots": shots,
@@ -335,10 +361,12 @@ def simulate(
                 restore=checkpoints.restore,
             )
     state = State._of(core.take_state())
-    went = None
+    time_profile = None
     if profile:
         pass_bytes = 2 * (8 if precision == "single" else 16) * 2**circuit.qubits // core.ranks
-        went = Profile.gather(group, core.ranks, core.profile, core.seconds, core.pass_seconds, pass_bytes)
+        time_profile = Profile.gather(
+            group, core.ranks, core.profile, core.seconds, core.pass_seconds, pass_bytes
+        )
     return Result(
         shots=shots,
         seed=seed,
@@ -353,5 +381,5 @@ def simulate(
         outcomes=core.outcomes,
         _registers=circuit.registers,
         resumed=checkpoints is not None and checkpoints.resumes,
-        profile=went,
+        profile=time_profile,
     )

@@ -1,4 +1,4 @@
-"""`State`: a state vector split over ranks."""
+"""`State`: a state vector that is split over ranks."""
 
 from __future__ import annotations
 
@@ -15,44 +15,36 @@ from onehop.group import Group
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.io.state_file import agree, read_state_together, save_state
 from onehop.quantum.observables import PauliSum
+from onehop.quantum.split_state import SplitState
 
 __all__ = ["State"]
 
 
-class State:
-    """A state vector split over the ranks of a group, and what can be asked of it.
+class State(SplitState):
+    """A state vector that is split over the ranks of a group, initially |0...0>.
 
-    It begins as |0...0>. Everything but the attributes is collective: every rank of the group calls it with the same
-    arguments and gets the same result.
+    All methods except `local` are collective: every rank of the group calls them with the same arguments and gets the
+    same result. Qubit 0 is the least significant bit of an amplitude's index.
 
     Parameters
     ----------
     qubits : int
-        The whole state has 2^qubits amplitudes; each rank holds its share of them.
+        Number of qubits. The whole state has 2^qubits amplitudes, of which each rank holds an equal share.
     group : Group, optional
-        A power of two of ranks; this process alone unless given.
+        Ranks that hold the state, a power of two of them. Default: this process alone.
     precision : str
-        "double" (16 bytes an amplitude) or "single" (8).
+        "double" (16 bytes per amplitude) or "single" (8 bytes).
     threads : int
-        Of each rank; 0: its share of the cores that it may use.
+        Threads per rank; 0: the rank's share of the cores.
     staging : int
-        Bytes that an exchange may hold per partner, at most; 0: 8 MiB.
-
-    Attributes
-    ----------
-    qubits, ranks : int
-    precision : str
-    exchanges : int
-        Exchanges between ranks so far.
-    bytes_sent : int
-        What this rank has sent in them.
+        Maximum number of bytes that an exchange buffers per partner; 0: 8 MiB.
 
     Raises
     ------
     BadInput
-        Not a power of two of ranks, or more than there are amplitudes.
+        The number of ranks is no power of two, or exceeds the number of amplitudes.
     Error
-        The memory does not suffice; the message says what is needed, what there is, and what would do.
+        The memory does not suffice. The message says what is needed, what is available and what would suffice.
     """
 
     def __init__(
@@ -64,18 +56,27 @@ class State:
         threads: int = 0,
         staging: int = 0,
     ) -> None:
-        self._core = _core.State(group or Group.alone(), qubits, precision, threads, staging)
+        self._core = _core.State(
+            group or Group.alone(), qubits=qubits, precision=precision, threads=threads, staging=staging
+        )
 
     @classmethod
     def load(
         cls, file: str | Path, group: Group | None = None, *, threads: int = 0, staging: int = 0
     ) -> State:
-        """A state from a file of `save` (or a checkpoint), each rank its share. Collective.
+        """Read a state from a file of `save` or from a checkpoint; each rank reads its share. Collective.
+
+        Parameters
+        ----------
+        file : path
+            HDF5 file. All ranks must see it.
+        group, threads, staging
+            As for the constructor. The file decides on the number of qubits and the precision.
 
         Raises
         ------
         BadInput
-            No such file, no state in it, cut short, or altered.
+            On every rank: the file does not exist, holds no state, is truncated, or was altered.
         """
         group = group or Group.alone()
         stored, wrong = read_state_together(file, group), ""
@@ -90,157 +91,204 @@ class State:
 
     @classmethod
     def _of(cls, core: _core.State) -> State:
+        """Wrap a state of the library."""
         state = cls.__new__(cls)
         state._core = core
         return state
 
     @property
-    def qubits(self) -> int:  # noqa: D102
+    def qubits(self) -> int:  # type: ignore[override]
+        """Number of qubits."""
         return self._core.qubits
 
-    @property
-    def ranks(self) -> int:  # noqa: D102
-        return self._core.ranks
-
-    @property
-    def precision(self) -> str:  # noqa: D102
-        return self._core.precision
-
-    @property
-    def exchanges(self) -> int:  # noqa: D102
-        return self._core.exchanges
-
-    @property
-    def bytes_sent(self) -> int:  # noqa: D102
-        return self._core.bytes_sent
-
-    # -- setting and changing --------------------------------------------------------------------------------------
+    # -- changing the state ----------------------------------------------------------------------------------------
 
     def set_basis_state(self, index: int) -> State:
-        """Become the basis state with this index."""
+        """Set the state to the basis state with this index; return the state."""
         self._core.set_basis_state(index)
         return self
 
     def set_amplitudes(self, amplitudes: Any) -> State:
-        """Become the state with these 2^qubits amplitudes, which every rank passes. Nothing is normalised."""
+        """Set all amplitudes, without normalising them; return the state.
+
+        Parameters
+        ----------
+        amplitudes : array of complex, shape (2^qubits,)
+            The same array on every rank.
+
+        Raises
+        ------
+        BadInput
+            The array has another length.
+        """
         self._core.set_amplitudes(np.ascontiguousarray(amplitudes, np.complex128))
         return self
 
     def run(self, circuit: Circuit, *, seed: int = 0) -> list[int]:
-        """Run a circuit on this state. Its measurements are made, with random numbers from `seed`.
+        """Run a circuit on this state. Measurements collapse it.
+
+        Parameters
+        ----------
+        circuit : Circuit
+            Circuit with as many qubits as the state.
+        seed : int
+            Seed of the measurement outcomes.
 
         Returns
         -------
         list of int
-            The classical bits.
+            The classical bits, 0 or 1 each.
+
+        Raises
+        ------
+        BadInput
+            The circuit is invalid, or has another number of qubits.
         """
         return self._core.run(circuit, seed)
 
     def save(
         self, file: str | Path, group: Group | None = None, attributes: Mapping[str, Any] | None = None
     ) -> State:
-        """Write all amplitudes, by index, to a file (HDF5, needs h5py), which appears when it is complete.
+        """Write all amplitudes in the order of their index to an HDF5 file (needs h5py); return the state.
+
+        The file appears when it is complete. The qubits are brought in order first (`restore_order`).
 
         Parameters
         ----------
         file : path
+            File to write.
         group : Group, optional
-            All ranks that call this; needed if there is more than one.
+            All ranks that call this method; needed if there is more than one.
         attributes : mapping, optional
-            What else the file says.
+            Further attributes of the file.
 
         Raises
         ------
         BadInput
-            On every rank: the file cannot be written.
+            On every rank: the file cannot be written, or h5py is missing.
         """
         save_state(file, self, group or Group.alone(), attributes)
         return self
 
     def restore_order(self) -> State:
-        """Bring qubit i back to bit i of an amplitude's place; nothing but `local` shows the difference."""
+        """Store the amplitudes in the order of their index; return the state. Only `local` shows the difference."""
         self._core.restore_order()
         return self
 
-    # -- looking -----------------------------------------------------------------------------------------------------
+    # -- reading the state -------------------------------------------------------------------------------------------
 
     def amplitudes(self, indices: int | Sequence[int] | NDArray[np.integer]) -> NDArray[np.complex128]:
-        """The amplitudes with these indices (qubit 0 least significant)."""
+        """Return the amplitudes with these indices, in the same order."""
         return self._core.amplitudes(np.atleast_1d(np.asarray(indices)).astype(np.uint64))
 
     def vector(self) -> NDArray[np.complex128]:
-        """All 2^qubits amplitudes, on every rank: 16 bytes times 2^qubits."""
+        """Return all 2^qubits amplitudes. Every rank needs 16 bytes times 2^qubits for them."""
         return self._core.gather()
 
     def local(self) -> NDArray[np.complexfloating]:
-        """What this rank holds, not copied; after `restore_order` those from rank * size on."""
+        """Return a view of the amplitudes of this rank. Not collective.
+
+        After `restore_order` they begin with index `rank * len(local())`; before, their order is arbitrary.
+
+        Returns
+        -------
+        array of complex64 or complex128, shape (2^qubits / ranks,)
+        """
         return self._core.local()
 
     def norm(self) -> float:
-        """The norm; 1 within rounding, unless something else was set."""
+        """Return the norm of the state: 1 within rounding, unless other amplitudes were set."""
         return float(np.sqrt(self._core.norm_squared()))
 
     def probabilities(self, qubits: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """The probabilities of the 2^k values of some qubits (all unless given), the first least significant.
+        """Return the probabilities of the 2^k values of k qubits.
 
-        At most 24 qubits.
+        Parameters
+        ----------
+        qubits : sequence of int, optional
+            At most 24 qubits, the least significant first. Default: all qubits.
+
+        Returns
+        -------
+        array of float, shape (2^k,)
         """
-        return self._core.probabilities(list(range(self.qubits) if qubits is None else qubits))
+        return self._core.probabilities(self._all_or(qubits))
 
     def sample(self, shots: int, qubits: Sequence[int] | None = None, *, seed: int = 0) -> NDArray[np.uint64]:
-        """Outcomes of measuring some qubits (all unless given), `shots` times, each time of this state.
+        """Sample outcomes of a measurement of some qubits, without changing the state.
 
-        Bit i of an outcome is that of qubits[i]. The same seed gives the same outcomes on every number of ranks.
+        Parameters
+        ----------
+        shots : int
+            Number of outcomes.
+        qubits : sequence of int, optional
+            Qubits to measure. Default: all qubits.
+        seed : int
+            The same seed gives the same outcomes on every number of ranks.
+
+        Returns
+        -------
+        array of uint64, shape (shots,)
+            Bit i of an outcome is the value of qubits[i].
         """
-        return self._core.sample(list(range(self.qubits) if qubits is None else qubits), shots, seed)
-
-    def expectation(self, observable: Any) -> float | complex:
-        """<state| observable |state>: of a `PauliSum` or its text; real if its coefficients are."""
-        return self.expectations([observable])[0]
+        return self._core.sample(self._all_or(qubits), shots, seed)
 
     def expectations(self, observables: Sequence[Any]) -> list[float | complex]:
-        """Those of several observables; their common strings are looked at once."""
+        """Return the expectation values of several observables, each as by `expectation`.
+
+        Pauli strings that the observables have in common are evaluated once.
+        """
         sums = [PauliSum.of(o) for o in observables]
         return real_where_real(sums, self._core.expectations([core_sum(s) for s in sums]))
 
     def inner_product(self, other: State) -> complex:
-        """<self|other>. Both states must be split over the same ranks, in the same precision."""
+        """Return <self|other>. Both states must be split over the same ranks and have the same precision."""
         return self._core.inner_product(other._core)
 
     def fidelity(self, other: State) -> float:
-        """|<self|other>|^2."""
+        """Return |<self|other>|^2."""
         return abs(self.inner_product(other)) ** 2
 
     def density_matrix(self, qubits: Sequence[int]) -> NDArray[np.complex128]:
-        """The reduced density matrix of some qubits (at most 12), the first least significant."""
+        """Return the reduced density matrix of k qubits.
+
+        Parameters
+        ----------
+        qubits : sequence of int
+            At most 12 qubits, the least significant first.
+
+        Returns
+        -------
+        array of complex128, shape (2^k, 2^k)
+        """
         size = 1 << len(qubits)
         return self._core.reduced_density_matrix(list(qubits)).reshape(size, size)
 
-    def partial_trace(self, qubits: Sequence[int]) -> NDArray[np.complex128]:
-        """What is left when these qubits are traced out: the density matrix of the others, in their order."""
-        gone = set(qubits)
-        return self.density_matrix([q for q in range(self.qubits) if q not in gone])
-
     def entropy(self, qubits: Sequence[int], *, base: float = 2) -> float:
-        """The entropy of entanglement between some qubits and the others; 12 qubits at most on the smaller side."""
+        """Return the entanglement entropy between some qubits and the others.
+
+        Parameters
+        ----------
+        qubits : sequence of int
+            One side of the cut. The smaller side may have at most 12 qubits.
+        base : float
+            Base of the logarithm; 2 gives bits.
+        """
         side = list(qubits)
         if 2 * len(side) > self.qubits:
-            side = [q for q in range(self.qubits) if q not in set(qubits)]
+            side = self._others(qubits)
         if not side:
             return 0.0
         eigenvalues = np.linalg.eigvalsh(self.density_matrix(side))
         eigenvalues = eigenvalues[eigenvalues > 0]
         return float(-np.sum(eigenvalues * np.log(eigenvalues)) / np.log(base))
 
-    def __repr__(self) -> str:
-        return f"<State: {self.qubits} qubits, {self.precision} precision, {self.ranks} ranks>"
-
 
 def core_sum(observable: PauliSum) -> _core.PauliSum:
-    """The same for the library."""
+    """Convert an observable to the type of the library."""
     return _core.PauliSum([(complex(t.coefficient), list(t.paulis)) for t in observable.terms])
 
 
 def real_where_real(sums: Sequence[PauliSum], values: Sequence[complex]) -> list[float | complex]:
-    """Expectation values, real where all coefficients are."""
+    """Convert expectation values to floats where all coefficients of the observable are real."""
     return [float(v.real) if s.is_hermitian else complex(v) for s, v in zip(sums, values, strict=True)]

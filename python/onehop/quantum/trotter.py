@@ -12,26 +12,26 @@ __all__ = ["add_trotter", "trotter"]
 def trotter(
     hamiltonian: PauliSum, time: float, steps: int, *, order: int = 2, qubits: int | None = None
 ) -> Program:
-    """A circuit that evolves any state by exp(-i H t), up to the Trotter error.
+    """Return a circuit for the time evolution exp(-i H t), up to the Trotter error.
 
     Parameters
     ----------
     hamiltonian : PauliSum
-        H, with real weights.
+        Hamiltonian H with real weights.
     time : float
-        t.
+        Time t.
     steps : int
-        The time is cut into so many equal ones.
+        Number of equal time steps.
     order : int
-        1: every term after the other, error of order t²/steps; 2: forwards and backwards for half the time each,
-        error of order t³/steps².
+        1: one term after the other, error of order t²/steps. 2: forwards and backwards for half a step each, error of
+        order t³/steps².
     qubits : int, optional
-        Of the circuit; by default what H names.
+        Number of qubits of the circuit. Default: the number that H needs.
 
     Raises
     ------
     BadInput
-        Weights that are not real, an order other than 1 or 2, no steps, or too few qubits.
+        A weight is not real, the order is not 1 or 2, there are no steps, or too few qubits.
     """
     hamiltonian.require(hamiltonian.qubits if qubits is None else qubits)
     circuit = Program(qubits or max(hamiltonian.qubits, 1), name="trotter")
@@ -43,12 +43,12 @@ def add_trotter(
 ) -> Program:
     """Append exp(-i H t) to a circuit; arguments and errors as for `trotter`."""
     if not hamiltonian.is_hermitian:
-        raise BadInput("an evolution needs a Hamiltonian with real weights")
+        raise BadInput("expected a Hamiltonian with real weights, found complex ones")
     if order not in (1, 2):
         raise BadInput(f"expected Trotter order 1 or 2, found {order}")
     if steps < 1:
         raise BadInput(f"expected at least 1 Trotter step, found {steps}")
-    # Diagonal terms stand together: they commute, and move nothing between ranks.
+    # Group the diagonal terms: they commute, and need no exchange between ranks.
     terms = sorted(hamiltonian, key=lambda term: not term.is_diagonal)
     angle = 2 * time / steps
     for step in range(steps):
@@ -65,7 +65,10 @@ def _rotate(circuit: Program, terms: list[PauliTerm], angle: float) -> None:
 
 
 def _second_order(circuit: Program, terms: list[PauliTerm], angle: float, *, first: bool, last: bool) -> None:
-    """Diagonal terms for half the time, the others to and fro, diagonal ones again; halves that meet are one."""
+    """Append a step: diagonal terms for half the time, the others forwards and backwards, diagonal terms again.
+
+    Half steps of the diagonal terms that meet between two steps are merged.
+    """
     diagonal = [term for term in terms if term.is_diagonal]
     others = [term for term in terms if not term.is_diagonal]
     if first:
@@ -79,7 +82,7 @@ def _second_order(circuit: Program, terms: list[PauliTerm], angle: float, *, fir
 
 
 def _all_commute(terms: list[PauliTerm]) -> bool:
-    """Whether every two of the terms commute; looked at only where it is cheap."""
+    """Check whether all terms commute. Return False if the check would be expensive."""
     if len({letter for term in terms for _, letter in term.paulis}) <= 1:
         return True
     if len(terms) > 200:

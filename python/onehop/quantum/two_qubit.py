@@ -1,4 +1,4 @@
-"""Any two-qubit unitary as one-qubit gates around rotations by XX, YY and ZZ (Cartan's decomposition)."""
+"""Cartan (KAK) decomposition of two-qubit unitaries into one-qubit gates and rotations by XX, YY and ZZ."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["add_two_qubit_unitary", "haar_unitary"]
 
 Matrix = NDArray[np.complex128]
 
-# Bell states as columns. In this basis products of one-qubit gates are real, and XX, YY, ZZ are diagonal.
+# The magic basis: Bell states as columns. In it, products of one-qubit gates are real, and XX, YY, ZZ are diagonal.
 _MAGIC = np.array([[1, 0, 0, 1j], [0, 1j, 1, 0], [0, 1j, -1, 0], [1, 0, 0, -1j]]) / math.sqrt(2)
 _X = np.array([[0, 1], [1, 0]])
 _Y = np.array([[0, -1j], [1j, 0]])
@@ -24,19 +24,20 @@ _EIGENVALUES = np.array(
 
 
 def haar_unitary(size: int, random: np.random.Generator) -> Matrix:
-    """A unitary matrix, evenly distributed."""
+    """Return a random unitary matrix of shape (size, size) from the Haar measure."""
     normal = random.normal(size=(size, size)) + 1j * random.normal(size=(size, size))
     q, r = np.linalg.qr(normal)
     return q * (np.diag(r) / np.abs(np.diag(r)))
 
 
 def _real_eigenvectors(symmetric: Matrix) -> NDArray[np.float64]:
-    """A real orthogonal matrix of determinant 1 that diagonalises a symmetric unitary one."""
-    # Its real and imaginary parts commute; a mixture of both has the eigenvectors of both, but for accidents.
+    """Return a real orthogonal matrix of determinant 1 that diagonalises a symmetric unitary matrix."""
+    # The real and imaginary parts commute, so a linear combination has the eigenvectors of both unless eigenvalues
+    # coincide by accident; then try another combination.
     for weight in (0.6180339887, 0.2360679775, 1.4142135624):
         _, vectors = np.linalg.eigh(symmetric.real + weight * symmetric.imag)
-        rest = vectors.T @ symmetric @ vectors
-        if np.abs(rest - np.diag(np.diag(rest))).max() < 1e-9:
+        rotated = vectors.T @ symmetric @ vectors
+        if np.abs(rotated - np.diag(np.diag(rotated))).max() < 1e-9:
             break
     if np.linalg.det(vectors) < 0:
         vectors[:, 0] = -vectors[:, 0]
@@ -44,14 +45,14 @@ def _real_eigenvectors(symmetric: Matrix) -> NDArray[np.float64]:
 
 
 def _factors(product: Matrix) -> tuple[Matrix, Matrix]:
-    """The two-by-two matrices whose Kronecker product it is: for the high qubit, for the low one."""
+    """Factor a Kronecker product into its 2x2 matrices: that of the high qubit, then that of the low qubit."""
     blocks = product.reshape(2, 2, 2, 2).transpose(0, 2, 1, 3).reshape(4, 4)
     u, s, v = np.linalg.svd(blocks)
     return math.sqrt(s[0]) * u[:, 0].reshape(2, 2), math.sqrt(s[0]) * v[0].reshape(2, 2)
 
 
 def _add_one_qubit(circuit: Program, matrix: Matrix, qubit: int) -> None:
-    """A one-qubit unitary as `u`, up to a phase."""
+    """Append a one-qubit unitary as `u`, up to a global phase."""
     theta = 2 * math.atan2(abs(matrix[1, 0]), abs(matrix[0, 0]))
     plus = np.angle(matrix[1, 1]) - np.angle(matrix[0, 0])
     minus = np.angle(matrix[1, 0]) - np.angle(-matrix[0, 1])
@@ -60,7 +61,7 @@ def _add_one_qubit(circuit: Program, matrix: Matrix, qubit: int) -> None:
     if abs(matrix[1, 0]) < 1e-12:
         minus = 0.0
     phi, lambda_ = (plus + minus) / 2, (plus - minus) / 2
-    # Halving leaves a sign open where both are free; the entry below the diagonal decides.
+    # plus and minus are known modulo 2 pi, so their half sum has an ambiguous sign, which the lower left entry decides.
     if abs(matrix[0, 0]) > 1e-12 and abs(matrix[1, 0]) > 1e-12:
         wanted = matrix[1, 0] / matrix[0, 0]
         if (np.exp(1j * phi) / wanted).real < 0:
@@ -69,14 +70,14 @@ def _add_one_qubit(circuit: Program, matrix: Matrix, qubit: int) -> None:
 
 
 def add_two_qubit_unitary(circuit: Program, unitary: Matrix, low: int, high: int) -> None:
-    """Append a 4 x 4 unitary, up to a global phase, in gates `u`, `rxx`, `ryy`, `rzz`.
+    """Append a two-qubit unitary, up to a global phase, as gates `u`, `rxx`, `ryy` and `rzz`.
 
     Parameters
     ----------
     circuit : Program
-        Where to.
-    unitary : array of 4 x 4
-        Index bit 0 is `low`.
+        Program to append to.
+    unitary : array of complex, shape (4, 4)
+        Unitary matrix. Bit 0 of its index is qubit `low`, bit 1 is qubit `high`.
     low, high : int
         Qubits.
     """
@@ -85,7 +86,7 @@ def add_two_qubit_unitary(circuit: Program, unitary: Matrix, low: int, high: int
     right = _real_eigenvectors(inside.T @ inside)
     phases = np.angle(np.diag(right.T @ inside.T @ inside @ right)) / 2
     left = inside @ right @ np.diag(np.exp(-1j * phases))
-    if np.linalg.det(left).real < 0:  # one phase is open by pi
+    if np.linalg.det(left).real < 0:  # phases are known modulo pi: shift one of them
         phases[0] += math.pi
         left[:, 0] = -left[:, 0]
     before = _factors(_MAGIC @ right.T @ _MAGIC.conj().T)

@@ -1,1 +1,1 @@
-"""Noise: channels, density matrices and trajectories."""
+"""Simulation of noise: channels, density matrices and trajectories."""

@@ -1,4 +1,4 @@
-"""Noise: channels as Kraus operators, and which of them follows which gate."""
+"""Noise channels as Kraus operators, and `NoiseModel`, which says which channel follows which gate."""
 
 from __future__ import annotations
 
@@ -28,23 +28,25 @@ _PAULI: dict[str, Any] = {
 
 @dataclass(frozen=True, eq=False)
 class Channel:
-    """What noise does to k qubits: rho becomes the sum of K rho K^dagger over the Kraus operators K.
+    """A noise channel on k qubits: rho becomes the sum of K rho K^dagger over the Kraus operators K.
 
     Parameters
     ----------
-    kraus : sequence of arrays of shape (2^k, 2^k)
-        The first qubit is the least significant bit of their index.
+    kraus : sequence of arrays of complex, shape (2^k, 2^k)
+        Kraus operators. The first qubit is the least significant bit of their index.
     name : str
+        Name in messages.
 
     Attributes
     ----------
-    probabilities : array, optional
-        Where every Kraus operator is a unitary matrix times a number: the squares of those numbers.
+    probabilities : array of float, or None
+        Probability of each Kraus operator if every one is a multiple of a unitary matrix, so that the probabilities
+        do not depend on the state; otherwise None.
 
     Raises
     ------
     BadInput
-        Matrices of different or impossible shapes, or that are not complete: the sum of K^dagger K is not 1.
+        The matrices have different or impossible shapes, or are not complete: the sum of K^dagger K is not 1.
     """
 
     kraus: tuple[Matrix, ...]
@@ -54,7 +56,10 @@ class Channel:
     def __post_init__(self) -> None:
         matrices = tuple(np.ascontiguousarray(matrix, np.complex128) for matrix in self.kraus)
         if not matrices or matrices[0].ndim != 2 or len(matrices[0]) < 2 or len(matrices[0]).bit_count() != 1:
-            raise BadInput(f"{self.name}: expected one or more matrices of 2^k rows and columns")
+            shape = matrices[0].shape if matrices else "none"
+            raise BadInput(
+                f"{self.name}: expected one or more matrices of 2^k rows and columns, found {shape}"
+            )
         size = len(matrices[0])
         if any(matrix.shape != (size, size) for matrix in matrices):
             shapes = ", ".join(str(matrix.shape) for matrix in matrices)
@@ -76,11 +81,11 @@ class Channel:
 
     @property
     def qubits(self) -> int:
-        """On how many qubits it acts."""
+        """Number of qubits on which the channel acts."""
         return len(self.kraus[0]).bit_length() - 1
 
     def superoperator(self) -> Matrix:
-        """The matrix of 4^k rows that acts on a density matrix column after column (row index least significant)."""
+        """Return the matrix of shape (4^k, 4^k) that acts on a density matrix stored column by column."""
         return sum((np.kron(matrix.conj(), matrix) for matrix in self.kraus), np.zeros((1, 1), complex))
 
 
@@ -91,7 +96,7 @@ def _probability(name: str, value: float, most: float = 1.0) -> float:
 
 
 def _mixture(name: str, weights: Mapping[str, float]) -> Channel:
-    """Pauli strings with probabilities; the last letter belongs to the first qubit, as Qiskit writes it."""
+    """Make a channel of Pauli strings with probabilities; the last letter belongs to the first qubit, as in Qiskit."""
     operators = []
     for letters, weight in weights.items():
         matrix = np.eye(1)
@@ -103,7 +108,7 @@ def _mixture(name: str, weights: Mapping[str, float]) -> Channel:
 
 
 def depolarizing(probability: float, qubits: int = 1) -> Channel:
-    """Rho becomes (1 - p) rho + p 1/2^k; p from 0 to 4^k / (4^k - 1)."""
+    """Depolarizing channel on k qubits: rho becomes (1 - p) rho + p 1/2^k, with p from 0 to 4^k / (4^k - 1)."""
     number = 4**qubits
     p = _probability("depolarizing", probability, number / (number - 1))
     strings = ["".join(letters) for letters in itertools.product("IXYZ", repeat=qubits)]
@@ -113,25 +118,25 @@ def depolarizing(probability: float, qubits: int = 1) -> Channel:
 
 
 def dephasing(probability: float) -> Channel:
-    """What is off the diagonal is multiplied by 1 - p."""
+    """Dephasing channel: off-diagonal elements are multiplied by 1 - p."""
     p = _probability("dephasing", probability)
     return _mixture("dephasing", {"I": 1 - p / 2, "Z": p / 2})
 
 
 def bit_flip(probability: float) -> Channel:
-    """X with probability p."""
+    """Bit flip: X with probability p."""
     p = _probability("bit_flip", probability)
     return _mixture("bit_flip", {"I": 1 - p, "X": p})
 
 
 def phase_flip(probability: float) -> Channel:
-    """Z with probability p."""
+    """Phase flip: Z with probability p."""
     p = _probability("phase_flip", probability)
     return _mixture("phase_flip", {"I": 1 - p, "Z": p})
 
 
 def pauli(weights: Mapping[str, float]) -> Channel:
-    """Pauli strings (last letter: first qubit) with their probabilities; the identity with what is left."""
+    """Pauli channel: strings (last letter: first qubit) with their probabilities; the identity has the remainder."""
     lengths = {len(letters) for letters in weights}
     if len(lengths) != 1 or any(set(letters) - set("IXYZ") for letters in weights):
         raise BadInput(f"pauli: expected strings of I, X, Y, Z of one length, found {', '.join(weights)}")
@@ -143,14 +148,14 @@ def pauli(weights: Mapping[str, float]) -> Channel:
 
 
 def amplitude_damping(probability: float) -> Channel:
-    """|1> falls to |0> with probability p."""
+    """Amplitude damping: |1> decays to |0> with probability p."""
     p = _probability("amplitude_damping", probability)
     kraus = (np.diag([1, math.sqrt(1 - p)]), np.array([[0, math.sqrt(p)], [0, 0]]))
     return Channel(kraus, "amplitude_damping")
 
 
 def phase_damping(probability: float) -> Channel:
-    """|1> is noticed by the surroundings with probability p: off the diagonal a factor sqrt(1 - p)."""
+    """Phase damping: off-diagonal elements are multiplied by sqrt(1 - p)."""
     p = _probability("phase_damping", probability)
     return Channel((np.diag([1, math.sqrt(1 - p)]), np.diag([0, math.sqrt(p)])), "phase_damping")
 
@@ -167,17 +172,25 @@ _NAMED: dict[str, Callable[..., Channel]] = {
 
 
 def channel_names() -> list[str]:
-    """The names that `channel` and noise models know."""
+    """Return the names that `channel` and noise models accept."""
     return list(_NAMED)
 
 
 def channel(name: str, *parameters: Any) -> Channel:
-    """A named channel.
+    """Make a named channel.
+
+    Parameters
+    ----------
+    name : str
+        One of `depolarizing`, `dephasing`, `bit_flip`, `phase_flip`, `amplitude_damping`, `phase_damping`, `pauli`.
+    *parameters
+        A probability; `depolarizing` takes a number of qubits after it; `pauli` takes a mapping from Pauli strings
+        to probabilities.
 
     Raises
     ------
     BadInput
-        An unknown name, or parameters that cannot be.
+        The name is unknown, or the parameters are out of range.
     """
     make = _NAMED.get(name.replace("depolarising", "depolarizing"))
     if make is None:
@@ -190,13 +203,15 @@ def channel(name: str, *parameters: Any) -> Channel:
 
 @dataclass
 class _Rule:
+    """A channel, made for a number of qubits, and the gates and qubits that it follows; None: all."""
+
     make: Callable[[int], Channel]
     gates: frozenset[str] | None
     qubits: frozenset[int] | None
 
 
 class NoiseModel:
-    """Which channels follow which gates, and how often a measured bit is read wrongly.
+    """The channels that follow each gate, and the readout errors of measurements.
 
     Examples
     --------
@@ -208,19 +223,19 @@ class NoiseModel:
         self._readout: list[tuple[float, float, frozenset[int] | None]] = []
 
     def check_names(self, circuit: Circuit) -> None:
-        """Find out whether rules speak of gates that neither the circuit has nor anybody knows.
+        """Check the gate names of the rules against a circuit.
 
         Raises
         ------
         BadInput
-            Such a name, and what the circuit has.
+            A rule names a gate that is neither in the circuit nor known to `gate`.
         """
-        there = {operation.name for operation in circuit.operations if operation.is_gate}
-        known = there.union(name for name, _, _ in gate_names())
+        present = {operation.name for operation in circuit.operations if operation.is_gate}
+        known = present.union(name for name, _, _ in gate_names())
         for rule in self._rules:
             for name in sorted((rule.gates or frozenset()) - known):
                 raise BadInput(
-                    f"noise after gate {name!r}: there is no such gate; this circuit has {', '.join(sorted(there))}"
+                    f"noise after gate {name!r}: there is no such gate; this circuit has {', '.join(sorted(present))}"
                 )
 
     def add(
@@ -230,17 +245,19 @@ class NoiseModel:
         gates: Sequence[str] | None = None,
         qubits: Sequence[int] | None = None,
     ) -> NoiseModel:
-        """Let a channel follow gates.
+        """Add a channel after gates; return the model.
 
         Parameters
         ----------
         what : str or Channel
-            A named channel with its parameters, or one of your own. `depolarizing` by name acts on all qubits of the
-            gate together, other channels on one qubit act on each by itself.
+            Name of a channel, or a channel. `depolarizing` by name acts jointly on all qubits of the gate; other
+            channels on one qubit act on each qubit of the gate separately.
+        *parameters
+            Parameters of a named channel.
         gates : sequence of str, optional
-            Names of gates; all gates unless given.
+            Names of the gates that the channel follows. Default: all gates.
         qubits : sequence of int, optional
-            Only gates all of whose qubits are among these.
+            Restrict the channel to gates all of whose qubits are in this list.
 
         Raises
         ------
@@ -274,7 +291,22 @@ class NoiseModel:
     def readout(
         self, one_for_zero: float, zero_for_one: float | None = None, *, qubits: Sequence[int] | None = None
     ) -> NoiseModel:
-        """Read 1 where 0 was with one probability, and 0 where 1 was with another (the same unless given)."""
+        """Set the readout errors of measurements; return the model.
+
+        Parameters
+        ----------
+        one_for_zero : float
+            Probability to read 1 for a 0.
+        zero_for_one : float, optional
+            Probability to read 0 for a 1. Default: the same.
+        qubits : sequence of int, optional
+            Qubits that the errors apply to. Default: all qubits. The last call for a qubit counts.
+
+        Raises
+        ------
+        BadInput
+            A probability is outside [0, 1].
+        """
         other = one_for_zero if zero_for_one is None else zero_for_one
         self._readout.append(
             (
@@ -286,7 +318,13 @@ class NoiseModel:
         return self
 
     def after(self, operation: Operation) -> list[tuple[Channel, list[int]]]:
-        """The channels that follow an operation, and the qubits of each."""
+        """Return the channels that follow an operation, with the qubits of each.
+
+        Raises
+        ------
+        BadInput
+            A channel on several qubits follows a gate on another number of qubits.
+        """
         if not operation.is_gate:
             return []
         touched = [*operation.controls, *operation.targets]
@@ -308,7 +346,7 @@ class NoiseModel:
         return found
 
     def misread(self, qubit: int) -> tuple[float, float]:
-        """The probabilities to read 1 for 0 and 0 for 1 on a qubit; the last rule for it counts."""
+        """Return the probabilities to read 1 for 0 and 0 for 1 on a qubit."""
         for zero, one, qubits in reversed(self._readout):
             if qubits is None or qubit in qubits:
                 return zero, one
@@ -316,12 +354,13 @@ class NoiseModel:
 
     @classmethod
     def parse(cls, text: str) -> NoiseModel:
-        """A model from text: `depolarizing=0.01:cx,cz; amplitude_damping=0.002; readout=0.02,0.03`.
+        """Parse a model such as `depolarizing=0.01:cx,cz; amplitude_damping=0.002; readout=0.02,0.03`.
 
         Raises
         ------
         BadInput
-            What is not of the form NAME=NUMBERS or NAME=NUMBERS:GATES, an unknown name, or a number that cannot be.
+            A part is not of the form NAME=NUMBERS or NAME=NUMBERS:GATES, a name is unknown, or a number is out of
+            range.
         """
         model = cls()
         for part in filter(None, (part.strip() for part in text.split(";"))):

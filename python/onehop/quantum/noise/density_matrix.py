@@ -1,4 +1,4 @@
-"""`DensityMatrix`: mixed states, split over ranks as a state vector of twice as many qubits."""
+"""`DensityMatrix`: a mixed state that is split over ranks."""
 
 from __future__ import annotations
 
@@ -16,29 +16,37 @@ from onehop.quantum.noise.noisy_run import run_once
 from onehop.quantum.noise.superoperators import on_rows_and_columns
 from onehop.quantum.observables import PauliSum
 from onehop.quantum.random_numbers import uniform
-from onehop.quantum.state import State
+from onehop.quantum.split_state import SplitState
+from onehop.quantum.state import State, real_where_real
 
 __all__ = ["DensityMatrix"]
 
 
-class DensityMatrix:
-    """A density matrix split over the ranks of a group, and what can be asked of it.
+class DensityMatrix(SplitState):
+    """A density matrix that is split over the ranks of a group, initially |0...0><0...0|.
 
-    It begins as |0...0><0...0|. Everything is collective, as for `State`. Inside it is a vector of 2n qubits: row
-    index below, column index above; a gate acts as U on the rows and as its conjugate on the columns, a channel as a
-    superoperator on both.
+    All methods are collective, as for `State`. The matrix is stored as a state vector of 2n qubits, whose index has
+    the row in its lower and the column in its upper n bits. A gate acts as U on the rows and as its complex conjugate
+    on the columns; a channel acts as a superoperator on both.
 
     Parameters
     ----------
     qubits : int
-        The whole matrix has 4^qubits entries; each rank holds its share.
+        Number of qubits n. The whole matrix has 4^n entries, of which each rank holds an equal share.
     group, precision, threads, staging
         As for `State`.
+
+    Attributes
+    ----------
+    qubits : int
+        Number of qubits n.
+    state : State
+        The vector of 2n qubits.
 
     Raises
     ------
     BadInput, Error
-        As for `State`.
+        As for `State` with 2n qubits.
     """
 
     def __init__(
@@ -53,16 +61,23 @@ class DensityMatrix:
         self.qubits = qubits
         self._group = group or Group.alone()
         self.state = State(2 * qubits, self._group, precision=precision, threads=threads, staging=staging)
+        self._core = self.state._core
 
-    @property
-    def ranks(self) -> int:
-        """Over how many ranks it is split."""
-        return self.state.ranks
-
-    # -- setting and changing ------------------------------------------------------------------------------------------
+    # -- changing the state --------------------------------------------------------------------------------------------
 
     def set_matrix(self, matrix: Any) -> DensityMatrix:
-        """Become this matrix of 2^n rows, which every rank passes. Nothing is normalised."""
+        """Set all entries, without normalising them; return the density matrix.
+
+        Parameters
+        ----------
+        matrix : array of complex, shape (2^n, 2^n)
+            The same matrix on every rank.
+
+        Raises
+        ------
+        BadInput
+            The matrix has another shape.
+        """
         values = np.asarray(matrix, np.complex128)
         if values.shape != (1 << self.qubits, 1 << self.qubits):
             raise BadInput(f"expected a matrix of {1 << self.qubits} rows and columns, found {values.shape}")
@@ -70,41 +85,66 @@ class DensityMatrix:
         return self
 
     def set_vector(self, vector: Any) -> DensityMatrix:
-        """Become the pure state with these 2^n amplitudes."""
+        """Set the density matrix to the pure state with these 2^n amplitudes; return it."""
         values = np.asarray(vector, np.complex128).reshape(-1)
         return self.set_matrix(np.outer(values, values.conj()))
 
     def set_basis_state(self, index: int) -> DensityMatrix:
-        """Become the basis state with this index."""
+        """Set the density matrix to the basis state with this index; return it."""
         self.state.set_basis_state(index | index << self.qubits)
         return self
 
     def run(self, circuit: Circuit, noise: NoiseModel | None = None, *, seed: int = 0) -> list[int]:
-        """Run a circuit on this state, each gate followed by its noise.
+        """Run a circuit on this state. Noise follows each gate, and measurements collapse the state.
 
-        Measurements are made, with random numbers from `seed`, and read wrongly as often as the noise says.
+        Parameters
+        ----------
+        circuit : Circuit
+            Circuit with n qubits.
+        noise : NoiseModel, optional
+            Channels after gates, and readout errors of measurements. Default: no noise.
+        seed : int
+            Seed of the measurement outcomes.
 
         Returns
         -------
         list of int
-            The classical bits.
+            The classical bits, 0 or 1 each.
+
+        Raises
+        ------
+        BadInput
+            The circuit is invalid, or has another number of qubits.
         """
         return run_once(self, circuit, noise or NoiseModel(), seed)
 
     def apply(self, channel: Channel, qubits: Sequence[int]) -> DensityMatrix:
-        """Apply a channel to some qubits, the first the least significant bit of its matrices' index."""
+        """Apply a channel to some qubits; return the density matrix.
+
+        Parameters
+        ----------
+        channel : Channel
+            Channel on k qubits.
+        qubits : sequence of int
+            The k qubits. The first one is the least significant bit of the Kraus operators' index.
+
+        Raises
+        ------
+        BadInput
+            The qubits are not distinct, do not exist, or are not k.
+        """
         self._check(qubits)
         self.do([(channel, list(qubits))])
         return self
 
     def do(self, items: Sequence[Operation | tuple[Channel, list[int]]]) -> None:
-        """Apply gates and channels, placed together; conditions are not looked at."""
+        """Apply gates and (channel, qubits) pairs in this order, ignoring conditions. They share one placement."""
         both = on_rows_and_columns(items, self.qubits)
         if len(both):
-            self.state._core.apply(both, 0)
+            self._core.apply(both, 0)
 
     def measure(self, qubits: Sequence[int], *, seed: int = 0) -> list[int]:
-        """Measure qubits: what they become, with random numbers from `seed`."""
+        """Measure qubits one after the other and collapse the state; return the outcomes, drawn from `seed`."""
         outcomes = []
         for event, qubit in enumerate(qubits):
             one = self.probability_of_one(qubit)
@@ -112,37 +152,42 @@ class DensityMatrix:
             self.collapse(qubit, outcomes[-1], one if outcomes[-1] else 1 - one)
         return outcomes
 
-    def probability_of_one(self, qubit: int) -> float:
-        """The probability that a qubit is 1."""
-        zero, one = self.probabilities([qubit])
-        return float(one / (zero + one))
-
     def collapse(self, qubit: int, value: int, probability: float) -> None:
-        """Keep the part where a qubit has this value, divided by its probability."""
+        """Project onto a value (0 or 1) of a qubit and divide by the probability of that value."""
         kept = np.zeros(4, complex)
         kept[3 * value] = 1 / probability
         circuit = Circuit(2 * self.qubits)
         circuit.add(Operation("diagonal", "collapse", [qubit, qubit + self.qubits], values=kept))
-        self.state._core.apply(circuit, 0)
+        self._core.apply(circuit, 0)
 
-    # -- looking -------------------------------------------------------------------------------------------------------
+    # -- reading the state ---------------------------------------------------------------------------------------------
 
     def matrix(self) -> NDArray[np.complex128]:
-        """The whole matrix, on every rank: 16 bytes times 4^n."""
+        """Return the whole matrix of shape (2^n, 2^n). Every rank needs 16 bytes times 4^n for it."""
         size = 1 << self.qubits
         return self.state.vector().reshape(size, size).T
 
     def trace(self) -> float:
-        """The trace; 1 within rounding."""
+        """Return the trace: 1 within rounding, unless another matrix was set."""
         return float(self._diagonal().sum())
 
     def purity(self) -> float:
-        """Tr rho^2: 1 for pure states, 2^-n for the completely mixed one."""
-        return float(self.state._core.norm_squared())
+        """Return Tr rho^2: 1 for pure states, 2^-n for the completely mixed state."""
+        return float(self._core.norm_squared())
 
     def probabilities(self, qubits: Sequence[int] | None = None) -> NDArray[np.float64]:
-        """The probabilities of the 2^k values of some qubits (all unless given), the first least significant."""
-        kept = list(range(self.qubits) if qubits is None else qubits)
+        """Return the probabilities of the 2^k values of k qubits.
+
+        Parameters
+        ----------
+        qubits : sequence of int, optional
+            Qubits, the least significant first. Default: all qubits.
+
+        Returns
+        -------
+        array of float, shape (2^k,)
+        """
+        kept = self._all_or(qubits)
         self._check(kept)
         index = np.arange(1 << self.qubits)
         value = np.zeros_like(index)
@@ -151,21 +196,33 @@ class DensityMatrix:
         return np.bincount(value, self._diagonal(), 1 << len(kept))
 
     def sample(self, shots: int, qubits: Sequence[int] | None = None, *, seed: int = 0) -> NDArray[np.uint64]:
-        """Outcomes of measuring some qubits (all unless given), `shots` times, each time of this state."""
+        """Sample outcomes of a measurement of some qubits, without changing the state.
+
+        Parameters
+        ----------
+        shots : int
+            Number of outcomes.
+        qubits : sequence of int, optional
+            Qubits to measure. Default: all qubits.
+        seed : int
+            The same seed gives the same outcomes.
+
+        Returns
+        -------
+        array of uint64, shape (shots,)
+            Bit i of an outcome is the value of qubits[i].
+        """
         cumulated = np.cumsum(np.maximum(self.probabilities(qubits), 0))
         drawn = uniform(seed, np.arange(shots), 1 << 40) * cumulated[-1]
         return np.searchsorted(cumulated, drawn, side="right").astype(np.uint64)
 
-    def expectation(self, observable: Any) -> float | complex:
-        """Tr(rho observable), of a `PauliSum` or its text; real if its coefficients are."""
-        return self.expectations([observable])[0]
-
     def expectations(self, observables: Sequence[Any]) -> list[float | complex]:
-        """Those of several observables."""
+        """Return the expectation values Tr(rho O) of several observables O, each as by `expectation`."""
         rows = np.arange(1 << self.qubits)
         entries: dict[int, NDArray[np.complex128]] = {}
+        sums = [PauliSum.of(observable) for observable in observables]
         values = []
-        for observable in map(PauliSum.of, observables):
+        for observable in sums:
             observable.require(self.qubits)
             value = 0j
             for term in observable.terms:
@@ -175,13 +232,28 @@ class DensityMatrix:
                     entries[x] = self.state.amplitudes(rows | (rows ^ x) << self.qubits)
                 signs = 1 - 2 * (_bit_count(rows & z) & 1)
                 value += term.coefficient * (1j) ** (x & z).bit_count() * np.sum(signs * entries[x])
-            values.append(float(value.real) if observable.is_hermitian else complex(value))
-        return values
+            values.append(value)
+        return real_where_real(sums, values)
 
     def density_matrix(self, qubits: Sequence[int]) -> NDArray[np.complex128]:
-        """The reduced density matrix of some qubits, the first least significant."""
+        """Return the reduced density matrix of k qubits.
+
+        Parameters
+        ----------
+        qubits : sequence of int
+            Qubits, the least significant first.
+
+        Returns
+        -------
+        array of complex128, shape (2^k, 2^k)
+
+        Raises
+        ------
+        BadInput
+            The qubits are not distinct, or do not exist.
+        """
         self._check(qubits)
-        others = [qubit for qubit in range(self.qubits) if qubit not in set(qubits)]
+        others = self._others(qubits)
         kept = _spread(np.arange(1 << len(qubits)), list(qubits))
         result = np.zeros((len(kept), len(kept)), complex)
         for gone in _spread(np.arange(1 << len(others)), others):
@@ -191,14 +263,28 @@ class DensityMatrix:
         return result
 
     def partial_trace(self, qubits: Sequence[int]) -> NDArray[np.complex128]:
-        """What is left when these qubits are traced out: the density matrix of the others, in their order."""
+        """Trace out some qubits; return the density matrix of the others in ascending order. Collective.
+
+        Raises
+        ------
+        BadInput
+            The qubits are not distinct, or do not exist.
+        """
         self._check(qubits)
-        return self.density_matrix([q for q in range(self.qubits) if q not in set(qubits)])
+        return super().partial_trace(qubits)
 
     def fidelity(self, other: DensityMatrix | State | NDArray[Any]) -> float:
-        """With a pure state (a `State` or its amplitudes) <psi|rho|psi>; with another (Tr sqrt(sqrt(a) b sqrt(a)))^2.
+        """Return the fidelity with another state. Every rank needs memory for the whole matrix.
 
-        Needs whole matrices on every rank.
+        Parameters
+        ----------
+        other : DensityMatrix, State or array of complex, shape (2^n,)
+            A density matrix, or a pure state.
+
+        Returns
+        -------
+        float
+            <psi|rho|psi> for a pure state, (Tr sqrt(sqrt(rho) sigma sqrt(rho)))^2 for a density matrix sigma.
         """
         own = self.matrix()
         if isinstance(other, DensityMatrix):
@@ -217,13 +303,11 @@ class DensityMatrix:
 
     def _check(self, qubits: Sequence[int]) -> None:
         if len(set(qubits)) != len(qubits) or any(not 0 <= qubit < self.qubits for qubit in qubits):
-            raise BadInput(f"expected different qubits from 0 to {self.qubits - 1}, found {list(qubits)}")
-
-    def __repr__(self) -> str:
-        return f"<DensityMatrix: {self.qubits} qubits, {self.state.precision} precision, {self.ranks} ranks>"
+            raise BadInput(f"expected distinct qubits from 0 to {self.qubits - 1}, found {list(qubits)}")
 
 
 def _spread(values: NDArray[np.int64], qubits: list[int]) -> NDArray[np.int64]:
+    """Move bit i of each value to the bit of qubits[i]."""
     spread = np.zeros_like(values)
     for i, qubit in enumerate(qubits):
         spread |= (values >> i & 1) << qubit

@@ -1,4 +1,4 @@
-"""Circuits with noise: on density matrices, or as many trajectories of a state vector."""
+"""Simulation of circuits with noise, on a density matrix or as trajectories of a state vector."""
 
 from __future__ import annotations
 
@@ -29,22 +29,24 @@ __all__ = ["NoisyResult", "plan_density", "simulate_density", "simulate_trajecto
 
 @dataclass
 class NoisyResult:
-    """What a simulation with noise came to; the same on every rank.
+    """The result of a simulation with noise; the same on every rank.
 
     Attributes
     ----------
-    shots, seed, ranks, exchanges, bytes_moved
-        As of `Result`.
+    shots, seed, seconds, ranks, exchanges, bytes_moved
+        As for `Result`.
     counts : dict from str to int
-        As of `Result`.
+        As for `Result`.
     expectations : list of float or complex
-        Of each observable; with trajectories the average over them.
+        Value of each observable, averaged over the trajectories.
     errors : list of float
-        The standard error of each average: 0 for a density matrix without measurements inside.
+        Standard error of each average; 0 for a density matrix without measurements inside the circuit.
     runs : int
         Number of distinct records of measurement outcomes and noise; each is run once.
     state : State or DensityMatrix
-        After the last run.
+        State after the last run.
+    resumed : bool
+        Always False: noisy simulations have no checkpoints.
     """
 
     shots: int
@@ -62,7 +64,7 @@ class NoisyResult:
 
 
 def _items(circuit: Circuit, noise: NoiseModel) -> list[Operation | tuple[Channel, list[int]]]:
-    """The gates of a circuit, whatever their conditions are, each with the noise that follows it."""
+    """List the gates of a circuit, ignoring conditions, each followed by its noise."""
     items: list[Operation | tuple[Channel, list[int]]] = []
     for operation in circuit.operations:
         if operation.is_gate:
@@ -71,7 +73,10 @@ def _items(circuit: Circuit, noise: NoiseModel) -> list[Operation | tuple[Channe
 
 
 def _usable(circuit: Circuit, noise: NoiseModel, group: Group, *, mixed: bool) -> Group:
-    """The ranks that a circuit can be split over: fewer than there are if it is small; parts repeat what others do."""
+    """Return the group over which to split the state.
+
+    If the circuit is too small for all ranks, the group is cut into equal parts that repeat the same simulation.
+    """
     items = _items(circuit, noise)
     if mixed:
         largest = on_rows_and_columns(items, circuit.qubits)
@@ -80,7 +85,7 @@ def _usable(circuit: Circuit, noise: NoiseModel, group: Group, *, mixed: bool) -
         for item in items:
             if isinstance(item, Operation):
                 largest.add(moved(item, 0, conjugate=False))
-            else:  # all its qubits may have to be local
+            else:  # a Kraus operator may need all its qubits local
                 largest.add(Operation("matrix", "channel", item[1], values=_full(item[0].qubits)))
     ranks = _core.usable_ranks(largest, group.size)
     if ranks == group.size or group.size & (group.size - 1):
@@ -105,7 +110,9 @@ def _simulate(
 ) -> NoisyResult:
     circuit.validate()
     if shots < 0 or trajectories < 1:
-        raise BadInput(f"expected 0 shots or more and a trajectory, found {shots} and {trajectories}")
+        raise BadInput(
+            f"expected at least 0 shots and 1 trajectory, found {shots} shots and {trajectories} trajectories"
+        )
     sums = [PauliSum.of(one) for one in observables]
     for one in sums:
         one.require(circuit.qubits)
@@ -133,7 +140,7 @@ def _simulate(
         runs=runs,
         exchanges=backend.state.exchanges,
         bytes_moved=sent,
-        state=backend.looks,
+        state=backend.target,
     )
 
 
@@ -145,10 +152,22 @@ def plan_density(
     noise: NoiseModel | None = None,
     ranks_per_node: int | None = None,
 ) -> CircuitPlan:
-    """What `simulate_density` of a circuit needs and moves: arguments and errors as for `plan`.
+    """Plan `simulate_density`: the memory and the exchanges that it would take.
 
-    A circuit that measures inside runs once for each measurement record, in pieces between the measurements; the plan
-    is of one run in one piece.
+    A circuit with measurements inside runs once for each measurement record, in pieces between the measurements. The
+    plan is for one run in one piece.
+
+    Parameters
+    ----------
+    circuit, ranks, precision, ranks_per_node
+        As for `plan`.
+    noise : NoiseModel, optional
+        Channels after the gates. Default: no noise.
+
+    Raises
+    ------
+    BadInput
+        As for `plan`.
     """
     circuit.validate()
     both = on_rows_and_columns(_items(circuit, noise or NoiseModel()), circuit.qubits)
@@ -167,9 +186,22 @@ def simulate_density(
     observables: Sequence[Any] = (),
     threads: int = 0,
 ) -> NoisyResult:
-    """Run a circuit with noise from |0...0> on a density matrix. Collective; arguments as for `simulate`.
+    """Run a circuit with noise from |0...0> on a density matrix. Collective.
 
-    Expectation values are exact, but for measurements inside the circuit, whose records are drawn.
+    Expectation values are exact unless the circuit contains measurements that other operations follow; the records of
+    those are sampled, once per shot.
+
+    Parameters
+    ----------
+    circuit, group, shots, seed, precision, observables, threads
+        As for `simulate`.
+    noise : NoiseModel, optional
+        Channels after the gates, and readout errors. Default: no noise.
+
+    Raises
+    ------
+    BadInput, Error
+        As for `simulate`.
     """
     return _simulate(
         True,
@@ -196,17 +228,26 @@ def simulate_trajectories(
     observables: Sequence[Any] = (),
     threads: int = 0,
 ) -> NoisyResult:
-    """Run a circuit with noise from |0...0> many times on a state vector. Collective; arguments as for `simulate`.
+    """Run a circuit with noise from |0...0> many times on a state vector. Collective.
 
-    In each trajectory one Kraus operator of each channel is drawn; equal trajectories run once. The same seed gives the
+    Each trajectory samples one Kraus operator of each channel; equal trajectories run once. The same seed gives the
     same trajectories on every number of ranks.
 
     Parameters
     ----------
+    circuit, group, seed, precision, observables, threads
+        As for `simulate`.
+    noise : NoiseModel, optional
+        Channels after the gates, and readout errors. Default: no noise.
     trajectories : int
-        How many; errors of averages fall as one over its square root.
+        Number of trajectories. Statistical errors fall as one over its square root.
     shots : int, optional
-        Shot s is drawn at the end of trajectory s modulo their number; one shot for each unless given.
+        Number of shots; shot s is drawn at the end of trajectory s modulo their number. Default: one per trajectory.
+
+    Raises
+    ------
+    BadInput, Error
+        As for `simulate`.
     """
     return _simulate(
         False,

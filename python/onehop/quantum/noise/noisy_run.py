@@ -1,4 +1,4 @@
-"""One way through a circuit with noise: on a density matrix, or on a state vector with Kraus operators drawn."""
+"""One run of a circuit with noise, on a density matrix or, with sampled Kraus operators, on a state vector."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Mixed", "Pure", "Run", "choose", "run_once"]
 
 
 class MixedState(Protocol):
-    """What a run needs of a `DensityMatrix`."""
+    """The part of `DensityMatrix` that a run uses; importing the class itself would be circular."""
 
     qubits: int
     state: State
@@ -31,66 +31,72 @@ class MixedState(Protocol):
         """Return the probability that a qubit is 1."""
 
     def collapse(self, qubit: int, value: int, probability: float) -> None:
-        """Keep the part where a qubit has this value."""
+        """Project onto a value of a qubit."""
 
 
 class Mixed:
-    """Channels act on a density matrix as they are."""
+    """Backend of a noisy run that applies channels to a density matrix.
+
+    Gates and channels are queued, so that one placement serves all of them, until a measurement or `flush`.
+    """
 
     def __init__(self, matrix: MixedState) -> None:
-        self.looks = matrix
+        self.target = matrix
         self.state = matrix.state
         self.clear()
 
     def clear(self) -> None:
-        """Forget what was not flushed."""
+        """Discard the queue."""
         self._items: list[Operation | tuple[Channel, list[int]]] = []
 
     def gate(self, operation: Operation) -> None:
-        """A gate, its condition decided."""
+        """Queue a gate, ignoring its condition."""
         self._items.append(operation)
 
     def channel(self, channel: Channel, qubits: list[int], _draw: Callable[[Any], int]) -> None:
-        """A channel; nothing is drawn."""
+        """Queue a channel; nothing is sampled."""
         self._items.append((channel, qubits))
 
     def flush(self) -> None:
-        """Do what has waited."""
-        self.looks.do(self._items)
+        """Apply the queue."""
+        self.target.do(self._items)
         self.clear()
 
     def probability_of_one(self, qubit: int) -> float:
-        """The probability that a qubit is 1 now."""
+        """Apply the queue and return the probability that a qubit is 1."""
         self.flush()
-        return self.looks.probability_of_one(qubit)
+        return self.target.probability_of_one(qubit)
 
     def collapse(self, qubit: int, value: int, probability: float) -> None:
-        """Keep the part where a qubit has this value, which has this probability."""
-        self.looks.collapse(qubit, value, probability)
+        """Project onto a value of a qubit, which has this probability, and normalise."""
+        self.target.collapse(qubit, value, probability)
 
 
 class Pure:
-    """Of a channel one Kraus operator is drawn; gates wait until somebody has to look."""
+    """Backend of a noisy run that samples one Kraus operator of each channel for a state vector.
+
+    Gates and Kraus operators are queued until a probability is needed, or until `flush`.
+    """
 
     def __init__(self, state: State) -> None:
-        self.looks = self.state = state
+        self.target = self.state = state
         self.clear()
 
     def clear(self) -> None:
-        """Forget what was not flushed."""
+        """Discard the queue."""
         self._circuit = Circuit(self.state.qubits)
 
     def gate(self, operation: Operation) -> None:
-        """A gate, its condition decided."""
+        """Queue a gate, whose condition must have been removed."""
         self._circuit.add(operation)
 
     def channel(self, channel: Channel, qubits: list[int], draw: Callable[[Any], int]) -> None:
-        """A Kraus operator of a channel, which `draw` picks by the weights of all."""
+        """Queue one Kraus operator of a channel; `draw` picks its index by the weights of all operators."""
         if channel.probabilities is None:
             self.flush()
-            rho = self.looks.density_matrix(qubits)
+            rho = self.target.density_matrix(qubits)
             weights = np.array([np.trace(k @ rho @ k.conj().T).real for k in channel.kraus])
-        else:  # nobody has to look
+        else:  # the weights do not depend on the state
             weights = channel.probabilities
         chosen = draw(weights)
         kraus = channel.kraus[chosen] / np.sqrt(weights[chosen])
@@ -104,19 +110,18 @@ class Pure:
             self.gate(Operation("matrix", name, qubits, values=np.ascontiguousarray(matrix).reshape(-1)))
 
     def flush(self) -> None:
-        """Do what has waited."""
+        """Apply the queue."""
         if len(self._circuit):
             self.state._core.apply(self._circuit, 0)
             self.clear()
 
     def probability_of_one(self, qubit: int) -> float:
-        """The probability that a qubit is 1 now."""
+        """Apply the queue and return the probability that a qubit is 1."""
         self.flush()
-        zero, one = self.looks.probabilities([qubit])
-        return float(one / (zero + one))
+        return self.target.probability_of_one(qubit)
 
     def collapse(self, qubit: int, value: int, probability: float) -> None:
-        """Keep the part where a qubit has this value, which has this probability."""
+        """Queue the projection onto a value of a qubit, which has this probability, and the normalisation."""
         self._add(np.diag([1.0 - value, float(value)]) / np.sqrt(probability), "collapse", [qubit])
 
 
@@ -128,7 +133,20 @@ def _holds(condition: Condition, clbits: list[int]) -> bool:
 
 
 class Run:
-    """One way through a circuit; whatever is drawn comes from `draw(weights)`."""
+    """One run of a circuit with noise.
+
+    Parameters
+    ----------
+    backend : Mixed or Pure
+        Applies gates and channels.
+    noise : NoiseModel
+        Channels after gates, and readout errors.
+    clbits : int
+        Number of classical bits, hidden ones included.
+    draw : callable
+        Called with weights for each random choice: a measurement outcome, a readout error or a Kraus operator.
+        Returns the chosen index.
+    """
 
     def __init__(
         self, backend: Mixed | Pure, noise: NoiseModel, clbits: int, draw: Callable[[Any], int]
@@ -139,7 +157,7 @@ class Run:
         self.clbits = [0] * clbits
 
     def do(self, operations: Sequence[Operation]) -> None:
-        """Operations and what the noise adds to each."""
+        """Execute operations and the noise that follows each of them."""
         for operation in operations:
             holds = _holds(operation.condition, self.clbits)
             if operation.kind == "assign":
@@ -151,7 +169,7 @@ class Run:
         self.backend.flush()
 
     def _gate(self, operation: Operation) -> None:
-        # Without its condition, which holds.
+        # The condition holds, so leave it out: the backends take gates without conditions.
         self.backend.gate(moved(operation, 0, conjugate=False) if operation.condition else operation)
         for channel, qubits in self.noise.after(operation):
             self.backend.channel(channel, qubits, self.draw)
@@ -170,16 +188,31 @@ class Run:
 
 
 def choose(weights: Any, numbers: Any) -> Any:
-    """Which of the weights each number in [0, 1) falls on; never one that is 0."""
+    """Choose indices by weight from uniform numbers.
+
+    Parameters
+    ----------
+    weights : array, shape (k,)
+        Weights, which need not be normalised. Negative ones, due to rounding, count as 0.
+    numbers : float or array
+        Numbers in [0, 1).
+
+    Returns
+    -------
+    int or array of int
+        An index for each number, never one of weight 0.
+    """
     cumulated = np.cumsum(np.maximum(weights, 0))
     return np.searchsorted(cumulated, np.asarray(numbers) * cumulated[-1], side="right")
 
 
 def run_once(matrix: MixedState, circuit: Circuit, noise: NoiseModel, seed: int) -> list[int]:
-    """Run a circuit on a density matrix that is there; returns the classical bits."""
+    """Run a circuit on an existing density matrix; return the classical bits. See `DensityMatrix.run`."""
     circuit.validate()
     if circuit.qubits != matrix.qubits:
-        raise BadInput(f"the circuit has {circuit.qubits} qubits, the density matrix {matrix.qubits}")
+        raise BadInput(
+            f"expected a circuit of {matrix.qubits} qubits, as the density matrix has, found {circuit.qubits}"
+        )
     events = iter(range(1 << 40))
     run = Run(
         Mixed(matrix),

@@ -19,7 +19,7 @@ __all__ = ["moved", "on_rows_and_columns"]
 
 
 def on_rows_and_columns(items: Sequence[Operation | tuple[Channel, list[int]]], qubits: int) -> Circuit:
-    """Gates and channels on a density matrix as a circuit on a vector of twice as many qubits."""
+    """Convert gates and (channel, qubits) pairs on n qubits to a circuit on the vector of 2n qubits."""
     both = Circuit(2 * qubits)
     for item in items:
         if isinstance(item, Operation):
@@ -32,19 +32,19 @@ def on_rows_and_columns(items: Sequence[Operation | tuple[Channel, list[int]]], 
 
 def _superoperator(channel: Channel, qubits: list[int], above: int) -> Operation:
     if channel.qubits != len(qubits):
-        raise BadInput(f"{channel.name} acts on {channel.qubits} qubits, {len(qubits)} are given: {qubits}")
+        raise BadInput(f"{channel.name}: expected {channel.qubits} qubits, found {len(qubits)}: {qubits}")
     targets = [*qubits, *(qubit + above for qubit in qubits)]
     matrix = channel.superoperator()
-    if np.count_nonzero(matrix - np.diag(np.diag(matrix))) == 0:  # moves nothing between ranks
+    if np.count_nonzero(matrix - np.diag(np.diag(matrix))) == 0:  # a diagonal needs no exchange between ranks
         return Operation("diagonal", channel.name, targets, values=np.diag(matrix).copy())
     return Operation("matrix", channel.name, targets, values=matrix.reshape(-1))
 
 
 def moved(o: Operation, by: int, *, conjugate: bool) -> Operation:
-    """A gate without its condition on qubits `by` further up, or its complex conjugate."""
+    """Return a copy of a gate without its condition, on qubits that are `by` higher, conjugated if asked for."""
     angle = o.angle
     if conjugate:
-        # Y is imaginary: a string with an odd number of them changes its sign, and so the angle does not.
+        # conj(exp(-i a/2 P)) = exp(i a/2 conj(P)), and conj(P) = -P for an odd number of Y in P.
         angle = angle if o.kind == "pauli_rotation" and o.paulis.count("Y") % 2 else -angle
     values = o.values
     return Operation(

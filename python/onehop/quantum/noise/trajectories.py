@@ -18,17 +18,19 @@ from onehop.quantum.random_numbers import uniform
 
 __all__ = ["Trajectories"]
 
-_READ = 1 << 41  # events apart from those of measurements inside a circuit
+_READ = 1 << 41  # first event of readout errors, beyond all events inside a circuit
 
 
 @dataclass
 class _Branch:
+    """A run to make: the choices so far, and the trajectories that agree with them."""
+
     record: tuple[int, ...]
     shots: NDArray[np.int64]
 
 
 def _split_last(circuit: Circuit) -> tuple[list[Operation], list[tuple[int, int]]]:
-    """The circuit without measurements that nothing follows, and those: (classical bit, qubit)."""
+    """Split off the final measurements; return the other operations and the (classical bit, qubit) pairs."""
     kept: list[Operation] = []
     last: list[tuple[int, int]] = []
     used: set[int] = set()
@@ -56,7 +58,28 @@ def _split_last(circuit: Circuit) -> tuple[list[Operation], list[tuple[int, int]
 
 
 class Trajectories:
-    """The runs that all shots need. Shots share a run as long as every value drawn for them agrees."""
+    """The runs of a noisy simulation. Trajectories share a run as long as all their random choices agree.
+
+    Parameters
+    ----------
+    backend : Mixed or Pure
+        Applies gates and channels.
+    circuit, noise
+        The circuit, and the noise that follows its gates.
+    trajectories : int
+        Number of trajectories.
+    shots : int
+        Number of shots. Shot s is drawn at the end of trajectory s modulo their number.
+    seed : int
+        Seed of all random choices.
+    sums : sequence of PauliSum
+        Observables to evaluate at the end of each run.
+
+    Attributes
+    ----------
+    open : list
+        Runs that are still to be made.
+    """
 
     def __init__(
         self,
@@ -77,7 +100,7 @@ class Trajectories:
         self.values: list[tuple[int, list[complex]]] = []
 
     def branch(self, branch: _Branch) -> None:
-        """Run for shots that have agreed so far; those that leave it wait in `open`."""
+        """Make one run. At each choice it follows the majority; the other trajectories go to `open`."""
         event = 0
 
         def draw(weights: Any) -> int:
@@ -96,12 +119,12 @@ class Trajectories:
             branch.shots = branch.shots[chosen == follow]
             return follow
 
-        self.backend.looks.set_basis_state(0)
+        self.backend.target.set_basis_state(0)
         self.backend.clear()
         run = Run(self.backend, self.noise, self.circuit.clbits + self.circuit.hidden_clbits, draw)
         run.do(self.operations)
         if self.sums:
-            self.values.append((len(branch.shots), self.backend.looks.expectations(self.sums)))
+            self.values.append((len(branch.shots), self.backend.target.expectations(self.sums)))
         self._note(branch, run.clbits)
 
     def _note(self, branch: _Branch, clbits: list[int]) -> None:
@@ -116,9 +139,9 @@ class Trajectories:
         if not last:
             return
         qubits = sorted({qubit for _, qubit in last})
-        # Runs with other records must not draw the same outcomes.
+        # The record enters the seed, so that runs with different records draw independent outcomes.
         mixed = hashlib.blake2b(repr((self.seed, branch.record)).encode(), digest_size=8).digest()
-        values = self.backend.looks.sample(len(shots), qubits, seed=int.from_bytes(mixed, "little") >> 1)
+        values = self.backend.target.sample(len(shots), qubits, seed=int.from_bytes(mixed, "little") >> 1)
         for bit, qubit in last:
             read = (values >> np.uint64(qubits.index(qubit)) & np.uint64(1)).astype(np.uint8)
             zero, one = self.noise.misread(qubit)
@@ -128,7 +151,7 @@ class Trajectories:
             self.bits[shots, bit] = read
 
     def averages(self) -> tuple[list[float | complex], list[float]]:
-        """Of each observable over the trajectories, and its standard error."""
+        """Return the average of each observable over the trajectories, and the standard errors."""
         if not self.sums:
             return [], []
         weights = np.array([number for number, _ in self.values]) / self.trajectories
@@ -139,7 +162,7 @@ class Trajectories:
         return [value.item() for value in average], errors.tolist()
 
     def counts(self) -> dict[str, int]:
-        """How often each outcome was drawn."""
+        """Return the number of shots with each outcome; bits as in `Result.counts`."""
         if not self.shots:
             return {}
         rows, numbers = np.unique(self.bits[:, ::-1], axis=0, return_counts=True)

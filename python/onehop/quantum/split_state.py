@@ -1,0 +1,100 @@
+"""`SplitState`: what state vectors and density matrices have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onehop import _core
+
+__all__ = ["SplitState"]
+
+
+class SplitState(ABC):
+    """Base class of quantum states that are split over the ranks of a group.
+
+    A subclass stores its numbers in a `_core.State`, whose attributes are those of this class, and implements the
+    measurements from which the others follow.
+    """
+
+    qubits: int
+    _core: _core.State
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks over which the state is split."""
+        return self._core.ranks
+
+    @property
+    def precision(self) -> str:
+        """Precision of the stored numbers: "double" or "single"."""
+        return self._core.precision
+
+    @property
+    def exchanges(self) -> int:
+        """Number of exchanges between ranks so far."""
+        return self._core.exchanges
+
+    @property
+    def bytes_sent(self) -> int:
+        """Bytes that this rank has sent in these exchanges."""
+        return self._core.bytes_sent
+
+    @abstractmethod
+    def probabilities(self, qubits: Sequence[int] | None = None) -> NDArray[np.float64]:
+        """Return the probabilities of the 2^k values of k qubits."""
+
+    @abstractmethod
+    def expectations(self, observables: Sequence[Any]) -> list[float | complex]:
+        """Return the expectation values of several observables."""
+
+    @abstractmethod
+    def density_matrix(self, qubits: Sequence[int]) -> NDArray[np.complex128]:
+        """Return the reduced density matrix of some qubits."""
+
+    def probability_of_one(self, qubit: int) -> float:
+        """Return the probability that a qubit is 1, divided by the norm of the state. Collective."""
+        zero, one = self.probabilities([qubit])
+        return float(one / (zero + one))
+
+    def expectation(self, observable: Any) -> float | complex:
+        """Return the expectation value of an observable. Collective.
+
+        Parameters
+        ----------
+        observable : PauliSum, str or Qiskit operator
+            Anything that `PauliSum.of` takes.
+
+        Returns
+        -------
+        float or complex
+            A float if all coefficients of the observable are real.
+
+        Raises
+        ------
+        BadInput
+            The observable cannot be read, or names a qubit that the state does not have.
+        """
+        return self.expectations([observable])[0]
+
+    def partial_trace(self, qubits: Sequence[int]) -> NDArray[np.complex128]:
+        """Trace out some qubits; return the density matrix of the others in ascending order. Collective."""
+        return self.density_matrix(self._others(qubits))
+
+    def _others(self, qubits: Sequence[int]) -> list[int]:
+        """Return the qubits that are not listed, in ascending order."""
+        listed = set(qubits)
+        return [qubit for qubit in range(self.qubits) if qubit not in listed]
+
+    def _all_or(self, qubits: Sequence[int] | None) -> list[int]:
+        """Return the listed qubits, or all for None."""
+        return list(range(self.qubits) if qubits is None else qubits)
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__}: {self.qubits} qubits, {self.precision} precision, {self.ranks} ranks>"
+        )
