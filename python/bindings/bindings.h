@@ -1,4 +1,5 @@
-// The bindings of onehop._core: one function per noun, each in the file of its name. They translate, and decide nothing.
+// The bindings of onehop._core: one function per noun, each in the file of its name. A binding translates and decides
+// nothing.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -40,7 +41,7 @@ void bind_quantum_circuit(nb::module_& module);
 void bind_quantum_placement(nb::module_& module);
 void bind_quantum_simulator(nb::module_& module);
 
-// A list that comes out as a tuple, so that nobody believes that appending to it changes the object it came from.
+// Converts a sequence to a tuple rather than a list, because appending to the result would not change the C++ object.
 template <class Sequence>
 [[nodiscard]] nb::tuple as_tuple(const Sequence& items) {
   nb::list list;
@@ -48,5 +49,6 @@ template <class Sequence>
   return nb::tuple(list);
 }
 
-// The transport of a collective step by its name. An unknown one is this rank's error, and the others hear of it.
+// Looks up the transport of a collective step by name. An unknown name throws on this rank; the other ranks, which are
+// waiting in the same step, raise Error.
 [[nodiscard]] onehop::TransportKind transport_for(const onehop::Group& group, const std::string& name);

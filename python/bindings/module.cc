@@ -1,4 +1,4 @@
-// The extension module onehop._core. What a noun can do is bound in the file of its name.
+// The extension module onehop._core. Each noun is bound in the file of its name.
 #include "onehop/version.h"
 #include "python/bindings/bindings.h"
 
@@ -6,7 +6,7 @@
 NB_MODULE(_core, module) {
   module.doc() = "The C++ library onehop.";
   module.attr("__version__") = onehop::version();
-  // A program that ends with an exception keeps objects alive in its traceback; that is no leak worth a warning.
+  // The traceback of an unhandled exception keeps objects alive until the process ends, which is no leak.
   nb::set_leak_warnings(false);
   bind_error(module);
   bind_environment(module);

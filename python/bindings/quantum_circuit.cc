@@ -52,63 +52,94 @@ void make_operation(Operation* self, const std::string& kind, std::string name, 
 }
 
 void bind_parts(nb::module_& module) {
-  nb::class_<Condition>(module, "Condition",
-                        "Whether an operation is done: classical bits, read as a number, compared with a value.")
+  nb::class_<Condition>(
+      module, "Condition",
+      "The condition of an operation: classical bits, read as a number, must equal a value.\n\n"
+      "Parameters\n----------\n"
+      "clbits : sequence of int\n    Classical bits, the least significant first. Empty: no condition.\n"
+      "value : int\n    Number to compare with.\n"
+      "negated : bool\n    If True, the bits must not equal `value`.")
       .def(
           "__init__",
           [](Condition* self, std::vector<int> clbits, std::uint64_t value, bool negated) {
             new (self) Condition{std::move(clbits), value, negated};
           },
           "clbits"_a, "value"_a, "negated"_a = false)
-      .def_prop_ro("clbits", [](const Condition& c) { return as_tuple(c.clbits); })
-      .def_ro("value", &Condition::value)
-      .def_ro("negated", &Condition::negated, "Done when the number is another one.")
+      .def_prop_ro(
+          "clbits", [](const Condition& c) { return as_tuple(c.clbits); },
+          "Classical bits, the least significant first.")
+      .def_ro("value", &Condition::value, "Number that the bits are compared with.")
+      .def_ro("negated", &Condition::negated, "Whether the bits must not equal `value`.")
       .def("__bool__", [](const Condition& c) { return !c.clbits.empty(); })
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object) -> bool"));
-  nb::class_<Register>(module, "Register", "A named run of classical bits.")
+  nb::class_<Register>(module, "Register",
+                       "A named register: `size` consecutive classical bits, beginning with bit `first`.")
       .def(
           "__init__",
           [](Register* self, std::string name, int first, int size) {
             new (self) Register{std::move(name), first, size};
           },
           "name"_a, "first"_a, "size"_a)
-      .def_ro("name", &Register::name)
-      .def_ro("first", &Register::first)
-      .def_ro("size", &Register::size)
+      .def_ro("name", &Register::name, "Name of the register.")
+      .def_ro("first", &Register::first, "Number of the first classical bit.")
+      .def_ro("size", &Register::size, "Number of classical bits.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object) -> bool"));
 }
 
 void bind_operation(nb::module_& module) {
-  nb::class_<Operation>(module, "Operation", "One operation of a circuit.")
+  nb::class_<Operation>(
+      module, "Operation",
+      "One operation of a circuit: a gate, a measurement, a reset, a barrier or an assignment.\n\n"
+      "Parameters\n----------\n"
+      "kind : str\n    matrix, diagonal, swap, pauli_rotation, global_phase, measure, reset, barrier or "
+      "assign.\n"
+      "name : str\n    Name in messages and noise models.\n"
+      "targets : sequence of int\n    Target qubits. The first one is the least significant bit of the "
+      "matrix's index.\n"
+      "controls : sequence of int\n    Control qubits.\n"
+      "control_values : int\n    Bit i is the value that controls[i] must have.\n"
+      "values : array of complex128, optional\n    Numbers of a matrix (4^k, row-major) or of a diagonal "
+      "(2^k) on k targets.\n"
+      "paulis : str\n    Letters X, Y or Z of a Pauli rotation, one per target.\n"
+      "angle : float\n    Angle of a Pauli rotation or a global phase in radians.\n"
+      "clbits : sequence of int\n    Classical bits that the operation writes.\n"
+      "condition : Condition\n    Condition under which the operation is executed.\n\n"
+      "Raises\n------\n"
+      "BadInput\n    There is no such kind. `Circuit.validate` checks everything else.")
       .def("__init__", &make_operation, "kind"_a, "name"_a, "targets"_a, nb::kw_only(),
            "controls"_a = std::vector<int>(), "control_values"_a = 0, "values"_a = nb::none(), "paulis"_a = "",
            "angle"_a = 0.0, "clbits"_a = std::vector<int>(), "condition"_a = Condition())
-      .def_prop_ro("kind", [](const Operation& o) { return kind_names[static_cast<std::size_t>(o.kind)]; })
-      .def_rw("name", &Operation::name)
+      .def_prop_ro(
+          "kind", [](const Operation& o) { return kind_names[static_cast<std::size_t>(o.kind)]; },
+          "Kind of the operation, such as \"matrix\" or \"measure\".")
+      .def_rw("name", &Operation::name, "Name in messages and noise models.")
       .def_prop_rw(
           "targets", [](const Operation& o) { return as_tuple(o.targets); },
           [](Operation& o, std::vector<int> targets) { o.targets = std::move(targets); },
-          nb::for_getter(nb::sig("def targets(self) -> tuple[int, ...]")))
+          nb::for_getter(nb::sig("def targets(self) -> tuple[int, ...]")), "Target qubits.")
       .def_prop_rw(
           "controls", [](const Operation& o) { return as_tuple(o.controls); },
           [](Operation& o, std::vector<int> controls) { o.controls = std::move(controls); },
-          nb::for_getter(nb::sig("def controls(self) -> tuple[int, ...]")))
-      .def_rw("control_values", &Operation::control_values, "Bit i: the value that controls[i] must have.")
+          nb::for_getter(nb::sig("def controls(self) -> tuple[int, ...]")), "Control qubits.")
+      .def_rw("control_values", &Operation::control_values, "Values of the controls: bit i belongs to controls[i].")
       .def_prop_ro(
           "values", [](const Operation& o) { return as_numbers(o.values); }, nb::rv_policy::automatic,
-          "The numbers of a matrix (row-major) or diagonal, copied.")
-      .def_ro("paulis", &Operation::paulis)
-      .def_ro("angle", &Operation::angle)
+          "Copy of the numbers of a matrix (row-major) or of a diagonal.")
+      .def_ro("paulis", &Operation::paulis, "Letters X, Y or Z of a Pauli rotation, one per target.")
+      .def_ro("angle", &Operation::angle, "Angle of a Pauli rotation or a global phase in radians.")
       .def_prop_rw(
           "clbits", [](const Operation& o) { return as_tuple(o.clbits); },
           [](Operation& o, std::vector<int> clbits) { o.clbits = std::move(clbits); },
-          nb::for_getter(nb::sig("def clbits(self) -> tuple[int, ...]")))
-      .def_rw("condition", &Operation::condition)
-      .def_prop_ro("is_gate", &Operation::is_gate)
-      .def_prop_ro("is_diagonal", [](const Operation& o) { return onehop::quantum::is_diagonal(o); })
+          nb::for_getter(nb::sig("def clbits(self) -> tuple[int, ...]")), "Classical bits that the operation writes.")
+      .def_rw("condition", &Operation::condition, "Condition under which the operation is executed.")
+      .def_prop_ro("is_gate", &Operation::is_gate,
+                   "Whether the operation is a gate: no measurement, reset, barrier or assignment.")
+      .def_prop_ro(
+          "is_diagonal", [](const Operation& o) { return onehop::quantum::is_diagonal(o); },
+          "Whether the operation is a gate with a diagonal matrix.")
       .def(
           "matrix", [](const Operation& o) { return as_numbers(onehop::quantum::matrix_of(o)); },
-          nb::rv_policy::automatic, "The matrix on its targets, controls left out: 4^k numbers, row-major.")
+          nb::rv_policy::automatic, "Return the matrix on the k targets, without controls: 4^k numbers, row-major.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object) -> bool"))
       .def("__repr__", [](const Operation& o) {
         return nb::str("<Operation: {} ({}) on {}>")
@@ -121,7 +152,11 @@ void bind_operation(nb::module_& module) {
 void bind_quantum_circuit(nb::module_& module) {
   bind_parts(module);
   bind_operation(module);
-  nb::class_<Circuit>(module, "Circuit", "A quantum circuit as plain data.")
+  nb::class_<Circuit>(module, "Circuit",
+                      "A quantum circuit as plain data; see `onehop.quantum.Circuit`, which adds a builder.\n\n"
+                      "Parameters\n----------\n"
+                      "qubits, clbits : int\n    Number of qubits and of classical bits.\n"
+                      "name : str\n    Name in messages and reports.")
       .def(
           "__init__",
           [](Circuit* self, int qubits, int clbits, std::string name) {
@@ -131,29 +166,39 @@ void bind_quantum_circuit(nb::module_& module) {
             self->name = std::move(name);
           },
           "qubits"_a, "clbits"_a = 0, "name"_a = "")
-      .def_rw("name", &Circuit::name)
-      .def_ro("qubits", &Circuit::qubits)
-      .def_ro("clbits", &Circuit::clbits)
-      .def_rw("hidden_clbits", &Circuit::hidden_clbits, "Further classical bits after those of the source.")
+      .def_rw("name", &Circuit::name, "Name in messages and reports.")
+      .def_ro("qubits", &Circuit::qubits, "Number of qubits.")
+      .def_ro("clbits", &Circuit::clbits, "Number of classical bits.")
+      .def_rw("hidden_clbits", &Circuit::hidden_clbits,
+              "Number of further classical bits for intermediate results. They follow the others, and no outcome shows "
+              "them.")
       .def_prop_rw(
           "registers", [](const Circuit& c) { return as_tuple(c.registers); },
           [](Circuit& c, std::vector<Register> registers) { c.registers = std::move(registers); },
-          nb::for_getter(nb::sig("def registers(self) -> tuple[Register, ...]")))
+          nb::for_getter(nb::sig("def registers(self) -> tuple[Register, ...]")),
+          "Named registers of classical bits, which separate the bits of an outcome.")
       .def_prop_ro(
           "operations", [](const Circuit& c) { return as_tuple(c.operations); },
-          nb::sig("def operations(self) -> tuple[Operation, ...]"), "Copies, in program order.")
+          nb::sig("def operations(self) -> tuple[Operation, ...]"), "Copies of the operations in program order.")
       .def(
-          "operation", [](const Circuit& c, std::size_t i) { return c.operations.at(i); }, "index"_a)
+          "operation", [](const Circuit& c, std::size_t i) { return c.operations.at(i); }, "index"_a,
+          "Return a copy of the operation with this index.")
       .def(
           "add", [](Circuit& c, const Operation& o) { c.operations.push_back(o); }, "operation"_a,
-          "Appends an operation as it is.")
+          "Append a copy of an operation, without checking it.")
       .def(
           "validate", [](const Circuit& circuit) { circuit.validate(); },
-          "Raises BadInput that names the operation that cannot be.")
+          "Check all operations. Raises BadInput, which names the first invalid operation.")
       .def("__len__", [](const Circuit& c) { return c.operations.size(); })
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object) -> bool"));
   module.def("gate", &onehop::quantum::gate, "name"_a, "qubits"_a, "parameters"_a = std::vector<double>(),
-             "The operation of a named gate.");
+             "Make the operation of a named gate of OpenQASM 2 or 3.\n\n"
+             "Parameters\n----------\n"
+             "name : str\n    One of `gate_names`.\n"
+             "qubits : sequence of int\n    Controls first, then targets.\n"
+             "parameters : sequence of float\n    Angles in radians.\n\n"
+             "Raises\n------\n"
+             "BadInput\n    The name is unknown, or the number of qubits or parameters is wrong.");
   module.def(
       "gate_names",
       [] {
@@ -163,5 +208,5 @@ void bind_quantum_circuit(nb::module_& module) {
         return names;
       },
       nb::sig("def gate_names() -> list[tuple[str, int, int]]"),
-      "Every name that `gate` knows, with its numbers of qubits (-1: any) and parameters.");
+      "List the gates that `gate` knows: (name, number of qubits or -1 for any, number of parameters).");
 }

@@ -27,7 +27,7 @@ Precision precision_from(const std::string& name) {
 
 void bind_quantum_placement(nb::module_& module) {
   nb::class_<Stage>(module, "Stage",
-                    "An exchange between ranks (or none), and operations that every rank does by itself.")
+                    "A stage of a placement: an exchange between ranks (or none), then operations on local amplitudes.")
       .def_prop_ro(
           "swaps",
           [](const Stage& s) {
@@ -36,33 +36,42 @@ void bind_quantum_placement(nb::module_& module) {
             return nb::tuple(list);
           },
           nb::sig("def swaps(self) -> tuple[tuple[int, int], ...]"),
-          "The exchange before it: pairs of a local bit and a bit of the rank's number.")
+          "Exchange that begins the stage: pairs of a local bit and a bit of the rank number. Empty: no exchange.")
       .def_prop_ro(
           "bits", [](const Stage& s) { return as_tuple(s.bits); }, nb::sig("def bits(self) -> tuple[int, ...]"),
-          "The bit of each wire after the exchange.")
+          "Bit of each wire after the exchange.")
       .def_prop_ro(
           "operations", [](const Stage& s) { return as_tuple(s.operations); },
-          nb::sig("def operations(self) -> tuple[int, ...]"), "Operations of the circuit, in the order of execution.")
+          nb::sig("def operations(self) -> tuple[int, ...]"),
+          "Indices of the circuit's operations in the order of execution.")
       .def_prop_ro(
           "fraction_moved", [](const Stage& s) { return Placement::fraction_moved(s); },
-          "Of a rank's amplitudes, in the exchange.");
-  nb::class_<Placement>(module, "Placement", "Which qubits are local when.")
-      .def_ro("qubits", &Placement::qubits)
-      .def_ro("ranks", &Placement::ranks)
-      .def_ro("local_bits", &Placement::local_bits)
-      .def_ro("bytes_per_amplitude", &Placement::bytes_per_amplitude)
+          "Fraction of a rank's amplitudes that it sends in the exchange.");
+  nb::class_<Placement>(
+      module, "Placement",
+      "The execution of a circuit in stages: which qubits are local, and when.\n\n"
+      "Stages refer to wires: wire w begins as qubit w, and swaps of the circuit rename wires instead of "
+      "moving data.")
+      .def_ro("qubits", &Placement::qubits, "Number of qubits.")
+      .def_ro("ranks", &Placement::ranks, "Number of ranks.")
+      .def_ro("local_bits", &Placement::local_bits, "Number of bits of an amplitude's place within a rank.")
+      .def_ro("bytes_per_amplitude", &Placement::bytes_per_amplitude, "Bytes of an amplitude: 8 or 16.")
       .def_prop_ro(
           "wires", [](const Placement& p) { return as_tuple(p.wires); }, nb::sig("def wires(self) -> tuple[int, ...]"),
-          "The wire that is each qubit at the end.")
+          "Wire of each qubit at the end.")
       .def_prop_ro(
           "first_bits", [](const Placement& p) { return as_tuple(p.first_bits); },
-          nb::sig("def first_bits(self) -> tuple[int, ...]"), "Where each wire lies at the beginning.")
+          nb::sig("def first_bits(self) -> tuple[int, ...]"), "Bit of each wire at the beginning.")
       .def_prop_ro(
           "stages", [](const Placement& p) { return as_tuple(p.stages); },
-          nb::sig("def stages(self) -> tuple[Stage, ...]"))
-      .def_prop_ro("exchanges", &Placement::exchanges)
-      .def_prop_ro("fraction_moved", [](const Placement& p) { return p.fraction_moved(); })
-      .def_prop_ro("bytes_per_rank", [](const Placement& p) { return p.bytes_per_rank(); })
+          nb::sig("def stages(self) -> tuple[Stage, ...]"), "Stages in the order of execution.")
+      .def_prop_ro("exchanges", &Placement::exchanges, "Number of exchanges between ranks.")
+      .def_prop_ro(
+          "fraction_moved", [](const Placement& p) { return p.fraction_moved(); },
+          "Fraction of a rank's amplitudes that it sends, summed over all exchanges.")
+      .def_prop_ro(
+          "bytes_per_rank", [](const Placement& p) { return p.bytes_per_rank(); },
+          "Bytes that each rank sends in all exchanges.")
       .def_prop_ro(
           "baselines",
           [](const Placement& p) {
@@ -72,7 +81,9 @@ void bind_quantum_placement(nb::module_& module) {
             d["lazy_swaps"] = p.baselines.lazy_swaps;
             return d;
           },
-          nb::sig("def baselines(self) -> dict[str, float]"), "What other rules would move, as fractions.")
+          nb::sig("def baselines(self) -> dict[str, float]"),
+          "Fractions of a rank's amplitudes that simpler strategies would send: gate_by_gate, one_swap_at_a_time and "
+          "lazy_swaps.")
       .def(
           "groups",
           [](const Placement& p) {
@@ -89,8 +100,9 @@ void bind_quantum_placement(nb::module_& module) {
             return stages;
           },
           nb::sig("def groups(self) -> list[list[dict[str, Any]]]"),
-          "Of each stage: what the engine does together, a pass over the amplitudes of rank 0 each.")
-      .def("passes", &Placement::passes, nb::call_guard<nb::gil_scoped_release>());
+          "List for each stage the passes that the engine makes over the amplitudes of rank 0, as dictionaries.")
+      .def("passes", &Placement::passes, nb::call_guard<nb::gil_scoped_release>(),
+           "Count the passes that the engine makes over the amplitudes of rank 0 in all stages.");
   module.def(
       "place",
       [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double search_seconds, std::vector<int> bits) {
@@ -101,18 +113,34 @@ void bind_quantum_placement(nb::module_& module) {
         return onehop::quantum::place(circuit, ranks, options);
       },
       "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "search_seconds"_a, "bits"_a = std::vector<int>(),
-      nb::call_guard<nb::gil_scoped_release>());
-  module.def("usable_ranks", &onehop::quantum::usable_ranks, "circuit"_a, "ranks"_a);
-  nb::class_<MemoryNeed>(module, "MemoryNeed", "What a state needs and what there is, in bytes.")
-      .def_ro("per_rank", &MemoryNeed::per_rank)
-      .def_ro("in_all", &MemoryNeed::in_all)
-      .def_ro("here", &MemoryNeed::here, "Of the ranks on this machine.")
-      .def_ro("available", &MemoryNeed::available, "To the ranks of this machine together.")
-      .def_prop_ro("fits", &MemoryNeed::fits);
+      nb::call_guard<nb::gil_scoped_release>(),
+      "Compute a placement of a validated circuit.\n\n"
+      "Parameters\n----------\n"
+      "circuit : Circuit\n    Circuit to place.\n"
+      "ranks : int\n    Number of ranks, a power of two.\n"
+      "bytes_per_amplitude : int\n    8 or 16.\n"
+      "search_seconds : float\n    Approximate time to search for a placement that moves fewer bytes; 0 uses the "
+      "heuristic alone.\n"
+      "bits : sequence of int\n    Bit of each qubit of an existing state. Empty: the state begins as |0...0>, and the "
+      "placement chooses the bits.\n\n"
+      "Raises\n------\n"
+      "BadInput\n    The number of ranks is no power of two, there are fewer amplitudes than ranks, or an operation "
+      "needs "
+      "more local bits than there are.");
+  module.def("usable_ranks", &onehop::quantum::usable_ranks, "circuit"_a, "ranks"_a,
+             "Return the largest power of two, at most `ranks`, over which the state of a circuit can be split.");
+  nb::class_<MemoryNeed>(module, "MemoryNeed", "The memory that a state needs and the available memory, in bytes.")
+      .def_ro("per_rank", &MemoryNeed::per_rank, "Bytes of the amplitudes and staging of one rank.")
+      .def_ro("in_all", &MemoryNeed::in_all, "Bytes that all ranks need.")
+      .def_ro("here", &MemoryNeed::here, "Bytes that the ranks on this machine need.")
+      .def_ro("available", &MemoryNeed::available, "Bytes available to the ranks on this machine together.")
+      .def_prop_ro("fits", &MemoryNeed::fits, "Whether the available memory suffices.");
   module.def(
       "memory_need",
       [](int qubits, int ranks, const std::string& precision, int ranks_here) {
         return onehop::quantum::memory_need(qubits, ranks, precision_from(precision), ranks_here);
       },
-      "qubits"_a, "ranks"_a, "precision"_a, "ranks_here"_a);
+      "qubits"_a, "ranks"_a, "precision"_a, "ranks_here"_a,
+      "Compute the memory need of a state on `ranks` ranks, `ranks_here` of which share this machine. `precision` is "
+      "\"double\" or \"single\". Not collective.");
 }

@@ -1,4 +1,4 @@
-// What the engine groups and writes down, as dictionaries.
+// Conversion of the engine's pass summaries and profile entries to dictionaries.
 #pragma once
 
 #include "onehop/quantum/profile.h"

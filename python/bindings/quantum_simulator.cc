@@ -39,7 +39,7 @@ Array<T> as_array(std::vector<T> values) {
   return {held->data(), {held->size()}, owner};
 }
 
-// Calls without the GIL and hands the numbers over as an array.
+// Calls a function without the GIL and converts its vector to an array.
 template <typename Function>
 auto computed(Function&& function) {
   decltype(function()) values;
@@ -64,7 +64,14 @@ StateOptions state_options(int threads, std::int64_t staging) {
 }
 
 void bind_observable(nb::module_& module) {
-  nb::class_<PauliSum>(module, "PauliSum", "A weighted sum of Pauli strings.")
+  nb::class_<PauliSum>(
+      module, "PauliSum",
+      "A weighted sum of Pauli strings.\n\n"
+      "Parameters\n----------\n"
+      "terms : sequence of (complex, sequence of (int, str))\n    Coefficient, and qubit and letter (X, "
+      "Y or Z) of each factor.\n\n"
+      "Raises\n------\n"
+      "BadInput\n    A letter is not X, Y or Z.")
       .def(
           "__init__",
           [](PauliSum* self, const std::vector<std::pair<Complex, std::vector<std::pair<int, std::string>>>>& terms) {
@@ -73,7 +80,7 @@ void bind_observable(nb::module_& module) {
               PauliTerm term{coefficient};
               for (const auto& [qubit, letter] : paulis) {
                 if (letter.size() != 1 || std::string("XYZ").find(letter) == std::string::npos) {
-                  throw onehop::BadInput("a Pauli string is made of X, Y and Z, found '" + letter + "'");
+                  throw onehop::BadInput("expected the letter X, Y or Z in a Pauli string, found '" + letter + "'");
                 }
                 term.paulis.emplace_back(qubit, letter.front());
               }
@@ -82,8 +89,9 @@ void bind_observable(nb::module_& module) {
             new (self) PauliSum(std::move(sum));
           },
           "terms"_a)
-      .def_static("parse", &PauliSum::parse, "text"_a)
-      .def_prop_ro("qubits", &PauliSum::qubits, "One more than the highest qubit.")
+      .def_static("parse", &PauliSum::parse, "text"_a,
+                  "Parse text such as `0.5 X0 Z2 - Y1`. Raises BadInput if the text has another form.")
+      .def_prop_ro("qubits", &PauliSum::qubits, "Number of qubits that the sum needs: one more than the highest qubit.")
       .def("__len__", [](const PauliSum& sum) { return sum.terms.size(); })
       .def_prop_ro(
           "terms",
@@ -97,7 +105,8 @@ void bind_observable(nb::module_& module) {
             }
             return nb::tuple(list);
           },
-          nb::sig("def terms(self) -> tuple[tuple[complex, tuple[tuple[int, str], ...]], ...]"));
+          nb::sig("def terms(self) -> tuple[tuple[complex, tuple[tuple[int, str], ...]], ...]"),
+          "Coefficient, and qubit and letter of each factor, of every term.");
 }
 
 void check_applicable(const Circuit& circuit) {
@@ -105,14 +114,24 @@ void check_applicable(const Circuit& circuit) {
   for (const auto& operation : circuit.operations) {
     const bool plain = operation.is_gate() || operation.kind == onehop::quantum::OperationKind::barrier;
     if (!plain || !operation.condition.clbits.empty()) {
-      throw onehop::BadInput("only matrices can be applied, found '" + operation.name +
-                             "', a measurement, a reset or a condition");
+      throw onehop::BadInput("expected gates without conditions, found '" + operation.name +
+                             "': a measurement, a reset, an assignment or an operation with a condition");
     }
   }
 }
 
 void bind_state(nb::module_& module) {
-  nb::class_<State>(module, "State", "A state vector split over the ranks of a group.")
+  nb::class_<State>(module, "State",
+                    "A state vector that is split over the ranks of a group; see `onehop.quantum.State`.\n\n"
+                    "Parameters\n----------\n"
+                    "group : Group\n    Ranks that hold the state, a power of two of them.\n"
+                    "qubits : int\n    Number of qubits.\n"
+                    "precision : str\n    \"double\" or \"single\".\n"
+                    "threads : int\n    Threads per rank; 0: the rank's share of the cores.\n"
+                    "staging : int\n    Maximum number of bytes that an exchange buffers per partner; 0: 8 MiB.\n\n"
+                    "Raises\n------\n"
+                    "BadInput\n    The number of ranks is no power of two, or exceeds the number of amplitudes.\n"
+                    "Error\n    The memory of a machine does not suffice. Nothing has been allocated then.")
       .def(
           "__init__",
           [](State* self, const Group& group, int qubits, const std::string& precision, int threads,
@@ -122,17 +141,26 @@ void bind_state(nb::module_& module) {
             new (self) State(group, qubits, which, state_options(threads, staging));
           },
           "group"_a, "qubits"_a, "precision"_a, "threads"_a, "staging"_a)
-      .def_prop_ro("qubits", &State::qubits)
-      .def_prop_ro("local_bits", &State::local_bits)
-      .def_prop_ro("ranks", [](const State& s) { return s.group().size(); })
-      .def_prop_ro("rank", [](const State& s) { return s.group().rank(); })
-      .def_prop_ro("precision",
-                   [](const State& s) { return s.precision() == Precision::single_precision ? "single" : "double"; })
+      .def_prop_ro("qubits", &State::qubits, "Number of qubits.")
+      .def_prop_ro("local_bits", &State::local_bits, "Number of bits of an amplitude's place within a rank.")
       .def_prop_ro(
-          "bits", [](const State& s) { return as_tuple(s.bits()); }, nb::sig("def bits(self) -> tuple[int, ...]"))
-      .def_prop_ro("flips", &State::flips)
-      .def_prop_ro("exchanges", [](const State& s) { return s.counters().exchanges; })
-      .def_prop_ro("bytes_sent", [](const State& s) { return s.counters().bytes_sent; })
+          "ranks", [](const State& s) { return s.group().size(); }, "Number of ranks.")
+      .def_prop_ro(
+          "rank", [](const State& s) { return s.group().rank(); }, "Number of this rank.")
+      .def_prop_ro(
+          "precision",
+          [](const State& s) { return s.precision() == Precision::single_precision ? "single" : "double"; },
+          "Precision of an amplitude: \"double\" or \"single\".")
+      .def_prop_ro(
+          "bits", [](const State& s) { return as_tuple(s.bits()); }, nb::sig("def bits(self) -> tuple[int, ...]"),
+          "Bit of each qubit in an amplitude's place. Bits from `local_bits` on are those of the rank number.")
+      .def_prop_ro("flips", &State::flips, "Bits of an amplitude's place that hold the opposite of their qubit.")
+      .def_prop_ro(
+          "exchanges", [](const State& s) { return s.counters().exchanges; },
+          "Number of exchanges between ranks so far.")
+      .def_prop_ro(
+          "bytes_sent", [](const State& s) { return s.counters().bytes_sent; },
+          "Bytes that this rank has sent in the exchanges.")
       .def(
           "local",
           [](nb::handle_t<State> self) -> nb::object {
@@ -144,9 +172,11 @@ void bind_state(nb::module_& module) {
             const auto span = state.local<double>();
             return nb::cast(Array<Complex>(span.data(), {span.size()}, self), nb::rv_policy::reference);
           },
-          "This rank's amplitudes themselves, where `bits` and `flips` say.")
-      .def("set_layout", &State::set_layout, "bits"_a, "flips"_a)
-      .def("set_basis_state", &State::set_basis_state, "index"_a, release())
+          "Return a view of this rank's amplitudes, in the order that `bits` and `flips` define. Not collective.")
+      .def("set_layout", &State::set_layout, "bits"_a, "flips"_a,
+           "Declare other `bits` and `flips` without moving any amplitude. Not collective.")
+      .def("set_basis_state", &State::set_basis_state, "index"_a, release(),
+           "Set the state to the basis state with this index.")
       .def(
           "set_amplitudes",
           [](State& s, const Amplitudes& amplitudes) {
@@ -154,14 +184,16 @@ void bind_state(nb::module_& module) {
             const nb::gil_scoped_release released;
             s.set_amplitudes(values);
           },
-          "amplitudes"_a)
+          "amplitudes"_a,
+          "Set all 2^qubits amplitudes by index, without normalising them. Every rank passes all of them.")
       .def(
           "run",
           [](State& s, const Circuit& circuit, std::uint64_t seed) {
             const std::vector<bool> bits = run(s, circuit, seed);
             return std::vector<int>(bits.begin(), bits.end());
           },
-          "circuit"_a, "seed"_a, release())
+          "circuit"_a, "seed"_a, release(),
+          "Run a circuit; measurements collapse the state. Returns the classical bits. Collective.")
       .def(
           "apply",
           [](State& s, const Circuit& circuit, double search_seconds) {
@@ -176,49 +208,62 @@ void bind_state(nb::module_& module) {
             }
           },
           "circuit"_a, "search_seconds"_a, release(),
-          "Applies gates without conditions as they are: their matrices need not be unitary.")
-      .def("restore_order", &State::restore_order, release())
-      .def("norm_squared", &State::norm_squared, release())
+          "Apply a circuit of gates without conditions. Their matrices need not be unitary. Collective.")
+      .def("restore_order", &State::restore_order, release(),
+           "Move the amplitudes so that qubit i is at bit i of an amplitude's place. Collective.")
+      .def("norm_squared", &State::norm_squared, release(), "Return <state|state>. Collective.")
       .def(
           "amplitudes",
           [](const State& s, const Indices& indices) {
             const std::span<const std::uint64_t> list(indices.data(), indices.size());
             return computed([&] { return s.amplitudes(list); });
           },
-          "indices"_a)
-      .def("gather", [](const State& s) { return computed([&] { return s.gather(); }); })
+          "indices"_a, "Return the amplitudes with these indices (uint64). Collective.")
+      .def(
+          "gather", [](const State& s) { return computed([&] { return s.gather(); }); },
+          "Return all 2^qubits amplitudes by index, on every rank. Collective.")
       .def(
           "probabilities",
           [](const State& s, const std::vector<int>& qubits) {
             return computed([&] { return s.probabilities(qubits); });
           },
-          "qubits"_a)
-      .def("inner_product", &State::inner_product, "other"_a, release())
+          "qubits"_a,
+          "Return the probabilities of the 2^k values of k qubits (at most 24), the first one least significant. "
+          "Collective.")
+      .def("inner_product", &State::inner_product, "other"_a, release(),
+           "Return <self|other>; the layout of `other` becomes that of this state. Raises BadInput if the states "
+           "differ in "
+           "size, precision or ranks. Collective.")
       .def(
           "reduced_density_matrix",
           [](State& s, const std::vector<int>& qubits) {
             return computed([&] { return s.reduced_density_matrix(qubits); });
           },
-          "qubits"_a)
+          "qubits"_a,
+          "Return the reduced density matrix of k qubits (at most 12): 4^k numbers, row-major, the first qubit least "
+          "significant. Collective.")
       .def(
           "expectations", [](State& s, const std::vector<PauliSum>& sums) { return expectations(s, sums); }, "sums"_a,
-          release())
+          release(), "Return the expectation value of each observable. Collective.")
       .def(
           "sample",
           [](const State& s, const std::vector<int>& qubits, std::int64_t shots, std::uint64_t seed) {
             return computed([&] { return sample(s, qubits, shots, seed); });
           },
-          "qubits"_a, "shots"_a, "seed"_a);
+          "qubits"_a, "shots"_a, "seed"_a,
+          "Sample a measurement of some qubits (at most 64) `shots` times, without changing the state. Bit i of an "
+          "outcome "
+          "is the value of qubits[i]. Collective.");
 }
 
-// Looks for signals whether or not anybody wants to hear of progress.
+// Checks for signals, and calls the progress callback if there is one.
 void tell(const nb::object& progress, const Progress& p) {
   const nb::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
   if (!progress.is_none()) progress(p.done, p.total, p.run, p.shots_done);
 }
 
-// Shots as arrays: there may be millions.
+// Shots become arrays, because there may be millions of them.
 nb::list as_list(const std::vector<Branch>& branches) {
   nb::list list;
   for (const Branch& branch : branches) list.append(nb::make_tuple(branch.record, as_array(branch.shots)));
@@ -299,8 +344,8 @@ void bind_quantum_simulator(nb::module_& module) {
   bind_observable(module);
   bind_state(module);
   bind_checkpoint_state(module);
-  nb::class_<Outcomes>(module, "Outcomes", "What measurements gave.")
-      .def_ro("clbits", &Outcomes::clbits)
+  nb::class_<Outcomes>(module, "Outcomes", "The outcomes of all shots. An outcome is the value of the classical bits.")
+      .def_ro("clbits", &Outcomes::clbits, "Number of classical bits.")
       .def_prop_ro(
           "values",
           [](const Outcomes& o) {
@@ -312,24 +357,31 @@ void bind_quantum_simulator(nb::module_& module) {
             }
             return list;
           },
-          nb::sig("def values(self) -> list[int]"), "The distinct outcomes, ascending; bit i is classical bit i.")
+          nb::sig("def values(self) -> list[int]"), "Distinct outcomes in ascending order; bit i is classical bit i.")
       .def_prop_ro(
-          "counts", [](const Outcomes& o) { return as_array(o.counts); }, nb::rv_policy::automatic, "Of each value.")
+          "counts", [](const Outcomes& o) { return as_array(o.counts); }, nb::rv_policy::automatic,
+          "Number of shots with each of `values`.")
       .def_prop_ro(
           "of_shot", [](const Outcomes& o) { return as_array(o.of_shot); }, nb::rv_policy::automatic,
-          "The place in `values` of each shot's outcome.");
-  nb::class_<SimulationResult>(module, "SimulationResult", "What a simulation came to.")
-      .def_ro("outcomes", &SimulationResult::outcomes)
+          "Index into `values` of each shot's outcome.");
+  nb::class_<SimulationResult>(module, "SimulationResult", "The result of `simulate`; the same on every rank.")
+      .def_ro("outcomes", &SimulationResult::outcomes, "Outcomes of the shots.")
       .def_prop_ro(
-          "expectations", [](const SimulationResult& r) { return as_array(r.expectations); }, nb::rv_policy::automatic)
-      .def_ro("seconds", &SimulationResult::seconds)
-      .def_ro("ranks", &SimulationResult::ranks)
-      .def_ro("runs", &SimulationResult::runs)
-      .def_ro("exchanges", &SimulationResult::exchanges)
-      .def_ro("bytes_moved", &SimulationResult::bytes_moved)
-      .def_prop_ro("passes", [](const SimulationResult& r) { return r.engine.passes; })
-      .def_prop_ro("engine_seconds", [](const SimulationResult& r) { return r.engine.seconds; })
-      .def_ro("pass_seconds", &SimulationResult::pass_seconds)
+          "expectations", [](const SimulationResult& r) { return as_array(r.expectations); }, nb::rv_policy::automatic,
+          "Expectation value of each observable.")
+      .def_ro("seconds", &SimulationResult::seconds, "Time for everything after the placement.")
+      .def_ro("ranks", &SimulationResult::ranks, "Number of ranks that share the state.")
+      .def_ro("runs", &SimulationResult::runs, "Number of runs: one for each measurement record.")
+      .def_ro("exchanges", &SimulationResult::exchanges, "Number of exchanges between ranks in all runs.")
+      .def_ro("bytes_moved", &SimulationResult::bytes_moved, "Bytes that all ranks together have sent.")
+      .def_prop_ro(
+          "passes", [](const SimulationResult& r) { return r.engine.passes; },
+          "Number of passes over a rank's amplitudes.")
+      .def_prop_ro(
+          "engine_seconds", [](const SimulationResult& r) { return r.engine.seconds; },
+          "Time of the passes on this rank.")
+      .def_ro("pass_seconds", &SimulationResult::pass_seconds,
+              "Minimum time of a pass, measured on all ranks at once; 0 without `profile`.")
       .def_prop_ro(
           "profile",
           [](const SimulationResult& r) {
@@ -338,11 +390,35 @@ void bind_quantum_simulator(nb::module_& module) {
             return list;
           },
           nb::sig("def profile(self) -> list[dict[str, Any]]"),
-          "What took the time on this rank, in order; empty unless asked for.")
-      .def("take_state", [](SimulationResult& r) { return std::move(r.state); }, "The state, once.");
-  module.def("simulate", &simulate, "circuit"_a, "group"_a, nb::kw_only(), "shots"_a = 0, "seed"_a = 0,
-             "precision"_a = "double", "observables"_a = std::vector<PauliSum>(), "threads"_a = 0, "staging"_a = 0,
-             "search_seconds"_a = 1.0, "profile"_a = false, "progress"_a.none() = nb::none(),
-             "due"_a.none() = nb::none(), "keep"_a.none() = nb::none(), "resume"_a.none() = nb::none(),
-             "restore"_a.none() = nb::none());
+          "Timed steps of this rank in the order in which they ended; empty without `profile`.")
+      .def(
+          "take_state", [](SimulationResult& r) { return std::move(r.state); },
+          "Return the state after the last run. It can be taken once.");
+  module.def(
+      "simulate", &simulate, "circuit"_a, "group"_a, nb::kw_only(), "shots"_a = 0, "seed"_a = 0,
+      "precision"_a = "double", "observables"_a = std::vector<PauliSum>(), "threads"_a = 0, "staging"_a = 0,
+      "search_seconds"_a = 1.0, "profile"_a = false, "progress"_a.none() = nb::none(), "due"_a.none() = nb::none(),
+      "keep"_a.none() = nb::none(), "resume"_a.none() = nb::none(), "restore"_a.none() = nb::none(),
+      "Run a circuit from |0...0>. Collective; see `onehop.quantum.simulate`.\n\n"
+      "Parameters\n----------\n"
+      "circuit : Circuit\n    Circuit to run.\n"
+      "group : Group\n    Ranks that hold the state, a power of two of them.\n"
+      "shots : int\n    Number of samples of the measurement outcomes.\n"
+      "seed : int\n    The same seed gives the same shots on every number of ranks.\n"
+      "precision : str\n    \"double\" or \"single\".\n"
+      "observables : sequence of PauliSum\n    Observables to evaluate.\n"
+      "threads : int\n    Threads per rank; 0: the rank's share of the cores.\n"
+      "staging : int\n    Maximum number of bytes that an exchange buffers per partner; 0: 8 MiB.\n"
+      "search_seconds : float\n    Approximate time to search for a placement that moves fewer bytes.\n"
+      "profile : bool\n    Record the time of each pass and exchange.\n"
+      "progress : callable, optional\n    Called as progress(done, total, run, shots_done).\n"
+      "due : callable, optional\n    Returns whether to save a checkpoint now; must agree on all ranks.\n"
+      "keep : callable, optional\n    Saves a checkpoint, called as keep(state, checkpoint_state). Needed with "
+      "`due`.\n"
+      "resume : CheckpointState, optional\n    Checkpoint to resume from.\n"
+      "restore : callable, optional\n    Writes the checkpoint's amplitudes, called as restore(state). Needed with "
+      "`resume`.\n\n"
+      "Raises\n------\n"
+      "BadInput\n    The circuit or an option is invalid.\n"
+      "Error\n    The memory does not suffice. Nothing has run then.");
 }
