@@ -285,7 +285,7 @@ def _unknown() -> QuantumCircuit:
         (_break, "break_loop cannot be simulated"),
         (_unbound, "parameters without a value: theta"),
         (_unknown, "'mystery' has neither a matrix nor a definition"),
-        (QuantumCircuit, "has no qubits"),
+        (QuantumCircuit, "expected at least 1 qubit, found none"),
     ],
 )
 def test_what_cannot_be_simulated(make: Callable[[], QuantumCircuit], message: str) -> None:

@@ -1,1 +1,1 @@
-"""Circuits, Hamiltonians and states from files and from Qiskit, and back."""
+"""Reading and writing of circuits, Hamiltonians and states; conversion from Qiskit."""

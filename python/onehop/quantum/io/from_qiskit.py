@@ -1,4 +1,4 @@
-"""`from_qiskit`: a `Circuit` from a Qiskit `QuantumCircuit`, control flow included."""
+"""`from_qiskit`: conversion of a Qiskit `QuantumCircuit`, including control flow."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ __all__ = ["from_qiskit"]
 _IGNORED = frozenset({"delay"})
 _IMPOSSIBLE = {
     "while_loop": "a while loop has no known end; write the repetitions as a for loop",
-    "break_loop": "leaving a loop early",
-    "continue_loop": "leaving a loop's body early",
-    "store": "classical variables other than bits",
+    "break_loop": "a loop cannot be left early; put the rest of its body under a condition",
+    "continue_loop": "the body of a loop cannot be left early; put the rest of it under a condition",
+    "store": "classical variables other than bits are not supported; use classical bits",
 }
 
 
 @dataclass(frozen=True)
 class _Context:
-    """Where a block of instructions stands: its bits in the whole circuit, and what must hold for it to be done.
+    """The bits of a block of instructions in the whole circuit, and the condition under which the block is executed.
 
-    Either `condition` holds the question itself, or `guards` holds hidden bits with the values they must have.
+    Either `condition` is that condition, or `guards` lists hidden bits with the values that they must have.
     """
 
     qubits: Sequence[int]
@@ -40,6 +40,7 @@ class _Context:
     condition: Condition | None = None
 
     def to_condition(self) -> Condition:
+        """Return the condition of the operations of the block."""
         if self.condition is not None:
             return self.condition
         return Condition(
@@ -48,34 +49,35 @@ class _Context:
 
 
 def from_qiskit(circuit: QuantumCircuit) -> Circuit:
-    """Convert a circuit of Qiskit's.
+    """Convert a Qiskit circuit.
 
-    Gates become what moves least: diagonal ones diagonals, controls controls, Pauli evolutions Pauli rotations in the
-    order of their synthesis. Definitions are followed down to gates with a matrix. Conditions, for loops and switches
-    are flattened: loops are unrolled, and questions whose bits the body changes are asked once, into hidden bits.
+    Gates keep the form that moves the least data: diagonal gates become diagonals, controls stay controls, and Pauli
+    evolutions become Pauli rotations in the order of their synthesis. Other gates are replaced by their definitions,
+    down to gates with a matrix. Control flow is flattened: loops are unrolled, and a condition whose bits the body
+    changes is evaluated once and stored in a hidden bit.
 
     Parameters
     ----------
     circuit : QuantumCircuit
-        With all parameters bound.
+        Circuit without unbound parameters.
 
     Returns
     -------
     Circuit
-        Same order of qubits and classical bits.
+        Circuit with the same order of qubits and classical bits.
 
     Raises
     ------
     BadInput
-        A while loop, `break`, variables other than bits, a parameter without a value, an instruction without a matrix
-        and without a definition, an angle that is infinite or no number; more operations than
+        The circuit has a while loop, a `break`, a variable other than a bit, an unbound parameter, an infinite or NaN
+        angle, an instruction with neither a matrix nor a definition, or more operations than
         `ONEHOP_QASM_OPERATIONS` allows.
     """
     if circuit.parameters:
         names = ", ".join(sorted(one.name for one in circuit.parameters)[:5])
         raise BadInput(f"circuit {circuit.name}: parameters without a value: {names}; bind them first")
     if circuit.num_qubits < 1:
-        raise BadInput(f"circuit {circuit.name}: has no qubits")
+        raise BadInput(f"circuit {circuit.name}: expected at least 1 qubit, found none")
     with limited() as budget:
         return _converted(circuit, budget)
 
@@ -90,6 +92,7 @@ def _converted(circuit: QuantumCircuit, budget: Budget) -> Circuit:
 
 
 def _registers(circuit: QuantumCircuit, clbits: dict[Clbit, int]) -> Iterator[Register]:
+    """Yield the classical registers whose bits are consecutive."""
     for register in circuit.cregs:
         first = clbits[register[0]] if len(register) else 0
         if [clbits[bit] for bit in register] == list(range(first, first + len(register))):
@@ -97,6 +100,8 @@ def _registers(circuit: QuantumCircuit, clbits: dict[Clbit, int]) -> Iterator[Re
 
 
 class _Converter:
+    """Appends the operations of a Qiskit circuit to a `Circuit`."""
+
     def __init__(self, circuit: Circuit, budget: Budget) -> None:
         self.circuit = circuit
         self.budget = budget
@@ -104,19 +109,20 @@ class _Converter:
         self._measured: tuple[list[int], list[int], Condition] | None = None
 
     def flush(self) -> None:
-        """Add the measurements that were gathered."""
+        """Append the collected measurements as one operation."""
         if self._measured is not None:
             qubits, clbits, condition = self._measured
             self._measured = None
             self.circuit.add(Operation("measure", "measure", qubits, clbits=clbits, condition=condition))
 
     def add(self, operation: Operation, context: _Context) -> None:
+        """Append an operation under the condition of its block."""
         self.flush()
         operation.condition = context.to_condition()
         self.circuit.add(operation)
 
     def measure(self, qubit: int, clbit: int, context: _Context) -> None:
-        """Measurements in a row become one operation."""
+        """Collect a measurement. Consecutive measurements under the same condition become one operation."""
         condition = context.to_condition()
         if self._measured is not None:
             qubits, clbits, before = self._measured
@@ -128,7 +134,7 @@ class _Converter:
         self._measured[1].append(clbit)
 
     def block(self, circuit: QuantumCircuit, context: _Context) -> None:
-        """All instructions of a circuit or of a body."""
+        """Convert all instructions of a circuit or of a body."""
         self.budget.spend(len(circuit.data) + 1)
         phase = float(circuit.global_phase)
         if phase:
@@ -177,7 +183,7 @@ class _Converter:
         self.flush()
 
     def _guards(self, context: _Context) -> tuple[tuple[int, int], ...]:
-        """What must hold, as hidden bits."""
+        """Return the condition of a block as hidden bits with their values."""
         if context.condition is None:
             return context.guards
         return ((self.logic.assign(context.condition), 1),)
@@ -204,7 +210,7 @@ class _Converter:
                 self._body(bodies[1], inside, (), Condition(list(direct.clbits), direct.value, True))
             return
         guards = self._guards(context)
-        bit = self._asked(operation.condition, context)
+        bit = self._stored(operation.condition, context)
         for body, value in zip(bodies, (1, 0), strict=False):
             self._guarded(body, inside, guards, bit, value)
 
@@ -214,40 +220,41 @@ class _Converter:
         context = inside.outer
         guards = self._guards(context)
         bits = self._bits(operation.target, context)
-        # All answers before the first body, which may change the bits.
-        chosen, asked = [], []
+        # Evaluate all cases before the first body, which may change the bits.
+        chosen, earlier = [], []
         for labels, body in operation.cases_specifier():
             hits = [self.logic.equals(bits, int(label)) for label in labels if label is not CASE_DEFAULT]
             hit = self.logic.any_of(hits)
             if CASE_DEFAULT in labels:
-                hit = self.logic.either(hit, self.logic.negation(self.logic.any_of(asked)))
-            asked.append(hit)
-            chosen.append((body, self._kept(hit, bits)))
+                hit = self.logic.either(hit, self.logic.negation(self.logic.any_of(earlier)))
+            earlier.append(hit)
+            chosen.append((body, self._copied(hit, bits)))
         for body, hit in chosen:
             self._guarded(body, inside, guards, hit, 1)
 
     def _guarded(
         self, body: QuantumCircuit, inside: _Inside, guards: tuple[tuple[int, int], ...], bit: int, value: int
     ) -> None:
+        """Convert a body that is executed if a bit has a value; drop it if it can never be executed."""
         if bit in (FALSE, TRUE):
             if (bit == TRUE) == bool(value):
                 self._body(body, inside, guards)
         elif (bit, 1 - value) not in guards:
             self._body(body, inside, tuple(dict.fromkeys((*guards, (bit, value)))))
 
-    def _kept(self, bit: int, asked: Sequence[int]) -> int:
-        """The answer in a bit that no body can change."""
-        if bit in (FALSE, TRUE) or bit >= self.circuit.clbits or bit not in asked:
+    def _copied(self, bit: int, used: Sequence[int]) -> int:
+        """Copy a bit that a body could change, that is, one of `used`, to a hidden bit."""
+        if bit in (FALSE, TRUE) or bit >= self.circuit.clbits or bit not in used:
             return bit
         return self.logic.assign(Condition([bit], 1))
 
-    def _asked(self, condition: Any, context: _Context) -> int:
-        """The answer to a condition, in a bit that no body can change."""
+    def _stored(self, condition: Any, context: _Context) -> int:
+        """Store the current truth of a condition in a bit that no body can change."""
         if isinstance(condition, tuple):
             answer = self.logic.equals(self._bits(condition[0], context), int(condition[1]))
         else:
             answer = self.logic.any_of(evaluate(self.logic, context.clbits, condition))
-        return self._kept(answer, range(self.circuit.clbits))
+        return self._copied(answer, range(self.circuit.clbits))
 
     def _bits(self, target: Any, context: _Context) -> list[int]:
         from qiskit.circuit import ClassicalRegister, Clbit
@@ -261,7 +268,7 @@ class _Converter:
 
 @dataclass(frozen=True)
 class _Inside:
-    """The bits that an instruction with bodies hands to them, and where it stands."""
+    """The bits that a control flow instruction passes to its bodies, and the context of the instruction."""
 
     qubits: list[int]
     clbits: list[int]
@@ -269,7 +276,7 @@ class _Inside:
 
 
 def _plain(condition: Any, context: _Context) -> Condition | None:
-    """A condition that can be asked as it is: bits and the number they must be."""
+    """Convert a comparison of bits with a number; return None for any other condition."""
     from qiskit.circuit import Clbit
 
     if not isinstance(condition, tuple):
@@ -282,7 +289,7 @@ def _plain(condition: Any, context: _Context) -> Condition | None:
 
 
 def _repeated(loop: Any) -> int:
-    """How many instructions a loop does, loops in loops included."""
+    """Count the instructions that a loop executes, including nested loops."""
     values, _, body = loop.params
     inside = sum(_repeated(one.operation) if one.operation.name == "for_loop" else 1 for one in body.data)
     times = (
@@ -292,7 +299,7 @@ def _repeated(loop: Any) -> int:
 
 
 def _written(body: QuantumCircuit, clbits: Sequence[int]) -> Iterator[int]:
-    """The classical bits that a body may change."""
+    """Yield the classical bits that a body may change."""
     places = {bit: clbits[k] for k, bit in enumerate(body.clbits)}
     for instruction in body.data:
         for bit in instruction.clbits:

@@ -1,4 +1,4 @@
-"""HamLib files (HDF5, a data set of text per Hamiltonian): reading them, and making them for spin models."""
+"""HamLib files: HDF5 files with one data set of text per Hamiltonian. Reading, and writing for spin models."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 _WHAT = "Hamiltonians"
-_AT_ONCE = 256  # read by one process
+_AT_ONCE = 256  # Hamiltonians that one process reads
 
 
 def _h5py() -> ModuleType:
@@ -45,7 +45,20 @@ def tfim(
     coupling: float = 1.0,
     field: float = 1.0,
 ) -> PauliSum:
-    """The Ising model in a transverse field: coupling * sum of Z Z over neighbours + field * sum of X."""
+    """Make the transverse-field Ising model: coupling * sum of Z Z over neighbours + field * sum of X.
+
+    Parameters
+    ----------
+    extents, lattice, periodic
+        As for `lattice_bonds`.
+    coupling, field : float
+        Strengths of the two terms.
+
+    Raises
+    ------
+    BadInput
+        There is no such lattice.
+    """
     bonds = lattice_bonds(extents, lattice=lattice, periodic=periodic)
     return PauliSum(
         tuple(PauliTerm(complex(coupling), ((a, "Z"), (b, "Z"))) for a, b in bonds)
@@ -61,7 +74,20 @@ def heisenberg(
     coupling: float = 1.0,
     field: float = 0.0,
 ) -> PauliSum:
-    """The Heisenberg model: coupling * sum of X X + Y Y + Z Z over neighbours + field * sum of Z."""
+    """Make the Heisenberg model: coupling * sum of X X + Y Y + Z Z over neighbours + field * sum of Z.
+
+    Parameters
+    ----------
+    extents, lattice, periodic
+        As for `lattice_bonds`.
+    coupling, field : float
+        Strengths of the two terms.
+
+    Raises
+    ------
+    BadInput
+        There is no such lattice.
+    """
     bonds = lattice_bonds(extents, lattice=lattice, periodic=periodic)
     return PauliSum(
         tuple(PauliTerm(complex(coupling), ((a, letter), (b, letter))) for a, b in bonds for letter in "XYZ")
@@ -79,7 +105,7 @@ def _sites(extents: Sequence[int]) -> int:
 def tfim_name(
     extents: Sequence[int], *, lattice: str = "grid", periodic: bool = True, field: float = 1.0
 ) -> str:
-    """HamLib's name of a data set, such as `graph-1D-grid-pbc-qubitnodes_Lx-12_h-2`."""
+    """Return HamLib's name of a data set, such as `graph-1D-grid-pbc-qubitnodes_Lx-12_h-2`."""
     kind = "triag" if lattice == "triangular" else lattice
     ends = "pbc" if periodic else "nonpbc"
     lengths = "_".join(f"L{axis}-{extent}" for axis, extent in zip("xyz", extents, strict=False))
@@ -92,21 +118,21 @@ def write_tfim_file(
     *,
     fields: Sequence[float] = (0.1, 0.5, 1, 2),
 ) -> list[str]:
-    """Make a HamLib file of Ising models in a transverse field.
+    """Write a HamLib file of transverse-field Ising models.
 
     Parameters
     ----------
     file : path
-        What to write (HDF5).
+        HDF5 file to write. Its folder is created if necessary.
     lattices : iterable of (extents, lattice)
-        Lattices as for `lattice_bonds`; each with open and with periodic ends.
+        Lattices as for `lattice_bonds`, each with open and with periodic boundaries.
     fields : sequence of float
-        Strengths of the field, each with every lattice.
+        Strengths of the field, each for every lattice.
 
     Returns
     -------
     list of str
-        The names of the data sets.
+        Names of the data sets.
 
     Raises
     ------
@@ -134,7 +160,7 @@ def write_tfim_file(
 
 
 def to_hamlib_text(hamiltonian: PauliSum) -> str:
-    """The text of a data set: `(1+0j) [Z0 Z1] +` and so on, a term a line."""
+    """Write a Hamiltonian as the text of a data set: one term such as `(1+0j) [Z0 Z1] +` per line."""
     return " +\n".join(
         f"({term.coefficient.real:g}{term.coefficient.imag:+g}j) "
         f"[{' '.join(f'{letter}{qubit}' for qubit, letter in term.paulis)}]"
@@ -143,7 +169,7 @@ def to_hamlib_text(hamiltonian: PauliSum) -> str:
 
 
 def hamlib_names(file: str | Path) -> list[str]:
-    """The names of all Hamiltonians in a HamLib file.
+    """List the names of all Hamiltonians in a HamLib file.
 
     Raises
     ------
@@ -155,14 +181,14 @@ def hamlib_names(file: str | Path) -> list[str]:
 
 
 def read_hamlib(file: str | Path, name: str) -> tuple[PauliSum, int]:
-    """A Hamiltonian of a HamLib file.
+    """Read a Hamiltonian from a HamLib file.
 
     Parameters
     ----------
     file : path
-        HDF5.
+        HDF5 file.
     name : str
-        Of the data set, with or without a leading `/`.
+        Name of the data set, with or without a leading `/`.
 
     Returns
     -------
@@ -172,14 +198,14 @@ def read_hamlib(file: str | Path, name: str) -> tuple[PauliSum, int]:
     Raises
     ------
     BadInput
-        No such file or data set (the message names some that are there), text that is no Hamiltonian, more qubits in
-        the text than the attribute says, a damaged file, or h5py is missing.
+        There is no such file or data set (the message lists some data sets), the text is no Hamiltonian, it names more
+        qubits than the attribute `nqubits`, the file is damaged, or h5py is missing.
     """
     return next(read_hamlibs(file, [name]))
 
 
 def read_hamlibs(file: str | Path, names: Sequence[str]) -> Iterator[tuple[PauliSum, int]]:
-    """Several Hamiltonians of a HamLib file, one after the other; errors are those of `read_hamlib`."""
+    """Yield several Hamiltonians of a HamLib file with their numbers of qubits; errors as for `read_hamlib`."""
     for first in range(0, len(names), _AT_ONCE):
         some = list(names[first : first + _AT_ONCE])
         answer, _ = ask(file, _WHAT, {"kind": "hamlib", "names": some})
@@ -196,5 +222,7 @@ def _hamiltonian(place: str, text: str, qubits: int | None) -> tuple[PauliSum, i
     except BadInput as error:
         raise BadInput(f"{place}: {error}") from error
     if qubits is not None and found.qubits > qubits:
-        raise BadInput(f"{place}: names qubit {found.qubits - 1}, but its attribute nqubits is {qubits}")
+        raise BadInput(
+            f"{place}: expected qubits below {qubits}, its attribute nqubits, found qubit {found.qubits - 1}"
+        )
     return found, found.qubits if qubits is None else qubits

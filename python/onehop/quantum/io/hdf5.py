@@ -1,7 +1,7 @@
-"""Ask a process of its own what an HDF5 file holds.
+"""Reading of HDF5 files in a separate process.
 
-Damaged HDF5 files can crash or hang the HDF5 library, or make it ask for any amount of memory. Here they do so to a
-process that ends after the question, with limits on its time and memory (`hdf5_child`).
+Damaged HDF5 files can crash or hang the HDF5 library, or make it allocate any amount of memory. Therefore a child
+process with limits on its time and memory reads the file and answers one question about it (`hdf5_child`).
 """
 
 from __future__ import annotations
@@ -23,15 +23,16 @@ from onehop.launch.environment import variables
 
 __all__ = ["ask", "require_h5py"]
 
+# Time limit of the child: _SECONDS plus the size of the file over _BYTES_PER_SECOND, at most _MAX_SECONDS.
 _SECONDS = 10
-_BYTES_PER_SECOND = 32 << 20  # of large files, on top of that
-_SLOWEST = 24 * 3600
+_BYTES_PER_SECOND = 32 << 20
+_MAX_SECONDS = 24 * 3600
 
 
 def _paths() -> list[str]:
-    """The folders that hold NumPy and h5py; an isolated Python may not look there by itself.
+    """Find the folders of NumPy and h5py, which an isolated Python may not search by itself.
 
-    The current folder is none of them: a file called h5py.py in it is not imported.
+    The current folder is excluded, so that a file h5py.py in it is not imported.
     """
     here = Path.cwd()
     folders = [folder for folder in sys.path if folder and Path(folder).absolute() != here]
@@ -44,7 +45,7 @@ def _paths() -> list[str]:
 
 
 def require_h5py() -> None:
-    """Find out before the work whether files can be read.
+    """Check that h5py is installed.
 
     Raises
     ------
@@ -55,6 +56,7 @@ def require_h5py() -> None:
 
 
 def _size(file: str | Path, what: str) -> int:
+    """Return the size of a regular file in bytes; raise BadInput if there is none."""
     try:
         status = Path(file).stat()
     except (OSError, ValueError) as error:
@@ -67,29 +69,30 @@ def _size(file: str | Path, what: str) -> int:
 
 
 def ask(file: str | Path, what: str, question: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """Have a file read by a process of its own.
+    """Read a file in a child process.
 
     Parameters
     ----------
     file : path
+        HDF5 file.
     what : str
-        What the file is expected to hold, for messages.
+        Expected contents of the file, for messages: "a state".
     question : dict
-        `kind` and its parameters, see `hdf5_child`.
+        `kind` and its parameters; see `hdf5_child`.
 
     Returns
     -------
     dict, bytes
-        The answer, and the bytes of the arrays that it lists. Nothing in them has been checked.
+        The answer, and the bytes of the arrays that it lists. Their contents are not checked yet.
 
     Raises
     ------
     BadInput
-        There is no such file, it cannot be read, or reading it crashes or does not end; h5py is missing.
+        There is no such file, it cannot be read, reading it crashes or does not end, or h5py is missing.
     """
     size = _size(file, what)
-    seconds = min(_SECONDS + size // _BYTES_PER_SECOND, _SLOWEST)
-    told = {
+    seconds = min(_SECONDS + size // _BYTES_PER_SECOND, _MAX_SECONDS)
+    message = {
         **question,
         "file": str(Path(file).absolute()),
         "size": size,
@@ -98,13 +101,13 @@ def ask(file: str | Path, what: str, question: dict[str, Any]) -> tuple[dict[str
     }
     begin = f"cannot read {what} from {file}"
     try:
-        done = _run(told, seconds)
+        done = _run(message, seconds)
     except subprocess.TimeoutExpired:
         raise BadInput(
             f"{begin}: it is damaged, reading it did not end within {seconds} seconds; take another copy"
         ) from None
     except OSError as error:
-        raise BadInput(f"{begin}: no process that reads it can be started: {error.strerror}") from error
+        raise BadInput(f"{begin}: the process that reads it cannot be started: {error.strerror}") from error
     line, _, data = done.stdout.partition(b"\n")
     if done.returncode != 0:
         raise BadInput(f"{begin}: {_why(done)}; take another copy")
@@ -132,9 +135,9 @@ def _run(question: dict[str, Any], seconds: float) -> subprocess.CompletedProces
 
 
 def _why(done: subprocess.CompletedProcess[bytes]) -> str:
-    """Why there is no answer: a crash, or an environment in which nothing can be read."""
+    """Say why there is no answer: a crash, or an environment in which nothing can be read."""
     if done.returncode < 0:
         words = signal.strsignal(-done.returncode) or f"signal {-done.returncode}"
-        return f"it is damaged, reading it ended a process of its own ({words})"
+        return f"it is damaged, and crashed the process that read it ({words})"
     lines = done.stderr.decode(errors="replace").strip().splitlines()
     return lines[-1][:300] if lines else f"the process that read it ended with exit code {done.returncode}"

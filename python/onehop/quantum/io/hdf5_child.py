@@ -1,8 +1,7 @@
-"""Read an HDF5 file in a process of its own, which a damaged file may crash, hang or fill with memory.
+"""The child process of `onehop.quantum.io.hdf5`, which reads an HDF5 file and may crash over a damaged one.
 
-`onehop.quantum.io.hdf5` runs this file as a script in Python's isolated mode. It imports nothing of onehop. The
-question is JSON on stdin. The answer on stdout is a line of JSON, followed by the bytes of the arrays that the line
-lists.
+It runs as a script in Python's isolated mode and imports nothing of onehop. The question is JSON on stdin. The answer
+on stdout is a line of JSON, followed by the bytes of the arrays that the line lists.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
-ROOM = 64 << 20  # bytes of memory besides what depends on the file's size
-MOST_QUBITS = 10**6  # as many as the text of a Pauli string can name
+ROOM = 64 << 20  # bytes of memory beyond a multiple of the file's size
+MOST_QUBITS = 10**6  # the text of a Pauli string can name as many
 
 
 class Refused(Exception):
-    """The file is not what was asked for; the text says why."""
+    """The file does not hold what the question asks for; the text says why."""
 
 
 def digest(stored: Any) -> str:
-    """SHA-256 of everything in an open state file but the amplitudes, which have checksums of their own."""
+    """Return the SHA-256 of an open state file without the amplitudes, which have their own checksums."""
     found = hashlib.sha256()
     for name in sorted(stored.attrs):
         if name != "digest":
@@ -46,7 +45,7 @@ def digest(stored: Any) -> str:
 
 
 def _bytes_of(shape: Any, itemsize: int) -> int:
-    """In Python's integers: products of what a file claims may be of any size."""
+    """Multiply in Python's integers, because a damaged file may claim any extents."""
     count = itemsize
     for extent in shape:
         count *= int(extent)
@@ -54,12 +53,13 @@ def _bytes_of(shape: Any, itemsize: int) -> int:
 
 
 def _offset(h5py: Any, name: str, item: Any, size: int) -> int:
-    """Where a data set lies. All of it is in the file, as plain numbers of the type that it claims."""
+    """Return the offset of a data set, which must lie in the file as plain numbers of the type that it claims."""
     if item.shape is None or len(item.shape) not in (1, 2):
         raise Refused(f"{name} is no array of one or two dimensions")
     needed = _bytes_of(item.shape, item.dtype.itemsize)
-    how = item.id.get_create_plist()
-    if how.get_layout() != h5py.h5d.CONTIGUOUS or how.get_nfilters() or how.get_external_count():
+    properties = item.id.get_create_plist()
+    is_contiguous = properties.get_layout() == h5py.h5d.CONTIGUOUS
+    if not is_contiguous or properties.get_nfilters() or properties.get_external_count():
         raise Refused(f"{name} is compressed, cut into chunks or in another file")
     if item.id.get_type().get_size() != item.dtype.itemsize or item.dtype.hasobject:
         raise Refused(f"{name} is not made of plain numbers")
@@ -70,7 +70,7 @@ def _offset(h5py: Any, name: str, item: Any, size: int) -> int:
 
 
 def _data_sets(h5py: Any, stored: Any, size: int) -> dict[str, Any]:
-    """All data sets: those of the root and those in `more`."""
+    """Return all data sets of the root and of the group `more`."""
     found: dict[str, Any] = {}
     total = 0
     for place, group in (("", stored), ("more/", stored.get("more"))):
@@ -104,7 +104,7 @@ def _attributes(stored: Any, size: int) -> dict[str, Any]:
 
 
 def _state(h5py: Any, question: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
-    """Everything in a state file but the amplitudes, of which it says where they lie."""
+    """Read everything in a state file but the amplitudes; return their offset instead."""
     size = question["size"]
     with h5py.File(question["file"], "r") as stored:
         items = _data_sets(h5py, stored, size)
@@ -134,7 +134,7 @@ def _names(h5py: Any, stored: Any) -> list[str]:
 
 
 def _text(h5py: Any, stored: Any, name: str, size: int) -> dict[str, Any]:
-    """The text of a data set of one element, and its attribute `nqubits`."""
+    """Read the text of a scalar data set and its attribute `nqubits`; list other names if it does not exist."""
     item = stored.get(name)
     if not isinstance(item, h5py.Dataset):
         return {"there": _names(h5py, stored)[:5]}
@@ -181,7 +181,7 @@ def _hamlib(h5py: Any, question: dict[str, Any]) -> tuple[dict[str, Any], list[A
 
 
 def _limit(size: int, seconds: int) -> None:
-    """Less memory than a file can ask for, and an end even if nobody waits any more."""
+    """Limit the memory of this process, and its time in case the parent has ended."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     wanted = {
         resource.RLIMIT_AS: pages * resource.getpagesize() + ROOM + 4 * size,
@@ -195,7 +195,7 @@ def _limit(size: int, seconds: int) -> None:
 
 
 def _why(error: BaseException) -> str:
-    """What is wrong with a file, without the names that the HDF5 library has for it."""
+    """Translate an error of the HDF5 library to plain words."""
     if isinstance(error, Refused):
         return str(error)
     if isinstance(error, MemoryError):
@@ -207,7 +207,7 @@ def _why(error: BaseException) -> str:
 
 
 def reply(question: dict[str, Any], answers: Any) -> None:
-    """Write the answer to a question. Limits this process for good."""
+    """Write the answer to a question. The limits on this process stay in force."""
     import h5py
 
     _limit(question["size"], question["seconds"])
@@ -224,11 +224,11 @@ def reply(question: dict[str, Any], answers: Any) -> None:
 
 
 def main() -> None:
-    """Answer one question."""
+    """Read one question from stdin and answer it on stdout."""
     question = json.loads(sys.stdin.buffer.read())
     sys.path += question["paths"]
     with os.fdopen(os.dup(1), "wb") as answers:
-        os.dup2(2, 1)  # nothing else may stand in the answer
+        os.dup2(2, 1)  # other output goes to stderr, not into the answer
         reply(question, answers)
 
 

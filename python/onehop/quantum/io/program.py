@@ -1,4 +1,4 @@
-"""`Program`: OpenQASM written a gate at a time, with the names and angles that a file shows."""
+"""`Program`: an OpenQASM program, built gate by gate."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _INVERSE_NAMES = {**_PAIRS, **{inverse: name for name, inverse in _PAIRS.items()
 _ROTATIONS = {"rx", "ry", "rz", "crx", "cry", "crz", "rxx", "ryy", "rzz", "rzx"}
 _NEGATED = frozenset({"p", "phase", "u1", "cp", "cphase", "cu1", "mcphase", "gphase"} | _ROTATIONS)
 
-# What neither qelib1.inc nor stdgates.inc has, or only one of them: written into the file where it is used.
+# Gates that qelib1.inc or stdgates.inc lacks. A program that uses one includes its definition.
 _DEFINITIONS = {
     "rzz": "gate rzz(t) a, b { cx a, b; rz(t) b; cx a, b; }",
     "rxx": "gate rxx(t) a, b { h a; h b; cx a, b; rz(t) b; cx a, b; h b; h a; }",
@@ -32,20 +32,20 @@ _NEEDS_DEFINITION = {2: ("ryy",), 3: ("rzz", "rxx", "ryy")}
 
 @dataclass(frozen=True)
 class Step:
-    """One line of a circuit.
+    """One statement of a program.
 
     Attributes
     ----------
     name : str
-        A gate by its OpenQASM name, or "measure", "reset", "barrier", "pauli_rotation".
+        OpenQASM name of a gate, or "measure", "reset", "barrier", "pauli_rotation".
     qubits : tuple of int
-        In the gate's order.
+        Qubits in the gate's order.
     parameters : tuple of float
-        Radians.
+        Angles in radians.
     clbits : tuple of int
-        For "measure": one per qubit.
+        Classical bits of "measure", one per qubit.
     paulis : str
-        For "pauli_rotation": a letter per qubit; the gate is exp(-i angle/2 P).
+        Letters of "pauli_rotation", one per qubit; the gate is exp(-i angle/2 P).
     """
 
     name: str
@@ -56,18 +56,24 @@ class Step:
 
 
 class Program:
-    """An OpenQASM program of gates, measurements and resets; what the generators make.
+    """An OpenQASM program of gates, measurements and resets, as the generators return it.
 
-    `Circuit` is what runs: `to_circuit` makes one. It has forgotten angles for matrices.
+    In contrast to `Circuit`, it keeps the names and angles of gates, so that it can be written to a file. `to_circuit`
+    converts it for the simulator.
 
     Parameters
     ----------
     qubits : int
-        How many; qubit 0 is the least significant in a basis state's number.
+        Number of qubits. Qubit 0 is the least significant bit of a basis state's number.
     clbits : int
-        Classical bits for measurements, all in one register `c`.
+        Number of classical bits, all in one register `c`.
     name : str
-        For messages and the file's first line.
+        Name in messages and in the first line of the file.
+
+    Raises
+    ------
+    BadInput
+        There are no qubits.
 
     Examples
     --------
@@ -78,7 +84,7 @@ class Program:
 
     def __init__(self, qubits: int, clbits: int = 0, name: str = "circuit") -> None:
         if qubits < 1:
-            raise BadInput(f"a circuit has at least one qubit, found {qubits}")
+            raise BadInput(f"expected at least 1 qubit, found {qubits}")
         self.qubits = qubits
         self.clbits = clbits
         self.name = name
@@ -101,12 +107,21 @@ class Program:
     def add(
         self, name: str, qubits: int | Iterable[int] = (), parameters: float | Iterable[float] = ()
     ) -> Program:
-        """Append a gate by its OpenQASM name; returns the program.
+        """Append a gate; return the program.
+
+        Parameters
+        ----------
+        name : str
+            OpenQASM name of the gate. `to_circuit` finds out whether it exists.
+        qubits : int or iterable of int
+            Qubits in the gate's order.
+        parameters : float or iterable of float
+            Angles in radians.
 
         Raises
         ------
         BadInput
-            No such qubit, or one twice. Whether the gate exists is found out when the circuit is made.
+            A qubit does not exist or is named twice, or an angle is not finite.
         """
         which = (qubits,) if isinstance(qubits, int) else tuple(map(int, qubits))
         angles = (parameters,) if isinstance(parameters, (int, float)) else tuple(parameters)
@@ -114,7 +129,7 @@ class Program:
         return self
 
     def rotate(self, paulis: Sequence[tuple[int, str]], angle: float) -> Program:
-        """Append exp(-i angle/2 P), P the product of the given (qubit, letter); as a named gate where there is one."""
+        """Append exp(-i angle/2 P), where P is the product of (qubit, letter); use a named gate if there is one."""
         qubits = tuple(qubit for qubit, _ in paulis)
         letters = "".join(letter for _, letter in paulis)
         if not letters:
@@ -127,57 +142,57 @@ class Program:
         return self
 
     def measure(self, qubits: int | Iterable[int], clbits: int | Iterable[int]) -> Program:
-        """Append measurements, qubit i into classical bit i of those given."""
+        """Append measurements of qubits[i] into the classical bit clbits[i]; return the program."""
         which = (qubits,) if isinstance(qubits, int) else tuple(qubits)
         bits = (clbits,) if isinstance(clbits, int) else tuple(clbits)
         if len(which) != len(bits):
-            raise BadInput(f"measure: {len(which)} qubits into {len(bits)} classical bits")
+            raise BadInput(f"measure: expected {len(which)} classical bits, one per qubit, found {len(bits)}")
         self._checked(Step("measure", which, clbits=bits))
         return self
 
     def measure_all(self) -> Program:
-        """Append a measurement of every qubit into the classical bit of its number."""
+        """Append a measurement of qubit i into classical bit i for all qubits; return the program."""
         self.clbits = max(self.clbits, self.qubits)
         return self.measure(range(self.qubits), range(self.qubits))
 
     def reset(self, qubits: int | Iterable[int]) -> Program:
-        """Append a reset to |0>."""
+        """Append a reset of qubits to |0>; return the program."""
         self._checked(Step("reset", (qubits,) if isinstance(qubits, int) else tuple(qubits)))
         return self
 
     def barrier(self) -> Program:
-        """Append a barrier across all qubits."""
+        """Append a barrier across all qubits; return the program."""
         self._checked(Step("barrier", tuple(range(self.qubits))))
         return self
 
     def extend(self, steps: Iterable[Step]) -> Program:
-        """Append steps of another program."""
+        """Append the steps of another program; return this program."""
         for step in steps:
             self._checked(step)
         return self
 
     def inverse_steps(self) -> list[Step]:
-        """The steps that undo this circuit.
+        """Return the steps of the inverse circuit.
 
         Raises
         ------
         BadInput
-            There is a measurement or a reset in it, or a gate whose inverse has no name.
+            The program has a measurement or a reset, or a gate whose inverse has no name.
         """
         return [_inverse(step) for step in reversed(self.steps)]
 
     def to_qasm(self, version: int = 2) -> str:
-        """The circuit as OpenQASM.
+        """Write the program as OpenQASM text.
 
         Parameters
         ----------
         version : int
-            2 or 3.
+            2 or 3. OpenQASM 2 has no global phases; they are left out.
 
         Raises
         ------
         BadInput
-            Another version.
+            The version is not 2 or 3.
         """
         if version not in (2, 3):
             raise BadInput(f"expected OpenQASM version 2 or 3, found {version}")
@@ -200,12 +215,12 @@ class Program:
         return "\n".join(lines) + "\n"
 
     def to_circuit(self) -> Circuit:
-        """What the simulator runs.
+        """Convert the program to a `Circuit` for the simulator.
 
         Raises
         ------
         BadInput
-            A gate that does not exist, or with a wrong number of qubits or parameters.
+            A gate does not exist, or has a wrong number of qubits or parameters.
         """
         circuit = Circuit(self.qubits, self.clbits, self.name)
         for step in self.steps:
@@ -215,12 +230,12 @@ class Program:
         return circuit
 
     def save(self, file: str | Path, version: int = 2) -> None:
-        """Write the circuit as an OpenQASM file.
+        """Write the program to an OpenQASM file. `version` is 2 or 3.
 
         Raises
         ------
         BadInput
-            The file cannot be written.
+            The file cannot be written, or the version is not 2 or 3.
         """
         write_file(file, self.to_qasm(version), "the circuit")
 
@@ -245,11 +260,11 @@ def _inverse(step: Step) -> Step:
     if step.name in ("u", "u3", "U", "cu3"):
         theta, phi, lambda_ = step.parameters
         return replace(step, parameters=(-theta, -lambda_, -phi))
-    raise BadInput(f"cannot undo {step.name}: it is no gate, or one whose inverse has no name")
+    raise BadInput(f"cannot invert {step.name}: it is no gate, or a gate whose inverse has no name")
 
 
 def _ladder(step: Step) -> list[Step]:
-    """A Pauli rotation in gates that every OpenQASM file knows."""
+    """Decompose a Pauli rotation into gates that every version of OpenQASM has."""
     to_z = [
         Step("h", (qubit,)) if letter == "X" else Step("rx", (qubit,), (math.pi / 2,))
         for qubit, letter in zip(step.qubits, step.paulis, strict=True)
@@ -265,7 +280,7 @@ def _lines(step: Step, version: int) -> list[str]:
     if step.name == "pauli_rotation":
         return [line for one in _ladder(step) for line in _lines(one, version)]
     if step.name == "gphase":
-        # A global phase cannot be seen; OpenQASM 2 has no word for it.
+        # OpenQASM 2 has no global phase, and results do not depend on it.
         return [f"gphase({step.parameters[0]!r});"] if version == 3 else []
     if step.name == "measure":
         pairs = zip(step.qubits, step.clbits, strict=True)

@@ -1,4 +1,4 @@
-"""OpenQASM 2 and 3 files, read by Qiskit's parsers."""
+"""Reading of OpenQASM 2 and 3 with Qiskit's parsers."""
 
 from __future__ import annotations
 
@@ -30,45 +30,56 @@ __all__ = ["load_qasm", "load_qiskit", "parse_qasm"]
 _VERSION = re.compile(r"^\s*OPENQASM\s+(\d+)(?:\.\d+)?\s*;", re.M)
 _PLACE = re.compile(r"^(?:(.*):)?(\d+),(\d+): (.*)$", re.S)
 _INCLUDE = re.compile(r'\binclude\s*"([^"]+)"\s*;')
-# Brackets, and what may hide one.
+# Brackets, and strings, whose brackets do not count.
 _BRACKETS = re.compile(r"\"[^\"\n]*\"|[][(){}]")
-# No program needs more brackets in each other; Qiskit's parsers take minutes over thousands, or fail without a place.
-_DEEPEST = 200
-# Up to so many qubits Qiskit writes out what modifiers make of a gate; and a circuit has no more controls than 61.
-_SMALL_GATE, _MOST_CONTROLS = 4, 61
-# Bytes of a file, of all files that it includes together, and how many these may be.
-_LONGEST, _LONGEST_INCLUDED, _MOST_INCLUDED = 512 << 20, 16 << 20, 1000
+# Maximum nesting of brackets. With thousands, Qiskit's parsers take minutes, or fail without naming a place.
+_MAX_DEPTH = 200
+# Qiskit may expand the modifiers of gates up to this number of qubits. A circuit has at most 62 qubits.
+_SMALL_GATE, _MAX_CONTROLS = 4, 61
+# Maximum bytes of a file, characters of all included files together, and number of included files.
+_MAX_BYTES, _MAX_INCLUDED_CHARACTERS, _MAX_INCLUDED_FILES = 512 << 20, 16 << 20, 1000
 
 
 def load_qasm(file: str | Path) -> Circuit:
     """Read an OpenQASM 2 or 3 file.
 
+    Parameters
+    ----------
+    file : path
+        File to read. It may include other files (OpenQASM 2), relative to its folder.
+
+    Returns
+    -------
+    Circuit
+        A valid circuit, named after the file.
+
     Raises
     ------
     BadInput
-        The file cannot be read or is no OpenQASM; the message has file, line and column. Or Qiskit is missing.
+        The file cannot be read or is no valid OpenQASM (the message names file, line and column), it exceeds a limit
+        of `ONEHOP_QASM_OPERATIONS`, `ONEHOP_QASM_SECONDS` or `ONEHOP_QASM_MEMORY_MIB`, or Qiskit is missing.
     """
     text, name = _read(file)
     return parse_qasm(text, name=name, folder=Path(file).parent)
 
 
 def load_qiskit(file: str | Path) -> QuantumCircuit:
-    """Read an OpenQASM file as Qiskit's circuit; errors as for `load_qasm`."""
+    """Read an OpenQASM file as a Qiskit circuit; errors as for `load_qasm`."""
     text, name = _read(file)
     return _parse(text, name, Path(file).parent)
 
 
 def parse_qasm(text: str, *, name: str = "<text>", folder: str | Path = ".") -> Circuit:
-    """A circuit from OpenQASM text.
+    """Parse OpenQASM text.
 
     Parameters
     ----------
     text : str
-        The program; without a version line it is taken for version 2 if it declares a `qreg`.
+        Program. Without a version line it is taken for version 2 if it declares a `qreg`, otherwise for version 3.
     name : str
-        For messages.
+        Name of the text in messages; its stem is the name of the circuit.
     folder : path
-        Where files are looked for that it includes (OpenQASM 2).
+        Folder of included files (OpenQASM 2).
 
     Raises
     ------
@@ -93,42 +104,44 @@ def parse_qasm(text: str, *, name: str = "<text>", folder: str | Path = ".") -> 
 
 @contextlib.contextmanager
 def _guarded(name: str) -> Iterator[None]:
-    """What parsers and Qiskit raise where they do not know what to say, as BadInput."""
+    """Convert any exception of the parsers and of Qiskit to BadInput."""
     try:
         yield
     except BadInput:
         raise
     except RecursionError as error:
         raise BadInput(
-            f"{name}: expected expressions and gates in few levels, found too many of them"
+            f"{name}: expressions or gate definitions are nested too deeply; use fewer levels"
         ) from error
     except MemoryError as error:
-        raise BadInput(f"{name}: the circuit needs more memory than there is; {MEMORY} limits it") from error
+        raise BadInput(
+            f"{name}: there is not enough memory to read the circuit ({MEMORY} limits it)"
+        ) from error
     except Exception as error:
         raise BadInput(f"{name}: {_one_line(error)}") from error
     except BaseException as error:
-        # A panic of Qiskit's Rust code is no Exception, so that nobody catches it by mistake.
+        # A panic of Qiskit's Rust code is a BaseException but no Exception.
         if type(error).__name__ != "PanicException":
             raise
         raise BadInput(f"{name}: Qiskit cannot read it: {_one_line(error)}") from error
 
 
 def _one_line(error: BaseException) -> str:
-    said = " ".join(str(getattr(error, "message", None) or error).split())
-    return said if len(said) <= 300 else said[:300] + "..."
+    text = " ".join(str(getattr(error, "message", None) or error).split())
+    return text if len(text) <= 300 else text[:300] + "..."
 
 
 def _read(file: str | Path) -> tuple[str, str]:
     try:
         with Path(file).open("rb") as stream:
-            data = stream.read(_LONGEST + 1)
+            data = stream.read(_MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise BadInput(f"cannot read the circuit {file}: {reason}") from error
     except MemoryError as error:
         raise BadInput(f"cannot read the circuit {file}: there is not enough memory for it") from error
-    if len(data) > _LONGEST:
-        raise BadInput(f"{file} is no OpenQASM file: expected at most {_LONGEST} bytes, found more")
+    if len(data) > _MAX_BYTES:
+        raise BadInput(f"{file} is no OpenQASM file: expected at most {_MAX_BYTES} bytes, found more")
     try:
         return data.decode("utf-8"), str(file)
     except UnicodeDecodeError as error:
@@ -138,13 +151,13 @@ def _read(file: str | Path) -> tuple[str, str]:
 
 
 def _where(name: str, text: str, message: str) -> str:
-    """The file, and line and column of the instruction that the message names."""
+    """Return a prefix for a message: the file, and line and column of the instruction that the message names."""
     quoted = re.search(r"instruction '(\w+)'", message)
     word = "while" if "while" in message else quoted[1] if quoted else None
     plain = without_comments(text, name)
     if word is not None and (found := re.search(rf"(?<!gate )(?<!opaque )\b{word}\b", plain)):
         return f"{name}:{place(plain, found.start())}: "
-    # An angle or a loop is known by its statement only where there is one of them.
+    # A gate or loop can be located by its name only if it occurs once.
     gate = re.search(r"^gate '(\w+)': expected finite", message)
     word = gate[1] if gate else "for" if "written out" in message else None
     if word is not None and len(found := list(re.finditer(rf"\b{word}\b", plain))) == 1:
@@ -176,11 +189,9 @@ def _check_depth(text: str, name: str) -> None:
             depth += 1
         elif found[0] in ")]}":
             depth -= 1
-        if depth > _DEEPEST:
-            start = found.start()
-            raise BadInput(
-                f"{name}:{place(text, start)}: {depth} brackets are open here; at most {_DEEPEST} may be in each other"
-            )
+        if depth > _MAX_DEPTH:
+            where = f"{name}:{place(text, found.start())}"
+            raise BadInput(f"{where}: expected at most {_MAX_DEPTH} nested brackets, found {depth}")
 
 
 def _missing(error: ImportError) -> BadInput:
@@ -191,7 +202,7 @@ def _missing(error: ImportError) -> BadInput:
 
 
 def _bad(name: str, message: str) -> BadInput:
-    """With the place in front, columns from 1; the file may be an included one."""
+    """Make a BadInput from a parser's message: move the place to the front, and count columns from 1."""
     found = _PLACE.match(message)
     if found:
         before = re.match(r"cannot use non-builtin custom instruction '(\w+)' before definition", found[4])
@@ -217,9 +228,10 @@ def _parse_2(text: str, name: str, folder: Path) -> QuantumCircuit:
 
 
 class _Includes:
-    """Included files in the place of their line, as one line, so that all others keep their numbers.
+    """Expands `include` statements; each file becomes one line, so that the other lines keep their numbers.
 
-    Qiskit's parser stumbles over angles in files that it includes itself. What is not there is left to its message.
+    Qiskit's own includes cannot be used, because its parser fails on angles in included files. Statements whose file
+    does not exist are kept, so that the parser reports them.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -228,6 +240,8 @@ class _Includes:
         self.files = 0
 
     def expanded(self, text: str, name: str, inside: tuple[Path, ...] = ()) -> str:
+        """Return a text with its includes expanded. `inside` lists the files that are being included."""
+
         def contents(match: re.Match[str]) -> str:
             path = self.folder / match[1]
             try:
@@ -242,10 +256,10 @@ class _Includes:
             found = _read(path)[0]
             self.files += 1
             self.characters += len(found)
-            if self.files > _MOST_INCLUDED or self.characters > _LONGEST_INCLUDED:
+            if self.files > _MAX_INCLUDED_FILES or self.characters > _MAX_INCLUDED_CHARACTERS:
                 raise BadInput(
-                    f"{where}: expected at most {_MOST_INCLUDED} included files of {_LONGEST_INCLUDED} bytes "
-                    "together, found more"
+                    f"{where}: expected at most {_MAX_INCLUDED_FILES} included files of "
+                    f"{_MAX_INCLUDED_CHARACTERS} characters together, found more"
                 )
             inner = self.expanded(without_comments(found, str(path)), str(path), (*inside, path))
             return inner.replace("\n", " ")
@@ -264,7 +278,7 @@ def _parse_3(text: str, name: str) -> QuantumCircuit:
     budget = current_budget()
 
     class Placed(converter.ConvertVisitor):
-        """Says where what Qiskit's circuit refuses stands in the file."""
+        """Qiskit's converter, which also names the place of errors that Qiskit's circuit raises."""
 
         def visit(self, node: Any, context: Any = None) -> Any:
             budget.require(1)
@@ -292,7 +306,7 @@ def _parse_3(text: str, name: str) -> QuantumCircuit:
                 raise ConversionError(wrong, node)
 
         def _apply_gate_modifier(self, modifier: Any, gate: Any, context: Any) -> Any:
-            """Without writing out what a gate of many qubits does, which takes time and memory like 2^qubits."""
+            """Annotate large gates instead of expanding them, which takes time and memory of order 2^qubits."""
             kind, names = modifier.modifier, openqasm3.ast.GateModifierName
             if kind is names.pow:
                 power = float(self._resolve_constant_float(modifier.argument, context))
@@ -304,8 +318,8 @@ def _parse_3(text: str, name: str) -> QuantumCircuit:
             controls = 1
             if modifier.argument is not None:
                 controls = self._resolve_constant_int(modifier.argument, context)
-            if not 0 < controls <= _MOST_CONTROLS:
-                raise ConversionError(f"expected 1 to {_MOST_CONTROLS} controls, found {controls}", modifier)
+            if not 0 < controls <= _MAX_CONTROLS:
+                raise ConversionError(f"expected 1 to {_MAX_CONTROLS} controls, found {controls}", modifier)
             if gate.num_qubits + controls <= _SMALL_GATE:
                 return super()._apply_gate_modifier(modifier, gate, context)
             state = (1 << controls) - 1 if kind is names.ctrl else 0
@@ -322,7 +336,7 @@ def _parse_3(text: str, name: str) -> QuantumCircuit:
 
 
 def _syntax_error(error: Exception) -> str:
-    """`line,column: what`; the parser keeps the place of a word it did not expect in the cause of its error."""
+    """Return `line,column: message`. The parser stores an unexpected token in the cause of its error."""
     known = re.match(r"L(\d+):C(\d+): (.*)", str(error), re.S)
     if known:
         return f"{known[1]},{known[2]}: {known[3]}"

@@ -1,4 +1,4 @@
-"""What reading a circuit may take: operations, time, memory; and checks of the text before any parser sees it."""
+"""Limits on the operations, time and memory of reading a circuit, and checks of its text before it is parsed."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ _STATEMENT = re.compile(r"[^;{}]+")
 _OPERATORS = re.compile(r"[-+*/^!~@%&|<>=]")
 _GATE = re.compile(r"\bgate\s+(\w+)[^;{}]*\{([^{}]*)\}")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-# A circuit has at most 62 qubits; classical bits may be many, but no parser takes a billion of them.
+# A circuit has at most 62 qubits. It may have many classical bits, but the parsers fail on a billion of them.
 LARGEST_REGISTER = 1_000_000
-# In one statement: parsers recurse over them.
-_MOST_OPERATORS = 2000
+# Maximum number of operators in a statement, over which parsers recurse.
+_MAX_OPERATORS = 2000
 
 
-def _limit(variable: str, otherwise: float) -> float:
+def _limit(variable: str, default: float) -> float:
     text = os.environ.get(variable, "")
     try:
-        value = float(text) if text else otherwise
+        value = float(text) if text else default
     except ValueError:
         value = -1
     if not 0 < value < float("inf"):
@@ -55,20 +55,22 @@ def _limit(variable: str, otherwise: float) -> float:
 
 
 def memory_limit() -> int:
-    """Bytes of memory that a process may take that reads a circuit."""
+    """Return the maximum number of bytes of memory of a process that reads a circuit."""
     return int(_limit(MEMORY, 16 * 1024) * 2**20)
 
 
 @dataclass
 class Budget:
-    """What may still be spent on a circuit.
+    """Operations and time for reading a circuit.
 
     Attributes
     ----------
     operations : int
-        Operations of the circuit, with loops and definitions of gates written out.
+        Maximum number of operations, with loops and gate definitions expanded.
     seconds : float
-        From the making of the budget on.
+        Maximum time from the creation of the budget on.
+    left : int
+        Operations that are left.
     """
 
     operations: int = field(default_factory=lambda: int(_limit(OPERATIONS, 10_000_000)))
@@ -79,20 +81,20 @@ class Budget:
         self._end = time.monotonic() + self.seconds
 
     def require(self, operations: int) -> None:
-        """Raise BadInput if more operations are ahead than are left, or if the time is over."""
+        """Raise BadInput if fewer than `operations` operations are left, or if the time is over."""
         if operations > self.left:
             raise BadInput(
                 f"expected at most {self.operations} operations once loops and gates are written out, found more; "
-                f"{OPERATIONS} sets another limit"
+                f"set {OPERATIONS} to raise the limit"
             )
         if time.monotonic() > self._end:
             raise BadInput(
                 f"expected a circuit that is read within {self.seconds:g} s, found one that takes longer; "
-                f"{SECONDS} sets another limit"
+                f"set {SECONDS} to raise the limit"
             )
 
     def spend(self, operations: int = 1) -> None:
-        """Take so many from what is left."""
+        """Take operations from the budget; raise BadInput if it does not suffice."""
         self.require(operations)
         self.left -= operations
 
@@ -102,7 +104,7 @@ _budget: ContextVar[Budget | None] = ContextVar("budget", default=None)
 
 @contextlib.contextmanager
 def limited() -> Iterator[Budget]:
-    """The budget in force, or a new one for what is inside."""
+    """Put a budget in force for a `with` block, unless one is in force already; yield it."""
     known = _budget.get()
     if known is not None:
         yield known
@@ -116,22 +118,22 @@ def limited() -> Iterator[Budget]:
 
 
 def current_budget() -> Budget:
-    """The one of `limited`, or a new one."""
+    """Return the budget in force, or a new one."""
     return _budget.get() or Budget()
 
 
 def place(text: str, start: int) -> str:
-    """Line and column of a character, both from 1."""
+    """Return line and column of a character as `line:column`, both from 1."""
     return f"{text.count(chr(10), 0, start) + 1}:{start - text.rfind(chr(10), 0, start)}"
 
 
 def without_comments(text: str, name: str) -> str:
-    """The text with blanks for comments; every line and column stays.
+    """Replace comments by blanks, so that lines and columns stay the same.
 
     Raises
     ------
     BadInput
-        A comment has no end.
+        A comment is not closed.
     """
 
     def blank(match: re.Match[str]) -> str:
@@ -148,7 +150,7 @@ def without_comments(text: str, name: str) -> str:
 
 
 def registers_too_large(size: int, together: int) -> str:
-    """What is wrong with a register of this size, with which all have so many bits together; empty: nothing."""
+    """Check the size of a register, and the size of all registers up to it; return an error message or ""."""
     if size > LARGEST_REGISTER:
         return f"expected a register of at most {LARGEST_REGISTER} bits, found {size}"
     if together > LARGEST_REGISTER:
@@ -157,12 +159,12 @@ def registers_too_large(size: int, together: int) -> str:
 
 
 def check_numbers(plain: str, name: str) -> None:
-    """Refuse numbers of more digits than Python or Qiskit read; `plain` has no comments.
+    """Check that Python and Qiskit can read all numbers of a text without comments.
 
     Raises
     ------
     BadInput
-        With the place.
+        A number has too many digits. The message names the place.
     """
     if found := _LONG_NUMBER.search(plain):
         _refuse(
@@ -177,17 +179,18 @@ def check_numbers(plain: str, name: str) -> None:
         )
 
 
-def _refuse(plain: str, name: str, start: int, what: str) -> None:
-    raise BadInput(f"{name}:{place(plain, start)}: {what}")
+def _refuse(plain: str, name: str, start: int, problem: str) -> None:
+    raise BadInput(f"{name}:{place(plain, start)}: {problem}")
 
 
 def check_text(plain: str, name: str) -> None:
-    """Refuse what parsers would take hours or all memory for, or crash at; `plain` has no comments.
+    """Reject a text, without comments, on which the parsers would crash or take hours or all memory.
 
     Raises
     ------
     BadInput
-        With the place.
+        A number, register or statement is too large, or the circuit has too many operations. The message names the
+        place.
     """
     check_numbers(plain, name)
     bits = 0
@@ -197,18 +200,18 @@ def check_text(plain: str, name: str) -> None:
         if wrong := registers_too_large(size, bits):
             _refuse(plain, name, found.start(), wrong)
     for found in _STATEMENT.finditer(plain):
-        if len(found[0]) > _MOST_OPERATORS and len(_OPERATORS.findall(found[0])) > _MOST_OPERATORS:
+        if len(found[0]) > _MAX_OPERATORS and len(_OPERATORS.findall(found[0])) > _MAX_OPERATORS:
             _refuse(
                 plain,
                 name,
                 _first(found),
-                f"expected at most {_MOST_OPERATORS} operators in a statement, found more",
+                f"expected at most {_MAX_OPERATORS} operators in a statement, found more",
             )
     _check_expansion(plain, name)
 
 
 def _check_expansion(plain: str, name: str) -> None:
-    """Gates of gates of gates: a few lines can be more operations than there are atoms."""
+    """Count the operations of nested gate definitions, whose number may grow exponentially with the length."""
     budget = current_budget()
     costs: dict[str, int] = {}
 
@@ -237,5 +240,5 @@ def _check_expansion(plain: str, name: str) -> None:
 
 
 def _first(statement: re.Match[str]) -> int:
-    """Where its first character stands that is no blank."""
+    """Return the position of the first character that is no blank."""
     return statement.start() + len(statement[0]) - len(statement[0].lstrip())

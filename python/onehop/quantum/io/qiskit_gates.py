@@ -1,4 +1,4 @@
-"""Qiskit's gates as operations: those with a name of OpenQASM, matrices, Pauli evolutions, controls on anything."""
+"""Conversion of Qiskit's gates to operations: named gates, matrices, Pauli evolutions and controlled gates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["gate_operations"]
 
 _OTHER_NAMES = {"global_phase": "gphase"}
-_LARGEST_MATRIX = 10  # qubits of a gate that has nothing but a matrix
+_LARGEST_MATRIX = 10  # maximum number of qubits of a gate that has a matrix but no definition
 
 
 @cache
@@ -28,12 +28,12 @@ def _known() -> dict[str, tuple[int, int]]:
 
 
 def gate_operations(operation: Any, qubits: Sequence[int]) -> list[Operation]:
-    """What a gate of Qiskit's does, as operations on the given qubits.
+    """Convert a Qiskit gate to operations on the given qubits.
 
     Raises
     ------
     BadInput
-        It has neither a matrix nor a definition.
+        The gate has neither a matrix nor a definition.
     """
     from qiskit.circuit import AnnotatedOperation, ControlledGate
 
@@ -54,7 +54,7 @@ def gate_operations(operation: Any, qubits: Sequence[int]) -> list[Operation]:
 
 
 def _is_qiskits(operation: Any) -> bool:
-    """Not a gate that a file defines under a name of Qiskit's."""
+    """Check that a gate is Qiskit's own, not one that a file defines under the same name."""
     base = getattr(operation, "base_class", type(operation))
     return base.__module__.startswith("qiskit.circuit.library")
 
@@ -94,7 +94,7 @@ def _with_controls(inside: list[Operation], controls: Sequence[int], values: int
 
 
 def _annotated(operation: Any, qubits: Sequence[int]) -> list[Operation]:
-    """Modifiers act from the innermost on; inverses and powers pass through controls."""
+    """Convert a gate with modifiers, the innermost first. Inverses and powers commute with controls."""
     from qiskit.circuit.annotated_operation import ControlModifier, InverseModifier, PowerModifier
 
     base, controls, values = operation.base_op, 0, 0
@@ -107,7 +107,9 @@ def _annotated(operation: Any, qubits: Sequence[int]) -> list[Operation]:
             values = modifier.ctrl_state | values << modifier.num_ctrl_qubits
             controls += modifier.num_ctrl_qubits
         else:
-            raise BadInput(f"the modifier {type(modifier).__name__} of {base.name} is unknown")
+            raise BadInput(
+                f"{base.name}: expected a control, inverse or power modifier, found {type(modifier).__name__}"
+            )
     return _with_controls(gate_operations(base, qubits[controls:]), qubits[:controls], values)
 
 
@@ -132,7 +134,10 @@ def _as_matrix(operation: Any, qubits: Sequence[int]) -> Operation:
     from qiskit.quantum_info import Operator
 
     if len(qubits) > _LARGEST_MATRIX:
-        raise BadInput(f"{operation.name} on {len(qubits)} qubits has no definition in gates")
+        raise BadInput(
+            f"{operation.name} has no definition in gates: expected a matrix on at most {_LARGEST_MATRIX} qubits, "
+            f"found one on {len(qubits)}"
+        )
     try:
         values = Operator(operation).data
     except (QiskitError, AttributeError, TypeError, ValueError) as error:
@@ -157,7 +162,7 @@ def _diagonal(operation: Any, qubits: list[int]) -> list[Operation]:
 
 
 def _evolution(operation: Any, qubits: list[int]) -> list[Operation]:
-    """In the order, and with the repetitions, of its synthesis; without a product formula by its definition."""
+    """Convert a Pauli evolution in the order of its synthesis; use the definition if that is no product formula."""
     expand = getattr(operation.synthesis, "expand", None)
     operators = operation.operator if isinstance(operation.operator, list) else [operation.operator]
     if expand is None or not all(hasattr(one, "to_sparse_list") for one in operators):
@@ -171,7 +176,7 @@ def _evolution(operation: Any, qubits: list[int]) -> list[Operation]:
             found.append(
                 Operation("pauli_rotation", "pauli_rotation", targets, paulis=letters, angle=float(angle))
             )
-    # A multiple of the identity turns the phase.
+    # A multiple of the identity changes the global phase.
     weights = sum(
         float(np.real(weight))
         for one in operators
@@ -191,7 +196,7 @@ def _pauli(operation: Any, qubits: list[int]) -> list[Operation]:
 
 
 def _permutation(operation: Any, qubits: list[int]) -> list[Operation]:
-    """Output k is input pattern[k]."""
+    """Convert a permutation gate, whose output k is input pattern[k], to swaps."""
     wanted = [int(one) for one in operation.params[0]]
     holds = list(range(len(wanted)))
     found = []

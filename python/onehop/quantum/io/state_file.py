@@ -1,9 +1,9 @@
-"""States in HDF5 files: amplitudes and what they mean, with checksums, written by all ranks at once.
+"""State files: HDF5 files with amplitudes, their layout and checksums, written by all ranks at once.
 
 The file holds a data set `amplitudes` of 2^qubits complex numbers in the order of their places, a data set `checksums`
-(SHA-256 of each block of amplitudes), further data sets in `more`, and attributes: `qubits`, `precision`, `bits` (the
-bit of each qubit in a place), `flips` (bits of a place that hold the opposite), `about` (JSON), `digest` (SHA-256 of
-everything but the amplitudes).
+(SHA-256 of each block of amplitudes), further data sets in the group `more`, and attributes: `qubits`, `precision`,
+`bits` (the bit of each qubit in a place), `flips` (bits of a place that hold the opposite of their qubit), `about`
+(JSON), and `digest` (SHA-256 of everything but the amplitudes).
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ __all__ = [
 
 
 def check_state_file(file: str | Path) -> None:
-    """Find out before a run whether its state could be saved.
+    """Check before a run that its state can be saved.
 
     Raises
     ------
     BadInput
-        There is no such folder, something else than a file has this name, or h5py is missing.
+        The folder does not exist or is read-only, the name is that of a folder or device, or h5py is missing.
     """
     require_h5py()
     if Path(file).exists() and not Path(file).is_file():
-        kind = "a folder" if Path(file).is_dir() else "no regular file, and is left alone"
-        raise BadInput(f"cannot save the state to {file}: it is {kind}")
+        kind = "a folder" if Path(file).is_dir() else "no regular file"
+        raise BadInput(f"cannot save the state to {file}: it is {kind}; give another name")
     folder = Path(file).resolve().parent
     if not folder.is_dir():
         raise BadInput(f"cannot save the state to {file}: there is no folder {folder}")
@@ -56,12 +56,11 @@ def check_state_file(file: str | Path) -> None:
         raise BadInput(f"cannot save the state to {file}: the folder {folder} cannot be written")
 
 
-def agree(group: Group, wrong: str) -> None:
-    """Raise BadInput on every rank if one of them found something wrong; collective."""
-    told = [one.decode() for one in group.allgather(wrong.encode())]
-    for text in told:
+def agree(group: Group, problem: str) -> None:
+    """Raise BadInput on every rank if a rank passes a problem other than "". Collective."""
+    for text in group.allgather(problem.encode()):
         if text:
-            raise BadInput(text)
+            raise BadInput(text.decode())
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -70,19 +69,18 @@ def agree(group: Group, wrong: str) -> None:
 def save_state(
     file: str | Path, state: _core.State, group: Group, attributes: Mapping[str, Any] | None = None
 ) -> None:
-    """Write all amplitudes of a state, by index. Collective; the file appears when it is complete.
+    """Write all amplitudes of a state in the order of their index. Collective; the file appears when it is complete.
 
     Parameters
     ----------
     file : path
-        HDF5: data set `amplitudes`, 2^qubits complex numbers, qubit 0 the least significant bit of the index. All
-        ranks must see its folder.
+        HDF5 file to write. All ranks must see its folder.
     state : State
-        Of the ranks of `group`, or some of them. Its qubits are brought in order.
+        State on all ranks of `group`, or on some of them. Its qubits are brought in order first.
     group : Group
-        Everybody who calls.
+        All ranks that call this function.
     attributes : mapping, optional
-        What else the file says about the state.
+        Further attributes of the file.
 
     Raises
     ------
@@ -100,14 +98,27 @@ def write_state(
     about: Mapping[str, Any],
     more: Mapping[str, NDArray[Any]],
 ) -> None:
-    """Write a state as it lies, with more data. Collective over `group`, of which the state's ranks are the first.
+    """Write a state in its current layout, with further data. Collective.
 
     A file of this name is replaced when the new one is complete and on the disk.
+
+    Parameters
+    ----------
+    file : path
+        HDF5 file to write. All ranks must see its folder.
+    state : _core.State
+        State on the first ranks of `group`.
+    group : Group
+        All ranks that call this function.
+    about : mapping
+        Attributes that JSON can store.
+    more : mapping
+        Further arrays by name.
 
     Raises
     ------
     BadInput
-        On every rank: the file cannot be written, or some rank does not see it.
+        On every rank: the file cannot be written, or a rank does not see its folder.
     """
     wrong = ""
     try:
@@ -116,7 +127,7 @@ def write_state(
         wrong = str(error)
     agree(group, wrong)
     temporary = Path(f"{file}.part")
-    own = group.rank < state.ranks  # the others repeat what these do
+    writes = group.rank < state.ranks  # the other ranks hold copies of the same state
     try:
         try:
             offset = _create(temporary, state, about, more) if group.rank == 0 else 0
@@ -127,7 +138,7 @@ def write_state(
         offset = int(group.allgather(str(offset).encode())[0])
         sums = b""
         try:
-            if own:
+            if writes:
                 sums = _write_share(temporary, state, offset)
         except OSError as error:
             wrong = f"rank {group.rank} cannot write {file}: {error}; all ranks must see its folder"
@@ -149,12 +160,12 @@ def write_state(
 def _create(
     file: Path, state: _core.State, about: Mapping[str, Any], more: Mapping[str, NDArray[Any]]
 ) -> int:
-    """A file with everything but amplitudes and checksums; where the amplitudes begin in it."""
+    """Create a file with everything but amplitudes and checksums; return the offset of the amplitudes."""
     import h5py
 
     size = 1 << state.qubits
     kind = np.dtype(np.complex64 if state.precision == "single" else np.complex128)
-    # A new file, never one that lies there already: that may be a link to something else, or somebody else's.
+    # Never open an existing file, which may be a link, or belong to another user.
     file.unlink(missing_ok=True)
     with h5py.File(file, "x") as stored:
         wanted = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -184,7 +195,7 @@ def _create(
 
 
 def _write_share(file: Path, state: _core.State, offset: int) -> bytes:
-    """Write the amplitudes of this rank at their place in the file; return the checksums of its blocks."""
+    """Write the amplitudes of this rank to the file; return the checksums of its blocks, 32 bytes each."""
     local = state.local()
     block = min(BLOCK, len(local))
     sums = []
@@ -205,6 +216,7 @@ def _write_share(file: Path, state: _core.State, offset: int) -> bytes:
 
 
 def _complete(temporary: Path, file: Path, sums: NDArray[np.uint8]) -> None:
+    """Add the checksums and the digest, rename the file, and wait until both are on the disk."""
     import h5py
 
     with h5py.File(temporary, "r+") as stored:
@@ -224,33 +236,33 @@ def _complete(temporary: Path, file: Path, sums: NDArray[np.uint8]) -> None:
 
 
 def read_state(file: str | Path) -> StoredState:
-    """What a file of `write_state` says, checked; its amplitudes are not read yet.
+    """Read and check a file of `write_state`, except for its amplitudes.
 
     Raises
     ------
     BadInput
-        No such file, no state in it, cut short, or altered.
+        The file does not exist, holds no state, is truncated, or was altered.
     """
     return stored_state(file, *_ask(file))
 
 
 def read_state_together(file: str | Path, group: Group) -> StoredState:
-    """The same on every rank; rank 0 reads for all. Collective.
+    """Read a state file as `read_state` on rank 0, and return the result on every rank. Collective.
 
     Raises
     ------
     BadInput
         On every rank: as for `read_state`.
     """
-    wrong, told = "", b""
+    wrong, message = "", b""
     if group.rank == 0:
         try:
             answer, data = _ask(file)
-            told = json.dumps(answer).encode() + b"\n" + data
+            message = json.dumps(answer).encode() + b"\n" + data
         except BadInput as error:
             wrong = str(error)
     agree(group, wrong)
-    line, _, data = group.allgather(told)[0].partition(b"\n")
+    line, _, data = group.allgather(message)[0].partition(b"\n")
     return stored_state(file, json.loads(line), data)
 
 
@@ -259,12 +271,19 @@ def _ask(file: str | Path) -> tuple[dict[str, Any], bytes]:
 
 
 def load_state(file: str | Path) -> tuple[NDArray[np.complexfloating], dict[str, Any]]:
-    """The amplitudes of a file of `save_state` by index, and what else it says.
+    """Load all amplitudes of a state file.
+
+    Returns
+    -------
+    array of complex64 or complex128, shape (2^qubits,)
+        Amplitudes in the order of their index.
+    dict
+        Attributes of the file.
 
     Raises
     ------
     BadInput
-        No such file, no state in it, cut short, or altered.
+        The file does not exist, holds no state, is truncated, or was altered.
     """
     stored = read_state(file)
     places = np.empty(1 << stored.qubits, stored.dtype)

@@ -1,4 +1,4 @@
-"""What a state file says, checked against itself and the length of the file before any of it is used."""
+"""`StoredState`: the checked contents of a state file."""
 
 from __future__ import annotations
 
@@ -15,19 +15,41 @@ from onehop.error import BadInput
 
 __all__ = ["BLOCK", "StoredState", "damaged", "stored_state"]
 
-BLOCK = 1 << 18  # amplitudes with one checksum, at most
+BLOCK = 1 << 18  # maximum number of amplitudes per checksum
 _PRECISIONS = {"single": np.dtype(np.complex64), "double": np.dtype(np.complex128)}
 _MORE = {np.dtype(kind).str: np.dtype(kind) for kind in (np.uint8, np.uint64, np.complex128)}
 
 
 def damaged(file: str | Path, why: str) -> BadInput:
-    """The error of a file that was altered."""
+    """Return the error for a damaged file."""
     return BadInput(f"{file} is damaged: {why}; take another copy, or remove it to begin anew")
 
 
 @dataclass(frozen=True)
 class StoredState:
-    """What a file says; its amplitudes are read later, by each rank its own."""
+    """The contents of a state file without the amplitudes, of which each rank reads its share with `fill`.
+
+    Attributes
+    ----------
+    file : Path
+        The file.
+    qubits : int
+        Number of qubits.
+    precision : str
+        "double" or "single".
+    bits : tuple of int
+        Bit of each qubit in an amplitude's place.
+    flips : int
+        Bits of a place that hold the opposite of their qubit.
+    about : dict
+        Further attributes.
+    more : dict from str to array
+        Further arrays.
+    offset : int
+        Position of the amplitudes in the file in bytes.
+    checksums : array of uint8, shape (blocks, 32)
+        SHA-256 of each block of amplitudes.
+    """
 
     file: Path
     qubits: int
@@ -41,16 +63,16 @@ class StoredState:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of its amplitudes."""
+        """Type of an amplitude: complex64 or complex128."""
         return np.dtype(np.complex64 if self.precision == "single" else np.complex128)
 
     def fill(self, local: NDArray[np.complexfloating], rank: int) -> None:
-        """Write the amplitudes of the places from rank * len(local) on, flips undone, into an array.
+        """Read the amplitudes of the places from rank * len(local) on into an array, and undo the flips.
 
         Raises
         ------
         BadInput
-            The file cannot be read, a checksum does not fit, or an amplitude is no finite number.
+            The file cannot be read, a checksum does not match, or an amplitude is not finite.
         """
         block = (1 << self.qubits) // len(self.checksums)
         step = min(block, len(local))
@@ -73,7 +95,8 @@ class StoredState:
             raise BadInput(f"cannot read {self.file}: {error}") from error
         if hashlib.sha256(data).digest() != self.checksums[number].tobytes():
             raise BadInput(
-                f"{self.file} is damaged: block {number} of its amplitudes does not fit its checksum; take another copy"
+                f"{self.file} is damaged: block {number} of its amplitudes does not match its checksum; take another "
+                "copy"
             )
         amplitudes = np.frombuffer(data, self.dtype)
         if not np.isfinite(amplitudes).all():
@@ -82,21 +105,21 @@ class StoredState:
 
 
 def stored_state(file: str | Path, answer: dict[str, Any], data: bytes) -> StoredState:
-    """A state from what `hdf5_child` found in its file.
+    """Check the answer of `hdf5_child` about a state file.
 
     Raises
     ------
     BadInput
-        Anything that `write_state` does not write.
+        The answer describes a file that `write_state` does not write.
     """
-    said, sets = answer["attributes"], answer["data_sets"]
+    attributes, sets = answer["attributes"], answer["data_sets"]
     strange = [name for name in sets if name not in ("amplitudes", "checksums") and name[:5] != "more/"]
     if strange:
         raise damaged(file, f"it has a data set {strange[0]!r:.40}, which no state of onehop has")
     arrays = _arrays(file, sets, answer["read"], data)
-    qubits, precision, flips = said.get("qubits"), said.get("precision"), said.get("flips")
-    if answer["digest"] != said["digest"]:
-        raise damaged(file, "its contents do not fit their digest")
+    qubits, precision, flips = (attributes.get(name) for name in ("qubits", "precision", "flips"))
+    if answer["digest"] != attributes["digest"]:
+        raise damaged(file, "its contents do not match their digest")
     if type(qubits) is not int or not 1 <= qubits <= 62:
         raise damaged(file, f"expected 1 to 62 qubits, found {qubits!r:.40}")
     if not isinstance(precision, str) or precision not in _PRECISIONS:
@@ -108,7 +131,7 @@ def stored_state(file: str | Path, answer: dict[str, Any], data: bytes) -> Store
             f"expected 2^{qubits} amplitudes in {precision} precision, found an array of shape "
             f"{tuple(amplitudes['shape'])} and type {amplitudes['dtype']}",
         )
-    bits = said.get("bits")
+    bits = attributes.get("bits")
     if not isinstance(bits, list) or sorted(map(repr, bits)) != sorted(map(repr, range(qubits))):
         raise damaged(file, f"expected each bit from 0 to {qubits - 1} once, found {bits!r:.80}")
     if type(flips) is not int or not 0 <= flips < 1 << qubits:
@@ -119,7 +142,7 @@ def stored_state(file: str | Path, answer: dict[str, Any], data: bytes) -> Store
         precision=precision,
         bits=tuple(bits),
         flips=flips,
-        about=_about(file, said.get("about")),
+        about=_about(file, attributes.get("about")),
         more={name[5:]: array for name, array in arrays.items() if name.startswith("more/")},
         offset=amplitudes["offset"],
         checksums=_checksums(file, arrays, qubits),
@@ -127,7 +150,7 @@ def stored_state(file: str | Path, answer: dict[str, Any], data: bytes) -> Store
 
 
 def _arrays(file: str | Path, sets: dict[str, Any], names: list[str], data: bytes) -> dict[str, NDArray[Any]]:
-    """The arrays whose bytes follow each other in `data`."""
+    """Split `data` into the named arrays, whose bytes it holds one after the other."""
     arrays: dict[str, NDArray[Any]] = {}
     at = 0
     for name in names:
