@@ -1,4 +1,4 @@
-"""`OnehopBackend`: the simulator as a backend of Qiskit's."""
+"""`OnehopBackend`: the simulator as a Qiskit backend."""
 
 from __future__ import annotations
 
@@ -37,12 +37,17 @@ class OnehopBackend(BackendV2):
     Parameters
     ----------
     ranks : int, optional
-        Outside a launch: that many processes on this machine simulate, a power of two, started with the first run and
-        ended with this process. By default this process alone.
+        Number of ranks, a power of two. Outside a launch, so many processes start on this machine with the first run,
+        and end with this process. Inside a launch, leave it out. Default: this process alone, or the launch.
     precision : str
         "double" or "single".
     seed : int, optional
-        Of the shots of every run that names none; by default another one each time.
+        Seed of the shots for runs without `seed_simulator`. Default: a random seed for each run.
+
+    Raises
+    ------
+    BadInput
+        The number of ranks is no power of two or not that of the launch, or there is no such precision.
 
     Examples
     --------
@@ -73,14 +78,14 @@ class OnehopBackend(BackendV2):
 
     @cached_property
     def target(self) -> Target:
-        """All gates that Qiskit and OpenQASM have names for, between all qubits; as many as fit into this machine."""
+        """Target for Qiskit's transpiler: all named gates between all qubits that fit into this machine's memory."""
         return make_target(
             self.executor.agree(largest_state(8 if self.options.precision == "single" else 16))
         )
 
     @property
     def max_circuits(self) -> None:
-        """Any number in one run."""
+        """None: a run may have any number of circuits."""
         return
 
     def run(self, run_input: QuantumCircuit | Sequence[QuantumCircuit], **options: Any) -> OnehopJob:
@@ -88,30 +93,30 @@ class OnehopBackend(BackendV2):
 
         Parameters
         ----------
-        run_input : QuantumCircuit or sequence of them
-            With classical bits, and all parameters bound. They need no transpilation.
+        run_input : QuantumCircuit or sequence of QuantumCircuit
+            Circuits with classical bits and without unbound parameters. They need no transpilation.
         **options
-            `shots`, `seed_simulator` (circuit k of a list takes this plus k), `memory` (whether to keep the outcome of
-            each shot), `precision`.
+            `shots`; `seed_simulator` (circuit k of a list takes this plus k); `memory` (whether to keep the outcome of
+            each shot); `precision`. Other options cause a warning.
 
         Returns
         -------
         OnehopJob
-            Done already. Counts in the result have hexadecimal keys in Qiskit's order of bits.
+            A job that is done. Counts in its result have hexadecimal keys in Qiskit's order of bits.
 
         Raises
         ------
         BadInput
-            A circuit that cannot be simulated, one without classical bits, or wrong options.
+            A circuit cannot be simulated or has no classical bits, or an option is invalid.
         """
         circuits = [run_input] if isinstance(run_input, QuantumCircuit) else list(run_input)
         chosen = self._chosen(options)
         for circuit in circuits:
             if not isinstance(circuit, QuantumCircuit):
-                raise BadInput(f"expected circuits of Qiskit, found {type(circuit).__name__}")
+                raise BadInput(f"expected a Qiskit QuantumCircuit, found {type(circuit).__name__}")
             if circuit.num_clbits == 0:
                 raise BadInput(
-                    f"circuit {circuit.name} has no classical bits, so there is nothing to count; add measurements "
+                    f"circuit {circuit.name} has no classical bits, so it has no counts; add measurements "
                     "(`measure_all`), or use `EstimatorV2` for expectation values"
                 )
         outcomes, seeds = self.run_circuits(circuits, **chosen)
@@ -141,15 +146,34 @@ class OnehopBackend(BackendV2):
         observables: Sequence[Sequence[Any]] | None = None,
         **_rest: Any,
     ) -> tuple[list[Outcome], list[int]]:
-        """Outcomes and seeds of circuits, each with its own observables if any."""
+        """Run circuits on the executor. Collective inside a launch.
+
+        Parameters
+        ----------
+        circuits : sequence of QuantumCircuit
+            Circuits to run.
+        shots : int
+            Number of shots of each circuit.
+        seed_simulator : int, optional
+            Seed of the first circuit; circuit k takes this plus k. Default: a random seed.
+        precision : str, optional
+            "double" or "single". Default: that of the backend.
+        observables : sequence of sequences, optional
+            Observables of each circuit.
+
+        Returns
+        -------
+        list of Outcome, list of int
+            Outcome and seed of each circuit.
+        """
         seed = self.executor.agree(secrets.randbits(32)) if seed_simulator is None else int(seed_simulator)
-        asked = observables or [()] * len(circuits)
+        sums = observables or [()] * len(circuits)
         tasks = [
             Task(
                 from_qiskit(circuit),
                 shots,
                 seed + k,
-                tuple(asked[k]),
+                tuple(sums[k]),
                 precision or self.options.precision,
             )
             for k, circuit in enumerate(circuits)
@@ -159,7 +183,7 @@ class OnehopBackend(BackendV2):
     def _chosen(self, options: dict[str, Any]) -> dict[str, Any]:
         for name in options:
             if name not in _OPTIONS:
-                warnings.warn(f"onehop_simulator has no option {name}; it is not used", stacklevel=3)
+                warnings.warn(f"onehop_simulator has no option {name} and ignores it", stacklevel=3)
         given = {name: value for name, value in options.items() if name in _OPTIONS and value is not None}
         chosen = {**{name: getattr(self.options, name) for name in _OPTIONS}, **given}
         if not isinstance(chosen["shots"], int) or chosen["shots"] < 1:

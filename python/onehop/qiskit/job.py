@@ -1,4 +1,4 @@
-"""Jobs that are done: the simulator answers before `run` returns."""
+"""Qiskit jobs of the simulator, which are done when `run` returns."""
 
 from __future__ import annotations
 
@@ -22,52 +22,52 @@ class OnehopJob(JobV1):
         self._result = result
 
     def submit(self) -> None:
-        """Nothing is left to do."""
+        """Do nothing: the job has run already."""
 
     def result(self) -> Result:
-        """What came of it."""
+        """Return the result."""
         return self._result
 
     def status(self) -> JobStatus:
-        """Done."""
+        """Return `JobStatus.DONE`."""
         return JobStatus.DONE
 
     def cancel(self) -> bool:
-        """It is too late for that."""
+        """Return False: the job cannot be cancelled any more."""
         return False
 
 
 class DoneJob(BasePrimitiveJob[Any, JobStatus]):
-    """A job of `SamplerV2.run` or `EstimatorV2.run`, done as well."""
+    """A job of `SamplerV2.run` or `EstimatorV2.run`. It is done when `run` returns."""
 
     def __init__(self, job_id: str, result: Any) -> None:
         super().__init__(job_id)
         self._result = result
 
     def result(self) -> Any:
-        """What came of it."""
+        """Return the result."""
         return self._result
 
     def status(self) -> JobStatus:
-        """Done."""
+        """Return `JobStatus.DONE`."""
         return JobStatus.DONE
 
     def done(self) -> bool:
-        """Yes."""
+        """Return True: the job has run."""
         return True
 
     def running(self) -> bool:
-        """No longer."""
+        """Return False: the job has run."""
         return False
 
     def cancelled(self) -> bool:
-        """No."""
+        """Return False: the job was not cancelled."""
         return False
 
     def in_final_state(self) -> bool:
-        """Yes."""
+        """Return True: the status does not change any more."""
         return True
 
     def cancel(self) -> bool:
-        """It is too late for that."""
+        """Return False: the job cannot be cancelled any more."""
         return False

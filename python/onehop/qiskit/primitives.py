@@ -33,16 +33,16 @@ __all__ = ["EstimatorV2", "SamplerV2"]
 
 
 class SamplerV2(BaseSamplerV2):
-    """Samples circuits: bit arrays by classical register. Collective inside a launch, as the backend.
+    """Qiskit's sampler on the simulator. Collective inside a launch, as the backend.
 
     Parameters
     ----------
     backend : OnehopBackend, optional
-        Who simulates; by default a new one.
+        Backend that runs the circuits. Default: a new one.
     default_shots : int
-        Where `run` and the circuit name no number.
+        Number of shots where neither `run` nor the circuit's tuple gives one.
     seed : int, optional
-        Of the shots.
+        Seed of the shots. Default: a random seed for each run.
     """
 
     def __init__(
@@ -53,17 +53,22 @@ class SamplerV2(BaseSamplerV2):
         self.seed = seed
 
     def run(self, pubs: Iterable[SamplerPubLike], *, shots: int | None = None) -> DoneJob:
-        """Sample circuits; the job is done already.
+        """Sample circuits; return a job that is done.
 
         Parameters
         ----------
         pubs : iterable
             Circuits, or tuples of a circuit, its parameters' values and a number of shots.
         shots : int, optional
-            Where they name none.
+            Number of shots where a tuple gives none. Default: `default_shots`.
+
+        Returns
+        -------
+        DoneJob
+            A job whose result has a `BitArray` for each classical register of each circuit.
         """
-        asked = [SamplerPub.coerce(pub, self.default_shots if shots is None else shots) for pub in pubs]
-        results = [self._one(pub, 1000 * k) for k, pub in enumerate(asked)]
+        coerced = [SamplerPub.coerce(pub, self.default_shots if shots is None else shots) for pub in pubs]
+        results = [self._one(pub, 1000 * k) for k, pub in enumerate(coerced)]
         job_id = self.backend.executor.agree(str(uuid.uuid4()))
         return DoneJob(job_id, PrimitiveResult(results, metadata={"version": 2}))
 
@@ -85,7 +90,7 @@ class SamplerV2(BaseSamplerV2):
 
 
 def _packed(outcome: Outcome, places: list[int]) -> NDArray[np.uint8]:
-    """The bits of a register, of each shot, as bytes; the most significant first."""
+    """Pack the bits of a register into bytes, the most significant first; return a row for each shot."""
     width = -(-max(len(places), 1) // 8)
     numbers = [sum((value >> place & 1) << k for k, place in enumerate(places)) for value in outcome.values]
     rows = np.array([list(number.to_bytes(width, "big")) for number in numbers], np.uint8)
@@ -93,16 +98,18 @@ def _packed(outcome: Outcome, places: list[int]) -> NDArray[np.uint8]:
 
 
 class EstimatorV2(BaseEstimatorV2):
-    """Expectation values, exact unless a precision is asked for. Collective inside a launch, as the backend.
+    """Qiskit's estimator on the simulator. Collective inside a launch, as the backend.
+
+    Expectation values are exact unless a precision above 0 is given.
 
     Parameters
     ----------
     backend : OnehopBackend, optional
-        Who simulates; by default a new one.
+        Backend that runs the circuits. Default: a new one.
     default_precision : float
-        Standard deviation of the noise that is added, as many shots would have it; 0: none.
+        Standard deviation of the normal noise that is added to each value, in place of shot noise; 0: none.
     seed : int, optional
-        Of that noise, and of measurements inside circuits.
+        Seed of the noise, and of measurements inside circuits. Default: a random seed for each run.
     """
 
     def __init__(
@@ -117,28 +124,38 @@ class EstimatorV2(BaseEstimatorV2):
         self.seed = seed
 
     def run(self, pubs: Iterable[EstimatorPubLike], *, precision: float | None = None) -> DoneJob:
-        """Expectation values of circuits' observables; the job is done already.
+        """Evaluate observables of circuits; return a job that is done.
 
         Parameters
         ----------
         pubs : iterable
             Tuples of a circuit, observables, and values of parameters.
         precision : float, optional
-            Where they name none.
+            Standard deviation of the added noise where a tuple gives none. Default: `default_precision`.
+
+        Returns
+        -------
+        DoneJob
+            A job whose result has the arrays `evs` and `stds` for each tuple.
+
+        Raises
+        ------
+        BadInput
+            An observable is no sum of Pauli strings, or a circuit cannot be simulated.
         """
-        wanted = self.default_precision if precision is None else precision
-        asked = [EstimatorPub.coerce(pub, wanted) for pub in pubs]
+        default = self.default_precision if precision is None else precision
+        coerced = [EstimatorPub.coerce(pub, default) for pub in pubs]
         seed = (
             self.backend.executor.agree(np.random.SeedSequence().entropy) if self.seed is None else self.seed
         )
-        results = [self._one(pub, np.random.default_rng([k, seed])) for k, pub in enumerate(asked)]
+        results = [self._one(pub, np.random.default_rng([k, seed])) for k, pub in enumerate(coerced)]
         job_id = self.backend.executor.agree(str(uuid.uuid4()))
         return DoneJob(job_id, PrimitiveResult(results, metadata={"version": 2}))
 
     def _one(self, pub: EstimatorPub, random: np.random.Generator) -> PubResult:
         bound = np.asarray(pub.parameter_values.bind_all(pub.circuit), dtype=object)
         circuits, observables = np.broadcast_arrays(bound, np.asarray(pub.observables))
-        # Each circuit runs once, with all that is asked of it.
+        # Each circuit runs once, with all its observables.
         of_circuit: dict[int, tuple[QuantumCircuit, list[tuple[Any, ...]]]] = {}
         for index in np.ndindex(*circuits.shape):
             of_circuit.setdefault(id(circuits[index]), (circuits[index], []))[1].append(index)

@@ -1,4 +1,4 @@
-"""What the simulator takes, for Qiskit's transpiler."""
+"""The simulator's `Target`, which tells Qiskit's transpiler what it can run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _WITH_ANGLES = {
     3: ("UGate", "U3Gate", "CU3Gate"),
     4: ("CUGate",),
 }
-# Of any width: the target takes the class.
+# Instructions on any number of qubits, which the target takes as classes.
 _ANY_WIDTH = {
     "unitary": UnitaryGate,
     "diagonal": DiagonalGate,
@@ -75,7 +75,7 @@ _ANY_WIDTH = {
 
 
 def largest_state(bytes_per_amplitude: int) -> int:
-    """The number of qubits whose state fits into this machine's memory."""
+    """Return the number of qubits whose state fits into this machine's memory."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return (memory // bytes_per_amplitude).bit_length() - 1
 
@@ -89,7 +89,7 @@ def _instructions() -> list[Instruction]:
 
 
 def make_target(qubits: int) -> Target:
-    """All gates, between all qubits."""
+    """Make a target with all gates between all qubits."""
     target = Target(description="onehop_simulator", num_qubits=qubits)
     for instruction in _instructions():
         target.add_instruction(instruction, None, name=instruction.name)

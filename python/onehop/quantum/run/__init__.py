@@ -1,1 +1,1 @@
-"""Runs of circuits on ranks: executors, the messages to their processes, and checkpoints."""
+"""Execution of circuits on ranks: executors, the messages to their processes, and checkpoints."""

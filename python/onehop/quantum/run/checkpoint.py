@@ -25,14 +25,14 @@ from onehop.quantum.run.serialization import to_values
 
 __all__ = ["Checkpoints", "circuit_digest"]
 
-# Of the squared norm; millions of gates in single precision stay within.
+# Allowed deviation of the squared norm from 1; the rounding of millions of gates in single precision is smaller.
 _NORM_TOLERANCE = 0.1
 
 _NO, _WRITE, _WRITE_AND_END = 0, 1, 2
 
 
 def circuit_digest(circuit: Circuit) -> str:
-    """A hash of what a circuit does: equal for equal operations, whatever its name."""
+    """Return a hash of a circuit's qubits, classical bits and operations. The name of the circuit does not count."""
     digest = hashlib.sha256()
 
     def add(value: Any) -> None:
@@ -54,36 +54,46 @@ def circuit_digest(circuit: Circuit) -> str:
 
 
 class Checkpoints:
-    """Writes checkpoints of one simulation, and reads the one from which it goes on. Collective.
+    """Writes the checkpoints of one simulation, and reads the checkpoint from which it resumes. Collective.
 
     Parameters
     ----------
     file : path
-        Where. If it exists, the simulation goes on from there.
+        Checkpoint file (HDF5). If it exists, the simulation resumes from it.
     group : Group
+        Ranks of the simulation.
     circuit : Circuit
+        Circuit of the simulation.
     settings : mapping
-        What the shots depend on besides the circuit; must be the same when the simulation goes on, but for None.
+        Settings on which the shots depend. They must equal those of the checkpoint; None takes the checkpoint's value.
     every : float
-        Seconds from one checkpoint to the next; infinity: only when a signal asks.
+        Time between checkpoints in seconds; infinity: only on signals.
+
+    Attributes
+    ----------
+    settings : dict
+        Settings of the simulation, with None replaced by the checkpoint's values.
+    written : int
+        Number of checkpoints written so far.
 
     Raises
     ------
     BadInput
-        On every rank: no such folder, or a file that is damaged, no checkpoint, or of another circuit or settings.
+        On every rank: `every` is not positive, the folder does not exist, or the file is damaged, no checkpoint, or
+        the checkpoint of another circuit or of other settings.
     """
 
     def __init__(
         self, file: str | Path, group: Group, circuit: Circuit, settings: Mapping[str, Any], every: float
     ) -> None:
         if not every > 0:
-            raise BadInput(f"expected more than 0 seconds from one checkpoint to the next, found {every}")
+            raise BadInput(f"expected more than 0 seconds between checkpoints, found {every}")
         self._file = Path(file)
         self._group = group
         self._every = every
         self._circuit = circuit
         self._digest = circuit_digest(circuit)
-        self._wish = _NO
+        self._request = _NO
         self.written = 0
         self._stored: StoredState | None = None
         self._state: _core.CheckpointState | None = None
@@ -130,16 +140,19 @@ class Checkpoints:
 
     @contextmanager
     def signals(self) -> Iterator[None]:
-        """Inside, SIGUSR1 asks for a checkpoint, and SIGTERM for one and the end."""
+        """Handle signals in a `with` block: SIGUSR1 requests a checkpoint; SIGTERM requests one and then the end.
+
+        In threads other than the main thread, which cannot handle signals, it does nothing.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
 
-        def asked(number: int, _frame: FrameType | None) -> None:
-            wish = _WRITE_AND_END if number == signal.SIGTERM else _WRITE
-            self._wish = max(self._wish, wish)
+        def handle(number: int, _frame: FrameType | None) -> None:
+            request = _WRITE_AND_END if number == signal.SIGTERM else _WRITE
+            self._request = max(self._request, request)
 
-        saved = {number: signal.signal(number, asked) for number in (signal.SIGUSR1, signal.SIGTERM)}
+        saved = {number: signal.signal(number, handle) for number in (signal.SIGUSR1, signal.SIGTERM)}
         try:
             yield
         finally:
@@ -147,15 +160,15 @@ class Checkpoints:
                 signal.signal(number, handler)
 
     def due(self) -> bool:
-        """Whether a checkpoint is due now: the same answer on every rank."""
-        mine = self._wish
+        """Decide whether to write a checkpoint now. Collective; every rank gets the same answer."""
+        mine = self._request
         if mine == _NO and time.monotonic() - self._last >= self._every:
             mine = _WRITE
-        self._wish = max(int(wish) for wish in self._group.allgather(str(mine).encode()))
-        return self._wish != _NO
+        self._request = max(int(request) for request in self._group.allgather(str(mine).encode()))
+        return self._request != _NO
 
     def keep(self, state: _core.State, checkpoint: _core.CheckpointState) -> None:
-        """Write a checkpoint; if SIGTERM has asked for it, the simulation ends here.
+        """Write a checkpoint. Collective. After SIGTERM, end the simulation.
 
         Raises
         ------
@@ -164,7 +177,7 @@ class Checkpoints:
         BadInput
             The file cannot be written.
         """
-        wish = self._wish
+        request = self._request
         about = {
             "kind": "checkpoint",
             "circuit": self._circuit.name,
@@ -174,19 +187,19 @@ class Checkpoints:
             "runs": int(checkpoint.runs),
             "waiting": len(checkpoint.waiting),
         }
-        # The C++ side speaks of wires here, which is what `bits` means until the circuit is done.
+        # Until the circuit is done, `bits` lists the bits of wires instead of qubits.
         write_state(self._file, state, self._group, about, checkpoint_arrays(checkpoint))
         self.written += 1
-        self._wish = _NO
+        self._request = _NO
         self._last = time.monotonic()
-        if wish == _WRITE_AND_END:
+        if request == _WRITE_AND_END:
             raise SystemExit(128 + signal.SIGTERM)
 
-    # -- going on ------------------------------------------------------------------------------------------------------
+    # -- resuming ------------------------------------------------------------------------------------------------------
 
     @property
     def resumes(self) -> bool:
-        """Whether there was a file to go on from."""
+        """Whether the simulation resumes from a file."""
         return self._stored is not None
 
     def state(self) -> _core.CheckpointState | None:
@@ -194,7 +207,13 @@ class Checkpoints:
         return self._state
 
     def restore(self, state: _core.State) -> None:
-        """Write this rank's amplitudes from the file into a state whose layout is the checkpoint's."""
+        """Read this rank's amplitudes from the file into a state that has the checkpoint's layout. Collective.
+
+        Raises
+        ------
+        BadInput
+            On every rank: the amplitudes cannot be read, or their norm is not 1.
+        """
         assert self._stored is not None
         wrong = ""
         try:
@@ -205,7 +224,7 @@ class Checkpoints:
         self._check_norm(state)
 
     def _check_norm(self, state: _core.State) -> None:
-        """A run's state has norm 1, but for what rounding adds up to."""
+        """Check that the state has norm 1 up to rounding. Collective."""
         local = state.local()
         mine = repr(float(np.vdot(local, local).real)).encode()
         norm = sum(float(one) for one in self._group.allgather(mine)[: state.ranks])
@@ -213,6 +232,6 @@ class Checkpoints:
             raise damaged(self._file, f"expected a state of norm 1, found one of squared norm {norm:g}")
 
     def remove(self) -> None:
-        """Remove the file: the run is done. On rank 0, for all."""
+        """Remove the file on rank 0 after the run."""
         if self._group.rank == 0:
             self._file.unlink(missing_ok=True)

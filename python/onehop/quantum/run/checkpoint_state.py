@@ -14,9 +14,9 @@ from onehop.quantum.io.stored_state import StoredState, damaged
 
 __all__ = ["SETTINGS", "check_settings", "checkpoint_arrays", "checkpoint_state_of"]
 
-# What a checkpoint says of its run, with the types that JSON has for it.
+# The settings that a checkpoint stores, and their JSON types.
 SETTINGS: Mapping[str, type] = {"seed": int, "shots": int, "precision": str, "observables": list}
-_MOST_SHOTS = 1 << 31
+_MAX_SHOTS = 1 << 31
 
 
 def checkpoint_arrays(state: _core.CheckpointState) -> dict[str, NDArray[Any]]:
@@ -39,26 +39,31 @@ def check_settings(stored: StoredState) -> None:
     Raises
     ------
     BadInput
-        A setting is missing, of another type, out of its range, or not that of the file's state.
+        A setting is missing, has another type, is out of range, or contradicts the file's state.
     """
     about = stored.about
     settings = about.get("settings")
     for name in ("circuit", "circuit_digest"):
         if not isinstance(about.get(name), str):
-            raise damaged(stored.file, f"it does not say the {name.replace('_', ' of its ')} of its run")
+            raise damaged(stored.file, f"its attribute {name} is missing or no text")
     if not isinstance(settings, dict) or settings.keys() != SETTINGS.keys():
-        raise damaged(stored.file, f"expected the settings {', '.join(SETTINGS)}")
+        raise damaged(stored.file, f"expected the settings {', '.join(SETTINGS)}, found others")
     for name, kind in SETTINGS.items():
         if type(settings[name]) is not kind:
             raise damaged(stored.file, f"its {name} is {settings[name]!r:.40}, expected {kind.__name__}")
-    if not 0 <= settings["shots"] <= _MOST_SHOTS or not 0 <= settings["seed"] < 1 << 64:
-        raise damaged(stored.file, f"found {settings['shots']} shots and seed {settings['seed']}")
+    if not 0 <= settings["shots"] <= _MAX_SHOTS or not 0 <= settings["seed"] < 1 << 64:
+        raise damaged(
+            stored.file,
+            f"expected 0 to {_MAX_SHOTS} shots and a seed below 2^64, found {settings['shots']} shots and seed "
+            f"{settings['seed']}",
+        )
     if settings["precision"] != stored.precision:
         raise damaged(
-            stored.file, f"a run in {settings['precision']} precision has a state in {stored.precision}"
+            stored.file,
+            f"expected a state in {settings['precision']} precision, as the run, found one in {stored.precision}",
         )
     if not all(isinstance(one, str) for one in settings["observables"]):
-        raise damaged(stored.file, "its observables are no texts")
+        raise damaged(stored.file, "expected observables as texts, found others")
 
 
 def checkpoint_state_of(stored: StoredState, circuit: Circuit) -> _core.CheckpointState:
@@ -132,7 +137,7 @@ class _Reader:
         return array.astype(bool).tolist()
 
     def _record(self, number: int) -> list[bool]:
-        """Outcomes of measurements and resets, of which a run makes no more than the circuit has."""
+        """Read the outcomes of a run, which are at most as many as the circuit has measurements and resets."""
         record = self._bools(f"record_{number}", None)
         most = self._measured([True] * len(self._circuit.operations))
         if len(record) > most:
@@ -140,7 +145,7 @@ class _Reader:
         return record
 
     def _measured(self, done: Sequence[bool]) -> int:
-        """How many outcomes these operations can have had."""
+        """Count the outcomes that these operations have drawn."""
         return sum(
             len(one.targets)
             for one, is_done in zip(self._circuit.operations, done, strict=True)
@@ -149,16 +154,16 @@ class _Reader:
 
     def _check_tree(self, records: Sequence[list[bool]]) -> None:
         """Check that each waiting run differs from the one under way in its last outcome only, at increasing depth."""
-        *waiting, way = records
+        *waiting, current = records
         before = 0
         for record in waiting:
             last = len(record) - 1
-            if last < before or way[: last + 1] != [*record[:-1], not record[-1]]:
+            if last < before or current[: last + 1] != [*record[:-1], not record[-1]]:
                 raise self._bad("expected runs that branch off the one under way, found others")
             before = last + 1
 
     def _waiting_shots(self, waiting: int) -> Sequence[NDArray[np.uint64]]:
-        """Each shot waits in one run at most."""
+        """Read the shots of each waiting run, and check that no shot waits in two runs."""
         shots = [self._array(f"shots_{number}", np.uint64, None) for number in range(waiting)]
         together = np.concatenate(shots)
         if any(len(one) == 0 for one in shots):
@@ -170,7 +175,7 @@ class _Reader:
         return shots
 
     def _outcomes(self, waiting: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-        """Words of each shot; those of shots that wait, and bits that the circuit does not have, are 0."""
+        """Read the outcomes of the shots; waiting shots and bits beyond the classical bits must be 0."""
         clbits = self._circuit.clbits
         words = (clbits + 63) // 64
         outcomes = self._array("outcomes", np.uint64, self._shots * words)

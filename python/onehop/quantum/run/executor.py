@@ -1,4 +1,4 @@
-"""Executors run tasks: on the ranks of the launch that this process belongs to, or on processes of their own."""
+"""Executors, which run tasks on the ranks of the current launch or on processes that they start."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Executor(Protocol):
 
 
 class GroupExecutor:
-    """Runs tasks on the ranks of a group. All ranks call it with the same tasks."""
+    """Runs tasks on the ranks of a group, all of which call it with the same tasks."""
 
     def __init__(self, group: Group) -> None:
         self.group = group
@@ -96,7 +96,7 @@ class ProcessExecutor:
         return self._ranks
 
     def agree(self, value: Any) -> Any:
-        """Return the value: there is only one caller."""
+        """Return the value itself, since there is one caller."""
         return value
 
     def _started(self) -> subprocess.Popen[bytes]:
@@ -124,7 +124,7 @@ class ProcessExecutor:
         Raises
         ------
         Error
-            An error of the ranks, or the ranks have ended.
+            A rank has raised an error, or the ranks have ended.
         """
         with self._lock:
             process = self._started()
@@ -135,7 +135,7 @@ class ProcessExecutor:
                 code = process.wait()
                 self._process = None
                 raise Error(
-                    f"the {self._ranks} ranks of this backend have ended (exit code {code}); their last words are above"
+                    f"the {self._ranks} ranks of this backend have ended (exit code {code}); see their output above"
                 ) from error
         answer = decode(data, "outcomes", "error")
         if answer.tag == "error":
@@ -144,7 +144,7 @@ class ProcessExecutor:
 
 
 def _mpi_world_size() -> int:
-    """Ranks of MPI's world if mpi4py is loaded and running, else 1."""
+    """Return the size of MPI's world if mpi4py is loaded and initialised, otherwise 1."""
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized():
         return 1
@@ -154,13 +154,18 @@ def _mpi_world_size() -> int:
 def find_executor(ranks: int | None) -> Executor:
     """Choose the executor for this process.
 
-    Under an MPI launcher with mpi4py loaded: all ranks of its world; inside a launch of any other kind: all its ranks.
-    Then every call is collective. Otherwise `ranks` processes, or this one alone.
+    Under an MPI launcher with mpi4py loaded, the executor uses all ranks of MPI's world; in another launch, all ranks
+    of the launch. Its calls are then collective. Otherwise it starts `ranks` processes, or uses this process alone.
+
+    Parameters
+    ----------
+    ranks : int, optional
+        Number of ranks. In a launch it must be the number of its ranks.
 
     Raises
     ------
     BadInput
-        The launch has another number of ranks than asked for.
+        The launch has another number of ranks.
     """
     inside = current_launch()
     size = _mpi_world_size()
@@ -174,6 +179,6 @@ def find_executor(ranks: int | None) -> Executor:
         return GroupExecutor(Group.alone())
     if ranks is not None and ranks != group.size:
         raise BadInput(
-            f"a backend of {ranks} ranks was asked for inside a launch of {group.size}; leave `ranks` out there"
+            f"expected {group.size} ranks, as this launch has, found {ranks}; leave `ranks` out inside a launch"
         )
     return GroupExecutor(group)

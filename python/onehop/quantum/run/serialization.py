@@ -1,4 +1,4 @@
-"""Circuits as messages between processes; a process of its own reads circuits from files."""
+"""Serialization of circuits between processes, and reading of circuit files in a child process."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from onehop.serialization import Message, decode, decode_error, encode, encode_e
 
 __all__ = ["pack", "read_circuit", "share_circuit", "unpack"]
 
-# Tells ranks where the process that started them shares the circuit: its process id, its file descriptor, and the path
-# of the circuit as it was given.
+# The environment variable with which the launcher tells its ranks where it shares a circuit: process id, file
+# descriptor, and path of the circuit as the user gave it.
 SHARED = "ONEHOP_CIRCUIT"
-# Seconds beyond the budget of the reader, for Python and Qiskit to start.
+# Time for Python and Qiskit to start, beyond the budget of the reader.
 _STARTUP_SECONDS = 20
 
 
 def pack(circuit: Circuit) -> bytes:
-    """A circuit as a message for `unpack` in another process."""
+    """Encode a circuit as a message for `unpack`."""
     operations = circuit.operations
     rows, numbers = [], []
     for one in operations:
@@ -64,12 +64,12 @@ def pack(circuit: Circuit) -> bytes:
 
 
 def unpack(data: bytes) -> Circuit:
-    """The circuit that was packed.
+    """Decode a circuit that `pack` has encoded. `Circuit.validate` checks its operations.
 
     Raises
     ------
     BadInput
-        The bytes are no circuit. Whether its operations make sense is for `Circuit.validate`.
+        The bytes are no circuit.
     """
     return _from_message(decode(data, "circuit"))
 
@@ -125,7 +125,7 @@ def _registers(message: Message, clbits: int) -> list[Register]:
 
 
 def to_values(circuit: Circuit) -> dict[str, Any]:
-    """A circuit as numbers, texts and arrays, for a digest."""
+    """Convert a circuit to numbers, texts and arrays, for a digest."""
     return {
         "head": (circuit.qubits, circuit.clbits, circuit.name),
         "hidden": circuit.hidden_clbits,
@@ -144,14 +144,14 @@ def _operation_values(one: Operation) -> tuple[Any, ...]:
         "angle": one.angle,
         "clbits": list(one.clbits),
     }
-    asked = (list(condition.clbits), condition.value, condition.negated)
-    return (one.kind, one.name, list(one.targets)), rest, asked
+    condition_values = (list(condition.clbits), condition.value, condition.negated)
+    return (one.kind, one.name, list(one.targets)), rest, condition_values
 
 
 def _in_child(file: str) -> bytes:
-    """What `python -m onehop.quantum.run.serialization FILE` found out: a circuit or an error, as a message."""
+    """Read a file in a child process (`_main`); return its message, a circuit or an error."""
     environment = {name: value for name, value in os.environ.items() if name not in variables()}
-    # The reader keeps to its budget itself, unless a parser hangs in code that does not ask.
+    # The child keeps to its budget itself, unless a parser hangs in code that does not check it.
     seconds = Budget().seconds + _STARTUP_SECONDS
     try:
         done = subprocess.run(
@@ -164,24 +164,30 @@ def _in_child(file: str) -> bytes:
         )
     except subprocess.TimeoutExpired:
         return encode_error(
-            BadInput(f"cannot read {file} within {seconds:g} s; make it smaller, or raise {SECONDS}")
+            BadInput(f"cannot read {file} within {seconds:g} s; make the circuit smaller, or raise {SECONDS}")
         )
     if done.returncode < 0:
         return encode_error(
             BadInput(
                 f"cannot read {file}: Qiskit's parser was ended by {signal.Signals(-done.returncode).name}; the file "
-                f"is damaged, or needs more than {memory_limit() >> 20} MiB, which {MEMORY} sets"
+                f"is damaged, or needs more than {memory_limit() >> 20} MiB; set {MEMORY} to raise the limit"
             )
         )
     if done.returncode != 0:
-        words = done.stderr.decode(errors="replace").strip().splitlines()
-        said = words[-1] if words else f"exit code {done.returncode}"
-        return encode_error(Error(f"cannot read {file}: {said}"))
+        lines = done.stderr.decode(errors="replace").strip().splitlines()
+        reason = lines[-1] if lines else f"exit code {done.returncode}"
+        return encode_error(Error(f"cannot read {file}: {reason}"))
     return done.stdout
 
 
 def share_circuit(file: str, circuit: Circuit) -> dict[str, str]:
-    """Share a circuit with the ranks that this process starts, as long as it lives; return their variables."""
+    """Share a circuit with the ranks that this process starts, so that they need not read the file.
+
+    Returns
+    -------
+    dict from str to str
+        Environment variables for the ranks. They are valid as long as this process lives.
+    """
     memory = os.memfd_create("onehop-circuit")
     with open(memory, "wb", closefd=False) as stream:
         stream.write(pack(circuit))
@@ -189,7 +195,7 @@ def share_circuit(file: str, circuit: Circuit) -> dict[str, str]:
 
 
 def _shared(file: str) -> bytes | None:
-    """The circuit of the same file that the launcher of this rank shares, or None."""
+    """Return the circuit of this file as the launcher of this rank shares it, or None."""
     parent, _, rest = os.environ.pop(SHARED, "").partition(" ")
     memory, _, name = rest.partition(" ")
     if name != file or parent != str(os.getppid()):
@@ -206,38 +212,39 @@ def _read(file: str) -> bytes:
 
 
 def read_circuit(file: str | Path, group: Group) -> Circuit:
-    """An OpenQASM file on every rank. Collective.
+    """Read an OpenQASM file; return the circuit on every rank. Collective.
 
-    Rank 0 has it read by a process that ends after it: Qiskit's parsers take a hundred MiB, which would stay with
-    every rank. Where the process that started the ranks has read it, they take it from there (`share_circuit`).
+    Rank 0 takes the circuit from its launcher if that has read it (`share_circuit`). Otherwise it reads the file in a
+    child process, because Qiskit's parsers take a hundred MiB, which would stay allocated.
 
     Raises
     ------
     BadInput
         On every rank: as for `load_qasm`.
     """
-    told = _read(str(file)) if group.rank == 0 else b""
-    message = decode(group.allgather(told)[0], "circuit", "error")
+    data = _read(str(file)) if group.rank == 0 else b""
+    message = decode(group.allgather(data)[0], "circuit", "error")
     if message.tag == "error":
         raise decode_error(message)
     return _from_message(message)
 
 
 def _main(file: str) -> None:
+    """Read a file and write a message to stdout: the circuit, or the error."""
     _, most = resource.getrlimit(resource.RLIMIT_AS)
     wanted = memory_limit() if most == resource.RLIM_INFINITY else min(memory_limit(), most)
     resource.setrlimit(resource.RLIMIT_AS, (wanted, most))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # nothing else may stand in the answer
+    os.dup2(2, 1)  # other output goes to stderr, not into the message
     from onehop.quantum.io.qasm import load_qasm
 
     try:
-        told = pack(load_qasm(file))
+        message = pack(load_qasm(file))
     except Error as error:
-        told = encode_error(error)
+        message = encode_error(error)
     with answers:
-        answers.write(told)
+        answers.write(message)
 
 
 if __name__ == "__main__":

@@ -102,7 +102,7 @@ def run_task(task: Task, group: Group) -> Outcome:
 
 
 def encode_task(task: Task) -> bytes:
-    """A task as a message."""
+    """Encode a task as a message."""
     return encode(
         "task",
         {
@@ -115,7 +115,7 @@ def encode_task(task: Task) -> bytes:
 
 
 def decode_task(data: bytes) -> Task:
-    """The task of such a message; raises BadInput for anything else."""
+    """Decode a task. Raises BadInput if the bytes are no task."""
     message = decode(data, "task")
     return Task(
         unpack(message.bytes_of(0)),
@@ -158,7 +158,7 @@ def _decode_sum(data: bytes) -> PauliSum:
 
 
 def encode_outcome(outcome: Outcome) -> bytes:
-    """An outcome as a message."""
+    """Encode an outcome as a message."""
     expectations = [
         [float(one.real), float(one.imag)] if isinstance(one, complex) else float(one)
         for one in outcome.expectations
@@ -175,7 +175,7 @@ def encode_outcome(outcome: Outcome) -> bytes:
 
 
 def decode_outcome(data: bytes) -> Outcome:
-    """The outcome of such a message; raises BadInput for anything else."""
+    """Decode an outcome. Raises BadInput if the bytes are no outcome."""
     message = decode(data, "outcome")
     values, counts = message.get("values", list), message.get("counts", list)
     if len(values) != len(counts) or not all(type(one) is int and one >= 0 for one in [*values, *counts]):

@@ -1,4 +1,4 @@
-"""The ranks of a `ProcessExecutor`: rank 0 reads tasks from stdin and writes outcomes to stdout."""
+"""The program of the ranks of a `ProcessExecutor`. Rank 0 reads tasks from stdin and writes outcomes to stdout."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from onehop.serialization import decode, encode, encode_error, read_framed, writ
 
 def main() -> None:
     """Run tasks until stdin is closed."""
-    # Ctrl-C in a notebook is for the notebook; these ranks end when it closes the pipe.
+    # Ctrl-C in a notebook interrupts the notebook only. The ranks end when it closes the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     group = Group.world()
     answers = None
     if group.rank == 0:
         answers = os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)  # whatever else is printed must not stand between the answers
+        os.dup2(2, 1)  # other output goes to stderr, not between the answers
     while True:
         data = b""
         if group.rank == 0:
