@@ -21,7 +21,7 @@ constexpr std::int64_t long_message = 32 << 10;
 template <class Byte, class... Config>
 class Views {
  public:
-  // `shaper` makes of an array of bytes what the user wants to see; None: leaves it as it is.
+  // `shaper` converts an array of bytes to the array that the user gets; None: no conversion.
   explicit Views(nb::object shaper) : shaper_(std::move(shaper)) {}
 
   template <class Owner>
@@ -93,7 +93,7 @@ void get(ReceiverEnd& self, nb::handle array) {
   }
 }
 
-// The ends in the order of the specs. A shaper per spec.
+// Returns the ends in the order of the specs. There is one shaper per spec.
 nb::list open_channels(const onehop::Group& group, const std::vector<ChannelSpec>& specs, const nb::list& shapers,
                        const std::string& transport) {
   const auto kind = transport_for(group, transport);
@@ -130,7 +130,17 @@ onehop::TransportKind transport_for(const onehop::Group& group, const std::strin
 }
 
 void bind_channel(nb::module_& module) {
-  nb::class_<ChannelSpec>(module, "ChannelSpec", "One end of a channel that this rank wants.")
+  nb::class_<ChannelSpec>(
+      module, "ChannelSpec",
+      "One end of a channel, as a rank requests it from `open_channels`.\n\n"
+      "Parameters\n----------\n"
+      "send : bool\n    Whether this is the sending end.\n"
+      "peer : int\n    Rank at the other end; may be this rank.\n"
+      "bytes : int\n    Length of one message; 0 makes a bare signal.\n"
+      "tag : int\n    Distinguishes channels between the same two ranks.\n"
+      "slots, slot_bytes, chunk_bytes : int\n    Number and size of the slots, and bytes between two "
+      "flags. The sender's values count; 0 lets onehop choose.\n"
+      "signature : int\n    Identifies the meaning of the messages; must be equal on both ends.")
       .def(
           "__init__",
           [](ChannelSpec* self, bool send, int peer, std::int64_t bytes, int tag, int slots, std::int64_t slot_bytes,
@@ -141,39 +151,51 @@ void bind_channel(nb::module_& module) {
           "send"_a, "peer"_a, "bytes"_a, "tag"_a = 0, "slots"_a = 0, "slot_bytes"_a = 0, "chunk_bytes"_a = 0,
           "signature"_a = 0);
 
-  nb::class_<SenderEnd>(module, "Sender", "The sending end of a channel. Not for two threads at once.")
+  nb::class_<SenderEnd>(module, "Sender", "The sending end of a channel. Only one thread at a time may use it.")
       .def_prop_ro(
           "bytes", [](const SenderEnd& s) { return s.end.bytes(); }, "Bytes of one message.")
       .def_prop_ro(
           "peer", [](const SenderEnd& s) { return s.end.peer(); }, "The rank at the other end.")
       .def_prop_ro(
           "in_place", [](const SenderEnd& s) { return s.end.in_place(); },
-          "Whether a message fits in a slot as a whole, so that `slot` may be used.")
+          "Whether a whole message fits into a slot, so that `slot` can be used.")
       .def_prop_ro(
           "ready", [](SenderEnd& s) { return s.end.ready(); }, "Whether the next slot is free.")
       .def("slot", &slot, nb::sig("def slot(self) -> numpy.ndarray"),
-           "The memory of the next message, as soon as it may be written. Write there, then call put().")
+           "Wait until the next slot is free; return its memory. Write the message there, then call `put`.")
       .def("put", &put, nb::sig("def put(self, message: typing.Any = None) -> None"), "message"_a = nb::none(),
-           "Sends what was written into `slot()`, or a copy of `message`.");
+           "Send the message that was written into `slot()`, or a copy of `message`.");
 
-  nb::class_<ReceiverEnd>(module, "Receiver", "The receiving end of a channel. Not for two threads at once.")
+  nb::class_<ReceiverEnd>(module, "Receiver", "The receiving end of a channel. Only one thread at a time may use it.")
       .def_prop_ro(
           "bytes", [](const ReceiverEnd& r) { return r.end.bytes(); }, "Bytes of one message.")
       .def_prop_ro(
           "peer", [](const ReceiverEnd& r) { return r.end.peer(); }, "The rank at the other end.")
       .def_prop_ro(
           "in_place", [](const ReceiverEnd& r) { return r.end.in_place(); },
-          "Whether a message fits in a slot as a whole, so that `wait` may be used.")
+          "Whether a whole message fits into a slot, so that `wait` can be used.")
       .def_prop_ro(
           "ready", [](const ReceiverEnd& r) { return r.end.ready(); }, "Whether the next message has arrived.")
       .def("wait", &wait, nb::sig("def wait(self) -> numpy.ndarray"),
-           "Waits for the next message and returns it where it lies, read-only; it stays there until release().")
+           "Wait for the next message; return a read-only view of it, which is valid until `release`.")
       .def(
-          "release", [](ReceiverEnd& r) { r.end.release(); }, "Gives the slot back to the sender.")
+          "release", [](ReceiverEnd& r) { r.end.release(); }, "Return the slot to the sender.")
       .def("get", &get, nb::sig("def get(self, array: typing.Any) -> None"), "array"_a,
-           "Waits for the next message, copies it into `array` and releases it.");
+           "Wait for the next message, copy it into `array` and release its slot.");
 
-  module.def("open_channels", &open_channels, "group"_a, "specs"_a, "shapers"_a, "transport"_a);
-  module.def("refuse_channels", &onehop::refuse_channels, "group"_a, "why"_a, nb::call_guard<nb::gil_scoped_release>(),
-             "Takes part in an open_channels or the making of a plan without having any: the other ranks raise Error.");
+  module.def(
+      "open_channels", &open_channels, "group"_a, "specs"_a, "shapers"_a, "transport"_a,
+      "Open channels between the ranks of a group. Collective.\n\n"
+      "Parameters\n----------\n"
+      "group : Group\n    All ranks that open channels.\n"
+      "specs : list of ChannelSpec\n    Ends of this rank; may be empty.\n"
+      "shapers : list\n    For each spec a function that converts an array of bytes to the array that the user gets, "
+      "or None.\n"
+      "transport : str\n    auto, shared_memory, mpi or mock.\n\n"
+      "Returns\n-------\n"
+      "list of Sender or Receiver\n    Ends in the order of the specs.");
+  module.def(
+      "refuse_channels", &onehop::refuse_channels, "group"_a, "why"_a, nb::call_guard<nb::gil_scoped_release>(),
+      "Take part in a collective `open_channels`, or construction of a plan, that this rank cannot complete. The "
+      "other ranks raise Error with the text `why`.");
 }

@@ -14,7 +14,7 @@ void bind_codec(nb::module_& module) {
       [](const std::string& codec, const std::string& type, std::int64_t elements) {
         return onehop::encoded_bytes(codec_from_string(codec), element_type_from_string(type), elements);
       },
-      "codec"_a, "type"_a, "elements"_a, "Bytes on the wire for so many numbers of a type.");
+      "codec"_a, "type"_a, "elements"_a, "Return the bytes on the wire of an array of `elements` numbers.");
   module.def(
       "encode",
       [](const std::string& codec, const std::string& type, nb::handle source, nb::handle wire) {
@@ -23,7 +23,8 @@ void bind_codec(nb::module_& module) {
         const nb::gil_scoped_release released;
         onehop::encode(codec_from_string(codec), element_type_from_string(type), from.bytes(), to.bytes());
       },
-      "codec"_a, "type"_a, "source"_a, "wire"_a, "Encodes all of an array's numbers.");
+      "codec"_a, "type"_a, "source"_a, "wire"_a,
+      "Encode the numbers of the array `source` into the array `wire`, which must have `encoded_bytes` bytes.");
   module.def(
       "decode",
       [](const std::string& codec, const std::string& type, nb::handle wire, nb::handle target, bool add) {
@@ -33,5 +34,6 @@ void bind_codec(nb::module_& module) {
         const auto decode = add ? &onehop::decode_add : &onehop::decode;
         decode(codec_from_string(codec), element_type_from_string(type), from.bytes(), to.bytes());
       },
-      "codec"_a, "type"_a, "wire"_a, "target"_a, "add"_a, "Decodes as many numbers as an array has.");
+      "codec"_a, "type"_a, "wire"_a, "target"_a, "add"_a,
+      "Decode `wire` into the array `target`, or with `add` add the numbers to it.");
 }

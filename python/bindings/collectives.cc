@@ -61,23 +61,31 @@ onehop::Schedule reduce_scatter_schedule(int ranks, std::int64_t elements, const
 
 void bind_collectives(nb::module_& module) {
   using release = nb::call_guard<nb::gil_scoped_release>;
-  module.def("allreduce_schedule", &allreduce_schedule, "ranks"_a, "elements"_a, "type"_a = "float32",
-             "combine"_a = "add", "algorithm"_a = "two_shot", "only_rank"_a = nb::none(), release(),
-             "What an all-reduce moves: array 0 of all ranks, combined in their order, to array 1 of every rank.");
+  module.def(
+      "allreduce_schedule", &allreduce_schedule, "ranks"_a, "elements"_a, "type"_a = "float32", "combine"_a = "add",
+      "algorithm"_a = "two_shot", "only_rank"_a = nb::none(), release(),
+      "Make the schedule of an all-reduce: array 0 of all ranks, combined in the order of ranks, goes to array 1 of "
+      "every rank. `combine` is add, min, max or prod; `algorithm` is one_shot or two_shot.");
   module.def("reduce_scatter_schedule", &reduce_scatter_schedule, "ranks"_a, "elements"_a, "type"_a = "float32",
              "combine"_a = "add", "only_rank"_a = nb::none(), release(),
-             "What a reduce-scatter of blocks of so many elements moves.");
+             "Make the schedule of a reduce-scatter of blocks of `elements` elements.");
   module.def("broadcast_schedule", &onehop::broadcast, "ranks"_a, "elements"_a, "element_bytes"_a, "root"_a = 0,
-             "only_rank"_a = nb::none(), release(), "What a broadcast of array 0 moves.");
-  nb::class_<Collective>(module, "Collective", "A prepared operation on tensors.")
+             "only_rank"_a = nb::none(), release(), "Make the schedule of a broadcast of array 0 from rank `root`.");
+  nb::class_<Collective>(module, "Collective",
+                         "A prepared collective operation, which can run any number of times. Only one operation of "
+                         "the same `Collectives` "
+                         "runs at a time, and every rank runs them in the same order.")
       .def(
           "start",
           [](Collective& self, const Memory& source, const Memory& result) {
             const nb::gil_scoped_release released;
             self.start(source.bytes(), result.bytes());
           },
-          "source"_a, "result"_a, "Begins and never waits.", nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
-      .def("finish", &Collective::finish, release(), "Completes it.")
+          "source"_a, "result"_a,
+          "Start the operation without waiting. Until `finish` returns, do not write `source` and do not access "
+          "`result`.",
+          nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>())
+      .def("finish", &Collective::finish, release(), "Complete the operation.")
       .def(
           "run",
           [](Collective& self, const Memory& source, const Memory& result) {
@@ -93,7 +101,8 @@ void bind_collectives(nb::module_& module) {
             self.start(parts);
             self.finish();
           },
-          "parts"_a, "Runs it on (address of the source, address of the result, elements) of several arrays.")
+          "parts"_a,
+          "Run an all-reduce on several arrays: (address of the source, address of the result, elements) of each.")
       .def(
           "run_at",
           [](Collective& self, std::uintptr_t source, std::uintptr_t result) {
@@ -101,15 +110,22 @@ void bind_collectives(nb::module_& module) {
             self.run({reinterpret_cast<const std::byte*>(source), static_cast<std::size_t>(self.source_bytes())},
                      {reinterpret_cast<std::byte*>(result), static_cast<std::size_t>(self.result_bytes())});
           },
-          "source"_a, "result"_a, "Runs it on arrays of the right length at these addresses.")
-      .def_prop_ro("source_bytes", &Collective::source_bytes)
-      .def_prop_ro("result_bytes", &Collective::result_bytes)
-      .def_prop_ro("chunk_bytes", &Collective::chunk_bytes, "Bytes of the pieces in which it travels.")
+          "source"_a, "result"_a,
+          "Run the operation on arrays at these addresses, of `source_bytes` and `result_bytes` bytes.")
+      .def_prop_ro("source_bytes", &Collective::source_bytes, "Length of the source in bytes.")
+      .def_prop_ro("result_bytes", &Collective::result_bytes, "Length of the result in bytes.")
+      .def_prop_ro("chunk_bytes", &Collective::chunk_bytes, "Size of the chunks in which the data travels, in bytes.")
       .def_prop_ro(
           "algorithm", [](const Collective& c) { return std::string(onehop::to_string(c.algorithm())); },
-          "What was chosen for \"auto\".");
-  nb::class_<Collectives>(module, "Collectives",
-                          "Prepared paths between all ranks of a group. Making it is collective.")
+          "Algorithm of a reduction: one_shot or two_shot.");
+  nb::class_<Collectives>(
+      module, "Collectives",
+      "Channels between all ranks of a group, and the operations on them. The constructor is "
+      "collective.\n\n"
+      "Parameters\n----------\n"
+      "group : Group\n    Ranks that take part.\n"
+      "transport : str\n    auto, shared_memory or mpi.\n"
+      "slots, slot_bytes : int\n    Number and size of the slots per channel; 0 lets onehop choose.")
       .def(
           "__init__",
           [](Collectives* self, const onehop::Group& group, const std::string& transport, int slots,
@@ -128,7 +144,16 @@ void bind_collectives(nb::module_& module) {
           },
           "elements"_a, "type"_a, "op"_a = "sum", "codec"_a = "raw", "algorithm"_a = "auto", "chunk_bytes"_a = 0,
           "shape"_a = std::vector<std::int64_t>{},
-          "`shape`: extents that must be the same on every rank, -1 between those of several arrays; empty: any.")
+          "Prepare an all-reduce. Not collective.\n\n"
+          "Parameters\n----------\n"
+          "elements : int\n    Number of elements of the array.\n"
+          "type : str\n    Type of an element, such as \"float32\".\n"
+          "op : str\n    Operator, such as \"sum\".\n"
+          "codec : str\n    Codec on the wire; \"raw\" is exact.\n"
+          "algorithm : str\n    auto, one_shot or two_shot.\n"
+          "chunk_bytes : int\n    Size of the chunks in which the data travels; 0 lets onehop choose.\n"
+          "shape : sequence of int\n    Extents of the array, or of several arrays with -1 between them. Ranks with "
+          "different shapes raise Mismatch. Empty: one dimension.")
       .def(
           "reduce_scatter",
           [](const Collectives& self, std::int64_t elements, const std::string& type, const std::string& op,
@@ -136,34 +161,42 @@ void bind_collectives(nb::module_& module) {
             return self.reduce_scatter(reduction(elements, type, op, codec, "auto", chunk_bytes, std::move(shape)));
           },
           "elements"_a, "type"_a, "op"_a = "sum", "codec"_a = "raw", "chunk_bytes"_a = 0,
-          "shape"_a = std::vector<std::int64_t>{})
+          "shape"_a = std::vector<std::int64_t>{},
+          "Prepare a reduce-scatter: the source has a block of `elements` elements per rank, the result is the reduced "
+          "block of this rank. Other arguments as for `allreduce`.")
       .def(
           "allgather",
           [](const Collectives& self, const std::vector<std::int64_t>& bytes, const std::string& type,
              std::vector<std::int64_t> shape) { return self.allgather(bytes, content(type, std::move(shape))); },
-          "bytes"_a, "type"_a = "bytes", "shape"_a = std::vector<std::int64_t>{})
+          "bytes"_a, "type"_a = "bytes", "shape"_a = std::vector<std::int64_t>{},
+          "Prepare an all-gather of blocks of bytes[r] bytes on rank r. Ranks with different types or shapes raise "
+          "Mismatch.")
       .def(
           "broadcast",
           [](const Collectives& self, std::int64_t bytes, int root, const std::string& type,
              std::vector<std::int64_t> shape) { return self.broadcast(bytes, root, content(type, std::move(shape))); },
-          "bytes"_a, "root"_a = 0, "type"_a = "bytes", "shape"_a = std::vector<std::int64_t>{})
+          "bytes"_a, "root"_a = 0, "type"_a = "bytes", "shape"_a = std::vector<std::int64_t>{},
+          "Prepare a broadcast of `bytes` bytes from rank `root`.")
       .def(
           "all_to_all",
           [](const Collectives& self, const std::vector<std::int64_t>& bytes_to,
              const std::vector<std::int64_t>& bytes_from, const std::string& type, std::vector<std::int64_t> shape) {
             return self.all_to_all(bytes_to, bytes_from, content(type, std::move(shape)));
           },
-          "bytes_to"_a, "bytes_from"_a, "type"_a = "bytes", "shape"_a = std::vector<std::int64_t>{})
-      .def("barrier", &Collectives::barrier, release())
+          "bytes_to"_a, "bytes_from"_a, "type"_a = "bytes", "shape"_a = std::vector<std::int64_t>{},
+          "Prepare an exchange in which rank r gets block r of the source, of bytes_to[r] bytes, and block r of the "
+          "result, "
+          "of bytes_from[r] bytes, comes from rank r.")
+      .def("barrier", &Collectives::barrier, release(), "Wait until all ranks have called it.")
       .def_prop_ro(
           "counters",
           [](const Collectives& self) {
             const CollectivesCounters c = self.counters();
             return nb::make_tuple(c.operations, c.bytes_sent, c.bytes_received);
           },
-          "Operations, bytes sent, bytes received since it was made.")
+          "Number of operations, bytes sent and bytes received so far.")
       .def_prop_ro("staging_bytes", &Collectives::staging_bytes,
-                   "Memory shared with the other ranks that stands behind the paths to this rank at the moment.")
+                   "Bytes of shared memory that currently back the channels to this rank.")
       .def(
           "compress_above",
           [](const Collectives& self, const std::string& codec) -> std::optional<std::int64_t> {
@@ -173,12 +206,13 @@ void bind_collectives(nb::module_& module) {
             return above;
           },
           "codec"_a,
-          "Bytes of float32 from which an all-reduce takes less time with this codec than raw; None: never does it.");
+          "Return the length in bytes from which an all-reduce of float32 is faster with this codec than raw, or "
+          "None.");
   module.def(
       "built_in_reduce_tables", [] { return to_json(onehop::collectives::built_in_reduce_tables()); },
-      "How all-reduces go about each length without a tuning file, as JSON.");
+      "Return the built-in tables of all-reduce algorithms by length as JSON. They apply without a tuning file.");
   module.def(
       "check_reduce_tables",
       [](const std::string& json) { return to_json(onehop::collectives::reduce_tables_from_json(json)); }, "json"_a,
-      "The same tables, as onehop reads them. Raises BadInput if they are none.");
+      "Check such tables; return them as onehop reads them. Raises BadInput if the text is invalid.");
 }

@@ -1,4 +1,4 @@
-// What the environment of a process decides: the instruction set that kernels use.
+// The environment variables of onehop, and the instruction set that kernels use.
 #include "python/bindings/bindings.h"
 #include "src/base/cpu.h"
 #include "src/base/env.h"
@@ -30,15 +30,17 @@ nb::list environment_variables() {
 }  // namespace
 
 void bind_environment(nb::module_& module) {
-  module.def("simd_levels", &simd_levels,
-             "The instruction sets that this processor supports, the best last: values of ONEHOP_SIMD.");
+  module.def(
+      "simd_levels", &simd_levels,
+      "List the instruction sets that this processor supports, the best one last. They are values of ONEHOP_SIMD.");
   module.def(
       "simd_level", [] { return std::string(to_string(onehop::cpu::level())); },
-      "The instruction set that every kernel uses. Raises BadInput if ONEHOP_SIMD names none that this processor "
-      "supports.");
-  module.def("environment_variables", &environment_variables,
-             nb::sig("def environment_variables() -> list[dict[str, str]]"),
-             "The table of environment variables, sorted by name: name, values, default, meaning, read_in, set_by.");
+      "Return the instruction set that all kernels use. Raises BadInput if ONEHOP_SIMD names one that this processor "
+      "does "
+      "not support.");
+  module.def(
+      "environment_variables", &environment_variables, nb::sig("def environment_variables() -> list[dict[str, str]]"),
+      "List the environment variables sorted by name, each as name, values, default, meaning, read_in and set_by.");
   module.def("check_environment", &onehop::env::check,
-             "Raises BadInput if an environment variable has a value that is wrong whatever the program does.");
+             "Check all environment variables. Raises BadInput if one has a value that is always invalid.");
 }

@@ -1,4 +1,4 @@
-// The C++ errors become the Python exceptions of the same names in onehop.error.
+// Translation of the C++ errors to the Python exceptions of the same names in onehop.error.
 #include "onehop/error.h"
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace {
 
-// Raises onehop.error.NAME(message) as the current Python exception. A message may quote bytes that are no text.
+// Raises onehop.error.NAME(message) as the current Python exception. A message may quote bytes that are not UTF-8.
 template <typename... Args>
 void raise(const char* name, const char* message, Args... args) {
   nb::object type = nb::module_::import_("onehop.error").attr(name);
@@ -37,7 +37,7 @@ void translate(const std::exception_ptr& error, void*) {
 
 void bind_error(nb::module_& module) {
   nb::register_exception_translator(translate);
-  // For the test that every C++ error arrives in Python as its namesake.
+  // Lets a test check the translation of every C++ error.
   module.def("_throw", [](const std::string& name, const std::string& message) {
     if (name == "PeerLost") throw onehop::PeerLost(3, message);
     if (name == "BadInput") throw onehop::BadInput(message);

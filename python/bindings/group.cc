@@ -26,8 +26,8 @@ nb::list as_list(const Gathered& gathered) {
   return list;
 }
 
-// A Python callable as an all-gather. The group calls it with the GIL released, from any thread, and may outlive the call
-// that made it.
+// Wraps a Python callable as an all-gather. The group calls it with the GIL released, from any thread, and may outlive
+// the call that made the group.
 onehop::AllGather as_allgather(const nb::callable& callable) {
   const std::shared_ptr<nb::callable> held(new nb::callable(callable), [](nb::callable* p) {
     const nb::gil_scoped_acquire gil;
@@ -46,7 +46,7 @@ onehop::AllGather as_allgather(const nb::callable& callable) {
   };
 }
 
-// Threads whose waits are to end. Only looked at with the GIL held.
+// Threads whose waits must end. The GIL protects it.
 std::set<unsigned long>& interrupted_threads() {
   static std::set<unsigned long> threads;
   return threads;
@@ -60,7 +60,7 @@ void interrupt_thread(unsigned long thread, bool interrupted) {
   }
 }
 
-// Ctrl-C and other signals, and interrupt_thread(), in long waits.
+// Ends a long wait on Ctrl-C and other signals, and for threads that interrupt_thread() names.
 void check_signals() {
   const nb::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -82,13 +82,20 @@ void bind_group(nb::module_& module) {
   using release = nb::call_guard<nb::gil_scoped_release>;
   onehop::set_interrupt_check(check_signals);
   module.def("interrupt_thread", &interrupt_thread, "thread"_a, "interrupted"_a = true,
-             "Ends every wait of the thread with this `threading.get_ident()` with an Error, until told otherwise.");
-  nb::class_<Group>(module, "Group", "The ranks of a run.")
-      .def(nb::init<const Group&>(), "group"_a)
-      .def_static("world", &Group::world, release())
-      .def_static("close_world", &Group::close_world)
-      .def_static("process_is_ending", &Group::process_is_ending)
-      .def_static("alone", &Group::alone)
+             "Make every wait of the thread with this `threading.get_ident()` raise Error, or with `interrupted` False "
+             "allow it to wait again.");
+  nb::class_<Group>(module, "Group", "A group of ranks; see `onehop.Group`.")
+      .def(nb::init<const Group&>(), "group"_a, "Make another handle of a group.")
+      .def_static(
+          "world", &Group::world, release(),
+          "Return the group of all ranks of the launch, or of this process alone without a launcher. The first call "
+          "is collective. Raises Error if this rank cannot reach the others.")
+      .def_static("close_world", &Group::close_world,
+                  "Drop the reference that `world` holds, so that the group closes with its last other user.")
+      .def_static("process_is_ending", &Group::process_is_ending,
+                  "Announce the end of the process. Groups that close later count as closed in order only if the exit "
+                  "status is 0.")
+      .def_static("alone", &Group::alone, "Return a group of this process alone.")
       .def_static(
           "from_allgather",
           [](int rank, int size, const nb::callable& allgather) {
@@ -98,19 +105,28 @@ void bind_group(nb::module_& module) {
           },
           nb::sig("def from_allgather(rank: int, size: int, allgather: "
                   "collections.abc.Callable[[bytes], collections.abc.Sequence[bytes]]) -> Group"),
-          "rank"_a, "size"_a, "allgather"_a)
+          "rank"_a, "size"_a, "allgather"_a,
+          "Make a group from a function that gathers the bytes of all ranks in rank order. Collective.")
       .def_static(
           "from_mpi_handle",
           [](std::uintptr_t address) { return Group::from_mpi(reinterpret_cast<const void*>(address)); }, "address"_a,
-          release())
-      .def_prop_ro("rank", &Group::rank)
-      .def_prop_ro("size", &Group::size)
-      .def_prop_ro("origin", &Group::origin)
-      .def_prop_ro("valid", &Group::valid)
-      .def_prop_rw("timeout", &Group::timeout, &Group::set_timeout)
-      .def("shares_memory", &Group::shares_memory, "rank"_a)
-      .def_prop_ro("local_ranks", &Group::local_ranks)
-      .def("barrier", &Group::barrier, release())
+          release(),
+          "Make a group from the communicator whose MPI_Comm handle lies at this address. The communicator is "
+          "duplicated. "
+          "Collective.")
+      .def_prop_ro("rank", &Group::rank, "Number of this rank, from 0.")
+      .def_prop_ro("size", &Group::size, "Number of ranks.")
+      .def_prop_ro("origin", &Group::origin,
+                   "How the group was made: launcher, mpi, torchrun, srun, alone, allgather or split.")
+      .def_prop_ro("valid", &Group::valid, "False for the result of `split` on a rank that joins no group.")
+      .def_prop_rw(
+          "timeout", &Group::timeout, &Group::set_timeout,
+          "Time limit in seconds of every wait in this group; 0: none. Lost peers are noticed without a limit.")
+      .def("shares_memory", &Group::shares_memory, "rank"_a,
+           "Return whether a rank runs on this machine and shares memory with this rank.")
+      .def_prop_ro("local_ranks", &Group::local_ranks,
+                   "Ranks that share memory with this rank, itself included, in ascending order.")
+      .def("barrier", &Group::barrier, release(), "Wait until all ranks have called it.")
       .def(
           "allgather",
           [](const Group& group, const nb::bytes& mine) {
@@ -121,7 +137,14 @@ void bind_group(nb::module_& module) {
             }
             return as_list(all);
           },
-          nb::sig("def allgather(self, mine: bytes) -> list[bytes]"), "mine"_a)
-      .def("split", &Group::split, "color"_a, "key"_a, release())
-      .def("allocate", &allocate, "bytes"_a);
+          nb::sig("def allgather(self, mine: bytes) -> list[bytes]"), "mine"_a,
+          "Return the bytes of all ranks in rank order. Lengths may differ. Collective.")
+      .def("split", &Group::split, "color"_a, "key"_a, release(),
+           "Split the group as MPI_Comm_split does: ranks with the same color form a group, ordered by key. A rank "
+           "with a "
+           "negative color joins none. Collective.")
+      .def("allocate", &allocate, "bytes"_a,
+           "Allocate zeroed memory that the other ranks of this machine can access, as an array of uint8. Not "
+           "collective. "
+           "Raises Error if there is too little memory.");
 }

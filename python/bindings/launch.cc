@@ -1,4 +1,4 @@
-// What the launcher and `onehop doctor` need to know, and programs do not.
+// Functions for the launcher and `onehop doctor`.
 #include "python/bindings/bindings.h"
 #include "src/group/control_memory.h"
 #include "src/mpi/mpi.h"
@@ -15,15 +15,15 @@ struct Control {
 }  // namespace
 
 void bind_launch(nb::module_& module) {
-  nb::class_<Control>(module, "Control", "The memory through which the ranks of a launch find each other.")
-      .def_ro("path", &Control::path, "Where ranks find it, as long as it is open.")
+  nb::class_<Control>(module, "Control", "The shared memory through which the ranks of a launch find each other.")
+      .def_ro("path", &Control::path, "Path under which ranks open the memory, valid until `close`.")
       .def(
           "tell_ended",
           [](Control& self, int rank) {
             if (self.memory) self.memory->tell_ended(rank);
           },
-          "rank"_a, "Tells the other ranks that this one's process has ended.")
-      .def("close", [](Control& self) { self.memory.reset(); }, "Gives the memory back.");
+          "rank"_a, "Tell the other ranks that the process of this rank has ended.")
+      .def("close", [](Control& self) { self.memory.reset(); }, "Release the memory.");
   module.def(
       "create_control",
       [](int ranks) {
@@ -31,7 +31,7 @@ void bind_launch(nb::module_& module) {
         std::string path = memory.path();
         return Control{std::move(memory), std::move(path)};
       },
-      "ranks"_a);
+      "ranks"_a, "Create the control memory for a launch of `ranks` ranks.");
   module.def(
       "mpi_library",
       []() {
@@ -44,5 +44,5 @@ void bind_launch(nb::module_& module) {
         return result;
       },
       nb::sig("def mpi_library() -> dict[str, typing.Any]"),
-      "The MPI library that is, or would be, used. Does not initialise it.");
+      "Describe the MPI library that onehop uses or would use: path, abi, version, tried. Does not initialise it.");
 }

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* not_contiguous =
     " must be C-contiguous, but its strides leave gaps or reorder it; make a contiguous array once and keep it (for "
-    "example numpy.ascontiguousarray), onehop copies nothing";
+    "example with numpy.ascontiguousarray), because onehop does not copy it";
 constexpr const char* read_only = " is written to, but it is read-only; pass an array that can be written";
 
 std::string kind_of(nb::handle object) { return nb::cast<std::string>(nb::str(nb::type_name(object.type()))); }
@@ -54,7 +54,7 @@ void Memory::from_buffer(nb::handle object, bool writable, const char* what) {
     throw BadInput(std::string(what) + " gives no access to its memory (a " + kind_of(object) + ")");
   }
   buffer_ = view;
-  // A destructor does not run for an object whose constructor throws.
+  // The destructor does not run if the constructor throws, so release the buffer here.
   if (PyBuffer_IsContiguous(&view, 'C') == 0) {
     PyBuffer_Release(&*buffer_);
     throw BadInput(std::string(what) + not_contiguous);
@@ -78,13 +78,20 @@ void Memory::from_dlpack(nb::handle object, bool writable, const char* what) {
     throw BadInput(std::string(what) + " does not hand out its memory through DLPack (a " + kind_of(object) + ")");
   }
   if (!is_contiguous(array_)) throw BadInput(std::string(what) + not_contiguous);
-  // Whether it may be written was looked at above.
+  // The check for write access above makes this const_cast safe.
   bytes_ = {static_cast<std::byte*>(const_cast<void*>(array_.data())), array_.nbytes()};
   item_bytes_ = array_.itemsize();
 }
 
 void bind_memory(nb::module_& module) {
-  nb::class_<Memory>(module, "Memory", "The memory of an array, held in place as long as this object lives.")
+  nb::class_<Memory>(module, "Memory",
+                     "The memory of an array, which stays in place as long as this object lives.\n\n"
+                     "Parameters\n----------\n"
+                     "array : NumPy array, buffer or DLPack object\n    C-contiguous array in the processor's memory.\n"
+                     "writable : bool\n    Whether the memory must be writable.\n"
+                     "what : str\n    Name of the array in messages.\n\n"
+                     "Raises\n------\n"
+                     "BadInput\n    The object has no such memory, is not contiguous, or is read-only.")
       .def(
           "__init__",
           [](Memory* self, nb::handle object, bool writable, const std::string& what) {
@@ -92,9 +99,9 @@ void bind_memory(nb::module_& module) {
           },
           "array"_a, "writable"_a = true, "what"_a = "the array")
       .def_prop_ro(
-          "bytes", [](const Memory& m) { return m.bytes().size(); }, "Its size.")
+          "bytes", [](const Memory& m) { return m.bytes().size(); }, "Size of the memory in bytes.")
       .def_prop_ro("item_bytes", &Memory::item_bytes, "Bytes of one element.")
       .def_prop_ro(
           "address", [](const Memory& m) { return reinterpret_cast<std::uintptr_t>(m.bytes().data()); },
-          "Where it lies.");
+          "Address of the memory.");
 }

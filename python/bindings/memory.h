@@ -1,4 +1,4 @@
-// Memory of a Python object: anything with the buffer protocol, or DLPack for what has none. Nothing is copied.
+// Access to the memory of a Python object through the buffer protocol, or else through DLPack, without a copy.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace nb = nanobind;
 
-// Holds the object's memory in place as long as it lives.
+// Keeps the memory of an object in place as long as it lives.
 class Memory {
  public:
-  // Throws BadInput, naming `what`, for an object without memory of this kind, one that is not C-contiguous, or one that
-  // cannot be written where it must.
+  // Throws BadInput, which names the array as `what`, if the object gives no access to memory of the processor, is not
+  // C-contiguous, or is read-only although `writable` is set.
   Memory(nb::handle object, bool writable, const char* what);
   ~Memory();
   Memory(const Memory&) = delete;

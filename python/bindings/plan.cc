@@ -8,7 +8,8 @@ using onehop::PlanCounters;
 
 namespace {
 
-// Which arrays the schedule reads and writes on a rank. An array that the schedule does not have is the plan's error.
+// Returns for each array whether the schedule reads and writes it on a rank. Array numbers out of range are ignored here;
+// the plan reports them.
 std::vector<std::pair<bool, bool>> array_use(const onehop::Schedule& schedule, int rank) {
   std::vector<std::pair<bool, bool>> use(schedule.arrays.size());
   const auto uses = [&](const onehop::Place& place) {
@@ -27,18 +28,27 @@ std::vector<std::pair<bool, bool>> array_use(const onehop::Schedule& schedule, i
 
 void bind_plan(nb::module_& module) {
   using release = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<PlanCounters>(module, "PlanCounters", "What a plan has moved since it was made.")
-      .def_ro("runs", &PlanCounters::runs, "Finished runs.")
-      .def_ro("messages_sent", &PlanCounters::messages_sent)
-      .def_ro("messages_received", &PlanCounters::messages_received)
-      .def_ro("bytes_sent", &PlanCounters::bytes_sent)
-      .def_ro("bytes_received", &PlanCounters::bytes_received)
+  nb::class_<PlanCounters>(module, "PlanCounters", "The messages and bytes that a plan has moved on this rank.")
+      .def_ro("runs", &PlanCounters::runs, "Number of finished runs.")
+      .def_ro("messages_sent", &PlanCounters::messages_sent, "Messages to other ranks.")
+      .def_ro("messages_received", &PlanCounters::messages_received, "Messages from other ranks.")
+      .def_ro("bytes_sent", &PlanCounters::bytes_sent, "Bytes sent to other ranks.")
+      .def_ro("bytes_received", &PlanCounters::bytes_received, "Bytes received from other ranks.")
       .def_ro("bytes_local", &PlanCounters::bytes_local, "Bytes copied inside the rank.")
       .def("__repr__", [](const PlanCounters& c) {
         return nb::str("<PlanCounters: {} runs, {} messages and {} bytes sent, {} and {} received, {} bytes local>")
             .format(c.runs, c.messages_sent, c.bytes_sent, c.messages_received, c.bytes_received, c.bytes_local);
       });
-  nb::class_<Plan>(module, "Plan", "A schedule bound to a group and to memory.")
+  nb::class_<Plan>(
+      module, "Plan",
+      "A schedule bound to a group and to memory. The constructor is collective; see `onehop.Plan`.\n\n"
+      "Parameters\n----------\n"
+      "group : Group\n    Ranks of the schedule.\n"
+      "schedule : Schedule\n    Schedule to execute.\n"
+      "arrays : list of Memory\n    Memory of each array of the schedule on this rank.\n"
+      "transport : str\n    auto, shared_memory, mpi or mock.\n"
+      "slots, slot_bytes, chunk_bytes : int\n    Number and size of the slots, and bytes between two flags; 0 "
+      "lets onehop choose.")
       .def(
           "__init__",
           [](Plan* self, const onehop::Group& group, const onehop::Schedule& schedule,
@@ -52,9 +62,9 @@ void bind_plan(nb::module_& module) {
           },
           "group"_a, "schedule"_a, "arrays"_a, "transport"_a, "slots"_a, "slot_bytes"_a, "chunk_bytes"_a,
           nb::keep_alive<1, 4>())
-      .def("start", &Plan::start, release(), "Begins a run and never waits.")
-      .def("finish", &Plan::finish, release(), "Completes the run. Waits with the GIL released; Ctrl-C ends the wait.")
-      .def("run", &Plan::run, release(), "start() and finish().")
+      .def("start", &Plan::start, release(), "Start a run without waiting.")
+      .def("finish", &Plan::finish, release(), "Complete the run. The GIL is released meanwhile; Ctrl-C ends the wait.")
+      .def("run", &Plan::run, release(), "Call `start` and `finish`.")
       .def(
           "__enter__",
           [](nb::handle_t<Plan> self) {
@@ -65,7 +75,7 @@ void bind_plan(nb::module_& module) {
             }
             return nb::borrow(self);
           },
-          nb::sig("def __enter__(self) -> Plan"), "start()")
+          nb::sig("def __enter__(self) -> Plan"), "Call `start`.")
       .def(
           "__exit__",
           [](Plan& plan, nb::handle type, nb::handle, nb::handle) {
@@ -74,12 +84,12 @@ void bind_plan(nb::module_& module) {
             plan.finish();
           },
           nb::sig("def __exit__(self, type: object, error: object, trace: object) -> None"), "type"_a.none(),
-          "error"_a.none(), "trace"_a.none(), "finish(), unless the block raised.")
+          "error"_a.none(), "trace"_a.none(), "Call `finish`, unless the block has raised an exception.")
       .def("test", &Plan::test, release(),
-           "Moves on what can be moved without waiting; True if finish() would return at once.")
+           "Move what can be moved without waiting. Returns whether `finish` would return at once.")
       .def_prop_ro(
-          "counters", [](const Plan& p) { return p.counters(); }, "What it has moved since it was made.")
+          "counters", [](const Plan& p) { return p.counters(); }, "Messages and bytes moved so far.")
       .def_prop_ro("staging_bytes", &Plan::staging_bytes, "Bytes of staging for incoming messages on this rank.");
   module.def("array_use", &array_use, "schedule"_a, "rank"_a,
-             "For every array: whether the rank reads it, and writes it.");
+             "Return for each array whether a schedule reads it on a rank, and whether it writes it.");
 }

@@ -31,7 +31,7 @@ std::span<const double> doubles(const Memory& memory) {
   return {reinterpret_cast<const double*>(memory.bytes().data()), memory.bytes().size() / sizeof(double)};
 }
 
-// Looks for signals whether or not anybody wants to hear of progress.
+// Checks for signals, and calls the progress callback if there is one.
 void tell(const nb::object& progress, const PoissonResidual& residual) {
   const nb::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) throw nb::python_error();
@@ -59,32 +59,33 @@ Array gather(const Poisson& poisson, const Memory& block) {
 
 void bind_poisson(nb::module_& module) {
   using release = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<PoissonSpec>(module, "PoissonSpec",
-                          "A Poisson problem on a periodic lattice, and the grid of ranks that solves it.")
+  nb::class_<PoissonSpec>(
+      module, "PoissonSpec",
+      "A Poisson problem on a periodic two-dimensional lattice, and the grid of ranks that solves it.")
       .def(
           "__init__",
           [](PoissonSpec* self, Extents extents, std::array<int, 2> grid, double mass, std::uint64_t seed) {
             new (self) PoissonSpec{extents, grid, mass, seed};
           },
           "extents"_a, "grid"_a, "mass"_a, "seed"_a)
-      .def_ro("extents", &PoissonSpec::extents)
-      .def_ro("grid", &PoissonSpec::grid)
-      .def_ro("mass", &PoissonSpec::mass)
-      .def_ro("seed", &PoissonSpec::seed);
-  nb::class_<PoissonBlock>(module, "PoissonBlock", "One rank's block of the lattice.")
-      .def_ro("start", &PoissonBlock::start, "Its first site.")
-      .def_ro("extents", &PoissonBlock::extents, "Its sites per dimension.");
-  nb::class_<PoissonTimes>(module, "PoissonTimes", "Where one rank's time goes, in seconds per iteration.")
-      .def_ro("start", &PoissonTimes::start, "Packing and sending.")
-      .def_ro("interior", &PoissonTimes::interior, "While the faces fly.")
-      .def_ro("wait", &PoissonTimes::wait, "For the faces, and unpacking.")
-      .def_ro("boundary", &PoissonTimes::boundary)
-      .def_ro("residual", &PoissonTimes::residual, "The sum over the ranks.");
-  nb::class_<PoissonResult>(module, "PoissonResult", "What a solve came to.")
-      .def_ro("iterations", &PoissonResult::iterations)
-      .def_ro("reached_tolerance", &PoissonResult::reached_tolerance)
-      .def_ro("seconds", &PoissonResult::seconds, "For all iterations.")
-      .def_ro("times", &PoissonResult::times)
+      .def_ro("extents", &PoissonSpec::extents, "Sites of the lattice per dimension.")
+      .def_ro("grid", &PoissonSpec::grid, "Ranks per dimension.")
+      .def_ro("mass", &PoissonSpec::mass, "Mass term; a larger one converges faster.")
+      .def_ro("seed", &PoissonSpec::seed, "Seed of the random right-hand side.");
+  nb::class_<PoissonBlock>(module, "PoissonBlock", "The block of one rank of the lattice.")
+      .def_ro("start", &PoissonBlock::start, "First site of the block.")
+      .def_ro("extents", &PoissonBlock::extents, "Sites of the block per dimension.");
+  nb::class_<PoissonTimes>(module, "PoissonTimes", "The times of one rank in seconds per iteration.")
+      .def_ro("start", &PoissonTimes::start, "Time to pack and send the faces.")
+      .def_ro("interior", &PoissonTimes::interior, "Time to update the interior while the faces travel.")
+      .def_ro("wait", &PoissonTimes::wait, "Time to wait for the faces and unpack them.")
+      .def_ro("boundary", &PoissonTimes::boundary, "Time to update the boundary.")
+      .def_ro("residual", &PoissonTimes::residual, "Time to sum the residual over the ranks.");
+  nb::class_<PoissonResult>(module, "PoissonResult", "The result of a solve.")
+      .def_ro("iterations", &PoissonResult::iterations, "Number of iterations.")
+      .def_ro("reached_tolerance", &PoissonResult::reached_tolerance, "Whether the residual reached the tolerance.")
+      .def_ro("seconds", &PoissonResult::seconds, "Time for all iterations.")
+      .def_ro("times", &PoissonResult::times, "Times of this rank per iteration.")
       .def_prop_ro(
           "history",
           [](const PoissonResult& result) {
@@ -93,8 +94,9 @@ void bind_poisson(nb::module_& module) {
             return history;
           },
           nb::sig("def history(self) -> list[tuple[int, float]]"),
-          "Pairs (iteration, |b - M x|); the last is that of the solution.");
-  nb::class_<Poisson>(module, "Poisson", "Jacobi's method for the Poisson equation on a grid of ranks.")
+          "Pairs (iteration, |b - M x|); the last one is that of the solution.");
+  nb::class_<Poisson>(module, "Poisson",
+                      "Jacobi's method for the Poisson equation on a grid of ranks. The constructor is collective.")
       .def(
           "__init__",
           [](Poisson* self, const onehop::Group& group, const PoissonSpec& spec, int buffers, std::int64_t enlargement,
@@ -106,24 +108,37 @@ void bind_poisson(nb::module_& module) {
           "group"_a, "spec"_a, "buffers"_a, "enlargement"_a, "transport"_a)
       .def(
           "set_source", [](Poisson& poisson, const Memory& block) { poisson.set_source(doubles(block)); }, "block"_a,
-          release())
-      .def("solve", &solve, "iterations"_a, "residual_every"_a, "tolerance"_a, "progress"_a = nb::none())
+          release(),
+          "Set the right-hand side: this rank's block of float64 in C order. Collective. Raises BadInput for a wrong "
+          "length "
+          "or values that are not finite or above 1e140.")
+      .def("solve", &solve, "iterations"_a, "residual_every"_a, "tolerance"_a, "progress"_a = nb::none(),
+           "Solve from x = 0. Collective.\n\n"
+           "Parameters\n----------\n"
+           "iterations : int\n    Maximum number of iterations.\n"
+           "residual_every : int\n    Number of iterations between two residuals.\n"
+           "tolerance : float\n    Stop when |b - M x| <= tolerance |b|; 0: run all iterations.\n"
+           "progress : callable, optional\n    Called as progress(iteration, residual); may raise to end the solve.")
       .def_prop_ro(
           "solution", [](const Poisson& p) { return as_array(p.solution(), p.block().extents); },
-          nb::rv_policy::automatic)
+          nb::rv_policy::automatic, "This rank's block of the solution.")
       .def_prop_ro(
-          "source", [](const Poisson& p) { return as_array(p.source(), p.block().extents); }, nb::rv_policy::automatic)
-      .def("gather", &gather, "block"_a)
-      .def_prop_ro("spec", &Poisson::spec)
-      .def_prop_ro("block", &Poisson::block)
-      .def_prop_ro("bytes_sent", &Poisson::bytes_sent);
-  module.def("poisson_grid", &onehop::lattice::poisson_grid, "extents"_a, "ranks"_a);
+          "source", [](const Poisson& p) { return as_array(p.source(), p.block().extents); }, nb::rv_policy::automatic,
+          "This rank's block of the right-hand side.")
+      .def("gather", &gather, "block"_a,
+           "Return the whole lattice on every rank, from the block of each rank. Collective.")
+      .def_prop_ro("spec", &Poisson::spec, "The problem.")
+      .def_prop_ro("block", &Poisson::block, "This rank's block of the lattice.")
+      .def_prop_ro("bytes_sent", &Poisson::bytes_sent,
+                   "Bytes that this rank sends in one iteration, including padding.");
+  module.def("poisson_grid", &onehop::lattice::poisson_grid, "extents"_a, "ranks"_a,
+             "Return the grid of ranks with the shortest faces. Raises BadInput if no grid fits.");
   module.def("poisson_faces", &onehop::lattice::poisson_faces, "spec"_a, "enlargement"_a = 1,
-             "What one iteration sends, as a schedule.");
+             "Return the schedule of one iteration. Faces are padded to `enlargement` times their length.");
   module.def(
       "poisson_source",
       [](const PoissonSpec& spec) {
         return as_array(onehop::lattice::poisson_source(spec, {{0, 0}, spec.extents}), spec.extents);
       },
-      "spec"_a, "The right-hand side on the whole lattice.");
+      "spec"_a, "Return the random right-hand side on the whole lattice, as an array of float64.");
 }

@@ -19,13 +19,13 @@ namespace {
 
 using Integers = std::vector<std::int64_t>;
 
-// Python's strings may hold what is no character; the reader of JSON then says where.
+// Python's strings may contain lone surrogates. They are passed on, so that the JSON reader reports their place.
 nb::bytes utf8(const nb::str& text) { return nb::cast<nb::bytes>(text.attr("encode")("utf-8", "surrogatepass")); }
 
 std::string_view view(const nb::bytes& bytes) { return {static_cast<const char*>(bytes.data()), bytes.size()}; }
 
 void bind_parts(nb::module_& module) {
-  nb::class_<ArraySpec>(module, "ArraySpec", "One array that a schedule moves data of. Every rank has one of each.")
+  nb::class_<ArraySpec>(module, "ArraySpec", "An array of a schedule. Every rank provides one.")
       .def(
           "__init__",
           [](ArraySpec* self, std::string name, const std::variant<std::int64_t, Integers>& elements,
@@ -35,34 +35,38 @@ void bind_parts(nb::module_& module) {
                                  one != nullptr ? Integers{*one} : std::get<Integers>(elements)};
           },
           "name"_a, "elements"_a, "element_bytes"_a = 8, "type"_a = "bytes",
-          "`elements`: how many, one value for all ranks or one per rank. `type`: bytes, float32, float64, int32, "
-          "int64.")
-      .def_ro("name", &ArraySpec::name, "What it is called in messages.")
+          "Describe an array: its name in messages, its number of elements (one value for all ranks, or one per rank), "
+          "the "
+          "bytes of an element, and its type (bytes, float32, float64, int32 or int64).")
+      .def_ro("name", &ArraySpec::name, "Name in messages.")
       .def_ro("element_bytes", &ArraySpec::element_bytes, "Bytes of one element.")
       .def_prop_ro(
-          "type", [](const ArraySpec& a) { return onehop::to_string(a.type); }, "What an element is.")
+          "type", [](const ArraySpec& a) { return onehop::to_string(a.type); },
+          "Type of an element: bytes, float32, float64, int32 or int64.")
       .def_prop_ro(
           "elements", [](const ArraySpec& a) { return as_tuple(a.elements); },
-          nb::sig("def elements(self) -> tuple[int, ...]"), "One value for all ranks, or one per rank.")
-      .def("elements_on", &ArraySpec::elements_on, "rank"_a, "Number of elements on a rank.")
+          nb::sig("def elements(self) -> tuple[int, ...]"),
+          "Number of elements: one value for all ranks, or one per rank.")
+      .def("elements_on", &ArraySpec::elements_on, "rank"_a, "Return the number of elements on a rank.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", [](const ArraySpec& a) {
         return nb::str("ArraySpec({!r}, elements={}, element_bytes={}, type={!r})")
             .format(a.name, as_tuple(a.elements), a.element_bytes, onehop::to_string(a.type));
       });
 
-  nb::class_<Place>(module, "Place", "One end of a transfer: a slice of one array of one rank.")
+  nb::class_<Place>(module, "Place", "One end of a transfer: a slice of an array on a rank.")
       .def(
           "__init__",
           [](Place* self, int rank, int array, Slice slice) { new (self) Place{rank, array, std::move(slice)}; },
           "rank"_a, "array"_a, "slice"_a)
-      .def_ro("rank", &Place::rank, "The rank.")
-      .def_ro("array", &Place::array, "The number of the array in the schedule.")
-      .def_ro("slice", &Place::slice, "The elements.")
+      .def_ro("rank", &Place::rank, "Rank that holds the array.")
+      .def_ro("array", &Place::array, "Index of the array in the schedule.")
+      .def_ro("slice", &Place::slice, "Elements of the array.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", [](const Place& p) { return nb::str("Place({}, {}, {!r})").format(p.rank, p.array, p.slice); });
 
-  nb::class_<Transfer>(module, "Transfer", "One movement. Between a rank and itself it is a copy inside that rank.")
+  nb::class_<Transfer>(module, "Transfer",
+                       "One movement of data from a place to a place. Between a rank and itself it is a local copy.")
       .def(
           "__init__",
           [](Transfer* self, Place from, Place to, const std::string& combine, const std::string& codec) {
@@ -70,21 +74,24 @@ void bind_parts(nb::module_& module) {
                                 onehop::codec_from_string(codec)};
           },
           "from_"_a, "to"_a, "combine"_a = "replace", "codec"_a = "raw",
-          "`combine`: how what arrives combines with what is there: replace, add, min, max, prod.")
-      .def_ro("from_", &Transfer::from, "Where it is read.")
-      .def_ro("to", &Transfer::to, "Where it is written.")
+          "Make a transfer. `combine` says how arriving elements combine with those of the target: replace, add, min, "
+          "max "
+          "or prod. `codec` encodes them on the wire.")
+      .def_ro("from_", &Transfer::from, "Place that is read.")
+      .def_ro("to", &Transfer::to, "Place that is written.")
       .def_prop_ro(
           "combine", [](const Transfer& t) { return onehop::to_string(t.combine); },
-          "How it combines with what is there.")
+          "How arriving elements combine with those of the target.")
       .def_prop_ro(
-          "codec", [](const Transfer& t) { return onehop::to_string(t.codec); }, "What it looks like on the wire.")
+          "codec", [](const Transfer& t) { return onehop::to_string(t.codec); }, "Codec on the wire.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", [](const Transfer& t) {
         return nb::str("Transfer({!r}, {!r}, combine={!r}, codec={!r})")
             .format(t.from, t.to, onehop::to_string(t.combine), onehop::to_string(t.codec));
       });
 
-  nb::class_<Round>(module, "Round", "Transfers that happen at once: each reads what was there before the round.")
+  nb::class_<Round>(module, "Round",
+                    "Transfers that happen at the same time: each reads the contents from before the round.")
       .def(
           "__init__", [](Round* self, std::vector<Transfer> transfers) { new (self) Round{std::move(transfers)}; },
           "transfers"_a)
@@ -92,10 +99,10 @@ void bind_parts(nb::module_& module) {
           "permutation",
           [](const Round& r) { return r.permutation ? as_tuple(r.permutation->to) : nb::object(nb::none()); },
           nb::sig("def permutation(self) -> tuple[int, ...] | None"),
-          "Where each bit of the index goes, if the transfers are all that a permutation of bits moves.")
+          "Target of each index bit if the round is a permutation of bits, otherwise None.")
       .def_prop_ro(
           "transfers", [](const Round& r) { return as_tuple(r.transfers); },
-          nb::sig("def transfers(self) -> tuple[Transfer, ...]"), "The transfers.")
+          nb::sig("def transfers(self) -> tuple[Transfer, ...]"), "Transfers of the round.")
       .def("__len__", [](const Round& r) { return r.transfers.size(); })
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", [](const Round& r) { return nb::str("Round({!r})").format(as_tuple(r.transfers)); });
@@ -107,8 +114,8 @@ void bind_schedule(nb::module_& module) {
   bind_parts(module);
   nb::class_<Schedule>(
       module, "Schedule",
-      "Rounds of transfers between ranks: pure data, no memory, no network. It is counted, verified, saved "
-      "and executed.")
+      "Rounds of transfers between ranks, as pure data. A schedule can be counted, verified, saved, and executed by a "
+      "`Plan`.")
       .def(
           "__init__",
           [](Schedule* self, std::string name, int ranks, std::vector<ArraySpec> arrays, std::vector<Round> rounds,
@@ -116,39 +123,45 @@ void bind_schedule(nb::module_& module) {
             new (self) Schedule{std::move(name), ranks, std::move(arrays), std::move(rounds), std::move(must_cover)};
           },
           "name"_a, "ranks"_a, "arrays"_a, "rounds"_a, "must_cover"_a = std::vector<Place>{},
-          "`must_cover`: what the rounds together must write; checked by `verify`.")
-      .def_ro("name", &Schedule::name, "What it is called.")
+          "Make a schedule from its name, number of ranks, arrays and rounds. `must_cover` lists places that the "
+          "rounds "
+          "together must write; `verify` checks them.")
+      .def_ro("name", &Schedule::name, "Name in messages.")
       .def_ro("ranks", &Schedule::ranks, "Number of ranks.")
       .def_prop_ro(
           "arrays", [](const Schedule& s) { return as_tuple(s.arrays); },
-          nb::sig("def arrays(self) -> tuple[ArraySpec, ...]"), "The arrays that every rank brings.")
+          nb::sig("def arrays(self) -> tuple[ArraySpec, ...]"), "Arrays that every rank provides.")
       .def_prop_ro(
           "rounds", [](const Schedule& s) { return as_tuple(s.rounds); },
-          nb::sig("def rounds(self) -> tuple[Round, ...]"), "The rounds, which follow each other.")
+          nb::sig("def rounds(self) -> tuple[Round, ...]"), "Rounds in the order of execution.")
       .def_prop_ro(
           "must_cover", [](const Schedule& s) { return as_tuple(s.must_cover); },
-          nb::sig("def must_cover(self) -> tuple[Place, ...]"), "What the rounds together must write.")
-      .def("part", &Schedule::part, "rank"_a, "The part that one rank takes part in.")
-      .def("bytes", &Schedule::bytes, "transfer"_a, "Bytes on the wire of one of its transfers.")
-      .def("describe", &onehop::describe, "round"_a, "transfer"_a, "A transfer in words, as messages name it.")
-      .def("to_json", &Schedule::to_json, "indent"_a = -1, "As JSON text; `indent` below 0: on one line.")
+          nb::sig("def must_cover(self) -> tuple[Place, ...]"), "Places that the rounds together must write.")
+      .def("part", &Schedule::part, "rank"_a, "Return the schedule with only the transfers of one rank.")
+      .def("bytes", &Schedule::bytes, "transfer"_a, "Return the bytes on the wire of a transfer of this schedule.")
+      .def("describe", &onehop::describe, "round"_a, "transfer"_a, "Describe a transfer in words, as messages do.")
+      .def("to_json", &Schedule::to_json, "indent"_a = -1,
+           "Return the schedule as JSON text. `indent` below 0 writes one line.")
       .def_static(
           "from_json", [](const nb::str& text) { return Schedule::from_json(view(utf8(text))); },
-          nb::sig("def from_json(text: str) -> Schedule"), "text"_a, "From what `to_json` wrote.")
+          nb::sig("def from_json(text: str) -> Schedule"), "text"_a,
+          "Read a schedule from the text of `to_json`. Raises BadInput if the text is no schedule.")
       .def(
           "save",
           [](const Schedule& self, const nb::object& path) {
             nb::module_::import_("pathlib").attr("Path")(path).attr("write_text")(self.to_json(1) + "\n",
                                                                                   "encoding"_a = "utf-8");
           },
-          nb::sig("def save(self, path: str | os.PathLike[str]) -> None"), "path"_a, "Writes it to a file, as JSON.")
+          nb::sig("def save(self, path: str | os.PathLike[str]) -> None"), "path"_a,
+          "Write the schedule to a JSON file.")
       .def_static(
           "load",
           [](const nb::object& path) {
             const nb::object bytes = nb::module_::import_("pathlib").attr("Path")(path).attr("read_bytes")();
             return Schedule::from_json(view(nb::cast<nb::bytes>(bytes)));
           },
-          nb::sig("def load(path: str | os.PathLike[str]) -> Schedule"), "path"_a, "Reads it from a file.")
+          nb::sig("def load(path: str | os.PathLike[str]) -> Schedule"), "path"_a,
+          "Read a schedule from a JSON file. Raises BadInput if the file is no schedule.")
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__getstate__", [](const Schedule& self) { return self.to_json(); })
       .def("__setstate__",
@@ -161,5 +174,5 @@ void bind_schedule(nb::module_& module) {
       });
   module.def(
       "merge", [](const std::vector<Schedule>& parts) { return onehop::merge(parts); }, "parts"_a,
-      "The whole schedule of its parts (see `Schedule.part`).");
+      "Merge the parts of all ranks (see `Schedule.part`) into the whole schedule.");
 }

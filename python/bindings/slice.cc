@@ -41,43 +41,46 @@ nb::str repr(const Slice& slice) {
 
 void bind_slice(nb::module_& module) {
   nb::class_<Slice>(module, "Slice",
-                    "A region of an array: a strided box or a list of element numbers. It knows no memory.\n\n"
-                    "The order in which a slice visits its elements is the order in which they travel.")
-      .def(nb::init<>(), "An empty slice.")
-      .def_static("range", &Slice::range, "offset"_a, "count"_a, "`count` elements from number `offset` on.")
+                    "A region of an array: a strided box or a list of element numbers, without memory.\n\n"
+                    "Elements travel in the order in which the slice lists them.")
+      .def(nb::init<>(), "Make an empty slice.")
+      .def_static("range", &Slice::range, "offset"_a, "count"_a,
+                  "Make a slice of `count` elements that begins with number `offset`.")
       .def_static(
           "box",
           [](std::int64_t offset, const Integers& extents, const Integers& strides) {
             return Slice::box(offset, extents, strides);
           },
           "offset"_a, "extents"_a, "strides"_a,
-          "Element (i0, i1, ...) is number offset + sum(i_d * strides[d]); the last index runs fastest.")
+          "Make a box: element (i0, i1, ...) has number offset + sum(i_d * strides[d]), and the last index runs "
+          "fastest.")
       .def_static(
           "subarray",
           [](const Integers& shape, const Integers& start, const Integers& extents) {
             return Slice::subarray(shape, start, extents);
           },
-          "shape"_a, "start"_a, "extents"_a, "The region [start, start + extents) of a C-ordered array of `shape`.")
-      .def_static("list", &Slice::list, "indices"_a, "The elements with these numbers, in this order.")
+          "shape"_a, "start"_a, "extents"_a,
+          "Make the region [start, start + extents) of a C-ordered array of this shape.")
+      .def_static("list", &Slice::list, "indices"_a, "Make a slice of the elements with these numbers, in this order.")
       .def_prop_ro("is_list", &Slice::is_list, "Whether this is a list of element numbers rather than a box.")
       .def_prop_ro("elements", &Slice::elements, "Number of elements.")
       .def_prop_ro("pieces", &Slice::pieces, "Number of maximal runs of consecutive elements; 1 is contiguous.")
       .def_prop_ro("bounds", &Slice::bounds, "Smallest element number and one past the largest.")
-      .def_prop_ro("offset", &Slice::offset, "Of a box: the number of its first element.")
+      .def_prop_ro("offset", &Slice::offset, "Number of the first element of a box.")
       .def_prop_ro(
           "extents", [](const Slice& s) { return as_tuple(s.extents()); },
-          nb::sig("def extents(self) -> tuple[int, ...]"), "Of a box, in its simplest form.")
+          nb::sig("def extents(self) -> tuple[int, ...]"), "Extents of a box in its simplest form.")
       .def_prop_ro(
           "strides", [](const Slice& s) { return as_tuple(s.strides()); },
-          nb::sig("def strides(self) -> tuple[int, ...]"), "Of a box, in its simplest form.")
+          nb::sig("def strides(self) -> tuple[int, ...]"), "Strides of a box in its simplest form.")
       .def_prop_ro(
           "indices", [](const Slice& s) { return as_tuple(s.indices()); },
-          nb::sig("def indices(self) -> tuple[int, ...]"), "Of a list: its element numbers.")
+          nb::sig("def indices(self) -> tuple[int, ...]"), "Element numbers of a list.")
       .def("runs", &runs, nb::sig("def runs(self) -> collections.abc.Sequence[tuple[int, int]]"),
-           "The maximal runs of consecutive elements, in order: (offset, count).")
-      .def("element_numbers", &element_numbers, "All element numbers, in order, as a new array.")
+           "List the maximal runs of consecutive elements in order, as (offset, count).")
+      .def("element_numbers", &element_numbers, "Return all element numbers in order, as an array of int64.")
       .def("cut", &Slice::cut, nb::sig("def cut(self, first: int, last: int) -> collections.abc.Sequence[Slice]"),
-           "first"_a, "last"_a, "The elements number [first, last) of this slice, as slices.")
+           "first"_a, "last"_a, "Return the elements [first, last) of this slice, as slices.")
       .def("__len__", &Slice::elements)
       .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
       .def("__repr__", &repr);

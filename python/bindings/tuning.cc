@@ -3,12 +3,14 @@
 #include "python/bindings/bindings.h"
 
 void bind_tuning(nb::module_& module) {
-  module.def("tuning", [] { return onehop::tuning().to_json(); }, "The tuning in force, as JSON.");
+  module.def("tuning", [] { return onehop::tuning().to_json(); }, "Return the tuning in force as JSON.");
   module.def(
-      "tuning_origin", [] { return onehop::tuning().origin; }, "\"built in\", or the file that it was read from.");
-  module.def("built_in_tuning", [] { return onehop::built_in_tuning().to_json(); }, "The built-in one, as JSON.");
-  module.def("tuning_file", &onehop::tuning_file, "Where `onehop tune` keeps its answer.");
+      "tuning_origin", [] { return onehop::tuning().origin; },
+      "Return the file of the tuning in force, or \"built in\".");
+  module.def(
+      "built_in_tuning", [] { return onehop::built_in_tuning().to_json(); }, "Return the built-in tuning as JSON.");
+  module.def("tuning_file", &onehop::tuning_file, "Return the file in which `onehop tune` saves its result.");
   module.def(
       "check_tuning", [](const std::string& json) { return onehop::Tuning::from_json(json).to_json(); }, "json"_a,
-      "The same tuning, as onehop reads it. Raises BadInput if it is none.");
+      "Check a tuning; return it as onehop reads it. Raises BadInput if the text is no tuning.");
 }
