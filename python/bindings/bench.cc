@@ -1,4 +1,4 @@
-// The benchmarks: what python/onehop/bench makes tables of. Everything is collective.
+// The benchmarks behind python/onehop/bench and python/onehop/tour. All of them are collective.
 #include <string>
 #include <tuple>
 
@@ -31,7 +31,7 @@ namespace {
 using bench::Effort;
 using onehop::Group;
 
-// (name, role, µs of each round) for each candidate.
+// Converts the samples of each candidate to (name, role, µs of each round).
 nb::list as_list(const std::vector<bench::Samples>& samples) {
   nb::list list;
   for (const bench::Samples& one : samples) list.append(nb::make_tuple(one.name, bench::to_string(one.role), one.us));
@@ -53,10 +53,10 @@ bench::Role role_from_string(const std::string& name) {
        {bench::Role::ours, bench::Role::variant, bench::Role::peer, bench::Role::speed_of_light}) {
     if (name == bench::to_string(role)) return role;
   }
-  throw onehop::BadInput("unknown role \"" + name + "\"");
+  throw onehop::BadInput("expected the role of a candidate, found \"" + name + "\"");
 }
 
-// Candidates that call Python, from (name, role, callable, whether the results are exact).
+// Makes candidates that call Python from (name, role, callable, whether the results are exact).
 std::vector<bench::OtherCandidate> other_candidates(const nb::list& list) {
   std::vector<bench::OtherCandidate> candidates;
   for (const nb::handle item : list) {
@@ -99,7 +99,7 @@ nb::list try_waits(const Group& group, double compute_us, const std::vector<std:
   return measure([&] { return bench::try_waits(group, compute_us, list, effort); });
 }
 
-// Each variant is (name, role, codec, algorithm, chunk_bytes), each other candidate is (name, callable, source, result).
+// Each variant is (name, role, codec, algorithm, chunk_bytes). Each other candidate is (name, callable, source, result).
 nb::list allreduce(
     const Group& group, std::int64_t bytes, const Effort& effort, bool peers,
     const std::vector<std::tuple<std::string, std::string, std::string, std::string, std::int64_t>>& variants,
@@ -141,7 +141,12 @@ nb::list allreduce(
 
 void bind_bench(nb::module_& module) {
   using release = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Effort>(module, "BenchEffort", "How long a benchmark measures.")
+  nb::class_<Effort>(module, "BenchEffort",
+                     "The duration of a benchmark.\n\n"
+                     "Parameters\n----------\n"
+                     "seconds : float\n    Time to measure.\n"
+                     "block_us : float\n    Duration of a block of repetitions in microseconds.\n"
+                     "min_rounds : int\n    Minimum number of rounds of all candidates.")
       .def(
           "__init__",
           [](Effort* self, double seconds, double block_us, int min_rounds) {
@@ -154,14 +159,16 @@ void bind_bench(nb::module_& module) {
         return measure([&] { return bench::ping_pong(group, bytes, {effort, get, peers, qspi}); });
       },
       "group"_a, "bytes"_a, "effort"_a, "get"_a, "peers"_a, "qspi"_a = false,
-      "One message between two ranks, one way.");
+      "Measure one message between two ranks, one way. Like most benchmarks, it returns (name, role, microseconds of "
+      "each "
+      "round) of each candidate.");
   module.def(
       "bench_exchange",
       [](const Group& group, std::int64_t bytes, int messages, const Effort& effort, bool peers, bool qspi) {
         return measure([&] { return bench::exchange(group, bytes, {effort, messages, peers, qspi}); });
       },
       "group"_a, "bytes"_a, "messages"_a, "effort"_a, "peers"_a, "qspi"_a = false,
-      "Several messages each way at once.");
+      "Measure several messages in both directions at once.");
   module.def(
       "bench_codec",
       [](const Group& group, const std::string& codec, const std::string& step, std::int64_t bytes,
@@ -171,14 +178,15 @@ void bind_bench(nb::module_& module) {
                               effort);
         });
       },
-      "group"_a, "codec"_a, "step"_a, "bytes"_a, "effort"_a, "Encoding or decoding so many bytes of float32.");
+      "group"_a, "codec"_a, "step"_a, "bytes"_a, "effort"_a,
+      "Measure the encoding or decoding of `bytes` bytes of float32.");
   module.def(
       "bench_su3",
       [](const Group& group, const std::string& operation, bool single, std::int64_t sites, const Effort& effort) {
         return measure(
             [&] { return bench::su3(group, bench::su3_operation_from_string(operation), single, sites, effort); });
       },
-      "group"_a, "operation"_a, "single"_a, "sites"_a, "effort"_a, "Algebra of SU(3) on arrays of so many sites.");
+      "group"_a, "operation"_a, "single"_a, "sites"_a, "effort"_a, "Measure SU(3) algebra on arrays of `sites` sites.");
   module.def(
       "bench_dslash",
       [](const Group& group, const std::array<std::int64_t, 4>& extents, bool single, int threads,
@@ -194,12 +202,15 @@ void bind_bench(nb::module_& module) {
       nb::sig("def bench_dslash(group: Group, extents: Sequence[int], single: bool, threads: int, "
               "variants: Sequence[tuple[str, str, bool, bool, bool, Sequence[int], bool]], effort: BenchEffort) "
               "-> tuple[float, float, list]"),
-      "The staggered hopping term. A variant is (name, role, simd, put, ordering, grid, faces).");
-  nb::class_<bench::Bandwidth>(module, "BenchBandwidth", "What reading brings to all threads of a rank.")
+      "Measure the staggered hopping term. A variant is (name, role, simd, put, ordering, grid, faces). Returns flop "
+      "and "
+      "bytes of a rank, and the samples.");
+  nb::class_<bench::Bandwidth>(module, "BenchBandwidth", "The read bandwidth of all threads of a rank.")
       .def(nb::init<const Group&, std::int64_t, int>(), "group"_a, "bytes"_a, "threads"_a, release())
       .def("measure", &bench::Bandwidth::measure, "times"_a, release(),
-           "GB/s of this rank while all read. Collective.");
-  module.def("bench_peak_gflops", &bench::peak_gflops, "single"_a, release(), "Of one thread, in fused steps.");
+           "Return the GB/s of this rank while all ranks read. Collective.");
+  module.def("bench_peak_gflops", &bench::peak_gflops, "single"_a, release(),
+             "Measure the GFLOP/s of one thread with fused multiply-adds.");
   module.def(
       "bench_wilson",
       [](const Group& group, const std::array<std::int64_t, 4>& extents, const std::array<int, 4>& grid,
@@ -210,7 +221,7 @@ void bind_bench(nb::module_& module) {
         return nb::make_tuple(work.flops, work.bytes, measure([&] { return bench::wilson(group, options); }));
       },
       "group"_a, "extents"_a, "grid"_a, "precision"_a, "two_rows"_a, "clover"_a, "threads"_a, "effort"_a,
-      "One application of the Wilson hopping term to sites of one colour: flop and bytes of a rank, and samples.");
+      "Measure the Wilson hopping term on the sites of one parity. Returns flop and bytes of a rank, and the samples.");
   module.def(
       "bench_smearing",
       [](const Group& group, const std::array<std::int64_t, 4>& extents, const std::string& kind, bool single,
@@ -222,15 +233,17 @@ void bind_bench(nb::module_& module) {
       "group"_a, "extents"_a, "kind"_a, "single"_a, "effort"_a,
       nb::sig("def bench_smearing(group: Group, extents: Sequence[int], kind: str, single: bool, effort: BenchEffort) "
               "-> tuple[float, float, list]"),
-      "Fat and long links: flop, as MILC counts them, and bytes of a rank, and samples.");
+      "Measure the computation of fat and long links. Returns flop (as MILC counts them) and bytes of a rank, and the "
+      "samples.");
   module.def("bench_halo_exchange", &halo_exchange, "group"_a, "schedule"_a, "arrays"_a, "effort"_a, "peers"_a,
-             "mock"_a, "compute_us"_a, "others"_a, "One round of a schedule, from array to array.");
+             "mock"_a, "compute_us"_a, "others"_a, "Measure one round of a halo exchange, from array to array.");
   module.def(
-      "bench_mpi_version", [] { return bench::MpiWorld::make()->version(); }, release(), "The MPI to compare with.");
+      "bench_mpi_version", [] { return bench::MpiWorld::make()->version(); }, release(),
+      "Return the version of the MPI library to compare with.");
   module.def("bench_why_no_peers", &bench::why_no_mpi_peers, "group"_a, release(),
-             "Why there is no MPI to compare with; empty if there is. Collective.");
+             "Return why there is no MPI to compare with, or an empty text if there is. Collective.");
   module.def("bench_available_memory", &onehop::detail::available_memory,
-             "Bytes of memory that this process can still get.");
+             "Return the bytes of memory that this process can still allocate.");
   module.def(
       "bench_permutation",
       [](const Group& group, int local_bits, const std::vector<std::pair<int, int>>& pairs, std::int64_t element_bytes,
@@ -249,17 +262,18 @@ void bind_bench(nb::module_& module) {
       },
       "group"_a, "local_bits"_a, "pairs"_a, "element_bytes"_a, "transport"_a, "effort"_a, "peers"_a,
       "codecs"_a = std::vector<std::string>{},
-      "Pairs of a local bit and one of the rank's change places in a state of a power of two of ranks.");
+      "Measure a permutation that swaps pairs of a local bit and a rank bit of a distributed state.");
   module.def(
       "bench_poisson",
       [](const Group& group, std::int64_t local, std::int64_t enlargement, const Effort& effort, bool peers) {
         return measure([&] { return bench::poisson(group, {effort, local, enlargement, peers}); });
       },
-      "group"_a, "local"_a, "enlargement"_a, "effort"_a, "peers"_a, "One iteration of the Poisson solver.");
-  module.def("bench_allreduce", &allreduce, "group"_a, "bytes"_a, "effort"_a, "peers"_a, "variants"_a, "others"_a,
-             "A sum of float32 over all ranks: (name, role, microseconds of each round, error) of every candidate.");
+      "group"_a, "local"_a, "enlargement"_a, "effort"_a, "peers"_a, "Measure one iteration of the Poisson solver.");
+  module.def(
+      "bench_allreduce", &allreduce, "group"_a, "bytes"_a, "effort"_a, "peers"_a, "variants"_a, "others"_a,
+      "Measure an all-reduce of float32. Returns (name, role, microseconds of each round, error) of each candidate.");
   module.def("bench_try_stores", &try_stores, "group"_a, "bytes"_a, "both_ways"_a, "choices"_a, "effort"_a,
-             "Messages of one size with other settings of (stores, chunk_bytes, slot_bytes, slots).");
+             "Measure messages of one size with each setting of (stores, chunk_bytes, slot_bytes, slots).");
   module.def("bench_try_waits", &try_waits, "group"_a, "compute_us"_a, "choices"_a, "effort"_a,
-             "Steps of a ring with other settings of (spins, spins_oversubscribed, yields).");
+             "Measure steps of a ring with each setting of (spins, spins_oversubscribed, yields).");
 }

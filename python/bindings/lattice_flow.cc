@@ -28,17 +28,19 @@ void bind_lattice_flow(nb::module_& module) {
       "lattice_field_strength",
       [](const Gauge& gauge) { return measured([&] { return onehop::lattice::field_strength(gauge); }); }, "gauge"_a,
       nb::sig("def lattice_field_strength(gauge: LatticeGauge) -> tuple[float, float, float]"),
-      "Energy by plaquettes and by clover leaves, topological charge. Collective.");
+      "Measure the energy density from plaquettes and from clover leaves, and the topological charge. Collective.");
   module.def("lattice_polyakov_loop", &onehop::lattice::polyakov_loop, "gauge"_a, release(),
-             "The average of tr / 3 of the product of all links in time. Collective.");
+             "Return the average of tr / 3 of the product of all links in time. Collective.");
   module.def("longest_stable_flow_step", &onehop::lattice::longest_stable_flow_step, "dims"_a,
-             "The longest step of the flow that is stable on smooth fields.");
-  nb::class_<Flow>(module, "LatticeFlow", "The gradient flow of a gauge field by the Wilson action.")
-      .def(nb::init<const Gauge&>(), "gauge"_a, release())
-      .def_prop_ro("time", &Flow::time, "How far it has flowed.")
-      .def("step", &Flow::step, "epsilon"_a, release(), "One step. Collective.")
+             "Return the longest step of the flow that is stable on smooth fields of `dims` dimensions.");
+  nb::class_<Flow>(module, "LatticeFlow", "The gradient flow of a gauge field by the Wilson action (Wilson flow).")
+      .def(nb::init<const Gauge&>(), "gauge"_a, release(), "Start from a copy of these links. Collective.")
+      .def_prop_ro("time", &Flow::time, "Flow time in units of the squared lattice spacing.")
+      .def("step", &Flow::step, "epsilon"_a, release(), "Make a step of length `epsilon`, above 0 to 1. Collective.")
       .def("try_step", &Flow::try_step, "epsilon"_a, "tolerance"_a, release(),
-           "One step, if its error is at most the tolerance; otherwise nothing changes. Returns the error. Collective.")
+           "Make a step if its error is at most the tolerance; otherwise leave the links as they are. Returns the "
+           "error. "
+           "Collective.")
       .def(
           "step_within",
           [](Flow& flow, double epsilon, double tolerance) {
@@ -51,11 +53,11 @@ void bind_lattice_flow(nb::module_& module) {
           },
           "epsilon"_a, "tolerance"_a,
           nb::sig("def step_within(self, epsilon: float, tolerance: float) -> tuple[float, float, float]"),
-          "A step of at most `epsilon` with at most this error: its length, its error, the next one's length. "
-          "Collective.")
+          "Make a step of at most `epsilon`, shortened until its error is at most `tolerance`. Returns its length, its "
+          "error, and the proposed length of the next step. Collective.")
       .def(
           "field_strength", [](Flow& flow) { return measured([&] { return flow.field_strength(); }); },
           nb::sig("def field_strength(self) -> tuple[float, float, float]"),
-          "Energy by plaquettes and by clover leaves, topological charge. Collective.")
-      .def("copy_to", &Flow::copy_to, "gauge"_a, release(), "Put the links into a gauge field. Collective.");
+          "Measure the energy density from plaquettes and from clover leaves, and the topological charge. Collective.")
+      .def("copy_to", &Flow::copy_to, "gauge"_a, release(), "Copy the links to a gauge field. Collective.");
 }

@@ -11,7 +11,7 @@ namespace {
 
 using Number = std::complex<double>;
 
-// Shape of the block, the last direction first, then direction, row, column.
+// Converts links to an array whose shape is the block, the last direction first, then direction, row, column.
 nb::ndarray<nb::numpy, Number> as_links(std::vector<Number> values, const Gauge& gauge) {
   auto* held = new std::vector<Number>(std::move(values));
   const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<Number>*>(p); });
@@ -25,18 +25,24 @@ nb::ndarray<nb::numpy, Number> as_links(std::vector<Number> values, const Gauge&
 
 void bind_lattice_gauge(nb::module_& module) {
   using release = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Gauge>(module, "LatticeGauge", "The links of an SU(3) gauge field on a lattice that is split over ranks.")
+  nb::class_<Gauge>(module, "LatticeGauge",
+                    "An SU(3) gauge field on a periodic lattice that is split over a grid of ranks.")
       .def(nb::init<const onehop::Group&, std::vector<std::int64_t>, std::vector<int>>(), "group"_a, "extents"_a,
-           "grid"_a, release())
+           "grid"_a, release(), "Make a field of unit links. `extents` and `grid` list direction x first. Collective.")
       .def(
           "set_links",
           [](Gauge& gauge, const Memory& links) {
             gauge.set_links(
                 {reinterpret_cast<const Number*>(links.bytes().data()), links.bytes().size() / sizeof(Number)});
           },
-          "links"_a, release())
-      .def("get_links", [](const Gauge& gauge) { return as_links(gauge.links(), gauge); })
-      .def("set_random", &Gauge::set_random, "seed"_a, release(), "Every link evenly from SU(3). Collective.")
+          "links"_a, release(),
+          "Set the links of this rank's block: complex128 in lexicographic order, [site][direction][row][column]. "
+          "Collective.")
+      .def(
+          "get_links", [](const Gauge& gauge) { return as_links(gauge.links(), gauge); },
+          "Return the links of this rank's block as complex128 of shape (..., y, x, direction, 3, 3).")
+      .def("set_random", &Gauge::set_random, "seed"_a, release(),
+           "Draw every link from the Haar measure of SU(3). Collective.")
       .def(
           "plaquettes",
           [](const Gauge& gauge) {
@@ -48,8 +54,9 @@ void bind_lattice_gauge(nb::module_& module) {
             return nb::make_tuple(found.all, found.space, found.time);
           },
           nb::sig("def plaquettes(self) -> tuple[float, float, float]"),
-          "Averages of Re tr / 3: over all plaquettes, those in space, those with time. Collective.")
-      .def("link_trace", &Gauge::link_trace, release(), "The average of Re tr / 3 over all links. Collective.")
+          "Return the averages of Re tr / 3 over all plaquettes, over the spatial ones, and over those in time. "
+          "Collective.")
+      .def("link_trace", &Gauge::link_trace, release(), "Return the average of Re tr / 3 over all links. Collective.")
       .def(
           "deviation",
           [](const Gauge& gauge) {
@@ -61,9 +68,10 @@ void bind_lattice_gauge(nb::module_& module) {
             return nb::make_tuple(found.value, as_tuple(found.site), found.direction);
           },
           nb::sig("def deviation(self) -> tuple[float, tuple[int, ...], int]"),
-          "How far the worst link is from SU(3), its site and direction. Collective.")
-      .def("reunitarise", &Gauge::reunitarise, release(), "Bring every link back to SU(3). Collective.")
+          "Return the largest deviation of a link from SU(3), and the site and direction of that link. Collective.")
+      .def("reunitarise", &Gauge::reunitarise, release(), "Project every link back to SU(3). Collective.")
       .def("heat_bath", &Gauge::heat_bath, "beta"_a, "seed"_a, "sweep"_a, release(),
-           "One sweep of the heat bath for the Wilson action. Collective.")
-      .def("over_relax", &Gauge::over_relax, release(), "One sweep of over-relaxation. Collective.");
+           "Make a heat bath sweep for the Wilson action. The links depend on `seed` and the number `sweep`. "
+           "Collective.")
+      .def("over_relax", &Gauge::over_relax, release(), "Make an over-relaxation sweep. Collective.");
 }

@@ -46,8 +46,16 @@ auto neighbours(const Geometry& geometry, int distance) {
 }  // namespace
 
 void bind_lattice_geometry(nb::module_& module) {
-  nb::class_<Geometry>(module, "LatticeGeometry",
-                       "Where the sites of a periodic lattice lie: on which rank, and where there.")
+  nb::class_<Geometry>(
+      module, "LatticeGeometry",
+      "The layout of a periodic lattice of 1 to 4 dimensions: the rank and the place of every site.\n\n"
+      "Parameters\n----------\n"
+      "extents, grid : sequence of int\n    Sites and ranks per direction, x first.\n"
+      "lanes : int\n    Sites in a SIMD vector, a power of two.\n"
+      "width : int\n    Distance of the neighbours of a site.\n"
+      "parities : int\n    2 stores even and odd sites apart, 1 stores all sites together.\n\n"
+      "Raises\n------\n"
+      "BadInput\n    The grid does not divide the extents, or blocks or sub-blocks are too thin.")
       .def(
           "__init__",
           [](Geometry* self, std::vector<std::int64_t> extents, std::vector<int> grid, int lanes, int width,
@@ -55,87 +63,101 @@ void bind_lattice_geometry(nb::module_& module) {
           "extents"_a, "grid"_a, "lanes"_a, "width"_a, "parities"_a)
       .def_prop_ro(
           "extents", [](const Geometry& g) { return as_tuple(g.spec().extents); },
-          nb::sig("def extents(self) -> tuple[int, ...]"), "Sites of the whole lattice, direction 0 first.")
+          nb::sig("def extents(self) -> tuple[int, ...]"), "Sites of the whole lattice per direction, x first.")
       .def_prop_ro(
           "grid", [](const Geometry& g) { return as_tuple(g.spec().grid); },
           nb::sig("def grid(self) -> tuple[int, ...]"), "Ranks per direction.")
       .def_prop_ro(
           "lanes", [](const Geometry& g) { return g.spec().lanes; }, "Sites in a vector.")
       .def_prop_ro(
-          "width", [](const Geometry& g) { return g.spec().width; }, "How far a site's neighbours are.")
+          "width", [](const Geometry& g) { return g.spec().width; }, "Distance of the neighbours of a site.")
       .def_prop_ro(
-          "parities", [](const Geometry& g) { return g.spec().parities; }, "2: even and odd sites lie apart.")
-      .def_prop_ro("ranks", &Geometry::ranks)
+          "parities", [](const Geometry& g) { return g.spec().parities; },
+          "2 if even and odd sites are stored apart, otherwise 1.")
+      .def_prop_ro("ranks", &Geometry::ranks, "Number of ranks.")
       .def_prop_ro(
           "block", [](const Geometry& g) { return as_tuple(g.block()); }, nb::sig("def block(self) -> tuple[int, ...]"),
-          "Sites of a rank, per direction.")
+          "Sites of a rank's block per direction.")
       .def_prop_ro(
           "lane_grid", [](const Geometry& g) { return as_tuple(g.lane_grid()); },
-          nb::sig("def lane_grid(self) -> tuple[int, ...]"), "Sub-blocks of a rank, per direction.")
+          nb::sig("def lane_grid(self) -> tuple[int, ...]"),
+          "Sub-blocks of a rank's block per direction, one for each lane.")
       .def_prop_ro(
           "sub_block", [](const Geometry& g) { return as_tuple(g.sub_block()); },
-          nb::sig("def sub_block(self) -> tuple[int, ...]"), "Sites of a lane, per direction.")
-      .def_prop_ro("vectors", &Geometry::vectors, "Own vectors of a rank.")
-      .def_prop_ro("ghosts", &Geometry::ghosts, "Vectors that are kept of other ranks.")
+          nb::sig("def sub_block(self) -> tuple[int, ...]"), "Sites of a sub-block per direction.")
+      .def_prop_ro("vectors", &Geometry::vectors, "Number of a rank's own vectors.")
+      .def_prop_ro("ghosts", &Geometry::ghosts, "Number of ghost vectors, which hold sites of other ranks.")
       .def(
           "origin", [](const Geometry& g, int rank) { return as_tuple(g.origin(rank)); },
-          nb::sig("def origin(self, rank: int) -> tuple[int, ...]"), "rank"_a, "The first site of a rank's block.")
+          nb::sig("def origin(self, rank: int) -> tuple[int, ...]"), "rank"_a,
+          "Return the first site of a rank's block.")
       .def(
           "coordinates", [](const Geometry& g, int rank) { return as_tuple(g.coordinates(rank)); },
-          nb::sig("def coordinates(self, rank: int) -> tuple[int, ...]"), "rank"_a, "Where a rank stands in the grid.")
-      .def("origin_parity", &Geometry::origin_parity, "rank"_a, "The parity of the first site of a rank's block.")
+          nb::sig("def coordinates(self, rank: int) -> tuple[int, ...]"), "rank"_a,
+          "Return the coordinates of a rank in the grid.")
+      .def("origin_parity", &Geometry::origin_parity, "rank"_a,
+           "Return the parity of the first site of a rank's block.")
       .def(
           "parity_range",
           [](const Geometry& g, int parity) {
             return nb::make_tuple(g.parity_begin(parity), g.interior_end(parity), g.parity_end(parity));
           },
           nb::sig("def parity_range(self, parity: int) -> tuple[int, int, int]"), "parity"_a,
-          "The vectors of a local parity: the first, the end of the interior, the end.")
-      .def_prop_ro("sites", &sites, nb::rv_policy::automatic,
-                   "The lexicographic number within the block of the site in every vector and lane.")
+          "Return the range of the vectors of a local parity: first vector, end of the interior, end.")
+      .def_prop_ro(
+          "sites", &sites, nb::rv_policy::automatic,
+          "Lexicographic number within the block of the site in every vector and lane, of shape (vectors, lanes).")
       .def("neighbours", &neighbours, "distance"_a,
-           "Per vector, direction and side (below, above): a vector's number, and 1 if its lanes are to be rotated.")
+           "Return the neighbours at a distance as an array of shape (vectors, dims, 2, 2): for each vector, direction "
+           "and "
+           "side (below, above) the neighbour's vector, and 1 if its lanes must be rotated.")
       .def(
           "lane_source",
           [](const Geometry& g, int direction, const std::string& side) {
             return as_tuple(g.lane_source(direction, side_from(side)));
           },
           nb::sig("def lane_source(self, direction: int, side: str) -> tuple[int, ...]"), "direction"_a, "side"_a,
-          "Where each lane of a rotated neighbour comes from.")
+          "Return the lane from which each lane of a rotated neighbour comes. `side` is below or above.")
       .def(
           "face",
           [](const Geometry& g, int direction, const std::string& side, int parity) {
             return g.face(direction, side_from(side), parity);
           },
-          "direction"_a, "side"_a, "parity"_a, "The vectors of a local parity that another rank needs.")
+          "direction"_a, "side"_a, "parity"_a, "Return the vectors of a local parity that another rank needs.")
       .def(
           "ghost",
           [](const Geometry& g, int direction, const std::string& side, int parity) {
             return g.ghost(direction, side_from(side), parity);
           },
-          "direction"_a, "side"_a, "parity"_a, "Where the vectors of a local parity beyond an end are kept.")
+          "direction"_a, "side"_a, "parity"_a, "Return the ghosts of a local parity beyond an end of the block.")
       .def(
           "lexicographic_pieces",
           [](const Geometry& g, int direction, const std::string& side, int parity) {
             return g.lexicographic_pieces(direction, side_from(side), parity);
           },
-          "direction"_a, "side"_a, "parity"_a, "The pieces of that face in lexicographic order.")
+          "direction"_a, "side"_a, "parity"_a,
+          "Return the number of contiguous pieces of a face if sites were stored in lexicographic order.")
       .def(
           "halo",
           [](const Geometry& g, std::int64_t bytes, const std::string& type, std::optional<int> parity) {
             return g.halo(bytes, onehop::element_type_from_string(type), parity);
           },
-          "element_bytes"_a, "type"_a, "parity"_a = nb::none());
+          "element_bytes"_a, "type"_a, "parity"_a = nb::none(),
+          "Return the schedule of the halo exchange of a field with vectors of `element_bytes` bytes. `parity` limits "
+          "it to "
+          "sites of one global parity.");
   module.def(
       "lattice_geometry_grid",
       [](const std::vector<std::int64_t>& extents, int ranks, int width) {
         return onehop::lattice::geometry_grid(extents, ranks, width);
       },
-      "extents"_a, "ranks"_a, "width"_a);
+      "extents"_a, "ranks"_a, "width"_a,
+      "Return the grid of ranks whose blocks have the smallest surface. Raises BadInput if no grid fits.");
   module.def(
       "lattice_geometry_lanes",
       [](std::vector<std::int64_t> extents, std::vector<int> grid, int width, int parities, int most) {
         return onehop::lattice::geometry_lanes({std::move(extents), std::move(grid), 1, width, parities}, most);
       },
-      "extents"_a, "grid"_a, "width"_a, "parities"_a, "most"_a);
+      "extents"_a, "grid"_a, "width"_a, "parities"_a, "most"_a,
+      "Return the largest valid number of lanes, at most `most`. Raises BadInput if the geometry is invalid.");
 }

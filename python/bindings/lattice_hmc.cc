@@ -8,7 +8,15 @@ using onehop::lattice::Integrator;
 
 void bind_lattice_hmc(nb::module_& module) {
   using release = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Hmc>(module, "LatticeHmc", "Hybrid Monte Carlo for the Wilson gauge action.")
+  nb::class_<Hmc>(module, "LatticeHmc",
+                  "Hybrid Monte Carlo for the Wilson gauge action.\n\n"
+                  "Parameters\n----------\n"
+                  "gauge : LatticeGauge\n    Initial field, which is copied.\n"
+                  "beta : float\n    Inverse coupling, 0 to 1e6.\n"
+                  "length : float\n    Length of a trajectory, above 0.\n"
+                  "steps : int\n    Number of integrator steps per trajectory.\n"
+                  "leapfrog : bool\n    Use the leapfrog integrator instead of Omelyan's.\n"
+                  "seed : int\n    Seed of momenta and decisions.")
       .def(
           "__init__",
           [](Hmc* self, const Gauge& gauge, double beta, double length, int steps, bool leapfrog, std::uint64_t seed) {
@@ -26,7 +34,8 @@ void bind_lattice_hmc(nb::module_& module) {
             }
             return nb::make_tuple(done.delta_h, done.accepted);
           },
-          "number"_a, nb::sig("def run(self, number: int) -> tuple[float, bool]"), "One trajectory. Collective.")
+          "number"_a, nb::sig("def run(self, number: int) -> tuple[float, bool]"),
+          "Run trajectory `number`; return the change of H, and whether it was accepted. Collective.")
       .def(
           "reverse",
           [](Hmc& hmc, std::uint32_t number) {
@@ -38,6 +47,8 @@ void bind_lattice_hmc(nb::module_& module) {
             return nb::make_tuple(found.delta_h, found.links);
           },
           "number"_a, nb::sig("def reverse(self, number: int) -> tuple[float, float]"),
-          "A trajectory there and back: what is left of the energy's difference and of the links'. Collective.")
-      .def("copy_to", &Hmc::copy_to, "gauge"_a, release(), "Put the links into a gauge field. Collective.");
+          "Run a trajectory forwards and backwards, and restore the field. Returns the remaining differences of H and "
+          "of the "
+          "links. Collective.")
+      .def("copy_to", &Hmc::copy_to, "gauge"_a, release(), "Copy the links to a gauge field. Collective.");
 }

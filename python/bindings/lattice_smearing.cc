@@ -49,10 +49,13 @@ nb::tuple as_numbers(const PathWeights& w) {
 
 void bind_lattice_smearing(nb::module_& module) {
   using release = nb::call_guard<nb::gil_scoped_release>;
-  module.def("lattice_fat_links", &fat_links, "gauge"_a, "one"_a, "three"_a, "five"_a, "seven"_a, "lepage"_a,
-             "long_links"_a, "precision"_a, "Fat and long links of this rank's block. Collective.");
+  module.def(
+      "lattice_fat_links", &fat_links, "gauge"_a, "one"_a, "three"_a, "five"_a, "seven"_a, "lepage"_a, "long_links"_a,
+      "precision"_a,
+      "Compute the fat and long links of this rank's block. Arguments: weights of paths of 1, 3, 5 and 7 links, of the "
+      "Lepage term and of the long links. Collective.");
   module.def("lattice_hisq_links", &hisq_links, "gauge"_a, "naik_epsilon"_a, "precision"_a,
-             "Fat, long and reunitarised links of this rank's block. Collective.");
+             "Compute the HISQ fat, long and reunitarised links of this rank's block. Collective.");
   module.def(
       "lattice_path_weights",
       [](const std::string& name, double parameter) {
@@ -62,17 +65,19 @@ void bind_lattice_smearing(nb::module_& module) {
         if (name == "asqtad") return as_numbers(onehop::lattice::asqtad_weights(parameter));
         return as_numbers(onehop::lattice::hisq_second_weights(parameter));
       },
-      "name"_a, "parameter"_a, "Conventional weights: of one, three, five, seven links, Lepage, Naik.");
+      "name"_a, "parameter"_a,
+      "Return the conventional path weights of fat3, fat5, fat7, asqtad (parameter: u0) or the second step of HISQ "
+      "(parameter: Naik epsilon): one, three, five, seven links, Lepage, long links.");
   module.def(
       "lattice_smear_ape",
       [](Gauge& gauge, double alpha, int steps, bool space_only) {
         onehop::lattice::smear_ape(gauge, alpha, {steps, space_only});
       },
-      "gauge"_a, "alpha"_a, "steps"_a, "space_only"_a, release(), "APE smearing in place. Collective.");
+      "gauge"_a, "alpha"_a, "steps"_a, "space_only"_a, release(), "Apply APE smearing in place. Collective.");
   module.def(
       "lattice_smear_stout",
       [](Gauge& gauge, double rho, int steps, bool space_only) {
         onehop::lattice::smear_stout(gauge, rho, {steps, space_only});
       },
-      "gauge"_a, "rho"_a, "steps"_a, "space_only"_a, release(), "Stout smearing in place. Collective.");
+      "gauge"_a, "rho"_a, "steps"_a, "space_only"_a, release(), "Apply stout smearing in place. Collective.");
 }

@@ -22,7 +22,7 @@ std::span<const Number> numbers(const Memory& memory) {
   return {reinterpret_cast<const Number*>(memory.bytes().data()), memory.bytes().size() / sizeof(Number)};
 }
 
-// Fields one after the other: shape (fields, t, z, y, x, 3).
+// Converts fields stored one after the other to an array of shape (fields, t, z, y, x, 3).
 nb::ndarray<nb::numpy, Number> as_fields(std::vector<Number> values, const Staggered& staggered) {
   auto* held = new std::vector<Number>(std::move(values));
   const nb::capsule owner(held, [](void* p) noexcept { delete static_cast<std::vector<Number>*>(p); });
@@ -35,12 +35,12 @@ nb::ndarray<nb::numpy, Number> as_fields(std::vector<Number> values, const Stagg
   return {held->data(), shape.size(), shape.data(), owner};
 }
 
-template <class What>
-auto without_gil(const Staggered& staggered, What&& what) {
+template <class Function>
+auto without_gil(const Staggered& staggered, Function&& function) {
   std::vector<Number> found;
   {
     const nb::gil_scoped_release released;
-    found = what();
+    found = function();
   }
   return as_fields(std::move(found), staggered);
 }
@@ -74,19 +74,23 @@ nb::tuple solve(Staggered& staggered, const Memory& source, const std::vector<do
 
 void bind_lattice_staggered(nb::module_& module) {
   nb::class_<SolverReport>(module, "LatticeSolverReport",
-                           "What a solve did. Times, flops and bytes are those of this rank.")
-      .def_ro("iterations", &SolverReport::iterations)
+                           "The report of a solve. Times, flops and bytes are those of this rank.")
+      .def_ro("iterations", &SolverReport::iterations, "Number of iterations.")
       .def_ro("reliable_updates", &SolverReport::reliable_updates,
-              "How often the residual was recomputed in the outer precision.")
+              "Number of times that the residual was recomputed in the outer precision.")
       .def_ro("residuals", &SolverReport::residuals, "|b - M x| / |b| of each solution.")
-      .def_prop_ro("true_residual", &SolverReport::worst_residual, "The largest of the residuals.")
-      .def_ro("converged", &SolverReport::converged)
-      .def_ro("seconds", &SolverReport::seconds)
-      .def_ro("communication_seconds", &SolverReport::communication_seconds)
-      .def_ro("flops", &SolverReport::flops)
-      .def_ro("bytes", &SolverReport::bytes);
-  nb::class_<Staggered>(module, "LatticeStaggered",
-                        "The staggered operator of a gauge field, or of fat and long links.")
+      .def_prop_ro("true_residual", &SolverReport::worst_residual, "Largest of the residuals.")
+      .def_ro("converged", &SolverReport::converged, "Whether every residual reached the tolerance.")
+      .def_ro("seconds", &SolverReport::seconds, "Time of the solve.")
+      .def_ro("communication_seconds", &SolverReport::communication_seconds,
+              "Time that the solve spent in communication.")
+      .def_ro("flops", &SolverReport::flops, "Floating-point operations.")
+      .def_ro("bytes", &SolverReport::bytes, "Bytes that these operations read and wrote.");
+  nb::class_<Staggered>(
+      module, "LatticeStaggered",
+      "The staggered operator M = 2 m + D of a gauge field, or of fat and long links. Fields are "
+      "complex128 of this rank's block in lexicographic order, three numbers per site, several fields one "
+      "after the other. Methods that take fields are collective.")
       .def(
           "__init__",
           [](Staggered* self, const onehop::lattice::Gauge& gauge, bool antiperiodic, int lanes, int threads,
@@ -96,7 +100,10 @@ void bind_lattice_staggered(nb::module_& module) {
                 Staggered(gauge, StaggeredOptions{antiperiodic, lanes, threads,
                                                   milc_phases ? StaggeredPhases::milc : StaggeredPhases::standard});
           },
-          "gauge"_a, "antiperiodic"_a, "lanes"_a, "threads"_a, "milc_phases"_a)
+          "gauge"_a, "antiperiodic"_a, "lanes"_a, "threads"_a, "milc_phases"_a,
+          "Make the naive operator of a gauge field. `lanes` is the largest number of lanes, `threads` the number of "
+          "threads "
+          "(0: the rank's share of the cores). Collective.")
       .def_static(
           "of_links",
           [](const onehop::Group& group, std::vector<std::int64_t> extents, std::vector<int> grid, const Memory& fat,
@@ -106,7 +113,10 @@ void bind_lattice_staggered(nb::module_& module) {
                              long_links == nullptr ? std::span<const Number>() : numbers(*long_links),
                              StaggeredOptions{true, lanes, threads, StaggeredPhases::standard});
           },
-          "group"_a, "extents"_a, "grid"_a, "fat"_a, "long_links"_a.none(), "lanes"_a, "threads"_a)
+          "group"_a, "extents"_a, "grid"_a, "fat"_a, "long_links"_a.none(), "lanes"_a, "threads"_a,
+          "Make the operator of given fat and long links: complex128 of this rank's block, "
+          "[site][direction][row][column]. "
+          "Collective.")
       .def_static(
           "for_bench",
           [](const std::string& variant, const onehop::Group& group, std::vector<std::int64_t> extents,
@@ -116,42 +126,54 @@ void bind_lattice_staggered(nb::module_& module) {
                                                     numbers(long_links), threads);
           },
           "variant"_a, "group"_a, "extents"_a, "grid"_a, "fat"_a, "long_links"_a, "threads"_a,
-          "With faces and sums by \"MPI\", or \"scalar\" loops.")
+          "Make a variant for benchmarks: \"MPI\" exchanges faces and sums by MPI, \"scalar\" uses scalar loops.")
       .def(
           "link_bytes",
           [](const Staggered& s, const std::string& precision) {
             return s.link_bytes(precision_from_string(precision));
           },
-          "precision"_a, "Memory that this rank's links take as applications read them.")
+          "precision"_a, "Return the bytes of this rank's links as applications in this precision read them.")
       .def_prop_ro(
           "lanes", [](const Staggered& s) { return s.geometry().spec().lanes; }, "Sites in a vector.")
-      .def_prop_ro("threads", &Staggered::threads, "Threads of a rank.")
-      .def_prop_ro("has_long_links", &Staggered::has_long_links)
+      .def_prop_ro("threads", &Staggered::threads, "Threads of this rank.")
+      .def_prop_ro("has_long_links", &Staggered::has_long_links, "Whether the operator has long links.")
       .def(
           "dslash",
           [](Staggered& self, const Memory& fields, const std::string& precision, int parity) {
             return without_gil(self,
                                [&] { return self.dslash(numbers(fields), precision_from_string(precision), parity); });
           },
-          "fields"_a, "precision"_a, "parity"_a)
+          "fields"_a, "precision"_a, "parity"_a,
+          "Apply the hopping term D. With `parity` 0 or 1 only even or odd sites are computed; the others are 0.")
       .def(
           "apply",
           [](Staggered& self, const Memory& fields, double mass, bool dagger, const std::string& precision) {
             return without_gil(
                 self, [&] { return self.apply(numbers(fields), mass, dagger, precision_from_string(precision)); });
           },
-          "fields"_a, "mass"_a, "dagger"_a, "precision"_a)
+          "fields"_a, "mass"_a, "dagger"_a, "precision"_a, "Apply M = 2 m + D, or its adjoint.")
       .def(
           "apply_mdagm",
           [](Staggered& self, const Memory& fields, double mass, const std::string& precision) {
             return without_gil(
                 self, [&] { return self.apply_mdagm(numbers(fields), mass, precision_from_string(precision)); });
           },
-          "fields"_a, "mass"_a, "precision"_a)
+          "fields"_a, "mass"_a, "precision"_a, "Apply M^dagger M = 4 m^2 - D D.")
       .def("solve", &solve, "source"_a, "masses"_a, "tolerance"_a, "iterations"_a, "precision"_a, "sloppy_precision"_a,
            "reproducible"_a, "half_halo"_a, "progress"_a.none(),
            nb::sig("def solve(self, source: Memory, masses: Sequence[float], tolerance: float, iterations: int, "
                    "precision: str, "
                    "sloppy_precision: str, reproducible: bool, half_halo: bool, progress: object) -> "
-                   "tuple[NDArray[numpy.complex128], LatticeSolverReport]"));
+                   "tuple[NDArray[numpy.complex128], LatticeSolverReport]"),
+           "Solve M x = b for several right-hand sides and one mass, or for one right-hand side and several masses. "
+           "Returns the solutions and the report.\n\n"
+           "Parameters\n----------\n"
+           "source : Memory\n    Right-hand sides.\n"
+           "masses : sequence of float\n    Quark masses, above 0.\n"
+           "tolerance : float\n    Relative residual at which the solve ends.\n"
+           "iterations : int\n    Maximum number of iterations.\n"
+           "precision, sloppy_precision : str\n    Precision of the solution and of most iterations.\n"
+           "reproducible : bool\n    Give the same bits on every number of ranks.\n"
+           "half_halo : bool\n    Send the halo of sloppy iterations as 16-bit numbers.\n"
+           "progress : callable, optional\n    Called as progress(iteration, residual).");
 }

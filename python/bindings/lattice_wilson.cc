@@ -64,7 +64,11 @@ nb::tuple solve(Wilson& wilson, const Memory& source, double tolerance, std::int
 }  // namespace
 
 void bind_lattice_wilson(nb::module_& module) {
-  nb::class_<Wilson>(module, "LatticeWilson", "Wilson quarks on a gauge field, with or without the clover term.")
+  nb::class_<Wilson>(
+      module, "LatticeWilson",
+      "The Wilson operator M = A - kappa D of a gauge field, with or without the clover term. Fields are complex128 "
+      "of this rank's block in lexicographic order, [site][spin][colour], several fields one after the other. "
+      "Methods that take fields are collective.")
       .def(
           "__init__",
           [](Wilson* self, const onehop::lattice::Gauge& gauge, double kappa, double csw, bool antiperiodic, int recon,
@@ -73,38 +77,64 @@ void bind_lattice_wilson(nb::module_& module) {
             new (self) Wilson(gauge, WilsonOptions{kappa, csw, antiperiodic, recon,
                                                    onehop::lattice::precision_from_string(precision), lanes, threads});
           },
-          "gauge"_a, "kappa"_a, "csw"_a, "antiperiodic"_a, "recon"_a, "precision"_a, "lanes"_a, "threads"_a)
+          "gauge"_a, "kappa"_a, "csw"_a, "antiperiodic"_a, "recon"_a, "precision"_a, "lanes"_a, "threads"_a,
+          "Make the operator of a gauge field. Collective.\n\n"
+          "Parameters\n----------\n"
+          "gauge : LatticeGauge\n    Links, which are copied.\n"
+          "kappa : float\n    Hopping parameter.\n"
+          "csw : float\n    Clover coefficient; 0: no clover term.\n"
+          "antiperiodic : bool\n    Boundary condition in time.\n"
+          "recon : int\n    Real numbers kept per link: 18 or 12.\n"
+          "precision : str\n    Precision of `apply`, `dslash` and `precondition`.\n"
+          "lanes : int\n    Largest number of lanes; 0: those of the processor's vectors.\n"
+          "threads : int\n    Threads of this rank; 0: its share of the cores.")
       .def_prop_ro(
           "lanes", [](const Wilson& w) { return w.geometry().spec().lanes; }, "Sites in a vector.")
-      .def_prop_ro("threads", &Wilson::threads, "How many work on this rank's block.")
+      .def_prop_ro("threads", &Wilson::threads, "Threads of this rank.")
       .def(
           "dslash",
           [](Wilson& w, const Memory& f, bool dagger) {
             return released([&] { return w.dslash(numbers(f), dagger); });
           },
-          "fields"_a, "dagger"_a)
+          "fields"_a, "dagger"_a, "Apply the hopping term D, or its adjoint.")
       .def(
           "apply",
           [](Wilson& w, const Memory& f, bool dagger) { return released([&] { return w.apply(numbers(f), dagger); }); },
-          "fields"_a, "dagger"_a)
+          "fields"_a, "dagger"_a, "Apply M, or its adjoint.")
       .def(
           "precondition",
           [](Wilson& w, const Memory& f, bool dagger) {
             return released([&] { return w.precondition(numbers(f), dagger); });
           },
-          "fields"_a, "dagger"_a)
+          "fields"_a, "dagger"_a,
+          "Apply the even-odd preconditioned operator A - kappa^2 D A^-1 D on even sites, or its adjoint. Odd sites of "
+          "the "
+          "result are 0.")
       .def("solve", &solve, "source"_a, "tolerance"_a, "iterations"_a, "precision"_a, "sloppy_precision"_a,
            "reproducible"_a, "half_halo"_a, "cgnr"_a, "schwarz"_a, "progress"_a.none(),
            nb::sig("def solve(self, source: Memory, tolerance: float, iterations: int, precision: str, "
                    "sloppy_precision: str, "
                    "reproducible: bool, half_halo: bool, cgnr: bool, schwarz: int, progress: object) -> "
-                   "tuple[NDArray[numpy.complex128], LatticeSolverReport]"));
+                   "tuple[NDArray[numpy.complex128], LatticeSolverReport]"),
+           "Solve M x = b with even-odd preconditioning. Returns the solution and the report.\n\n"
+           "Parameters\n----------\n"
+           "source : Memory\n    Right-hand sides.\n"
+           "tolerance : float\n    Relative residual at which the solve ends.\n"
+           "iterations : int\n    Maximum number of iterations.\n"
+           "precision, sloppy_precision : str\n    Precision of the solution and of most iterations.\n"
+           "reproducible : bool\n    Give the same bits on every number of ranks.\n"
+           "half_halo : bool\n    Send the halo of sloppy iterations as 16-bit numbers.\n"
+           "cgnr : bool\n    Use conjugate gradients on the normal equations instead of BiCGStab.\n"
+           "schwarz : int\n    Number of Schwarz preconditioner steps (BiCGStab only).\n"
+           "progress : callable, optional\n    Called as progress(iteration, residual).");
   module.def(
       "lattice_clover_leaves",
       [](const onehop::lattice::Gauge& gauge) {
         return released([&] { return onehop::lattice::clover_leaves(gauge); });
       },
-      "gauge"_a, "Of every site of the block: [site][plane][row][column]. Collective.");
+      "gauge"_a,
+      "Compute the field strength F of every site of the block from its clover leaves: [site][plane][row][column]. "
+      "Collective.");
   module.def(
       "lattice_clover_blocks",
       [](const Memory& strength, double weight, bool inverse) {
@@ -114,9 +144,10 @@ void bind_lattice_wilson(nb::module_& module) {
           return onehop::lattice::whole_blocks(blocks);
         });
       },
-      "clover_leaves"_a, "weight"_a, "inverse"_a, "The clover term's blocks, [site][half][row][column].");
+      "clover_leaves"_a, "weight"_a, "inverse"_a,
+      "Compute the blocks of the clover term, or their inverses: [site][half][row][column].");
   module.def("lattice_targets", &onehop::lattice::su3::array_targets,
-             "Kinds of processors whose kernels this one can run.");
+             "List the kinds of processors whose kernels this processor can run.");
   module.def("lattice_use_target", &onehop::lattice::su3::use_array_target, "name"_a,
-             "Kernels for another kind of processor than the best, in this process; \"\" is the best.");
+             "Select the kernels of a kind of processor for this process; \"\" selects the best one.");
 }

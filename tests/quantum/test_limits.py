@@ -84,7 +84,10 @@ ATTACKS = {
     ),
     "comment": (HEAD_2 + "/* " * 300_000, "f.qasm:4:1: the comment that begins here has no end"),
     "signs_2": (HEAD_2 + f"rz({'-' * 100_000}1) q[0];", "f.qasm:4:1: expected at most 2000 operators"),
-    "signs_3": (HEAD_3 + f"rz({'-' * 1900}1) q[0];", "f.qasm: expressions or gate definitions are nested too deeply"),
+    "signs_3": (
+        HEAD_3 + f"rz({'-' * 1900}1) q[0];",
+        "f.qasm: expressions or gate definitions are nested too deeply",
+    ),
     "powers": (HEAD_2 + f"rz(1{'^1' * 100_000}) q[0];", "f.qasm:4:1: expected at most 2000 operators"),
     "inverses": (HEAD_3 + "inv @ " * 3000 + "x q[0];", "f.qasm:4:1: expected at most 2000 operators"),
     "controls": (HEAD_3 + "ctrl(1000000) @ x q[0], q[1];", "expected 1 to 61 controls, found 1000000"),

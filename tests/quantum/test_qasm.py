@@ -105,7 +105,10 @@ HEAD_3 = 'OPENQASM 3.0;\ninclude "stdgates.inc";\nqubit[2] q;\n'
         (HEAD_3 + "bit b;\nwhile (b) { b = measure q[0]; }", "f.qasm:5:1: while_loop cannot"),
         ("OPENQASM 4.0;\n", "expected OpenQASM 2 or 3, found version 4"),
         ("// nothing\n", "f.qasm:1:1: expected an OpenQASM program"),
-        (HEAD_3 + "// ((\nrz(" + 300_000 * "(", "f.qasm:5:203: expected at most 200 nested brackets, found 201"),
+        (
+            HEAD_3 + "// ((\nrz(" + 300_000 * "(",
+            "f.qasm:5:203: expected at most 200 nested brackets, found 201",
+        ),
         ("OPENQASM 2.0;\n" + 300_000 * "(", "f.qasm:2:201: expected at most 200 nested brackets, found 201"),
     ],
 )
