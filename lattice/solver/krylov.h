@@ -47,7 +47,7 @@ struct Stopping {
   std::vector<double> target;       // |r|^2 to reach, per right-hand side
   std::int64_t iterations = 10000;  // the largest number of iterations
   const SolverProgress* progress = nullptr;
-  std::vector<double> scale;  // |b|^2 per right-hand side; the progress is |r| / |b|
+  std::vector<double> scale;  // |b|^2 per right-hand side in the measure of `target`; the progress is |r| / |b|
 };
 
 // Reports the progress at most four times per second.

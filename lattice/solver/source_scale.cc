@@ -8,7 +8,7 @@ namespace onehop::lattice::detail {
 
 namespace {
 
-// Sources whose largest number lies between 2^-10 and 2^10 are not scaled.
+// Sources whose largest number has a binary exponent (std::frexp) from -10 to 10 are not scaled.
 constexpr int unscaled_exponent = 10;
 
 std::complex<double> scaled(const std::complex<double>& z, int exponent) {
