@@ -1,8 +1,10 @@
-/* The drop-in interface for QMP, the message-passing library of the USQCD programs for lattice QCD (docs/howto/compat_qmp.md). Names, values
-   and meanings are those of QMP 2.5; programs may also be compiled with QMP's own header.
+/* The drop-in interface for QMP, the message-passing library of the USQCD programs for lattice QCD
+   (docs/howto/compat_qmp.md). Names, values and meanings are those of QMP 2.5; programs may also be compiled with QMP's
+   own header.
 
-   Functions with `_comm_` in their names take a communicator; the others use the default communicator. Initialisation, splitting,
-   declaring a topology and the global operations are collective. One thread at a time may call these functions. */
+   Functions with `_comm_` in their names take a communicator; the others use the default communicator. Initialisation,
+   splitting, declaring a topology and the global operations are collective. One thread at a time may call these
+   functions. */
 #pragma once
 
 #include <stddef.h>
@@ -71,8 +73,8 @@ typedef void (*QMP_binary_func)(void* inout, void* in);
 extern "C" {
 #endif
 
-/* Initialisation and finalisation. QMP_init_msg_passing removes QMP's own arguments (-qmp-geom, -qmp-alloc-map, -qmp-logic-map, -qmp-job,
-   each followed by numbers) from argv. It provides at most QMP_THREAD_SERIALIZED. */
+/* Initialisation and finalisation. QMP_init_msg_passing removes QMP's own arguments (-qmp-geom, -qmp-alloc-map,
+   -qmp-logic-map, -qmp-job, each followed by numbers) from argv. It provides at most QMP_THREAD_SERIALIZED. */
 QMP_status_t QMP_init_msg_passing(int* argc, char*** argv, QMP_thread_level_t required, QMP_thread_level_t* provided);
 QMP_bool_t QMP_is_initialized(void);
 void QMP_finalize_msg_passing(void);
@@ -91,7 +93,8 @@ QMP_status_t QMP_comm_free(QMP_comm_t comm);
 int QMP_comm_get_number_of_colors(QMP_comm_t comm);
 int QMP_comm_get_color(QMP_comm_t comm);
 int QMP_comm_get_key(QMP_comm_t comm);
-/* Point *hiddencomm to the MPI_Comm of the same ranks if the program is linked with MPI; otherwise return QMP_NOTSUPPORTED. */
+/* Point *hiddencomm to the MPI_Comm of the same ranks if the program is linked with MPI; otherwise return
+   QMP_NOTSUPPORTED. */
 QMP_status_t QMP_get_hidden_comm(QMP_comm_t comm, void** hiddencomm);
 QMP_status_t QMP_get_mpi_comm(QMP_comm_t comm, void** mpicomm);
 
@@ -150,8 +153,8 @@ QMP_msgmem_t QMP_declare_strided_array_msgmem(void* base[], size_t blksize[], in
 QMP_msgmem_t QMP_declare_indexed_msgmem(void* base, int blocklen[], int index[], int elemsize, int count);
 void QMP_free_msgmem(QMP_msgmem_t m);
 
-/* Messages. Between two nodes, messages in the same axis direction arrive in the order in which they were started, and so do
-   messages that were declared by node number. */
+/* Messages. Between two nodes, messages in the same axis direction arrive in the order in which they were started, and
+   so do messages that were declared by node number. */
 QMP_msghandle_t QMP_declare_receive_relative(QMP_msgmem_t m, int axis, int dir, int priority);
 QMP_msghandle_t QMP_comm_declare_receive_relative(QMP_comm_t comm, QMP_msgmem_t m, int axis, int dir, int priority);
 QMP_msghandle_t QMP_declare_send_relative(QMP_msgmem_t m, int axis, int dir, int priority);

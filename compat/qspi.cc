@@ -1,5 +1,5 @@
-// qspi over a mailbox (shared/mailbox.h). Opening a channel is collective, but qspi_prepare involves only two ranks, so each message
-// cannot have a channel of its own.
+// qspi over a mailbox (shared/mailbox.h). Opening a channel is collective, but qspi_prepare involves only two ranks, so
+// each message cannot have a channel of its own.
 #include "compat/qspi.h"
 
 #include <cstddef>
@@ -29,8 +29,9 @@ using onehop::compat::Layout;
 using onehop::compat::Mailbox;
 using onehop::compat::Message;
 
-// The messages to one rank that one qspi_prepare has prepared. They leave together only if the program promises to start them
-// together. Without that promise, a started message must not be held back: the program might wait for its effect elsewhere.
+// The messages to one rank that one qspi_prepare has prepared. They leave together only if the program promises to
+// start them together. Without that promise, a started message must not be held back: the program might wait for its
+// effect elsewhere.
 struct Bundle {
   int messages = 0;
   int started = 0;  // since the last time that all were

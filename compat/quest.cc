@@ -1,5 +1,6 @@
-// The network of QuEST's communication layer over a mailbox (shared/mailbox.h). The gate determines which ranks exchange data. Ranks
-// whose amplitudes it leaves alone take no part, but opening a channel is collective, so channels cannot be opened on demand.
+// The network of QuEST's communication layer over a mailbox (shared/mailbox.h). The gate determines which ranks
+// exchange data. Ranks whose amplitudes it leaves alone take no part, but opening a channel is collective, so channels
+// cannot be opened on demand.
 #include "compat/quest.h"
 
 #include <algorithm>

@@ -1,6 +1,7 @@
-// rdma_comlib over channels. A path has one channel to its target and one from its source. Starting a message copies it out of sbuff,
-// so two paths may share an sbuff. The part that fills whole pages of the target's rbuff is copied straight into these pages
-// (rdma_comlib/shared_pages.h); the rest passes through the channel, and is copied into rbuff when the receiver waits for it.
+// rdma_comlib over channels. A path has one channel to its target and one from its source. Starting a message copies it
+// out of sbuff, so two paths may share an sbuff. The part that fills whole pages of the target's rbuff is copied
+// straight into these pages (rdma_comlib/shared_pages.h); the rest passes through the channel, and is copied into rbuff
+// when the receiver waits for it.
 #include "compat/rdma_comlib.h"
 
 #include <algorithm>
@@ -111,8 +112,9 @@ std::optional<std::string> complaint(const rdma_comlib_data* id, int target, int
   return std::nullopt;
 }
 
-// Tells the source where rbuff's pages are, and learns the same from the target. If one of the two cannot map the pages, the whole
-// message goes through the channel. The same holds if the lengths differ, and then opening the channel fails. Collective.
+// Tells the source where rbuff's pages are, and learns the same from the target. If one of the two cannot map the
+// pages, the whole message goes through the channel. The same holds if the lengths differ, and then opening the channel
+// fails. Collective.
 void share_pages(Path& path, std::span<std::byte> rbuff) {
   using Direction = ChannelSpec::Direction;
   constexpr int place_tag = 1;

@@ -1,5 +1,5 @@
-// Global operations. In a reduction every node gathers the values of all nodes and combines them in node order, so the results are
-// bit-identical on all nodes.
+// Global operations. In a reduction every node gathers the values of all nodes and combines them in node order, so the
+// results are bit-identical on all nodes.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 // The state that the parts of QMP's drop-in interface share: this rank's state, communicators, and message memories.
 //
-// QMP runs over a mailbox (shared/mailbox.h): each node declares its messages by itself, but opening a channel is collective, so
-// messages cannot have channels of their own. A communicator is a list of ranks with a few tags reserved for it. Global operations
-// send a message from each rank to each other one.
+// QMP runs over a mailbox (shared/mailbox.h): each node declares its messages by itself, but opening a channel is
+// collective, so messages cannot have channels of their own. A communicator is a list of ranks with a few tags reserved
+// for it. Global operations send a message from each rank to each other one.
 #pragma once
 
 #include <array>
@@ -97,8 +97,8 @@ struct Qmp {
   explicit Qmp(const Group& group) : mailbox(group) {}
 };
 
-// Exists between QMP_init_msg_passing and QMP_finalize_msg_passing. The two numbers stay valid after it, for output that the
-// program prints later.
+// Exists between QMP_init_msg_passing and QMP_finalize_msg_passing. The two numbers stay valid after it, for output
+// that the program prints later.
 extern std::unique_ptr<Qmp> the_qmp;
 extern int the_node;
 extern int all_nodes;
@@ -127,7 +127,8 @@ struct ProgramMpi {
   void set_split(const QMP_comm_struct& from, QMP_comm_struct& to) const;
 };
 
-// Makes a communicator of these ranks, among which this rank is number `me`. It exists until it is freed or QMP is finalised.
+// Makes a communicator of these ranks, among which this rank is number `me`. It exists until it is freed or QMP is
+// finalised.
 QMP_comm_t make_comm(std::vector<int> ranks, int me, std::uint32_t number);
 
 // Makes communicators of the ranks with equal colours, ordered by key. Collective over `from`.

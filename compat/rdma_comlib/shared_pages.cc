@@ -85,7 +85,7 @@ SharedPages::SharedPages(std::span<std::byte> buffer) {
 SharedPages::~SharedPages() {
   close_file();
   if (pages_ == nullptr) return;
-  // Filled before it replaces the pages. If memory is short, the pages stay shared, which is safe: the source unmaps them.
+  // Filled before it replaces the pages. If memory is short, they stay shared, which is safe: the source unmaps them.
   std::byte* const own = map(nullptr, place_.bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1);
   if (own == nullptr) return;
   std::memcpy(own, pages_, place_.bytes);

@@ -1,6 +1,6 @@
-// Shared pages of a receive buffer, which the sender writes directly, so that the receiver copies nothing out of a slot. The program
-// owns the buffer. Only pages that lie entirely inside it are replaced by shared ones at the same addresses, and private pages
-// replace these again before the program frees the buffer.
+// Shared pages of a receive buffer, which the sender writes directly, so that the receiver copies nothing out of a
+// slot. The program owns the buffer. Only pages that lie entirely inside it are replaced by shared ones at the same
+// addresses, and private pages replace these again before the program frees the buffer.
 #pragma once
 
 #include <sys/types.h>
@@ -23,8 +23,9 @@ struct PagesPlace {
 class SharedPages {
  public:
   SharedPages() = default;
-  // Shares no pages if the buffer contains no whole page, if it is not ordinary private memory of this process (but shared memory
-  // or a mapped file), if the system refuses, or if ONEHOP_SHARE_BUFFERS=0. The contents of the buffer stay.
+  // Shares no pages if the buffer contains no whole page, if it is not ordinary private memory of this process (but
+  // shared memory or a mapped file), if the system refuses, or if ONEHOP_SHARE_BUFFERS=0. The contents of the buffer
+  // stay.
   explicit SharedPages(std::span<std::byte> buffer);
   ~SharedPages();
   SharedPages(SharedPages&& other) noexcept;

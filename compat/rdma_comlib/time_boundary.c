@@ -1,10 +1,11 @@
-/* Measures how long two ranks in lockstep wait for their boundaries, alternately with this drop-in interface and with MPI's persistent
-   requests. Each rank sends two messages to the other and receives two, like QWS in one direction (docs/howto/compat_rdma_comlib.md).
+/* Measures how long two ranks in lockstep wait for their boundaries, alternately with this drop-in interface and with
+   MPI's persistent requests. Each rank sends two messages to the other and receives two, like QWS in one direction
+   (docs/howto/compat_rdma_comlib.md).
 
      time_boundary BYTES COMPUTING STEPS
 
-   BYTES of a message, µs of work between sending and receiving, and steps of each way. Times are medians over the steps, in µs: of starting both
-   messages, of waiting for both, of reading what came, and of all three. */
+   BYTES of a message, µs of work between sending and receiving, and steps of each variant. Times are medians over the
+   steps, in µs: of starting both messages, of waiting for both, of reading the received data, and of all three. */
 #define _GNU_SOURCE
 #include <mpi.h>
 #include <stdio.h>

@@ -10,8 +10,8 @@
 
 namespace onehop::compat {
 
-// Collective operations over a subset of a mailbox's ranks; this rank is number `me` among them. Every operation sends one message
-// from each rank to each other one. Results are combined in rank order and are identical on all ranks.
+// Collective operations over a subset of a mailbox's ranks; this rank is number `me` among them. Every operation sends
+// one message from each rank to each other one. Results are combined in rank order and identical on all ranks.
 class Collectives {
  public:
   // No other messages of the mailbox may use the tag.
@@ -21,9 +21,9 @@ class Collectives {
   [[nodiscard]] int size() const noexcept { return static_cast<int>(ranks_.size()); }
   [[nodiscard]] const std::vector<int>& ranks() const noexcept { return ranks_; }
 
-  // Returns the contributions of all ranks in rank order, `mine.size()` bytes each. The result is valid until the next operation.
+  // Returns the contributions of all ranks in rank order, `mine.size()` bytes each. Valid until the next operation.
   std::span<const std::byte> gather(std::span<const std::byte> mine);
-  // Sends the i-th of size() equal parts to rank i, and returns the parts that the ranks sent to this one, in rank order.
+  // Sends the i-th of size() equal parts to rank i. Returns the parts that the ranks sent to this one, in rank order.
   std::span<const std::byte> exchange(std::span<const std::byte> parts);
   void broadcast(std::span<std::byte> bytes, int root);
   void barrier() { gather({}); }

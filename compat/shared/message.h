@@ -42,7 +42,7 @@ class Cursor {
   std::size_t within_ = 0;
 };
 
-// A message that can be sent or received any number of times. It and its layout must not move in memory while it is under way.
+// A message that can be sent or received repeatedly. It and its layout must not move in memory while it is under way.
 struct Message {
   int peer = 0;
   std::uint32_t tag = 0;  // below first_reserved_tag

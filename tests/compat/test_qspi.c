@@ -155,7 +155,7 @@ static void many_lengths(void) {
   }
 }
 
-/* Messages that were prepared together but are not started together: none that is waited for waits for one that is not started. */
+/* Messages that are prepared but not started together: no wait for one depends on another that is not started. */
 static void started_in_part(void) {
   enum { messages = 5 };
   const int n = all_ranks();
@@ -198,7 +198,7 @@ static void started_in_part(void) {
   for (int m = 0; m < 2 * messages; ++m) qspi_free_msg(msgs[m]);
 }
 
-/* A message whose effect is waited for elsewhere leaves by itself, though another was prepared with it. Its receiver makes a file. */
+/* A message is sent although another one that was prepared with it is not started. Its receiver makes a file. */
 static void seen_elsewhere(void) {
   int out[2] = {(int)getpid(), 2};
   int in[2] = {0, 0};

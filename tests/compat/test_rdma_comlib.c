@@ -1,4 +1,4 @@
-/* Every function of rdma_comlib, as QWS uses them: two paths for each direction that share a send buffer, alternating. */
+/* Every function of rdma_comlib, as QWS uses them: two paths per direction that share a send buffer, alternating. */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -118,8 +118,8 @@ static int shared_buffers(void) {
   return found;
 }
 
-/* Whole pages of a buffer are shared while a path is open, and the program's own again afterwards; what they hold stays. The sender
-   waits until the receiver is done with them. */
+/* Whole pages of a buffer are shared while a path is open and private again afterwards; their contents stay. The sender
+   waits until the receiver has finished with them. */
 static void shared_pages(int expected) {
   enum { ints = 20000 };
   struct direction d;

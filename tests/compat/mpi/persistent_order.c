@@ -1,6 +1,7 @@
-/* Why no drop-in interface intercepts MPI (docs/howto/compat.md, "What is not here"): rank 0's persistent send and rank 1's persistent receive have the same
-   communicator, tag and type and are under way at once, and yet do not belong to each other. MPI gives 1 to `a` and 2 to `b`; a
-   library that carried persistent requests by a channel of their own would give 1 to `b`. */
+/* Why no drop-in interface intercepts MPI (docs/howto/compat.md, "What is not here"): rank 0's persistent send and rank
+   1's persistent receive have the same communicator, tag and type and are under way at once, and yet do not belong to
+   each other. MPI gives 1 to `a` and 2 to `b`; a library that carried persistent requests by a channel of their own
+   would give 1 to `b`. */
 #include <mpi.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* A program that is linked with MPI and calls qspi_init before MPI_Init: both work side by side, under MPI's launcher. */
+/* A program that is linked with MPI and calls qspi_init before MPI_Init: both work together under MPI's launcher. */
 #include <mpi.h>
 #include <stdio.h>
 

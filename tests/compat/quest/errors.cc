@@ -1,4 +1,4 @@
-// QuEST's errors, each with its own message, and an accelerator whose memory is the host's.
+// Stand-ins for QuEST's errors, each with its own message, and for an accelerator whose memory is the host's.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// What compat/quest/comm.cpp needs of QuEST, declared for its test: types with the members that it uses, the functions that it
-// defines, and those that it calls. The test stands in for the headers of QuEST, all of which lead here.
+// The part of QuEST that compat/quest/comm.cpp needs, declared for its test: types with the members that it uses, the
+// functions that it defines, and those that it calls. The test's stand-ins for QuEST's headers all include this file.
 #pragma once
 
 #include <complex>
@@ -43,7 +43,7 @@ bool comm_isInit();
 bool comm_isRootNode();
 bool comm_isRootNode(int rank);
 
-// comm_indices.hpp: what is sent of half a buffer begins in its middle, what is received at its start.
+// comm_indices.hpp: half a buffer is sent from the buffer's middle and received at its start.
 inline qindex getSubBufferSendInd(Qureg qureg) { return qureg.numAmpsPerNode / 2; }
 inline qindex getBufferRecvInd() { return 0; }
 inline std::pair<qindex, qindex> getSubBufferSendRecvInds(Qureg qureg) { return {qureg.numAmpsPerNode / 2, 0}; }
