@@ -1,6 +1,6 @@
 """onehop moves data between the ranks of a distributed simulation in one hop."""
 
-from onehop import _current_folder  # noqa: F401, first: what follows must not come from the current folder
+from onehop import _current_folder  # noqa: F401, first, so that no later import comes from the current folder
 from onehop._core import __version__
 from onehop.channel import Channels, Receiver, Sender
 from onehop.collectives import allreduce, barrier, broadcast, reduce_scatter

@@ -1,6 +1,6 @@
-"""Takes the current folder off `sys.path` for `python -m onehop`, before anything is imported from there.
+"""Remove the current folder from `sys.path` for `python -m onehop`, before any module is imported from there.
 
-Uses nothing that Python has not loaded when it starts: anything else might come from that folder.
+This module imports only modules that Python loads at start-up: any other module might come from that folder.
 """
 
 import os
@@ -8,7 +8,7 @@ import sys
 
 
 def _runs_onehop() -> bool:
-    """Whether this is `python -m onehop`, or `-m` and one of its modules, while Python looks for it."""
+    """Whether Python is resolving `python -m onehop`, or `-m` with one of the modules of onehop."""
     arguments = getattr(sys, "argv", [])
     if arguments[:1] != ["-m"]:
         return False
@@ -18,15 +18,15 @@ def _runs_onehop() -> bool:
     return name.partition(".")[0] == "onehop"
 
 
-def _leave_it_out() -> None:
-    """Do it, unless Python has been told so itself (`-P`, `-I`)."""
+def _remove_current_folder() -> None:
+    """Remove the folder, unless Python left it out already because of `-P` or `-I`."""
     if getattr(sys.flags, "safe_path", False) or sys.flags.isolated or not _runs_onehop():
         return
     folder = sys.path.pop(0)
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120
-    if folder == package:  # the processes that this one starts must find it, too
+    if folder == package:  # child processes must still find the package
         found = os.environ.get("PYTHONPATH")
         os.environ["PYTHONPATH"] = package + (os.pathsep + found if found else "")
 
 
-_leave_it_out()
+_remove_current_folder()

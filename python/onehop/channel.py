@@ -21,14 +21,14 @@ Message = int | tuple[Any, Any] | Any
 
 @dataclass(frozen=True)
 class Channels:
-    """The ends that `Group.channels` prepared on this rank.
+    """The channel ends that `Group.channels` opened on this rank.
 
     Attributes
     ----------
     send : dict of Sender
-        By the key that was given: the receiving rank, or (rank, tag).
+        Sending ends. The keys are those passed to `Group.channels`: the receiving rank, or (rank, tag).
     receive : dict of Receiver
-        By the sending rank, or (rank, tag).
+        Receiving ends. The keys are the sending rank, or (rank, tag).
     """
 
     send: dict[End, Sender] = field(default_factory=dict)
@@ -40,7 +40,10 @@ def _shaper(shape: Any, dtype: np.dtype) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _message(end: End, message: Message) -> tuple[int, Callable[[np.ndarray], np.ndarray] | None]:
-    """Bytes of one message, and how to see a slot's bytes as what it is."""
+    """Return the size of one message in bytes, and a function that views a slot's bytes as the message's array.
+
+    The function is None for a message that is given as a number of bytes.
+    """
     if isinstance(message, (int, np.integer)):
         return int(message), None
     try:
@@ -67,9 +70,9 @@ def _peer_and_tag(end: End) -> tuple[int, int]:
 
 @contextmanager
 def heard_by_all(group: _core.Group) -> Iterator[None]:
-    """Look at the arguments of a collective step: an error here is raised, and makes every other rank raise as well.
+    """Report an exception of the enclosed code to all other ranks, which then raise Error, and raise it here.
 
-    Around what comes before the step itself, which tells the others by its own means.
+    Use it around the local checks that precede a collective call. The collective call itself reports its own errors.
     """
     try:
         yield
@@ -88,7 +91,7 @@ def open_channels(
     chunk_bytes: int = 0,
     transport: str = "auto",
 ) -> Channels:
-    """The same as `Group.channels`, where it is described."""
+    """Open the channels of a group; see `Group.channels`."""
     wanted = [(True, end, message) for end, message in (send or {}).items()]
     wanted += [(False, end, message) for end, message in (receive or {}).items()]
     specs, shapers = [], []

@@ -1,4 +1,4 @@
-"""Codecs: what numbers look like on the wire. docs/reference/codecs.md has every format, and its error bound."""
+"""Codecs: formats of numbers on the wire. docs/reference/codecs.md describes every format and its error bound."""
 
 from __future__ import annotations
 
@@ -26,36 +26,51 @@ _NUMBER_TYPES = {
 
 
 def element_type(dtype: Any) -> str:
-    """The type of an array's numbers: "float32" for complex64 and for ("float32", 3), "bytes" for what is none.
+    """Return the name of the number type of a dtype, as the codecs use it.
 
     Parameters
     ----------
     dtype : dtype
-        What NumPy takes for one, or "bfloat16", which NumPy does not know.
+        Anything that `numpy.dtype` accepts, or "bfloat16", which NumPy does not know.
+
+    Returns
+    -------
+    str
+        For example "float32" for float32, complex64 and ("float32", 3). "bytes" for every dtype that the codecs do
+        not know, and for a byte order that is not this machine's.
 
     Raises
     ------
     BadInput
-        It is no dtype.
+        `dtype` is not a dtype.
     """
     if isinstance(dtype, str) and dtype == "bfloat16":
         return dtype
     try:
         base = np.dtype(dtype).base
     except TypeError as error:
-        raise BadInput(f"expected a NumPy dtype, or bfloat16, found {dtype!r}") from error
+        raise BadInput(f"expected a NumPy dtype or 'bfloat16', found {dtype!r}") from error
     if str(base) == "bfloat16":
         return "bfloat16"
     return _NUMBER_TYPES.get(f"{base.kind}{base.itemsize}", "bytes") if base.isnative else "bytes"
 
 
 def encoded_bytes(codec: str, dtype: Any, elements: int) -> int:
-    """Bytes on the wire for so many numbers; a complex number is two.
+    """Return the number of bytes on the wire.
+
+    Parameters
+    ----------
+    codec : str
+        One of `CODECS`.
+    dtype : dtype
+        The type of the numbers, as for `element_type`.
+    elements : int
+        How many numbers are encoded. A complex number counts as two.
 
     Raises
     ------
     BadInput
-        No such codec, or it does not take numbers of this type.
+        There is no such codec, or it does not encode numbers of this type.
     """
     return _core.encoded_bytes(codec, element_type(dtype), elements)
 
@@ -65,7 +80,7 @@ def _type_of(array: Any, dtype: Any) -> str:
 
 
 def encode(codec: str, array: Any, dtype: Any = None) -> np.ndarray:
-    """What an array's numbers look like on the wire.
+    """Encode an array for the wire.
 
     Parameters
     ----------
@@ -74,17 +89,17 @@ def encode(codec: str, array: Any, dtype: Any = None) -> np.ndarray:
     array : array
         C-contiguous, of float32, float64, float16 or complex numbers; any type for "raw".
     dtype : dtype, optional
-        What the array's bytes are, where its own dtype does not say so: "bfloat16" for an array of uint16.
+        Type of the numbers, if the array's own dtype differs: "bfloat16" for an array of uint16.
 
     Returns
     -------
     ndarray of uint8
-        Its bytes on the wire.
+        The encoded bytes.
 
     Raises
     ------
     BadInput
-        No such codec, or it does not take numbers of this type.
+        There is no such codec, or it does not encode numbers of this type.
     """
     kind = _type_of(array, dtype)
     number_bytes = {"bytes": 1, "float16": 2, "bfloat16": 2, "float32": 4, "int32": 4}.get(kind, 8)
@@ -94,20 +109,20 @@ def encode(codec: str, array: Any, dtype: Any = None) -> np.ndarray:
 
 
 def decode(codec: str, wire: Any, out: Any, dtype: Any = None, *, add: bool = False) -> Any:
-    """Reads numbers back from the wire into an array.
+    """Decode numbers from the wire into an array.
 
     Parameters
     ----------
     codec : str
-        What they were encoded with.
+        The codec that encoded the numbers.
     wire : array or bytes
-        Their bytes.
+        The encoded bytes.
     out : array
-        Where they go, C-contiguous; as many as it holds.
+        Receives the numbers, C-contiguous. Its size determines how many are decoded.
     dtype : dtype, optional
         As for `encode`.
     add : bool
-        Add to what is there.
+        Add the numbers to the contents of `out` instead of overwriting them.
 
     Returns
     -------
@@ -117,7 +132,7 @@ def decode(codec: str, wire: Any, out: Any, dtype: Any = None, *, add: bool = Fa
     Raises
     ------
     BadInput
-        The lengths or types do not fit.
+        The lengths or types of `wire` and `out` do not fit, or there is no such codec.
     """
     _core.decode(codec, _type_of(out, dtype), wire, out, add)
     return out

@@ -1,8 +1,8 @@
-"""Operations on tensors over all ranks: all-reduce, reduce-scatter, all-gather, broadcast, all-to-all, barrier.
+"""Collective operations on tensors: all-reduce, reduce-scatter, all-gather, broadcast, all-to-all, barrier.
 
-Arrays are NumPy's, or anything else with the buffer protocol or DLPack (tensors of torch on the processor):
-C-contiguous, and nothing is copied. Everything here is collective: every rank of the group calls it, in the same
-order, with arrays of the same shape and type.
+Arrays are NumPy arrays, or any other object with the buffer protocol or DLPack (such as torch tensors on the CPU). They
+must be C-contiguous and are not copied. All functions but `should_allreduce` are collective: every rank of the group
+calls them, in the same order, with arrays of the same shape and type.
 """
 
 from __future__ import annotations
@@ -32,31 +32,33 @@ __all__ = [
     "should_allreduce",
 ]
 
-MOST_PLANS = 512
+MAX_PLANS = 512
 _TYPES = frozenset({"float16", "bfloat16", "float32", "float64", "int32", "int64"})
 
 
 class Plans:
-    """What a group has prepared for its tensors: the paths, and the operations used last.
+    """A cache of prepared collective operations of a group, which drops the least recently used one when full.
+
+    The constructor is collective.
 
     Parameters
     ----------
     group : Group
-        The ranks. Making it is collective.
+        The ranks.
     """
 
     def __init__(self, group: Group) -> None:
         self.collectives = Collectives(group)
         self._operations: OrderedDict[tuple[Any, ...], Collective] = OrderedDict()
 
-    def get(self, kind: str, *what: Any) -> Collective:
-        """The operation `Collectives.kind(*what)`, made only if it is not kept."""
-        key = (kind, *what)
+    def get(self, kind: str, *arguments: Any) -> Collective:
+        """Return the operation `Collectives.kind(*arguments)` from the cache, or prepare it."""
+        key = (kind, *arguments)
         operation = self._operations.get(key)
         if operation is None:
-            operation = getattr(self.collectives, kind)(*what)
+            operation = getattr(self.collectives, kind)(*arguments)
             self._operations[key] = operation
-            if len(self._operations) > MOST_PLANS:
+            if len(self._operations) > MAX_PLANS:
                 self._operations.popitem(last=False)
         else:
             self._operations.move_to_end(key)
@@ -67,7 +69,7 @@ class Plans:
 
 
 def plans(group: Group) -> Plans:
-    """The plans of a group, made at the first use of any operation on tensors."""
+    """Return the plan cache of a group. The first call makes it, which is collective."""
     found: Plans | None = group.__dict__.get("_plans")
     if found is None:
         found = Plans(group)
@@ -76,7 +78,7 @@ def plans(group: Group) -> Plans:
 
 
 def element_type(array: Any) -> str:
-    """The name of the type of an array's elements: "float32" for NumPy's, torch's and others'."""
+    """Return the name of an array's element type, such as "float32", for NumPy, torch and other libraries."""
     dtype = getattr(array, "dtype", None)
     return getattr(dtype, "name", None) or str(dtype).rpartition(".")[2]
 
@@ -97,7 +99,7 @@ def _number_type(array: Any) -> str:
 
 
 def _plain(array: Any) -> Any:
-    """The array without what keeps it from handing out its memory."""
+    """Detach a torch tensor from its gradient, which would keep it from exporting its memory."""
     if isinstance(array, np.ndarray):
         return array
     detach = getattr(array, "detach", None)
@@ -106,7 +108,7 @@ def _plain(array: Any) -> Any:
 
 def _memory(array: Any, writable: bool, what: str) -> _core.Memory:
     array = _plain(array)
-    # Types that the buffer protocol cannot name, such as bfloat16 of ml_dtypes.
+    # The buffer protocol has no name for types such as bfloat16 of ml_dtypes.
     if isinstance(array, np.ndarray) and array.dtype.kind == "V" and array.ndim > 0:
         array = array.view(np.uint8)
     device = getattr(getattr(array, "device", None), "type", "cpu")
@@ -120,20 +122,20 @@ def _memory(array: Any, writable: bool, what: str) -> _core.Memory:
         return _core.Memory(array, writable, what)
     except BadInput:
         raise
-    except Exception as error:  # of whoever made the array
-        raise BadInput(f"expected {what} to hand out its memory, but it does not: {error}") from error
+    except Exception as error:  # any type: the array's own library raises it
+        raise BadInput(f"expected {what} to export its memory, but it does not: {error}") from error
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether something is possible; true or false by itself.
+    """Whether an operation is possible, and if not, why. A verdict can be used as a bool.
 
     Attributes
     ----------
     ok : bool
-        Whether it is.
+        Whether the operation is possible.
     reason : str
-        Why not; empty if it is.
+        Why the operation is not possible; empty if it is.
     """
 
     ok: bool
@@ -144,12 +146,23 @@ class Verdict:
 
 
 def should_allreduce(array: Any, codec: str = "raw", op: str = "sum") -> Verdict:
-    """Whether `allreduce` takes an array as it is, and why not; asks nobody else, and moves nothing."""
+    """Say whether `allreduce` accepts an array, and if not, why. Not collective; nothing is sent.
+
+    Parameters
+    ----------
+    array, codec, op
+        As for `allreduce`.
+
+    Returns
+    -------
+    Verdict
+        True or false; `.reason` says why not.
+    """
     try:
         kind = _number_type(array)
         _memory(array, True, "the array")
         if kind.startswith("int") and (codec != "raw" or op == "mean"):
-            return Verdict(False, f"there is no {op} of {kind} with the codec {codec}")
+            return Verdict(False, f"{op} of {kind} does not exist with the codec {codec}")
         _core.encoded_bytes(codec, kind, _length(array.shape))
     except (BadInput, AttributeError) as error:
         return Verdict(False, str(error))
@@ -157,12 +170,14 @@ def should_allreduce(array: Any, codec: str = "raw", op: str = "sum") -> Verdict
 
 
 def _new(array: Any, shape: Sequence[int]) -> Any:
-    """An array like it, of another shape."""
+    """Make an array of the same library and type with another shape."""
     if isinstance(array, np.ndarray):
         return np.empty(shape, array.dtype)
     make = getattr(array, "new_empty", None)
     if make is None:
-        raise BadInput(f"expected `out` for a {type(array).__name__}: onehop knows no way to make one")
+        raise BadInput(
+            f"expected `out` for a {type(array).__name__}, found None: onehop cannot allocate an array of this type"
+        )
     return make(tuple(shape))
 
 
@@ -187,29 +202,29 @@ def allreduce(
     out: Any = None,
     compress_above: int | str = 0,
 ) -> Any:
-    """Combine the arrays of all ranks, element by element, and give everybody the result.
+    """Combine the arrays of all ranks element by element, and return the result on every rank.
 
     Elements are combined in the order of ranks, so the result has the same bits on every rank and in every run,
-    whatever the algorithm. 16-bit numbers are calculated with as float32 and rounded once.
+    with every algorithm. 16-bit numbers are combined in float32 and rounded once.
 
     Parameters
     ----------
     group : Group
         The ranks.
     array : array, or sequence of arrays
-        What this rank has: float64, float32, float16, bfloat16, int32 or int64. Several arrays of one type are
-        combined in one go.
+        Contribution of this rank: float64, float32, float16, bfloat16, int32 or int64. Several arrays of one type are
+        combined in one operation.
     op : str
-        "sum", "mean" (not of integers), "min", "max" or "prod". A NaN anywhere is a NaN in the result.
+        "sum", "mean" (not for integers), "min", "max" or "prod". A NaN on any rank gives a NaN in the result.
     codec : str
-        What travels: "raw", or for fewer bytes and less precision one of the codecs (docs/reference/codecs.md).
+        Format on the wire: "raw", or another codec for fewer bytes and less precision (docs/reference/codecs.md).
     algorithm : str
-        "one_shot", "two_shot", or "auto": what is fastest here for the size.
+        "one_shot", "two_shot", or "auto": the fastest for this size on this machine.
     out : array, or sequence of arrays
-        Where the result goes; may be `array` itself. None: a new one like it.
+        Receives the result; may be `array` itself. None: a new array.
     compress_above : int or "auto"
-        Arrays with fewer bytes travel raw whatever the codec. "auto": where the codec takes less time than raw, as
-        `onehop tune` has measured or by a default, the same on every rank (docs/howto/tuning.md).
+        Arrays with fewer bytes are sent raw, whatever the codec. "auto": use the codec only where it takes less time
+        than raw, by the measurements of `onehop tune` or a default, the same on every rank (docs/howto/tuning.md).
 
     Returns
     -------
@@ -219,12 +234,12 @@ def allreduce(
     Raises
     ------
     Mismatch
-        On every rank, if one does something else. Nothing was combined; the next call that is the same on all
+        On every rank, if the calls of two ranks differ. Nothing was combined; the next call that is the same on all
         ranks works again.
     PeerLost, Timeout
-        The group cannot be used for tensors after either.
+        A rank has ended, or did not arrive in time. The group cannot be used for tensors afterwards.
     BadInput
-        A type, shape or memory that cannot be; nothing was sent then.
+        The type, shape or memory of an array is not supported. Nothing was sent.
 
     Examples
     --------
@@ -252,7 +267,7 @@ def allreduce(
 
 
 def _codec_to_use(group: Group, codec: str, size: int, compress_above: int | str) -> str:
-    """The codec, or "raw" for an array with so few bytes."""
+    """Return `codec`, or "raw" for an array of fewer than `compress_above` bytes."""
     above: int | None
     if compress_above == "auto":
         above = plans(group).collectives.compress_above(codec)
@@ -303,7 +318,7 @@ def _allreduce_several(
 
 
 def _shapes(arrays: Sequence[Any]) -> tuple[int, ...]:
-    """The extents of several arrays, with -1 between them."""
+    """Return the extents of several arrays, separated by -1."""
     extents: list[int] = []
     for array in arrays:
         extents += [-1, *array.shape]
@@ -311,21 +326,28 @@ def _shapes(arrays: Sequence[Any]) -> tuple[int, ...]:
 
 
 def reduce_scatter(group: Group, array: Any, op: str = "sum", codec: str = "raw", *, out: Any = None) -> Any:
-    """Combine the arrays of all ranks and give each rank one block of the result.
+    """Combine the arrays of all ranks, and return one block of the result on each rank.
 
     Parameters
     ----------
     group, op, codec
         As for `allreduce`.
     array : array
-        Its first dimension is split evenly over the ranks: block r goes to rank r.
+        The first dimension is split evenly over the ranks: rank r receives block r of the result.
     out : array
-        Where this rank's block goes; None: a new one.
+        Receives this rank's block; None: a new array.
 
     Returns
     -------
     array
         `out`.
+
+    Raises
+    ------
+    BadInput
+        The first dimension is not a multiple of the number of ranks.
+    Mismatch, PeerLost, Timeout
+        As for `allreduce`.
     """
     shape = _block_shape(group, array)
     result = _new(array, shape) if out is None else out
@@ -345,27 +367,35 @@ def _block_shape(group: Group, array: Any) -> tuple[int, ...]:
 
 
 def _content(array: Any) -> tuple[str, tuple[int, ...]]:
-    """Type and shape of what is only moved; a type that no reduction knows becomes part of the shape."""
+    """Return the type and shape of an array that is only moved, to be compared between the ranks.
+
+    A type that no reduction supports is "bytes", with a checksum of its name as part of the shape.
+    """
     name, shape = element_type(array), tuple(getattr(array, "shape", ()))
     return (name, shape) if name in _TYPES else ("bytes", (*shape, -1, crc32(name.encode())))
 
 
 def allgather(group: Group, array: Any, *, out: Any = None) -> Any:
-    """Give everybody the arrays of all ranks, of any type.
+    """Gather the arrays of all ranks on every rank.
 
     Parameters
     ----------
     group : Group
         The ranks.
     array : array
-        Of the same shape on every rank.
+        Contribution of this rank, of any type, with the same shape on every rank.
     out : array
-        Where they go, of shape (ranks, *shape); None: a new one.
+        Receives the arrays, with shape (ranks, *shape); None: a new array.
 
     Returns
     -------
     array
-        `out`; out[r] is that of rank r.
+        `out`; out[r] is the array of rank r.
+
+    Raises
+    ------
+    BadInput, Mismatch, PeerLost, Timeout
+        As for `allreduce`.
     """
     result = _new(array, (group.size, *array.shape)) if out is None else out
     source, target = _memory(array, False, "the array"), _memory(result, True, "the result")
@@ -374,28 +404,35 @@ def allgather(group: Group, array: Any, *, out: Any = None) -> Any:
 
 
 def broadcast(group: Group, array: Any, root: int = 0) -> Any:
-    """Overwrite the arrays of all ranks, of any type, with that of rank `root`; returns `array`."""
+    """Overwrite the arrays of all ranks, of any type, with the array of rank `root`, and return `array`."""
     memory = _memory(array, True, "the array")
     plans(group).get("broadcast", memory.bytes, root, *_content(array)).run(memory, memory)
     return array
 
 
 def all_to_all(group: Group, array: Any, *, out: Any = None) -> Any:
-    """Send block r of the array to rank r, and receive as block r what rank r has for this one.
+    """Send block r of the array to rank r, and receive block r of the result from rank r.
 
     Parameters
     ----------
     group : Group
         The ranks.
     array : array
-        Its first dimension is split evenly over the ranks.
+        The first dimension is split evenly over the ranks into blocks.
     out : array
-        Where the blocks go, of the same shape; None: a new one.
+        Receives the blocks, with the same shape; None: a new array.
 
     Returns
     -------
     array
         `out`.
+
+    Raises
+    ------
+    BadInput
+        The first dimension is not a multiple of the number of ranks.
+    Mismatch, PeerLost, Timeout
+        As for `allreduce`.
     """
     _block_shape(group, array)
     result = _new(array, array.shape) if out is None else out
@@ -406,5 +443,5 @@ def all_to_all(group: Group, array: Any, *, out: Any = None) -> Any:
 
 
 def barrier(group: Group) -> None:
-    """Wait until every rank has come. Quicker than `Group.barrier`, which is for set-up."""
+    """Wait until every rank has called this. Faster than `Group.barrier`, which is for set-up."""
     plans(group).collectives.barrier()

@@ -1,4 +1,4 @@
-"""How many processor cores there are."""
+"""Numbers of processor cores."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import os
 
 
 def usable_cores() -> int:
-    """Those that this process may run on: a rank has its own, others what `taskset` or a container leaves them."""
+    """Return the number of processors that this process may run on, as set by a launcher, `taskset` or a container."""
     return len(os.sched_getaffinity(0))
 
 
 def machine_cores() -> int:
-    """All of the machine."""
+    """Return the number of processors of the machine."""
     return os.cpu_count() or 1

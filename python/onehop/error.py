@@ -1,18 +1,18 @@
-"""The errors that a caller can act on. Every message says what was expected, what was found, and what to do."""
+"""The exceptions of onehop. Every message says what was expected, what was found, and what to do."""
 
 from __future__ import annotations
 
 
 class Error(RuntimeError):
-    """The base of everything onehop raises. The command line ends with exit code 1."""
+    """The base class of all exceptions of onehop. Exit code 1 on the command line."""
 
 
 class BadInput(Error, ValueError):
-    """The arguments cannot be right: a slice outside its array, a negative width. Exit code 2."""
+    """Invalid arguments, such as a slice outside its array or a negative width. Exit code 2."""
 
 
 class Mismatch(Error):
-    """Two ranks prepared things that do not fit together. Raised on every rank; names both ranks and both sizes."""
+    """Two ranks prepared operations that do not fit together. Raised on every rank; names both ranks and both sizes."""
 
 
 class Timeout(Error, TimeoutError):
@@ -25,7 +25,7 @@ class PeerLost(Error, ConnectionError):
     Attributes
     ----------
     rank : int
-        The rank that was lost, in the numbering of the group whose wait failed; -1 is the launcher.
+        The lost rank, in the numbering of the group whose wait failed; -1 is the launcher.
     """
 
     def __init__(self, message: str, rank: int = -1) -> None:

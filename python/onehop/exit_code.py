@@ -1,4 +1,4 @@
-"""Exit codes: what a failure means to whoever started the program."""
+"""Exit codes of programs that fail with an exception of onehop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PEER_LOST = 3
 
 
 def exit_code(error: BaseException) -> int:
-    """The exit code of a program that ends with this error: 3 for a lost peer, 2 for bad input, else 1."""
+    """Return the exit code for an exception: 3 for PeerLost, 2 for BadInput, 130 for Ctrl-C, else 1."""
     if isinstance(error, PeerLost):
         return PEER_LOST
     if isinstance(error, BadInput):
@@ -26,9 +26,9 @@ def exit_code(error: BaseException) -> int:
 
 
 def install_excepthook() -> None:
-    """In a program that `onehop launch` started, errors of onehop that nobody catches end it with their exit codes.
+    """Make an uncaught exception of onehop end the program with its exit code, if `onehop launch` started the program.
 
-    The traceback is printed as always. Elsewhere this changes nothing.
+    The traceback is printed as always. Outside of `onehop launch` nothing changes.
     """
     if "ONEHOP_CONTROL" not in os.environ:
         return

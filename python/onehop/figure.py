@@ -1,4 +1,4 @@
-"""A matplotlib figure and its file, or the error that says what is missing."""
+"""Make and save matplotlib figures, with an error that says what to install if matplotlib is missing."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["empty_figure", "save_figure"]
 
 
 def empty_figure(width: float, height: float) -> Any:
-    """A `matplotlib.figure.Figure` without anything in it, which needs no display.
+    """Make an empty `matplotlib.figure.Figure`, which needs no display.
 
     Parameters
     ----------
     width, height : float
-        In inches.
+        Size in inches.
 
     Raises
     ------
@@ -41,14 +41,23 @@ def empty_figure(width: float, height: float) -> Any:
 
 
 def save_figure(figure: Any, file: str, *, dpi: float | str = "figure") -> None:
-    """Write a figure in the format that the file's name ends with (PNG if it has no ending), whole or not at all.
+    """Write a figure to a file. If writing fails, an existing file stays as it was.
 
-    The same figure gives the same file: it holds no date and no random names.
+    The same figure gives the same bytes: the file contains no date and no random names.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+        The figure.
+    file : str
+        The file. Its suffix selects the format; without one the format is PNG.
+    dpi : float or "figure"
+        Resolution in dots per inch; "figure" is that of the figure.
 
     Raises
     ------
     BadInput
-        matplotlib does not know the format, or the file cannot be written.
+        matplotlib does not have this format, or the file cannot be written.
     """
     from matplotlib import rc_context
 

@@ -17,11 +17,11 @@ from onehop.error import BadInput
 
 _world: list[Group] = []
 _worlds_of_parents: list[Group] = []
-_MOST_DIMENSIONS = 32  # of every NumPy
+_MAX_DIMENSIONS = 32  # the limit of NumPy 1; NumPy 2 allows 64
 
 
 def _extents(shape: Any) -> tuple[int, ...]:
-    """A shape as NumPy takes it, checked."""
+    """Return a shape as a tuple, or raise BadInput if NumPy has no such shape."""
     try:
         extents = (operator.index(shape),)
     except TypeError:
@@ -31,10 +31,10 @@ def _extents(shape: Any) -> tuple[int, ...]:
             raise BadInput(
                 f"expected a shape as an integer or a sequence of them, found {shape!r}"
             ) from error
-    if len(extents) > _MOST_DIMENSIONS:
-        raise BadInput(f"expected a shape of at most {_MOST_DIMENSIONS} dimensions, found {len(extents)}")
+    if len(extents) > _MAX_DIMENSIONS:
+        raise BadInput(f"expected a shape of at most {_MAX_DIMENSIONS} dimensions, found {len(extents)}")
     if any(extent >= 2**63 for extent in extents):
-        raise BadInput("expected a shape with extents below 2^63, found a larger one")
+        raise BadInput(f"expected a shape with extents below 2^63, found {max(extents)}")
     if any(extent < 0 for extent in extents):
         raise BadInput(f"expected a shape without negative extents, found {shape}")
     return extents
@@ -51,9 +51,9 @@ os.register_at_fork(after_in_child=_leave_world_to_parent)
 
 @atexit.register
 def _close_world() -> None:
-    """Close the world before the interpreter goes.
+    """Close the world group before the interpreter ends.
 
-    The other ranks hear that this one left in order once the exit status turns out to be 0: atexit does not know it.
+    atexit does not know the exit status. The other ranks learn that this one left in order once the status is 0.
     """
     _core.Group.process_is_ending()
     _world.clear()
@@ -61,36 +61,37 @@ def _close_world() -> None:
 
 
 class Group(_core.Group):
-    """The ranks of a run: who I am, who shares memory with me, and an all-gather of bytes for set-up.
+    """The ranks of a run: the number of this rank, the ranks on the same machine, and set-up operations.
 
-    Made by `world`, `alone`, `from_mpi` or `from_allgather`. Making a group, `split`, `barrier`, `allgather` and
-    `channels` are collective: every rank of the group calls them, in the same order. Data moves through channels and
-    plans.
+    A group is made by `world`, `alone`, `from_mpi` or `from_allgather`. These constructors, `split`, `barrier`,
+    `allgather` and `channels` are collective: every rank of the group calls them, in the same order. Channels and plans
+    move data; `allgather` is meant for the few bytes of a set-up.
 
     Attributes
     ----------
     rank, size : int
-        Who this is, and of how many.
+        Number of this rank, and number of ranks.
     origin : str
-        How the group came to be: "launcher", "mpi", "torchrun", "srun", "alone", "allgather" or "split".
+        How the group was made: "launcher", "mpi", "torchrun", "srun", "alone", "allgather" or "split".
     timeout : float
-        Limit in seconds for every wait in this group; 0: none. The environment's ONEHOP_TIMEOUT sets another default.
+        Limit in seconds for every wait in this group; 0: no limit. The environment variable ONEHOP_TIMEOUT sets the
+        default.
     local_ranks : list of int
         The ranks that share memory with this one, itself included.
     """
 
     @classmethod
     def world(cls) -> Group:
-        """The ranks that the launcher of this program started; one rank when there is no launcher.
+        """Return the group of all ranks that the launcher of this program started; one rank without a launcher.
 
-        Launchers are `onehop launch`, mpiexec, srun and torchrun. MPI is initialised if an MPI launcher started the
-        program and nobody has done so yet. The group is made once; every further call returns the same.
+        Launchers are `onehop launch`, mpiexec, srun and torchrun. The call initialises MPI if an MPI launcher started
+        the program and MPI is not initialised yet. The group is made once; every further call returns the same group.
 
         Raises
         ------
         Error
-            A launcher says that there are several ranks, but this one finds itself alone. Or this process was forked
-            from a rank after that had made its world: the group belongs to that rank.
+            A launcher announces several ranks, but this rank cannot find the others. Or this process was forked from a
+            rank that had already made its world: that group belongs to the parent.
         """
         if not _world:
             _world.append(cls(_core.Group.world()))
@@ -98,40 +99,40 @@ class Group(_core.Group):
 
     @classmethod
     def alone(cls) -> Group:
-        """One rank, whatever the launcher says."""
+        """Return a group of this process alone, whatever the launcher."""
         return cls(_core.Group.alone())
 
     @classmethod
     def from_mpi(cls, comm: Any) -> Group:
-        """The ranks of an MPI communicator of mpi4py, which is duplicated.
+        """Make a group of the ranks of an mpi4py communicator. The communicator is duplicated.
 
         Raises
         ------
         BadInput
-            `comm` is no communicator of mpi4py.
+            `comm` is not an mpi4py communicator, or is MPI.COMM_NULL, or mpi4py is not installed.
         """
         try:
             from mpi4py import MPI
         except ImportError as error:
             raise BadInput(
-                f"expected a communicator of mpi4py, but mpi4py cannot be imported: {error}"
+                f"expected an mpi4py communicator, but mpi4py cannot be imported: {error}; `pip install mpi4py`"
             ) from error
         if not isinstance(comm, MPI.Comm):
-            raise BadInput(f"expected a communicator of mpi4py, found {type(comm).__name__}")
+            raise BadInput(f"expected an mpi4py communicator, found {type(comm).__name__}")
         if comm == MPI.COMM_NULL:
             raise BadInput("expected a communicator that this rank belongs to, found MPI.COMM_NULL")
         return cls(_core.Group.from_mpi_handle(MPI._addressof(comm)))
 
     @classmethod
     def from_allgather(cls, rank: int, size: int, allgather: Callable[[bytes], Sequence[bytes]]) -> Group:
-        """A group from any all-gather of bytes; its ranks may be processes or threads.
+        """Make a group from a user-supplied all-gather of bytes. Its ranks may be processes or threads.
 
         Parameters
         ----------
         rank, size : int
-            Who this is, and of how many.
+            Number of this rank, and number of ranks.
         allgather : callable
-            Takes this rank's bytes and returns everybody's, in the order of ranks. Lengths may differ.
+            Takes the bytes of this rank and returns those of all ranks, in the order of ranks. Lengths may differ.
         """
         return cls(_core.Group.from_allgather(rank, size, allgather))
 
@@ -144,31 +145,43 @@ class Group(_core.Group):
             Selects the new group. A rank that passes a negative color joins none and gets None.
         key : int
             Orders the ranks of a new group; equal keys keep the order of this group.
+
+        Returns
+        -------
+        Group or None
+            The new group of this rank; None for a negative color.
         """
         part = super().split(color, key)
         return Group(part) if part.valid else None
 
     def empty(self, shape: int | Sequence[int], dtype: Any = "float64") -> np.ndarray:
-        """An array, all zero, in memory that the ranks on this machine can reach directly. Not collective.
+        """Allocate a zero-filled array in memory that the other ranks of this machine can read and write directly.
 
-        It lives as long as the array or a view of it does. Any array works in a plan; between arrays like this one it
-        can leave out a copy.
+        Not collective. The memory lives as long as the array or a view of it. A plan accepts any array, but between
+        arrays of this kind it can save a copy.
+
+        Parameters
+        ----------
+        shape : int or sequence of int
+            Shape of the array.
+        dtype : dtype
+            Type of its elements.
 
         Raises
         ------
         BadInput
-            A shape that no array has: negative, more than 2^63 bytes, no integers; a dtype of Python objects, or of no
+            The shape is negative, not of integers or of 2^63 bytes or more; or the dtype has Python objects or no
             bytes.
         Error
-            The machine has not enough memory; the message says how much there is.
+            The machine does not have enough memory; the message says how much there is.
         """
         try:
             kind = np.dtype(dtype)
         except (TypeError, ValueError) as error:
             raise BadInput(f"expected a NumPy dtype, found {dtype!r} ({error})") from error
         if kind.hasobject or kind.itemsize == 0:
-            what = "Python objects cannot be shared" if kind.hasobject else "it has no size"
-            raise BadInput(f"expected a dtype of plain bytes, found {kind}: {what}")
+            reason = "Python objects cannot be shared" if kind.hasobject else "it has no size"
+            raise BadInput(f"expected a dtype of plain bytes, found {kind}: {reason}")
         extents = _extents(shape)
         size = math.prod(extents) * kind.itemsize
         # NumPy counts bytes as if an extent of 0 were 1.
@@ -186,37 +199,38 @@ class Group(_core.Group):
         chunk_bytes: int = 0,
         transport: str = "auto",
     ) -> Channels:
-        """Prepare channels to and from other ranks. Collective: a rank without any calls it with nothing.
+        """Open channels to and from other ranks. Collective: a rank without channels calls it without arguments.
 
         Parameters
         ----------
         send, receive : mapping
-            From the other rank, or (rank, tag) for several channels between the same two, to what one message is: a
-            number of bytes, an array like it, or (shape, dtype). What one rank sends the other must receive.
+            One entry per channel. The key is the other rank, or (rank, tag) for several channels between the same two
+            ranks. The value describes one message: a number of bytes, an array of the same size, or (shape, dtype).
+            Every sending end needs a receiving end of the same size on the other rank.
         slots : int
-            Messages under way at once, as the sender sees it; 0: onehop chooses (two).
+            Messages that the sender can have in flight; 0: onehop chooses (two).
         slot_bytes : int
-            Limit of one slot: longer messages pass through in pieces; 0: onehop chooses.
+            Largest size of a slot; longer messages pass through in pieces. 0: onehop chooses.
         chunk_bytes : int
-            How much of a message is announced at a time; 0: onehop chooses.
+            Bytes of a message that are announced at a time; 0: onehop chooses.
         transport : str
             "auto", "shared_memory", "mpi" or "mock".
 
         Returns
         -------
         Channels
-            `.send[rank]` and `.receive[rank]`, with the keys that were given.
+            `.send[key]` and `.receive[key]`, with the keys of `send` and `receive`.
 
         Raises
         ------
         Mismatch
             On all ranks: an end has no partner, or two ends disagree about the size.
         BadInput
-            No such rank, or a message that is none of the above. All other ranks raise Error.
+            There is no such rank, or a message is none of the above. All other ranks raise Error.
 
         Examples
         --------
-        A ring, in which every rank passes its number on:
+        A ring in which every rank sends its number to the next one:
 
         >>> import numpy as np, onehop
         >>> group = onehop.Group.world()

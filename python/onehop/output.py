@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written under another name beside their place, then renamed."""
+"""Atomic file output: a file is written under a temporary name in its folder, then renamed."""
 
 from __future__ import annotations
 
@@ -15,17 +15,24 @@ __all__ = ["check_file_target", "unfinished_file", "write_file"]
 
 
 def _is_stream(target: Path) -> bool:
-    """Whether it is a pipe, a terminal or a device, which is written as it is: nothing may be renamed to it."""
+    """Whether the target is a pipe, a terminal or a device, which must be written directly and not be replaced."""
     return target.exists() and not target.is_file()
 
 
 def check_file_target(path: str | Path, what: str) -> None:
-    """Find out before the work that a file cannot be written.
+    """Check before a long computation that its result can be written.
+
+    Parameters
+    ----------
+    path : path
+        The file to be written.
+    what : str
+        Begins the error message, for example the name of an option.
 
     Raises
     ------
     BadInput
-        It is a folder; there is no such folder; the file or its folder cannot be written to.
+        The path is a folder, its folder does not exist, or the file or its folder is not writable.
     """
     target = Path(path)
     if target.is_dir():
@@ -45,15 +52,15 @@ def check_file_target(path: str | Path, what: str) -> None:
 
 @contextlib.contextmanager
 def unfinished_file(path: str | Path) -> Iterator[Path]:
-    """Yields the name under which the file is to be written; it gets its own name when the body has ended.
+    """Yield a temporary path to write to; rename it to `path` when the block ends without an exception.
 
-    Links are followed, a file that is replaced hands on its permissions, and nothing is left behind by an error.
-    A pipe or device is written as it is.
+    Symbolic links are followed. A replaced file passes its permissions on. After an exception the temporary file is
+    removed. For a pipe or device the path itself is yielded.
 
     Raises
     ------
     OSError
-        The file cannot be given its name.
+        The temporary file cannot be flushed to disk or renamed.
     """
     target = Path(path).resolve()
     if _is_stream(target):
@@ -63,7 +70,7 @@ def unfinished_file(path: str | Path) -> Iterator[Path]:
     try:
         yield unfinished
         with unfinished.open("rb+") as file:
-            os.fsync(file.fileno())  # a full disk may be found out as late as here
+            os.fsync(file.fileno())  # a full disk may show only here
             if target.exists():
                 os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode))
         unfinished.replace(target)
@@ -73,12 +80,16 @@ def unfinished_file(path: str | Path) -> Iterator[Path]:
 
 
 def write_file(path: str | Path, data: bytes | str, what: str) -> None:
-    """Write a whole file, or leave what there was.
+    """Write a file. If writing fails, an existing file stays as it was.
 
     Parameters
     ----------
+    path : path
+        The file.
+    data : bytes or str
+        The contents; text is encoded as UTF-8.
     what : str
-        What is written, for the message of an error: "the plot".
+        Names the contents in an error message, for example "the plot".
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Permutations of the bits of a distributed index: `permute_bits`, and the same one swap at a time."""
+"""Permutations of the bits of a distributed index: `permute_bits`, and the same in one round per swap."""
 
 from __future__ import annotations
 
@@ -26,41 +26,41 @@ def permute_bits(
     codec: str = "raw",
     rank: int | None = None,
 ) -> Schedule:
-    """The schedule that permutes the bits of the index of a state of 2^bits elements over 2^(bits - local) ranks.
+    """Build the schedule that permutes the index bits of a state of 2^bits elements on 2^(bits - local) ranks.
 
-    Bits of an element's index below `local` number it within its rank's array, the others are the rank's number. One
-    round, in place in array 0: every element goes straight to its final place, and one that keeps its place is in no
-    transfer.
+    The low `local` bits of an element's index number it within its rank's array; the other bits are the rank's number.
+    The schedule has one round and works in place in array 0: every element moves directly to its final place, and
+    elements that keep their place are in no transfer.
 
     Parameters
     ----------
     bits : int
-        Bits of the index.
+        Number of index bits.
     local : int
-        How many of them number the element within its rank.
+        Number of index bits that number an element within its rank.
     pairs : iterable of (int, int)
-        Pairs of bits that change places; no bit in two of them.
+        Pairs of bits to swap. Each bit may be in one pair only.
     permutation : sequence of int
-        Instead of `pairs`, any permutation: bit i of the index goes to bit permutation[i], that is, what lies at x
-        before lies afterwards at the index y whose bit permutation[i] is bit i of x.
+        Instead of `pairs`, any permutation: bit i of the index moves to bit permutation[i]. The element at index x
+        moves to the index y whose bit permutation[i] is bit i of x.
     element_bytes : int
         Bytes of one element; 16 is a complex double.
     dtype : dtype, optional
-        Instead of `element_bytes`, and needed for a codec: what an element is, "complex128" for example.
+        Type of an element, for example "complex128". It replaces `element_bytes`, and a codec needs it.
     codec : str
-        What the bytes look like on the wire (docs/reference/codecs.md): all but "raw" round what crosses between ranks.
+        Format on the wire (docs/reference/codecs.md). Every codec but "raw" rounds the elements that change ranks.
     rank : int, optional
         Build only the part of this rank.
 
     Returns
     -------
     Schedule
-        Its one array is the state, of 2^local elements on every rank.
+        Its only array is the state, with 2^local elements on every rank.
 
     Raises
     ------
     BadInput
-        That is no permutation of the bits, or there is no such rank.
+        The arguments do not describe a permutation of the bits, or there is no such rank.
 
     Examples
     --------
@@ -83,9 +83,9 @@ def permute_bits_one_swap_at_a_time(
     codec: str = "raw",
     rank: int | None = None,
 ) -> Schedule:
-    """The same result as `permute_bits`, with one round for each exchange of two bits: what it is measured against.
+    """Build a schedule with the result of `permute_bits` that needs one round per swap of two bits.
 
-    Parameters, result and errors as for `permute_bits`.
+    It serves as the baseline of benchmarks. Parameters, result and errors are those of `permute_bits`.
     """
     targets = _targets(bits, pairs, permutation)
     size, kind = _element(element_bytes, dtype)
@@ -103,7 +103,8 @@ def _targets(
     bits: int, pairs: Iterable[tuple[int, int]] | None, permutation: Sequence[int] | None
 ) -> list[int]:
     if (pairs is None) == (permutation is None):
-        raise BadInput("permute_bits: expected either pairs or a permutation, found both or neither")
+        found = "neither" if pairs is None else "both"
+        raise BadInput(f"permute_bits: expected either pairs or a permutation, found {found}")
     if permutation is not None:
         return [int(bit) for bit in permutation]
     assert pairs is not None
@@ -115,7 +116,7 @@ def _targets(
                 raise BadInput(f"permute_bits: expected bits from 0 to {bits - 1} in pairs, found {bit}")
             if targets[bit] != bit:
                 raise BadInput(
-                    f"permute_bits: expected every bit in one pair at most, found bit {bit} in two"
+                    f"permute_bits: expected every bit in at most one pair, found bit {bit} in two"
                 )
         targets[a], targets[b] = b, a
     return targets

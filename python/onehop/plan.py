@@ -1,4 +1,4 @@
-"""`Plan`: a schedule bound to a group and to memory."""
+"""`Plan`: a schedule bound to a group and to arrays."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ __all__ = ["Plan", "PlanCounters"]
 
 
 class Plan(_core.Plan):
-    """A schedule bound to a group and to memory, prepared once and run as often as you like. Collective over the group.
+    """A schedule bound to a group and to arrays, prepared once and run any number of times. Collective over the group.
 
-    `start()` begins a run and never waits, `finish()` completes it, `run()` does both. In between is time for what
-    needs no neighbour; what the schedule reads must not be written then, and what it writes must not be touched. As a
-    context manager a plan starts at the beginning of the block and finishes at its end (not if the block raises):
+    `start()` begins a run and never waits, `finish()` completes it, `run()` does both. Compute between them what needs
+    no data of other ranks. Until `finish()` returns, do not write data that the schedule reads, and do not touch data
+    that it writes. As a context manager a plan starts at the beginning of the block and finishes at its end, unless the
+    block raises:
 
         with plan:
             compute_interior()
@@ -28,39 +29,39 @@ class Plan(_core.Plan):
     Parameters
     ----------
     schedule : Schedule
-        The whole, or this rank's part of it.
+        The whole schedule, or this rank's part of it.
     group : Group
         The ranks.
     arrays : sequence of arrays
-        The memory of the schedule's arrays on this rank: C-contiguous NumPy arrays, or anything else with the buffer
-        protocol or DLPack. Nothing is copied; the plan keeps the memory alive. What the schedule writes must be
-        writable. None stands for an array that the schedule does not touch on this rank.
+        The schedule's arrays on this rank: C-contiguous NumPy arrays, or other objects with the buffer protocol or
+        DLPack. Nothing is copied; the plan keeps the memory alive. Arrays that the schedule writes must be writable.
+        None stands for an array that the schedule does not use on this rank.
     transport : str
-        "auto": shared memory where it is, else MPI. Or "shared_memory", "mpi", "mock" (moves nothing: the cost of
-        packing alone).
+        "auto": shared memory within a machine, else MPI. Or "shared_memory", "mpi", or "mock", which moves nothing and
+        shows the cost of packing alone.
     slots : int
-        Per channel; 0: two (1 is single buffering).
+        Slots per channel; 0: two. 1 is single buffering.
     slot_bytes : int
-        Limit of one slot; 0: onehop chooses. Staging is slots * slot_bytes per channel.
+        Largest size of a slot; 0: onehop chooses. Staging takes slots * slot_bytes per channel.
     chunk_bytes : int
-        How much of a message is announced at a time; 0: onehop chooses.
+        Bytes of a message that are announced at a time; 0: onehop chooses.
 
     Attributes
     ----------
     counters : PlanCounters
-        What it has moved since it was made; for one run equal to `count(schedule).ranks[group.rank]`.
+        Messages and bytes moved since the plan was made. One run moves `count(schedule).ranks[group.rank]`.
     staging_bytes : int
-        Staging for incoming messages on this rank.
+        Staging memory for incoming messages on this rank.
 
     Raises
     ------
     BadInput
-        Arrays that are too short, not contiguous, read-only where written, or not as many as the schedule has. All
-        other ranks raise Error with this rank's number and the reason.
+        An array is too short, not contiguous, or read-only though the schedule writes it; or there are not as many
+        arrays as in the schedule. All other ranks raise Error with this rank's number and the reason.
     Mismatch
-        On all ranks: the ranks' schedules do not fit together.
+        On all ranks: the schedules of the ranks do not fit together.
     PeerLost, Timeout
-        From `finish` and `run`; the plan cannot be used after that.
+        From `finish` and `run`: a rank has ended or did not arrive in time. The plan cannot be used afterwards.
     """
 
     def __init__(
@@ -77,11 +78,11 @@ class Plan(_core.Plan):
         with heard_by_all(group):
             memory = _memory_of(schedule, group.rank, list(arrays))
         super().__init__(group, schedule, memory, transport, slots, slot_bytes, chunk_bytes)
-        self._memory = memory  # kept in place as long as the plan lives
+        self._memory = memory  # keeps the arrays' memory alive as long as the plan
 
 
 def _memory_of(schedule: Schedule, rank: int, arrays: list[Any]) -> list[_core.Memory]:
-    """The memory of the arrays, looked at as the schedule uses it."""
+    """Return the memory of the arrays, after checking it against the schedule's use of each array on this rank."""
     specs = schedule.arrays
     if len(arrays) != len(specs):
         names = ", ".join(repr(spec.name) for spec in specs)

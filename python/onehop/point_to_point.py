@@ -1,4 +1,4 @@
-"""Messages of any length with tags between two ranks, over channels prepared once."""
+"""Tagged messages of any length between two ranks, over channels that are opened once."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from onehop.group import Group
 __all__ = ["PACKET_BYTES", "PointToPoint"]
 
 PACKET_BYTES = 64 << 10
-_HEADER = 16  # two int64: the tag, and the bytes of the message that are still to come with this packet
-_SLICE = 0.25  # seconds after which a wait looks whether it is still wanted
+_HEADER = 16  # two int64: the tag, and the bytes of the message that remain, including this packet's
+_POLL_SECONDS = 0.25  # a waiting thread checks this often whether it should end
 
 Done = Callable[[int, Exception | None], Any]
 _open: weakref.WeakSet[PointToPoint] = weakref.WeakSet()
@@ -27,13 +27,13 @@ _open: weakref.WeakSet[PointToPoint] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """A thread that outlives the interpreter would touch memory that is gone."""
+    """Close all paths, because a thread that outlives the interpreter would access freed memory."""
     for paths in list(_open):
         paths.close()
 
 
 class _Request:
-    """A message that somebody wants."""
+    """A pending receive."""
 
     def __init__(self, sources: set[int], tag: int, message: np.ndarray, done: Done) -> None:
         self.sources, self.tag, self.message, self.done = sources, tag, message, done
@@ -41,11 +41,11 @@ class _Request:
 
 
 class PointToPoint:
-    """A path from every rank to every other one. Making it is collective.
+    """Tagged messages from every rank to every other one. The constructor is collective.
 
-    Messages between two ranks with the same tag arrive in the order in which they were sent, and fit the requests in
-    the order in which those were made. A message that nobody wants yet is kept. Threads wait for messages, one for each
-    rank from which any was ever wanted.
+    Messages between two ranks with the same tag arrive in the order in which they were sent, and match the requests in
+    the order of the requests. A message without a request is kept until one matches. One thread per sending rank waits
+    for messages; it starts with the first request that names this rank.
 
     Parameters
     ----------
@@ -55,19 +55,19 @@ class PointToPoint:
     Attributes
     ----------
     timeout : float
-        Limit in seconds for every wait; at first that of the group.
+        Limit in seconds for every wait. Default: the limit of the group.
     """
 
     def __init__(self, group: Group) -> None:
         self._rank, self.timeout = group.rank, group.timeout
-        # A group of its own, whose waits are short ones, so that a thread can be told to end.
+        # This class needs its own group with a short time limit, so that a waiting thread can be told to end.
         self._group = group.split(0)
         assert self._group is not None
         others = [rank for rank in range(group.size) if rank != group.rank]
         sizes = dict.fromkeys(others, PACKET_BYTES)
         self._channels = self._group.channels(send=sizes, receive=sizes, slots=4, slot_bytes=PACKET_BYTES)
-        self._group.timeout = _SLICE
-        self._changed = threading.Condition()  # its lock is for everything below
+        self._group.timeout = _POLL_SECONDS
+        self._changed = threading.Condition()  # its lock protects all members below
         self._requests: list[_Request] = []
         self._kept: list[tuple[int, int, np.ndarray]] = []  # sender, tag, message
         self._readers: dict[int, threading.Thread] = {}
@@ -75,20 +75,31 @@ class PointToPoint:
         _open.add(self)
 
     def send(self, other: int, message: np.ndarray, tag: int = 0) -> None:
-        """Send bytes; returns when they may be overwritten. To one rank by one thread at a time.
+        """Send a message, and return when its memory may be overwritten.
+
+        Only one thread at a time may send to the same rank.
+
+        Parameters
+        ----------
+        other : int
+            The receiving rank.
+        message : array of uint8
+            The bytes.
+        tag : int
+            Tag of the message.
 
         Raises
         ------
         PeerLost, Timeout
-            The other rank does not take it.
+            The other rank has ended, or does not receive the message in time.
         """
         if other == self._rank:
-            self._arrived(other, tag, message.copy())
+            self._deliver(other, tag, message.copy())
             return
         sender = self._channels.send[other]
         at = 0
         while True:
-            slot = self._patiently(sender.slot, f"until rank {other} takes a message with tag {tag}")
+            slot = self._retry(sender.slot, f"until rank {other} takes a message with tag {tag}")
             slot[:_HEADER].view(np.int64)[:] = (tag, message.size - at)
             part = min(PACKET_BYTES - _HEADER, message.size - at)
             slot[_HEADER : _HEADER + part] = message[at : at + part]
@@ -98,55 +109,73 @@ class PointToPoint:
                 return
 
     def receive(self, source: int | None, message: np.ndarray, tag: int = 0) -> int:
-        """Wait for the next message with this tag, from one rank or (None) from any other, and copy it.
+        """Wait for the next message with this tag, and copy it to `message`.
+
+        Parameters
+        ----------
+        source : int or None
+            The sending rank; None: any other rank.
+        message : array of uint8
+            Receives the bytes.
+        tag : int
+            Tag of the message.
 
         Returns
         -------
         int
-            Who sent it.
+            The rank that sent the message.
 
         Raises
         ------
         Mismatch
-            It has another length.
+            The message has another length.
         PeerLost, Timeout
-            It does not come.
+            The sending rank has ended, or has not sent in time.
         """
         result: list[Any] = []
-        here = threading.Event()
+        finished = threading.Event()
 
         def done(sender: int, error: Exception | None) -> None:
             result[:] = [sender, error]
-            here.set()
+            finished.set()
 
         self.request(source, message, tag, done)
-        here.wait()
+        finished.wait()
         if result[1] is not None:
             raise result[1]
         return result[0]
 
     def request(self, source: int | None, message: np.ndarray, tag: int, done: Done) -> None:
-        """Ask for a message and return at once.
+        """Request a message and return at once.
 
         Parameters
         ----------
         source : int or None
-            The rank it comes from; None: any other rank.
+            The sending rank; None: any other rank.
         message : array of uint8
-            Where it goes.
+            Receives the bytes.
         tag : int
-            That of the message.
+            Tag of the message.
         done : callable
-            Called with (sender, None) when the message is there, or with (-1, error) when it will not come; perhaps by
-            another thread, perhaps before `request` returns.
+            Called with (sender, None) once the message is in place, or with (-1, error) if it cannot arrive. The call
+            may come from another thread, and before `request` returns.
+
+        Raises
+        ------
+        BadInput
+            The group has no other rank to receive from.
+        Error
+            The paths are closed.
         """
         others = self._channels.receive
         request = _Request(set(others) if source is None else {source}, tag, message, done)
         if not request.sources:
-            raise BadInput("expected other ranks to receive from, found that this one is alone")
+            raise BadInput("expected another rank to receive from, found a group of one rank")
         with self._changed:
             if self._closing:
-                raise Error("this path is closed; receive before it is")
+                raise Error(
+                    "expected open paths to the other ranks, found that close() was called; receive before it"
+                )
             kept = self._take_kept(request)
             if kept is None:
                 self._requests.append(request)
@@ -154,15 +183,15 @@ class PointToPoint:
                     self._start_reader(rank)
                 self._changed.notify_all()
         if kept is not None:
-            self._give(request, *kept)
+            self._complete(request, *kept)
 
     def close(self) -> None:
-        """End the threads; what is still wanted will not come."""
+        """End the threads. Pending requests are never completed."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
         for reader in self._readers.values():
-            reader.join(timeout=12 * _SLICE)
+            reader.join(timeout=12 * _POLL_SECONDS)
 
     def _take_kept(self, request: _Request) -> tuple[int, np.ndarray] | None:
         for place, (sender, tag, message) in enumerate(self._kept):
@@ -178,18 +207,19 @@ class PointToPoint:
             self._readers[rank].start()
 
     def _read(self, rank: int) -> None:
-        """What a thread does: take messages as long as somebody wants any from this rank."""
+        """Receive messages of one rank while requests for it are pending. The body of a reader thread."""
         receiver = self._channels.receive[rank]
-        while self._is_wanted(rank):
+        while self._wait_for_request(rank):
             try:
                 tag, length = (int(n) for n in receiver.wait()[:_HEADER].view(np.int64))
                 self._take(rank, receiver, tag, length)
             except Timeout:
-                self._look_at_the_time()
+                self._fail_overdue()
             except Exception as error:
                 self._fail(rank, error)
 
-    def _is_wanted(self, rank: int) -> bool:
+    def _wait_for_request(self, rank: int) -> bool:
+        """Wait until a request for this rank is pending; False when the paths are closed."""
         with self._changed:
             while not self._closing and not any(rank in request.sources for request in self._requests):
                 self._changed.wait()
@@ -208,9 +238,9 @@ class PointToPoint:
         if request is not None and fits:
             request.done(rank, None)
         elif request is not None:
-            self._give(request, rank, whole)
+            self._complete(request, rank, whole)
         else:
-            self._arrived(rank, tag, whole)
+            self._deliver(rank, tag, whole)
 
     def _match(self, rank: int, tag: int) -> _Request | None:
         with self._changed:
@@ -219,16 +249,16 @@ class PointToPoint:
                     return self._requests.pop(place)
         return None
 
-    def _arrived(self, rank: int, tag: int, whole: np.ndarray) -> None:
-        """For the first who wants it, or to be kept."""
-        with self._changed:  # nobody asks between the look and the keeping
+    def _deliver(self, rank: int, tag: int, whole: np.ndarray) -> None:
+        """Complete the first request that a message matches, or keep the message."""
+        with self._changed:  # no request may come between the search and the keeping
             request = self._match(rank, tag)
             if request is None:
                 self._kept.append((rank, tag, whole))
         if request is not None:
-            self._give(request, rank, whole)
+            self._complete(request, rank, whole)
 
-    def _give(self, request: _Request, rank: int, whole: np.ndarray) -> None:
+    def _complete(self, request: _Request, rank: int, whole: np.ndarray) -> None:
         if whole.size == request.message.size:
             request.message[:] = whole
             request.done(rank, None)
@@ -236,8 +266,8 @@ class PointToPoint:
             request.done(
                 -1,
                 Mismatch(
-                    f"rank {rank} sent {whole.size} bytes with tag {request.tag}, but rank {self._rank} receives "
-                    f"{request.message.size}; give the tensor that it has there"
+                    f"rank {rank} sent {whole.size} bytes with tag {request.tag}, but rank {self._rank} expected "
+                    f"{request.message.size}; pass a tensor of the same size and type on both ranks"
                 ),
             )
 
@@ -245,7 +275,7 @@ class PointToPoint:
         at = 0
         while True:
             part = min(PACKET_BYTES - _HEADER, message.size - at)
-            packet = self._patiently(receiver.wait, f"for the rest of a message of rank {rank}")
+            packet = self._retry(receiver.wait, f"for the rest of a message of rank {rank}")
             message[at : at + part] = packet[_HEADER : _HEADER + part]
             receiver.release()
             at += part
@@ -253,7 +283,7 @@ class PointToPoint:
                 return
 
     def _fail(self, rank: int, error: Exception) -> None:
-        """Nothing will come from this rank: an end for all that wait for no other."""
+        """Fail the requests that can be completed by no other rank than this one, which has failed."""
         with self._changed:
             failed = []
             for request in self._requests:
@@ -264,7 +294,8 @@ class PointToPoint:
         for request in failed:
             request.done(-1, error)
 
-    def _look_at_the_time(self) -> None:
+    def _fail_overdue(self) -> None:
+        """Fail the requests that have waited longer than the time limit."""
         if self.timeout <= 0:
             return
         now = time.monotonic()
@@ -274,15 +305,16 @@ class PointToPoint:
         for request in late:
             ranks = " or ".join(str(rank) for rank in sorted(request.sources))
             what = f"for a message with tag {request.tag} from rank {ranks}"
-            request.done(-1, self._too_late(now - request.since, what))
+            request.done(-1, self._timeout_error(now - request.since, what))
 
-    def _too_late(self, seconds: float, what: str) -> Timeout:
+    def _timeout_error(self, seconds: float, what: str) -> Timeout:
         return Timeout(
             f"rank {self._rank} waited {seconds:.1f} s {what}, longer than the group's limit; is that rank busy, "
             "stopped, or in another step?"
         )
 
-    def _patiently(self, step: Callable[[], np.ndarray], what: str) -> np.ndarray:
+    def _retry(self, step: Callable[[], np.ndarray], what: str) -> np.ndarray:
+        """Repeat a step that raises Timeout after `_POLL_SECONDS`, until `timeout` has passed or the paths close."""
         begin = time.monotonic()
         while True:
             try:
@@ -290,4 +322,4 @@ class PointToPoint:
             except Timeout:
                 waited = time.monotonic() - begin
                 if self._closing or 0 < self.timeout < waited:
-                    raise self._too_late(waited, what) from None
+                    raise self._timeout_error(waited, what) from None

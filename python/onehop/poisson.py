@@ -25,47 +25,47 @@ __all__ = [
 
 
 class Poisson(_core.Poisson):
-    """Solves `(4 + mass²) x(i,j) - x(i+1,j) - x(i-1,j) - x(i,j+1) - x(i,j-1) = b(i,j)`, periodic in both dimensions.
+    """Solver of `(4 + mass²) x(i,j) - x(i+1,j) - x(i-1,j) - x(i,j+1) - x(i,j-1) = b(i,j)`, periodic in i and j.
 
-    The lattice is split over a grid of ranks. The solution and the residuals are bitwise the same for every grid.
-    Collective over the group.
+    The lattice is split over a grid of ranks. The solution and the residuals have the same bits on every grid. The
+    constructor and `solve`, `set_source` and `gather` are collective over the group.
 
     Parameters
     ----------
     group : Group
         The ranks.
     extents : (int, int), optional
-        Sites of the whole lattice. Ranks whose share does not divide it differ by one site.
+        Sites of the whole lattice. If the grid does not divide them, blocks differ by one site.
     local : (int, int)
-        Without `extents`: sites of each rank's block.
+        Sites of each rank's block; ignored if `extents` is given.
     grid : (int, int), optional
-        Ranks per dimension, rank number = first * grid[1] + second; by default what makes the faces short.
+        Ranks per dimension; rank number = first * grid[1] + second. Default: the grid with the shortest faces.
     mass : float
-        Above 0. The larger, the faster Jacobi's method converges: by 4 / (4 + mass²) an iteration.
+        Mass, from 1e-6 to 1e6. Each iteration of Jacobi's method reduces the error by the factor 4 / (4 + mass²).
     seed : int
-        Of the right-hand side: numbers in [-1, 1) that depend on the seed and the place in the whole lattice.
+        Seed of the right-hand side, whose numbers in [-1, 1) depend only on the seed and the site.
     source : array, optional
         This rank's block of another right-hand side, float64, C-contiguous.
     buffers : int
-        Slots per neighbour: 1 is single, 2 double buffering.
+        Slots per neighbour: 1 is single buffering, 2 double buffering.
     enlargement : int
-        Messages are so many times as long as the faces in them (to see what more communication would cost).
+        Factor by which messages are longer than their faces, to measure the cost of more communication.
     transport : str
         As for `Plan`.
 
     Attributes
     ----------
     solution, source : array of shape block.extents
-        This rank's block, copied.
+        A copy of this rank's block.
     block : PoissonBlock
-        Where it lies: `start` and `extents`.
+        The place of this rank's block in the lattice: `start` and `extents`.
     bytes_sent : int
-        What this rank sends to others in one iteration.
+        Bytes that this rank sends to others in one iteration.
 
     Raises
     ------
     BadInput
-        A grid that does not fit the group or the lattice, a mass of 0, a source of another shape.
+        The grid does not fit the group or the lattice, the mass is out of range, or the source has another shape.
     """
 
     def __init__(
@@ -89,12 +89,12 @@ class Poisson(_core.Poisson):
             self.set_source(source)
 
     def set_source(self, source: Any) -> None:
-        """Take another right-hand side: this rank's block, float64 and C-contiguous. Collective.
+        """Replace the right-hand side by this rank's block of another one, float64 and C-contiguous. Collective.
 
         Raises
         ------
         BadInput
-            On all ranks: wrong shape on one, or values that are not finite or beyond 1e140.
+            On all ranks: the block of one rank has another shape, or values that are not finite or exceed 1e140.
         """
         memory = _core.Memory(source, False, "the source")
         dtype = getattr(source, "dtype", None)
@@ -117,38 +117,44 @@ class Poisson(_core.Poisson):
         Parameters
         ----------
         iterations : int
-            At most so many.
+            Largest number of iterations.
         residual_every : int
-            Iterations between two looks at the residual.
+            Number of iterations between two evaluations of the residual.
         tolerance : float
             Stop when `|b - M x| <= tolerance * |b|`; 0: never.
         progress : callable, optional
-            Called with the iteration and the residual some times a second, on this rank.
+            Called on this rank a few times per second with the iteration and the residual.
 
         Raises
         ------
         PeerLost, Timeout
-            The solver cannot be used after that.
+            A rank has ended or did not arrive in time. The solver cannot be used afterwards.
         """
         return super().solve(iterations, residual_every, tolerance, progress)
 
     def gather(self, block: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """The whole lattice on every rank, from everybody's `block` (by default the solution). Collective."""
+        """Return the whole lattice on every rank, gathered from each rank's `block`. Collective.
+
+        Parameters
+        ----------
+        block : array of shape block.extents, optional
+            This rank's part. Default: the solution.
+        """
         block = self.solution if block is None else block
         return super().gather(_core.Memory(block, False, "the block"))
 
     def faces(self) -> Schedule:
-        """What one iteration sends, as a schedule (without enlargement)."""
+        """Return the schedule of the messages of one iteration, without enlargement."""
         return _core.poisson_faces(self.spec)
 
 
 def poisson_grid(extents: tuple[int, int], ranks: int) -> tuple[int, int]:
-    """The grid of ranks that cuts a lattice of `extents` with the shortest faces.
+    """Return the grid of `ranks` ranks with the shortest faces for a lattice of `extents`.
 
     Raises
     ------
     BadInput
-        No grid of so many ranks leaves every rank a site.
+        Every grid of this number of ranks leaves some rank without a site.
     """
     first, second = _core.poisson_grid(extents, ranks)
     return first, second
@@ -161,26 +167,41 @@ def poisson_layout(
     local: tuple[int, int] = (60, 60),
     grid: tuple[int, int] | None = None,
 ) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The extents of the whole lattice and the grid, from what of them is given.
+    """Return the extents of the whole lattice and the grid of ranks, with defaults for those that are None.
+
+    Parameters
+    ----------
+    ranks : int
+        Number of ranks.
+    extents, local, grid
+        As for `Poisson`.
 
     Raises
     ------
     BadInput
-        The grid is not one of `ranks` ranks.
+        The number of ranks of the grid is not `ranks`.
     """
     if grid is not None and grid[0] * grid[1] != ranks:
         raise BadInput(f"expected a grid of {ranks} ranks, found {grid[0]}x{grid[1]} = {grid[0] * grid[1]}")
     if extents is not None:
         return extents, grid or poisson_grid(extents, ranks)
     if grid is None:
-        # As near to a square as can be, more ranks in the first dimension.
+        # The grid nearest to a square, with more ranks in the first dimension.
         second = max(d for d in range(1, ranks + 1) if ranks % d == 0 and d * d <= ranks)
         grid = (ranks // second, second)
     return (local[0] * grid[0], local[1] * grid[1]), grid
 
 
 def solve_directly(source: NDArray[np.float64], mass: float) -> NDArray[np.float64]:
-    """The exact solution on the whole lattice, by Fourier transform: there the operator is diagonal."""
+    """Return the exact solution on the whole lattice by Fourier transform, which diagonalises the operator.
+
+    Parameters
+    ----------
+    source : array
+        The right-hand side on the whole lattice.
+    mass : float
+        As for `Poisson`.
+    """
     rows, columns = (2 * np.cos(2 * np.pi * np.arange(n) / n) for n in source.shape)
     eigenvalues = 4 + mass * mass - rows[:, None] - columns[None, :]
     return np.real(np.fft.ifft2(np.fft.fft2(source) / eigenvalues))

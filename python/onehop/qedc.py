@@ -1,8 +1,8 @@
-"""Runs a benchmark of the QED-C suite, unmodified, on `OnehopBackend`.
+"""Run an unmodified benchmark of the QED-C suite on `OnehopBackend`.
 
-The suite chooses its backend by name and knows only its own; its module `execute` has a function
-`set_execution_target(backend_id, ..., provider_backend)`. Whenever a module of that name is imported by the suite, the
-function is replaced by one that hands over our backend.
+The suite selects one of its own backends by name, in the function `set_execution_target(backend_id, ...,
+provider_backend)` of its module `execute`. Whenever the suite imports a module of that name, an import hook replaces
+the function by one that passes the backend of onehop.
 """
 
 from __future__ import annotations
@@ -22,47 +22,51 @@ from onehop.error import BadInput
 __all__ = ["run_benchmark", "use_backend"]
 
 _FUNCTION = "set_execution_target"
-# The interface to a cloud service: imported by the HamLib benchmark, of no use here.
-_IMPORTED_ANYWAY = ("qiskit_ibm_runtime",)
+# Packages that the suite imports although these runs do not use them. The HamLib benchmark imports the interface to a
+# cloud service.
+_UNUSED_PACKAGES = ("qiskit_ibm_runtime",)
 
 
 def _with_backend(original: Callable[..., Any], backend: Any) -> Callable[..., Any]:
     def set_execution_target(*arguments: Any, **options: Any) -> Any:
-        """The suite's own function, told to use the given backend whatever was asked for."""
+        """Call the suite's own function with the given backend, whatever backend the suite asked for."""
         options.update(provider_backend=backend)
-        # Positional ones up to the backend are: its name, the provider's module and name, the backend.
+        # The positional arguments are: backend name, provider module, provider name, backend.
         if arguments:
             arguments = (backend.name, *arguments[1:3])
         else:
             options["backend_id"] = backend.name
-        # Hubs are ways to cloud services.
+        # A hub would select a cloud service.
         options.pop("hub", None)
         return original(*arguments, **options)
 
     return set_execution_target
 
 
-class _StandIn(ModuleType):
-    """A package that the suite imports whether or not it is used; who uses something of it hears that it is missing."""
+class _Placeholder(ModuleType):
+    """Placeholder for a missing package that the suite imports but does not use. Using it raises BadInput."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
 
         def missing(*_arguments: Any, **_options: Any) -> Any:
-            raise BadInput(f"{self.__name__}.{name} is missing here: `pip install {_package(self.__name__)}`")
+            raise BadInput(
+                f"{self.__name__}.{name} needs the package {_package(self.__name__)}, which is not installed: "
+                f"`pip install {_package(self.__name__)}`"
+            )
 
         return missing
 
 
-def _stand_in() -> None:
-    for name in _IMPORTED_ANYWAY:
+def _add_placeholders() -> None:
+    for name in _UNUSED_PACKAGES:
         if name not in sys.modules and importlib.util.find_spec(name) is None:
-            sys.modules[name] = _StandIn(name)
+            sys.modules[name] = _Placeholder(name)
 
 
-class _Patching(importlib.abc.MetaPathFinder):
-    """Finds the suite's `execute` as everybody does, and replaces one function in it once it is loaded."""
+class _PatchingFinder(importlib.abc.MetaPathFinder):
+    """Import hook that finds modules named `execute` and makes them use a backend once they are loaded."""
 
     def __init__(self, backend: Any) -> None:
         self.backend = backend
@@ -70,7 +74,7 @@ class _Patching(importlib.abc.MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """The spec of `execute`, with a loader that replaces."""
+        """Return the spec of a module `execute` with a loader that patches it, or None for other modules."""
         if name.rpartition(".")[2] != "execute":
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
@@ -87,7 +91,7 @@ class _Patching(importlib.abc.MetaPathFinder):
 
 
 def use_backend(module: ModuleType, backend: Any) -> None:
-    """Make a module with `set_execution_target` use a backend, now and whenever it is asked for another."""
+    """Make the suite's module `execute` use a backend, also when `set_execution_target` names another one."""
     original = getattr(module, _FUNCTION, None)
     if original is not None and hasattr(module, "backend"):
         setattr(module, _FUNCTION, _with_backend(original, backend))
@@ -100,22 +104,22 @@ def run_benchmark(file: str | Path, arguments: Sequence[str], backend: Any) -> N
     Parameters
     ----------
     file : path
-        Of the suite, such as `phase_estimation/pe_benchmark.py`.
+        A script of the suite, such as `phase_estimation/pe_benchmark.py`.
     arguments : sequence of str
-        What the script gets on its command line.
+        The script's command line arguments.
     backend : OnehopBackend
-        What it runs on.
+        The backend that runs the circuits.
 
     Raises
     ------
     BadInput
-        No such file, no Python script, or a package that the suite needs is missing.
+        The file does not exist or is not a Python script, or a package that the suite needs is missing.
     """
     path = Path(file).resolve()
     if not path.is_file():
         raise BadInput(f"there is no benchmark {file}; name a script of the suite, such as pe_benchmark.py")
-    finder = _Patching(backend)
-    _stand_in()
+    finder = _PatchingFinder(backend)
+    _add_placeholders()
     saved = list(sys.argv), list(sys.path)
     sys.meta_path.insert(0, finder)
     sys.argv = [str(path), *arguments]
@@ -138,7 +142,7 @@ def run_benchmark(file: str | Path, arguments: Sequence[str], backend: Any) -> N
 
 
 def _library(script: Path) -> list[str]:
-    """The folder above the script that holds the suite's library, as in a checkout that is not installed."""
+    """Return the folder above the script that contains the suite's library, for a checkout that is not installed."""
     return [str(folder) for folder in script.parents if (folder / "qedclib" / "__init__.py").is_file()][:1]
 
 

@@ -1,15 +1,15 @@
-"""The interface of QuickReduce, for ranks of one machine and tensors on the processor.
+"""Drop-in replacement for QuickReduce, for the ranks of one machine and tensors in CPU memory.
 
-A program written for it changes the import:
+A program written for QuickReduce changes the import:
 
     import onehop.quickreduce as qr
 
     qr.init(world_size, rank)
-    handles = ...  # gather qr.get_comm_handle() of all ranks, by whatever means, in the order of ranks
+    handles = ...  # gather qr.get_comm_handle() of all ranks by any means, in the order of ranks
     qr.set_comm_handles(handles)
     result = qr.allreduce(1, tensor)
 
-Unlike there, several groups after each other are possible: `init` forgets what was before.
+Unlike QuickReduce, a program can use several groups one after the other: `init` discards the previous one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
     "should_allreduce",
 ]
 
-#: How numbers travel, by the number that QuickReduce gives it.
+#: The codec of each profile number of QuickReduce.
 PROFILES = {1: "fp16", 2: "fp8", 3: "q8", 4: "q6", 5: "q4"}
 
 _LARGEST_PID = 2**31 - 1
@@ -43,7 +43,7 @@ _LARGEST_PID = 2**31 - 1
 
 @dataclass(frozen=True)
 class _Handle:
-    """What the ranks must know of one of them."""
+    """The data of one rank that the other ranks need to connect to it."""
 
     size: int
     rank: int
@@ -64,17 +64,17 @@ class _Handle:
                 raise BadInput(f"expected a key of {KEY_BYTES} bytes, found {len(key)}")
             pid = message.get("pid", int, least=1)
             if pid > _LARGEST_PID:
-                raise BadInput(f"expected the number of a process, found {pid}")
+                raise BadInput(f"expected a process number of at most {_LARGEST_PID}, found {pid}")
             size, rank = message.get("size", int, least=1), message.get("rank", int, least=0)
             return cls(size, rank, pid, message.get("address", str), key)
         except (BadInput, TypeError) as error:
             raise BadInput(
-                f"expected the handles that get_comm_handle() gave, found another: {error}"
+                f"expected handles from get_comm_handle(), found something else: {error}"
             ) from None
 
 
 class _Communicator:
-    """The ranks on their way to a group: rank 0 listens, the others learn its address and key from its handle."""
+    """Connects the ranks to a group: rank 0 listens, the others read its address and key from its handle."""
 
     def __init__(self, size: int, rank: int) -> None:
         if not 0 <= rank < size:
@@ -85,28 +85,31 @@ class _Communicator:
         self._lines: dict[int, Line] = {}
 
     def handle(self) -> bytes:
-        here = self._listener
-        address, key = (here.address, here.key) if here else ("", bytes(KEY_BYTES))
+        listener = self._listener
+        address, key = (listener.address, listener.key) if listener else ("", bytes(KEY_BYTES))
         return _Handle(self.size, self.rank, os.getpid(), address, key).encode()
 
     def connect(self, handles: Sequence[bytes]) -> None:
         if self.group is not None:
-            raise BadInput("these ranks are connected; call init(world_size, rank) before connecting others")
-        everybody = [_Handle.decode(handle) for handle in handles]
-        found = [(one.size, one.rank) for one in everybody]
+            raise BadInput(
+                "expected one call of set_comm_handles(), but these ranks are connected already; "
+                "call init(world_size, rank) before connecting others"
+            )
+        decoded = [_Handle.decode(handle) for handle in handles]
+        found = [(one.size, one.rank) for one in decoded]
         if found != [(self.size, rank) for rank in range(self.size)]:
             raise Mismatch(
                 f"expected the handles of ranks 0 to {self.size - 1} of {self.size}, in this order, "
                 f"found those of (ranks, rank) {found}"
             )
         if self._listener is not None:
-            self._lines = self._listener.accept([one.pid for one in everybody])
+            self._lines = self._listener.accept([one.pid for one in decoded])
         else:
-            self._lines = {0: call(everybody[0].address, everybody[0].key, self.rank, everybody[0].pid)}
+            self._lines = {0: call(decoded[0].address, decoded[0].key, self.rank, decoded[0].pid)}
         self.group = Group.from_allgather(self.rank, self.size, self._allgather)
 
     def _allgather(self, mine: bytes) -> list[bytes]:
-        # Later a rank may come as late as the group's time limit allows, as in everything collective.
+        # Once connected, a rank may arrive as late as the group's time limit allows, as in every collective call.
         limit = meeting_limit() if self.group is None else self.group.timeout or None
         if self.rank != 0:
             self._lines[0].send(mine, limit)
@@ -121,44 +124,65 @@ _current: list[_Communicator] = []
 
 
 def init(world_size: int, rank: int) -> None:
-    """Say how many ranks there are, and which this is."""
+    """Set the number of ranks and the number of this rank.
+
+    Raises
+    ------
+    BadInput
+        The rank is not from 0 to world_size - 1.
+    """
     _current[:] = [_Communicator(world_size, rank)]
 
 
 def _communicator() -> _Communicator:
     if not _current:
-        raise BadInput("expected init(world_size, rank) before this")
+        raise BadInput("expected a call of init(world_size, rank) before this one, found none")
     return _current[0]
 
 
 def get_comm_handle() -> bytes:
-    """What the other ranks must know of this one."""
+    """Return the handle of this rank, which every rank passes to `set_comm_handles`."""
     return _communicator().handle()
 
 
 def set_comm_handles(handles: Sequence[bytes]) -> None:
-    """Connect all ranks, given their handles in the order of ranks. Every rank calls it."""
+    """Connect all ranks, given their handles in the order of ranks. Every rank calls it.
+
+    Raises
+    ------
+    BadInput
+        A handle is not from `get_comm_handle`, or the ranks are connected already.
+    Mismatch
+        The handles are not those of all ranks, in order.
+    PeerLost, Timeout
+        A rank has ended, or has not connected in time.
+    """
     _communicator().connect(handles)
 
 
 def allreduce(profile: int, tensor: Any) -> Any:
-    """The sum over all ranks, which travels as `PROFILES[profile]` says.
+    """Return the sum of a tensor over all ranks, sent with the codec `PROFILES[profile]`.
 
     Parameters
     ----------
     profile : int
         1 to 5: FP16, FP8, Q8, Q6, Q4.
     tensor : array or tensor
-        C-contiguous, of a floating-point type; it stays as it is.
+        C-contiguous, of a floating-point type; it is not changed.
 
     Returns
     -------
     array or tensor
-        A new one.
+        A new array or tensor of the same shape and type.
+
+    Raises
+    ------
+    BadInput
+        The ranks are not connected, or `should_allreduce` is false.
     """
     group = _communicator().group
     if group is None:
-        raise BadInput("expected set_comm_handles(handles) before allreduce")
+        raise BadInput("expected a call of set_comm_handles(handles) before allreduce, found none")
     verdict = should_allreduce(tensor, profile)
     if not verdict:
         raise BadInput(verdict.reason)
@@ -166,12 +190,14 @@ def allreduce(profile: int, tensor: Any) -> Any:
 
 
 def should_allreduce(tensor: Any, profile: int = 1) -> Verdict:
-    """Whether `allreduce(profile, tensor)` is possible, for programs with another way at hand. Asks no other rank.
+    """Say whether `allreduce(profile, tensor)` is possible, so that a program can fall back to another library.
+
+    Not collective.
 
     Returns
     -------
     Verdict
-        True or false by itself; `.reason` says why not.
+        True or false; `.reason` says why not.
     """
     if profile not in PROFILES:
         return Verdict(False, f"expected a profile from 1 to 5, found {profile!r}")

@@ -1,7 +1,8 @@
-"""Ranks of one machine that find each other over a Unix socket, with nobody else let in.
+"""Authenticated connections between rank 0 and the other ranks of one machine, over a Unix socket.
 
-Rank 0 listens at an address without a file. A caller is taken for a rank if the kernel says that it is of the same
-user, and if it sends rank 0's key; a rank makes sure likewise of who listens. Every wait has an end.
+Rank 0 listens at an abstract address, which needs no file. It accepts a caller as a rank if the kernel confirms that
+the caller runs as the same user, and if the caller sends rank 0's key. A calling rank checks the user of the listener
+in the same way. Every wait has a time limit.
 """
 
 from __future__ import annotations
@@ -27,33 +28,33 @@ _RANK = struct.Struct("<I")
 _LENGTH = struct.Struct("<I")
 _HELLO_BYTES = KEY_BYTES + _RANK.size
 _CREDENTIALS = struct.Struct("3i")  # ucred: pid, uid, gid
-# A caller has so long to say who it is, and a rank to send the rest of what it has begun.
+# Time limit for a caller to identify itself, and for a rank to send the rest of a message that it has begun.
 _HELLO_SECONDS = 10.0
-_LOOK_SECONDS = 0.2
-_STRAY_CALLERS = 64
-# What ranks tell each other before they have memory in common is far shorter.
-_MOST_BYTES = 1 << 28
+_POLL_SECONDS = 0.2
+_MAX_STRAY_CALLERS = 64
+# Ranks exchange far shorter messages before they share memory; a longer one is an error.
+_MAX_BYTES = 1 << 28
 
 
 def meeting_limit() -> float:
-    """Seconds in which the ranks must have connected: $ONEHOP_TIMEOUT, or a minute."""
+    """Return the time limit in seconds for the ranks to connect: $ONEHOP_TIMEOUT, or a minute."""
     return Group.alone().timeout or 60.0
 
 
-def _is_mine(line: socket.socket) -> bool:
-    """Whether the process at the other end is of this process's user, as the kernel says."""
+def _is_own_user(line: socket.socket) -> bool:
+    """Whether the kernel says that the process at the other end runs as the same user as this process."""
     credentials = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     return _CREDENTIALS.unpack(credentials)[1] == os.geteuid()
 
 
 class Line:
-    """A connection to a rank, for messages with their length in front."""
+    """A connection to a rank for messages, each of which is preceded by its length."""
 
     def __init__(self, line: socket.socket, rank: int) -> None:
         self._line, self._rank = line, rank
 
     def send(self, data: bytes, limit: float | None) -> None:
-        """Send a message within so many seconds; None: however long the rank takes."""
+        """Send a message within `limit` seconds; None: no limit. Raises Timeout or PeerLost."""
         self._line.settimeout(limit)
         try:
             self._line.sendall(_LENGTH.pack(len(data)) + data)
@@ -63,10 +64,15 @@ class Line:
             raise self._lost() from error
 
     def receive(self, limit: float | None) -> bytes:
-        """Receive a message that begins within so many seconds; None: whenever it does."""
+        """Receive a message that begins within `limit` seconds; None: no limit.
+
+        Raises Timeout or PeerLost, and Mismatch for a message that is too long.
+        """
         (length,) = _LENGTH.unpack(self._exactly(_LENGTH.size, limit))
-        if length > _MOST_BYTES:
-            raise Mismatch(f"expected at most {_MOST_BYTES} bytes from rank {self._rank}, found {length}")
+        if length > _MAX_BYTES:
+            raise Mismatch(
+                f"expected a message of at most {_MAX_BYTES} bytes from rank {self._rank}, found {length}"
+            )
         return self._exactly(length, _HELLO_SECONDS)
 
     def _exactly(self, size: int, limit: float | None) -> bytes:
@@ -95,67 +101,75 @@ class Line:
 
 
 class Listener:
-    """Rank 0's end: takes calls until every other rank has called.
+    """The end of rank 0: accepts connections until every other rank has connected.
 
-    Every caller who is no rank is hung up on, at the latest after some seconds, and keeps nobody waiting meanwhile.
+    A caller that does not identify itself as a rank is disconnected after ten seconds at the latest. Meanwhile it does
+    not delay the others.
 
     Parameters
     ----------
     purpose : str
         Part of the address.
     size : int
-        How many ranks there are.
+        Number of ranks.
     """
 
     def __init__(self, purpose: str, size: int) -> None:
         self.key = secrets.token_bytes(KEY_BYTES)
         self.address = f"\0onehop-{purpose}-{secrets.token_hex(16)}"
         self._size = size
-        self._most_callers = size + _STRAY_CALLERS
+        self._max_callers = size + _MAX_STRAY_CALLERS
         self._lines: dict[int, Line] = {}
-        self._said: dict[socket.socket, tuple[bytearray, float]] = {}
+        # For each caller that has not identified itself yet: the bytes received, and the time until it must.
+        self._callers: dict[socket.socket, tuple[bytearray, float]] = {}
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.setblocking(False)
         self._listener.bind(self.address)
-        self._listener.listen(self._most_callers)
+        self._listener.listen(self._max_callers)
 
     def accept(self, pids: Sequence[int]) -> dict[int, Line]:
-        """Wait for the other ranks; then nobody listens any more.
+        """Wait for the other ranks, and close the listening socket.
 
         Parameters
         ----------
         pids : sequence of int
-            The process of each rank, in whose place nobody else is waited for.
+            Process number of each rank. The wait ends if one of these processes ends.
+
+        Returns
+        -------
+        dict of Line
+            The connection to each rank.
 
         Raises
         ------
         PeerLost
             A rank's process has ended.
         Timeout
-            A rank has not called within `meeting_limit`.
+            A rank has not connected within `meeting_limit`.
         """
         limit = meeting_limit()
         until = time.monotonic() + limit
-        look = 0.0
+        next_check = 0.0
         with selectors.DefaultSelector() as selector:
             selector.register(self._listener, selectors.EVENT_READ)
             try:
                 while len(self._lines) < self._size - 1:
-                    self._take_calls(selector)
-                    if time.monotonic() > look:
-                        self._look_for_missing(pids, None if time.monotonic() < until else limit)
-                        look = time.monotonic() + _LOOK_SECONDS
+                    self._serve_callers(selector)
+                    if time.monotonic() > next_check:
+                        self._check_missing(pids, None if time.monotonic() < until else limit)
+                        next_check = time.monotonic() + _POLL_SECONDS
             finally:
-                for line in list(self._said):
-                    self._hang_up(selector, line)
+                for line in list(self._callers):
+                    self._disconnect(selector, line)
                 self._listener.close()
         return self._lines
 
-    def _look_for_missing(self, pids: Sequence[int], spent: float | None) -> None:
+    def _check_missing(self, pids: Sequence[int], spent: float | None) -> None:
+        """Raise PeerLost if a missing rank's process has ended, or Timeout if the limit of `spent` seconds is over."""
         for rank in range(1, self._size):
             if rank in self._lines:
                 continue
-            if not _lives(pids[rank]):
+            if not _is_alive(pids[rank]):
                 raise PeerLost(f"rank {rank} (process {pids[rank]}) has ended before it was connected", rank)
             if spent is not None:
                 raise Timeout(
@@ -163,82 +177,84 @@ class Listener:
                     "with the handle of this rank 0? ONEHOP_TIMEOUT sets another limit in seconds"
                 )
 
-    def _take_calls(self, selector: selectors.BaseSelector) -> None:
-        for key, _ in selector.select(_LOOK_SECONDS):
+    def _serve_callers(self, selector: selectors.BaseSelector) -> None:
+        for key, _ in selector.select(_POLL_SECONDS):
             if key.fileobj is self._listener:
-                self._take_call(selector)
-            elif key.fileobj in self._said:
-                self._listen_to(selector, key.fileobj)
+                self._accept_caller(selector)
+            elif key.fileobj in self._callers:
+                self._read_hello(selector, key.fileobj)
         now = time.monotonic()
-        for line in [line for line, (_, until) in self._said.items() if now > until]:
-            self._hang_up(selector, line)
+        for line in [line for line, (_, until) in self._callers.items() if now > until]:
+            self._disconnect(selector, line)
 
-    def _take_call(self, selector: selectors.BaseSelector) -> None:
+    def _accept_caller(self, selector: selectors.BaseSelector) -> None:
         try:
             line, _ = self._listener.accept()
         except OSError:
-            return  # the caller has gone, or there is no descriptor left for it
-        if not _is_mine(line):
+            return  # the caller has gone, or no descriptor is left for it
+        if not _is_own_user(line):
             line.close()
             return
-        if len(self._said) >= self._most_callers:
-            self._hang_up(selector, next(iter(self._said)))  # it has been silent for longest
+        if len(self._callers) >= self._max_callers:
+            self._disconnect(selector, next(iter(self._callers)))  # the oldest
         line.setblocking(False)
-        self._said[line] = bytearray(), time.monotonic() + _HELLO_SECONDS
+        self._callers[line] = bytearray(), time.monotonic() + _HELLO_SECONDS
         selector.register(line, selectors.EVENT_READ)
 
-    def _listen_to(self, selector: selectors.BaseSelector, line: Any) -> None:
-        said = self._said[line][0]
+    def _read_hello(self, selector: selectors.BaseSelector, line: Any) -> None:
+        hello = self._callers[line][0]
         try:
-            piece = line.recv(_HELLO_BYTES - len(said))
+            piece = line.recv(_HELLO_BYTES - len(hello))
         except BlockingIOError:
             return
         except OSError:
             piece = b""
-        said += piece
+        hello += piece
         if not piece:
-            self._hang_up(selector, line)
-        elif len(said) == _HELLO_BYTES:
-            (rank,) = _RANK.unpack_from(said, KEY_BYTES)
-            right = hmac.compare_digest(bytes(said[:KEY_BYTES]), self.key)
+            self._disconnect(selector, line)
+        elif len(hello) == _HELLO_BYTES:
+            (rank,) = _RANK.unpack_from(hello, KEY_BYTES)
+            right = hmac.compare_digest(bytes(hello[:KEY_BYTES]), self.key)
             if right and 0 < rank < self._size and rank not in self._lines:
                 self._forget(selector, line)
                 self._lines[rank] = Line(line, rank)
             else:
-                self._hang_up(selector, line)
+                self._disconnect(selector, line)
 
     def _forget(self, selector: selectors.BaseSelector, line: socket.socket) -> None:
         selector.unregister(line)
-        del self._said[line]
+        del self._callers[line]
 
-    def _hang_up(self, selector: selectors.BaseSelector, line: socket.socket) -> None:
+    def _disconnect(self, selector: selectors.BaseSelector, line: socket.socket) -> None:
         self._forget(selector, line)
         line.close()
 
 
 def call(address: str, key: bytes, rank: int, pid: int) -> Line:
-    """A rank's end: call rank 0 and say who this is.
+    """Connect a rank to rank 0 and identify it.
 
     Parameters
     ----------
-    address, key
-        Of the `Listener`.
+    address : str
+        Address of the `Listener` of rank 0.
+    key : bytes
+        Key of the `Listener`, `KEY_BYTES` long.
     rank : int
-        Who this is.
+        Number of this rank.
     pid : int
-        The process of rank 0, for messages.
+        Process number of rank 0, for error messages.
 
     Raises
     ------
     PeerLost
-        Rank 0 does not answer, or a process of another user does in its place.
+        Rank 0 does not answer, or a process of another user listens in its place.
     BadInput
-        There can be no such address.
+        The address is not a valid socket address.
     """
     line = socket.socket(socket.AF_UNIX)
     try:
         _connect(line, address)
-        if not _is_mine(line):
+        if not _is_own_user(line):
             raise ConnectionError("a process of another user listens in its place")
         line.sendall(key + _RANK.pack(rank))
     except OSError as error:
@@ -256,7 +272,7 @@ def _connect(line: socket.socket, address: str) -> None:
         try:
             line.connect(address)
             return
-        except BlockingIOError:  # others are waiting to be heard
+        except BlockingIOError:  # the queue of the listener is full
             if time.monotonic() > until:
                 raise
             time.sleep(0.01)
@@ -264,7 +280,8 @@ def _connect(line: socket.socket, address: str) -> None:
             raise BadInput(f"expected the address of rank 0, found {address!r}") from None
 
 
-def _lives(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
+    """Whether a process exists and is not a zombie. True for a process of another user."""
     try:
         os.kill(pid, 0)
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

@@ -1,4 +1,4 @@
-"""Schedules as data, and the patterns that make them: `halo`, `allgather`."""
+"""Schedules as data, and the patterns that build them: `halo` and `allgather`."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class HaloBlock:
 
 
 def _per_dimension(value: Any, dims: int, name: str) -> list[Any]:
-    """One value for all dimensions, or one for each."""
+    """Return one value per dimension, from one value for all or a sequence."""
     if np.ndim(value) == 0:
         return [value] * dims
     values = list(value)
@@ -160,10 +160,10 @@ def halo(
     codec: str = "raw",
     rank: int | None = None,
 ) -> Schedule:
-    """The exchange of ghost layers of an array that is split over a grid of ranks.
+    """Build the schedule that exchanges the ghost layers of an array that is split over a grid of ranks.
 
-    One round: every ghost layer comes straight from the rank that owns it, and all for one neighbour is one message.
-    No rank needs to talk to another to build it.
+    The schedule has one round: every ghost layer comes directly from the rank that owns it, and all data for one
+    neighbour is one message. Building it needs no communication.
 
     Parameters
     ----------
@@ -174,13 +174,14 @@ def halo(
     width : int or sequence
         Ghost layers: one number, one per dimension, or a pair (below, above) per dimension.
     periodic : bool or sequence of bool
-        Whether the array closes on itself, for all dimensions or each. At an open end ghosts exist but are not written.
+        Whether boundaries are periodic, for all dimensions or each. At an open boundary ghost layers exist but are not
+        written.
     corners : bool
-        Also edges and corners.
+        Whether to exchange edges and corners, too.
     dtype : dtype, or list of dtypes
-        What a site holds: "float64", ("float64", 3), ...; a list has one entry per field.
+        Type of a site: "float64", ("float64", 3), ...; a list has one entry per field.
     fields : int, optional
-        Number of arrays of the same dtype that travel together.
+        Number of arrays of the same dtype that are exchanged together.
     codec : str
         Format of the bytes on the wire (docs/reference/codecs.md). Every codec but "raw" rounds and needs a
         floating-point or complex dtype. Transfers inside a rank are not encoded.
@@ -190,7 +191,7 @@ def halo(
     Returns
     -------
     Schedule
-        Its array f is field f, of the shape that `halo_block` gives.
+        The schedule. Array f is field f, with the shape `halo_block(...).shape`.
 
     Raises
     ------
@@ -212,7 +213,7 @@ def halo_block(
     fields: int | None = None,
     codec: str = "raw",
 ) -> HaloBlock:
-    """Which part of the global array a rank has, and the shape of its own array; parameters as for `halo`.
+    """Return a rank's part of the global array and the shape of its own array. Parameters as for `halo`.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""Messages between processes: a JSON header and raw arrays, read strictly. Reading one runs no code.
+"""Messages between processes: a JSON header and raw arrays. Reading a message is strict and runs no code.
 
-A message has a tag (what it is), fields (JSON), and parts (arrays of numbers, or bytes, such as further messages):
+A message has a tag (its kind), fields (JSON), and parts (arrays of numbers, or bytes, such as nested messages):
 
     magic (8 bytes) | length of the header (8 bytes) | header | parts, one after the other
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from onehop.error import BadInput, Error, Mismatch, PeerLost, Timeout
 
 __all__ = [
-    "MOST_BYTES",
+    "MAX_BYTES",
     "Message",
     "decode",
     "decode_error",
@@ -38,30 +38,30 @@ _DTYPES = {
     code: np.dtype(code) for code in ("|i1", "|u1", "<i4", "<u4", "<i8", "<u8", "<f4", "<f8", "<c8", "<c16")
 }
 _PIECE = 1 << 20
-_DEPTH = 32  # of arrays
+_MAX_DIMENSIONS = 32
 _ERRORS: dict[str, type[Error]] = {
     one.__name__: one for one in (Error, BadInput, Mismatch, Timeout, PeerLost)
 }
 
-#: The longest message that is read unless the reader says otherwise. Memory grows with what arrives, not with what
-#: is announced.
-MOST_BYTES = 1 << 40
+#: Default limit for the length of a message that is read. Memory grows with the bytes received, not with the announced
+#: length.
+MAX_BYTES = 1 << 40
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Message:
-    """What `decode` found.
+    """A decoded message.
 
     Attributes
     ----------
     tag : str
-        What the message is.
+        The kind of message.
     fields : mapping
-        Its JSON.
+        The JSON fields.
     parts : sequence of array
-        Its arrays; bytes are arrays of uint8.
+        The arrays; bytes are arrays of uint8.
     """
 
     tag: str
@@ -69,16 +69,17 @@ class Message:
     parts: Sequence[NDArray[Any]] = ()
 
     def get(self, name: str, kind: type[T], *, least: int | None = None) -> T:
-        """A field of exactly this type.
+        """Return a field after checking its type.
 
         Parameters
         ----------
         name : str
-            Of the field.
+            Name of the field.
         kind : type
-            bool, int, float, str, list or dict. A bool is no int; an int is a float.
+            Expected type: bool, int, float, str, list or dict. A bool is not accepted as an int; an int is accepted as
+            a float.
         least : int, optional
-            The smallest number allowed.
+            Smallest number allowed.
 
         Raises
         ------
@@ -102,12 +103,21 @@ class Message:
         return found
 
     def array(self, place: int, dtype: Any, *, dimensions: int = 1) -> NDArray[Any]:
-        """A part with this dtype and number of dimensions; writable, and independent of the message.
+        """Return a writable copy of a part after checking its dtype and number of dimensions.
+
+        Parameters
+        ----------
+        place : int
+            Number of the part, from 0.
+        dtype : dtype
+            Expected dtype.
+        dimensions : int
+            Expected number of dimensions.
 
         Raises
         ------
         BadInput
-            There is no such part, or it is another one.
+            There is no such part, or its dtype or number of dimensions differs.
         """
         return self._part(place, dtype, dimensions).copy()
 
@@ -123,32 +133,32 @@ class Message:
         return found
 
     def bytes_of(self, place: int) -> bytes:
-        """A part as bytes; raises BadInput as `array`."""
+        """Return a part as bytes. Raises BadInput if there is no such part, or it is not an array of uint8."""
         return self._part(place, np.uint8).tobytes()
 
     def list_of(self, read: Callable[[bytes], T]) -> list[T]:
-        """All parts, each read as bytes by a function."""
+        """Return the results of `read` for all parts, each passed as bytes."""
         return [read(self.bytes_of(place)) for place in range(len(self.parts))]
 
 
 def encode(
     tag: str, fields: Mapping[str, Any] | None = None, parts: Sequence[NDArray[Any] | bytes] = ()
 ) -> bytes:
-    """Write a message.
+    """Encode a message.
 
     Parameters
     ----------
     tag : str
-        What the message is.
+        The kind of message.
     fields : mapping, optional
-        Anything that JSON has.
+        Values that JSON can represent.
     parts : sequence of array or bytes
         Arrays of numbers.
 
     Raises
     ------
     TypeError
-        A field that JSON does not have, or an array of something else than numbers.
+        JSON cannot represent a field, or an array does not contain numbers.
     """
     arrays = [_plain(part) for part in parts]
     shapes = [[one.dtype.str, list(one.shape)] for one in arrays]
@@ -166,19 +176,19 @@ def _plain(part: NDArray[Any] | bytes) -> NDArray[Any]:
 
 
 def decode(data: bytes, *tags: str) -> Message:
-    """Read a message that another process has written.
+    """Decode a message that another process has encoded.
 
     Parameters
     ----------
     data : bytes
-        All of it.
+        The whole message.
     *tags : str
-        What it may be.
+        The accepted tags.
 
     Raises
     ------
     BadInput
-        It is truncated, longer than it should be, no message, or one with another tag.
+        The message is truncated or too long, has another tag, or is not a message of onehop.
     """
     start = len(_MAGIC) + _LENGTH.size
     if data[: len(_MAGIC)] != _MAGIC:
@@ -198,15 +208,13 @@ def decode(data: bytes, *tags: str) -> Message:
 
 def _header(text: bytes) -> tuple[str, dict[str, Any], list[Any]]:
     try:
-        # Too many digits are a ValueError; RecursionError: too many brackets.
+        # json raises ValueError also for too many digits, and RecursionError for too many brackets.
         head = json.loads(text.decode("ascii"))
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"expected a message whose header is JSON; found none: {error}") from None
+        raise BadInput(f"expected a message with a JSON header, found another header: {error}") from None
     kinds = (str, dict, list)
     if not isinstance(head, list) or [type(one) for one in head] != list(kinds):
-        raise BadInput(
-            "expected a message's header to be a list of tag, fields and arrays, found another one"
-        )
+        raise BadInput(f"expected a message header [tag, fields, arrays], found {str(head)[:60]}")
     return head[0], head[1], head[2]
 
 
@@ -231,19 +239,19 @@ def _array_kind(tag: str, one: Any) -> tuple[np.dtype[Any], list[int]]:
     if isinstance(one, list) and len(one) == 2 and isinstance(one[0], str) and isinstance(one[1], list):
         code, shape = one
         extents = all(type(extent) is int and extent >= 0 for extent in shape)
-        # An empty array must not have extents that NumPy cannot multiply.
+        # Also an empty array must have extents whose product NumPy can compute.
         if (
             code in _DTYPES
             and extents
-            and len(shape) <= _DEPTH
-            and math.prod(max(n, 1) for n in shape) < MOST_BYTES
+            and len(shape) <= _MAX_DIMENSIONS
+            and math.prod(max(n, 1) for n in shape) < MAX_BYTES
         ):
             return _DTYPES[code], shape
     raise BadInput(f"{tag}: expected the dtype and the shape of an array of numbers, found {str(one)[:60]}")
 
 
 def encode_error(error: Error) -> bytes:
-    """An error of onehop with its class and its words, as a message with the tag "error"."""
+    """Encode an exception of onehop, with its class, text and rank, as a message with the tag "error"."""
     kind = next(one for one in type(error).__mro__ if one.__name__ in _ERRORS)
     return encode(
         "error", {"kind": kind.__name__, "words": str(error), "rank": int(getattr(error, "rank", -1))}
@@ -251,12 +259,12 @@ def encode_error(error: Error) -> bytes:
 
 
 def decode_error(message: Message) -> Error:
-    """The error of such a message.
+    """Return the exception that `encode_error` encoded.
 
     Raises
     ------
     BadInput
-        There is no such error.
+        The message names an unknown class of exceptions.
     """
     name, words, rank = message.get("kind", str), message.get("words", str), message.get("rank", int)
     if name not in _ERRORS:
@@ -265,20 +273,27 @@ def decode_error(message: Message) -> Error:
 
 
 def write_framed(stream: IO[bytes], data: bytes) -> None:
-    """Send bytes through a pipe, their length first."""
+    """Write bytes to a pipe, preceded by their length."""
     stream.write(_LENGTH.pack(len(data)) + data)
     stream.flush()
 
 
-def read_framed(stream: IO[bytes], most: int = MOST_BYTES) -> bytes:
-    """Receive what `write_framed` sent.
+def read_framed(stream: IO[bytes], most: int = MAX_BYTES) -> bytes:
+    """Read bytes that `write_framed` wrote.
+
+    Parameters
+    ----------
+    stream : binary stream
+        The reading end of the pipe.
+    most : int
+        Largest length accepted, in bytes.
 
     Raises
     ------
     EOFError
-        The other end is gone.
+        The other end was closed before the whole message arrived.
     BadInput
-        More than `most` bytes were announced.
+        The announced length is larger than `most`.
     """
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:

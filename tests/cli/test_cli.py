@@ -220,7 +220,7 @@ def test_what_cannot_be_is_refused_before_the_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for words, says in (
-        (["bench", "pingpong", "-n", "3"], "measures 2 ranks, found -n 3"),
+        (["bench", "pingpong", "-n", "3"], "expected 2 ranks for this benchmark, found -n 3"),
         (["bench", "channel", "--messages", "0"], "at least 1, found 0"),
         (["bench", "allreduce", "--codecs", "nope"], "found 'nope'"),
         (["bench", "ring", "--seconds", "nan"], "above 0, found nan"),

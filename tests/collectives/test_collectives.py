@@ -178,10 +178,10 @@ def test_schedules_are_sound_and_say_what_moves() -> None:
 def test_prepared_operations_are_kept_and_bounded() -> None:
     group = onehop.Group.alone()
     first = collectives.plans(group)
-    for count in range(collectives.MOST_PLANS + 20):
+    for count in range(collectives.MAX_PLANS + 20):
         onehop.allreduce(group, np.zeros(count))
         onehop.allreduce(group, np.zeros(5))
-    assert len(first) == collectives.MOST_PLANS
+    assert len(first) == collectives.MAX_PLANS
     assert collectives.plans(group) is first
     kept = first.get("allreduce", 5, "float64", "sum", "raw", "auto")
     assert first.get("allreduce", 5, "float64", "sum", "raw", "auto") is kept

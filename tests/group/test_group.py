@@ -279,5 +279,5 @@ def test_torchrun(ranks: Ranks) -> None:
 
 
 def test_from_mpi_needs_a_communicator() -> None:
-    with pytest.raises(onehop.BadInput, match="communicator of mpi4py"):
+    with pytest.raises(onehop.BadInput, match="expected an mpi4py communicator"):
         Group.from_mpi("COMM_WORLD")

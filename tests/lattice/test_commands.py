@@ -39,7 +39,7 @@ def test_a_stopped_run_resumes(tmp_path: Path) -> None:
     again, state = found
     assert again.links.tobytes() == gauge.links.tobytes()
     assert state == Checkpoint(settings, 3, [0.1, 1 / 3])
-    with pytest.raises(BadInput, match=r"another run, of beta 5\.7 instead of 6"):
+    with pytest.raises(BadInput, match=r"another run, with beta 5\.7 instead of 6"):
         read_checkpoint(str(kept), group, None, {**settings, "beta": 6.0})
     write_gauge(str(kept), gauge, overwrite=True)
     assert read_note(str(kept)) == ""
@@ -109,7 +109,7 @@ def test_generate_smear_measure(ranks: Ranks, tmp_path: Path) -> None:
     np.testing.assert_array_equal(read_gauge(str(naik), tolerance=np.inf)[0].links, expected.long_links)
     refused = ranks.onehop("lattice", "solve", "--fat", fat, "--long", naik, "--mass", 0.3)
     assert refused.returncode == 2
-    assert "without the phases" in refused.stderr
+    assert "expected links with the phases" in refused.stderr
     masses = ("--mass", 0.3)
     seen = set()
     for boundary in ((), ("--periodic",)):
@@ -140,7 +140,7 @@ def test_files_are_followed_through_links_and_kept(tmp_path: Path) -> None:
 
 def test_a_trajectory_that_runs_away_is_an_error() -> None:
     gauge = Gauge(Group.alone(), (4, 4, 4, 4))
-    with pytest.raises(Error, match="ran away"):
+    with pytest.raises(Error, match="diverged"):
         hybrid_monte_carlo(gauge, 5.6, 1, length=1e300, steps=2)
     assert gauge.plaquettes().all == 1
 
@@ -178,7 +178,7 @@ def test_a_trajectory_that_runs_away_is_an_error() -> None:
         (["solve", "no.lime", "--mass", "0.1", "--long", "a.lime"], "--long goes with --fat"),
         (
             ["solve", "--fat", "no.lime", "--mass", "0.1", "--action", "hisq"],
-            "--action hisq is made of a gauge",
+            "--action hisq needs a gauge field",
         ),
         (["solve", "no.lime", "--mass", "0.1", "--precision", "single"], "--tolerance of 1e-06"),
         (

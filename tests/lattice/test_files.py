@@ -85,7 +85,7 @@ def test_finds_altered_files(gauge: Gauge, tmp_path: Path, case: int) -> None:
     path = tmp_path / "field"
     data = FILES[case][1](gauge)
     path.write_bytes(altered(data, len(data) // 2))
-    with pytest.raises(BadInput, match=r"was altered: it says, as .* files do, that"):
+    with pytest.raises(BadInput, match=r"was altered: expected the .* checksum"):
         read_gauge(str(path))
 
     def one_rank(group: Group) -> str:
@@ -103,19 +103,19 @@ def test_finds_files_that_are_cut_off(gauge: Gauge, tmp_path: Path, case: int) -
     data = FILES[case][1](gauge)
     for length in (len(data) // 2, len(data) - 300, 60):
         path.write_bytes(data[:length])
-        with pytest.raises(BadInput, match=r"cut off|no format known"):
+        with pytest.raises(BadInput, match=r"cut off|unknown format"):
             read_gauge(str(path))
 
 
 def test_bad_input_is_refused(gauge: Gauge, tmp_path: Path) -> None:
     path = tmp_path / "field"
     path.write_bytes(nersc_file(gauge.links, ">d", 3, gauge.plaquettes().all + 0.01))
-    with pytest.raises(BadInput, match="header says that the plaquette is"):
+    with pytest.raises(BadInput, match="expected the plaquette"):
         read_gauge(str(path))
     wrong = gauge.links
     wrong[1, 2, 0, 3, 1] *= 1.1
     path.write_bytes(nersc_file(wrong, ">d", 3))
-    with pytest.raises(BadInput, match=r"expected links of SU\(3\).*\(3, 0, 2, 1\) in direction y"):
+    with pytest.raises(BadInput, match=r"expected links in SU\(3\).*\(3, 0, 2, 1\) in direction y"):
         read_gauge(str(path))
     assert read_gauge(str(path), tolerance=np.inf)[1].format == "nersc"
     path.write_bytes(b"PK\x03\x04 something else" * 10)

@@ -55,23 +55,23 @@ def rebuilt(path: Path, pattern: str, text: str) -> None:
 
 
 CONTRADICTIONS = [
-    (r"<dims>4 2 6 4 <", "<dims>2 4 6 4 <", r"<lx>, <ly>, <lz>, <lt> are 4x2x6x4, <dims> is 2x4x6x4"),
-    (r"<dims>4 2 6 4 <", "<dims>4 2 6 <", r"4x2x6x4, <dims> is 4x2x6;"),
-    (r"<lx>4</lx><ly>2<", "<lx>2</lx><ly>4<", r"are 2x4x6x4, <dims> is 4x2x6x4"),
+    (r"<dims>4 2 6 4 <", "<dims>2 4 6 4 <", r"<lx>, <ly>, <lz>, <lt> are 4x2x6x4, but <dims> is 2x4x6x4"),
+    (r"<dims>4 2 6 4 <", "<dims>4 2 6 <", r"4x2x6x4, but <dims> is 4x2x6;"),
+    (r"<lx>4</lx><ly>2<", "<lx>2</lx><ly>4<", r"are 2x4x6x4, but <dims> is 4x2x6x4"),
     (
         r"<plaq>[^<]*<",
         "<plaq>1.799912345678<",
-        r"plaquette is 1\.799912346, the links make .* differs by more than 1e-07",
+        r"plaquette 1\.799912346 of its .* header, found .* from the links, which differs by more than 1e-07",
     ),
-    (r"<plaq>[^<]*<", "<plaq>nan<", "plaquette is nan"),
+    (r"<plaq>[^<]*<", "<plaq>nan<", "plaquette nan"),
     (r"<plaq>[^<]*<", "<plaq>1.2.3<", "expected numbers in its header"),
-    (r"<linktr>[^<]*<", "<linktr>0.5123456789<", r"link trace is 0\.5123456789, the links make"),
-    (r"<precision>D<", "<precision>F<", "64 bits .* the precision D, its SciDAC record header says F"),
-    (r"<precision>64<", "<precision>32<", "32 bits .* the precision F, its SciDAC record header says D"),
-    (r"USQCD_D3_", "USQCD_F3_", "letter of the datatype D, .* says F"),
-    (r"<datacount>4<", "<datacount>1<", "<datacount> 1 and <colors> 3"),
-    (r"<colors>3<", "<colors>2<", "<datacount> 4 and <colors> 2"),
-    (r"<typesize>144<", "<typesize>72<", "typesize x datacount 576, .* says 288"),
+    (r"<linktr>[^<]*<", "<linktr>0.5123456789<", r"link trace 0\.5123456789 of its .* header"),
+    (r"<precision>D<", "<precision>F<", "expected the precision D .* for 64 bits .* found F"),
+    (r"<precision>64<", "<precision>32<", "expected the precision F .* for 32 bits .* found D"),
+    (r"USQCD_D3_", "USQCD_F3_", "letter of the datatype D .* found F"),
+    (r"<datacount>4<", "<datacount>1<", "<datacount> 4 and <colors> 3 .* found 1 and 3"),
+    (r"<colors>3<", "<colors>2<", "<datacount> 4 and <colors> 3 .* found 4 and 2"),
+    (r"<typesize>144<", "<typesize>72<", "typesize x datacount 576 .* found 288"),
     (r"<typesize>144<", "<typesize>many<", "expected numbers as <typesize>"),
     (r"su3gauge", "u1gauge", "expected <field> su3gauge .* found u1gauge"),
 ]
@@ -108,7 +108,7 @@ def test_averages_of_either_normalization_and_with_few_digits(gauge: Gauge, tmp_
         rebuilt(path, r"<plaq>[^<]*<", f"<plaq>{word}<")
         read_gauge(str(path))
     rebuilt(path, r"<plaq>[^<]*<", f"<plaq>{2 * plaquette}<")
-    with pytest.raises(BadInput, match="plaquette is"):
+    with pytest.raises(BadInput, match="expected the plaquette"):
         read_gauge(str(path))
     # A header with six digits may be off by half a unit in the last digit, but not by a whole one.
     file = tmp_path / "cfg.nersc"
@@ -119,14 +119,14 @@ def test_averages_of_either_normalization_and_with_few_digits(gauge: Gauge, tmp_
         if good:
             read_gauge(str(file))
         else:
-            with pytest.raises(BadInput, match="header says that the plaquette is"):
+            with pytest.raises(BadInput, match="expected the plaquette"):
                 read_gauge(str(file))
 
 
 def test_scidac_records_that_contradict_themselves(gauge: Gauge, tmp_path: Path) -> None:
     path = tmp_path / "cfg"
     for pattern, text, says in (
-        (r"<typesize>72<", "<typesize>36<", "typesize x datacount 288, .* says 144"),
+        (r"<typesize>72<", "<typesize>36<", "typesize x datacount 288 .* found 144"),
         (r"<precision>F<", "<precision>D<", "contradicts itself"),
     ):
         path.write_bytes(scidac_file(gauge.links, ">"))
@@ -136,8 +136,8 @@ def test_scidac_records_that_contradict_themselves(gauge: Gauge, tmp_path: Path)
     geometry, group = Geometry((4, 4, 4, 4), ranks=1), Group.alone()
     vectors = tmp_path / "x.lime"
     for pattern, text, says in (
-        ("<typesize>24<", "<typesize>48<", "typesize x datacount 24, .* says 48"),
-        ("USQCD_F3", "USQCD_D3", "letter of the datatype F, .* says D"),
+        ("<typesize>24<", "<typesize>48<", "typesize x datacount 24 .* found 48"),
+        ("USQCD_F3", "USQCD_D3", "letter of the datatype F .* found D"),
     ):
         write_vectors(str(vectors), np.ones((1, 4, 4, 4, 4, 3)), geometry, group, overwrite=True)
         rebuilt(vectors, pattern, text)
@@ -149,13 +149,13 @@ def test_nersc_and_milc_headers_that_contradict_the_file(gauge: Gauge, tmp_path:
     path = tmp_path / "cfg"
     whole = nersc_file(gauge.links, ">d", 3, gauge.plaquettes().all)
     for data, says in (
-        (whole.replace(b"PLAQUETTE", b"LINK_TRACE"), "says that the link trace is"),
+        (whole.replace(b"PLAQUETTE", b"LINK_TRACE"), "expected the link trace"),
         (whole.replace(b"CHECKSUM", b"DIMENSION_2 = 4\nCHECKSUM"), "DIMENSION_2 is '2' and '4'"),
         (whole.replace(b"IEEE64", b"IEEE32"), "3 rows of 32-bit numbers, .* bytes in all, found"),
         (whole.replace(b"_3x3", b""), "2 rows of 64-bit numbers, .* bytes in all, found"),
         (whole + bytes(8), "bytes in all, found"),
         (milc_file(gauge.links, "<") + bytes(4), "bytes in all, found"),
-        (openqcd_file(gauge.links, "<", gauge.plaquettes().all + 0.01), "says that the plaquette is"),
+        (openqcd_file(gauge.links, "<", gauge.plaquettes().all + 0.01), "expected the plaquette"),
     ):
         path.write_bytes(data)
         with pytest.raises(BadInput, match=says):

@@ -202,16 +202,19 @@ def test_numbers_are_finite(command: str, capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     ("command", "note"),
     [
-        ("measure no.lime --noises 2", "--noises is now --noise-vectors"),
-        ("solve no.lime --mass 0.1 --inner half", "--inner is now --sloppy-precision"),
-        ("solve no.lime --mass 0.1 --inner=half", "--inner is now --sloppy-precision"),
-        ("solve no.lime --mass 0.1 --inner half --half-faces", "--half-faces is now --half-halo"),
-        ("solve no.lime --mass 0.1 --action wilson --two-rows", "--two-rows is now --recon 12"),
-        ("solve no.lime --mass 0.1 --action wilson --method normal", "--method normal is now --method cgnr"),
-        ("info --extent 4 5 --colours 1", "--colours is now --parities"),
+        ("measure no.lime --noises 2", "`--noises` is now `--noise-vectors`"),
+        ("solve no.lime --mass 0.1 --inner half", "`--inner` is now `--sloppy-precision`"),
+        ("solve no.lime --mass 0.1 --inner=half", "`--inner` is now `--sloppy-precision`"),
+        ("solve no.lime --mass 0.1 --inner half --half-faces", "`--half-faces` is now `--half-halo`"),
+        ("solve no.lime --mass 0.1 --action wilson --two-rows", "`--two-rows` is now `--recon 12`"),
+        (
+            "solve no.lime --mass 0.1 --action wilson --method normal",
+            "`--method normal` is now `--method cgnr`",
+        ),
+        ("info --extent 4 5 --colours 1", "`--colours` is now `--parities`"),
         (
             "thermalize --start no.lime --algorithm hmc --sweeps 2",
-            "--sweeps with --algorithm hmc is now --trajectories",
+            "`--sweeps with --algorithm hmc` is now `--trajectories`",
         ),
     ],
 )

@@ -259,7 +259,7 @@ def test_command_solves(ranks: Ranks, tmp_path: Path) -> None:
     assert json.loads(short.stdout)["kappa"] == pytest.approx(1 / 9)
     assert "allow more iterations" in short.stderr
     for wrong, said in (
-        (("--action", "wilson"), "--kappa, or one --mass"),
+        (("--action", "wilson"), "either --kappa or one --mass"),
         (("--action", "wilson", "--kappa", 0.1, "--csw", 1), "--action clover"),
         (("--action", "clover", "--kappa", 0.1, "--sloppy-precision", "quarter"), "half, single or double"),
         (("--kappa", 0.1, "--mass", 0.1), "--kappa is for --action wilson and clover"),

@@ -64,19 +64,21 @@ def make_app() -> typer.Typer:
 def _json_to_stdout(arguments: Sequence[str]) -> list[str]:
     """Insert `-` (stdout) after a `--json` that is not followed by a file.
 
-    Typer has no options with an optional value (`flag_value` of Click), so the arguments are rewritten before parsing.
+    `--json` takes an optional value. Click has `flag_value` for that, but Typer does not support it: since version 0.29
+    Typer contains its own parser, which ignores `flag_value` and requires a value after the option. Therefore the
+    arguments are completed before parsing.
     """
-    made = list(arguments)
-    end = made.index("--") if "--" in made else len(made)
-    if "launch" in made[:1]:
-        return made  # the options may be those of a program
+    completed = list(arguments)
+    end = completed.index("--") if "--" in completed else len(completed)
+    if "launch" in completed[:1]:
+        return completed  # a --json may belong to the launched program
     for place in reversed(range(end)):
-        following = made[place + 1] if place + 1 < end else "-n"
-        if made[place] == "--json" and (
+        following = completed[place + 1] if place + 1 < end else "-n"
+        if completed[place] == "--json" and (
             following.endswith(".qasm") or (following[0:1] == "-" and following != "-")
         ):
-            made.insert(place + 1, "-")
-    return made
+            completed.insert(place + 1, "-")
+    return completed
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -99,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             prog_name="onehop",
             standalone_mode=False,
         )
-        sys.stdout.flush()  # a full disk is found here, not when Python ends
+        sys.stdout.flush()  # reports a full disk here rather than at the end of Python
         return code if isinstance(code, int) else 0
     except Error as error:
         print_error(error)
@@ -113,17 +115,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         print_error(
-            Error(f"the output could not be written: {error.strerror}; make room, or write elsewhere")
+            Error(f"the output could not be written: {error.strerror}; free disk space, or write elsewhere")
         )
-        # What is still in the buffer has no place either; Python would try again at its end, and complain.
+        # Python would try at its end to write the rest of the buffer, and fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except SystemExit as end:
-        if isinstance(end.__context__, BrokenPipeError):  # the command line's library ends with 1 for it
+        if isinstance(end.__context__, BrokenPipeError):  # Typer turns it into exit code 1
             return 128 + signal.SIGPIPE
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except Exception as error:
-        # A wrong command line; typer has its own exception classes for that, which differ between its versions.
+        # A wrong command line. The class of this exception differs between versions of Typer, but its methods do not.
         show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
         if show is None or code is None:
             raise

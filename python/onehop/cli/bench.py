@@ -78,7 +78,7 @@ def _run(
     check_seconds(settings.seconds)
     # Arguments are checked before the ranks start.
     if exactly is not None and ranks not in (None, exactly):
-        raise BadInput(f"this measures {exactly} ranks, found -n {ranks}: use -n {exactly}, or leave it out")
+        raise BadInput(f"expected {exactly} ranks for this benchmark, found -n {ranks}; leave -n out")
     check_plot(plot)
     ensure_ranks_beside_mpi(ranks, mpi, default=default)
     group = Group.world()
@@ -108,7 +108,7 @@ def _rounding(names: str | None) -> list[str]:
     _check_codecs(names)
     chosen = names.split(",")
     if "raw" in chosen:
-        raise BadInput("expected --codecs without raw, which is always measured")
+        raise BadInput("expected --codecs other than raw, which is always measured; leave raw out")
     return chosen
 
 

@@ -78,7 +78,7 @@ def bench_circuits(
         threads=threads,
     )
     settings.check()
-    there, missing = find_simulators([] if peers == "none" else peers.split(","), threads or host()["cores"])
+    found, missing = find_simulators([] if peers == "none" else peers.split(","), threads or host()["cores"])
     for line in missing:
         print(line, file=sys.stderr)
 
@@ -88,9 +88,9 @@ def bench_circuits(
 
     try:
         with progress("measuring", len(list(settings.all()))) as advance:
-            result = circuits(settings, there, advance, say)
+            result = circuits(settings, found, advance, say)
     finally:
-        for peer in there:
+        for peer in found:
             peer.close()
     screen = console(json_target)
     screen.print(make_circuit_table(result))
@@ -106,4 +106,6 @@ def bench_circuits(
         save_circuit_plot(result, plot)
     wrong = wrong_answers(result)
     if wrong:
-        raise Error("the answers differ: " + "; ".join(wrong))
+        raise Error(
+            "expected the same amplitudes from all simulators, found different ones: " + "; ".join(wrong)
+        )

@@ -35,12 +35,12 @@ BlocksOption = Annotated[
 
 
 def blocks_of(text: str | None, default: tuple[tuple[int, ...], ...]) -> tuple[tuple[int, ...], ...]:
-    """Read the value of `--blocks`.
+    """Parse the value of `--blocks`, or return `default` for None.
 
     Raises
     ------
     BadInput
-        A block without exactly four directions.
+        A block does not have exactly four directions.
     """
     if text is None:
         return default
@@ -77,7 +77,7 @@ def bench_dslash(
     chosen = blocks_of(blocks, DSLASH_BLOCKS)
     names = precisions_of(precisions)
     check_plot(plot)
-    # One rank has nobody to send to, and under an mpiexec it would have one core.
+    # One rank sends no messages, and an mpiexec would bind it to one core.
     ensure_ranks_beside_mpi(ranks, "none" if ranks == 1 and mpi is None else mpi, default=2)
     group, settings = Group.world(), Settings(seconds, quick)
     with progress("measuring", 1 if table else len(chosen) * len(names)) as advance:

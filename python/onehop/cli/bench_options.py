@@ -35,12 +35,12 @@ PrecisionsOption = Annotated[
 
 
 def precisions_of(text: str) -> list[str]:
-    """Read the value of `--precisions`.
+    """Parse the value of `--precisions`.
 
     Raises
     ------
     BadInput
-        A name other than single and double.
+        A name is neither single nor double.
     """
     chosen = text.split(",")
     unknown = [name for name in chosen if name not in ("single", "double")]

@@ -36,13 +36,13 @@ def bench_qspi(
     json_target: JsonOption = None,
     plot: PlotOption = None,
 ) -> None:
-    """Ping-pong and 5-D halo through the drop-in interface qspi.
+    """Measure ping-pong and a 5-D halo exchange through the drop-in interface qspi.
 
     --plot draws the two figures of qspi's report.
     """
     check_seconds(seconds)
     if ranks not in (None, 2):
-        raise BadInput(f"this measures 2 ranks, found -n {ranks}: use -n 2, or leave it out")
+        raise BadInput(f"expected 2 ranks for this benchmark, found -n {ranks}; leave -n out")
     chosen = QSPI_SIZES if sizes is None else parse_sizes(sizes)
     if any(size < 8 or size % 8 for size in chosen):
         raise BadInput(f"expected --sizes as multiples of 8, found {sizes!r}")

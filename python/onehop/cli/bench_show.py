@@ -1,4 +1,4 @@
-"""Shows a benchmark's result, writes it as JSON and draws it."""
+"""Show the result of a benchmark, write it as JSON and draw it."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def bench_solver(
     if not (mass > 0 and tolerance > 0):
         raise BadInput(f"expected --mass and --tolerance above 0, found {mass:g} and {tolerance:g}")
     check_plot(plot)
-    # One rank has nobody to send to, and under an mpiexec it would have one core.
+    # One rank sends no messages, and an mpiexec would bind it to one core.
     ensure_ranks_beside_mpi(ranks, "none" if ranks == 1 and mpi is None else mpi, default=2)
     settings = Settings(seconds, quick)
     with progress("measuring", len(chosen)) as advance:

@@ -83,16 +83,16 @@ def bench_wilson(
 ) -> None:
     """Apply the Wilson hopping term to the sites of one parity.
 
-    The speed of light is the time to move as many bytes as it must move.
+    The speed of light is the time to move as many bytes as the term must move.
     """
     check_seconds(seconds)
     chosen = _lattices_of(lattices)
     names = _variants_of(variants if ways is None else ways)
     check_plot(plot)
-    # One rank has nobody to send to, and under an mpiexec it would have one core.
+    # One rank sends no messages, and an mpiexec would bind it to one core.
     ensure_ranks_beside_mpi(ranks, "none" if ranks in (None, 1) and mpi is None else mpi, default=1)
     if ways is not None and own_rank() == 0:
-        print("--ways is now --variants; the old name works until 0.3", file=sys.stderr)
+        print("onehop: `--ways` is now `--variants`; version 0.3 will remove the old name", file=sys.stderr)
     with progress("measuring", len(chosen) * len(names)) as advance:
         result = wilson(Group.world(), Settings(seconds, quick), advance, chosen, names, local, threads)
     show(result, json_target, plot, draw=save_rate_plot)

@@ -23,7 +23,7 @@ from onehop.output import check_file_target, write_file
 
 
 def _json_target(target: str | None) -> str | None:
-    """Check the target of `--json` before the work starts, so that no long run ends without a place for its result."""
+    """Check the target of `--json` before the work starts, so that a long run does not fail at its end."""
     if target is None or target == "-":
         return target
     check_file_target(target, "--json")
@@ -61,14 +61,14 @@ MpiOption = Annotated[
 
 
 def say_renamed(old: str, new: str) -> None:
-    """Say on stderr, on rank 0, that a command or an option has a new name."""
-    # A command that starts itself again as ranks has said it before.
+    """Print on stderr, on rank 0, that a command or an option has a new name."""
+    # A command that has started itself again as ranks has printed it before.
     if own_rank() == 0 and RESTARTED not in os.environ:
-        print(f"onehop: `{old}` is now `{new}`; the old name will go in version 0.3", file=sys.stderr)
+        print(f"onehop: `{old}` is now `{new}`; version 0.3 will remove the old name", file=sys.stderr)
 
 
 def renamed_option(old: str, new: str) -> Any:
-    """The hidden option that keeps the old name of an option; its value is None unless it is used."""
+    """Return a hidden option that keeps the old name of an option; its value is None unless it is used."""
 
     def say(value: Any) -> Any:
         if value is not None:
@@ -79,24 +79,24 @@ def renamed_option(old: str, new: str) -> Any:
 
 
 def own_rank() -> int:
-    """The rank of this process according to its launcher; 0 outside a launch."""
+    """Return the rank of this process according to its launcher; 0 outside a launch."""
     launched = current_launch()
     return 0 if launched is None else launched.rank
 
 
 def _console(**options: Any) -> Console:
-    # Older versions of rich do not know the variable.
+    # Older versions of rich do not read this variable.
     no_terminal = os.environ.get("TTY_COMPATIBLE") == "0"
     return Console(highlight=False, force_terminal=False if no_terminal else None, **options)
 
 
 def console(json_target: str | None = None) -> Console:
-    """The console for tables: stdout, or stderr if the JSON goes to stdout. Only rank 0 prints."""
+    """Return the console for tables: stdout, or stderr if the JSON goes to stdout. Only rank 0 prints."""
     return _console(stderr=json_target == "-", quiet=own_rank() != 0)
 
 
 def stderr_console() -> Console:
-    """The console for progress messages: stderr."""
+    """Return the console for progress messages: stderr."""
     return _console(stderr=True)
 
 
@@ -120,7 +120,7 @@ def parse_numbers(text: str, option: str, separator: str = ",") -> list[int]:
 def check_seconds(seconds: float) -> None:
     """Raise BadInput unless the duration of a measurement is positive and finite."""
     if not 0 < seconds < float("inf"):
-        raise BadInput(f"expected --seconds above 0, found {seconds:g}")
+        raise BadInput(f"expected --seconds above 0 and finite, found {seconds:g}")
 
 
 def check_plot(file: str | None) -> None:
@@ -145,7 +145,7 @@ def check_plot(file: str | None) -> None:
 
 
 def _not_finite(result: Any, name: str = "") -> list[str]:
-    """The names of up to five numbers in a result that are not finite."""
+    """Return the names of up to five numbers in a result that are not finite."""
     if isinstance(result, float):
         return [] if math.isfinite(result) else [name]
     parts = (
@@ -191,7 +191,7 @@ def print_error(error: BaseException) -> None:
         _console(stderr=True, soft_wrap=True).print(f"{who}[bold red]error:[/] ", end="")
         print(error, file=sys.stderr, flush=True)
 
-    # The launcher of a command that has started itself again shows what one rank prints.
+    # If the command has started itself again, its launcher already shows the output of one rank only.
     if launched is None or launched.ranks == 1 or RESTARTED in os.environ:
         say()
     else:

@@ -28,7 +28,7 @@ def doctor(
     from onehop.doctor import State, examine, host
 
     first = own_rank() == 0
-    with Console(stderr=True, quiet=not first).status("looking around") as status:
+    with Console(stderr=True, quiet=not first).status("examining") as status:
         findings = examine(status.update, tests=tests and first)
     colours = {State.OK: "green", State.ABSENT: "dim", State.WRONG: "yellow", State.BROKEN: "bold red"}
     table = Table(title=f"onehop {__version__}", show_header=False)
@@ -56,7 +56,7 @@ def doctor(
 
 
 def _plain(text: str) -> str:
-    """Text that rich shall not read as markup."""
+    """Escape text so that rich does not read it as markup."""
     return text.replace("[", "\\[")
 
 

@@ -59,8 +59,8 @@ def launch(
     inside = current_launch()
     if inside is not None and inside.ranks > 1:
         raise BadInput(
-            f"this is rank {inside.rank} of {inside.ranks} of a launch already ({inside.launcher}): start the program "
-            f"there directly, without `onehop launch`"
+            f"expected `onehop launch` outside of a launch, found that this is rank {inside.rank} of {inside.ranks} "
+            f"({inside.launcher}); start the program directly, without `onehop launch`"
         )
     if not program:
         raise BadInput("expected a program to launch, for example: onehop launch -n 2 program.py")

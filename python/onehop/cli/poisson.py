@@ -18,7 +18,7 @@ from onehop.group import Group
 from onehop.launch import ensure_ranks
 from onehop.poisson import Poisson, PoissonResult, poisson_layout, solve_directly
 
-# Larger lattices are gathered and checked only when that is asked for.
+# Larger lattices are gathered and checked only with --check.
 CHECKED_SITES = 1 << 22
 
 
@@ -34,7 +34,7 @@ def _pair(text: str | None, option: str) -> tuple[int, int] | None:
 
 
 def _all_times(group: Group, result: PoissonResult) -> dict[str, float]:
-    """The times of the slowest rank in each part, in µs per iteration."""
+    """Return the time of the slowest rank for each part, in µs per iteration. Collective."""
     own = {
         name: getattr(result.times, name) for name in ("start", "interior", "wait", "boundary", "residual")
     }
@@ -84,7 +84,7 @@ def _show(screen: Console, report: dict[str, Any]) -> None:
     for name, text in parts.items():
         table.add_row(text, f"{us[name]:.3f}")
     table.add_section()
-    table.add_row("an iteration, all in all", f"{us['iteration']:.3f}")
+    table.add_row("whole iteration", f"{us['iteration']:.3f}")
     screen.print(table)
     history = Table("iteration", "|b - M x|", title="Residual")
     residuals = report["residuals"]
@@ -93,12 +93,12 @@ def _show(screen: Console, report: dict[str, Any]) -> None:
         iteration, norm = residuals[index]
         history.add_row(str(iteration), f"{norm:.6e}")
     screen.print(history)
-    ended = "all that were asked for"
+    ended = "as requested"
     if report["tolerance"] > 0:
         ended = f"tolerance {report['tolerance']:g} {'' if report['reached_tolerance'] else 'NOT '}reached"
     screen.print(
         f"{report['iterations']} iterations in {report['seconds']:.4f} s ({ended}); "
-        f"rank 0 sends {report['bytes_sent']} bytes an iteration"
+        f"rank 0 sends {report['bytes_sent']} bytes per iteration"
     )
     if report["error"] is not None:
         screen.print(f"largest difference to the direct solution (Fourier): {report['error']:.3e}")
@@ -147,7 +147,7 @@ def poisson(
     check: Annotated[
         bool | None,
         typer.Option(
-            "--check/--no-check", help="Compare with a direct solution (default: for up to 4 million sites)."
+            "--check/--no-check", help="Compare with a direct solution. Default: for up to 4 million sites."
         ),
     ] = None,
     plot: Annotated[
@@ -158,8 +158,8 @@ def poisson(
 ) -> None:
     """Solve the Poisson equation by Jacobi's method on a grid of ranks.
 
-    Each iteration sends the faces of each rank's block and updates the interior while they are under way. The result
-    is bitwise the same on every grid of ranks.
+    Each iteration sends the faces of each rank's block and updates the interior meanwhile. The result has the same bits
+    on every grid of ranks.
     """
     sizes = _pair(local, "--local") or (60, 60), _pair(extents, "--global"), _pair(grid, "--grid")
     check_plot(plot)

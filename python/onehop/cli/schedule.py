@@ -40,7 +40,7 @@ def _periodic(text: str) -> bool | list[bool]:
     return words[parts[0]] if len(parts) == 1 else [words[part] for part in parts]
 
 
-# A schedule of a million transfers takes less.
+# A schedule of a million transfers is shorter.
 _LONGEST = 512 << 20
 
 
@@ -59,7 +59,7 @@ def _read(file: str) -> bytes:
             "Schedule.save has written"
         ) from error
     if len(data) > _LONGEST:
-        raise BadInput(f"{file} is no schedule: expected at most {_LONGEST} bytes, found more")
+        raise BadInput(f"{file} is not a schedule: expected at most {_LONGEST} bytes, found more")
     return data
 
 
@@ -68,16 +68,16 @@ def _load(file: str) -> Schedule:
         text = _read(file).decode("utf-8")
     except UnicodeDecodeError as error:
         raise BadInput(
-            f"{file} is no schedule: it is no text ({error.reason} at byte {error.start})"
+            f"{file} is not a schedule: expected text in UTF-8, found {error.reason} at byte {error.start}"
         ) from error
     try:
         return Schedule.from_json(text)
     except BadInput as error:
-        raise BadInput(f"{file} is no schedule: {error}") from error
+        raise BadInput(f"{file} is not a schedule: {error}") from error
 
 
 def _array_name(schedule: Schedule, array: int) -> str:
-    """The name of an array, or a placeholder if there is none; `verify` reports that."""
+    """Return the name of an array, or a placeholder if there is none, which `verify` reports."""
     return schedule.arrays[array].name if 0 <= array < len(schedule.arrays) else f"(no array {array})"
 
 
@@ -235,9 +235,9 @@ def verify_schedule(
     limit: Annotated[int, typer.Option(help="Maximum number of violations to name.")] = 10,
     json_target: JsonOption = None,
 ) -> None:
-    """Verify that a schedule loses and overwrites no data.
+    """Verify that a schedule loses and overwrites no data, and name the transfers that do.
 
-    Otherwise name the transfers that do; the exit code is then 1.
+    The exit code is 1 if there are any.
     """
     schedule = _load(file)
     violations = verify(schedule, limit)

@@ -14,7 +14,7 @@ from onehop.group import Group
 from onehop.launch import ensure_ranks_beside_mpi
 from onehop.text import bytes_text, counted
 from onehop.tour import STEPS, StepResult, run, why_no_baseline
-from onehop.tour_lattice import gauge_field  # noqa: F401, for the steps that it brings
+from onehop.tour_lattice import gauge_field  # noqa: F401, adds the lattice steps to STEPS
 
 
 def _time(seconds: float | None) -> str:
@@ -24,7 +24,9 @@ def _time(seconds: float | None) -> str:
 
 
 def _table(results: list[StepResult], ranks: int) -> Table:
-    caption = "ratio: onehop's time over that of MPI's best way, measured in turn; below 1 onehop is faster"
+    caption = (
+        "ratio: time of onehop over that of MPI's fastest variant, measured in turn; below 1 onehop is faster"
+    )
     if all(one.ratio is None for one in results):
         caption = None
     title = f"onehop {__version__} on {counted(ranks, 'rank')}"

@@ -52,12 +52,16 @@ def tune(
     onehop reads the saved settings whenever a program starts. Deleting the file restores the built-in settings.
     """
     if current_launch() is not None:
-        raise BadInput("onehop tune starts its own ranks: run it by itself, outside of any launch")
+        raise BadInput(
+            "expected no launch, because onehop tune starts its own ranks, found one; run it by itself"
+        )
     if seconds <= 0:
         raise BadInput(f"expected --seconds above 0, found {seconds:g}")
     cores = usable_cores()
     if cores < 2:
-        raise Error("onehop tune needs two cores, for two ranks that run at the same time; found one")
+        raise Error(
+            "expected two cores for two ranks that run at the same time, found one; run this on more cores"
+        )
     about = host()
     with progress("measuring", 4) as advance:
         tuned = measure(seconds, demote="cldemote" in about["features"], cores=cores, advance=advance)
@@ -68,10 +72,10 @@ def tune(
         if table["transport"] == "shared_memory":
             screen.print(pays_text(table), markup=False)
     if dry_run:
-        screen.print("not kept (--dry-run)")
+        screen.print("not saved (--dry-run)")
     else:
         save(tuned.tuning, file)
-        screen.print(f"kept in {file}", markup=False)
+        screen.print(f"saved to {file}", markup=False)
     result = {
         "tune": "onehop",
         "version": __version__,

@@ -1,4 +1,4 @@
-"""What is on this machine, whether it works, and what to do where it does not."""
+"""Examine this machine and its software: what is there, whether it works, and a remedy for what does not."""
 
 from onehop.doctor.examination import Finding, State, examine
 from onehop.doctor.machine import host

@@ -1,4 +1,4 @@
-"""The examination: one finding for each thing that matters, with a remedy for what is wrong."""
+"""The examination of `onehop doctor`: one finding per subject, with a remedy for what is wrong."""
 
 from __future__ import annotations
 
@@ -16,25 +16,37 @@ from onehop.doctor.topology import topology
 from onehop.launch import MpiLauncher, current_launch
 from onehop.text import bytes_text
 
-# Less than this, and real work will not fit.
+# Real work does not fit into less memory than this.
 LEAST_MEMORY = 64 << 20
 
 
 class State(str, enum.Enum):
-    """How a finding is to be read."""
+    """The state of the subject of a finding."""
 
     OK = "ok"
     ABSENT = "absent"
-    """Optional, and not here."""
+    """Optional, and not found."""
     WRONG = "wrong"
-    """Here, but does not work: the remedy says what to do."""
+    """Found, but does not work; the remedy says what to do."""
     BROKEN = "broken"
-    """onehop cannot work without it: exit code 1."""
+    """Required, and does not work; the exit code is 1."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """The state of one subject of the examination.
+
+    Attributes
+    ----------
+    name : str
+        The subject.
+    state : State
+        Whether it works.
+    text : str
+        What was found.
+    remedy : str
+        What to do about it; empty if nothing.
+    """
 
     name: str
     state: State
@@ -42,7 +54,7 @@ class Finding:
     remedy: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON shows it."""
+        """Return the finding's object in the JSON report."""
         return {**asdict(self), "state": self.state.value}
 
 
@@ -179,19 +191,19 @@ def _tests(
 
 
 def examine(say: Callable[[str], None] = lambda _: None, *, tests: bool = True) -> list[Finding]:
-    """Look at everything.
+    """Examine the machine, the launch and the software.
 
     Parameters
     ----------
     say : callable
-        Told what is being looked at, for a progress display.
+        Called with the name of each part before its examination, for a progress display.
     tests : bool
         Run the two-rank test of every transport.
 
     Returns
     -------
     list of Finding
-        In the order in which they are to be shown.
+        The findings, in display order.
     """
     say("machine")
     findings = [*_machine(), _memory(), _launch()]

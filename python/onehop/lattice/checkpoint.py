@@ -59,13 +59,13 @@ def read_checkpoint(
         return None
     note = read_note(path)
     try:
-        said = json.loads(note)
-        state = Checkpoint(**said)
-        if said.keys() != asdict(state).keys() or not _can_be(state):
+        fields = json.loads(note)
+        state = Checkpoint(**fields)
+        if fields.keys() != asdict(state).keys() or not _is_valid(state):
             raise ValueError("its note was altered")
     except (ValueError, TypeError, RecursionError) as error:
         raise BadInput(
-            f"{path} exists, but is no checkpoint; name another file, or start from it with --start"
+            f"{path} exists, but is not a checkpoint; name another file, or start from it with --start"
         ) from error
     different = [
         f"{name} {state.settings.get(name)!r} instead of {value!r}"
@@ -74,19 +74,19 @@ def read_checkpoint(
     ]
     if different:
         raise BadInput(
-            f"{path} is a checkpoint of another run, of {', '.join(different)}; name another file, or remove this one"
+            f"{path} is a checkpoint of another run, with {', '.join(different)}; name another file, or remove this one"
         )
     gauge, file = read_gauge(path, group, grid)
     extents = settings.get("extent")
     if file.precision != 64 or (extents is not None and tuple(extents) != tuple(file.extents)):
         raise BadInput(
-            f"{path} is a checkpoint with links of {'x'.join(map(str, file.extents))} in {file.precision} bits, which "
-            "is not what its run keeps; it was altered, name another file"
+            f"{path}: expected a checkpoint with 64-bit links of the lattice in its settings, found "
+            f"{'x'.join(map(str, file.extents))} in {file.precision} bits; the file was altered, name another file"
         )
     return gauge, state
 
 
-def _can_be(state: Checkpoint) -> bool:
+def _is_valid(state: Checkpoint) -> bool:
     """Whether a run can produce this state: a whole number of updates, with at most one valid record for each."""
     if not isinstance(state.settings, dict) or not isinstance(state.history, list):
         return False

@@ -1,4 +1,4 @@
-"""Fields on a lattice that is split over ranks, stored in the order of vectors, with ghosts, in three precisions."""
+"""Fields on a lattice that is split over ranks, stored as SIMD vectors with ghosts, in three precisions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onehop.plan import Plan
 
 __all__ = ["Field"]
 
-# Sites whose largest number is below this are 0 in half precision: single precision could not keep their scale.
+# In half precision, sites whose largest number is below this become 0: single precision cannot represent their scale.
 SMALLEST_SITE = float(np.finfo(np.float32).tiny) * 32767
 
 REALS = {"double": np.float64, "single": np.float32, "half": np.int16}
@@ -142,7 +142,7 @@ class Field:
         return self._lexicographic(np.where(rotated[:, None, None, None] == 1, found[..., source], found))
 
     def _values(self, memory: NDArray[np.void]) -> NDArray[np.float64] | NDArray[np.float32]:
-        """The values of vectors, with the scale applied."""
+        """Return the values of vectors, multiplied by their scale in half precision."""
         if self.precision != "half":
             return memory["numbers"]
         return memory["numbers"] * memory["scale"][:, None, None, :]
@@ -157,5 +157,7 @@ class Field:
 def _shape_of_site(numbers: Sequence[int]) -> tuple[int, ...]:
     given = tuple(numbers) if isinstance(numbers, Sequence) else (numbers,)
     if not given or not all(isinstance(one, (int, np.integer)) and one > 0 for one in given):
-        raise BadInput(f"expected the shape of a site, whole numbers above 0 as (3,), found {numbers!r}")
+        raise BadInput(
+            f"expected the shape of a site as integers above 0, for example (3,), found {numbers!r}"
+        )
     return tuple(int(one) for one in given)

@@ -103,11 +103,12 @@ class Geometry(_core.LatticeGeometry):
         Returns
         -------
         array of shape (vectors, ..., lanes)
+            The numbers of each vector.
 
         Raises
         ------
         BadInput
-            Another shape.
+            The array has another shape.
         """
         dims = len(self.block)
         if block.shape[:dims] != self.block_shape:
@@ -121,7 +122,7 @@ class Geometry(_core.LatticeGeometry):
         Raises
         ------
         BadInput
-            Another shape.
+            The array has another shape.
         """
         if len(vectors) not in (self.vectors, self.vectors + self.ghosts) or vectors.shape[-1] != self.lanes:
             raise BadInput(

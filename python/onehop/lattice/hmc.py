@@ -114,14 +114,15 @@ def hybrid_monte_carlo(
         The energy of a trajectory grows without bound; `gauge` is left as it was before that trajectory.
     """
     moving = Hmc(gauge, beta, length=length, steps=steps, integrator=integrator, seed=seed)
-    # Momenta make 16 a site. Beyond this, sums of energies are out of range, and a change of either sign means nothing.
+    # Momenta contribute about 16 per site to H. A far larger change means that the integration diverged. The sign of
+    # the change is then meaningless.
     most = 1000.0 * float(np.prod(gauge.geometry.extents))
     done = []
     for number in range(first, first + trajectories):
         delta_h, accepted = moving.run(number)
         if not abs(delta_h) <= most:
             raise Error(
-                f"trajectory {number} ran away: expected an energy that changes by less than "
+                f"trajectory {number} diverged: expected an energy that changes by at most "
                 f"{most:.3g}, found {delta_h:.3g}; take more steps, or a shorter length"
             )
         moving.copy_to(gauge)

@@ -24,7 +24,7 @@ __all__ = [
 
 Progress = Callable[[int], None]
 
-# Of docs/reference/lattice_wilson.md, by their upper right blocks.
+# The upper right blocks of the gamma matrices in docs/reference/lattice_wilson.md.
 _BLOCKS = np.array([[[0, 1j], [1j, 0]], [[0, -1], [1, 0]], [[1j, 0], [0, -1j]], [[1, 0], [0, 1]]])
 
 
@@ -74,7 +74,7 @@ def _solved(result: Any, tolerance: float) -> NDArray[np.complex128]:
 
 
 def _over_space(gauge: Gauge, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Numbers of this rank's block, shape (t, ..., x), summed over space and over the ranks."""
+    """Sum the numbers of all blocks, each of shape (t, ..., x), over space; return one number per time. Collective."""
     part = gauge.geometry.block_slices(gauge.group.rank)[0]
     mine = np.zeros(gauge.geometry.extents[-1])
     mine[part] = values.reshape(values.shape[0], -1).sum(axis=1)
@@ -86,7 +86,7 @@ def _point_sources(gauge: Gauge, inner: tuple[int, ...]) -> Iterator[NDArray[np.
     origin = (0,) * len(gauge.geometry.block)
     for index in np.ndindex(inner):
         source = np.zeros(shape, np.complex128)
-        if gauge.group.rank == 0:  # whose block has the origin
+        if gauge.group.rank == 0:  # the block of rank 0 contains the origin
             source[(*origin, *index)] = 1
         yield source
 
@@ -169,7 +169,7 @@ def wilson_mesons(
 
 
 def effective_mass(correlator: NDArray[Any], distance: int = 1) -> NDArray[np.float64]:
-    """The mass m of cosh(m (t - T/2)) that has the ratio of C(t) and C(t + distance), for t from 0 to T/2 - distance.
+    """Solve cosh(m (t - T/2)) / cosh(m (t + distance - T/2)) = C(t) / C(t + distance) for m, t = 0 ... T/2 - distance.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from onehop.lattice.geometry import Geometry
 
 __all__ = ["PHASES", "check_phases", "with_staggered_phases"]
 
-# In which order the directions come in eta: x, y, z, t; or, as MILC has them, t, x, y, z.
+# Order of directions in eta: x, y, z, t (standard) or t, x, y, z (MILC).
 PHASES = ("standard", "milc")
 
 

@@ -1,11 +1,11 @@
 """onehop for PyTorch: a `torch.distributed` backend, and a hook that compresses the gradients of any backend.
 
-Importing this module (or installing onehop: torch then knows by itself) registers the backend "onehop" for tensors on
-the processor:
+The backend "onehop" is for tensors in CPU memory. Torch finds it once onehop is installed; importing this module
+registers it as well:
 
     torch.distributed.init_process_group("onehop")
 
-Started by torchrun or whatever else torch knows; ranks meet through torch's store.
+Any launcher of torch works, such as torchrun. The ranks connect through torch's store.
 """
 
 from onehop.torch.gradients import CompressionState, compressed_allreduce, group_from_process_group

@@ -16,7 +16,7 @@ __all__ = ["DataMovement"]
 
 
 def _dense(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor if it can be written as it lies, else a new one."""
+    """Return the tensor if it is contiguous, else a new contiguous one of the same shape."""
     return tensor if tensor.is_contiguous() else torch.empty(tensor.shape, dtype=tensor.dtype)
 
 
@@ -28,8 +28,8 @@ class DataMovement:
     _plans: Plans
     _do: Callable[..., Work]
 
-    def _move(self, kind: str, source: torch.Tensor, result: torch.Tensor, *what: Any) -> None:
-        self._plans.get(kind, *what).run_at(source.data_ptr(), result.data_ptr())
+    def _move(self, kind: str, source: torch.Tensor, result: torch.Tensor, *arguments: Any) -> None:
+        self._plans.get(kind, *arguments).run_at(source.data_ptr(), result.data_ptr())
 
     def broadcast(self, tensors: Any, opts: Any = None) -> Work:
         """Copy the tensors of one rank to all ranks."""
@@ -107,23 +107,25 @@ class DataMovement:
     allgather_into_tensor_coalesced = all_gather_single_coalesced
 
     def _exchange(
-        self, source: torch.Tensor, result: torch.Tensor, there: Sequence[int], here: Sequence[int]
+        self, source: torch.Tensor, result: torch.Tensor, sent: Sequence[int], received: Sequence[int]
     ) -> None:
-        """All-to-all of flat tensors; lengths in elements."""
+        """Run an all-to-all of flat tensors. `sent` and `received` are the numbers of elements per rank."""
         size = source.element_size()
-        lengths = (tuple(n * size for n in there), tuple(n * size for n in here))
+        lengths = (tuple(n * size for n in sent), tuple(n * size for n in received))
         self._move("all_to_all", source, result, *lengths)
 
     def _rows(self, tensor: torch.Tensor, splits: Sequence[int] | None, what: str) -> list[int]:
-        """The number of elements for each rank."""
+        """Return the number of elements for each rank."""
         rows = tensor.shape[0] if tensor.dim() else 0
         if not splits:
             if rows % self._size:
-                raise BadInput(f"expected rows of the {what} for each of {self._size} ranks, found {rows}")
+                raise BadInput(
+                    f"expected a number of rows of the {what} that {self._size} ranks divide, found {rows}"
+                )
             return [tensor.numel() // self._size] * self._size
         if len(splits) != self._size or sum(splits) != rows:
             raise BadInput(
-                f"expected {self._size} numbers that say how the {rows} rows of the {what} are split, found {splits}"
+                f"expected {self._size} split sizes that sum to the {rows} rows of the {what}, found {splits}"
             )
         row = tensor.numel() // rows if rows else 0
         return [split * row for split in splits]
@@ -138,13 +140,13 @@ class DataMovement:
     ) -> Work:
         """Exchange blocks of rows between all ranks."""
         check(output, source)
-        there = self._rows(source, input_splits, "input")
-        here = self._rows(output, output_splits, "output")
+        sent = self._rows(source, input_splits, "input")
+        received = self._rows(output, output_splits, "output")
 
         def task() -> torch.Tensor:
             target = output.detach()
             result = _dense(target)
-            self._exchange(source.detach().contiguous(), result, there, here)
+            self._exchange(source.detach().contiguous(), result, sent, received)
             if result is not target:
                 target.copy_(result)
             return output
@@ -160,11 +162,11 @@ class DataMovement:
         check(*outputs, *inputs)
 
         def task() -> list[torch.Tensor]:
-            here = [output.numel() for output in outputs]
+            received = [output.numel() for output in outputs]
             dtype = outputs[0].dtype
-            result = torch.empty(sum(here), dtype=dtype)
-            self._exchange(flat(inputs, dtype), result, [source.numel() for source in inputs], here)
-            for output, part in zip(outputs, result.split(here), strict=True):
+            result = torch.empty(sum(received), dtype=dtype)
+            self._exchange(flat(inputs, dtype), result, [source.numel() for source in inputs], received)
+            for output, part in zip(outputs, result.split(received), strict=True):
                 output.detach().copy_(part.view(output.shape))
             return list(outputs)
 
@@ -178,11 +180,11 @@ class DataMovement:
         check(source, *targets)
 
         def task() -> list[torch.Tensor]:
-            there = [source.numel() if rank == root else 0 for rank in range(self._size)]
-            here = [target.numel() for target in targets] or [0] * self._size
-            result = torch.empty(sum(here), dtype=source.dtype)
-            self._exchange(source.detach().contiguous(), result, there, here)
-            for target, part in zip(targets, result.split(here), strict=False):
+            sent = [source.numel() if rank == root else 0 for rank in range(self._size)]
+            received = [target.numel() for target in targets] or [0] * self._size
+            result = torch.empty(sum(received), dtype=source.dtype)
+            self._exchange(source.detach().contiguous(), result, sent, received)
+            for target, part in zip(targets, result.split(received), strict=False):
                 target.detach().copy_(part.view(target.shape))
             return targets
 
@@ -196,10 +198,10 @@ class DataMovement:
         check(output, *blocks)
 
         def task() -> list[torch.Tensor]:
-            there = [block.numel() for block in blocks] or [0] * self._size
-            here = [output.numel() if rank == root else 0 for rank in range(self._size)]
+            sent = [block.numel() for block in blocks] or [0] * self._size
+            received = [output.numel() if rank == root else 0 for rank in range(self._size)]
             result = torch.empty(output.numel(), dtype=output.dtype)
-            self._exchange(flat(blocks, output.dtype), result, there, here)
+            self._exchange(flat(blocks, output.dtype), result, sent, received)
             output.detach().copy_(result.view(output.shape))
             return [output]
 

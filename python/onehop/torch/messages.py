@@ -1,4 +1,4 @@
-"""The operations of a process group between two ranks."""
+"""The point-to-point operations of a process group."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["Messages"]
 
 
 class Messages:
-    """Part of `ProcessGroup`. What goes to one rank goes through one thread, in the order of the calls."""
+    """Send and receive of `ProcessGroup`. One thread per destination sends the messages in the order of the calls."""
 
     _messages: PointToPoint
     _senders: dict[int, WorkQueue]
 
     def send(self, tensors: Sequence[torch.Tensor], destination: int, tag: int = 0) -> Work:
-        """A message to one rank."""
+        """Send a tensor to one rank."""
         (tensor,) = tensors
         check(tensor)
 
@@ -34,11 +34,11 @@ class Messages:
         return sender.submit(task, False)
 
     def recv(self, tensors: Sequence[torch.Tensor], source: int, tag: int = 0) -> Work:
-        """A message from one rank."""
+        """Receive a tensor from one rank."""
         return self._receive(tensors, source, tag)
 
     def recv_anysource(self, tensors: Sequence[torch.Tensor], tag: int = 0) -> Work:
-        """A message from any other rank; the work then says from which."""
+        """Receive a tensor from any other rank. `Work.source_rank` returns which one."""
         return self._receive(tensors, None, tag)
 
     def _receive(self, tensors: Sequence[torch.Tensor], source: int | None, tag: int) -> Work:

@@ -20,19 +20,19 @@ __all__ = ["ProcessGroup", "create_process_group"]
 
 
 class ProcessGroup(Reductions, DataMovement, Messages, dist.ProcessGroup):
-    """The ranks of a `torch.distributed` group.
+    """A process group of `torch.distributed` for dense tensors in CPU memory.
 
-    All operations of torch are there for dense tensors on the processor; the collective ones of one group must be
-    called in the same order on all its ranks. What the caller waits for at once runs in the calling thread; what is
-    asynchronous in one thread per group, in the order of the calls.
+    It supports all operations of torch. All ranks of a group must call its collective operations in the same order.
+    A synchronous operation runs in the calling thread if no other is pending; asynchronous ones run in one thread per
+    group, in the order of the calls.
 
     Attributes
     ----------
     group : Group
-        onehop's own.
+        The ranks as a group of onehop.
     error : Exception or None
-        What the last collective operation that failed raised. An error inside `backward` reaches the program as a
-        RuntimeError with the same text, because the compiled parts of torch keep no more of it.
+        The exception of the last collective operation that failed. An error inside `backward` reaches the program as a
+        RuntimeError with the same text, because the compiled parts of torch keep only the text.
     """
 
     def __init__(self, store: Any, rank: int, size: int, timeout: timedelta) -> None:
@@ -47,24 +47,24 @@ class ProcessGroup(Reductions, DataMovement, Messages, dist.ProcessGroup):
         self._senders: dict[int, WorkQueue] = {}
 
     def getBackendName(self) -> str:  # noqa: N802
-        """The name of the backend."""
+        """Return the name of the backend."""
         return "onehop"
 
     name = getBackendName
 
     @property
     def error(self) -> Exception | None:
-        """What the last collective operation that failed raised."""
+        """The exception of the last collective operation that failed, or None."""
         return self._collective.error
 
     def rank(self) -> int:
-        """Who this is."""
+        """Return the number of this rank."""
         return self._rank
 
     getRank = rank  # noqa: N815
 
     def size(self) -> int:
-        """How many there are."""
+        """Return the number of ranks."""
         return self._size
 
     getSize = size  # noqa: N815
@@ -72,27 +72,27 @@ class ProcessGroup(Reductions, DataMovement, Messages, dist.ProcessGroup):
     # Names that torch gives its groups; compiled and functional collectives find them by these.
 
     def setGroupName(self, name: str) -> None:  # noqa: N802
-        """Say what the group is called."""
+        """Set the name of the group."""
         self._name = name
 
     def getGroupName(self) -> str:  # noqa: N802
-        """What the group is called."""
+        """Return the name of the group."""
         return self._name
 
     group_name = property(getGroupName)
 
     def setGroupDesc(self, description: str) -> None:  # noqa: N802
-        """Say what the group is for."""
+        """Set the description of the group."""
         self._description = description
 
     def getGroupDesc(self) -> str:  # noqa: N802
-        """What the group is for."""
+        """Return the description of the group."""
         return self._description
 
     group_desc = property(getGroupDesc)
 
     def set_timeout(self, timeout: timedelta) -> None:
-        """Another limit for every wait."""
+        """Set the time limit for every wait."""
         self.group.timeout = self._messages.timeout = timeout.total_seconds()
 
     def shutdown(self) -> None:
@@ -111,5 +111,5 @@ class ProcessGroup(Reductions, DataMovement, Messages, dist.ProcessGroup):
 
 
 def create_process_group(store: Any, rank: int, size: int, timeout: timedelta) -> ProcessGroup:
-    """What torch calls for `init_process_group("onehop")` and `new_group`."""
+    """Create a process group. Torch calls this for `init_process_group("onehop")` and `new_group`."""
     return ProcessGroup(store, rank, size, timeout)

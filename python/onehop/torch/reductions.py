@@ -1,4 +1,4 @@
-"""The operations of a process group that combine tensors."""
+"""The collective operations of a process group that combine tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BITWISE = {"and": torch.bitwise_and, "or": torch.bitwise_or, "xor": torch.bitwi
 
 
 class Reductions:
-    """Part of `ProcessGroup`. What is combined is combined in the order of ranks, and has the same bits everywhere."""
+    """The reductions of `ProcessGroup`, which combine in the order of ranks: the same bits on every rank."""
 
     _rank: int
     _size: int
@@ -27,7 +27,7 @@ class Reductions:
     _do: Callable[..., Work]
 
     def allreduce(self, tensors: Any, opts: Any = None) -> Work:
-        """Combine in place, for everybody. Several tensors of one type are combined in one go."""
+        """Combine tensors in place on all ranks. Several tensors of one type are combined in one operation."""
         tensors = tensors_of(tensors)
         check(*tensors)
         op = op_name(opts)
@@ -47,7 +47,7 @@ class Reductions:
     allreduce_coalesced = allreduce
 
     def reduce(self, tensors: Sequence[torch.Tensor], opts: Any) -> Work:
-        """Combine for one rank; the others' tensors stay as they are."""
+        """Combine a tensor in place on one rank. The tensors of the other ranks do not change."""
         (tensor,) = tensors
         check(tensor)
         op = op_name(opts)
@@ -63,7 +63,7 @@ class Reductions:
         return self._do(task, opts)
 
     def reduce_scatter_single(self, output: torch.Tensor, source: torch.Tensor, opts: Any) -> Work:
-        """Combine, and give each rank one block."""
+        """Combine a tensor and leave one block of the result on each rank."""
         return self._do(self._scatter_task(output, source, opts), opts)
 
     _reduce_scatter_base = reduce_scatter_single
@@ -85,7 +85,7 @@ class Reductions:
         return task
 
     def reduce_scatter(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any) -> Work:
-        """The same with a list of blocks."""
+        """Combine a list of blocks and leave one block of the result on each rank."""
         (output,), (blocks,) = outputs, inputs
         check(output, *blocks)
         for rank, block in enumerate(blocks):
@@ -97,7 +97,7 @@ class Reductions:
         return self.reduce_scatter_single(output, flat(blocks, output.dtype), opts)
 
     def reduce_scatter_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
-        """Several one after the other."""
+        """Run several reduce-scatters in sequence."""
         opts = opts if opts is not None else dist.ReduceScatterOptions()
         tasks = [self._scatter_task(*pair, opts) for pair in zip(outputs, inputs, strict=True)]
         return self._do(in_sequence(tasks), opts)
@@ -134,11 +134,11 @@ class Reductions:
             output.copy_(block)
 
     def _bitwise(self, tensor: torch.Tensor, op: str) -> torch.Tensor:
-        """Everybody's, combined here: it is rare, and of few numbers."""
-        everybody = torch.empty((self._size, *tensor.shape), dtype=tensor.dtype)
+        """Gather the tensors of all ranks and combine them locally, as bitwise reductions are rare and small."""
+        gathered = torch.empty((self._size, *tensor.shape), dtype=tensor.dtype)
         gather = self._plans.get("allgather", (bytes_of(tensor),) * self._size)
-        gather.run_at(tensor.data_ptr(), everybody.data_ptr())
-        total = everybody[0]
-        for one in everybody[1:]:
+        gather.run_at(tensor.data_ptr(), gathered.data_ptr())
+        total = gathered[0]
+        for one in gathered[1:]:
             total = _BITWISE[op](total, one)
         return total

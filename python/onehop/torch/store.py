@@ -1,4 +1,4 @@
-"""Ranks that meet through a store of torch."""
+"""Groups whose ranks connect through a store of torch."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ __all__ = ["group_from_store"]
 
 
 def group_from_store(store: Any, rank: int, size: int) -> Group:
-    """A group of ranks that meet through a store of torch.
+    """Make a group of ranks that connect through a store of torch. Collective.
 
     Parameters
     ----------
     store : torch.distributed.Store
-        Used by these ranks for this group alone (a `PrefixStore`, say). It may outlive them: ranks that torchrun starts
-        again find nothing of the attempt before.
+        A store that these ranks use for this group only, for example a `PrefixStore`. It may outlive the ranks: ranks
+        that torchrun restarts do not see the entries of the previous attempt.
     rank, size : int
-        Who this is, and of how many.
+        Number of this rank, and number of ranks.
     """
     rounds = iter(range(1 << 62))
-    # torchrun keeps the store when it starts failed ranks again: what they wrote before must not be met.
+    # torchrun keeps the store when it restarts failed ranks. The prefix hides the entries of the previous attempt.
     launch = [os.environ.get(f"TORCHELASTIC_{name}", "") for name in ("RUN_ID", "RESTART_COUNT")]
     prefix = "/".join(["onehop", *launch])
 
@@ -30,9 +30,11 @@ def group_from_store(store: Any, rank: int, size: int) -> Group:
         number = next(rounds)
         store.set(f"{prefix}/{number}/{rank}", mine or b"\0")
         empty = b"\0"
-        everybody = [bytes(store.get(f"{prefix}/{number}/{other}")) for other in range(size)]
-        if number >= 2:  # everybody who is here has read what was there two rounds ago
+        parts = [bytes(store.get(f"{prefix}/{number}/{other}")) for other in range(size)]
+        if (
+            number >= 2
+        ):  # every rank has reached round number - 1, so it has read the entries of round number - 2
             store.delete_key(f"{prefix}/{number - 2}/{rank}")
-        return [b"" if other == empty else other for other in everybody]
+        return [b"" if part == empty else part for part in parts]
 
     return Group.from_allgather(rank, size, allgather)

@@ -19,7 +19,7 @@ from onehop.error import PeerLost, Timeout
 
 __all__ = ["UNUSABLE_AFTER", "Work", "WorkQueue", "in_sequence"]
 
-#: What collective operations of a group raise for the last time: the group cannot be used after that.
+#: Exceptions of a collective operation after which its group cannot be used any more.
 UNUSABLE_AFTER = (PeerLost, Timeout)
 
 _CLOSE_SECONDS = 3.0
@@ -41,7 +41,7 @@ def _result(outcome: Any) -> Any:
 
 
 class Work(dist._Work):
-    """An operation that is under way or done.
+    """An operation that is pending, running or done.
 
     Attributes
     ----------
@@ -51,7 +51,9 @@ class Work(dist._Work):
 
     def __init__(self) -> None:
         super().__init__()
-        self._outcome: torch.futures.Future = torch.futures.Future()  # never in a state of error itself
+        self._outcome: torch.futures.Future = (
+            torch.futures.Future()
+        )  # a failure is its value, never its error state
         self._future: torch.futures.Future | None = None
         self.source = -1
 
@@ -66,12 +68,12 @@ class Work(dist._Work):
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Wait until it is done. Raises the error of the operation, or Timeout."""
         if timeout is not None and timeout > timedelta(0):
-            here = threading.Event()
-            self._outcome.add_done_callback(lambda _: here.set())
-            if not here.wait(timeout.total_seconds()):
+            finished = threading.Event()
+            self._outcome.add_done_callback(lambda _: finished.set())
+            if not finished.wait(timeout.total_seconds()):
                 raise Timeout(
-                    f"the operation is not done after {timeout.total_seconds():g} s; it goes on, "
-                    "and its tensors must be left alone"
+                    f"the operation is not done after {timeout.total_seconds():g} s; it continues, "
+                    "so do not use its tensors yet"
                 )
         _result(self._outcome.wait())
         return True
@@ -83,10 +85,10 @@ class Work(dist._Work):
     _source_rank = source_rank
 
     def get_future(self) -> torch.futures.Future:
-        """Its future, of a list of tensors; if the operation fails, a RuntimeError with the error's text."""
+        """Return a future of the list of tensors; if the operation fails, of a RuntimeError with the same text."""
         # The compiled parts of torch (the reducer of DistributedDataParallel) read the value of a future without
-        # Python. `Future.set_exception` hands them the exception as if it were a list of tensors; only a callback that
-        # raises brings a future into a state that they know as an error.
+        # Python. They would take an exception from `Future.set_exception` for a list of tensors. They recognise an
+        # error only if a callback raises it.
         if self._future is None:
             self._future = self._outcome.then(lambda outcome: _result(outcome.value()))
         return self._future
@@ -105,7 +107,7 @@ class Work(dist._Work):
         return outcome.error if isinstance(outcome, _Failure) else None
 
     def result(self) -> Any:
-        """The tensors."""
+        """Wait, and return the tensors. Raises the error of the operation."""
         return _result(self._outcome.wait())
 
     def synchronize(self) -> None:
@@ -153,7 +155,7 @@ _started: weakref.WeakSet[WorkQueue] = weakref.WeakSet()
 
 @atexit.register
 def _close_all() -> None:
-    """A thread that outlives the interpreter would touch tensors that are gone."""
+    """Close all queues, because a thread that outlives the interpreter would access freed tensors."""
     for thread in list(_started):
         thread.close()
 
@@ -179,22 +181,30 @@ class WorkQueue:
         self._tasks: queue.SimpleQueue[tuple[Task, Work] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
-        self._pending = 0  # tasks that wait, or run, wherever that is
+        self._pending = 0  # number of tasks that wait or run, in this thread or another
         self._turn = threading.Lock()  # held while a task runs
         self.error: Exception | None = None
 
     def submit(self, task: Task, wait: bool) -> Work:
-        """Run the task, in the calling thread if the caller waits anyway and no task is pending."""
+        """Run a task in the queue's thread, or in the calling thread if `wait` is true and no task is pending.
+
+        Parameters
+        ----------
+        task : callable
+            The task.
+        wait : bool
+            Whether the caller waits for the task at once. In the calling thread, its exception is raised here.
+        """
         work = Work()
         with self._lock:
-            here = wait and self._pending == 0
+            in_caller = wait and self._pending == 0
             self._pending += 1
-            if here:
-                self._turn.acquire()  # at once: nothing is pending, so nothing runs
+            if in_caller:
+                self._turn.acquire()  # never blocks: no task is pending, so none runs
             else:
                 self._start()
                 self._tasks.put((task, work))
-        if here:
+        if in_caller:
             error = self._run(task, work)
             if error is not None:
                 raise error
@@ -239,8 +249,8 @@ class WorkQueue:
         self._tasks.put(None)
         thread.join(timeout=_CLOSE_SECONDS)
         if thread.is_alive():
-            # It waits for other ranks, and looks for signals now and then, which ends the process (SIGABRT) if the
-            # interpreter has gone meanwhile.
+            # The thread waits for other ranks and polls for signals. Polling after the interpreter has ended would
+            # abort the process.
             _core.interrupt_thread(thread.ident)
             thread.join(timeout=_CLOSE_SECONDS)
             _core.interrupt_thread(thread.ident, False)

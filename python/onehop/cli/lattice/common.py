@@ -1,4 +1,4 @@
-"""Shared parts of the lattice commands: options with one number per direction, former spellings, checks."""
+"""Shared parts of the lattice commands: options with one number per direction, former names of options, checks."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from onehop.cli.common import own_rank, stderr_console
+from onehop.cli.common import say_renamed
 from onehop.error import BadInput
 from onehop.lattice.phases import PHASES
 
 NUMBERS = ("--extent", "--grid")
-# Former spellings of options, by command; they are accepted for one version.
+# Former names of options, by command; version 0.3 will remove them.
 _RENAMED = {
     "info": {"--colours": ("--parities",)},
     "measure": {"--noises": ("--noise-vectors",)},
@@ -51,26 +51,20 @@ PhasesOption = Annotated[
 ]
 
 
-def note_renamed(old: str, new: str) -> None:
-    """Tell on stderr, on rank 0, that an option has another name now."""
-    if own_rank() == 0:
-        stderr_console().print(f"note: {old} is now {new}; the old spelling goes away", markup=False)
-
-
 def _current_names(command: str, args: list[str]) -> list[str]:
-    """Replace former spellings of options by the current ones."""
+    """Replace former names of options by the current ones."""
     renamed = _RENAMED.get(command, {})
     words: list[str] = []
     for word in args:
         option, equals, value = word.partition("=")
         if option in renamed:
             new = renamed[option]
-            note_renamed(option, " ".join(new))
+            say_renamed(option, " ".join(new))
             words += [f"{new[0]}={value}"] if equals else new
         elif command == "solve" and (
             word == "--method=normal" or (word == "normal" and words[-1:] == ["--method"])
         ):
-            note_renamed("--method normal", "--method cgnr")
+            say_renamed("--method normal", "--method cgnr")
             words.append(word.replace("normal", "cgnr"))
         else:
             words.append(word)
@@ -84,7 +78,7 @@ class NumbersCommand(TyperCommand):
         """Join the numbers that follow such an option with an x between them."""
         args = _current_names(str(ctx.info_name), args)
         joined: list[str] = []
-        after_option = 0  # how many words since an option that takes numbers, itself included
+        after_option = 0  # number of words since an option that takes numbers, including the option
         for word in args:
             if after_option > 1 and word.isdigit():
                 joined[-1] += f"x{word}"
@@ -121,7 +115,10 @@ def was_given(option: str) -> bool:
 
 
 def refuse_without_effect(options: Iterable[str], why: str) -> None:
-    """Raise BadInput if the command line has one of these options, which have no effect; `why` follows its name."""
+    """Raise BadInput if the command line has one of these options, which would have no effect.
+
+    The message is the name of the option, followed by `why`.
+    """
     for option in options:
         if option in _given:
             raise BadInput(f"{option} {why}; leave it out")

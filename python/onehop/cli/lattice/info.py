@@ -71,12 +71,12 @@ def _show(screen: Console, report: dict[str, Any]) -> None:
     screen.print(
         f"lattice {times(report['extent'])} on {times(report['grid'])} ranks: blocks of {times(report['block'])}, "
         f"{counted(report['lanes'], 'lane')} ({times(report['lane_grid'])}), {parities}\n"
-        f"a rank has {report['sites']} sites, {report['interior_sites']} of them need no other rank, "
-        f"and keeps {report['ghost_sites']} of others",
+        f"each rank has {report['sites']} sites, {report['interior_sites']} of them in the interior, "
+        f"and {report['ghost_sites']} ghost sites",
         soft_wrap=True,
     )
     if not report["faces"]:
-        screen.print("nothing is cut: no faces travel")
+        screen.print("one rank: no faces are exchanged")
         return
     table = Table(
         "face",
@@ -153,10 +153,12 @@ def info(
     assert extents is not None
     if chosen is not None:
         refuse_without_effect(
-            ("--ranks",), "is for a lattice without --grid, which says how many ranks there are"
+            ("--ranks",), "is for a lattice without --grid, which determines the number of ranks"
         )
     if chosen is not None and len(chosen) != len(extents):
-        raise BadInput(f"expected --grid with a number for each of {len(extents)} directions, found {grid!r}")
+        raise BadInput(
+            f"expected --grid with one number for each of {len(extents)} directions, found {grid!r}"
+        )
     cut = Geometry(extents, chosen, ranks=ranks, width=width, parities=parities).grid
     most = Geometry.most_lanes(extents, cut, lanes, width=width, parities=parities)
     geometry = Geometry(extents, cut, lanes=most, width=width, parities=parities)

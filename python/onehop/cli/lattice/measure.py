@@ -41,7 +41,7 @@ ToleranceOption = Annotated[
 
 
 def report_of(file: GaugeFile) -> dict[str, object]:
-    """What `--json` gets."""
+    """Return the part of the JSON report that describes the file."""
     return {
         "file": file.path,
         "format": file.format,
@@ -107,7 +107,7 @@ def _table(report: dict[str, Any], found: GaugeFile) -> Table:
         table.add_row("flow time", f"{last['time']:g}")
         table.add_row("largest error of a step", f"{report['flow_step_error']:.2g}")
         table.add_row("t² E", f"{last['t2_energy']:.6g}")
-        table.add_row("topological charge then", f"{last['charge']:.6g}")
+        table.add_row("topological charge after the flow", f"{last['charge']:.6g}")
         if report["reference_time"] is not None:
             table.add_row("t0 (t² E = 0.3)", f"{report['reference_time']:.5g}")
     if "quarks" in report:
@@ -115,7 +115,7 @@ def _table(report: dict[str, Any], found: GaugeFile) -> Table:
         for name in ("pion", "rho"):
             known = [one for one in quarks[f"{name}_mass"] if one is not None]
             if known:
-                table.add_row(f"{name}'s effective mass, far", f"{known[-1]:.5g}")
+                table.add_row(f"{name} effective mass at the largest time", f"{known[-1]:.5g}")
         if "condensate" in quarks:
             error = quarks["condensate_error"]
             width = "" if error is None else f" ± {error:.2g}"
@@ -185,7 +185,7 @@ def measure(
     if flow_tolerance is not None:
         check_flow_tolerance(flow_tolerance)
     if plot is not None and flow is None and quarks is None:
-        raise BadInput("expected --flow or --quarks with --plot: they are what is drawn")
+        raise BadInput("expected --flow or --quarks with --plot, which draws their results, found neither")
     ensure_ranks(ranks)
     width = 3 if quarks in ("asqtad", "hisq") else 1
     gauge, found = read_gauge(file, Group.world(), numbers(grid, "--grid"), tolerance=tolerance, width=width)

@@ -24,8 +24,8 @@ def check_quarks(
     Raises
     ------
     BadInput
-        An unknown action, no mass, a staggered mass that is not above 0, a condensate of other quarks, options
-        that have no effect for this action.
+        The action is unknown, the mass is missing or not above 0 for staggered quarks, or an option has no effect for
+        this action.
     """
     check_finite({"--mass": mass, "--csw": csw})
     check_tolerance(residual, "--residual")
@@ -38,7 +38,7 @@ def check_quarks(
     if action not in ACTIONS:
         raise BadInput(f"expected --quarks of {', '.join(ACTIONS)}, found {action!r}")
     if mass is None or (action in STAGGERED_ACTIONS and not mass > 0):
-        raise BadInput(f"expected --mass with --quarks {action}, above 0 for staggered ones, found {mass}")
+        raise BadInput(f"expected --mass with --quarks {action}, above 0 for staggered quarks, found {mass}")
     if action not in STAGGERED_ACTIONS:
         refuse_without_effect(
             ("--noise-vectors", "--phases"), f"is for staggered quarks, found --quarks {action}"
@@ -92,7 +92,7 @@ def quark_report(
 
 
 def plot_mesons(left: Any, right: Any, report: dict[str, Any]) -> None:
-    """Correlators to the left, effective masses to the right."""
+    """Draw the correlators into the axes `left`, and the effective masses into `right`."""
     for name, marker in (("pion", "o"), ("rho", "s")):
         left.semilogy(np.abs(report[name]), marker, markersize=4, label=name)
         masses = [np.nan if one is None else one for one in report[f"{name}_mass"]]

@@ -95,8 +95,8 @@ def _smooth(
     value, site, direction = gauge.deviation()
     if not value <= max(1e-3, 10 * tolerance):
         raise BadInput(
-            f"with a weight of {weight:g} links leave SU(3), at (x, y, z, t) = {site} in direction "
-            f"{'xyzt'[direction]} by {value:.2g}; take a smaller weight"
+            f"expected smeared links in SU(3), found one that deviates by {value:.2g} at (x, y, z, t) = {site} in "
+            f"direction {'xyzt'[direction]} with a weight of {weight:g}; take a smaller weight"
         )
 
 
@@ -198,7 +198,9 @@ def smear(
     if output is None and fat is None and long is None:
         refuse_without_effect(("--format", "--precision", "--overwrite"), "is for a file that is written")
     if periodic and phases is None:
-        raise BadInput("--periodic goes with --phases: other links have no signs in them")
+        raise BadInput(
+            "--periodic goes with --phases, because links without phases contain no boundary signs"
+        )
     if kind == "flow":
         flow_steps(1.0 if time is None else time, FLOW_STEP)
     how: dict[str, Any] = {"file_format": format_name, "precision": precision, "overwrite": overwrite}

@@ -80,8 +80,8 @@ def _of_links(fat: str, long: str | None, lanes: int, grid: str | None) -> Stagg
     for links in (fat, long):
         if links is not None and read_note(links) == NO_PHASES:
             raise BadInput(
-                f"{links} has links without the phases of staggered quarks; make it with "
-                "`onehop lattice smear --phases`, or solve with --action on the gauge field itself"
+                f"{links}: expected links with the phases of staggered quarks, found links without; make the file with "
+                "`onehop lattice smear --phases`, or use --action with the gauge field itself"
             )
     fat_links, geometry = read_links(fat, group, cut, width=1 if long is None else 3)
     long_links = None
@@ -96,11 +96,11 @@ def _of_links(fat: str, long: str | None, lanes: int, grid: str | None) -> Stagg
 
 
 def _source(operator: Staggered, source: str, file: str | None, colour: int) -> np.ndarray:
-    """The block of the right-hand sides: shape (vectors, t, z, y, x, 3)."""
+    """Return this rank's block of the right-hand sides, of shape (vectors, t, z, y, x, 3)."""
     if file is not None:
         return read_vectors(file, operator.geometry, operator.group)
     point = np.zeros((1, *operator.geometry.block_shape, 3), np.complex128)
-    if operator.group.rank == 0:  # whose block has the origin
+    if operator.group.rank == 0:  # the block of rank 0 contains the origin
         point[(0,) * (len(operator.geometry.block) + 1)][colour] = 1
     return point
 
@@ -117,13 +117,13 @@ def _following(tolerance: float) -> Iterator[Any]:
     ) as bar:
         task = bar.add_task("solving")
 
-        def told(iterations: int, residual: float) -> None:
+        def show(iterations: int, residual: float) -> None:
             bar.update(
                 task,
-                description=f"{iterations} iterations, residual {residual:.1e} on its way to {tolerance:.0e}",
+                description=f"{iterations} iterations, residual {residual:.1e}, target {tolerance:.0e}",
             )
 
-        yield told
+        yield show
 
 
 def _check(
@@ -138,7 +138,7 @@ def _check(
         raise BadInput(f"expected --source point, or --source-file with a SciDAC file, found {source!r}")
     for one in precisions:
         if one is not None and one not in PRECISIONS:
-            raise BadInput(f"expected half, single or double, found {one!r}")
+            raise BadInput(f"expected a precision of half, single or double, found {one!r}")
     if precisions[0] == "half":
         raise BadInput("expected --precision single or double, found 'half', which is for --sloppy-precision")
 
@@ -157,7 +157,7 @@ def _check_precision(tolerance: float, precision: str, sloppy_precision: str | N
     if precision == "single" and tolerance < SINGLE_REACHES:
         raise BadInput(
             f"expected --tolerance of {SINGLE_REACHES:g} or more with --precision single, found {tolerance:g}; "
-            "for less take --precision double --sloppy-precision single"
+            "for a smaller one take --precision double --sloppy-precision single"
         )
     if sloppy_precision is None or PRECISIONS.index(sloppy_precision) >= PRECISIONS.index(precision):
         refuse_without_effect(("--half-halo",), "needs a --sloppy-precision below --precision")
@@ -165,7 +165,7 @@ def _check_precision(tolerance: float, precision: str, sloppy_precision: str | N
 
 def _check_staggered(action: str, masses: list[float], fat: str | None, source_file: str | None) -> None:
     if not masses:
-        raise BadInput("expected --mass, at least once")
+        raise BadInput("expected --mass at least once, found none")
     for mass in masses:
         if not 1e-100 < mass < 1e100:
             raise BadInput(f"expected a --mass above 0 and below 1e100, found {mass:g}")
@@ -175,13 +175,11 @@ def _check_staggered(action: str, masses: list[float], fat: str | None, source_f
         refuse_without_effect(("--long",), "goes with --fat, not with a gauge field")
     else:
         refuse_without_effect(
-            ("--periodic", "--phases"), "is for a gauge field: links of --fat have all signs in them"
+            ("--periodic", "--phases"), "is for a gauge field: links of --fat contain all signs"
         )
-        refuse_without_effect(
-            ("--su3-tolerance",), "is for a gauge field: links of --fat are not those of SU(3)"
-        )
+        refuse_without_effect(("--su3-tolerance",), "is for a gauge field: links of --fat are not in SU(3)")
         if action != "staggered":
-            raise BadInput(f"--action {action} is made of a gauge field, FILE; with --fat leave it out")
+            raise BadInput(f"--action {action} needs a gauge field, FILE, found --fat; leave --action out")
     if action != "asqtad":
         refuse_without_effect(("--u0",), f"is for --action asqtad, found {action!r}")
     refuse_without_effect(
@@ -312,7 +310,8 @@ def solve(
     if action in WILSON_ACTIONS:
         if file is None or source_file is not None or output is not None:
             raise BadInput(
-                f"--action {action} takes a gauge field, FILE, and a point source, and writes no solution"
+                f"--action {action} needs a gauge field, FILE, and a point source, and writes no solution; leave out "
+                "--fat, --source-file and --output"
             )
         refuse_without_effect(
             ("--u0", "--phases", "--lanes", "--long", "--output-bits", "--overwrite"),
@@ -331,7 +330,7 @@ def solve(
             periodic=periodic,
         )
         ensure_ranks(ranks)
-        with _following(tolerance) as told:
+        with _following(tolerance) as show:
             solve_wilson(
                 file,
                 choice,
@@ -344,7 +343,7 @@ def solve(
                 grid=numbers(grid, "--grid"),
                 su3_tolerance=su3_tolerance,
                 json_target=json_target,
-                progress=told,
+                progress=show,
             )
         return
     _check_staggered(action, masses, fat, source_file)
@@ -365,7 +364,7 @@ def solve(
             tolerance=su3_tolerance,
         )
     vectors = _source(operator, source, source_file, colour)
-    with _following(tolerance) as told:
+    with _following(tolerance) as show:
         result = operator.solve(
             vectors[0] if len(vectors) == 1 else vectors,
             masses[0] if len(masses) == 1 else masses,
@@ -375,7 +374,7 @@ def solve(
             sloppy_precision=sloppy_precision,
             reproducible=reproducible,
             half_halo=half_halo,
-            progress=told,
+            progress=show,
         )
     chosen = {"action": action, "mass": masses[0] if len(masses) == 1 else masses}
     report = solve_report(operator.group, operator.geometry, operator, chosen, tolerance, result)

@@ -12,11 +12,11 @@ from onehop.lattice import Geometry, StaggeredSolve, WilsonSolve
 
 
 class Operator(Protocol):
-    """A lattice operator, as far as a report needs it."""
+    """The part of a lattice operator that a report needs."""
 
     @property
     def threads(self) -> int:
-        """Threads of each rank."""
+        """Number of threads per rank."""
 
 
 def solve_report(
@@ -27,10 +27,13 @@ def solve_report(
     tolerance: float,
     result: StaggeredSolve | WilsonSolve,
 ) -> dict[str, Any]:
-    """The JSON report. `choice` holds the parameters of the action. Times are those of the slowest rank. Collective."""
+    """Make the JSON report. `choice` holds the parameters of the action. Collective.
+
+    Times are those of the slowest rank; flops and bytes are summed over the ranks.
+    """
     mine = [result.seconds, result.communication_seconds, result.flops, result.bytes]
-    everybody = [json.loads(part) for part in group.allgather(json.dumps(mine).encode())]
-    columns = list(zip(*everybody, strict=True))
+    ranks = [json.loads(part) for part in group.allgather(json.dumps(mine).encode())]
+    columns = list(zip(*ranks, strict=True))
     seconds, communication = max(columns[0]), max(columns[1])
     return {
         "extent": list(geometry.extents),

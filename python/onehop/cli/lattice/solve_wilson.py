@@ -49,10 +49,14 @@ def wilson_choice(
     Raises
     ------
     BadInput
-        Both or neither of kappa and mass; c_sw with `wilson`; an unknown method; a `recon` other than 12 and 18.
+        There are both or neither of kappa and mass, or c_sw with `wilson`; the method is unknown; or `recon` is neither
+        12 nor 18.
     """
     if (kappa is None) == (len(masses) != 1):
-        raise BadInput(f"expected --kappa, or one --mass, with --action {action}")
+        raise BadInput(
+            f"expected either --kappa or one --mass with --action {action}, found {len(masses)} --mass and "
+            f"{'no' if kappa is None else 'a'} --kappa"
+        )
     if action == "wilson" and csw is not None:
         raise BadInput("--csw is for --action clover, found --action wilson")
     if method not in METHODS:
@@ -81,12 +85,12 @@ def solve_wilson(
     json_target: str | None,
     progress: Callable[[int, float], None] | None = None,
 ) -> None:
-    """Solve for a point source at the origin, and check the answer with the whole operator. Collective."""
+    """Solve for a point source at the origin, and print and write the report. Collective."""
     group = Group.world()
     gauge, _ = read_gauge(file, group, grid, tolerance=su3_tolerance)
     wilson = Wilson(gauge, choice.kappa, csw=choice.csw, antiperiodic=not choice.periodic, recon=choice.recon)
     source = np.zeros((*gauge.geometry.block_shape, 4, 3), np.complex128)
-    if group.rank == 0:  # whose block has the origin
+    if group.rank == 0:  # the block of rank 0 contains the origin
         source[(0,) * 4][choice.spin, choice.colour] = 1
     result = wilson.solve(
         source,
@@ -102,5 +106,9 @@ def solve_wilson(
     )
     chosen = {"action": choice.action, "kappa": choice.kappa, "csw": choice.csw, "method": choice.method}
     report = solve_report(group, gauge.geometry, wilson, chosen, tolerance, result)
-    more = "the solver gave up; take" if result.iterations < iterations else "allow more iterations, or take"
-    finish_solve(report, json_target, f"{more} a smaller kappa or a larger tolerance")
+    advice = (
+        "the solver stopped early; take"
+        if result.iterations < iterations
+        else "allow more iterations, or take"
+    )
+    finish_solve(report, json_target, f"{advice} a smaller kappa or a larger tolerance")

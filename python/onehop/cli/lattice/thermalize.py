@@ -16,12 +16,12 @@ from onehop.cli.common import (
     console,
     own_rank,
     progress,
+    say_renamed,
     write_json,
 )
 from onehop.cli.lattice.common import (
     GridOption,
     OptionalExtentOption,
-    note_renamed,
     numbers,
     refuse_without_effect,
     was_given,
@@ -86,7 +86,9 @@ def _check_places(
     """Check before any work that the files can be written."""
     wanted = [name for name, file in (("--output", output), ("--checkpoint", checkpoint)) if file is not None]
     if wanted and extents is not None and len(extents) != 4:
-        raise BadInput(f"files hold lattices of four directions, found {len(extents)} and {wanted[0]}")
+        raise BadInput(
+            f"expected four directions for {wanted[0]}, because files have four, found {len(extents)}"
+        )
     if output is not None:
         check_gauge_target(output, file_format, precision, overwrite)
     if checkpoint is not None:
@@ -195,7 +197,7 @@ def thermalize(
     """
     extents, cut = numbers(extent, "--extent"), numbers(grid, "--grid")
     if (extents is None) != (start not in ("unit", "random")):
-        raise BadInput("expected --extent, or --start with a file, which has its own extents")
+        raise BadInput("expected either --extent, or --start with a file, which has its own extents")
     if algorithm not in ALGORITHMS:
         raise BadInput(f"expected --algorithm {' or '.join(ALGORITHMS)}, found {algorithm!r}")
     if algorithm == "hmc":
@@ -203,7 +205,7 @@ def thermalize(
         if was_given("--sweeps"):
             if was_given("--trajectories"):
                 raise BadInput("--sweeps is for --algorithm heatbath; leave it out")
-            note_renamed("--sweeps with --algorithm hmc", "--trajectories")
+            say_renamed("--sweeps with --algorithm hmc", "--trajectories")
             trajectories = sweeps
     else:
         refuse_without_effect(
@@ -230,8 +232,8 @@ def thermalize(
     resumed = state.done if kept else None
     if state.done > first + updates:
         raise BadInput(
-            f"{checkpoint} has done {state.done} sweeps or trajectories, expected at most {first + updates} "
-            f"(--first and {'--trajectories' if algorithm == 'hmc' else '--sweeps'}); "
+            f"{checkpoint}: expected a checkpoint after at most {first + updates} updates "
+            f"(--first plus {'--trajectories' if algorithm == 'hmc' else '--sweeps'}), found one after {state.done}; "
             "ask for more, or name another file"
         )
     with progress(
@@ -246,7 +248,7 @@ def thermalize(
     screen = console(json_target)
     if resumed is not None:
         left = state.done - resumed
-        screen.print(f"went on from {checkpoint}: {resumed} done before, {left} now", markup=False)
+        screen.print(f"resumed from {checkpoint}: {resumed} done before, {left} now", markup=False)
     made = state.done - first
     what = (
         counted(made, "sweep")

@@ -1,4 +1,4 @@
-"""Fields in files: MILC version 5, NERSC, ILDG and SciDAC (LIME), openQCD; colour vectors as SciDAC has them."""
+"""Files of lattice fields: gauge fields as MILC version 5, NERSC, ILDG, SciDAC or openQCD; colour vectors as SciDAC."""
 
 from onehop.lattice.files.read import GaugeFile, read_gauge, read_note
 from onehop.lattice.files.scidac import read_links, read_vectors, write_vectors

@@ -1,4 +1,4 @@
-"""What stands before the links: one function per format, which returns None for files of another."""
+"""Headers of gauge files: one function per format, which returns None for a file of another format."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ from typing import Any
 import numpy as np
 
 from onehop.error import BadInput
-from onehop.lattice.files.layout import Layout, Said
+from onehop.lattice.files.layout import HeaderAverage, Layout
 from onehop.lattice.files.lime import Record, is_lime, records
 
 MILC_MAGIC = 20103
 MILC_HEADER = 96
 LIME_TEXTS = ("ildg-format", "scidac-private-file-xml", "scidac-private-record-xml", "scidac-record-xml")
-NOT_KNOWN = ("missing", "unknown", "none")  # what stands for a number that a program did not have
+NOT_KNOWN = (
+    "missing",
+    "unknown",
+    "none",
+)  # programs write these words in place of a number that they do not have
 
 
 def _check_extents(path: str, extents: tuple[int, ...]) -> tuple[int, ...]:
@@ -29,7 +33,7 @@ def _check_extents(path: str, extents: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def milc(path: str, start: bytes) -> Layout | None:
-    """MILC version 5: a binary header in either order of bytes, single precision."""
+    """Read a header of MILC version 5: binary, in either byte order, with links in single precision."""
     for order in "<>":
         if len(start) < 4 or struct.unpack(f"{order}i", start[:4])[0] != MILC_MAGIC:
             continue
@@ -50,7 +54,7 @@ def milc(path: str, start: bytes) -> Layout | None:
 
 
 def nersc(path: str, start: bytes) -> Layout | None:
-    """NERSC: a header of text lines, two or three rows, single or double precision."""
+    """Read a NERSC header: lines of text, for links with two or three rows in single or double precision."""
     if not start.startswith(b"BEGIN_HEADER"):
         return None
     with Path(path).open("rb") as file:
@@ -73,8 +77,8 @@ def nersc(path: str, start: bytes) -> Layout | None:
         kind, point = values["DATATYPE"], values["FLOATING_POINT"]
         checksum = values.get("CHECKSUM")
         checksums = {} if checksum is None else {"checksum": checksum_number(path, checksum, "CHECKSUM")}
-        said = [
-            Said.of_text(what, values[name])
+        averages = [
+            HeaderAverage.of_text(what, values[name])
             for name, what in (("PLAQUETTE", "plaquette"), ("LINK_TRACE", "link trace"))
             if name in values
         ]
@@ -92,23 +96,25 @@ def nersc(path: str, start: bytes) -> Layout | None:
             f"LITTLE, found {kind}, {point}"
         )
     numbers = np.dtype(f"{'<' if dtype[2] == 'LITTLE' else '>'}f{int(dtype[1]) // 8}")
-    return Layout(path, "nersc", _check_extents(path, extents), end.end(), numbers, rows, checksums, said)
+    return Layout(path, "nersc", _check_extents(path, extents), end.end(), numbers, rows, checksums, averages)
 
 
 def tag(text: str, name: str) -> str | None:
-    """The text of an XML element, or nothing."""
-    # Each character is looked at once for each "<" at most, whatever the text: headers come from anywhere.
+    """Return the text of an XML element, or None."""
+    # Headers are untrusted input. This expression takes at most quadratic time for every text.
     found = re.search(rf"<(?:\w+:)?{name}\b[^<>]*>([^<]*)</", text)
     return None if found is None else found[1].strip()
 
 
 def check_regular(path: str) -> None:
-    """Find out before opening it that a file is one: whoever opens a pipe waits for its other end.
+    """Check before opening a path that it is not a folder, pipe or device: opening a pipe would wait for its other end.
+
+    A path that does not exist passes.
 
     Raises
     ------
     BadInput
-        There is no such file, or it is a folder, a pipe or a device.
+        The path is a folder, a pipe or a device, or cannot be the name of a file.
     """
     try:
         regular = Path(path).is_file() or not Path(path).exists()
@@ -119,7 +125,7 @@ def check_regular(path: str) -> None:
 
 
 def whole_number(path: str, text: str, name: str) -> int:
-    """A number of at most nine decimal digits, as extents and counts are."""
+    """Parse an extent or a count of at most nine decimal digits. Raises BadInput for other text."""
     if re.fullmatch(r"[0-9]{1,9}", text) is None:
         raise BadInput(
             f"{path}: expected a number as {name} in its header, found {text!r:.40}; it was altered"
@@ -128,12 +134,12 @@ def whole_number(path: str, text: str, name: str) -> int:
 
 
 def checksum_number(path: str, text: str, name: str) -> int:
-    """A checksum of 32 bits in hexadecimal digits.
+    """Parse a 32-bit checksum in hexadecimal digits.
 
     Raises
     ------
     BadInput
-        It is something else.
+        The text is not such a number.
     """
     if re.fullmatch(r"(?:0[xX])?0*[0-9a-fA-F]{1,8}", text) is None:
         raise BadInput(
@@ -143,14 +149,14 @@ def checksum_number(path: str, text: str, name: str) -> int:
 
 
 def scidac_sums(path: str, record: Record | None) -> dict[str, int]:
-    """The checksums that a record of them says."""
+    """Return the checksums in a SciDAC checksum record; empty without a record."""
     text = text_of(path, record)
-    said = {name: tag(text, name) for name in ("suma", "sumb")}
-    return {name: checksum_number(path, value, name) for name, value in said.items() if value is not None}
+    found = {name: tag(text, name) for name in ("suma", "sumb")}
+    return {name: checksum_number(path, value, name) for name, value in found.items() if value is not None}
 
 
 def text_of(path: str, record: Record | None) -> str:
-    """The bytes of a record, as text."""
+    """Return the bytes of a record as text; empty without a record."""
     if record is None:
         return ""
     with Path(path).open("rb") as file:
@@ -166,18 +172,29 @@ def _only(path: str, text: str, name: str) -> str:
 
 
 def check_scidac_record(path: str, about: str, bits: int, numbers: int) -> None:
-    """What a SciDAC record header says several times: `bits` a number, and `numbers` real ones a site.
+    """Check the fields of a SciDAC record header that repeat the precision and the size of a site.
+
+    Parameters
+    ----------
+    path : str
+        The file, for error messages.
+    about : str
+        The XML of the record header.
+    bits : int
+        Bits per number: 32 or 64.
+    numbers : int
+        Real numbers per site.
 
     Raises
     ------
     BadInput
-        It contradicts itself.
+        The header contradicts itself.
     """
     letter = {32: "F", 64: "D"}[bits]
-    said: list[tuple[str, str | None, str]] = [("precision", tag(about, "precision"), letter)]
+    fields: list[tuple[str, str | None, str]] = [("precision", tag(about, "precision"), letter)]
     named = re.search(r"_([FD])\d?_", tag(about, "datatype") or "")
     if named is not None:
-        said.append(("letter of the datatype", named[1], letter))
+        fields.append(("letter of the datatype", named[1], letter))
     size, count = tag(about, "typesize"), tag(about, "datacount")
     if size is not None and count is not None:
         if not (size.isdecimal() and count.isdecimal() and len(size + count) < 40):
@@ -185,48 +202,48 @@ def check_scidac_record(path: str, about: str, bits: int, numbers: int) -> None:
                 f"{path}: expected numbers as <typesize> and <datacount>, found {size[:40]!r} and {count[:40]!r}; "
                 "it was altered"
             )
-        said.append(("typesize x datacount", str(int(size) * int(count)), str(numbers * bits // 8)))
-    for what, found, expected in said:
+        fields.append(("typesize x datacount", str(int(size) * int(count)), str(numbers * bits // 8)))
+    for what, found, expected in fields:
         if found is not None and found != expected:
             raise BadInput(
-                f"{path}: its header contradicts itself: {bits} bits a number and {numbers} numbers a site go with "
-                f"the {what} {expected}, its SciDAC record header says {found}; it was altered"
+                f"{path}: its header contradicts itself: expected the {what} {expected} in the SciDAC record header "
+                f"for {bits} bits per number and {numbers} numbers per site, found {found}; it was altered"
             )
 
 
 def _check_ildg(path: str, texts: dict[str, str], extents: tuple[int, ...], bits: int) -> None:
-    """What an ILDG file says twice: its own header, and those of SciDAC around it."""
+    """Check that the ILDG header agrees with the SciDAC headers around it."""
     kind = tag(texts["ildg-format"], "field")
     if kind not in (None, "su3gauge"):
         raise BadInput(f"{path}: expected <field> su3gauge in its ILDG header, found {kind}")
     dims = tag(texts["scidac-private-file-xml"], "dims")
     if dims is not None and tuple(whole_number(path, one, "dims") for one in dims.split()) != extents:
         raise BadInput(
-            f"{path}: its header contradicts itself: <lx>, <ly>, <lz>, <lt> are {'x'.join(map(str, extents))}, "
+            f"{path}: its header contradicts itself: <lx>, <ly>, <lz>, <lt> are {'x'.join(map(str, extents))}, but "
             f"<dims> is {'x'.join(dims.split())}; it was altered"
         )
     about = texts["scidac-private-record-xml"]
     colours, count = tag(about, "colors"), tag(about, "datacount")
     if colours not in (None, "3") or count not in (None, "4"):
         raise BadInput(
-            f"{path}: its header contradicts itself: ILDG's links are 4 matrices of 3 colours a site, its SciDAC "
-            f"record header says <datacount> {count} and <colors> {colours}; it was altered"
+            f"{path}: its header contradicts itself: expected <datacount> 4 and <colors> 3 in the SciDAC record header "
+            f"of an ILDG file, found {count} and {colours}; it was altered"
         )
     check_scidac_record(path, about, bits, 72)
 
 
-def _said_by_usqcd(text: str) -> list[Said]:
-    """The plaquette and link trace of USQCD's info, where there are such. Programs that have none write a word."""
+def _usqcd_averages(text: str) -> list[HeaderAverage]:
+    """Return the plaquette and link trace in a USQCD info record. Programs without such a number write a word."""
     found = ((what, tag(text, name)) for name, what in (("plaq", "plaquette"), ("linktr", "link trace")))
     return [
-        Said.of_text(what, value, (1.0, 3.0))
+        HeaderAverage.of_text(what, value, (1.0, 3.0))
         for what, value in found
         if value and value.lower() not in NOT_KNOWN
     ]
 
 
 def lime(path: str, start: bytes) -> Layout | None:
-    """ILDG and SciDAC: LIME records, the numbers in big-endian order."""
+    """Read the headers of an ILDG or SciDAC file: LIME records, with numbers in big-endian order."""
     if not is_lime(start):
         return None
     found: dict[str, Record] = {}
@@ -251,7 +268,8 @@ def lime(path: str, start: bytes) -> Layout | None:
             bits = {"F": 32, "D": 64}[_only(path, private, "precision")]
             if _only(path, private, "datacount") != "4" or _only(path, private, "colors") != "3":
                 raise BadInput(
-                    f"{path}: expected four matrices of three colours a site, found another field (scidac)"
+                    f"{path}: expected a SciDAC field of four 3x3 matrices per site (<datacount> 4, <colors> 3), "
+                    "found another field"
                 )
             check_scidac_record(path, private, bits, 72)
             data, name = found["scidac-binary-data"], "scidac"
@@ -260,15 +278,22 @@ def lime(path: str, start: bytes) -> Layout | None:
                 f"{path}: expected a LIME record ildg-binary-data or scidac-binary-data, "
                 f"found {', '.join(found) or 'none'}"
             )
-        said = _said_by_usqcd(texts["scidac-record-xml"])
-    except BadInput:  # which is a ValueError, too
+        averages = _usqcd_averages(texts["scidac-record-xml"])
+    except BadInput:  # BadInput is a ValueError
         raise
     except (KeyError, ValueError) as error:
         raise BadInput(f"{path}: expected numbers in its header, found {error}; it was altered") from error
     if bits not in (32, 64):
         raise BadInput(f"{path}: expected a precision of 32 or 64 bits, found {bits}")
     layout = Layout(
-        path, name, _check_extents(path, extents), data.offset, np.dtype(f">f{bits // 8}"), 3, checksums, said
+        path,
+        name,
+        _check_extents(path, extents),
+        data.offset,
+        np.dtype(f">f{bits // 8}"),
+        3,
+        checksums,
+        averages,
     )
     if data.length != layout.bytes_needed - data.offset:
         raise BadInput(
@@ -279,26 +304,29 @@ def lime(path: str, start: bytes) -> Layout | None:
 
 
 class OpenQcdLayout(Layout):
-    """openQCD's: the eight links around every odd point, t slowest and z fastest, time as the first direction."""
+    """The layout of openQCD: the eight links around every odd site, t slowest and z fastest, directions t, x, y, z."""
 
     def raw_block(self, slices: Any) -> Any:
-        """The numbers of a block, sorted by their sites."""
+        """Return the numbers of a block in lexicographic order."""
         x, y, z, t = self.extents
         sites = np.indices((t, x, y, z)).reshape(4, -1)
         odd = sites[:, sites.sum(axis=0) % 2 == 1]
         shape = (odd.shape[1], 8, 3, 3, 2)
         stored = np.memmap(self.path, self.dtype, "r", self.offset, shape)
         links = np.empty((t, z, y, x, 4, 3, 3, 2), self.dtype)
-        for direction, here in enumerate((3, 0, 1, 2)):  # theirs are t, x, y, z
+        for direction, own_direction in enumerate((3, 0, 1, 2)):  # openQCD's directions are t, x, y, z
             for backward in (0, 1):
                 at = odd.copy()
                 at[direction] = (at[direction] - backward) % (t, x, y, z)[direction]
-                links[at[0], at[3], at[2], at[1], here] = stored[:, 2 * direction + backward]
+                links[at[0], at[3], at[2], at[1], own_direction] = stored[:, 2 * direction + backward]
         return np.array(links[tuple(slices)])
 
 
 def openqcd(path: str, start: bytes) -> Layout | None:
-    """openQCD: four extents, the plaquette as a trace of 3, double precision in little-endian order, without a mark."""
+    """Read an openQCD header: four extents and Re tr of the plaquette, in little-endian order, without a magic number.
+
+    The links are in double precision.
+    """
     if len(start) < 24:
         return None
     t, x, y, z = struct.unpack("<4i", start[:16])
@@ -307,7 +335,7 @@ def openqcd(path: str, start: bytes) -> Layout | None:
     if min(t, x, y, z) < 1 or max(t, x, y, z) > 1 << 16 or t * x * y * z % 2 or not -3 <= plaquette <= 3:
         return None
     layout = OpenQcdLayout(path, "openqcd", (x, y, z, t), 24, np.dtype("<f8"))
-    layout.said.append(Said("plaquette", plaquette, scales=(3.0,)))
+    layout.averages.append(HeaderAverage("plaquette", plaquette, scales=(3.0,)))
     return layout if length <= layout.bytes_needed and length > 24 else None
 
 
@@ -315,12 +343,12 @@ HEADERS: tuple[Callable[[str, bytes], Layout | None], ...] = (milc, nersc, lime,
 
 
 def read_header(path: str) -> Layout:
-    """What a file says about itself.
+    """Read the header of a gauge file of any known format.
 
     Raises
     ------
     BadInput
-        There is no such file, it is of no known format, or its header makes no sense.
+        The file does not exist, its format is unknown, its header is invalid, or its length does not match its header.
     """
     check_regular(path)
     try:
@@ -334,6 +362,6 @@ def read_header(path: str) -> Layout:
             layout.check_length()
             return layout
     raise BadInput(
-        f"{path} is of no format known here: expected MILC version 5, NERSC, ILDG or SciDAC (LIME), or openQCD, "
+        f"{path} has an unknown format: expected MILC version 5, NERSC, ILDG or SciDAC (LIME), or openQCD, "
         f"found a file that begins with {start[:8].hex(' ') or 'nothing'}"
     )

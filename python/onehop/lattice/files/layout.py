@@ -1,4 +1,4 @@
-"""What all formats have in common: where links lie in a file, and checksums that each rank makes a part of."""
+"""Layout of links in gauge files, and checksums that the ranks compute in parts."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ from numpy.typing import NDArray
 from onehop.error import BadInput
 from onehop.group import Group
 
-# A number with fewer digits than this has no more freedom than one with so many.
-MOST_ROUNDING = 1e-4
+# Upper limit for the rounding error that a number with few digits is granted.
+MAX_ROUNDING = 1e-4
 
-# One number per checksum: those of this rank's block. `combine` makes that of the whole lattice of those of all ranks.
+# Computes this rank's part of each checksum from the raw numbers and the numbers of their sites; `combine` joins them.
 Partial = Callable[[NDArray[Any], NDArray[np.int64]], list[int]]
 
 
 @dataclass(frozen=True)
-class Said:
-    """An average over the links that a header has.
+class HeaderAverage:
+    """An average over the links that a file's header contains.
 
     Attributes
     ----------
     what : str
         "plaquette" or "link trace".
     value : float
-        As the file has it.
+        The number in the header.
     rounding : float
-        How far that may be from what it was made of, for it has so many digits only.
+        Largest rounding error of the number, from its number of digits.
     scales : tuple of float
-        Of what traces it may be the average: 1 of Re tr / 3, 3 of Re tr. Writers of USQCD's `<plaq>` differ in it.
+        Accepted normalisations: 1 for the average of Re tr / 3, 3 for that of Re tr. Programs that write USQCD's
+        `<plaq>` differ in it.
     """
 
     what: str
@@ -46,37 +47,39 @@ class Said:
     scales: tuple[float, ...] = (1.0,)
 
     @staticmethod
-    def of_text(what: str, text: str, scales: tuple[float, ...] = (1.0,)) -> Said:
-        """Of a number in decimal digits; ValueError if it is none."""
+    def of_text(what: str, text: str, scales: tuple[float, ...] = (1.0,)) -> HeaderAverage:
+        """Parse a number in decimal digits. Raises ValueError if the text is not a number."""
         value = float(text)
         try:
             exponent = Decimal(text).as_tuple().exponent if np.isfinite(value) else 0
-        except ArithmeticError:  # an exponent that no number has
+        except ArithmeticError:  # the exponent is out of Decimal's range
             raise ValueError(f"{text[:40]!r} as {what}") from None
         rounding = 0.51 * 10.0**exponent if isinstance(exponent, int) and exponent < 0 else 0.0
-        return Said(what, value, min(rounding, MOST_ROUNDING), scales)
+        return HeaderAverage(what, value, min(rounding, MAX_ROUNDING), scales)
 
 
 @dataclass
 class Layout:
-    """Where links lie in a file, and what the file says about them.
+    """The place and format of links in a file, and the checksums and averages in its header.
 
     Attributes
     ----------
+    path : str
+        The file.
     format : str
         "milc", "nersc", "ildg", "scidac" or "openqcd".
     extents : tuple of int
-        (x, y, z, t).
+        Extents of the lattice, (x, y, z, t).
     offset : int
-        Of the first number, in bytes.
+        Offset of the first number in bytes.
     dtype : dtype
-        Of a number.
+        Type of a number.
     rows : int
-        Of a link that are kept: 2 or 3.
+        Stored rows per link: 2 or 3.
     checksums : dict
-        What the file says, by name.
-    said : list of Said
-        The averages that the file has.
+        The checksums in the header, by name.
+    averages : list of HeaderAverage
+        The averages in the header.
     """
 
     path: str
@@ -86,20 +89,20 @@ class Layout:
     dtype: np.dtype[Any]
     rows: int = 3
     checksums: dict[str, int] = field(default_factory=dict)
-    said: list[Said] = field(default_factory=list)
+    averages: list[HeaderAverage] = field(default_factory=list)
 
     @property
     def bytes_needed(self) -> int:
-        """The length of a file that has all links."""
+        """The length in bytes of a file that contains all links and nothing after them."""
         return self.offset + math.prod(self.extents) * 4 * self.rows * 6 * self.dtype.itemsize
 
     def check_length(self) -> None:
-        """Find out before reading that the file was cut off, or has more links than its header says.
+        """Check the length of the file against its header.
 
         Raises
         ------
         BadInput
-            It is too short; too long, unless other records may follow.
+            The file is too short; or it is too long, and its format has nothing after the links.
         """
         found = Path(self.path).stat().st_size
         if found < self.bytes_needed:
@@ -110,19 +113,19 @@ class Layout:
 
         if found > self.bytes_needed and self.format in ("milc", "nersc"):
             raise BadInput(
-                f"{self.path}: its {self.format} header says a lattice of {'x'.join(map(str, self.extents))} with "
-                f"{self.rows} rows of {8 * self.dtype.itemsize}-bit numbers, {self.bytes_needed} bytes in all, found "
+                f"{self.path}: expected {self.bytes_needed} bytes for the lattice {'x'.join(map(str, self.extents))} "
+                f"of its {self.format} header with {self.rows} rows of {8 * self.dtype.itemsize}-bit numbers, found "
                 f"{found}; the header or the file was altered"
             )
 
     def raw_block(self, slices: Sequence[slice]) -> NDArray[Any]:
-        """The numbers of a block as they lie in the file: shape (t, z, y, x, direction, row, column, 2)."""
+        """Return the numbers of a block in the file's dtype, of shape (t, z, y, x, direction, row, column, 2)."""
         shape = (*self.extents[::-1], 4, self.rows, 3, 2)
         whole = np.memmap(self.path, self.dtype, "r", self.offset, shape)
         return np.array(whole[tuple(slices)])
 
     def links(self, raw: NDArray[Any]) -> NDArray[np.complex128]:
-        """Such numbers as links, a third row from the first two where it is not kept."""
+        """Convert raw numbers to links, and compute the third row from the first two if the file has only two."""
         kept = np.ascontiguousarray(raw, np.float64).view(np.complex128)[..., 0]
         if self.rows == 3:
             return kept
@@ -135,12 +138,25 @@ class Layout:
 def check_links_finite(
     path: str, links: NDArray[np.complex128], sites: NDArray[np.int64], extents: Sequence[int], group: Group
 ) -> None:
-    """Links of this rank's block, and the numbers of their sites. Collective.
+    """Check that all links are finite. Collective.
+
+    Parameters
+    ----------
+    path : str
+        The file, for the error message.
+    links : array
+        Links of this rank's block.
+    sites : array of int64
+        Lexicographic numbers of their sites in the whole lattice.
+    extents : sequence of int
+        Extents of the whole lattice, x first.
+    group : Group
+        The ranks.
 
     Raises
     ------
     BadInput
-        On all ranks: some are infinite or no number; the first site of the whole lattice that has such a link is named.
+        On all ranks: a link is infinite or NaN. The message names the first such site of the whole lattice.
     """
     good = np.isfinite(links).reshape(len(sites), links.shape[-3], -1).all(axis=-1)
     mine: list[int] = []
@@ -148,48 +164,48 @@ def check_links_finite(
         bad = np.flatnonzero(~good.all(axis=1))
         first = bad[np.argmin(sites[bad])]
         mine = [int(sites[first]), int(np.argmin(good[first]))]
-    everybody = [json.loads(part) for part in group.allgather(json.dumps(mine).encode())]
-    found = [one for one in everybody if one]
+    parts = [json.loads(part) for part in group.allgather(json.dumps(mine).encode())]
+    found = [one for one in parts if one]
     if found:
         number, direction = min(found)
         site = tuple(int(one) for one in np.unravel_index(number, tuple(extents)[::-1])[::-1])
         raise BadInput(
-            f"{path}: expected links of finite numbers, found one with nan or infinity, at (x, y, z, t) = {site} in "
-            f"direction {'xyzt'[direction]}; it was altered, or written by a run that failed"
+            f"{path}: expected finite links, found one with NaN or infinity at (x, y, z, t) = {site} in "
+            f"direction {'xyzt'[direction]}; the file was altered, or written by a run that failed"
         )
 
 
 def site_numbers(extents: Sequence[int], slices: Sequence[slice]) -> NDArray[np.int64]:
-    """The lexicographic numbers in the whole lattice of a block's sites, in the block's order."""
+    """Return the lexicographic numbers, in the whole lattice, of a block's sites, in the order of the block."""
     return np.arange(np.prod(extents), dtype=np.int64).reshape(tuple(extents)[::-1])[tuple(slices)].ravel()
 
 
 def _rotated(words: NDArray[np.uint32], by: NDArray[np.int64]) -> NDArray[np.uint32]:
     left = by.astype(np.uint32)
-    # A shift by 32 has no meaning in C; rotating by 0 is shifting by 0 both ways.
+    # A shift of 32 bits is undefined in C, so rotating by 0 shifts by 0 in both directions.
     return (words << left) | (words >> ((np.uint32(32) - left) % np.uint32(32)))
 
 
 def milc_checksums(raw: NDArray[Any], sites: NDArray[np.int64]) -> list[int]:
-    """MILC's two: 32-bit words, each rotated by its number modulo 29 and modulo 31, all xor."""
+    """Return MILC's two checksums: xor of all 32-bit words, each rotated by its number modulo 29 and modulo 31."""
     words = _words(raw, len(sites))
     numbers = sites[:, None] * words.shape[1] + np.arange(words.shape[1])
     return [int(np.bitwise_xor.reduce(_rotated(words, numbers % m), axis=None)) for m in (29, 31)]
 
 
 def _words(raw: NDArray[Any], sites: int) -> NDArray[np.uint32]:
-    """The values of the 32-bit words, in whatever order of bytes they are."""
+    """Return the values of the 32-bit words, in the byte order of the numbers."""
     order = ">" if raw.dtype.str[0] == ">" else "<"
     return np.frombuffer(raw.tobytes(), f"{order}u4").astype(np.uint32).reshape(sites, -1)
 
 
 def nersc_checksum(raw: NDArray[Any], sites: NDArray[np.int64]) -> list[int]:
-    """NERSC's: the sum of all 32-bit words modulo 2^32."""
+    """Return NERSC's checksum: the sum of all 32-bit words modulo 2^32."""
     return [int(_words(raw, len(sites)).sum(dtype=np.uint64) & np.uint64(0xFFFFFFFF))]
 
 
 def scidac_checksums(raw: NDArray[Any], sites: NDArray[np.int64]) -> list[int]:
-    """SciDAC's two: the CRC-32 of every site, rotated by the site's number modulo 29 and modulo 31, all xor."""
+    """Return SciDAC's two checksums: xor of the CRC-32 of each site, rotated by its number modulo 29 and modulo 31."""
     per_site = memoryview(raw.tobytes())
     length = len(per_site) // max(len(sites), 1)
     crc = np.array([zlib.crc32(per_site[i : i + length]) for i in range(0, len(per_site), length)], np.uint32)
@@ -205,7 +221,7 @@ CHECKSUMS: dict[str, tuple[tuple[str, ...], Partial]] = {
 
 
 def combine(format_name: str, parts: Sequence[Sequence[int]]) -> dict[str, int]:
-    """The checksums of the whole lattice from those of its blocks."""
+    """Return the checksums of the whole lattice, from those of its blocks."""
     names, _ = CHECKSUMS[format_name]
     columns = list(zip(*parts, strict=True))
     if format_name == "nersc":
@@ -221,12 +237,32 @@ def check_sums(
     group: Group,
     what: str = "links",
 ) -> dict[str, int]:
-    """The checksums of the whole lattice, of each rank's numbers and the sites that they are of. Collective.
+    """Compute the checksums of the whole lattice, and compare them with those in the file. Collective.
+
+    Parameters
+    ----------
+    path : str
+        The file, for the error message.
+    format_name : str
+        The format; formats without checksums give an empty result.
+    expected : dict
+        The checksums in the file.
+    block : (array, array of int64)
+        The raw numbers of this rank's block, and the lexicographic numbers of their sites.
+    group : Group
+        The ranks.
+    what : str
+        Names the numbers in the error message.
+
+    Returns
+    -------
+    dict
+        The checksums by name.
 
     Raises
     ------
     BadInput
-        On all ranks: the file says others.
+        On all ranks: a checksum differs from the file's.
     """
     if format_name not in CHECKSUMS:
         return {}
@@ -236,7 +272,7 @@ def check_sums(
     for name, value in expected.items():
         if name in found and found[name] != value:
             raise BadInput(
-                f"{path} was altered: it says, as {format_name} files do, that {name} is {value:08x}, its {what} make "
-                f"{found[name]:08x}; copy it again"
+                f"{path} was altered: expected the {format_name} checksum {name} {value:08x} of its header, found "
+                f"{found[name]:08x} from its {what}; copy it again"
             )
     return found

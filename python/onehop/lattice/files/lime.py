@@ -1,4 +1,4 @@
-"""LIME: files of records, each with a header of 144 bytes in big-endian order and padded to 8 bytes."""
+"""LIME files: records with a big-endian header of 144 bytes, padded to multiples of 8 bytes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from onehop.error import BadInput
 
 MAGIC = 0x456789AB
 _HEADER = struct.Struct(">IHHQ128s")
-_BEGIN, _END = 0x8000, 0x4000  # of a message
+_BEGIN, _END = 0x8000, 0x4000  # flags of the first and last record of a message
 
 
 @dataclass(frozen=True)
 class Record:
-    """One record: its type and where its bytes lie."""
+    """A record: its type, and offset and length of its data in bytes."""
 
     name: str
     offset: int
@@ -24,17 +24,17 @@ class Record:
 
 
 def is_lime(start: bytes) -> bool:
-    """Whether a file that begins so is one."""
+    """Whether a file that begins with these bytes is a LIME file."""
     return len(start) >= 4 and struct.unpack(">I", start[:4])[0] == MAGIC
 
 
 def records(path: str) -> Iterator[Record]:
-    """All records of a file.
+    """Yield all records of a file.
 
     Raises
     ------
     BadInput
-        The file is cut off, or something stands where a record should begin.
+        The file is cut off, or other bytes stand where a record should begin.
     """
     size = Path(path).stat().st_size
     at = 0
@@ -49,7 +49,7 @@ def records(path: str) -> Iterator[Record]:
             magic, _version, _flags, length, name = _HEADER.unpack(header)
             if magic != MAGIC:
                 raise BadInput(
-                    f"{path}: expected a LIME record at byte {at}, found something else; it was altered"
+                    f"{path}: expected a LIME record at byte {at}, found {header[:4].hex(' ')}; it was altered"
                 )
             offset = at + _HEADER.size
             record = Record(name.rstrip(b"\0").decode("latin-1"), offset, length)
@@ -63,7 +63,7 @@ def records(path: str) -> Iterator[Record]:
 
 
 def pack(messages: Sequence[Sequence[tuple[str, bytes]]]) -> bytes:
-    """Messages of records, as the bytes of a file."""
+    """Return the bytes of a file of messages, each a sequence of records (type, data)."""
     parts = []
     for message in messages:
         for number, (name, data) in enumerate(message):

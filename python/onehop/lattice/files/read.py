@@ -1,4 +1,4 @@
-"""Reading a gauge field: each rank its block, checked against everything that the file says about itself."""
+"""Read gauge fields: each rank reads its block, and all checksums and averages in the file are verified."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.files import lime
 from onehop.lattice.files.headers import check_regular, read_header
-from onehop.lattice.files.layout import Layout, Said, check_links_finite, check_sums, site_numbers
+from onehop.lattice.files.layout import HeaderAverage, Layout, check_links_finite, check_sums, site_numbers
 from onehop.lattice.gauge import Gauge, Plaquettes
 from onehop.lattice.geometry import Geometry
 
@@ -20,17 +20,22 @@ __all__ = ["GaugeFile", "read_gauge", "read_note"]
 
 @dataclass(frozen=True)
 class GaugeFile:
-    """What a file was found to hold.
+    """The contents of a gauge file that was read and verified.
 
     Attributes
     ----------
+    path : str
+        The file.
     format : str
         "milc", "nersc", "ildg", "scidac" or "openqcd".
+    extents : tuple of int
+        Extents of the lattice, x first.
     precision : int
-        Bits of a number.
+        Bits per number.
     checksums : dict
-        Those of the format, made of the links that were read; equal to what the file says where it says them.
+        The checksums of the format by name, computed from the links.
     plaquettes : Plaquettes
+        The average plaquettes.
     link_trace : float
         The average of Re tr / 3 over all links.
     """
@@ -44,15 +49,15 @@ class GaugeFile:
     link_trace: float
 
 
-def _check_average(layout: Layout, said: Said, found: float) -> None:
-    tolerance = (1e-5 if layout.dtype.itemsize == 4 else 1e-7) * max(1.0, abs(found)) + said.rounding
-    if any(abs(scale * found - said.value) <= scale * tolerance for scale in said.scales):
+def _check_average(layout: Layout, average: HeaderAverage, found: float) -> None:
+    tolerance = (1e-5 if layout.dtype.itemsize == 4 else 1e-7) * max(1.0, abs(found)) + average.rounding
+    if any(abs(scale * found - average.value) <= scale * tolerance for scale in average.scales):
         return
-    expected = " or ".join(f"{scale * found:.10g}" for scale in said.scales)
+    computed = " or ".join(f"{scale * found:.10g}" for scale in average.scales)
     raise BadInput(
-        f"{layout.path}: its {layout.format} header says that the {said.what} is {said.value:.10g}, the links make "
-        f"{expected}, which differs by more than {tolerance:.2g}; it was altered, or its links are of another "
-        "order than its format's"
+        f"{layout.path}: expected the {average.what} {average.value:.10g} of its {layout.format} header, found "
+        f"{computed} from the links, which differs by more than {tolerance:.2g}; the file was altered, or its links "
+        "are not in the order of its format"
     )
 
 
@@ -64,26 +69,32 @@ def read_gauge(
     tolerance: float = 1e-4,
     width: int = 1,
 ) -> tuple[Gauge, GaugeFile]:
-    """Read a gauge field, of whichever of the known formats it is. Collective: every rank reads its block.
+    """Read a gauge field of any known format. Collective: every rank reads its block.
 
     Parameters
     ----------
     path : str
         A file that every rank can read.
     group : Group, optional
-        The ranks; by default this one alone.
+        The ranks. Default: this process alone.
     grid : sequence of int, optional
-        Ranks per direction; by default what cuts shortest, with blocks of at least `width` sites.
+        Number of ranks in each direction. Default: the grid with the smallest surface whose blocks have at least
+        `width` sites in each direction.
     tolerance : float
-        How far a link may be from SU(3), above 0; infinity: any links of finite numbers will do.
+        Largest deviation of a link from SU(3), above 0. Infinity accepts all finite links.
     width : int
-        How far operators on this field reach: 3 for those with Naik's term.
+        Width of the halo of operators on this field: 3 for operators with long links.
+
+    Returns
+    -------
+    Gauge, GaugeFile
+        The field, and the contents of the file's header.
 
     Raises
     ------
     BadInput
-        No such file; an unknown format; a file that is cut off; checksums, plaquette or link trace that are
-        not those of the links; a header that contradicts itself; a link that is not finite, or not SU(3).
+        The file does not exist, is cut off, or has an unknown format; its header contradicts itself or the links; or a
+        link is not finite or not in SU(3).
     """
     if not tolerance > 0:
         raise BadInput(f"expected a tolerance above 0, found {tolerance}")
@@ -93,7 +104,7 @@ def read_gauge(
         if grid is None:
             grid = Geometry(layout.extents, ranks=group.size, width=width, parities=1).grid
         gauge = Gauge(group, layout.extents, grid)
-    except BadInput as error:  # a lattice that is none, or cannot be cut so
+    except BadInput as error:  # invalid extents, or a grid that does not fit them
         raise BadInput(f"{path}: {error}") from error
     slices = gauge.geometry.block_slices(group.rank)
     raw = layout.raw_block(slices)
@@ -105,12 +116,12 @@ def read_gauge(
     value, site, direction = gauge.deviation()
     if not value <= tolerance:
         raise BadInput(
-            f"{path}: expected links of SU(3), found one that differs by {value:.2e}, at (x, y, z, t) = {site} "
-            f"in direction {'xyzt'[direction]}; read it with a larger tolerance and reunitarise, if that is meant"
+            f"{path}: expected links in SU(3), found one that deviates by {value:.2e}, at (x, y, z, t) = {site} "
+            f"in direction {'xyzt'[direction]}; to use the file, read it with a larger tolerance and reunitarise"
         )
     plaquettes, trace = gauge.plaquettes(), gauge.link_trace()
-    for said in layout.said:
-        _check_average(layout, said, plaquettes.all if said.what == "plaquette" else trace)
+    for average in layout.averages:
+        _check_average(layout, average, plaquettes.all if average.what == "plaquette" else trace)
     file = GaugeFile(
         str(path), layout.format, layout.extents, 8 * layout.dtype.itemsize, found, plaquettes, trace
     )
@@ -118,7 +129,7 @@ def read_gauge(
 
 
 def read_note(path: str) -> str:
-    """What `write_gauge` was given to be noted in an ILDG file; empty if nothing, or in files of another format.
+    """Return the note that `write_gauge` stored in an ILDG file; empty without a note, and for other formats.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""SciDAC files of colour vectors, and links that are of no group (fat and long ones)."""
+"""Read and write SciDAC files of colour vectors, and read links that are not in SU(3), such as fat and long links."""
 
 from __future__ import annotations
 
@@ -35,30 +35,37 @@ _HEAD = '<?xml version="1.0" encoding="UTF-8"?>'
 def read_links(
     path: str, group: Group, grid: Sequence[int] | None = None, *, width: int = 1
 ) -> tuple[NDArray[np.complex128], Geometry]:
-    """Links of whatever kind, of any format that gauge fields have. Collective: every rank reads its block.
+    """Read links that need not be in SU(3), from any format of gauge fields. Collective: every rank reads its block.
 
     Parameters
     ----------
+    path : str
+        A file that every rank can read.
+    group : Group
+        The ranks.
     grid : sequence of int, optional
-        Ranks per direction; by default what cuts shortest, with blocks of at least `width` sites.
+        Number of ranks in each direction. Default: the grid with the smallest surface whose blocks have at least
+        `width` sites in each direction.
+    width : int
+        Width of the halo of operators on these links.
 
     Returns
     -------
     links : array
         This rank's block, shape (t, z, y, x, direction, row, column).
     geometry : Geometry
-        How the lattice is cut.
+        The decomposition of the lattice.
 
     Raises
     ------
     BadInput
-        No such file; an unknown format; a file that is cut off; a header that contradicts itself; checksums that are
-        not those of the links; links that are not finite.
+        The file does not exist, is cut off, or has an unknown format; its header contradicts itself; or the links are
+        not finite or do not have the checksums of the file.
     """
     layout = read_header(str(path))
     try:
         geometry = Geometry(layout.extents, grid, ranks=group.size, width=width)
-    except BadInput as error:  # a lattice that is none, or cannot be cut so
+    except BadInput as error:  # invalid extents, or a grid that does not fit them
         raise BadInput(f"{path}: {error}") from error
     slices = geometry.block_slices(group.rank)
     raw = layout.raw_block(slices)
@@ -70,7 +77,7 @@ def read_links(
 
 
 def _messages(path: str) -> list[dict[str, lime.Record]]:
-    """The fields of a file: of each its binary record and the texts that go with it."""
+    """Return the fields of a file: for each its binary record and the records that describe it, by name."""
     check_regular(path)
     try:
         with Path(path).open("rb") as file:
@@ -118,7 +125,8 @@ def _one_field(
     kind = tag(about, "datatype") or "?"
     if colours != "3" or count < 1 or data.length != needed:
         raise BadInput(
-            f"{path}: expected colour vectors, {needed} bytes for {count} a site, found {kind} with {data.length} bytes"
+            f"{path}: expected {count} colour vectors per site in {needed} bytes, found {kind} with {colours} colours "
+            f"in {data.length} bytes"
         )
     check_scidac_record(path, about, bits, 6 * count)
     slices = geometry.block_slices(group.rank)
@@ -130,17 +138,27 @@ def _one_field(
 
 
 def read_vectors(path: str, geometry: Geometry, group: Group) -> NDArray[np.complex128]:
-    """All colour vectors of a SciDAC file. Collective: every rank reads its block.
+    """Read all colour vectors of a SciDAC file. Collective: every rank reads its block.
+
+    Parameters
+    ----------
+    path : str
+        A file that every rank can read.
+    geometry : Geometry
+        The expected lattice and its decomposition.
+    group : Group
+        The ranks.
 
     Returns
     -------
     array
-        Shape (vectors, t, z, y, x, 3): those that a site of one record has, record by record.
+        The vectors of all records in order, of shape (vectors, t, z, y, x, 3).
 
     Raises
     ------
     BadInput
-        No such file; another kind of file or field; another lattice; a file that is cut off or altered.
+        The file does not exist, is cut off or altered, or is not a SciDAC file; or it has another kind of field or
+        another lattice.
     """
     found = [_one_field(str(path), one, geometry, group) for one in _messages(str(path))]
     return np.concatenate(found)
@@ -177,23 +195,29 @@ def write_vectors(
     note: str = "colour vector",
     overwrite: bool = False,
 ) -> None:
-    """Write colour vectors as a SciDAC file, one record each. Collective; rank 0 writes.
+    """Write colour vectors to a SciDAC file, one record each. Collective; rank 0 writes.
 
     Parameters
     ----------
+    path : str
+        The file.
     vectors : array
         This rank's block, shape (vectors, t, z, y, x, 3).
+    geometry : Geometry
+        The lattice and its decomposition.
+    group : Group
+        The ranks.
     precision : int
-        Bits of a number: 32 or 64.
+        Bits per number: 32 or 64.
     note : str
-        What the records are said to be.
+        Description of the records, stored with each of them.
     overwrite : bool
         Whether an existing file may be replaced.
 
     Raises
     ------
     BadInput
-        On all ranks: another precision, a file that exists or cannot be written.
+        On all ranks: the precision is neither 32 nor 64, or the file exists or cannot be written.
     """
     if precision not in (32, 64):
         raise BadInput(f"expected a precision of 32 or 64 bits, found {precision}")

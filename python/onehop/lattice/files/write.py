@@ -1,4 +1,4 @@
-"""Writing a gauge field as NERSC, ILDG or MILC version 5."""
+"""Write gauge fields as NERSC, ILDG or MILC version 5."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def _numbers(links: Links, dtype: str) -> NDArray[Any]:
     with np.errstate(over="ignore"):
         numbers = np.stack([links.real, links.imag], axis=-1).astype(dtype)
     if not np.isfinite(numbers).all():
-        raise BadInput(f"expected links of finite numbers that {8 * numbers.dtype.itemsize} bits can hold")
+        raise BadInput(
+            f"expected links of finite numbers within the range of {8 * numbers.dtype.itemsize} bits, "
+            "found a number that is not"
+        )
     return numbers
 
 
@@ -45,7 +48,7 @@ def _extents(links: Links) -> tuple[int, ...]:
 
 def _milc(links: Links, precision: int, _plaquettes: Plaquettes, _trace: float) -> list[bytes]:
     if precision != 32:
-        raise BadInput(f"MILC version 5 keeps 32 bits a number, found a precision of {precision}")
+        raise BadInput(f"expected a precision of 32 bits for MILC version 5, found {precision}")
     raw = _numbers(links, "<f4")
     stamp = time.strftime("%a %b %d %H:%M:%S %Y", time.gmtime()).encode()
     header = struct.pack("<5i64si", MILC_MAGIC, *_extents(links), stamp, 0)
@@ -123,12 +126,13 @@ FORMATS = tuple(_WRITERS)
 
 
 def _format(path: str, name: str | None) -> str:
-    """The format by its name, or by how the file's name ends."""
+    """Return the format, from its name or else from the suffix of the file. Raises BadInput for an unknown one."""
     if name is None:
         name = {".lime": "ildg", ".ildg": "ildg", ".nersc": "nersc", ".milc": "milc"}.get(Path(path).suffix)
         if name is None:
             raise BadInput(
-                f"{path}: expected a name that ends in .lime, .ildg, .nersc or .milc, or a format; say which"
+                f"{path}: expected a file name that ends in .lime, .ildg, .nersc or .milc, found another and no "
+                f"format; name one of {', '.join(FORMATS)} (file_format, --format)"
             )
     if name not in _WRITERS:
         raise BadInput(f"expected one of the formats {', '.join(FORMATS)}, found {name!r}")
@@ -136,20 +140,20 @@ def _format(path: str, name: str | None) -> str:
 
 
 def check_target(path: str, overwrite: bool) -> None:
-    """Find out before the work that a file cannot be written.
+    """Check before a long computation that a file can be written.
 
     Raises
     ------
     BadInput
-        It exists and may not be replaced; it is a folder or a device; there is no such folder, or none to write to.
+        The file exists and may not be replaced, is a folder or a device, or its folder is missing or not writable.
     """
-    target = Path(path).resolve()  # a link stays, and what it leads to is replaced
+    target = Path(path).resolve()  # keeps a symbolic link, and replaces the file that it points to
     if target.exists() and not target.is_file():
-        what = "a folder" if target.is_dir() else "no regular file"
-        raise BadInput(f"cannot write {path}: it is {what}; name a file")
+        kind = "a folder" if target.is_dir() else "not a regular file"
+        raise BadInput(f"cannot write {path}: it is {kind}; name a file")
     if not overwrite and target.exists():
         raise BadInput(
-            f"{path} exists already; take another name, or let it be written over (overwrite, --overwrite)"
+            f"{path} exists already; choose another name, or overwrite it (overwrite, --overwrite)"
         )
     if not target.parent.is_dir():
         raise BadInput(f"cannot write {path}: there is no folder {target.parent}")
@@ -158,46 +162,52 @@ def check_target(path: str, overwrite: bool) -> None:
 
 
 def check_gauge_target(path: str, file_format: str | None, precision: int | None, overwrite: bool) -> str:
-    """The format in which `write_gauge` would write a file, which can be written.
+    """Check that `write_gauge` can write a file, and return the format that it would use.
 
     Raises
     ------
     BadInput
-        An unknown format or precision; what `check_target` finds.
+        The format or precision is unknown, or as for `check_target`.
     """
     name = _format(path, file_format)
     if precision not in (None, 32, 64):
         raise BadInput(f"expected a precision of 32 or 64 bits, found {precision}")
     if name == "milc" and precision == 64:
-        raise BadInput("MILC version 5 keeps 32 bits a number, found a precision of 64")
+        raise BadInput("expected a precision of 32 bits for MILC version 5, found 64")
     check_target(path, overwrite)
     return name
 
 
 def write_from_one(path: str, group: Group, make: Callable[[], list[bytes]], overwrite: bool) -> None:
-    """Rank 0 writes what `make` returns; whatever goes wrong there is an error on all ranks. Collective.
+    """Write the bytes that `make` returns, on rank 0. An exception there becomes BadInput on all ranks. Collective.
 
     Raises
     ------
     BadInput
-        On all ranks: what `write_whole` raises; what else goes wrong while the file is made, lack of memory too.
+        On all ranks: `make` or `write_whole` failed on rank 0, also for lack of memory.
     """
     failure: Exception | None = None
     if group.rank == 0:
         try:
             write_whole(path, make(), overwrite)
-        except Exception as error:  # the others wait to be told, whatever it is
+        except Exception as error:  # of any type, since the other ranks wait for the outcome
             failure = error
-    said = "" if failure is None else str(failure) if isinstance(failure, Error) else repr(failure)
-    said = group.allgather(said.encode())[0].decode()
-    if said:
+    message = "" if failure is None else str(failure) if isinstance(failure, Error) else repr(failure)
+    message = group.allgather(message.encode())[0].decode()
+    if message:
         raise BadInput(
-            said if said.startswith(("cannot", path)) else f"cannot write {path}: {said}"
+            message if message.startswith(("cannot", path)) else f"cannot write {path}: {message}"
         ) from failure
 
 
 def write_whole(path: str, parts: list[bytes], overwrite: bool) -> None:
-    """All or nothing, also where the power fails: under another name first."""
+    """Write a file under a temporary name, then rename it, so that even a power failure leaves the old or the new file.
+
+    Raises
+    ------
+    BadInput
+        As for `check_target`, or the file cannot be written.
+    """
     check_target(path, overwrite)
     try:
         with unfinished_file(path) as place, place.open("xb") as file:
@@ -221,31 +231,34 @@ def write_gauge(
     Parameters
     ----------
     path : str
-        Where to.
+        The file.
     gauge : Gauge
         The field.
     file_format : str, optional
-        "nersc" (three rows), "ildg" or "milc" (version 5); by default as the name ends.
+        "nersc" (three rows), "ildg" or "milc" (version 5). Default: by the suffix of the file.
     precision : int, optional
-        Bits of a number: 32 or 64; by default 64, with MILC 32.
+        Bits per number: 32 or 64. Default: 64, or 32 for MILC.
     overwrite : bool
         Whether an existing file may be replaced.
     note : str
-        What else the file is to say, see `read_note`; of ILDG only.
+        Text to store in the file for `read_note` (ILDG only).
 
     Raises
     ------
     BadInput
-        On all ranks: an unknown format or precision, a file that exists or cannot be written.
+        On all ranks: the format or precision is unknown, the lattice does not have four directions, links are not
+        finite, or the file exists or cannot be written.
     """
     name = _format(str(path), file_format)
     precision = (32 if name == "milc" else 64) if precision is None else precision
     if precision not in (32, 64):
         raise BadInput(f"expected a precision of 32 or 64 bits, found {precision}")
     if len(gauge.geometry.block) != 4:
-        raise BadInput(f"files hold lattices of four directions, found {len(gauge.geometry.block)}")
+        raise BadInput(
+            f"expected a lattice of four directions to write to a file, found {len(gauge.geometry.block)}"
+        )
     if note and name != "ildg":
-        raise BadInput(f"only ILDG files hold a note, found {name}")
+        raise BadInput(f"expected the format ildg for a file with a note, found {name}")
     more = (note,) if note else ()
     plaquettes, trace = gauge.plaquettes(), gauge.link_trace()
     if not np.isfinite([plaquettes.all, trace]).all():
