@@ -1,12 +1,12 @@
 # The candidates and the timing loops of `onehop bench` and `onehop tune`.
 
 file(GLOB ONEHOP_BENCH_SOURCES CONFIGURE_DEPENDS bench/*.cc bench/mpi/*.cc)
-# One of the candidates is the drop-in interface qspi. compat.cmake builds a library of it; here it is compiled in.
+# One of the candidates is the drop-in interface qspi. compat.cmake builds it as a library; this target contains its sources.
 file(GLOB _compat_shared CONFIGURE_DEPENDS compat/shared/*.cc)
 add_library(onehop_bench STATIC ${ONEHOP_BENCH_SOURCES} compat/qspi.cc ${_compat_shared})
 target_include_directories(onehop_bench PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(onehop_bench PUBLIC onehop onehop_lattice onehop_poisson onehop_collectives)
 onehop_compile_options(onehop_bench)
-# Loops over the compiler's vectors (lattice/support/simd.h).
+# This source has loops over the vector types of the compiler (lattice/support/simd.h).
 set_source_files_properties(bench/read_all.cc PROPERTIES COMPILE_OPTIONS "-O3;-Wno-psabi")
 onehop_precompile(onehop_bench)

@@ -39,7 +39,7 @@ if(NOT ONEHOP_TESTS)
   return()
 endif()
 if(ONEHOP_SETARCH)
-  set(_emulator ${ONEHOP_SETARCH} -R)  # for the thread sanitizer: cmake/tests.cmake
+  set(_emulator ${ONEHOP_SETARCH} -R)  # for the thread sanitizer; see cmake/tests.cmake
 endif()
 # The test of each interface is one program, which runs as several ranks; the target `onehop_tests` builds it.
 file(GLOB _tests CONFIGURE_DEPENDS tests/compat/test_*.c tests/compat/test_*.cc)

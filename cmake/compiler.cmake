@@ -1,4 +1,4 @@
-# The compiler: which are new enough, and the options that every target of the project gets.
+# Supported compilers, and the compile options of every target of the project.
 
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(_oldest 12)
@@ -14,8 +14,8 @@ if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS _oldest)
     "and name it in the environment: CXX=g++-12.")
 endif()
 
-# A compiler cache, where one is installed. Paths below this folder are made relative, so that other clones share the entries.
-option(ONEHOP_CCACHE "Compile through ccache where it is installed" ON)
+# Use ccache if it is installed. It makes paths below this folder relative, so that other clones share its entries.
+option(ONEHOP_CCACHE "Compile through ccache if it is installed" ON)
 find_program(ONEHOP_CCACHE_PROGRAM ccache)
 if(ONEHOP_CCACHE AND ONEHOP_CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
@@ -31,11 +31,12 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release or RelWithDebInfo" FORCE)
 endif()
 
-# No -march here: one build runs on every machine of its kind. Code that wants wider instructions chooses at run time.
+# There is no -march, so that one build runs on every machine of its architecture. Code with wider instructions is chosen at
+# run time.
 if(ONEHOP_SANITIZE)
   add_compile_options(-fsanitize=${ONEHOP_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${ONEHOP_SANITIZE})
-  # The instrumented code confuses g++'s own analysis, in the standard library too.
+  # g++ gives wrong warnings for the instrumented code, also in the standard library.
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()
 

@@ -1,4 +1,4 @@
-# `cmake --install`: the C++ library for other CMake projects, who say find_package(onehop) and link onehop::onehop.
+# `cmake --install` installs the C++ library for other CMake projects, which use find_package(onehop) and link onehop::onehop.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)

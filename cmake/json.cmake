@@ -1,5 +1,5 @@
-# nlohmann/json as the target onehop_json: the system's, or else the headers in the Python package `nlohmann-json`.
-# Used in .cc files only, never in a public header.
+# nlohmann/json as the target onehop_json, from the system or else from the Python package `nlohmann-json`. Only .cc files use it,
+# never a public header.
 
 add_library(onehop_json INTERFACE)
 find_package(nlohmann_json 3.10 QUIET)

@@ -1,4 +1,4 @@
-# Lattice field theory: on top of the library's public headers only.
+# Lattice field theory. It uses public headers of the library only.
 
 file(GLOB_RECURSE ONEHOP_LATTICE_SOURCES CONFIGURE_DEPENDS lattice/*.cc)
 add_library(onehop_lattice STATIC ${ONEHOP_LATTICE_SOURCES})
@@ -6,21 +6,22 @@ add_library(onehop::onehop_lattice ALIAS onehop_lattice)
 target_link_libraries(onehop_lattice PUBLIC onehop)
 target_include_directories(onehop_lattice PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 onehop_compile_options(onehop_lattice)
-# Bitwise the same on every processor: no product and sum may become one rounding. The vectors of the kernels are passed to inlined
-# functions only, so that how they would be passed to others does not matter. This holds for gauge fields and all averages of links, in loops over vectors (lattice/geometry/site_loop.h). g++ 12 contracts products of complex numbers all the
-# same (vfmaddsub) where it makes vectors by itself, so it may not.
+# Gauge fields and averages of links must have the same bits on every processor, so a product and a sum must not be contracted to
+# one rounding. Despite -ffp-contract=off, g++ 12 contracts products of complex numbers (vfmaddsub) when it vectorises a loop, so
+# -fno-tree-vectorize is needed; the loops use explicit vectors (lattice/geometry/site_loop.h). The ABI warning about vector
+# arguments (-Wpsabi) is off, because only inlined functions have such arguments.
 set_source_files_properties(lattice/gauge/clover_leaves.cc lattice/gauge/flow.cc lattice/gauge/gauge.cc lattice/gauge/hmc.cc lattice/gauge/fat_links.cc lattice/gauge/smearing.cc
   PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-fno-tree-vectorize;-Wno-psabi")
-# Loops over the compiler's vectors (lattice/support/simd.h).
+# These sources have loops over the vector types of the compiler (lattice/support/simd.h).
 set_source_files_properties(lattice/solver/vector_loops.cc lattice/staggered/dslash_kernel_double.cc lattice/staggered/dslash_kernel_single.cc lattice/staggered/dslash_kernel_half.cc
                             PROPERTIES COMPILE_OPTIONS "-O3;-Wno-psabi")
-# The loops for arrays: one source for every kind of processor, which is compiled once for each (lattice/support/processor.h).
+# The same loops over arrays, compiled once for each kind of processor (lattice/support/processor.h).
 set_source_files_properties(lattice/su3/su3_kernels_portable.cc lattice/su3/su3_kernels_avx2.cc lattice/su3/su3_kernels_avx512.cc
   lattice/wilson/wilson_kernel_portable.cc lattice/wilson/wilson_kernel_avx2.cc lattice/wilson/wilson_kernel_avx512.cc
   PROPERTIES COMPILE_OPTIONS "-O3;-fno-math-errno;-Wno-psabi")
-# Under the sanitizers g++ takes minutes for each of these. Checks of every lane for undefined behaviour make most of that, and the loops
-# for one kind of processor are the source of the portable ones, which stay under the sanitizers. The rest is -O3 on loops that the checks
-# of addresses have made long: -O1, which comes last and so counts, takes a sixth of the time.
+# Under the sanitizers g++ would need minutes for each of these sources. Most of that time is for checking every lane for undefined
+# behaviour, which is therefore off. The loops for AVX2 and AVX-512 are not instrumented at all: they have the same source as the
+# portable ones, which are. -O1 overrides -O3 and takes a sixth of the time for loops that the address checks have made long.
 if(ONEHOP_SANITIZE)
   set_property(SOURCE lattice/gauge/clover_leaves.cc lattice/gauge/flow.cc lattice/gauge/gauge.cc lattice/gauge/hmc.cc lattice/gauge/fat_links.cc lattice/gauge/smearing.cc
     lattice/su3/su3_kernels_portable.cc lattice/wilson/wilson_kernel_portable.cc APPEND PROPERTY COMPILE_OPTIONS "-fno-sanitize=undefined")

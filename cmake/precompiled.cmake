@@ -1,16 +1,16 @@
-# Precompiled headers: a quarter to a half of the time to compile a file goes into reading the standard library's headers. One
-# set for each kind of target, of headers that are not ours, so that no edit here makes everything compile again. Off unless
-# asked for: the presets and `pip install` ask for it, but for `dev`, which so finds a source that leaves an #include out. Off
-# too where ccache is used: it would see a new file in each clone's precompiled headers.
+# Precompiled headers of the standard library. Reading these headers takes a quarter to a half of the time to compile a file. No
+# header of this repository is among them, so that an edit does not recompile everything. The presets and `pip install` turn them
+# on, except for the preset `dev`, which must find a source with a missing #include. They stay off with ccache, which would take
+# the precompiled headers of each clone for different files.
 
-option(ONEHOP_PRECOMPILED "Precompile the standard library's headers: a faster build from nothing" OFF)
+option(ONEHOP_PRECOMPILED "Precompile the headers of the standard library, for a faster build from scratch" OFF)
 
 set(ONEHOP_PRECOMPILED_STANDARD <algorithm> <array> <atomic> <bit> <chrono> <cmath> <complex> <cstdint> <cstring> <functional>
     <limits> <map> <memory> <mutex> <numeric> <optional> <span> <sstream> <string> <string_view> <tuple> <unordered_map> <utility>
     <vector>)
 
-# onehop_precompile(TARGET [HEADER...]): the standard library's, and HEADERs on top. Sources with options of their own (other
-# instruction sets) are better off without: the compiler would look at the precompiled file and reject it.
+# onehop_precompile(TARGET [HEADER...]): precompiles the headers of the standard library and the given ones for a target. Sources
+# with their own compile options (other instruction sets) are left out, because the compiler would reject the precompiled file.
 function(onehop_precompile target)
   if(NOT ONEHOP_PRECOMPILED OR (ONEHOP_CCACHE AND ONEHOP_CCACHE_PROGRAM))
     return()

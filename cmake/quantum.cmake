@@ -1,4 +1,4 @@
-# State vectors and density matrices: on top of the library's public headers only.
+# State vectors and density matrices. They use public headers of the library only.
 
 file(GLOB_RECURSE ONEHOP_QUANTUM_SOURCES CONFIGURE_DEPENDS quantum/*.cc)
 add_library(onehop_quantum STATIC ${ONEHOP_QUANTUM_SOURCES})

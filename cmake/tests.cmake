@@ -1,4 +1,4 @@
-# The C++ tests: tests/FOLDER/test_NOUN.cc, all in one program, each test case a test of ctest.
+# The C++ tests, tests/FOLDER/test_NOUN.cc, in one program. Each test case is a test of ctest.
 
 enable_testing()
 find_package(GTest)
@@ -8,10 +8,11 @@ if(NOT GTest_FOUND)
 endif()
 include(GoogleTest)
 
-# Every public header compiles by itself: one source per header that includes nothing else. Built where warnings are errors (CI).
+# Every public header must compile by itself: there is one source per header, which includes nothing else. They are built only if
+# warnings are errors, as in CI.
 file(GLOB ONEHOP_HEADERS CONFIGURE_DEPENDS RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}/include"
      include/onehop/*.h include/onehop/*/*.h)
-# onehop/mpi.h is for programs that have an mpi.h.
+# onehop/mpi.h needs an mpi.h.
 list(REMOVE_ITEM ONEHOP_HEADERS onehop/mpi.h)
 foreach(header IN LISTS ONEHOP_HEADERS)
   string(MAKE_C_IDENTIFIER "${header}" _name)
@@ -31,11 +32,11 @@ add_executable(onehop_tests ${ONEHOP_TEST_SOURCES})
 target_include_directories(onehop_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(onehop_tests PRIVATE onehop onehop_lattice onehop_poisson onehop_quantum onehop_collectives onehop_json GTest::gtest GTest::gtest_main)
 onehop_compile_options(onehop_tests)
-# Vectors are compared bit by bit with single numbers there.
+# This test compares vectors with scalars bit by bit.
 set_source_files_properties(tests/lattice/test_link_update.cc PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-Wno-psabi")
 onehop_precompile(onehop_tests <gtest/gtest.h>)
 
-# The thread sanitizer of g++ 12 cannot map its shadow where the kernel randomises addresses with more than 28 bits.
+# The thread sanitizer of g++ 12 cannot map its shadow memory if the kernel randomises addresses with more than 28 bits.
 if(ONEHOP_SANITIZE MATCHES "thread")
   find_program(ONEHOP_SETARCH setarch)
   if(ONEHOP_SETARCH)
@@ -43,10 +44,11 @@ if(ONEHOP_SANITIZE MATCHES "thread")
   endif()
 endif()
 # The tests are listed when ctest starts, so that a test program that cannot start fails the test run and not the build.
-# Parameters are numbered: printed, some are addresses, which differ from run to run. A failing test prints its own.
+# Test names contain the numbers of parameters, not their values, because some values are addresses, which differ from run to
+# run. A failing test prints the values.
 gtest_discover_tests(onehop_tests DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES PROPERTIES TIMEOUT 60)
 
-# MPI: a program that an MPI launcher starts as several ranks. Nothing of MPI is needed to build it; without a launcher the tests
+# The MPI tests are a program that an MPI launcher starts as several ranks. Building it needs no MPI; without a launcher the tests
 # are skipped.
 file(GLOB ONEHOP_MPI_TEST_SOURCES CONFIGURE_DEPENDS tests/mpi/*.cc tests/support/transport_suite.cc)
 add_executable(onehop_mpi_tests ${ONEHOP_MPI_TEST_SOURCES})
@@ -55,7 +57,7 @@ target_link_libraries(onehop_mpi_tests PRIVATE onehop onehop_bench onehop_collec
 onehop_compile_options(onehop_mpi_tests)
 onehop_precompile(onehop_mpi_tests <gtest/gtest.h>)
 if(ONEHOP_SANITIZE MATCHES "thread")
-  set(_kinds "")  # an MPI library that is not instrumented is all races to it
+  set(_kinds "")  # the thread sanitizer reports false races in an MPI library that is not instrumented
 else()
   set(_kinds open_mpi mpich)
 endif()
@@ -88,7 +90,7 @@ if(_tests)
   set_tests_properties(${_tests} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 180 PROCESSORS 2)
 endif()
 
-# The examples: each compiles, and runs on one rank, where it checks itself.
+# Each example must compile, run on one rank, and pass its own check.
 file(GLOB ONEHOP_EXAMPLES CONFIGURE_DEPENDS examples/*.cc)
 foreach(source IN LISTS ONEHOP_EXAMPLES)
   cmake_path(GET source STEM _name)

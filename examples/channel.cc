@@ -1,4 +1,4 @@
-// A ring: every rank hands a number to the next. Try: onehop launch -n 4 ./channel
+// A ring: every rank sends a number to the next one. Try: onehop launch -n 4 ./channel
 #include <array>
 #include <cstdio>
 #include <cstring>
@@ -14,7 +14,7 @@ int main() {
   onehop::Channels ring = onehop::open_channels(group, specs);
 
   const int mine = 10 * group.rank();
-  std::memcpy(ring.senders[0].slot().data(), &mine, sizeof mine);  // straight into the neighbour's memory
+  std::memcpy(ring.senders[0].slot().data(), &mine, sizeof mine);  // directly into the neighbour's memory
   ring.senders[0].put();
   int got = 0;
   std::memcpy(&got, ring.receivers[0].wait().data(), sizeof got);

@@ -1,4 +1,4 @@
-"""A ring: every rank hands a number to the next. Try: onehop launch -n 4 channel.py."""
+"""A ring: every rank sends a number to the next one. Try: onehop launch -n 4 channel.py."""
 
 import numpy as np
 

@@ -2,9 +2,9 @@
 
     torchrun --nproc-per-node 2 examples/ddp_digits.py --plot digits.png --json digits.json
 
-Every way is trained from the same random starts with the same batches, so that what differs is only how gradients
-travel. How much chance does is shown by one more raw training with the batches in another order. The data are 1797
-images of 8x8 pixels that come with scikit-learn.
+Every variant is trained from the same random starts with the same batches, so that only the format of the gradients
+differs. One more raw training with the batches in another order shows the effect of chance. The data are the 1797
+images of 8x8 pixels in scikit-learn.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from torch.nn.parallel import DistributedDataParallel
 import onehop.torch
 
 CODECS = ("q8", "q6", "q4")
-# By name: codec, feedback, and whether the batches come in another order.
+# Variants by name: codec, feedback, and whether the batches come in another order.
 WAYS = {"raw": ("raw", False, False), "raw, other order": ("raw", False, True)}
 WAYS |= {
     codec + " + feedback" * feedback: (codec, feedback, False)
@@ -33,11 +33,11 @@ WAYS |= {
 }
 Data = tuple[tuple[torch.Tensor, torch.Tensor], tuple[torch.Tensor, torch.Tensor]]
 Run = dict[str, Any]
-BATCH = 32  # images a rank and step
+BATCH = 32  # images per rank and step
 
 
 def load() -> Data:
-    """Images and labels: (to train with, to test with)."""
+    """Return images and labels for training, and for testing."""
     digits = load_digits()
     order = np.random.default_rng(0).permutation(len(digits.target))
     images = torch.tensor(digits.images[order] / 16, dtype=torch.float32).unsqueeze(1)
@@ -55,7 +55,7 @@ def make_model(seed: int) -> torch.nn.Module:
 
 
 def train(way: str, seed: int, epochs: int, data: Data) -> Run:
-    """One model from its random start to the end: what came of it, the same on every rank."""
+    """Train one model from its random start, and return its losses and accuracy, the same on every rank."""
     codec, feedback, other_order = WAYS[way]
     rank, ranks = dist.get_rank(), dist.get_world_size()
     (images, labels), (test_images, test_labels) = data
@@ -103,13 +103,13 @@ def runs_of(results: list[Run], way: str) -> list[Run]:
 
 
 def mean_and_error(numbers: list[float]) -> tuple[float, float]:
-    """The mean, and its standard error."""
+    """Return the mean and its standard error."""
     spread = statistics.stdev(numbers) if len(numbers) > 1 else 0.0
     return statistics.mean(numbers), spread / len(numbers) ** 0.5
 
 
 def summarize(results: list[Run]) -> list[dict[str, Any]]:
-    """A row for each way: its accuracy in the test, and how that differs from raw's with the same start."""
+    """Return a row per variant: its test accuracy, and the difference from raw with the same start."""
     raw, rows = runs_of(results, "raw"), []
     for way in WAYS:
         runs = runs_of(results, way)
@@ -133,10 +133,10 @@ def summarize(results: list[Run]) -> list[dict[str, Any]]:
 
 def print_table(rows: list[dict[str, Any]], seeds: int) -> None:
     print(
-        f"{seeds} random starts for each way; means and their standard errors. Accuracy is that on images that were"
+        f"{seeds} random starts per variant; means and their standard errors. The accuracy is that on the test images."
     )
-    print("not trained with; its difference from raw's is taken start by start.\n")
-    print(f"{'':16}   bytes   last loss         accuracy    less or more than raw")
+    print("Its difference from raw is computed for each start separately.\n")
+    print(f"{'':16}   bytes   last loss         accuracy      difference from raw")
     for row in rows:
         accuracy = f"{row['accuracy']:.2%} ± {row['accuracy_error']:.2%}"
         against = f"{row['against_raw']:+.2%} ± {row['against_raw_error']:.2%}"
@@ -155,7 +155,7 @@ def plot(results: list[Run], rows: list[dict[str, Any]], path: str) -> None:
     epochs = np.arange(1, losses["raw"].shape[1] + 1)
     for codec, panel in zip(CODECS, axes.flat, strict=False):
         low, high = losses["raw"].min(axis=0), losses["raw"].max(axis=0)
-        panel.fill_between(epochs, low, high, color="0.85", label="raw, least to greatest")
+        panel.fill_between(epochs, low, high, color="0.85", label="raw, smallest to largest")
         for way, style in (("raw", "k-"), (f"{codec} + feedback", "C0--"), (codec, "C3:")):
             panel.plot(epochs, losses[way].mean(axis=0), style, label=f"{way}, mean", linewidth=2)
         panel.set(xlabel="epoch", ylabel="training loss", yscale="log", title=f"{codec}: losses")
@@ -174,14 +174,14 @@ def plot(results: list[Run], rows: list[dict[str, Any]], path: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=5, help="random starts for each way")
-    parser.add_argument("--epochs", type=int, default=12)
-    parser.add_argument("--backend", default="onehop", help="of torch.distributed: onehop, gloo, ...")
-    parser.add_argument("--plot", help="draw the losses into this PNG")
-    parser.add_argument("--json", help="write all figures into this file")
+    parser.add_argument("--seeds", type=int, default=5, help="Number of random starts per variant.")
+    parser.add_argument("--epochs", type=int, default=12, help="Number of epochs.")
+    parser.add_argument("--backend", default="onehop", help="Backend of torch.distributed: onehop, gloo, ...")
+    parser.add_argument("--plot", help="Plot the losses to this PNG file.")
+    parser.add_argument("--json", help="Write all results to this file.")
     options = parser.parse_args()
     if "RANK" not in os.environ:
-        sys.exit(f"start it with torchrun: torchrun --nproc-per-node 2 {sys.argv[0]}")
+        sys.exit(f"expected a launch by torchrun, found none: torchrun --nproc-per-node 2 {sys.argv[0]}")
 
     torch.set_num_threads(1)
     dist.init_process_group(options.backend)

@@ -18,8 +18,8 @@ int main() {
   std::vector<double> field(schedule.arrays[0].elements_on(group.rank()), group.rank());     // ghosts included
   onehop::Plan plan(group, schedule, std::array{std::as_writable_bytes(std::span(field))});  // prepared once
   for (int step = 0; step < 100; ++step) {
-    plan.start();  // the faces fly ...
-    // ... while the interior, which needs no neighbour, is updated here
+    plan.start();  // begins the exchange of the faces
+    // Update the interior here; it needs no neighbour.
     plan.finish();  // the ghosts are valid
   }
 

@@ -5,15 +5,15 @@ import numpy as np
 import onehop
 
 group = onehop.Group.world()
-what = {"extents": (128, 64, 64), "grid": (group.size, 1, 1), "width": 1, "periodic": True}
-block = onehop.halo_block(rank=group.rank, **what)  # this rank's part, ghosts included
+layout = {"extents": (128, 64, 64), "grid": (group.size, 1, 1), "width": 1, "periodic": True}
+block = onehop.halo_block(rank=group.rank, **layout)  # this rank's part, including ghosts
 field = np.full(block.shape, float(group.rank))
 
-schedule = onehop.halo(**what)  # plain data, the same on every rank
+schedule = onehop.halo(**layout)  # plain data, the same on every rank
 plan = onehop.Plan(schedule, group, [field])  # prepared once
 for _ in range(100):
-    with plan:  # the faces fly ...
-        pass  # ... while the interior, which needs no neighbour, is updated here
+    with plan:  # exchanges the faces ...
+        pass  # ... while this block updates the interior, which needs no neighbour
 
 sent = onehop.count(schedule).ranks[group.rank].bytes_sent
 print(f"rank {group.rank} sends {sent} bytes a step and has rank {field[0, 1, 1]:g} below it")

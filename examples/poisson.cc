@@ -1,4 +1,4 @@
-// The Poisson equation on as many ranks as there are. Try: onehop launch -n 4 ./poisson
+// The Poisson equation on any number of ranks. Try: onehop launch -n 4 ./poisson
 #include <cstdio>
 
 #include "onehop/poisson/poisson.h"
@@ -10,7 +10,7 @@ int main() {
   onehop::lattice::Poisson poisson(group, spec);
   const onehop::lattice::PoissonResult result = poisson.solve({.tolerance = 1e-10});
   if (group.rank() == 0) {
-    std::printf("%lld iterations, residual %.3e, %.2f us an iteration\n", static_cast<long long>(result.iterations),
+    std::printf("%lld iterations, residual %.3e, %.2f us per iteration\n", static_cast<long long>(result.iterations),
                 result.history.back().norm, 1e6 * result.seconds / static_cast<double>(result.iterations));
   }
   return result.reached_tolerance ? 0 : 1;

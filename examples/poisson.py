@@ -1,4 +1,4 @@
-"""The Poisson equation on as many ranks as there are. Try: onehop launch -n 4 poisson.py."""
+"""The Poisson equation on any number of ranks. Try: onehop launch -n 4 poisson.py."""
 
 import onehop
 
@@ -8,6 +8,6 @@ result = poisson.solve(tolerance=1e-10)
 if group.rank == 0:
     iteration, residual = result.history[-1]
     print(
-        f"{iteration} iterations, residual {residual:.3e}, {1e6 * result.seconds / iteration:.2f} µs an iteration"
+        f"{iteration} iterations, residual {residual:.3e}, {1e6 * result.seconds / iteration:.2f} µs per iteration"
     )
 assert result.reached_tolerance

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # build.sh PRESET [TARGET]
-# Configures a preset of CMakePresets.json if its inputs changed, and builds it: everything, or one target, or (target
-# configure_only) nothing.
-#   ONEHOP_WERROR=ON   warnings are errors, as in the preset dev
-# The C++ tests, and with them GoogleTest, stay out until something else than the Python extension _core is built.
+# Configures a preset of CMakePresets.json if its inputs have changed, and builds all targets or the given one. The target
+# configure_only builds nothing.
+#   ONEHOP_WERROR=ON   treat warnings as errors, as the preset dev does
+# The C++ tests, which need GoogleTest, are configured only once a target other than the Python extension _core is built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,7 +19,7 @@ if [ "$target" = _core ] && ! grep -qs '^ONEHOP_TESTS:BOOL=ON' "$folder/CMakeCac
   tests=OFF
 fi
 
-# Another compiler, Python or place: from scratch. Other settings: configure again, and keep what is compiled.
+# Another compiler, Python or source folder needs a build from scratch. Other settings need another configuration only.
 origin="$PWD $CXX $(command -v "$CXX") $(cat .venv/stamps/venv)"
 settings="$tests ${ONEHOP_WERROR:-} $(cksum <CMakePresets.json)"
 if [ "$(cat "$folder/origin" 2>/dev/null)" != "$origin" ]; then

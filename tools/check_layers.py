@@ -1,4 +1,4 @@
-"""Checks that includes and imports follow the table of allowed edges in tools/layers.toml.
+"""Check that includes and imports follow the table of allowed edges in tools/layers.toml.
 
     check_layers.py [--root FOLDER] [--drawing FILE.dot]
 
@@ -67,7 +67,7 @@ def cycles(edges: dict[str, set[str]]) -> list[list[str]]:
 
 
 def cpp_edges(root: Path) -> Iterator[tuple[str, str, bool]]:
-    """Yield (file, included file of ours, found from the root) for every C++ source."""
+    """Yield (file, included file of this repository, found from the root) for every include of the C++ sources."""
     for folder in CPP_FOLDERS:
         for file in sorted((root / folder).rglob("*")):
             if file.suffix not in (".cc", ".h", ".cpp"):
@@ -95,7 +95,7 @@ class CppLayers:
         }
 
     def part(self, file: str) -> str | None:
-        """Return the part that a file belongs to; None if the table does not say."""
+        """Return the part that a file belongs to; None if the table does not list it."""
         if file.startswith("include/"):
             return self.header_of.get(file)
         names = [name for name in (*self.allowed, *self.unrestricted) if file.startswith(name + "/")]
@@ -110,7 +110,9 @@ class CppLayers:
         own, other = self.part(file), self.part(target)
         if own is None or other is None:
             unknown = file if own is None else target
-            return f"{unknown} belongs to no part of tools/layers.toml; add it there"
+            return (
+                f"{unknown}: expected a part of tools/layers.toml that contains it, found none; add it there"
+            )
         if own in self.unrestricted or own == other:
             return None
         allowed = self.allowed[own]
@@ -121,7 +123,7 @@ class CppLayers:
 
 
 def check_cpp(root: Path, table: dict) -> tuple[list[str], set[Edge]]:
-    """Return the faults of the C++ sources, and the edges between parts."""
+    """Return the violations in the C++ sources, and the edges between parts."""
     layers = CppLayers(table)
     faults: list[str] = []
     parts: set[Edge] = set()
@@ -148,7 +150,7 @@ def module_name(file: Path, root: Path) -> str:
 
 
 def imports(tree: ast.AST, modules: set[str]) -> Iterator[str]:
-    """Yield the modules of ours that a source imports, wherever the import stands."""
+    """Yield the modules of this repository that a source imports, at any place in it."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names if name.name in modules)
@@ -162,13 +164,13 @@ def imports(tree: ast.AST, modules: set[str]) -> Iterator[str]:
 
 
 def python_part(module: str, parts: list[str], aliases: dict[str, str]) -> str | None:
-    """Return the part with the longest name that a module is in; "onehop" is the file of the package only."""
+    """Return the part with the longest name that contains a module; "onehop" is the package's `__init__` only."""
     names = [part for part in parts if module == part or (part != "onehop" and module.startswith(part + "."))]
     return aliases.get(module) or max(names, key=len, default=None)
 
 
 def check_python(root: Path, table: dict) -> tuple[list[str], set[Edge]]:
-    """Return the faults of the Python package, and the edges between parts."""
+    """Return the violations in the Python package, and the edges between parts."""
     allowed: dict[str, list[str]] = table["python"]
     aliases: dict[str, str] = table["python_aliases"]
     base = root / "python"
@@ -185,7 +187,9 @@ def check_python(root: Path, table: dict) -> tuple[list[str], set[Edge]]:
         graph[module] = targets
         own = python_part(module, list(allowed), aliases)
         if own is None:
-            faults.append(f"{module} belongs to no part of tools/layers.toml; add it there")
+            faults.append(
+                f"{module}: expected a part of tools/layers.toml that contains it, found none; add it there"
+            )
             continue
         for target in sorted(targets):
             other = python_part(target, list(allowed), aliases)
@@ -200,7 +204,7 @@ def check_python(root: Path, table: dict) -> tuple[list[str], set[Edge]]:
 
 
 def draw(edges: set[Edge], file: Path) -> None:
-    """Write the graph of the parts in Graphviz's language."""
+    """Write the graph of the parts in the language of Graphviz."""
     lines = [f'  "{own}" -> "{other}";' for own, other in sorted(edges)]
     file.write_text("\n".join(["digraph onehop {", "  rankdir=BT;", *lines, "}", ""]), encoding="utf-8")
 
@@ -211,9 +215,9 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--root", type=Path, default=Path(__file__).resolve().parents[1], help="the tree to check"
+        "--root", type=Path, default=Path(__file__).resolve().parents[1], help="The tree to check."
     )
-    parser.add_argument("--drawing", type=Path, help="write the graph of the parts to this file")
+    parser.add_argument("--drawing", type=Path, help="Write the graph of the parts to this file.")
     options = parser.parse_args()
     table = tomllib.loads((options.root / "tools/layers.toml").read_text(encoding="utf-8"))
     cpp_faults, cpp_parts = check_cpp(options.root, table)

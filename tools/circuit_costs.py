@@ -1,8 +1,8 @@
-"""What circuits cost beside their arithmetic: memory at its peak, and planning.
+"""Measure the costs of circuits besides their arithmetic: peak memory, and planning.
 
-`tools/circuit_costs.py memory` runs each case of `onehop bench circuits` in a process of its own and compares what the
-process grew by with the state. `tools/circuit_costs.py planning` times placing 10,000 gates of each kind and grouping
-them into passes, without running anything.
+`tools/circuit_costs.py memory` runs each case of `onehop bench circuits` in its own process and compares the growth of
+the process with the size of the state. `tools/circuit_costs.py planning` times placing 10,000 gates of each kind and
+grouping them into passes, without running them.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ BYTES = {"double": 16, "single": 8}
 
 
 def mebibytes(key: str) -> float:
-    """What the kernel says of this process."""
+    """Return an entry of /proc/self/status in MiB."""
     with Path("/proc/self/status").open() as status:
         return next(int(line.split()[1]) for line in status if line.startswith(key)) / 1024
 
 
 def memory_of(case: str, qubits: int, precision: str) -> None:
-    """Run a case and say how much memory that took."""
+    """Run a case, and print the growth of this process and the size of the state."""
     circuit = to_circuit(make_gates(case, qubits), qubits)
     before = mebibytes("VmRSS")
     State(qubits, precision=precision).run(circuit)
@@ -43,7 +43,7 @@ def memory_of(case: str, qubits: int, precision: str) -> None:
 
 
 def memory(qubits: int) -> None:
-    """Every case in both precisions."""
+    """Measure every case in both precisions, each in its own process."""
     for precision in BYTES:
         for case in CIRCUIT_CASES:
             process = multiprocessing.get_context("spawn").Process(
@@ -54,7 +54,7 @@ def memory(qubits: int) -> None:
 
 
 def circuits(qubits: int, gates: int) -> dict[str, Circuit]:
-    """As many gates of each kind."""
+    """Return one circuit of `gates` gates for each kind of gate."""
     random = np.random.default_rng(3)
     made = {}
     for case in CIRCUIT_CASES:
@@ -83,7 +83,7 @@ def circuits(qubits: int, gates: int) -> dict[str, Circuit]:
 
 
 def planning(qubits: int, gates: int = 10_000) -> None:
-    """The best of a few, in milliseconds of processor time: one thread does it, and others may run beside."""
+    """Print the best of five planning times in ms of CPU time of this thread, which other processes do not disturb."""
     for name, circuit in circuits(qubits, gates).items():
         for precision, each in BYTES.items():
             times = []
@@ -95,12 +95,14 @@ def planning(qubits: int, gates: int = 10_000) -> None:
 
 
 def main() -> None:
-    """What the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("memory", "planning"))
-    parser.add_argument("--qubits", type=int, default=24)
-    asked = parser.parse_args()
-    {"memory": memory, "planning": planning}[asked.what](asked.qubits)
+    """Run the measurement that the command line names."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("measurement", choices=("memory", "planning"), help="The cost to measure.")
+    parser.add_argument("--qubits", type=int, default=24, help="Number of qubits of the circuits.")
+    options = parser.parse_args()
+    {"memory": memory, "planning": planning}[options.measurement](options.qubits)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # docs.sh
-# Builds the documentation site in build/docs, warnings as errors. Needs the extension _core and the packages of the group `docs`.
+# Builds the documentation site in build/docs, with warnings as errors. It needs the extension _core and the packages of the
+# group `docs`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

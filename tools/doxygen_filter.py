@@ -1,7 +1,7 @@
-"""Prints a header with its `//` comments as Doxygen's `///`: INPUT_FILTER of docs/Doxyfile.
+"""Print a header with its `//` comments converted to the `///` of Doxygen: INPUT_FILTER of docs/Doxyfile.
 
-The first comment of a file describes the file. A comment behind a member describes that member. Backticks become
-literals, and everything that Doxygen would take for a command or a tag is escaped.
+The first comment of a file describes the file. A comment after a member describes that member. Text in backticks
+becomes monospaced, and characters that Doxygen would read as a command or a tag are escaped.
 """
 
 import re
@@ -10,13 +10,13 @@ from pathlib import Path
 
 
 def escape(text: str) -> str:
-    """Comment text as Doxygen shows it literally."""
+    """Escape comment text so that Doxygen shows it literally."""
     text = re.sub(r"([\\@<>&#$%])", r"\\\1", text)
     return re.sub(r"`([^`]+)`", r"<tt>\1</tt>", text)
 
 
 def convert(text: str) -> str:
-    """The header with comments that Doxygen reads."""
+    """Return a header with its comments in the form that Doxygen reads."""
     text = re.sub(r"^(extern )?template [^<][^;]*;$", "", text, flags=re.M)  # explicit instantiations
     lines, first, started = [], True, False
     for line in text.splitlines():

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Prints the C++ compiler to use: $CXX if it is set, else the first of the usual names that is new enough for C++20.
-# Says on stderr what was found, and fails, if none is.
+# If there is none, prints on stderr which compilers were found, and fails.
 set -euo pipefail
 
-# Prints why a compiler cannot be used, or nothing when it can.
+# Prints why a compiler cannot be used, or nothing if it can.
 complaint() {
   local macros gcc clang
   macros=$(echo '__GNUC__ __clang_major__' | $1 -x c++ -E -P - 2>/dev/null | tail -n 1) || { echo "does not run"; return; }

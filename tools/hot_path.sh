@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# How many instructions start() and finish() of a plan with ten neighbours take (64 bytes to and from each, in shared memory,
-# everything there when finish() looks): callgrind counts inside these two calls only. Needs valgrind and the C++ tests.
-#   tools/hot_path.sh [BUILD FOLDER, build/release by default]
+# hot_path.sh [BUILD_FOLDER]
+# Counts the instructions of start() and finish() of a plan with ten neighbours, by callgrind. Each neighbour sends and receives
+# 64 bytes in shared memory, and all messages have arrived when finish() begins. Needs valgrind and the C++ tests; BUILD_FOLDER
+# is build/release by default.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 tests=${1:-build/release}/onehop_tests
-runs=1000 # of the test
+runs=1000  # as in the test
 command -v valgrind >/dev/null || {
   echo "valgrind is missing (Debian, Ubuntu: apt-get install valgrind)" >&2
   exit 2

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # lint.sh [--fix | --quick] [FILE...]
-# Checks the given files, or all files that git knows: formatting (clang-format, ruff), common mistakes (clang-tidy, ruff) and
-# dependencies between parts (tools/check_layers.py). --fix rewrites formatting and what ruff can mend. --quick leaves out clang-tidy,
+# Checks the given files, or all files that git knows: formatting (clang-format, ruff), common mistakes (clang-tidy, ruff) and the
+# dependencies between parts (tools/check_layers.py). --fix applies the fixes that the tools offer. --quick leaves out clang-tidy,
 # which takes most of the time.
 set -uo pipefail
 cd "$(dirname "$0")/.."

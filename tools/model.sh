@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Explores the model of the channel protocol in docs/model with SPIN, which apt installs where it is missing.
+# Explores the model of the channel protocol in docs/model with SPIN. Installs SPIN by apt if it is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

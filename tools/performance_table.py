@@ -1,6 +1,8 @@
-"""Prints results of `onehop bench NAME --json FILE` as the tables of docs/performance*.md.
+"""Print results of `onehop bench NAME --json FILE` as the tables of docs/performance/*.md.
 
-performance_table.py FILE... : files of the same benchmark stand side by side, as runs in several phases of the machine.
+    performance_table.py FILE...
+
+Several files must be of the same benchmark. Their columns are printed side by side.
 """
 
 from __future__ import annotations
@@ -34,19 +36,19 @@ def seconds(value: float | None) -> str:
 
 
 def print_circuits(rows: list[dict[str, Any]]) -> None:
-    """A line a case, the precisions side by side; a table for each number of qubits."""
+    """Print a table for each number of qubits, with one line per case and the precisions side by side."""
     names = ["time", "passes", "x pass", "best peer", "speedup"]
     for qubits in dict.fromkeys(row["qubits"] for row in rows):
-        there = {(row["case"], row["precision"]): row for row in rows if row["qubits"] == qubits}
-        precisions = [p for p in ("double", "single") if any(p == one for _, one in there)]
+        found = {(row["case"], row["precision"]): row for row in rows if row["qubits"] == qubits}
+        precisions = [p for p in ("double", "single") if any(p == one for _, one in found)]
         print(
             f"\n| n = {qubits} | " + " | ".join(f"{p}: {name}" for p in precisions for name in names) + " |"
         )
         print("|" + "---|" * (1 + len(names) * len(precisions)))
-        for case in dict.fromkeys(case for case, _ in there):
+        for case in dict.fromkeys(case for case, _ in found):
             line = [case]
             for precision in precisions:
-                row = there.get((case, precision))
+                row = found.get((case, precision))
                 if row is None:
                     line += ["-"] * len(names)
                     continue

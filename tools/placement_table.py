@@ -1,4 +1,7 @@
-"""Bytes that the placement moves against those of its baselines, as the table in docs/design/placement.md shows."""
+"""Print the table of docs/design/placement.md: the bytes that the placement moves, compared with its baselines.
+
+placement_table.py [QUBITS]
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Prints the Python packages that pyproject.toml asks for, one a line: `requirements.py build project mpi test ...`.
+"""Print the Python packages that pyproject.toml requires, one per line: `requirements.py build project mpi test ...`.
 
-A word is `build-system`, `project` (what an installed onehop needs) or the name of an optional group.
+An argument is `build-system`, `project` (the requirements of an installed onehop) or the name of an optional group.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # setup.sh GROUP...
-# Makes .venv and installs into it the Python packages of the named groups of pyproject.toml, and by apt what has no other
-# source: Python's venv module and headers where Debian left them out, and GoogleTest for the group `gtest`. What is there
-# already costs nothing: a stamp per group holds the list that was installed last.
+# Makes .venv and installs the Python packages of the named groups of pyproject.toml into it. Installs by apt what has no other
+# source: Python's venv module and headers if Debian left them out, and GoogleTest for the group `gtest`. A stamp per group
+# stores the list that was installed last, so that nothing is installed twice.
 #   PYTHON=python3.12   the interpreter to start from
-#   TORCH='torch==2.13.0'   what pip is told for the group `torch`, options included
+#   TORCH='torch==2.13.0'   arguments of pip for the group `torch`
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,8 +14,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK=1
 
 say() { echo "onehop: $*"; }
 
-# A virtual environment holds absolute paths: after its folder moved, or its Python went or is another one than asked for,
-# it is made again.
+# A virtual environment contains absolute paths. It is made again if its folder has moved, or if its Python is gone or is not
+# the requested one.
 venv_is_good() {
   local here asked
   { read -r here && read -r asked; } 2>/dev/null <$stamps/venv || return
@@ -33,7 +33,7 @@ check_python() {
   }
 }
 
-# Everything that apt has to bring, in one go.
+# Installs all missing system packages in one call of apt.
 install_system_packages() {
   local version has_ensurepip headers
   local packages=()
@@ -55,7 +55,7 @@ make_venv() {
   printf '%s\n%s\n' "$PWD" "${PYTHON:-python3}" >$stamps/venv
 }
 
-# The sources are imported where they lie, so that an edit needs no installation; `onehop` starts from them.
+# Makes Python import the sources in place, so that an edit needs no installation, and writes the command `onehop` for them.
 link_sources() {
   local site
   site=$($venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
@@ -64,7 +64,7 @@ link_sources() {
   chmod +x $venv/bin/onehop
 }
 
-# packages_of GROUP: one a line
+# packages_of GROUP: prints the packages of a group, one per line.
 packages_of() {
   case $1 in
     base) $venv/bin/python tools/requirements.py build-system project build plot ;;
@@ -77,7 +77,7 @@ pip_install() {
   $venv/bin/pip install --quiet --quiet "$@"
 }
 
-# install GROUP: its packages, if the list is not the one of the stamp.
+# install GROUP: installs the packages of a group if the list differs from its stamp.
 install() {
   local wanted packages
   wanted=$(packages_of "$1")
@@ -87,7 +87,8 @@ install() {
   printf '%s' "$wanted" >"$stamps/$1"
 }
 
-# install_optional GROUP WHAT_FOR: the same for what onehop works without. What cannot be had is named and left out.
+# install_optional GROUP PURPOSE: the same for a group that onehop can do without. Packages that cannot be installed are named
+# and left out.
 install_optional() {
   local wanted packages package
   wanted=$(packages_of "$1")
@@ -95,14 +96,14 @@ install_optional() {
   mapfile -t packages <<<"$wanted"
   if ! pip_install "${packages[@]}"; then
     for package in "${packages[@]}"; do
-      pip_install "$package" || say "warning: no $package, so without $2. Everything else works. For another try: rm .venv/stamps/$1, then make again"
+      pip_install "$package" || say "warning: could not install $package, which provides $2. Everything else works. To try again: rm .venv/stamps/$1, then make"
     done
   fi
   printf '%s' "$wanted" >"$stamps/$1"
 }
 
-# install_reference_simulators: other circuit simulators, in their own environment beside .venv. A peer without a wheel for this
-# Python is named and left out; none is built from source.
+# install_reference_simulators: installs other circuit simulators into their own environment beside .venv. A simulator without a
+# wheel for this Python is named and left out; none is built from source.
 install_reference_simulators() {
   local wanted packages package simulators=.reference-simulators
   wanted=$(packages_of reference-simulators)
@@ -113,26 +114,26 @@ install_reference_simulators() {
   local pip=("$simulators/bin/pip" install --quiet --quiet --only-binary "${wanted//$'\n'/,}")
   if ! "${pip[@]}" "${packages[@]}"; then
     for package in "${packages[@]}"; do
-      "${pip[@]}" "$package" || say "warning: no $package, so \`onehop bench circuits\` goes without it. For another try: rm -r $simulators, then make reference-simulators again"
+      "${pip[@]}" "$package" || say "warning: could not install $package; \`onehop bench circuits\` works without it. To try again: rm -r $simulators, then make reference-simulators"
     done
   fi
   printf '%s' "$PWD $wanted" >$simulators/stamp
 }
 
-# Not a group of pyproject.toml, and never installed unasked: it is large. A torch that is there already stays, unless
-# TORCH asks for another.
+# Installs torch, which is no group of pyproject.toml and is installed only on request, because it is large. An installed torch
+# is kept unless TORCH names another one.
 install_torch() {
   local wanted=${TORCH:-torch==2.13.0} words found
   if [ -z "${TORCH:-}" ] && found=$($venv/bin/python -c 'import torch; print(torch.__version__)' 2>/dev/null); then
-    say "torch $found is there; another one: make torch TORCH='torch==...'"
+    say "torch $found is installed already; for another one: make torch TORCH='torch==...'"
     return
   fi
-  say "installing $wanted; a build for the processor alone is about 200 MB to fetch, one with CUDA several GB."
-  say "Which one pip finds depends on its settings; TORCH may hold options of pip: make torch TORCH='--index-url ... torch'"
+  say "installing $wanted; a build for the CPU alone is a download of about 200 MB, one with CUDA of several GB."
+  say "The settings of pip determine the build; TORCH may contain options of pip: make torch TORCH='--index-url ... torch'"
   read -ra words <<<"$wanted"
   $venv/bin/pip install --quiet "${words[@]}"
   $venv/bin/python -c 'import torch.distributed as dist; assert dist.is_available()' || {
-    echo "onehop: this torch has no torch.distributed, which onehop.torch needs: $wanted" >&2
+    echo "onehop: expected a torch with torch.distributed, which onehop.torch needs, found $wanted without it; name another in TORCH" >&2
     exit 1
   }
 }

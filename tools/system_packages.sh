@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # system_packages.sh PACKAGE...
-# Installs Debian or Ubuntu packages, or says the one line with which the user can, and fails.
+# Installs Debian or Ubuntu packages as root. For another user it prints the command to run, and fails.
 set -euo pipefail
 
 line="apt-get install -y --no-install-recommends $*"
 if ! command -v apt-get >/dev/null; then
-  echo "onehop: this system has no apt. Install what it calls these Debian packages, then run make again: $*" >&2
+  echo "onehop: this system has no apt. Install its equivalents of these Debian packages, then run make again: $*" >&2
   exit 1
 fi
 if [ "$(id -u)" -ne 0 ]; then
@@ -15,5 +15,5 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 echo "onehop: installing with apt: $*"
 export DEBIAN_FRONTEND=noninteractive
-# The first try fails where the package lists are missing or old.
+# The first attempt fails if the package lists are missing or outdated.
 $line >/dev/null 2>&1 || { apt-get update -qq && $line >/dev/null; }
