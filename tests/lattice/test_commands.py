@@ -52,7 +52,7 @@ def test_a_stopped_run_resumes(tmp_path: Path) -> None:
         write_gauge(str(kept), gauge, overwrite=True, note=note)
         with pytest.raises(BadInput, match="no checkpoint"):
             read_checkpoint(str(kept), group, None, settings)
-    with pytest.raises(BadInput, match="only ILDG"):
+    with pytest.raises(BadInput, match="expected the format ildg"):
         write_gauge(str(tmp_path / "a.nersc"), gauge, note="something")
 
 
@@ -159,12 +159,12 @@ def test_a_trajectory_that_runs_away_is_an_error() -> None:
             ["thermalize", "--extent", "4x4x4x4", "-o", "/dev/full", "--format", "ildg", "--overwrite"],
             "no regular",
         ),
-        (["thermalize", "--extent", "4x4x4x4", "-o", "a.foo"], "expected a name that ends"),
+        (["thermalize", "--extent", "4x4x4x4", "-o", "a.foo"], "expected a file name that ends"),
         (["thermalize", "--extent", "4x4x4", "--checkpoint", "a.lime"], "four directions"),
         (["thermalize", "--extent", "4x4x4x4", "--algorithm", "hmc", "--length", "nan"], "--length"),
-        (["measure", "no.lime", "--flow", "nan"], "expected a flow time"),
+        (["measure", "no.lime", "--flow", "nan"], "expected a finite flow time"),
         (["measure", "no.lime", "--flow", "1", "--flow-step", "0"], "expected a step of the flow"),
-        (["smear", "no.lime", "--kind", "flow", "--time", "inf"], "expected a flow time"),
+        (["smear", "no.lime", "--kind", "flow", "--time", "inf"], "expected a finite flow time"),
         (["smear", "no.lime", "--kind", "stout", "--time", "3"], "--time is for --kind flow"),
         (
             ["smear", "no.lime", "--kind", "hisq", "--fat", "a.lime", "--periodic"],

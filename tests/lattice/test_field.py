@@ -86,7 +86,7 @@ def test_bad_input_is_refused() -> None:
     geometry = Geometry((4, 4))
     with pytest.raises(BadInput, match="half, single or double"):
         Field(geometry, Group.alone(), precision="quarter")
-    with pytest.raises(BadInput, match="whole numbers above 0"):
+    with pytest.raises(BadInput, match="integers above 0"):
         Field(geometry, Group.alone(), (0, 3))
     field = Field(geometry, Group.alone())
     with pytest.raises(BadInput, match=r"block of shape \(4, 4, 3\)"):
@@ -110,7 +110,7 @@ def test_numbers_that_do_not_fit_are_refused() -> None:
         kept = field.lexicographic[1, 2, 0]
         assert kept == (0 if precision == "half" else pytest.approx(1e-34, rel=1e-6))
     for shape in ((), (-1, -3), (2.7,), (3, 0), 3.5):
-        with pytest.raises(BadInput, match="whole numbers above 0"):
+        with pytest.raises(BadInput, match="integers above 0"):
             Field(geometry, Group.alone(), shape)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="sites either way"):
         field.beside(0, 1.5)  # type: ignore[arg-type]

@@ -264,5 +264,5 @@ def test_command_solves_with_links_and_sources_of_files(ranks: Ranks, tmp_path: 
         read_vectors(str(names["x"]), geometry, Group.alone())
     with pytest.raises(BadInput, match="expected a lattice of 4x4x4x4"):
         read_vectors(str(names["fat"]), Geometry((4, 4, 4, 4)), Group.alone())
-    with pytest.raises(BadInput, match="expected colour vectors"):
+    with pytest.raises(BadInput, match="colour vectors per site"):
         read_vectors(str(names["fat"]), geometry, Group.alone())
