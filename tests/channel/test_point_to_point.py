@@ -94,7 +94,7 @@ def test_what_goes_wrong_is_told() -> None:
         messages = PointToPoint(group)
         box = np.zeros(4, np.uint8)
         if group.rank == 0:
-            with pytest.raises(Mismatch, match="rank 1 sent 3 bytes with tag 1, but rank 0 receives 4"):
+            with pytest.raises(Mismatch, match="rank 1 sent 3 bytes with tag 1, but rank 0 expected 4"):
                 messages.receive(1, box, 1)
             assert messages.receive(1, box, 1) == 1  # the next one is in order
             messages.timeout = 0.3
