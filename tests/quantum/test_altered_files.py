@@ -437,7 +437,7 @@ def test_commands_end_with_bad_input(
     text.write_text("no such thing")
     for file in (fifo, cut, text, tmp_path, tmp_path / "none", Path("/dev/zero")):
         assert main(["quantum", "hamlib", "list", str(file)]) == 2
-        assert main(["quantum", "circuit", "from-hamlib", str(file), "x"]) == 2
+        assert main(["quantum", "circuit", "hamlib", str(file), "x"]) == 2
         if file in (fifo, text):
             assert main(["run", str(program), "--checkpoint", str(file)]) == 2
     assert main(["run", str(program), "--checkpoint", str(state)]) == 2
