@@ -1,4 +1,4 @@
-/* Every function of qspi: a ring, all pairs at once, pieces, messages to oneself, sums. */
+/* Every function of qspi: a ring, all pairs at once, pieces, messages to the same rank, sums. */
 #include <unistd.h>
 
 #include "compat/qspi.h"
@@ -50,7 +50,7 @@ static void ring(int ints) {
   free(in);
 }
 
-/* With everybody, oneself too, two messages a pair of different length; waited for in another order than started. */
+/* Two messages of different length between all pairs, also of a rank with itself; waits in another order than starts. */
 static void all_pairs(void) {
   const int n = all_ranks();
   const int lengths[2] = {10, 5000};
@@ -100,7 +100,7 @@ static void pieces(void) {
   qspi_free_msg(msgs[1]);
 }
 
-/* One after the other, as a program does that knows only its own part. */
+/* Prepares one message after the other, like a program in which each part knows only its own messages. */
 static void prepared_one_by_one(void) {
   if (all_ranks() == 1) return;
   int value = my_rank();
@@ -118,7 +118,7 @@ static void prepared_one_by_one(void) {
   qspi_free_msg(in);
 }
 
-/* Lengths around those at which messages and slots are cut, together in ever new orders. */
+/* Lengths around those at which messages and slots are cut, in changing orders. */
 static void many_lengths(void) {
   static const int lengths[] = {0, 1, 9, 10, 11, 2030, 2042, 2043, 2044, 2045, 2048, 14000, 16380, 16384, 30000};
   enum { messages = sizeof lengths / sizeof lengths[0] };

@@ -25,7 +25,7 @@ static void check_received(const struct direction* from, int parity, int step) {
   }
 }
 
-/* Buffers as QWS has them: aligned, filled up to a multiple of 256 bytes, and with the counter as the last int. */
+/* Buffers as in QWS: aligned, padded to a multiple of 256 bytes, with the counter as the last int. */
 static void open_direction(struct direction* d, int shift, int ints) {
   const int n = all_ranks();
   const int external = 1;
@@ -89,7 +89,7 @@ static void both_directions(int ints) {
   close_direction(&down);
 }
 
-/* A message may be sent before the last one of the other path was received. */
+/* A message may be sent before the last message of the other path has been received. */
 static void two_under_way(void) {
   struct direction d;
   open_direction(&d, 1, 100);
@@ -107,7 +107,7 @@ static void two_under_way(void) {
   close_direction(&d);
 }
 
-/* How many receive buffers of this process have pages that a peer writes. */
+/* The number of this process's receive buffers with pages that a peer writes. */
 static int shared_buffers(void) {
   int found = 0;
   char line[1000];
@@ -145,7 +145,7 @@ static void shared_pages(int expected) {
   CHECK(shared_buffers() == before);
 }
 
-/* The counter lies in a shared page, and the sender is done before the receiver has opened its path. */
+/* The counter lies in a shared page, and the sender finishes before the receiver has opened its path. */
 static void counter_in_page(void) {
   enum { bytes = 8192 };
   const int n = all_ranks();

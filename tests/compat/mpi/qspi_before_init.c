@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < ints; ++i) out[i] = (rank * steps + step) * ints + i;
     for (int i = 0; i < 2; ++i) qspi_start(msgs[i]);
     for (int i = 0; i < 2; ++i) qspi_wait(msgs[i]);
-    /* What MPI says the neighbour has sent. */
+    /* The neighbour's value, received over MPI. */
     MPI_Sendrecv(&out[0], 1, MPI_INT, to, 0, &expected, 1, MPI_INT, from, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     for (int i = 0; i < ints; ++i) wrong += in[i] != expected + i || in[i] != (from * steps + step) * ints + i;
   }

@@ -63,7 +63,7 @@ void topology(void) {
   CHECK(QMP_comm_free(comm) == QMP_SUCCESS);
 }
 
-/* The default communicator's: one that QMP chooses for a lattice. */
+/* The default communicator's topology, which QMP chooses for a lattice. */
 void layout(void) {
   const int n = all_ranks();
   const int lattice[4] = {4, 4, 8, 16};

@@ -1,4 +1,4 @@
-/* Messages of every kind. They carry values that tell who sent them, to whom and when. */
+/* Messages of every kind, whose values identify the sender, the receiver and the time. */
 #include <unistd.h>
 
 #include "compat/qmp.h"
@@ -23,7 +23,7 @@ static int neighbour(int axis, int direction) {
   return QMP_get_node_number_from(coords);
 }
 
-/* Both neighbours along an axis at once, as one multiple message, with memory of QMP's. */
+/* Both neighbours along an axis at once, as one multiple message in memory allocated by QMP. */
 void halo(int axis, int ints) {
   QMP_mem_t* memory = QMP_allocate_memory(4 * ints * sizeof(int));
   int* buffer = QMP_get_memory_pointer(memory);
@@ -51,7 +51,7 @@ void halo(int axis, int ints) {
     }
     CHECK(QMP_wait(all) == QMP_SUCCESS && QMP_is_complete(all));
     for (int d = 0; d < 2; ++d) {
-      /* What comes from above was sent downwards. */
+      /* A message from above was sent downwards. */
       for (int i = 0; i < ints; ++i) CHECK(in[d][i] == pattern(to[d], my_rank() + 100 * (1 - d), step, i));
     }
   }
@@ -60,7 +60,7 @@ void halo(int axis, int ints) {
   QMP_free_memory(memory);
 }
 
-/* Everybody with everybody, oneself too, by number, in messages of different length whose addresses change. */
+/* All pairs of nodes, each node itself included, by number, in messages of different length whose addresses change. */
 void all_pairs(void) {
   const int n = all_ranks();
   static int out[2][most][3000];
@@ -85,11 +85,11 @@ void all_pairs(void) {
       CHECK(QMP_change_address(handle[2 * i + 1], out[which][i]) == QMP_SUCCESS);
       fill(out[which][i], i, step, ints);
     }
-    /* Sends first in some steps, so that messages come that nobody has asked for. */
+    /* Sends first in some steps, so that messages arrive before they are requested. */
     for (int k = 0; k < 2; ++k) {
       for (int i = 0; i < n; ++i) CHECK(QMP_start(handle[2 * i + (k + step) % 2]) == QMP_SUCCESS);
       int sum = 1;
-      CHECK(QMP_sum_int(&sum) == QMP_SUCCESS && sum == n); /* others' messages must not get into its way */
+      CHECK(QMP_sum_int(&sum) == QMP_SUCCESS && sum == n); /* other messages must not disturb it */
     }
     CHECK(QMP_wait_all(handle, 2 * n) == QMP_SUCCESS);
     for (int i = 0; i < n; ++i) check_received(in[which][i], i, step, 1 + 700 * ((my_rank() + i) % 4));
@@ -98,7 +98,7 @@ void all_pairs(void) {
   for (int i = 0; i < 2 * n; ++i) QMP_free_msgmem(mem[i]);
 }
 
-/* A message longer than what a channel holds, before anybody receives it. */
+/* A message longer than a channel holds is sent before it is received. */
 void long_messages(void) {
   const int n = all_ranks();
   const int ints = 500000;

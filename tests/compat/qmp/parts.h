@@ -11,13 +11,13 @@ void machine(void);
 void topology(void);
 void layout(void);
 
-/* messages.c: what passes between nodes. */
+/* messages.c: messages between nodes. */
 void halo(int axis, int ints);
 void all_pairs(void);
 void long_messages(void);
 void layouts(void);
 
-/* reductions.c: what all nodes do together. */
+/* reductions.c: collective operations. */
 void global_operations(QMP_comm_t comm, int me, int n);
 void global_of_default(void);
 void ordered_reduction(void);

@@ -68,7 +68,7 @@ void global_operations(QMP_comm_t comm, int me, int n) {
 
 static void twice_the_first(void* inout, void* in) { *(int*)inout += 2 * *(int*)in; }
 
-/* The order of nodes, which a function may tell. */
+/* A function whose result depends on the order of nodes. */
 void ordered_reduction(void) {
   int value = my_rank() + 1;
   int expected = 1;
@@ -76,7 +76,7 @@ void ordered_reduction(void) {
   CHECK(QMP_binary_reduction(&value, sizeof value, twice_the_first) == QMP_SUCCESS && value == expected);
 }
 
-/* The same for the default communicator, as far as its functions are others. */
+/* The same for the default communicator, for functions that exist for it separately. */
 void global_of_default(void) {
   const int n = all_ranks();
   uint64_t u = 1;
