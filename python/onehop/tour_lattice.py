@@ -54,7 +54,7 @@ def gauge_field(group: Group, _seconds: float) -> StepResult:
     alone, _ = _field_alone(group)
     together, _ = _field(group, 1)
     same = together.gather().tobytes() == alone.gather().tobytes()
-    ok = _everywhere(group, abs(mean - PLAQUETTE) < 0.006 and same and gauge.deviation()[0] < 1e-13)
+    ok = _everywhere(group, abs(mean - PLAQUETTE) < 0.006 and same and gauge.deviation().value < 1e-13)
     halo = Geometry(gauge.geometry.extents, gauge.geometry.grid, parities=1).halo(np.complex128, 9)
     # Each sweep fills the ghosts of a direction's links after each of its two parities.
     fills = SWEEPS * (1 + OVER_RELAXATIONS) * 4 * 2

@@ -18,6 +18,7 @@ __all__ = [
     "FieldStrength",
     "Flow",
     "FlowPoint",
+    "FlowStep",
     "check_flow_tolerance",
     "field_strength",
     "flow_steps",
@@ -50,6 +51,24 @@ class FieldStrength(NamedTuple):
     energy_plaquette: float
     energy_clover: float
     charge: float
+
+
+class FlowStep(NamedTuple):
+    """A step of the flow with error control.
+
+    Attributes
+    ----------
+    epsilon : float
+        Size of the step.
+    error : float
+        Error of the step, as `Flow.try_step` returns it.
+    next_epsilon : float
+        Size that is expected to meet the tolerance in the next step.
+    """
+
+    epsilon: float
+    error: float
+    next_epsilon: float
 
 
 class FlowPoint(NamedTuple):
@@ -117,17 +136,11 @@ class Flow(_core.LatticeFlow):
             self.largest_error = max(self.largest_error, error)
         return error
 
-    def step_within(self, epsilon: float, tolerance: float) -> tuple[float, float, float]:
-        """Do one step of at most `epsilon`, shortened until its error is at most the tolerance.
-
-        Returns
-        -------
-        tuple of float
-            The step size, its error, and the step size expected to meet the tolerance in the next step.
-        """
-        found = super().step_within(epsilon, tolerance)
-        self.largest_error = max(self.largest_error, found[1])
-        return found
+    def step_within(self, epsilon: float, tolerance: float) -> FlowStep:
+        """Do one step of at most `epsilon`, shortened until its error is at most the tolerance."""
+        step = FlowStep(*super().step_within(epsilon, tolerance))
+        self.largest_error = max(self.largest_error, step.error)
+        return step
 
     def field_strength(self) -> FieldStrength:
         """Return energy and topological charge at the current flow time. Collective."""

@@ -13,7 +13,7 @@ from onehop.error import BadInput
 from onehop.group import Group
 from onehop.lattice.geometry import Geometry
 
-__all__ = ["Gauge", "Plaquettes", "thermalize"]
+__all__ = ["Gauge", "LinkDeviation", "Plaquettes", "thermalize"]
 
 
 class Plaquettes(NamedTuple):
@@ -22,6 +22,24 @@ class Plaquettes(NamedTuple):
     all: float
     space: float
     time: float
+
+
+class LinkDeviation(NamedTuple):
+    """The link that is furthest from SU(3).
+
+    Attributes
+    ----------
+    value : float
+        Deviation of the link from SU(3).
+    site : tuple of int
+        Site of the link in the whole lattice.
+    direction : int
+        Direction of the link.
+    """
+
+    value: float
+    site: tuple[int, ...]
+    direction: int
 
 
 class Gauge(_core.LatticeGauge):
@@ -81,6 +99,10 @@ class Gauge(_core.LatticeGauge):
     def plaquettes(self) -> Plaquettes:
         """Return the average plaquettes, the same bits on every grid of ranks. Collective."""
         return Plaquettes(*super().plaquettes())
+
+    def deviation(self) -> LinkDeviation:
+        """Return the largest deviation of a link from SU(3), with the place of that link. Collective."""
+        return LinkDeviation(*super().deviation())
 
 
 def thermalize(

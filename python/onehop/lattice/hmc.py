@@ -70,7 +70,9 @@ class Hmc(_core.LatticeHmc):
     ) -> None:
         if integrator not in INTEGRATORS:
             raise BadInput(f"expected an integrator of {', '.join(INTEGRATORS)}, found {integrator!r}")
-        super().__init__(gauge, beta, length, steps, integrator == "leapfrog", seed)
+        super().__init__(
+            gauge, beta=beta, length=length, steps=steps, leapfrog=integrator == "leapfrog", seed=seed
+        )
 
     def reverse(self, number: int) -> Reversal:
         """Run a trajectory forth and back to test reversibility. The field does not change. Collective."""

@@ -97,7 +97,9 @@ class Staggered:
         phases: str = "standard",
     ) -> None:
         check_phases(phases)
-        core = _core.LatticeStaggered(gauge, antiperiodic, lanes, threads, phases == "milc")
+        core = _core.LatticeStaggered(
+            gauge, antiperiodic=antiperiodic, lanes=lanes, threads=threads, milc_phases=phases == "milc"
+        )
         self._begin(core, gauge.group, gauge.geometry)
 
     def _begin(self, core: _core.LatticeStaggered, group: Group, geometry: Geometry) -> None:
@@ -268,13 +270,13 @@ class Staggered:
         solutions, report = self._core.solve(
             memory,
             masses,
-            tolerance,
-            iterations,
-            precision,
-            sloppy_precision or precision,
-            reproducible,
-            half_halo,
-            progress,
+            tolerance=tolerance,
+            iterations=iterations,
+            precision=precision,
+            sloppy_precision=sloppy_precision or precision,
+            reproducible=reproducible,
+            half_halo=half_halo,
+            progress=progress,
         )
         alone = not several and np.ndim(mass) == 0
         return StaggeredSolve(

@@ -137,7 +137,16 @@ class Wilson(_core.LatticeWilson):
         lanes: int = 0,
         threads: int = 0,
     ) -> None:
-        super().__init__(gauge, kappa, csw, antiperiodic, recon, precision, lanes, threads)
+        super().__init__(
+            gauge,
+            kappa=kappa,
+            csw=csw,
+            antiperiodic=antiperiodic,
+            recon=recon,
+            precision=precision,
+            lanes=lanes,
+            threads=threads,
+        )
         self._shape = (*gauge.geometry.block_shape, 4, 3)
 
     def _memory(self, fields: NDArray[Any]) -> Any:
@@ -209,15 +218,15 @@ class Wilson(_core.LatticeWilson):
             raise BadInput(f"expected the method bicgstab or cgnr, found {method!r}")
         solution, report = super().solve(
             self._memory(source),
-            tolerance,
-            iterations,
-            precision,
-            sloppy_precision or precision,
-            reproducible,
-            half_halo,
-            method == "cgnr",
-            schwarz,
-            progress,
+            tolerance=tolerance,
+            iterations=iterations,
+            precision=precision,
+            sloppy_precision=sloppy_precision or precision,
+            reproducible=reproducible,
+            half_halo=half_halo,
+            cgnr=method == "cgnr",
+            schwarz=schwarz,
+            progress=progress,
         )
         return WilsonSolve(
             solution=np.asarray(solution).reshape(np.shape(source)),
