@@ -50,7 +50,7 @@ static void ring(int ints) {
   free(in);
 }
 
-/* Two messages of different length between all pairs, also of a rank with itself; waits in another order than starts. */
+/* Two messages of different length for every pair, a rank and itself included; waits in another order than starts. */
 static void all_pairs(void) {
   const int n = all_ranks();
   const int lengths[2] = {10, 5000};
