@@ -1,4 +1,4 @@
-"""Files that commands write appear whole or not at all: a full disk leaves what there was, and an error of one line."""
+"""Commands write files atomically: with a full disk, the old file stays and the error is one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers of files that anybody may have written: the answer is a value or BadInput, and soon."""
+"""Readers of untrusted files return a value or raise BadInput, and do so soon."""
 
 from __future__ import annotations
 

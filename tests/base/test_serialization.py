@@ -1,4 +1,4 @@
-"""Messages between processes: everything that travels comes out as it went in; other bytes are an error with words."""
+"""Messages between processes: every value survives a round trip, and other bytes raise an error with a message."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_frames_follow_each_other(messages: list[bytes]) -> None:
         wire.read_framed(stream)
 
 
-# -- what no process of onehop writes ----------------------------------------------------------------------------------
+# -- messages that no process of onehop writes -------------------------------------------------------------------------
 
 
 def _message(head: Any, body: bytes = b"") -> bytes:
@@ -378,7 +378,7 @@ _FORBIDDEN_NAMES |= {"send_object_list", "recv_object_list", "fromstring_pickle"
 
 
 def _objections(source: str) -> list[str]:
-    """What in a program could run code that another process chose."""
+    """Return the expressions in a source that could run code from another process."""
     found = []
     for node in ast.walk(ast.parse(source)):
         line = getattr(node, "lineno", 0)

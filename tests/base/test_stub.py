@@ -1,4 +1,4 @@
-"""The type stub of the extension has everything that the extension has."""
+"""The type stub of the extension lists every name of the extension."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmarks: how figures come about, and that every command runs and writes what it should."""
+"""The benchmarks: computation of figures, and the output of every command."""
 
 from __future__ import annotations
 
@@ -353,7 +353,7 @@ def test_wilson_compares_with_reading_as_many_bytes(ranks: Ranks) -> None:
     assert found.returncode == 0, found.stderr
     rows = json.loads(found.stdout)["rows"]
     assert [row["case"] for row in rows] == ["4x4x4x8 double", "4x4x4x8 clover-12", "4x4x4x8 half"]
-    # Of the sites of one colour: eight links, three spinors, and the blocks of the clover term.
+    # Per site of one parity: eight links, three spinors, and the blocks of the clover term.
     sizes = [128 * 8 * (144 + 72), 128 * 4 * (96 + 72 + 72), 128 * (2 * 144 + 4 * 72)]
     assert [row["bytes"] for row in rows] == sizes
     assert all(row["limit_us"] > 0 for row in rows)
@@ -391,7 +391,7 @@ def test_dslash_and_solver(ranks: Ranks) -> None:
     assert found.returncode == 0, found.stderr
     rows = json.loads(found.stdout)["rows"]
     assert [row["case"] for row in rows] == ["4x4x4x4 a rank, single"]
-    assert rows[0]["bytes"] == 128 * 1224  # of the sites of one colour: 16 links, three vectors
+    assert rows[0]["bytes"] == 128 * 1224  # per site of one parity: 16 links, three vectors
     assert rows[0]["limit_us"] > 0
     assert {"without faces", "scalar code"} <= set(rows[0]["variants"])
     assert "onehop: faces, by clocks" in rows[0]["variants"]
@@ -404,7 +404,7 @@ def test_dslash_and_solver(ranks: Ranks) -> None:
     assert "times as fast as all in double" in notes
     whole, double, masses = solver["rows"]
     assert {"single inside", "double"} <= set(whole["variants"])
-    # Eight iterations of both colours: 128 sites, sixteen links and three vectors each, and more for sums of vectors.
+    # Eight iterations of both parities: 128 sites, sixteen links and three vectors each, and more for sums of vectors.
     assert double["bytes"] > 8 * 2 * 128 * 2448
     assert masses["bytes"] > 8 * 2 * 128 * 1224
     for row in (double, masses):

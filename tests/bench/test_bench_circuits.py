@@ -1,4 +1,4 @@
-"""`onehop bench circuits`: the circuits, the comparison, and whichever other simulators are there."""
+"""`onehop bench circuits`: the circuits, the comparison, and the installed reference simulators."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def state_of(gates: Sequence[Gate], qubits: int) -> np.ndarray:
 
 
 class FakePeer:
-    """A simulator that has the right answers, unless told otherwise."""
+    """A simulator that returns right answers, or wrong ones on request."""
 
     version = "1.0"
 

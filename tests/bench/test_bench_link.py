@@ -1,4 +1,4 @@
-"""All-reduce over an emulated link: what codecs save, and that nothing is left behind."""
+"""All-reduce over an emulated link: the gain by codecs, and cleaning up."""
 
 from __future__ import annotations
 

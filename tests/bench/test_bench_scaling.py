@@ -1,4 +1,4 @@
-"""`onehop bench scaling`: what is compared with what, and what moves."""
+"""`onehop bench scaling`: the comparisons, and the bytes moved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`onehop tune`: what it chooses, and that onehop uses what it keeps."""
+"""`onehop tune`: its choices, and that onehop uses the saved ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Channels from Python: messages, slots in place, and what is refused."""
+"""Channels from Python: messages, access to slots, and refused arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages between two ranks: lengths, tags, order, from anybody, and what goes wrong."""
+"""Messages between two ranks: lengths, tags, order, any source, and errors."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_requests_are_served_in_their_order_and_other_tags_pass() -> None:
             want(0, tag=7)
             want(1, tag=7)
             want(2, tag=8)
-            assert come[2].wait(20)  # although what was wanted before has not come
+            assert come[2].wait(20)  # although an earlier request is still pending
             assert order == [2]
             messages.send(1, np.zeros(0, np.uint8))
             assert come[1].wait(20)
@@ -71,7 +71,7 @@ def test_from_anybody() -> None:
         messages = PointToPoint(group)
         box = np.zeros(1, np.uint8)
         if group.rank == 0:
-            # Rank 2 speaks only when 1 was heard, so waiting for ranks in any fixed order would not end.
+            # Rank 2 sends only after 1 has been received, so that waiting for ranks in a fixed order would not end.
             for expected in (1, 2, 3):
                 assert messages.receive(None, box) == expected
                 assert box[0] == expected
@@ -83,7 +83,7 @@ def test_from_anybody() -> None:
             messages.send(0, np.full(1, group.rank, np.uint8))
         group.barrier()
         begin = time.monotonic()
-        messages.close()  # threads that wait for nobody's message any more end soon
+        messages.close()  # threads without pending requests end soon
         assert time.monotonic() - begin < 5
 
     run_threads(4, one_rank)

@@ -1,4 +1,4 @@
-"""`onehop doctor`: what it finds, and that what it finds is so."""
+"""`onehop doctor`: its findings, and that they are true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder with files named as the modules that onehop imports: none of them is run, by no process of any command."""
+"""Files in the current folder with the names of modules that onehop imports: no process of any command runs them."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def test_the_way_without_p_leaves_the_folder_out_too(
 
 
 def test_pythons_are_started_in_one_way() -> None:
-    """Who names this Python itself: the module that adds -P, and those that say why they need not."""
+    """Sources that use sys.executable: the module that adds -P, and those that do not need it."""
     allowed = {
         "bench/reference_simulators/__init__.py",  # runs a script, whose folder is that of the package
         "doctor/examination.py",  # a line for the user to type

@@ -1,4 +1,4 @@
-"""The built-in launcher: what is run, how it ends, and nothing left behind."""
+"""The built-in launcher: commands, exit codes, and cleaning up."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_file_that_is_no_program_names_the_remedy(tmp_path: Path) -> None:
 
 
 def test_folder_is_no_program(tmp_path: Path) -> None:
-    with pytest.raises(onehop.BadInput, match="is a folder; expected a program"):
+    with pytest.raises(onehop.BadInput, match=r"expected a program, .* found the folder"):
         command_of(str(tmp_path))
 
 

@@ -1,4 +1,4 @@
-"""The built-in launcher: what becomes of what the ranks print, and of what is typed."""
+"""The built-in launcher: output of the ranks, and typed input."""
 
 from __future__ import annotations
 

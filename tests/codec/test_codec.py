@@ -32,7 +32,7 @@ SPECIAL = (
 
 @st.composite
 def blocks(draw: st.DrawFn) -> np.ndarray:
-    """Numbers of a few kinds, each meant to hurt: ties, any bits, one large among small ones, special ones."""
+    """Difficult numbers: ties, random bits, one large number among small ones, special values."""
     n = draw(st.integers(0, 130))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     exponent = draw(st.integers(-150, 127))
@@ -62,7 +62,7 @@ def there_and_back(codec: str, x: np.ndarray) -> np.ndarray:
 
 
 def same(a: np.ndarray, b: np.ndarray) -> bool:
-    """Equal as bits, signs of zeros included; one NaN is as good as another."""
+    """Whether numbers have the same bits, including signs of zeros; all NaNs are equal."""
     nan = np.isnan(a)
     return bool((nan == np.isnan(b)).all() and (a.view(np.uint32) == b.view(np.uint32))[~nan].all())
 

@@ -1,4 +1,4 @@
-"""Operations on tensors: against NumPy, exact integers, the same bits on all ranks, algorithms and cuts."""
+"""Collective operations on tensors: comparison with NumPy, exact integers, the same bits on all ranks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def source(rank: int, count: int, dtype: type, seed: int = 0) -> np.ndarray:
 
 
 def in_rank_order(arrays: list[np.ndarray]) -> np.ndarray:
-    """The sum as it is promised: in the order of ranks, 16-bit numbers as float32 and rounded once."""
+    """The documented sum: in the order of ranks, with 16-bit numbers added in float32 and rounded once."""
     wide = [a.astype(np.float32) if a.dtype == np.float16 else a for a in arrays]
     total = wide[0].copy()
     for array in wide[1:]:
@@ -300,7 +300,7 @@ def test_mismatch_is_raised_on_every_rank(message: str, run: Callable[[onehop.Gr
 
 
 class Elsewhere:
-    """What a tensor on another device shows of itself."""
+    """A tensor on another device, as far as onehop looks at it."""
 
     dtype, shape, device = "torch.float32", (4,), SimpleNamespace(type="cuda")
 

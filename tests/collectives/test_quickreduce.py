@@ -1,4 +1,4 @@
-"""The interface of QuickReduce: its demo with the import changed, all profiles, and what it refuses."""
+"""The interface of QuickReduce: its demo with another import, all profiles, and refused arguments."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_says_what_is_wrong() -> None:
 
 
 def _lost(rank: int, pipe: Connection) -> None:
-    """A rank that goes before it is connected."""
+    """A rank ends before it is connected."""
     quickreduce.init(2, rank)
     pipe.send(quickreduce.get_comm_handle())
     os._exit(0)
@@ -151,11 +151,11 @@ def test_a_rank_that_dies_before_it_is_connected_is_named(here: int) -> None:
     quickreduce._current.clear()
 
 
-# -- somebody else at the socket ---------------------------------------------------------------------------------------
+# -- other processes at the socket -------------------------------------------------------------------------------------
 
 NOBODY = 65534
 
-# A rank that gives its handle, waits for those of all, and sums.
+# A rank that prints its handle, reads those of all ranks, and sums.
 RANK = """
     import json, sys
     import numpy as np
@@ -189,7 +189,7 @@ def _address_and_key(handle: str) -> tuple[str, bytes]:
 
 @contextlib.contextmanager
 def _another_user(do: Callable[[Callable[[bytes], object]], None]) -> Iterator[IO[bytes]]:
-    """A process of another user that does something, and tells through a pipe how that goes."""
+    """Run a function in a process of another user, which reports the outcome through a pipe."""
     reading, writing = os.pipe()
     if (child := os.fork()) == 0:
         code = 1
@@ -216,7 +216,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as ano
 
 @contextlib.contextmanager
 def _strays(address: str, said: bytes, count: int = 3) -> Iterator[list[socket.socket]]:
-    """Calls to rank 0 by nobody in particular, who stay on the line."""
+    """Connections to rank 0 that are not from ranks, and stay open."""
     lines = [socket.socket(socket.AF_UNIX) for _ in range(count)]
     for line in lines:
         line.connect(address)

@@ -1,4 +1,4 @@
-"""The backend for torch.distributed, against gloo and against what is calculated here."""
+"""The backend for torch.distributed, compared with gloo and with local computations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch finds the backend by itself where onehop is installed, and comes up whatever state onehop is in."""
+"""torch finds the backend of an installed onehop by itself, and starts even if onehop is broken."""
 
 from __future__ import annotations
 

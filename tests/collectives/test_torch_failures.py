@@ -1,4 +1,4 @@
-"""What ranks of torch see when one of them is killed, is late, or does something else in the middle of a step."""
+"""Errors of torch ranks when one of them is killed, is late, or calls another operation in the middle of a step."""
 
 from __future__ import annotations
 
@@ -275,7 +275,7 @@ LEFT_ALONE = """
 
 
 def test_a_rank_that_ends_while_its_thread_waits_ends_by_itself(ranks: Ranks) -> None:
-    """The thread looks for signals now and then, which it cannot when the interpreter has gone."""
+    """The thread polls for signals, which is impossible after the interpreter has ended."""
     pytest.importorskip("torch", reason=WITHOUT)
     script = ranks.script(LEFT_ALONE)
     first, second = (

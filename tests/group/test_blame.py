@@ -1,4 +1,4 @@
-"""Who is blamed: whatever way a rank fails, its survivors and the launcher name it and not each other."""
+"""However a rank fails, the surviving ranks and the launcher name this rank and not each other."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from ranks import Ranks
 
-# How rank 1 ends, and with what exit code.
+# Ways in which rank 1 ends, and its exit codes.
 ENDS = {
     "raise": ("raise RuntimeError('a mistake of its own')", 1),
     "sys.exit(3)": ("sys.exit(3)", 3),
@@ -18,7 +18,7 @@ ENDS = {
     "signal": ("os.kill(os.getpid(), signal.SIGKILL)", 128 + signal.SIGKILL),
 }
 
-# Rank 1 fails; rank r waits for rank r - 1 and would blame that one, had it not been told.
+# Rank 1 fails. Rank r waits for rank r - 1, and would blame it if the failure were not reported.
 PROGRAM = """
 import os, signal, sys, time, numpy as np, onehop
 group = onehop.Group.world()
@@ -70,7 +70,7 @@ def test_rank_that_ends_early_with_status_0_has_closed_its_group(ranks: Ranks, s
 
 
 def test_end_of_a_program_is_not_missed(ranks: Ranks) -> None:
-    # Rank 0 goes first, its group and a part of it in variables and in a circle of references.
+    # Rank 0 ends first. Its group and a part of it are in variables and in a reference cycle.
     source = """
         import time, numpy as np, onehop
         group = onehop.Group.world()
@@ -94,7 +94,7 @@ def test_exit_code_under_mpiexec(ranks: Ranks, end: str) -> None:
     statement, code = ENDS[end]
     done = ranks.mpiexec(3, ranks.script(PROGRAM.format(end=statement, in_part=False)))
     assert done.returncode == code, done.stderr
-    # mpiexec may end the others before they speak; what they say must be true.
+    # mpiexec may end the other ranks before they print anything. Whatever they print must be true.
     for line in done.stdout.splitlines():
         if line.startswith("lost "):
             assert line.split()[1] == "1", done.stdout
@@ -124,7 +124,7 @@ def test_parts_of_a_group_name_the_rank_of_the_world_too(ranks: Ranks) -> None:
 
 
 def test_rank_that_dies_while_the_group_is_made_is_lost(ranks: Ranks) -> None:
-    # Rank 1 has given what the others need, and dies before they map its memory.
+    # Rank 1 has published its data, and dies before the others map its memory.
     source = """
         import os, signal, time, onehop
         control = onehop.Group.world()
@@ -156,7 +156,7 @@ def test_rank_that_dies_while_the_group_is_made_is_lost(ranks: Ranks) -> None:
     assert done.returncode == 128 + signal.SIGKILL
 
 
-# Rank 1 leaves and takes a while to end; rank 2 loses it meanwhile and is gone itself when rank 0 looks.
+# Rank 1 leaves and takes a while to end. Rank 2 loses it meanwhile, and has ended itself when rank 0 checks.
 SLOW_END = """
 import atexit, os, sys, time
 atexit.register(time.sleep, 3)  # runs after what onehop registers

@@ -1,4 +1,4 @@
-"""What Python programs see when ranks are killed, interrupted or early, under `onehop launch`.
+"""Errors of Python programs under `onehop launch` when ranks are killed, interrupted or end early.
 
 The fixture `ranks` looks afterwards for processes, temporary files and files in /dev/shm that were left behind.
 """
@@ -14,7 +14,7 @@ import pytest
 
 from ranks import Ranks
 
-# What ranks do, again and again, until something is raised.
+# Operations that ranks repeat until one raises an error.
 WORK = {
     "channel": """
         ring = group.channels(send={right: 8}, receive={left: 8})
@@ -98,7 +98,7 @@ def read_pids(process: object, number: int, *, at_work: bool = True) -> dict[int
 
 
 def kill_one(ranks: Ranks, number: int, work: str, longest: float, *, at_work: bool = True) -> None:
-    """Kill one of some ranks at a random moment: all others name it, in time, and the launch ends with its code."""
+    """Kill one rank at a random moment: all others name it in time, and the launch ends with its exit code."""
     victim = random.randrange(number)
     process = ranks.start(number, program(work), "--kill-after", 8)
     pids = read_pids(process, number, at_work=at_work)

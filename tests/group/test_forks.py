@@ -1,4 +1,4 @@
-"""A process that a rank forks is no rank: it uses nothing of the rank's, and its end closes nothing."""
+"""A process that a rank forks is not a rank: it cannot use the group of the rank, and its end closes nothing."""
 
 from __future__ import annotations
 

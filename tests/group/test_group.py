@@ -1,4 +1,4 @@
-"""Groups: how they come to be, all-gather, split, shared arrays."""
+"""Groups: constructors, all-gather, split, shared arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory ranks take for staging, and that ranks of one machine do not take the same memory twice."""
+"""Memory that ranks need for staging; ranks of one machine do not allocate the same memory twice."""
 
 from __future__ import annotations
 

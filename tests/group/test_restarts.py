@@ -1,4 +1,4 @@
-"""Ranks that torchrun starts again meet nothing of the attempt before."""
+"""Ranks that torchrun restarts do not see data of the previous attempt."""
 
 from __future__ import annotations
 

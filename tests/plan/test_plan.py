@@ -1,4 +1,4 @@
-"""Plans from Python: overlap, reuse, memory of every kind, and what is refused."""
+"""Plans from Python: overlap, reuse, kinds of memory, and refused arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def alone(memory: Any, **options: Any) -> Plan:
 
 
 class OnlyDlpack:
-    """What torch's tensors and others look like: no buffer protocol."""
+    """An array with DLPack but without the buffer protocol, like a torch tensor."""
 
     def __init__(self, memory: np.ndarray) -> None:
         self.memory = memory
@@ -235,7 +235,7 @@ def test_lost_peer_is_raised_with_its_rank(ranks: Ranks) -> None:
 
 @pytest.mark.alone
 def test_a_run_from_python_costs_little() -> None:
-    """A bound of the order of magnitude only: 2 µs is the goal, and a busy machine gets ten times that."""
+    """A bound for the order of magnitude: the goal is 2 µs, and a busy machine gets ten times that."""
     plan = alone(np.zeros(6), transport="mock")
     best = min(_seconds_per_run(plan) for _ in range(20))
     assert best < 20e-6

@@ -1,4 +1,4 @@
-"""The Poisson solver from Python: against a sparse direct solve, and the same bits on every grid of ranks."""
+"""The Poisson solver from Python: comparison with a sparse direct solve, and the same bits on every grid of ranks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GRIDS = [(1, 1), (2, 1), (1, 2), (3, 1), (2, 2), (4, 1), (3, 2), (1, 6), (2, 4),
 
 
 def sparse_solve(source: np.ndarray, mass: float) -> np.ndarray:
-    """With the matrix written out, site by site, and factored: no Fourier transform, no iteration."""
+    """Solve with the explicit sparse matrix and its factorisation, without Fourier transform or iteration."""
     rows, columns = source.shape
     entries: dict[tuple[int, int], float] = {}
     for i, j in itertools.product(range(rows), range(columns)):

@@ -1,4 +1,4 @@
-"""Halos from Python, against NumPy's own exchange of the global array."""
+"""Halos from Python, compared with NumPy on the global array."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def owners(
 def expected_block(
     whole: np.ndarray, before: np.ndarray, block: onehop.HaloBlock, layout: dict
 ) -> np.ndarray:
-    """What a rank's array must hold after the exchange."""
+    """Return the expected array of a rank after the exchange."""
     dims = whole.ndim
     if whole.size == 0:
         return before

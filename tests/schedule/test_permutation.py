@@ -1,4 +1,4 @@
-"""`permute_bits`: what its schedule moves, against NumPy's transpose, and the state after real runs."""
+"""`permute_bits`: its transfers and the state after a run, compared with NumPy's transpose."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from threads import run_threads
 
 
 def transposed(state: np.ndarray, permutation: list[int]) -> np.ndarray:
-    """What lies at index x goes to the index whose bit permutation[i] is bit i of x."""
+    """Move the element at index x to the index whose bit permutation[i] is bit i of x."""
     bits = len(permutation)
     axes = [0] * bits  # axis d of a (2, ..., 2) array is bit bits - 1 - d
     for bit, to in enumerate(permutation):
@@ -55,7 +55,7 @@ def test_moves_what_a_transpose_moves(case: tuple[int, int, list[int]]) -> None:
     assert onehop.verify(schedule) == []
     assert len(schedule.rounds) == 1
     assert schedule.rounds[0].permutation == tuple(permutation)
-    # Every element crosses once if it has to, moves inside its rank if it has to, and else not at all.
+    # An element is sent once if its rank changes, moved locally if only its place changes, and else left alone.
     destination = np.empty_like(state)
     destination[expected] = state
     counted = onehop.count(schedule)

@@ -1,4 +1,4 @@
-"""Circuits by NumPy alone, one tensor product after the other: shares nothing with the simulator."""
+"""Reference for circuits in NumPy, with one tensor product per gate, independent of the simulator."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def mutations(text: str, seed: int, number: int) -> list[str]:
 
 
 def survives(read: Callable[[str], object], texts: list[str]) -> int:
-    """How many of the texts are read; BadInput is the only error."""
+    """Return how many of the texts are read; every other text must raise BadInput."""
     good = 0
     for text in texts:
         try:

@@ -14,7 +14,7 @@ OBSERVABLE = "Z0 X5 + 0.5*Y2"
 
 
 class Killed(Exception):
-    """Stands for whatever ends a program."""
+    """An exception that stands for any cause that ends a program."""
 
 
 def mixed_circuit(seed: int) -> quantum.Circuit:
@@ -37,7 +37,7 @@ def mixed_circuit(seed: int) -> quantum.Circuit:
 def killed_at(
     when: int, circuit: quantum.Circuit, file: Path, ranks: int, observables: tuple[str, ...] = (OBSERVABLE,)
 ) -> int:
-    """Run with a checkpoint at every step, and die before step `when`; how many steps were seen."""
+    """Run with a checkpoint at every step, raise before step `when`, and return the number of steps seen."""
     steps = [0] * ranks
 
     def run(group: Group) -> None:

@@ -1,4 +1,4 @@
-"""The codecs of docs/reference/codecs.md in plain NumPy, written from that page: what the library must equal."""
+"""Reference for the codecs in plain NumPy, written from docs/reference/codecs.md, which the library must equal."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def decode(codec: str, wire: Array, numbers: int) -> Array:
 
 
 def error_bound(codec: str, x: Array) -> Array:
-    """How far each number may be from what it was; infinite where the docs promise none."""
+    """Return the documented error bound of each number; infinite if there is none."""
     with np.errstate(invalid="ignore"):
         magnitude = np.abs(x.astype(np.float64))
     if codec == "fp16":

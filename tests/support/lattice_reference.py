@@ -1,4 +1,4 @@
-"""Whole lattices in plain NumPy, by rolling: what the kernels are held against, and share nothing with."""
+"""Reference for the lattice kernels: whole lattices in plain NumPy, by rolling, independent of the library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A circuit applied with NumPy, plainly, all outcomes of measurements at once: what the package is compared with."""
+"""Reference simulator in NumPy, which follows all outcomes of measurements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onehop.quantum import Circuit, Condition, Operation
 
 @dataclass
 class Branch:
-    """A state (not normalised) and what was measured on the way to it."""
+    """A state (not normalised), and the measured bits that lead to it."""
 
     state: np.ndarray
     bits: dict[int, int] = field(default_factory=dict)
@@ -59,7 +59,7 @@ def _reset(branch: Branch, qubit: int) -> list[Branch]:
 
 
 def branches(circuit: Circuit) -> list[Branch]:
-    """Every way that the circuit can go."""
+    """Return the branches of a circuit, one for each sequence of outcomes."""
     circuit.validate()
     state = np.zeros(1 << circuit.qubits, complex)
     state[0] = 1

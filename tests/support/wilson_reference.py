@@ -1,4 +1,4 @@
-"""Wilson quarks in plain NumPy on a whole lattice: gamma matrices from Pauli matrices, links rolled by hand.
+"""Reference for Wilson quarks in plain NumPy on a whole lattice, with gamma matrices from Pauli matrices.
 
 And the fields that their tests begin with.
 """

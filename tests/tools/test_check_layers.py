@@ -1,4 +1,4 @@
-"""The check of dependencies between parts: it passes on this tree, and finds what is put in wrongly."""
+"""The check of dependencies between parts passes on this tree, and finds forbidden edges in changed copies."""
 
 from __future__ import annotations
 

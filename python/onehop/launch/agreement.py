@@ -1,8 +1,8 @@
-"""Ranks of a machine that find the same error say it once.
+"""Print an error once if several ranks of a machine find it.
 
-The first rank with an error claims a name that all ranks of the launch on this machine share, and speaks. The others
-ask it what it has said, and are silent if they would say the same. The name is a socket in Linux's abstract namespace:
-claimed by one process only, and gone with it.
+The first rank with an error claims a name that all ranks of the launch on this machine share, and prints its message.
+The others ask it for a digest of that message, and print nothing if theirs is the same. The name is a socket in
+Linux's abstract namespace: only one process can bind it, and it disappears with that process.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from onehop.launch.environment import Launched
 
 __all__ = ["say_once"]
 
-# Seconds that the rank that speaks stays reachable for the others. Its message is out by then.
+# Seconds in which the rank that has printed its message answers the others.
 REACHABLE = 2.0
 _DIGEST_BYTES = 32
 
 
 def _name(launched: Launched) -> str:
-    """A name that the ranks of one launch on this machine have in common: their parent started them."""
+    """Return a name that the ranks of one launch on this machine share, because the same parent started them."""
     parent = os.getppid()
     try:
         started = Path(f"/proc/{parent}/stat").read_text().rpartition(")")[2].split()[19]
@@ -43,20 +43,20 @@ def _of_own_user(connection: socket.socket) -> bool:
 
 
 def _has_been_said(name: str, digest: bytes) -> bool:
-    """Ask the rank that speaks; False also if it cannot be reached."""
+    """Ask the rank that has printed whether its message has this digest; False also if it cannot be reached."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, contextlib.suppress(OSError):
         connection.settimeout(REACHABLE)
         connection.connect(name)
         if not _of_own_user(connection):
             return False
-        said = connection.recv(_DIGEST_BYTES, socket.MSG_WAITALL)
-        connection.recv(1)  # until the rank that speaks ends, so that it is the first to end
-        return said == digest
+        printed = connection.recv(_DIGEST_BYTES, socket.MSG_WAITALL)
+        connection.recv(1)  # wait until the rank that has printed ends, so that it is the first to end
+        return printed == digest
     return False
 
 
 def _answer(claim: socket.socket, digest: bytes, others: int) -> None:
-    """Tell the other ranks what has been said, until all have asked or the time is over."""
+    """Send the digest to the other ranks until all have asked or `REACHABLE` seconds have passed."""
     deadline = time.monotonic() + REACHABLE
     connections = []
     with contextlib.suppress(OSError):

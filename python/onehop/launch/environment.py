@@ -27,8 +27,8 @@ class Launched:
     ranks: int
 
 
-# In the order of preference: the innermost launcher first. Each with its variables for the rank and the number of
-# ranks, and one more that must be there: SLURM_PROCID and RANK alone also stand in environments of single programs.
+# Launchers in the order of preference, the innermost one first. Each has its variables for the rank and the number of
+# ranks, and one more that must be set: SLURM_PROCID and RANK are also set for programs that run alone.
 _MARKS = (
     ("onehop launch", "ONEHOP_RANK", "ONEHOP_RANKS", "ONEHOP_CONTROL"),
     ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_SIZE"),

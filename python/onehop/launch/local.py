@@ -1,4 +1,4 @@
-"""The built-in launcher starts ranks on this machine and leaves nothing behind, whatever happens."""
+"""The built-in launcher, which starts ranks on this machine and leaves no process, memory or file behind."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Output(str, enum.Enum):
     """Unchanged, straight to the terminal."""
 
 
-# Each is a process: more would only fill the process table.
+# Each rank is a process; more would fill the process table.
 MOST_RANKS = 1024
 
 
@@ -54,10 +54,10 @@ def command_of(program: str, arguments: Sequence[str] = (), *, module: bool = Fa
         return [sys.executable, "-m", program, *arguments]
     if program.endswith(".py"):
         if not Path(program).is_file():
-            raise BadInput(f"there is no file {program} here ({Path.cwd()})")
+            raise BadInput(f"expected a program, found no file {program} in {Path.cwd()}; check the path")
         return [sys.executable, program, *arguments]
     if Path(program).is_dir():
-        raise BadInput(f"{program} is a folder; expected a program, a .py file, or -m and a module")
+        raise BadInput(f"expected a program, a .py file, or -m and a module, found the folder {program}")
     if shutil.which(program) is None:
         remedy = (
             "make it executable (chmod +x)" if Path(program).is_file() else "check the name, or give its path"
@@ -67,7 +67,7 @@ def command_of(program: str, arguments: Sequence[str] = (), *, module: bool = Fa
 
 
 def _prepare(launcher: int, cores: set[int] | None) -> None:
-    """Between fork and exec: an own process group, an own core, and death together with the launcher."""
+    """Run between fork and exec: make a process group, die with the launcher, and bind to the cores."""
     os.setpgid(0, 0)
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != launcher:
@@ -77,7 +77,7 @@ def _prepare(launcher: int, cores: set[int] | None) -> None:
 
 
 def _streams(rank: int, output: Output, stdout: int) -> dict[str, int | None]:
-    """The standard streams of a rank; None stands for the stream of the launcher."""
+    """Return the standard streams of a rank; None stands for the stream of the launcher."""
     typed = rank == 0 and os.isatty(0)
     stdin = (subprocess.PIPE if typed else None) if rank == 0 else subprocess.DEVNULL
     if output == Output.RAW or (output == Output.RANK0 and rank == 0):
@@ -114,10 +114,10 @@ def _check(ranks: int, cores_each: int, bind: bool) -> None:
         )
     if cores_each < 1:
         raise BadInput(f"expected at least 1 core per rank, found {cores_each}")
-    here = len(available_cores())
-    if bind and cores_each > 1 and ranks * cores_each > here:
+    available = len(available_cores())
+    if bind and cores_each > 1 and ranks * cores_each > available:
         raise BadInput(
-            f"{ranks} rank(s) with {cores_each} cores each need {ranks * cores_each} cores, but there are {here} here; "
+            f"expected {ranks * cores_each} cores for {ranks} rank(s) with {cores_each} cores each, found {available}; "
             "ask for fewer, or let the ranks share them (--no-bind)"
         )
 
@@ -189,7 +189,7 @@ def launch(
         ONEHOP_CONTROL=control.path, ONEHOP_RANKS=str(ranks), ONEHOP_LAUNCHER_PID=str(os.getpid())
     )
     if output != Output.RAW:
-        # A pipe would make Python keep its output back until the end.
+        # Python would buffer its output to a pipe until the end.
         environment.setdefault("PYTHONUNBUFFERED", "1")
     sys.stdout.flush()
     sys.stderr.flush()
@@ -213,7 +213,7 @@ def launch(
         if isinstance(error, BrokenPipeError):
             return 128 + signal.SIGPIPE
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-            raise  # it ran; what it printed found no room
+            raise  # the ranks ran, but their output did not fit on the disk
         raise Error(f"could not run {command[0]!r} on {ranks} ranks: {error}") from error
     finally:
         supervisor.close()

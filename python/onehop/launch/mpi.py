@@ -1,4 +1,4 @@
-"""Starting ranks with an MPI's own mpiexec: to compare with MPI, and to run over it."""
+"""Start ranks under an mpiexec, to compare with MPI or to run over it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(frozen=True)
 class MpiLauncher:
-    """An mpiexec and the MPI library that lies beside it.
+    """An mpiexec and the MPI library of the same installation.
 
     Attributes
     ----------
@@ -30,9 +30,9 @@ class MpiLauncher:
     kind : str
         "openmpi" or "mpich" (which stands for all that use Hydra: MPICH, Intel MPI, MVAPICH).
     version : str
-        The first line about its version.
+        The first line of its version text.
     library : str or None
-        The libmpi of the same installation, if it is found.
+        The libmpi of the same installation; None if it is not found.
     """
 
     path: str
@@ -51,7 +51,7 @@ def _library_of(path: Path) -> str | None:
 
 
 def identify(path: str | Path) -> MpiLauncher | None:
-    """What this mpiexec is; None if it does not run or is of no known kind."""
+    """Identify an mpiexec by its version text; None if it does not run or its kind is unknown."""
     try:
         done = subprocess.run(
             [str(path), "--version"],
@@ -81,8 +81,8 @@ def _candidates(kind: str | None) -> Iterator[Path]:
     if kind is not None:
         names = [f"mpiexec.{kind}", *names]
     folders = [Path(sys.executable).parent, *map(Path, os.get_exec_path())]
-    # `make mpich` puts one beside the sources and their .venv. The current folder is somebody else's, perhaps, and
-    # nothing in it is run.
+    # `make mpich` installs one beside the sources and their .venv. The current folder is not searched, because it may
+    # contain programs of other users.
     for start in (Path(__file__).resolve().parents[3], Path(sys.prefix).parent):
         if (start / "pyproject.toml").is_file():
             folders += [start / ".mpich" / "bin"]
@@ -107,7 +107,7 @@ def find_mpi_launcher(mpi: str | None = None) -> MpiLauncher:
     Raises
     ------
     BadInput
-        There is none of this kind.
+        No mpiexec of this kind was found.
     """
     if mpi is not None and mpi not in ("openmpi", "mpich"):
         path = Path(mpi)
@@ -116,7 +116,8 @@ def find_mpi_launcher(mpi: str | None = None) -> MpiLauncher:
             raise BadInput(f"expected openmpi, mpich or the path of an mpiexec, found {mpi!r}")
         if (found := identify(path)) is None:
             raise BadInput(
-                f"{path} does not say that it is the mpiexec of Open MPI or MPICH (`{path} --version`)"
+                f"expected the mpiexec of Open MPI or MPICH, found {path}, whose version text names neither "
+                f"(`{path} --version`)"
             )
         return found
     for path in _candidates(mpi):
@@ -136,7 +137,7 @@ def _environment(kind: str) -> dict[str, str]:
     if kind == "openmpi" and os.geteuid() == 0:
         environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     if kind == "openmpi":
-        # Within one machine its windows over UCX are left out all the same, but not before an error for each window.
+        # On one machine Open MPI does not use its windows over UCX, but prints an error for each window first.
         environment.setdefault("OMPI_MCA_osc", "^ucx")
     return environment
 
@@ -162,11 +163,11 @@ def mpi_command(
     options, more = _options(launcher, ranks, bind)
     environment = {**_environment(launcher.kind), **more}
     environment.setdefault("PYTHONUNBUFFERED", "1")
-    # mpiexec may put a terminal of its own between the ranks and the user's: the ranks are to see his.
+    # mpiexec may put its own terminal between the ranks and the user's, so the ranks get the width of the user's.
     environment.setdefault("COLUMNS", str(shutil.get_terminal_size((160, 50)).columns))
     if not sys.stdout.isatty():
         environment.setdefault("NO_COLOR", "1")
-        environment["TTY_COMPATIBLE"] = "0"  # as rich calls it: a terminal that is none
+        environment["TTY_COMPATIBLE"] = "0"  # tells rich that the terminal of mpiexec is not a terminal
     if launcher.library is not None:
         # The ranks must load the library that belongs to their launcher, not another one that is installed.
         environment.setdefault("ONEHOP_MPI", launcher.library)
@@ -188,7 +189,7 @@ def launch_under_mpi(
     ranks : int
         Number of ranks.
     command : sequence of str
-        What to run; see `onehop.launch.command_of`.
+        The command line of each rank; see `onehop.launch.command_of`.
     mpi : str, optional
         As for `find_mpi_launcher`.
     bind : bool
@@ -204,9 +205,9 @@ def launch_under_mpi(
     Raises
     ------
     BadInput
-        No such MPI was found.
+        The MPI was not found.
     Error
-        It could not be started.
+        The mpiexec could not be started.
     """
     line, variables = mpi_command(find_mpi_launcher(mpi), ranks, command, bind=bind)
     variables.update(environment or {})
@@ -224,9 +225,10 @@ def launch_under_mpi(
         except KeyboardInterrupt:
             interrupted, told = True, False
         except subprocess.TimeoutExpired:
-            # From a terminal mpiexec has it already, and would take another one for impatience.
+            # In a terminal mpiexec has received the signal already, and a second one would make it kill the ranks. Send
+            # it only if mpiexec still runs after a second.
             process.send_signal(signal.SIGINT)
             told = True
     if interrupted:
-        return 128 + signal.SIGINT  # mpiexec itself says 1, as for any failure
+        return 128 + signal.SIGINT  # mpiexec itself returns 1, as for any failure
     return code if code >= 0 else 128 - code

@@ -8,7 +8,7 @@ LONGEST_LINE = 1 << 20
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write all of `data`; raises BrokenPipeError when nobody reads any more."""
+    """Write all of `data`. Raises BrokenPipeError if the reader is gone."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
@@ -32,27 +32,27 @@ class Lines:
             write_all(self._descriptor, b"".join(self._prefix + line + b"\n" for line in lines))
 
     def close(self) -> None:
-        """Write an unfinished last line as one."""
+        """Write an unfinished last line with a line end."""
         if self._rest:
             self.feed(b"\n")
 
 
 class Tail:
-    """Keeps the end of what one rank writes, to be shown if that rank turns out to be the one that failed."""
+    """Keeps the end of what one rank writes, to be shown if this rank fails."""
 
     def __init__(self, keep: int = 8192) -> None:
         self._keep = keep
         self._data = b""
 
     def feed(self, data: bytes) -> None:
-        """Add to what is kept."""
+        """Keep the end of the previous data and `data`."""
         self._data = (self._data + data)[-self._keep :]
 
     def close(self) -> None:
-        """Nothing to write."""
+        """Do nothing."""
 
     def show(self, descriptor: int, prefix: str) -> None:
-        """Write what is kept."""
+        """Write the kept data with a prefix on each line."""
         lines = Lines(descriptor, prefix)
         lines.feed(self._data)
         lines.close()

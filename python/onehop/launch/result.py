@@ -14,15 +14,15 @@ class RankResult:
     Attributes
     ----------
     rank : int
-        Which one.
+        Number of the rank.
     exit_code : int or None
-        What it ended with; None if a signal ended it.
+        Its exit code; None if a signal ended it.
     signal : str or None
         The signal that ended it, for example "SIGKILL".
     stopped : bool
         Whether the launcher told it to end, because another rank had failed or the launch was interrupted.
     seconds : float
-        From its start to its end.
+        Time from its start to its end.
     """
 
     rank: int
@@ -39,15 +39,15 @@ class LaunchResult:
     Attributes
     ----------
     command : list of str
-        What every rank ran.
+        The command line of every rank.
     exit_code : int
-        Of the launch: 0, that of the rank that failed, or 128 plus a signal's number.
+        Exit code of the launch: 0, that of the rank that failed, or 128 plus a signal's number.
     failed : int or None
-        The rank that the exit code is of; None if none failed or the launch was interrupted.
+        The rank whose failure the exit code reports; None if none failed or the launch was interrupted.
     seconds : float
-        From the start of the first rank to the end of the last one.
+        Time from the start of the first rank to the end of the last one.
     ranks : list of RankResult
-        Each rank's own end.
+        The results of the ranks.
     """
 
     command: list[str]
@@ -57,12 +57,12 @@ class LaunchResult:
     ranks: list[RankResult]
 
     def to_dict(self) -> dict[str, Any]:
-        """The object for JSON."""
+        """Return the launch's object in the JSON report."""
         return asdict(self)
 
 
 def signal_name(number: int) -> str:
-    """For example "SIGKILL"; the number where it has no name."""
+    """Return the name of a signal, for example "SIGKILL", or its number if it has no name."""
     try:
         return signal.Signals(number).name
     except ValueError:

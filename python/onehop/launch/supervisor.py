@@ -1,4 +1,4 @@
-"""Looks after running ranks: passes on what they print, ends all when one fails, and says which one it was."""
+"""Supervise running ranks: forward their output, end all when one fails, and report which one failed."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from onehop.launch.output import Lines, Tail, write_all
 from onehop.launch.result import LaunchResult, RankResult, signal_name
 from onehop.launch.watchdog import Watchdog, kill_group
 
-# After the first failure, how long to look for others that happened at the same time, in seconds; a rank that lost its
-# peer says so before the peer's own end may be seen, or a second one fails for the same reason.
+# Seconds after the first failure in which further failures are collected before the cause is decided. A rank that has
+# lost its peer may end before the peer's own end is seen, and other ranks may fail for the same reason.
 SETTLE = 0.1
 SETTLE_PEER_LOST = 1.0
-# Where rank 0 alone prints: time for it to find the same error as the rank that has failed, and to say it.
+# If only rank 0 prints: seconds for it to find the same error as the rank that has failed, and to print it.
 SETTLE_RANK0 = 0.5
 # From SIGTERM (SIGINT) to SIGKILL.
 SIGKILL_AFTER = 2.0
 
 
 class Sink(Protocol):
-    """Takes what one stream of one rank brings."""
+    """Consumes the output of one stream of one rank."""
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Consume the next bytes."""
 
     def close(self) -> None:
-        """Nothing more will come."""
+        """Finish after the last bytes."""
 
 
 @dataclass
@@ -47,14 +47,14 @@ class Rank:
     rank: int
     process: subprocess.Popen
     code: int | None = None  # exit code, negative for a signal; None while it runs
-    stopped: bool = False  # by the launcher
+    stopped: bool = False  # whether the launcher told it to end
     began: float = field(default_factory=time.monotonic)
     ended: float = 0.0
     last_words: Tail | None = None
 
 
 def describe_end(rank: Rank) -> str:
-    """For example "rank 2 failed with exit code 3"."""
+    """Describe the end of a rank, for example "rank 2 failed with exit code 3"."""
     assert rank.code is not None
     if rank.code >= 0:
         return f"rank {rank.rank} failed with exit code {rank.code}"
@@ -76,7 +76,9 @@ class Supervisor:
         sigkill_after: float = SIGKILL_AFTER,
     ) -> None:
         self._watchdog = watchdog
-        self._tell_ended = tell_ended  # the other ranks, who may wait for one that never joined them
+        self._tell_ended = (
+            tell_ended  # tells the other ranks, which may wait for a rank that never joined them
+        )
         self._prefixed = prefixed
         self._stdout = stdout
         self._kill_after = kill_after
@@ -88,7 +90,7 @@ class Supervisor:
         self._selector = selectors.DefaultSelector()
         self._decide_at: float | None = None  # when the failures seen so far end the launch
         self._kill_at: float | None = None
-        self._signal: int | None = None  # that told the launcher to stop
+        self._signal: int | None = None  # the signal that told the launcher to stop
         self._signals: list[int] = []  # received and not yet acted on
         self._saved: dict[int, object] = {}
         self._wake, self._woken = socket.socketpair()
@@ -98,7 +100,7 @@ class Supervisor:
     # -- the ranks -------------------------------------------------------------------------------------------------
 
     def add(self, rank: Rank) -> None:
-        """Take a rank that has just been started into care."""
+        """Supervise a rank that has just been started."""
         self._watchdog.started(rank.process.pid)
         self._ranks.append(rank)
         process = rank.process
@@ -113,7 +115,7 @@ class Supervisor:
             self._selector.register(0, selectors.EVENT_READ, self._typed)
 
     def run(self) -> int:
-        """Wait for all ranks; the exit code of the launch."""
+        """Wait for all ranks and return the exit code of the launch."""
         while any(rank.code is None for rank in self._ranks):
             for key, _ in self._selector.select(self._select_timeout()):
                 key.data()
@@ -124,7 +126,7 @@ class Supervisor:
         return self._result()
 
     def result(self, command: Sequence[str], exit_code: int) -> LaunchResult:
-        """What became of every rank, once `run` has returned `exit_code`."""
+        """Return the result of every rank, after `run` has returned `exit_code`."""
         cause = self._cause() if self._signal is None else None
         ranks = []
         for rank in self._ranks:
@@ -144,7 +146,7 @@ class Supervisor:
         return LaunchResult(list(command), exit_code, failed, round(seconds, 3), ranks)
 
     def close(self) -> None:
-        """Kill what is left, whatever the reason."""
+        """Kill the ranks that still run, and restore the signal handlers."""
         for rank in self._ranks:
             if rank.code is None:
                 kill_group(rank.process.pid, signal.SIGKILL)
@@ -164,7 +166,8 @@ class Supervisor:
     def _reap(self) -> None:
         for rank in self._ranks:
             if rank.code is None:
-                # Reaped only after its group was killed: as long as it is a zombie, nobody else gets its number.
+                # Kill the process group before reaping its leader: while the leader is a zombie, no other process can
+                # get its number.
                 if os.waitid(os.P_PID, rank.process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
                     continue
                 kill_group(rank.process.pid, signal.SIGKILL)
@@ -195,7 +198,7 @@ class Supervisor:
 
     def _select_timeout(self) -> float | None:
         if not self._saved:
-            return 0.02  # no signals in this thread: look often
+            return 0.02  # this thread gets no signals, so poll often
         moments = [moment for moment in (self._decide_at, self._kill_at) if moment is not None]
         return max(0.0, min(moments) - time.monotonic()) if moments else None
 
@@ -219,18 +222,18 @@ class Supervisor:
                 for rank in self._ranks:
                     if rank.code is None:
                         kill_group(rank.process.pid, signal.SIGCONT)
-            elif number == signal.SIGUSR1:  # means something to the ranks, if to anybody
+            elif number == signal.SIGUSR1:  # for the ranks, which may save a checkpoint
                 for rank in self._ranks:
                     if rank.code is None:
                         kill_group(rank.process.pid, number)
             elif self._signal is None:
                 self._signal = number
                 self._stop(signal.SIGINT if number == signal.SIGINT else signal.SIGTERM)
-            else:  # told twice
+            else:  # a second signal
                 self._stop(signal.SIGKILL)
 
     def _listen(self) -> None:
-        """Signals and the ends of ranks wake the select; outside the main thread Python does not allow it."""
+        """Let signals and the ends of ranks wake the select. Python allows this in the main thread only."""
         self._wake.setblocking(False)
         self._woken.setblocking(False)
         self._selector.register(self._woken, selectors.EVENT_READ, self._empty_wakeup)
@@ -269,9 +272,9 @@ class Supervisor:
         self._selector.register(descriptor, selectors.EVENT_READ, readable)
 
     def _typed(self) -> None:
-        """What the user types goes to rank 0, which cannot read the terminal from its own process group."""
+        """Forward typed input to rank 0, which cannot read the terminal from its own process group."""
         if os.tcgetpgrp(0) != os.getpgrp():
-            time.sleep(0.05)  # in the background: reading would stop the launcher
+            time.sleep(0.05)  # reading the terminal in the background would stop the launcher
             return
         data = os.read(0, 1 << 12)
         stdin = self._ranks[0].process.stdin
@@ -284,7 +287,7 @@ class Supervisor:
         self._selector.unregister(0)
 
     def _drain(self) -> None:
-        """All ranks have ended; take what is still in the pipes."""
+        """Forward the rest of the output in the pipes after all ranks have ended."""
         while True:
             ready = [key for key, _ in self._selector.select(0) if key.fileobj not in (0, self._woken)]
             if not ready:
@@ -297,14 +300,14 @@ class Supervisor:
     # -- the end ---------------------------------------------------------------------------------------------------
 
     def _cause(self) -> Rank | None:
-        """The rank to blame: the first to fail, but one that only lost its peer comes after all others."""
+        """Return the rank that caused the failure: the first that did not only lose its peer, or else the first."""
         if not self._failed:
             return None
         first = min(self._failed, key=lambda rank: rank.code == PEER_LOST)
-        # One that loses its peer ends after it: with this code, the first may have its own reason for it.
+        # If all have lost a peer, the first one to end may have another reason for this code.
         if first.code == PEER_LOST:
             return first
-        # Where all fail alike (they found the same error), the lowest speaks for them.
+        # If several ranks fail with the same code, report the lowest: they probably found the same error.
         return min((rank for rank in self._failed if rank.code == first.code), key=lambda rank: rank.rank)
 
     def _result(self) -> int:

@@ -8,7 +8,7 @@ import signal
 
 
 def kill_group(group: int, number: int) -> None:
-    """Send a signal to a process group; one that is gone is no error."""
+    """Send a signal to a process group, if it still exists."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
 
@@ -28,7 +28,7 @@ class Watchdog:
         os.close(reading)
 
     def started(self, group: int) -> None:
-        """Take this process group into care."""
+        """Add a process group to those that are killed with the launcher."""
         os.write(self._writing, b"+%d\n" % group)
 
     def ended(self, group: int) -> None:
@@ -36,7 +36,7 @@ class Watchdog:
         os.write(self._writing, b"-%d\n" % group)
 
     def close(self) -> None:
-        """End the watch. Groups that are still in care are killed."""
+        """End the watchdog, which kills the process groups that have not ended."""
         os.close(self._writing)
         os.waitpid(self._pid, 0)
 
