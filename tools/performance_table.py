@@ -36,27 +36,17 @@ def seconds(value: float | None) -> str:
 
 
 def print_circuits(rows: list[dict[str, Any]]) -> None:
-    """Print a table for each number of qubits, with one line per case and the precisions side by side."""
-    names = ["time", "passes", "x pass", "best peer", "speedup"]
-    for qubits in dict.fromkeys(row["qubits"] for row in rows):
-        found = {(row["case"], row["precision"]): row for row in rows if row["qubits"] == qubits}
-        precisions = [p for p in ("double", "single") if any(p == one for _, one in found)]
-        print(
-            f"\n| n = {qubits} | " + " | ".join(f"{p}: {name}" for p in precisions for name in names) + " |"
-        )
-        print("|" + "---|" * (1 + len(names) * len(precisions)))
-        for case in dict.fromkeys(case for case, _ in found):
-            line = [case]
-            for precision in precisions:
-                row = found.get((case, precision))
-                if row is None:
-                    line += ["-"] * len(names)
-                    continue
-                peer = (
-                    "-" if row["best_peer"] is None else f"{row['best_peer']} {seconds(row['best_peer_s'])}"
-                )
-                passes = [f"{row['passes']:g}", number(row["pass_times"])]
-                line += [seconds(row["ours_s"]), *passes, peer, f"**{number(row['speedup'])}**"]
+    """Print a table for each number of qubits and precision, with one line for each case."""
+    for qubits, precision in dict.fromkeys((row["qubits"], row["precision"]) for row in rows):
+        print(f"\n| n = {qubits}, {precision} | time | passes | x pass | best peer | speedup |")
+        print("|" + "---|" * 6)
+        for row in rows:
+            if (row["qubits"], row["precision"]) != (qubits, precision):
+                continue
+            name = row["best_peer"]
+            peer = "-" if name is None else f"{name} {seconds(row['best_peer_s'])}"
+            passes = [f"{row['passes']:g}", number(row["pass_times"])]
+            line = [row["case"], seconds(row["ours_s"]), *passes, peer, f"**{number(row['speedup'])}**"]
             print("| " + " | ".join(line) + " |")
 
 
