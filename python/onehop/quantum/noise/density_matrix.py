@@ -59,8 +59,7 @@ class DensityMatrix(SplitState):
         staging: int = 0,
     ) -> None:
         self.qubits = qubits
-        self._group = group or Group.alone()
-        self.state = State(2 * qubits, self._group, precision=precision, threads=threads, staging=staging)
+        self.state = State(2 * qubits, group, precision=precision, threads=threads, staging=staging)
         self._core = self.state._core
 
     # -- changing the state --------------------------------------------------------------------------------------------
