@@ -8,7 +8,7 @@ from typing import Any, cast
 from rich.table import Table
 
 from onehop.bench.circuits import CircuitRow
-from onehop.bench.plot import log_scale, peer_looks, time_unit
+from onehop.bench.plot import log_scale, peer_looks, shared_legend, time_unit
 from onehop.bench.result import Bench, machine_text
 from onehop.bench.table import empty_table, number
 from onehop.figure import empty_figure, save_figure
@@ -132,9 +132,7 @@ def save_circuit_plot(result: Bench, file: str) -> None:
         panels[0][column].set_title(f"{precision} precision", fontsize=10)
     log_scale(panels[0][0])
     panels[0][0].set_ylabel(f"time in {unit} (best run)")
-    shown = [panel.get_legend_handles_labels() for panel in panels[0]]
-    marks = {label: mark for found in shown for mark, label in zip(*found, strict=True)}
-    panels[0][0].legend(marks.values(), marks.keys(), fontsize=8)
+    shared_legend(figure, panels[0])
     if names:
         panels[1][0].set_ylabel("speedup over\nthe best peer")
     figure.suptitle(f"onehop bench circuits: {machine_text(result.host)}", fontsize=10, wrap=True)

@@ -20,6 +20,7 @@ from onehop.bench.plot import (
     save_plot,
     save_rate_plot,
     save_solver_plot,
+    shared_legend,
     size_axis,
     time_unit,
 )
@@ -142,10 +143,19 @@ def _circuits(results: Sequence[Bench], file: str) -> None:
             Bar("fastest other simulator", peers, "tab:blue"),
         ]
         limits = [factor * row.pass_s for row in some]
-        draw_bars(axes, bars, [row.case for row in some], limits, limit="one pass over the state", log=True)
+        draw_bars(
+            axes,
+            bars,
+            [row.case for row in some],
+            limits,
+            limit="one pass over the state",
+            log=True,
+            legend=False,
+        )
         axes.set_title(f"{some[0].qubits} qubits, {precision} precision", fontsize=10)
     times = [factor * time for row in rows for time in (row.ours_s, row.pass_s, row.best_peer_s) if time]
-    panels[0].set_ylim(min(times) / 2, max(times) * (max(times) / min(times)) ** 0.3)
+    panels[0].set_ylim(min(times) / 2, max(times) * 2)
+    shared_legend(figure, panels)
     panels[0].set_ylabel(f"time in {unit} (best run)")
     figure.suptitle(machine_text(result.host), fontsize=9, wrap=True)
     save_figure(figure, file)

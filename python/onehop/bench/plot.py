@@ -6,7 +6,7 @@ onehop is red and the speed of light black. Markers, hatches and line styles tel
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -31,6 +31,7 @@ __all__ = [
     "save_plot",
     "save_rate_plot",
     "save_solver_plot",
+    "shared_legend",
     "size_axis",
     "time_unit",
 ]
@@ -214,6 +215,13 @@ def _draw_ratios(axes: Any, rows: Sequence[Row], places: Sequence[int], series: 
         axes.legend(fontsize=8)
 
 
+def shared_legend(figure: Any, panels: Iterable[Any]) -> None:
+    """Put one legend for several axes below them."""
+    shown = [panel.get_legend_handles_labels() for panel in panels]
+    marks = {label: mark for found in shown for mark, label in zip(*found, strict=True)}
+    figure.legend(marks.values(), marks.keys(), fontsize=8, ncols=4, loc="outside lower center")
+
+
 def time_unit(seconds: Sequence[float | None]) -> tuple[float, str]:
     """The factor and the name of the unit in which these times are drawn: s, ms or µs."""
     least = min((one for one in seconds if one), default=1.0)
@@ -248,6 +256,7 @@ def draw_bars(
     *,
     limit: str = "speed of light",
     log: bool = False,
+    legend: bool = True,
 ) -> None:
     """Draw groups of bars, one group for each case, and a line across each group for its speed of light.
 
@@ -264,6 +273,8 @@ def draw_bars(
         Its name in the legend.
     log : bool
         Whether the vertical axis is logarithmic.
+    legend : bool
+        Whether the axes get a legend of their own.
     """
     width, places = bar_places(len(cases), len(bars))
     for bar, spots, hatch in zip(bars, places, HATCHES * 2, strict=False):
@@ -287,6 +298,8 @@ def draw_bars(
     axes.set_axisbelow(True)
     if log:
         log_scale(axes)
+    if not legend:
+        return
     low, high = axes.get_ylim()  # room for the legend
     axes.set_ylim(low, high * (high / low) ** 0.3 if log else 1.3 * high)
     axes.legend(fontsize=8, ncols=2)
