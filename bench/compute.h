@@ -2,8 +2,9 @@
 #pragma once
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
+
+#include "src/base/clock.h"
 
 namespace onehop::bench {
 
@@ -12,14 +13,13 @@ class Compute {
  public:
   explicit Compute(double us) {
     if (us <= 0) return;
-    using Clock = std::chrono::steady_clock;
     constexpr std::int64_t trial = 20000;
     double best = 1e30;
     steps_ = trial;
     for (int i = 0; i < 20; ++i) {
-      const auto begin = Clock::now();
+      const double begin = base::steady_seconds();
       (*this)();
-      best = std::min(best, std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+      best = std::min(best, (base::steady_seconds() - begin) * 1e6);
     }
     steps_ = static_cast<std::int64_t>(us / best * trial);
   }

@@ -13,6 +13,7 @@
 #include "bench/read_all.h"
 #include "lattice/staggered/dslash.h"
 #include "onehop/error.h"
+#include "src/base/thread_count.h"
 
 namespace onehop::bench {
 namespace {
@@ -24,7 +25,6 @@ using lattice::detail::DslashFieldOptions;
 using lattice::detail::DslashLattice;
 using lattice::detail::DslashLinks;
 using lattice::detail::FaceExchange;
-using lattice::detail::Team;
 using Number = std::complex<double>;
 
 class NoExchange final : public FaceExchange {
@@ -75,9 +75,9 @@ struct Storage {
 template <class Real>
 class Runner {
  public:
-  Runner(std::shared_ptr<Storage<Real>> storage, const DslashVariant& variant, Team& team)
+  Runner(std::shared_ptr<Storage<Real>> storage, const DslashVariant& variant, const base::ThreadPool& pool)
       : storage_(std::move(storage)),
-        dslash_(storage_->lattice, storage_->links(), team, options_of(storage_->lattice.group, variant)),
+        dslash_(storage_->lattice, storage_->links(), pool, options_of(storage_->lattice.group, variant)),
         out_(dslash_.field.memory.size()) {
     std::mt19937 random(3);
     std::uniform_real_distribution<Real> even(-1, 1);
@@ -123,7 +123,7 @@ class Runner {
 template <class Real>
 std::vector<Samples> measured(const Group& group, const DslashOptions& options) {
   const bool has_mpi = why_no_mpi_peers(group).empty();
-  Team team(options.threads > 0 ? options.threads : lattice::detail::team_size(group));
+  base::ThreadPool pool(base::thread_count(options.threads, group));
   std::map<std::tuple<bool, bool, std::array<int, 4>>, std::shared_ptr<Storage<Real>>> storages;
   std::vector<std::unique_ptr<Runner<Real>>> runners;
   std::vector<Candidate> candidates;
@@ -133,14 +133,14 @@ std::vector<Samples> measured(const Group& group, const DslashOptions& options) 
     auto& storage = storages[{variant.simd, variant.ordering, variant.grid}];
     if (!storage) storage = std::make_shared<Storage<Real>>(group, options, variant);
     with_faces.push_back(variant.faces);
-    runners.push_back(std::make_unique<Runner<Real>>(storage, variant, team));
+    runners.push_back(std::make_unique<Runner<Real>>(storage, variant, pool));
     candidates.push_back(
         {variant.name, variant.role, [runner = runners.back().get()](int times) { runner->run(times); }, 0.5});
   }
   // Reads as much memory as the applications to both parities use, so that it is in caches only if theirs is. Links
   // that are stored once serve both parities.
   const bool twice = runners.front()->links_twice();
-  Reader reader(static_cast<std::int64_t>(dslash_work(options, group.size()).bytes) * (twice ? 2 : 1), team);
+  Reader reader(static_cast<std::int64_t>(dslash_work(options, group.size()).bytes) * (twice ? 2 : 1), pool);
   candidates.push_back({"limit: reading as many bytes", Role::speed_of_light,
                         [&](int times) {
                           for (int i = 0; i < times; ++i) reader.read();

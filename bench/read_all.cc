@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <chrono>
 
 #include "bench/dslash.h"
 #include "lattice/support/simd.h"
+#include "src/base/clock.h"
 
 namespace onehop::bench {
 namespace {
@@ -71,9 +71,9 @@ double peak() {
   const auto loop = best_loop<Peak<Real, Count>, PeakArguments<Real>>();
   double best = 0;
   for (int attempt = 0; attempt < 20; ++attempt) {
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = base::steady_seconds();
     loop({times, values.data()});
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    const double seconds = base::steady_seconds() - begin;
     best = std::max(best, 2.0 * Count * Peak<Real, Count>::chains * static_cast<double>(times) / seconds * 1e-9);
   }
   return best;
@@ -89,16 +89,16 @@ double read_all(const double* from, std::size_t count, int streams) {
   return sum;
 }
 
-Reader::Reader(std::int64_t bytes, lattice::detail::Team& team)
-    : memory_(static_cast<std::size_t>(bytes) / sizeof(double)), team_(&team) {
+Reader::Reader(std::int64_t bytes, const base::ThreadPool& pool)
+    : memory_(static_cast<std::size_t>(bytes) / sizeof(double)), pool_(&pool) {
   double best = 0;
   int found = streams_;
   for (int attempt = 0; attempt < 3; ++attempt) {
     for (const int streams : {1, 2, 4, 8}) {
       streams_ = streams;
-      const auto begin = std::chrono::steady_clock::now();
+      const double begin = base::steady_seconds();
       read();
-      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+      const double seconds = base::steady_seconds() - begin;
       if (best > 0 && seconds >= best) continue;
       best = seconds;
       found = streams;
@@ -108,8 +108,8 @@ Reader::Reader(std::int64_t bytes, lattice::detail::Team& team)
 }
 
 void Reader::read() {
-  team_->run([&](int thread) {
-    const auto [first, last] = team_->part(0, static_cast<std::int64_t>(memory_.size()), thread);
+  pool_->run([&](int thread) {
+    const auto [first, last] = pool_->part(0, static_cast<std::int64_t>(memory_.size()), thread);
     sum_ = read_all(memory_.data() + first, static_cast<std::size_t>(last - first), streams_);
   });
 }

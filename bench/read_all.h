@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "lattice/geometry/field.h"
-#include "lattice/support/team.h"
+#include "src/base/thread_pool.h"
 
 namespace onehop::bench {
 
@@ -16,8 +16,8 @@ namespace onehop::bench {
 // Memory that all threads of a rank read, with the fastest number of streams.
 class Reader {
  public:
-  // The team must outlive it.
-  Reader(std::int64_t bytes, lattice::detail::Team& team);
+  // The pool must outlive it.
+  Reader(std::int64_t bytes, const base::ThreadPool& pool);
 
   [[nodiscard]] std::int64_t bytes() const noexcept {
     return static_cast<std::int64_t>(memory_.size() * sizeof(double));
@@ -26,7 +26,7 @@ class Reader {
 
  private:
   lattice::detail::Buffer<double> memory_;
-  lattice::detail::Team* team_;
+  const base::ThreadPool* pool_;
   int streams_ = 8;  // per thread
   std::atomic<double> sum_{0};
 };

@@ -5,18 +5,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstring>
 #include <new>
 
+#include "src/base/clock.h"
 #include "src/channel/waiting.h"
 
 namespace onehop::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double microseconds(Clock::duration time) { return std::chrono::duration<double, std::micro>(time).count(); }
 
 struct Where {
   pid_t pid = 0;
@@ -49,9 +45,9 @@ struct Span {
 Span time_block(Arena& arena, const Candidate& candidate, int repetitions) {
   arena.barrier();
   if (candidate.timed) return {0, candidate.timed(repetitions)};
-  const auto begin = Clock::now();
+  const double begin = base::steady_seconds();
   candidate.block(repetitions);
-  return {microseconds(begin.time_since_epoch()), microseconds(Clock::now().time_since_epoch())};
+  return {begin * 1e6, base::steady_seconds() * 1e6};
 }
 
 // An operation of this length is a block by itself: caches keep nothing that a previous run could have left in them.

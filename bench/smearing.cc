@@ -6,10 +6,11 @@
 
 #include "bench/read_all.h"
 #include "lattice/gauge/matrix_functions.h"
-#include "lattice/support/team.h"
 #include "onehop/error.h"
 #include "onehop/lattice/gauge.h"
 #include "onehop/lattice/smearing.h"
+#include "src/base/thread_count.h"
+#include "src/base/thread_pool.h"
 
 namespace onehop::bench {
 namespace {
@@ -17,7 +18,6 @@ namespace {
 using lattice::Gauge;
 using lattice::PathWeights;
 using lattice::detail::Buffer;
-using lattice::detail::Team;
 
 constexpr double link_bytes = 4.0 * 18 * sizeof(double);  // per site
 
@@ -127,16 +127,16 @@ std::vector<Samples> measured(const Group& group, const SmearingBenchOptions& op
   Scalar<Number> scalar(gauge.geometry().block(), gauge.links());
   const auto by_site = [&] { hisq ? scalar.hisq() : scalar.fat_and_long(weights); };
 
-  Team team(lattice::detail::team_size(group));
+  base::ThreadPool pool(base::thread_count(0, group));
   const auto sites = static_cast<std::size_t>(gauge.geometry().sites());
   const auto moved = static_cast<std::size_t>(smearing_work(options, group.size()).bytes / sizeof(double));
   const Buffer<double> links(sites * 72);
   Buffer<double> made(moved - links.size());
   std::atomic<double> sink{0};
   const auto move = [&](int thread) {
-    const auto [first, last] = team.part(0, static_cast<std::int64_t>(links.size()), thread);
+    const auto [first, last] = pool.part(0, static_cast<std::int64_t>(links.size()), thread);
     sink = read_all(links.data() + first, static_cast<std::size_t>(last - first));
-    const auto [from, to] = team.part(0, static_cast<std::int64_t>(made.size()), thread);
+    const auto [from, to] = pool.part(0, static_cast<std::int64_t>(made.size()), thread);
     std::fill(made.data() + from, made.data() + to, sink.load());
   };
 
@@ -144,7 +144,7 @@ std::vector<Samples> measured(const Group& group, const SmearingBenchOptions& op
   return run_rounds(
       arena,
       {candidate("onehop", Role::ours, ours), candidate("scalar code", Role::variant, by_site),
-       candidate("limit: reading and writing the links once", Role::speed_of_light, [&] { team.run(move); })},
+       candidate("limit: reading and writing the links once", Role::speed_of_light, [&] { pool.run(move); })},
       options.effort);
 }
 

@@ -10,18 +10,18 @@
 
 #include "bench/face_clock.h"
 #include "bench/mpi/peers.h"
-#include "lattice/support/team.h"
 #include "lattice/wilson/wilson_core.h"
 #include "onehop/error.h"
 #include "onehop/lattice/clover.h"
 #include "onehop/lattice/gauge.h"
+#include "src/base/thread_count.h"
+#include "src/base/thread_pool.h"
 
 namespace onehop::bench {
 namespace {
 
 using lattice::WilsonForm;
 using lattice::detail::Buffer;
-using lattice::detail::Team;
 using lattice::detail::WilsonCore;
 using lattice::detail::WilsonStorage;
 
@@ -138,9 +138,9 @@ class MpiExchange final : public lattice::detail::WilsonExchange {
 // One variant of applying the operator to both parities, with fields of its own.
 template <class T>
 struct Runner {
-  Runner(const WilsonStorage<T>& storage, Team& team, const WilsonBenchOptions& options,
+  Runner(const WilsonStorage<T>& storage, const base::ThreadPool& pool, const WilsonBenchOptions& options,
          std::unique_ptr<lattice::detail::WilsonExchange> exchange = nullptr)
-      : core(storage, team, 1, std::move(exchange)),
+      : core(storage, pool, 1, std::move(exchange)),
         fields{random_numbers<T>(core.size(0)), random_numbers<T>(core.size(1))},
         results{Buffer<T>(core.size(0)), Buffer<T>(core.size(1))},
         tail{.form = options.clover ? WilsonForm::clover : WilsonForm::plain, .factor = 0.1, .inverse = true} {}
@@ -183,14 +183,14 @@ std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& opti
   };
   const WilsonStorage<T> storage = storage_of(lattice::detail::wilson_lanes<T>());
   const WilsonStorage<T> scalar_storage = storage_of(1);
-  Team team(options.threads > 0 ? options.threads : lattice::detail::team_size(group));
-  Runner<T> ours(storage, team, options);
-  Runner<T> scalar(scalar_storage, team, options);
+  base::ThreadPool pool(base::thread_count(options.threads, group));
+  Runner<T> ours(storage, pool, options);
+  Runner<T> scalar(scalar_storage, pool, options);
   std::unique_ptr<Runner<T>> by_mpi;
   if (group.size() > 1 && why_no_mpi_peers(group).empty()) {
     const auto half_spinors = static_cast<std::int64_t>(12 * sizeof(T)) * storage.lanes();
     by_mpi = std::make_unique<Runner<T>>(
-        storage, team, options, std::make_unique<MpiExchange>(group, storage.geometry, storage.local(0), half_spinors));
+        storage, pool, options, std::make_unique<MpiExchange>(group, storage.geometry, storage.local(0), half_spinors));
   }
   // Moves as much memory as the applications to both parities use, so that it is in caches only if theirs is.
   const auto count = static_cast<std::int64_t>(2 * wilson_work(options).bytes / sizeof(double));
@@ -217,8 +217,8 @@ std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& opti
                         [&](int times) {
                           for (int i = 0; i < times; ++i) {
                             if (at + count > whole) at = 0;
-                            team.run([&](int thread) {
-                              const auto [first, last] = team.part(0, count / 8, thread);
+                            pool.run([&](int thread) {
+                              const auto [first, last] = pool.part(0, count / 8, thread);
                               move_all(far.data() + at + 8 * first, 8 * (last - first), nullptr, 0);
                             });
                             at += count / 8 * 8;
@@ -228,9 +228,9 @@ std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& opti
   candidates.push_back({"limit: moving as many bytes", Role::speed_of_light,
                         [&](int times) {
                           for (int i = 0; i < times; ++i) {
-                            team.run([&](int thread) {
-                              const auto [first, last] = team.part(0, read / 8, thread);
-                              const auto [begin, end] = team.part(0, written / 8, thread);
+                            pool.run([&](int thread) {
+                              const auto [first, last] = pool.part(0, read / 8, thread);
+                              const auto [begin, end] = pool.part(0, written / 8, thread);
                               move_all(from.data() + 8 * first, 8 * (last - first), to.data() + 8 * begin,
                                        8 * (end - begin));
                             });

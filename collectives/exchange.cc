@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cstring>
 #include <string>
 
 #include "onehop/error.h"
 #include "onehop/staging.h"
+#include "src/base/clock.h"
 
 namespace onehop::collectives::detail {
 
@@ -39,9 +39,7 @@ std::int64_t slot_bytes_for(int ranks, int slots) {
   return std::clamp(power, least_slot_bytes, default_slot_bytes);
 }
 
-double now_us() noexcept {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now_us() noexcept { return base::steady_seconds() * 1e6; }
 
 // Rank 0's table for the group, because the ranks' files may differ and all ranks must make the same choice.
 ReduceTable agreed_table(const Group& group, TransportKind transport) {

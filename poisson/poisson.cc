@@ -1,6 +1,5 @@
 #include "onehop/poisson/poisson.h"
 
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -12,6 +11,7 @@
 #include "poisson/poisson_faces.h"
 #include "poisson/poisson_kernels.h"
 #include "poisson/poisson_sum.h"
+#include "src/base/clock.h"
 
 namespace onehop::lattice {
 
@@ -66,20 +66,16 @@ void check(const PoissonSpec& spec) {
   }
 }
 
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 // Accumulates the times of the parts of an iteration, in the iterations that are timed.
 class Laps {
  public:
   void begin(bool look) {
     look_ = look;
-    if (look_) last_ = seconds_now();
+    if (look_) last_ = base::steady_seconds();
   }
   void lap(double& total) {
     if (!look_) return;
-    const double now = seconds_now();
+    const double now = base::steady_seconds();
     total += now - last_;
     last_ = now;
   }
@@ -293,14 +289,14 @@ PoissonResult Poisson::Impl::solve(const PoissonControl& control) {
     pending = -1;
     result.reached_tolerance =
         control.tolerance > 0 && result.history.back().norm <= control.tolerance * result.history.front().norm;
-    if (control.progress && seconds_now() - told > 0.1) {
+    if (control.progress && base::steady_seconds() - told > 0.1) {
       control.progress(result.history.back());
-      told = seconds_now();
+      told = base::steady_seconds();
     }
   };
 
   Laps laps;
-  const double begin = seconds_now();
+  const double begin = base::steady_seconds();
   std::int64_t k = 0;
   for (; k < control.iterations && !result.reached_tolerance; ++k) {
     const bool residual = k % control.residual_every == 0;
@@ -319,7 +315,7 @@ PoissonResult Poisson::Impl::solve(const PoissonControl& control) {
     if (residual || pending >= 0) laps.lap(result.times.residual);
   }
   if (pending >= 0) receive_sum();
-  result.seconds = seconds_now() - begin;
+  result.seconds = base::steady_seconds() - begin;
   result.iterations = k;
   // The residual of the solution itself: one more update, whose result is not used.
   PoissonTimes unused;

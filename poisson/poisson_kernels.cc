@@ -2,11 +2,11 @@
 #include "poisson/poisson_kernels.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <limits>
 #include <vector>
 
+#include "src/base/clock.h"
 #include "src/base/cpu.h"
 
 namespace onehop::lattice::detail {
@@ -205,9 +205,9 @@ double time_update(const PoissonKernels& kernels) {
   const PoissonUpdate update{x.data(), x.data(), y.data(), stride, {sites, sites}};
   double best = std::numeric_limits<double>::infinity();
   for (int trial = 0; trial < 20; ++trial) {
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = base::steady_seconds();
     kernels.interior(update);
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+    best = std::min(best, base::steady_seconds() - begin);
   }
   return best;
 }

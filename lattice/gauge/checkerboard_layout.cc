@@ -1,9 +1,11 @@
 #include "lattice/gauge/checkerboard_layout.h"
 
+#include "src/base/thread_count.h"
+
 namespace onehop::lattice::detail {
 
 CheckerboardLayout::CheckerboardLayout(const Group& group, const Geometry& geometry)
-    : group_(group), geometry_(geometry), team_(std::make_unique<Team>(team_size(group))) {
+    : group_(group), geometry_(geometry), pool_(base::thread_count(0, group)) {
   const auto block = geometry_.block();
   const auto origin = geometry_.origin(group_.rank());
   const std::size_t dims = block.size();

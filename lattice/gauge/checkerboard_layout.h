@@ -17,10 +17,10 @@
 #include "lattice/gauge/link_fields.h"
 #include "lattice/geometry/site_loop.h"
 #include "lattice/support/buffer.h"
-#include "lattice/support/team.h"
 #include "onehop/group.h"
 #include "onehop/lattice/geometry.h"
 #include "onehop/plan.h"
+#include "src/base/thread_pool.h"
 
 namespace onehop::lattice::detail {
 
@@ -59,7 +59,7 @@ class CheckerboardLayout {
 
   [[nodiscard]] const Group& group() const noexcept { return group_; }
   [[nodiscard]] const Geometry& geometry() const noexcept { return geometry_; }
-  [[nodiscard]] Team& team() const noexcept { return *team_; }
+  [[nodiscard]] const base::ThreadPool& pool() const noexcept { return pool_; }
   [[nodiscard]] int dims() const noexcept { return geometry_.dims(); }
   [[nodiscard]] std::size_t sites() const noexcept { return static_cast<std::size_t>(geometry_.sites()); }
   [[nodiscard]] std::span<const Row> rows() const noexcept { return rows_; }
@@ -85,7 +85,7 @@ class CheckerboardLayout {
 
   Group group_;
   Geometry geometry_;
-  std::unique_ptr<Team> team_;
+  base::ThreadPool pool_;
   std::ptrdiff_t half_ = 0;
   std::size_t doubles_ = 0;
   std::vector<Row> rows_;
@@ -98,7 +98,7 @@ struct OneParity {
   const CheckerboardLayout* all;
   int parity;
 
-  [[nodiscard]] Team& team() const noexcept { return all->team(); }
+  [[nodiscard]] const base::ThreadPool& pool() const noexcept { return all->pool(); }
   [[nodiscard]] std::size_t sites() const noexcept { return all->sites(); }
   [[nodiscard]] std::span<const CheckerboardLayout::Row> rows() const noexcept { return all->rows(); }
 };

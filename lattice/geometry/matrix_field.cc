@@ -4,14 +4,12 @@
 #include <optional>
 
 #include "onehop/plan.h"
+#include "src/base/thread_count.h"
 
 namespace onehop::lattice::detail {
 
 MatrixSpace::MatrixSpace(const Group& group, const Geometry& geometry)
-    : group_(group),
-      geometry_(geometry),
-      number_step_(geometry.block()[0] + 2),
-      team_(std::make_unique<Team>(team_size(group))) {
+    : group_(group), geometry_(geometry), number_step_(geometry.block()[0] + 2), pool_(base::thread_count(0, group)) {
   const auto block = geometry.block();
   stride_[0] = 1;
   std::ptrdiff_t next = 18 * number_step_;

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "lattice/support/buffer.h"
-#include "lattice/support/team.h"
 #include "onehop/group.h"
 #include "onehop/lattice/geometry.h"
+#include "src/base/thread_pool.h"
 
 namespace onehop::lattice::detail {
 
@@ -28,7 +28,7 @@ class MatrixSpace {
 
   [[nodiscard]] const Group& group() const noexcept { return group_; }
   [[nodiscard]] const Geometry& geometry() const noexcept { return geometry_; }
-  [[nodiscard]] Team& team() const noexcept { return *team_; }  // runs the loops over sites
+  [[nodiscard]] const base::ThreadPool& pool() const noexcept { return pool_; }  // runs the loops over sites
   [[nodiscard]] int dims() const noexcept { return geometry_.dims(); }
   [[nodiscard]] std::size_t sites() const noexcept { return static_cast<std::size_t>(geometry_.sites()); }
 
@@ -58,7 +58,7 @@ class MatrixSpace {
   std::ptrdiff_t number_step_ = 0;
   std::size_t numbers_ = 0;
   std::vector<std::ptrdiff_t> rows_;
-  std::unique_ptr<Team> team_;
+  base::ThreadPool pool_;
   // [direction][side][double, float]; null for directions that are not cut.
   mutable std::array<std::array<std::array<std::unique_ptr<Layer>, 2>, 2>, 4> layers_;
 };

@@ -172,7 +172,7 @@ template <class Number>
 struct FieldsOf {
   const MatrixSpace* all;
 
-  [[nodiscard]] Team& team() const noexcept { return all->team(); }
+  [[nodiscard]] const base::ThreadPool& pool() const noexcept { return all->pool(); }
   [[nodiscard]] std::size_t sites() const noexcept { return all->sites(); }
   [[nodiscard]] std::span<const std::ptrdiff_t> rows() const noexcept { return all->rows(); }
 };
@@ -233,9 +233,9 @@ void each_site(const Space& space, const Op& op) {
 #endif
     loop_portable(space, first, last, op);
   };
-  if (space.team().size() == 1 || space.sites() < 512) return run(0, rows);
-  space.team().run([&](int thread) {
-    const auto [first, last] = space.team().part(0, rows, thread);
+  if (space.pool().size() == 1 || space.sites() < 512) return run(0, rows);
+  space.pool().run([&](int thread) {
+    const auto [first, last] = space.pool().part(0, rows, thread);
     run(first, last);
   });
 }

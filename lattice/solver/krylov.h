@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
@@ -20,6 +19,7 @@
 #include "lattice/solver/vector_space.h"
 #include "onehop/error.h"
 #include "onehop/lattice/solver.h"
+#include "src/base/clock.h"
 
 namespace onehop::lattice::detail {
 
@@ -56,8 +56,8 @@ class Progress {
   explicit Progress(const Stopping& stopping) : stopping_(stopping) {}
   void at(std::int64_t iteration, std::span<const double> norms) {
     if (stopping_.progress == nullptr || !*stopping_.progress) return;
-    const auto now = std::chrono::steady_clock::now();
-    if (now - last_ < std::chrono::milliseconds(250)) return;
+    const double now = base::steady_seconds();
+    if (now - last_ < 0.25) return;
     last_ = now;
     double worst = 0;
     for (std::size_t i = 0; i < norms.size(); ++i) {
@@ -69,7 +69,7 @@ class Progress {
 
  private:
   const Stopping& stopping_;
-  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  double last_ = base::steady_seconds();
 };
 
 inline bool all_below(std::span<const double> norms, std::span<const double> target) {
@@ -160,7 +160,7 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
   outer.copy(x, best.data());
   double least = total(norms);
   bool last_is_best = true;
-  convert(space.team(), r, residual.data(), space.size());
+  convert(space.pool(), r, residual.data(), space.size());
   space.copy(residual.data(), p);
   largest = norms;
   std::vector<double> lowest = norms;
@@ -195,7 +195,7 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
     }
     if (update || all_done || result.iterations == stopping.iterations) {
       // x += part, r = b - A x. Below, the direction p loses its component along the new residual.
-      convert(outer.team(), part.data(), product.data(), outer.size());
+      convert(outer.pool(), part.data(), product.data(), outer.size());
       const std::array<const High*, 2> sum{x, product.data()};
       outer.combine(std::vector<Coefficient>(2 * num_rhs, 1.0), sum, x);
       space.zero(part.data());
@@ -203,7 +203,7 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
       const std::array<const High*, 2> difference{b, product.data()};
       outer.combine(one_minus_one, difference, r);
       outer.norm(r, next);
-      convert(space.team(), r, residual.data(), space.size());
+      convert(space.pool(), r, residual.data(), space.size());
       ++result.reliable_updates;
       if (!stalled) longest = std::max(longest, result.iterations - updated_at);
       updated_at = result.iterations;
@@ -430,14 +430,14 @@ MixedResult corrected(LinearOperator<High>& high, VectorSpace<Low>& space, const
   outer.norm(r, norms);
   int idle = 0;
   while (!all_below(norms, stopping.target) && result.iterations < stopping.iterations && idle < 3) {
-    convert(space.team(), r, residual.data(), space.size());
+    convert(space.pool(), r, residual.data(), space.size());
     space.zero(part.data());
     Stopping inner = stopping;
     for (std::size_t i = 0; i < num_rhs; ++i)
       inner.target[i] = std::max(stopping.target[i], reduction * reduction * norms[i]);
     const std::int64_t needed = solve(residual.data(), part.data(), inner, result.iterations);
     result.iterations += needed;
-    convert(outer.team(), part.data(), product.data(), outer.size());
+    convert(outer.pool(), part.data(), product.data(), outer.size());
     const std::array<const High*, 2> sum{x, product.data()};
     outer.combine(std::vector<Coefficient>(2 * num_rhs, 1.0), sum, x);
     high.apply(x, product.data());
@@ -459,7 +459,7 @@ MixedResult corrected(LinearOperator<High>& high, VectorSpace<Low>& space, const
       norms = next;
       continue;
     }
-    convert(outer.team(), part.data(), product.data(), outer.size());
+    convert(outer.pool(), part.data(), product.data(), outer.size());
     outer.combine(undo, sum, x);
     high.apply(x, product.data());
     outer.combine(difference, terms, r);

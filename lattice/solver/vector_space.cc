@@ -10,8 +10,8 @@
 namespace onehop::lattice::detail {
 
 template <class Real>
-VectorSpace<Real>::VectorSpace(Team& team, Sums& sums, const FieldShape& shape)
-    : shape_(shape), team_(&team), sums_(&sums), partials_(static_cast<std::size_t>(team.size())) {
+VectorSpace<Real>::VectorSpace(const base::ThreadPool& pool, Sums& sums, const FieldShape& shape)
+    : shape_(shape), pool_(&pool), sums_(&sums), partials_(static_cast<std::size_t>(pool.size())) {
   const auto numbers = 2 * static_cast<std::size_t>(shape.num_rhs);
   scratch_.resize(numbers);
   for (Partial& each : partials_) {
@@ -55,8 +55,8 @@ void VectorSpace<Real>::count(double flops_a_number, int arrays) {
 template <class Real>
 void VectorSpace<Real>::dot(const Real* a, const Real* b, std::span<Coefficient> result) {
   auto& sums = partials();
-  team_->run([&](int thread) {
-    const auto [first, last] = team_->part(0, shape_.vectors, thread);
+  pool_->run([&](int thread) {
+    const auto [first, last] = pool_->part(0, shape_.vectors, thread);
     Partial& mine = sums[static_cast<std::size_t>(thread)];
     loops<Real>(shape_.lanes).dot({shape_, first, last, a, b, mine.plain.data(), mine.wide.data(), sums_->wide()});
   });
@@ -68,8 +68,8 @@ void VectorSpace<Real>::dot(const Real* a, const Real* b, std::span<Coefficient>
 template <class Real>
 void VectorSpace<Real>::norm(const Real* a, std::span<double> result) {
   auto& sums = partials();
-  team_->run([&](int thread) {
-    const auto [first, last] = team_->part(0, shape_.vectors, thread);
+  pool_->run([&](int thread) {
+    const auto [first, last] = pool_->part(0, shape_.vectors, thread);
     Partial& mine = sums[static_cast<std::size_t>(thread)];
     loops<Real>(shape_.lanes).norm({shape_, first, last, a, a, mine.plain.data(), mine.wide.data(), sums_->wide()});
   });
@@ -81,8 +81,8 @@ template <class Real>
 void VectorSpace<Real>::step(std::span<const double> alpha, const Real* p, const Real* q, Real* x, Real* r,
                              std::span<double> norm) {
   auto& sums = partials();
-  team_->run([&](int thread) {
-    const auto [first, last] = team_->part(0, shape_.vectors, thread);
+  pool_->run([&](int thread) {
+    const auto [first, last] = pool_->part(0, shape_.vectors, thread);
     Partial& mine = sums[static_cast<std::size_t>(thread)];
     loops<Real>(shape_.lanes)
         .step({shape_, first, last, alpha.data(), p, q, x, r, r, mine.plain.data(), mine.wide.data(), sums_->wide()});
@@ -95,8 +95,8 @@ template <class Real>
 void VectorSpace<Real>::step_residual(std::span<const double> alpha, const Real* q, Real* r, Real* to,
                                       std::span<double> norm) {
   auto& sums = partials();
-  team_->run([&](int thread) {
-    const auto [first, last] = team_->part(0, shape_.vectors, thread);
+  pool_->run([&](int thread) {
+    const auto [first, last] = pool_->part(0, shape_.vectors, thread);
     Partial& mine = sums[static_cast<std::size_t>(thread)];
     loops<Real>(shape_.lanes)
         .step({shape_, first, last, alpha.data(), nullptr, q, nullptr, r, to, mine.plain.data(), mine.wide.data(),
@@ -108,8 +108,8 @@ void VectorSpace<Real>::step_residual(std::span<const double> alpha, const Real*
 
 template <class Real>
 void VectorSpace<Real>::direct(const Real* r, std::span<const double> beta, Real* p) {
-  team_->run([&](int thread) {
-    const auto [first, last] = team_->part(0, shape_.vectors, thread);
+  pool_->run([&](int thread) {
+    const auto [first, last] = pool_->part(0, shape_.vectors, thread);
     loops<Real>(shape_.lanes).direct({shape_, first, last, beta.data(), r, p});
   });
   count(2, 3);
@@ -120,9 +120,9 @@ void VectorSpace<Real>::combine(std::span<const Coefficient> coefficients, std::
                                 Real* y) {
   CombineLoop<Real> loop{shape_, 0, 0, coefficients.data(), {}, static_cast<int>(terms.size()), y};
   std::ranges::copy(terms, loop.terms.begin());
-  team_->run([&](int thread) {
+  pool_->run([&](int thread) {
     CombineLoop<Real> mine = loop;
-    std::tie(mine.first, mine.last) = team_->part(0, shape_.vectors, thread);
+    std::tie(mine.first, mine.last) = pool_->part(0, shape_.vectors, thread);
     loops<Real>(shape_.lanes).combine(mine);
   });
   count(4 * static_cast<double>(terms.size()), static_cast<int>(terms.size()) + 1);
@@ -135,9 +135,9 @@ void VectorSpace<Real>::shift(std::span<const double> alpha, std::span<const dou
   const auto steps = static_cast<int>(r.size());
   ShiftLoop<Real> loop{shape_, 0, 0, alpha.data(), beta.data(), zeta.data(), {}, steps, x.data(), p.data(), shifts};
   std::ranges::copy(r, loop.r.begin());
-  team_->run([&](int thread) {
+  pool_->run([&](int thread) {
     ShiftLoop<Real> mine = loop;
-    std::tie(mine.first, mine.last) = team_->part(0, shape_.vectors, thread);
+    std::tie(mine.first, mine.last) = pool_->part(0, shape_.vectors, thread);
     loops<Real>(shape_.lanes).shift(mine);
   });
   count(5 * shifts * steps, steps + 4 * shifts);
@@ -145,8 +145,8 @@ void VectorSpace<Real>::shift(std::span<const double> alpha, std::span<const dou
 
 template <class Real>
 void VectorSpace<Real>::copy(const Real* from, Real* to) {
-  team_->run([&](int thread) {
-    const auto [first, last] = team_->part(0, shape_.vectors, thread);
+  pool_->run([&](int thread) {
+    const auto [first, last] = pool_->part(0, shape_.vectors, thread);
     std::memcpy(to + first * shape_.element(), from + first * shape_.element(),
                 static_cast<std::size_t>((last - first) * shape_.element()) * sizeof(Real));
   });
@@ -159,18 +159,18 @@ void VectorSpace<Real>::zero(Real* to) {
 }
 
 template <class From, class To>
-void convert(Team& team, const From* from, To* to, std::size_t count) {
-  team.run([&](int thread) {
-    const auto [first, last] = team.part(0, static_cast<std::int64_t>(count), thread);
+void convert(const base::ThreadPool& pool, const From* from, To* to, std::size_t count) {
+  pool.run([&](int thread) {
+    const auto [first, last] = pool.part(0, static_cast<std::int64_t>(count), thread);
     for (std::int64_t i = first; i < last; ++i) to[i] = static_cast<To>(from[i]);
   });
 }
 
 template class VectorSpace<double>;
 template class VectorSpace<float>;
-template void convert(Team&, const double*, double*, std::size_t);
-template void convert(Team&, const double*, float*, std::size_t);
-template void convert(Team&, const float*, double*, std::size_t);
-template void convert(Team&, const float*, float*, std::size_t);
+template void convert(const base::ThreadPool&, const double*, double*, std::size_t);
+template void convert(const base::ThreadPool&, const double*, float*, std::size_t);
+template void convert(const base::ThreadPool&, const float*, double*, std::size_t);
+template void convert(const base::ThreadPool&, const float*, float*, std::size_t);
 
 }  // namespace onehop::lattice::detail

@@ -1,5 +1,5 @@
 // Vector arithmetic of the solvers, on arrays [vector][rhs][number][re, im][lane]: `num_rhs` systems side by side, each with its own
-// coefficients. All threads of a team work on it; sums run over all ranks.
+// coefficients. All threads of a pool work on it; sums run over all ranks.
 #pragma once
 
 #include <complex>
@@ -9,7 +9,7 @@
 
 #include "lattice/geometry/field.h"
 #include "lattice/support/sums.h"
-#include "lattice/support/team.h"
+#include "src/base/thread_pool.h"
 
 namespace onehop::lattice::detail {
 
@@ -20,13 +20,13 @@ inline constexpr int shift_steps = 4;  // the most residuals that one call of Ve
 template <class Real>
 class VectorSpace {
  public:
-  // `shape.vectors` excludes ghosts. `team` and `sums` must outlive this object; `sums` must take 2 * num_rhs numbers or more.
-  VectorSpace(Team& team, Sums& sums, const FieldShape& shape);
+  // `shape.vectors` excludes ghosts. `pool` and `sums` must outlive this object; `sums` must take 2 * num_rhs numbers or more.
+  VectorSpace(const base::ThreadPool& pool, Sums& sums, const FieldShape& shape);
 
   [[nodiscard]] const FieldShape& shape() const noexcept { return shape_; }
   [[nodiscard]] std::size_t size() const noexcept { return static_cast<std::size_t>(shape_.size()); }
   [[nodiscard]] int num_rhs() const noexcept { return shape_.num_rhs; }
-  [[nodiscard]] Team& team() const noexcept { return *team_; }
+  [[nodiscard]] const base::ThreadPool& pool() const noexcept { return *pool_; }
   [[nodiscard]] Sums& sums() const noexcept { return *sums_; }
   [[nodiscard]] Buffer<Real> make() const { return Buffer<Real>(size()); }
 
@@ -65,7 +65,7 @@ class VectorSpace {
   void count(double flops_a_number, int arrays);
 
   FieldShape shape_;
-  Team* team_;
+  const base::ThreadPool* pool_;
   Sums* sums_;
   std::vector<Partial> partials_;
   std::vector<double> scratch_;
@@ -73,7 +73,7 @@ class VectorSpace {
 
 // Converts `count` numbers to another precision, in parallel.
 template <class From, class To>
-void convert(Team& team, const From* from, To* to, std::size_t count);
+void convert(const base::ThreadPool& pool, const From* from, To* to, std::size_t count);
 
 extern template class VectorSpace<double>;
 extern template class VectorSpace<float>;

@@ -4,17 +4,16 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <tuple>
 #include <utility>
 
+#include "src/base/clock.h"
+
 namespace onehop::lattice::detail {
 
 namespace {
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // The table `neighbours` of DslashLoop. `lengths` is 1, or 2 with long links.
 std::vector<std::int32_t> neighbour_table(const Geometry& geometry, int lengths) {
@@ -146,12 +145,12 @@ template DslashLinks<float> in_order_of_use(const DslashLattice&, const DslashLi
 template DslashLinks<std::int16_t> in_order_of_use(const DslashLattice&, const DslashLinks<std::int16_t>&);
 
 template <class Link, class Real>
-DslashField<Link, Real>::DslashField(const DslashLattice& lattice, const DslashLinks<Link>& links, Team& team,
-                                     const DslashFieldOptions& options)
+DslashField<Link, Real>::DslashField(const DslashLattice& lattice, const DslashLinks<Link>& links,
+                                     const base::ThreadPool& pool, const DslashFieldOptions& options)
     : field(field_shape(lattice.geometry, 3, options.num_rhs)),
       lattice_(&lattice),
       links_(&links),
-      team_(&team),
+      pool_(&pool),
       kernel_(dslash_kernel<Link, Real>(lattice.geometry.spec().lanes, options.num_rhs, options.plain)),
       overlap_(options.overlap) {
   std::ranges::copy(links.factors, pattern_.factors.begin());
@@ -176,9 +175,9 @@ template <class Link, class Real>
 void DslashField<Link, Real>::loop(const Target& target, std::int64_t first, std::int64_t last) {
   if (first == last) return;
   auto* partials = target.products == nullptr ? nullptr : &target.products->partials_so_far();
-  team_->run([&](int thread) {
+  pool_->run([&](int thread) {
     DslashLoop<Link, Real> mine = pattern_;
-    std::tie(mine.first, mine.last) = team_->part(first, last, thread);
+    std::tie(mine.first, mine.last) = pool_->part(first, last, thread);
     mine.out = target.out;
     mine.out_begin = target.begin;
     mine.own = target.own;
@@ -206,17 +205,17 @@ void DslashField<Link, Real>::apply(int parity, const Target& target) {
   const std::int64_t interior = overlap_ ? geometry.interior_end(local) : first;
   const std::int64_t last = geometry.parity_end(local);
   if (exchange_) {
-    const double begin = now();
+    const double begin = base::steady_seconds();
     exchange_->start(1 - parity);
-    counters.waited += now() - begin;
+    counters.waited += base::steady_seconds() - begin;
   }
   // Odd and even applications run in opposite directions: each begins with the links that the last one left in the caches.
   pattern_.backwards = parity == 0 && pattern_.stream == nullptr;
   loop(target, first, interior);
   if (exchange_) {
-    const double begin = now();
+    const double begin = base::steady_seconds();
     exchange_->finish(1 - parity);
-    counters.waited += now() - begin;
+    counters.waited += base::steady_seconds() - begin;
   }
   loop(target, interior, last);
   const auto sites = static_cast<double>((last - first) * geometry.spec().lanes);
@@ -230,7 +229,7 @@ void DslashField<Link, Real>::apply(int parity, const Target& target) {
 template <class Link, class Real>
 NormalOperator<Link, Real>::NormalOperator(DslashField<Link, Real>& dslash, Sums& sums, int parity, double mass)
     : dslash_(&dslash),
-      space_(dslash.team(), sums,
+      space_(dslash.pool(), sums,
              {dslash.lattice().count(parity), 0, dslash.field.shape.num_rhs, 3, dslash.field.shape.lanes}),
       parity_(parity),
       mass_(mass) {}

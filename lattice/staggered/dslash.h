@@ -11,9 +11,9 @@
 #include "lattice/geometry/face_exchange.h"
 #include "lattice/solver/krylov.h"
 #include "lattice/staggered/dslash_kernel.h"
-#include "lattice/support/team.h"
 #include "onehop/group.h"
 #include "onehop/lattice/geometry.h"
+#include "src/base/thread_pool.h"
 
 namespace onehop::lattice::detail {
 
@@ -76,11 +76,11 @@ struct DslashFieldOptions {
   MakeExchange exchange = {};  // replaces the exchange by a Plan
 };
 
-// A field of colour vectors, and the hopping term that reads it. The lattice, links and team must outlive this object.
+// A field of colour vectors, and the hopping term that reads it. The lattice, links and pool must outlive this object.
 template <class Link, class Real>
 class DslashField {
  public:
-  DslashField(const DslashLattice& lattice, const DslashLinks<Link>& links, Team& team,
+  DslashField(const DslashLattice& lattice, const DslashLinks<Link>& links, const base::ThreadPool& pool,
               const DslashFieldOptions& options = {});
 
   struct Target {
@@ -98,14 +98,14 @@ class DslashField {
   DslashCounters counters;
 
   [[nodiscard]] const DslashLattice& lattice() const noexcept { return *lattice_; }
-  [[nodiscard]] Team& team() const noexcept { return *team_; }
+  [[nodiscard]] const base::ThreadPool& pool() const noexcept { return *pool_; }
 
  private:
   void loop(const Target& target, std::int64_t first, std::int64_t last);
 
   const DslashLattice* lattice_;
   const DslashLinks<Link>* links_;
-  Team* team_;
+  const base::ThreadPool* pool_;
   DslashKernel<Link, Real> kernel_;
   DslashLoop<Link, Real> pattern_;
   std::unique_ptr<FaceExchange> exchange_;

@@ -9,6 +9,7 @@
 #include "lattice/solver/source_scale.h"
 #include "lattice/staggered/staggered_solver.h"
 #include "onehop/error.h"
+#include "src/base/thread_count.h"
 
 namespace onehop::lattice {
 
@@ -126,14 +127,14 @@ Staggered::Staggered(const Group& group, std::vector<std::int64_t> extents, std:
                      const StaggeredOptions& options, const detail::StaggeredParts& parts)
     : impl_(std::make_unique<Impl>(
           lattice_of(group, std::move(extents), std::move(grid), fat_links, long_links, options.lanes),
-          options.threads > 0 ? options.threads : detail::team_size(group), parts)) {}
+          base::thread_count(options.threads, group), parts)) {}
 Staggered::Staggered(Staggered&&) noexcept = default;
 Staggered& Staggered::operator=(Staggered&&) noexcept = default;
 Staggered::~Staggered() = default;
 
 const Geometry& Staggered::geometry() const noexcept { return impl_->geometry(); }
 bool Staggered::has_long_links() const noexcept { return impl_->solver.lattice().kinds() > geometry().dims(); }
-int Staggered::threads() const noexcept { return impl_->solver.team().size(); }
+int Staggered::threads() const noexcept { return impl_->solver.pool().size(); }
 std::int64_t Staggered::link_bytes(Precision precision) const { return impl_->solver.link_bytes(precision); }
 
 std::vector<Number> Staggered::dslash(std::span<const Number> fields, Precision precision, int parity) {

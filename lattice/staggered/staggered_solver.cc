@@ -2,17 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <numeric>
+
+#include "src/base/clock.h"
 
 namespace onehop::lattice::detail {
 
 namespace {
 
 using Number = std::complex<double>;
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // The factor by which |r| falls between two reliable updates.
 double reduction_of(Precision sloppy) { return sloppy == Precision::half ? 0.1 : 0.05; }
@@ -33,10 +32,10 @@ class Run {
         num_rhs_(static_cast<std::size_t>(num_rhs)),
         dslash_(solver.dslash<Link, Real>(num_rhs)),
         sums_(solver.sums(num_rhs, options.reproducible)),
-        whole_(solver.team(), sums_, field_shape(lattice_.geometry, 3, num_rhs)),
+        whole_(solver.pool(), sums_, field_shape(lattice_.geometry, 3, num_rhs)),
         source_(whole_.shape(), false),
         norms_(num_rhs_),
-        begin_(now()),
+        begin_(base::steady_seconds()),
         before_(dslash_.counters),
         waited_before_(sums_.waited()) {}
 
@@ -99,7 +98,7 @@ class Run {
   StaggeredSolve result() {
     SolverReport& report = result_.report;
     report.converged = report.worst_residual() <= options_.tolerance;
-    report.seconds = now() - begin_;
+    report.seconds = base::steady_seconds() - begin_;
     add_counts(whole_);
     report.flops += dslash_.counters.flops - before_.flops;
     report.bytes += dslash_.counters.bytes - before_.bytes;
@@ -201,13 +200,13 @@ class Run {
       const DslashCounters before = dslash.counters;
       NormalOperator<LowLink, Low> low(dslash, sums_, parity, masses[order[0]]);
       const Buffer<Low> r = low.space().make();
-      convert(solver_.team(), b, r.data(), low.space().size());
+      convert(solver_.pool(), b, r.data(), low.space().size());
       std::vector<Buffer<Low>> memory;
       std::vector<Low*> x;
       for (std::size_t s = 0; s < masses.size(); ++s) x.push_back(memory.emplace_back(low.space().make()).data());
       result_.report.iterations += multi_shift(low, std::span<const double>(shifts), x, r.data(), stopping);
       for (std::size_t s = 0; s < masses.size(); ++s)
-        convert(solver_.team(), x[s], part(y[order[s]], parity), low.space().size());
+        convert(solver_.pool(), x[s], part(y[order[s]], parity), low.space().size());
       add_counts(low.space());
       if constexpr (std::is_same_v<LowLink, Link>) return;
       result_.report.flops += dslash.counters.flops - before.flops;
@@ -304,7 +303,7 @@ DslashField<Link, Real>& StaggeredSolver::dslash(int num_rhs, bool half_halo) {
                                      .codec = half_halo ? Codec::bf16 : Codec::raw,
                                      .plain = parts_.plain,
                                      .exchange = parts_.exchange};
-    made = std::make_unique<DslashField<Link, Real>>(lattice_, links<Link>(), team_, options);
+    made = std::make_unique<DslashField<Link, Real>>(lattice_, links<Link>(), pool_, options);
   }
   return *made;
 }

@@ -14,6 +14,7 @@
 
 #include "lattice/staggered/dslash.h"
 #include "onehop/lattice/staggered.h"
+#include "src/base/thread_pool.h"
 
 namespace onehop::lattice::detail {
 
@@ -28,10 +29,10 @@ struct StaggeredParts {
 class StaggeredSolver {
  public:
   StaggeredSolver(DslashLattice lattice, int threads, StaggeredParts parts = {})
-      : lattice_(std::move(lattice)), team_(threads), parts_(std::move(parts)) {}
+      : lattice_(std::move(lattice)), pool_(threads), parts_(std::move(parts)) {}
 
   [[nodiscard]] const DslashLattice& lattice() const noexcept { return lattice_; }
-  [[nodiscard]] Team& team() noexcept { return team_; }
+  [[nodiscard]] const base::ThreadPool& pool() noexcept { return pool_; }
 
   template <class Link, class Real>
   [[nodiscard]] DslashField<Link, Real>& dslash(int num_rhs, bool half_halo = false);
@@ -49,7 +50,7 @@ class StaggeredSolver {
   [[nodiscard]] const DslashLinks<Link>& links();
 
   DslashLattice lattice_;
-  Team team_;
+  base::ThreadPool pool_;
   StaggeredParts parts_;
   std::tuple<std::optional<DslashLinks<double>>, std::optional<DslashLinks<float>>,
              std::optional<DslashLinks<std::int16_t>>>

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "onehop/patterns.h"
+#include "src/base/clock.h"
 
 namespace onehop::lattice::detail {
 
@@ -16,14 +16,14 @@ namespace {
 // Adds the seconds between its construction and destruction.
 class Clock {
  public:
-  explicit Clock(double& seconds) : seconds_(seconds), begin_(std::chrono::steady_clock::now()) {}
+  explicit Clock(double& seconds) : seconds_(seconds), begin_(base::steady_seconds()) {}
   Clock(const Clock&) = delete;
   Clock& operator=(const Clock&) = delete;
-  ~Clock() { seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+  ~Clock() { seconds_ += base::steady_seconds() - begin_; }
 
  private:
   double& seconds_;
-  std::chrono::steady_clock::time_point begin_;
+  double begin_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "lattice/wilson/wilson_impl.h"
 #include "onehop/error.h"
 #include "onehop/lattice/clover.h"
+#include "src/base/thread_count.h"
 
 namespace onehop::lattice {
 
@@ -48,7 +49,7 @@ Wilson::Impl::Impl(const Gauge& gauge, const WilsonOptions& the_options)
       options(the_options),
       spec(vector_spec(gauge, the_options)),
       links(gauge.links()),
-      team(options.threads > 0 ? options.threads : detail::team_size(group)),
+      pool(base::thread_count(options.threads, group)),
       geometry(spec_of(options.precision == Precision::double_ ? lanes<double>() : lanes<float>())) {
   if (options.recon != 12 && options.recon != 18)
     throw BadInput("wilson: expected links of 12 or 18 real numbers (recon), found " + std::to_string(options.recon));
@@ -88,7 +89,7 @@ WilsonCore<T>& Wilson::Impl::core(int lanes, int num_rhs, bool half, bool half_h
     if (!blocks.empty()) storage->set_clover(blocks, inverses);
   }
   auto& found = cache.cores[{lanes, num_rhs, half, half_halo}];
-  if (!found) found = std::make_unique<WilsonCore<T>>(*storage, team, num_rhs, nullptr, half_halo);
+  if (!found) found = std::make_unique<WilsonCore<T>>(*storage, pool, num_rhs, nullptr, half_halo);
   return *found;
 }
 
@@ -211,7 +212,7 @@ Wilson::~Wilson() = default;
 
 const WilsonOptions& Wilson::options() const noexcept { return impl_->options; }
 const Geometry& Wilson::geometry() const noexcept { return impl_->geometry; }
-int Wilson::threads() const noexcept { return impl_->team.size(); }
+int Wilson::threads() const noexcept { return impl_->pool.size(); }
 
 std::vector<Number> Wilson::dslash(std::span<const Number> fields, bool dagger) {
   return impl_->options.precision == Precision::double_ ? impl_->dslash<double>(fields, dagger)

@@ -1,9 +1,10 @@
 #include "lattice/wilson/wilson_core.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <functional>
+
+#include "src/base/clock.h"
 
 namespace onehop::lattice::detail {
 
@@ -13,8 +14,6 @@ namespace {
 constexpr std::int64_t cached_bytes = std::int64_t{24} << 20;
 // Above this, prefetching pays: it saved a fifth of the time at 11 MB and cost a tenth at 4 MB (docs/performance/lattice.md).
 constexpr std::int64_t fetched_bytes = std::int64_t{6} << 20;
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 std::size_t index(std::int64_t number) { return static_cast<std::size_t>(number); }
 
@@ -62,9 +61,9 @@ void widen_face(const std::byte* from, T* wide, std::int64_t first, std::int64_t
 }  // namespace
 
 template <class T>
-WilsonCore<T>::WilsonCore(const WilsonStorage<T>& storage, Team& team, int num_rhs,
+WilsonCore<T>::WilsonCore(const WilsonStorage<T>& storage, const base::ThreadPool& pool, int num_rhs,
                           std::unique_ptr<WilsonExchange> exchange, bool half_halo)
-    : storage_(storage), team_(team), num_rhs_(num_rhs), exchange_(std::move(exchange)), half_halo_(half_halo) {
+    : storage_(storage), pool_(pool), num_rhs_(num_rhs), exchange_(std::move(exchange)), half_halo_(half_halo) {
   const std::int64_t of_matrices = (8 * storage.recon + 72) * storage.bytes_a_number();
   const std::int64_t bytes = storage.vectors(0) * storage.lanes() *
                              (of_matrices + std::int64_t{2} * 24 * num_rhs * static_cast<std::int64_t>(sizeof(T)));
@@ -130,18 +129,18 @@ template <class T>
 template <class Body>
 void WilsonCore<T>::divide(std::int64_t first, std::int64_t last, const Body& body) {
   if (last <= first) return;
-  if (team_.size() == 1) return body(first, last);
+  if (pool_.size() == 1) return body(first, last);
   const auto run_part = [&](int thread) {
-    const auto [begin, end] = team_.part(first, last, thread);
+    const auto [begin, end] = pool_.part(first, last, thread);
     if (begin < end) body(begin, end);
   };
-  team_.run(std::ref(run_part));
+  pool_.run(std::ref(run_part));
 }
 
 template <class T>
 void WilsonCore<T>::send_faces(int parity, const T* in, bool dagger) {
   if (out_[index(parity)].empty()) return;
-  const double start = now();
+  const double start = base::steady_seconds();
   const int lanes = storage_.lanes();
   for (Out& out : out_[index(parity)]) {
     const std::span<std::byte> slot = exchange_ ? exchange_->outgoing(parity, out.side) : out.sender.slot();
@@ -163,7 +162,7 @@ void WilsonCore<T>::send_faces(int parity, const T* in, bool dagger) {
     if (!exchange_) out.sender.put();
   }
   if (exchange_) exchange_->start(parity);
-  sending += now() - start;
+  sending += base::steady_seconds() - start;
 }
 
 template <class T>
@@ -233,13 +232,13 @@ void WilsonCore<T>::dslash(int parity, const T* in, T* out, const Tail& tail, bo
   if (domain) {
     for (In& face : faces) range.ghosts[face.side] = zeros();
   } else if (!faces.empty() && !alone) {
-    const double start = now();
+    const double start = base::steady_seconds();
     if (exchange_) exchange_->finish(1 - parity);
     for (In& face : faces) {
       const std::byte* received = exchange_ ? exchange_->incoming(1 - parity, face.side) : face.receiver.wait().data();
       range.ghosts[face.side] = arrived(face, received);
     }
-    waited += now() - start;
+    waited += base::steady_seconds() - start;
   } else {
     for (In& face : faces) range.ghosts[face.side] = reinterpret_cast<const T*>(face.receiver.payload());
   }

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "lattice/support/buffer.h"
-#include "lattice/support/team.h"
 #include "lattice/wilson/wilson_kernel.h"
 #include "lattice/wilson/wilson_storage.h"
 #include "onehop/channel.h"
+#include "src/base/thread_pool.h"
 
 namespace onehop::lattice::detail {
 
@@ -39,8 +39,8 @@ class WilsonCore {
     bool inverse = false;  // use the inverse of the clover blocks
   };
 
-  // `half_halo`: faces travel as 16-bit integers. The storage and the team must outlive this object. Collective.
-  WilsonCore(const WilsonStorage<T>& storage, Team& team, int num_rhs,
+  // `half_halo`: faces travel as 16-bit integers. The storage and the pool must outlive this object. Collective.
+  WilsonCore(const WilsonStorage<T>& storage, const base::ThreadPool& pool, int num_rhs,
              std::unique_ptr<WilsonExchange> exchange = nullptr, bool half_halo = false);
 
   [[nodiscard]] const WilsonStorage<T>& storage() const { return storage_; }
@@ -89,12 +89,12 @@ class WilsonCore {
   // Bytes of the message for a face of this many vectors.
   [[nodiscard]] std::int64_t face_bytes(std::int64_t vectors) const;
   [[nodiscard]] const T* arrived(In& face, const std::byte* bytes);
-  // Divides [first, last) among the threads of the team. Each calls body(first, last) for its part.
+  // Divides [first, last) among the threads of the pool. Each calls body(first, last) for its part.
   template <class Body>
   void divide(std::int64_t first, std::int64_t last, const Body& body);
 
   const WilsonStorage<T>& storage_;
-  Team& team_;
+  const base::ThreadPool& pool_;
   int num_rhs_;
   std::unique_ptr<WilsonExchange> exchange_;
   bool half_halo_;

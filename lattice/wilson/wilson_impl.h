@@ -9,6 +9,7 @@
 
 #include "lattice/wilson/wilson_core.h"
 #include "onehop/lattice/wilson.h"
+#include "src/base/thread_pool.h"
 
 namespace onehop::lattice {
 
@@ -60,7 +61,7 @@ struct Wilson::Impl {
   std::vector<Number> links;
   std::vector<double> blocks;
   std::vector<double> inverses;
-  detail::Team team;
+  base::ThreadPool pool;
   InPrecision<double> full;
   InPrecision<float> single;
   Geometry geometry;

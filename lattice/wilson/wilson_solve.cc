@@ -1,11 +1,11 @@
 // Solves M x = b: M^ x_e = b_e + kappa D A^-1 b_o on even sites, with the even-odd preconditioned operator M^ = A - kappa^2 D A^-1 D, then
 // x_o = A^-1 (b_o + kappa D x_e).
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 
 #include "lattice/solver/krylov.h"
 #include "lattice/wilson/wilson_impl.h"
+#include "src/base/clock.h"
 
 namespace onehop::lattice {
 
@@ -22,8 +22,6 @@ using Number = std::complex<double>;
 // The factor by which |r| falls in the sloppy precision before it is recomputed.
 double reduction_of(Precision sloppy) { return sloppy == Precision::half ? 3e-2 : 1e-4; }
 constexpr int most_attempts = 8;
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 template <class T>
 detail::FieldShape shape_of(const WilsonCore<T>& core, int parity) {
@@ -205,8 +203,8 @@ class Solver {
         lanes_(mixed_ ? impl.lanes<double>() : impl.lanes<T>()),
         core_(impl.core<T>(lanes_, static_cast<int>(num_rhs_), false)),
         sums_(impl.group, 2 * static_cast<int>(num_rhs_), options.reproducible),
-        spaces_{VectorSpace<T>(impl.team, sums_, shape_of(core_, 0)),
-                VectorSpace<T>(impl.team, sums_, shape_of(core_, 1))},
+        spaces_{VectorSpace<T>(impl.pool, sums_, shape_of(core_, 0)),
+                VectorSpace<T>(impl.pool, sums_, shape_of(core_, 1))},
         high_(impl, core_, spaces_[0]) {
     for (const int parity : {0, 1}) {
       b_[parity] = Buffer<T>(core_.size(parity));
@@ -217,7 +215,7 @@ class Solver {
   }
 
   WilsonSolve run() {
-    const double begin = now();
+    const double begin = base::steady_seconds();
     const double waited = core_.waited;
     core_.flops = core_.bytes = 0;
     squares_ = squares(b_);
@@ -235,7 +233,7 @@ class Solver {
     result.solution.resize(num_rhs_ * core_.storage().sites.size() * 12);
     for (const int parity : {0, 1}) impl_.unload(core_, x_[parity].data(), parity, std::span(result.solution));
     zero_useless_solutions(result);
-    result.report.seconds = now() - begin;
+    result.report.seconds = base::steady_seconds() - begin;
     result.report.communication_seconds += core_.waited - waited + sums_.waited();
     for (const auto& space : spaces_) {
       result.report.flops += space.flops;
@@ -278,7 +276,7 @@ class Solver {
       low_core = &impl_.core<Low>(lanes_, static_cast<int>(num_rhs_), options_.sloppy_precision == Precision::half,
                                   options_.half_halo);
       low_core->flops = low_core->bytes = low_core->waited = 0;
-      low_space = std::make_unique<VectorSpace<Low>>(impl_.team, sums_, shape_of(*low_core, 0));
+      low_space = std::make_unique<VectorSpace<Low>>(impl_.pool, sums_, shape_of(*low_core, 0));
       low = std::make_unique<Preconditioned<Low>>(impl_, *low_core, *low_space);
     }
     std::unique_ptr<Schwarz<T>> schwarz;

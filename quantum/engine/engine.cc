@@ -6,8 +6,10 @@
 
 #include "onehop/error.h"
 #include "quantum/engine/engine_run.h"
-#include "quantum/engine/engine_threads.h"
 #include "quantum/engine/engine_tile.h"
+#include "src/base/clock.h"
+#include "src/base/thread_count.h"
+#include "src/base/thread_pool.h"
 
 namespace onehop::quantum {
 
@@ -24,15 +26,15 @@ EngineCounters apply(std::span<std::complex<T>> amplitudes, std::span<const Loca
     throw BadInput("expected a power of two of amplitudes, found " + std::to_string(amplitudes.size()));
   }
   const int bits = std::bit_width(amplitudes.size()) - 1;
-  const int threads = thread_count(options.threads);
-  const double begin = steady_seconds();
+  const int threads = base::thread_count(options.threads);
+  const double begin = base::steady_seconds();
   const PassList list = make_pass_list(bits, operations, tile_sizes(bits, sizeof(std::complex<T>)));
   EngineCounters counters;
-  counters.planning_seconds = steady_seconds() - begin;
+  counters.planning_seconds = base::steady_seconds() - begin;
   run_passes<T>(amplitudes, operations, list, kernels<T>(), threads, options.records);
   counters.passes = static_cast<double>(list.passes.size());
   counters.operations = static_cast<std::int64_t>(operations.size());
-  counters.seconds = steady_seconds() - begin;
+  counters.seconds = base::steady_seconds() - begin;
   return counters;
 }
 
@@ -67,12 +69,13 @@ double pass_seconds(std::span<std::complex<T>> amplitudes, const EngineOptions& 
   constexpr int rounds = 6;  // even
   double best = 1e300;
   for (int round = 0; round < rounds; ++round) {
-    const double begin = steady_seconds();
-    parallel_for(thread_count(options.threads), amplitudes.size(), piece, [&](std::uint64_t from, std::uint64_t to) {
-      T* const numbers = reinterpret_cast<T*>(amplitudes.data());
-      for (std::uint64_t i = 2 * from; i < 2 * to; ++i) numbers[i] = -numbers[i];
-    });
-    best = std::min(best, steady_seconds() - begin);
+    const double begin = base::steady_seconds();
+    base::parallel_for(base::thread_count(options.threads), amplitudes.size(), piece,
+                       [&](std::uint64_t from, std::uint64_t to) {
+                         T* const numbers = reinterpret_cast<T*>(amplitudes.data());
+                         for (std::uint64_t i = 2 * from; i < 2 * to; ++i) numbers[i] = -numbers[i];
+                       });
+    best = std::min(best, base::steady_seconds() - begin);
   }
   return best;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "onehop/error.h"
-#include "quantum/engine/engine_threads.h"
+#include "src/base/thread_pool.h"
 
 namespace onehop::quantum {
 namespace {
@@ -33,7 +33,7 @@ std::uint64_t spread(std::uint64_t number, std::uint64_t mask) {
 // Calls body(i) for every index i of an amplitude whose bits in `mask` are 0.
 template <typename Body>
 void for_each_outside(int threads, std::size_t size, std::uint64_t mask, const Body& body) {
-  parallel_for(threads, size >> std::popcount(mask), grain, [&](std::uint64_t begin, std::uint64_t end) {
+  base::parallel_for(threads, size >> std::popcount(mask), grain, [&](std::uint64_t begin, std::uint64_t end) {
     std::uint64_t i = spread(begin, mask);
     for (std::uint64_t k = begin; k < end; ++k) {
       body(i);
@@ -68,20 +68,20 @@ void apply_matrix(std::span<std::complex<T>> amplitudes, const LocalOperation& o
   const auto offsets = offsets_of(op.bits);
   const std::size_t size = offsets.size();
   const std::uint64_t mask = mask_of(op.bits);
-  parallel_for(threads, amplitudes.size() >> op.bits.size(), std::max<std::uint64_t>(1, grain / size),
-               [&](std::uint64_t begin, std::uint64_t end) {
-                 std::vector<std::complex<T>> old(size);
-                 std::uint64_t base = spread(begin, mask);
-                 for (std::uint64_t k = begin; k < end; ++k, base = ((base | mask) + 1) & ~mask) {
-                   if ((base & op.control_mask) != op.control_values) continue;
-                   for (std::size_t j = 0; j < size; ++j) old[j] = amplitudes[base + offsets[j]];
-                   for (std::size_t r = 0; r < size; ++r) {
-                     std::complex<T> sum = 0;
-                     for (std::size_t c = 0; c < size; ++c) sum += times(matrix[r * size + c], old[c]);
-                     amplitudes[base + offsets[r]] = sum;
-                   }
-                 }
-               });
+  base::parallel_for(threads, amplitudes.size() >> op.bits.size(), std::max<std::uint64_t>(1, grain / size),
+                     [&](std::uint64_t begin, std::uint64_t end) {
+                       std::vector<std::complex<T>> old(size);
+                       std::uint64_t base = spread(begin, mask);
+                       for (std::uint64_t k = begin; k < end; ++k, base = ((base | mask) + 1) & ~mask) {
+                         if ((base & op.control_mask) != op.control_values) continue;
+                         for (std::size_t j = 0; j < size; ++j) old[j] = amplitudes[base + offsets[j]];
+                         for (std::size_t r = 0; r < size; ++r) {
+                           std::complex<T> sum = 0;
+                           for (std::size_t c = 0; c < size; ++c) sum += times(matrix[r * size + c], old[c]);
+                           amplitudes[base + offsets[r]] = sum;
+                         }
+                       }
+                     });
 }
 
 template <typename T>

@@ -7,7 +7,8 @@
 #include <new>
 
 #include "quantum/engine/engine_direct.h"
-#include "quantum/engine/engine_threads.h"
+#include "src/base/clock.h"
+#include "src/base/thread_pool.h"
 
 namespace onehop::quantum {
 namespace {
@@ -66,7 +67,7 @@ EngineProgram<T>::EngineProgram(int bits, std::vector<LocalOperation> operations
 
 template <typename T>
 EngineCounters EngineProgram<T>::run(std::span<std::complex<T>> amplitudes, int threads) const {
-  const auto begin = std::chrono::steady_clock::now();
+  const double begin = base::steady_seconds();
   auto program = programs_.begin();
   for (const Pass& pass : list_.passes) {
     if (pass.tile == 0) {
@@ -78,14 +79,14 @@ EngineCounters EngineProgram<T>::run(std::span<std::complex<T>> amplitudes, int 
     if (some == 1) {
       run_tiles(*program, amplitudes.data(), next);
     } else {
-      run_together(some, [&](int) { run_tiles(*program, amplitudes.data(), next); });
+      base::ThreadPool(some, base::WaitStyle::sleep).run([&](int) { run_tiles(*program, amplitudes.data(), next); });
     }
     ++program;
   }
   EngineCounters counters;
   counters.passes = static_cast<double>(list_.passes.size());
   counters.operations = static_cast<std::int64_t>(operations_.size());
-  counters.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  counters.seconds = base::steady_seconds() - begin;
   return counters;
 }
 

@@ -9,8 +9,9 @@
 
 #include "onehop/error.h"
 #include "onehop/quantum/engine.h"
-#include "quantum/engine/engine_threads.h"
 #include "quantum/kernels/kernels.h"
+#include "src/base/thread_count.h"
+#include "src/base/thread_pool.h"
 
 namespace onehop::quantum {
 namespace {
@@ -57,7 +58,7 @@ double block_norm(const std::complex<T>* a, std::uint64_t count) {
 template <typename T>
 std::vector<double> block_norms(std::span<const std::complex<T>> amplitudes, int threads) {
   std::vector<double> norms(blocks_in(amplitudes.size()));
-  parallel_for(threads, amplitudes.size(), block_size, [&](std::uint64_t begin, std::uint64_t end) {
+  base::parallel_for(threads, amplitudes.size(), block_size, [&](std::uint64_t begin, std::uint64_t end) {
     norms[begin / block_size] = block_norm(amplitudes.data() + begin, end - begin);
   });
   return norms;
@@ -165,7 +166,7 @@ class BlockProducts {
 template <typename T>
 double norm_squared(std::span<const std::complex<T>> amplitudes, const EngineOptions& options) {
   double sum = 0;
-  for (const double norm : block_norms(amplitudes, thread_count(options.threads))) sum += norm;
+  for (const double norm : block_norms(amplitudes, base::thread_count(options.threads))) sum += norm;
   return sum;
 }
 
@@ -198,7 +199,7 @@ void probabilities(std::span<const std::complex<T>> amplitudes, std::span<const 
   const std::uint64_t part = std::max<std::uint64_t>(64, (amplitudes.size() + parts - 1) / parts);
   const std::uint64_t used = (amplitudes.size() + part - 1) / part;
   std::vector<std::vector<double>> sums(used);
-  parallel_for(thread_count(options.threads), amplitudes.size(), part, [&](std::uint64_t begin, std::uint64_t end) {
+  base::parallel_for(base::thread_count(options.threads), amplitudes.size(), part, [&](std::uint64_t begin, std::uint64_t end) {
     auto& sum = sums[begin / part];
     sum.assign(out.size(), 0.0);
     for (std::uint64_t i = begin; i < end; i += 64) {
@@ -232,15 +233,16 @@ void pauli_products(std::span<const std::complex<T>> a, std::span<const std::com
   const auto groups = shared_x(paulis);
   const std::uint64_t part = std::max<std::uint64_t>(block_size, a.size() / max_parts);
   std::vector<std::vector<Sum>> sums((a.size() + part - 1) / part);
-  parallel_for(thread_count(options.threads), a.size(), part, [&](std::uint64_t part_begin, std::uint64_t part_end) {
-    auto& sum = sums[part_begin / part];
-    sum.assign(paulis.size(), Sum(0));
-    const std::uint64_t size = std::min(block_size, part_end - part_begin);
-    BlockProducts<T> products(a, b, paulis, size);
-    for (std::uint64_t begin = part_begin; begin < part_end; begin += size) {
-      for (const SharedX& group : groups) products.add(group, begin, sum);
-    }
-  });
+  base::parallel_for(base::thread_count(options.threads), a.size(), part,
+                     [&](std::uint64_t part_begin, std::uint64_t part_end) {
+                       auto& sum = sums[part_begin / part];
+                       sum.assign(paulis.size(), Sum(0));
+                       const std::uint64_t size = std::min(block_size, part_end - part_begin);
+                       BlockProducts<T> products(a, b, paulis, size);
+                       for (std::uint64_t begin = part_begin; begin < part_end; begin += size) {
+                         for (const SharedX& group : groups) products.add(group, begin, sum);
+                       }
+                     });
   constexpr Sum powers[] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
   for (std::size_t i = 0; i < paulis.size(); ++i) {
     Sum total = 0;
@@ -264,14 +266,14 @@ void collapse(std::span<std::complex<T>> amplitudes, int bit, int value, double 
   const std::uint64_t mask = std::uint64_t{1} << bit;
   const std::uint64_t kept = value != 0 ? mask : 0;
   const T scale = static_cast<T>(factor);
-  parallel_for(thread_count(options.threads), amplitudes.size(), block_size,
-               [&](std::uint64_t begin, std::uint64_t end) {
-                 for (std::uint64_t i = begin; i < end; ++i) {
-                   amplitudes[i] = (i & mask) == kept
-                                       ? std::complex<T>(amplitudes[i].real() * scale, amplitudes[i].imag() * scale)
-                                       : std::complex<T>(0);
-                 }
-               });
+  base::parallel_for(
+      base::thread_count(options.threads), amplitudes.size(), block_size, [&](std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t i = begin; i < end; ++i) {
+          amplitudes[i] = (i & mask) == kept
+                              ? std::complex<T>(amplitudes[i].real() * scale, amplitudes[i].imag() * scale)
+                              : std::complex<T>(0);
+        }
+      });
 }
 
 template <typename T>
@@ -279,7 +281,7 @@ void sample(std::span<const std::complex<T>> amplitudes, std::span<const double>
             std::span<std::uint64_t> out, const EngineOptions& options) {
   check_sizes(thresholds.size(), out.size(), "sample, results");
   if (!std::is_sorted(thresholds.begin(), thresholds.end())) throw BadInput("sample: expected ascending thresholds");
-  const int threads = thread_count(options.threads);
+  const int threads = base::thread_count(options.threads);
   const std::vector<double> norms = block_norms(amplitudes, threads);
   // first[b]: the first threshold in block b or later. Thresholds beyond the total, by rounding, belong to the last
   // block with a nonzero probability.
@@ -293,7 +295,7 @@ void sample(std::span<const std::complex<T>> amplitudes, std::span<const double>
     if (norms[b] > 0) last_block = b;
   }
   for (std::size_t b = last_block + 1; b <= norms.size(); ++b) first[b] = thresholds.size();
-  parallel_for(threads, norms.size(), 1, [&](std::uint64_t block, std::uint64_t) {
+  base::parallel_for(threads, norms.size(), 1, [&](std::uint64_t block, std::uint64_t) {
     std::size_t shot = first[block];
     const std::size_t stop = first[block + 1];
     if (shot == stop) return;

@@ -8,8 +8,9 @@
 #include <new>
 
 #include "quantum/engine/engine_direct.h"
-#include "quantum/engine/engine_threads.h"
 #include "quantum/engine/engine_tile.h"
+#include "src/base/clock.h"
+#include "src/base/thread_pool.h"
 
 namespace onehop::quantum {
 namespace {
@@ -40,9 +41,9 @@ void run_pass(std::span<std::complex<T>> amplitudes, TileProgram<T>& program, in
   std::atomic<std::size_t> next_diagonal{0};
   std::atomic<std::size_t> next_tile{0};
   std::atomic<bool> failed{false};
-  Barrier barrier(threads);
+  base::Barrier barrier(threads);
   std::vector<std::array<double, pass_parts>> parts(record != nullptr ? static_cast<std::size_t>(threads) : 0);
-  run_together(threads, [&](int thread) {
+  base::ThreadPool(threads, base::WaitStyle::sleep).run([&](int thread) {
     T* tile = nullptr;
     std::exception_ptr thrown;  // rethrown only after the barrier, at which the other threads wait
     try {
@@ -59,7 +60,7 @@ void run_pass(std::span<std::complex<T>> amplitudes, TileProgram<T>& program, in
     typename TileProgram<T>::Scratch scratch;
     if (record != nullptr) {
       scratch.parts = &parts[static_cast<std::size_t>(thread)];
-      (*scratch.parts)[static_cast<std::size_t>(PassPart::preparing)] = steady_seconds() - record->begin;
+      (*scratch.parts)[static_cast<std::size_t>(PassPart::preparing)] = base::steady_seconds() - record->begin;
     }
     scratch.tile = tile;
     if (program.needs_other()) scratch.other = scratch.tile + program.shape().numbers();
@@ -109,7 +110,7 @@ void run_passes(std::span<std::complex<T>> amplitudes, std::span<const LocalOper
     if (records != nullptr) {
       record = &records->emplace_back();
       record->pass = summarize(pass);
-      record->begin = steady_seconds();
+      record->begin = base::steady_seconds();
     }
     if (pass.tile == 0) {
       apply_directly(amplitudes, operations[pass.items.front().index], threads);
@@ -118,7 +119,7 @@ void run_passes(std::span<std::complex<T>> amplitudes, std::span<const LocalOper
       if (record != nullptr) program.describe(record->pass);
       run_pass(amplitudes, program, threads, record);
     }
-    if (record != nullptr) record->seconds = steady_seconds() - record->begin;
+    if (record != nullptr) record->seconds = base::steady_seconds() - record->begin;
   }
 }
 

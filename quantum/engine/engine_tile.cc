@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "quantum/engine/engine_threads.h"
+#include "src/base/clock.h"
 
 namespace onehop::quantum {
 namespace {
@@ -15,9 +15,9 @@ constexpr std::size_t least_bytes_past_caches = std::size_t{1} << 26;
 template <typename Body>
 void timed(std::array<double, pass_parts>* parts, PassPart part, const Body& body) {
   if (parts == nullptr) return body();
-  const double begin = steady_seconds();
+  const double begin = base::steady_seconds();
   body();
-  (*parts)[static_cast<std::size_t>(part)] += steady_seconds() - begin;
+  (*parts)[static_cast<std::size_t>(part)] += base::steady_seconds() - begin;
 }
 
 }  // namespace

@@ -5,8 +5,6 @@
 #include <bit>
 #include <list>
 
-#include "quantum/engine/engine_threads.h"
-
 namespace onehop::quantum {
 namespace {
 
@@ -151,7 +149,7 @@ std::unique_ptr<EngineProgram<T>> program_of(std::vector<LocalOperation> operati
 }  // namespace
 
 EngineCounters CompiledCircuit::Part::run(State& state) const {
-  const int threads = thread_count(state.engine().threads);
+  const int threads = state.engine().threads;
   if (const auto* single = std::get_if<std::unique_ptr<EngineProgram<float>>>(&program)) {
     return (*single)->run(state.local<float>(), threads);
   }

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "quantum/engine/engine_threads.h"
+#include "src/base/clock.h"
 
 namespace onehop::quantum {
 
@@ -12,9 +12,9 @@ const char* name_of(ProfileEntry::Kind kind) {
   return names[static_cast<std::size_t>(kind)];
 }
 
-Profile::Profile() : origin_(steady_seconds()) {}
+Profile::Profile() : origin_(base::steady_seconds()) {}
 
-double Profile::now() const { return steady_seconds() - origin_; }
+double Profile::now() const { return base::steady_seconds() - origin_; }
 
 ProfileEntry& Profile::add(ProfileEntry entry) {
   entry.run = run_;

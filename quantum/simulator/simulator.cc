@@ -2,24 +2,22 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <map>
 #include <numeric>
 #include <string>
 
 #include "onehop/error.h"
 #include "quantum/circuit/random.h"
-#include "quantum/engine/engine_threads.h"
 #include "quantum/simulator/plan_cache.h"
 #include "quantum/state/sampling.h"
 #include "quantum/state/sorted_order.h"
+#include "src/base/clock.h"
+#include "src/base/thread_pool.h"
 
 namespace onehop::quantum {
 namespace {
 
 constexpr std::int64_t max_shots = std::int64_t{1} << 31;
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // A circuit divided into its body and its final measurements, which are made by sampling.
 struct Split {
@@ -139,7 +137,7 @@ class Simulation {
   }
 
   SimulationResult run() {
-    const double begin = now();
+    const double begin = base::steady_seconds();
     profile_ = Profile();
     std::vector<std::uint64_t> all(static_cast<std::size_t>(options_.shots));
     std::iota(all.begin(), all.end(), std::uint64_t{0});
@@ -162,7 +160,7 @@ class Simulation {
     double bytes = static_cast<double>(counters.bytes_sent);
     sum_over_ranks(result_.state->group(), std::span(&bytes, 1));
     result_.bytes_moved = static_cast<std::int64_t>(bytes);
-    result_.seconds = now() - begin;
+    result_.seconds = base::steady_seconds() - begin;
     if (options_.profile) {
       result_.profile = profile_.entries();
       result_.pass_seconds = result_.state->pass_seconds();
@@ -309,8 +307,8 @@ class Simulation {
     std::sort(qubits.begin(), qubits.end());
     qubits.erase(std::unique(qubits.begin(), qubits.end()), qubits.end());
     const auto values = quantum::sample(*result_.state, qubits, branch.shots, options_.seed);
-    const int threads = thread_count(result_.state->engine().threads);
-    parallel_for(threads, values.size(), 4096, [&](std::uint64_t begin, std::uint64_t end) {
+    const int threads = result_.state->engine().threads;
+    base::parallel_for(threads, values.size(), 4096, [&](std::uint64_t begin, std::uint64_t end) {
       for (const auto& [bit, qubit] : split_.last) {
         if (bit >= circuit_.clbits) continue;
         const auto place = std::lower_bound(qubits.begin(), qubits.end(), qubit) - qubits.begin();

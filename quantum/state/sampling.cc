@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "quantum/circuit/random.h"
-#include "quantum/engine/engine_threads.h"
 #include "quantum/state/sorted_order.h"
 #include "quantum/state/state_impl.h"
+#include "src/base/thread_pool.h"
 
 namespace onehop::quantum {
 namespace {
@@ -140,7 +140,7 @@ void decide_first(const State& state, Deciding& deciding, std::span<const std::u
   std::reverse(lowest_first.begin(), lowest_first.end());
   Tree tree;
   tree.set(state.probabilities(lowest_first));
-  parallel_for(thread_count(state.engine().threads), shots.size(), 4096, [&](std::uint64_t begin, std::uint64_t end) {
+  base::parallel_for(state.engine().threads, shots.size(), 4096, [&](std::uint64_t begin, std::uint64_t end) {
     tree.draw_many(seed, shots.subspan(begin, end - begin), sampling_events,
                    std::span(deciding.values).subspan(begin, end - begin));
   });
@@ -160,17 +160,17 @@ void decide_some(const State& state, Deciding& deciding, std::span<const std::ui
   }
   starts.push_back(sorted.size());
   constexpr std::uint64_t grain = 256;
-  const int threads = thread_count(state.engine().threads);
+  const int threads = state.engine().threads;
   const std::size_t values = std::size_t{1} << count;
   const Places places(state, deciding, count);
   std::vector<double> weights(prefixes.size() * values);
-  parallel_for(threads, prefixes.size(), grain, [&](std::uint64_t begin, std::uint64_t end) {
+  base::parallel_for(threads, prefixes.size(), grain, [&](std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t p = begin; p < end; ++p) {
       places.probabilities(prefixes[p], std::span(weights).subspan(p * values, values));
     }
   });
   sum_over_ranks(state.group(), weights);
-  parallel_for(threads, prefixes.size(), grain, [&](std::uint64_t begin, std::uint64_t end) {
+  base::parallel_for(threads, prefixes.size(), grain, [&](std::uint64_t begin, std::uint64_t end) {
     Tree tree;
     for (std::uint64_t p = begin; p < end; ++p) {
       tree.set(std::span(weights).subspan(p * values, values));

@@ -1,6 +1,5 @@
 #include "onehop/quantum/state.h"
 
-#include <sched.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -16,9 +15,9 @@
 #include "onehop/error.h"
 #include "onehop/patterns.h"
 #include "onehop/plan.h"
-#include "quantum/engine/engine_threads.h"
 #include "quantum/state/state_impl.h"
-#include "src/base/env.h"
+#include "src/base/thread_count.h"
+#include "src/base/thread_pool.h"
 
 namespace onehop::quantum {
 namespace {
@@ -88,20 +87,6 @@ int check_size(const Group& group, int qubits) {
   return local_bits;
 }
 
-// The number of threads of this rank: its share of the cores that it has in common with other ranks.
-int threads_of(const Group& group) {
-  if (env::threads()) return 0;
-  cpu_set_t mine;
-  CPU_ZERO(&mine);
-  sched_getaffinity(0, sizeof(mine), &mine);
-  const Gathered all = group.allgather(std::as_bytes(std::span(&mine, 1)));
-  int sharing = 0;
-  for (const int rank : group.local_ranks()) {
-    if (std::memcmp(all[static_cast<std::size_t>(rank)].data(), &mine, sizeof(mine)) == 0) ++sharing;
-  }
-  return std::max(1, CPU_COUNT(&mine) / std::max(1, sharing));
-}
-
 template <typename T>
 void sum_numbers(const Group& group, std::span<T> numbers) {
   if (group.size() == 1) return;
@@ -149,7 +134,7 @@ State::Impl::Impl(const Group& the_group, int the_qubits, Precision the_precisio
   local_bits = check_size(group, qubits);
   check_memory(group, qubits, precision, options);
   staging = staging_of(local_bits, group.size(), precision, options.staging);
-  engine.threads = options.threads > 0 ? options.threads : threads_of(group);
+  engine.threads = base::thread_count(options.threads, group);
   memory = group.allocate(std::int64_t{bytes_per_amplitude(precision)} << local_bits);
   // Not every system has huge pages for shared memory, so a failure is ignored.
   madvise(memory.bytes().data(), memory.bytes().size(), MADV_HUGEPAGE);
@@ -269,7 +254,7 @@ void State::set_product(std::span<const std::array<std::complex<double>, 2>> wir
     for (std::size_t i = 0; i < size; ++i) table[i] *= zero;
   }
   impl_->visit([&]<typename T>(std::span<std::complex<T>> amplitudes) {
-    parallel_for(thread_count(impl_->engine.threads), amplitudes.size(), table.size(),
+    base::parallel_for(impl_->engine.threads, amplitudes.size(), table.size(),
                  [&](std::uint64_t begin, std::uint64_t) {
                    std::complex<double> high = 1;
                    for (int bit = low; bit < impl_->local_bits; ++bit)

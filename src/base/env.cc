@@ -10,8 +10,6 @@
 namespace onehop::env {
 namespace {
 
-constexpr int max_threads = 1024;
-
 constexpr std::array table{
     Variable{"ONEHOP_CIRCUIT", "process number and file descriptor", "none",
              "The circuit that the parent process has parsed and shares with the ranks that it starts.",

@@ -20,7 +20,9 @@ struct Variable {
 // All variables named ONEHOP_... that onehop, its drop-in interfaces or its tests read, sorted by name.
 [[nodiscard]] std::span<const Variable> variables() noexcept;
 
-// The value of ONEHOP_THREADS, 1 to 1024; none if it is unset or empty. Throws BadInput for anything else.
+inline constexpr int max_threads = 1024;  // of a rank
+
+// The value of ONEHOP_THREADS, 1 to max_threads; none if it is unset or empty. Throws BadInput for anything else.
 [[nodiscard]] std::optional<int> threads();
 
 // Checks ONEHOP_SIMD, ONEHOP_THREADS and the variables that are 0 or 1. Throws BadInput for the first invalid value.

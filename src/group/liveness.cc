@@ -12,6 +12,7 @@
 
 #include "onehop/error.h"
 #include "onehop/group.h"
+#include "src/base/clock.h"
 
 namespace onehop {
 namespace {
@@ -65,9 +66,7 @@ double default_timeout() {
 
 Deadline::Deadline(double seconds) : limit_(seconds) {}
 
-double Deadline::seconds() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-}
+double Deadline::seconds() const { return base::steady_seconds() - begin_; }
 
 void Deadline::throw_timeout(const std::string& what, double waited) {
   char text[32];

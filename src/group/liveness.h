@@ -3,9 +3,10 @@
 
 #include <sys/types.h>
 
-#include <chrono>
 #include <string>
 #include <vector>
+
+#include "src/base/clock.h"
 
 namespace onehop::detail {
 
@@ -46,7 +47,7 @@ class Deadline {
   [[noreturn]] static void throw_timeout(const std::string& what, double waited);
   static void warn(const std::string& what, double waited);
 
-  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  double begin_ = base::steady_seconds();
   double limit_ = 0;
   bool warned_ = false;
 };

@@ -7,7 +7,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -15,6 +14,7 @@
 #include <utility>
 
 #include "onehop/error.h"
+#include "src/base/clock.h"
 #include "src/group/agreement.h"
 #include "src/group/driven.h"
 #include "src/group/group_state.h"
@@ -26,9 +26,9 @@ namespace {
 constinit std::atomic<std::uint32_t> always_up{1};
 
 constexpr std::int64_t largest_slot = std::int64_t{1} << 30;  // MPI counts in int
-// How long a group that closes waits for messages that have not been received yet.
-constexpr std::chrono::seconds drain_limit{2};
-constexpr std::chrono::milliseconds cancel_limit{100};
+// How many seconds a group that closes waits for messages that have not been received yet.
+constexpr double drain_limit = 2;
+constexpr double cancel_limit = 0.1;
 
 struct Free {
   void operator()(std::byte* memory) const noexcept { std::free(memory); }
@@ -69,9 +69,9 @@ class MpiWire final : public Driven {
 
   ~MpiWire() override {
     leave();
-    const auto end = std::chrono::steady_clock::now() + (lost() ? std::chrono::seconds{0} : drain_limit);
+    const double end = base::steady_seconds() + (lost() ? 0 : drain_limit);
     for (drain(); !settle(); drain()) {
-      if (std::chrono::steady_clock::now() > end) break;
+      if (base::steady_seconds() > end) break;
       sched_yield();
     }
     // MPI may still read messages that it could not send, so their memory and the communicator are leaked.
@@ -286,10 +286,9 @@ class MpiReceiveEnd final : public MpiEnd<Abi> {
       }
     }
     // A message that is just arriving cannot be cancelled.
-    const auto end =
-        std::chrono::steady_clock::now() + (this->wire_->lost() ? std::chrono::milliseconds{0} : cancel_limit);
+    const double end = base::steady_seconds() + (this->wire_->lost() ? 0 : cancel_limit);
     for (std::uint64_t use = arrived_ + 1; use <= offered_; ++use) {
-      while (!this->wire_->over(this->request(use)) && std::chrono::steady_clock::now() < end) sched_yield();
+      while (!this->wire_->over(this->request(use)) && base::steady_seconds() < end) sched_yield();
     }
     this->leave_behind(arrived_, offered_);
   }

@@ -32,10 +32,10 @@ template <class Link, class Real>
 void expect_same_bits(const DslashLattice& lattice, const DslashLinks<Link>& once) {
   const DslashLinks<Link> twice = in_order_of_use(lattice, once);
   EXPECT_TRUE(twice.kinds.empty());
-  Team team(2);
+  base::ThreadPool pool(2);
   for (const int num_rhs : {1, 5}) {
-    DslashField<Link, Real> a(lattice, once, team, {.num_rhs = num_rhs});
-    DslashField<Link, Real> b(lattice, twice, team, {.num_rhs = num_rhs});
+    DslashField<Link, Real> a(lattice, once, pool, {.num_rhs = num_rhs});
+    DslashField<Link, Real> b(lattice, twice, pool, {.num_rhs = num_rhs});
     std::mt19937 random(static_cast<unsigned>(lattice.group.rank()));
     std::uniform_real_distribution<Real> even(-1, 1);
     for (Real& x : a.field.memory.span()) x = even(random);

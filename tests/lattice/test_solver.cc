@@ -37,11 +37,11 @@ TEST(LatticeSolver, SuperaccumulatorsAreExact) {
 
 TEST(LatticeSolver, TeamsShareWork) {
   for (const int threads : {1, 2, 3}) {
-    Team team(threads);
+    base::ThreadPool pool(threads);
     for (int times = 0; times < 50; ++times) {
       std::vector<int> done(101);
-      team.run([&](int thread) {
-        const auto [first, last] = team.part(0, 101, thread);
+      pool.run([&](int thread) {
+        const auto [first, last] = pool.part(0, 101, thread);
         for (std::int64_t i = first; i < last; ++i) ++done[static_cast<std::size_t>(i)];
       });
       EXPECT_EQ(std::accumulate(done.begin(), done.end(), 0), 101);
@@ -67,8 +67,8 @@ TEST(LatticeSolver, FieldsGoToNaturalOrderAndBack) {
 template <class Real>
 class Diagonal final : public LinearOperator<Real> {
  public:
-  Diagonal(Team& team, Sums& sums, std::vector<std::complex<double>> factors, int lanes, int num_rhs)
-      : space_(team, sums, {static_cast<std::int64_t>(factors.size()) / lanes, 0, num_rhs, 1, lanes}),
+  Diagonal(const base::ThreadPool& pool, Sums& sums, std::vector<std::complex<double>> factors, int lanes, int num_rhs)
+      : space_(pool, sums, {static_cast<std::int64_t>(factors.size()) / lanes, 0, num_rhs, 1, lanes}),
         factors_(std::move(factors)),
         input_(space_.size()) {}
   VectorSpace<Real>& space() override { return space_; }
@@ -96,8 +96,8 @@ class Diagonal final : public LinearOperator<Real> {
 };
 
 struct Bench {
-  Bench(const Group& group, int threads, bool wide) : team(threads), sums(group, 8, wide) {}
-  Team team;
+  Bench(const Group& group, int threads, bool wide) : pool(threads), sums(group, 8, wide) {}
+  base::ThreadPool pool;
   Sums sums;
 };
 
@@ -151,9 +151,9 @@ TEST(LatticeSolver, SolversFindWhatTheyShould) {
   for (const bool wide : {false, true}) {
     testing::on_threads(2, [&](const Group& group) {
       Bench bench(group, 1, wide);
-      Diagonal<double> real(bench.team, bench.sums, some_factors(64, group.rank(), true), 4, 2);
-      Diagonal<double> turned(bench.team, bench.sums, some_factors(64, group.rank(), false), 8, 2);
-      Diagonal<float> low(bench.team, bench.sums, some_factors(64, group.rank(), true), 4, 2);
+      Diagonal<double> real(bench.pool, bench.sums, some_factors(64, group.rank(), true), 4, 2);
+      Diagonal<double> turned(bench.pool, bench.sums, some_factors(64, group.rank(), false), 8, 2);
+      Diagonal<float> low(bench.pool, bench.sums, some_factors(64, group.rank(), true), 4, 2);
       const auto solve = [&](auto& a, auto&& method) {
         const Buffer<double> b = some_vector(a.space(), group.rank());
         const Buffer<double> x = a.space().make(), r = a.space().make();
@@ -184,7 +184,7 @@ TEST(LatticeSolver, SolversFindWhatTheyShould) {
 
 TEST(LatticeSolver, ShiftsAtOnce) {
   Bench bench(Group::alone(), 2, false);
-  Diagonal<double> a(bench.team, bench.sums, some_factors(64, 0, true), 8, 1);
+  Diagonal<double> a(bench.pool, bench.sums, some_factors(64, 0, true), 8, 1);
   const std::vector<double> shifts{0, 0.3, 2, 30};
   const Buffer<double> b = some_vector(a.space(), 0);
   const Buffer<double> r = a.space().make();
@@ -197,7 +197,7 @@ TEST(LatticeSolver, ShiftsAtOnce) {
   for (std::size_t s = 0; s < shifts.size(); ++s) {
     auto factors = some_factors(64, 0, true);
     for (auto& each : factors) each += shifts[s];
-    Diagonal<double> shifted(bench.team, bench.sums, factors, 8, 1);
+    Diagonal<double> shifted(bench.pool, bench.sums, factors, 8, 1);
     EXPECT_LT(residual(shifted, static_cast<const double*>(b.data()), static_cast<const double*>(x[s])), 4e-22);
   }
 }
@@ -205,7 +205,7 @@ TEST(LatticeSolver, ShiftsAtOnce) {
 TEST(LatticeSolver, EndsWithItsBestWhereThereIsNoSolution) {
   Bench bench(Group::alone(), 1, false);
   std::vector<std::complex<double>> singular(64, 0.0);
-  Diagonal<double> a(bench.team, bench.sums, singular, 8, 1);
+  Diagonal<double> a(bench.pool, bench.sums, singular, 8, 1);
   const Buffer<double> r = some_vector(a.space(), 0);
   const Buffer<double> x = a.space().make();
   EXPECT_EQ(conjugate_gradients(a, x.data(), r.data(), until({1}, 1e-9)), 0);
@@ -215,7 +215,8 @@ TEST(LatticeSolver, EndsWithItsBestWhereThereIsNoSolution) {
 // An inconsistent operator: every application multiplies by other numbers, so that iterated residuals are wrong.
 class Restless final : public LinearOperator<double> {
  public:
-  Restless(Team& team, Sums& sums) : of_(team, sums, std::vector<std::complex<double>>(64, 1.0), 4, 1) {}
+  Restless(const base::ThreadPool& pool, Sums& sums)
+      : of_(pool, sums, std::vector<std::complex<double>>(64, 1.0), 4, 1) {}
   VectorSpace<double>& space() override { return of_.space(); }
   double* input() override { return of_.input(); }
   void apply(const double* in, double* out) override {
@@ -230,7 +231,7 @@ class Restless final : public LinearOperator<double> {
 
 TEST(LatticeSolver, GivesUpWhereTheResidualOnlyGrows) {
   Bench bench(Group::alone(), 1, false);
-  Restless a(bench.team, bench.sums);
+  Restless a(bench.pool, bench.sums);
   const Buffer<double> x = a.space().make();
   const Buffer<double> r = a.space().make();
   for (std::size_t i = 0; i < a.space().size(); ++i) r.data()[i] = std::cos(static_cast<double>(i));

@@ -50,9 +50,9 @@ void expect_same_bits(const Group& group, const std::vector<int>& grid, int reco
   std::vector<double> blocks(static_cast<std::size_t>(gauge.geometry().sites()) * 72);
   fill(std::span(blocks), 21);
   storage.set_clover(blocks, blocks);
-  Team team(group.size() == 1 ? 2 : 1);
+  base::ThreadPool pool(group.size() == 1 ? 2 : 1);
   for (const int num_rhs : {1, 2}) {
-    WilsonCore<T> core(storage, team, num_rhs);
+    WilsonCore<T> core(storage, pool, num_rhs);
     EXPECT_FALSE(core.fetches || core.past_caches);
     const Fields<T> fields(core);
     for (const WilsonForm form : {WilsonForm::plain, WilsonForm::add, WilsonForm::clover, WilsonForm::clover_other}) {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "quantum/engine/engine_run.h"
-#include "quantum/engine/engine_threads.h"
+#include "src/base/clock.h"
 #include "tests/support/local_operations.h"
 
 namespace onehop::quantum {
@@ -121,9 +121,9 @@ void print_matrices_or_parts(const char* what, int bits, const std::vector<Local
       TileSizes sizes = tile_sizes(bits, sizeof(std::complex<T>));
       sizes.matrices = round % 2 == 0;
       const PassList list = make_pass_list(bits, operations, sizes);
-      const double begin = steady_seconds();
+      const double begin = base::steady_seconds();
       run_passes<T>(state, operations, list, kernels_named<T>(simd), 1);
-      best[round % 2] = std::min(best[round % 2], steady_seconds() - begin);
+      best[round % 2] = std::min(best[round % 2], base::steady_seconds() - begin);
     }
     std::printf("%s, %s, %s: matrices %.1f ms, parts %.1f ms\n", what, sizeof(T) == 8 ? "double" : "single",
                 simd.c_str(), 1e3 * best[0], 1e3 * best[1]);
