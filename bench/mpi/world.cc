@@ -4,6 +4,7 @@
 
 #include "bench/mpi/context.h"
 #include "bench/mpi/peers.h"
+#include "src/base/text.h"
 #include "src/mpi/mpi.h"
 
 namespace onehop::bench {
@@ -59,7 +60,7 @@ std::string why_not_here(const Group& group, std::optional<detail::AnyMpi>& mpi)
         },
         *mpi);
     if (size != group.size()) {
-      return "MPI runs " + std::to_string(size) + " rank(s), but this group has " + std::to_string(group.size());
+      return "MPI runs " + base::counted(size, "rank") + ", but this group has " + std::to_string(group.size());
     }
     if (rank != group.rank()) {
       return "rank " + std::to_string(group.rank()) + " of this group is rank " + std::to_string(rank) + " in MPI";

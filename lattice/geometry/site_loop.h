@@ -222,7 +222,7 @@ template <class Space, class Op>
 #endif
 
 // Calls op(sites) for all own sites, on all threads of the space: a MatrixSpace (for fields of doubles), FieldsOf, or another type with
-// team(), sites(), rows() and an overload of loop_over_rows().
+// pool(), sites(), rows() and an overload of loop_over_rows().
 template <class Space, class Op>
 void each_site(const Space& space, const Op& op) {
   const auto rows = static_cast<std::ptrdiff_t>(space.rows().size());

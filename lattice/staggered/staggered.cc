@@ -26,29 +26,9 @@ Geometry vector_geometry(std::vector<std::int64_t> extents, std::vector<int> gri
   return Geometry(spec);
 }
 
-// The links of a gauge field with their phases and signs.
 std::vector<Number> with_phases(const Gauge& gauge, const StaggeredOptions& options) {
-  const Geometry& geometry = gauge.geometry();
-  const auto dims = static_cast<std::size_t>(geometry.dims());
-  const auto origin = geometry.origin(gauge.group().rank());
   std::vector<Number> links = gauge.links();
-  for (std::int64_t site = 0; site < geometry.sites(); ++site) {
-    std::int64_t remaining = site;
-    std::int64_t before = 0;  // the coordinates of earlier directions, added up
-    if (options.phases == StaggeredPhases::milc)
-      before = origin[dims - 1] + site / (geometry.sites() / geometry.block()[dims - 1]);
-    for (std::size_t mu = 0; mu < dims; ++mu) {
-      const std::int64_t at = origin[mu] + remaining % geometry.block()[mu];
-      remaining /= geometry.block()[mu];
-      if (options.phases == StaggeredPhases::milc && mu + 1 == dims) before = 0;
-      const bool across = options.antiperiodic && mu + 1 == dims && at + 1 == geometry.spec().extents[mu];
-      if ((before % 2 != 0) != across) {
-        Number* link = links.data() + (static_cast<std::size_t>(site) * dims + mu) * 9;
-        for (std::size_t i = 0; i < 9; ++i) link[i] = -link[i];
-      }
-      before += at;
-    }
-  }
+  multiply_staggered_phases(links, gauge.geometry(), gauge.group().rank(), 1, options.antiperiodic, options.phases);
   return links;
 }
 
@@ -77,6 +57,31 @@ detail::DslashLattice lattice_of(const Group& group, std::vector<std::int64_t> e
 }
 
 }  // namespace
+
+void multiply_staggered_phases(std::span<Number> links, const Geometry& geometry, int rank, int length,
+                               bool antiperiodic, StaggeredPhases phases) {
+  const auto dims = static_cast<std::size_t>(geometry.dims());
+  check_links(links, geometry, "the");
+  const auto origin = geometry.origin(rank);
+  for (std::int64_t site = 0; site < geometry.sites(); ++site) {
+    std::int64_t remaining = site;
+    std::int64_t before = 0;  // the sum of the coordinates in earlier directions
+    if (phases == StaggeredPhases::milc)
+      before = origin[dims - 1] + site / (geometry.sites() / geometry.block()[dims - 1]);
+    for (std::size_t mu = 0; mu < dims; ++mu) {
+      const std::int64_t at = origin[mu] + remaining % geometry.block()[mu];
+      remaining /= geometry.block()[mu];
+      if (phases == StaggeredPhases::milc && mu + 1 == dims) before = 0;
+      std::int64_t signs = before;
+      if (antiperiodic && mu + 1 == dims) signs += (at + length) / geometry.spec().extents[mu];
+      if (signs % 2 != 0) {
+        Number* link = links.data() + (static_cast<std::size_t>(site) * dims + mu) * 9;
+        for (std::size_t i = 0; i < 9; ++i) link[i] = -link[i];
+      }
+      before += at;
+    }
+  }
+}
 
 struct Staggered::Impl {
   Impl(detail::DslashLattice lattice, int threads, const detail::StaggeredParts& parts)

@@ -73,6 +73,16 @@ nb::tuple solve(Staggered& staggered, const Memory& source, const std::vector<do
 }  // namespace
 
 void bind_lattice_staggered(nb::module_& module) {
+  module.def(
+      "lattice_multiply_staggered_phases",
+      [](const nb::ndarray<Number, nb::numpy, nb::c_contig, nb::device::cpu>& links,
+         const onehop::lattice::Geometry& geometry, int rank, int length, bool antiperiodic, bool milc_phases) {
+        const nb::gil_scoped_release released;
+        onehop::lattice::multiply_staggered_phases({links.data(), links.size()}, geometry, rank, length, antiperiodic,
+                                                   milc_phases ? StaggeredPhases::milc : StaggeredPhases::standard);
+      },
+      "links"_a, "geometry"_a, "rank"_a, "length"_a, "antiperiodic"_a, "milc_phases"_a,
+      "Multiplies a rank's block of links with the staggered phases, in place.");
   nb::class_<SolverReport>(module, "LatticeSolverReport",
                            "The report of a solve. Times, flops and bytes are those of this rank.")
       .def_ro("iterations", &SolverReport::iterations, "Number of iterations.")

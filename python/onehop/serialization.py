@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onehop.error import BadInput, Error, Mismatch, PeerLost, Timeout
+from onehop.text import counted
 
 __all__ = [
     "MAX_BYTES",
@@ -127,7 +128,7 @@ class Message:
         found = self.parts[place]
         if found.dtype != np.dtype(dtype) or found.ndim != dimensions:
             raise BadInput(
-                f"{self.tag}: expected array {place} to have {dimensions} dimension(s) of {np.dtype(dtype)}, "
+                f"{self.tag}: expected array {place} to have {counted(dimensions, 'dimension')} of {np.dtype(dtype)}, "
                 f"found {found.ndim} of {found.dtype}"
             )
         return found

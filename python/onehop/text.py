@@ -1,22 +1,31 @@
-"""Numbers as text for people: byte counts with binary units, and counted nouns."""
+"""Numbers as text for people: byte counts with binary units, and counted nouns. The C++ side is `src/base/text.h`."""
 
 from __future__ import annotations
 
 __all__ = ["bytes_text", "counted"]
 
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
-def bytes_text(number: float) -> str:
-    """A number of bytes in the largest binary unit that leaves at least 1, with 4 digits: "1.5 MiB"."""
+def bytes_text(number: float, *, exact: bool = False) -> str:
+    """A number of bytes in the largest binary unit that leaves at least 1, with 4 digits: "1.5 MiB".
+
+    With `exact`, in the largest unit of which it is a multiple: "1536 KiB".
+    """
     unit = 0
-    while number >= 1024 and unit + 1 < len(_UNITS):
+    while number >= 1024 and unit + 1 < len(_UNITS) and not (exact and number % 1024):
         number /= 1024
         unit += 1
-    return f"{number:.4g} {_UNITS[unit]}"
+    return f"{number:.{17 if exact else 4}g} {_UNITS[unit]}"
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun, for example "1 round", "2 rounds", "3 matches"."""
-    ending = "" if number == 1 else "es" if noun.endswith(("s", "sh", "ch", "x")) else "s"
-    return f"{number} {noun}{ending}"
+    """A number with its noun, for example "1 round", "2 rounds", "3 matches", "4 entries"."""
+    if number != 1:
+        if noun.endswith(("s", "sh", "ch", "x")):
+            noun += "es"
+        elif noun.endswith("y") and noun[-2:-1] not in "aeiou":
+            noun = noun[:-1] + "ies"
+        else:
+            noun += "s"
+    return f"{number} {noun}"

@@ -9,6 +9,7 @@
 
 #include "onehop/error.h"
 #include "onehop/quantum/circuit.h"
+#include "src/base/text.h"
 
 namespace onehop::quantum {
 namespace {
@@ -147,24 +148,21 @@ const Definition& find(const std::string& name) {
   return *found;
 }
 
-std::string number_of(std::size_t number, const char* noun) {
-  return std::to_string(number) + " " + noun + (number == 1 ? "" : "s");
-}
-
 void check_numbers(const Definition& definition, std::size_t qubits, std::size_t parameters) {
   const std::string gate = "gate " + std::string(definition.name) + ": ";
   const auto targets = static_cast<std::size_t>(definition.targets);
   if (definition.controls == any_number) {
     if (qubits < targets) {
-      throw BadInput(gate + "expected at least " + number_of(targets, "qubit") + ", found " + std::to_string(qubits));
+      throw BadInput(gate + "expected at least " + base::counted(static_cast<std::int64_t>(targets), "qubit") +
+                     ", found " + std::to_string(qubits));
     }
   } else if (qubits != targets + static_cast<std::size_t>(definition.controls)) {
-    throw BadInput(gate + "expected " + number_of(targets + static_cast<std::size_t>(definition.controls), "qubit") +
-                   ", found " + std::to_string(qubits));
+    throw BadInput(gate + "expected " + base::counted(definition.targets + definition.controls, "qubit") + ", found " +
+                   std::to_string(qubits));
   }
   if (parameters != static_cast<std::size_t>(definition.parameters)) {
-    throw BadInput(gate + "expected " + number_of(static_cast<std::size_t>(definition.parameters), "parameter") +
-                   ", found " + std::to_string(parameters));
+    throw BadInput(gate + "expected " + base::counted(definition.parameters, "parameter") + ", found " +
+                   std::to_string(parameters));
   }
 }
 

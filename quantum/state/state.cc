@@ -16,22 +16,12 @@
 #include "onehop/patterns.h"
 #include "onehop/plan.h"
 #include "quantum/state/state_impl.h"
+#include "src/base/text.h"
 #include "src/base/thread_count.h"
 #include "src/base/thread_pool.h"
 
 namespace onehop::quantum {
 namespace {
-
-std::string gibibytes(std::int64_t bytes) {
-  char text[32];
-  const double number = static_cast<double>(bytes);
-  if (bytes >= std::int64_t{1} << 30) {
-    std::snprintf(text, sizeof(text), "%.2f GiB", number / (1 << 30));
-  } else {
-    std::snprintf(text, sizeof(text), "%.2f MiB", number / (1 << 20));
-  }
-  return text;
-}
 
 // The bytes of staging per partner, such that the memory of the state stays within 1.02 times its amplitudes.
 std::int64_t staging_of(int local_bits, int ranks, Precision precision, std::int64_t most) {
@@ -63,8 +53,8 @@ void check_memory(const Group& group, int qubits, Precision precision, const Sta
   while (worst_need / machines > worst_available) machines *= 2;
   std::string message = "a state of " + std::to_string(qubits) + " qubits in " +
                         (precision == Precision::single_precision ? "single" : "double") + " precision needs " +
-                        gibibytes(need.per_rank) + " on each of " + std::to_string(group.size()) + " ranks, " +
-                        gibibytes(worst_need) + " on a machine that has " + gibibytes(worst_available) +
+                        base::bytes_text(need.per_rank) + " on each of " + std::to_string(group.size()) + " ranks, " +
+                        base::bytes_text(worst_need) + " on a machine that has " + base::bytes_text(worst_available) +
                         " left. It would fit on " + std::to_string(machines) + " times as many machines; here " +
                         std::to_string(most) + " qubits fit";
   if (precision == Precision::double_precision && worst_need / 2 <= worst_available) message += ", or single precision";

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "onehop/error.h"
+#include "src/base/text.h"
 #include "src/group/reservation.h"
 
 namespace onehop::detail {
@@ -59,8 +60,8 @@ void check_memory(const GroupState& group, std::span<const Wanted> all, std::spa
   for (const auto& [name, pool] : pools) {
     if (pool.need <= pool.left || pool.need <= always_fits) continue;
     throw Error("not enough memory for the slots of the channels: rank " + std::to_string(pool.most) + " needs " +
-                megabytes(need[pool.most]) + ", all " + std::to_string(pool.ranks) + " rank(s) of its machine " +
-                megabytes(pool.need) + " together, and " + megabytes(pool.left) +
+                base::bytes_text(need[pool.most]) + ", all " + base::counted(pool.ranks, "rank") + " of its machine " +
+                base::bytes_text(pool.need) + " together, and " + base::bytes_text(pool.left) +
                 " were available there or in their control group; use smaller arrays, fewer ranks on a machine, or a "
                 "smaller slot_bytes");
   }

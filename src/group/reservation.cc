@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "onehop/error.h"
+#include "src/base/text.h"
 
 namespace onehop::detail {
 
@@ -25,9 +26,9 @@ Reservation::Reservation(GroupState& group, std::int64_t bytes, const std::strin
   const std::int64_t available = available_memory();
   if (sum_of_bytes(bytes_, others) <= available) return;
   used(bytes_);
-  throw Error("not enough memory for " + what + ": " + megabytes(bytes) + " requested on rank " +
-              std::to_string(group.rank) + ", " + megabytes(sum_of_bytes(bytes, others)) +
-              " including pending requests of other ranks of this machine, and " + megabytes(available) +
+  throw Error("not enough memory for " + what + ": " + base::bytes_text(bytes) + " requested on rank " +
+              std::to_string(group.rank) + ", " + base::bytes_text(sum_of_bytes(bytes, others)) +
+              " including pending requests of other ranks of this machine, and " + base::bytes_text(available) +
               " available on this machine or in its control group; use smaller arrays, or fewer ranks here");
 }
 

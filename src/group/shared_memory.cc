@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "onehop/error.h"
+#include "src/base/text.h"
 
 namespace onehop::detail {
 namespace {
@@ -80,7 +81,7 @@ void add_control_groups(MemoryLeft& left) {
 std::byte* map(int fd, std::int64_t bytes, const std::string& what) {
   void* at = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (at == MAP_FAILED) {
-    throw Error("cannot map " + megabytes(bytes) + " of " + what + ": " + std::strerror(errno) +
+    throw Error("cannot map " + base::bytes_text(bytes) + " of " + what + ": " + std::strerror(errno) +
                 "; check `ulimit -v` and the memory limit of the container");
   }
   return static_cast<std::byte*>(at);
@@ -111,7 +112,7 @@ void check_available(std::int64_t bytes, const std::string& what) {
   if (bytes <= 1 << 20) return;
   const std::int64_t available = available_memory();
   if (bytes > available) {
-    throw Error("not enough memory for " + what + ": " + megabytes(bytes) + " requested, " + megabytes(available) +
+    throw Error("not enough memory for " + what + ": " + base::bytes_text(bytes) + " requested, " + base::bytes_text(available) +
                 " available on this machine or in its control group; use smaller arrays, fewer ranks here, or a "
                 "smaller slot_bytes");
   }
@@ -170,10 +171,6 @@ int open_of_process(int pid, int fd, const std::string& path) {
 }
 
 }  // namespace
-
-std::string megabytes(std::int64_t bytes) {
-  return std::to_string((bytes >> 20) + (bytes % (1 << 20) != 0 ? 1 : 0)) + " MiB";
-}
 
 bool memory_is_pretended() {
   const char* const bytes = std::getenv("ONEHOP_TEST_FREE_MEMORY");
@@ -239,7 +236,8 @@ void SharedMemory::back_pages(const std::string& what, const std::function<void(
   for (std::int64_t at = 0; at < bytes(); at += at_once) {
     const std::int64_t part = std::min(at_once, bytes() - at);
     if (const int failed = posix_fallocate(fd(), at, part); failed != 0) {
-      throw Error("not enough shared memory for " + what + " (" + megabytes(bytes()) + "): " + std::strerror(failed));
+      throw Error("not enough shared memory for " + what + " (" + base::bytes_text(bytes()) +
+                  "): " + std::strerror(failed));
     }
     if (backed) backed(part);
   }
@@ -249,7 +247,7 @@ void SharedMemory::back_pages(const std::string& what, const std::function<void(
 SharedMemory SharedMemory::create_unbacked(std::int64_t bytes, const std::string& what) {
   if (bytes < 0) throw BadInput("cannot allocate " + std::to_string(bytes) + " bytes for " + what);
   const std::int64_t page = sysconf(_SC_PAGESIZE);
-  if (bytes > no_limit - page) throw Error("not enough memory for " + what + ": " + megabytes(bytes) + " requested");
+  if (bytes > no_limit - page) throw Error("not enough memory for " + what + ": " + base::bytes_text(bytes) + " requested");
   bytes = std::max(page, (bytes + page - 1) / page * page);
   SharedMemory memory;
   memory.mapping_ = std::make_shared<Mapping>();
@@ -258,7 +256,8 @@ SharedMemory SharedMemory::create_unbacked(std::int64_t bytes, const std::string
   memory.mapping_->fd = fd;
   memory.mapping_->process = getpid();
   if (ftruncate(fd, bytes) != 0) {
-    throw Error("cannot make " + megabytes(bytes) + " of shared memory for " + what + ": " + std::strerror(errno));
+    throw Error("cannot make " + base::bytes_text(bytes) + " of shared memory for " + what + ": " +
+                std::strerror(errno));
   }
   // From now on no process can shorten it, which would be a bus error for readers of the rest.
   if (fcntl(fd, F_ADD_SEALS, seals | F_SEAL_SEAL) != 0) {

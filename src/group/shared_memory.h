@@ -81,7 +81,4 @@ struct MemoryLeft {
 // The smaller of the two.
 [[nodiscard]] std::int64_t available_memory();
 
-// "3 MiB", rounded up
-[[nodiscard]] std::string megabytes(std::int64_t bytes);
-
 }  // namespace onehop::detail

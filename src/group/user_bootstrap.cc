@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "onehop/error.h"
+#include "src/base/text.h"
 
 namespace onehop::detail {
 namespace {
@@ -37,7 +38,7 @@ class UserBootstrap final : public Bootstrap {
     if (!mine.empty()) std::memcpy(labelled.data() + sizeof own, mine.data(), mine.size());
     Gathered all = allgather_(labelled);
     if (all.size() != static_cast<std::size_t>(size_)) {
-      refuse("it returned " + text(all.size()) + (all.size() == 1 ? " entry" : " entries") + ", but the group has " +
+      refuse("it returned " + base::counted(static_cast<std::int64_t>(all.size()), "entry") + ", but the group has " +
              std::to_string(size_) + " ranks");
     }
     for (std::size_t r = 0; r < all.size(); ++r) unwrap(all[r], static_cast<int>(r), own);

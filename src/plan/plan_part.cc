@@ -5,6 +5,7 @@
 
 #include "onehop/error.h"
 #include "onehop/tuning.h"
+#include "src/base/text.h"
 #include "src/schedule/shape_check.h"
 #include "src/schedule/wire_size.h"
 
@@ -82,8 +83,9 @@ void check_arguments(const Group& group, const Schedule& schedule, std::span<con
     throw BadInput("the schedule is for " + text(schedule.ranks) + " ranks, but the group has " + text(group.size()));
   }
   if (arrays.size() != schedule.arrays.size()) {
-    throw BadInput("plan: expected the " + text(static_cast<std::int64_t>(schedule.arrays.size())) +
-                   " array(s) of the schedule, found " + text(static_cast<std::int64_t>(arrays.size())));
+    throw BadInput("plan: expected the " +
+                   base::counted(static_cast<std::int64_t>(schedule.arrays.size()), "array") +
+                   " of the schedule, found " + text(static_cast<std::int64_t>(arrays.size())));
   }
   for (std::size_t a = 0; a < arrays.size(); ++a) {
     const ArraySpec& spec = schedule.arrays[a];

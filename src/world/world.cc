@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/text.h"
 #include "src/group/control_memory.h"
 #include "src/group/group_state.h"
 #include "src/group/leaving.h"
@@ -112,8 +113,8 @@ Group from_mpi_launcher(const LaunchInfo& launch) {
   if (!library.path.empty()) {
     detail::MpiRanks world = detail::mpi_world();
     if (world.size == launch.ranks) return join_mpi(std::move(world));
-    throw Error(launch.text() + ", but the MPI library " + library.path + " sees " + std::to_string(world.size) +
-                " rank(s): library and launcher do not belong together; use that library's own mpiexec, or set "
+    throw Error(launch.text() + ", but the MPI library " + library.path + " sees " + base::counted(world.size, "rank") +
+                ": library and launcher do not belong together; use that library's own mpiexec, or set "
                 "ONEHOP_MPI to the libmpi of this launcher");
   }
   if (launch.all_here && launch.rank && launch.launcher == "srun") {

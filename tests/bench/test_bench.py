@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import onehop
-from onehop.bench import Bench, Samples, make_row, parse_sizes, size_text
+from onehop.bench import Bench, Samples, make_row, parse_sizes
 from onehop.bench.ghex import ghex_version
 from onehop.bench.plot import save_plot
 from onehop.bench.table import make_peer_table, make_table, number
 from onehop.error import BadInput
 from onehop.launch import find_mpi_launcher
+from onehop.text import bytes_text
 from ranks import Ranks
 
 ROW_KEYS = {
@@ -109,8 +110,8 @@ def test_what_is_no_size(text: str) -> None:
 @pytest.mark.parametrize(
     ("size", "text"), [(8, "8 B"), (1024, "1 KiB"), (1 << 20, "1 MiB"), (1000, "1000 B"), (3 << 30, "3 GiB")]
 )
-def test_size_text_reads_back(size: int, text: str) -> None:
-    assert size_text(size) == text
+def test_exact_text_of_a_size_reads_back(size: int, text: str) -> None:
+    assert bytes_text(size, exact=True) == text
     assert parse_sizes(text) == [size]
 
 
@@ -283,7 +284,7 @@ def test_an_mpi_of_other_ranks_is_left_out(ranks: Ranks) -> None:
 
         result = pingpong(onehop.Group.world(), Settings(quick=True), lambda _: None, [8])
         assert result.rows[0].peers == {}, result.rows
-        assert "MPI runs 1 rank(s), but this group has 2" in result.notes[0], result.notes
+        assert "MPI runs 1 rank, but this group has 2" in result.notes[0], result.notes
     """
     done = ranks.launch(2, source)
     assert done.returncode == 0, done.stderr

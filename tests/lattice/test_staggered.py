@@ -376,6 +376,26 @@ def test_a_gauge_transformation_leads_from_one_order_of_phases_to_the_other() ->
         Staggered(gauge, phases="chroma")
 
 
+@pytest.mark.parametrize("phases", ["standard", "milc"])
+@pytest.mark.parametrize("length", [1, 3])
+@pytest.mark.parametrize("extents", [(4, 2, 6, 2), (2, 4, 6), (4, 8)])
+def test_phases_and_boundary_of_every_link(extents: tuple[int, ...], length: int, phases: str) -> None:
+    dims = len(extents)
+    geometry = Geometry(extents, (2,) + (1,) * (dims - 2) + (2,) if extents[-1] > 2 else None, ranks=1)
+    for rank in range(geometry.ranks):
+        links = np.ones((*geometry.block_shape, dims, 3, 3), complex)
+        found = with_staggered_phases(links, geometry, rank, length=length, phases=phases)
+        origin = geometry.origin(rank)
+        for site in np.ndindex(*geometry.block_shape):
+            x = [first + inside for first, inside in zip(origin, site[::-1], strict=True)]
+            for mu in range(dims):
+                earlier = x[:mu] if phases == "standard" else [*x[:mu], x[-1]] if mu < dims - 1 else []
+                crossings = (x[mu] + length) // extents[mu] if mu == dims - 1 else 0
+                assert (found[(*site, mu)] == (-1) ** (sum(earlier) + crossings)).all()
+    with pytest.raises(BadInput, match="links of"):
+        with_staggered_phases(links[..., :2], geometry, 0)
+
+
 def test_phases_of_milc_on_every_grid() -> None:
     extents = (4, 4, 4, 8)
 

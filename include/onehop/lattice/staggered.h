@@ -28,6 +28,13 @@ struct StaggeredParts;
 // eta_i(x) = (-1)^(t + x_0 + ... + x_(i - 1)). The two operators are related by v(x) -> (-1)^(t (x_0 + ... + x_(dims - 2))) v(x).
 enum class StaggeredPhases { standard, milc };
 
+// Multiplies the links of a rank's block, in lexicographic order (site, direction, row, column), with the staggered phases, and if
+// `antiperiodic` with -1 for each time that they cross the end of the last direction. `length` is the length of a link in sites: 1, or 3
+// for long links, which have the same phases. Throws BadInput for another number of links.
+void multiply_staggered_phases(std::span<std::complex<double>> links, const Geometry& geometry, int rank,
+                               int length = 1, bool antiperiodic = true,
+                               StaggeredPhases phases = StaggeredPhases::standard);
+
 struct StaggeredOptions {
   // Boundary condition in the last direction, for operators of a gauge field: links across the end of the lattice change sign.
   bool antiperiodic = true;

@@ -4,6 +4,6 @@ C++ measures (`bench/`); this package defines the cases and turns samples into t
 """
 
 from onehop.bench.result import Bench, Row, Samples, make_row
-from onehop.bench.sizes import parse_sizes, size_text
+from onehop.bench.sizes import parse_sizes
 
-__all__ = ["Bench", "Row", "Samples", "make_row", "parse_sizes", "size_text"]
+__all__ = ["Bench", "Row", "Samples", "make_row", "parse_sizes"]

@@ -14,9 +14,9 @@ from rich.table import Table
 from onehop import _core
 from onehop.bench.result import Bench, Row, Samples, make_row
 from onehop.bench.run import Advance, Settings, _begin
-from onehop.bench.sizes import size_text
 from onehop.bench.table import _colour, empty_table, number
 from onehop.group import Group
+from onehop.text import bytes_text
 
 ALLREDUCE_SIZES = (8, 64, 512, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
 ALGORITHMS = ("one_shot", "two_shot")
@@ -73,7 +73,7 @@ def _gloo(group: Group, size: int) -> list[tuple[Any, ...]]:
 
 def _row(size: int, codec: str, ranks: int, measured: Sequence[tuple[Any, ...]]) -> AllReduceRow:
     samples = [Samples(name, role, np.array(us)) for name, role, us, _ in measured]
-    row = make_row(f"{size_text(size)} {codec}", size, ranks, samples)
+    row = make_row(f"{bytes_text(size, exact=True)} {codec}", size, ranks, samples)
     error = next(error for _, role, _, error in measured if role == "ours")
     return AllReduceRow(
         **vars(row),

@@ -16,6 +16,7 @@ from onehop.bench.result import Bench, Row
 from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.quantum.state import State
+from onehop.text import bytes_text
 
 __all__ = ["CircuitRow", "CircuitSettings", "circuits", "wrong_answers"]
 
@@ -78,8 +79,8 @@ class CircuitSettings:
         left = _core.bench_available_memory()
         if each << max(self.qubits) > left:
             raise BadInput(
-                f"{max(self.qubits)} qubits need {(each << max(self.qubits)) / 2**30:.3g} GiB and this machine has "
-                f"{left / 2**30:.3g} GiB left: take --qubits of at most {(left // each).bit_length() - 1}"
+                f"{max(self.qubits)} qubits need {bytes_text(each << max(self.qubits))} and this machine has "
+                f"{bytes_text(left)} left: take --qubits of at most {(left // each).bit_length() - 1}"
             )
 
 

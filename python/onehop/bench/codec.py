@@ -9,12 +9,12 @@ import numpy as np
 from onehop import _core
 from onehop.bench.result import Bench, Samples, make_row
 from onehop.bench.run import Advance, Settings
-from onehop.bench.sizes import size_text
 from onehop.codec import CODECS, decode, encode
 from onehop.cores import machine_cores
 from onehop.doctor import host
 from onehop.error import BadInput
 from onehop.group import Group
+from onehop.text import bytes_text
 
 CODEC_SIZES = (64 << 10, 64 << 20)
 CODEC_STEPS = ("encode", "decode_add")
@@ -56,6 +56,8 @@ def codec(
             for step in CODEC_STEPS:
                 measured = _core.bench_codec(group, name, step, size, effort)
                 samples = [Samples(who, role, np.array(us)) for who, role, us in measured]
-                result.rows.append(make_row(f"{name} {step}, {size_text(size)}", size, 1, samples))
+                result.rows.append(
+                    make_row(f"{name} {step}, {bytes_text(size, exact=True)}", size, 1, samples)
+                )
                 advance(1)
     return result

@@ -27,7 +27,6 @@ from rich.table import Table
 from onehop import _core
 from onehop.bench.allreduce import AllReduceRow
 from onehop.bench.result import Bench, Samples, make_row
-from onehop.bench.sizes import size_text
 from onehop.bench.table import empty_table, number
 from onehop.collectives import Collectives
 from onehop.cores import machine_cores
@@ -36,6 +35,7 @@ from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.launch.interpreter import python_module
 from onehop.launch.mpi import find_mpi_launcher, mpi_command
+from onehop.text import bytes_text
 
 LINK_SIZES = (64 << 10, 256 << 10, 1 << 20, 4 << 20, 16 << 20)
 HOSTS = 2
@@ -261,7 +261,7 @@ def _rows(case: dict[str, Any]) -> list[LinkRow]:
         samples = [Samples(codec, "ours", us[codec])]
         if "MPI_Allreduce" in us:
             samples.append(Samples("MPI_Allreduce", "peer", us["MPI_Allreduce"]))
-        row = make_row(f"{size_text(case['size'])} {codec}", case["size"], HOSTS, samples)
+        row = make_row(f"{bytes_text(case['size'], exact=True)} {codec}", case["size"], HOSTS, samples)
         reference = "raw" if "raw" in us else case["names"][0]
         rows.append(
             LinkRow(
@@ -356,7 +356,7 @@ def make_link_table(result: Bench) -> Table:
         table.add_column(name, justify="right")
     for row in result.rows:
         table.add_row(
-            size_text(row.bytes),
+            bytes_text(row.bytes, exact=True),
             row.codec,
             *(number(us) for us in (row.ours_us, row.p10_us, row.p90_us)),
             f"{row.algbw:.3f}",

@@ -12,6 +12,7 @@ from onehop.bench.run import Advance, Settings, _begin, _samples, bytes_out
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.permutation import permute_bits
+from onehop.text import bytes_text
 
 __all__ = ["QUBITS", "PermutationRow", "permutation", "permutation_cases"]
 
@@ -111,7 +112,7 @@ def permutation(
         state = AMPLITUDE_BYTES << case.qubits
         # The state, the buffers of MPI, and some room for other programs.
         if 2.5 * state > _available(group):
-            result.notes.append(f"{case.name}: left out, it needs {2.5 * state / 2**30:.1f} GiB")
+            result.notes.append(f"{case.name}: left out, it needs {bytes_text(2.5 * state)}")
             advance(1)
             continue
         measured = _samples(

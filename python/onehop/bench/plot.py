@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 from onehop.bench.result import Bench, FlopRow, Row, machine_text
-from onehop.bench.sizes import size_text
 from onehop.figure import empty_figure, save_figure
+from onehop.text import bytes_text
 
 __all__ = [
     "OURS",
@@ -87,7 +87,7 @@ def case_text(case: str) -> str:
 def size_axis(axes: Any, rows: Sequence[Row], label: str) -> None:
     """Make the horizontal axis one of the rows' bytes, on a logarithmic scale."""
     counted = {row.bytes: row.case for row in rows if " x " in row.case}
-    names = {row.bytes: counted.get(row.bytes, size_text(row.bytes)) for row in rows}
+    names = {row.bytes: counted.get(row.bytes, bytes_text(row.bytes, exact=True)) for row in rows}
     axes.set_xscale("log", base=2)
     axes.set_xticks(list(names), list(names.values()), rotation=45, ha="right", fontsize=8)
     axes.minorticks_off()

@@ -11,9 +11,9 @@ from onehop import _core
 from onehop.bench.plot import SPEED_OF_LIGHT, log_scale, peer_looks
 from onehop.bench.result import Bench, Row, machine_text, make_row
 from onehop.bench.run import Advance, Settings, _begin, _samples
-from onehop.bench.sizes import size_text
 from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
+from onehop.text import bytes_text
 
 __all__ = ["HALO_MESSAGES", "QSPI_PATTERNS", "QSPI_SIZES", "QspiRow", "qspi", "save_qspi_plot"]
 
@@ -56,7 +56,7 @@ def qspi(group: Group, settings: Settings, advance: Advance, sizes: Sequence[int
                 measured = _core.bench_ping_pong(group, size, effort, False, settings.peers, qspi=True)
             count = f"{HALO_MESSAGES} x " if halo else ""
             row = make_row(
-                f"{pattern}, {count}{size_text(size)}",
+                f"{pattern}, {count}{bytes_text(size, exact=True)}",
                 size * (HALO_MESSAGES if halo else 1),
                 2,
                 _samples(measured),
@@ -102,7 +102,9 @@ def _draw_pattern(times: Any, gains: Any, rows: Sequence[QspiRow]) -> None:
     gains.axhline(1, color="black", linewidth=0.8)
     for axes in (times, gains):
         axes.set_xscale("log", base=2)
-        axes.set_xticks(sizes, [size_text(size) for size in sizes], rotation=45, ha="right", fontsize=8)
+        axes.set_xticks(
+            sizes, [bytes_text(size, exact=True) for size in sizes], rotation=45, ha="right", fontsize=8
+        )
         axes.minorticks_off()
         axes.grid(alpha=0.3)
         if axes.get_legend_handles_labels()[0]:

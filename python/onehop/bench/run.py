@@ -12,13 +12,13 @@ from onehop import _core
 from onehop.bench.ghex import ghex_halo, ghex_version
 from onehop.bench.result import Bench, Row, Samples, make_row
 from onehop.bench.rounding import halo_rounding, rounded_row
-from onehop.bench.sizes import size_text
 from onehop.cores import machine_cores
 from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.plan import Plan
 from onehop.schedule import ArraySpec, Place, Round, Schedule, Slice, Transfer, halo, halo_block
+from onehop.text import bytes_text
 
 PINGPONG_SIZES = (0, 8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20)
 CHANNEL_SIZES = (64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10)
@@ -106,7 +106,7 @@ def pingpong(
     effort = settings.effort(len(sizes))
     for size in sizes:
         measured = _core.bench_ping_pong(group, size, effort, get, settings.peers)
-        case = size_text(size) if size else "flag"
+        case = bytes_text(size, exact=True) if size else "flag"
         result.rows.append(make_row(case, size, 2, _samples(measured)))
         advance(1)
     return result
@@ -125,7 +125,7 @@ def channel(
     for size in sizes:
         measured = _core.bench_exchange(group, size, messages, effort, settings.peers)
         result.rows.append(
-            make_row(f"{messages} x {size_text(size)}", size * messages, 2, _samples(measured))
+            make_row(f"{messages} x {bytes_text(size, exact=True)}", size * messages, 2, _samples(measured))
         )
         advance(1)
     return result

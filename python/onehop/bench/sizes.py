@@ -26,11 +26,3 @@ def parse_size(text: str) -> int:
 def parse_sizes(text: str) -> list[int]:
     """Read a list of sizes such as "8,1K,4M", in bytes."""
     return [parse_size(part) for part in text.split(",")]
-
-
-def size_text(size: int) -> str:
-    """Write a size with the largest unit that divides it: "64 B", "1 KiB"."""
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if size >= unit and size % unit == 0:
-            return f"{size // unit} {name}"
-    return f"{size} B"

@@ -7,7 +7,7 @@ from rich.table import Table
 
 from onehop.bench.result import Bench, Row
 from onehop.bench.rounding import RoundedRow
-from onehop.bench.sizes import size_text
+from onehop.text import bytes_text
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -58,7 +58,7 @@ def make_table(result: Bench) -> Table:
     if limits:
         caption += "\nspeed of light: the least time that the hardware allows, measured by bare code"
     # Where the cases are the sizes, as from 8 B to 4 MiB, a column for them says nothing new.
-    sizes = any(row.case != size_text(row.bytes) for row in result.rows if row.bytes)
+    sizes = any(row.case != bytes_text(row.bytes, exact=True) for row in result.rows if row.bytes)
     table = empty_table(f"onehop bench {result.bench}", caption)
     table.add_column("case", overflow="fold", min_width=min(8, max(len(row.case) for row in result.rows)))
     for name in (*(("bytes",) if sizes else ()), "µs", "p10", "p90", "GB/s"):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onehop import _core
 from onehop.error import BadInput
 from onehop.lattice.geometry import Geometry
 
@@ -50,20 +51,9 @@ def with_staggered_phases(
     Raises
     ------
     BadInput
-        The convention is unknown.
+        The convention is unknown, or `links` are not those of the block.
     """
     check_phases(phases)
-    found = np.array(links, np.complex128)
-    dims = len(geometry.extents)
-    axes = [
-        np.arange(part.start, part.stop).reshape([-1 if axis == i else 1 for i in range(dims)])
-        for axis, part in enumerate(geometry.block_slices(rank))
-    ]
-    at = axes[::-1]  # direction 0 first
-    for mu in range(dims):
-        before = at[:mu] if phases == "standard" else at[:mu] + at[-1:] if mu < dims - 1 else []
-        signs = np.ones(geometry.block_shape) * (-1.0) ** sum(before, start=np.zeros(()))
-        if antiperiodic and mu == dims - 1:
-            signs = signs * (-1.0) ** ((at[mu] + length) // geometry.extents[mu])
-        found[..., mu, :, :] *= signs[..., None, None]
+    found = np.array(links, np.complex128, order="C")
+    _core.lattice_multiply_staggered_phases(found, geometry, rank, length, antiperiodic, phases == "milc")
     return found

@@ -20,6 +20,7 @@ from onehop.launch.interpreter import python_module
 from onehop.launch.result import LaunchResult
 from onehop.launch.supervisor import SIGKILL_AFTER, Rank, Supervisor
 from onehop.launch.watchdog import Watchdog
+from onehop.text import counted
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None)
@@ -117,8 +118,8 @@ def _check(ranks: int, cores_each: int, bind: bool) -> None:
     available = len(available_cores())
     if bind and cores_each > 1 and ranks * cores_each > available:
         raise BadInput(
-            f"expected {ranks * cores_each} cores for {ranks} rank(s) with {cores_each} cores each, found {available}; "
-            "ask for fewer, or let the ranks share them (--no-bind)"
+            f"expected {ranks * cores_each} cores for {counted(ranks, 'rank')} with {cores_each} cores each, "
+            f"found {available}; ask for fewer, or let the ranks share them (--no-bind)"
         )
 
 

@@ -1,0 +1,16 @@
+// Numbers as text for people: byte counts with binary units, and counted nouns. The Python side is python/onehop/text.py.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace onehop::base {
+
+// A number of bytes in the largest binary unit that leaves at least 1, with 4 digits: "1.5 MiB".
+[[nodiscard]] std::string bytes_text(std::int64_t bytes);
+
+// A number with its noun: "1 round", "2 rounds", "3 matches", "4 entries".
+[[nodiscard]] std::string counted(std::int64_t number, std::string_view noun);
+
+}  // namespace onehop::base
