@@ -67,7 +67,7 @@ class MpiWire final : public Driven {
     api.call("MPI_Comm_rank", api.comm_rank, comm, &rank_);
   }
 
-  ~MpiWire() override {
+  ~MpiWire() {
     leave();
     const double end = base::steady_seconds() + (lost() ? 0 : drain_limit);
     for (drain(); !settle(); drain()) {
