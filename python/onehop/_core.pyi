@@ -1073,6 +1073,18 @@ def lattice_smear_ape(gauge: LatticeGauge, alpha: float, steps: int, space_only:
 def lattice_smear_stout(gauge: LatticeGauge, rho: float, steps: int, space_only: bool) -> None:
     """Stout smearing in place. Collective."""
 
+def lattice_multiply_staggered_phases(
+    links: Annotated[NDArray[numpy.complex128], dict(order="C", device="cpu")],
+    geometry: LatticeGeometry,
+    rank: int,
+    length: int,
+    antiperiodic: bool,
+    milc_phases: bool,
+) -> None:
+    """
+    Multiplies a rank's block of links with the staggered phases, in place.
+    """
+
 class LatticeSolverReport:
     """What a solve did. Times, flops and bytes are those of this rank."""
 

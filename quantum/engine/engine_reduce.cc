@@ -199,19 +199,21 @@ void probabilities(std::span<const std::complex<T>> amplitudes, std::span<const 
   const std::uint64_t part = std::max<std::uint64_t>(64, (amplitudes.size() + parts - 1) / parts);
   const std::uint64_t used = (amplitudes.size() + part - 1) / part;
   std::vector<std::vector<double>> sums(used);
-  base::parallel_for(base::thread_count(options.threads), amplitudes.size(), part, [&](std::uint64_t begin, std::uint64_t end) {
-    auto& sum = sums[begin / part];
-    sum.assign(out.size(), 0.0);
-    for (std::uint64_t i = begin; i < end; i += 64) {
-      const std::uint64_t count = std::min<std::uint64_t>(64, end - i);
-      double* const entry = sum.data() + value_of(i & ~std::uint64_t{63});
-      if (low_value_bits == 0) {
-        *entry += block_norm(amplitudes.data() + i, count);
-      } else {
-        for (std::uint64_t k = 0; k < count; ++k) entry[low_values[k]] += probability(amplitudes[i + k]);
-      }
-    }
-  });
+  base::parallel_for(base::thread_count(options.threads), amplitudes.size(), part,
+                     [&](std::uint64_t begin, std::uint64_t end) {
+                       auto& sum = sums[begin / part];
+                       sum.assign(out.size(), 0.0);
+                       for (std::uint64_t i = begin; i < end; i += 64) {
+                         const std::uint64_t count = std::min<std::uint64_t>(64, end - i);
+                         double* const entry = sum.data() + value_of(i & ~std::uint64_t{63});
+                         if (low_value_bits == 0) {
+                           *entry += block_norm(amplitudes.data() + i, count);
+                         } else {
+                           for (std::uint64_t k = 0; k < count; ++k)
+                             entry[low_values[k]] += probability(amplitudes[i + k]);
+                         }
+                       }
+                     });
   for (const auto& sum : sums) {
     for (std::size_t value = 0; value < out.size(); ++value) out[value] += sum[value];
   }

@@ -244,18 +244,17 @@ void State::set_product(std::span<const std::array<std::complex<double>, 2>> wir
     for (std::size_t i = 0; i < size; ++i) table[i] *= zero;
   }
   impl_->visit([&]<typename T>(std::span<std::complex<T>> amplitudes) {
-    base::parallel_for(impl_->engine.threads, amplitudes.size(), table.size(),
-                 [&](std::uint64_t begin, std::uint64_t) {
-                   std::complex<double> high = 1;
-                   for (int bit = low; bit < impl_->local_bits; ++bit)
-                     high *= local[static_cast<std::size_t>(bit)][begin >> bit & 1U];
-                   for (std::size_t i = 0; i < table.size(); ++i) {
-                     // Written out, because operator* of complex numbers handles infinities.
-                     const double re = table[i].real() * high.real() - table[i].imag() * high.imag();
-                     const double im = table[i].real() * high.imag() + table[i].imag() * high.real();
-                     amplitudes[begin + i] = {static_cast<T>(re), static_cast<T>(im)};
-                   }
-                 });
+    base::parallel_for(impl_->engine.threads, amplitudes.size(), table.size(), [&](std::uint64_t begin, std::uint64_t) {
+      std::complex<double> high = 1;
+      for (int bit = low; bit < impl_->local_bits; ++bit)
+        high *= local[static_cast<std::size_t>(bit)][begin >> bit & 1U];
+      for (std::size_t i = 0; i < table.size(); ++i) {
+        // Written out, because operator* of complex numbers handles infinities.
+        const double re = table[i].real() * high.real() - table[i].imag() * high.imag();
+        const double im = table[i].real() * high.imag() + table[i].imag() * high.real();
+        amplitudes[begin + i] = {static_cast<T>(re), static_cast<T>(im)};
+      }
+    });
   });
 }
 

@@ -112,7 +112,8 @@ void check_available(std::int64_t bytes, const std::string& what) {
   if (bytes <= 1 << 20) return;
   const std::int64_t available = available_memory();
   if (bytes > available) {
-    throw Error("not enough memory for " + what + ": " + base::bytes_text(bytes) + " requested, " + base::bytes_text(available) +
+    throw Error("not enough memory for " + what + ": " + base::bytes_text(bytes) + " requested, " +
+                base::bytes_text(available) +
                 " available on this machine or in its control group; use smaller arrays, fewer ranks here, or a "
                 "smaller slot_bytes");
   }
@@ -247,7 +248,8 @@ void SharedMemory::back_pages(const std::string& what, const std::function<void(
 SharedMemory SharedMemory::create_unbacked(std::int64_t bytes, const std::string& what) {
   if (bytes < 0) throw BadInput("cannot allocate " + std::to_string(bytes) + " bytes for " + what);
   const std::int64_t page = sysconf(_SC_PAGESIZE);
-  if (bytes > no_limit - page) throw Error("not enough memory for " + what + ": " + base::bytes_text(bytes) + " requested");
+  if (bytes > no_limit - page)
+    throw Error("not enough memory for " + what + ": " + base::bytes_text(bytes) + " requested");
   bytes = std::max(page, (bytes + page - 1) / page * page);
   SharedMemory memory;
   memory.mapping_ = std::make_shared<Mapping>();

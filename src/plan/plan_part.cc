@@ -83,8 +83,7 @@ void check_arguments(const Group& group, const Schedule& schedule, std::span<con
     throw BadInput("the schedule is for " + text(schedule.ranks) + " ranks, but the group has " + text(group.size()));
   }
   if (arrays.size() != schedule.arrays.size()) {
-    throw BadInput("plan: expected the " +
-                   base::counted(static_cast<std::int64_t>(schedule.arrays.size()), "array") +
+    throw BadInput("plan: expected the " + base::counted(static_cast<std::int64_t>(schedule.arrays.size()), "array") +
                    " of the schedule, found " + text(static_cast<std::int64_t>(arrays.size())));
   }
   for (std::size_t a = 0; a < arrays.size(); ++a) {
