@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -87,8 +86,7 @@ def test_ranks_that_fit_one_by_one_but_not_together_all_hear_of_it(ranks: Ranks)
     assert len(said) == 1
     text = said.pop()
     # Two slots for each of two peers: 16 MiB a rank, and a little more.
-    wanted = r"needs 16\.\d+ MiB, all 3 ranks of its machine 48\.\d+ MiB together, and 40 MiB were available"
-    assert re.search(wanted, text), text
+    assert "needs 16 MiB, all 3 ranks of its machine 48 MiB together, and 40 MiB were available" in text, text
 
 
 def test_arrays_of_several_ranks_share_what_there_is(ranks: Ranks) -> None:

@@ -381,7 +381,8 @@ def test_a_gauge_transformation_leads_from_one_order_of_phases_to_the_other() ->
 @pytest.mark.parametrize("extents", [(4, 2, 6, 2), (2, 4, 6), (4, 8)])
 def test_phases_and_boundary_of_every_link(extents: tuple[int, ...], length: int, phases: str) -> None:
     dims = len(extents)
-    geometry = Geometry(extents, (2,) + (1,) * (dims - 2) + (2,) if extents[-1] > 2 else None, ranks=1)
+    grid = [2 if mu in (0, dims - 1) and extents[mu] > 2 else 1 for mu in range(dims)]
+    geometry = Geometry(extents, grid)
     for rank in range(geometry.ranks):
         links = np.ones((*geometry.block_shape, dims, 3, 3), complex)
         found = with_staggered_phases(links, geometry, rank, length=length, phases=phases)
