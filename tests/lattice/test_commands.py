@@ -157,7 +157,7 @@ def test_a_trajectory_that_runs_away_is_an_error() -> None:
         (["thermalize", "--extent", "4x4x4x4", "-o", "no/a.lime"], "there is no folder"),
         (
             ["thermalize", "--extent", "4x4x4x4", "-o", "/dev/full", "--format", "ildg", "--overwrite"],
-            "no regular",
+            "not a regular",
         ),
         (["thermalize", "--extent", "4x4x4x4", "-o", "a.foo"], "expected a file name that ends"),
         (["thermalize", "--extent", "4x4x4", "--checkpoint", "a.lime"], "four directions"),
