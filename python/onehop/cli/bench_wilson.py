@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -18,8 +17,8 @@ from onehop.cli.common import (
     RanksOption,
     check_plot,
     check_seconds,
-    own_rank,
     progress,
+    renamed_option,
 )
 from onehop.cli.lattice.common import numbers
 from onehop.error import BadInput
@@ -72,7 +71,7 @@ def bench_wilson(
             "of two rows.",
         ),
     ] = _DEFAULT_VARIANTS,
-    ways: Annotated[str | None, typer.Option("--ways", hidden=True, help="Old name of --variants.")] = None,
+    ways: Annotated[str | None, renamed_option("--ways", "--variants")] = None,
     threads: ThreadsOption = 0,
     ranks: RanksOption = None,
     mpi: MpiOption = None,
@@ -91,8 +90,6 @@ def bench_wilson(
     check_plot(plot)
     # One rank sends no messages, and an mpiexec would bind it to one core.
     ensure_ranks_beside_mpi(ranks, "none" if ranks in (None, 1) and mpi is None else mpi, default=1)
-    if ways is not None and own_rank() == 0:
-        print("onehop: `--ways` is now `--variants`; version 0.3 will remove the old name", file=sys.stderr)
     with progress("measuring", len(chosen) * len(names)) as advance:
         result = wilson(Group.world(), Settings(seconds, quick), advance, chosen, names, local, threads)
     show(result, json_target, plot, draw=save_rate_plot)

@@ -73,7 +73,7 @@ def launch(
         cores_each=cores,
         kill_after=kill_after if grace is None else grace,
         stdout=2 if json_target == "-" else 1,
-        told=lambda result: write_json(json_target, result.to_dict()),
+        on_result=lambda result: write_json(json_target, result.to_dict()),
     )
     raise typer.Exit(code)
 

@@ -134,7 +134,7 @@ def launch(
     report: bool = True,
     environment: Mapping[str, str] | None = None,
     stdout: int = 1,
-    told: Callable[[LaunchResult], None] | None = None,
+    on_result: Callable[[LaunchResult], None] | None = None,
     sigkill_after: float = SIGKILL_AFTER,
 ) -> int:
     """Run `command` on `ranks` ranks of this machine and wait for them.
@@ -163,7 +163,7 @@ def launch(
         The environment of the ranks; by default this process's own.
     stdout : int
         File descriptor that receives the standard output of the ranks.
-    told : callable, optional
+    on_result : callable, optional
         Called at the end with the result of the launch.
     sigkill_after : float
         Seconds from SIGTERM to SIGKILL.
@@ -220,6 +220,6 @@ def launch(
         supervisor.close()
         watchdog.close()
         control.close()
-    if told is not None:
-        told(supervisor.result(command, code))
+    if on_result is not None:
+        on_result(supervisor.result(command, code))
     return code
