@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "lattice/solver/bicgstab.h"
 #include "lattice/solver/krylov.h"
 #include "lattice/wilson/wilson_impl.h"
 #include "src/base/clock.h"

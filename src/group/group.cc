@@ -1,23 +1,11 @@
 #include "onehop/group.h"
 
-#include <linux/membarrier.h>
-#include <sched.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <bit>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <new>
 #include <optional>
-#include <random>
 #include <thread>
 
-#include "src/base/cpu.h"
 #include "src/group/control_memory.h"
 #include "src/group/group_state.h"
 #include "src/group/leaving.h"
@@ -27,126 +15,6 @@
 namespace onehop {
 namespace detail {
 namespace {
-
-// A rank's announcement to the others when a group is made.
-struct Introduction {
-  char host[96] = {};  // boot, process-number space and user, which must agree for /proc/PID/fd to work
-  std::int32_t pid = 0;
-  std::int32_t fd = -1;
-  std::int32_t process_barrier = 0;
-  std::int32_t padding = 0;
-  std::uint64_t word = 0;             // RankPage::word of the rank's page
-  std::uint64_t processors[16] = {};  // the first 1024 that the rank may run on
-};
-
-template <class T>
-std::span<const std::byte> bytes_of(const T& value) {
-  return std::as_bytes(std::span<const T, 1>(&value, 1));
-}
-
-Introduction introduce(int fd, std::uint64_t word) {
-  Introduction own;
-  own.word = word;
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  struct stat space{};
-  stat("/proc/self/ns/pid", &space);
-  std::string host = boot + "/" + std::to_string(space.st_ino) + "/" + std::to_string(geteuid());
-  // For tests: ranks with different names share no memory, those with the same name try to.
-  if (const char* name = std::getenv("ONEHOP_TEST_HOST"); name != nullptr && *name != '\0') host = name;
-  std::strncpy(own.host, host.c_str(), sizeof own.host - 1);
-  own.pid = getpid();
-  own.fd = fd;
-  own.process_barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0 ? 1 : 0;
-  cpu_set_t mask;
-  if (sched_getaffinity(0, sizeof mask, &mask) == 0)
-    std::memcpy(own.processors, &mask, std::min(sizeof mask, sizeof own.processors));
-  return own;
-}
-
-std::uint64_t random_word() {
-  std::random_device random;
-  return std::uint64_t{random()} << 32 | random();
-}
-
-// Checks that `memory` is the page that `rank` made.
-bool is_page_of(const Introduction& rank, const SharedMemory& memory) {
-  if (memory.bytes() < static_cast<std::int64_t>(sizeof(RankPage))) return false;
-  return reinterpret_cast<const RankPage*>(memory.data())->word == rank.word;
-}
-
-// Maps the pages of all peers. A page that cannot be mapped keeps the reason.
-void map_pages(GroupState& group, const std::vector<Introduction>& all) {
-  const Introduction& own = all[static_cast<std::size_t>(group.rank)];
-  for (int r = 0; r < group.size; ++r) {
-    const Introduction& other = all[static_cast<std::size_t>(r)];
-    PeerPage& peer = group.pages[static_cast<std::size_t>(r)];
-    peer.pid = other.pid;
-    peer.host = other.host;
-    if (r == group.rank) continue;
-    if (std::strcmp(own.host, other.host) != 0) {
-      peer.why_not = "it is on another machine, in another container, or belongs to another user";
-      continue;
-    }
-    try {
-      SharedMemory found = SharedMemory::open(other.pid, other.fd, sizeof(RankPage));
-      if (!is_page_of(other, found)) {
-        peer.why_not = "it has the machine name of this rank, but process " + std::to_string(other.pid) +
-                       " here is another one; it is on a copy of this machine, or in another container";
-        continue;
-      }
-      peer.memory = std::move(found);
-      group.processes.watch(r, other.pid);
-    } catch (const Error& error) {
-      peer.why_not = error.what();
-    }
-  }
-}
-
-// Memory is shared between two ranks if each can map the other's.
-void agree_on_sharing(GroupState& group) {
-  std::vector<std::byte> reach(static_cast<std::size_t>(group.size));
-  for (std::size_t r = 0; r < reach.size(); ++r) reach[r] = std::byte{group.pages[r].memory.data() != nullptr};
-  const Gathered all = group.bootstrap->allgather(reach);
-  for (std::size_t r = 0; r < reach.size(); ++r) {
-    if (all[r].size() != reach.size()) {
-      throw Mismatch("rank " + std::to_string(r) + " is in another collective step than rank " +
-                     std::to_string(group.rank) + ", which makes a group of " + std::to_string(group.size) +
-                     " ranks; do all ranks make the same steps in the same order?");
-    }
-    PeerPage& peer = group.pages[r];
-    if (peer.memory.data() == nullptr) continue;
-    if (all[r][static_cast<std::size_t>(group.rank)] == std::byte{1}) {
-      peer.page = reinterpret_cast<RankPage*>(peer.memory.data());
-    } else {
-      peer.why_not = "rank " + std::to_string(r) + " cannot map this rank's memory";
-    }
-  }
-}
-
-// Throws PeerLost if a rank of this machine cannot be mapped because it has died. If ranks may be on other machines, a
-// process number that does not exist here proves nothing.
-void refuse_the_dead(GroupState& group) {
-  if (group.remote != nullptr) return;
-  const std::string& host = group.pages[static_cast<std::size_t>(group.rank)].host;
-  const bool all_mapped =
-      std::ranges::all_of(group.pages, [&](const PeerPage& peer) { return peer.page != nullptr || peer.host != host; });
-  if (!all_mapped) group.throw_if_lost("making a group");
-}
-
-bool is_oversubscribed(const GroupState& group, const std::vector<Introduction>& all) {
-  std::uint64_t processors[16] = {};
-  long local_ranks = 0;
-  for (int r = 0; r < group.size; ++r) {
-    if (group.pages[static_cast<std::size_t>(r)].host != group.pages[static_cast<std::size_t>(group.rank)].host)
-      continue;
-    ++local_ranks;
-    for (std::size_t w = 0; w < 16; ++w) processors[w] |= all[static_cast<std::size_t>(r)].processors[w];
-  }
-  long available = 0;
-  for (const std::uint64_t word : processors) available += std::popcount(word);
-  return available > 0 && local_ranks > available;
-}
 
 // Moves the object of an owner to the heap and leaks it, so that this process never destroys it.
 template <class Owner>
@@ -253,50 +121,6 @@ Gathered GroupState::allgather(std::span<const std::byte> mine) {
   }
 }
 
-std::shared_ptr<GroupState> make_group(int rank, int size, std::string origin, std::unique_ptr<Bootstrap> bootstrap,
-                                       std::vector<int> world_ranks) {
-  if (size < 1 || rank < 0 || rank >= size) {
-    throw BadInput("group: expected 0 <= rank < size, found rank " + std::to_string(rank) + " and size " +
-                   std::to_string(size));
-  }
-  static_cast<void>(cpu::level());  // throws for a wrong ONEHOP_SIMD
-  count_forks();
-  auto group = std::make_shared<GroupState>(size);
-  group->rank = rank;
-  group->origin = std::move(origin);
-  group->timeout = default_timeout();
-  group->bootstrap = std::move(bootstrap);
-  group->world_ranks = std::move(world_ranks);
-  group->bootstrap->set_world_ranks(group->world_ranks);
-
-  PeerPage& own = group->pages[static_cast<std::size_t>(rank)];
-  own.memory = SharedMemory::create(sizeof(RankPage), "the rank's doorbell");
-  own.page = new (own.memory.data()) RankPage{};
-  own.page->word = random_word();
-  const Gathered gathered = group->bootstrap->allgather(bytes_of(introduce(own.memory.fd(), own.page->word)));
-  std::vector<Introduction> all(static_cast<std::size_t>(size));
-  for (std::size_t r = 0; r < all.size(); ++r) {
-    if (gathered[r].size() != sizeof(Introduction)) {
-      throw Mismatch("making a group: expected " + std::to_string(sizeof(Introduction)) + " bytes from rank " +
-                     std::to_string(r) + ", found " + std::to_string(gathered[r].size()) +
-                     "; do all ranks run the same version of onehop?");
-    }
-    std::memcpy(&all[r], gathered[r].data(), sizeof(Introduction));
-    all[r].host[sizeof all[r].host - 1] = '\0';
-  }
-  map_pages(*group, all);
-  agree_on_sharing(*group);
-  group->oversubscribed = is_oversubscribed(*group, all);
-  group->process_barrier =
-      std::all_of(all.begin(), all.end(), [](const Introduction& i) { return i.process_barrier != 0; });
-  group->remote = group->bootstrap->remote_transport();
-  refuse_the_dead(*group);
-  group->bootstrap->watch([state = group.get()] { return state->gone_rank(); },
-                          [state = group.get()](int lost) { state->tell_lost(lost); });
-  entered(*group);
-  return group;
-}
-
 namespace {
 
 class AloneBootstrap final : public Bootstrap {
@@ -377,7 +201,7 @@ Gathered Group::allgather(std::span<const std::byte> mine) const { return state_
 
 Group Group::split(int color, int key) const {
   const detail::Choice own{color, key};
-  const Gathered choices = state_->allgather(detail::bytes_of(own));
+  const Gathered choices = state_->allgather(std::as_bytes(std::span(&own, 1)));
   std::vector<std::pair<int, int>> ordered;  // (key, rank)
   for (std::size_t r = 0; r < choices.size(); ++r) {
     detail::Choice choice{};

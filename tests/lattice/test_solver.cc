@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 
+#include "lattice/solver/bicgstab.h"
 #include "lattice/solver/krylov.h"
 #include "onehop/error.h"
 #include "tests/support/ranks.h"
