@@ -137,7 +137,7 @@ TEST(Fork, AChildMayMakeGroupsOfItsOwn) {
 class CountedDriven final : public detail::Driven {
  public:
   CountedDriven() { join(); }
-  ~CountedDriven() override { leave(); }
+  ~CountedDriven() { leave(); }
   void drive() noexcept override { ++driven; }
   int driven = 0;
 };
