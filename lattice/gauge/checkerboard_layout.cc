@@ -53,7 +53,8 @@ CheckerboardLayout::CheckerboardLayout(const Group& group, const Geometry& geome
   }
 }
 
-// One round per direction that is cut. A round includes the ghosts of lower directions, so that edges and corners are correct.
+// One round per direction that is cut. A round includes the ghosts of lower directions, so that edges and corners are
+// correct.
 Schedule CheckerboardLayout::ghosts() const {
   const auto block = geometry_.block();
   std::vector<std::int64_t> shape;  // the last direction first; then number, parity of the place, half of it
@@ -135,7 +136,8 @@ std::vector<std::complex<double>> CheckerboardLayout::store() const {
   return links;
 }
 
-// The ghost that is filled has the parity of the sites being updated, which no other thread reads meanwhile, so this is no data race.
+// The ghost that is filled has the parity of the sites being updated, which no other thread reads meanwhile, so this is
+// no data race.
 void CheckerboardLayout::close_row(double* field, const Row& row, bool odd) const {
   if (cut(0)) return;
   double* numbers = field + row.at;

@@ -1,6 +1,8 @@
-// Checkerboard layout of the links of a gauge field, for updates of one parity after the other. As in a MatrixField, a row holds the sites along
-// direction 0 with a ghost at both ends: places 0 (ghost), 1, 2, ... But even places come before odd ones,
-// [..., z, y, number, place % 2, place / 2], so that sites of one parity are contiguous in memory, and so are their neighbours in each direction.
+// Checkerboard layout of the links of a gauge field, for updates of one parity after the other. As in a MatrixField, a
+// row holds the sites along direction 0 with a ghost at both ends: places 0 (ghost), 1, 2, ... But even places come
+// before odd ones,
+// [..., z, y, number, place % 2, place / 2], so that sites of one parity are contiguous in memory, and so are their
+// neighbours in each direction.
 //
 // Directions that are not cut have no ghosts, except those at the ends of rows.
 #pragma once
@@ -69,7 +71,8 @@ class CheckerboardLayout {
   [[nodiscard]] std::array<const double*, 4> data() const;
   [[nodiscard]] double* data(int direction) { return links_[static_cast<std::size_t>(direction)].data(); }
 
-  // Convert own sites from and to lexicographic order, [site][direction][row][column]. load() also fills the ghosts and is collective.
+  // Convert own sites from and to lexicographic order, [site][direction][row][column]. load() also fills the ghosts and
+  // is collective.
   void load(std::span<const std::complex<double>> links);
   [[nodiscard]] std::vector<std::complex<double>> store() const;
 

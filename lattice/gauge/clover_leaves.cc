@@ -18,8 +18,9 @@ CloverLeaves::CloverLeaves(const MatrixSpace& space)
       energy_(space.sites()),
       charge_(space.sites()) {}
 
-// A plaquette contributes a leaf to each of its four corners: the product of its links that starts there. All four leaves are computed at the
-// plaquette's lowest corner y, whose links are at hand, and then moved to y + mu, y + nu and y + mu + nu.
+// A plaquette contributes a leaf to each of its four corners: the product of its links that starts there. All four
+// leaves are computed at the plaquette's lowest corner y, whose links are at hand, and then moved to y + mu, y + nu and
+// y + mu + nu.
 void CloverLeaves::plane(const LinkFields& links, int mu, int nu, MatrixField& strength) {
   const double* u = links[mu].data();
   const double* v = links[nu].data();

@@ -56,9 +56,9 @@ void FatLinkPaths<Number>::fill_across(Field& field, int mu, int nu) {
   field.fill(direction, Side::above);
 }
 
-// A staple is linear in the field inside it. For each outermost direction the inner parts of all paths are therefore added first: the link,
-// its staples in the other two directions, its staple in the same direction (Lepage's term), and staples of staples. In four directions
-// this takes 12 staples per link instead of one for each of 18 kinds of path.
+// A staple is linear in the field inside it. For each outermost direction the inner parts of all paths are therefore
+// added first: the link, its staples in the other two directions, its staple in the same direction (Lepage's term), and
+// staples of staples. In four directions this takes 12 staples per link instead of one for each of 18 kinds of path.
 template <class Number>
 void FatLinkPaths<Number>::fat(const Fields& links, int mu, const PathWeights& weights, Field& fat) {
   const Across<Number> across(space_, links, mu);
@@ -66,7 +66,8 @@ void FatLinkPaths<Number>::fat(const Fields& links, int mu, const PathWeights& w
   const bool further = weights.five != 0 || weights.seven != 0 || weights.lepage != 0;
   if (further) make_inner(links, mu, weights);
 
-  // Lepage's term as a staple of a staple contains, twice per direction, a path that returns on itself: for unitary links, the link.
+  // Lepage's term as a staple of a staple contains, twice per direction, a path that returns on itself: for unitary
+  // links, the link.
   const double own = weights.one - 2 * count * weights.lepage;
   const double outer = further ? 1 : weights.three;
   const Number* link = links[mu].data();

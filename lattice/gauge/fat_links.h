@@ -17,7 +17,8 @@ class FatLinkPaths {
 
   explicit FatLinkPaths(const MatrixSpace& space);
 
-  // fat = the weighted sum of all paths of direction mu except Naik's term. All ghosts of the links must be filled. Collective.
+  // fat = the weighted sum of all paths of direction mu except Naik's term. All ghosts of the links must be filled.
+  // Collective.
   void fat(const Fields& links, int mu, const PathWeights& weights, Field& fat);
   // long_links = weight times the product of three links straight ahead. The ghosts ahead must be filled. Collective.
   void long_links(const Fields& links, int mu, double weight, Field& long_links);

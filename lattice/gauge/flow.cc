@@ -132,7 +132,8 @@ double Flow::Impl::difference() {
   return std::sqrt(largest);
 }
 
-// The embedded method has the exponent 2 Z_1 - Z_0 = A_1 / 4 + 9/4 A_2, with the exponents A_1 and A_2 of the first two stages.
+// The embedded method has the exponent 2 Z_1 - Z_0 = A_1 / 4 + 9/4 A_2, with the exponents A_1 and A_2 of the first two
+// stages.
 double Flow::Impl::try_step(double epsilon, double tolerance) {
   if (!embedded) embedded = std::make_unique<Embedded>(space);
   for (int mu = 0; mu < space.dims(); ++mu) std::copy_n(links[mu].data(), space.numbers(), embedded->start[mu].data());
@@ -160,8 +161,8 @@ Flow::~Flow() = default;
 
 double Flow::time() const noexcept { return impl_->time; }
 
-// With the slope Z_i after i stages, the exponents are Z_0 / 4, 8/9 Z_1 - 17/36 Z_0 and 3/4 Z_2 - 8/9 Z_1 + 17/36 Z_0. Each is computed from
-// the previous one, so one field of slopes is enough.
+// With the slope Z_i after i stages, the exponents are Z_0 / 4, 8/9 Z_1 - 17/36 Z_0 and 3/4 Z_2 - 8/9 Z_1 + 17/36 Z_0.
+// Each is computed from the previous one, so one field of slopes is enough.
 void Flow::step(double epsilon) {
   check_step(epsilon);
   impl_->stage(epsilon / 4, 0);

@@ -45,7 +45,8 @@ GeometrySpec checked(std::vector<std::int64_t> extents, std::vector<int> grid, i
 constexpr std::uint32_t link_purpose = 1;
 constexpr std::uint32_t sweep_purpose = 2;
 
-// A link from the Haar measure: the distribution of independent normal numbers is invariant under U(3), and so is their orthogonalisation.
+// A link from the Haar measure: the distribution of independent normal numbers is invariant under U(3), and so is their
+// orthogonalisation.
 Link random_link(detail::Random& random) {
   Link m;
   for (auto& row : m.e) {
@@ -70,7 +71,8 @@ std::uint64_t number_in_lattice(const Geometry& geometry, std::span<const std::i
   return number;
 }
 
-// The operation of a sweep for each_site(): calls update(link, staples, sites, direction) for the links of one parity and direction.
+// The operation of a sweep for each_site(): calls update(link, staples, sites, direction) for the links of one parity
+// and direction.
 template <class Update>
 struct UpdateLinks {
   CheckerboardLayout* rows;
@@ -86,7 +88,8 @@ struct UpdateLinks {
     su3::reunitarise(link, [](const auto& x) { return detail::square_root(x); });
     sites.store(rows->data(mu), link);
   }
-  // Prefetches the data of a row that is not in L2 yet: its own links, and those a step away in the last two directions.
+  // Prefetches the data of a row that is not in L2 yet: its own links, and those a step away in the last two
+  // directions.
   void prefetch(const CheckerboardLayout::Row& row) const {
     const auto bytes = static_cast<std::size_t>(36 * rows->half()) * sizeof(double);
     const auto ask = [&](int direction, std::ptrdiff_t shift) {
@@ -188,7 +191,8 @@ void Gauge::set_random(std::uint64_t seed) {
 
 namespace {
 
-// Stores Re tr / 3 of the plaquettes in `values`, [plane][site], with the planes (0, 1), (0, 2), (1, 2), ... and `count` sites.
+// Stores Re tr / 3 of the plaquettes in `values`, [plane][site], with the planes (0, 1), (0, 2), (1, 2), ... and
+// `count` sites.
 struct FindPlaquettes {
   std::array<const double*, 4> links;
   int dims;

@@ -24,7 +24,8 @@ using detail::MatrixSpace;
 constexpr std::uint32_t momenta_purpose = 3;
 constexpr std::uint32_t decision_purpose = 4;
 
-// The fraction of an Omelyan step by which the links move before the first force; this value minimises the error (hep-lat/0505020).
+// The fraction of an Omelyan step by which the links move before the first force; this value minimises the error
+// (hep-lat/0505020).
 constexpr double omelyan_lambda = 0.1931833275037836;
 
 // P = sum of i n_a lambda_a / 2 with eight independent normal numbers n_a, so that -tr P^2 = sum of n_a^2 / 2.
@@ -57,7 +58,8 @@ struct Hmc::Impl {
   void move_momenta(double time);
   void integrate();
   void turn_round();
-  // -sum tr P^2 and sum (1 - Re tr U_p / 3) over the whole lattice. The sums are exact, so that dH does not suffer from cancellation.
+  // -sum tr P^2 and sum (1 - Re tr U_p / 3) over the whole lattice. The sums are exact, so that dH does not suffer from
+  // cancellation.
   [[nodiscard]] std::array<ExactSum, 2> hamiltonian();
   [[nodiscard]] double difference(const std::array<ExactSum, 2>& after, const std::array<ExactSum, 2>& before) const {
     return (after[0].value() - before[0].value()) + options.beta * (after[1].value() - before[1].value());
@@ -125,7 +127,8 @@ void Hmc::Impl::move_momenta(double time) {
   }
 }
 
-// Symmetric in time, so that flipping the momenta leads back. Link moves come first and last; those of adjacent steps are merged.
+// Symmetric in time, so that flipping the momenta leads back. Link moves come first and last; those of adjacent steps
+// are merged.
 void Hmc::Impl::integrate() {
   const double step = options.length / options.steps;
   const bool leapfrog = options.integrator == Integrator::leapfrog;

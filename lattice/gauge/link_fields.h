@@ -28,8 +28,8 @@ class LinkFieldsOf {
   void load(std::span<const std::complex<double>> links);
   [[nodiscard]] std::vector<std::complex<double>> store() const;
 
-  // Fills the ghosts above the block in every direction, including edges and corners, for products of links that start in the block and
-  // go ahead. Collective.
+  // Fills the ghosts above the block in every direction, including edges and corners, for products of links that start
+  // in the block and go ahead. Collective.
   void fill_ahead();
   // Fills the ghosts on all sides, including edges and corners. Collective.
   void fill_all();
@@ -52,8 +52,8 @@ struct Steps {
   return steps;
 }
 
-// Returns the sum of the staples around the links of direction mu, in planes with the first `dims` directions. A staple leads from x to x + mu.
-// All ghosts must be filled.
+// Returns the sum of the staples around the links of direction mu, in planes with the first `dims` directions. A staple
+// leads from x to x + mu. All ghosts must be filled.
 template <class Sites>
 [[nodiscard]] inline typename Sites::Matrix sum_of_staples(const Sites& sites,
                                                            const std::array<const double*, 4>& links,

@@ -1,4 +1,5 @@
-// Heat bath and over-relaxation of links, for as many links at once as R has lanes. Lanes are independent of each other, bit for bit.
+// Heat bath and over-relaxation of links, for as many links at once as R has lanes. Lanes are independent of each
+// other, bit for bit.
 #pragma once
 
 #include <array>
@@ -21,7 +22,8 @@ inline Quaternion<R> product(const Quaternion<R>& a, const Quaternion<R>& b) {
           a[0] * b[2] + a[2] * b[0] - a[3] * b[1] + a[1] * b[3], a[0] * b[3] + a[3] * b[0] - a[1] * b[2] + a[2] * b[1]};
 }
 
-// The SU(2) part of m in a subgroup: length * direction, with direction in SU(2). g = adjoint(direction) maximises Re tr(g m) in the subgroup.
+// The SU(2) part of m in a subgroup: length * direction, with direction in SU(2). g = adjoint(direction) maximises Re
+// tr(g m) in the subgroup.
 template <class R>
 struct Projection {
   R length;
@@ -58,7 +60,8 @@ inline void multiply_from_left(const Quaternion<R>& g, const Subgroup& s, su3::M
   }
 }
 
-// Draws x in [-1, 1] with the density sqrt(1 - x^2) exp(a x), for a >= 0, in the lanes of `wanted`. Uses the random numbers from `first` on.
+// Draws x in [-1, 1] with the density sqrt(1 - x^2) exp(a x), for a >= 0, in the lanes of `wanted`. Uses the random
+// numbers from `first` on.
 template <class R>
 inline R draw_cosine(const R& a, const RandomLanes<R>& random, std::uint32_t first, Mask<R> wanted) {
   R found{};
@@ -89,7 +92,8 @@ inline R draw_cosine(const R& a, const RandomLanes<R>& random, std::uint32_t fir
   return found;
 }
 
-// Heat bath: draws links from exp(beta / 3 Re tr(U staples†)) in three SU(2) subgroups, one after the other (Cabibbo and Marinari, 1982).
+// Heat bath: draws links from exp(beta / 3 Re tr(U staples†)) in three SU(2) subgroups, one after the other (Cabibbo
+// and Marinari, 1982).
 template <class R>
 inline void heat_bath_link(su3::Matrix<R>& link, const su3::Matrix<R>& staples, double beta,
                            const RandomLanes<R>& random, const Mask<R>& wanted) {
@@ -112,7 +116,8 @@ inline void heat_bath_link(su3::Matrix<R>& link, const su3::Matrix<R>& staples, 
   }
 }
 
-// Over-relaxation (Creutz, 1987): reflects the link at the maximum of Re tr(U staples†) in each subgroup, which preserves that trace.
+// Over-relaxation (Creutz, 1987): reflects the link at the maximum of Re tr(U staples†) in each subgroup, which
+// preserves that trace.
 template <class R>
 inline void over_relax_link(su3::Matrix<R>& link, const su3::Matrix<R>& staples) {
   su3::Matrix<R> together = su3::times_adjoint(link, staples);

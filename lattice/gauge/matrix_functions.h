@@ -1,4 +1,5 @@
-// Functions of 3x3 matrices, for as many sites at once as R has lanes. Lanes are independent of each other, bit for bit.
+// Functions of 3x3 matrices, for as many sites at once as R has lanes. Lanes are independent of each other, bit for
+// bit.
 #pragma once
 
 #include "lattice/geometry/site_loop.h"
@@ -60,8 +61,8 @@ inline MatrixOf<R> inverse_adjoint(const MatrixOf<R>& a) {
   return scaled(ComplexOf<R>{det.re * scale, det.im * scale}, m);
 }
 
-// V (V^dagger V)^(-1/2), the unitary matrix nearest to V, by Newton's iteration V -> (s V + adjoint(V)^-1 / s) / 2. The scale s keeps the number
-// of steps small for matrices far from unitary. Not finite if V is singular.
+// V (V^dagger V)^(-1/2), the unitary matrix nearest to V, by Newton's iteration V -> (s V + adjoint(V)^-1 / s) / 2. The
+// scale s keeps the number of steps small for matrices far from unitary. Not finite if V is singular.
 template <class R>
 inline MatrixOf<R> nearest_unitary(MatrixOf<R> v) {
   for (int step = 0; step < 10; ++step) {
@@ -130,8 +131,9 @@ inline void recompute_large(MatrixOf<R>& result, const MatrixOf<R>& a, const R& 
   }
 }
 
-// The exponential of a traceless anti-Hermitian matrix. By the characteristic equation a^3 = p a + q every polynomial in `a` reduces to second
-// degree, so a term of the Taylor series costs a few operations. The series is that of a / 4, squared twice.
+// The exponential of a traceless anti-Hermitian matrix. By the characteristic equation a^3 = p a + q every polynomial
+// in `a` reduces to second degree, so a term of the Taylor series costs a few operations. The series is that of a / 4,
+// squared twice.
 template <class R>
 inline MatrixOf<R> exponential_antihermitian(const MatrixOf<R>& a) {
   const MatrixOf<R> quarter = (R{} + 0.25) * a;

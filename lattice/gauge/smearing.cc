@@ -55,7 +55,8 @@ void require_unitary(const MatrixSpace& space, const std::vector<double>& deviat
                  site + ") in direction " + std::to_string(mu) + "; smear less");
 }
 
-// Replaces every matrix by the nearest one in U(3), or with `Special` in SU(3). Collective. Throws BadInput for a singular matrix.
+// Replaces every matrix by the nearest one in U(3), or with `Special` in SU(3). Collective. Throws BadInput for a
+// singular matrix.
 template <bool Special, class Number>
 void make_unitary(MatrixFieldOf<Number>& field, const MatrixSpace& space, int mu, std::vector<double>& deviations) {
   deviations.resize(space.sites());
@@ -129,7 +130,8 @@ bool in_single(Precision precision) {
   return precision == Precision::single;
 }
 
-// In each step, computes the staples of all links and then calls change(links, staple sums, staples per link, direction, space) per direction.
+// In each step, computes the staples of all links and then calls change(links, staple sums, staples per link,
+// direction, space) per direction.
 template <class Change>
 void smear(Gauge& gauge, const SmearingOptions& options, const Change& change) {
   const MatrixSpace space(gauge.group(), gauge.geometry());

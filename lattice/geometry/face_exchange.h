@@ -10,7 +10,8 @@ namespace onehop::lattice::detail {
 class FaceExchange {
  public:
   virtual ~FaceExchange() = default;
-  // Exchange the faces of one global parity. They must not be written between start() and finish(), which completes the ghosts.
+  // Exchange the faces of one global parity. They must not be written between start() and finish(), which completes the
+  // ghosts.
   virtual void start(int parity) = 0;
   virtual void finish(int parity) = 0;
 };

@@ -1,6 +1,7 @@
-// Faces of different directions share the edges of the block. The four faces of two directions form a ring, which memory order must cut open
-// somewhere: three of them stay contiguous, the fourth has two pieces. A third direction divides every part of that ring in three; traversing
-// these alternately up and down joins its faces at every other place where two parts of the ring meet.
+// Faces of different directions share the edges of the block. The four faces of two directions form a ring, which
+// memory order must cut open somewhere: three of them stay contiguous, the fourth has two pieces. A third direction
+// divides every part of that ring in three; traversing these alternately up and down joins its faces at every other
+// place where two parts of the ring meet.
 #include "lattice/geometry/face_order.h"
 
 #include <algorithm>

@@ -1,8 +1,10 @@
-// The memory layout of fields, conversion from and to lexicographic order (x fastest, as in NumPy arrays), and the halo exchange of fields.
+// The memory layout of fields, conversion from and to lexicographic order (x fastest, as in NumPy arrays), and the halo
+// exchange of fields.
 //
-// A field has one element per vector of the geometry, followed by the ghosts: [vector][rhs][number][re, im][lane]. `numbers` counts the
-// complex numbers of a site (3 for a colour vector, 9 for a link, 12 for a spinor), `num_rhs` the fields stored side by side (right-hand
-// sides, or directions). Half-precision fields of users exist in Python only (onehop/lattice/field.py).
+// A field has one element per vector of the geometry, followed by the ghosts: [vector][rhs][number][re, im][lane].
+// `numbers` counts the complex numbers of a site (3 for a colour vector, 9 for a link, 12 for a spinor), `num_rhs` the
+// fields stored side by side (right-hand sides, or directions). Half-precision fields of users exist in Python only
+// (onehop/lattice/field.py).
 #pragma once
 
 #include <array>
@@ -70,8 +72,8 @@ inline std::vector<std::int64_t> natural_sites(const Geometry& geometry) {
   return sites;
 }
 
-// Convert from and to lexicographic order, [site][stride], where the field's numbers of a site start at `offset`. A stride of 0 means that of
-// the field.
+// Convert from and to lexicographic order, [site][stride], where the field's numbers of a site start at `offset`. A
+// stride of 0 means that of the field.
 template <class Real, class Number>
 void load_lexicographic(std::span<const std::complex<Number>> natural, const std::vector<std::int64_t>& sites,
                         Field<Real>& to, int rhs = 0, int stride = 0, int offset = 0) {
@@ -102,7 +104,8 @@ void store_lexicographic(const Field<Real>& from, const std::vector<std::int64_t
   }
 }
 
-// The plans that fill a field's ghosts, one per global parity. A codec other than `raw` needs a field in single precision.
+// The plans that fill a field's ghosts, one per global parity. A codec other than `raw` needs a field in single
+// precision.
 class Faces {
  public:
   // The field's memory must not move while this object lives. Collective.

@@ -26,7 +26,8 @@ template <class Numbers>
 
 [[noreturn]] inline void complain(const std::string& what) { throw BadInput("lattice geometry: " + what); }
 
-// The smallest number of sites of a block in a direction that is cut: all sites that a neighbour needs must be on one rank.
+// The smallest number of sites of a block in a direction that is cut: all sites that a neighbour needs must be on one
+// rank.
 [[nodiscard]] inline std::int64_t thinnest(int width) { return std::max(2, width); }
 
 // Throws BadInput unless there are 1 to 4 extents of 1 or more, and at most 2^40 sites.

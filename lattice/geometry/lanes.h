@@ -1,5 +1,6 @@
-// Mathematical functions and random numbers in SIMD lanes: R is double or a vector of doubles (site_loop.h). They use only IEEE operations,
-// without fused multiply-adds, and so give the same bits on every processor and in every lane; a mathematical library does not promise that.
+// Mathematical functions and random numbers in SIMD lanes: R is double or a vector of doubles (site_loop.h). They use
+// only IEEE operations, without fused multiply-adds, and so give the same bits on every processor and in every lane; a
+// mathematical library does not promise that.
 #pragma once
 
 #include <array>
@@ -79,8 +80,8 @@ inline To same_bits(const From& from) {
   return to;
 }
 
-// The logarithm of x in [0, 2^1023], to a few units in the last place; -709 for 0. With x = 2^e m, log(m) = 2 artanh((m - 1) / (m + 1)), by the
-// series with an argument below 0.172.
+// The logarithm of x in [0, 2^1023], to a few units in the last place; -709 for 0. With x = 2^e m, log(m) = 2 artanh((m
+// - 1) / (m + 1)), by the series with an argument below 0.172.
 template <class R>
 inline R logarithm(const R& x) {
   const auto bits = same_bits<Words<R>>(x);

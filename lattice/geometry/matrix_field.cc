@@ -35,8 +35,9 @@ MatrixSpace::MatrixSpace(const Group& group, const Geometry& geometry)
 
 MatrixSpace::~MatrixSpace() = default;
 
-// Calls each(offset) for the contiguous runs of layer 0 across a direction. In direction 0 a run is one number; in others it covers all lower
-// directions with their ghosts, so that filling ghosts in the order of directions is correct at edges and corners.
+// Calls each(offset) for the contiguous runs of layer 0 across a direction. In direction 0 a run is one number; in
+// others it covers all lower directions with their ghosts, so that filling ghosts in the order of directions is correct
+// at edges and corners.
 template <class Each>
 void MatrixSpace::each_run(int direction, const Each& each) const {
   if (direction == 0) {

@@ -1,6 +1,6 @@
-// Fields of 3x3 matrices on a rank's block with one layer of ghosts around it, laid out for SIMD loops over sites: [..., z, y, number, x]. A row
-// holds the sites along direction 0 with a ghost at both ends, once for each of the 18 real numbers of a matrix, so that neighbouring sites are
-// neighbours in memory.
+// Fields of 3x3 matrices on a rank's block with one layer of ghosts around it, laid out for SIMD loops over sites:
+// [..., z, y, number, x]. A row holds the sites along direction 0 with a ghost at both ends, once for each of the 18
+// real numbers of a matrix, so that neighbouring sites are neighbours in memory.
 #pragma once
 
 #include <array>
@@ -32,18 +32,20 @@ class MatrixSpace {
   [[nodiscard]] int dims() const noexcept { return geometry_.dims(); }
   [[nodiscard]] std::size_t sites() const noexcept { return static_cast<std::size_t>(geometry_.sites()); }
 
-  // Offsets are counted in numbers: the length of a field, from a site to the next in a direction, and between the numbers of a site.
+  // Offsets are counted in numbers: the length of a field, from a site to the next in a direction, and between the
+  // numbers of a site.
   [[nodiscard]] std::size_t numbers() const noexcept { return numbers_; }
   [[nodiscard]] const std::array<std::ptrdiff_t, 4>& strides() const noexcept { return stride_; }
   [[nodiscard]] std::ptrdiff_t stride(int direction) const { return stride_[static_cast<std::size_t>(direction)]; }
   [[nodiscard]] std::ptrdiff_t number_step() const noexcept { return number_step_; }
-  // The offset of the first number of the first own site of each own row, in lexicographic order, and the number of sites in a row.
+  // The offset of the first number of the first own site of each own row, in lexicographic order, and the number of
+  // sites in a row.
   [[nodiscard]] std::span<const std::ptrdiff_t> rows() const noexcept { return rows_; }
   [[nodiscard]] std::ptrdiff_t row_sites() const noexcept { return number_step_ - 2; }
 
-  // Fills the ghosts of a field beyond one end of the block from the neighbouring rank. The layer includes ghosts in lower directions, so that
-  // calls in the order of directions also fill edges and corners correctly. The first call for a direction and side that leads to another rank
-  // creates a plan. Collective.
+  // Fills the ghosts of a field beyond one end of the block from the neighbouring rank. The layer includes ghosts in
+  // lower directions, so that calls in the order of directions also fill edges and corners correctly. The first call
+  // for a direction and side that leads to another rank creates a plan. Collective.
   template <class Number>
   void fill(Number* field, int direction, Side side) const;
 
@@ -76,7 +78,8 @@ class MatrixFieldOf {
   // See MatrixSpace::fill. Collective.
   void fill(int direction, Side side) { space_->fill(numbers_.data(), direction, side); }
 
-  // Convert own sites from and to lexicographic order: nine complex numbers per site, `step` complex numbers from one site to the next.
+  // Convert own sites from and to lexicographic order: nine complex numbers per site, `step` complex numbers from one
+  // site to the next.
   void load(const std::complex<double>* from, std::size_t step);
   void store(std::complex<double>* to, std::size_t step) const;
 

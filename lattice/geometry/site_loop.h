@@ -1,6 +1,7 @@
-// Loops over the sites of matrix fields (matrix_field.h), several sites at once in SIMD vectors. An operation is a generic function of `sites`;
-// it is compiled for vectors of 8, 4 and 1 sites and for several instruction sets, and each_site() picks the best one at run time. All give
-// the same bits, because multiplications and additions are not fused and lanes are independent.
+// Loops over the sites of matrix fields (matrix_field.h), several sites at once in SIMD vectors. An operation is a
+// generic function of `sites`; it is compiled for vectors of 8, 4 and 1 sites and for several instruction sets, and
+// each_site() picks the best one at run time. All give the same bits, because multiplications and additions are not
+// fused and lanes are independent.
 #pragma once
 
 #include <array>
@@ -96,8 +97,9 @@ inline Real square_root(const Real& x) {
   return each_lane(x, [](double one) { return __builtin_sqrt(one); });
 }
 
-// Prefetches into L2. Loads alone do not saturate the memory, because L1 allows only a few outstanding misses. x86-64 uses inline assembly,
-// because g++ treats an inlined function that only calls __builtin_prefetch as one without side effects and drops it.
+// Prefetches into L2. Loads alone do not saturate the memory, because L1 allows only a few outstanding misses. x86-64
+// uses inline assembly, because g++ treats an inlined function that only calls __builtin_prefetch as one without side
+// effects and drops it.
 [[gnu::always_inline]] inline void prefetch_bytes(const void* from, std::size_t bytes) {
   const auto* line = static_cast<const char*>(from);
   for (const char* end = line + bytes; line < end; line += 64) {
@@ -116,7 +118,8 @@ class RowsAhead {
   explicit RowsAhead(const MatrixSpace& space)
       : bytes_(18 * static_cast<std::size_t>(space.number_step()) * sizeof(Number)) {}
 
-  // Adds the rows of a field at the offset `shift`. Ignores rows that were added before; a shift of one site along a row counts as the same.
+  // Adds the rows of a field at the offset `shift`. Ignores rows that were added before; a shift of one site along a
+  // row counts as the same.
   void add(const Number* field, std::ptrdiff_t shift = 0) {
     const Number* row = field + shift;
     for (int i = 0; i < count_; ++i) {
@@ -221,8 +224,8 @@ template <class Space, class Op>
 }
 #endif
 
-// Calls op(sites) for all own sites, on all threads of the space: a MatrixSpace (for fields of doubles), FieldsOf, or another type with
-// pool(), sites(), rows() and an overload of loop_over_rows().
+// Calls op(sites) for all own sites, on all threads of the space: a MatrixSpace (for fields of doubles), FieldsOf, or
+// another type with pool(), sites(), rows() and an overload of loop_over_rows().
 template <class Space, class Op>
 void each_site(const Space& space, const Op& op) {
   const auto rows = static_cast<std::ptrdiff_t>(space.rows().size());

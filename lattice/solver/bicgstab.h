@@ -12,9 +12,10 @@
 
 namespace onehop::lattice::detail {
 
-// BiCGStab (van der Vorst, 1992) for any nonsingular A. On entry r = b - A x. Updates x and r until |r|^2 <= target. Returns the iterations, of
-// two applications each. Restarts after a breakdown, and gives up when |r| has grown by 1e5. The residual is not monotonic: if it ends
-// above the smallest one that was saved, x is the saved solution, while r stays that of the last iteration.
+// BiCGStab (van der Vorst, 1992) for any nonsingular A. On entry r = b - A x. Updates x and r until |r|^2 <= target.
+// Returns the iterations, of two applications each. Restarts after a breakdown, and gives up when |r| has grown by 1e5.
+// The residual is not monotonic: if it ends above the smallest one that was saved, x is the saved solution, while r
+// stays that of the last iteration.
 template <class Real>
 std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping& stopping, std::int64_t done = 0) {
   VectorSpace<Real>& space = a.space();
@@ -103,8 +104,9 @@ std::int64_t bicgstab(LinearOperator<Real>& a, Real* x, Real* r, const Stopping&
   return iterations;
 }
 
-// Iterative refinement: x += the corrections that `solve` finds in a lower precision; one that increases a residual is undone. On entry
-// r = b - A x. solve(low_r, low_x, stopping, iterations so far) starts from low_x = 0 and returns its iterations.
+// Iterative refinement: x += the corrections that `solve` finds in a lower precision; one that increases a residual is
+// undone. On entry r = b - A x. solve(low_r, low_x, stopping, iterations so far) starts from low_x = 0 and returns its
+// iterations.
 template <class High, class Low, class Solve>
 MixedResult corrected(LinearOperator<High>& high, VectorSpace<Low>& space, const High* b, High* x, High* r,
                       const Stopping& stopping, double reduction, Solve&& solve) {

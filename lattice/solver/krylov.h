@@ -1,7 +1,8 @@
-// Krylov solvers: what they share, and conjugate gradients, also in mixed precision with reliable updates and with several shifts at
-// once. BiCGStab is in bicgstab.h. Solvers see an operator only as LinearOperator and do arithmetic only through VectorSpace. Each call
-// solves `num_rhs` independent systems. The residual that a solver updates in each iteration drifts away from the true one by rounding:
-// callers must recompute b - A x with the operator before they report convergence (docs/reference/lattice_solvers.md).
+// Krylov solvers: what they share, and conjugate gradients, also in mixed precision with reliable updates and with
+// several shifts at once. BiCGStab is in bicgstab.h. Solvers see an operator only as LinearOperator and do arithmetic
+// only through VectorSpace. Each call solves `num_rhs` independent systems. The residual that a solver updates in each
+// iteration drifts away from the true one by rounding: callers must recompute b - A x with the operator before they
+// report convergence (docs/reference/lattice_solvers.md).
 #pragma once
 
 #include <algorithm>
@@ -29,8 +30,8 @@ class LinearOperator {
  public:
   virtual ~LinearOperator() = default;
   [[nodiscard]] virtual VectorSpace<Real>& space() = 0;
-  // The operator's own input buffer, which has room for ghosts: apply(input(), ...) saves a copy. Solvers keep their search direction
-  // here. A call of apply() with another vector overwrites it.
+  // The operator's own input buffer, which has room for ghosts: apply(input(), ...) saves a copy. Solvers keep their
+  // search direction here. A call of apply() with another vector overwrites it.
   [[nodiscard]] virtual Real* input() = 0;
   virtual void apply(const Real* in, Real* out) = 0;
   // Applies the operator and computes the real part of <in, A in> for each right-hand side.
@@ -100,7 +101,8 @@ inline double quotient(double above, double below) {
   return std::isfinite(value) ? value : 0;
 }
 
-// Conjugate gradients for a positive definite Hermitian A. On entry r = b - A x. Updates x and r until |r|^2 <= target. Returns the iterations.
+// Conjugate gradients for a positive definite Hermitian A. On entry r = b - A x. Updates x and r until |r|^2 <= target.
+// Returns the iterations.
 template <class Real>
 std::int64_t conjugate_gradients(LinearOperator<Real>& a, Real* x, Real* r, const Stopping& stopping,
                                  std::int64_t done = 0) {
@@ -136,9 +138,10 @@ struct MixedResult {
   std::int64_t reliable_updates = 0;
 };
 
-// Conjugate gradients in mixed precision with reliable updates (as in Clark et al., arXiv:0911.3191). Iterates with `low`. Whenever |r| has
-// fallen by the factor `reduction`, adds the partial solution to x and recomputes r = b - A x with `high`; the search direction survives. b, x
-// and r are of high's space, and r = b - A x on entry. Returns the x with the smallest residual, summed over right-hand sides.
+// Conjugate gradients in mixed precision with reliable updates (as in Clark et al., arXiv:0911.3191). Iterates with
+// `low`. Whenever |r| has fallen by the factor `reduction`, adds the partial solution to x and recomputes r = b - A x
+// with `high`; the search direction survives. b, x and r are of high's space, and r = b - A x on entry. Returns the x
+// with the smallest residual, summed over right-hand sides.
 template <class High, class Low>
 MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator<Low>& low, const High* b, High* x,
                                       High* r, const Stopping& stopping, double reduction) {
@@ -165,8 +168,8 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
   largest = norms;
   std::vector<double> lowest = norms;
   int idle = 0;  // consecutive updates after which no residual was 10% below its minimum so far
-  // A residual at the level of rounding may never fall by `reduction`, and the inner iterations would not end. There an update also comes
-  // after four times the longest interval seen so far.
+  // A residual at the level of rounding may never fall by `reduction`, and the inner iterations would not end. There an
+  // update also comes after four times the longest interval seen so far.
   constexpr double rounding = 1e4 * std::numeric_limits<High>::epsilon();
   std::int64_t updated_at = 0;
   std::int64_t longest = 25;  // iterations between two updates
@@ -241,8 +244,9 @@ MixedResult mixed_conjugate_gradients(LinearOperator<High>& high, LinearOperator
   return result;
 }
 
-// Multi-shift conjugate gradients (Jegerlehner, hep-lat/9612014) for one right-hand side: solves (A + shifts[s]) x[s] = b with the operator
-// applications of the smallest shift. shifts ascend from shifts[0] = 0; r = b on entry and is destroyed. Stops at |r|^2 <= target[s].
+// Multi-shift conjugate gradients (Jegerlehner, hep-lat/9612014) for one right-hand side: solves (A + shifts[s]) x[s] =
+// b with the operator applications of the smallest shift. shifts ascend from shifts[0] = 0; r = b on entry and is
+// destroyed. Stops at |r|^2 <= target[s].
 template <class Real>
 std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts,
                          std::type_identity_t<std::span<Real* const>> x, Real* r, const Stopping& stopping) {
@@ -256,8 +260,9 @@ std::int64_t multi_shift(LinearOperator<Real>& a, std::span<const double> shifts
     space.zero(x[s]);
     space.copy(r, directions[s]);
   }
-  // The iteration itself needs only the first shift's direction and the residual. The other shifts are updated once every shift_steps
-  // iterations, with all residuals since the last time, so that their vectors pass through memory less often.
+  // The iteration itself needs only the first shift's direction and the residual. The other shifts are updated once
+  // every shift_steps iterations, with all residuals since the last time, so that their vectors pass through memory
+  // less often.
   std::array<Buffer<Real>, shift_steps> memory;
   for (Buffer<Real>& each : memory) each = space.make();
   std::vector<const Real*> residuals;

@@ -15,7 +15,8 @@ std::complex<double> scaled(const std::complex<double>& z, int exponent) {
   return {std::ldexp(z.real(), exponent), std::ldexp(z.imag(), exponent)};
 }
 
-// The largest absolute value of each right-hand side over all ranks. Unspecified for sources that are not finite: check_sources() throws later.
+// The largest absolute value of each right-hand side over all ranks. Unspecified for sources that are not finite:
+// check_sources() throws later.
 std::vector<double> largest_numbers(const Group& group, std::span<const std::complex<double>> sources,
                                     std::size_t num_rhs) {
   const std::size_t length = sources.size() / num_rhs;

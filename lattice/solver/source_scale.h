@@ -1,5 +1,5 @@
-// Scales right-hand sides whose numbers are far from 1, so that neither |b|^2 nor a residual in single precision overflows or underflows. The
-// factors are powers of two, so that scaling rounds nothing.
+// Scales right-hand sides whose numbers are far from 1, so that neither |b|^2 nor a residual in single precision
+// overflows or underflows. The factors are powers of two, so that scaling rounds nothing.
 #pragma once
 
 #include <complex>
@@ -12,7 +12,8 @@ namespace onehop::lattice::detail {
 
 class SourceScale {
  public:
-  // `sources` holds `num_rhs` fields of this rank's sites, one after the other, and must outlive this object. Collective.
+  // `sources` holds `num_rhs` fields of this rank's sites, one after the other, and must outlive this object.
+  // Collective.
   SourceScale(const Group& group, std::span<const std::complex<double>> sources, int num_rhs);
 
   [[nodiscard]] std::span<const std::complex<double>> sources() const { return sources_; }

@@ -7,7 +7,8 @@ namespace {
 template <int Count>
 using Wide = Lanes<double, Count>;
 
-// Adds one number per site, a site in each lane, to a sum. Callers finish the sum within a site first, so that its order is always the same.
+// Adds one number per site, a site in each lane, to a sum. Callers finish the sum within a site first, so that its
+// order is always the same.
 template <int Count>
 inline void add_sites(const Wide<Count>& value, Wide<Count>& plain, Superaccumulator* wide) {
   if (wide == nullptr) {

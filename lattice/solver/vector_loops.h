@@ -21,7 +21,8 @@ struct DotLoop {
   bool is_wide = false;
 };
 
-// Arguments of VectorSpace::step(), and without x and p of step_residual(). `stepped` receives r - alpha q and may be r.
+// Arguments of VectorSpace::step(), and without x and p of step_residual(). `stepped` receives r - alpha q and may be
+// r.
 template <class Real>
 struct StepLoop {
   FieldShape shape;

@@ -1,5 +1,5 @@
-// Vector arithmetic of the solvers, on arrays [vector][rhs][number][re, im][lane]: `num_rhs` systems side by side, each with its own
-// coefficients. All threads of a pool work on it; sums run over all ranks.
+// Vector arithmetic of the solvers, on arrays [vector][rhs][number][re, im][lane]: `num_rhs` systems side by side, each
+// with its own coefficients. All threads of a pool work on it; sums run over all ranks.
 #pragma once
 
 #include <complex>
@@ -20,7 +20,8 @@ inline constexpr int shift_steps = 4;  // the most residuals that one call of Ve
 template <class Real>
 class VectorSpace {
  public:
-  // `shape.vectors` excludes ghosts. `pool` and `sums` must outlive this object; `sums` must take 2 * num_rhs numbers or more.
+  // `shape.vectors` excludes ghosts. `pool` and `sums` must outlive this object; `sums` must take 2 * num_rhs numbers
+  // or more.
   VectorSpace(const base::ThreadPool& pool, Sums& sums, const FieldShape& shape);
 
   [[nodiscard]] const FieldShape& shape() const noexcept { return shape_; }
@@ -30,7 +31,8 @@ class VectorSpace {
   [[nodiscard]] Sums& sums() const noexcept { return *sums_; }
   [[nodiscard]] Buffer<Real> make() const { return Buffer<Real>(size()); }
 
-  // Results and coefficients have one entry per right-hand side. dot(), norm(), step(), step_residual() and total() are collective.
+  // Results and coefficients have one entry per right-hand side. dot(), norm(), step(), step_residual() and total() are
+  // collective.
   void dot(const Real* a, const Real* b, std::span<Coefficient> result);  // sum of conj(a) b
   void norm(const Real* a, std::span<double> result);                     // sum of |a|^2
   // x += alpha p, r -= alpha q, norm = |r|^2
@@ -41,14 +43,15 @@ class VectorSpace {
   void direct(const Real* r, std::span<const double> beta, Real* p);
   // y = sum over t of coefficients[t * num_rhs + rhs] * terms[t], for 1 to 4 terms; y may be one of them.
   void combine(std::span<const Coefficient> coefficients, std::span<const Real* const> terms, Real* y);
-  // For every shift s and each of 1 to shift_steps residuals r[t] in turn: x[s] += alpha p[s], then p[s] = zeta r[t] + beta p[s], with the
-  // coefficients [t * shifts + s]. One right-hand side.
+  // For every shift s and each of 1 to shift_steps residuals r[t] in turn: x[s] += alpha p[s], then p[s] = zeta r[t] +
+  // beta p[s], with the coefficients [t * shifts + s]. One right-hand side.
   void shift(std::span<const double> alpha, std::span<const double> beta, std::span<const double> zeta,
              std::span<const Real* const> r, std::span<Real* const> x, std::span<Real* const> p);
   void copy(const Real* from, Real* to);
   void zero(Real* to);
 
-  // Partial sums of each thread, one number per right-hand side, for operators that sum while they apply; total() adds them up.
+  // Partial sums of each thread, one number per right-hand side, for operators that sum while they apply; total() adds
+  // them up.
   struct Partial {
     std::vector<double> plain;
     std::vector<Superaccumulator> wide;

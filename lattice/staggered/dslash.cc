@@ -209,7 +209,8 @@ void DslashField<Link, Real>::apply(int parity, const Target& target) {
     exchange_->start(1 - parity);
     counters.waited += base::steady_seconds() - begin;
   }
-  // Odd and even applications run in opposite directions: each begins with the links that the last one left in the caches.
+  // Odd and even applications run in opposite directions: each begins with the links that the last one left in the
+  // caches.
   pattern_.backwards = parity == 0 && pattern_.stream == nullptr;
   loop(target, first, interior);
   if (exchange_) {

@@ -26,18 +26,20 @@ struct DslashLinks {
   Buffer<Link> stream;          // in place of `kinds`: see DslashLoop::stream
 };
 
-// Convert links to another precision. In half precision the largest fat and the largest long link of all ranks become 32767. Collective.
+// Convert links to another precision. In half precision the largest fat and the largest long link of all ranks become
+// 32767. Collective.
 DslashLinks<float> to_single(const DslashLinks<double>& links);
 DslashLinks<std::int16_t> to_half(const DslashLinks<double>& links, const Group& group, int dims);
 
 // Geometry, neighbour tables and links, which all fields on one lattice share.
 struct DslashLattice {
-  // `links` holds the fat and optionally the long links: this rank's block in lexicographic order, [site][direction][row][column]. The
-  // geometry's width must be 1, or 3 with long links. Collective.
+  // `links` holds the fat and optionally the long links: this rank's block in lexicographic order,
+  // [site][direction][row][column]. The geometry's width must be 1, or 3 with long links. Collective.
   DslashLattice(const Group& group, Geometry geometry, std::span<const std::span<const std::complex<double>>> links);
 
   [[nodiscard]] int kinds() const { return static_cast<int>(links.kinds.size()); }
-  // Converts a parity of the global coordinates to one of the coordinates within this rank's block. begin() and count() take the former.
+  // Converts a parity of the global coordinates to one of the coordinates within this rank's block. begin() and count()
+  // take the former.
   [[nodiscard]] int local(int parity) const { return (parity + geometry.origin_parity(group.rank())) % 2; }
   [[nodiscard]] std::int64_t begin(int parity) const { return geometry.parity_begin(local(parity)); }
   [[nodiscard]] std::int64_t count(int parity) const { return geometry.parity_end(local(parity)) - begin(parity); }
@@ -52,8 +54,8 @@ struct DslashLattice {
 
 // Bytes of the links of all ranks on this machine, each stored once, divided by the size of the last-level cache.
 [[nodiscard]] double links_over_cache(const DslashLattice& lattice, std::size_t bytes_of_a_number);
-// Whether to store every link twice, in the order of use (in_order_of_use, as DslashLoop::stream): if all links take less than a quarter of
-// the last-level cache or more than all of it, and less than an eighth of the memory.
+// Whether to store every link twice, in the order of use (in_order_of_use, as DslashLoop::stream): if all links take
+// less than a quarter of the last-level cache or more than all of it, and less than an eighth of the memory.
 [[nodiscard]] bool better_in_order(const DslashLattice& lattice, std::size_t bytes_of_a_number);
 template <class Link>
 [[nodiscard]] DslashLinks<Link> in_order_of_use(const DslashLattice& lattice, const DslashLinks<Link>& links);

@@ -1,7 +1,8 @@
-// The inner loop of the staggered hopping term D, with neighbours one (fat links) and three (long links) sites away in each direction.
-// `links` stores every link once, with the site that it starts from: the link to the neighbour behind is the adjoint of the neighbour's own.
-// An application to one parity then reads every link once, which is best while the links fit into the caches. Otherwise `stream` stores every
-// link twice, in the order of use, because sequential reads from memory are the fastest. Both give the same bits.
+// The inner loop of the staggered hopping term D, with neighbours one (fat links) and three (long links) sites away in
+// each direction. `links` stores every link once, with the site that it starts from: the link to the neighbour behind
+// is the adjoint of the neighbour's own. An application to one parity then reads every link once, which is best while
+// the links fit into the caches. Otherwise `stream` stores every link twice, in the order of use, because sequential
+// reads from memory are the fastest. Both give the same bits.
 #pragma once
 
 #include <array>
@@ -15,11 +16,13 @@ namespace onehop::lattice::detail {
 constexpr int most_kinds = 8;  // links that start at a site: 4 directions, fat and long
 
 // Arguments for vectors [first, last):
-// out = own_factor * own + dslash_factor * sum over kinds of (link ahead * field ahead - adjoint(link behind) * field behind).
+// out = own_factor * own + dslash_factor * sum over kinds of (link ahead * field ahead - adjoint(link behind) * field
+// behind).
 template <class Link, class Real>
 struct DslashLoop {
   std::array<const Link*, most_kinds> links{};  // per kind: [vector, with ghosts][row][column][re, im][lane]
-  // Replaces `links`: [vector][kind][ahead, behind][row][column][re, im][lane], with the links in the lanes of the result's vector.
+  // Replaces `links`: [vector][kind][ahead, behind][row][column][re, im][lane], with the links in the lanes of the
+  // result's vector.
   const Link* stream = nullptr;
   std::array<double, most_kinds> factors{};  // link = stored numbers * factor; kinds with equal factors are adjacent
   // [vector][kind][behind, ahead]: 2 * the neighbour's vector, plus 1 if its lanes must be rotated
@@ -50,7 +53,8 @@ struct DslashKernel {
   int rhs_at_once = 1;
 };
 
-// Returns the loop for 1, 2, 4 or 8 lanes and the best instruction set of this processor, or with `plain` the portable one.
+// Returns the loop for 1, 2, 4 or 8 lanes and the best instruction set of this processor, or with `plain` the portable
+// one.
 template <class Link, class Real>
 [[nodiscard]] DslashKernel<Link, Real> dslash_kernel(int lanes, int num_rhs, bool plain = false);
 

@@ -1,4 +1,5 @@
-// The staggered inner loop. Each dslash_kernel_*.cc instantiates it for one precision, so that they compile in parallel.
+// The staggered inner loop. Each dslash_kernel_*.cc instantiates it for one precision, so that they compile in
+// parallel.
 #pragma once
 
 #include <type_traits>
@@ -56,8 +57,9 @@ inline void rotate(DslashVector<Real, Count>& v, const std::int32_t* source) {
   }
 }
 
-// Prefetches into L2. Prefetches into L1 occupy its few line fill buffers, as loads do, and halve the memory bandwidth. This function and
-// its callers are always_inline because g++ treats a function that only prefetches as one without side effects and drops the calls.
+// Prefetches into L2. Prefetches into L1 occupy its few line fill buffers, as loads do, and halve the memory bandwidth.
+// This function and its callers are always_inline because g++ treats a function that only prefetches as one without
+// side effects and drops the calls.
 [[gnu::always_inline]] inline void fetch(const void* from, int bytes) {
   for (int at = 0; at < bytes; at += 64) __builtin_prefetch(static_cast<const char*>(from) + at, 0, 2);
 }
@@ -92,7 +94,8 @@ struct DslashBody {
     }
   }
 
-  // sum -= adjoint(link) * field. Without a stream, link and field are both in the neighbour's lanes, so the product is rotated instead.
+  // sum -= adjoint(link) * field. Without a stream, link and field are both in the neighbour's lanes, so the product is
+  // rotated instead.
   static inline void behind(const Loop& loop, std::int64_t k, int kind, Vector (&sum)[NumRhs]) {
     const std::int32_t where = loop.neighbours[(k * loop.kinds + kind) * 2];
     const std::int64_t vector = where >> 1;
@@ -166,8 +169,8 @@ struct DslashBody {
     }
   }
 
-  // Prefetches the links of this kind for vector k. With a stream also the neighbours in the last direction: those in the other directions are
-  // close enough to be in L2.
+  // Prefetches the links of this kind for vector k. With a stream also the neighbours in the last direction: those in
+  // the other directions are close enough to be in L2.
   [[gnu::always_inline]] static inline void prefetch(const Loop& loop, std::int64_t k, int kind) {
     constexpr int bytes = 18 * Count * static_cast<int>(sizeof(Link));
     constexpr int vector = 6 * Count * static_cast<int>(sizeof(Real));

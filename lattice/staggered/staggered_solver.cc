@@ -47,7 +47,8 @@ class Run {
     check_sources(norms_);
   }
 
-  // Even-odd decomposition of M x = b: (4 m^2 - D D) x_e = 2 m b_e - D b_o on even sites, then x_o = (b_o - D x_e) / 2 m.
+  // Even-odd decomposition of M x = b: (4 m^2 - D D) x_e = 2 m b_e - D b_o on even sites, then x_o = (b_o - D x_e) / 2
+  // m.
   void solve(double mass) {
     Field<Real> x(whole_.shape(), false);
     NormalOperator<Link, Real> normal(dslash_, sums_, 0, mass);
@@ -59,7 +60,8 @@ class Run {
                       .own = part(source_, 0),
                       .own_factor = 2 * mass});
     normal.space().copy(right.data(), residual.data());
-    // The even system's residual is 2 m times that of the whole one. Its target has a margin of 10%, as the iterated residual drifts.
+    // The even system's residual is 2 m times that of the whole one. Its target has a margin of 10%, as the iterated
+    // residual drifts.
     Stopping stopping = stopping_of(4 * mass * mass);
     refine(normal, 0, mass, right.data(), part(x, 0), residual.data(), stopping);
     put(x, 0);
@@ -72,7 +74,8 @@ class Run {
     accept(x, mass);
   }
 
-  // x = (2 m - D) y with (4 m^2 - D D) y = b. The right-hand side is the same for all masses, and the even and odd sites decouple.
+  // x = (2 m - D) y with (4 m^2 - D D) y = b. The right-hand side is the same for all masses, and the even and odd
+  // sites decouple.
   void solve_masses(std::span<const double> masses) {
     std::vector<std::size_t> order(masses.size());
     std::iota(order.begin(), order.end(), std::size_t{0});

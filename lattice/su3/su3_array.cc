@@ -39,7 +39,8 @@ namespace {
 
 using detail::su3_kernels;
 
-// The number of groups in an array with `numbers` complex numbers per site. Throws BadInput if there is an incomplete group.
+// The number of groups in an array with `numbers` complex numbers per site. Throws BadInput if there is an incomplete
+// group.
 template <class T>
 std::int64_t groups_of(std::span<const T> array, std::size_t numbers) {
   const std::size_t length = 2 * numbers * array_lanes<T>;

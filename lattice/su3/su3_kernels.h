@@ -1,5 +1,5 @@
-// The loops of su3_array.h, one set per instruction set. Sources that are compiled for one instruction set include this header, so it only
-// declares.
+// The loops of su3_array.h, one set per instruction set. Sources that are compiled for one instruction set include this
+// header, so it only declares.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 #include "lattice/su3/su3_kernels.h"
 
 #if defined(__x86_64__)
-// Only the code below may use these instructions, and it includes no standard header: otherwise the linker could pick an inline function
-// compiled here for the whole program, which would then crash on older processors.
+// Only the code below may use these instructions, and it includes no standard header: otherwise the linker could pick
+// an inline function compiled here for the whole program, which would then crash on older processors.
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,avx2,fma"))), apply_to = function)
 #else

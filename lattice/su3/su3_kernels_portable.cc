@@ -1,4 +1,5 @@
-// The kernels for every processor, with vectors of 16 bytes: x86-64 and 64-bit ARM always have them; elsewhere the compiler splits them.
+// The kernels for every processor, with vectors of 16 bytes: x86-64 and 64-bit ARM always have them; elsewhere the
+// compiler splits them.
 #include "lattice/su3/su3_kernels.h"
 
 #define ONEHOP_SIMD_NAMESPACE portable

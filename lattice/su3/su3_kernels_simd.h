@@ -137,8 +137,8 @@ ONEHOP_INLINE T largest_norm(const M<T>& m) {
   return largest;
 }
 
-// As su3::exponential: the Taylor series of a / 2^k, squared k times. All lanes share the k of the largest matrix, because they run in
-// lockstep anyway.
+// As su3::exponential: the Taylor series of a / 2^k, squared k times. All lanes share the k of the largest matrix,
+// because they run in lockstep anyway.
 template <class T>
 void exponentials(const T* a, T* r, std::int64_t groups) {
   for (std::int64_t g = 0; g < groups; ++g) {

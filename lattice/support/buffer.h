@@ -1,5 +1,5 @@
-// Memory of lattice fields: zeroed and aligned to cache lines. Large buffers ask for huge pages, because an operator reads more streams at once
-// than the TLB covers with ordinary pages.
+// Memory of lattice fields: zeroed and aligned to cache lines. Large buffers ask for huge pages, because an operator
+// reads more streams at once than the TLB covers with ordinary pages.
 #pragma once
 
 #include <sys/mman.h>

@@ -1,4 +1,5 @@
-// Sums over sites and ranks that have the same bits in every order: terms are rounded to multiples of 2^-50 and added as integers.
+// Sums over sites and ranks that have the same bits in every order: terms are rounded to multiples of 2^-50 and added
+// as integers.
 #pragma once
 
 #include <cmath>

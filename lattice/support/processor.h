@@ -1,6 +1,7 @@
-// SIMD vectors for kernels that are compiled once per instruction set. The including source defines ONEHOP_SIMD_NAMESPACE and ONEHOP_SIMD_BYTES,
-// the length of a vector. Everything has internal linkage, so that code for one instruction set cannot replace code for another. Include
-// standard headers first, before the instruction set is switched on.
+// SIMD vectors for kernels that are compiled once per instruction set. The including source defines
+// ONEHOP_SIMD_NAMESPACE and ONEHOP_SIMD_BYTES, the length of a vector. Everything has internal linkage, so that code
+// for one instruction set cannot replace code for another. Include standard headers first, before the instruction set
+// is switched on.
 namespace onehop::lattice::ONEHOP_SIMD_NAMESPACE {
 namespace {
 

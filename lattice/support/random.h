@@ -1,5 +1,5 @@
-// Counter-based random numbers for lattices (onehop/philox.h). They depend only on the seed, the place in the whole lattice, the sweep and the
-// purpose, so that every grid of ranks draws the same.
+// Counter-based random numbers for lattices (onehop/philox.h). They depend only on the seed, the place in the whole
+// lattice, the sweep and the purpose, so that every grid of ranks draws the same.
 #pragma once
 
 #include <array>

@@ -1,9 +1,10 @@
 // SIMD loops: one source with the compiler's vector types, compiled for each instruction set and selected at run time.
 //
-// A loop is a type with a static function run(const Arguments&), written only with Lanes<...> and inline functions. best_loop() compiles it for
-// each instruction set and returns the one for cpu::level(). Sources that use it need -Wno-psabi, which is safe because vectors are
-// passed to inlined functions only. Loops write sum += a * b and sum -= a * b as statements of their own: the compiler fuses each of them
-// for every number of lanes where the processor can, so that all grids give the same bits.
+// A loop is a type with a static function run(const Arguments&), written only with Lanes<...> and inline functions.
+// best_loop() compiles it for each instruction set and returns the one for cpu::level(). Sources that use it need
+// -Wno-psabi, which is safe because vectors are passed to inlined functions only. Loops write sum += a * b and sum -= a
+// * b as statements of their own: the compiler fuses each of them for every number of lanes where the processor can, so
+// that all grids give the same bits.
 #pragma once
 
 #include <cstdint>

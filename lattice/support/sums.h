@@ -1,5 +1,5 @@
-// Sums over all ranks. They are added in the order of ranks, so that every rank gets the same bits. With superaccumulators ("wide") the result
-// also has the same bits for every grid of ranks and every number of threads.
+// Sums over all ranks. They are added in the order of ranks, so that every rank gets the same bits. With
+// superaccumulators ("wide") the result also has the same bits for every grid of ranks and every number of threads.
 #pragma once
 
 #include <array>
@@ -16,7 +16,8 @@
 
 namespace onehop::lattice::detail {
 
-// The exact sum of up to 2^30 doubles of any magnitude (Kulisch): a fixed-point number in 64-bit words that overlap by half.
+// The exact sum of up to 2^30 doubles of any magnitude (Kulisch): a fixed-point number in 64-bit words that overlap by
+// half.
 class Superaccumulator {
  public:
   static constexpr int words = 70;
@@ -54,7 +55,8 @@ class Superaccumulator {
   }
 
  private:
-  // The digits of sign * sum in base 2^32. Returns the carry out of the highest digit, which is -1 if sign * sum is negative.
+  // The digits of sign * sum in base 2^32. Returns the carry out of the highest digit, which is -1 if sign * sum is
+  // negative.
   [[nodiscard]] std::int64_t digits_of(std::int64_t sign, std::array<std::int64_t, words>& digits) const {
     std::int64_t carry = 0;
     for (std::size_t i = 0; i < words; ++i) {

@@ -1,5 +1,5 @@
-// The Wilson hopping term on the sites of one parity, in one precision; the halo exchange overlaps with the interior. Fields hold the sites of
-// one global parity, [vector][rhs][spin][colour][re, im][lane].
+// The Wilson hopping term on the sites of one parity, in one precision; the halo exchange overlaps with the interior.
+// Fields hold the sites of one global parity, [vector][rhs][spin][colour][re, im][lane].
 #pragma once
 
 #include <array>
@@ -16,8 +16,9 @@
 
 namespace onehop::lattice::detail {
 
-// A halo exchange that replaces the channels, for benchmarks. Callers write the faces to outgoing(), call start() to send all of them, and
-// finish() before they read incoming(). Sides are numbered as in WilsonFace, from the view of this rank.
+// A halo exchange that replaces the channels, for benchmarks. Callers write the faces to outgoing(), call start() to
+// send all of them, and finish() before they read incoming(). Sides are numbered as in WilsonFace, from the view of
+// this rank.
 class WilsonExchange {
  public:
   virtual ~WilsonExchange() = default;
@@ -55,8 +56,8 @@ class WilsonCore {
   // out = A in, or A^-1 in; without a clover term A = 1.
   void blocks(int parity, const T* in, T* out, bool inverse);
 
-  // Totals over all applications: seconds in which the calling thread waited for faces, seconds in which it projected and sent them,
-  // floating-point operations, and the smallest possible number of bytes moved.
+  // Totals over all applications: seconds in which the calling thread waited for faces, seconds in which it projected
+  // and sent them, floating-point operations, and the smallest possible number of bytes moved.
   double waited = 0;
   double sending = 0;
   double flops = 0;

@@ -28,7 +28,8 @@ struct Wilson::Impl {
   // The largest number of lanes that the options, the processor and the lattice allow in this precision.
   template <class T>
   [[nodiscard]] int lanes() const;
-  // The operator for these numbers of lanes and right-hand sides. `half`, for T = float: links and clover blocks are 16-bit integers. Collective.
+  // The operator for these numbers of lanes and right-hand sides. `half`, for T = float: links and clover blocks are
+  // 16-bit integers. Collective.
   template <class T>
   [[nodiscard]] detail::WilsonCore<T>& core(int lanes, int num_rhs, bool half, bool half_halo = false);
   template <class T>
@@ -42,7 +43,8 @@ struct Wilson::Impl {
   template <class T>
   void unload(const detail::WilsonCore<T>& core, const T* from, int parity, std::span<Number> fields) const;
 
-  // out = the even-odd preconditioned operator times in, both on even sites; `middle` is work space for a vector of odd sites.
+  // out = the even-odd preconditioned operator times in, both on even sites; `middle` is work space for a vector of odd
+  // sites.
   template <class T>
   void precondition(detail::WilsonCore<T>& core, const T* in, T* middle, T* out, bool dagger) const;
   // The member functions of Wilson, in one precision.

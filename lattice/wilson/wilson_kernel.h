@@ -1,15 +1,17 @@
-// The inner loops of the Wilson operator. Sources that are compiled for one instruction set include this header, so it only declares: inline
-// functions could end up with instructions that the processor lacks. Results are on the sites of one parity, neighbours on the other;
-// vectors are counted from the first of their parity. Layouts: spinors [vector][rhs][spin][colour][re, im][lane], links
-// [vector][neighbour][row][column][re, im][lane] with two or three rows, clover blocks [vector][number][lane] (clover.h). With T = float,
-// links may be 16-bit integers in units of 1 / short_one, and clover blocks 16-bit integers with a scale per site, [vector][lane].
+// The inner loops of the Wilson operator. Sources that are compiled for one instruction set include this header, so it
+// only declares: inline functions could end up with instructions that the processor lacks. Results are on the sites of
+// one parity, neighbours on the other; vectors are counted from the first of their parity. Layouts: spinors
+// [vector][rhs][spin][colour][re, im][lane], links [vector][neighbour][row][column][re, im][lane] with two or three
+// rows, clover blocks [vector][number][lane] (clover.h). With T = float, links may be 16-bit integers in units of 1 /
+// short_one, and clover blocks 16-bit integers with a scale per site, [vector][lane].
 #pragma once
 
 #include <cstdint>
 
 namespace onehop::lattice {
 
-// A neighbour of a vector of sites. `at` is the number of its vector, within the other parity or, for a ghost, within the received face.
+// A neighbour of a vector of sites. `at` is the number of its vector, within the other parity or, for a ghost, within
+// the received face.
 struct WilsonNeighbour {
   static constexpr std::uint32_t rotated = 1;  // lanes must be permuted by lane_sources
   static constexpr std::uint32_t ghost = 2;    // a projected half spinor from another rank

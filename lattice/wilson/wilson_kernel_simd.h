@@ -1,5 +1,6 @@
-// The kernels of wilson_kernel.h. Each wilson_kernel_*.cc includes this header, for one instruction set, and instantiates the kernels for at
-// most as many lanes as a vector register has, so that rotating lanes takes one instruction.
+// The kernels of wilson_kernel.h. Each wilson_kernel_*.cc includes this header, for one instruction set, and
+// instantiates the kernels for at most as many lanes as a vector register has, so that rotating lanes takes one
+// instruction.
 #include "lattice/wilson/wilson_spinor_simd.h"
 
 namespace onehop::lattice::ONEHOP_SIMD_NAMESPACE {
@@ -67,7 +68,8 @@ ONEHOP_INLINE void add_link(Complex<T, L> (&sum)[4][3], const WilsonDslash<T>& a
   }
 }
 
-// y += c * x for one of the two Hermitian blocks of a site: the 6 real diagonal entries, then the 15 complex ones below, row by row.
+// y += c * x for one of the two Hermitian blocks of a site: the 6 real diagonal entries, then the 15 complex ones
+// below, row by row.
 template <class T, int L, class S>
 ONEHOP_INLINE void add_block(Complex<T, L> (&y)[6], const S* c, const Complex<T, L> (&x)[6]) {
 #pragma GCC unroll 6
@@ -123,9 +125,10 @@ ONEHOP_INLINE void finish_site(Complex<T, L> (&sum)[4][3], const WilsonDslash<T>
   for (int i = 0; i < 12; ++i) put_number(to, i, sum[i / 3][i % 3], a.past_caches);
 }
 
-// Prefetches into L2, because prefetches into L1 occupy its few line fill buffers. The barriers keep the prefetches together: interleaved with
-// loads they cost more than they gain (docs/performance/notes_lattice.md). This function and its callers are always inlined because g++ treats a
-// function that only prefetches as one without side effects and drops the calls.
+// Prefetches into L2, because prefetches into L1 occupy its few line fill buffers. The barriers keep the prefetches
+// together: interleaved with loads they cost more than they gain (docs/performance/notes_lattice.md). This function and
+// its callers are always inlined because g++ treats a function that only prefetches as one without side effects and
+// drops the calls.
 ONEHOP_INLINE void fetch(const void* from, int bytes) {
   asm volatile("" ::: "memory");
 #pragma GCC unroll 1
@@ -180,7 +183,8 @@ ONEHOP_INLINE void fetch_and_add(Complex<T, L> (&sum)[4][3], const WilsonDslash<
   add_link<T, S, L, Rows, Side>(sum, a, k, dagger, h);
 }
 
-// Reads all spinors before all links. Faster than add_sides() if links of three rows come from memory, slower otherwise.
+// Reads all spinors before all links. Faster than add_sides() if links of three rows come from memory, slower
+// otherwise.
 template <class T, class S, int L, int Rows>
 ONEHOP_INLINE void add_sides_by_kind(Complex<T, L> (&sum)[4][3], const WilsonDslash<T>& a, std::int64_t k, int rhs,
                                      const Real<T, L>& dagger) {

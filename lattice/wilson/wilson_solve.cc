@@ -1,5 +1,5 @@
-// Solves M x = b: M^ x_e = b_e + kappa D A^-1 b_o on even sites, with the even-odd preconditioned operator M^ = A - kappa^2 D A^-1 D, then
-// x_o = A^-1 (b_o + kappa D x_e).
+// Solves M x = b: M^ x_e = b_e + kappa D A^-1 b_o on even sites, with the even-odd preconditioned operator M^ = A -
+// kappa^2 D A^-1 D, then x_o = A^-1 (b_o + kappa D x_e).
 #include <algorithm>
 #include <cmath>
 
@@ -70,8 +70,8 @@ class Normal : public LinearOperator<T> {
   Buffer<T> between_;
 };
 
-// M^ K with the additive Schwarz preconditioner K: a few Jacobi steps y = A^-1 (x + kappa^2 D A^-1 D y) on each rank's block, with Dirichlet
-// boundaries. K is linear and needs no communication.
+// M^ K with the additive Schwarz preconditioner K: a few Jacobi steps y = A^-1 (x + kappa^2 D A^-1 D y) on each rank's
+// block, with Dirichlet boundaries. K is linear and needs no communication.
 template <class T>
 class Schwarz : public LinearOperator<T> {
  public:
@@ -129,7 +129,8 @@ struct Found {
   std::int64_t reliable_updates = 0;
 };
 
-// Reduces r = b - M^ x to `stopping` by adding a correction to x. Iterates in the precision `Low`, or in T if `low` is null.
+// Reduces r = b - M^ x to `stopping` by adding a correction to x. Iterates in the precision `Low`, or in T if `low` is
+// null.
 template <class T, class Low>
 Found refine(Preconditioned<T>& high, Preconditioned<Low>* low, Schwarz<T>* schwarz, Schwarz<Low>* low_schwarz,
              const T* b, T* x, T* r, const Stopping& stopping, double reduction) {
@@ -163,7 +164,8 @@ Found refine_cgnr(Preconditioned<T>& high, Preconditioned<Low>* low, T* x, const
   high.apply_adjoint(r, source.data());
   space.norm(r, before);
   space.norm(source.data(), after);
-  // How |M^dagger r| relates to |r| at convergence is unknown: assume the ratio of the start. solve_even() tightens `shrink` if it is not.
+  // How |M^dagger r| relates to |r| at convergence is unknown: assume the ratio of the start. solve_even() tightens
+  // `shrink` if it is not.
   for (std::size_t i = 0; i < num_rhs; ++i) stopping.target[i] *= shrink * (before[i] > 0 ? after[i] / before[i] : 1);
   space.copy(source.data(), residual.data());
   Normal<T> normal(high);

@@ -66,7 +66,8 @@ ONEHOP_INLINE void add_turned(Complex<T, L>& sum, const Real<T, L>& t, const Com
   }
 }
 
-// The gamma matrices (docs/reference/lattice_wilson.md): row s of the upper half has i^power[s] in column partner[s]; gamma is Hermitian.
+// The gamma matrices (docs/reference/lattice_wilson.md): row s of the upper half has i^power[s] in column partner[s];
+// gamma is Hermitian.
 template <int Direction>
 struct Gamma;
 template <>

@@ -18,7 +18,8 @@ namespace onehop::lattice::detail {
 template <class T>
 [[nodiscard]] int wilson_lanes();
 
-// Returns the kernels for this number of lanes, of the best instruction set that has them, at most cpu::level(); null if none has.
+// Returns the kernels for this number of lanes, of the best instruction set that has them, at most cpu::level(); null
+// if none has.
 template <class T>
 [[nodiscard]] const WilsonKernels<T>* wilson_kernels(int lanes);
 
@@ -26,12 +27,14 @@ template <class T>
 template <class T>
 class WilsonStorage {
  public:
-  // `links` holds this rank's block in lexicographic order: site, direction, row, column. `recon`: 18 or 12 real numbers per link. `half`,
-  // with T = float: stores 16-bit integers. Collective. Throws BadInput unless there are four directions, and kernels for its lanes.
+  // `links` holds this rank's block in lexicographic order: site, direction, row, column. `recon`: 18 or 12 real
+  // numbers per link. `half`, with T = float: stores 16-bit integers. Collective. Throws BadInput unless there are four
+  // directions, and kernels for its lanes.
   WilsonStorage(const Group& group, const Geometry& geometry, std::span<const std::complex<double>> links, int recon,
                 bool antiperiodic, bool half = false);
 
-  // Takes the clover blocks and their inverses, 72 numbers per site of this rank's block in lexicographic order (clover.h).
+  // Takes the clover blocks and their inverses, 72 numbers per site of this rank's block in lexicographic order
+  // (clover.h).
   void set_clover(std::span<const double> blocks, std::span<const double> inverses);
 
   [[nodiscard]] int lanes() const { return geometry.spec().lanes; }
@@ -42,7 +45,8 @@ class WilsonStorage {
     return geometry.parity_end(local(parity)) - geometry.parity_begin(local(parity));
   }
 
-  // Numbers of type T in `whole`, or 16-bit integers in `shorts`; clover blocks then have a scale per site, [vector][lane].
+  // Numbers of type T in `whole`, or 16-bit integers in `shorts`; clover blocks then have a scale per site,
+  // [vector][lane].
   struct Matrices {
     Buffer<T> whole;
     Buffer<std::int16_t> shorts;

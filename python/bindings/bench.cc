@@ -99,7 +99,8 @@ nb::list try_waits(const Group& group, double compute_us, const std::vector<std:
   return measure([&] { return bench::try_waits(group, compute_us, list, effort); });
 }
 
-// Each variant is (name, role, codec, algorithm, chunk_bytes). Each other candidate is (name, callable, source, result).
+// Each variant is (name, role, codec, algorithm, chunk_bytes). Each other candidate is (name, callable, source,
+// result).
 nb::list allreduce(
     const Group& group, std::int64_t bytes, const Effort& effort, bool peers,
     const std::vector<std::tuple<std::string, std::string, std::string, std::string, std::int64_t>>& variants,

@@ -8,8 +8,8 @@ using onehop::PlanCounters;
 
 namespace {
 
-// Returns for each array whether the schedule reads and writes it on a rank. Array numbers out of range are ignored here;
-// the plan reports them.
+// Returns for each array whether the schedule reads and writes it on a rank. Array numbers out of range are ignored
+// here; the plan reports them.
 std::vector<std::pair<bool, bool>> array_use(const onehop::Schedule& schedule, int rank) {
   std::vector<std::pair<bool, bool>> use(schedule.arrays.size());
   const auto uses = [&](const onehop::Place& place) {

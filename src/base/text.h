@@ -1,4 +1,5 @@
-// Numbers as text for people: byte counts with binary units, and counted nouns. The Python side is python/onehop/text.py.
+// Numbers as text for people: byte counts with binary units, and counted nouns. The Python side is
+// python/onehop/text.py.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The number of threads of a rank: the one that the caller asks for, else ONEHOP_THREADS, else the rank's share of its cores.
+// The number of threads of a rank: the one that the caller asks for, else ONEHOP_THREADS, else the rank's share of its
+// cores.
 #pragma once
 
 #include <sched.h>
@@ -12,15 +13,15 @@ namespace onehop::base {
 // The affinity mask of the calling thread. All cores of the machine if the system does not tell.
 [[nodiscard]] cpu_set_t core_mask();
 
-// `requested` if it is positive, else ONEHOP_THREADS, else the cores of `mask` divided among `sharing` processes, at least 1.
-// Throws BadInput for a `requested` that is not 0 (all) to 1024, and for a wrong ONEHOP_THREADS.
+// `requested` if it is positive, else ONEHOP_THREADS, else the cores of `mask` divided among `sharing` processes, at
+// least 1. Throws BadInput for a `requested` that is not 0 (all) to 1024, and for a wrong ONEHOP_THREADS.
 [[nodiscard]] int thread_count(int requested, const cpu_set_t& mask, int sharing);
 
 // The same for a process that shares its cores with no other.
 [[nodiscard]] int thread_count(int requested);
 
-// The same for a rank of a group (onehop::Group), which shares its cores with the ranks of its machine that have the same affinity
-// mask. Collective, whatever the ranks ask for.
+// The same for a rank of a group (onehop::Group), which shares its cores with the ranks of its machine that have the
+// same affinity mask. Collective, whatever the ranks ask for.
 template <typename Group>
 [[nodiscard]] int thread_count(int requested, const Group& group) {
   const cpu_set_t mask = core_mask();

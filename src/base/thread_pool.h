@@ -1,5 +1,5 @@
-// The threads of a process: workers that every simulator and solver shares, regions of code that several of them run together, and a
-// barrier for such regions.
+// The threads of a process: workers that every simulator and solver shares, regions of code that several of them run
+// together, and a barrier for such regions.
 #pragma once
 
 #include <algorithm>
@@ -11,15 +11,17 @@
 namespace onehop::base {
 
 // How a thread waits that has nothing to do.
-//   sleep  Workers sleep at once. The caller polls for some 20 us for their end. For regions of milliseconds, between which the cores are
+//   sleep  Workers sleep at once. The caller polls for some 20 us for their end. For regions of milliseconds, between
+//   which the cores are
 //          left to others.
-//   poll   Workers and caller poll for some 50 us, yield the core for as long, and sleep then. For short loops in quick succession.
+//   poll   Workers and caller poll for some 50 us, yield the core for as long, and sleep then. For short loops in quick
+//   succession.
 enum class WaitStyle : std::uint8_t { sleep, poll };
 
-// Runs bodies on a fixed number of threads: the caller's and workers of the process. Each run leases workers that nobody uses, starts
-// those that are missing, and returns them, so that all pools of a process share its workers, and callers on different threads have
-// different ones. A caller that is alone gets the same worker for the same index each time. A forked child has none of its parent's
-// workers: it leaves them alone and starts its own.
+// Runs bodies on a fixed number of threads: the caller's and workers of the process. Each run leases workers that
+// nobody uses, starts those that are missing, and returns them, so that all pools of a process share its workers, and
+// callers on different threads have different ones. A caller that is alone gets the same worker for the same index each
+// time. A forked child has none of its parent's workers: it leaves them alone and starts its own.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads, WaitStyle style = WaitStyle::poll) noexcept
@@ -27,12 +29,13 @@ class ThreadPool {
 
   [[nodiscard]] int size() const noexcept { return threads_; }
 
-  // Runs body(0) on the calling thread and body(1) .. body(size() - 1) on workers, and returns when all are done. The first exception
-  // of a body, in the order of indices, is thrown here then; bodies that meet at a barrier must not throw. A process that a body forks
-  // must not return from the body.
+  // Runs body(0) on the calling thread and body(1) .. body(size() - 1) on workers, and returns when all are done. The
+  // first exception of a body, in the order of indices, is thrown here then; bodies that meet at a barrier must not
+  // throw. A process that a body forks must not return from the body.
   void run(const std::function<void(int)>& body) const;
 
-  // The part of [first, last) that is this thread's. The parts differ by at most 1, and depend on the range and on size() only.
+  // The part of [first, last) that is this thread's. The parts differ by at most 1, and depend on the range and on
+  // size() only.
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> part(std::int64_t first, std::int64_t last, int thread) const {
     const std::int64_t count = last - first;
     return {first + count * thread / threads_, first + count * (thread + 1) / threads_};
@@ -55,7 +58,8 @@ class Barrier {
   std::atomic<std::uint32_t> generation_{0};
 };
 
-// Splits [0, count) into pieces of at most `grain`, which at most `threads` threads take in turn: body(begin, end). Workers sleep at once.
+// Splits [0, count) into pieces of at most `grain`, which at most `threads` threads take in turn: body(begin, end).
+// Workers sleep at once.
 template <typename Body>
 void parallel_for(int threads, std::uint64_t count, std::uint64_t grain, const Body& body) {
   const std::uint64_t pieces = (count + grain - 1) / grain;

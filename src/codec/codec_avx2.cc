@@ -135,7 +135,8 @@ struct Wide256 {
     constexpr int how = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
     for (std::ptrdiff_t at = 0; at < source_bytes; at += 32) {
       const __m256 mine = _mm256_cvtph_ps(_mm256_cvtps_ph(load(own + at), how));
-      // Named, because clang's conversion is a macro, which would take the comma of the template's arguments for its own.
+      // Named, because clang's conversion is a macro, which would take the comma of the template's arguments for its
+      // own.
       const __m256 exact = added<own_first, mean>(mine, _mm256_cvtph_ps(load_half(other + at / 2)));
       const __m128i sum = _mm256_cvtps_ph(exact, how);
       _mm_storeu_si128(reinterpret_cast<__m128i*>(wire + at / 2), sum);

@@ -172,7 +172,8 @@ struct Wide512 {
     for (std::ptrdiff_t at = 0; at < source_bytes; at += 64) {
       const __m512 mine = _mm512_cvtph_ps(_mm512_cvtps_ph(load(own + at), how));
       const __m512 theirs = _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(other + at / 2)));
-      // Named, because clang's conversion is a macro, which would take the comma of the template's arguments for its own.
+      // Named, because clang's conversion is a macro, which would take the comma of the template's arguments for its
+      // own.
       const __m512 exact = added<own_first, mean>(mine, theirs);
       const __m256i sum = _mm512_cvtps_ph(exact, how);
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(wire + at / 2), sum);

@@ -1,5 +1,5 @@
-// Scales of blocks, and the places of their codes on the wire, for codec_x86.h. Included only by sources that are compiled for one
-// instruction set, each for itself (see codec_loops.h).
+// Scales of blocks, and the places of their codes on the wire, for codec_x86.h. Included only by sources that are
+// compiled for one instruction set, each for itself (see codec_loops.h).
 #pragma once
 
 #include <immintrin.h>

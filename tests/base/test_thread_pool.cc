@@ -1,5 +1,5 @@
-// The threads of a process: every exception arrives after all bodies have ended, callers do not share workers, and a forked child neither
-// waits for its parent's workers nor uses them.
+// The threads of a process: every exception arrives after all bodies have ended, callers do not share workers, and a
+// forked child neither waits for its parent's workers nor uses them.
 #include "src/base/thread_pool.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Updates of single links against exact integrals: over SU(2), where the mean is a ratio of Bessel functions, and over SU(3), where the integral
-// of exp(Re tr(U J)) is a sum of determinants of Bessel functions.
+// Updates of single links against exact integrals: over SU(2), where the mean is a ratio of Bessel functions, and over
+// SU(3), where the integral of exp(Re tr(U J)) is a sum of determinants of Bessel functions.
 #include "lattice/gauge/link_update.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,8 @@ TEST(LatticeLinkUpdate, FunctionsAreThoseOfTheMathematicalLibrary) {
   EXPECT_LT(logarithm(0.0), -700);
 }
 
-// Half the trace x of an SU(2) matrix has the density sqrt(1 - x^2) exp(a x). <x> = I_2(a) / I_1(a) and <x^2> = 1 - 3 <x> / a.
+// Half the trace x of an SU(2) matrix has the density sqrt(1 - x^2) exp(a x). <x> = I_2(a) / I_1(a) and <x^2> = 1 - 3
+// <x> / a.
 TEST(LatticeLinkUpdate, CosinesHaveTheMeansOfSu2) {
   for (const double a : {0.0, 0.3, 1.0, 1.49, 1.51, 4.0, 17.0, 120.0}) {
     double sum = 0;
@@ -55,8 +56,9 @@ TEST(LatticeLinkUpdate, CosinesHaveTheMeansOfSu2) {
   }
 }
 
-// The integral of exp(Re tr(U J)) over SU(3), up to a constant, for J = diag(m_0, m_1, m_2) exp(i angle / 3) with m_i above 0:
-// over U(3) with the determinant to the power n it is exp(i n angle) det[m_i^j I_(n + j)(m_i)] / det[m_i^(2 j)], and these are added up.
+// The integral of exp(Re tr(U J)) over SU(3), up to a constant, for J = diag(m_0, m_1, m_2) exp(i angle / 3) with m_i
+// above 0: over U(3) with the determinant to the power n it is exp(i n angle) det[m_i^j I_(n + j)(m_i)] / det[m_i^(2
+// j)], and these are added up.
 double integral(const std::array<double, 3>& m, double angle) {
   const auto determinant = [](const std::array<std::array<double, 3>, 3>& e) {
     return e[0][0] * (e[1][1] * e[2][2] - e[1][2] * e[2][1]) - e[0][1] * (e[1][0] * e[2][2] - e[1][2] * e[2][0]) +
@@ -99,7 +101,8 @@ TEST(LatticeLinkUpdate, HeatBathHasTheMeansOfSu3) {
                                 {6.0, {5.1, 4.2, 3.0}, 0.3},
                                 {3.0, {2.2, 0.3, 1.4}, 3.0}};
   for (const auto& [beta, sizes, angle] : cases) {
-    // Random staples with these singular values and this phase of the determinant: a diagonal matrix between two of SU(3).
+    // Random staples with these singular values and this phase of the determinant: a diagonal matrix between two of
+    // SU(3).
     Link staples{};
     for (int i = 0; i < 3; ++i) staples.e[i][i] = {sizes[i] * std::cos(angle / 3), sizes[i] * std::sin(angle / 3)};
     staples = su3::times_adjoint(random_su3(generator) * staples, random_su3(generator));

@@ -1,4 +1,5 @@
-// The variants of the Wilson hopping term for lattices that exceed the caches, with prefetches and non-temporal stores, give the same bits.
+// The variants of the Wilson hopping term for lattices that exceed the caches, with prefetches and non-temporal stores,
+// give the same bits.
 #include "lattice/wilson/wilson_core.h"
 
 #include <gtest/gtest.h>

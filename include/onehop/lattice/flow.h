@@ -8,7 +8,8 @@
 
 namespace onehop::lattice {
 
-// Energy densities, averaged over the sites of the whole lattice, and the topological charge. The same bits on every grid of ranks.
+// Energy densities, averaged over the sites of the whole lattice, and the topological charge. The same bits on every
+// grid of ranks.
 struct FieldStrength {
   double energy_plaquette = 0;  // 2 sum Re tr(1 - U_p) over the planes
   double energy_clover = 0;     // -sum tr F^2 over the planes, with F from the four plaquettes around a site
@@ -19,7 +20,8 @@ struct FieldStrength {
 // Measures the links of `gauge`. Collective.
 [[nodiscard]] FieldStrength field_strength(const Gauge& gauge);
 
-// The average over space of tr / 3 of the product of all links in time (the last direction). The same bits on every grid. Collective.
+// The average over space of tr / 3 of the product of all links in time (the last direction). The same bits on every
+// grid. Collective.
 [[nodiscard]] std::complex<double> polyakov_loop(const Gauge& gauge);
 
 // The outcome of a step with error control.
@@ -29,13 +31,13 @@ struct FlowStep {
   double next = 0;     // the length with which the next step should just reach the tolerance
 };
 
-// Returns the longest step that is stable on smooth fields, 2.51 / (4 dims): the fastest mode decays with the rate 4 dims, and the method is
-// stable up to rate * step = 2.51. Beyond it rounding errors grow exponentially.
+// Returns the longest step that is stable on smooth fields, 2.51 / (4 dims): the fastest mode decays with the rate 4
+// dims, and the method is stable up to rate * step = 2.51. Beyond it rounding errors grow exponentially.
 [[nodiscard]] double longest_stable_flow_step(int dims);
 
-// Integrates dV/dt = P(C V^dagger) V, where C is the sum of the staples around V and P projects to the Lie algebra of SU(3), with the third-order
-// Runge-Kutta method of Luescher (arXiv:1006.4518, appendix C). The error at fixed t falls with the third power of the step. t is in units
-// of the squared lattice spacing. The same bits on every grid of ranks.
+// Integrates dV/dt = P(C V^dagger) V, where C is the sum of the staples around V and P projects to the Lie algebra of
+// SU(3), with the third-order Runge-Kutta method of Luescher (arXiv:1006.4518, appendix C). The error at fixed t falls
+// with the third power of the step. t is in units of the squared lattice spacing. The same bits on every grid of ranks.
 class Flow {
  public:
   // Copies the links of the gauge field and starts at t = 0. Collective.
@@ -47,14 +49,15 @@ class Flow {
   [[nodiscard]] double time() const noexcept;
   // Makes one step. Collective. Throws BadInput for a step that is not above 0 and at most 1.
   void step(double epsilon);
-  // Makes one step if its error is at most `tolerance`; otherwise leaves links and time unchanged. Returns the error: the largest Frobenius
-  // norm |V - W| of a link, where W is the result of the embedded second-order method (Fritzsch and Ramos, arXiv:1301.4388). It falls with the
-  // third power of the step; the error of V itself is smaller. It is the same on every rank and every grid, and infinite if numbers are not
-  // finite. The first call allocates two more fields. Collective. Throws BadInput for a step as above and for a tolerance that is not
-  // above 0.
+  // Makes one step if its error is at most `tolerance`; otherwise leaves links and time unchanged. Returns the error:
+  // the largest Frobenius norm |V - W| of a link, where W is the result of the embedded second-order method (Fritzsch
+  // and Ramos, arXiv:1301.4388). It falls with the third power of the step; the error of V itself is smaller. It is the
+  // same on every rank and every grid, and infinite if numbers are not finite. The first call allocates two more
+  // fields. Collective. Throws BadInput for a step as above and for a tolerance that is not above 0.
   [[nodiscard]] double try_step(double epsilon, double tolerance);
-  // Makes one step of at most `epsilon`, shortened until its error is at most `tolerance`. Collective. Throws BadInput for a step as above and
-  // for a tolerance below 1e-12 or above 1; Error if even very short steps do not reach the tolerance.
+  // Makes one step of at most `epsilon`, shortened until its error is at most `tolerance`. Collective. Throws BadInput
+  // for a step as above and for a tolerance below 1e-12 or above 1; Error if even very short steps do not reach the
+  // tolerance.
   FlowStep step_within(double epsilon, double tolerance);
   // Measures the current links. Collective.
   [[nodiscard]] FieldStrength field_strength();

@@ -1,5 +1,6 @@
-// An SU(3) gauge field on a periodic lattice that is split over a grid of ranks: a 3x3 matrix for every site and direction, in double
-// precision. Each rank stores its block and one layer of ghost links around it, including edges and corners.
+// An SU(3) gauge field on a periodic lattice that is split over a grid of ranks: a 3x3 matrix for every site and
+// direction, in double precision. Each rank stores its block and one layer of ghost links around it, including edges
+// and corners.
 #pragma once
 
 #include <complex>
@@ -29,7 +30,8 @@ struct GaugeDeviation {
 
 class Gauge {
  public:
-  // Unit links. `extents` and `grid` as in GeometrySpec, 2 to 4 directions, extents of 2 or more, group.size() ranks. Collective. Throws BadInput.
+  // Unit links. `extents` and `grid` as in GeometrySpec, 2 to 4 directions, extents of 2 or more, group.size() ranks.
+  // Collective. Throws BadInput.
   Gauge(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid);
   Gauge(Gauge&&) noexcept;
   Gauge& operator=(Gauge&&) noexcept;
@@ -38,11 +40,13 @@ class Gauge {
   [[nodiscard]] const Group& group() const noexcept;
   [[nodiscard]] const Geometry& geometry() const noexcept;  // with one lane and one parity
 
-  // This rank's block in lexicographic order: [site][direction][row][column]. set_links() is collective; throws BadInput for another length.
+  // This rank's block in lexicographic order: [site][direction][row][column]. set_links() is collective; throws
+  // BadInput for another length.
   void set_links(std::span<const std::complex<double>> links);
   [[nodiscard]] std::vector<std::complex<double>> links() const;
 
-  // Draws every link from the Haar measure of SU(3). The links depend only on the seed and on global coordinates. Collective.
+  // Draws every link from the Haar measure of SU(3). The links depend only on the seed and on global coordinates.
+  // Collective.
   void set_random(std::uint64_t seed);
 
   // Averages with the same bits on every grid of ranks: numbers are rounded to 2^-50 and summed exactly. Collective.
@@ -55,10 +59,10 @@ class Gauge {
   // Projects every link to SU(3), see su3::reunitarise. Collective.
   void reunitarise();
 
-  // One sweep of the heat bath (Cabibbo and Marinari, 1982; Kennedy and Pendleton, 1985) for the Wilson action -beta / 3 sum Re tr U_p, or of
-  // over-relaxation, which preserves the action. A sweep updates every link in three SU(2) subgroups. Random numbers depend only on the seed,
-  // on `sweep` and on global coordinates, so the field has the same bits on every grid of ranks. Collective. Throw BadInput for odd
-  // extents and for a beta that is not from 0 to 1e6.
+  // One sweep of the heat bath (Cabibbo and Marinari, 1982; Kennedy and Pendleton, 1985) for the Wilson action -beta /
+  // 3 sum Re tr U_p, or of over-relaxation, which preserves the action. A sweep updates every link in three SU(2)
+  // subgroups. Random numbers depend only on the seed, on `sweep` and on global coordinates, so the field has the same
+  // bits on every grid of ranks. Collective. Throw BadInput for odd extents and for a beta that is not from 0 to 1e6.
   void heat_bath(double beta, std::uint64_t seed, std::uint32_t sweep);
   void over_relax();
 

@@ -1,5 +1,5 @@
-// Hybrid Monte Carlo for the Wilson gauge action (Duane et al., 1987): trajectories of H = -sum tr P^2 - beta / 3 sum Re tr U_p, with momenta P in
-// the Lie algebra of SU(3) and dU/dt = P U, accepted with probability min(1, exp(-dH)).
+// Hybrid Monte Carlo for the Wilson gauge action (Duane et al., 1987): trajectories of H = -sum tr P^2 - beta / 3 sum
+// Re tr U_p, with momenta P in the Lie algebra of SU(3) and dU/dt = P U, accepted with probability min(1, exp(-dH)).
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,8 @@
 
 namespace onehop::lattice {
 
-// Symplectic integrators of second order. A step of leapfrog evaluates the force once, one of Omelyan (Omelyan, Mryglod and Folk, 2003) twice.
+// Symplectic integrators of second order. A step of leapfrog evaluates the force once, one of Omelyan (Omelyan, Mryglod
+// and Folk, 2003) twice.
 enum class Integrator : std::uint8_t { leapfrog, omelyan };
 
 struct HmcOptions {
@@ -33,14 +34,16 @@ struct Reversal {
 
 class Hmc {
  public:
-  // Copies the links of the gauge field. Collective. Throws BadInput unless beta is from 0 to 1e6, steps 1 or more and length above 0.
+  // Copies the links of the gauge field. Collective. Throws BadInput unless beta is from 0 to 1e6, steps 1 or more and
+  // length above 0.
   Hmc(const Gauge& gauge, const HmcOptions& options);
   Hmc(Hmc&&) noexcept;
   Hmc& operator=(Hmc&&) noexcept;
   ~Hmc();
 
-  // Runs one trajectory. Its random numbers depend only on the seed, on `number` and on global coordinates, so the field has the same bits on
-  // every grid of ranks, and a resumed run the same bits as an uninterrupted one. Collective.
+  // Runs one trajectory. Its random numbers depend only on the seed, on `number` and on global coordinates, so the
+  // field has the same bits on every grid of ranks, and a resumed run the same bits as an uninterrupted one.
+  // Collective.
   Trajectory run(std::uint32_t number);
 
   // Runs a trajectory and its reversal, then restores the field. A test of reversibility. Collective.

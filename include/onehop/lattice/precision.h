@@ -6,8 +6,8 @@
 
 namespace onehop::lattice {
 
-// The precision of the numbers in fields and links: 16, 32 or 64 bits, from the lowest to the highest. Half precision stores 16-bit
-// integers with a common scale. The names are "half", "single" and "double".
+// The precision of the numbers in fields and links: 16, 32 or 64 bits, from the lowest to the highest. Half precision
+// stores 16-bit integers with a common scale. The names are "half", "single" and "double".
 enum class Precision : std::uint8_t { half, single, double_ };
 
 // Throws BadInput for an unknown name.

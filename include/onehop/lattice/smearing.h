@@ -1,5 +1,6 @@
-// Smearing replaces each link of a gauge field by a weighted average over nearby paths. This header declares APE and stout smearing, and the
-// fat and long links of improved staggered quarks (fat3, fat5, fat7, asqtad, HISQ). All functions are collective and gauge-covariant.
+// Smearing replaces each link of a gauge field by a weighted average over nearby paths. This header declares APE and
+// stout smearing, and the fat and long links of improved staggered quarks (fat3, fat5, fat7, asqtad, HISQ). All
+// functions are collective and gauge-covariant.
 #pragma once
 
 #include <complex>
@@ -23,8 +24,9 @@ struct PathWeights {
   double long_links = 0;  // Naik's term: three links straight ahead, which make the long links
 };
 
-// The conventional weights. Those of fat3, fat5 and fat7 add up to 1 over all paths in four directions. asqtad (Orginos, Toussaint and Sugar,
-// hep-lat/9903032) is fat7 with the terms of Lepage and Naik, where every link beyond the first has a factor 1 / u0 (tadpole improvement).
+// The conventional weights. Those of fat3, fat5 and fat7 add up to 1 over all paths in four directions. asqtad
+// (Orginos, Toussaint and Sugar, hep-lat/9903032) is fat7 with the terms of Lepage and Naik, where every link beyond
+// the first has a factor 1 / u0 (tadpole improvement).
 [[nodiscard]] PathWeights fat3_weights();
 [[nodiscard]] PathWeights fat5_weights();
 [[nodiscard]] PathWeights fat7_weights();
@@ -37,8 +39,8 @@ struct FatLinks {
   Links long_links;  // from x to x + 3 mu
 };
 
-// Fat and long links of unitary links, computed in double or single precision. Collective. Throws BadInput for half precision, and for
-// weights that are not finite or beyond 1e30.
+// Fat and long links of unitary links, computed in double or single precision. Collective. Throws BadInput for half
+// precision, and for weights that are not finite or beyond 1e30.
 [[nodiscard]] FatLinks fat_links(const Gauge& gauge, const PathWeights& weights,
                                  Precision precision = Precision::double_);
 
@@ -48,9 +50,9 @@ struct HisqLinks {
   Links unitary;  // the reunitarised fat7 links of the first level, from which the fat and long links are made
 };
 
-// HISQ links (Follana et al., hep-lat/0610092): fat7 smearing, then each link V is replaced by the nearest unitary matrix
-// V (V^dagger V)^(-1/2), then the second level. Collective. The reunitarisation is always done in double precision. Throws BadInput for
-// half precision, and if a fat7 link is singular; the message names its site.
+// HISQ links (Follana et al., hep-lat/0610092): fat7 smearing, then each link V is replaced by the nearest unitary
+// matrix V (V^dagger V)^(-1/2), then the second level. Collective. The reunitarisation is always done in double
+// precision. Throws BadInput for half precision, and if a fat7 link is singular; the message names its site.
 [[nodiscard]] HisqLinks hisq_links(const Gauge& gauge, double naik_epsilon = 0,
                                    Precision precision = Precision::double_);
 
@@ -59,12 +61,13 @@ struct SmearingOptions {
   bool space_only = false;  // smear only spatial links, with spatial paths; the last direction is time
 };
 
-// APE smearing: each step replaces U by the SU(3) matrix nearest to (1 - alpha) U + alpha / n (sum of the n staples around it). Collective.
-// Throws BadInput for steps below 0, an alpha that is not finite, or if no such matrix exists.
+// APE smearing: each step replaces U by the SU(3) matrix nearest to (1 - alpha) U + alpha / n (sum of the n staples
+// around it). Collective. Throws BadInput for steps below 0, an alpha that is not finite, or if no such matrix exists.
 void smear_ape(Gauge& gauge, double alpha, const SmearingOptions& options = {});
 
-// Stout smearing (Morningstar and Peardon, hep-lat/0311018): each step replaces U by exp(P(rho C U^dagger)) U, where C is the sum of the staples
-// around U and P projects to the Lie algebra of SU(3). Collective. Throws BadInput for steps below 0 and a rho that is not finite.
+// Stout smearing (Morningstar and Peardon, hep-lat/0311018): each step replaces U by exp(P(rho C U^dagger)) U, where C
+// is the sum of the staples around U and P projects to the Lie algebra of SU(3). Collective. Throws BadInput for steps
+// below 0 and a rho that is not finite.
 void smear_stout(Gauge& gauge, double rho, const SmearingOptions& options = {});
 
 }  // namespace onehop::lattice

@@ -20,8 +20,8 @@ struct SolverOptions {
   std::int64_t iterations = 10000;
   // Precision of the solution and of the residual that decides about convergence: single or double.
   Precision precision = Precision::double_;
-  // Precision of most iterations. If it is lower than `precision`, the solver recomputes the residual in `precision` from time to time
-  // (reliable updates).
+  // Precision of most iterations. If it is lower than `precision`, the solver recomputes the residual in `precision`
+  // from time to time (reliable updates).
   Precision sloppy_precision = Precision::double_;
   // Sums over sites give the same bits on every grid of ranks and with every number of threads.
   bool reproducible = false;
@@ -31,8 +31,8 @@ struct SolverOptions {
   SolverProgress progress = {};
 };
 
-// Throws BadInput if `half_halo` is set without a sloppy precision below `precision`, or together with `reproducible`: a half-precision
-// halo rounds only the numbers that cross between ranks, so the result would depend on the grid.
+// Throws BadInput if `half_halo` is set without a sloppy precision below `precision`, or together with `reproducible`:
+// a half-precision halo rounds only the numbers that cross between ranks, so the result would depend on the grid.
 void check_half_halo(const SolverOptions& options);
 
 // The outcome of a solve. Times, flops and bytes are those of one rank.

@@ -1,12 +1,15 @@
 // Staggered quarks on a gauge field that is split over ranks: M = 2 m + D with the hopping term
 //
-//   (D v)(x) = sum over mu of F_mu(x) v(x + mu) - adjoint(F_mu(x - mu)) v(x - mu) + L_mu(x) v(x + 3 mu) - adjoint(L_mu(x - 3 mu)) v(x - 3 mu)
+//   (D v)(x) = sum over mu of F_mu(x) v(x + mu) - adjoint(F_mu(x - mu)) v(x - mu) + L_mu(x) v(x + 3 mu) -
+//   adjoint(L_mu(x - 3 mu)) v(x - 3 mu)
 //
-// where the fat links F and the long links L contain all phases and signs, as for asqtad and HISQ. The naive one-link operator of a gauge
-// field U has no L, and F_mu(x) = eta_mu(x) U_mu(x) with eta_mu(x) = (-1)^(x_0 + ... + x_(mu - 1)) or the phases of MILC.
+// where the fat links F and the long links L contain all phases and signs, as for asqtad and HISQ. The naive one-link
+// operator of a gauge field U has no L, and F_mu(x) = eta_mu(x) U_mu(x) with eta_mu(x) = (-1)^(x_0 + ... + x_(mu - 1))
+// or the phases of MILC.
 //
-// D is anti-Hermitian and connects only sites of opposite parity. The halo exchange overlaps with the interior. A field is this rank's
-// block in lexicographic order with three complex numbers per site; several right-hand sides are stored one field after the other.
+// D is anti-Hermitian and connects only sites of opposite parity. The halo exchange overlaps with the interior. A field
+// is this rank's block in lexicographic order with three complex numbers per site; several right-hand sides are stored
+// one field after the other.
 #pragma once
 
 #include <complex>
@@ -24,19 +27,22 @@ namespace detail {
 struct StaggeredParts;
 }  // namespace detail
 
-// The order of directions in eta. In MILC's convention time (the last direction) comes first: eta_t = 1, and in the other directions
-// eta_i(x) = (-1)^(t + x_0 + ... + x_(i - 1)). The two operators are related by v(x) -> (-1)^(t (x_0 + ... + x_(dims - 2))) v(x).
+// The order of directions in eta. In MILC's convention time (the last direction) comes first: eta_t = 1, and in the
+// other directions eta_i(x) = (-1)^(t + x_0 + ... + x_(i - 1)). The two operators are related by v(x) -> (-1)^(t (x_0 +
+// ... + x_(dims - 2))) v(x).
 enum class StaggeredPhases { standard, milc };
 
-// Multiplies the links of a rank's block, in lexicographic order (site, direction, row, column), with the staggered phases, and if
-// `antiperiodic` with -1 for each time that they cross the end of the last direction. `length` is the length of a link in sites: 1, or 3
-// for long links, which have the same phases. Throws BadInput for another number of links.
+// Multiplies the links of a rank's block, in lexicographic order (site, direction, row, column), with the staggered
+// phases, and if `antiperiodic` with -1 for each time that they cross the end of the last direction. `length` is the
+// length of a link in sites: 1, or 3 for long links, which have the same phases. Throws BadInput for another number of
+// links.
 void multiply_staggered_phases(std::span<std::complex<double>> links, const Geometry& geometry, int rank,
                                int length = 1, bool antiperiodic = true,
                                StaggeredPhases phases = StaggeredPhases::standard);
 
 struct StaggeredOptions {
-  // Boundary condition in the last direction, for operators of a gauge field: links across the end of the lattice change sign.
+  // Boundary condition in the last direction, for operators of a gauge field: links across the end of the lattice
+  // change sign.
   bool antiperiodic = true;
   // The largest number of lanes of a vector; the operator uses fewer if these do not fit.
   int lanes = 8;
@@ -51,16 +57,17 @@ struct StaggeredSolve {
   SolverReport report;
 };
 
-// A staggered operator. All member functions that take fields are collective, and throw BadInput unless their length is that of one or
-// more fields.
+// A staggered operator. All member functions that take fields are collective, and throw BadInput unless their length is
+// that of one or more fields.
 class Staggered {
  public:
-  // The naive operator of a gauge field. Copies the links and multiplies them with the phases. Collective. Throws BadInput for odd
-  // extents, blocks that are too thin, and `lanes` below 1.
+  // The naive operator of a gauge field. Copies the links and multiplies them with the phases. Collective. Throws
+  // BadInput for odd extents, blocks that are too thin, and `lanes` below 1.
   explicit Staggered(const Gauge& gauge, const StaggeredOptions& options = {});
-  // The operator of given fat and long links; an empty `long_links` means none. Links are this rank's block in lexicographic order: site,
-  // direction, row, column. `extents` and `grid` as in GeometrySpec. Collective. Throws BadInput for an invalid geometry, another number
-  // of links, and blocks thinner than three sites in a direction that is cut if there are long links.
+  // The operator of given fat and long links; an empty `long_links` means none. Links are this rank's block in
+  // lexicographic order: site, direction, row, column. `extents` and `grid` as in GeometrySpec. Collective. Throws
+  // BadInput for an invalid geometry, another number of links, and blocks thinner than three sites in a direction that
+  // is cut if there are long links.
   Staggered(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
             std::span<const std::complex<double>> fat_links, std::span<const std::complex<double>> long_links,
             const StaggeredOptions& options = {});
@@ -89,9 +96,9 @@ class Staggered {
   [[nodiscard]] std::vector<std::complex<double>> apply_mdagm(std::span<const std::complex<double>> fields, double mass,
                                                               Precision precision = Precision::double_);
 
-  // Solves M x = b for one or more right-hand sides at once, by conjugate gradients on the even sites. A solve that does not converge
-  // returns the best solution it found, with `report.converged` false. Throws BadInput for a mass that is not above 0, because the
-  // operator may be singular then, and for sources that are not finite.
+  // Solves M x = b for one or more right-hand sides at once, by conjugate gradients on the even sites. A solve that
+  // does not converge returns the best solution it found, with `report.converged` false. Throws BadInput for a mass
+  // that is not above 0, because the operator may be singular then, and for sources that are not finite.
   [[nodiscard]] StaggeredSolve solve(std::span<const std::complex<double>> sources, double mass,
                                      const SolverOptions& options = {});
   // Solves for one right-hand side and several masses at once (multi-shift). Throws the same errors.

@@ -1,5 +1,5 @@
-// SU(3) linear algebra: 3x3 complex matrices and colour vectors over a real number type R. With R = double they hold one site; with a SIMD
-// vector type of the compiler they hold one site per lane.
+// SU(3) linear algebra: 3x3 complex matrices and colour vectors over a real number type R. With R = double they hold
+// one site; with a SIMD vector type of the compiler they hold one site per lane.
 #pragma once
 
 #include <algorithm>
@@ -118,7 +118,8 @@ inline R real_trace_times_adjoint(const Matrix<R>& a, const Matrix<R>& b) {
   return sum;
 }
 
-// Sets the third row of an SU(3) matrix from its first two, so that a link can be stored as 12 real numbers instead of 18.
+// Sets the third row of an SU(3) matrix from its first two, so that a link can be stored as 12 real numbers instead
+// of 18.
 template <class R>
 inline void third_row(Matrix<R>& a) {
   for (int j = 0; j < 3; ++j) {
@@ -128,8 +129,8 @@ inline void third_row(Matrix<R>& a) {
   }
 }
 
-// Projects a matrix close to SU(3) to SU(3): normalises the first row, orthonormalises the second to it, and computes the third from both.
-// `root` is the square root function of R.
+// Projects a matrix close to SU(3) to SU(3): normalises the first row, orthonormalises the second to it, and computes
+// the third from both. `root` is the square root function of R.
 template <class R, class Root>
 inline void reunitarise(Matrix<R>& a, const Root& root) {
   const auto normalise = [&](Complex<R>(&row)[3]) {
@@ -149,8 +150,8 @@ inline void reunitarise(Matrix<double>& a) {
   reunitarise(a, [](double x) { return std::sqrt(x); });
 }
 
-// Measures the deviation from SU(3): the largest absolute value of any real or imaginary part in a * adjoint(a) - 1 and in the difference
-// between the third row and the one that the first two determine. Infinite if `a` is not finite.
+// Measures the deviation from SU(3): the largest absolute value of any real or imaginary part in a * adjoint(a) - 1 and
+// in the difference between the third row and the one that the first two determine. Infinite if `a` is not finite.
 inline double deviation(const Matrix<double>& a) {
   const Matrix<double> product = times_adjoint(a, a);
   Matrix<double> other = a;

@@ -1,7 +1,7 @@
-// SU(3) linear algebra on arrays of sites, in single or double precision, with the best SIMD instructions of the processor. Arrays are packed in
-// groups of array_lanes<T> sites (AoSoA): [group][number][re, im][lane]. A matrix has 9 complex numbers (row by row), a matrix of two rows 6,
-// and a colour vector 3. Output arrays must not overlap others unless stated. All functions throw BadInput unless lengths are those of whole
-// groups and agree.
+// SU(3) linear algebra on arrays of sites, in single or double precision, with the best SIMD instructions of the
+// processor. Arrays are packed in groups of array_lanes<T> sites (AoSoA): [group][number][re, im][lane]. A matrix has 9
+// complex numbers (row by row), a matrix of two rows 6, and a colour vector 3. Output arrays must not overlap others
+// unless stated. All functions throw BadInput unless lengths are those of whole groups and agree.
 #pragma once
 
 #include <complex>
@@ -22,7 +22,8 @@ enum class Form : std::uint8_t { plain, adjoint };
 // r[i] += M[i] * v[i], or with the adjoint of M[i].
 template <class T>
 void add_products(std::span<const T> m, std::span<const T> v, std::span<T> r, Form form = Form::plain);
-// The same with gathered vectors: group g of M takes the vectors of group from[g]. Throws BadInput for an entry of `from` outside v's groups.
+// The same with gathered vectors: group g of M takes the vectors of group from[g]. Throws BadInput for an entry of
+// `from` outside v's groups.
 template <class T>
 void add_products(std::span<const T> m, std::span<const T> v, std::span<const std::int32_t> from, std::span<T> r,
                   Form form = Form::plain);
@@ -52,15 +53,16 @@ void to_aosoa(std::span<const std::complex<double>> sites, std::size_t numbers, 
 template <class T>
 void from_aosoa(std::span<const T> groups, std::size_t numbers, std::span<std::complex<double>> sites);
 
-// Speed-of-light measurements for benchmarks: the multiply-adds of add_products for this many groups, on registers only; and its loads and
-// stores, with only additions between them.
+// Speed-of-light measurements for benchmarks: the multiply-adds of add_products for this many groups, on registers
+// only; and its loads and stores, with only additions between them.
 template <class T>
 void arithmetic_alone(std::int64_t groups);
 template <class T>
 void movement_alone(std::span<const T> m, std::span<const T> v, std::span<T> r);
 
-// array_targets() returns the instruction sets that this processor supports ("portable", "avx2", "avx512"), the best last. By default the best
-// one is used, or the one that ONEHOP_SIMD names. use_array_target() selects another for this process, "" the default; throws BadInput.
+// array_targets() returns the instruction sets that this processor supports ("portable", "avx2", "avx512"), the best
+// last. By default the best one is used, or the one that ONEHOP_SIMD names. use_array_target() selects another for this
+// process, "" the default; throws BadInput.
 [[nodiscard]] std::vector<std::string> array_targets();
 void use_array_target(const std::string& name);
 

@@ -1,10 +1,12 @@
 // Wilson quarks, with or without the clover term, on a gauge field of four directions that is split over ranks:
 //
-//   M = A - kappa D,   (D v)(x) = sum over mu of (1 - gamma_mu) U_mu(x) v(x + mu) + (1 + gamma_mu) adjoint(U_mu(x - mu)) v(x - mu),
+//   M = A - kappa D,   (D v)(x) = sum over mu of (1 - gamma_mu) U_mu(x) v(x + mu) + (1 + gamma_mu) adjoint(U_mu(x -
+//   mu)) v(x - mu),
 //
-// with the gamma matrices of docs/reference/lattice_wilson.md. A is 1, or the blocks of clover.h with the weight kappa * c_sw. With
-// kappa = 1 / (8 + 2 m), M is 2 kappa times the operator of bare mass m. A field is this rank's block in lexicographic order,
-// [site][spin][colour], with 12 complex numbers per site; several right-hand sides are stored one field after the other.
+// with the gamma matrices of docs/reference/lattice_wilson.md. A is 1, or the blocks of clover.h with the weight kappa
+// * c_sw. With kappa = 1 / (8 + 2 m), M is 2 kappa times the operator of bare mass m. A field is this rank's block in
+// lexicographic order, [site][spin][colour], with 12 complex numbers per site; several right-hand sides are stored one
+// field after the other.
 #pragma once
 
 #include <complex>
@@ -41,8 +43,8 @@ enum class WilsonMethod : std::uint8_t {
 
 struct WilsonSolver {
   WilsonMethod method = WilsonMethod::bicgstab;
-  // Number of Schwarz preconditioner steps, 0 for none. In each step every rank refines the solution on its own block with Dirichlet
-  // boundaries, without communication.
+  // Number of Schwarz preconditioner steps, 0 for none. In each step every rank refines the solution on its own block
+  // with Dirichlet boundaries, without communication.
   int schwarz = 0;
 };
 
@@ -57,8 +59,8 @@ struct WilsonSolve {
 // The Wilson operator of one gauge field. All member functions that take fields are collective.
 class Wilson {
  public:
-  // Copies the links. Collective. Throws BadInput unless there are four directions, extents are even, blocks are thick enough, `kappa` and
-  // `csw` are finite and `recon` is 12 or 18; Error if a block of the clover term is singular.
+  // Copies the links. Collective. Throws BadInput unless there are four directions, extents are even, blocks are thick
+  // enough, `kappa` and `csw` are finite and `recon` is 12 or 18; Error if a block of the clover term is singular.
   explicit Wilson(const Gauge& gauge, const WilsonOptions& options = {});
   Wilson(Wilson&&) noexcept;
   Wilson& operator=(Wilson&&) noexcept;
@@ -75,14 +77,14 @@ class Wilson {
   // M v, or its adjoint. Throws BadInput for another length.
   [[nodiscard]] std::vector<std::complex<double>> apply(std::span<const std::complex<double>> fields,
                                                         bool dagger = false);
-  // The even-odd preconditioned operator A - kappa^2 D A^-1 D on the even sites, or its adjoint. Ignores odd sites and sets them to 0 in the
-  // result. Throws BadInput for another length.
+  // The even-odd preconditioned operator A - kappa^2 D A^-1 D on the even sites, or its adjoint. Ignores odd sites and
+  // sets them to 0 in the result. Throws BadInput for another length.
   [[nodiscard]] std::vector<std::complex<double>> precondition(std::span<const std::complex<double>> fields,
                                                                bool dagger = false);
 
-  // Solves M x = b with even-odd preconditioning. A solve that does not converge returns the best solution it found, with
-  // `report.converged` false. Throws BadInput for another length, a tolerance that is not above 0, half precision as the outer precision,
-  // and a Schwarz preconditioner with another method than BiCGStab.
+  // Solves M x = b with even-odd preconditioning. A solve that does not converge returns the best solution it found,
+  // with `report.converged` false. Throws BadInput for another length, a tolerance that is not above 0, half precision
+  // as the outer precision, and a Schwarz preconditioner with another method than BiCGStab.
   [[nodiscard]] WilsonSolve solve(std::span<const std::complex<double>> sources, const SolverOptions& options = {},
                                   const WilsonSolver& solver = {});
 
