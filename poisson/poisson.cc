@@ -12,6 +12,7 @@
 #include "poisson/poisson_kernels.h"
 #include "poisson/poisson_sum.h"
 #include "src/base/clock.h"
+#include "src/base/text.h"
 
 namespace onehop::lattice {
 
@@ -29,7 +30,7 @@ constexpr double largest_source = 1e140;  // its square, summed over a lattice, 
 constexpr std::int64_t timed_every = 16;
 
 std::string text(std::int64_t number) { return std::to_string(number); }
-std::string text(double number) { return std::to_string(number); }
+std::string text(double number) { return onehop::base::number_text(number); }
 
 // Scrambles a counter into 64 bits that look random (a multiply-and-shift mixer with good avalanche).
 std::uint64_t scramble(std::uint64_t z) {

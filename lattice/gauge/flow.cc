@@ -12,6 +12,7 @@
 #include "lattice/gauge/matrix_functions.h"
 #include "lattice/support/exact_sum.h"
 #include "onehop/error.h"
+#include "src/base/text.h"
 
 namespace onehop::lattice {
 
@@ -28,7 +29,7 @@ std::string short_number(double value) {
 
 void check_step(double epsilon) {
   if (!(epsilon > 0 && epsilon <= 1))
-    throw BadInput("flow: expected a step above 0 and at most 1, found " + std::to_string(epsilon));
+    throw BadInput("flow: expected a step above 0 and at most 1, found " + onehop::base::number_text(epsilon));
 }
 
 // The factor by which to change the length of a step with this error, which grows with its third power.

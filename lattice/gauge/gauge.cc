@@ -13,6 +13,7 @@
 #include "lattice/support/random.h"
 #include "onehop/error.h"
 #include "onehop/lattice/su3.h"
+#include "src/base/text.h"
 
 namespace onehop::lattice {
 
@@ -284,7 +285,7 @@ void Gauge::reunitarise() {
 
 void Gauge::heat_bath(double beta, std::uint64_t seed, std::uint32_t number) {
   if (!(beta >= 0 && beta <= 1e6))
-    throw BadInput("gauge field: expected a beta from 0 to 1e6, found " + std::to_string(beta));
+    throw BadInput("gauge field: expected a beta from 0 to 1e6, found " + onehop::base::number_text(beta));
   sweep(impl_->rows,
         [=]<int Lanes>(auto& link, const auto& staples, const detail::CheckerboardSites<Lanes>& sites, int mu) {
           using Real = typename detail::Sites<Lanes>::Real;

@@ -11,6 +11,7 @@
 #include "lattice/support/exact_sum.h"
 #include "lattice/support/random.h"
 #include "onehop/error.h"
+#include "src/base/text.h"
 
 namespace onehop::lattice {
 
@@ -183,10 +184,10 @@ std::array<ExactSum, 2> Hmc::Impl::hamiltonian() {
 
 Hmc::Hmc(const Gauge& gauge, const HmcOptions& options) {
   if (!(options.beta >= 0 && options.beta <= 1e6))
-    throw BadInput("hmc: expected a beta from 0 to 1e6, found " + std::to_string(options.beta));
+    throw BadInput("hmc: expected a beta from 0 to 1e6, found " + onehop::base::number_text(options.beta));
   if (options.steps < 1) throw BadInput("hmc: expected 1 step or more, found " + std::to_string(options.steps));
   if (!(options.length > 0 && std::isfinite(options.length)))
-    throw BadInput("hmc: expected a trajectory length above 0, found " + std::to_string(options.length));
+    throw BadInput("hmc: expected a trajectory length above 0, found " + onehop::base::number_text(options.length));
   impl_ = std::make_unique<Impl>(gauge, options);
 }
 Hmc::Hmc(Hmc&&) noexcept = default;

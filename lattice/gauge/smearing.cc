@@ -7,6 +7,7 @@
 #include "lattice/gauge/fat_links.h"
 #include "lattice/gauge/matrix_functions.h"
 #include "onehop/error.h"
+#include "src/base/text.h"
 
 namespace onehop::lattice {
 
@@ -22,7 +23,8 @@ using detail::MatrixSpace;
 
 void check(const SmearingOptions& options, double weight) {
   if (options.steps < 0) throw BadInput("smearing: expected 0 steps or more, found " + std::to_string(options.steps));
-  if (!std::isfinite(weight)) throw BadInput("smearing: expected a finite weight, found " + std::to_string(weight));
+  if (!std::isfinite(weight))
+    throw BadInput("smearing: expected a finite weight, found " + onehop::base::number_text(weight));
 }
 
 // Throws BadInput on all ranks if the largest deviation from unitarity on any rank is above rounding. Collective.
@@ -164,7 +166,8 @@ PathWeights fat5_weights() { return {.one = 1.0 / 7, .three = 1.0 / 14, .five = 
 PathWeights fat7_weights() { return {.one = 1.0 / 8, .three = 1.0 / 16, .five = 1.0 / 64, .seven = 1.0 / 384}; }
 
 PathWeights asqtad_weights(double u0) {
-  if (!(u0 > 0 && std::isfinite(u0))) throw BadInput("asqtad: expected a u0 above 0, found " + std::to_string(u0));
+  if (!(u0 > 0 && std::isfinite(u0)))
+    throw BadInput("asqtad: expected a u0 above 0, found " + onehop::base::number_text(u0));
   const double two = 1 / (u0 * u0);
   return {.one = 5.0 / 8,
           .three = two / 16,
@@ -176,7 +179,7 @@ PathWeights asqtad_weights(double u0) {
 
 PathWeights hisq_second_weights(double naik_epsilon) {
   if (!std::isfinite(naik_epsilon))
-    throw BadInput("hisq: expected a finite naik_epsilon, found " + std::to_string(naik_epsilon));
+    throw BadInput("hisq: expected a finite naik_epsilon, found " + onehop::base::number_text(naik_epsilon));
   return {.one = 1 + naik_epsilon / 8,
           .three = 1.0 / 16,
           .five = 1.0 / 64,
@@ -189,7 +192,8 @@ FatLinks fat_links(const Gauge& gauge, const PathWeights& weights, Precision pre
   for (const double weight :
        {weights.one, weights.three, weights.five, weights.seven, weights.lepage, weights.long_links}) {
     if (!(std::abs(weight) < largest_weight))
-      throw BadInput("fat links: expected path weights below 1e30 in magnitude, found " + std::to_string(weight));
+      throw BadInput("fat links: expected path weights below 1e30 in magnitude, found " +
+                     onehop::base::number_text(weight));
   }
   return in_single(precision) ? fat_links_in<float>(gauge, weights) : fat_links_in<double>(gauge, weights);
 }

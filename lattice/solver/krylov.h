@@ -21,6 +21,7 @@
 #include "onehop/error.h"
 #include "onehop/lattice/solver.h"
 #include "src/base/clock.h"
+#include "src/base/text.h"
 
 namespace onehop::lattice::detail {
 
@@ -85,7 +86,7 @@ inline void check_sources(std::span<const double> squares) {
   for (std::size_t i = 0; i < squares.size(); ++i) {
     if (!std::isfinite(squares[i]))
       throw BadInput("solver: expected right-hand sides of finite numbers and finite norm, found |b|^2 = " +
-                     std::to_string(squares[i]) + " for right-hand side " + std::to_string(i));
+                     onehop::base::number_text(squares[i]) + " for right-hand side " + std::to_string(i));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "lattice/solver/source_scale.h"
 #include "lattice/staggered/staggered_solver.h"
 #include "onehop/error.h"
+#include "src/base/text.h"
 #include "src/base/thread_count.h"
 
 namespace onehop::lattice {
@@ -182,14 +183,14 @@ namespace {
 
 void check_mass(double mass) {
   if (mass > 0 && std::isfinite(mass)) return;
-  throw BadInput("staggered: expected a mass above 0, found " + std::to_string(mass) +
+  throw BadInput("staggered: expected a mass above 0, found " + onehop::base::number_text(mass) +
                  "; the massless operator may be singular");
 }
 
 void check(const SolverOptions& options) {
   if (!(options.tolerance > 0) || options.iterations < 0)
     throw BadInput("staggered: expected a tolerance above 0 and 0 iterations or more, found " +
-                   std::to_string(options.tolerance) + " and " + std::to_string(options.iterations));
+                   onehop::base::number_text(options.tolerance) + " and " + std::to_string(options.iterations));
   if (options.precision == Precision::half)
     throw BadInput("staggered: expected precision single or double, found half; use it as the sloppy precision");
   check_half_halo(options);

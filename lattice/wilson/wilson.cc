@@ -9,6 +9,7 @@
 #include "lattice/wilson/wilson_impl.h"
 #include "onehop/error.h"
 #include "onehop/lattice/clover.h"
+#include "src/base/text.h"
 #include "src/base/thread_count.h"
 
 namespace onehop::lattice {
@@ -25,8 +26,8 @@ GeometrySpec vector_spec(const Gauge& gauge, const WilsonOptions& options) {
   if (spec.extents.size() != 4)
     throw BadInput("wilson: expected a lattice of four directions, found " + std::to_string(spec.extents.size()));
   if (!std::isfinite(options.kappa) || !std::isfinite(options.csw)) {
-    throw BadInput("wilson: expected finite numbers as kappa and c_sw, found " + std::to_string(options.kappa) +
-                   " and " + std::to_string(options.csw));
+    throw BadInput("wilson: expected finite numbers as kappa and c_sw, found " +
+                   onehop::base::number_text(options.kappa) + " and " + onehop::base::number_text(options.csw));
   }
   if (options.lanes < 0 || options.threads < 0)
     throw BadInput("wilson: expected lanes and threads of 0 (chosen by onehop) or more, found " +
@@ -40,7 +41,8 @@ GeometrySpec vector_spec(const Gauge& gauge, const WilsonOptions& options) {
 
 double wilson_kappa(double mass) {
   const double kappa = 1 / (8 + 2 * mass);
-  if (!std::isfinite(kappa)) throw BadInput("wilson: expected a mass other than -4, found " + std::to_string(mass));
+  if (!std::isfinite(kappa))
+    throw BadInput("wilson: expected a mass other than -4, found " + onehop::base::number_text(mass));
   return kappa;
 }
 
@@ -233,7 +235,7 @@ WilsonSolve Wilson::solve(std::span<const Number> sources, const SolverOptions& 
   const int num_rhs = impl_->num_rhs_of(sources);
   if (!(options.tolerance > 0) || options.iterations < 0)
     throw BadInput("wilson: expected a tolerance above 0 and 0 iterations or more, found " +
-                   std::to_string(options.tolerance) + " and " + std::to_string(options.iterations));
+                   onehop::base::number_text(options.tolerance) + " and " + std::to_string(options.iterations));
   if (options.precision == Precision::half)
     throw BadInput("wilson: expected precision single or double, found half; use it as the sloppy precision");
   check_half_halo(options);

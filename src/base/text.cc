@@ -15,6 +15,12 @@ std::string bytes_text(std::int64_t bytes) {
   return text;
 }
 
+std::string number_text(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", number);
+  return text;
+}
+
 std::string counted(std::int64_t number, std::string_view noun) {
   std::string text = std::to_string(number) + " " + std::string(noun);
   if (number == 1) return text;

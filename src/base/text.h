@@ -11,6 +11,9 @@ namespace onehop::base {
 // A number of bytes in the largest binary unit that leaves at least 1, with 4 digits: "1.5 MiB".
 [[nodiscard]] std::string bytes_text(std::int64_t bytes);
 
+// A real number with up to 6 digits: "0.1", "-1e-09", "inf". std::to_string prints the second one as "-0.000000".
+[[nodiscard]] std::string number_text(double number);
+
 // A number with its noun: "1 round", "2 rounds", "3 matches", "4 entries".
 [[nodiscard]] std::string counted(std::int64_t number, std::string_view noun);
 

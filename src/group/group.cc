@@ -6,6 +6,7 @@
 #include <optional>
 #include <thread>
 
+#include "src/base/text.h"
 #include "src/group/control_memory.h"
 #include "src/group/group_state.h"
 #include "src/group/leaving.h"
@@ -244,7 +245,7 @@ SharedArray Group::allocate(std::int64_t bytes) const {
 
 void Group::set_timeout(double seconds) const {
   if (!(seconds >= 0))
-    throw BadInput("set_timeout: expected 0 (no limit) or more seconds, found " + std::to_string(seconds));
+    throw BadInput("set_timeout: expected 0 (no limit) or more seconds, found " + base::number_text(seconds));
   state_->timeout = seconds;
   state_->bootstrap->set_timeout(seconds);
 }

@@ -17,6 +17,12 @@ TEST(Text, BytesAreInTheLargestUnit) {
   EXPECT_EQ(bytes_text(std::numeric_limits<std::int64_t>::max()), "8 EiB");
 }
 
+TEST(Text, SmallNumbersKeepTheirDigits) {
+  EXPECT_EQ(number_text(0.1), "0.1");
+  EXPECT_EQ(number_text(-1e-9), "-1e-09");
+  EXPECT_EQ(number_text(std::numeric_limits<double>::infinity()), "inf");
+}
+
 TEST(Text, NounsAreCounted) {
   EXPECT_EQ(counted(1, "match"), "1 match");
   EXPECT_EQ(counted(0, "rank"), "0 ranks");
