@@ -12,10 +12,10 @@
 namespace onehop::bench {
 namespace {
 
-using lattice::Poisson;
-using lattice::PoissonExchange;
-using lattice::PoissonOptions;
-using lattice::PoissonSpec;
+using poisson::Poisson;
+using poisson::PoissonExchange;
+using poisson::PoissonOptions;
+using poisson::PoissonSpec;
 
 // Exchanges no faces.
 class NoExchange final : public PoissonExchange {
@@ -45,7 +45,7 @@ class MpiExchange final : public PoissonExchange {
 
 PoissonSpec spec_for(int ranks, std::int64_t local) {
   PoissonSpec spec;
-  spec.grid = lattice::poisson_grid({local * ranks, local * ranks}, ranks);
+  spec.grid = poisson::poisson_grid({local * ranks, local * ranks}, ranks);
   for (std::size_t d = 0; d < 2; ++d) spec.extents[d] = local * spec.grid[d];
   return spec;
 }

@@ -5,10 +5,10 @@
 
 int main() {
   const onehop::Group group = onehop::Group::world();
-  const onehop::lattice::PoissonSpec spec{
-      .extents = {120, 120}, .grid = onehop::lattice::poisson_grid({120, 120}, group.size()), .mass = 0.5};
-  onehop::lattice::Poisson poisson(group, spec);
-  const onehop::lattice::PoissonResult result = poisson.solve({.tolerance = 1e-10});
+  const onehop::poisson::PoissonSpec spec{
+      .extents = {120, 120}, .grid = onehop::poisson::poisson_grid({120, 120}, group.size()), .mass = 0.5};
+  onehop::poisson::Poisson poisson(group, spec);
+  const onehop::poisson::PoissonResult result = poisson.solve({.tolerance = 1e-10});
   if (group.rank() == 0) {
     std::printf("%lld iterations, residual %.3e, %.2f us per iteration\n", static_cast<long long>(result.iterations),
                 result.history.back().norm, 1e6 * result.seconds / static_cast<double>(result.iterations));

@@ -14,7 +14,7 @@
 #include "src/base/clock.h"
 #include "src/base/text.h"
 
-namespace onehop::lattice {
+namespace onehop::poisson {
 
 namespace {
 
@@ -366,4 +366,4 @@ std::vector<double> Poisson::gather(std::span<const double> block) const {
   return whole;
 }
 
-}  // namespace onehop::lattice
+}  // namespace onehop::poisson

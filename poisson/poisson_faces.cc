@@ -13,7 +13,7 @@
 #include "onehop/patterns.h"
 #include "onehop/plan.h"
 
-namespace onehop::lattice {
+namespace onehop::poisson {
 
 namespace {
 
@@ -144,4 +144,4 @@ std::unique_ptr<PoissonExchange> plan_exchange(const Group& group, const Schedul
 
 }  // namespace detail
 
-}  // namespace onehop::lattice
+}  // namespace onehop::poisson

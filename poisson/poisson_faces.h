@@ -8,7 +8,7 @@
 
 #include "onehop/poisson/poisson.h"
 
-namespace onehop::lattice::detail {
+namespace onehop::poisson::detail {
 
 struct FaceLayout {
   std::array<std::int64_t, 4> offset{};  // below and above in dimension 0, below and above in dimension 1
@@ -38,4 +38,4 @@ class AlignedArray {
                                                              std::span<const std::span<std::byte>> arrays,
                                                              const PoissonOptions& options);
 
-}  // namespace onehop::lattice::detail
+}  // namespace onehop::poisson::detail

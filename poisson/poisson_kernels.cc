@@ -9,7 +9,7 @@
 #include "src/base/clock.h"
 #include "src/base/cpu.h"
 
-namespace onehop::lattice::detail {
+namespace onehop::poisson::detail {
 
 namespace {
 
@@ -233,4 +233,4 @@ const PoissonKernels& best_poisson_kernels() {
   return best;
 }
 
-}  // namespace onehop::lattice::detail
+}  // namespace onehop::poisson::detail

@@ -10,7 +10,7 @@
 #include <span>
 #include <string_view>
 
-namespace onehop::lattice::detail {
+namespace onehop::poisson::detail {
 
 // Rows of a block lie `stride` apart, a multiple of this. Behind each row's sites is padding that kernels may overwrite
 // with finite numbers.
@@ -52,4 +52,4 @@ struct PoissonKernels {
 // The kernels of the level that ONEHOP_SIMD names; without it, the fastest, which the first call measures (100 us).
 [[nodiscard]] const PoissonKernels& best_poisson_kernels();
 
-}  // namespace onehop::lattice::detail
+}  // namespace onehop::poisson::detail

@@ -11,7 +11,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace onehop::lattice::detail {
+namespace onehop::poisson::detail {
 
 class SumScale {
  public:
@@ -52,4 +52,4 @@ class SumScale {
   std::int64_t at_ = 0;
 };
 
-}  // namespace onehop::lattice::detail
+}  // namespace onehop::poisson::detail

@@ -7,14 +7,14 @@
 #include "python/bindings/bindings.h"
 #include "python/bindings/memory.h"
 
-using onehop::lattice::Poisson;
-using onehop::lattice::PoissonBlock;
-using onehop::lattice::PoissonControl;
-using onehop::lattice::PoissonOptions;
-using onehop::lattice::PoissonResidual;
-using onehop::lattice::PoissonResult;
-using onehop::lattice::PoissonSpec;
-using onehop::lattice::PoissonTimes;
+using onehop::poisson::Poisson;
+using onehop::poisson::PoissonBlock;
+using onehop::poisson::PoissonControl;
+using onehop::poisson::PoissonOptions;
+using onehop::poisson::PoissonResidual;
+using onehop::poisson::PoissonResult;
+using onehop::poisson::PoissonSpec;
+using onehop::poisson::PoissonTimes;
 
 namespace {
 
@@ -131,14 +131,14 @@ void bind_poisson(nb::module_& module) {
       .def_prop_ro("block", &Poisson::block, "This rank's block of the lattice.")
       .def_prop_ro("bytes_sent", &Poisson::bytes_sent,
                    "Bytes that this rank sends in one iteration, including padding.");
-  module.def("poisson_grid", &onehop::lattice::poisson_grid, "extents"_a, "ranks"_a,
+  module.def("poisson_grid", &onehop::poisson::poisson_grid, "extents"_a, "ranks"_a,
              "Return the grid of ranks with the shortest faces. Raises BadInput if no grid fits.");
-  module.def("poisson_faces", &onehop::lattice::poisson_faces, "spec"_a, "enlargement"_a = 1,
+  module.def("poisson_faces", &onehop::poisson::poisson_faces, "spec"_a, "enlargement"_a = 1,
              "Return the schedule of one iteration. Faces are padded to `enlargement` times their length.");
   module.def(
       "poisson_source",
       [](const PoissonSpec& spec) {
-        return as_array(onehop::lattice::poisson_source(spec, {{0, 0}, spec.extents}), spec.extents);
+        return as_array(onehop::poisson::poisson_source(spec, {{0, 0}, spec.extents}), spec.extents);
       },
       "spec"_a, "Return the random right-hand side on the whole lattice, as an array of float64.");
 }

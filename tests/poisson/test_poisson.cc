@@ -14,7 +14,7 @@
 #include "poisson/poisson_sum.h"
 #include "tests/support/ranks.h"
 
-namespace onehop::lattice {
+namespace onehop::poisson {
 namespace {
 
 using onehop::testing::on_ranks;
@@ -349,4 +349,4 @@ TEST(PoissonSum, AnyOrderGivesTheSameBits) {
 }
 
 }  // namespace
-}  // namespace onehop::lattice
+}  // namespace onehop::poisson

@@ -19,7 +19,7 @@
 #include "onehop/group.h"
 #include "onehop/schedule.h"
 
-namespace onehop::lattice {
+namespace onehop::poisson {
 
 // The problem and its distribution. All fields but `grid` change the solution.
 struct PoissonSpec {
@@ -135,4 +135,4 @@ class Poisson {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace onehop::lattice
+}  // namespace onehop::poisson
