@@ -110,7 +110,7 @@ TEST(Cpu, ReductionsObeyTheLevel) {
 }
 
 TEST(Cpu, PoissonKernelsObeyTheLevel) {
-  for_each_level([](Level level) { EXPECT_EQ(lattice::detail::best_poisson_kernels().name, to_string(level)); });
+  for_each_level([](Level level) { EXPECT_EQ(poisson::detail::best_poisson_kernels().name, to_string(level)); });
 }
 
 TEST(Cpu, QuantumKernelsObeyTheLevel) {
