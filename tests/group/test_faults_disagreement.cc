@@ -262,7 +262,7 @@ TEST(Faults, TooLittleMemoryIsAnErrorOnEveryRank) {
     EXPECT_EQ(rank.exit_code, 1) << rank.message;
     EXPECT_NE(rank.message.find("rank 0"), std::string::npos) << rank.message;
     EXPECT_NE(rank.message.find("not enough memory"), std::string::npos) << rank.message;
-    EXPECT_NE(rank.message.find("MiB"), std::string::npos) << rank.message;
+    EXPECT_NE(rank.message.find("GiB"), std::string::npos) << rank.message;
   }
 }
 
