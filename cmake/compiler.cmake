@@ -37,7 +37,7 @@ if(ONEHOP_SANITIZE)
   add_compile_options(-fsanitize=${ONEHOP_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${ONEHOP_SANITIZE})
   # g++ gives wrong warnings for the instrumented code, also in the standard library.
-  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
+  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<CXX_COMPILER_ID:GNU>:-Wno-uninitialized>)
 endif()
 
 # g++ 12 gives wrong warnings for sums of a C string and a std::string (GCC bug 105651).
