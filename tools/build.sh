@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # build.sh PRESET [TARGET]
 # Configures a preset of CMakePresets.json if its inputs have changed, and builds all targets or the given one. The target
-# configure_only builds nothing.
+# configure_only builds nothing; it brings compile_commands.json up to date.
 #   ONEHOP_WERROR=ON   treat warnings as errors, as the preset dev does
 # The C++ tests, which need GoogleTest, are configured only once a target other than the Python extension _core is built.
 set -euo pipefail
@@ -34,5 +34,6 @@ if [ ! -f "$folder/build.ninja" ] || [ "$(cat "$folder/settings" 2>/dev/null)" !
   printf '%s' "$origin" >"$folder/origin"
   printf '%s' "$settings" >"$folder/settings"
 fi
-[ "$target" = configure_only ] && exit
+# Ninja configures again before it builds if a source was added or a CMake file has changed, so let it build its own input.
+[ "$target" = configure_only ] && exec cmake --build "$folder" --target build.ninja -- --quiet
 cmake --build "$folder" --target "$target" --parallel "${JOBS:-$(nproc)}"

@@ -10,13 +10,15 @@
 
 namespace onehop::base {
 
-// How a thread waits that has nothing to do.
-//   sleep  Workers sleep at once. The caller polls for some 20 us for their end. For regions of milliseconds, between
-//   which the cores are
-//          left to others.
-//   poll   Workers and caller poll for some 50 us, yield the core for as long, and sleep then. For short loops in quick
-//   succession.
-enum class WaitStyle : std::uint8_t { sleep, poll };
+// How idle threads wait.
+enum class WaitStyle : std::uint8_t {
+  // Workers sleep at once; the caller polls for some 20 us before it sleeps. For regions of milliseconds, between which
+  // the cores are left to other processes.
+  sleep,
+  // Workers and caller poll for some 50 us, then yield the core for about as long, then sleep. For short loops in quick
+  // succession.
+  poll,
+};
 
 // Runs bodies on a fixed number of threads: the caller's and workers of the process. Each run leases workers that
 // nobody uses, starts those that are missing, and returns them, so that all pools of a process share its workers, and

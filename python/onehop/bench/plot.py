@@ -13,7 +13,7 @@ from typing import Any
 
 from onehop.bench.result import Bench, FlopRow, Row, machine_text
 from onehop.figure import empty_figure, save_figure
-from onehop.text import bytes_text
+from onehop.text import bytes_text, counted
 
 __all__ = [
     "OURS",
@@ -361,9 +361,10 @@ def save_rate_plot(result: Bench, file: str) -> None:
     else:
         draw_rates(axes, rows)
         axes.set_xlabel(_CASES.get(result.bench, ""))
-    ranks = f"{rows[0].ranks} rank{'' if rows[0].ranks == 1 else 's'}"
     axes.set_title(
-        f"onehop bench {result.bench}, {ranks}: {machine_text(result.host)}", fontsize=10, wrap=True
+        f"onehop bench {result.bench}, {counted(rows[0].ranks, 'rank')}: {machine_text(result.host)}",
+        fontsize=10,
+        wrap=True,
     )
     save_figure(figure, file, dpi=130)
 

@@ -12,6 +12,7 @@ from onehop.bench.result import Bench, machine_text
 from onehop.bench.scaling import ScalingRow
 from onehop.bench.table import empty_table, number
 from onehop.figure import empty_figure, save_figure
+from onehop.text import counted
 
 __all__ = ["make_scaling_table", "save_scaling_plot"]
 
@@ -79,7 +80,7 @@ def save_scaling_plot(result: Bench, file: str) -> None:
     axes.set_xticks(ranks, [str(r) for r in ranks])
     axes.minorticks_off()
     axes.set(
-        xlabel=f"ranks, with {threads} thread{'' if threads == 1 else 's'} each",
+        xlabel=f"ranks, with {counted(threads, 'thread')} each",
         ylabel="speedup over one rank",
     )
     axes.set_title(f"onehop bench scaling: {machine_text(result.host)}", fontsize=10, wrap=True)

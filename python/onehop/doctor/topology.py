@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onehop.cores import machine_cores
-from onehop.text import bytes_text
+from onehop.text import bytes_text, counted
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,6 @@ class Topology:
     @property
     def processors(self) -> str:
         """For example "8 cores, 16 threads, 1 package, 1 NUMA node"."""
-
-        def counted(number: int, what: str) -> str:
-            return f"{number} {what}{'' if number == 1 else 's'}"
-
         return ", ".join(
             (
                 counted(self.cores, "core"),
