@@ -9,7 +9,7 @@
 #include <new>
 
 #include "src/base/clock.h"
-#include "src/channel/waiting.h"
+#include "src/base/cpu.h"
 
 namespace onehop::bench {
 namespace {
@@ -111,7 +111,7 @@ void Arena::barrier() noexcept {
   }
   constexpr int spins = 2000;
   for (int polls = 0; page_->generation.load(std::memory_order_acquire) == generation; ++polls) {
-    detail::pause();
+    cpu::pause();
     if (polls > spins) sched_yield();
   }
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "onehop/group.h"
-#include "src/channel/waiting.h"
+#include "src/base/cpu.h"
 #include "src/group/shared_memory.h"
 
 namespace onehop::bench {
@@ -82,7 +82,7 @@ class SpeedOfLight {
   void raise() noexcept { flag(theirs_).store(++raised_, std::memory_order_release); }
   void await() noexcept {
     ++awaited_;
-    while (flag(own_).load(std::memory_order_acquire) < awaited_) detail::pause();
+    while (flag(own_).load(std::memory_order_acquire) < awaited_) cpu::pause();
   }
 
   std::int64_t bytes_;

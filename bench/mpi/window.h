@@ -6,7 +6,7 @@
 #include <exception>
 
 #include "bench/mpi/context.h"
-#include "src/channel/waiting.h"
+#include "src/base/cpu.h"
 
 namespace onehop::bench {
 
@@ -69,7 +69,7 @@ class MpiWindow {
     constexpr int polls_between_calls = 64;
     const std::atomic_ref<std::uint64_t> flag(*reinterpret_cast<std::uint64_t*>(base_));
     for (int looks = 1; flag.load(std::memory_order_acquire) < awaited_; ++looks) {
-      detail::pause();
+      cpu::pause();
       if (looks % polls_between_calls != 0) continue;
       int found = 0;
       context_.check(context_.mpi.iprobe(context_.peer, 0, context_.comm, &found, context_.ignore()), "MPI_Iprobe");

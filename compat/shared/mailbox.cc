@@ -5,19 +5,12 @@
 
 #include "onehop/error.h"
 #include "onehop/wait.h"
+#include "src/base/cpu.h"
 
 namespace onehop::compat {
 namespace {
 
 constexpr int busy_polls = 100;  // failed polls before idle() waits and may sleep
-
-void pause() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 }  // namespace
 
@@ -97,7 +90,7 @@ void Mailbox::idle(int& failed_polls, int peer) {
   if (peer == rank_) {
     throw BadInput("rank " + std::to_string(rank_) + " waits for a message from itself that it has not sent");
   }
-  if (++failed_polls < busy_polls) return pause();
+  if (++failed_polls < busy_polls) return cpu::pause();
   wait_until(group_, {.peer = peer, .what = "an exchange of messages", .polls = polls_}, [this] { return can_move(); });
 }
 

@@ -1,8 +1,8 @@
 #include "onehop/lattice/flow.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -20,12 +20,6 @@ using detail::LinkFields;
 using detail::MatrixSpace;
 
 namespace {
-
-std::string short_number(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%g", value);
-  return text.data();
-}
 
 void check_step(double epsilon) {
   if (!(epsilon > 0 && epsilon <= 1))
@@ -174,14 +168,15 @@ void Flow::step(double epsilon) {
 
 double Flow::try_step(double epsilon, double tolerance) {
   check_step(epsilon);
-  if (!(tolerance > 0)) throw BadInput("flow: expected a tolerance above 0, found " + short_number(tolerance));
+  if (!(tolerance > 0))
+    throw BadInput("flow: expected a tolerance above 0, found " + onehop::base::number_text(tolerance));
   return impl_->try_step(epsilon, tolerance);
 }
 
 FlowStep Flow::step_within(double epsilon, double tolerance) {
   check_step(epsilon);
   if (!(tolerance >= 1e-12 && tolerance <= 1))
-    throw BadInput("flow: expected a tolerance of 1e-12 to 1, found " + short_number(tolerance));
+    throw BadInput("flow: expected a tolerance of 1e-12 to 1, found " + onehop::base::number_text(tolerance));
   const double longest = longest_stable_flow_step(impl_->space.dims());
   epsilon = std::min(epsilon, longest);
   for (int attempt = 0; attempt < 100 && epsilon > 1e-12; ++attempt) {
@@ -189,8 +184,9 @@ FlowStep Flow::step_within(double epsilon, double tolerance) {
     if (error <= tolerance) return {epsilon, error, std::min(longest, epsilon * step_factor(error, tolerance))};
     epsilon *= std::min(0.9, step_factor(error, tolerance));
   }
-  throw Error("flow: expected short steps to have an error of at most " + short_number(tolerance) +
-              ", found more with a step of " + short_number(epsilon) + " at t = " + short_number(impl_->time) +
+  throw Error("flow: expected short steps to have an error of at most " + onehop::base::number_text(tolerance) +
+              ", found more with a step of " + onehop::base::number_text(epsilon) +
+              " at t = " + onehop::base::number_text(impl_->time) +
               "; check that the links are in SU(3), or take a larger tolerance");
 }
 

@@ -2,51 +2,20 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <memory>
-#include <new>
 
 #include "quantum/engine/engine_direct.h"
+#include "quantum/engine/tile_memory.h"
 #include "src/base/clock.h"
 #include "src/base/thread_pool.h"
 
 namespace onehop::quantum {
 namespace {
 
-struct AlignedDelete {
-  void operator()(void* memory) const { ::operator delete[](memory, std::align_val_t(64)); }
-};
-
-template <typename T>
-using Tile = std::unique_ptr<T[], AlignedDelete>;
-
-template <typename T>
-Tile<T> make_tile(std::size_t numbers) {
-  return Tile<T>(new (std::align_val_t(64)) T[numbers]);
-}
-
-// Tiles up to this size in bytes stay allocated per thread, because an allocation would take longer than a gate.
-constexpr std::size_t max_bytes_kept = std::size_t{1} << 16;
-
-template <typename T>
-T* kept_tile(std::size_t numbers) {
-  thread_local Tile<T> kept;
-  thread_local std::size_t size = 0;
-  if (size < numbers) {
-    kept = make_tile<T>(numbers);
-    size = numbers;
-  }
-  return kept.get();
-}
-
 template <typename T>
 void run_tiles(const TileProgram<T>& program, std::complex<T>* amplitudes, std::atomic<std::size_t>& next) {
   const std::size_t numbers = program.shape().numbers();
-  const std::size_t wanted = program.needs_other() ? 2 * numbers : numbers;
-  Tile<T> tile;
-  if (wanted * sizeof(T) > max_bytes_kept) tile = make_tile<T>(wanted);
   typename TileProgram<T>::Scratch scratch;
-  scratch.tile = tile ? tile.get() : kept_tile<T>(wanted);
+  scratch.tile = tile_memory<T>(program.needs_other() ? 2 * numbers : numbers);
   if (program.needs_other()) scratch.other = scratch.tile + numbers;
   for (std::size_t t = next++; t < program.tiles(); t = next++) program.run(amplitudes, t, scratch);
 }

@@ -4,35 +4,15 @@
 #include <atomic>
 #include <bit>
 #include <exception>
-#include <memory>
-#include <new>
 
 #include "quantum/engine/engine_direct.h"
 #include "quantum/engine/engine_tile.h"
+#include "quantum/engine/tile_memory.h"
 #include "src/base/clock.h"
 #include "src/base/thread_pool.h"
 
 namespace onehop::quantum {
 namespace {
-
-struct AlignedDelete {
-  void operator()(void* memory) const { ::operator delete[](memory, std::align_val_t(64)); }
-};
-
-// This thread's tile, about a megabyte. It is kept between passes and runs, because allocating it again in other sizes
-// would fragment the heap.
-template <typename T>
-T* tile_memory(std::size_t numbers) {
-  thread_local std::unique_ptr<T[], AlignedDelete> memory;
-  thread_local std::size_t held = 0;
-  if (numbers > held) {
-    memory.reset();
-    held = 0;
-    memory.reset(new (std::align_val_t(64)) T[numbers]);
-    held = numbers;
-  }
-  return memory.get();
-}
 
 template <typename T>
 void run_pass(std::span<std::complex<T>> amplitudes, TileProgram<T>& program, int threads, PassRecord* record) {

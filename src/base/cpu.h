@@ -1,5 +1,5 @@
 // The instruction sets that kernels are compiled for, and the choice between them. Every kernel of onehop uses this
-// detection and obeys the environment variable ONEHOP_SIMD.
+// detection and obeys the environment variable ONEHOP_SIMD. Also the pause of a polling loop.
 #pragma once
 
 #include <atomic>
@@ -54,5 +54,14 @@ void use_level(std::string_view name);
 // The manufacturer of the processor.
 [[nodiscard]] bool is_amd() noexcept;
 [[nodiscard]] bool is_intel() noexcept;
+
+// Tells the processor that this thread polls, for some 10 ns, so that its sibling on the core runs faster.
+inline void pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
 
 }  // namespace onehop::cpu

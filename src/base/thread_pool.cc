@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/cpu.h"
+
 namespace onehop::base {
 namespace {
 
@@ -27,18 +29,12 @@ constexpr Patience patience_of_caller(WaitStyle style) {
   return style == WaitStyle::sleep ? Patience{2000, 0} : Patience{4000, 50};
 }
 
-void pause_briefly() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#endif
-}
-
 // Waits until `word` is no longer `old`, and returns what it is then.
 std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& word, std::uint32_t old, const Patience& patience) {
   for (int i = 0; i < patience.polls; ++i) {
     const std::uint32_t found = word.load(std::memory_order_acquire);
     if (found != old) return found;
-    pause_briefly();
+    cpu::pause();
   }
   for (int i = 0; i < patience.yields; ++i) {
     const std::uint32_t found = word.load(std::memory_order_acquire);

@@ -9,20 +9,13 @@
 #include <optional>
 #include <string>
 
+#include "src/base/cpu.h"
 #include "src/channel/wait_limits.h"
 #include "src/group/driven.h"
 #include "src/group/group_state.h"
 #include "src/group/liveness.h"
 
 namespace onehop::detail {
-
-inline void pause() noexcept {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 // The peer and the channel that a rank waits for, as error messages name them.
 struct WaitingFor {
@@ -48,7 +41,7 @@ class Waiting {
   void idle(const Ready& ready, const Describe& describe) {
     if (failed_polls_ < spins()) [[likely]] {
       // A message that is about to arrive is seen soonest without pauses.
-      if (++failed_polls_ > polls_without_pause) pause();
+      if (++failed_polls_ > polls_without_pause) cpu::pause();
       return;
     }
     const bool driven = Driven::drive_any();
