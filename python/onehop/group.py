@@ -34,7 +34,9 @@ def _extents(shape: Any) -> tuple[int, ...]:
     if len(extents) > _MAX_DIMENSIONS:
         raise BadInput(f"expected a shape of at most {_MAX_DIMENSIONS} dimensions, found {len(extents)}")
     if any(extent >= 2**63 for extent in extents):
-        raise BadInput(f"expected a shape with extents below 2^63, found one of {max(extents).bit_length()} bits")
+        raise BadInput(
+            f"expected a shape with extents below 2^63, found one of {max(extents).bit_length()} bits"
+        )
     if any(extent < 0 for extent in extents):
         raise BadInput(f"expected a shape without negative extents, found {shape}")
     return extents

@@ -148,7 +148,16 @@ def test_results_land_in_the_users_memory() -> None:
         (None, "None"),
         (np.zeros(5), "field0"),
     ],
-    ids=["strided", "Fortran order", "strided DLPack", "bytes", "read-only array", "list", "None", "too short"],
+    ids=[
+        "strided",
+        "Fortran order",
+        "strided DLPack",
+        "bytes",
+        "read-only array",
+        "list",
+        "None",
+        "too short",
+    ],
 )
 def test_memory_that_is_refused(memory: Any, why: str) -> None:
     with pytest.raises(onehop.BadInput, match=why):
