@@ -130,10 +130,12 @@ Staggered::Staggered(const Group& group, std::vector<std::int64_t> extents, std:
     : Staggered(group, std::move(extents), std::move(grid), fat_links, long_links, options, {}) {}
 Staggered::Staggered(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
                      std::span<const Number> fat_links, std::span<const Number> long_links,
-                     const StaggeredOptions& options, const detail::StaggeredParts& parts)
-    : impl_(std::make_unique<Impl>(
-          lattice_of(group, std::move(extents), std::move(grid), fat_links, long_links, options.lanes),
-          base::thread_count(options.threads, group), parts)) {}
+                     const StaggeredOptions& options, const detail::StaggeredParts& parts) {
+  // Both are collective, so their order must be the same on every rank.
+  auto lattice = lattice_of(group, std::move(extents), std::move(grid), fat_links, long_links, options.lanes);
+  const int threads = base::thread_count(options.threads, group);
+  impl_ = std::make_unique<Impl>(std::move(lattice), threads, parts);
+}
 Staggered::Staggered(Staggered&&) noexcept = default;
 Staggered& Staggered::operator=(Staggered&&) noexcept = default;
 Staggered::~Staggered() = default;

@@ -6,11 +6,15 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "onehop/error.h"
 #include "src/base/cpu.h"
+#include "src/base/text.h"
 
 namespace onehop::base {
 namespace {
@@ -112,8 +116,7 @@ class Workers {
     Worker** link = &idle_;
     for (int i = 0; i < count; ++i) {
       if (*link == nullptr) {
-        all_.emplace_back();
-        all_.back() = std::make_unique<Worker>();
+        all_.push_back(started(count));
         *link = all_.back().get();
       }
       link = &(*link)->next;
@@ -137,6 +140,16 @@ class Workers {
   }
 
  private:
+  // Throws Error where the system refuses a thread. Workers that were started before stay idle.
+  static std::unique_ptr<Worker> started(int count) {
+    try {
+      return std::make_unique<Worker>();
+    } catch (const std::system_error& error) {
+      throw Error("cannot start " + counted(count, "thread") + ": " + error.what() +
+                  "; set ONEHOP_THREADS to fewer, or allow more threads (ulimit -u)");
+    }
+  }
+
   std::mutex mutex_;
   std::vector<std::unique_ptr<Worker>> all_;  // all that were ever started
   Worker* idle_ = nullptr;

@@ -3,6 +3,7 @@
 #include "src/base/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -193,6 +194,21 @@ TEST(ThreadPool, AChildForkedDuringARunStartsItsOwnWorkers) {
   }
   end = true;
   other.join();
+}
+
+TEST(ThreadPool, ThreadsThatTheSystemRefusesAreAnError) {
+  EXPECT_EQ(exit_code_of_child([] {
+              const rlimit none{0, 0};
+              if (setrlimit(RLIMIT_NPROC, &none) != 0 || (geteuid() == 0 && setuid(65534) != 0)) return false;
+              const ThreadPool pool(3);
+              try {
+                pool.run([](int) {});
+              } catch (const Error& error) {
+                return std::string(error.what()).find("cannot start 2 threads") != std::string::npos;
+              }
+              return false;
+            }),
+            0);
 }
 #endif
 
