@@ -68,10 +68,17 @@ html_copy_source = False
 
 
 def use_whole_summaries(command: Any) -> None:
-    """Let lists of commands show the first paragraph of each help text, which typer cuts off otherwise."""
+    """Let lists of commands show the first paragraph of each help text, which typer cuts off otherwise.
+
+    Also remove hidden commands (old names), which typer's generator would list.
+    """
     command.short_help = command.short_help or " ".join((command.help or "").partition("\n\n")[0].split())
-    for part in getattr(command, "commands", {}).values():
-        use_whole_summaries(part)
+    parts = getattr(command, "commands", {})
+    for name, part in list(parts.items()):
+        if part.hidden:
+            del parts[name]
+        else:
+            use_whole_summaries(part)
 
 
 def write_commands(_app: Any) -> None:

@@ -118,8 +118,8 @@ class CppLayers:
         allowed = self.allowed[own]
         if other in allowed or ("core" in allowed and self.is_core(target)):
             return None
-        listed = ", ".join(allowed) or "nothing"
-        return f"{file} includes {target}, but {own} may include {listed} only, not {other}"
+        listed = f"only {', '.join(allowed)}" if allowed else "no other part"
+        return f"{file} includes {target}, but {own} may include {listed}, not {other}"
 
 
 def check_cpp(root: Path, table: dict) -> tuple[list[str], set[Edge]]:
@@ -197,8 +197,8 @@ def check_python(root: Path, table: dict) -> tuple[list[str], set[Edge]]:
                 if other and other != own:
                     parts.add((own, other))
                 continue
-            listed = ", ".join(allowed[own]) or "nothing"
-            faults.append(f"{module} imports {target}, but {own} may import {listed} only, not {other}")
+            listed = f"only {', '.join(allowed[own])}" if allowed[own] else "no other part"
+            faults.append(f"{module} imports {target}, but {own} may import {listed}, not {other}")
     faults += [f"these modules import each other in a cycle: {', '.join(cycle)}" for cycle in cycles(graph)]
     return faults, parts
 

@@ -66,6 +66,9 @@ def test_the_table_is_sorted_and_names_sources_that_read() -> None:
         ("ONEHOP_THREADS", "many"),
         ("ONEHOP_THREADS", "0"),
         ("ONEHOP_SHARE_BUFFERS", "yes"),
+        ("ONEHOP_TIMEOUT", "-1"),
+        ("ONEHOP_TIMEOUT", "nan"),
+        ("ONEHOP_TIMEOUT", "soon"),
     ],
 )
 def test_a_wrong_value_is_one_error_of_every_command(name: str, value: str) -> None:

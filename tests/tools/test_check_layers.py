@@ -52,7 +52,7 @@ def test_this_tree_passes() -> None:
         (
             "src/base/json_text.cc",
             '#include "onehop/group.h"',
-            "src/base may include nothing only, not src/group",
+            "src/base may include no other part, not src/group",
         ),
         ("src/schedule/verify.cc", '#include "src/channel/waiting.h"', "not src/channel"),
         ("quantum/kernels/kernels.cc", '#include "onehop/quantum/state.h"', "not quantum/state"),
@@ -61,7 +61,7 @@ def test_this_tree_passes() -> None:
         ("poisson/poisson.cc", '#include "onehop/quantum/state.h"', "not quantum/state"),
         ("src/plan/plan.cc", '#include "plan_part.h"', "write the path from the root"),
         ("include/onehop/unheard_of.h", '#include "onehop/error.h"', "expected a part of tools/layers.toml"),
-        ("python/onehop/error.py", "import onehop.group", "onehop.error may import nothing only"),
+        ("python/onehop/error.py", "import onehop.group", "onehop.error may import no other part"),
         ("python/onehop/lattice/field.py", "from onehop.quantum import state", "not onehop.quantum"),
         ("python/onehop/schedule.py", "import onehop.codec, onehop.plan", "not onehop.plan"),
         ("python/onehop/unheard_of.py", "import onehop.error", "expected a part of tools/layers.toml"),

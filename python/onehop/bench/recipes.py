@@ -53,6 +53,6 @@ def recipe(name: str, folder: Path, *, quick: bool = False) -> list[str]:
     return ["bench", *shlex.split(text), "--json", str(folder / f"{name}.json")]
 
 
-def command_text(name: str, folder: Path) -> str:
+def command_text(name: str, folder: Path, *, quick: bool = False) -> str:
     """The command line that fills a result's file, for people."""
-    return shlex.join(["onehop", *recipe(name, folder)])
+    return shlex.join(["onehop", *recipe(name, folder, quick=quick)])

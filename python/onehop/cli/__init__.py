@@ -14,7 +14,7 @@ import typer
 
 from onehop._core import __version__, check_environment
 from onehop.cli.common import print_error
-from onehop.error import Error
+from onehop.error import BadInput, Error
 from onehop.exit_code import exit_code
 
 COMMANDS = (
@@ -36,6 +36,17 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _check_timeout() -> None:
+    """Raise BadInput for a wrong ONEHOP_TIMEOUT, which otherwise every rank reports when it makes its group."""
+    text = os.environ.get("ONEHOP_TIMEOUT") or "0"
+    try:
+        good = float(text) >= 0
+    except ValueError:
+        good = False
+    if not good:
+        raise BadInput(f"ONEHOP_TIMEOUT: expected a number of seconds, 0 or more, found '{text}'")
+
+
 def _root(
     version: Annotated[
         bool,
@@ -43,7 +54,9 @@ def _root(
     ] = False,
 ) -> None:
     """Move data between the ranks of a distributed simulation in one hop."""
-    check_environment()  # a wrong value ends every command here, before it starts ranks
+    # A wrong value ends every command here, before it starts ranks.
+    check_environment()
+    _check_timeout()
 
 
 def make_app() -> typer.Typer:

@@ -53,7 +53,7 @@ def bench_all(
         if subprocess.run(python_module("onehop", *arguments), check=False).returncode != 0:
             failed.append(name)
     if failed:
-        commands = "; ".join(f"`{command_text(name, results)}`" for name in failed)
+        commands = "; ".join(f"`{command_text(name, results, quick=quick)}`" for name in failed)
         raise Error(f"{len(failed)} of {len(chosen)} benchmarks failed: {commands}")
 
 

@@ -45,6 +45,8 @@ def register(app: typer.Typer) -> None:
     for module in (run, plan, circuit, hamlib, qedc):
         module.register(quantum)
     app.add_typer(quantum, name="quantum")
-    app.command(help="Short name of `onehop quantum run`.")(run.run)
-    app.command(help="Short name of `onehop quantum plan`.")(plan.plan)
+    app.command(help="Simulate a circuit on several ranks (short for `onehop quantum run`).")(run.run)
+    app.command(
+        help="Show the memory, exchanges and time that a circuit would take (short for `onehop quantum plan`)."
+    )(plan.plan)
     _add_old_names(app)
