@@ -5,15 +5,14 @@
 #include <bit>
 
 #include "bench/dslash.h"
-#include "lattice/support/simd.h"
+#include "lattice/support/best_loop.h"
 #include "src/base/clock.h"
+#include "src/base/simd.h"
 
 namespace onehop::bench {
 namespace {
 
 using lattice::detail::best_loop;
-using lattice::detail::Lanes;
-using lattice::detail::load_lanes;
 
 struct ReadArguments {
   const double* from = nullptr;
@@ -27,11 +26,11 @@ struct Read {
     constexpr std::size_t line = 8;
     constexpr std::size_t lines = 8;  // at a time
     constexpr std::size_t of_each = lines / Streams * line;
-    Lanes<double, line> sums[lines]{};
+    simd::Vector<double, line> sums[lines]{};
     const std::size_t part = arguments.count / Streams / of_each * of_each;
     for (std::size_t i = 0; i < part; i += of_each) {
       for (std::size_t s = 0; s < lines; ++s) {
-        sums[s] += load_lanes<double, line>(arguments.from + s % Streams * part + i + s / Streams * line);
+        sums[s] += simd::load<simd::Vector<double, line>>(arguments.from + s % Streams * part + i + s / Streams * line);
       }
     }
     double total = 0;
@@ -52,13 +51,13 @@ template <class Real, int Count>
 struct Peak {
   static constexpr int chains = 12;  // as many as hide the time of one step
   static inline void run(const PeakArguments<Real>& arguments) {
-    Lanes<Real, Count> sums[chains]{};
-    const Lanes<Real, Count> factor = Lanes<Real, Count>{} + arguments.values[0];
-    const Lanes<Real, Count> addend = Lanes<Real, Count>{} + arguments.values[1];
+    simd::Vector<Real, Count> sums[chains]{};
+    const simd::Vector<Real, Count> factor = simd::all<simd::Vector<Real, Count>>(arguments.values[0]);
+    const simd::Vector<Real, Count> addend = simd::all<simd::Vector<Real, Count>>(arguments.values[1]);
     for (std::int64_t i = 0; i < arguments.times; ++i) {
       for (auto& sum : sums) sum = sum * factor + addend;
     }
-    Lanes<Real, Count> total{};
+    simd::Vector<Real, Count> total{};
     for (const auto& sum : sums) total += sum;
     arguments.values[2] = total[0];
   }

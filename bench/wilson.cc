@@ -14,6 +14,7 @@
 #include "onehop/error.h"
 #include "onehop/lattice/clover.h"
 #include "onehop/lattice/gauge.h"
+#include "src/base/simd.h"
 #include "src/base/thread_count.h"
 #include "src/base/thread_pool.h"
 
@@ -40,14 +41,10 @@ Buffer<T> random_numbers(std::size_t count) {
 // fit in registers, would be slower than the machine can be.
 void move_all(const double* from, std::int64_t read, double* to, std::int64_t written) {
   constexpr std::int64_t piece = 32;  // of every stream
-  typedef double Pair __attribute__((vector_size(2 * sizeof(double))));
+  using Pair = simd::Vector<double, 2>;
   Pair sums[4]{};
   const auto add = [&sums](const double* line) {
-    for (std::size_t i = 0; i < 4; ++i) {
-      Pair next;
-      __builtin_memcpy(&next, line + 2 * i, sizeof next);
-      sums[i] += next;
-    }
+    for (std::size_t i = 0; i < 4; ++i) sums[i] += simd::load<Pair>(line + 2 * i);
   };
   std::int64_t out = 0;
   const std::int64_t quarter = read / 4 / piece * piece;

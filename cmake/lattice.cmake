@@ -12,7 +12,7 @@ onehop_compile_options(onehop_lattice)
 # arguments (-Wpsabi) is off, because only inlined functions have such arguments.
 set_source_files_properties(lattice/gauge/clover_leaves.cc lattice/gauge/flow.cc lattice/gauge/gauge.cc lattice/gauge/hmc.cc lattice/gauge/fat_links.cc lattice/gauge/smearing.cc
   PROPERTIES COMPILE_OPTIONS "-O3;-ffp-contract=off;-fno-tree-vectorize;-Wno-psabi")
-# These sources have loops over the vector types of the compiler (lattice/support/simd.h).
+# These sources have loops over SIMD vectors (lattice/support/best_loop.h).
 set_source_files_properties(lattice/solver/vector_loops.cc lattice/staggered/dslash_kernel_double.cc lattice/staggered/dslash_kernel_single.cc lattice/staggered/dslash_kernel_half.cc
                             PROPERTIES COMPILE_OPTIONS "-O3;-Wno-psabi")
 # The same loops over arrays, compiled once for each kind of processor (lattice/support/processor.h).

@@ -2,27 +2,16 @@
 
 #include <array>
 #include <cstdint>
-#include <cstring>
 
 #include "src/base/cpu.h"
+#include "src/base/simd.h"
 
 namespace onehop::collectives::detail {
 
 namespace {
 
-template <class T, int lanes>
-struct Lanes {
-  using Type [[gnu::vector_size(static_cast<int>(sizeof(T)) * lanes)]] = T;
-};
-template <class T, int lanes>
-using Vector = typename Lanes<T, lanes>::Type;
-
-template <class Value>
-[[gnu::always_inline]] inline Value load(const std::byte* from) {
-  Value value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
+using simd::load;
+using simd::Vector;
 
 // The format of elements in memory and the type in which they are reduced.
 template <class T>
@@ -35,7 +24,7 @@ struct Number {
   }
   template <int lanes>
   [[gnu::always_inline]] static inline void write(std::byte* to, Vector<T, lanes> value) {
-    std::memcpy(to, &value, sizeof value);
+    simd::store(to, value);
   }
 };
 
@@ -54,7 +43,7 @@ struct BrainNumber {
     const Bits rounded = (bits + 0x7fffU + ((bits >> 16) & 1U)) >> 16;
     const Bits chosen = (bits & 0x7fffffffU) > 0x7f800000U ? (bits >> 16) | 0x40U : rounded;
     const auto half = __builtin_convertvector(chosen, Vector<std::uint16_t, lanes>);
-    std::memcpy(to, &half, sizeof half);
+    simd::store(to, half);
   }
 };
 
@@ -86,7 +75,7 @@ struct HalfNumber {
     half = magnitude >= 0x477ff000U ? zeros + 0x7c00U : half;
     half = magnitude > 0x7f800000U ? nan : half;
     const auto narrow = __builtin_convertvector(half | ((bits >> 16) & 0x8000U), Vector<std::uint16_t, lanes>);
-    std::memcpy(to, &narrow, sizeof narrow);
+    simd::store(to, narrow);
   }
 };
 

@@ -8,6 +8,7 @@
 
 #include "src/base/clock.h"
 #include "src/base/cpu.h"
+#include "src/base/simd.h"
 
 namespace onehop::poisson::detail {
 
@@ -15,22 +16,7 @@ namespace {
 
 // A vector of `width` doubles, which may be several registers or part of one.
 template <int width>
-struct Lanes {
-  using Type [[gnu::vector_size(width * 8)]] = double;
-  using Mask [[gnu::vector_size(width * 8)]] = std::int64_t;
-};
-
-template <class Vector>
-[[gnu::always_inline]] inline Vector load(const double* from) {
-  Vector value;
-  std::memcpy(&value, from, sizeof value);
-  return value;
-}
-
-template <class Vector>
-[[gnu::always_inline]] inline void store(double* to, Vector value) {
-  std::memcpy(to, &value, sizeof value);
-}
+using Doubles = simd::Vector<double, width>;
 
 // A squared residual, rounded. Works for one double and for lanes of them.
 template <class Value>
@@ -41,8 +27,8 @@ template <class Value>
 
 template <int width, bool residual>
 [[gnu::always_inline]] inline double update_interior(const PoissonUpdate& u) {
-  using Vector = typename Lanes<width>::Type;
-  using Mask = typename Lanes<width>::Mask;
+  using Vector = Doubles<width>;
+  using Mask = simd::Mask<Vector>;
   // Copies, so that the compiler knows that no store changes them.
   const std::int64_t columns = u.extents[1];
   const std::int64_t stride = u.stride;
@@ -61,11 +47,12 @@ template <int width, bool residual>
     const double* b = u.b + i * stride;
     double* y = u.y + i * stride;
     for (std::int64_t j = 0; j < columns; j += width) {
-      const Vector t = load<Vector>(b + j) + ((load<Vector>(x + j - stride) + load<Vector>(x + j + stride)) +
-                                              (load<Vector>(x + j - 1) + load<Vector>(x + j + 1)));
-      store(y + j, Vector(t * inverse));
+      const Vector t =
+          simd::load<Vector>(b + j) + ((simd::load<Vector>(x + j - stride) + simd::load<Vector>(x + j + stride)) +
+                                       (simd::load<Vector>(x + j - 1) + simd::load<Vector>(x + j + 1)));
+      simd::store(y + j, Vector(t * inverse));
       if constexpr (residual) {
-        Mask square = Mask(rounded_square<Vector>(u, t, load<Vector>(x + j)));
+        Mask square = Mask(rounded_square<Vector>(u, t, simd::load<Vector>(x + j)));
         if (j == 0) square &= at_first;
         if (j == last) square &= at_last;
         sum += Vector(square);
@@ -91,7 +78,7 @@ template <bool residual>
 template <int width, bool residual>
 [[gnu::always_inline]] inline double update_row(const PoissonUpdate& u, std::int64_t row, const double* below,
                                                 const double* above, double left, double right) {
-  using Vector = typename Lanes<width>::Type;
+  using Vector = Doubles<width>;
   const std::int64_t columns = u.extents[1];
   const std::int64_t begin = row * u.stride;
   const double* x = u.x + begin;
@@ -100,10 +87,11 @@ template <int width, bool residual>
   std::int64_t j = 1;
   Vector sum = {};
   for (; j + width < columns; j += width) {
-    const Vector t = load<Vector>(u.b + begin + j) + ((load<Vector>(below + j) + load<Vector>(above + j)) +
-                                                      (load<Vector>(x + j - 1) + load<Vector>(x + j + 1)));
-    store(u.y + begin + j, Vector(t * u.inverse));
-    if constexpr (residual) sum += rounded_square<Vector>(u, t, load<Vector>(x + j));
+    const Vector t =
+        simd::load<Vector>(u.b + begin + j) + ((simd::load<Vector>(below + j) + simd::load<Vector>(above + j)) +
+                                               (simd::load<Vector>(x + j - 1) + simd::load<Vector>(x + j + 1)));
+    simd::store(u.y + begin + j, Vector(t * u.inverse));
+    if constexpr (residual) sum += rounded_square<Vector>(u, t, simd::load<Vector>(x + j));
   }
   for (int l = 0; l < width; ++l) total += sum[l];
   for (; j + 1 < columns; ++j) total += update_site<residual>(u, begin + j, below[j], above[j], x[j - 1], x[j + 1]);

@@ -16,24 +16,12 @@ namespace onehop::lattice::detail {
 template <class R>
 inline constexpr int lanes_of = static_cast<int>(sizeof(R) / sizeof(double));
 
-template <class R>
-struct WordsOf {
-  typedef std::uint64_t Type __attribute__((vector_size(sizeof(R))));
-  typedef std::int64_t Signed __attribute__((vector_size(sizeof(R))));
-};
-template <>
-struct WordsOf<double> {
-  using Type = std::uint64_t;
-  using Signed = std::int64_t;
-};
 // A 64-bit word per lane.
 template <class R>
-using Words = typename WordsOf<R>::Type;
+using Words = simd::Lanes<std::uint64_t, lanes_of<R>>;
 template <class R>
-using SignedWords = typename WordsOf<R>::Signed;
-// The result of comparing two R.
-template <class R>
-using Mask = decltype(R{} < R{});
+using SignedWords = simd::Lanes<std::int64_t, lanes_of<R>>;
+using simd::Mask;
 
 template <class M>
 inline bool any(const M& mask) {

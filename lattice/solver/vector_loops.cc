@@ -5,7 +5,7 @@ namespace onehop::lattice::detail {
 namespace {
 
 template <int Count>
-using Wide = Lanes<double, Count>;
+using Wide = simd::Vector<double, Count>;
 
 // Adds one number per site, a site in each lane, to a sum. Callers finish the sum within a site first, so that its
 // order is always the same.
@@ -27,7 +27,7 @@ inline double across(const Wide<Count>& value) {
 
 template <class Real, int Count>
 inline Wide<Count> load_wide(const Real* from) {
-  return convert_lanes<double, Count, Real>(load_lanes<Real, Count>(from));
+  return simd::convert<Wide<Count>>(simd::load<simd::Vector<Real, Count>>(from));
 }
 
 template <class Real, int Count>
@@ -93,14 +93,14 @@ struct Step {
         Wide<Count> square{};
         for (std::int64_t i = at; i < at + unit; i += Count) {
           if (loop.x != nullptr) {
-            Lanes<Real, Count> x = load_lanes<Real, Count>(loop.x + i);
-            x += alpha * load_lanes<Real, Count>(loop.p + i);
-            store_lanes<Real, Count>(loop.x + i, x);
+            simd::Vector<Real, Count> x = simd::load<simd::Vector<Real, Count>>(loop.x + i);
+            x += alpha * simd::load<simd::Vector<Real, Count>>(loop.p + i);
+            simd::store(loop.x + i, x);
           }
-          Lanes<Real, Count> r = load_lanes<Real, Count>(loop.r + i);
-          r -= alpha * load_lanes<Real, Count>(loop.q + i);
-          store_lanes<Real, Count>(loop.stepped + i, r);
-          const Wide<Count> value = convert_lanes<double, Count, Real>(r);
+          simd::Vector<Real, Count> r = simd::load<simd::Vector<Real, Count>>(loop.r + i);
+          r -= alpha * simd::load<simd::Vector<Real, Count>>(loop.q + i);
+          simd::store(loop.stepped + i, r);
+          const Wide<Count> value = simd::convert<Wide<Count>>(r);
           square += value * value;
         }
         add_sites<Count>(square, sum, loop.is_wide ? loop.wide + rhs : nullptr);
@@ -119,9 +119,9 @@ struct Direct {
       for (std::int64_t vector = loop.first; vector < loop.last; ++vector) {
         const std::int64_t at = (vector * loop.shape.num_rhs + rhs) * unit;
         for (std::int64_t i = at; i < at + unit; i += Count) {
-          Lanes<Real, Count> r = load_lanes<Real, Count>(loop.r + i);
-          r += beta * load_lanes<Real, Count>(loop.p + i);
-          store_lanes<Real, Count>(loop.p + i, r);
+          simd::Vector<Real, Count> r = simd::load<simd::Vector<Real, Count>>(loop.r + i);
+          r += beta * simd::load<simd::Vector<Real, Count>>(loop.p + i);
+          simd::store(loop.p + i, r);
         }
       }
     }
@@ -135,12 +135,13 @@ struct Combine {
     for (std::int64_t piece = loop.first * loop.shape.num_rhs; piece < loop.last * loop.shape.num_rhs; ++piece) {
       const Coefficient* coefficient = loop.coefficients + piece % loop.shape.num_rhs;
       for (std::int64_t i = piece * unit; i < (piece + 1) * unit; i += std::int64_t{2} * Count) {
-        Lanes<Real, Count> re{};
-        Lanes<Real, Count> im{};
+        simd::Vector<Real, Count> re{};
+        simd::Vector<Real, Count> im{};
         for (int t = 0; t < loop.count; ++t) {
-          const Lanes<Real, Count> term_re = load_lanes<Real, Count>(loop.terms[static_cast<std::size_t>(t)] + i);
-          const Lanes<Real, Count> term_im =
-              load_lanes<Real, Count>(loop.terms[static_cast<std::size_t>(t)] + i + Count);
+          const simd::Vector<Real, Count> term_re =
+              simd::load<simd::Vector<Real, Count>>(loop.terms[static_cast<std::size_t>(t)] + i);
+          const simd::Vector<Real, Count> term_im =
+              simd::load<simd::Vector<Real, Count>>(loop.terms[static_cast<std::size_t>(t)] + i + Count);
           const auto c_re = static_cast<Real>(coefficient[t * loop.shape.num_rhs].real());
           const auto c_im = static_cast<Real>(coefficient[t * loop.shape.num_rhs].imag());
           re += c_re * term_re;
@@ -148,8 +149,8 @@ struct Combine {
           im += c_re * term_im;
           im += c_im * term_re;
         }
-        store_lanes<Real, Count>(loop.y + i, re);
-        store_lanes<Real, Count>(loop.y + i + Count, im);
+        simd::store(loop.y + i, re);
+        simd::store(loop.y + i + Count, im);
       }
     }
   }
@@ -172,16 +173,17 @@ struct Shift {
           zeta[t] = static_cast<Real>(loop.zeta[t * loop.shifts + s]);
         }
         for (std::int64_t i = begin; i < stop; i += Count) {
-          Lanes<Real, Count> x = load_lanes<Real, Count>(loop.x[s] + i);
-          Lanes<Real, Count> p = load_lanes<Real, Count>(loop.p[s] + i);
+          simd::Vector<Real, Count> x = simd::load<simd::Vector<Real, Count>>(loop.x[s] + i);
+          simd::Vector<Real, Count> p = simd::load<simd::Vector<Real, Count>>(loop.p[s] + i);
           for (int t = 0; t < loop.steps; ++t) {
             x += alpha[t] * p;
-            Lanes<Real, Count> next = zeta[t] * load_lanes<Real, Count>(loop.r[static_cast<std::size_t>(t)] + i);
+            simd::Vector<Real, Count> next =
+                zeta[t] * simd::load<simd::Vector<Real, Count>>(loop.r[static_cast<std::size_t>(t)] + i);
             next += beta[t] * p;
             p = next;
           }
-          store_lanes<Real, Count>(loop.x[s] + i, x);
-          store_lanes<Real, Count>(loop.p[s] + i, p);
+          simd::store(loop.x[s] + i, x);
+          simd::store(loop.p[s] + i, p);
         }
       }
     }

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "lattice/solver/vector_space.h"
-#include "lattice/support/simd.h"
+#include "lattice/support/best_loop.h"
 
 namespace onehop::lattice::detail {
 

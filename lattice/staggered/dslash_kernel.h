@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "lattice/solver/vector_space.h"
-#include "lattice/support/simd.h"
+#include "lattice/support/best_loop.h"
 
 namespace onehop::lattice::detail {
 

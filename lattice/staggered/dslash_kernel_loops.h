@@ -2,57 +2,39 @@
 // parallel.
 #pragma once
 
-#include <type_traits>
-
 #include "lattice/staggered/dslash_kernel.h"
 
 namespace onehop::lattice::detail {
 
 template <class Real, int Count>
 struct DslashVector {
-  Lanes<Real, Count> re[3];
-  Lanes<Real, Count> im[3];
+  simd::Vector<Real, Count> re[3];
+  simd::Vector<Real, Count> im[3];
 };
 
 template <class Link, class Real, int Count>
-inline Lanes<Real, Count> link_lanes(const Link* from) {
-  if constexpr (std::is_same_v<Link, Real>) {
-    return load_lanes<Real, Count>(from);
-  } else {
-    return convert_lanes<Real, Count, Link>(load_lanes<Link, Count>(from));
-  }
+inline simd::Vector<Real, Count> link_lanes(const Link* from) {
+  return simd::convert<simd::Vector<Real, Count>>(simd::load<simd::Vector<Link, Count>>(from));
 }
 
 template <class Real, int Count>
 inline DslashVector<Real, Count> load_vector(const Real* from) {
   DslashVector<Real, Count> v;
   for (int c = 0; c < 3; ++c) {
-    v.re[c] = load_lanes<Real, Count>(from + 2 * c * Count);
-    v.im[c] = load_lanes<Real, Count>(from + (2 * c + 1) * Count);
+    v.re[c] = simd::load<simd::Vector<Real, Count>>(from + 2 * c * Count);
+    v.im[c] = simd::load<simd::Vector<Real, Count>>(from + (2 * c + 1) * Count);
   }
   return v;
-}
-
-// Lane i of the result is lane mask[i] of v.
-template <class Vector, class Mask>
-inline Vector shuffle(const Vector& v, const Mask& mask) {
-#if defined(__clang__)  // has no shuffle by a mask that is known at run time only
-  Vector result;
-  for (std::size_t i = 0; i < sizeof(Mask) / sizeof(mask[0]); ++i) result[i] = v[mask[i]];
-  return result;
-#else
-  return __builtin_shuffle(v, mask);
-#endif
 }
 
 template <class Real, int Count>
 inline void rotate(DslashVector<Real, Count>& v, const std::int32_t* source) {
   if constexpr (Count > 1) {
-    using Index = std::conditional_t<sizeof(Real) == 8, std::int64_t, std::int32_t>;
-    const Lanes<Index, Count> mask = convert_lanes<Index, Count, std::int32_t>(load_lanes<std::int32_t, Count>(source));
+    const auto mask =
+        simd::convert<simd::Mask<simd::Vector<Real, Count>>>(simd::load<simd::Vector<std::int32_t, Count>>(source));
     for (int c = 0; c < 3; ++c) {
-      v.re[c] = shuffle(v.re[c], mask);
-      v.im[c] = shuffle(v.im[c], mask);
+      v.re[c] = simd::shuffle(v.re[c], mask);
+      v.im[c] = simd::shuffle(v.im[c], mask);
     }
   }
 }
@@ -82,8 +64,8 @@ struct DslashBody {
                                               : loop.links[static_cast<std::size_t>(kind)] + k * 18 * Count;
     for (int i = 0; i < 3; ++i) {
       for (int j = 0; j < 3; ++j, link += 2 * Count) {
-        const Lanes<Real, Count> re = link_lanes<Link, Real, Count>(link);
-        const Lanes<Real, Count> im = link_lanes<Link, Real, Count>(link + Count);
+        const simd::Vector<Real, Count> re = link_lanes<Link, Real, Count>(link);
+        const simd::Vector<Real, Count> im = link_lanes<Link, Real, Count>(link + Count);
         for (int n = 0; n < NumRhs; ++n) {
           sum[n].re[i] += re * v[n].re[j];
           sum[n].im[i] += re * v[n].im[j];
@@ -112,8 +94,8 @@ struct DslashBody {
     }
     for (int j = 0; j < 3; ++j) {
       for (int i = 0; i < 3; ++i, link += 2 * Count) {
-        const Lanes<Real, Count> re = link_lanes<Link, Real, Count>(link);
-        const Lanes<Real, Count> im = link_lanes<Link, Real, Count>(link + Count);
+        const simd::Vector<Real, Count> re = link_lanes<Link, Real, Count>(link);
+        const simd::Vector<Real, Count> im = link_lanes<Link, Real, Count>(link + Count);
         for (int n = 0; n < NumRhs; ++n) {
           product[n].re[i] += re * v[n].re[j];
           product[n].im[i] += re * v[n].im[j];
@@ -142,19 +124,21 @@ struct DslashBody {
   }
 
   static inline void finish(const Loop& loop, std::int64_t k, const Vector (&sum)[NumRhs],
-                            Lanes<double, Count> (&dots)[NumRhs]) {
+                            simd::Vector<double, Count> (&dots)[NumRhs]) {
     for (int n = 0; n < NumRhs; ++n) {
       const std::int64_t at = ((k - loop.out_begin) * loop.num_rhs + loop.rhs + n) * 6 * Count;
       Vector out = sum[n];
       if (loop.own != nullptr) {
         const Vector own = load_vector<Real, Count>(loop.own + at);
         const auto own_factor = static_cast<Real>(loop.own_factor);
-        Lanes<double, Count> dot{};
+        simd::Vector<double, Count> dot{};
         for (int c = 0; c < 3; ++c) {
           out.re[c] += own_factor * own.re[c];
           out.im[c] += own_factor * own.im[c];
-          dot += convert_lanes<double, Count, Real>(own.re[c]) * convert_lanes<double, Count, Real>(out.re[c]);
-          dot += convert_lanes<double, Count, Real>(own.im[c]) * convert_lanes<double, Count, Real>(out.im[c]);
+          dot += simd::convert<simd::Vector<double, Count>>(own.re[c]) *
+                 simd::convert<simd::Vector<double, Count>>(out.re[c]);
+          dot += simd::convert<simd::Vector<double, Count>>(own.im[c]) *
+                 simd::convert<simd::Vector<double, Count>>(out.im[c]);
         }
         if (loop.wide != nullptr) {
           for (int lane = 0; lane < Count; ++lane) loop.wide[loop.rhs + n].add(dot[lane]);
@@ -163,8 +147,8 @@ struct DslashBody {
         }
       }
       for (int c = 0; c < 3; ++c) {
-        store_lanes<Real, Count>(loop.out + at + 2 * c * Count, out.re[c]);
-        store_lanes<Real, Count>(loop.out + at + (2 * c + 1) * Count, out.im[c]);
+        simd::store(loop.out + at + 2 * c * Count, out.re[c]);
+        simd::store(loop.out + at + (2 * c + 1) * Count, out.im[c]);
       }
     }
   }
@@ -187,7 +171,7 @@ struct DslashBody {
   }
 
   static inline void run(const Loop& loop) {
-    Lanes<double, Count> dots[NumRhs]{};
+    simd::Vector<double, Count> dots[NumRhs]{};
     const std::int64_t count = loop.last - loop.first;
     const std::int64_t step = loop.backwards ? -1 : 1;
     std::int64_t k = loop.backwards ? loop.last - 1 : loop.first;

@@ -1,44 +1,10 @@
-// SIMD vectors for kernels that are compiled once per instruction set. The including source defines
-// ONEHOP_SIMD_NAMESPACE and ONEHOP_SIMD_BYTES, the length of a vector. Everything has internal linkage, so that code
-// for one instruction set cannot replace code for another. Include standard headers first, before the instruction set
-// is switched on.
+// Real and complex numbers in SIMD vectors, one site in each lane, for kernels that are compiled once per instruction
+// set. The including source defines ONEHOP_SIMD_NAMESPACE and what src/base/simd_target.h asks for. Everything has
+// internal linkage, so that code for one instruction set cannot replace code for another.
+#include "src/base/simd_target.h"
+
 namespace onehop::lattice::ONEHOP_SIMD_NAMESPACE {
 namespace {
-
-#define ONEHOP_INLINE inline __attribute__((always_inline))
-// Makes the compiler assume that this vector is used and changed here, so that it stays in a register.
-#if defined(__x86_64__) && ONEHOP_SIMD_BYTES == 64
-#define ONEHOP_KEEP(vector) asm volatile("" : "+v"(vector))
-#elif defined(__x86_64__)
-#define ONEHOP_KEEP(vector) asm volatile("" : "+x"(vector))
-#elif defined(__aarch64__)
-#define ONEHOP_KEEP(vector) asm volatile("" : "+w"(vector))
-#else
-#define ONEHOP_KEEP(vector) asm volatile("" : "+m"(vector))
-#endif
-
-template <class T, int W>
-struct Simd {
-  typedef T Type __attribute__((vector_size(W * sizeof(T))));
-};
-template <>
-struct Simd<double, 1> {
-  typedef double Type;
-};
-template <>
-struct Simd<float, 1> {
-  typedef float Type;
-};
-template <class T>
-struct Whole {};
-template <>
-struct Whole<float> {
-  typedef int Type;
-};
-template <>
-struct Whole<double> {
-  typedef long long Type;
-};
 
 // The number of lanes that a vector register holds, at most `Lanes`.
 template <class T, int Lanes>
@@ -48,7 +14,7 @@ inline constexpr int width =
 // One real number for each of W sites.
 template <class T, int W>
 struct Real {
-  typename Simd<T, W>::Type v;
+  simd::Lanes<T, W> v;
 
   friend ONEHOP_INLINE Real operator+(const Real& a, const Real& b) { return {a.v + b.v}; }
   friend ONEHOP_INLINE Real operator-(const Real& a, const Real& b) { return {a.v - b.v}; }
@@ -59,42 +25,22 @@ struct Real {
 
 template <int W, class T>
 ONEHOP_INLINE Real<T, W> load(const T* from) {
-  Real<T, W> r;
-  __builtin_memcpy(&r.v, from, sizeof r.v);
-  return r;
+  return {simd::load<simd::Lanes<T, W>>(from)};
 }
 template <int W, class T>
 ONEHOP_INLINE void store(T* to, const Real<T, W>& r) {
-  __builtin_memcpy(to, &r.v, sizeof r.v);
+  simd::store(to, r.v);
 }
 template <int W, class T>
 ONEHOP_INLINE Real<T, W> all(T x) {
-  return {typename Simd<T, W>::Type{} + x};
+  return {simd::all<simd::Lanes<T, W>>(x)};
 }
-
 // A non-temporal store. `to` must be aligned to the size of the vector.
 template <int W, class T>
 ONEHOP_INLINE void stream(T* to, const Real<T, W>& r) {
-#if defined(__clang__)
-  __builtin_nontemporal_store(r.v, reinterpret_cast<typename Simd<T, W>::Type*>(to));
-#else
-#if defined(__x86_64__) && ONEHOP_SIMD_BYTES >= 64
-  if constexpr (sizeof(r.v) == 64 && sizeof(T) == 4) return __builtin_ia32_movntps512(to, r.v);
-  if constexpr (sizeof(r.v) == 64 && sizeof(T) == 8) return __builtin_ia32_movntpd512(to, r.v);
-#endif
-#if defined(__x86_64__) && ONEHOP_SIMD_BYTES >= 32
-  if constexpr (sizeof(r.v) == 32 && sizeof(T) == 4) return __builtin_ia32_movntps256(to, r.v);
-  if constexpr (sizeof(r.v) == 32 && sizeof(T) == 8) return __builtin_ia32_movntpd256(to, r.v);
-#endif
-  store(to, r);
-#endif
+  simd::stream(to, r.v);
 }
-// Makes non-temporal stores visible to other threads before later stores.
-ONEHOP_INLINE void finish_streaming() {
-#if defined(__x86_64__)
-  __builtin_ia32_sfence();
-#endif
-}
+using simd::finish_streaming;
 
 template <class T, int W>
 struct Complex {

@@ -12,21 +12,17 @@ ONEHOP_INLINE Real<T, L> load_real(const S* from) {
   } else if constexpr (L == 1) {
     return {static_cast<T>(*from)};
   } else {
-    typedef S Numbers __attribute__((vector_size(L * sizeof(S))));
-    Numbers numbers;
-    __builtin_memcpy(&numbers, from, sizeof numbers);
+    const auto numbers = simd::load<simd::Vector<S, L>>(from);
     // The builtins are one instruction; g++ 12 splits __builtin_convertvector into halves of some eight instructions.
 #if defined(__x86_64__) && !defined(__clang__) && ONEHOP_SIMD_BYTES >= 64
-    typedef int Integers __attribute__((vector_size(L * sizeof(int))));
     if constexpr (L == 16)
-      return {__builtin_convertvector(__builtin_ia32_pmovsxwd512_mask(numbers, Integers{}, 0xffff),
-                                      typename Simd<T, L>::Type)};
+      return {
+          simd::convert<simd::Vector<T, L>>(__builtin_ia32_pmovsxwd512_mask(numbers, simd::Vector<int, L>{}, 0xffff))};
 #endif
 #if defined(__x86_64__) && !defined(__clang__) && ONEHOP_SIMD_BYTES >= 32
-    if constexpr (L == 8)
-      return {__builtin_convertvector(__builtin_ia32_pmovsxwd256(numbers), typename Simd<T, L>::Type)};
+    if constexpr (L == 8) return {simd::convert<simd::Vector<T, L>>(__builtin_ia32_pmovsxwd256(numbers))};
 #endif
-    return {__builtin_convertvector(numbers, typename Simd<T, L>::Type)};
+    return {simd::convert<simd::Vector<T, L>>(numbers)};
   }
 }
 template <class T, int L, class S>
@@ -114,17 +110,8 @@ ONEHOP_INLINE Real<T, L> rotated(const Real<T, L>& r, const int* source) {
   if constexpr (L == 1) {
     return r;
   } else {
-#if defined(__clang__)
-    Real<T, L> found;
-    for (int lane = 0; lane < L; ++lane) found.v[lane] = r.v[source[lane]];
-    return found;
-#else
-    typedef typename Whole<T>::Type Index __attribute__((vector_size(L * sizeof(T))));
-    typedef int Numbers __attribute__((vector_size(L * sizeof(int))));
-    Numbers numbers;
-    __builtin_memcpy(&numbers, source, sizeof numbers);
-    return {__builtin_shuffle(r.v, __builtin_convertvector(numbers, Index))};
-#endif
+    const auto numbers = simd::load<simd::Vector<int, L>>(source);
+    return {simd::shuffle(r.v, simd::convert<simd::Mask<simd::Vector<T, L>>>(numbers))};
   }
 }
 

@@ -4,17 +4,14 @@
 #include <bit>
 #include <tuple>
 
+#include "quantum/engine/complex_product.h"
+
 namespace onehop::quantum {
 namespace {
 
 using Number = std::complex<double>;
 
 constexpr std::size_t max_selectors = 4;
-
-// Complex product without operator*'s handling of infinities.
-Number times(Number a, Number b) {
-  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-}
 
 bool single_bit(std::uint64_t mask, std::uint64_t want) { return std::has_single_bit(mask) && want == mask; }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "onehop/error.h"
+#include "quantum/engine/complex_product.h"
 #include "src/base/thread_pool.h"
 
 namespace onehop::quantum {
@@ -49,12 +50,6 @@ std::vector<std::uint64_t> offsets_of(std::span<const int> bits) {
     for (std::size_t b = 0; b < bits.size(); ++b) offsets[j] |= ((j >> b) & 1) << bits[b];
   }
   return offsets;
-}
-
-// Complex product without operator*'s handling of infinities, which would prevent vectorisation.
-template <typename T>
-std::complex<T> times(std::complex<T> a, std::complex<T> b) {
-  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 
 template <typename T>

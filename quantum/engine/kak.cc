@@ -9,17 +9,14 @@
 #include <type_traits>
 #include <utility>
 
+#include "quantum/engine/complex_product.h"
+
 namespace onehop::quantum {
 namespace {
 
 using Number = std::complex<double>;
 using Matrix4 = std::array<Number, 16>;
 using Real4 = std::array<double, 16>;
-
-// Complex product without operator*'s handling of infinities: circuits have thousands of gates to decompose.
-Number times(Number a, Number b) {
-  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-}
 
 Number over(Number a, Number b) { return times(a, std::conj(b)) / std::norm(b); }
 
@@ -80,7 +77,7 @@ Matrix4 squared(const Matrix4& m) {
   return result;
 }
 
-Matrix4 times(const Matrix4& a, const Real4& b) {
+Matrix4 matrix_product(const Matrix4& a, const Real4& b) {
   Matrix4 result{};
   for (std::size_t r = 0; r < 4; ++r) {
     for (std::size_t k = 0; k < 4; ++k) {
@@ -183,7 +180,7 @@ Eigen common_eigenvectors(const Matrix4& symmetric) {
     const double s = std::sin(angle);
     for (std::size_t i = 0; i < 16; ++i) combination[i] = c * symmetric[i].real() + s * symmetric[i].imag();
     const Real4 v = eigenvectors(combination);
-    const Matrix4 image = times(symmetric, v);
+    const Matrix4 image = matrix_product(symmetric, v);
     double off = 0;
     Eigen found{v, {}};
     for (std::size_t a = 0; a < 4; ++a) {
@@ -307,7 +304,7 @@ struct InBellBasis {
 
 std::optional<KakDecomposition> kak_from_eigenvectors(const InBellBasis& bell, const Eigen& eigen) {
   std::array<double, 4> d;
-  const Matrix4 turned = times(bell.inner, eigen.vectors);
+  const Matrix4 turned = matrix_product(bell.inner, eigen.vectors);
   Real4 k;
   for (std::size_t c = 0; c < 4; ++c) {
     d[c] = std::arg(eigen.values[c]) / 2;

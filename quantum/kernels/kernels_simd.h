@@ -1,19 +1,8 @@
 // The kernels of kernels.h. Each kernels_*.cc includes this header, for one instruction set.
+#include "src/base/simd_target.h"
+
 namespace onehop::quantum::ONEHOP_SIMD_NAMESPACE {
 namespace {
-
-template <typename T>
-struct Simd;
-template <>
-struct Simd<float> {
-  typedef float Vector __attribute__((vector_size(ONEHOP_SIMD_BYTES)));
-};
-template <>
-struct Simd<double> {
-  typedef double Vector __attribute__((vector_size(ONEHOP_SIMD_BYTES)));
-};
-template <typename T>
-using Vector = typename Simd<T>::Vector;
 
 template <typename T>
 inline constexpr int lanes = static_cast<int>(ONEHOP_SIMD_BYTES / sizeof(T));
@@ -23,64 +12,26 @@ inline constexpr int lane_bits = lanes<T> == 2   ? 1
                                  : lanes<T> == 8 ? 3
                                                  : 4;
 
-#define ONEHOP_INLINE inline __attribute__((always_inline))
+template <typename T>
+using Vector = simd::Vector<T, lanes<T>>;
+
 #define ONEHOP_INLINE_LAMBDA __attribute__((always_inline))
 
 template <typename T>
 ONEHOP_INLINE Vector<T> load(const T* p) {
-  Vector<T> v;
-  __builtin_memcpy(&v, p, sizeof v);
-  return v;
+  return simd::load<Vector<T>>(p);
 }
-template <typename T>
-ONEHOP_INLINE void store(T* p, Vector<T> v) {
-  __builtin_memcpy(p, &v, sizeof v);
-}
-// A load that the compiler cannot repeat. Otherwise it loads a value again to save a register, although
-// the load unit is the bottleneck of these loops.
 template <typename T>
 ONEHOP_INLINE Vector<T> load_once(const T* p) {
-  Vector<T> v = load(p);
-#if defined(__x86_64__) && ONEHOP_SIMD_BYTES == 64
-  asm("" : "+v"(v));
-#elif defined(__x86_64__)
-  asm("" : "+x"(v));
-#elif defined(__aarch64__)
-  asm("" : "+w"(v));
-#endif
-  return v;
-}
-// A non-temporal store. `p` must be aligned to the size of a vector.
-template <typename T>
-ONEHOP_INLINE void stream(T* p, Vector<T> v) {
-#if defined(__clang__)
-  __builtin_nontemporal_store(v, reinterpret_cast<Vector<T>*>(p));
-#elif defined(__x86_64__) && ONEHOP_SIMD_BYTES == 64
-  if constexpr (sizeof(T) == 4) {
-    __builtin_ia32_movntps512(reinterpret_cast<float*>(p), v);
-  } else {
-    __builtin_ia32_movntpd512(reinterpret_cast<double*>(p), v);
-  }
-#elif defined(__x86_64__) && ONEHOP_SIMD_BYTES == 32
-  if constexpr (sizeof(T) == 4) {
-    __builtin_ia32_movntps256(reinterpret_cast<float*>(p), v);
-  } else {
-    __builtin_ia32_movntpd256(reinterpret_cast<double*>(p), v);
-  }
-#else
-  store(p, v);
-#endif
-}
-// Makes non-temporal stores visible to other threads before later stores.
-inline void finish_streaming() {
-#if defined(__x86_64__)
-  __builtin_ia32_sfence();
-#endif
+  return simd::load_once<Vector<T>>(p);
 }
 template <typename T>
 ONEHOP_INLINE Vector<T> all(T x) {
-  return Vector<T>{} + x;
+  return simd::all<Vector<T>>(x);
 }
+using simd::finish_streaming;
+using simd::store;
+using simd::stream;
 
 template <int... I>
 struct Numbers {};
@@ -347,10 +298,7 @@ void scale(T* row, std::complex<T> factor, std::size_t vectors) {
 // Loads a vector of doubles, converting from single precision if needed.
 ONEHOP_INLINE Vector<double> load_doubles(const double* p) { return load(p); }
 ONEHOP_INLINE Vector<double> load_doubles(const float* p) {
-  typedef float Half __attribute__((vector_size(ONEHOP_SIMD_BYTES / 2)));
-  Half half;
-  __builtin_memcpy(&half, p, sizeof half);
-  return __builtin_convertvector(half, Vector<double>);
+  return simd::convert<Vector<double>>(simd::load<simd::Vector<float, lanes<double>>>(p));
 }
 
 // X: the mask of exchanged lanes that the lowest bits of x give; a vector holds pairs of real and imaginary parts.
@@ -413,7 +361,6 @@ const Kernels<T>& kernel_set() {
 }
 
 #undef ONEHOP_INLINE_LAMBDA
-#undef ONEHOP_INLINE
 
 }  // namespace
 

@@ -7,12 +7,12 @@ struct LaneIndex;
 template <>
 struct LaneIndex<float> {
   typedef std::int32_t Number;
-  typedef std::int32_t Vector __attribute__((vector_size(ONEHOP_SIMD_BYTES)));
+  typedef simd::Vector<Number, lanes<float>> Vector;
 };
 template <>
 struct LaneIndex<double> {
   typedef std::int64_t Number;
-  typedef std::int64_t Vector __attribute__((vector_size(ONEHOP_SIMD_BYTES)));
+  typedef simd::Vector<Number, lanes<double>> Vector;
 };
 
 // Lane l of the result is lane which[l] of the concatenation of a and b.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
+#include "src/base/simd.h"
 #include "src/codec/codec_loops.h"
 #include "src/codec/codec_run.h"
 
@@ -16,15 +16,14 @@ constexpr std::int64_t float_bytes = 4;
 
 // Divides each number. A power of two has an exact inverse, so the faster multiplication gives the same bits.
 void divide(float* numbers, std::int64_t elements, int by) noexcept {
-  using Four [[gnu::vector_size(16)]] = float;
+  using Four = simd::Vector<float, 4>;
   const bool exact = std::has_single_bit(static_cast<unsigned>(by));
   const float inverse = 1.0F / static_cast<float>(by);
   const auto divisor = static_cast<float>(by);
   for (std::int64_t i = 0; i < elements; i += 4) {  // may run past `elements`: the memory is that of a whole block
-    Four four;
-    std::memcpy(&four, numbers + i, sizeof four);
+    auto four = simd::load<Four>(numbers + i);
     four = exact ? four * inverse : four / divisor;
-    std::memcpy(numbers + i, &four, sizeof four);
+    simd::store(numbers + i, four);
   }
 }
 

@@ -10,7 +10,7 @@
 
 #include "collectives/reduce.h"
 #include "lattice/su3/su3_kernels.h"
-#include "lattice/support/simd.h"
+#include "lattice/support/best_loop.h"
 #include "lattice/wilson/wilson_storage.h"
 #include "onehop/error.h"
 #include "onehop/group.h"
