@@ -20,27 +20,27 @@ namespace onehop::base {
 namespace {
 
 // How long to wait awake.
-struct Patience {
+struct Polling {
   int polls = 0;   // with a pause of the processor after each, together some 10 ns
   int yields = 0;  // polls with a yield of the core after each
 };
 
 // 4000 polls are longer than most pauses within a solver's iteration.
-constexpr Patience patience_of_worker(WaitStyle style) {
-  return style == WaitStyle::sleep ? Patience{0, 0} : Patience{4000, 50};
+constexpr Polling polling_of_worker(WaitStyle style) {
+  return style == WaitStyle::sleep ? Polling{0, 0} : Polling{4000, 50};
 }
-constexpr Patience patience_of_caller(WaitStyle style) {
-  return style == WaitStyle::sleep ? Patience{2000, 0} : Patience{4000, 50};
+constexpr Polling polling_of_caller(WaitStyle style) {
+  return style == WaitStyle::sleep ? Polling{2000, 0} : Polling{4000, 50};
 }
 
 // Waits until `word` is no longer `old`, and returns what it is then.
-std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& word, std::uint32_t old, const Patience& patience) {
-  for (int i = 0; i < patience.polls; ++i) {
+std::uint32_t wait_for_change(const std::atomic<std::uint32_t>& word, std::uint32_t old, const Polling& polling) {
+  for (int i = 0; i < polling.polls; ++i) {
     const std::uint32_t found = word.load(std::memory_order_acquire);
     if (found != old) return found;
     cpu::pause();
   }
-  for (int i = 0; i < patience.yields; ++i) {
+  for (int i = 0; i < polling.yields; ++i) {
     const std::uint32_t found = word.load(std::memory_order_acquire);
     if (found != old) return found;
     sched_yield();
@@ -68,7 +68,7 @@ class Worker {
   std::exception_ptr join() {
     const std::uint32_t wanted = submitted_.load(std::memory_order_relaxed);
     for (std::uint32_t found = done_.load(std::memory_order_acquire); found != wanted;)
-      found = wait_for_change(done_, found, patience_of_caller(style_));
+      found = wait_for_change(done_, found, polling_of_caller(style_));
     return std::exchange(thrown_, nullptr);
   }
 
@@ -81,11 +81,11 @@ class Worker {
 
  private:
   void loop() {
-    Patience patience;
+    Polling polling;
     for (std::uint32_t seen = 0;;) {
-      seen = wait_for_change(submitted_, seen, patience);
+      seen = wait_for_change(submitted_, seen, polling);
       if (body_ == nullptr) return;
-      patience = patience_of_worker(style_);
+      polling = polling_of_worker(style_);
       try {
         (*body_)(index_);
       } catch (...) {
@@ -221,7 +221,7 @@ void Barrier::wait() {
     generation_.notify_all();
     return;
   }
-  wait_for_change(generation_, generation, patience_of_caller(WaitStyle::sleep));
+  wait_for_change(generation_, generation, polling_of_caller(WaitStyle::sleep));
 }
 
 }  // namespace onehop::base

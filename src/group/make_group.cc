@@ -21,7 +21,7 @@
 namespace onehop::detail {
 namespace {
 
-// A rank's announcement to the others when a group is made.
+// A rank's header for the others when a group is made.
 struct Introduction {
   char host[96] = {};  // boot, process-number space and user, which must agree for /proc/PID/fd to work
   std::int32_t pid = 0;

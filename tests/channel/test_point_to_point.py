@@ -112,5 +112,5 @@ def test_what_goes_wrong_is_told() -> None:
         messages.close()
 
     run_threads(3, one_rank)
-    with pytest.raises(BadInput, match="alone"):
+    with pytest.raises(BadInput, match="group of one rank"):
         PointToPoint(Group.alone()).receive(None, np.zeros(1, np.uint8))

@@ -220,7 +220,7 @@ def test_altered_notes_of_checkpoints(gauge: Gauge, checkpoint: bytes, tmp_path:
         write_checkpoint(str(path), gauge, Checkpoint(trajectories, 1, [one]))
         assert read_checkpoint(str(path), group, None, trajectories) is not None
         write_checkpoint(str(path), gauge, Checkpoint(trajectories, 1, [wrong]))
-        with pytest.raises(BadInput, match="no checkpoint"):
+        with pytest.raises(BadInput, match="not a checkpoint"):
             read_checkpoint(str(path), group, None, trajectories)
 
 

@@ -43,14 +43,14 @@ def test_a_stopped_run_resumes(tmp_path: Path) -> None:
         read_checkpoint(str(kept), group, None, {**settings, "beta": 6.0})
     write_gauge(str(kept), gauge, overwrite=True)
     assert read_note(str(kept)) == ""
-    with pytest.raises(BadInput, match="no checkpoint"):
+    with pytest.raises(BadInput, match="not a checkpoint"):
         read_checkpoint(str(kept), group, None, settings)
     for note in (
         '{"settings": null}',
         '{"settings": {"beta": 5.7, "note": "<&>"}, "done": -3, "history": []}',
     ):
         write_gauge(str(kept), gauge, overwrite=True, note=note)
-        with pytest.raises(BadInput, match="no checkpoint"):
+        with pytest.raises(BadInput, match="not a checkpoint"):
             read_checkpoint(str(kept), group, None, settings)
     with pytest.raises(BadInput, match="expected the format ildg"):
         write_gauge(str(tmp_path / "a.nersc"), gauge, note="something")

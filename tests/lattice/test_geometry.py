@@ -205,7 +205,7 @@ def test_grids_and_lanes_are_chosen() -> None:
     [
         ({"extents": (8, 8, 9), "grid": (1, 1, 2)}, "9 sites on 2 ranks"),
         ({"extents": (8, 9), "grid": (1, 1)}, "even extents"),
-        ({"extents": (8, 8), "grid": (2,)}, "each of 2 directions"),
+        ({"extents": (8, 8), "grid": (2,)}, "a grid of 2 directions"),
         ({"extents": (8, 8), "grid": (1, 0)}, "1 rank or more"),
         ({"extents": (8, 8), "grid": (4, 1), "width": 3}, "at least 3 sites"),
         ({"extents": (8, 8), "grid": (2, 2), "lanes": 2}, "fewer lanes"),
@@ -243,4 +243,4 @@ def test_command_draws_two_dimensions(ranks: Ranks) -> None:
     ).tolist()
     wrong = ranks.onehop("lattice", "info", "--extent", "8", "8", "--grid", "2")
     assert wrong.returncode == 2
-    assert "each of 2 directions" in wrong.stderr
+    assert "a grid of 2 directions" in wrong.stderr

@@ -42,6 +42,7 @@ def launch(
     kill_after: Annotated[
         float,
         typer.Option(
+            min=0,
             metavar="SECONDS",
             help="Time that the other ranks have to exit by themselves after one has failed.",
         ),
