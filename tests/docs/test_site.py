@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import http.server
 import importlib.util
@@ -9,7 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,19 +23,18 @@ PACKAGES = ("sphinx", "furo", "myst_parser", "breathe", "sphinx_copybutton")
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site with warnings as errors and return its folder."""
+def site() -> Path:
+    """Bring the site of `make docs` up to date and return its folder. Several processes of tests share it."""
     missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
     missing += [] if shutil.which("doxygen") else ["doxygen"]
     if missing:
         pytest.skip(f"no {', '.join(missing)}; `make docs` brings what the site is built with")
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q", "-j", "auto"]
-    done = subprocess.run(
-        [*command, "docs", str(folder)], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    (ROOT / "build").mkdir(exist_ok=True)
+    with (ROOT / "build/docs.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(["tools/docs.sh"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    return folder
+    return ROOT / "build/docs"
 
 
 @pytest.mark.timeout(900)

@@ -243,4 +243,4 @@ def test_command_draws_two_dimensions(ranks: Ranks) -> None:
     ).tolist()
     wrong = ranks.onehop("lattice", "info", "--extent", "8", "8", "--grid", "2")
     assert wrong.returncode == 2
-    assert "a grid of 2 directions" in wrong.stderr
+    assert "each of 2 directions" in wrong.stderr
