@@ -18,8 +18,8 @@ from ranks import Ranks
 settings.register_profile("onehop", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("onehop")
 
-# A shell that starts the tests in the background makes them ignore SIGINT, nohup makes them ignore SIGHUP, and the programs
-# that they start would inherit that.
+# A shell that starts the tests in the background makes them ignore SIGINT, and nohup makes them ignore SIGHUP. The
+# programs that they start would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
