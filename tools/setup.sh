@@ -73,7 +73,7 @@ packages_of() {
 }
 
 pip_install() {
-  say "installing Python packages: $(echo "$*" | sed 's/[<>=!~,][^ ]*//g')"
+  say "installing Python packages: $(printf '%s\n' "$@" | sed 's/[<>=!~;, ].*//' | tr '\n' ' ')"
   $venv/bin/pip install --quiet --quiet "$@"
 }
 
