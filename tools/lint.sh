@@ -49,7 +49,7 @@ if [ ${#sources[@]} -gt 0 ] && ! $fix && ! $quick; then
   # The runner takes regular expressions of paths, and skips sources that the preset does not compile.
   patterns=$(printf '|%s' "${sources[@]//./\\.}")
   run-clang-tidy.py -p build/dev -extra-arg=-Wno-error -quiet -hide-progress -j "${JOBS:-$(nproc)}" "^$PWD/(${patterns:1})\$" >build/dev/tidy.log 2>&1 || {
-    grep -v '^[0-9]* warnings' build/dev/tidy.log
+    grep -vE '^([0-9]+ warnings|\[[0-9]+/[0-9]+\]|$)' build/dev/tidy.log
     status=1
   }
 fi

@@ -14,7 +14,7 @@
 namespace onehop::lattice::detail {
 
 template <class R>
-inline constexpr int lanes_of = static_cast<int>(sizeof(R) / sizeof(double));
+inline constexpr int lanes_of = static_cast<int>(sizeof(R) / sizeof(double));  // NOLINT(bugprone-sizeof-expression)
 
 // A 64-bit word per lane.
 template <class R>
