@@ -169,6 +169,11 @@ Workers*& workers() {
   return the_workers;
 }
 
+// Made when the program is loaded: a child that was forked during the first call in another thread would wait for the
+// end of that call for ever.
+// NOLINTNEXTLINE(bugprone-throwing-static-initialization): without memory at load, ending is right
+[[maybe_unused]] const Workers* const made_at_load = workers();
+
 // Workers for one run.
 class Lease {
  public:
