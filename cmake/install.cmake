@@ -3,7 +3,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/onehop")
-install(TARGETS onehop onehop_lattice onehop_poisson onehop_quantum onehop_collectives EXPORT onehop-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT cpp)
+install(TARGETS onehop onehop_lattice onehop_poisson onehop_quantum onehop_collectives onehop_machine EXPORT onehop-targets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT cpp)
 install(DIRECTORY include/onehop DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT cpp)
 install(EXPORT onehop-targets NAMESPACE onehop:: DESTINATION "${_package_dir}" COMPONENT cpp)
 file(CONFIGURE OUTPUT onehop-config.cmake @ONLY CONTENT [[

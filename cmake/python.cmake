@@ -17,7 +17,7 @@ find_package(nanobind CONFIG REQUIRED PATHS "${_nanobind_dir}" NO_DEFAULT_PATH)
 
 file(GLOB ONEHOP_BINDINGS CONFIGURE_DEPENDS python/bindings/*.cc)
 nanobind_add_module(_core NB_STATIC ${ONEHOP_BINDINGS})
-target_link_libraries(_core PRIVATE onehop onehop_bench onehop_lattice onehop_poisson onehop_quantum onehop_collectives)
+target_link_libraries(_core PRIVATE onehop onehop_bench onehop_lattice onehop_poisson onehop_quantum onehop_collectives onehop_machine)
 # The launcher creates the control memory of the ranks, and `onehop doctor` looks for MPI. Both use private headers.
 target_include_directories(_core PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 onehop_compile_options(_core)

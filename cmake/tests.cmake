@@ -30,7 +30,7 @@ file(GLOB ONEHOP_TEST_SOURCES CONFIGURE_DEPENDS tests/*/*.cc)
 list(FILTER ONEHOP_TEST_SOURCES EXCLUDE REGEX "/tests/(mpi|compat)/")
 add_executable(onehop_tests ${ONEHOP_TEST_SOURCES})
 target_include_directories(onehop_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
-target_link_libraries(onehop_tests PRIVATE onehop onehop_lattice onehop_poisson onehop_quantum onehop_collectives onehop_json GTest::gtest GTest::gtest_main)
+target_link_libraries(onehop_tests PRIVATE onehop onehop_lattice onehop_poisson onehop_quantum onehop_collectives onehop_machine onehop_json GTest::gtest GTest::gtest_main)
 onehop_compile_options(onehop_tests)
 # This test compares vectors with scalars bit by bit.
 set_source_files_properties(tests/lattice/test_link_update.cc PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-Wno-psabi")

@@ -1,0 +1,82 @@
+// A `Machine` is the description of a computer as plain data: nested levels of processors with the links that join
+// them. `simulate` (simulate.h) times a schedule on it, and `map_grid` (mapping.h) places ranks on it. Every number
+// carries its source.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace onehop {
+
+// How far a number can be trusted.
+enum class Basis : std::uint8_t { published, measured, guessed };
+
+[[nodiscard]] std::string_view to_string(Basis basis);
+[[nodiscard]] Basis basis_from_string(std::string_view name);
+
+// A number with its origin.
+struct Figure {
+  double value = 0;
+  Basis basis = Basis::guessed;
+  std::string source;  // a paper, a data sheet, or the command that measured it
+  friend bool operator==(const Figure&, const Figure&) = default;
+};
+
+// How the members of a level are joined.
+//
+// - all_to_all: every pair of members has a way of its own; only the links of the members themselves are shared.
+// - fat_tree: tiers of switches; `extents` lists the children per switch, lowest tier first, and `taper` the capacity
+//   of the links above tier t, in units of what its children could use.
+// - torus: `extents` lists the members per dimension; messages are routed dimension by dimension, the shorter way.
+// - dragonfly: `extents` is {members per router, routers per group, groups}; routes are minimal: at most one hop
+//   inside the group of the sender, one between groups and one inside the group of the receiver.
+enum class Routing : std::uint8_t { all_to_all, fat_tree, torus, dragonfly };
+
+[[nodiscard]] std::string_view to_string(Routing routing);
+[[nodiscard]] Routing routing_from_string(std::string_view name);
+
+// One level of the hierarchy: what a message between two of its members costs. Members are units of the level below,
+// or processors on the innermost level.
+struct Level {
+  std::string name;  // "core", "package", "host", "nvlink domain", "group", ...
+  Routing routing = Routing::all_to_all;
+  std::vector<std::int64_t> extents;  // see Routing; the number of members is their product
+  Figure latency;      // seconds from the first byte sent to the first byte received between neighbours (LogGP's L)
+  Figure hop_latency;  // seconds for every hop beyond the first
+  Figure overhead;     // seconds that a processor is busy with each message that it sends or receives (LogGP's o)
+  Figure gap;          // least time in seconds between two messages of one processor (LogGP's g)
+  Figure bandwidth;    // bytes per second of one link in one direction (1/G)
+  std::int64_t links = 1;  // links of one member; on a torus, in each direction of each dimension
+  Figure injection;    // bytes per second that one member sends at most over all its links; 0: no limit of its own
+  std::vector<double> taper;  // fat trees only: one per tier but the last; 1 is full bisection
+  Figure group_bandwidth;     // dragonflies only: bytes per second between two groups in one direction
+
+  [[nodiscard]] std::int64_t members() const;
+  friend bool operator==(const Level&, const Level&) = default;
+};
+
+struct Machine {
+  std::string name;   // the name of its file, such as "mira"
+  std::string title;  // one line for people
+  std::vector<Level> levels;  // innermost first
+  Figure memory_bandwidth;    // bytes per second that one processor reads and writes in its memory
+  Figure memory;              // bytes per processor
+
+  // Number of processors: the product of the members of all levels. Places are numbered with the innermost level
+  // fastest, and within a level the first extent fastest.
+  [[nodiscard]] std::int64_t processors() const;
+
+  // Throws BadInput with the path of the first value that makes no sense ("levels[2].extents: ...").
+  void check() const;
+
+  // JSON form; from_json restores it exactly and is as strict as `check`. The TOML files in machines/ are read in
+  // Python (onehop.machine), which hands them over as JSON.
+  [[nodiscard]] std::string to_json(int indent = -1) const;
+  [[nodiscard]] static Machine from_json(std::string_view text);
+
+  friend bool operator==(const Machine&, const Machine&) = default;
+};
+
+}  // namespace onehop
