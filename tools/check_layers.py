@@ -29,6 +29,7 @@ CPP_FOLDERS = (
     "lattice",
     "poisson",
     "collectives",
+    "machine",
     "compat",
     "bench",
     "include",

@@ -1838,3 +1838,144 @@ def simulate(
     resume: CheckpointState | None = None,
     restore: object | None = None,
 ) -> SimulationResult: ...
+
+class Figure:
+    """A number of a machine with its origin."""
+
+    @property
+    def value(self) -> float:
+        """Value in seconds, bytes, or bytes per second; 0 if absent."""
+
+    @property
+    def basis(self) -> str:
+        """published, measured or guessed."""
+
+    @property
+    def source(self) -> str:
+        """Paper, data sheet, or the command that measured the number."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __repr__(self) -> str: ...
+
+class Level:
+    """
+    One level of a machine: what a message between two of its members costs.
+    """
+
+    @property
+    def name(self) -> str:
+        """What one unit of the level is called."""
+
+    @property
+    def routing(self) -> str:
+        """
+        How the members are joined: all_to_all, mesh, fat_tree, torus or dragonfly.
+        """
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Members per dimension or tier."""
+
+    @property
+    def latency(self) -> Figure:
+        """
+        Seconds between neighbours, from the first byte sent to the first received.
+        """
+
+    @property
+    def hop_latency(self) -> Figure:
+        """Seconds for every hop beyond the first."""
+
+    @property
+    def overhead(self) -> Figure:
+        """
+        Seconds that a processor is busy with each message it sends or receives.
+        """
+
+    @property
+    def gap(self) -> Figure:
+        """Least seconds between two messages of one processor."""
+
+    @property
+    def bandwidth(self) -> Figure:
+        """Bytes per second of one link in one direction."""
+
+    @property
+    def links(self) -> int:
+        """Links of one member; on a torus, per direction of each dimension."""
+
+    @property
+    def injection(self) -> Figure:
+        """Bytes per second that one member sends at most over all its links."""
+
+    @property
+    def interfaces(self) -> int:
+        """Network interfaces of one member."""
+
+    @property
+    def taper(self) -> tuple[float, ...]:
+        """Capacity above each tier of a fat tree; 1: full bisection."""
+
+    @property
+    def local_bandwidth(self) -> Figure:
+        """
+        Bytes per second between two routers of a dragonfly's group in one direction.
+        """
+
+    @property
+    def group_bandwidth(self) -> Figure:
+        """Bytes per second between two groups of a dragonfly in one direction."""
+
+    @property
+    def members(self) -> int:
+        """Number of members."""
+
+    def __repr__(self) -> str: ...
+
+class Machine:
+    """
+    The description of a computer: nested levels of processors and the links that join them.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name of the machine's file."""
+
+    @property
+    def title(self) -> str:
+        """One line that describes the machine."""
+
+    @property
+    def levels(self) -> tuple[Level, ...]:
+        """Levels, innermost first."""
+
+    @property
+    def memory_bandwidth(self) -> Figure:
+        """Bytes per second of one processor's memory."""
+
+    @property
+    def memory(self) -> Figure:
+        """Bytes of memory per processor."""
+
+    @property
+    def processors(self) -> int:
+        """Number of processors."""
+
+    def job(self, processors: int) -> Machine:
+        """
+        Return the part of the machine that a job with this many processors gets: the smallest box that holds them.
+        """
+
+    def to_json(self, indent: int = -1) -> str:
+        """Return the machine as JSON text. `indent` below 0 writes one line."""
+
+    @staticmethod
+    def from_json(text: str) -> Machine:
+        """
+        Read a machine from the text of `to_json`. Raises BadInput with the place of an error.
+        """
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __getstate__(self) -> str: ...
+    def __setstate__(self, arg: str, /) -> None: ...
+    def __repr__(self) -> str: ...

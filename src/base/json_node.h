@@ -88,6 +88,11 @@ class Node {
     complain("an integer from " + std::to_string(smallest) + " to " + std::to_string(largest));
   }
 
+  [[nodiscard]] double number() const {
+    if (!json_.is_number()) complain("a number");
+    return json_.get<double>();
+  }
+
   [[nodiscard]] int small_integer(int smallest) const {
     return static_cast<int>(integer(smallest, std::numeric_limits<int>::max()));
   }

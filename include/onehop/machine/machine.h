@@ -16,7 +16,7 @@ enum class Basis : std::uint8_t { published, measured, guessed };
 [[nodiscard]] std::string_view to_string(Basis basis);
 [[nodiscard]] Basis basis_from_string(std::string_view name);
 
-// A number with its origin.
+// A number with its origin. An absent number is 0 without a source.
 struct Figure {
   double value = 0;
   Basis basis = Basis::guessed;
@@ -26,13 +26,16 @@ struct Figure {
 
 // How the members of a level are joined.
 //
-// - all_to_all: every pair of members has a way of its own; only the links of the members themselves are shared.
+// - all_to_all: a switch without limits of its own (NVSwitch, a full crossbar, shared memory). Only the links between
+//   the members and the switch are shared.
+// - mesh: every pair of members has a link of its own in each direction.
 // - fat_tree: tiers of switches; `extents` lists the children per switch, lowest tier first, and `taper` the capacity
-//   of the links above tier t, in units of what its children could use.
-// - torus: `extents` lists the members per dimension; messages are routed dimension by dimension, the shorter way.
+//   of the links above each tier, in units of what its children could use.
+// - torus: `extents` lists the members per dimension; messages are routed dimension by dimension, the shorter way, and
+//   upwards where both ways are as long.
 // - dragonfly: `extents` is {members per router, routers per group, groups}; routes are minimal: at most one hop
 //   inside the group of the sender, one between groups and one inside the group of the receiver.
-enum class Routing : std::uint8_t { all_to_all, fat_tree, torus, dragonfly };
+enum class Routing : std::uint8_t { all_to_all, mesh, fat_tree, torus, dragonfly };
 
 [[nodiscard]] std::string_view to_string(Routing routing);
 [[nodiscard]] Routing routing_from_string(std::string_view name);
@@ -40,17 +43,23 @@ enum class Routing : std::uint8_t { all_to_all, fat_tree, torus, dragonfly };
 // One level of the hierarchy: what a message between two of its members costs. Members are units of the level below,
 // or processors on the innermost level.
 struct Level {
-  std::string name;  // "core", "package", "host", "nvlink domain", "group", ...
+  std::string name;  // what one unit of the level is called: "package", "host", "rack", "system", ...
   Routing routing = Routing::all_to_all;
   std::vector<std::int64_t> extents;  // see Routing; the number of members is their product
   Figure latency;      // seconds from the first byte sent to the first byte received between neighbours (LogGP's L)
-  Figure hop_latency;  // seconds for every hop beyond the first
+  Figure hop_latency;  // seconds for every hop beyond the first; 0 if absent
   Figure overhead;     // seconds that a processor is busy with each message that it sends or receives (LogGP's o)
-  Figure gap;          // least time in seconds between two messages of one processor (LogGP's g)
+  Figure gap;          // least time in seconds between two messages of one processor (LogGP's g); 0 if absent
   Figure bandwidth;    // bytes per second of one link in one direction (1/G)
-  std::int64_t links = 1;  // links of one member; on a torus, in each direction of each dimension
-  Figure injection;    // bytes per second that one member sends at most over all its links; 0: no limit of its own
+  // Links of one member to its switch or router; on a torus, links in each direction of each dimension; on a mesh,
+  // links to each other member. A processor of the member uses one of them for a message.
+  std::int64_t links = 1;
+  Figure injection;  // bytes per second that one member sends at most over all its links; 0: no limit of its own
+  // Network interfaces of one member, which share `injection` equally: a message leaves through one of them. 0: the
+  // member has no interfaces that schedules can choose from.
+  std::int64_t interfaces = 0;
   std::vector<double> taper;  // fat trees only: one per tier but the last; 1 is full bisection
+  Figure local_bandwidth;     // dragonflies only: bytes per second between two routers of a group in one direction
   Figure group_bandwidth;     // dragonflies only: bytes per second between two groups in one direction
 
   [[nodiscard]] std::int64_t members() const;
@@ -58,8 +67,8 @@ struct Level {
 };
 
 struct Machine {
-  std::string name;   // the name of its file, such as "mira"
-  std::string title;  // one line for people
+  std::string name;           // the name of its file, such as "mira"
+  std::string title;          // one line for people
   std::vector<Level> levels;  // innermost first
   Figure memory_bandwidth;    // bytes per second that one processor reads and writes in its memory
   Figure memory;              // bytes per processor
@@ -68,11 +77,17 @@ struct Machine {
   // fastest, and within a level the first extent fastest.
   [[nodiscard]] std::int64_t processors() const;
 
+  // Returns the part of this machine that a job with this many processors gets: inner levels whole, and of the first
+  // level that suffices a box of its extents. The box holds the fewest members that suffice; on a torus it is as close
+  // to a cube as possible and has links around it (as partitions of BG/Q and Fugaku do), in a tree or a dragonfly it
+  // fills the lowest tiers. Throws BadInput for a number that the machine does not have.
+  [[nodiscard]] Machine job(std::int64_t processors) const;
+
   // Throws BadInput with the path of the first value that makes no sense ("levels[2].extents: ...").
   void check() const;
 
-  // JSON form; from_json restores it exactly and is as strict as `check`. The TOML files in machines/ are read in
-  // Python (onehop.machine), which hands them over as JSON.
+  // JSON form; from_json restores it exactly and is as strict as `check`. The TOML files of machines are read in Python
+  // (onehop.machine), which hands them over as JSON.
   [[nodiscard]] std::string to_json(int indent = -1) const;
   [[nodiscard]] static Machine from_json(std::string_view text);
 

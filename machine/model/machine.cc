@@ -1,0 +1,168 @@
+#include "onehop/machine/machine.h"
+
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "onehop/error.h"
+#include "onehop/schedule.h"
+#include "src/base/names.h"
+
+namespace onehop {
+namespace {
+
+constexpr detail::NamedValue<Basis> bases[] = {
+    {Basis::published, "published"}, {Basis::measured, "measured"}, {Basis::guessed, "guessed"}};
+constexpr detail::NamedValue<Routing> routings[] = {{Routing::all_to_all, "all_to_all"},
+                                                    {Routing::mesh, "mesh"},
+                                                    {Routing::fat_tree, "fat_tree"},
+                                                    {Routing::torus, "torus"},
+                                                    {Routing::dragonfly, "dragonfly"}};
+constexpr std::int64_t most_processors = std::int64_t{1} << 31;
+constexpr std::size_t most_extents = 8;
+constexpr std::size_t most_levels = 8;
+constexpr std::int64_t most_links = 4096;
+
+[[noreturn]] void complain(const std::string& path, const std::string& expected, const std::string& found) {
+  throw BadInput(path + ": expected " + expected + ", found " + found);
+}
+
+std::string text(double value) {
+  char digits[32];
+  std::snprintf(digits, sizeof digits, "%.6g", value);
+  return digits;
+}
+
+enum class Sign : std::uint8_t { positive, not_negative };
+
+void check_required(const Figure& figure, const std::string& path, Sign sign) {
+  const bool good = sign == Sign::positive ? figure.value > 0 : figure.value >= 0;
+  if (!good || !std::isfinite(figure.value)) {
+    complain(path, sign == Sign::positive ? "a finite number above 0" : "a finite number of at least 0",
+             text(figure.value));
+  }
+  if (figure.source.empty()) complain(path, "the source of the number", "none");
+}
+
+void check_optional(const Figure& figure, const std::string& path) {
+  if (figure == Figure{}) return;
+  check_required(figure, path, Sign::not_negative);
+}
+
+void check_extents(const Level& level, const std::string& path) {
+  const std::size_t size = level.extents.size();
+  const std::string found = std::to_string(size);
+  switch (level.routing) {
+    case Routing::all_to_all:
+    case Routing::mesh:
+      if (size != 1) complain(path, "one number, the members", found + " numbers");
+      break;
+    case Routing::dragonfly:
+      if (size != 3) complain(path, "members per router, routers per group, and groups", found + " numbers");
+      break;
+    case Routing::fat_tree:
+    case Routing::torus:
+      if (size < 1 || size > most_extents) {
+        complain(path, "1 to " + std::to_string(most_extents) + " numbers", found);
+      }
+  }
+  std::int64_t members = 1;
+  for (const std::int64_t extent : level.extents) {
+    if (extent < 1) complain(path, "numbers of at least 1", std::to_string(extent));
+    if (extent > most_processors / members) {
+      complain(path, "at most " + std::to_string(most_processors) + " members", "more");
+    }
+    members *= extent;
+  }
+}
+
+void check_taper(const Level& level, const std::string& path) {
+  const bool tree = level.routing == Routing::fat_tree;
+  const std::size_t expected = tree ? level.extents.size() - 1 : 0;
+  if (level.taper.size() != expected) {
+    complain(path, tree ? "one number per tier but the last, " + std::to_string(expected) : "none, this is no fat tree",
+             std::to_string(level.taper.size()) + " numbers");
+  }
+  for (const double one : level.taper) {
+    if (!(one > 0) || !std::isfinite(one)) complain(path, "finite numbers above 0", text(one));
+  }
+}
+
+// Bandwidths that only dragonflies have.
+void check_dragonfly(const Level& level, const std::string& path) {
+  const bool dragonfly = level.routing == Routing::dragonfly;
+  const auto check = [&](const Figure& figure, const char* name, bool needed) {
+    const std::string where = path + "." + name;
+    if (!dragonfly && figure != Figure{}) complain(where, "none, this is no dragonfly", text(figure.value));
+    if (dragonfly && (needed || figure != Figure{})) check_required(figure, where, Sign::positive);
+  };
+  check(level.local_bandwidth, "local_bandwidth", dragonfly && level.extents[1] > 1);
+  check(level.group_bandwidth, "group_bandwidth", dragonfly && level.extents[2] > 1);
+}
+
+void check_level(const Level& level, const std::string& path) {
+  if (level.name.empty()) complain(path + ".name", "a name", "an empty text");
+  check_extents(level, path + ".extents");
+  check_required(level.latency, path + ".latency", Sign::not_negative);
+  check_optional(level.hop_latency, path + ".hop_latency");
+  check_required(level.overhead, path + ".overhead", Sign::not_negative);
+  check_optional(level.gap, path + ".gap");
+  check_required(level.bandwidth, path + ".bandwidth", Sign::positive);
+  if (level.links < 1 || level.links > most_links) {
+    complain(path + ".links", "1 to " + std::to_string(most_links), std::to_string(level.links));
+  }
+  check_optional(level.injection, path + ".injection");
+  if (level.interfaces < 0 || level.interfaces > most_links) {
+    complain(path + ".interfaces", "0 to " + std::to_string(most_links), std::to_string(level.interfaces));
+  }
+  if (level.interfaces > 0 && !(level.injection.value > 0)) {
+    complain(path + ".injection", "the bandwidth that " + std::to_string(level.interfaces) + " interfaces share",
+             "none");
+  }
+  check_taper(level, path + ".taper");
+  check_dragonfly(level, path);
+}
+
+}  // namespace
+
+std::string_view to_string(Basis basis) { return detail::name_of(basis, bases); }
+Basis basis_from_string(std::string_view name) { return detail::value_of(name, bases, "a basis"); }
+std::string_view to_string(Routing routing) { return detail::name_of(routing, routings); }
+Routing routing_from_string(std::string_view name) { return detail::value_of(name, routings, "a routing"); }
+
+std::int64_t Level::members() const {
+  std::int64_t members = 1;
+  for (const std::int64_t extent : extents) members *= extent;
+  return members;
+}
+
+std::int64_t Machine::processors() const {
+  std::int64_t processors = 1;
+  for (const Level& level : levels) processors *= level.members();
+  return processors;
+}
+
+void Machine::check() const {
+  if (name.empty()) complain("name", "a name", "an empty text");
+  if (levels.empty() || levels.size() > most_levels) {
+    complain("levels", "1 to " + std::to_string(most_levels) + " levels", std::to_string(levels.size()));
+  }
+  std::set<std::string> names;
+  std::int64_t processors = 1;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    const std::string path = "levels[" + std::to_string(i) + "]";
+    check_level(levels[i], path);
+    if (!names.insert(levels[i].name).second) {
+      complain(path + ".name", "a different name for every level", "\"" + levels[i].name + "\" twice");
+    }
+    const std::int64_t members = levels[i].members();
+    if (members > most_processors / processors) {
+      complain(path + ".extents", "at most " + std::to_string(most_processors) + " processors in all", "more");
+    }
+    processors *= members;
+  }
+  check_required(memory_bandwidth, "memory_bandwidth", Sign::positive);
+  check_required(memory, "memory", Sign::positive);
+}
+
+}  // namespace onehop

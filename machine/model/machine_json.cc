@@ -1,0 +1,110 @@
+// Machines as JSON: the keys are the members of `Machine`, `Level` and `Figure`. Absent figures are left out.
+#include <cmath>
+
+#include "onehop/error.h"
+#include "onehop/machine/machine.h"
+#include "src/base/json_node.h"
+
+namespace onehop {
+namespace {
+
+using detail::Json;
+using detail::Node;
+
+constexpr int format_version = 1;
+
+Json to_json_value(const Figure& figure) {
+  return {{"value", figure.value}, {"basis", to_string(figure.basis)}, {"source", figure.source}};
+}
+
+void set_optional(Json& json, const char* key, const Figure& figure) {
+  if (figure != Figure{}) json[key] = to_json_value(figure);
+}
+
+Json to_json_value(const Level& level) {
+  Json json = {{"name", level.name}, {"routing", to_string(level.routing)}, {"extents", level.extents}};
+  json["latency"] = to_json_value(level.latency);
+  set_optional(json, "hop_latency", level.hop_latency);
+  json["overhead"] = to_json_value(level.overhead);
+  set_optional(json, "gap", level.gap);
+  json["bandwidth"] = to_json_value(level.bandwidth);
+  json["links"] = level.links;
+  set_optional(json, "injection", level.injection);
+  json["interfaces"] = level.interfaces;
+  if (!level.taper.empty()) json["taper"] = level.taper;
+  set_optional(json, "local_bandwidth", level.local_bandwidth);
+  set_optional(json, "group_bandwidth", level.group_bandwidth);
+  return json;
+}
+
+Figure figure_from(const Node& node) {
+  node.expect_keys({"value", "basis", "source"});
+  const Node basis = node.at("basis");
+  const std::string name = basis.text();
+  return {node.at("value").number(), basis.read([&] { return basis_from_string(name); }), node.at("source").text()};
+}
+
+Figure optional_figure(const Node& node, const char* key) {
+  return node.has(key) ? figure_from(node.at(key)) : Figure{};
+}
+
+Level level_from(const Node& node) {
+  node.expect_keys(
+      {"name", "routing", "extents", "latency", "overhead", "bandwidth"},
+      {"hop_latency", "gap", "links", "injection", "interfaces", "taper", "local_bandwidth", "group_bandwidth"});
+  Level level;
+  level.name = node.at("name").text();
+  const Node routing = node.at("routing");
+  const std::string name = routing.text();
+  level.routing = routing.read([&] { return routing_from_string(name); });
+  level.extents = node.at("extents").integers(1);
+  level.latency = figure_from(node.at("latency"));
+  level.hop_latency = optional_figure(node, "hop_latency");
+  level.overhead = figure_from(node.at("overhead"));
+  level.gap = optional_figure(node, "gap");
+  level.bandwidth = figure_from(node.at("bandwidth"));
+  if (node.has("links")) level.links = node.at("links").integer(1, detail::largest_integer);
+  level.injection = optional_figure(node, "injection");
+  if (node.has("interfaces")) level.interfaces = node.at("interfaces").integer(0, detail::largest_integer);
+  if (node.has("taper")) {
+    node.at("taper").for_each([&](const Node& one) { level.taper.push_back(one.number()); });
+  }
+  level.local_bandwidth = optional_figure(node, "local_bandwidth");
+  level.group_bandwidth = optional_figure(node, "group_bandwidth");
+  return level;
+}
+
+}  // namespace
+
+std::string Machine::to_json(int indent) const {
+  Json json;
+  json["onehop_machine"] = format_version;
+  json["name"] = name;
+  json["title"] = title;
+  json["levels"] = Json::array();
+  for (const Level& level : levels) json["levels"].push_back(to_json_value(level));
+  json["memory_bandwidth"] = to_json_value(memory_bandwidth);
+  json["memory"] = to_json_value(memory);
+  return detail::json_text(json, indent);
+}
+
+Machine Machine::from_json(std::string_view text) {
+  const std::string name = "the machine";
+  const Json json = detail::parse_json(text, name);
+  const Node root(json, name);
+  root.expect_keys({"onehop_machine", "name", "levels", "memory_bandwidth", "memory"}, {"title"});
+  const Node version = root.at("onehop_machine");
+  if (version.integer(detail::any_integer, detail::largest_integer) != format_version) {
+    version.complain("the format version " + std::to_string(format_version) + ", which this onehop reads");
+  }
+  Machine machine;
+  machine.name = root.at("name").text();
+  if (root.has("title")) machine.title = root.at("title").text();
+  root.at("levels").for_each([&](const Node& node) { machine.levels.push_back(level_from(node)); });
+  machine.memory_bandwidth = figure_from(root.at("memory_bandwidth"));
+  machine.memory = figure_from(root.at("memory"));
+  machine.check();
+  return machine;
+}
+
+}  // namespace onehop

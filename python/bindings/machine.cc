@@ -1,0 +1,81 @@
+#include "onehop/machine/machine.h"
+
+#include <nanobind/operators.h>
+#include <nanobind/stl/string_view.h>
+
+#include "python/bindings/bindings.h"
+
+using onehop::Figure;
+using onehop::Level;
+using onehop::Machine;
+
+namespace {
+
+void bind_level(nb::module_& module) {
+  nb::class_<Figure>(module, "Figure", "A number of a machine with its origin.")
+      .def_ro("value", &Figure::value, "Value in seconds, bytes, or bytes per second; 0 if absent.")
+      .def_prop_ro(
+          "basis", [](const Figure& f) { return onehop::to_string(f.basis); }, "published, measured or guessed.")
+      .def_ro("source", &Figure::source, "Paper, data sheet, or the command that measured the number.")
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__repr__", [](const Figure& f) {
+        return nb::str("Figure({}, {!r}, {!r})").format(f.value, onehop::to_string(f.basis), f.source);
+      });
+  nb::class_<Level>(module, "Level", "One level of a machine: what a message between two of its members costs.")
+      .def_ro("name", &Level::name, "What one unit of the level is called.")
+      .def_prop_ro(
+          "routing", [](const Level& l) { return onehop::to_string(l.routing); },
+          "How the members are joined: all_to_all, mesh, fat_tree, torus or dragonfly.")
+      .def_prop_ro(
+          "extents", [](const Level& l) { return as_tuple(l.extents); },
+          nb::sig("def extents(self) -> tuple[int, ...]"), "Members per dimension or tier.")
+      .def_ro("latency", &Level::latency, "Seconds between neighbours, from the first byte sent to the first received.")
+      .def_ro("hop_latency", &Level::hop_latency, "Seconds for every hop beyond the first.")
+      .def_ro("overhead", &Level::overhead, "Seconds that a processor is busy with each message it sends or receives.")
+      .def_ro("gap", &Level::gap, "Least seconds between two messages of one processor.")
+      .def_ro("bandwidth", &Level::bandwidth, "Bytes per second of one link in one direction.")
+      .def_ro("links", &Level::links, "Links of one member; on a torus, per direction of each dimension.")
+      .def_ro("injection", &Level::injection, "Bytes per second that one member sends at most over all its links.")
+      .def_ro("interfaces", &Level::interfaces, "Network interfaces of one member.")
+      .def_prop_ro(
+          "taper", [](const Level& l) { return as_tuple(l.taper); }, nb::sig("def taper(self) -> tuple[float, ...]"),
+          "Capacity above each tier of a fat tree; 1: full bisection.")
+      .def_ro("local_bandwidth", &Level::local_bandwidth,
+              "Bytes per second between two routers of a dragonfly's group in one direction.")
+      .def_ro("group_bandwidth", &Level::group_bandwidth,
+              "Bytes per second between two groups of a dragonfly in one direction.")
+      .def_prop_ro("members", &Level::members, "Number of members.")
+      .def("__repr__", [](const Level& l) {
+        return nb::str("<Level {!r}: {} of {}>").format(l.name, onehop::to_string(l.routing), as_tuple(l.extents));
+      });
+}
+
+}  // namespace
+
+void bind_machine(nb::module_& module) {
+  bind_level(module);
+  nb::class_<Machine>(module, "Machine",
+                      "The description of a computer: nested levels of processors and the links that join them.")
+      .def_ro("name", &Machine::name, "Name of the machine's file.")
+      .def_ro("title", &Machine::title, "One line that describes the machine.")
+      .def_prop_ro(
+          "levels", [](const Machine& m) { return as_tuple(m.levels); },
+          nb::sig("def levels(self) -> tuple[Level, ...]"), "Levels, innermost first.")
+      .def_ro("memory_bandwidth", &Machine::memory_bandwidth, "Bytes per second of one processor's memory.")
+      .def_ro("memory", &Machine::memory, "Bytes of memory per processor.")
+      .def_prop_ro("processors", &Machine::processors, "Number of processors.")
+      .def("job", &Machine::job, "processors"_a,
+           "Return the part of the machine that a job with this many processors gets: the smallest box that holds "
+           "them.")
+      .def("to_json", &Machine::to_json, "indent"_a = -1,
+           "Return the machine as JSON text. `indent` below 0 writes one line.")
+      .def_static("from_json", &Machine::from_json, "text"_a,
+                  "Read a machine from the text of `to_json`. Raises BadInput with the place of an error.")
+      .def(nb::self == nb::self, nb::sig("def __eq__(self, other: object, /) -> bool"))
+      .def("__getstate__", [](const Machine& self) { return self.to_json(); })
+      .def("__setstate__",
+           [](Machine& self, const std::string& json) { new (&self) Machine(Machine::from_json(json)); })
+      .def("__repr__", [](const Machine& m) {
+        return nb::str("<Machine {!r}: {} processors, {} levels>").format(m.name, m.processors(), m.levels.size());
+      });
+}
