@@ -34,6 +34,8 @@ foreach(header IN LISTS ONEHOP_COMPAT_HEADERS)
   onehop_compile_options(onehop_${_name})
   list(APPEND ONEHOP_COMPAT_TARGETS onehop_${_name})
 endforeach()
+# It chooses network interfaces (machine/rails).
+target_link_libraries(onehop_rdma_comlib PRIVATE onehop_machine)
 
 if(NOT ONEHOP_TESTS)
   return()

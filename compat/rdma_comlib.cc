@@ -16,12 +16,14 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "compat/rdma_comlib/shared_pages.h"
 #include "compat/shared/boundary.h"
 #include "onehop/channel.h"
 #include "onehop/error.h"
 #include "onehop/group.h"
+#include "onehop/machine/rails.h"
 #include "onehop/tuning.h"
 
 namespace {
@@ -219,6 +221,42 @@ void new_path(rdma_comlib_data* id, const int* tni_id, const int* dst_rank, cons
   open_path(id, *dst_rank, *rcv_rank, *size, is_external(has_external));
 }
 
+// The ranks of this host that have joined, this rank included; only this rank if it has not joined a group.
+std::vector<int> ranks_of_host() {
+  World& world = the_world();
+  const std::lock_guard guard(world.mutex);
+  return world.group ? world.group->local_ranks() : std::vector<int>{0};
+}
+
+int own_rank() {
+  World& world = the_world();
+  const std::lock_guard guard(world.mutex);
+  return world.group ? world.group->rank() : 0;
+}
+
+// Chooses the interfaces of this rank's directions. Every rank of the host assigns the messages of all of them, and
+// finds the same assignment.
+void balance_interfaces(int* tni_list, const std::size_t* sizes) {
+  if (tni_list == nullptr || sizes == nullptr) {
+    throw BadInput(std::string("expected a list and the sizes of all directions, found a null pointer for ") +
+                   (tni_list == nullptr ? "the list" : "the sizes"));
+  }
+  std::vector<onehop::RailMessage> messages;
+  for (const int rank : ranks_of_host()) {
+    for (int direction = 0; direction < directions; ++direction) {
+      const std::size_t size = sizes[direction];
+      if (!std::in_range<std::int64_t>(size)) {
+        throw BadInput("expected sizes below 2^63 bytes, found " + std::to_string(size));
+      }
+      messages.push_back({rank, direction, static_cast<std::int64_t>(size)});
+    }
+  }
+  const std::vector<double> speeds(network_interfaces, 1.0);
+  for (const onehop::RailAssignment& one : assign_rails(messages, {.speeds = speeds}).assignments) {
+    if (one.from == own_rank()) tni_list[one.to] = one.rail;
+  }
+}
+
 void delete_path(rdma_comlib_data* id, const int* has_external) {
   delete &path_of(id);
   if (!is_external(has_external)) {
@@ -334,7 +372,18 @@ ONEHOP_COMPAT_API int rankmap_lib_set_rankmap4d() {
 
 ONEHOP_COMPAT_API int rankmap_lib_get_rankmap(int* /*coordinates*/, int* /*neighbours*/, int* /*sizes*/) { return -1; }
 
+// Without sizes, all messages count as equal.
 ONEHOP_COMPAT_API int rankmap_lib_get_tni_list(int* tni_list, const int* /*flag*/) {
-  for (int direction = 0; direction < directions; ++direction) tni_list[direction] = direction % network_interfaces;
-  return 0;
+  return guarded("rankmap_lib_get_tni_list", [&] {
+    const std::vector<std::size_t> equal(static_cast<std::size_t>(directions), 1);
+    balance_interfaces(tni_list, equal.data());
+    return 0;
+  });
+}
+
+ONEHOP_COMPAT_API int rankmap_lib_get_balanced_tni_list(int* tni_list, const size_t* sizes) {
+  return guarded("rankmap_lib_get_balanced_tni_list", [&] {
+    balance_interfaces(tni_list, sizes);
+    return 0;
+  });
 }

@@ -59,8 +59,14 @@ int rdma_comlib_get_ssize(const rdma_comlib_data* id); /* bytes of a message */
 int rankmap_lib_set_rankmap2d(void);
 int rankmap_lib_set_rankmap4d(void);
 int rankmap_lib_get_rankmap(int* coordinates, int* neighbours, int* sizes);
-/* Network interfaces for directions +x, -x, +y, ...: 8 numbers from 0 to 5, or 4 after rankmap_lib_set_rankmap2d. */
+/* Network interfaces for directions +x, -x, +y, ...: 8 numbers from 0 to 5, or 4 after rankmap_lib_set_rankmap2d. They
+   are balanced for messages of one size: no interface of the host gets two messages more than another. The ranks of the
+   host are known after rdma_comlib_init; before, only this rank is. */
 int rankmap_lib_get_tni_list(int* tni_list, const int* flag);
+/* The same for messages of different sizes. sizes[i] are the bytes that each rank of the host sends in direction i, the
+   same on all of them; 0 for a direction that sends nothing. The busiest interface of the host gets the fewest bytes
+   that are possible. QWS's own library does not have this function. */
+int rankmap_lib_get_balanced_tni_list(int* tni_list, const size_t* sizes);
 
 #ifdef __cplusplus
 }

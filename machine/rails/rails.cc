@@ -18,11 +18,11 @@ namespace onehop {
 
 namespace {
 
+using detail::area_bound;
+using detail::busiest_rail;
 using detail::RailChoice;
 using detail::RailPieces;
 using detail::RailProblem;
-using detail::area_bound;
-using detail::busiest_rail;
 
 constexpr std::array<std::string_view, 4> rule_names{"by_rank", "round_robin", "longest_first", "optimum"};
 constexpr double exact_limit = 4e7;  // steps of the exact search: at most about 0.2 s
@@ -41,11 +41,10 @@ void check_speeds(const std::vector<double>& speeds) {
 void check(std::span<const RailMessage> messages, const RailOptions& options) {
   check_speeds(options.speeds);
   if (options.min_piece < 1) {
-    throw BadInput("expected pieces of at least 1 byte, found min_piece " + std::to_string(options.min_piece));
+    throw BadInput("expected min_piece of at least 1, found " + std::to_string(options.min_piece));
   }
   if (options.cut && options.rule != RailRule::optimum) {
-    throw BadInput("expected the rule optimum to cut messages, found the rule " +
-                   std::string(to_string(options.rule)));
+    throw BadInput("expected the rule optimum to cut messages, found the rule " + std::string(to_string(options.rule)));
   }
   std::int64_t total = 0;
   for (std::size_t i = 0; i < messages.size(); ++i) {
@@ -99,8 +98,7 @@ RailPlan cut_plan(std::span<const RailMessage> messages, const RailProblem& prob
   for (std::size_t rail = 0; rail < pieces.size(); ++rail) {
     for (const detail::RailPiece& piece : pieces[rail]) {
       const RailMessage& message = messages[piece.message];
-      of_message[piece.message].push_back(
-          {message.from, message.to, static_cast<int>(rail), piece.first, piece.bytes});
+      of_message[piece.message].push_back({message.from, message.to, static_cast<int>(rail), piece.first, piece.bytes});
       plan.loads[rail] += piece.bytes;
     }
   }

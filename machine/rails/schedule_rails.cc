@@ -66,7 +66,8 @@ std::vector<std::vector<RailAssignment>> assign_rails(const Schedule& schedule, 
     throw BadInput("expected the host of each of the " + std::to_string(schedule.ranks) + " ranks, found " +
                    std::to_string(hosts.size()) + " hosts");
   }
-  static_cast<void>(assign_rails(std::span<const RailMessage>(), options));  // refuses wrong options of an empty schedule
+  static_cast<void>(
+      assign_rails(std::span<const RailMessage>(), options));  // refuses wrong options of an empty schedule
   std::map<std::vector<std::int64_t>, std::vector<RailAssignment>> known;
   std::vector<std::vector<RailAssignment>> rounds;
   for (const Round& round : schedule.rounds) {
@@ -76,9 +77,8 @@ std::vector<std::vector<RailAssignment>> assign_rails(const Schedule& schedule, 
       if (is_new) place->second = assign_rails(messages, options).assignments;
       append_renamed(place->second, messages, assignments);
     }
-    std::ranges::sort(assignments, {}, [](const RailAssignment& piece) {
-      return std::tuple(piece.from, piece.to, piece.first_byte);
-    });
+    std::ranges::sort(assignments, {},
+                      [](const RailAssignment& piece) { return std::tuple(piece.from, piece.to, piece.first_byte); });
   }
   return rounds;
 }

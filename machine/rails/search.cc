@@ -12,10 +12,10 @@ namespace onehop::detail {
 
 namespace {
 
-constexpr double pair_limit = 200'000;     // steps of one exact search over two rails
-constexpr double triple_limit = 600'000;   // the same over three rails
-constexpr int triples_tried = 100;         // so that the search ends soon where it gains little
-constexpr double multifit_limit = 4e6;     // messages times rails
+constexpr double pair_limit = 200'000;    // steps of one exact search over two rails
+constexpr double triple_limit = 600'000;  // the same over three rails
+constexpr int triples_tried = 100;        // so that the search ends soon where it gains little
+constexpr double multifit_limit = 4e6;    // messages times rails
 constexpr int multifit_steps = 40;
 
 std::vector<std::size_t> longest_first(const RailProblem& problem) {

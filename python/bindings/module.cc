@@ -36,4 +36,5 @@ NB_MODULE(_core, module) {
   bind_quantum_placement(module);
   bind_quantum_simulator(module);
   bind_machine(module);
+  bind_rails(module);
 }

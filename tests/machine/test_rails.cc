@@ -252,7 +252,8 @@ TEST(Rails, ThousandsOfMessages) {
 
 TEST(Rails, AScheduleHostByHost) {
   // Eight ranks in a ring of two dimensions, four on each host.
-  const Schedule schedule = halo({.extents = {16, 48}, .grid = {4, 2}, .widths = {{1, 1}, {1, 1}}, .periodic = {true, true}});
+  const Schedule schedule =
+      halo({.extents = {16, 48}, .grid = {4, 2}, .widths = {{1, 1}, {1, 1}}, .periodic = {true, true}});
   const std::vector<int> hosts{0, 0, 0, 0, 1, 1, 1, 1};
   const auto rounds = assign_rails(schedule, hosts, {.speeds = Speeds(6, 1.0)});
   ASSERT_EQ(rounds.size(), schedule.rounds.size());
@@ -261,7 +262,8 @@ TEST(Rails, AScheduleHostByHost) {
   std::map<std::pair<int, int>, std::int64_t> loads;
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     for (const Transfer& transfer : schedule.rounds[i].transfers) {
-      if (hosts[static_cast<std::size_t>(transfer.from.rank)] == hosts[static_cast<std::size_t>(transfer.to.rank)]) continue;
+      if (hosts[static_cast<std::size_t>(transfer.from.rank)] == hosts[static_cast<std::size_t>(transfer.to.rank)])
+        continue;
       expected[{transfer.from.rank, transfer.to.rank}] += schedule.bytes(transfer);
     }
     for (const RailAssignment& piece : rounds[i]) {
@@ -292,7 +294,7 @@ TEST(Rails, BadInputIsNamed) {
   says(messages_of({-1}), {.speeds = {1}}, "message 0: expected 0 bytes or more, found -1");
   constexpr std::int64_t huge = std::int64_t{1} << 62;
   says(messages_of({huge, huge}), {.speeds = {1}}, "below 2^63");
-  says(one, {.speeds = {1}, .cut = true, .min_piece = 0}, "found min_piece 0");
+  says(one, {.speeds = {1}, .cut = true, .min_piece = 0}, "expected min_piece of at least 1, found 0");
   says(one, {.speeds = {1}, .rule = RailRule::round_robin, .cut = true}, "found the rule round_robin");
   EXPECT_THROW(static_cast<void>(rail_rule_from_string("best")), BadInput);
   EXPECT_EQ(rail_rule_from_string("longest_first"), RailRule::longest_first);

@@ -24,6 +24,7 @@ COMMANDS = (
     "launch",
     "poisson",
     "quantum",
+    "rails",
     "schedule",
     "tour",
     "tune",

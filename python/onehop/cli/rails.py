@@ -1,0 +1,137 @@
+"""`onehop rails`: which network interface carries which message, and the bandwidth that results."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from onehop.cli.common import JsonOption, check_plot, console, parse_numbers, write_json
+from onehop.error import BadInput
+from onehop.machine.rails import compare_rails
+from onehop.machine.rails_figure import plot_rails
+from onehop.text import counted
+
+_MOST_RAILS_SHOWN = 16
+
+
+def _parse_speeds(text: str | None) -> list[float] | None:
+    if text is None:
+        return None
+    try:
+        return [float(number) for number in text.split(",")]
+    except ValueError:
+        raise BadInput(
+            f"expected --speeds as numbers with ',' between them, for example 6.8,6.8,3.4, found {text!r}"
+        ) from None
+
+
+def _number(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _summary(report: dict[str, Any]) -> Table:
+    units = report["units"]
+    extents = "x".join(map(str, report["faces"]))
+    messages = report["assignments"][0]["faces"]["messages"]
+    table = Table(
+        "assignment", title=f"Busiest of {counted(report['rails'], 'rail')}, {units} if all are equally busy"
+    )
+    table.add_column(f"the talk:\n{units} equal messages", justify="right")
+    table.add_column("\nGB/s", justify="right")
+    table.add_column(f"faces of {extents}:\n{counted(messages, 'message')}", justify="right")
+    table.add_column("\nGB/s", justify="right")
+    for one in report["assignments"]:
+        cells = []
+        for case in ("talk", "faces"):
+            least = " (least)" if one[case]["optimal"] else ""
+            cells += [f"{_number(one[case]['busiest_rail'])}{least}", f"{one[case]['gb_per_s']:.1f}"]
+        table.add_row(one["name"], *cells)
+    return table
+
+
+def _loads(report: dict[str, Any]) -> Table:
+    extents = "x".join(map(str, report["faces"]))
+    table = Table("rail", title=f"Sites on each rail, faces of {extents}")
+    for one in report["assignments"]:
+        table.add_column(one["name"], justify="right")
+    for rail in range(min(report["rails"], _MOST_RAILS_SHOWN)):
+        table.add_row(str(rail), *(str(one["faces"]["loads"][rail]) for one in report["assignments"]))
+    return table
+
+
+def _proof(report: dict[str, Any]) -> str:
+    """Return a sentence on the talk's messages: what whole messages and cut ones reach at best."""
+    rows = {one["name"]: one["talk"] for one in report["assignments"]}
+    whole, cut = rows["optimum"], rows["optimum, cut"]
+    text = f"{whole['gb_per_s']:.1f} GB/s is "
+    text += "the most" if whole["optimal"] else "the best found"
+    text += f" for {counted(whole['messages'], 'whole equal message')}: the busiest rail has at least "
+    text += f"{_number(whole['lower_bound'])}. "
+    cuts = cut["pieces"] - cut["messages"]
+    return text + f"With {counted(cuts, 'cut')} it is {cut['gb_per_s']:.1f} GB/s."
+
+
+def rails(
+    ranks: Annotated[
+        str, typer.Option(metavar="N|AxB", help="Number of ranks of the host, or their grid.")
+    ] = "4",
+    number: Annotated[int, typer.Option("--rails", help="Number of network interfaces of the host.")] = 6,
+    faces: Annotated[
+        str,
+        typer.Option(metavar="AxBxC", help="Local lattice of one rank, which sends two faces per dimension."),
+    ] = "60x60",
+    injected: Annotated[
+        float, typer.Option(help="GB/s that the host injects if all interfaces are busy.")
+    ] = 40.8,
+    speeds: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="Relative speed of each interface, if they are not equal."),
+    ] = None,
+    min_piece: Annotated[int, typer.Option(help="Fewest sites of a piece of a cut message.")] = 1,
+    skip_inside: Annotated[
+        bool,
+        typer.Option(
+            "--skip-inside", help="Messages inside the host use no interface; needs the grid of ranks."
+        ),
+    ] = False,
+    plot: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Draw the load of each interface into FILE.")
+    ] = None,
+    json_target: JsonOption = None,
+) -> None:
+    """Compare assignments of the messages of a host to its network interfaces.
+
+    The assignments are the two of the talk on QWS's communication (one interface per rank, and round robin), longest
+    message first, the best for whole messages, and the best if messages may be cut.
+    """
+    check_plot(plot)
+    grid = parse_numbers(ranks, "--ranks", "x")
+    report = compare_rails(
+        grid[0] if len(grid) == 1 else grid,
+        number,
+        parse_numbers(faces, "--faces", "x"),
+        injected=injected,
+        speeds=_parse_speeds(speeds),
+        inside=not skip_inside,
+        min_piece=min_piece,
+    )
+    if plot is not None:
+        plot_rails(report, plot)
+    screen = console(json_target)
+    screen.print(_summary(report))
+    screen.print(_loads(report))
+    if number > _MOST_RAILS_SHOWN:
+        screen.print(f"... and {counted(number - _MOST_RAILS_SHOWN, 'more rail')} (--json lists all)")
+    ideal = math.fsum(report["assignments"][0]["faces"]["loads"]) / number
+    if speeds is None:
+        screen.print(f"Equally busy rails have {_number(ideal)} sites each.")
+    screen.print(_proof(report), soft_wrap=True)
+    write_json(json_target, report)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("rails")(rails)

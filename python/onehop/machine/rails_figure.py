@@ -1,0 +1,56 @@
+"""The plot of `onehop rails --plot`: the time of every rail under each assignment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onehop.figure import empty_figure, save_figure
+
+__all__ = ["plot_rails"]
+
+_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999", "#000000")
+
+
+def _draw(axes: Any, report: dict[str, Any], case: str, title: str) -> None:
+    """Draw one bar per rail for each assignment, in units of the time that equally busy rails take."""
+    rows = report["assignments"]
+    rails = report["rails"]
+    total = sum(rows[0][case]["loads"])
+    ideal = total / report["injected"]
+    width = 0.8 / rails
+    highest = 0.0
+    for rail, speed in enumerate(report["speeds"]):
+        places = [row + (rail + 0.5) * width - 0.4 for row in range(len(rows))]
+        times = [one[case]["loads"][rail] / speed / ideal if total else 0.0 for one in rows]
+        highest = max(highest, *times)
+        axes.bar(places, times, width * 0.9, color=_COLOURS[rail % len(_COLOURS)], label=f"rail {rail}")
+    for row, one in enumerate(rows):
+        text = f"{one[case]['gb_per_s']:.1f} GB/s"
+        axes.text(row, highest * 1.04, text, ha="center", fontsize=8)
+    axes.axhline(1, color="black", linewidth=0.8, linestyle="--")
+    axes.set_ylim(0, highest * 1.15)
+    axes.set_xticks(range(len(rows)), [one["name"] for one in rows])
+    axes.set_ylabel("time of each rail / ideal")
+    axes.set_title(title, fontsize=10)
+
+
+def plot_rails(report: dict[str, Any], file: str) -> None:
+    """Draw the result of `compare_rails` and write it to a file.
+
+    Raises
+    ------
+    Error
+        matplotlib is not installed.
+    BadInput
+        The file cannot be written.
+    """
+    figure = empty_figure(8, 6)
+    upper, lower = figure.subplots(2, 1)
+    messages = report["assignments"][0]["faces"]["messages"]
+    _draw(upper, report, "talk", f"the talk: {report['units']} equal messages on {report['rails']} rails")
+    extents = "x".join(map(str, report["faces"]))
+    _draw(lower, report, "faces", f"faces of {extents}: {messages} messages")
+    if report["rails"] <= len(_COLOURS):
+        bars, names = upper.get_legend_handles_labels()
+        figure.legend(bars, names, loc="outside lower center", ncols=report["rails"], fontsize=8)
+    save_figure(figure, file, dpi=150)

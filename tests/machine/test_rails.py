@@ -1,0 +1,196 @@
+"""Rails: `onehop rails` reproduces the talk, and the functions in Python refuse what cannot be."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from itertools import product
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onehop.cli import main
+from onehop.error import BadInput
+from onehop.machine.rails import assign_rails, compare_rails, halo_messages, schedule_rails
+from onehop.schedule import halo
+
+TALK = ["rails", "--ranks", "4", "--rails", "6", "--faces", "32x6x4x3", "--injected", "40.8"]
+
+
+def least_busy(sizes: list[int], speeds: list[float]) -> float:
+    """The optimum by trying everything."""
+    best = math.inf
+    for choice in product(range(len(speeds)), repeat=len(sizes)):
+        loads = [0] * len(speeds)
+        for rail, size in zip(choice, sizes, strict=True):
+            loads[rail] += size
+        best = min(best, max(load / speed for load, speed in zip(loads, speeds, strict=True)))
+    return best
+
+
+@given(
+    st.lists(st.integers(0, 50), max_size=5),
+    st.lists(st.sampled_from([0.5, 1.0, 1.5, 4.0]), min_size=1, max_size=4),
+)
+def test_few_messages_are_exact(sizes: list[int], speeds: list[float]) -> None:
+    plan = assign_rails([(0, 1, size) for size in sizes], speeds=speeds)
+    assert plan.optimal
+    assert plan.busiest == (least_busy(sizes, speeds) if sizes else 0)
+
+
+@given(
+    st.lists(st.integers(0, 1000), max_size=12),
+    st.lists(st.floats(0.1, 10), min_size=1, max_size=6),
+    st.integers(1, 300),
+)
+def test_pieces_cover_every_message_once(sizes: list[int], speeds: list[float], min_piece: int) -> None:
+    messages = [(number, 0, size) for number, size in enumerate(sizes)]
+    plan = assign_rails(messages, speeds=speeds, cut=True, min_piece=min_piece)
+    ends = dict.fromkeys(range(len(sizes)), 0)
+    loads = [0] * len(speeds)
+    for piece in plan.assignments:
+        assert piece.first_byte == ends[piece.from_]
+        assert piece.bytes >= min(min_piece, sizes[piece.from_])
+        ends[piece.from_] += piece.bytes
+        loads[piece.rail] += piece.bytes
+    assert list(ends.values()) == sizes
+    assert tuple(loads) == plan.loads
+    assert plan.busiest <= assign_rails(messages, speeds=speeds).busiest
+
+
+def test_command_reproduces_the_talk(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*TALK, "--json", "-"]) == 0
+    output = capsys.readouterr()
+    report = json.loads(output.out)
+    rows = {one["name"]: one for one in report["assignments"]}
+    assert list(rows) == ["pattern 1", "round robin", "longest first", "optimum", "optimum, cut"]
+    assert report["units"] == 16
+    # The talk: 40.8 * 16 / 24 and 40.8 * 16 / 18.
+    assert rows["pattern 1"]["busiest_rail"] == 24
+    assert rows["pattern 1"]["gb_per_s"] == pytest.approx(27.2)
+    assert rows["round robin"]["busiest_rail"] == 18
+    assert rows["round robin"]["gb_per_s"] == pytest.approx(36.3, abs=0.05)
+    # 36.3 is the most for 16 equal messages that stay whole, and not for messages that are cut.
+    assert rows["optimum"]["talk"]["optimal"]
+    assert rows["optimum"]["talk"]["lower_bound"] == 18
+    assert rows["optimum, cut"]["talk"]["busiest_rail"] == 16
+    # With the faces of 32x6x4x3, 102 of 100 parts is the least for whole messages (test_rails.cc).
+    assert rows["optimum"]["gb_per_s"] == pytest.approx(40.8 * 100 / 102)
+    assert rows["optimum"]["faces"]["optimal"]
+    assert rows["longest first"]["gb_per_s"] <= rows["optimum"]["gb_per_s"]
+    assert rows["round robin"]["faces"]["gb_per_s"] < rows["optimum"]["gb_per_s"]
+    assert rows["optimum, cut"]["gb_per_s"] == pytest.approx(40.8)
+    assert "36.3 GB/s is the most for 16 whole equal messages" in " ".join(output.err.split())
+
+
+def test_talks_own_faces_give_the_same_twice() -> None:
+    report = compare_rails(4, 6)
+    for one in report["assignments"]:
+        assert one["talk"] == one["faces"]
+
+
+def test_loads_are_those_of_the_patterns() -> None:
+    report = compare_rails(4, 6, [32, 6, 4, 3])
+    rows = {one["name"]: one["faces"] for one in report["assignments"]}
+    sizes = [size for face in (72, 384, 576, 768) for size in (face, face)] * 4
+    assert rows["pattern 1"]["loads"] == [3600, 3600, 3600, 3600, 0, 0]
+    assert rows["round robin"]["loads"] == [sum(sizes[rail::6]) for rail in range(6)]
+
+
+def test_unequal_rails() -> None:
+    report = compare_rails(4, 2, [10, 10], speeds=[3, 1], injected=8)
+    rows = {one["name"]: one["faces"] for one in report["assignments"]}
+    assert report["speeds"] == [6, 2]
+    assert rows["optimum"]["loads"] == [120, 40]
+    assert rows["optimum"]["gb_per_s"] == pytest.approx(8)
+    # Round robin gives the slow rail half of the bytes, twice its share.
+    assert rows["round robin"]["gb_per_s"] == pytest.approx(4)
+
+
+def test_messages_inside_the_host() -> None:
+    every = halo_messages([6, 4], [2, 2])
+    assert len(every) == 16
+    assert [size for sender, _, size in every if sender == 0] == [4, 4, 6, 6]
+    assert every[0] == (0, 2, 4)  # +x of rank 0 leads to rank 2, -x leaves the host
+    outside = halo_messages([6, 4], [2, 2], inside=False)
+    assert [receiver for _, receiver, _ in outside] == [-1] * 8
+    report = compare_rails([2, 2], 6, [6, 4], inside=False)
+    assert report["assignments"][0]["faces"]["messages"] == 8
+
+
+def test_one_rank_per_host_alone_and_no_message_left() -> None:
+    report = compare_rails(1, 12, [4, 4])
+    assert {one["name"]: one["faces"]["busiest_rail"] for one in report["assignments"]}["optimum"] == 12
+
+
+def test_rails_of_a_schedule() -> None:
+    schedule = halo(extents=[16, 48], grid=[4, 2], width=1)
+    (round_,) = schedule_rails(schedule, 4, rails=6)
+    (transfers,) = (one.transfers for one in schedule.rounds)
+    expected: dict[tuple[int, int], int] = defaultdict(int)
+    for transfer in transfers:
+        pair = (transfer.from_.rank, transfer.to.rank)
+        if pair[0] // 4 != pair[1] // 4:
+            expected[pair] += schedule.bytes(transfer)
+    assert {(piece.from_, piece.to): piece.bytes for piece in round_} == expected
+    # Equal hosts get the same rails, and no rail of a host carries twice before each carries once.
+    for host in (0, 1):
+        rails = [piece.rail for piece in round_ if piece.from_ // 4 == host]
+        assert len(set(rails)) == min(6, len(rails))
+    (cut,) = schedule_rails(schedule, 4, rails=6, cut=True, min_piece=16)
+    assert sum(piece.bytes for piece in cut) == sum(expected.values())
+    assert schedule_rails(schedule, [0, 1] * 4, rails=6) != [round_]
+    assert schedule_rails(schedule, 8, rails=6) == [[]]
+
+
+@pytest.mark.parametrize(
+    ("changed", "text"),
+    [
+        (["--rails", "0"], "expected 1 to 1024 rails, found 0"),
+        (["--rails", "100000"], "expected 1 to 1024 rails, found 100000"),
+        (["--faces", "32xsix"], "expected --faces as numbers"),
+        (["--faces", "32x0"], "expected extents of the local lattice of at least 1 each, found 32x0"),
+        (["--faces", "4000000000x4000000000x4000000000"], "below 2^63 sites"),
+        (["--ranks", "0"], "expected 1 to 65536 ranks of a host, found 0"),
+        (["--ranks", "2x2x1"], "as 4 numbers, one per dimension of the local lattice 32x6x4x3, found 2x2x1"),
+        (["--skip-inside"], "expected the ranks of a host as a grid of 4 numbers"),
+        (["--speeds", "1,2"], "expected one speed for each of 6 rails, found 2 speeds"),
+        (["--speeds", "1,2,3,4,5,0"], "rail 5: expected a finite speed above 0, found 0"),
+        (["--speeds", "1,2,3,4,5,-2"], "rail 5: expected a finite speed above 0, found -2"),
+        (["--speeds", "1,2,3,4,5,nan"], "rail 5: expected a finite speed above 0, found nan"),
+        (["--speeds", "fast"], "expected --speeds as numbers"),
+        (["--injected", "0"], "expected a finite injected bandwidth above 0 GB/s, found 0"),
+        (["--min-piece", "0"], "expected min_piece of at least 1, found 0"),
+    ],
+)
+def test_bad_input_writes_nothing(
+    changed: list[str], text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    result, plot = tmp_path / "result.json", tmp_path / "plot.svg"
+    assert main([*TALK, *changed, "--json", str(result), "--plot", str(plot)]) == 2
+    output = capsys.readouterr()
+    assert text in output.err
+    assert output.out == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_hosts_of_a_schedule() -> None:
+    schedule = halo(extents=[8], grid=[4], width=1)
+    with pytest.raises(BadInput, match="divides the 4 ranks of the schedule, found 3"):
+        schedule_rails(schedule, 3, rails=2)
+    with pytest.raises(BadInput, match="found 0"):
+        schedule_rails(schedule, 0, rails=2)
+    with pytest.raises(BadInput, match="the host of each of the 4 ranks, found 2 hosts"):
+        schedule_rails(schedule, [0, 1], rails=2)
+    with pytest.raises(BadInput, match="found neither"):
+        schedule_rails(schedule, 2)
+
+
+def test_plot_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    file = tmp_path / "rails.svg"
+    assert main([*TALK, "--plot", str(file)]) == 0
+    assert "faces of 32x6x4x3" in file.read_text()
