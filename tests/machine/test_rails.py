@@ -100,6 +100,26 @@ def test_loads_are_those_of_the_patterns() -> None:
     assert rows["round robin"]["loads"] == [sum(sizes[rail::6]) for rail in range(6)]
 
 
+@pytest.mark.parametrize(
+    ("faces", "gb_per_s", "cuts"),
+    [
+        ([60, 60], [27.2, 36.3, 36.3, 36.3, 40.8], 4),
+        ([60, 30], [27.2, 32.6, 40.8, 40.8, 40.8], 0),
+        ([60, 20], [27.2, 31.1, 36.3, 36.3, 40.7], 4),
+        ([32, 6, 4, 3], [27.2, 37.1, 40.0, 40.0, 40.8], 4),
+        ([16, 8, 8, 8], [27.2, 38.1, 38.1, 38.1, 40.8], 4),
+        ([32, 32, 16, 16], [27.2, 36.3, 40.8, 40.8, 40.8], 0),
+    ],
+)
+def test_figures_of_the_page(faces: list[int], gb_per_s: list[float], cuts: int) -> None:
+    """The table of docs/performance/rails.md."""
+    rows = [one["faces"] for one in compare_rails(4, 6, faces)["assignments"]]
+    assert [round(one["gb_per_s"], 1) for one in rows] == gb_per_s
+    assert rows[3]["optimal"]
+    assert rows[4]["optimal"]
+    assert rows[4]["pieces"] - rows[4]["messages"] == cuts
+
+
 def test_unequal_rails() -> None:
     report = compare_rails(4, 2, [10, 10], speeds=[3, 1], injected=8)
     rows = {one["name"]: one["faces"] for one in report["assignments"]}
