@@ -1979,3 +1979,76 @@ class Machine:
     def __getstate__(self) -> str: ...
     def __setstate__(self, arg: str, /) -> None: ...
     def __repr__(self) -> str: ...
+
+class RailAssignment:
+    """A piece of a message, and the rail that carries it."""
+
+    def __init__(self, from_: int, to: int, rail: int, first_byte: int, bytes: int) -> None: ...
+    @property
+    def from_(self) -> int:
+        """The sender."""
+
+    @property
+    def to(self) -> int:
+        """The receiver."""
+
+    @property
+    def rail(self) -> int:
+        """The rail, from 0."""
+
+    @property
+    def first_byte(self) -> int:
+        """Where the piece begins in its message."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the piece."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __repr__(self) -> str: ...
+
+class RailPlan:
+    """The rails of the messages that a host sends at the same time."""
+
+    @property
+    def assignments(self) -> tuple[RailAssignment, ...]:
+        """
+        One entry per message in their order, or one per piece of a message that is cut.
+        """
+
+    @property
+    def loads(self) -> tuple[int, ...]:
+        """Bytes on each rail."""
+
+    @property
+    def busiest(self) -> float:
+        """Seconds until the last rail has finished."""
+
+    @property
+    def lower_bound(self) -> float:
+        """No assignment of the same kind finishes earlier."""
+
+    @property
+    def optimal(self) -> bool:
+        """Whether `busiest` is proved to be the least possible."""
+
+def assign_rails(
+    messages: Sequence[tuple[int, int, int]],
+    speeds: Sequence[float],
+    rule: str = "optimum",
+    cut: bool = False,
+    min_piece: int = 1,
+) -> RailPlan:
+    """Assign the messages (from, to, bytes) of one host to its rails."""
+
+def assign_schedule_rails(
+    schedule: Schedule,
+    hosts: Sequence[int],
+    speeds: Sequence[float],
+    rule: str = "optimum",
+    cut: bool = False,
+    min_piece: int = 1,
+) -> list[list[RailAssignment]]:
+    """
+    Assign the messages of a schedule that leave their host to rails, round by round.
+    """

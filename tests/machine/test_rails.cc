@@ -209,7 +209,7 @@ TEST(Rails, CutMessagesReachTheIdeal) {
 
 TEST(Rails, PiecesAreNotShorterThanAsked) {
   Random random{std::mt19937(19)};
-  for (int trial = 0; trial < 200; ++trial) {
+  for (int trial = 0; trial < 60; ++trial) {
     const std::int64_t piece = random.number(1, 4000);
     const Speeds speeds = random.speeds(random.number(1, 8), trial % 2 == 0);
     Sizes sizes = random.sizes(random.number(1, 20), 100000);
