@@ -8,6 +8,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -25,6 +26,9 @@ using detail::RailPieces;
 using detail::RailProblem;
 
 constexpr std::array<std::string_view, 4> rule_names{"by_rank", "round_robin", "longest_first", "optimum"};
+// So that sums of speeds and bytes over speeds stay finite.
+constexpr double slowest = 1e-100;
+constexpr double fastest = 1e100;
 constexpr double exact_limit = 4e7;  // steps of the exact search: at most about 0.2 s
 
 void check_speeds(const std::vector<double>& speeds) {
@@ -32,9 +36,12 @@ void check_speeds(const std::vector<double>& speeds) {
     throw BadInput("expected 1 to " + std::to_string(max_rails) + " rails, found " + std::to_string(speeds.size()));
   }
   for (std::size_t rail = 0; rail < speeds.size(); ++rail) {
-    if (speeds[rail] > 0 && std::isfinite(speeds[rail])) continue;
-    throw BadInput("rail " + std::to_string(rail) + ": expected a finite speed above 0, found " +
-                   std::to_string(speeds[rail]));
+    if (speeds[rail] >= slowest && speeds[rail] <= fastest) continue;
+    std::ostringstream text;
+    text << "rail " << rail << ": expected a finite speed above 0";
+    if (speeds[rail] > 0 && std::isfinite(speeds[rail])) text << " (from 1e-100 to 1e100)";
+    text << ", found " << speeds[rail];
+    throw BadInput(text.str());
   }
 }
 

@@ -1,6 +1,7 @@
 // Assignments of many messages: longest first, multifit, and a local search that solves two or three rails exactly.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <numeric>
@@ -17,6 +18,7 @@ constexpr double triple_limit = 600'000;  // the same over three rails
 constexpr int triples_tried = 100;        // so that the search ends soon where it gains little
 constexpr double multifit_limit = 4e6;    // messages times rails
 constexpr int multifit_steps = 40;
+constexpr double search_limit = 3e7;  // steps of a local search: less than a second
 
 std::vector<std::size_t> longest_first(const RailProblem& problem) {
   std::vector<std::size_t> order(problem.sizes.size());
@@ -73,8 +75,8 @@ class LocalSearch {
 
   RailChoice run() {
     const double bound = whole_bound(problem_);
-    // Every step lowers a busiest rail. The limit bounds the time where the steps are tiny.
-    for (std::size_t step = 0; step < 1000 + choice_.size(); ++step) {
+    // Every turn lowers a busiest rail. The limit bounds the time where the gains are tiny.
+    while (steps_ < search_limit) {
       const std::size_t busiest = order_of_rails().back();
       if (seconds(busiest) <= bound || !(improve_with_one(busiest) || improve_with_two(busiest))) break;
     }
@@ -103,6 +105,13 @@ class LocalSearch {
     loads_[rail] += problem_.sizes[message];
   }
 
+  // Sorting and grouping take time in proportion to the messages, and an exact search up to 3^messages steps.
+  void count_steps(std::size_t messages, double limit) {
+    constexpr double per_message = 20;
+    const double exact = std::pow(3.0, static_cast<double>(messages));
+    steps_ += per_message * static_cast<double>(messages) + (exact <= limit ? exact : 0);
+  }
+
   // Distributes the messages of these rails anew. Returns whether the busiest, rails[0], is relieved.
   bool solve_exactly(std::span<const std::size_t> rails, double limit, bool& affordable) {
     RailProblem part;
@@ -111,6 +120,7 @@ class LocalSearch {
       part.speeds.push_back(problem_.speeds[rail]);
       messages.insert(messages.end(), held_[rail].begin(), held_[rail].end());
     }
+    count_steps(messages.size(), limit);
     std::ranges::sort(messages);
     for (const std::size_t i : messages) part.sizes.push_back(problem_.sizes[i]);
     const std::optional<RailChoice> found = exact_choice(part, limit);
@@ -185,6 +195,7 @@ class LocalSearch {
   std::vector<std::vector<std::size_t>> held_;  // the messages of each rail
   std::vector<std::int64_t> loads_;
   int triples_ = 0;
+  double steps_ = 0;
 };
 
 }  // namespace

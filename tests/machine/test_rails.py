@@ -174,7 +174,7 @@ def test_rails_of_a_schedule() -> None:
         (["--faces", "32xsix"], "expected --faces as numbers"),
         (["--faces", "32x0"], "expected extents of the local lattice of at least 1 each, found 32x0"),
         (["--faces", "4000000000x4000000000x4000000000"], "below 2^63 sites"),
-        (["--ranks", "0"], "expected 1 to 65536 ranks of a host, found 0"),
+        (["--ranks", "0"], "expected 1 to 4096 ranks of a host, found 0"),
         (["--ranks", "2x2x1"], "as 4 numbers, one per dimension of the local lattice 32x6x4x3, found 2x2x1"),
         (["--skip-inside"], "expected the ranks of a host as a grid of 4 numbers"),
         (["--speeds", "1,2"], "expected one speed for each of 6 rails, found 2 speeds"),
@@ -183,7 +183,9 @@ def test_rails_of_a_schedule() -> None:
         (["--speeds", "1,2,3,4,5,nan"], "rail 5: expected a finite speed above 0, found nan"),
         (["--speeds", "fast"], "expected --speeds as numbers"),
         (["--injected", "0"], "expected a finite injected bandwidth above 0 GB/s, found 0"),
-        (["--min-piece", "0"], "expected min_piece of at least 1, found 0"),
+        (["--min-piece", "0"], "expected min_piece of at least 1 and below 2^63, found 0"),
+        (["--min-piece", "99999999999999999999"], "found 99999999999999999999"),
+        (["--speeds", "1,1,1,1,1,1e300"], "(from 1e-100 to 1e100), found 1e+300"),
     ],
 )
 def test_bad_input_writes_nothing(
@@ -195,6 +197,11 @@ def test_bad_input_writes_nothing(
     assert text in output.err
     assert output.out == ""
     assert list(tmp_path.iterdir()) == []
+
+
+def test_sizes_beyond_64_bits_are_refused() -> None:
+    with pytest.raises(BadInput, match="message 1: expected a size below 2\\^63 bytes"):
+        assign_rails([(0, 1, 5), (0, 1, 2**63)], rails=2)
 
 
 def test_bad_hosts_of_a_schedule() -> None:

@@ -37,7 +37,7 @@ _ASSIGNMENTS = (
 _TALK_FACES = (60, 60)
 _TALK_MESSAGES = 4
 _MOST_RAILS = 1024
-_MOST_RANKS = 65536
+_MOST_RANKS = 4096
 _LARGEST = 2**63 - 1
 
 
@@ -56,6 +56,11 @@ def _checked_speeds(rails: int | None, speeds: Sequence[float] | None) -> list[f
         if not 0 < speed < math.inf:
             raise BadInput(f"rail {rail}: expected a finite speed above 0, found {speed:g}")
     return [float(speed) for speed in speeds]
+
+
+def _check_piece(min_piece: int) -> None:
+    if not 1 <= min_piece <= _LARGEST:
+        raise BadInput(f"expected min_piece of at least 1 and below 2^63, found {min_piece}")
 
 
 def assign_rails(
@@ -96,6 +101,10 @@ def assign_rails(
         There are no rails or more than 1024, a speed is not above 0 and finite, a size is below 0, or the rule is
         unknown or cannot cut.
     """
+    for number, (_, _, size) in enumerate(messages):
+        if size > _LARGEST:
+            raise BadInput(f"message {number}: expected a size below 2^63 bytes, found {size}")
+    _check_piece(min_piece)
     return _core.assign_rails(list(messages), _checked_speeds(rails, speeds), rule, cut, min_piece)
 
 
@@ -141,6 +150,7 @@ def schedule_rails(
         hosts = [rank // ranks_per_host for rank in range(schedule.ranks)]
     else:
         hosts = list(ranks_per_host)
+    _check_piece(min_piece)
     return _core.assign_schedule_rails(schedule, hosts, _checked_speeds(rails, speeds), rule, cut, min_piece)
 
 
