@@ -80,17 +80,16 @@ Machine Machine::job(std::int64_t processors) const {
   for (std::size_t i = 0; i < levels.size(); ++i) {
     Level& level = part.levels[i];
     const std::int64_t members = level.members();
-    if (needed > members) {
-      needed = (needed + members - 1) / members;
-      continue;
-    }
-    const Extents box = BoxSearch(levels[i], needed).best();
+    std::int64_t used = std::min(needed, members);
+    while (needed > members && needed % used != 0 && 2 * used >= members) --used;
+    if (needed % used != 0 || 2 * used < members) used = std::min(needed, members);
+    const Extents box = BoxSearch(levels[i], used).best();
     // The switches keep their links.
     for (std::size_t tier = 0; tier < level.taper.size(); ++tier) {
       level.taper[tier] *= static_cast<double>(level.extents[tier]) / static_cast<double>(box[tier]);
     }
     level.extents = box;
-    needed = 1;
+    needed = (needed + used - 1) / used;
   }
   return part;
 }

@@ -23,6 +23,7 @@ void set_optional(Json& json, const char* key, const Figure& figure) {
 
 Json to_json_value(const Level& level) {
   Json json = {{"name", level.name}, {"routing", to_string(level.routing)}, {"extents", level.extents}};
+  if (!level.topology.empty()) json["topology"] = level.topology;
   json["latency"] = to_json_value(level.latency);
   set_optional(json, "hop_latency", level.hop_latency);
   json["overhead"] = to_json_value(level.overhead);
@@ -49,23 +50,24 @@ Figure optional_figure(const Node& node, const char* key) {
 }
 
 Level level_from(const Node& node) {
-  node.expect_keys(
-      {"name", "routing", "extents", "latency", "overhead", "bandwidth"},
-      {"hop_latency", "gap", "links", "injection", "interfaces", "taper", "local_bandwidth", "group_bandwidth"});
+  node.expect_keys({"name", "routing", "extents", "latency", "overhead", "bandwidth"},
+                   {"topology", "hop_latency", "gap", "links", "injection", "interfaces", "taper", "local_bandwidth",
+                    "group_bandwidth"});
   Level level;
   level.name = node.at("name").text();
   const Node routing = node.at("routing");
   const std::string name = routing.text();
   level.routing = routing.read([&] { return routing_from_string(name); });
-  level.extents = node.at("extents").integers(1);
+  level.extents = node.at("extents").integers(detail::any_integer);
+  if (node.has("topology")) level.topology = node.at("topology").text();
   level.latency = figure_from(node.at("latency"));
   level.hop_latency = optional_figure(node, "hop_latency");
   level.overhead = figure_from(node.at("overhead"));
   level.gap = optional_figure(node, "gap");
   level.bandwidth = figure_from(node.at("bandwidth"));
-  if (node.has("links")) level.links = node.at("links").integer(1, detail::largest_integer);
+  if (node.has("links")) level.links = node.at("links").integer(detail::any_integer, detail::largest_integer);
   level.injection = optional_figure(node, "injection");
-  if (node.has("interfaces")) level.interfaces = node.at("interfaces").integer(0, detail::largest_integer);
+  if (node.has("interfaces")) level.interfaces = node.at("interfaces").integer(detail::any_integer, detail::largest_integer);
   if (node.has("taper")) {
     node.at("taper").for_each([&](const Node& one) { level.taper.push_back(one.number()); });
   }

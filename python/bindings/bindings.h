@@ -42,6 +42,7 @@ void bind_quantum_placement(nb::module_& module);
 void bind_quantum_simulator(nb::module_& module);
 void bind_machine(nb::module_& module);
 void bind_rails(nb::module_& module);
+void bind_simulate(nb::module_& module);
 
 // Converts a sequence to a tuple rather than a list, because appending to the result would not change the C++ object.
 template <class Sequence>

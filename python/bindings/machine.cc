@@ -29,6 +29,7 @@ void bind_level(nb::module_& module) {
       .def_prop_ro(
           "extents", [](const Level& l) { return as_tuple(l.extents); },
           nb::sig("def extents(self) -> tuple[int, ...]"), "Members per dimension or tier.")
+      .def_ro("topology", &Level::topology, "Where the extents, links, interfaces and taper come from.")
       .def_ro("latency", &Level::latency, "Seconds between neighbours, from the first byte sent to the first received.")
       .def_ro("hop_latency", &Level::hop_latency, "Seconds for every hop beyond the first.")
       .def_ro("overhead", &Level::overhead, "Seconds that a processor is busy with each message it sends or receives.")

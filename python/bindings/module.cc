@@ -37,4 +37,5 @@ NB_MODULE(_core, module) {
   bind_quantum_simulator(module);
   bind_machine(module);
   bind_rails(module);
+  bind_simulate(module);
 }

@@ -1857,81 +1857,6 @@ class Figure:
     def __eq__(self, other: object, /) -> bool: ...
     def __repr__(self) -> str: ...
 
-class Level:
-    """
-    One level of a machine: what a message between two of its members costs.
-    """
-
-    @property
-    def name(self) -> str:
-        """What one unit of the level is called."""
-
-    @property
-    def routing(self) -> str:
-        """
-        How the members are joined: all_to_all, mesh, fat_tree, torus or dragonfly.
-        """
-
-    @property
-    def extents(self) -> tuple[int, ...]:
-        """Members per dimension or tier."""
-
-    @property
-    def latency(self) -> Figure:
-        """
-        Seconds between neighbours, from the first byte sent to the first received.
-        """
-
-    @property
-    def hop_latency(self) -> Figure:
-        """Seconds for every hop beyond the first."""
-
-    @property
-    def overhead(self) -> Figure:
-        """
-        Seconds that a processor is busy with each message it sends or receives.
-        """
-
-    @property
-    def gap(self) -> Figure:
-        """Least seconds between two messages of one processor."""
-
-    @property
-    def bandwidth(self) -> Figure:
-        """Bytes per second of one link in one direction."""
-
-    @property
-    def links(self) -> int:
-        """Links of one member; on a torus, per direction of each dimension."""
-
-    @property
-    def injection(self) -> Figure:
-        """Bytes per second that one member sends at most over all its links."""
-
-    @property
-    def interfaces(self) -> int:
-        """Network interfaces of one member."""
-
-    @property
-    def taper(self) -> tuple[float, ...]:
-        """Capacity above each tier of a fat tree; 1: full bisection."""
-
-    @property
-    def local_bandwidth(self) -> Figure:
-        """
-        Bytes per second between two routers of a dragonfly's group in one direction.
-        """
-
-    @property
-    def group_bandwidth(self) -> Figure:
-        """Bytes per second between two groups of a dragonfly in one direction."""
-
-    @property
-    def members(self) -> int:
-        """Number of members."""
-
-    def __repr__(self) -> str: ...
-
 class Machine:
     """
     The description of a computer: nested levels of processors and the links that join them.
@@ -2051,4 +1976,268 @@ def assign_schedule_rails(
 ) -> list[list[RailAssignment]]:
     """
     Assign the messages of a schedule that leave their host to rails, round by round.
+    """
+
+class Level:
+    """
+    One level of a machine: what a message between two of its members costs.
+    """
+
+    @property
+    def name(self) -> str:
+        """What one unit of the level is called."""
+
+    @property
+    def routing(self) -> str:
+        """
+        How the members are joined: all_to_all, mesh, fat_tree, torus or dragonfly.
+        """
+
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """Members per dimension or tier."""
+
+    @property
+    def topology(self) -> str:
+        """Where the extents, links, interfaces and taper come from."""
+
+    @property
+    def latency(self) -> Figure:
+        """
+        Seconds between neighbours, from the first byte sent to the first received.
+        """
+
+    @property
+    def hop_latency(self) -> Figure:
+        """Seconds for every hop beyond the first."""
+
+    @property
+    def overhead(self) -> Figure:
+        """
+        Seconds that a processor is busy with each message it sends or receives.
+        """
+
+    @property
+    def gap(self) -> Figure:
+        """Least seconds between two messages of one processor."""
+
+    @property
+    def bandwidth(self) -> Figure:
+        """Bytes per second of one link in one direction."""
+
+    @property
+    def links(self) -> int:
+        """Links of one member; on a torus, per direction of each dimension."""
+
+    @property
+    def injection(self) -> Figure:
+        """Bytes per second that one member sends at most over all its links."""
+
+    @property
+    def interfaces(self) -> int:
+        """Network interfaces of one member."""
+
+    @property
+    def taper(self) -> tuple[float, ...]:
+        """Capacity above each tier of a fat tree; 1: full bisection."""
+
+    @property
+    def local_bandwidth(self) -> Figure:
+        """
+        Bytes per second between two routers of a dragonfly's group in one direction.
+        """
+
+    @property
+    def group_bandwidth(self) -> Figure:
+        """Bytes per second between two groups of a dragonfly in one direction."""
+
+    @property
+    def members(self) -> int:
+        """Number of members."""
+
+    def __repr__(self) -> str: ...
+
+class Traffic:
+    """The messages of a schedule, without their contents."""
+
+    @property
+    def name(self) -> str:
+        """Name of the schedule or pattern."""
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds."""
+
+    def messages(self, round: int) -> tuple[tuple[int, int, int], ...]:
+        """Return sender, receiver and bytes of every message of a round."""
+
+    def on_rails(self, round: int, rails: Sequence[int]) -> Traffic:
+        """
+        Return the traffic with the messages of a round, in the order of `messages`, on these interfaces.
+        """
+
+    def listed(self) -> Traffic:
+        """Return the same traffic with every message listed."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __repr__(self) -> str: ...
+
+def message_traffic(ranks: int, rounds: Sequence[Sequence[tuple[int, int, int]]]) -> Traffic:
+    """Make traffic from lists of (sender, receiver, bytes), one per round."""
+
+def traffic_of(schedule: Schedule) -> Traffic:
+    """Return the messages of a schedule."""
+
+def allreduce_traffic(ranks: int, elements: int, type: str, algorithm: str) -> Traffic:
+    """Return the messages of an all-reduce without building its schedule."""
+
+def permutation_traffic(
+    bits: int, local_bits: int, permutation: Sequence[int], element_bytes: int, codec: str, type: str
+) -> Traffic:
+    """
+    Return the messages of a permutation of index bits without building its schedule.
+    """
+
+class LinkLoad:
+    """The load of one link of a machine."""
+
+    @property
+    def name(self) -> str:
+        """Name of the link."""
+
+    @property
+    def level(self) -> str:
+        """Level of the machine."""
+
+    @property
+    def bytes(self) -> float:
+        """Bytes that cross it."""
+
+    @property
+    def bandwidth(self) -> float:
+        """Bytes per second."""
+
+    @property
+    def alike(self) -> int:
+        """Number of links with this load."""
+
+    @property
+    def seconds(self) -> float:
+        """The shortest time that the load takes."""
+
+class SimulatedRound:
+    """One round of a simulation."""
+
+    @property
+    def seconds(self) -> float:
+        """
+        Seconds from the end of the round before to the end of this one, each on the slowest rank.
+        """
+
+    @property
+    def messages(self) -> int:
+        """Number of messages."""
+
+    @property
+    def bytes(self) -> float:
+        """Bytes of the messages."""
+
+    @property
+    def schedule_rounds(self) -> tuple[int, ...]:
+        """Rounds of the schedule that it stands for."""
+
+class Simulation:
+    """
+    The time that a schedule takes on a machine, and the load of its links.
+    """
+
+    @property
+    def schedule(self) -> str:
+        """Name of the schedule."""
+
+    @property
+    def machine(self) -> str:
+        """Name of the machine."""
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+
+    @property
+    def seconds(self) -> float:
+        """Predicted seconds."""
+
+    @property
+    def rounds(self) -> tuple[SimulatedRound, ...]:
+        """The rounds."""
+
+    @property
+    def links(self) -> tuple[LinkLoad, ...]:
+        """Loads of the links, busiest first."""
+
+    @property
+    def busiest_link(self) -> LinkLoad | None:
+        """The link that is busy for longest."""
+
+    @property
+    def bytes_by_level(self) -> dict[str, float]:
+        """Bytes of messages between members of each level."""
+
+    @property
+    def timeline_ranks(self) -> tuple[int, ...]:
+        """The rank that each time line shows."""
+
+    def timeline(self, index: int) -> tuple[tuple[float, float, float, float], ...]:
+        """
+        Return when a rank begins each round, has started its messages, has computed, and ends the round.
+        """
+
+    @property
+    def seconds_to_simulate(self) -> float:
+        """Seconds that the simulation took."""
+
+    @property
+    def by_symmetry(self) -> bool:
+        """Whether one rank stands for many."""
+
+    def to_json(self, indent: int = -1, max_links: int = 100, max_timelines: int = 64) -> str:
+        """Return the result as JSON text."""
+
+    def __repr__(self) -> str: ...
+
+def simulate_traffic(
+    traffic: Traffic,
+    machine: Machine,
+    places: Sequence[int],
+    compute: Sequence[float],
+    chunk_bytes: int,
+    slot_bytes: int,
+    slots: int,
+    contention: bool,
+    accuracy: float,
+    progress: Callable[[float], object] | None,
+) -> Simulation:
+    """
+    Compute how long the traffic takes on a machine. `onehop.machine.simulate` explains it.
+    """
+
+def to_goal(traffic: Traffic, compute_ns: Sequence[int] = [], copy_ns_per_byte: float = 0.0) -> str:
+    """Return the traffic as GOAL, the text format of LogGOPSim and ATLAHS."""
+
+def loggops(
+    traffic: Traffic,
+    latency: int = 2500,
+    overhead: int = 1500,
+    gap: int = 1000,
+    gap_per_byte: int = 6,
+    overhead_per_byte: int = 0,
+    compute_ns: Sequence[int] = [],
+    copy_ns_per_byte: float = 0.0,
+) -> list[int]:
+    """
+    Return the nanosecond at which each rank ends in the model LogGOPS, without links that messages share.
     """

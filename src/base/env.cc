@@ -23,6 +23,9 @@ constexpr std::array table{
     Variable{"ONEHOP_LAUNCHER_PID", "process number", "none",
              "The process that started the ranks. A rank ends when this process is gone.", "src/world/world.cc",
              "launcher"},
+    Variable{"ONEHOP_LOGGOPSIM", "path", "none",
+             "A folder with the programs LogGOPSim and txt2bin, whose times a test compares with onehop's.",
+             "tests/machine/test_goal.py", "test"},
     Variable{"ONEHOP_MEETING_KEY", "text", "empty",
              "A key that all ranks of a launch share. It is part of the name of the socket at which ranks meet under "
              "torchrun and srun without MPI, so that launches with different keys do not meet.",

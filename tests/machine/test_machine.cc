@@ -5,22 +5,13 @@
 #include <functional>
 
 #include "onehop/error.h"
+#include "tests/machine/machines.h"
 
 namespace onehop {
 namespace {
 
-Figure guess(double value) { return {value, Basis::guessed, "this test"}; }
-
-Level level(const std::string& name, Routing routing, std::vector<std::int64_t> extents) {
-  Level level;
-  level.name = name;
-  level.routing = routing;
-  level.extents = std::move(extents);
-  level.latency = guess(1e-6);
-  level.overhead = guess(2e-7);
-  level.bandwidth = guess(1e10);
-  return level;
-}
+using testing::guess;
+using testing::level;
 
 Machine cluster() {
   Machine machine;
@@ -55,6 +46,7 @@ TEST(Machine, JsonRestoresItExactly) {
   machine.levels.push_back(level("site", Routing::dragonfly, {2, 4, 3}));
   machine.levels[2].local_bandwidth = guess(1.0 / 3.0);
   machine.levels[2].group_bandwidth = {0.1, Basis::published, "a \"paper\""};
+  machine.levels[2].topology = "counted";
   machine.levels[2].gap = {1e-9, Basis::measured, "a clock"};
   EXPECT_EQ(machine.processors(), 4 * 180 * 24);
   EXPECT_EQ(Machine::from_json(machine.to_json()), machine);
@@ -118,6 +110,11 @@ TEST(Machine, AJobGetsTheSmallestBox) {
   EXPECT_EQ(part.levels[1].extents, (Extents{16, 2}));
   EXPECT_DOUBLE_EQ(part.levels[1].taper[0] * 16, 0.5 * 18);
   EXPECT_EQ(tree.job(720), tree);
+  // 6 processors are 3 on each of two hosts, 7 are 4 and 3.
+  EXPECT_EQ(tree.job(6).levels[0].extents, Extents{3});
+  EXPECT_EQ(tree.job(6).processors(), 6);
+  EXPECT_EQ(tree.job(7).levels[0].extents, Extents{4});
+  EXPECT_EQ(tree.job(7).processors(), 8);
   EXPECT_THROW((void)tree.job(721), BadInput);
   EXPECT_THROW((void)tree.job(0), BadInput);
 

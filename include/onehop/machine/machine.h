@@ -46,6 +46,7 @@ struct Level {
   std::string name;  // what one unit of the level is called: "package", "host", "rack", "system", ...
   Routing routing = Routing::all_to_all;
   std::vector<std::int64_t> extents;  // see Routing; the number of members is their product
+  std::string topology;               // where the extents, links, interfaces and taper come from; may be empty
   Figure latency;      // seconds from the first byte sent to the first byte received between neighbours (LogGP's L)
   Figure hop_latency;  // seconds for every hop beyond the first; 0 if absent
   Figure overhead;     // seconds that a processor is busy with each message that it sends or receives (LogGP's o)
@@ -78,9 +79,10 @@ struct Machine {
   [[nodiscard]] std::int64_t processors() const;
 
   // Returns the part of this machine that a job with this many processors gets: inner levels whole, and of the first
-  // level that suffices a box of its extents. The box holds the fewest members that suffice; on a torus it is as close
-  // to a cube as possible and has links around it (as partitions of BG/Q and Fugaku do), in a tree or a dragonfly it
-  // fills the lowest tiers. Throws BadInput for a number that the machine does not have.
+  // level that suffices a box of its extents. Where the number is no multiple of an inner level's members, it takes as
+  // many of them as divide it, if these are at least half. The box holds the fewest members that suffice; on a torus it
+  // is as close to a cube as possible and has links around it (as partitions of BG/Q and Fugaku do), in a tree or a
+  // dragonfly it fills the lowest tiers. Throws BadInput for a number that the machine does not have.
   [[nodiscard]] Machine job(std::int64_t processors) const;
 
   // Throws BadInput with the path of the first value that makes no sense ("levels[2].extents: ...").

@@ -10,7 +10,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -75,10 +75,12 @@ class Choice:
 
 @dataclass(frozen=True)
 class Tuned:
-    """A tuning as the library reads it, and the choices that led to it."""
+    """A tuning as the library reads it, the choices that led to it, and the times of single messages."""
 
     tuning: dict[str, Any]
     choices: list[Choice]
+    # Bytes of a message and microseconds from one rank to the other, with the chosen stores.
+    messages: list[tuple[int, float]] = field(default_factory=list)
 
 
 def cost(us: Sequence[float]) -> float:
@@ -254,7 +256,11 @@ def choose(
         ]
         before, after = (float(np.mean([row[i] for row in measured["costs"]])) for i in (default, chosen))
         choices.append(Choice(name, texts[0], before, texts[1], after))
-    return Tuned(json.loads(_core.check_tuning(json.dumps(tuning))), choices)
+    messages = [
+        (one["size"], one["costs"][0][pick(one["costs"], one["choices"].index(one["default"]))])
+        for one in stores["classes"]
+    ]
+    return Tuned(json.loads(_core.check_tuning(json.dumps(tuning))), choices, messages)
 
 
 def tune(seconds: float, *, demote: bool, cores: int, advance: Callable[[float], None]) -> Tuned:
@@ -297,7 +303,7 @@ def with_allreduce(tuned: Tuned, reductions: Sequence[list[dict[str, Any]]]) -> 
         tables.append(chosen)
         ranks = "2 ranks" if table["ranks"] == 2 else "more ranks"
         choices += [Choice(f"all-reduce on {ranks}, {what}", *rest) for what, *rest in told]
-    return Tuned({**tuned.tuning, "allreduce": checked([*tables, network])}, choices)
+    return Tuned({**tuned.tuning, "allreduce": checked([*tables, network])}, choices, tuned.messages)
 
 
 def save(tuning: dict[str, Any], file: Path) -> None:

@@ -22,10 +22,12 @@ COMMANDS = (
     "doctor",
     "lattice",
     "launch",
+    "machines",
     "poisson",
     "quantum",
     "rails",
     "schedule",
+    "simulate",
     "tour",
     "tune",
 )

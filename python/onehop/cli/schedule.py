@@ -20,7 +20,7 @@ FileArgument = Annotated[str, typer.Argument(metavar="FILE|-", help="Schedule as
 RowsOption = Annotated[int, typer.Option(help="Maximum number of rows to show; 0 shows all.")]
 
 
-def _widths(text: str) -> int | list[int | tuple[int, int]]:
+def parse_widths(text: str) -> int | list[int | tuple[int, int]]:
     """Parse the widths of ghost layers: 1, 1x2x1, or 1:2x1x1 with a pair below:above."""
     try:
         parts = [tuple(int(number) for number in part.split(":")) for part in text.split("x")]
@@ -32,7 +32,8 @@ def _widths(text: str) -> int | list[int | tuple[int, int]]:
     return widths[0] if len(widths) == 1 and not isinstance(widths[0], tuple) else widths
 
 
-def _periodic(text: str) -> bool | list[bool]:
+def parse_periodic(text: str) -> bool | list[bool]:
+    """Parse periodic boundaries: yes, no, or one word per dimension (yesxno)."""
     words = {"yes": True, "no": False, "1": True, "0": False}
     parts = text.lower().split("x")
     if any(part not in words for part in parts):
@@ -63,7 +64,8 @@ def _read(file: str) -> bytes:
     return data
 
 
-def _load(file: str) -> Schedule:
+def load_schedule(file: str) -> Schedule:
+    """Read a schedule from a JSON file, or from stdin for `-`."""
     try:
         text = _read(file).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -126,8 +128,8 @@ def make_halo(
     schedule = halo(
         extents=shape,
         grid=parse_numbers(grid, "--grid", "x"),
-        width=_widths(width),
-        periodic=_periodic(periodic),
+        width=parse_widths(width),
+        periodic=parse_periodic(periodic),
         corners=corners,
         dtype=dtype,
         fields=fields,
@@ -142,7 +144,7 @@ def make_halo(
 
 def show(file: FileArgument, rows: RowsOption = 20, json_target: JsonOption = None) -> None:
     """Show the arrays and transfers of a schedule."""
-    schedule = _load(file)
+    schedule = load_schedule(file)
     screen = console(json_target)
     screen.print(repr(schedule), markup=False)
     arrays = Table("array", "name", "type", "bytes of an element", "elements", title="Arrays")
@@ -178,7 +180,7 @@ def show(file: FileArgument, rows: RowsOption = 20, json_target: JsonOption = No
 
 def count_schedule(file: FileArgument, rows: RowsOption = 20, json_target: JsonOption = None) -> None:
     """Count the messages and bytes of a schedule, per rank and per pair of ranks."""
-    result = count(_load(file))
+    result = count(load_schedule(file))
     screen = console(json_target)
     ranks = Table(
         "rank",
@@ -239,7 +241,7 @@ def verify_schedule(
 
     The exit code is 1 if there are any.
     """
-    schedule = _load(file)
+    schedule = load_schedule(file)
     violations = verify(schedule, limit)
     screen = console(json_target)
     for violation in violations:

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from onehop import _core
 from onehop._core import __version__
+from onehop.bench.machine_file import machine_text
 from onehop.bench.table import number
 from onehop.bench.tune import Tuned, save
 from onehop.bench.tune import tune as measure
@@ -19,6 +20,7 @@ from onehop.cores import usable_cores
 from onehop.doctor import host
 from onehop.error import BadInput, Error
 from onehop.launch import current_launch
+from onehop.output import check_file_target, write_file
 
 
 def _table(tuned: Tuned) -> Table:
@@ -45,6 +47,13 @@ def tune(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Measure and show the settings, but do not save them.")
     ] = False,
+    machine_file: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.toml",
+            help="Also write this machine's file for onehop simulate --machine FILE.toml.",
+        ),
+    ] = None,
     json_target: JsonOption = None,
 ) -> None:
     """Measure the fastest stores, chunks, slots, waiting and all-reduce algorithms of this machine and save them.
@@ -57,6 +66,8 @@ def tune(
         )
     if seconds <= 0:
         raise BadInput(f"expected --seconds above 0, found {seconds:g}")
+    if machine_file is not None:
+        check_file_target(machine_file, "--machine-file")
     cores = usable_cores()
     if cores < 2:
         raise Error(
@@ -76,6 +87,9 @@ def tune(
     else:
         save(tuned.tuning, file)
         screen.print(f"saved to {file}", markup=False)
+    if machine_file is not None:
+        write_file(machine_file, machine_text(tuned.messages, cores), "the machine")
+        screen.print(f"the machine is in {machine_file}", markup=False)
     result = {
         "tune": "onehop",
         "version": __version__,

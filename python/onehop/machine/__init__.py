@@ -1,1 +1,43 @@
-"""Machines as data, and what a schedule would do on them: maps of ranks, rails and predicted times."""
+"""Machines as data, and the time that schedules take on them.
+
+A machine is a TOML file (docs/reference/machine.md): `machine_names` lists those that are installed with onehop, and
+`load_machine` reads one. `simulate` predicts how long a schedule takes on it (docs/reference/simulate.md).
+"""
+
+from __future__ import annotations
+
+from onehop._core import Figure, Level, LinkLoad, Machine, SimulatedRound, Simulation, Traffic
+from onehop.machine.reader import figures_of, load_machine, machine_names, machine_path, parse_machine
+from onehop.machine.simulate import (
+    allreduce_traffic,
+    goal,
+    halo_traffic,
+    loggops,
+    message_traffic,
+    permutation_traffic,
+    simulate,
+    traffic_of,
+)
+
+__all__ = [
+    "Figure",
+    "Level",
+    "LinkLoad",
+    "Machine",
+    "SimulatedRound",
+    "Simulation",
+    "Traffic",
+    "allreduce_traffic",
+    "figures_of",
+    "goal",
+    "halo_traffic",
+    "load_machine",
+    "loggops",
+    "machine_names",
+    "machine_path",
+    "message_traffic",
+    "parse_machine",
+    "permutation_traffic",
+    "simulate",
+    "traffic_of",
+]

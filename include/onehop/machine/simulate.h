@@ -1,0 +1,148 @@
+// `simulate` computes how long a schedule takes on a machine (machine.h), from pure data and without a network.
+//
+// The model. A processor is busy for the overhead o of the level with each message that it sends or receives, and
+// begins messages at least the gap g apart. A message then flows at the rate that it gets: all messages that are under
+// way share the links on their routes max-min fairly, and none flows faster than one link. Its last byte arrives the
+// latency of the route later. Within a round every rank starts its messages in order, copies what stays on the rank,
+// computes, and then takes what has arrived. It enters the next round when it has received everything and its own
+// messages have left; ranks do not wait for each other otherwise. docs/reference/simulate.md describes details.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "onehop/machine/machine.h"
+#include "onehop/patterns.h"
+#include "onehop/schedule.h"
+
+namespace onehop {
+
+struct Message {
+  int from = 0;
+  int to = 0;
+  std::int64_t bytes = 0;
+  int rail = -1;  // the interface or link that it leaves through; -1: rank after rank and message after message in turn
+  friend bool operator==(const Message&, const Message&) = default;
+};
+
+// What moves in one round: a list of messages, or a regular pattern that needs no list.
+struct TrafficRound {
+  enum class Kind : std::uint8_t {
+    list,      // `messages`
+    everyone,  // every rank sends `bytes` to every other one, the next higher rank first
+    bits,      // every rank sends `bytes` to each rank whose number differs in some of `bits` and in no other bit
+  };
+  Kind kind = Kind::list;
+  std::vector<Message> messages;  // those of one sender in the order in which it sends them
+  std::int64_t bytes = 0;
+  std::vector<int> bits;                  // ascending
+  std::vector<std::int64_t> local_bytes;  // copied inside each rank: one number per rank, one for all, or none
+  std::vector<int> schedule_rounds = {};  // the rounds of the schedule that it stands for
+  // Of a list: every rank mixes its messages, so that each part of the time in which it starts them holds an equal part
+  // of every kind. `everyone` is always mixed.
+  bool mixed = false;
+  friend bool operator==(const TrafficRound&, const TrafficRound&) = default;
+};
+
+// The messages of a schedule, without their contents.
+struct Traffic {
+  std::string name;
+  int ranks = 1;
+  std::vector<TrafficRound> rounds;
+
+  // The same traffic with every message listed. Throws BadInput if a round has more than `max_listed_messages`.
+  [[nodiscard]] Traffic listed() const;
+  friend bool operator==(const Traffic&, const Traffic&) = default;
+};
+
+inline constexpr std::int64_t max_listed_messages = std::int64_t{1} << 22;
+
+// Everything that a rank sends to another in one round is one message, as in a plan. Every rank begins with the next
+// higher rank; in a permutation of bits, with the lowest bit. A round whose messages read no array that the round
+// before has written is joined with it, because plans do not wait between such rounds.
+[[nodiscard]] Traffic traffic_of(const Schedule& schedule);
+
+// The traffic of patterns, without building their schedules: ranks may be many. The segments of an all-reduce are taken
+// to be equal; in the schedule they differ by up to 64 elements.
+[[nodiscard]] Traffic allreduce_traffic(const AllReduceSpec& spec);
+[[nodiscard]] Traffic permutation_traffic(const PermuteBitsSpec& spec);
+
+struct SimulateOptions {
+  // The place of every rank on the machine. Empty: rank r has place r on the part of the machine that a job with these
+  // ranks gets (`Machine::job`).
+  std::vector<std::int64_t> places;
+  // Seconds that every rank computes between start and finish: one number for all rounds, one per round, or none.
+  std::vector<double> compute;
+  // Above 0, messages are packed and unpacked in chunks of this size, at the processor's memory bandwidth. This
+  // overlaps with the flow, except for the first and last chunk. 0: the bandwidth of the machine's levels includes
+  // packing.
+  std::int64_t chunk_bytes = 0;
+  // Above 0, a longer message moves through `slots` slots of this size, of which each is free again when its contents
+  // have arrived and the receiver's flag has come back. 0: slots limit nothing.
+  std::int64_t slot_bytes = 0;
+  int slots = 2;
+  bool contention = true;  // false: messages do not share links; each flows at the bandwidth of one link
+  // Rates are computed again at the latest when the time since the round began has grown by this fraction; with few
+  // messages at every change.
+  double accuracy = 0.01;
+  // Called now and then with the fraction that is done; the simulation ends with an Error when it returns false.
+  std::function<bool(double)> progress = {};
+};
+
+// The load of one link, switch stage or interface.
+struct LinkLoad {
+  std::string name;
+  std::string level;
+  double bytes = 0;
+  double bandwidth = 0;                                               // bytes per second
+  std::int64_t alike = 1;                                             // links with the same load, of which this is one
+  [[nodiscard]] double seconds() const { return bytes / bandwidth; }  // the shortest time that the load takes
+};
+
+struct SimulatedRound {
+  double seconds = 0;  // from the end of the round before on the slowest rank to the end on the slowest rank
+  std::int64_t messages = 0;
+  double bytes = 0;
+  std::vector<int> schedule_rounds;
+};
+
+// What one rank does in one round, in seconds since the beginning of the schedule.
+struct RankSpan {
+  double begin = 0;
+  double posted = 0;    // all messages are started
+  double computed = 0;  // local copies and computing are done
+  double end = 0;
+};
+
+struct Simulation {
+  std::string schedule;
+  std::string machine;
+  int ranks = 0;
+  double seconds = 0;
+  std::vector<SimulatedRound> rounds;
+  std::vector<LinkLoad> links;  // busiest first
+  struct LevelBytes {
+    std::string level;
+    double bytes = 0;
+  };
+  std::vector<LevelBytes> bytes_by_level;  // bytes of messages between members of the level
+  // timelines[i][k]: round k of the ranks like `timeline_ranks[i]`. Where the traffic is symmetric, one rank stands for
+  // many.
+  std::vector<int> timeline_ranks;
+  std::vector<std::vector<RankSpan>> timelines;
+  double seconds_to_simulate = 0;
+  bool by_symmetry = false;  // some round was computed without listing its messages
+
+  // `max_links` and `max_timelines` limit the lists.
+  [[nodiscard]] std::string to_json(int indent = -1, int max_links = 100, int max_timelines = 64) const;
+};
+
+// Throws BadInput if the machine has too few processors, a place is used twice or does not exist, or a round has too
+// many messages to list and no symmetry.
+[[nodiscard]] Simulation simulate(const Traffic& traffic, const Machine& machine, const SimulateOptions& options = {});
+[[nodiscard]] Simulation simulate(const Schedule& schedule, const Machine& machine,
+                                  const SimulateOptions& options = {});
+
+}  // namespace onehop

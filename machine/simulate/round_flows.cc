@@ -1,0 +1,355 @@
+#include "machine/simulate/round_flows.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <utility>
+
+#include "onehop/error.h"
+
+namespace onehop::detail {
+namespace {
+
+// A rank that sends more messages in a round starts them in this many parts, to bound the number of events.
+constexpr std::int64_t most_batches = 16;
+constexpr std::size_t most_mixed_flows = 65536;
+
+bool is_power_of_two(std::int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
+
+// Sets the period of the dimension that holds bit `bit` of a place. Returns false for a bit beyond the machine.
+bool add_bit(const Machine& machine, int bit, Symmetry& symmetry) {
+  for (std::size_t l = 0; l < machine.levels.size(); ++l) {
+    const Level& level = machine.levels[l];
+    // Exchanging members of a switch or tree keeps its routes as they are, so that only these routings need a period.
+    const bool ordered = level.routing == Routing::torus || level.routing == Routing::dragonfly;
+    for (std::size_t d = 0; d < level.extents.size(); ++d) {
+      const int bits = std::countr_zero(static_cast<std::uint64_t>(level.extents[d]));
+      if (bit >= bits) {
+        bit -= bits;
+        continue;
+      }
+      std::int64_t& period = symmetry.periods[l][d];
+      if (ordered) period = std::max(period, std::int64_t{2} << bit);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::uint32_t LinkTable::number(const Link& link, std::int64_t alike) {
+  if (2 * (keys_.size() + 1) > slots_.size()) grow();
+  const std::uint64_t key = link.key();
+  std::size_t slot = (key * 0x9E3779B97F4A7C15ULL) >> 20 & (slots_.size() - 1);
+  while (slots_[slot].used && slots_[slot].key != key) slot = (slot + 1) & (slots_.size() - 1);
+  if (!slots_[slot].used) {
+    slots_[slot] = {key, static_cast<std::uint32_t>(keys_.size()), true};
+    keys_.push_back(key);
+    alike_.push_back(alike);
+  }
+  return slots_[slot].number;
+}
+
+void LinkTable::grow() {
+  slots_.assign(std::max<std::size_t>(1024, slots_.size() * 4), {});
+  for (std::size_t i = 0; i < keys_.size(); ++i) {
+    std::size_t slot = (keys_[i] * 0x9E3779B97F4A7C15ULL) >> 20 & (slots_.size() - 1);
+    while (slots_[slot].used) slot = (slot + 1) & (slots_.size() - 1);
+    slots_[slot] = {keys_[i], static_cast<std::uint32_t>(i), true};
+  }
+}
+
+Symmetry symmetry_of(const Traffic& traffic, const Machine& machine, bool own_places) {
+  Symmetry symmetry;
+  if (machine.processors() != traffic.ranks) return {};
+  for (const Level& level : machine.levels) symmetry.periods.emplace_back(level.extents.size(), 1);
+  for (const TrafficRound& round : traffic.rounds) {
+    if (round.kind == TrafficRound::Kind::list || round.local_bytes.size() > 1) return {};
+    // With few messages their order counts, and it is not symmetric.
+    if (round.kind == TrafficRound::Kind::everyone && traffic.ranks <= most_batches + 1) return {};
+    if (round.kind != TrafficRound::Kind::bits) continue;
+    if (own_places) return {};
+    symmetry.exclusive_or = true;
+    for (const Level& level : machine.levels) {
+      if (!std::ranges::all_of(level.extents, is_power_of_two)) return {};
+    }
+    for (const int bit : round.bits) {
+      if (!add_bit(machine, bit, symmetry)) return {};
+    }
+  }
+  return symmetry;
+}
+
+Classes::Classes(const Network& network, const Symmetry& symmetry, std::vector<std::int64_t> places, int ranks)
+    : network_(network), symmetry_(symmetry), places_(std::move(places)), ranks_(ranks) {
+  if (!symmetry_.any()) {
+    representatives_.resize(static_cast<std::size_t>(ranks));
+    for (int rank = 0; rank < ranks; ++rank) representatives_[static_cast<std::size_t>(rank)] = rank;
+    return;
+  }
+  // Places that are their own canonical place stand for the others; ranks have their own numbers as places here, or any
+  // order, as in traffic between all.
+  class_of_place_.assign(static_cast<std::size_t>(ranks), 0);
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (canonical_place(rank) != rank) continue;
+    class_of_place_[static_cast<std::size_t>(rank)] = static_cast<std::uint32_t>(representatives_.size());
+    representatives_.push_back(rank);
+  }
+  places_.clear();
+  population_ = static_cast<double>(ranks) / static_cast<double>(representatives_.size());
+}
+
+std::int64_t Classes::place(std::int64_t rank) const {
+  return places_.empty() ? rank : places_[static_cast<std::size_t>(rank)];
+}
+
+std::int64_t Classes::canonical_place(std::int64_t place) const { return canonical_owner(place, 0, 0).first; }
+
+std::uint32_t Classes::class_of(std::int64_t rank) const {
+  if (!symmetry_.any()) return static_cast<std::uint32_t>(rank);
+  return class_of_place_[static_cast<std::size_t>(canonical_place(rank))];
+}
+
+std::pair<std::int64_t, std::int64_t> Classes::canonical_owner(std::int64_t owner, int level,
+                                                               std::size_t first_dim) const {
+  std::int64_t canonical = 0;
+  std::int64_t stride = 1;
+  std::int64_t alike = 1;
+  const auto& levels = network_.machine().levels;
+  for (auto l = static_cast<std::size_t>(level); l < levels.size(); ++l) {
+    for (std::size_t d = first_dim; d < levels[l].extents.size(); ++d) {
+      const std::int64_t extent = levels[l].extents[d];
+      const std::int64_t period = symmetry_.periods[l][d];
+      canonical += owner % extent % period * stride;
+      owner /= extent;
+      stride *= extent;
+      alike *= extent / period;
+    }
+    first_dim = 0;
+  }
+  return {canonical, alike};
+}
+
+std::pair<Link, std::int64_t> Classes::canonical(const Link& link) const {
+  const Level& level = network_.machine().levels[static_cast<std::size_t>(link.level)];
+  Link found = link;
+  std::size_t first_dim = 0;
+  std::int64_t more = 1;  // links of one owner that are alike
+  std::int64_t fan = 0;   // targets of the owner; their distance counts
+  switch (link.kind) {
+    case LinkKind::up:
+    case LinkKind::down:
+    case LinkKind::interface:
+      // The ranks of a member take its links in turn.
+      if (network_.member_size(link.level) > 1) {
+        more = link.kind == LinkKind::interface ? level.interfaces : level.links;
+        found.sub = 0;
+      }
+      break;
+    case LinkKind::pair:
+      fan = level.members();
+      break;
+    case LinkKind::tier_up:
+    case LinkKind::tier_down:
+      first_dim = static_cast<std::size_t>(link.sub) + 1;
+      break;
+    case LinkKind::local:
+      first_dim = 1;
+      fan = level.extents[1];
+      break;
+    case LinkKind::global:
+      first_dim = 2;
+      fan = level.extents[2];
+      break;
+    case LinkKind::injection:
+    case LinkKind::torus:
+      break;
+  }
+  const auto [owner, alike] = canonical_owner(link.owner, link.level, first_dim);
+  if (fan > 0) {
+    const std::int64_t own = link.owner % fan;
+    const std::int64_t canonical_own = owner % fan;
+    const bool flip = symmetry_.exclusive_or && link.kind == LinkKind::pair;
+    found.sub = flip ? (link.sub ^ own ^ canonical_own) : (link.sub - own + canonical_own + fan) % fan;
+  }
+  found.owner = owner;
+  return {found, alike * more};
+}
+
+// Collects the flows of a round.
+class Classes::Builder {
+ public:
+  Builder(const Classes& classes, LinkTable& links, RoundFlows& out) : classes_(classes), links_(links), out_(out) {
+    out_.out.resize(classes.size());
+    out_.incoming.assign(classes.size(), 0);
+  }
+
+  // Finds the route of a message. `order` counts the messages of its sender.
+  void find(std::int64_t from, std::int64_t to, std::int64_t order, int rail) {
+    classes_.network_.find(classes_.place(from), classes_.place(to), order, rail, route_);
+    uses_.clear();
+    for (const Link& link : route_.links) {
+      if (!classes_.symmetry_.any()) {
+        uses_.push_back({links_.number(link, 1), 1});
+        continue;
+      }
+      const auto [one, alike] = classes_.canonical(link);
+      add_use({links_.number(one, alike), classes_.population() / static_cast<double>(alike)});
+    }
+  }
+
+  [[nodiscard]] const Route& route() const { return route_; }
+  [[nodiscard]] const std::vector<Use>& uses() const { return uses_; }
+
+  void add(std::uint32_t from, std::uint32_t to, double bytes, int batch, double count, const Route& route,
+           const std::vector<Use>& uses) {
+    const auto number = static_cast<std::uint32_t>(out_.flows.size());
+    out_.flows.push_back({from, to, bytes, count, batch, route.latency, route.overhead, route.gap, route.level});
+    out_.table.first.push_back(out_.table.uses.size());
+    for (const Use& use : uses) out_.table.uses.push_back({use.link, use.weight * count});
+    out_.table.last.push_back(out_.table.uses.size());
+    out_.table.limit.push_back(route.bandwidth);
+    out_.out[from].push_back(number);
+    ++out_.incoming[to];
+    const double all = count * classes_.population();
+    out_.messages += all;
+    out_.bytes += all * bytes;
+  }
+
+ private:
+  void add_use(const Use& use) {
+    for (Use& one : uses_) {
+      if (one.link != use.link) continue;
+      one.weight += use.weight;
+      return;
+    }
+    uses_.push_back(use);
+  }
+
+  const Classes& classes_;
+  LinkTable& links_;
+  RoundFlows& out_;
+  Route route_;
+  std::vector<Use> uses_;
+};
+
+namespace {
+
+// Messages of one class of ranks with the same behaviour.
+struct Kind {
+  std::uint32_t to = 0;
+  double bytes = 0;
+  Route route;
+  std::vector<Use> uses;
+  double count = 0;
+};
+
+// Joins messages of equal behaviour.
+class Kinds {
+ public:
+  void add(std::uint32_t to, double bytes, const Route& route, const std::vector<Use>& uses) {
+    Key key{to, bytes, route.latency, route.level, {}};
+    for (const Use& use : uses) key.uses.emplace_back(use.link, use.weight);
+    std::ranges::sort(key.uses);
+    const auto [found, is_new] = index_.try_emplace(std::move(key), kinds_.size());
+    if (is_new) {
+      kinds_.push_back({to, bytes, route, uses, 0});
+      kinds_.back().route.links.clear();
+    }
+    kinds_[found->second].count += 1;
+  }
+  [[nodiscard]] const std::vector<Kind>& kinds() const { return kinds_; }
+
+ private:
+  struct Key {
+    std::uint32_t to;
+    double bytes;
+    double latency;
+    int level;
+    std::vector<std::pair<std::uint32_t, double>> uses;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  std::map<Key, std::size_t> index_;
+  std::vector<Kind> kinds_;
+};
+
+std::int64_t batches_of(std::int64_t messages) { return std::min(messages, most_batches); }
+
+// The number whose bits at the places `bits` are those of `value`, lowest first.
+std::int64_t deposit(std::int64_t value, const std::vector<int>& bits) {
+  std::int64_t result = 0;
+  for (std::size_t i = 0; i < bits.size(); ++i) result |= (value >> i & 1) << bits[i];
+  return result;
+}
+
+}  // namespace
+
+RoundFlows Classes::flows_of(const TrafficRound& round, LinkTable& links) const {
+  RoundFlows result;
+  Builder builder(*this, links, result);
+  result.local_bytes.assign(size(), 0);
+  for (std::size_t i = 0; i < size() && !round.local_bytes.empty(); ++i) {
+    const std::size_t entry = round.local_bytes.size() == 1 ? 0 : static_cast<std::size_t>(representatives_[i]);
+    result.local_bytes[i] = static_cast<double>(round.local_bytes[entry]);
+  }
+  const auto bytes = static_cast<double>(round.bytes);
+  const auto add_mixed = [&](std::uint32_t from, const Kinds& kinds, std::int64_t messages) {
+    const auto parts = static_cast<std::int64_t>(most_mixed_flows / std::max<std::size_t>(1, kinds.kinds().size()));
+    const std::int64_t batches = std::clamp<std::int64_t>(parts, 1, batches_of(messages));
+    for (std::int64_t batch = 0; batch < batches; ++batch) {
+      for (const Kind& kind : kinds.kinds()) {
+        builder.add(from, kind.to, kind.bytes, static_cast<int>(batch), kind.count / static_cast<double>(batches),
+                    kind.route, kind.uses);
+      }
+    }
+  };
+  if (round.kind == TrafficRound::Kind::everyone) {
+    for (std::size_t i = 0; i < size(); ++i) {
+      Kinds kinds;
+      for (std::int64_t order = 0; order + 1 < ranks_; ++order) {
+        const std::int64_t to = (representatives_[i] + order + 1) % ranks_;
+        builder.find(representatives_[i], to, order, -1);
+        kinds.add(class_of(to), bytes, builder.route(), builder.uses());
+      }
+      add_mixed(static_cast<std::uint32_t>(i), kinds, ranks_ - 1);
+    }
+    return result;
+  }
+  if (round.kind == TrafficRound::Kind::bits) {
+    const std::int64_t messages = (std::int64_t{1} << round.bits.size()) - 1;
+    const std::int64_t batches = batches_of(messages);
+    for (std::size_t i = 0; i < size(); ++i) {
+      for (std::int64_t order = 0; order < messages; ++order) {
+        const std::int64_t to = representatives_[i] ^ deposit(order + 1, round.bits);
+        builder.find(representatives_[i], to, order, -1);
+        builder.add(static_cast<std::uint32_t>(i), class_of(to), bytes, static_cast<int>(order * batches / messages), 1,
+                    builder.route(), builder.uses());
+      }
+    }
+    return result;
+  }
+  std::vector<std::int64_t> messages(static_cast<std::size_t>(ranks_), 0);
+  for (const Message& message : round.messages) ++messages[static_cast<std::size_t>(message.from)];
+  std::vector<std::int64_t> sent(messages.size(), 0);
+  std::vector<Kinds> mixed(round.mixed ? messages.size() : 0);
+  for (const Message& message : round.messages) {
+    const auto from = static_cast<std::size_t>(message.from);
+    const std::int64_t order = sent[from]++;
+    builder.find(message.from, message.to, order, message.rail);
+    const auto size_of = static_cast<double>(message.bytes);
+    if (round.mixed && messages[from] > most_batches) {
+      mixed[from].add(static_cast<std::uint32_t>(message.to), size_of, builder.route(), builder.uses());
+      continue;
+    }
+    builder.add(static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(message.to), size_of,
+                static_cast<int>(order * batches_of(messages[from]) / messages[from]), 1, builder.route(),
+                builder.uses());
+  }
+  for (std::size_t from = 0; from < mixed.size(); ++from) {
+    add_mixed(static_cast<std::uint32_t>(from), mixed[from], messages[from]);
+  }
+  return result;
+}
+
+}  // namespace onehop::detail

@@ -1,0 +1,271 @@
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <unordered_map>
+
+#include "onehop/error.h"
+#include "onehop/machine/simulate.h"
+#include "src/base/checked.h"
+
+namespace onehop {
+namespace {
+
+constexpr int many = 17;  // ranks from which on the order of messages to everyone does not count
+
+[[noreturn]] void too_many(std::int64_t messages) {
+  throw BadInput("simulate: expected a round of at most " + std::to_string(max_listed_messages) +
+                 " messages, unless it is symmetric and fills a box of the machine, found " +
+                 (messages < 0 ? std::string("more") : std::to_string(messages)));
+}
+
+// The messages and local bytes of one round.
+class RoundReader {
+ public:
+  explicit RoundReader(const Schedule& schedule) : schedule_(schedule) {}
+
+  void add(const Round& round, int number) {
+    by_bits_ = by_bits_ || round.permutation.has_value();
+    for (std::size_t t = 0; t < round.transfers.size(); ++t) {
+      const Transfer& transfer = round.transfers[t];
+      check(transfer, number, t);
+      if (transfer.from.slice.elements() == 0) continue;
+      const std::int64_t bytes = schedule_.bytes(transfer);
+      if (transfer.from.rank == transfer.to.rank) {
+        add_local(transfer.from.rank, bytes);
+        continue;
+      }
+      const std::int64_t key = std::int64_t{transfer.from.rank} * schedule_.ranks + transfer.to.rank;
+      const auto [found, is_new] = index_.try_emplace(key, result_.messages.size());
+      if (is_new) {
+        if (std::ssize(result_.messages) >= max_listed_messages) too_many(-1);
+        result_.messages.push_back({transfer.from.rank, transfer.to.rank, 0});
+      }
+      std::int64_t& sum = result_.messages[found->second].bytes;
+      sum = detail::checked_add(sum, bytes, "the bytes of a message");
+    }
+    result_.schedule_rounds.push_back(number);
+  }
+
+  [[nodiscard]] TrafficRound finish() {
+    const int ranks = schedule_.ranks;
+    std::ranges::stable_sort(result_.messages, {}, [&](const Message& message) {
+      const int distance = by_bits_ ? message.from ^ message.to : (message.to - message.from + ranks) % ranks;
+      return std::pair(message.from, distance);
+    });
+    const std::int64_t all = std::int64_t{ranks} * (ranks - 1);
+    result_.mixed = ranks > many && std::ssize(result_.messages) == all;
+    return std::move(result_);
+  }
+
+ private:
+  void add_local(int rank, std::int64_t bytes) {
+    result_.local_bytes.resize(static_cast<std::size_t>(schedule_.ranks), 0);
+    std::int64_t& sum = result_.local_bytes[static_cast<std::size_t>(rank)];
+    sum = detail::checked_add(sum, bytes, "the bytes of local copies");
+  }
+
+  void check(const Transfer& transfer, int round, std::size_t number) const {
+    const auto exists = [&](const Place& place) { return place.rank >= 0 && place.rank < schedule_.ranks; };
+    if (exists(transfer.from) && exists(transfer.to)) return;
+    throw BadInput("simulate: expected ranks from 0 to " + std::to_string(schedule_.ranks - 1) + ", found " +
+                   describe(schedule_, round, static_cast<int>(number)));
+  }
+
+  const Schedule& schedule_;
+  TrafficRound result_;
+  std::unordered_map<std::int64_t, std::size_t> index_;
+  bool by_bits_ = false;
+};
+
+}  // namespace
+
+Traffic traffic_of(const Schedule& schedule) {
+  Traffic traffic{schedule.name, schedule.ranks, {}};
+  std::set<int> written;
+  std::optional<RoundReader> reader;
+  for (std::size_t k = 0; k < schedule.rounds.size(); ++k) {
+    const Round& round = schedule.rounds[k];
+    const bool waits =
+        std::ranges::any_of(round.transfers, [&](const Transfer& t) { return written.contains(t.from.array); });
+    if (reader && waits) {
+      traffic.rounds.push_back(reader->finish());
+      reader.reset();
+      written.clear();
+    }
+    if (!reader) reader.emplace(schedule);
+    reader->add(round, static_cast<int>(k));
+    for (const Transfer& transfer : round.transfers) written.insert(transfer.to.array);
+  }
+  if (reader) traffic.rounds.push_back(reader->finish());
+  return traffic;
+}
+
+Traffic allreduce_traffic(const AllReduceSpec& spec) {
+  if (spec.ranks < 1 || spec.ranks > max_ranks) {
+    throw BadInput("allreduce: expected 1 to " + std::to_string(max_ranks) + " ranks, found " +
+                   std::to_string(spec.ranks));
+  }
+  if (spec.elements < 0) {
+    throw BadInput("allreduce: expected 0 elements or more, found " + std::to_string(spec.elements));
+  }
+  if (spec.algorithm == ReduceAlgorithm::automatic) {
+    throw BadInput("allreduce: expected one_shot or two_shot, found auto: a simulation needs a definite algorithm");
+  }
+  const std::int64_t all = detail::checked_multiply(spec.elements, bytes_of(spec.type), "the bytes of an all-reduce");
+  const bool two_shot = spec.algorithm == ReduceAlgorithm::two_shot;
+  const std::int64_t part = two_shot ? (all + spec.ranks - 1) / spec.ranks : all;
+  Traffic traffic{"allreduce", spec.ranks, {}};
+  TrafficRound round;
+  round.kind = TrafficRound::Kind::everyone;
+  round.bytes = part;
+  round.local_bytes = {part};
+  round.schedule_rounds = {0, 1};
+  traffic.rounds.push_back(round);
+  if (two_shot) {
+    round.local_bytes.clear();
+    round.schedule_rounds = {2};
+    traffic.rounds.push_back(round);
+  }
+  return traffic;
+}
+
+namespace {
+
+// A permutation of index bits, seen from the ranks.
+struct RankBits {
+  int local_bits = 0;
+  int rank_bits = 0;
+  std::vector<int> from;   // the bit of the index that goes to each bit
+  std::vector<int> free;   // rank bits that come from local bits
+  std::vector<int> bound;  // rank bits that come from rank bits
+  bool bound_stay = true;  // each bound bit stays where it is
+
+  explicit RankBits(const PermuteBitsSpec& spec)
+      : local_bits(spec.local_bits), rank_bits(spec.bits - spec.local_bits), from(spec.permutation.size()) {
+    for (std::size_t i = 0; i < spec.permutation.size(); ++i) {
+      from[static_cast<std::size_t>(spec.permutation[i])] = static_cast<int>(i);
+    }
+    for (int bit = 0; bit < rank_bits; ++bit) {
+      const int source = from[static_cast<std::size_t>(local_bits + bit)];
+      (source < local_bits ? free : bound).push_back(bit);
+      if (source >= local_bits && source != local_bits + bit) bound_stay = false;
+    }
+  }
+
+  // The bound bits of the rank that receives from `rank`; the free bits take all values.
+  [[nodiscard]] int bound_bits(int rank) const {
+    int target = 0;
+    for (const int bit : bound)
+      target |= (rank >> (from[static_cast<std::size_t>(local_bits + bit)] - local_bits) & 1) << bit;
+    return target;
+  }
+
+  // The elements of a rank that keep their place: their index has equal bits along every cycle of the permutation.
+  [[nodiscard]] std::int64_t staying(int rank) const {
+    std::int64_t elements = 1;
+    std::vector<bool> seen(from.size(), false);
+    for (std::size_t start = 0; start < from.size(); ++start) {
+      if (seen[start]) continue;
+      int known = -1;
+      for (auto bit = start; !seen[bit]; bit = static_cast<std::size_t>(from[bit])) {
+        seen[bit] = true;
+        if (static_cast<int>(bit) < local_bits) continue;
+        const int value = rank >> (static_cast<int>(bit) - local_bits) & 1;
+        if (known >= 0 && known != value) return 0;
+        known = value;
+      }
+      if (known < 0) elements *= 2;
+    }
+    return elements;
+  }
+};
+
+void check(const PermuteBitsSpec& spec) {
+  // One rank's part has few transfers, and building it checks everything.
+  (void)permute_bits(spec, 0);
+  if (spec.bits - spec.local_bits > 20) {
+    throw BadInput("permutation: expected at most " + std::to_string(max_ranks) + " ranks, found 2^" +
+                   std::to_string(spec.bits - spec.local_bits));
+  }
+}
+
+}  // namespace
+
+Traffic permutation_traffic(const PermuteBitsSpec& spec) {
+  check(spec);
+  const RankBits bits(spec);
+  const int ranks = 1 << bits.rank_bits;
+  const int free = static_cast<int>(bits.free.size());
+  const std::int64_t elements = std::int64_t{1} << (bits.local_bits - free);
+  const std::int64_t bytes = encoded_bytes(
+      spec.codec, spec.type,
+      elements * (spec.type == ElementType::bytes ? spec.element_bytes : spec.element_bytes / bytes_of(spec.type)));
+  Traffic traffic{"permute_bits", ranks, {}};
+  TrafficRound round;
+  round.schedule_rounds = {0};
+  const auto local = [&](int rank) {
+    const int fixed = bits.bound_bits(rank);
+    int mask = 0;
+    for (const int bit : bits.bound) mask |= 1 << bit;
+    const std::int64_t moved = (rank & mask) == fixed ? elements - bits.staying(rank) : 0;
+    return detail::checked_multiply(moved, spec.element_bytes, "the bytes of local copies");
+  };
+  if (bits.bound_stay) {
+    round.kind = TrafficRound::Kind::bits;
+    round.bytes = bytes;
+    round.bits = bits.free;
+    if (local(0) > 0 || local(ranks - 1) > 0) round.local_bytes = {std::max(local(0), local(ranks - 1))};
+    traffic.rounds.push_back(std::move(round));
+    return traffic;
+  }
+  if (ranks > max_listed_messages >> free) too_many(std::int64_t{ranks} << free);
+  round.local_bytes.resize(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) {
+    round.local_bytes[static_cast<std::size_t>(rank)] = local(rank);
+    std::vector<int> targets;
+    for (int value = 0; value < 1 << free; ++value) {
+      int target = bits.bound_bits(rank);
+      for (std::size_t i = 0; i < bits.free.size(); ++i) target |= (value >> i & 1) << bits.free[i];
+      if (target != rank) targets.push_back(target);
+    }
+    std::ranges::sort(targets, {}, [&](int target) { return target ^ rank; });
+    for (const int target : targets) round.messages.push_back({rank, target, bytes});
+  }
+  traffic.rounds.push_back(std::move(round));
+  return traffic;
+}
+
+Traffic Traffic::listed() const {
+  Traffic result{name, ranks, {}};
+  for (const TrafficRound& round : rounds) {
+    TrafficRound list = round;
+    list.kind = TrafficRound::Kind::list;
+    list.bytes = 0;
+    list.bits.clear();
+    if (round.kind == TrafficRound::Kind::everyone) {
+      const std::int64_t messages = std::int64_t{ranks} * (ranks - 1);
+      if (messages > max_listed_messages) too_many(messages);
+      list.mixed = ranks > many;
+      for (int from = 0; from < ranks; ++from) {
+        for (int step = 1; step < ranks; ++step) list.messages.push_back({from, (from + step) % ranks, round.bytes});
+      }
+    }
+    if (round.kind == TrafficRound::Kind::bits) {
+      const std::int64_t each = (std::int64_t{1} << round.bits.size()) - 1;
+      if (each * ranks > max_listed_messages) too_many(each * ranks);
+      for (int from = 0; from < ranks; ++from) {
+        for (std::int64_t value = 1; value <= each; ++value) {
+          int distance = 0;
+          for (std::size_t i = 0; i < round.bits.size(); ++i) {
+            distance |= static_cast<int>(value >> i & 1) << round.bits[i];
+          }
+          list.messages.push_back({from, from ^ distance, round.bytes});
+        }
+      }
+    }
+    result.rounds.push_back(std::move(list));
+  }
+  return result;
+}
+
+}  // namespace onehop

@@ -1,0 +1,95 @@
+"""The machine file of this machine, from the times of messages between two of its cores."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from time import perf_counter
+
+import numpy as np
+
+from onehop._core import __version__
+from onehop.error import Error
+
+__all__ = ["fit_messages", "machine_text", "memory_bandwidth"]
+
+# Far beyond every cache.
+_COPY_BYTES = 128 << 20
+
+
+def fit_messages(messages: Sequence[tuple[int, float]]) -> tuple[float, float]:
+    """Fit seconds = constant + bytes / bandwidth to messages, with the least relative errors.
+
+    Parameters
+    ----------
+    messages : sequence of (int, float)
+        Bytes of each message, and its microseconds one way.
+
+    Returns
+    -------
+    (float, float)
+        The constant in seconds and the bandwidth in bytes per second.
+
+    Raises
+    ------
+    Error
+        The times do not grow with the bytes.
+    """
+    sizes = np.array([size for size, _ in messages], dtype=float)
+    seconds = np.array([us * 1e-6 for _, us in messages])
+    weights = np.column_stack([1 / seconds, sizes / seconds])
+    (constant, per_byte), *_ = np.linalg.lstsq(weights, np.ones(len(sizes)), rcond=None)
+    if per_byte <= 0:
+        raise Error(
+            "expected times that grow with the size of a message, found that they do not; measure again on a quiet "
+            "machine"
+        )
+    return max(float(constant), float(seconds.min()) / 4), 1 / float(per_byte)
+
+
+def memory_bandwidth() -> float:
+    """Bytes per second that one core reads and writes in memory, from copies of a large array."""
+    source = np.ones(_COPY_BYTES // 8)
+    target = np.zeros_like(source)
+    times = []
+    for _ in range(5):
+        begin = perf_counter()
+        np.copyto(target, source)
+        times.append(perf_counter() - begin)
+    return 2 * _COPY_BYTES / float(np.median(times))
+
+
+def machine_text(messages: Sequence[tuple[int, float]], cores: int) -> str:
+    """Return the TOML file of a host with this many cores; the figures of messages are those of two of them.
+
+    Parameters
+    ----------
+    messages : sequence of (int, float)
+        Bytes of each message, and its microseconds one way.
+    cores : int
+        Number of cores.
+    """
+    constant, bandwidth = fit_messages(messages)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / cores
+    measured = 'basis = "measured", source = "tune"'
+    return f"""\
+title = "This machine: a host with {cores} cores"
+
+[sources]
+tune = "onehop {__version__}, onehop tune --machine-file"
+
+[memory] # of one core
+bandwidth = {{ value = {memory_bandwidth():.4g}, {measured}, note = "copies of {_COPY_BYTES >> 20} MiB" }}
+size = {{ value = {memory:.4g}, {measured}, note = "the memory of the host over its cores" }}
+
+[[level]]
+name = "host"
+of = "processor"
+routing = "all_to_all"
+extents = [{cores}]
+topology = {{ {measured} }}
+# A message takes overhead + latency + overhead + bytes / bandwidth. Only the sum of the first three is measured.
+latency = {{ value = {constant / 2:.4g}, {measured}, note = "half of the constant part of a message" }}
+overhead = {{ value = {constant / 4:.4g}, {measured}, note = "a quarter of the constant part of a message" }}
+bandwidth = {{ value = {bandwidth:.4g}, {measured}, note = "messages of {messages[0][0]} to {messages[-1][0]} bytes" }}
+"""

@@ -1,0 +1,73 @@
+"""`onehop machines`: list the machines that are installed with onehop, and show the numbers of one."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from onehop.cli.common import JsonOption, console, write_json
+from onehop.machine import Machine, figures_of, load_machine, machine_names
+from onehop.text import bytes_text
+
+_TIMES = ("latency", "hop_latency", "overhead", "gap")
+
+
+def figure_text(name: str, value: float) -> str:
+    """Return a number of a machine with its unit: times in µs, sizes in bytes, bandwidths in GB/s."""
+    if name in _TIMES:
+        return f"{value * 1e6:.4g} µs"
+    return bytes_text(value) if name == "memory" else f"{value / 1e9:.4g} GB/s"
+
+
+def _list(json_target: str | None) -> None:
+    table = Table("name", "processors", "levels, innermost first", "what it is")
+    found = []
+    for name in machine_names():
+        machine = load_machine(name)
+        levels = " · ".join(f"{level.name} ({level.routing})" for level in machine.levels)
+        table.add_row(name, f"{machine.processors:,}", levels, machine.title)
+        found.append({"name": name, "title": machine.title, "processors": machine.processors})
+    console(json_target).print(table)
+    write_json(json_target, {"machines": found})
+
+
+def _show(machine: Machine, json_target: str | None) -> None:
+    screen = console(json_target)
+    screen.print(f"{machine.title}\n{machine.processors:,} processors", markup=False)
+    levels = Table(
+        "level", "routing", "members", "links", "interfaces", "source", title="Levels", title_justify="left"
+    )
+    for level in machine.levels:
+        extents = "x".join(map(str, level.extents))
+        interfaces = str(level.interfaces) if level.interfaces else ""
+        levels.add_row(level.name, level.routing, extents, str(level.links), interfaces, level.topology)
+    screen.print(levels)
+    numbers = Table("level", "number", "value", "basis", "source", title="Numbers", title_justify="left")
+    for level, name, figure in figures_of(machine):
+        numbers.add_row(
+            level, name.replace("_", " "), figure_text(name, figure.value), figure.basis, figure.source
+        )
+    screen.print(numbers)
+    write_json(json_target, json.loads(machine.to_json()))
+
+
+def machines(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME|FILE.toml]", help="Show this machine with the source of every number."),
+    ] = None,
+    json_target: JsonOption = None,
+) -> None:
+    """List the machines that schedules can be simulated on, or show one."""
+    if name is None:
+        _list(json_target)
+    else:
+        _show(load_machine(name), json_target)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(machines)

@@ -1,0 +1,282 @@
+"""`onehop simulate`: predict how long a schedule takes on a machine."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from onehop.cli.common import JsonOption, check_plot, console, parse_numbers, progress, write_json
+from onehop.cli.schedule import load_schedule, parse_periodic, parse_widths
+from onehop.error import BadInput
+from onehop.machine import (
+    Simulation,
+    Traffic,
+    allreduce_traffic,
+    goal,
+    halo_traffic,
+    load_machine,
+    permutation_traffic,
+    simulate,
+    traffic_of,
+)
+from onehop.output import check_file_target, write_file
+from onehop.text import counted
+
+_PATTERNS = ("halo", "allreduce", "permutation")
+_LARGEST_MAP = 64 << 20
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a duration with a unit and four digits."""
+    for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.4g} {unit}"
+    return f"{seconds * 1e9:.4g} ns"
+
+
+def _bytes_text(number: float) -> str:
+    for factor, unit in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if number >= factor:
+            return f"{number / factor:.4g} {unit}"
+    return f"{number:.0f} B"
+
+
+def _needed(what: str, **options: Any) -> None:
+    """Check that the options that a pattern needs are given."""
+    missing = [f"--{name.replace('_', '-')}" for name, value in options.items() if value is None]
+    if missing:
+        raise BadInput(f"onehop simulate {what}: expected {' and '.join(missing)}, found none")
+
+
+def _permutation(bits: int, local: int, swap: str | None, permutation: str | None) -> list[int]:
+    if (swap is None) == (permutation is None):
+        found = "neither" if swap is None else "both"
+        raise BadInput(f"onehop simulate permutation: expected either --swap or --permutation, found {found}")
+    if permutation is not None:
+        return parse_numbers(permutation, "--permutation")
+    targets = list(range(bits))
+    for pair in (swap or "").split(","):
+        parts = pair.split(":")
+        if len(parts) != 2 or not all(part.strip().isdigit() and int(part) < bits for part in parts):
+            raise BadInput(
+                f"expected --swap as pairs of bits below {bits}, such as 0:17,1:18, found {swap!r}"
+            )
+        a, b = (int(part) for part in parts)
+        targets[a], targets[b] = targets[b], targets[a]
+    return targets
+
+
+def read_map(file: str) -> list[int]:
+    """Read the place of every rank from a JSON file: a list of numbers, or an object with the key `places`.
+
+    Raises
+    ------
+    BadInput
+        The file cannot be read or holds no such list.
+    """
+    expected = "a list of the places of all ranks, such as [0, 2, 1, 3], or an object with the key places"
+    try:
+        if Path(file).stat().st_size > _LARGEST_MAP:
+            raise BadInput(f"--map {file}: expected at most {_LARGEST_MAP} bytes, found more")
+        found = json.loads(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise BadInput(
+            f"--map {file}: expected {expected}, found {getattr(error, 'strerror', None) or error}"
+        ) from error
+    places = found.get("places") if isinstance(found, dict) else found
+    if not isinstance(places, list) or not places or not all(type(one) is int for one in places):
+        raise BadInput(f"--map {file}: expected {expected}, found {json.dumps(found)[:60]}")
+    return places
+
+
+def _show(simulation: Simulation, rows: int, json_target: str | None) -> None:
+    screen = console(json_target)
+    table = Table("round", "messages", "bytes", "predicted", title="Rounds", title_justify="left")
+    for number, one in enumerate(simulation.rounds[: rows or None]):
+        table.add_row(str(number), f"{one.messages:,}", _bytes_text(one.bytes), seconds_text(one.seconds))
+    screen.print(table)
+    if rows and len(simulation.rounds) > rows:
+        screen.print(f"... and {len(simulation.rounds) - rows} more (--rows 0 shows all)")
+    levels = Table("level", "bytes", title="Bytes between the members of a level", title_justify="left")
+    for name, number in simulation.bytes_by_level.items():
+        levels.add_row(name, _bytes_text(number))
+    screen.print(levels)
+    links = Table("link", "bytes", "bandwidth", "busy", "alike", title="Busiest links", title_justify="left")
+    for link in simulation.links[: min(rows or 10, 10)]:
+        busy = link.seconds / simulation.seconds if simulation.seconds else 0.0
+        links.add_row(
+            link.name,
+            _bytes_text(link.bytes),
+            f"{link.bandwidth / 1e9:.4g} GB/s",
+            f"{busy:.0%}",
+            f"{link.alike:,}",
+        )
+    screen.print(links)
+    screen.print(
+        f"{simulation.schedule} of {counted(simulation.ranks, 'rank')} on {simulation.machine}: "
+        f"[bold]{seconds_text(simulation.seconds)}[/] predicted, in {seconds_text(simulation.seconds_to_simulate)}"
+    )
+
+
+def simulate_command(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|halo|allreduce|permutation",
+            help="Schedule as JSON (- reads stdin), or a pattern that the options below describe.",
+        ),
+    ],
+    machine: Annotated[
+        str, typer.Option(metavar="NAME|FILE.toml", help="Machine; `onehop machines` lists those installed.")
+    ],
+    grid: Annotated[
+        str | None, typer.Option(metavar="AxBxC", help="halo: number of ranks per dimension.")
+    ] = None,
+    extents: Annotated[
+        str | None, typer.Option(metavar="AxBxC", help="halo: shape of the global array.")
+    ] = None,
+    width: Annotated[
+        str, typer.Option(metavar="W", help="halo: number of ghost layers, as for schedule halo.")
+    ] = "1",
+    periodic: Annotated[str, typer.Option(metavar="YES|NO", help="halo: periodic boundaries.")] = "yes",
+    corners: Annotated[
+        bool, typer.Option("--corners", help="halo: also exchange edges and corners.")
+    ] = False,
+    fields: Annotated[int, typer.Option(help="halo: number of arrays that are exchanged together.")] = 1,
+    ranks: Annotated[int | None, typer.Option("-n", "--ranks", help="allreduce: number of ranks.")] = None,
+    elements: Annotated[int | None, typer.Option(help="allreduce: length of the array.")] = None,
+    algorithm: Annotated[
+        str, typer.Option(metavar="two_shot|one_shot", help="allreduce: algorithm.")
+    ] = "two_shot",
+    bits: Annotated[int | None, typer.Option(help="permutation: bits of the index.")] = None,
+    local: Annotated[
+        int | None,
+        typer.Option(help="permutation: lowest bits of the index, which number elements within a rank."),
+    ] = None,
+    swap: Annotated[
+        str | None, typer.Option(metavar="A:B,C:D", help="permutation: pairs of bits that change places.")
+    ] = None,
+    permutation: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,...", help="permutation: the bit that each bit of the index goes to."),
+    ] = None,
+    dtype: Annotated[
+        str | None,
+        typer.Option(
+            help="NumPy dtype of an element: by default float64 (halo), float32, or complex128 (permutation)."
+        ),
+    ] = None,
+    codec: Annotated[str, typer.Option(help="halo, permutation: encoding of the messages.")] = "raw",
+    map_file: Annotated[
+        str | None,
+        typer.Option("--map", metavar="FILE", help="Place of every rank, as a list in a JSON file."),
+    ] = None,
+    compute: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS", help="Time that every rank computes between start and finish of a round."
+        ),
+    ] = 0,
+    chunk: Annotated[
+        int,
+        typer.Option(
+            metavar="BYTES", help="Pack and unpack messages in chunks of this size; 0: do not model packing."
+        ),
+    ] = 0,
+    slot: Annotated[
+        int,
+        typer.Option(
+            metavar="BYTES", help="Size of a slot, through which longer messages move; 0: no limit."
+        ),
+    ] = 0,
+    slots: Annotated[int, typer.Option(help="Number of slots of a channel.")] = 2,
+    contention: Annotated[
+        bool, typer.Option("--contention/--no-contention", help="Whether messages share links.")
+    ] = True,
+    accuracy: Annotated[
+        float,
+        typer.Option(help="Relative step of time with thousands of messages under way; 0: every change."),
+    ] = 0.01,
+    rows: Annotated[int, typer.Option(help="Maximum number of rows to show; 0 shows all.")] = 20,
+    plot: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Draw the time line of each rank and the load of each link."),
+    ] = None,
+    goal_file: Annotated[
+        str | None,
+        typer.Option("--goal", metavar="FILE", help="Also write the schedule as GOAL, for LogGOPSim."),
+    ] = None,
+    json_target: JsonOption = None,
+) -> None:
+    """Predict how long a schedule takes on a machine, without a network."""
+    check_plot(plot)
+    if goal_file is not None:
+        check_file_target(goal_file, "--goal")
+    described = load_machine(machine)
+    places = None if map_file is None else read_map(map_file)
+    traffic: Traffic
+    if what == "halo":
+        _needed(what, grid=grid, extents=extents)
+        traffic = halo_traffic(
+            extents=parse_numbers(extents or "", "--extents", "x"),
+            grid=parse_numbers(grid or "", "--grid", "x"),
+            width=parse_widths(width),
+            periodic=parse_periodic(periodic),
+            corners=corners,
+            dtype=dtype or "float64",
+            fields=fields,
+            codec=codec,
+        )
+    elif what == "allreduce":
+        _needed(what, ranks=ranks, elements=elements)
+        traffic = allreduce_traffic(ranks or 0, elements or 0, dtype=dtype or "float32", algorithm=algorithm)
+    elif what == "permutation":
+        _needed(what, bits=bits, local=local)
+        traffic = permutation_traffic(
+            bits or 0,
+            local=local or 0,
+            permutation=_permutation(bits or 0, local or 0, swap, permutation),
+            dtype=dtype or "complex128",
+            codec=codec,
+        )
+    else:
+        traffic = traffic_of(load_schedule(what))
+    done = 0.0
+    with progress("simulating", 1) as advance:
+
+        def report(fraction: float) -> None:
+            nonlocal done
+            advance(fraction - done)
+            done = fraction
+
+        result = simulate(
+            traffic,
+            described,
+            ranks=places,
+            compute=compute,
+            chunk_bytes=chunk,
+            slot_bytes=slot,
+            slots=slots,
+            contention=contention,
+            accuracy=accuracy,
+            progress=report,
+        )
+    _show(result, rows, json_target)
+    if goal_file is not None:
+        write_file(goal_file, goal(traffic, compute_ns=round(compute * 1e9)), "the schedule as GOAL")
+    if plot is not None:
+        from onehop.machine.plot import plot_simulation
+
+        plot_simulation(result, plot)
+    write_json(json_target, json.loads(result.to_json()))
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("simulate")(simulate_command)

@@ -1,0 +1,86 @@
+"""Plots of a simulation: what every rank does when, and how much the links carry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onehop._core import Simulation
+from onehop.figure import empty_figure, save_figure
+
+_MOST_RANKS = 32
+_MOST_LINKS = 400
+_COLOURS = {"starts messages": "#4c72b0", "computes and copies": "#55a868", "waits and receives": "#dd8452"}
+
+
+def _unit(seconds: float) -> tuple[float, str]:
+    """Return the factor and the name of the unit that suits a duration."""
+    for factor, name in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):
+        if seconds * factor >= 1:
+            return factor, name
+    return 1e9, "ns"
+
+
+def _draw_ranks(axes: Any, simulation: Simulation) -> None:
+    factor, unit = _unit(simulation.seconds)
+    shown = simulation.timeline_ranks[:_MOST_RANKS]
+    for row in range(len(shown)):
+        for begin, posted, computed, end in simulation.timeline(row):
+            parts = zip(_COLOURS.values(), (begin, posted, computed), (posted, computed, end), strict=True)
+            for colour, first, last in parts:
+                if last > first:
+                    axes.barh(row, (last - first) * factor, 0.8, first * factor, color=colour)
+    ends = 0.0
+    for one in simulation.rounds:
+        ends += one.seconds
+        axes.axvline(ends * factor, color="0.6", linewidth=0.6)
+    axes.set_yticks(range(len(shown)), [str(rank) for rank in shown], fontsize=7 if len(shown) > 16 else 9)
+    axes.invert_yaxis()
+    axes.set_ylabel(
+        "rank" if len(shown) == simulation.ranks else f"rank ({len(shown)} of {simulation.ranks})"
+    )
+    axes.set_xlabel(f"time in {unit}")
+    handles = [axes.barh(0, 0, color=colour, label=what) for what, colour in _COLOURS.items()]
+    axes.legend(
+        handles=handles, loc="upper center", bbox_to_anchor=(0.5, 1.12), ncols=3, frameon=False, fontsize=8
+    )
+
+
+def _draw_links(axes: Any, simulation: Simulation) -> None:
+    links = simulation.links[:_MOST_LINKS]
+    total = simulation.seconds or 1.0
+    levels = list(dict.fromkeys(link.level for link in links))
+    for number, level in enumerate(levels):
+        here = [(place, link) for place, link in enumerate(links) if link.level == level]
+        axes.bar(
+            [place for place, _ in here],
+            [100 * link.seconds / total for _, link in here],
+            width=1.0,
+            color=f"C{number}",
+            label=f"level {level}",
+        )
+    axes.set_xlabel(
+        f"links, busiest first{'' if len(links) < _MOST_LINKS else f' (the first {_MOST_LINKS})'}"
+    )
+    axes.set_ylabel("busy, % of the time")
+    axes.set_ylim(0, 105)
+    if links:
+        axes.legend(frameon=False, fontsize=8)
+
+
+def plot_simulation(simulation: Simulation, file: str) -> None:
+    """Draw the time lines of the ranks and the loads of the links to a file.
+
+    Raises
+    ------
+    Error
+        matplotlib is not installed.
+    BadInput
+        The file cannot be written.
+    """
+    rows = min(_MOST_RANKS, max(1, len(simulation.timeline_ranks)))
+    figure = empty_figure(9, 4 + 0.12 * rows)
+    ranks, links = figure.subplots(2, 1, height_ratios=[1 + rows / 12, 1])
+    _draw_ranks(ranks, simulation)
+    _draw_links(links, simulation)
+    figure.suptitle(f"{simulation.schedule} of {simulation.ranks} ranks on {simulation.machine}", fontsize=11)
+    save_figure(figure, file, dpi=150)

@@ -1,0 +1,323 @@
+"""Reads the description of a machine from a TOML file. Every error names the file and the line."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from onehop._core import Machine
+from onehop.error import BadInput
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["load_machine", "machine_names", "machine_path", "parse_machine"]
+
+_FILES = Path(__file__).with_name("files")
+_LONGEST = 1 << 20
+_PROCESSOR = "processor"
+_ROOT = {"title": True, "sources": True, "memory": True, "level": True}
+_MEMORY = {"bandwidth": True, "size": True}
+_FIGURE = {"value": True, "basis": True, "source": True, "note": False}
+_TOPOLOGY = {"basis": True, "source": True, "note": False}
+_FIGURES = (
+    "latency",
+    "hop_latency",
+    "overhead",
+    "gap",
+    "bandwidth",
+    "injection",
+    "local_bandwidth",
+    "group_bandwidth",
+)
+_REQUIRED_FIGURES = ("latency", "overhead", "bandwidth")
+_LEVEL = {
+    "name": True,
+    "of": True,
+    "routing": True,
+    "extents": True,
+    "topology": True,
+    "links": False,
+    "interfaces": False,
+    "taper": False,
+    **{name: name in _REQUIRED_FIGURES for name in _FIGURES},
+}
+_BASES = ("published", "measured", "guessed")
+
+
+def machine_names() -> list[str]:
+    """Return the names of the machines that are installed with onehop."""
+    return sorted(file.stem for file in _FILES.glob("*.toml"))
+
+
+def machine_path(name: str | Path) -> Path:
+    """Return the file of a machine: one of `machine_names`, or a path that ends in .toml.
+
+    Raises
+    ------
+    BadInput
+        There is no machine of this name.
+    """
+    if isinstance(name, Path) or name.endswith(".toml") or "/" in name:
+        return Path(name)
+    if name not in machine_names():
+        raise BadInput(
+            f"expected a machine ({', '.join(machine_names())}) or a file that ends in .toml, found {name!r}"
+        )
+    return _FILES / f"{name}.toml"
+
+
+def load_machine(name: str | Path) -> Machine:
+    """Read a machine that is installed with onehop, or the user's own file.
+
+    Parameters
+    ----------
+    name : str or path
+        A name of `machine_names()`, or the path of a TOML file (docs/reference/machine.md describes it).
+
+    Raises
+    ------
+    BadInput
+        There is no such machine, or the file describes none; the message names file and line.
+    """
+    path = machine_path(name)
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LONGEST + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BadInput(
+            f"cannot read the machine {path}: {reason}; `onehop machines` lists the names"
+        ) from error
+    if len(data) > _LONGEST:
+        raise BadInput(f"{path} is no machine: expected at most {_LONGEST} bytes, found more")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadInput(
+            f"{path} is no machine: expected text in UTF-8, found {error.reason} at byte {error.start}"
+        ) from error
+    return parse_machine(text, path.stem, str(path))
+
+
+@dataclass
+class _Lines:
+    """The lines on which keys and tables of a file begin. Tables are named as in `level[2]`."""
+
+    file: str
+    found: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def read(self, text: str) -> _Lines:
+        table, counts = "", {}
+        for number, line in enumerate(text.splitlines(), 1):
+            if header := re.match(r"\s*(\[\[?)\s*([\w.-]+)\s*\]", line):
+                table = header[2]
+                if header[1] == "[[":
+                    counts[table] = counts.get(table, -1) + 1
+                    table += f"[{counts[table]}]"
+                self.found.setdefault((table, ""), number)
+            elif key := re.match(r"\s*[\"']?([\w-]+)[\"']?\s*=", line):
+                self.found.setdefault((table, key[1]), number)
+        return self
+
+    def fail(self, table: str, key: str, expected: str, found: str) -> BadInput:
+        line = self.found.get((table, key)) or self.found.get((table, "")) or 1
+        what = ".".join(part for part in (table, key) if part)
+        return BadInput(f"{self.file}, line {line}: {what or 'the file'}: expected {expected}, found {found}")
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+class _Reader:
+    """Translates the parsed file to the JSON of `Machine.from_json`."""
+
+    def __init__(self, lines: _Lines, root: dict[str, Any]) -> None:
+        self.lines = lines
+        self.root = root
+        self.sources: dict[str, str] = {}
+
+    def keys(self, table: str, key: str, value: Any, known: dict[str, bool]) -> dict[str, Any]:
+        """Check that a value is a table with the known keys, of which those marked true are required."""
+        if not isinstance(value, dict):
+            raise self.lines.fail(table, key, f"a table with the keys {', '.join(known)}", _shown(value))
+        for name in value:
+            if name not in known:
+                inner = (table, key) if key else (table, name)
+                raise self.lines.fail(*inner, f"only the keys {', '.join(known)}", f'"{name}"')
+        for name, required in known.items():
+            if required and name not in value:
+                raise self.lines.fail(table, key, f'the key "{name}"', "none")
+        return value
+
+    def text(self, table: str, key: str, value: Any) -> str:
+        if not isinstance(value, str) or not value.strip():
+            raise self.lines.fail(table, key, "a text", _shown(value))
+        return value
+
+    def origin(self, table: str, key: str, value: dict[str, Any]) -> tuple[str, str]:
+        """Return basis and source. The source is a key of [sources], and a note may say more."""
+        basis = self.text(table, key, value["basis"])
+        if basis not in _BASES:
+            raise self.lines.fail(table, key, f"a basis ({', '.join(_BASES)})", f'"{basis}"')
+        name = self.text(table, key, value["source"])
+        if name not in self.sources:
+            raise self.lines.fail(
+                table, key, f"a key of [sources] ({', '.join(self.sources)}) as source", f'"{name}"'
+            )
+        note = f"; {self.text(table, key, value['note'])}" if "note" in value else ""
+        return basis, self.sources[name] + note
+
+    def figure(self, table: str, key: str, value: Any) -> dict[str, Any]:
+        self.keys(table, key, value, _FIGURE)
+        number = value["value"]
+        if isinstance(number, bool) or not isinstance(number, (int, float)):
+            raise self.lines.fail(table, key, "a number as value", _shown(number))
+        basis, source = self.origin(table, key, value)
+        return {"value": float(number), "basis": basis, "source": source}
+
+    def integers(self, table: str, key: str, value: Any) -> list[int]:
+        if not isinstance(value, list) or not all(type(one) is int for one in value):
+            raise self.lines.fail(table, key, "a list of whole numbers, such as [8, 12]", _shown(value))
+        return value
+
+    def level(self, table: str, value: Any) -> dict[str, Any]:
+        self.keys(table, "", value, _LEVEL)
+        topology = self.keys(table, "topology", value["topology"], _TOPOLOGY)
+        basis, source = self.origin(table, "topology", topology)
+        level: dict[str, Any] = {
+            "name": self.text(table, "name", value["name"]),
+            "routing": self.text(table, "routing", value["routing"]),
+            "extents": self.integers(table, "extents", value["extents"]),
+            "topology": f"{basis}: {source}",
+        }
+        for key in ("links", "interfaces"):
+            if key in value:
+                level[key] = self.integers(table, key, [value[key]])[0]
+        if "taper" in value:
+            taper = value["taper"]
+            if not isinstance(taper, list) or not all(type(one) in (int, float) for one in taper):
+                raise self.lines.fail(table, "taper", "a list of numbers, such as [0.5]", _shown(taper))
+            level["taper"] = taper
+        for key in _FIGURES:
+            if key in value:
+                level[key] = self.figure(table, key, value[key])
+        return level
+
+    def chain(self, tables: list[dict[str, Any]]) -> list[int]:
+        """Return the levels from the innermost on: each says with `of` what its members are."""
+        names: dict[str, int] = {}
+        for number, one in enumerate(tables):
+            name = one["name"]
+            if name in names or name == _PROCESSOR:
+                raise self.lines.fail(
+                    f"level[{number}]", "name", "a name of its own for every level", f'"{name}" twice'
+                )
+            names[name] = number
+        above: dict[str, int] = {}
+        for number, one in enumerate(tables):
+            of = self.text(f"level[{number}]", "of", one["of"])
+            if of != _PROCESSOR and of not in names:
+                expected = f"{_PROCESSOR} or the name of another level ({', '.join(names)})"
+                raise self.lines.fail(f"level[{number}]", "of", expected, f'"{of}"')
+            if of in above:
+                found = f'"{tables[above[of]]["name"]}" and "{one["name"]}"'
+                raise self.lines.fail(f"level[{number}]", "of", f"one level whose members are {of}", found)
+            above[of] = number
+        order: list[int] = []
+        name = _PROCESSOR
+        while name in above:
+            order.append(above[name])
+            name = tables[above[name]]["name"]
+        if len(order) < len(tables):
+            lost = next(number for number in range(len(tables)) if number not in order)
+            loop = [tables[lost]["name"]]
+            while len(loop) < 2 or loop[-1] not in loop[:-1]:
+                loop.append(tables[names[loop[-1]]]["of"])
+            expected = f"levels that lead from {_PROCESSOR} outwards"
+            raise self.lines.fail(f"level[{lost}]", "of", expected, f"a loop: {' of '.join(loop)}")
+        return order
+
+    def machine(self, name: str) -> Machine:
+        self.keys("", "", self.root, _ROOT)
+        sources = self.root["sources"]
+        if not isinstance(sources, dict) or not sources:
+            raise self.lines.fail("sources", "", "a table of sources", _shown(sources))
+        self.sources = {key: self.text("sources", key, value) for key, value in sources.items()}
+        memory = self.keys("memory", "", self.root["memory"], _MEMORY)
+        tables = self.root["level"]
+        if not isinstance(tables, list) or not tables:
+            raise self.lines.fail("level", "", "one table [[level]] or more", _shown(tables))
+        levels = [self.level(f"level[{number}]", one) for number, one in enumerate(tables)]
+        order = self.chain(tables)
+        description = {
+            "onehop_machine": 1,
+            "name": name,
+            "title": self.text("", "title", self.root["title"]),
+            "levels": [levels[number] for number in order],
+            "memory_bandwidth": self.figure("memory", "bandwidth", memory["bandwidth"]),
+            "memory": self.figure("memory", "size", memory["size"]),
+        }
+        try:
+            return Machine.from_json(json.dumps(description))
+        except BadInput as error:
+            raise self.translated(str(error), order) from None
+
+    def translated(self, message: str, order: list[int]) -> BadInput:
+        """Replace the path of an error, as in `levels[1].taper: ...`, by file and line."""
+        place, _, what = message.partition(": ")
+        table, key = "", ""
+        if match := re.match(r"levels\[(\d+)\]\.?(\w*)", place):
+            table, key = f"level[{order[int(match[1])]}]", match[2]
+        elif place in ("memory", "memory_bandwidth"):
+            table, key = "memory", "size" if place == "memory" else "bandwidth"
+        line = self.lines.found.get((table, key)) or self.lines.found.get((table, "")) or 1
+        name = ".".join(part for part in (table, key) if part) or place
+        return BadInput(f"{self.lines.file}, line {line}: {name}: {what}")
+
+
+def parse_machine(text: str, name: str, file: str = "the machine") -> Machine:
+    """Read a machine from the text of a TOML file.
+
+    Parameters
+    ----------
+    text : str
+        The contents.
+    name : str
+        The name of the machine.
+    file : str
+        The name of the file in messages.
+
+    Raises
+    ------
+    BadInput
+        The text describes no machine; the message names file and line.
+    """
+    try:
+        root = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        where = re.search(r"line (\d+)", str(error))
+        line = where[1] if where else str(text.count("\n") + 1)
+        raise BadInput(f"{file}, line {line}: expected TOML, found an error: {error}") from error
+    except RecursionError as error:
+        raise BadInput(f"{file}, line 1: expected TOML, found brackets nested too deeply") from error
+    return _Reader(_Lines(file).read(text), root).machine(name)
+
+
+def figures_of(machine: Machine) -> Iterator[tuple[str, str, Any]]:
+    """Yield level, name and `Figure` of every number of a machine that is given."""
+    for level in machine.levels:
+        for key in _FIGURES:
+            if (figure := getattr(level, key)).source:
+                yield level.name, key, figure
+    yield _PROCESSOR, "memory_bandwidth", machine.memory_bandwidth
+    yield _PROCESSOR, "memory", machine.memory

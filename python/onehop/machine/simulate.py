@@ -1,0 +1,235 @@
+"""Predicts how long a schedule takes on a machine, and exports schedules for LogGOPSim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from onehop import _core
+from onehop._core import Machine, Schedule, Simulation, Traffic, message_traffic
+from onehop.codec import element_type
+from onehop.error import BadInput
+from onehop.machine.reader import load_machine
+from onehop.schedule import halo
+
+__all__ = [
+    "allreduce_traffic",
+    "goal",
+    "halo_traffic",
+    "loggops",
+    "message_traffic",
+    "permutation_traffic",
+    "simulate",
+    "traffic_of",
+]
+
+
+def traffic_of(schedule: Schedule | Traffic) -> Traffic:
+    """Return the messages of a schedule. Everything that a rank sends to another in one round is one message."""
+    return schedule if isinstance(schedule, Traffic) else _core.traffic_of(schedule)
+
+
+def halo_traffic(**parameters: Any) -> Traffic:
+    """Return the messages of a halo exchange. Parameters and errors are those of `onehop.halo`."""
+    return _core.traffic_of(halo(**parameters))
+
+
+def allreduce_traffic(
+    ranks: int, elements: int, *, dtype: Any = "float32", algorithm: str = "two_shot"
+) -> Traffic:
+    """Return the messages of an all-reduce without building its schedule, so that ranks may be many.
+
+    Parameters
+    ----------
+    ranks : int
+        Number of ranks.
+    elements : int
+        Length of the array.
+    dtype : dtype
+        Type of an element.
+    algorithm : {"two_shot", "one_shot"}
+        Whether every rank reduces one segment and sends it to all others, or receives and reduces everything.
+
+    Raises
+    ------
+    BadInput
+        A number is out of range, or the algorithm unknown.
+    """
+    return _core.allreduce_traffic(int(ranks), int(elements), element_type(dtype), algorithm)
+
+
+def permutation_traffic(
+    bits: int, *, local: int, permutation: Sequence[int], dtype: Any = "complex128", codec: str = "raw"
+) -> Traffic:
+    """Return the messages of a permutation of index bits without building its schedule.
+
+    Parameters
+    ----------
+    bits, local : int
+        Bits of the index, and those that number an element within its rank.
+    permutation : sequence of int
+        Bit i of the index goes to bit permutation[i].
+    dtype : dtype
+        Type of an element.
+    codec : str
+        Format of the bytes on the wire.
+
+    Raises
+    ------
+    BadInput
+        This is no permutation of the bits, or the traffic is neither symmetric nor short enough to list.
+    """
+    targets = [int(one) for one in permutation]
+    size = np.dtype(dtype).itemsize
+    return _core.permutation_traffic(int(bits), int(local), targets, size, codec, element_type(dtype))
+
+
+def _numbers(value: float | Sequence[float] | None) -> list[float]:
+    if value is None:
+        return []
+    return [float(value)] if np.ndim(value) == 0 else [float(one) for one in np.asarray(value).ravel()]
+
+
+def simulate(
+    schedule: Schedule | Traffic,
+    machine: Machine | str | Path,
+    *,
+    ranks: Sequence[int] | None = None,
+    compute: float | Sequence[float] | None = None,
+    chunk_bytes: int = 0,
+    slot_bytes: int = 0,
+    slots: int = 2,
+    contention: bool = True,
+    accuracy: float = 0.01,
+    progress: Callable[[float], object] | None = None,
+) -> Simulation:
+    """Predict how long a schedule takes on a machine.
+
+    Messages cost overheads and latencies as in the LogGP model, and those that are under way together share the links
+    on their routes max-min fairly. docs/reference/simulate.md describes the model.
+
+    Parameters
+    ----------
+    schedule : Schedule or Traffic
+        What moves.
+    machine : Machine, str or path
+        The machine, the name of an installed one, or the path of a TOML file.
+    ranks : sequence of int, optional
+        The place of every rank on the machine. By default rank r has place r on the part of the machine that a job of
+        this size gets (`Machine.job`).
+    compute : float or sequence of float, optional
+        Seconds that every rank computes between the start and the end of each round, one number or one per round.
+    chunk_bytes : int
+        If above 0, messages are packed and unpacked in chunks of this size at the processor's memory bandwidth, which
+        overlaps with the flow except for the first and last chunk. 0: the bandwidth of the levels includes packing.
+    slot_bytes, slots : int
+        Size and number of the slots of a channel, through which a longer message moves. 0: slots limit nothing.
+    contention : bool
+        Whether messages share links.
+    accuracy : float
+        With thousands of messages under way, rates are computed again when the time since the round began has grown by
+        this fraction; 0: at every change.
+    progress : callable, optional
+        Called now and then with the fraction that is done.
+
+    Returns
+    -------
+    Simulation
+        Seconds of every round and in all, loads of the links, and a time line of each rank.
+
+    Raises
+    ------
+    BadInput
+        The machine has too few processors, `ranks` is no map of ranks to places of their own, or a round has too many
+        messages.
+
+    Examples
+    --------
+    >>> schedule = onehop.halo(extents=(64, 64), grid=(8, 8))
+    >>> onehop.machine.simulate(schedule, "fugaku").seconds < 1e-4
+    True
+    """
+    described = machine if isinstance(machine, Machine) else load_machine(machine)
+    places = [] if ranks is None else [int(one) for one in np.asarray(ranks).ravel()]
+    if ranks is not None and not places:
+        raise BadInput("the map of ranks: expected one place per rank, found none")
+    return _core.simulate_traffic(
+        traffic_of(schedule),
+        described,
+        places,
+        _numbers(compute),
+        int(chunk_bytes),
+        int(slot_bytes),
+        int(slots),
+        bool(contention),
+        float(accuracy),
+        progress,
+    )
+
+
+def goal(
+    schedule: Schedule | Traffic,
+    *,
+    compute_ns: int | Sequence[int] | None = None,
+    copy_ns_per_byte: float = 0,
+) -> str:
+    """Return a schedule as GOAL, the text format of the simulators LogGOPSim and ATLAHS.
+
+    Parameters
+    ----------
+    schedule : Schedule or Traffic
+        What moves.
+    compute_ns : int or sequence of int, optional
+        Nanoseconds that every rank computes in each round after it has started its messages.
+    copy_ns_per_byte : float
+        Nanoseconds per byte of copies inside a rank; 0 leaves them out.
+
+    Raises
+    ------
+    BadInput
+        A time is negative, or the schedule has too many messages to list.
+    """
+    times = [int(one) for one in _numbers(compute_ns)]
+    return _core.to_goal(traffic_of(schedule), times, float(copy_ns_per_byte))
+
+
+def loggops(
+    schedule: Schedule | Traffic,
+    *,
+    latency: int = 2500,
+    overhead: int = 1500,
+    gap: int = 1000,
+    gap_per_byte: int = 6,
+    overhead_per_byte: int = 0,
+    compute_ns: int | Sequence[int] | None = None,
+    copy_ns_per_byte: float = 0,
+) -> list[int]:
+    """Return the nanosecond at which each rank ends in the model LogGOPS, as LogGOPSim computes it.
+
+    Parameters
+    ----------
+    schedule : Schedule or Traffic
+        What moves.
+    latency, overhead, gap, gap_per_byte, overhead_per_byte : int
+        L, o, g, G and O, in nanoseconds. All messages are eager.
+    compute_ns, copy_ns_per_byte
+        As for `goal`.
+
+    Raises
+    ------
+    BadInput
+        A number is negative, or the schedule has too many messages to list.
+    """
+    return _core.loggops(
+        traffic_of(schedule),
+        int(latency),
+        int(overhead),
+        int(gap),
+        int(gap_per_byte),
+        int(overhead_per_byte),
+        [int(one) for one in _numbers(compute_ns)],
+        float(copy_ns_per_byte),
+    )

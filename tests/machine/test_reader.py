@@ -1,0 +1,195 @@
+"""Machine files: those that are installed, and what the reader says about wrong ones."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import pytest
+
+from onehop.cli import main
+from onehop.error import BadInput
+from onehop.machine import Machine, figures_of, load_machine, machine_names, parse_machine
+
+GOOD = """\
+title = "two levels"
+
+[sources]
+paper = "A paper"
+
+[memory]
+bandwidth = { value = 1e11, basis = "published", source = "paper" }
+size = { value = 1e9, basis = "published", source = "paper" }
+
+[[level]]
+name = "system"
+of = "host"
+routing = "torus"
+extents = [4, 4]
+topology = { basis = "published", source = "paper" }
+latency = { value = 1e-6, basis = "measured", source = "paper", note = "Fig. 3" }
+overhead = { value = 1e-7, basis = "guessed", source = "paper" }
+bandwidth = { value = 1e10, basis = "published", source = "paper" }
+
+[[level]]
+name = "host"
+of = "processor"
+routing = "all_to_all"
+extents = [2]
+topology = { basis = "published", source = "paper" }
+latency = { value = 1e-7, basis = "guessed", source = "paper" }
+overhead = { value = 1e-7, basis = "guessed", source = "paper" }
+bandwidth = { value = 1e10, basis = "guessed", source = "paper" }
+"""
+
+
+def complaint(text: str) -> str:
+    with pytest.raises(BadInput) as found:
+        parse_machine(text, "mine", "mine.toml")
+    return str(found.value)
+
+
+def line_of(text: str, part: str) -> int:
+    return text[: text.index(part)].count("\n") + 1
+
+
+def test_levels_are_ordered_by_their_members_not_by_the_file() -> None:
+    machine = parse_machine(GOOD, "mine")
+    assert [level.name for level in machine.levels] == ["host", "system"]
+    assert machine.processors == 32
+    assert machine.levels[1].latency.source == "A paper; Fig. 3"
+    assert machine.levels[1].latency.basis == "measured"
+    assert machine.levels[1].topology == "published: A paper"
+    assert Machine.from_json(machine.to_json()) == machine
+    assert pickle.loads(pickle.dumps(machine)) == machine
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "part", "expected"),
+    [
+        ('routing = "torus"', 'routing = "ring"', 'routing = "ring"', "expected a routing"),
+        ("extents = [4, 4]", "extents = [4, -4]", "extents = [4, -4]", "found -4"),
+        ("extents = [4, 4]", "extents = [4, 0]", "extents = [4, 0]", "found 0"),
+        ("extents = [4, 4]", 'extents = "4x4"', "extents = ", "a list of whole numbers"),
+        ("extents = [4, 4]", "extents = [4, 4]\ntaper = [0.5]", "taper", "this is no fat tree"),
+        ("extents = [4, 4]", "extents = [4, 4]\nlinks = 0", "links", "1 to 4096"),
+        ("extents = [4, 4]", "extents = [4, 4]\ninterfaces = 6", "bandwidth", ""),
+        ("value = 1e-6", "value = -1e-6", "latency = { value = -1e-6", "found -1e-06"),
+        ("value = 1e-6", "value = nan", "latency = { value = nan", ""),
+        ("value = 1e-6", 'value = "fast"', "latency", "a number as value"),
+        ("value = 1e-6", "value = true", "latency", "a number as value"),
+        (
+            'basis = "measured"',
+            'basis = "believed"',
+            "latency",
+            "expected a basis (published, measured, guessed)",
+        ),
+        (
+            'basis = "measured", source = "paper"',
+            'basis = "measured"',
+            "latency",
+            'the key "source", found none',
+        ),
+        (
+            'basis = "measured", source = "paper"',
+            'basis = "measured", source = "book"',
+            "latency",
+            'found "book"',
+        ),
+        ("latency = { value = 1e-6", "lateness = { value = 1e-6", "lateness", 'found "lateness"'),
+        ("overhead = { value = 1e-7", "# ", "[[level]]", 'the key "overhead", found none'),
+        ('of = "host"', 'of = "node"', 'of = "node"', 'found "node"'),
+        ('of = "host"', 'of = "processor"', 'of = "processor"', "one level whose members are processor"),
+        ('of = "processor"', 'of = "system"', "of = ", "a loop: system of host of system"),
+        ('name = "host"', 'name = "system"', "name = ", '"system" twice'),
+        ("size = {", "# {", "[memory]", 'the key "size", found none'),
+        ("size = { value = 1e9", "size = { value = 0", "size", "above 0"),
+        ("[memory]", "[memories]", "", 'found "memories"'),
+        ('title = "two levels"', "title = 3", "title", "a text, found 3"),
+        ('title = "two levels"', "title = ", "title", "expected TOML"),
+    ],
+)
+def test_every_error_names_the_line(old: str, new: str, part: str, expected: str) -> None:
+    text = GOOD.replace(old, new, 1)
+    assert text != GOOD
+    message = complaint(text)
+    assert message.startswith("mine.toml, line ")
+    assert expected in message
+    if (
+        part
+        and expected
+        and "a loop" not in message
+        and "twice" not in message
+        and "one level whose" not in message
+    ):
+        assert message.startswith(f"mine.toml, line {line_of(text, part)}: "), message
+
+
+def test_an_interface_without_injection_and_a_level_of_nothing() -> None:
+    text = GOOD.replace("extents = [4, 4]", "extents = [4, 4]\ninterfaces = 6", 1)
+    assert "the bandwidth that 6 interfaces share" in complaint(text)
+    assert 'the key "level", found none' in complaint(GOOD[: GOOD.index("[[level]]")])
+    assert "expected TOML" in complaint("[" * 5000)
+    assert "expected TOML" in complaint('title = "never ends')
+
+
+def test_every_installed_machine_can_be_read_and_every_number_has_a_source() -> None:
+    names = machine_names()
+    assert {
+        "mira",
+        "fugaku",
+        "perlmutter",
+        "a100-pcie",
+        "a100-nvlink",
+        "genesis",
+        "mi300x",
+        "h100",
+        "frontier",
+    } < set(names)
+    assert len(names) >= 11
+    for name in names:
+        machine = load_machine(name)
+        assert machine.name == name
+        for _, key, figure in figures_of(machine):
+            assert figure.source, (name, key)
+            assert (figure.source.startswith("no source")) <= (figure.basis == "guessed"), (name, key, figure)
+        assert all(level.topology for level in machine.levels)
+
+
+def test_the_figures_of_the_issue() -> None:
+    mira = load_machine("mira").levels[1]
+    assert mira.extents == (8, 12, 16, 16, 2)
+    assert mira.bandwidth.value == 1.8e9
+    fugaku = load_machine("fugaku").levels[1]
+    assert fugaku.interfaces == 6
+    assert fugaku.injection.value == 40.8e9
+    assert fugaku.latency.value + 2 * fugaku.overhead.value == pytest.approx(0.49e-6)
+    assert load_machine("genesis").levels[0].extents == (72,)
+    assert load_machine("genesis").levels[0].bandwidth.value == 900e9
+    assert load_machine("mi300x").levels[0].bandwidth.value == 64e9
+    assert [level.bandwidth.value for level in load_machine("h100").levels] == [400e9, 50e9]
+
+
+def test_own_files_and_wrong_names(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(GOOD)
+    assert load_machine(file).name == "mine"
+    assert load_machine(str(file)) == load_machine(file)
+    with pytest.raises(BadInput, match=r"expected a machine \(a100"):
+        load_machine("mirra")
+    with pytest.raises(BadInput, match="No such file"):
+        load_machine(tmp_path / "none.toml")
+    file.write_bytes(b'title = "\xff"')
+    with pytest.raises(BadInput, match="expected text in UTF-8"):
+        load_machine(file)
+
+
+def test_the_command_lists_and_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "list.json"
+    assert main(["machines", "--json", str(out)]) == 0
+    assert [one["name"] for one in json.loads(out.read_text())["machines"]] == machine_names()
+    assert main(["machines", "mira", "--json", str(out)]) == 0
+    assert Machine.from_json(out.read_text()) == load_machine("mira")
+    assert "1.8 GB/s" in capsys.readouterr().out
+    assert main(["machines", "nowhere"]) == 2

@@ -1,0 +1,202 @@
+"""`onehop.machine.simulate` and `onehop simulate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import onehop
+from onehop.cli import main
+from onehop.error import BadInput
+from onehop.machine import (
+    allreduce_traffic,
+    halo_traffic,
+    load_machine,
+    message_traffic,
+    permutation_traffic,
+    simulate,
+)
+
+
+def test_a_message_on_each_machine_costs_its_own_figures() -> None:
+    for name in ("mira", "fugaku", "mi300x", "a100-nvlink"):
+        machine = load_machine(name)
+        level = machine.levels[0]
+        size = 1 << 24
+        found = simulate(message_traffic(2, [[(0, 1, size)]]), machine).seconds
+        expected = 2 * level.overhead.value + level.latency.value + size / level.bandwidth.value
+        assert found == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_published_latencies_come_out() -> None:
+    """Mira's ping-pong 0.6 µs and 5-D halo 2.3 µs (one rank a node), and Fugaku's put of 0.49 µs."""
+    mira = load_machine("mira")
+    nodes = [16 * node for node in range(4**5)]
+    neighbour = simulate(message_traffic(2, [[(0, 1, 8)]]), mira, ranks=nodes[:2])
+    assert neighbour.seconds == pytest.approx(0.6e-6, rel=0.02)
+    grid = np.arange(4**5)
+    # The 4x4x4x4 nodes of the first four dimensions and both of the fifth, one rank on each.
+    places = [
+        16 * (a + 8 * (b + 12 * (c + 16 * (d + 16 * e))))
+        for e in range(2)
+        for d in range(4)
+        for c in range(4)
+        for b in range(4)
+        for a in range(4)
+    ]
+    assert len(places) == len(grid) // 2
+    torus = [[], []]
+    extents = (4, 4, 4, 4, 2)
+    strides = np.cumprod((1, *extents[:-1]))
+    messages = []
+    for rank in range(len(places)):
+        for extent, stride in zip(extents, strides, strict=True):
+            place = rank // stride % extent
+            for step in (1, extent - 1):
+                messages.append((rank, int(rank + ((place + step) % extent - place) * stride), 8))
+    torus[0] = messages
+    found = simulate(message_traffic(len(places), torus[:1]), mira, ranks=places)
+    assert found.seconds == pytest.approx(2.3e-6, rel=0.1)
+    put = simulate(message_traffic(2, [[(0, 1, 8)]]), "fugaku", ranks=[0, 4])
+    assert put.seconds == pytest.approx(0.49e-6, rel=0.01)
+
+
+def test_a_schedule_and_its_parts() -> None:
+    schedule = onehop.halo(extents=(32, 32, 32), grid=(4, 2, 2), width=1)
+    result = simulate(schedule, "fugaku")
+    counted = onehop.count(schedule)
+    assert result.rounds[0].messages == counted.messages
+    assert result.rounds[0].bytes == counted.bytes
+    assert result.seconds == pytest.approx(sum(one.seconds for one in result.rounds))
+    assert sum(result.bytes_by_level.values()) == counted.bytes
+    assert result.busiest_link.seconds <= result.seconds
+    for row in range(len(result.timeline_ranks)):
+        for begin, posted, computed, end in result.timeline(row):
+            assert begin <= posted <= computed <= end <= result.seconds
+    data = json.loads(result.to_json())
+    assert {"rounds", "seconds", "seconds_to_simulate", "busiest_link"} <= set(data)
+    assert all("seconds" in one for one in data["rounds"])
+
+
+def test_large_runs_take_seconds() -> None:
+    halo = simulate(halo_traffic(extents=(64,) * 4, grid=(8,) * 4), "fugaku")
+    assert halo.ranks == 4096
+    assert halo.seconds_to_simulate < 1
+    for name in ("fugaku", "mira", "frontier"):
+        reduction = simulate(allreduce_traffic(65536, 1 << 28), name)
+        assert reduction.by_symmetry
+        assert reduction.seconds_to_simulate < 10
+        bits = list(range(34))
+        for one in range(6):
+            bits[12 + one], bits[28 + one] = bits[28 + one], bits[12 + one]
+        permuted = simulate(permutation_traffic(34, local=18, permutation=bits), name)
+        assert permuted.seconds_to_simulate < 10
+
+
+def test_progress_is_called_and_may_raise() -> None:
+    seen: list[float] = []
+    traffic = message_traffic(
+        64, [[(a, (a + k) % 64, 1000 * a + k) for a in range(64)] for k in range(1, 20)]
+    )
+    simulate(traffic, "fugaku", progress=seen.append)
+    assert seen
+    assert all(0 <= one <= 1 for one in seen)
+
+    def stop(_: float) -> None:
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough"):
+        simulate(traffic, "fugaku", progress=stop)
+
+
+def test_bad_input() -> None:
+    traffic = message_traffic(4, [[(0, 1, 8)]])
+    with pytest.raises(BadInput, match="ranks 1 and 2 at place 7"):
+        simulate(traffic, "fugaku", ranks=[0, 7, 7, 3])
+    with pytest.raises(BadInput, match="expected 1 to 8 ranks"):
+        simulate(message_traffic(9, [[]]), "mi300x")
+    with pytest.raises(BadInput, match="found none"):
+        simulate(traffic, "mi300x", ranks=[])
+    with pytest.raises(BadInput, match="accuracy"):
+        simulate(traffic, "mi300x", accuracy=2)
+    with pytest.raises(BadInput, match="rails"):
+        traffic.on_rails(0, [1, 2])
+
+
+def test_rails_change_the_interface() -> None:
+    """Four ranks of a node send to four neighbours: through one interface they take four times as long."""
+    traffic = message_traffic(8, [[(rank, 4 + rank, 10**7) for rank in range(4)]])
+    places = [0, 1, 2, 3, *(4 * node for node in (1, 24, 24 * 23, 24 * 23 * 24))]
+    spread = simulate(traffic, "fugaku", ranks=places)
+    one = simulate(traffic.on_rails(0, [5] * 4), "fugaku", ranks=places)
+    assert spread.seconds == pytest.approx(1e7 / 6.8e9, rel=1e-3)
+    assert one.seconds == pytest.approx(4e7 / 6.8e9, rel=1e-3)
+    assert one.busiest_link.name == "node 0, interface 5"
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict:
+    assert main(["simulate", *arguments, "--json", "-"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_command_takes_files_and_patterns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "halo.json"
+    halo = ["--grid", "4x4", "--extents", "64x64"]
+    assert main(["schedule", "halo", *halo, "-o", str(file)]) == 0
+    capsys.readouterr()
+    by_file = run(capsys, str(file), "--machine", "fugaku")
+    by_pattern = run(capsys, "halo", *halo, "--machine", "fugaku")
+    assert by_file["seconds"] == by_pattern["seconds"] > 0
+    places = tmp_path / "map.json"
+    places.write_text(json.dumps({"places": [4 * rank for rank in range(16)]}))
+    assert (
+        run(capsys, "halo", *halo, "--machine", "fugaku", "--map", str(places))["bytes_by_level"]["node"] == 0
+    )
+    reduction = run(capsys, "allreduce", "--ranks", "64", "--elements", "1048576", "--machine", "h100")
+    assert len(reduction["rounds"]) == 2
+    swap = run(
+        capsys, "permutation", "--bits", "20", "--local", "17", "--swap", "0:17,1:18", "--machine", "mi300x"
+    )
+    assert swap["rounds"][0]["messages"] == 8 * 3
+    plot = tmp_path / "plot.svg"
+    goal = tmp_path / "halo.goal"
+    assert (
+        main(["simulate", "halo", *halo, "--machine", "mira", "--plot", str(plot), "--goal", str(goal)]) == 0
+    )
+    assert plot.stat().st_size > 1000
+    assert goal.read_text().startswith("num_ranks 16\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["halo", "--machine", "mira"], "--grid"),
+        (["halo", "--grid", "4x4", "--extents", "8x8", "--machine", "nowhere"], "expected a machine"),
+        (["allreduce", "--ranks", "9", "--elements", "8", "--machine", "mi300x"], "expected 1 to 8 ranks"),
+        (["permutation", "--bits", "8", "--local", "4", "--machine", "mi300x"], "--swap"),
+        (
+            ["permutation", "--bits", "8", "--local", "4", "--swap", "0:9", "--machine", "mi300x"],
+            "bits below 8",
+        ),
+        (["nothing.json", "--machine", "mira"], "cannot read the schedule"),
+        (
+            ["halo", "--grid", "2", "--extents", "8", "--machine", "mira", "--map", "none.json"],
+            "--map none.json",
+        ),
+        (["halo", "--grid", "2", "--extents", "8", "--machine", "mira", "--compute", "-1"], "at least 0"),
+    ],
+)
+def test_the_command_names_what_is_wrong(
+    arguments: list[str],
+    expected: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["simulate", *arguments, "--goal", "out.goal"]) == 2
+    assert expected in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "out.goal").exists()
