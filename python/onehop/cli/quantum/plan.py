@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
 from onehop._core import __version__
@@ -12,6 +13,9 @@ from onehop.cli.common import JsonOption, console, renamed_option, write_json
 from onehop.cli.quantum.profile import forms, ranges
 from onehop.error import BadInput, Error
 from onehop.group import Group
+from onehop.machine import Machine, load_machine
+from onehop.predict import CircuitPrediction, predict_circuit
+from onehop.predict.common import check_ranks
 from onehop.quantum import Circuit, CircuitPlan, NoiseModel, plan_density
 from onehop.quantum import plan as plan_circuit
 from onehop.quantum.predict import predict
@@ -88,7 +92,8 @@ def check_fits(circuit_plan: CircuitPlan, name: str) -> None:
         )
 
 
-def _table(circuit_plan: CircuitPlan, name: str, seconds: float) -> Table:
+def _table(circuit_plan: CircuitPlan, name: str, seconds: float | None) -> Table:
+    """Tabulate a plan. `seconds` is the time on this machine; None leaves out what concerns this machine."""
     table = Table(
         "",
         "",
@@ -99,8 +104,9 @@ def _table(circuit_plan: CircuitPlan, name: str, seconds: float) -> Table:
     table.add_row("simulated as a", circuit_plan.kind)
     table.add_row("memory of a rank", bytes_text(circuit_plan.memory_per_rank))
     table.add_row("memory in all", bytes_text(circuit_plan.memory_in_all))
-    table.add_row("memory of this machine", bytes_text(circuit_plan.memory_available))
-    table.add_row("fits on this machine", "yes" if circuit_plan.fits else "[bold red]no[/]")
+    if seconds is not None:
+        table.add_row("memory of this machine", bytes_text(circuit_plan.memory_available))
+        table.add_row("fits on this machine", "yes" if circuit_plan.fits else "[bold red]no[/]")
     table.add_section()
     table.add_row("operations", str(circuit_plan.operations))
     table.add_row("stages", str(len(circuit_plan.placement.stages)))
@@ -114,8 +120,53 @@ def _table(circuit_plan: CircuitPlan, name: str, seconds: float) -> Table:
         "bytes if swapped one at a time", bytes_text(circuit_plan.one_swap_at_a_time_bytes_per_rank)
     )
     table.add_row("passes over a rank's memory", f"{circuit_plan.passes:.4g}")
-    table.add_row("predicted time", f"{seconds:.3g} s")
+    if seconds is not None:
+        table.add_row("predicted time", f"{seconds:.3g} s")
     return table
+
+
+def _show_prediction(screen: Console, found: CircuitPrediction, machine: Machine, rows: int) -> None:
+    """Print the predicted time on a machine: its parts, the bytes by level, and the stages."""
+    share = 100 / found.predicted_seconds if found.predicted_seconds else 0
+    table = Table("", "", "", title=f"on {machine.name}, one rank for each processor", show_header=False)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    table.add_row(
+        counted(found.passes, "pass"), f"{found.pass_seconds:.4g} s", f"{found.pass_seconds * share:.0f} %"
+    )
+    table.add_row(
+        counted(found.exchanges, "exchange"),
+        f"{found.exchange_seconds:.4g} s",
+        f"{found.exchange_seconds * share:.0f} %",
+    )
+    table.add_row("predicted time", f"{found.predicted_seconds:.4g} s", "")
+    table.add_row("bound", found.bound, "")
+    table.add_section()
+    table.add_row("bytes a pass reads and writes", bytes_text(found.bytes_per_pass), "of each rank")
+    for level, moved in found.bytes_by_level.items():
+        table.add_row(f"bytes over level {level}", bytes_text(moved), "of all ranks")
+    screen.print(table)
+    stages = Table("stage", "exchange", "rank bits", "bound", "passes", "in passes", title="predicted stages")
+    for column in (stages.columns[i] for i in (0, 1, 4, 5)):
+        column.justify = "right"
+    for number, stage in enumerate(found.stages[:rows], 1):
+        exchange = f"{stage.exchange_seconds:.4g} s" if stage.rank_bits else ""
+        stages.add_row(
+            str(number),
+            exchange,
+            ranges(list(stage.rank_bits)),
+            stage.bound,
+            str(stage.passes),
+            f"{stage.pass_seconds:.4g} s",
+        )
+    if len(found.stages) > rows:
+        stages.add_row("", f"{len(found.stages) - rows} more", "", "", "", "")
+    screen.print(stages)
+    screen.print(
+        "only memory and messages count: machine files do not describe arithmetic",
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def _groups(stages: list[list[dict[str, Any]]], rows: int) -> Table:
@@ -165,6 +216,14 @@ def _report(circuit_plan: CircuitPlan, name: str) -> dict[str, Any]:
     }
 
 
+def _prediction(found: CircuitPrediction) -> dict[str, Any]:
+    """Return the prediction for JSON, without the stages' number, which the plan has."""
+    names = {"exchanges": None, "passes": None, "ranks": None, "stages": "predicted_stages"}
+    return {
+        new: value for name, value in found.to_dict().items() if (new := names.get(name, name)) is not None
+    }
+
+
 def plan(
     file: Annotated[str, typer.Argument(metavar="FILE", help="OpenQASM 2 or 3 file.")],
     ranks: Annotated[
@@ -196,7 +255,16 @@ def plan(
     trajectories: Annotated[
         int | None, typer.Option(min=1, help="Number of noisy state vectors, simulated one after the other.")
     ] = None,
-    rows: Annotated[int, typer.Option(min=1, help="Maximum number of groups of gates in the table.")] = 20,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE.toml",
+            help="Predict the time on another machine, one rank a processor; `onehop machines` lists those installed.",
+        ),
+    ] = None,
+    rows: Annotated[
+        int, typer.Option(min=1, help="Maximum number of groups of gates, and of stages, in the tables.")
+    ] = 20,
     json_target: JsonOption = None,
 ) -> None:
     """Show the memory, the exchanges and the time that a circuit would take, without running it."""
@@ -206,6 +274,14 @@ def plan(
         raise BadInput("--trajectories needs --noise and does not work with --density")
     model = NoiseModel() if noise is None else NoiseModel.parse(noise)
     ranks_per_node = ranks_per_node if here is None else here
+    described = None if machine is None else load_machine(machine)
+    if described is not None:
+        if ranks_per_node is not None:
+            raise BadInput(
+                "--ranks-per-node is for this machine; with --machine every processor has one rank"
+            )
+        check_ranks(ranks, described)
+        ranks_per_node = 1
     circuit = read_circuit(file, Group.alone())
     model.check_names(circuit)
     if density or (noise is not None and trajectories is None):
@@ -213,20 +289,27 @@ def plan(
     else:
         circuit_plan = plan_circuit(circuit, ranks, precision, ranks_per_node=ranks_per_node)
     screen = console(json_target)
-    seconds = predict(circuit_plan)
+    found = None if described is None else predict_circuit(circuit_plan, described)
+    seconds = predict(circuit_plan) if found is None else None
     stages = circuit_plan.placement.groups()
     screen.print(_table(circuit_plan, circuit.name, seconds))
     if trajectories is not None:
         screen.print(f"these numbers are for each of up to {trajectories} trajectories; equal ones run once")
     if circuit_plan.ranks < ranks:
         screen.print(f"the circuit is too small for more than {counted(circuit_plan.ranks, 'rank')}")
-    if not circuit_plan.fits:
+    if found is not None and described is not None:
+        _show_prediction(screen, found, described, rows)
+    elif not circuit_plan.fits:
         screen.print(f"it does not fit on this machine: {remedy(circuit_plan)}", markup=False, soft_wrap=True)
     if any(stages):
         screen.print(_groups(stages, rows))
-    write_json(
-        json_target, {**_report(circuit_plan, circuit.name), "predicted_seconds": seconds, "groups": stages}
-    )
+    report = _report(circuit_plan, circuit.name)
+    if found is not None and described is not None:
+        # The state fits there; the prediction has checked it.
+        report |= {"fits": True, "memory_available": int(described.memory.value), **_prediction(found)}
+    else:
+        report["predicted_seconds"] = seconds
+    write_json(json_target, {**report, "groups": stages})
 
 
 def register(app: typer.Typer) -> None:

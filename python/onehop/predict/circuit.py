@@ -1,0 +1,233 @@
+"""The predicted time of a circuit on a machine: passes at memory bandwidth, and exchanges through `simulate`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from onehop.error import BadInput
+from onehop.machine import Machine, Simulation, permutation_traffic, simulate
+from onehop.predict.common import add_bytes, bounding_level, check_memory, check_ranks, machine_of
+from onehop.quantum import Circuit, CircuitPlan, plan
+from onehop.text import counted
+
+__all__ = ["CircuitPrediction", "StagePrediction", "predict_circuit"]
+
+_AMPLITUDES = {"single": "complex64", "double": "complex128"}
+
+
+@dataclass(frozen=True)
+class StagePrediction:
+    """One stage of a circuit: an exchange between ranks, or none, and the passes after it.
+
+    Attributes
+    ----------
+    exchange_seconds : float
+        Time of the exchange.
+    rank_bits : tuple of int
+        Bits of the rank number that the exchange replaces, ascending; empty without an exchange.
+    bytes_by_level : dict of str to int
+        Bytes that all ranks together send in the exchange, by the level of the machine that they cross.
+    bound : str
+        What limits the exchange: the links of a level, or latency and overhead; empty without an exchange.
+    passes : int
+        Passes over the amplitudes of a rank.
+    pass_seconds : float
+        Time of the passes.
+    """
+
+    exchange_seconds: float
+    rank_bits: tuple[int, ...]
+    bytes_by_level: dict[str, int]
+    bound: str
+    passes: int
+    pass_seconds: float
+
+
+@dataclass(frozen=True)
+class CircuitPrediction:
+    """The predicted time of a circuit on a machine.
+
+    Attributes
+    ----------
+    machine : str
+        Name of the machine.
+    ranks : int
+        Number of ranks over which the state is split; fewer than asked for if the circuit is too small.
+    predicted_seconds : float
+        Time of all passes and exchanges, one after the other.
+    pass_seconds, exchange_seconds : float
+        Time of the passes, and of the exchanges.
+    passes, exchanges : int
+        Number of passes over the amplitudes of a rank, and of exchanges.
+    bytes_per_pass : int
+        Bytes that a rank reads and writes in one pass.
+    bytes_by_level : dict of str to int
+        Bytes that all ranks together send, by the level of the machine that they cross.
+    bound : str
+        What takes the largest part of the time.
+    stages : tuple of StagePrediction
+        The parts of every stage.
+    """
+
+    machine: str
+    ranks: int
+    predicted_seconds: float
+    pass_seconds: float
+    exchange_seconds: float
+    passes: int
+    exchanges: int
+    bytes_per_pass: int
+    bytes_by_level: dict[str, int]
+    bound: str
+    stages: tuple[StagePrediction, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The prediction as an object for JSON."""
+        return asdict(self)
+
+
+class _Exchanges:
+    """Simulated exchanges of a plan. Exchanges of the same bits of the rank number take the same time."""
+
+    def __init__(self, circuit_plan: CircuitPlan, machine: Machine, places: Sequence[int] | None) -> None:
+        self.plan = circuit_plan
+        self.machine = machine
+        self.places = places
+        self.known: dict[tuple[int, ...], Simulation] = {}
+
+    def simulated(self, swaps: Sequence[tuple[int, int]]) -> Simulation:
+        key = tuple(sorted(rank_bit for _, rank_bit in swaps))
+        if key not in self.known:
+            placement = self.plan.placement
+            permutation = list(range(placement.qubits))
+            for one, other in swaps:
+                permutation[one], permutation[other] = permutation[other], permutation[one]
+            traffic = permutation_traffic(
+                placement.qubits,
+                local=placement.local_bits,
+                permutation=permutation,
+                dtype=_AMPLITUDES[self.plan.precision],
+            )
+            self.known[key] = simulate(traffic, self.machine, ranks=self.places)
+        return self.known[key]
+
+
+def _check(circuit_plan: CircuitPlan, machine: Machine) -> None:
+    ranks = circuit_plan.ranks
+    enough = ranks
+    while circuit_plan.memory_in_all / enough > machine.memory.value:
+        enough *= 2
+    remedy = (
+        f"use {counted(enough, 'rank')} or more"
+        if enough <= machine.processors and enough > ranks
+        else "use fewer qubits or single precision"
+        if circuit_plan.precision == "double"
+        else "use fewer qubits"
+    )
+    what = f"a {circuit_plan.kind} of {counted(circuit_plan.qubits, 'qubit')} on {counted(ranks, 'rank')}"
+    check_memory(circuit_plan.memory_per_rank, machine, what, remedy)
+
+
+def predict_circuit(
+    circuit: Circuit | CircuitPlan,
+    machine: Machine | str | Path,
+    ranks: int = 1,
+    precision: str = "double",
+    *,
+    places: Sequence[int] | None = None,
+    search_seconds: float = 1,
+) -> CircuitPrediction:
+    """Predict how long a circuit takes on a machine with one rank per processor.
+
+    Every pass of the engine reads and writes the amplitudes of a rank once, at the memory bandwidth of the machine.
+    Every exchange takes the time that `onehop.machine.simulate` gives. Passes and exchanges do not overlap. Arithmetic
+    counts as free, because machine files do not describe it; so do planning, the first state and sampling.
+
+    Parameters
+    ----------
+    circuit : Circuit or CircuitPlan
+        The circuit, or a plan of it by `onehop.quantum.plan`, which determines ranks and precision then.
+    machine : Machine, str or path
+        The machine, the name of an installed one, or the path of a TOML file.
+    ranks : int
+        Number of ranks, a power of two. The ranks need not exist.
+    precision : str
+        "double" or "single".
+    places : sequence of int, optional
+        The place of every rank on the machine, as for `onehop.machine.simulate`.
+    search_seconds : float
+        As for `onehop.quantum.plan`.
+
+    Raises
+    ------
+    BadInput
+        The circuit is invalid, the number of ranks is no power of two or larger than the number of processors, or the
+        state does not fit.
+
+    Examples
+    --------
+    >>> circuit = onehop.quantum.generators.qft(33).to_circuit()
+    >>> prediction = onehop.predict.predict_circuit(circuit, "genesis")
+    >>> prediction.exchanges, round(prediction.pass_seconds / prediction.passes, 4)
+    (0, 0.0344)
+    """
+    described = machine_of(machine)
+    if ranks < 1:
+        raise BadInput(f"expected at least 1 rank, found {ranks}")
+    check_ranks(ranks, described)
+    circuit_plan = (
+        circuit
+        if isinstance(circuit, CircuitPlan)
+        else plan(circuit, ranks, precision, ranks_per_node=1, search_seconds=search_seconds)
+    )
+    check_ranks(circuit_plan.ranks, described)
+    _check(circuit_plan, described)
+    placement = circuit_plan.placement
+    bytes_per_pass = 2 * (16 if circuit_plan.precision == "double" else 8) << placement.local_bits
+    seconds_per_pass = bytes_per_pass / described.memory_bandwidth.value
+    exchanges = _Exchanges(circuit_plan, described, places)
+    stages = []
+    for stage, groups in zip(placement.stages, placement.groups(), strict=True):
+        found = exchanges.simulated(stage.swaps) if stage.swaps else None
+        stages.append(
+            StagePrediction(
+                exchange_seconds=found.seconds if found else 0.0,
+                rank_bits=tuple(sorted(bit - placement.local_bits for _, bit in stage.swaps)),
+                bytes_by_level={}
+                if found is None
+                else {k: round(v) for k, v in found.bytes_by_level.items()},
+                bound="" if found is None else bounding_level(found),
+                passes=len(groups),
+                pass_seconds=len(groups) * seconds_per_pass,
+            )
+        )
+    return _sum_up(described, circuit_plan.ranks, bytes_per_pass, stages)
+
+
+def _sum_up(
+    machine: Machine, ranks: int, bytes_per_pass: int, stages: list[StagePrediction]
+) -> CircuitPrediction:
+    passing = sum(stage.pass_seconds for stage in stages)
+    parts = {"memory bandwidth": passing}
+    total = {level.name: 0 for level in machine.levels}
+    for stage in stages:
+        add_bytes(total, stage.bytes_by_level)
+        if stage.bound:
+            parts[stage.bound] = parts.get(stage.bound, 0.0) + stage.exchange_seconds
+    exchanging = sum(stage.exchange_seconds for stage in stages)
+    return CircuitPrediction(
+        machine=machine.name,
+        ranks=ranks,
+        predicted_seconds=passing + exchanging,
+        pass_seconds=passing,
+        exchange_seconds=exchanging,
+        passes=sum(stage.passes for stage in stages),
+        exchanges=sum(1 for stage in stages if stage.rank_bits),
+        bytes_per_pass=bytes_per_pass,
+        bytes_by_level=total,
+        bound=max(parts, key=lambda part: parts[part]),
+        stages=tuple(stages),
+    )

@@ -1,0 +1,139 @@
+"""Predicted times of circuits, against sums by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from onehop.cli import main
+from onehop.error import BadInput
+from onehop.machine import load_machine, parse_machine
+from onehop.predict import predict_circuit
+from onehop.quantum import generators, plan
+
+# Two hosts of two processors. A message takes 1 µs inside a host and 10 µs beyond, and its bytes.
+MACHINE = """
+title = "two hosts"
+[sources]
+guess = "no source"
+[memory]
+bandwidth = { value = 1e9, basis = "guessed", source = "guess" }
+size = { value = 1e9, basis = "guessed", source = "guess" }
+[[level]]
+name = "host"
+of = "processor"
+routing = "all_to_all"
+extents = [2]
+topology = { basis = "guessed", source = "guess" }
+latency = { value = 1e-6, basis = "guessed", source = "guess" }
+overhead = { value = 0, basis = "guessed", source = "guess" }
+bandwidth = { value = 1e8, basis = "guessed", source = "guess" }
+[[level]]
+name = "cluster"
+of = "host"
+routing = "all_to_all"
+extents = [2]
+topology = { basis = "guessed", source = "guess" }
+latency = { value = 1e-5, basis = "guessed", source = "guess" }
+overhead = { value = 0, basis = "guessed", source = "guess" }
+bandwidth = { value = 1e7, basis = "guessed", source = "guess" }
+"""
+
+
+def test_one_rank_takes_its_passes() -> None:
+    circuit = generators.qft(20).to_circuit()
+    found = predict_circuit(circuit, parse_machine(MACHINE, "two"), 1)
+    passes = int(plan(circuit, 1).passes)
+    assert found.passes == passes > 0
+    assert found.bytes_per_pass == 2 * 16 << 20
+    assert found.predicted_seconds == pytest.approx(passes * 32 * 2**20 / 1e9, rel=1e-12)
+    assert found.exchange_seconds == 0
+    assert found.bytes_by_level == {"host": 0, "cluster": 0}
+    assert found.bound == "memory bandwidth"
+
+
+@pytest.mark.parametrize(("precision", "size"), [("double", 16), ("single", 8)])
+def test_exchanges_cross_levels(precision: str, size: int) -> None:
+    # One qubit after the other is on the two bits of the rank number, so that all kinds of exchanges occur.
+    circuit = generators.random_circuit(12, depth=12).to_circuit()
+    found = predict_circuit(circuit, parse_machine(MACHINE, "two"), 4, precision)
+    share = size << 10
+    host = cluster = 0
+    seconds = 0.0
+    for stage in found.stages:
+        if stage.rank_bits == (0,):
+            host += 4 * share // 2
+            seconds += 1e-6 + share / 2 / 1e8
+        elif stage.rank_bits == (1,):
+            # Both ranks of a host share its link.
+            cluster += 4 * share // 2
+            seconds += 1e-5 + 2 * (share / 2) / 1e7
+        elif stage.rank_bits == (0, 1):
+            # A quarter of the share to each other rank; the link of the host carries four such messages.
+            host += 4 * share // 4
+            cluster += 2 * 4 * share // 4
+            seconds += 1e-5 + 4 * (share / 4) / 1e7
+    assert host > 0
+    assert cluster > 0
+    assert found.bytes_by_level == {"host": host, "cluster": cluster}
+    assert found.exchange_seconds == pytest.approx(seconds, rel=1e-6)
+    assert found.predicted_seconds == pytest.approx(found.pass_seconds + seconds, rel=1e-6)
+    assert found.pass_seconds == pytest.approx(found.passes * 2 * share / 1e9)
+    assert found.exchanges == plan(circuit, 4, precision).exchanges
+    assert found.bound == "links of level cluster"
+
+
+@pytest.mark.parametrize(("qubits", "ranks"), [(33, 1), (36, 8), (39, 64)])
+@pytest.mark.parametrize("family", ["qft", "qpe", "tfim", "ghz"])
+def test_large_states_are_never_allocated(family: str, qubits: int, ranks: int) -> None:
+    program = (
+        generators.evolution(generators.tfim((qubits,)), qubits, steps=2)
+        if family == "tfim"
+        else getattr(generators, family)(qubits)
+    )
+    found = predict_circuit(program.to_circuit(), "genesis", ranks)
+    per_pass = 2 * 16 * 2**33 / load_machine("genesis").memory_bandwidth.value
+    assert found.pass_seconds == pytest.approx(found.passes * per_pass)
+    assert (found.exchange_seconds > 0) == (ranks > 1)
+    sent = plan(program.to_circuit(), ranks, ranks_per_node=1).bytes_per_rank * ranks
+    assert sum(found.bytes_by_level.values()) == sent
+
+
+def test_bad_input() -> None:
+    circuit = generators.qft(33).to_circuit()
+    with pytest.raises(BadInput, match=r"expected a machine \(a100-nvlink.*genesis.*found 'genesi'"):
+        predict_circuit(circuit, "genesi")
+    with pytest.raises(BadInput, match=r"at most 8 ranks, one for each processor of mi300x, found 16"):
+        predict_circuit(circuit, "mi300x", 16)
+    with pytest.raises(BadInput, match=r"power of two"):
+        predict_circuit(circuit, "genesis", 3)
+    with pytest.raises(BadInput, match=r"at least 1 rank"):
+        predict_circuit(circuit, "genesis", 0)
+    with pytest.raises(
+        BadInput,
+        match=r"of 33 qubits on 1 rank does not fit: expected at most 80 GB .*perlmutter, found 137.*2 ranks or more",
+    ):
+        predict_circuit(circuit, "perlmutter")
+    with pytest.raises(BadInput, match=r"fewer qubits or single precision"):
+        predict_circuit(generators.qft(40).to_circuit(), "mi300x", 8)
+
+
+def test_the_command_writes_the_prediction(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "qft.qasm"
+    generators.qft(39).save(str(file), 3)
+    out = tmp_path / "out.json"
+    assert main(["plan", str(file), "-n", "64", "--machine", "genesis", "--json", str(out)]) == 0
+    found = json.loads(out.read_text())
+    expected = predict_circuit(generators.qft(39).to_circuit(), "genesis", 64)
+    assert found["predicted_seconds"] == expected.predicted_seconds
+    assert found["bytes_by_level"] == expected.bytes_by_level
+    assert found["fits"] is True
+    assert found["machine"] == "genesis"
+    printed = capsys.readouterr().out
+    for words in ("4 passes", "1 exchange", "predicted time", "bound", "only memory and messages count"):
+        assert words in printed
+    assert main(["plan", str(file), "-n", "64", "--machine", "nowhere"]) == 2
+    assert "genesis-ib" in capsys.readouterr().err
+    assert main(["plan", str(file), "-n", "64", "--machine", "genesis", "--ranks-per-node", "2"]) == 2
