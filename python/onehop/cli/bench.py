@@ -33,6 +33,7 @@ from onehop.cli.bench_circuits import bench_circuits
 from onehop.cli.bench_dslash import bench_dslash
 from onehop.cli.bench_figures import bench_all, bench_figures
 from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption
+from onehop.cli.bench_papers import bench_papers
 from onehop.cli.bench_predict import bench_predict
 from onehop.cli.bench_qspi import bench_qspi
 from onehop.cli.bench_scaling import bench_scaling
@@ -376,6 +377,7 @@ def register(app: typer.Typer) -> None:
     group.command("smearing")(bench_smearing)
     group.command("wilson")(bench_wilson)
     group.command("qspi")(bench_qspi)
+    group.command("papers")(bench_papers)
     group.command("predict")(bench_predict)
     group.command("all")(bench_all)
     group.command("figures")(bench_figures)

@@ -1,0 +1,19 @@
+"""What papers measured, beside what `onehop.machine.simulate` predicts (docs/performance/scaling.md).
+
+Figures of the papers are data, in published.toml. At most two numbers are fitted on one column of a paper; a study
+lists them with what they were fitted on, and all other rows are predictions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from onehop.bench.papers.figures import draw_study
+from onehop.bench.papers.mira import mira
+from onehop.bench.papers.quickreduce import quickreduce
+from onehop.bench.papers.qws import qws
+from onehop.bench.papers.study import Parameter, Row, Study, published
+
+__all__ = ["STUDIES", "Parameter", "Row", "Study", "draw_study", "published"]
+
+STUDIES: dict[str, Callable[[], Study]] = {"quickreduce": quickreduce, "mira": mira, "qws": qws}

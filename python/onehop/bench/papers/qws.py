@@ -1,0 +1,102 @@
+"""QWS on Fugaku: interfaces of a node, and weak scaling of an iteration of a clover solver."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from onehop.bench.papers.study import Bars, Curve, Panel, Row, Study, changed_machine, published
+from onehop.machine import Traffic, load_machine, message_traffic, simulate
+from onehop.machine.rails import compare_rails
+
+__all__ = ["hop_traffic", "neighbour_places", "qws"]
+
+_LOCAL = (32, 6, 4, 3)  # sites of a rank, QWS's CASE0; x, y, z, t
+_IN_NODE = (1, 1, 2, 2)  # ranks of a node
+# Nodes per dimension. Where there are two, both neighbours are the same node; these grids avoid it.
+_NODES = ((1, 1, 1, 1), (4, 1, 1, 1), (4, 4, 1, 1), (4, 4, 4, 1), (4, 4, 4, 4), (8, 8, 4, 4), (8, 8, 8, 8))
+_SPINOR = 12 * 4  # half a spinor: 12 floats
+_HOPS = 4  # of one iteration of BiCGStab with the even-odd clover operator
+# Bytes that a hop on half of the sites reads and writes at one of them: links and spinors (864), two clover blocks.
+_SITE = 864 + 2 * 36 * 4
+
+
+def hop_traffic(nodes: tuple[int, ...]) -> Traffic:
+    """Return the messages of one hopping term: half of the sites of every face, in single precision."""
+    grid = [n * inner for n, inner in zip(nodes, _IN_NODE, strict=True)]
+    ranks = np.arange(math.prod(grid)).reshape(grid)
+    columns = []
+    for dimension, extent in enumerate(_LOCAL):
+        size = math.prod(_LOCAL) // extent // 2 * _SPINOR
+        for step in (1, -1):
+            to = np.roll(ranks, -step, dimension).ravel()
+            columns.append(np.stack([ranks.ravel(), to, np.full(ranks.size, size)], axis=1))
+    messages = np.stack(columns, axis=1).reshape(-1, 3)
+    messages = messages[messages[:, 0] != messages[:, 1]]
+    return message_traffic(ranks.size, [[tuple(one) for one in messages.tolist()]])
+
+
+def neighbour_places(nodes: tuple[int, ...]) -> list[int]:
+    """Return the place of every rank if neighbouring nodes are one hop apart on a torus of these extents."""
+    grid = [n * inner for n, inner in zip(nodes, _IN_NODE, strict=True)]
+    position = np.indices(grid).reshape(len(grid), -1)
+    node, inside, stride = 0, 0, 1
+    for dimension, (extent, inner) in enumerate(zip(nodes, _IN_NODE, strict=True)):
+        node = node + position[dimension] // inner * stride
+        inside = inside * inner + position[dimension] % inner
+        stride *= extent
+    return (math.prod(_IN_NODE) * node + inside).tolist()
+
+
+def _reduction_seconds(ranks: int, overhead: float, latency: float) -> float:
+    """Return the seconds of a sum of one number by doubling: every step costs a message."""
+    return math.ceil(math.log2(ranks)) * (2 * overhead + latency) if ranks > 1 else 0.0
+
+
+def _weak_scaling(study: Study) -> None:
+    machine = load_machine("fugaku")
+    system = machine.levels[1]
+    compute = math.prod(_LOCAL) / 2 * _SITE / machine.memory_bandwidth.value
+    counts = [float(math.prod(nodes)) for nodes in _NODES]
+    curves: dict[str, list[float]] = {"neighbours one hop apart": [], "row-major ranks": []}
+    exchange = []
+    for nodes in _NODES:
+        traffic = hop_traffic(nodes)
+        torus = changed_machine(machine, {1: {"extents": list(nodes)}})
+        sums = 2 * _reduction_seconds(traffic.ranks, system.overhead.value, system.latency.value)
+        near = simulate(traffic, torus, ranks=neighbour_places(nodes), compute=compute).seconds
+        far = simulate(traffic, machine, compute=compute).seconds
+        exchange.append(near)
+        curves["neighbours one hop apart"].append((_HOPS * near + sums) * 1e6)
+        curves["row-major ranks"].append((_HOPS * far + sums) * 1e6)
+    # "Good weak scaling for large numbers of nodes": a hop takes as long on the most nodes as on 256.
+    large = counts.index(256.0)
+    study.rows.append(Row("a hop, 4,096 nodes over 256", "x", exchange[-1] / exchange[large], 1.0, 1.0))
+    lines = [
+        Curve(f"{name}, model", counts, us, style=style) for style, (name, us) in enumerate(curves.items())
+    ]
+    lines.append(Curve("computing alone", counts, [_HOPS * compute * 1e6] * len(counts), style=5))
+    study.panels.append(
+        Panel("an iteration of the clover solver", "nodes", "time in µs", "count", lines, log_y=False)
+    )
+
+
+def qws() -> Study:
+    """Predict the bandwidths of the talk's patterns of interfaces, and weak scaling on Fugaku."""
+    figures = published()["qws"]
+    study = Study("qws", figures["source"], columns=2)
+    found = compare_rails(
+        figures["ranks_per_node"], 6, figures["local_lattice"], injected=figures["injected_gb_per_s"]
+    )
+    model = {one["name"]: one["talk"]["gb_per_s"] for one in found["assignments"]}
+    names, paper = ["pattern 1", "round robin"], []
+    for name in names:
+        paper.append(figures[f"{name.replace(' ', '_')}_gb_per_s"])
+        study.rows.append(Row(f"interfaces, {name}", "GB/s", model[name], paper[-1], paper[-1]))
+    put = simulate(message_traffic(2, [[(0, 1, 8)]]), "fugaku", ranks=[0, 4]).seconds * 1e6
+    study.rows.append(Row("put of 8 bytes", "µs", put, figures["put_us"], figures["put_us"], fitted=True))
+    bars = Bars(names, [model[name] for name in names], paper, paper)
+    study.panels.append(Panel("interfaces of a node", "", "GB/s", "names", bars=bars, log_y=False))
+    _weak_scaling(study)
+    return study

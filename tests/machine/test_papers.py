@@ -1,0 +1,151 @@
+"""`onehop bench papers`: what the model predicts beside what papers measured, within stated tolerances."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from onehop.bench.papers import STUDIES, Study, published
+from onehop.bench.papers.figures import draw_study
+from onehop.bench.papers.mira import hisq_exchange_seconds
+from onehop.bench.papers.quickreduce import all_reduce_seconds
+from onehop.bench.papers.study import Row, changed_machine, solve_two
+from onehop.cli import main
+from onehop.error import BadInput
+
+
+@pytest.fixture(scope="module")
+def studies() -> dict[str, Study]:
+    return {name: study() for name, study in STUDIES.items()}
+
+
+def factors(study: Study, *parts: str) -> list[float]:
+    """Return model over paper of all predicted rows whose case has these parts."""
+    found = [
+        row.factor
+        for row in study.rows
+        if not row.fitted and all(part in row.case.split(", ") for part in parts)
+    ]
+    assert found, parts
+    return found
+
+
+def test_no_study_fits_more_than_two_numbers_to_a_column(studies: dict[str, Study]) -> None:
+    for study in studies.values():
+        fitted_on = [one.fitted_on for one in study.parameters]
+        assert all(fitted_on.count(one) <= 2 for one in fitted_on)
+        fitted = sum(row.fitted for row in study.rows)
+        predicted = len(study.rows) - fitted
+        assert predicted >= fitted, f"{study.name}: {fitted} fitted rows, {predicted} predicted"
+        for row in study.rows:
+            assert not row.fitted or row.factor == pytest.approx(1, abs=0.01), row
+
+
+def test_quickreduce_raw(studies: dict[str, Study]) -> None:
+    """Fitted to 32 KiB on 2 and 4 ranks, with AMD's 48 GB/s. Links sustain less when several are busy."""
+    found = studies["quickreduce"]
+    assert all(0.95 < one < 1.05 for one in factors(found, "2 ranks", "raw"))
+    for ranks in ("4 ranks", "8 ranks"):
+        assert all(0.94 < one < 1.2 for one in factors(found, ranks, "raw", "1024 KiB"))
+        assert all(0.6 < one < 0.9 for one in factors(found, ranks, "raw", "8192 KiB"))
+        assert all(0.75 < one < 0.9 for one in factors(found, ranks, "raw", "65536 KiB"))
+    assert factors(found, "8 ranks", "raw", "32 KiB")[0] == pytest.approx(1.16, abs=0.04)
+
+
+def test_quickreduce_compressed(studies: dict[str, Study]) -> None:
+    """Two numbers of q8 on 2 ranks predict all codecs there within 20 %, and everything up to 1 MiB."""
+    found = studies["quickreduce"]
+    for codec in ("fp8", "q8", "q6", "q4"):
+        assert all(0.85 < one < 1.2 for one in factors(found, "2 ranks", codec))
+        for ranks in ("4 ranks", "8 ranks"):
+            for size in ("32 KiB", "1024 KiB"):
+                assert all(0.9 < one < 1.2 for one in factors(found, ranks, codec, size))
+            # Here the kernels of QuickReduce limit, which the model does not know: it is too fast, up to 1.8 times.
+            assert all(0.55 < one < 0.8 for one in factors(found, ranks, codec, "65536 KiB"))
+
+
+def test_one_shot_is_for_small_arrays_and_few_ranks() -> None:
+    """The README: on par at small sizes, while two-shot is better with more ranks."""
+    for ranks in (4, 8):
+        small, large = (
+            [all_reduce_seconds("mi300x", ranks, size, algorithm=one) for one in ("one_shot", "two_shot")]
+            for size in (32 << 10, 64 << 20)
+        )
+        assert small[0] < small[1]
+        assert large[0] / large[1] == pytest.approx(ranks / 2, rel=0.06)
+
+
+def test_mira(studies: dict[str, Study]) -> None:
+    found = studies["mira"]
+    assert found.row("halo, mpi, short").factor == pytest.approx(1.38, abs=0.05)
+    assert found.row("pingpong, qspi over MPI, short").factor == pytest.approx(0.83, abs=0.03)
+    assert found.row("pingpong, qspi over MPI, 128 KiB").factor < 1.05
+    assert found.row("halo, qspi over MPI, short").factor == 1
+    assert found.row("HISQ solver, mapping").factor == pytest.approx(1.13, abs=0.04)
+    assert found.row("HISQ solver, qspi, mapping").factor < 1.1
+
+
+def test_mapping_shortens_the_exchange_on_mira() -> None:
+    assert hisq_exchange_seconds(mapped=True) < hisq_exchange_seconds(mapped=False) / 3
+
+
+def test_qws(studies: dict[str, Study]) -> None:
+    found = studies["qws"]
+    assert found.row("interfaces, pattern 1").model == pytest.approx(27.2, abs=0.05)
+    assert found.row("interfaces, round robin").model == pytest.approx(36.3, abs=0.05)
+    assert found.row("a hop, 4,096 nodes over 256").model == pytest.approx(1, abs=0.02)
+    near, far, compute = found.panels[1].curves
+    assert far.y[-1] > 4 * near.y[-1]
+    assert near.y[-1] < 2.5 * compute.y[-1]
+
+
+def test_figures_are_drawn(studies: dict[str, Study], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    for name, study in studies.items():
+        file = draw_study(study, tmp_path)
+        assert file.name == f"paper_{name}.svg"
+        text = file.read_text()
+        for panel in study.panels:
+            assert panel.title in text
+        # The committed figure is the one that this version draws.
+        committed = Path(__file__).parents[2] / "docs/figures" / file.name
+        assert panel_texts(committed.read_text()) == panel_texts(text)
+
+
+def panel_texts(svg: str) -> list[str]:
+    """Return the texts of a figure: titles, labels and numbers."""
+    return [part.split("</text>")[0].split(">")[-1] for part in svg.split("<text")[1:]]
+
+
+def test_the_command(tmp_path: Path) -> None:
+    target = tmp_path / "papers.json"
+    assert main(["bench", "papers", "qws", "--json", str(target)]) == 0
+    (study,) = json.loads(target.read_text())["studies"]
+    rows = {row["case"]: row for row in study["rows"]}
+    assert rows["interfaces, pattern 1"]["model"] == pytest.approx(27.2, abs=0.05)
+    assert rows["interfaces, pattern 1"]["factor"] == pytest.approx(1, abs=0.01)
+    assert study["source"] == published()["qws"]["source"]
+
+
+def test_wrong_names_and_folders(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "papers", "nobody"]) != 0
+    assert "expected names among quickreduce, mira, qws" in capfd.readouterr().err
+    taken = tmp_path / "file"
+    taken.write_text("")
+    assert main(["bench", "papers", "qws", "--to", str(taken)]) != 0
+    assert "cannot make the folder" in capfd.readouterr().err
+
+
+def test_rows_and_fits() -> None:
+    assert Row("", "", 5, 4, 6).factor == 1
+    assert Row("", "", 2, 4, 6).factor == 0.5
+    assert Row("", "", 9, 4, 6).factor == 1.5
+    a, b = solve_two(lambda a, b: (a * b - 6, a + 2 * b - 8), (5, 1.5))
+    assert (a, b) == (pytest.approx(6), pytest.approx(1))
+    changed = changed_machine("mira", {1: {"overhead": 1e-6, "extents": [4, 4, 4, 4, 4]}})
+    assert changed.levels[1].overhead.value == 1e-6
+    assert changed.processors == 16 * 4**5
+    with pytest.raises(BadInput):
+        changed_machine("mira", {1: {"overhead": -1}})
