@@ -234,20 +234,17 @@ class Classes::Builder {
   std::vector<Use> uses_;
 };
 
-namespace {
-
-// Messages of one class of ranks with the same behaviour.
-struct Kind {
-  std::uint32_t to = 0;
-  double bytes = 0;
-  Route route;
-  std::vector<Use> uses;
-  double count = 0;
-};
-
-// Joins messages of equal behaviour.
-class Kinds {
+// Messages of one class of ranks, of which those with equal behaviour are joined.
+class Classes::Kinds {
  public:
+  struct Kind {
+    std::uint32_t to = 0;
+    double bytes = 0;
+    Route route;
+    std::vector<Use> uses;
+    double count = 0;
+  };
+
   void add(std::uint32_t to, double bytes, const Route& route, const std::vector<Use>& uses) {
     Key key{to, bytes, route.latency, route.level, {}};
     for (const Use& use : uses) key.uses.emplace_back(use.link, use.weight);
@@ -274,6 +271,8 @@ class Kinds {
   std::vector<Kind> kinds_;
 };
 
+namespace {
+
 std::int64_t batches_of(std::int64_t messages) { return std::min(messages, most_batches); }
 
 // The number whose bits at the places `bits` are those of `value`, lowest first.
@@ -285,6 +284,66 @@ std::int64_t deposit(std::int64_t value, const std::vector<int>& bits) {
 
 }  // namespace
 
+// Adds the messages of one class in parts of equal composition.
+void Classes::add_mixed(std::uint32_t from, const Kinds& kinds, std::int64_t messages, Builder& builder) const {
+  const auto parts = static_cast<std::int64_t>(most_mixed_flows / std::max<std::size_t>(1, kinds.kinds().size()));
+  const std::int64_t batches = std::clamp<std::int64_t>(parts, 1, batches_of(messages));
+  for (std::int64_t batch = 0; batch < batches; ++batch) {
+    for (const Kinds::Kind& kind : kinds.kinds()) {
+      builder.add(from, kind.to, kind.bytes, static_cast<int>(batch), kind.count / static_cast<double>(batches),
+                  kind.route, kind.uses);
+    }
+  }
+}
+
+void Classes::add_everyone(const TrafficRound& round, Builder& builder) const {
+  for (std::size_t i = 0; i < size(); ++i) {
+    Kinds kinds;
+    for (std::int64_t order = 0; order + 1 < ranks_; ++order) {
+      const std::int64_t to = (representatives_[i] + order + 1) % ranks_;
+      builder.find(representatives_[i], to, order, -1);
+      kinds.add(class_of(to), static_cast<double>(round.bytes), builder.route(), builder.uses());
+    }
+    add_mixed(static_cast<std::uint32_t>(i), kinds, ranks_ - 1, builder);
+  }
+}
+
+void Classes::add_bits(const TrafficRound& round, Builder& builder) const {
+  const std::int64_t messages = (std::int64_t{1} << round.bits.size()) - 1;
+  const std::int64_t batches = batches_of(messages);
+  for (std::size_t i = 0; i < size(); ++i) {
+    for (std::int64_t order = 0; order < messages; ++order) {
+      const std::int64_t to = representatives_[i] ^ deposit(order + 1, round.bits);
+      builder.find(representatives_[i], to, order, -1);
+      builder.add(static_cast<std::uint32_t>(i), class_of(to), static_cast<double>(round.bytes),
+                  static_cast<int>(order * batches / messages), 1, builder.route(), builder.uses());
+    }
+  }
+}
+
+void Classes::add_list(const TrafficRound& round, Builder& builder) const {
+  std::vector<std::int64_t> messages(static_cast<std::size_t>(ranks_), 0);
+  for (const Message& message : round.messages) ++messages[static_cast<std::size_t>(message.from)];
+  std::vector<std::int64_t> sent(messages.size(), 0);
+  std::vector<Kinds> mixed(round.mixed ? messages.size() : 0);
+  for (const Message& message : round.messages) {
+    const auto from = static_cast<std::size_t>(message.from);
+    const auto to = static_cast<std::uint32_t>(message.to);
+    const std::int64_t order = sent[from]++;
+    builder.find(message.from, message.to, order, message.rail);
+    if (round.mixed && messages[from] > most_batches) {
+      mixed[from].add(to, static_cast<double>(message.bytes), builder.route(), builder.uses());
+      continue;
+    }
+    builder.add(static_cast<std::uint32_t>(from), to, static_cast<double>(message.bytes),
+                static_cast<int>(order * batches_of(messages[from]) / messages[from]), 1, builder.route(),
+                builder.uses());
+  }
+  for (std::size_t from = 0; from < mixed.size(); ++from) {
+    add_mixed(static_cast<std::uint32_t>(from), mixed[from], messages[from], builder);
+  }
+}
+
 RoundFlows Classes::flows_of(const TrafficRound& round, LinkTable& links) const {
   RoundFlows result;
   Builder builder(*this, links, result);
@@ -293,61 +352,15 @@ RoundFlows Classes::flows_of(const TrafficRound& round, LinkTable& links) const 
     const std::size_t entry = round.local_bytes.size() == 1 ? 0 : static_cast<std::size_t>(representatives_[i]);
     result.local_bytes[i] = static_cast<double>(round.local_bytes[entry]);
   }
-  const auto bytes = static_cast<double>(round.bytes);
-  const auto add_mixed = [&](std::uint32_t from, const Kinds& kinds, std::int64_t messages) {
-    const auto parts = static_cast<std::int64_t>(most_mixed_flows / std::max<std::size_t>(1, kinds.kinds().size()));
-    const std::int64_t batches = std::clamp<std::int64_t>(parts, 1, batches_of(messages));
-    for (std::int64_t batch = 0; batch < batches; ++batch) {
-      for (const Kind& kind : kinds.kinds()) {
-        builder.add(from, kind.to, kind.bytes, static_cast<int>(batch), kind.count / static_cast<double>(batches),
-                    kind.route, kind.uses);
-      }
-    }
-  };
-  if (round.kind == TrafficRound::Kind::everyone) {
-    for (std::size_t i = 0; i < size(); ++i) {
-      Kinds kinds;
-      for (std::int64_t order = 0; order + 1 < ranks_; ++order) {
-        const std::int64_t to = (representatives_[i] + order + 1) % ranks_;
-        builder.find(representatives_[i], to, order, -1);
-        kinds.add(class_of(to), bytes, builder.route(), builder.uses());
-      }
-      add_mixed(static_cast<std::uint32_t>(i), kinds, ranks_ - 1);
-    }
-    return result;
-  }
-  if (round.kind == TrafficRound::Kind::bits) {
-    const std::int64_t messages = (std::int64_t{1} << round.bits.size()) - 1;
-    const std::int64_t batches = batches_of(messages);
-    for (std::size_t i = 0; i < size(); ++i) {
-      for (std::int64_t order = 0; order < messages; ++order) {
-        const std::int64_t to = representatives_[i] ^ deposit(order + 1, round.bits);
-        builder.find(representatives_[i], to, order, -1);
-        builder.add(static_cast<std::uint32_t>(i), class_of(to), bytes, static_cast<int>(order * batches / messages), 1,
-                    builder.route(), builder.uses());
-      }
-    }
-    return result;
-  }
-  std::vector<std::int64_t> messages(static_cast<std::size_t>(ranks_), 0);
-  for (const Message& message : round.messages) ++messages[static_cast<std::size_t>(message.from)];
-  std::vector<std::int64_t> sent(messages.size(), 0);
-  std::vector<Kinds> mixed(round.mixed ? messages.size() : 0);
-  for (const Message& message : round.messages) {
-    const auto from = static_cast<std::size_t>(message.from);
-    const std::int64_t order = sent[from]++;
-    builder.find(message.from, message.to, order, message.rail);
-    const auto size_of = static_cast<double>(message.bytes);
-    if (round.mixed && messages[from] > most_batches) {
-      mixed[from].add(static_cast<std::uint32_t>(message.to), size_of, builder.route(), builder.uses());
-      continue;
-    }
-    builder.add(static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(message.to), size_of,
-                static_cast<int>(order * batches_of(messages[from]) / messages[from]), 1, builder.route(),
-                builder.uses());
-  }
-  for (std::size_t from = 0; from < mixed.size(); ++from) {
-    add_mixed(static_cast<std::uint32_t>(from), mixed[from], messages[from]);
+  switch (round.kind) {
+    case TrafficRound::Kind::everyone:
+      add_everyone(round, builder);
+      break;
+    case TrafficRound::Kind::bits:
+      add_bits(round, builder);
+      break;
+    case TrafficRound::Kind::list:
+      add_list(round, builder);
   }
   return result;
 }

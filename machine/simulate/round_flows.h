@@ -83,6 +83,11 @@ class Classes {
 
  private:
   class Builder;
+  class Kinds;
+  void add_mixed(std::uint32_t from, const Kinds& kinds, std::int64_t messages, Builder& builder) const;
+  void add_everyone(const TrafficRound& round, Builder& builder) const;
+  void add_bits(const TrafficRound& round, Builder& builder) const;
+  void add_list(const TrafficRound& round, Builder& builder) const;
   [[nodiscard]] std::int64_t place(std::int64_t rank) const;
   [[nodiscard]] std::uint32_t class_of(std::int64_t rank) const;
   [[nodiscard]] std::int64_t canonical_place(std::int64_t place) const;

@@ -87,6 +87,12 @@ Simulation simulate(const Traffic& traffic, const Machine& machine, const Simula
   const auto begin = std::chrono::steady_clock::now();
   machine.check();
   check_places(traffic, machine, options);
+  if (static_cast<double>(traffic.rank_bytes) > machine.memory.value) {
+    complain(traffic.name,
+             "arrays of at most " + std::to_string(static_cast<std::int64_t>(machine.memory.value)) +
+                 " bytes on a rank, the memory of a processor of the machine " + machine.name,
+             std::to_string(traffic.rank_bytes) + " bytes; use more ranks");
+  }
   const Machine job = options.places.empty() ? machine.job(traffic.ranks) : machine;
   check_options(traffic, options);
   check_messages(traffic);

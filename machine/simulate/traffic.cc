@@ -77,10 +77,29 @@ class RoundReader {
   bool by_bits_ = false;
 };
 
+// Bytes of the arrays of the rank that has the most of them.
+std::int64_t rank_bytes(const Schedule& schedule) {
+  std::int64_t most = 0;
+  for (int rank = 0; rank < schedule.ranks; ++rank) {
+    std::int64_t bytes = 0;
+    bool alike = true;  // on all ranks
+    for (const ArraySpec& array : schedule.arrays) {
+      if (array.elements.empty()) continue;
+      const std::int64_t one =
+          detail::checked_multiply(array.elements_on(rank), array.element_bytes, "the bytes of an array");
+      bytes = detail::checked_add(bytes, one, "the bytes of a rank's arrays");
+      alike = alike && array.elements.size() == 1;
+    }
+    most = std::max(most, bytes);
+    if (alike) break;
+  }
+  return most;
+}
+
 }  // namespace
 
 Traffic traffic_of(const Schedule& schedule) {
-  Traffic traffic{schedule.name, schedule.ranks, {}};
+  Traffic traffic{schedule.name, schedule.ranks, {}, rank_bytes(schedule)};
   std::set<int> written;
   std::optional<RoundReader> reader;
   for (std::size_t k = 0; k < schedule.rounds.size(); ++k) {
@@ -114,7 +133,7 @@ Traffic allreduce_traffic(const AllReduceSpec& spec) {
   const std::int64_t all = detail::checked_multiply(spec.elements, bytes_of(spec.type), "the bytes of an all-reduce");
   const bool two_shot = spec.algorithm == ReduceAlgorithm::two_shot;
   const std::int64_t part = two_shot ? (all + spec.ranks - 1) / spec.ranks : all;
-  Traffic traffic{"allreduce", spec.ranks, {}};
+  Traffic traffic{"allreduce", spec.ranks, {}, detail::checked_multiply(2, all, "the bytes of an all-reduce")};
   TrafficRound round;
   round.kind = TrafficRound::Kind::everyone;
   round.bytes = part;
@@ -200,7 +219,9 @@ Traffic permutation_traffic(const PermuteBitsSpec& spec) {
   const std::int64_t bytes = encoded_bytes(
       spec.codec, spec.type,
       elements * (spec.type == ElementType::bytes ? spec.element_bytes : spec.element_bytes / bytes_of(spec.type)));
-  Traffic traffic{"permute_bits", ranks, {}};
+  const std::int64_t state =
+      detail::checked_multiply(std::int64_t{1} << bits.local_bits, spec.element_bytes, "the bytes of a state");
+  Traffic traffic{"permute_bits", ranks, {}, state};
   TrafficRound round;
   round.schedule_rounds = {0};
   const auto local = [&](int rank) {
@@ -236,7 +257,7 @@ Traffic permutation_traffic(const PermuteBitsSpec& spec) {
 }
 
 Traffic Traffic::listed() const {
-  Traffic result{name, ranks, {}};
+  Traffic result{name, ranks, {}, rank_bytes};
   for (const TrafficRound& round : rounds) {
     TrafficRound list = round;
     list.kind = TrafficRound::Kind::list;

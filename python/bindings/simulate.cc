@@ -38,6 +38,8 @@ void bind_traffic(nb::module_& module) {
   nb::class_<Traffic>(module, "Traffic", "The messages of a schedule, without their contents.")
       .def_ro("name", &Traffic::name, "Name of the schedule or pattern.")
       .def_ro("ranks", &Traffic::ranks, "Number of ranks.")
+      .def_ro("rank_bytes", &Traffic::rank_bytes,
+              "Bytes of the arrays of the rank that has the most; 0 if they are not known.")
       .def_prop_ro(
           "rounds", [](const Traffic& t) { return t.rounds.size(); }, "Number of rounds.")
       .def(
@@ -74,7 +76,7 @@ void bind_traffic(nb::module_& module) {
   module.def(
       "message_traffic",
       [](int ranks, const std::vector<std::vector<std::tuple<int, int, std::int64_t>>>& rounds) {
-        Traffic traffic{"messages", ranks, {}};
+        Traffic traffic{"messages", ranks, {}, 0};
         for (const auto& messages : rounds) {
           TrafficRound round;
           for (const auto& [from, to, bytes] : messages) round.messages.push_back({from, to, bytes});

@@ -2057,35 +2057,6 @@ class Level:
 
     def __repr__(self) -> str: ...
 
-class Traffic:
-    """The messages of a schedule, without their contents."""
-
-    @property
-    def name(self) -> str:
-        """Name of the schedule or pattern."""
-
-    @property
-    def ranks(self) -> int:
-        """Number of ranks."""
-
-    @property
-    def rounds(self) -> int:
-        """Number of rounds."""
-
-    def messages(self, round: int) -> tuple[tuple[int, int, int], ...]:
-        """Return sender, receiver and bytes of every message of a round."""
-
-    def on_rails(self, round: int, rails: Sequence[int]) -> Traffic:
-        """
-        Return the traffic with the messages of a round, in the order of `messages`, on these interfaces.
-        """
-
-    def listed(self) -> Traffic:
-        """Return the same traffic with every message listed."""
-
-    def __eq__(self, other: object, /) -> bool: ...
-    def __repr__(self) -> str: ...
-
 def message_traffic(ranks: int, rounds: Sequence[Sequence[tuple[int, int, int]]]) -> Traffic:
     """Make traffic from lists of (sender, receiver, bytes), one per round."""
 
@@ -2241,3 +2212,38 @@ def loggops(
     """
     Return the nanosecond at which each rank ends in the model LogGOPS, without links that messages share.
     """
+
+class Traffic:
+    """The messages of a schedule, without their contents."""
+
+    @property
+    def name(self) -> str:
+        """Name of the schedule or pattern."""
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+
+    @property
+    def rank_bytes(self) -> int:
+        """
+        Bytes of the arrays of the rank that has the most; 0 if they are not known.
+        """
+
+    @property
+    def rounds(self) -> int:
+        """Number of rounds."""
+
+    def messages(self, round: int) -> tuple[tuple[int, int, int], ...]:
+        """Return sender, receiver and bytes of every message of a round."""
+
+    def on_rails(self, round: int, rails: Sequence[int]) -> Traffic:
+        """
+        Return the traffic with the messages of a round, in the order of `messages`, on these interfaces.
+        """
+
+    def listed(self) -> Traffic:
+        """Return the same traffic with every message listed."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __repr__(self) -> str: ...

@@ -24,7 +24,7 @@ constexpr double overhead = 2e-7;
 constexpr double bandwidth = 1e10;
 
 Traffic list(int ranks, std::vector<std::vector<Message>> rounds) {
-  Traffic traffic{"list", ranks, {}};
+  Traffic traffic{"list", ranks, {}, 0};
   for (auto& messages : rounds) {
     TrafficRound round;
     round.messages = std::move(messages);
@@ -292,7 +292,7 @@ TEST(Simulate, SymmetryChangesNoResult) {
       }
     }
     for (const std::vector<int>& bits : {std::vector<int>{0}, {5}, {1, 3}, {0, 2, 4, 5}, {0, 1, 2, 3, 4, 5}}) {
-      Traffic traffic{"bits", 64, std::vector<TrafficRound>(1)};
+      Traffic traffic{"bits", 64, std::vector<TrafficRound>(1), 0};
       traffic.rounds[0].kind = TrafficRound::Kind::bits;
       traffic.rounds[0].bits = bits;
       traffic.rounds[0].bytes = 1 << 16;
@@ -398,13 +398,26 @@ TEST(Simulate, BadInputIsNamed) {
   EXPECT_NE(found(options, pairs).find("at least 0"), std::string::npos);
   options = {};
   options.progress = [](double) { return false; };
-  Traffic large{"large", 100000, std::vector<TrafficRound>(1)};
+  Traffic large{"large", 100000, std::vector<TrafficRound>(1), 0};
   large.rounds[0].kind = TrafficRound::Kind::everyone;
   EXPECT_NE(found({}, large).find("expected 1 to 4 ranks"), std::string::npos);
   const Machine odd = machine({level("host", Routing::all_to_all, {1 << 17})});
   large.rounds[0].kind = TrafficRound::Kind::everyone;
   large.rounds[0].local_bytes.assign(100000, 1);  // not symmetric
   EXPECT_THROW((void)simulate(large, odd), BadInput);
+}
+
+TEST(Simulate, ArraysMustFitInMemory) {
+  Machine net = machine({level("host", Routing::all_to_all, {4})});
+  const AllReduceSpec spec{4, 1000, ElementType::float32, Combine::add, ReduceAlgorithm::two_shot};
+  const Traffic reduction = allreduce_traffic(spec);
+  EXPECT_EQ(reduction.rank_bytes, 8000);
+  EXPECT_EQ(traffic_of(allreduce(spec)).rank_bytes, 8000);
+  EXPECT_EQ(permutation_traffic({7, 5, {5, 1, 2, 3, 4, 0, 6}, 16}).rank_bytes, 16 * 32);
+  net.memory = guess(8000);
+  EXPECT_GT(simulate(reduction, net).seconds, 0);
+  net.memory = guess(7999);
+  EXPECT_THROW((void)simulate(reduction, net), BadInput);
 }
 
 TEST(Simulate, LargeRunsAreFast) {

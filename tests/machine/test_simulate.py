@@ -86,7 +86,7 @@ def test_large_runs_take_seconds() -> None:
     assert halo.ranks == 4096
     assert halo.seconds_to_simulate < 1
     for name in ("fugaku", "mira", "frontier"):
-        reduction = simulate(allreduce_traffic(65536, 1 << 28), name)
+        reduction = simulate(allreduce_traffic(65536, 1 << 27), name)
         assert reduction.by_symmetry
         assert reduction.seconds_to_simulate < 10
         bits = list(range(34))
@@ -122,6 +122,8 @@ def test_bad_input() -> None:
         simulate(traffic, "mi300x", ranks=[])
     with pytest.raises(BadInput, match="accuracy"):
         simulate(traffic, "mi300x", accuracy=2)
+    with pytest.raises(BadInput, match=r"arrays of at most 1073741824 bytes on a rank.*found 2147483648"):
+        simulate(allreduce_traffic(4, 1 << 28), "mira")
     with pytest.raises(BadInput, match="rails"):
         traffic.on_rails(0, [1, 2])
 

@@ -51,6 +51,7 @@ struct Traffic {
   std::string name;
   int ranks = 1;
   std::vector<TrafficRound> rounds;
+  std::int64_t rank_bytes = 0;  // of the arrays of the rank that has the most; 0 if they are not known
 
   // The same traffic with every message listed. Throws BadInput if a round has more than `max_listed_messages`.
   [[nodiscard]] Traffic listed() const;
@@ -139,8 +140,8 @@ struct Simulation {
   [[nodiscard]] std::string to_json(int indent = -1, int max_links = 100, int max_timelines = 64) const;
 };
 
-// Throws BadInput if the machine has too few processors, a place is used twice or does not exist, or a round has too
-// many messages to list and no symmetry.
+// Throws BadInput if the machine has too few processors or too little memory for the arrays of a rank, a place is used
+// twice or does not exist, or a round has too many messages to list and no symmetry.
 [[nodiscard]] Simulation simulate(const Traffic& traffic, const Machine& machine, const SimulateOptions& options = {});
 [[nodiscard]] Simulation simulate(const Schedule& schedule, const Machine& machine,
                                   const SimulateOptions& options = {});
