@@ -18,7 +18,7 @@ _COPY_BYTES = 128 << 20
 
 
 def fit_messages(messages: Sequence[tuple[int, float]]) -> tuple[float, float]:
-    """Fit seconds = constant + bytes / bandwidth to messages, with the least relative errors.
+    """Fit seconds = constant + bytes / bandwidth to messages, with the least errors of the logarithms.
 
     Parameters
     ----------
@@ -37,14 +37,20 @@ def fit_messages(messages: Sequence[tuple[int, float]]) -> tuple[float, float]:
     """
     sizes = np.array([size for size, _ in messages], dtype=float)
     seconds = np.array([us * 1e-6 for _, us in messages])
-    weights = np.column_stack([1 / seconds, sizes / seconds])
-    (constant, per_byte), *_ = np.linalg.lstsq(weights, np.ones(len(sizes)), rcond=None)
-    if per_byte <= 0:
+    if seconds[sizes.argmax()] <= seconds[sizes.argmin()]:
         raise Error(
             "expected times that grow with the size of a message, found that they do not; measure again on a quiet "
             "machine"
         )
-    return max(float(constant), float(seconds.min()) / 4), 1 / float(per_byte)
+    # Gauss-Newton on the logarithms of both parameters and of the times.
+    parts = np.log([seconds.min() / 2, seconds.max() / sizes.max()])
+    for _ in range(100):
+        terms = np.exp(parts) * np.column_stack([np.ones(len(sizes)), sizes])
+        predicted = terms.sum(axis=1)
+        step, *_ = np.linalg.lstsq(terms / predicted[:, None], np.log(seconds / predicted), rcond=None)
+        parts = parts + np.clip(step, -1, 1)
+    constant, per_byte = np.exp(parts)
+    return float(constant), float(1 / per_byte)
 
 
 def memory_bandwidth() -> float:
