@@ -8,6 +8,7 @@
 #include "onehop/error.h"
 #include "onehop/staging.h"
 #include "src/base/clock.h"
+#include "src/base/slot_policy.h"
 
 namespace onehop::collectives::detail {
 
@@ -23,21 +24,8 @@ constexpr int second_phase_tag = first_phase_tag + 1;
 constexpr int shortest_width = 17;
 constexpr int widths = 14;
 constexpr std::size_t all_choices = (static_cast<std::size_t>(Codec::q4) + 1) * 2 * widths;
-constexpr std::int64_t default_slot_bytes = 256 << 10;
-constexpr std::int64_t least_slot_bytes = 512;  // 64 elements of 8 bytes: the shortest chunk
-constexpr int default_slots = 4;
-// Limit for all long paths to a rank together, unless their slots have the least size (then they take 4 KiB per rank).
-constexpr std::int64_t default_staging_bytes = 6 << 20;
 
 std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); }
-
-// The default size for few ranks; for more, the largest power of two that keeps all paths within default_staging_bytes.
-std::int64_t slot_bytes_for(int ranks, int slots) {
-  const std::int64_t fits = default_staging_bytes / (std::int64_t{2} * std::max(ranks - 1, 1) * slots);
-  const auto power =
-      static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max(fits, std::int64_t{1}))));
-  return std::clamp(power, least_slot_bytes, default_slot_bytes);
-}
 
 double now_us() noexcept { return base::steady_seconds() * 1e6; }
 
@@ -98,8 +86,9 @@ std::byte* Arrays::result(const Range& range) const {
 
 Exchange::Exchange(const Group& of, const CollectivesOptions& options)
     : group(of), rank(of.rank()), size(of.size()), sources_(index(of.size())), shifted_(index(of.size())) {
-  slots_ = options.slots != 0 ? options.slots : default_slots;
-  slot_bytes = options.slot_bytes != 0 ? options.slot_bytes : slot_bytes_for(size, slots_);
+  const base::SlotSizes sizes = base::collective_slots(size, {options.slots, options.slot_bytes});
+  slots_ = sizes.slots;
+  slot_bytes = sizes.slot_bytes;
   if (slots_ < 2) {  // with one slot, ranks would wait for each other to receive before they receive themselves
     throw BadInput("Collectives: expected 2 slots or more per path, found " + std::to_string(slots_));
   }
@@ -117,9 +106,9 @@ Exchange::Exchange(const Group& of, const CollectivesOptions& options)
                           .peer = other,
                           .bytes = slot_bytes,
                           .tag = tag,
-                          .slots = slots_,
-                          .slot_bytes = slot_bytes,
-                          .chunk_bytes = slot_bytes});
+                          .slots = sizes.slots,
+                          .slot_bytes = sizes.slot_bytes,
+                          .chunk_bytes = sizes.chunk_bytes});
       }
     }
   }

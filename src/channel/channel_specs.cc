@@ -8,13 +8,16 @@
 
 #include "onehop/error.h"
 #include "onehop/tuning.h"
+#include "src/base/slot_policy.h"
 
 namespace onehop::detail {
 namespace {
 
-constexpr std::int64_t largest_slot = std::int64_t{64} << 20;  // unless the user requests a larger one
 constexpr int most_slots = 1 << 16;
 constexpr std::int64_t most_slot_bytes = std::int64_t{1} << 38;
+// Half of what a flag counts, because plans cut chunks between elements: one may be short, and only it and its
+// neighbour together are longer than chunk_bytes.
+constexpr std::int64_t max_chunks = whole / 2;
 
 std::string text(std::int64_t value) { return std::to_string(value); }
 
@@ -80,12 +83,12 @@ Wanted wanted(const ChannelSpec& spec, int owner) {
   const Tuning& tuned = tuning();
   const SizeRule& rule = tuned.rule(spec.bytes);
   end.stores = static_cast<std::int32_t>(rule.stores);
-  end.slots = spec.slots != 0 ? spec.slots : spec.bytes <= tuned.small_bytes ? tuned.small_slots : 2;
-  end.slot_bytes =
-      spec.slot_bytes != 0 ? spec.slot_bytes : std::min(std::max<std::int64_t>(spec.bytes, 8), largest_slot);
-  end.chunk_bytes = spec.chunk_bytes != 0 ? spec.chunk_bytes : rule.chunk_bytes;
-  // A fragment must not have more chunks than its flag can count.
-  end.chunk_bytes = std::max(end.chunk_bytes, end.slot_bytes / static_cast<std::int64_t>(whole / 2) + 1);
+  const base::SlotSizes sizes =
+      base::channel_slots(spec.bytes, {spec.slots, spec.slot_bytes, spec.chunk_bytes},
+                          {tuned.small_bytes, tuned.small_slots, rule.chunk_bytes, max_chunks});
+  end.slots = sizes.slots;
+  end.slot_bytes = sizes.slot_bytes;
+  end.chunk_bytes = sizes.chunk_bytes;
   return end;
 }
 

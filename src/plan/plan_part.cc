@@ -5,23 +5,13 @@
 
 #include "onehop/error.h"
 #include "onehop/tuning.h"
+#include "src/base/slot_policy.h"
 #include "src/base/text.h"
 #include "src/schedule/shape_check.h"
 #include "src/schedule/wire_size.h"
 
 namespace onehop::detail {
 namespace {
-
-// The slots of an exchange in place between machines hold 8 MiB for each other rank, more than in shared memory. A
-// message that fits is sent in at most two parts. A longer one is sent in many small parts, so that packing, sending
-// and unpacking overlap and packed data is still in a cache when it is sent (two slots of 4 MiB took 5 to 8 % longer).
-constexpr std::int64_t slot_bytes_between_machines = 4 << 20;
-constexpr int slots_of_long_messages = 8;
-constexpr std::int64_t slot_bytes_of_long_messages = 1 << 20;
-// Bytes that a message packs before the turn of the next one that takes elements from the same lines: few enough that
-// the lines are still in the second-level cache then, and enough that pages do not change all the time (16 KiB took up
-// to a tenth longer).
-constexpr std::int64_t chunk_bytes_side_by_side = 64 << 10;
 
 std::string text(std::int64_t value) { return std::to_string(value); }
 
@@ -164,18 +154,15 @@ ChannelSpec spec_for(ChannelSpec::Direction direction, int peer, const Lane& lan
   spec.direction = direction;
   spec.peer = peer;
   spec.bytes = lane.bytes;
-  spec.slots = options.slots;
-  std::int64_t chosen = tuning().slot_bytes;
-  if (lane.permutes && between_machines) {
-    chosen = slot_bytes_between_machines;
-    if (options.slots == 0 && options.slot_bytes == 0 && lane.bytes > 2 * slot_bytes_between_machines) {
-      spec.slots = slots_of_long_messages;
-      chosen = slot_bytes_of_long_messages;
-    }
-  }
-  const std::int64_t limit = options.slot_bytes != 0 ? options.slot_bytes : chosen;
-  spec.slot_bytes = std::max({std::min(lane.bytes, limit), lane.unit_bytes, std::int64_t{8}});
-  spec.chunk_bytes = options.chunk_bytes == 0 && lane.side_by_side ? chunk_bytes_side_by_side : options.chunk_bytes;
+  const base::SlotSizes sizes =
+      base::plan_slots({.bytes = lane.bytes,
+                        .unit_bytes = lane.unit_bytes,
+                        .permutes_between_machines = lane.permutes && between_machines,
+                        .side_by_side = lane.side_by_side},
+                       {options.slots, options.slot_bytes, options.chunk_bytes}, tuning().slot_bytes);
+  spec.slots = sizes.slots;
+  spec.slot_bytes = sizes.slot_bytes;
+  spec.chunk_bytes = sizes.chunk_bytes;
   spec.signature = lane.signature;
   return spec;
 }
