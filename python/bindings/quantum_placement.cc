@@ -2,11 +2,14 @@
 
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/complex.h>
+#include <nanobind/stl/shared_ptr.h>
 
 #include "onehop/error.h"
+#include "onehop/quantum/simulator.h"
 #include "onehop/quantum/state.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/quantum_profile.h"
+#include "quantum/simulator/plan_cache.h"
 
 using onehop::quantum::Circuit;
 using onehop::quantum::MemoryNeed;
@@ -21,6 +24,64 @@ Precision precision_from(const std::string& name) {
   if (name == "single") return Precision::single_precision;
   if (name == "double") return Precision::double_precision;
   throw onehop::BadInput("expected the precision 'single' or 'double', found '" + name + "'");
+}
+
+PlacementOptions options_of(int bytes_per_amplitude, double search_seconds, std::vector<int> bits) {
+  PlacementOptions options;
+  options.bytes_per_amplitude = bytes_per_amplitude;
+  options.search_seconds = search_seconds;
+  options.bits = std::move(bits);
+  return options;
+}
+
+void bind_place(nb::module_& module) {
+  module.def(
+      "place",
+      [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double search_seconds, std::vector<int> bits) {
+        return place(circuit, ranks, options_of(bytes_per_amplitude, search_seconds, std::move(bits)));
+      },
+      "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "search_seconds"_a, "bits"_a = std::vector<int>(),
+      nb::call_guard<nb::gil_scoped_release>(),
+      "Compute a placement of a validated circuit.\n\n"
+      "Parameters\n----------\n"
+      "circuit : Circuit\n    Circuit to place.\n"
+      "ranks : int\n    Number of ranks, a power of two.\n"
+      "bytes_per_amplitude : int\n    8 or 16.\n"
+      "search_seconds : float\n    Approximate time to search for a placement that moves fewer bytes; 0 uses the "
+      "heuristic alone.\n"
+      "bits : sequence of int\n    Bit of each qubit of an existing state. Empty: the state begins as |0...0>, and the "
+      "placement chooses the bits.\n\n"
+      "Raises\n------\n"
+      "BadInput\n    The number of ranks is no power of two, there are fewer amplitudes than ranks, or an operation "
+      "needs "
+      "more local bits than there are.");
+  module.def(
+      "place_simulation",
+      [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double search_seconds) {
+        return place_simulation(circuit, ranks, options_of(bytes_per_amplitude, search_seconds, {}));
+      },
+      "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "search_seconds"_a, nb::call_guard<nb::gil_scoped_release>(),
+      "Return the placement with which `simulate` runs a validated circuit, without its final measurements.\n\n"
+      "`simulate` does not place the circuit again as long as the placement lives. Parameters and errors are those of "
+      "`place`.");
+  module.def(
+      "place_applied",
+      [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double search_seconds, std::vector<int> bits) {
+        const auto options = options_of(bytes_per_amplitude, search_seconds, std::move(bits));
+        return placement_of(compile_cached(circuit, ranks, options, false));
+      },
+      "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "search_seconds"_a, "bits"_a,
+      nb::call_guard<nb::gil_scoped_release>(),
+      "Return the placement with which `State.apply` applies a circuit to a state with these bits.\n\n"
+      "`State.apply` does not place the circuit again as long as the placement lives. Parameters and errors are those "
+      "of `place`.");
+  module.def(
+      "plan_cache_counters",
+      [] {
+        const auto counters = onehop::quantum::plan_cache_counters();
+        return std::pair(counters.placed, counters.found);
+      },
+      "Return how many circuits this process has placed for runs, and how often it has found a placement again.");
 }
 
 }  // namespace
@@ -103,30 +164,7 @@ void bind_quantum_placement(nb::module_& module) {
           "List for each stage the passes that the engine makes over the amplitudes of rank 0, as dictionaries.")
       .def("passes", &Placement::passes, nb::call_guard<nb::gil_scoped_release>(),
            "Count the passes that the engine makes over the amplitudes of rank 0 in all stages.");
-  module.def(
-      "place",
-      [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double search_seconds, std::vector<int> bits) {
-        PlacementOptions options;
-        options.bytes_per_amplitude = bytes_per_amplitude;
-        options.search_seconds = search_seconds;
-        options.bits = std::move(bits);
-        return onehop::quantum::place(circuit, ranks, options);
-      },
-      "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "search_seconds"_a, "bits"_a = std::vector<int>(),
-      nb::call_guard<nb::gil_scoped_release>(),
-      "Compute a placement of a validated circuit.\n\n"
-      "Parameters\n----------\n"
-      "circuit : Circuit\n    Circuit to place.\n"
-      "ranks : int\n    Number of ranks, a power of two.\n"
-      "bytes_per_amplitude : int\n    8 or 16.\n"
-      "search_seconds : float\n    Approximate time to search for a placement that moves fewer bytes; 0 uses the "
-      "heuristic alone.\n"
-      "bits : sequence of int\n    Bit of each qubit of an existing state. Empty: the state begins as |0...0>, and the "
-      "placement chooses the bits.\n\n"
-      "Raises\n------\n"
-      "BadInput\n    The number of ranks is no power of two, there are fewer amplitudes than ranks, or an operation "
-      "needs "
-      "more local bits than there are.");
+  bind_place(module);
   module.def("usable_ranks", &onehop::quantum::usable_ranks, "circuit"_a, "ranks"_a,
              "Return the largest power of two, at most `ranks`, over which the state of a circuit can be split.");
   nb::class_<MemoryNeed>(module, "MemoryNeed", "The memory that a state needs and the available memory, in bytes.")

@@ -8,6 +8,7 @@
 #include "onehop/error.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/quantum_profile.h"
+#include "quantum/simulator/plan_cache.h"
 
 using onehop::Group;
 using onehop::quantum::Branch;
@@ -202,8 +203,8 @@ void bind_state(nb::module_& module) {
             options.bytes_per_amplitude = bytes_per_amplitude(s.precision());
             options.bits.assign(s.bits().begin(), s.bits().end());
             options.search_seconds = search_seconds;
-            const auto placement = place(circuit, s.group().size(), options);
-            onehop::quantum::Executor executor(s, placement, 0, [](int, int, double) { return 0; });
+            const auto placement = find_or_place(circuit, s.group().size(), options);
+            onehop::quantum::Executor executor(s, *placement, 0, [](int, int, double) { return 0; });
             while (executor.step()) {
             }
           },

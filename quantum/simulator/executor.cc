@@ -104,7 +104,8 @@ bool Executor::run_compiled(std::size_t end) {
     return false;
   const std::uint64_t flips = state_.flips();
   const std::size_t begin = next_;
-  auto part = compiled_->find(stage_, begin, flips);
+  const int rank = state_.group().rank();
+  auto part = compiled_->find(rank, stage_, begin, flips);
   const std::span<const int> operations(placement_.stages[stage_].operations);
   if (part == nullptr) {
     for (const int index : operations.subspan(next_, end - next_)) {
@@ -112,7 +113,7 @@ bool Executor::run_compiled(std::size_t end) {
       if (!operation.is_gate() || !operation.condition.clbits.empty()) return false;
     }
     while (next_ < end) do_one(operations[next_++]);
-    part = compiled_->keep({stage_, begin, flips, state_.flips(), {}}, std::move(pending_), state_);
+    part = compiled_->keep({rank, stage_, begin, flips, state_.flips(), {}}, std::move(pending_), state_);
     pending_.clear();
   } else {
     for (; next_ < end; ++next_) done_[static_cast<std::size_t>(operations[next_])] = true;

@@ -83,9 +83,9 @@ void Fingerprint::add(const Operation& operation) {
   if ((present & 16U) != 0) add(condition.value);
 }
 
-Key key_of(const Circuit& circuit, int ranks, int rank, const PlacementOptions& options) {
+Key key_of(const Circuit& circuit, int ranks, const PlacementOptions& options) {
   Fingerprint print;
-  for (const int number : {circuit.qubits, circuit.clbits, circuit.hidden_clbits, ranks, rank}) print.add(number);
+  for (const int number : {circuit.qubits, circuit.clbits, circuit.hidden_clbits, ranks}) print.add(number);
   print.add(options.bytes_per_amplitude);
   print.add(options.bits.size());
   print.add(options.bits);
@@ -95,39 +95,67 @@ Key key_of(const Circuit& circuit, int ranks, int rank, const PlacementOptions& 
   return print.key();
 }
 
-// An LRU cache of compiled circuits, most recently used first.
+// An LRU cache of compiled circuits, most recently used first. It keeps the last ones itself, and finds the others as
+// long as somebody else holds them.
 class PlanCache {
  public:
   std::shared_ptr<CompiledCircuit> find(const Key& key) {
     const std::lock_guard lock(mutex_);
-    const auto found =
-        std::find_if(circuits_.begin(), circuits_.end(), [&](const Entry& entry) { return entry.key == key; });
-    if (found == circuits_.end()) return nullptr;
-    circuits_.splice(circuits_.begin(), circuits_, found);
-    return found->circuit;
+    auto known = look_up(key);
+    if (known != nullptr) ++counters_.found;
+    return known;
   }
 
-  void add(const Key& key, std::shared_ptr<CompiledCircuit> circuit) {
+  // Returns the circuit that the cache has by now: a thread that placed an equal one at the same time may be first.
+  std::shared_ptr<CompiledCircuit> add(const Key& key, std::shared_ptr<CompiledCircuit> circuit) {
     const std::lock_guard lock(mutex_);
-    circuits_.push_front({key, std::move(circuit)});
-    std::size_t operations = 0;
-    std::size_t count = 0;
-    for (auto it = circuits_.begin(); it != circuits_.end(); ++it) {
-      operations += it->circuit->placement().operations.size();
-      if (++count > max_circuits || operations > max_operations) {
-        circuits_.erase(it, circuits_.end());
-        return;
-      }
-    }
+    ++counters_.placed;
+    if (auto known = look_up(key)) return known;
+    circuits_.push_front({key, circuit, circuit});
+    trim();
+    return circuit;
+  }
+
+  [[nodiscard]] PlanCacheCounters counters() const {
+    const std::lock_guard lock(mutex_);
+    return counters_;
   }
 
  private:
   struct Entry {
     Key key;
-    std::shared_ptr<CompiledCircuit> circuit;
+    std::weak_ptr<CompiledCircuit> circuit;
+    std::shared_ptr<CompiledCircuit> kept;  // null if the cache does not keep it
   };
-  std::mutex mutex_;
+
+  std::shared_ptr<CompiledCircuit> look_up(const Key& key) {
+    const auto found =
+        std::find_if(circuits_.begin(), circuits_.end(), [&](const Entry& entry) { return entry.key == key; });
+    if (found == circuits_.end()) return nullptr;
+    circuits_.splice(circuits_.begin(), circuits_, found);
+    return found->circuit.lock();
+  }
+
+  // A circuit that is too long for the cache alone does not displace the others.
+  void trim() {
+    std::size_t operations = 0;
+    std::size_t count = 0;
+    for (Entry& entry : circuits_) {
+      if (entry.kept == nullptr) continue;
+      const std::size_t more = entry.kept->placement().operations.size();
+      if (count == max_circuits || operations + more > max_operations) {
+        entry.kept.reset();
+      } else {
+        ++count;
+        operations += more;
+      }
+    }
+    circuits_.remove_if([](const Entry& entry) { return entry.circuit.expired(); });
+  }
+
+  mutable std::mutex mutex_;
   std::list<Entry> circuits_;
+  PlanCacheCounters counters_;
 };
 
 PlanCache& plan_cache() {
@@ -136,9 +164,7 @@ PlanCache& plan_cache() {
 }
 
 std::shared_ptr<CompiledCircuit> insert(const Key& key, Placement placement) {
-  auto made = std::make_shared<CompiledCircuit>(std::move(placement));
-  plan_cache().add(key, made);
-  return made;
+  return plan_cache().add(key, std::make_shared<CompiledCircuit>(std::move(placement)));
 }
 
 template <typename T>
@@ -156,11 +182,11 @@ EngineCounters CompiledCircuit::Part::run(State& state) const {
   return std::get<std::unique_ptr<EngineProgram<double>>>(program)->run(state.local<double>(), threads);
 }
 
-std::shared_ptr<const CompiledCircuit::Part> CompiledCircuit::find(std::size_t stage, std::size_t begin,
+std::shared_ptr<const CompiledCircuit::Part> CompiledCircuit::find(int rank, std::size_t stage, std::size_t begin,
                                                                    std::uint64_t flips) const {
   const std::lock_guard lock(mutex_);
   for (const auto& part : parts_) {
-    if (part->stage == stage && part->begin == begin && part->flips == flips) return part;
+    if (part->rank == rank && part->stage == stage && part->begin == begin && part->flips == flips) return part;
   }
   return nullptr;
 }
@@ -178,19 +204,29 @@ std::shared_ptr<const CompiledCircuit::Part> CompiledCircuit::keep(Part part, st
   return kept;
 }
 
-std::shared_ptr<CompiledCircuit> compile_cached(const Circuit& circuit, int ranks, int rank,
-                                                const PlacementOptions& options, bool validate) {
-  const Key key = key_of(circuit, ranks, rank, options);
+std::shared_ptr<CompiledCircuit> compile_cached(const Circuit& circuit, int ranks, const PlacementOptions& options,
+                                                bool validate) {
+  const Key key = key_of(circuit, ranks, options);
   if (auto known = plan_cache().find(key)) return known;
   if (validate) circuit.validate();
   return insert(key, place(circuit, ranks, options));
 }
 
-std::shared_ptr<CompiledCircuit> compile_cached(Circuit&& circuit, int ranks, int rank,
-                                                const PlacementOptions& options) {
-  const Key key = key_of(circuit, ranks, rank, options);
+std::shared_ptr<CompiledCircuit> compile_cached(Circuit&& circuit, int ranks, const PlacementOptions& options) {
+  const Key key = key_of(circuit, ranks, options);
   if (auto known = plan_cache().find(key)) return known;
   return insert(key, place(std::move(circuit), ranks, options));
 }
+
+std::shared_ptr<const Placement> placement_of(const std::shared_ptr<CompiledCircuit>& compiled) {
+  return {compiled, &compiled->placement()};
+}
+
+std::shared_ptr<const Placement> find_or_place(const Circuit& circuit, int ranks, const PlacementOptions& options) {
+  if (const auto known = plan_cache().find(key_of(circuit, ranks, options))) return placement_of(known);
+  return std::make_shared<const Placement>(place(circuit, ranks, options));
+}
+
+PlanCacheCounters plan_cache_counters() { return plan_cache().counters(); }
 
 }  // namespace onehop::quantum

@@ -21,9 +21,10 @@ class CompiledCircuit {
   explicit CompiledCircuit(Placement placement) : placement_(std::move(placement)) {}
   [[nodiscard]] const Placement& placement() const noexcept { return placement_; }
 
-  // Consecutive gates of a stage, compiled for a rank whose bits have the flips `flips` before them and `flips_after`
+  // Consecutive gates of a stage, compiled for `rank`, whose bits have the flips `flips` before them and `flips_after`
   // after them.
   struct Part {
+    int rank = 0;
     std::size_t stage = 0, begin = 0;
     std::uint64_t flips = 0, flips_after = 0;
     std::variant<std::monostate, std::unique_ptr<EngineProgram<float>>, std::unique_ptr<EngineProgram<double>>> program;
@@ -31,7 +32,8 @@ class CompiledCircuit {
     EngineCounters run(State& state) const;
   };
   // Returns the part that begins at operation `begin` of a stage, or nullptr if it has not been compiled yet.
-  [[nodiscard]] std::shared_ptr<const Part> find(std::size_t stage, std::size_t begin, std::uint64_t flips) const;
+  [[nodiscard]] std::shared_ptr<const Part> find(int rank, std::size_t stage, std::size_t begin,
+                                                 std::uint64_t flips) const;
   // Compiles `operations` for the precision and size of `state`, and stores the result.
   std::shared_ptr<const Part> keep(Part part, std::vector<LocalOperation> operations, const State& state);
 
@@ -41,12 +43,28 @@ class CompiledCircuit {
   std::vector<std::shared_ptr<const Part>> parts_;
 };
 
-// Returns the circuit compiled for this rank, from the cache if an equal circuit was compiled recently. `options.done`
-// must be empty. `validate`: validate a circuit that is not in the cache.
-[[nodiscard]] std::shared_ptr<CompiledCircuit> compile_cached(const Circuit& circuit, int ranks, int rank,
+// Returns the compiled circuit, from the cache if an equal circuit was compiled recently or is still held by somebody.
+// The placement is the same for all ranks, so ranks that are threads of one process share it. `options.done` must be
+// empty. `validate`: validate a circuit that is not in the cache.
+[[nodiscard]] std::shared_ptr<CompiledCircuit> compile_cached(const Circuit& circuit, int ranks,
                                                               const PlacementOptions& options, bool validate);
 // The same for a circuit that the caller no longer needs: its matrices are moved, not copied.
-[[nodiscard]] std::shared_ptr<CompiledCircuit> compile_cached(Circuit&& circuit, int ranks, int rank,
+[[nodiscard]] std::shared_ptr<CompiledCircuit> compile_cached(Circuit&& circuit, int ranks,
                                                               const PlacementOptions& options);
+
+// The placement of a compiled circuit, which it keeps alive.
+[[nodiscard]] std::shared_ptr<const Placement> placement_of(const std::shared_ptr<CompiledCircuit>& compiled);
+
+// Returns the placement of an equal circuit if the cache has it, else a new one, which the cache does not get: for
+// circuits that may be planned but are not repeated.
+[[nodiscard]] std::shared_ptr<const Placement> find_or_place(const Circuit& circuit, int ranks,
+                                                             const PlacementOptions& options);
+
+// What this process has done so far.
+struct PlanCacheCounters {
+  std::int64_t placed = 0;  // circuits that were placed and entered
+  std::int64_t found = 0;   // circuits whose placement was found
+};
+[[nodiscard]] PlanCacheCounters plan_cache_counters();
 
 }  // namespace onehop::quantum

@@ -8,6 +8,7 @@
 
 #include "onehop/error.h"
 #include "quantum/circuit/random.h"
+#include "quantum/simulator/final_measurements.h"
 #include "quantum/simulator/plan_cache.h"
 #include "quantum/state/sampling.h"
 #include "quantum/state/sorted_order.h"
@@ -18,48 +19,6 @@ namespace onehop::quantum {
 namespace {
 
 constexpr std::int64_t max_shots = std::int64_t{1} << 31;
-
-// A circuit divided into its body and its final measurements, which are made by sampling.
-struct Split {
-  Circuit inside;
-  std::vector<std::pair<int, int>> last;  // (classical bit, qubit)
-};
-
-Split split(const Circuit& circuit) {
-  Split result{circuit, {}};
-  const auto bits = static_cast<std::size_t>(circuit.clbits) + static_cast<std::size_t>(circuit.hidden_clbits);
-  std::vector<bool> used(static_cast<std::size_t>(circuit.qubits), false);  // by later operations
-  std::vector<bool> bit_used(bits, false);
-  for (std::size_t i = circuit.operations.size(); i-- > 0;) {
-    const Operation& operation = circuit.operations[i];
-    Operation& kept = result.inside.operations[i];
-    if (operation.kind == OperationKind::barrier) continue;
-    const bool plain = operation.kind == OperationKind::measure && operation.condition.clbits.empty();
-    if (plain) {
-      kept.targets.clear();
-      kept.clbits.clear();
-      for (std::size_t t = operation.targets.size(); t-- > 0;) {
-        const int qubit = operation.targets[t];
-        const int bit = operation.clbits[t];
-        if (used[static_cast<std::size_t>(qubit)] || bit_used[static_cast<std::size_t>(bit)]) {
-          kept.targets.insert(kept.targets.begin(), qubit);
-          kept.clbits.insert(kept.clbits.begin(), bit);
-          used[static_cast<std::size_t>(qubit)] = true;
-        } else {
-          result.last.emplace_back(bit, qubit);
-        }
-        bit_used[static_cast<std::size_t>(bit)] = true;
-      }
-      if (kept.targets.empty()) kept.kind = OperationKind::barrier;
-      continue;
-    }
-    for (const int qubit : operation.targets) used[static_cast<std::size_t>(qubit)] = true;
-    for (const int qubit : operation.controls) used[static_cast<std::size_t>(qubit)] = true;
-    for (const int bit : operation.clbits) bit_used[static_cast<std::size_t>(bit)] = true;
-    for (const int bit : operation.condition.clbits) bit_used[static_cast<std::size_t>(bit)] = true;
-  }
-  return result;
-}
 
 class Shots {
  public:
@@ -120,16 +79,18 @@ class Shots {
 class Simulation {
  public:
   Simulation(const Circuit& circuit, const Group& group, const SimulationOptions& options)
-      : circuit_(circuit), options_(options), split_(split(circuit)), shots_(circuit.clbits, options.shots) {
-    const int ranks = usable_ranks(split_.inside, group.size());
+      : circuit_(circuit),
+        options_(options),
+        split_(split_final_measurements(circuit)),
+        shots_(circuit.clbits, options.shots) {
+    const int ranks = usable_ranks(split_.body, group.size());
     if (!std::has_single_bit(static_cast<unsigned>(group.size()))) {
       throw BadInput("expected a power of two of ranks, found " + std::to_string(group.size()) + "; take " +
                      std::to_string(ranks) + " or " + std::to_string(2 * ranks));
     }
     const Group part = ranks == group.size() ? group : group.split(group.rank() / ranks, group.rank() % ranks);
-    compiled_ = options.resume != nullptr
-                    ? compile_cached(split_.inside, ranks, part.rank(), placement_options(), false)
-                    : compile_cached(std::move(split_.inside), ranks, part.rank(), placement_options());
+    compiled_ = options.resume != nullptr ? compile_cached(split_.body, ranks, placement_options(), false)
+                                          : compile_cached(std::move(split_.body), ranks, placement_options());
     result_.ranks = ranks;
     result_.state = std::make_unique<State>(part, circuit.qubits, options.precision, options.state);
     for (const Stage& stage : compiled_->placement().stages)
@@ -187,7 +148,7 @@ class Simulation {
   // Checks a checkpoint from any source: every index in it must be in range.
   void check(const CheckpointState& checkpoint) const {
     if (checkpoint.waiting.empty() || checkpoint.expectations.size() != result_.expectations.size() ||
-        checkpoint.done.size() != split_.inside.operations.size() ||
+        checkpoint.done.size() != split_.body.operations.size() ||
         checkpoint.clbits.size() !=
             static_cast<std::size_t>(circuit_.clbits) + static_cast<std::size_t>(circuit_.hidden_clbits)) {
       throw BadInput("the checkpoint belongs to another circuit or to other observables");
@@ -223,7 +184,7 @@ class Simulation {
     PlacementOptions how = placement_options();
     how.bits = checkpoint.bits;
     how.done = checkpoint.done;
-    const Placement rest = place(split_.inside, result_.ranks, how);
+    const Placement rest = place(split_.body, result_.ranks, how);
     result_.state->set_layout(checkpoint.bits, 0);
     options_.restore(*result_.state);
     run_branch(std::move(branch), rest, &checkpoint);
@@ -319,7 +280,7 @@ class Simulation {
 
   const Circuit& circuit_;
   const SimulationOptions& options_;
-  Split split_;
+  SplitCircuit split_;
   std::shared_ptr<CompiledCircuit> compiled_;
   std::int64_t operations_ = 0;
   Shots shots_;
@@ -330,6 +291,10 @@ class Simulation {
 };
 
 }  // namespace
+
+std::shared_ptr<const Placement> place_simulation(const Circuit& circuit, int ranks, const PlacementOptions& options) {
+  return placement_of(compile_cached(split_final_measurements(circuit).body, ranks, options));
+}
 
 SimulationResult simulate(const Circuit& circuit, const Group& group, const SimulationOptions& options) {
   circuit.validate();
@@ -353,7 +318,7 @@ std::vector<bool> run(State& state, const Circuit& circuit, std::uint64_t seed) 
   PlacementOptions options;
   options.bytes_per_amplitude = bytes_per_amplitude(state.precision());
   options.bits.assign(state.bits().begin(), state.bits().end());
-  const auto plan = compile_cached(circuit, state.group().size(), state.group().rank(), options, true);
+  const auto plan = compile_cached(circuit, state.group().size(), options, true);
   std::uint64_t event = 0;
   Executor executor(state, plan->placement(), circuit.clbits + circuit.hidden_clbits,
                     [&](int, int, double one) { return detail::uniform(seed, 0, event++) < one ? 1 : 0; });

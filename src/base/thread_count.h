@@ -21,7 +21,8 @@ namespace onehop::base {
 [[nodiscard]] int thread_count(int requested);
 
 // The same for a rank of a group (onehop::Group), which shares its cores with the ranks of its machine that have the
-// same affinity mask. Collective, whatever the ranks ask for.
+// same affinity mask. Collective, whatever the ranks ask for: programs pin their ranks after they have made the group
+// (as `onehop bench` does), so the masks that ranks told each other then may be out of date.
 template <typename Group>
 [[nodiscard]] int thread_count(int requested, const Group& group) {
   const cpu_set_t mask = core_mask();

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import brute_force
-from onehop import BadInput, Group, quantum
+from onehop import BadInput, Group, _core, quantum
 from threads import run_threads
 
 
@@ -132,3 +132,75 @@ def test_more_circuits_than_the_cache_holds() -> None:
             state = quantum.State(10)
             state.run(circuit)
             np.testing.assert_allclose(state.vector(), brute_force.run(circuit), rtol=0, atol=1e-12)
+
+
+def counted_run(circuit: quantum.Circuit, *, held: bool, **options: object) -> tuple[int, int]:
+    """Plan and simulate a circuit; return how many circuits were placed and found meanwhile."""
+    before = _core.plan_cache_counters()
+    plan = quantum.plan(circuit, **options)
+    if not held:
+        del plan
+    quantum.simulate(circuit, **options)
+    placed, found = (after - b for after, b in zip(_core.plan_cache_counters(), before, strict=True))
+    return placed, found
+
+
+def test_a_planned_circuit_is_not_placed_again() -> None:
+    """Measurements at the end are the same to a plan and to a run."""
+    circuit = brute_force.random_circuit(8, 60, 17)
+    measured = quantum.Circuit(8, 8)
+    for operation in circuit.operations:
+        measured.add(operation)
+    measured.measure_all()
+    assert counted_run(measured, held=True) == (1, 1)
+    assert counted_run(measured, held=True) == (0, 2)
+    assert counted_run(measured, held=True, precision="single") == (1, 1)
+    assert counted_run(measured, held=True, search_seconds=0) == (1, 1)
+
+
+def test_a_circuit_that_is_too_long_for_the_cache_is_found_while_its_plan_lives() -> None:
+    circuit = quantum.Circuit(3)
+    for k in range(70_000):
+        circuit.rx(0.1 * k, k % 3)
+    short = quantum.Circuit(3).h(0).cx(0, 1)
+    assert counted_run(short, held=False) == (1, 1)
+    assert counted_run(circuit, held=True, search_seconds=0) == (1, 1)
+    assert counted_run(circuit, held=False, search_seconds=0) == (2, 0)
+    assert counted_run(short, held=False) == (0, 2)  # the long one has not displaced it
+
+
+def test_ranks_that_are_threads_share_a_placement() -> None:
+    circuit = brute_force.random_circuit(8, 60, 18, 3)
+    plan = quantum.plan(circuit, 4)
+    before = _core.plan_cache_counters()
+    vectors = run_threads(4, lambda group: quantum.simulate(circuit, group).state.vector())
+    placed, found = (after - b for after, b in zip(_core.plan_cache_counters(), before, strict=True))
+    assert (placed, found) == (0, 4)
+    assert plan.ranks == 4
+    for vector in vectors:
+        np.testing.assert_allclose(vector, brute_force.run(circuit), rtol=0, atol=1e-12)
+
+
+def test_a_planned_density_matrix_is_not_placed_again() -> None:
+    circuit = quantum.Circuit(4, 4).h(0).cx(0, 1).rx(0.3, 2).cx(2, 3).measure_all()
+    noise = quantum.NoiseModel.parse("depolarizing=0.01:cx; readout=0.02")
+    plan = quantum.plan_density(circuit, noise=noise)
+    before = _core.plan_cache_counters()
+    quantum.simulate_density(circuit, noise=noise, shots=100, seed=1)
+    placed, found = (after - b for after, b in zip(_core.plan_cache_counters(), before, strict=True))
+    assert (placed, found) == (0, 1)
+    assert plan.kind == "density matrix"
+
+
+def test_operations_of_a_plan_count_final_measurements() -> None:
+    circuit = quantum.Circuit(3, 4).h(0).cx(0, 1).measure(0, 0).cx(0, 2).measure([0, 1, 2], [1, 2, 3])
+    plan = quantum.plan(circuit)
+    # Without the gate on a fresh qubit. The placement leaves out the measurements at the end.
+    assert plan.operations == 4
+    assert sum(len(stage.operations) for stage in plan.placement.stages) == 3
+
+
+def test_number_of_ranks_of_a_plan() -> None:
+    for ranks, remedy in [(0, "take 1 or 2"), (3, "take 2 or 4"), (12, "take 8 or 16")]:
+        with pytest.raises(BadInput, match=f"expected a power of two of ranks, found {ranks}; {remedy}"):
+            quantum.plan(quantum.Circuit(5).h(0), ranks)

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from onehop import _core
 from onehop.cli import main
+from onehop.cli.quantum import run as run_command
 from ranks import Ranks
 
 pytest.importorskip("qiskit")
@@ -119,6 +121,54 @@ def test_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "exchanges" in captured.err
     assert main(["plan", file, "-n", "2", "--precision", "single", "--json", str(tmp_path / "p.json")]) == 0
     assert json.loads((tmp_path / "p.json").read_text())["memory_per_rank"] >= 8 << 19
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["--shots", "0"], ["--noise", "depolarizing=0.01:cx"], ["--checkpoint", "checkpoint.h5"]]
+)
+def test_every_rank_places_the_circuit_once(ranks: Ranks, options: list[str]) -> None:
+    """The run finds the placement that the rank has made to print the plan, also without measurements in the file."""
+    file = ranks.folder / "qft.qasm"
+    assert main(["quantum", "circuit", "qft", "--qubits", "6", "-o", str(file)]) == 0
+    words = ["run", str(file), "--seed", "1", *options]
+    done = ranks.launch(
+        2,
+        f"""
+        from onehop import Group, _core
+        from onehop.cli import main
+
+        assert main({words!r}) == 0
+        group = Group.world()
+        counters = group.allgather(repr(_core.plan_cache_counters()).encode())
+        if group.rank == 0:
+            print(*counters, sep="; ", flush=True)
+        """,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "b'(1, 1)'; b'(1, 1)'" in done.stdout  # placed once and found once
+
+
+def test_the_launcher_places_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whether a circuit fits and how many ranks it can use does not depend on a placement."""
+    file = str(tmp_path / "qft.qasm")
+    assert main(["quantum", "circuit", "qft", "--qubits", "5", "-o", file]) == 0
+    started: list[int] = []
+
+    def start(number: int, *_: object, **__: object) -> None:
+        started.append(number)
+        raise SystemExit(0)
+
+    monkeypatch.setattr(run_command, "ensure_ranks", start)
+    before = _core.plan_cache_counters()
+    for noise in ([], ["--noise", "depolarizing=0.01:cx"]):
+        assert main(["run", file, "-n", "64", *noise]) == 0
+    assert _core.plan_cache_counters() == before
+    # A gate needs its target local, the noise after cx four of the ten qubits of a density matrix.
+    assert started == [16, 64]
+    assert main(["run", file, "-n", "3"]) == 2
+    assert "expected a power of two of ranks, found 3; take 2 or 4" in capsys.readouterr().err
 
 
 def test_a_state_that_does_not_fit_is_refused_at_once(

@@ -154,6 +154,13 @@ struct SimulationResult {
 [[nodiscard]] SimulationResult simulate(const Circuit& circuit, const Group& group,
                                         const SimulationOptions& options = {});
 
+// Returns the placement with which `simulate` runs a circuit on `ranks` ranks, without its final measurements, which
+// are sampled. `simulate` with options that agree (precision and search_seconds) finds it again as long as the caller
+// holds it, and usually longer. The circuit must be valid; `options.bits` and `options.done` must be empty. Not
+// collective.
+[[nodiscard]] std::shared_ptr<const Placement> place_simulation(const Circuit& circuit, int ranks,
+                                                                const PlacementOptions& options = {});
+
 // Runs a circuit on an existing state and makes its measurements, with random numbers from `seed`. Returns the
 // classical bits. Collective.
 std::vector<bool> run(State& state, const Circuit& circuit, std::uint64_t seed = 0);

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from onehop import _core
 from onehop._core import Placement
+from onehop.error import BadInput
 from onehop.group import Group
 from onehop.quantum.circuit import Circuit
 from onehop.quantum.observables import PauliSum
@@ -125,9 +126,26 @@ class Result:
         return [text[i : i + length] for i in range(0, len(text), length)]
 
 
-@dataclass(frozen=True)
-class CircuitPlan:
+@dataclass(frozen=True, kw_only=True)
+class MemoryPlan:
+    """The ranks and the memory that a circuit would take; the attributes are those of `CircuitPlan`."""
+
+    qubits: int
+    ranks: int
+    precision: str
+    fits: bool
+    memory_per_rank: int
+    memory_in_all: int
+    memory_available: int
+    ranks_per_node: int
+    kind: str = "state vector"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CircuitPlan(MemoryPlan):
     """The memory and the exchanges that a circuit would take.
+
+    As long as the plan lives, a simulation of the same circuit in this process uses its placement and makes no other.
 
     Attributes
     ----------
@@ -167,14 +185,7 @@ class CircuitPlan:
         "state vector" or "density matrix".
     """
 
-    qubits: int
-    ranks: int
-    precision: str
     operations: int
-    fits: bool
-    memory_per_rank: int
-    memory_in_all: int
-    memory_available: int
     exchanges: int
     bytes_per_rank: int
     bytes_per_exchange: list[int]
@@ -183,8 +194,6 @@ class CircuitPlan:
     passes: float
     placement: Placement = field(repr=False, compare=False)
     circuit: Circuit = field(repr=False, compare=False)
-    ranks_per_node: int
-    kind: str = "state vector"
 
 
 def plan(
@@ -216,39 +225,55 @@ def plan(
         The circuit is invalid, or the number of ranks is no power of two.
     """
     circuit.validate()
-    return plan_matrices(circuit, ranks, precision, ranks_per_node, search_seconds)
+    memory = plan_memory(circuit, ranks, precision, ranks_per_node)
+    placement = _core.place_simulation(circuit, memory.ranks, _amplitude_bytes(precision), search_seconds)
+    return _with_placement(memory, circuit, placement)
 
 
 def plan_matrices(
-    circuit: Circuit,
-    ranks: int,
-    precision: str,
-    ranks_per_node: int | None,
-    search_seconds: float,
-    *,
-    keep_order: bool = False,
+    circuit: Circuit, ranks: int, precision: str, ranks_per_node: int | None, search_seconds: float
 ) -> CircuitPlan:
-    """Plan a circuit whose matrices need not be unitary; arguments as for `plan`.
+    """Plan to apply gates, whose matrices need not be unitary, to a state with qubit i at bit i.
 
-    keep_order : the state exists already with qubit i at bit i, so the placement cannot choose the first order.
+    Arguments are as for `plan`.
     """
-    usable = _core.usable_ranks(circuit, ranks) if ranks > 0 and ranks & (ranks - 1) == 0 else ranks
-    amplitude = 8 if precision == "single" else 16
+    memory = plan_memory(circuit, ranks, precision, ranks_per_node)
+    placement = _core.place_applied(
+        circuit, memory.ranks, _amplitude_bytes(precision), search_seconds, list(range(circuit.qubits))
+    )
+    return _with_placement(memory, circuit, placement)
+
+
+def plan_memory(circuit: Circuit, ranks: int, precision: str, ranks_per_node: int | None) -> MemoryPlan:
+    """Compute the ranks and the memory that a circuit would take, without placing it; arguments as for `plan`."""
+    if ranks < 1 or ranks & (ranks - 1):
+        fewer = 1 << max(ranks, 1).bit_length() - 1
+        raise BadInput(f"expected a power of two of ranks, found {ranks}; take {fewer} or {2 * fewer}")
+    usable = _core.usable_ranks(circuit, ranks)
     local_ranks = usable if ranks_per_node is None else min(ranks_per_node, usable)
     need = _core.memory_need(circuit.qubits, usable, precision, local_ranks)
-    bits = list(range(circuit.qubits)) if keep_order else []
-    placement = _core.place(circuit, usable, amplitude, search_seconds, bits)
-    share = amplitude << placement.local_bits
-    baselines = placement.baselines
-    return CircuitPlan(
+    return MemoryPlan(
         qubits=circuit.qubits,
         ranks=usable,
         precision=precision,
-        operations=sum(len(stage.operations) for stage in placement.stages),
         fits=need.fits,
         memory_per_rank=need.per_rank,
         memory_in_all=need.in_all,
         memory_available=need.available,
+        ranks_per_node=local_ranks,
+    )
+
+
+def _amplitude_bytes(precision: str) -> int:
+    return 8 if precision == "single" else 16
+
+
+def _with_placement(memory: MemoryPlan, circuit: Circuit, placement: Placement) -> CircuitPlan:
+    share = _amplitude_bytes(memory.precision) << placement.local_bits
+    baselines = placement.baselines
+    return CircuitPlan(
+        **vars(memory),
+        operations=_operations(circuit, placement),
         exchanges=placement.exchanges,
         bytes_per_rank=placement.bytes_per_rank,
         bytes_per_exchange=[round(s.fraction_moved * share) for s in placement.stages if s.swaps],
@@ -257,8 +282,14 @@ def plan_matrices(
         passes=placement.passes(),
         placement=placement,
         circuit=circuit,
-        ranks_per_node=local_ranks,
     )
+
+
+def _operations(circuit: Circuit, placement: Placement) -> int:
+    """Count the operations of a run with its final measurements, which the placement leaves out."""
+    placed = {index for stage in placement.stages for index in stage.operations}
+    measurements = (index for index, one in enumerate(circuit.operations) if one.kind == "measure")
+    return len(placed.union(measurements))
 
 
 def simulate(

@@ -18,13 +18,31 @@ from onehop.predict import CircuitPrediction, predict_circuit
 from onehop.predict.common import check_ranks
 from onehop.quantum import Circuit, CircuitPlan, NoiseModel, plan_density
 from onehop.quantum import plan as plan_circuit
+from onehop.quantum.noise.noisy import plan_density_memory
 from onehop.quantum.predict import predict
 from onehop.quantum.run.serialization import read_circuit
+from onehop.quantum.simulator import MemoryPlan, plan_memory
 from onehop.text import bytes_text, counted
 
 PrecisionOption = Annotated[
     str, typer.Option(help="Precision of an amplitude: double (16 bytes) or single (8 bytes).")
 ]
+
+
+def _as_density(noise: NoiseModel | None, trajectories: int | None) -> bool:
+    return noise is not None and trajectories is None
+
+
+def memory_of_run(
+    circuit: Circuit, ranks: int, noise: NoiseModel | None, trajectories: int | None, precision: str
+) -> MemoryPlan:
+    """Compute the ranks and the memory of a run on this machine. They do not depend on a placement."""
+    if noise is not None:
+        noise.check_names(circuit)
+        if _as_density(noise, trajectories):
+            return plan_density_memory(circuit, ranks, precision, noise, ranks)
+    circuit.validate()
+    return plan_memory(circuit, ranks, precision, ranks)
 
 
 def plan_run(
@@ -34,21 +52,16 @@ def plan_run(
     noise: NoiseModel | None,
     trajectories: int | None,
     precision: str,
-    *,
-    search_seconds: float = 1,
 ) -> CircuitPlan:
     """Plan a run on `ranks` ranks, `ranks_per_node` of them on each machine.
 
-    With noise and without trajectories, the plan is for a density matrix. `search_seconds` is as for
-    `onehop.quantum.plan`.
+    With noise and without trajectories, the plan is for a density matrix.
     """
     if noise is not None:
         noise.check_names(circuit)
-    if noise is not None and trajectories is None:
+    if _as_density(noise, trajectories):
         return plan_density(circuit, ranks, precision, noise=noise, ranks_per_node=ranks_per_node)
-    return plan_circuit(
-        circuit, ranks, precision, ranks_per_node=ranks_per_node, search_seconds=search_seconds
-    )
+    return plan_circuit(circuit, ranks, precision, ranks_per_node=ranks_per_node)
 
 
 def one_line(circuit_plan: CircuitPlan, seconds: float, trajectories: int | None = None) -> str:
@@ -63,7 +76,7 @@ def one_line(circuit_plan: CircuitPlan, seconds: float, trajectories: int | None
     )
 
 
-def remedy(circuit_plan: CircuitPlan) -> str:
+def remedy(circuit_plan: MemoryPlan) -> str:
     """Name the machines or the precision that would suffice if this machine does not."""
     ranks = circuit_plan.ranks
     while circuit_plan.memory_in_all / ranks > circuit_plan.memory_available:
@@ -73,7 +86,7 @@ def remedy(circuit_plan: CircuitPlan) -> str:
     return f"use {more} ({bytes_text(circuit_plan.memory_in_all)} in all){single}"
 
 
-def check_fits(circuit_plan: CircuitPlan, name: str) -> None:
+def check_fits(circuit_plan: MemoryPlan, name: str) -> None:
     """Check that a circuit fits into the memory of this machine.
 
     Raises

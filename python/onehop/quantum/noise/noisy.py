@@ -21,7 +21,7 @@ from onehop.quantum.noise.noisy_run import Mixed, Pure
 from onehop.quantum.noise.superoperators import moved, on_rows_and_columns
 from onehop.quantum.noise.trajectories import Trajectories
 from onehop.quantum.observables import PauliSum
-from onehop.quantum.simulator import CircuitPlan, plan_matrices
+from onehop.quantum.simulator import CircuitPlan, MemoryPlan, plan_matrices, plan_memory
 from onehop.quantum.state import State
 
 __all__ = ["NoisyResult", "plan_density", "simulate_density", "simulate_trajectories"]
@@ -171,8 +171,18 @@ def plan_density(
     """
     circuit.validate()
     both = on_rows_and_columns(_items(circuit, noise or NoiseModel()), circuit.qubits)
-    planned = plan_matrices(both, ranks, precision, ranks_per_node, 0, keep_order=True)
+    planned = plan_matrices(both, ranks, precision, ranks_per_node, 0)
     return replace(planned, qubits=circuit.qubits, kind="density matrix")
+
+
+def plan_density_memory(
+    circuit: Circuit, ranks: int, precision: str, noise: NoiseModel, ranks_per_node: int | None
+) -> MemoryPlan:
+    """Compute the ranks and the memory of `simulate_density`, without a placement; arguments as for `plan_density`."""
+    circuit.validate()
+    both = on_rows_and_columns(_items(circuit, noise), circuit.qubits)
+    needed = plan_memory(both, ranks, precision, ranks_per_node)
+    return replace(needed, qubits=circuit.qubits, kind="density matrix")
 
 
 def simulate_density(

@@ -1,0 +1,20 @@
+// Divides a circuit into a body, which runs on the state, and final measurements, which are sampled from the state that
+// the body leaves.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "onehop/quantum/circuit.h"
+
+namespace onehop::quantum {
+
+struct SplitCircuit {
+  Circuit body;  // the circuit's operations in their places; a barrier stands for an operation of final measurements
+  std::vector<std::pair<int, int>> last;  // (classical bit, qubit)
+};
+
+// A measurement is final if no operation uses its qubit or its classical bit afterwards, and no condition guards it.
+[[nodiscard]] SplitCircuit split_final_measurements(const Circuit& circuit);
+
+}  // namespace onehop::quantum
