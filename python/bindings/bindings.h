@@ -35,6 +35,7 @@ void bind_lattice_smearing(nb::module_& module);
 void bind_lattice_staggered(nb::module_& module);
 void bind_lattice_wilson(nb::module_& module);
 void bind_launch(nb::module_& module);
+void bind_mapping(nb::module_& module);
 void bind_tuning(nb::module_& module);
 void bind_bench(nb::module_& module);
 void bind_quantum_circuit(nb::module_& module);

@@ -29,6 +29,7 @@ NB_MODULE(_core, module) {
   bind_lattice_smearing(module);
   bind_lattice_staggered(module);
   bind_lattice_wilson(module);
+  bind_mapping(module);
   bind_launch(module);
   bind_tuning(module);
   bind_bench(module);
