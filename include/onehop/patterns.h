@@ -14,7 +14,8 @@
 namespace onehop {
 
 // How an N-dimensional global array of `extents` (C order, 1 to 6 dimensions) is split over a grid of ranks (C order:
-// the last grid dimension runs fastest in the rank number), with ghost layers around every rank's block.
+// the last grid dimension runs fastest in the rank number, unless `rank_at` says otherwise), with ghost layers around
+// every rank's block.
 struct HaloSpec {
   std::vector<std::int64_t> extents;  // global interior, without ghosts
   std::vector<int> grid;              // ranks per dimension; the product is the number of ranks
@@ -27,6 +28,9 @@ struct HaloSpec {
   Codec codec = Codec::raw;
   // The type of the numbers of a site, one entry per field, for codecs; empty: bytes.
   std::vector<ElementType> types = {};
+  // The rank at each position of the grid (C order), a permutation; empty: rank r is at position r. `Grid::map`
+  // (machine/mapping.h) finds one that keeps neighbours on the same host.
+  std::vector<int> rank_at = {};
 };
 
 // The block of one rank: the position of its interior in the global array, and the shape of its local array with

@@ -74,6 +74,20 @@ void Geometry::check() {
     block_.push_back(extent / cuts);
   }
   ranks_ = static_cast<int>(ranks);
+  if (spec_.rank_at.empty()) return;
+  if (std::ssize(spec_.rank_at) != ranks) {
+    complain("expected rank_at with a rank for each of the " + text(ranks) + " positions of the grid, found " +
+             text(spec_.rank_at.size()));
+  }
+  position_of_.assign(spec_.rank_at.size(), -1);
+  for (std::size_t i = 0; i < spec_.rank_at.size(); ++i) {
+    const int rank = spec_.rank_at[i];
+    if (rank < 0 || rank >= ranks_ || position_of_[as_index(rank)] >= 0) {
+      complain("expected rank_at as a permutation of the ranks 0 to " + text(ranks_ - 1) + ", found " + text(rank) +
+               (rank < 0 || rank >= ranks_ ? "" : " twice"));
+    }
+    position_of_[as_index(rank)] = static_cast<int>(i);
+  }
 }
 
 void Geometry::choose_lanes() {
@@ -231,9 +245,10 @@ std::int64_t Geometry::lexicographic_pieces(int direction, Side side, int parity
 std::vector<int> Geometry::coordinates(int rank) const {
   if (rank < 0 || rank >= ranks_) complain("expected a rank from 0 to " + text(ranks_ - 1) + ", found " + text(rank));
   std::vector<int> at;
+  int position = position_of_.empty() ? rank : position_of_[as_index(rank)];
   for (const int cuts : spec_.grid) {
-    at.push_back(rank % cuts);
-    rank /= cuts;
+    at.push_back(position % cuts);
+    position /= cuts;
   }
   return at;
 }
@@ -242,12 +257,12 @@ int Geometry::rank_at(std::span<const int> coordinates) const {
   if (coordinates.size() != spec_.grid.size()) {
     complain("expected coordinates in a grid of " + text(dims()) + " directions, found " + text(coordinates.size()));
   }
-  int rank = 0;
+  int position = 0;
   for (std::size_t d = spec_.grid.size(); d-- > 0;) {
     const int cuts = spec_.grid[d];
-    rank = rank * cuts + (coordinates[d] % cuts + cuts) % cuts;
+    position = position * cuts + (coordinates[d] % cuts + cuts) % cuts;
   }
-  return rank;
+  return spec_.rank_at.empty() ? position : spec_.rank_at[as_index(position)];
 }
 
 std::vector<std::int64_t> Geometry::origin(int rank) const {

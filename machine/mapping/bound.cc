@@ -168,8 +168,8 @@ class LeastSurface {
       if (high < mean) continue;
       for (std::int64_t low = 1; low <= most && static_cast<double>(low) <= mean; ++low) {
         const double part = low == most ? 0 : (mean - static_cast<double>(low)) / (high - static_cast<double>(low));
-        chord = std::min(chord, slice[static_cast<std::size_t>(low)] * (1 - part) +
-                                    slice[static_cast<std::size_t>(most)] * part);
+        chord = std::min(
+            chord, slice[static_cast<std::size_t>(low)] * (1 - part) + slice[static_cast<std::size_t>(most)] * part);
       }
       least = std::min(least, slices * chord + 2 * static_cast<double>(shape_.bytes()[d]) * (high - mean));
     }

@@ -11,9 +11,7 @@ namespace {
 // Chooses the edges of equal boxes, whose product is `volume`, among the divisors of the extents.
 class BoxChoice {
  public:
-  BoxChoice(const GridShape& shape, std::int64_t volume) : shape_(shape), edges_(shape.dims(), 1) {
-    choose(0, volume);
-  }
+  BoxChoice(const GridShape& shape, std::int64_t volume) : shape_(shape), edges_(shape.dims(), 1) { choose(0, volume); }
 
   [[nodiscard]] const std::vector<std::int64_t>& best() const noexcept { return best_; }  // empty: there is none
 
@@ -75,11 +73,11 @@ class UnequalBoxes {
 
  private:
   struct Cut {
-    std::int64_t bytes = 0;       // across the plane
+    std::int64_t bytes = 0;  // across the plane
     std::int64_t imbalance = 0;
     std::size_t dimension = 0;
     std::int64_t layers = 0;
-    std::size_t hosts = 0;        // of hosts_, up to here, in the lower part
+    std::size_t hosts = 0;  // of hosts_, up to here, in the lower part
     friend auto operator<=>(const Cut&, const Cut&) = default;
   };
 
@@ -170,7 +168,8 @@ std::optional<HostAt> unequal_boxes(const GridShape& shape, Sizes sizes) {
     if (sizes[host] > 0) hosts.push_back(static_cast<int>(host));
   }
   if (auto found = UnequalBoxes(shape, sizes, hosts).build()) return found;
-  std::ranges::stable_sort(hosts, std::ranges::greater{}, [&](int host) { return sizes[static_cast<std::size_t>(host)]; });
+  std::ranges::stable_sort(hosts, std::ranges::greater{},
+                           [&](int host) { return sizes[static_cast<std::size_t>(host)]; });
   return UnequalBoxes(shape, sizes, hosts).build();
 }
 

@@ -32,8 +32,10 @@ std::vector<int> needed(const HostLayout& layout, int positions) {
 }  // namespace
 
 MapChoice::MapChoice(const HostLayout& layout, const Traffic& traffic)
-    : traffic_(traffic), host_of_rank_(needed(layout, traffic.positions())),
-      all_ranks_(layout.host_of_rank.size()), distance_(layout),
+    : traffic_(traffic),
+      host_of_rank_(needed(layout, traffic.positions())),
+      all_ranks_(layout.host_of_rank.size()),
+      distance_(layout),
       sizes_(host_sizes(host_of_rank_, layout.hosts())) {}
 
 void MapChoice::add(std::string name, HostAt host_at) {
@@ -68,7 +70,8 @@ void MapChoice::add_local_search(std::vector<HostAt> starts, const MapOptions& o
   starts.insert(starts.begin(), best_host_at_);
   const bool anneal = positions <= largest_anneal;
   const std::int64_t steps =
-      options.steps >= 0 ? options.steps : std::min<std::int64_t>(std::int64_t{4000} * positions, anneal ? 6'000'000 : 1'200'000);
+      options.steps >= 0 ? options.steps
+                         : std::min<std::int64_t>(std::int64_t{4000} * positions, anneal ? 6'000'000 : 1'200'000);
   MapCost best = before;
   HostAt found;
   const auto consider = [&](const HostAt& host_at) {

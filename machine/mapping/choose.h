@@ -31,7 +31,6 @@ class MapChoice {
   [[nodiscard]] RankMap take();
 
  private:
-
   const Traffic& traffic_;
   std::vector<int> host_of_rank_;  // of the ranks that the grid needs
   std::size_t all_ranks_;

@@ -47,7 +47,8 @@ GridShape::GridShape(const Grid& grid) : extents_(grid.extents), bytes_(grid.byt
   }
   for (const std::int64_t bytes : bytes_) {
     if (bytes < 0) throw BadInput("map: expected messages of 0 bytes or more, found " + text(bytes));
-    (void)checked_multiply(bytes, 4 * static_cast<std::int64_t>(dims()) * positions_, "4 times the bytes of all messages");
+    (void)checked_multiply(bytes, 4 * static_cast<std::int64_t>(dims()) * positions_,
+                           "4 times the bytes of all messages");
   }
 }
 

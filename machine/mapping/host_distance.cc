@@ -1,6 +1,8 @@
 #include "machine/mapping/host_distance.h"
 
 #include <algorithm>
+#include <cstring>
+#include <map>
 #include <string>
 
 #include "onehop/error.h"
@@ -79,9 +81,20 @@ HostLayout HostLayout::of_equal(std::int64_t hosts, std::int64_t per_host) {
   return of_sizes(sizes);
 }
 
-int HostLayout::hosts() const {
-  return host_of_rank.empty() ? 0 : *std::ranges::max_element(host_of_rank) + 1;
+HostLayout HostLayout::of_group(const Group& group) {
+  const int first = group.local_ranks().front();
+  std::map<int, int> host_of;  // by the first rank of the host
+  HostLayout layout;
+  for (const std::vector<std::byte>& each : group.allgather(std::as_bytes(std::span(&first, 1)))) {
+    int theirs = 0;
+    if (each.size() != sizeof theirs) throw BadInput("map: expected a first rank of 4 bytes from every rank");
+    std::memcpy(&theirs, each.data(), sizeof theirs);
+    layout.host_of_rank.push_back(host_of.try_emplace(theirs, static_cast<int>(host_of.size())).first->second);
+  }
+  return layout;
 }
+
+int HostLayout::hosts() const { return host_of_rank.empty() ? 0 : *std::ranges::max_element(host_of_rank) + 1; }
 
 void HostLayout::check() const {
   if (host_of_rank.empty()) throw BadInput("map: expected 1 host or more, found 0");

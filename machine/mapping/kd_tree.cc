@@ -15,7 +15,7 @@ std::size_t longest(const GridShape& shape, const Box& box) {
       best = d;
       continue;
     }
-    using Wide = unsigned __int128;
+    __extension__ using Wide = unsigned __int128;
     const Wide here = static_cast<Wide>(box.extent(d)) * static_cast<Wide>(shape.bytes()[best]);
     const Wide there = static_cast<Wide>(box.extent(best)) * static_cast<Wide>(shape.bytes()[d]);
     if (here > there) best = d;

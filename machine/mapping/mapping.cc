@@ -86,8 +86,7 @@ RankMap Grid::map(const HostLayout& hosts, const MapOptions& options) const {
   return map;
 }
 
-RankMap map_pairs(int positions, std::span<const PairCount> pairs, const HostLayout& hosts,
-                  const MapOptions& options) {
+RankMap map_pairs(int positions, std::span<const PairCount> pairs, const HostLayout& hosts, const MapOptions& options) {
   const double start = base::steady_seconds();
   check_options(options);
   if (positions < 1 || positions > max_ranks) {

@@ -1,5 +1,5 @@
-// The published maps of grids, all from the shape of the grid and the sizes of the hosts alone. Each returns the host of
-// every position, or nothing where the algorithm has no answer.
+// The published maps of grids, all from the shape of the grid and the sizes of the hosts alone. Each returns the host
+// of every position, or nothing where the algorithm has no answer.
 //
 // Hyperplane, k-d tree and strips: Hunold, von Kirchbach, Lehr, Schulz and Traeff, "Efficient process-to-node mapping
 // algorithms for stencil computations", arXiv 2005.09521. Best box: Gropp, "Using node and socket information to

@@ -9,8 +9,10 @@ namespace onehop::detail {
 
 namespace {
 
-constexpr std::int64_t unit = 1024;                    // the mean weight of an edge
+constexpr std::int64_t unit = 1024;  // the mean weight of an edge
 constexpr std::int64_t heaviest = std::int64_t{1} << 40;
+
+__extension__ using Wide = __int128;
 
 std::size_t as_index(std::int64_t number) { return static_cast<std::size_t>(number); }
 
@@ -48,8 +50,8 @@ class LocalSearch {
     const std::int64_t mean = std::max<std::int64_t>(1, total / std::max<std::int64_t>(1, std::ssize(traffic.edges)));
     edges_.reserve(traffic.edges.size());
     for (const TrafficEdge& edge : traffic.edges) {
-      const auto weight = static_cast<__int128>(edge.both) * unit / mean;
-      edges_.push_back({edge.to, static_cast<std::int64_t>(std::min<__int128>(weight, heaviest))});
+      const auto weight = static_cast<Wide>(edge.both) * unit / mean;
+      edges_.push_back({edge.to, static_cast<std::int64_t>(std::min<Wide>(weight, heaviest))});
     }
   }
 
@@ -79,8 +81,8 @@ class LocalSearch {
   }
 
   [[nodiscard]] bool touches(int position, int host) const {
-    return std::ranges::any_of(
-        of(position), [&](const WeightedEdge& edge) { return host_at_[as_index(edge.to)] == host; });
+    return std::ranges::any_of(of(position),
+                               [&](const WeightedEdge& edge) { return host_at_[as_index(edge.to)] == host; });
   }
 
   // What moving a position to another host adds to the cost, and to the bytes that leave either host.
@@ -123,7 +125,8 @@ class LocalSearch {
     if (added <= 0) return true;
     const std::int64_t quarters = added > 20 * temperature ? 20 * 256 : added * 256 / temperature;
     // 2^(-added / temperature), straight lines between powers of 2.
-    const auto chance = ((std::uint64_t{1} << 32) - (static_cast<std::uint64_t>(quarters & 255) << 23)) >> (quarters >> 8);
+    const auto chance =
+        ((std::uint64_t{1} << 32) - (static_cast<std::uint64_t>(quarters & 255) << 23)) >> (quarters >> 8);
     return (random_.next() >> 32) < chance;
   }
 
@@ -163,8 +166,8 @@ class LocalSearch {
   Random random_;
   std::vector<std::size_t> first_;  // the members of host h are members_[first_[h]] .. members_[first_[h + 1]]
   std::vector<int> members_;
-  std::vector<std::size_t> place_;      // of each position in members_
-  std::vector<std::int64_t> outside_;   // bytes between each host and the others
+  std::vector<std::size_t> place_;     // of each position in members_
+  std::vector<std::int64_t> outside_;  // bytes between each host and the others
 };
 
 }  // namespace

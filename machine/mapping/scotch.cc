@@ -29,7 +29,7 @@ struct Library {
   void (*arch_exit)(void*) = nullptr;
   int (*strategy_init)(void*) = nullptr;
   void (*strategy_exit)(void*) = nullptr;
-  void* graph_build = nullptr;     // these take numbers of number_size() bytes
+  void* graph_build = nullptr;  // these take numbers of number_size() bytes
   void* arch_complete = nullptr;
   void* strategy_build = nullptr;
   int (*graph_map)(void*, const void*, const void*, void*) = nullptr;
@@ -102,15 +102,14 @@ std::string map_with(const Library& library, const Traffic& traffic, std::span<c
   using Complete = int (*)(void*, Number, const Number*);
   using Strategy = int (*)(void*, Number, Number, double);
   constexpr Number quality = 1;
-  const bool mapped =
-      reinterpret_cast<Build>(library.graph_build)(graph.get(), 0, static_cast<Number>(part.size()), begin.data(),
-                                                   begin.data() + 1, nullptr, nullptr, static_cast<Number>(to.size()),
-                                                   to.data(), weight.data()) == 0 &&
-      reinterpret_cast<Complete>(library.arch_complete)(arch.get(), static_cast<Number>(capacity.size()),
-                                                        capacity.data()) == 0 &&
-      reinterpret_cast<Strategy>(library.strategy_build)(strategy.get(), quality,
-                                                         static_cast<Number>(capacity.size()), 0.01) == 0 &&
-      library.graph_map(graph.get(), arch.get(), strategy.get(), part.data()) == 0;
+  const bool mapped = reinterpret_cast<Build>(library.graph_build)(
+                          graph.get(), 0, static_cast<Number>(part.size()), begin.data(), begin.data() + 1, nullptr,
+                          nullptr, static_cast<Number>(to.size()), to.data(), weight.data()) == 0 &&
+                      reinterpret_cast<Complete>(library.arch_complete)(
+                          arch.get(), static_cast<Number>(capacity.size()), capacity.data()) == 0 &&
+                      reinterpret_cast<Strategy>(library.strategy_build)(
+                          strategy.get(), quality, static_cast<Number>(capacity.size()), 0.01) == 0 &&
+                      library.graph_map(graph.get(), arch.get(), strategy.get(), part.data()) == 0;
   library.strategy_exit(strategy.get());
   library.arch_exit(arch.get());
   library.graph_exit(graph.get());

@@ -53,7 +53,8 @@ std::vector<StripChoice> strip_choices(const GridShape& shape, std::int64_t volu
 // Gives positions[first, last) to the hosts [from, to), whose sizes add up to as many.
 class Bisection {
  public:
-  Bisection(const GridShape& shape, Sizes sizes) : shape_(shape), host_at_(static_cast<std::size_t>(shape.positions())) {
+  Bisection(const GridShape& shape, Sizes sizes)
+      : shape_(shape), host_at_(static_cast<std::size_t>(shape.positions())) {
     prefix_.push_back(0);
     for (const std::int64_t size : sizes) prefix_.push_back(prefix_.back() + size);
     positions_.resize(host_at_.size());

@@ -100,15 +100,15 @@ std::vector<int> strip_order(const GridShape& shape, std::size_t run, std::span<
 
 // With k dimensions left, the edges e_d of the box with the least surface satisfy e_d = bytes_d * (volume / product of
 // bytes)^(1/k). The largest integer below is found without floating-point numbers, so that all ranks find the same one.
-std::int64_t ideal_edge(const GridShape& shape, std::span<const std::size_t> dims, std::size_t d,
-                        std::int64_t volume) {
+std::int64_t ideal_edge(const GridShape& shape, std::span<const std::size_t> dims, std::size_t d, std::int64_t volume) {
   std::int64_t largest = 1;
   for (const std::size_t other : dims) largest = std::max(largest, shape.bytes()[other]);
   // Ratios of bytes to 1 in 64 are enough, and keep the powers below within 128 bits.
   const auto weight = [&](std::size_t other) {
-    return std::max<std::int64_t>(1, largest > 64 ? shape.bytes()[other] / ((largest + 63) / 64) : shape.bytes()[other]);
+    return std::max<std::int64_t>(1,
+                                  largest > 64 ? shape.bytes()[other] / ((largest + 63) / 64) : shape.bytes()[other]);
   };
-  using Wide = unsigned __int128;
+  __extension__ using Wide = unsigned __int128;
   const Wide limit = ~Wide{0} >> 1;
   Wide target = static_cast<Wide>(volume);  // edge^k * product of weights <= volume * weight_d^k
   for (std::size_t i = 0; i < dims.size(); ++i) target *= static_cast<Wide>(weight(d));

@@ -66,9 +66,8 @@ Traffic traffic_of(int positions, std::span<const PairCount> pairs) {
     entries.push_back({pair.to, {pair.from, 0, 0, pair.bytes}});
   }
   (void)checked_multiply(total, 4, "4 times the bytes between all pairs");
-  std::ranges::stable_sort(entries, [](const Entry& a, const Entry& b) {
-    return a.at != b.at ? a.at < b.at : a.edge.to < b.edge.to;
-  });
+  std::ranges::stable_sort(
+      entries, [](const Entry& a, const Entry& b) { return a.at != b.at ? a.at < b.at : a.edge.to < b.edge.to; });
   Traffic traffic;
   traffic.begin.assign(as_index(positions) + 1, 0);
   int last = -1;

@@ -13,9 +13,9 @@ namespace onehop::detail {
 // One neighbour of a position.
 struct TrafficEdge {
   int to = 0;
-  int messages = 0;        // edges from the position to `to`
-  std::int64_t sent = 0;   // bytes from the position to `to`
-  std::int64_t both = 0;   // bytes in both directions
+  int messages = 0;       // edges from the position to `to`
+  std::int64_t sent = 0;  // bytes from the position to `to`
+  std::int64_t both = 0;  // bytes in both directions
 };
 
 // Every pair with traffic appears in the lists of both its positions.

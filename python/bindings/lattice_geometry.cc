@@ -53,14 +53,18 @@ void bind_lattice_geometry(nb::module_& module) {
       "extents, grid : sequence of int\n    Sites and ranks per direction, x first.\n"
       "lanes : int\n    Sites in a SIMD vector, a power of two.\n"
       "width : int\n    Distance of the neighbours of a site.\n"
-      "parities : int\n    2 stores even and odd sites apart, 1 stores all sites together.\n\n"
+      "parities : int\n    2 stores even and odd sites apart, 1 stores all sites together.\n"
+      "rank_at : sequence of int\n    The rank at each position of the grid. Empty: its own number.\n\n"
       "Raises\n------\n"
       "BadInput\n    The grid does not divide the extents, or blocks or sub-blocks are too thin.")
       .def(
           "__init__",
           [](Geometry* self, std::vector<std::int64_t> extents, std::vector<int> grid, int lanes, int width,
-             int parities) { new (self) Geometry({std::move(extents), std::move(grid), lanes, width, parities}); },
-          "extents"_a, "grid"_a, "lanes"_a, "width"_a, "parities"_a)
+             int parities, std::vector<int> rank_at) {
+            new (self)
+                Geometry({std::move(extents), std::move(grid), lanes, width, parities, false, std::move(rank_at)});
+          },
+          "extents"_a, "grid"_a, "lanes"_a, "width"_a, "parities"_a, "rank_at"_a = std::vector<int>{})
       .def_prop_ro(
           "extents", [](const Geometry& g) { return as_tuple(g.spec().extents); },
           nb::sig("def extents(self) -> tuple[int, ...]"), "Sites of the whole lattice per direction, x first.")
@@ -75,6 +79,10 @@ void bind_lattice_geometry(nb::module_& module) {
           "parities", [](const Geometry& g) { return g.spec().parities; },
           "2 if even and odd sites are stored apart, otherwise 1.")
       .def_prop_ro("ranks", &Geometry::ranks, "Number of ranks.")
+      .def_prop_ro(
+          "rank_at", [](const Geometry& g) { return as_tuple(g.spec().rank_at); },
+          nb::sig("def rank_at(self) -> tuple[int, ...]"),
+          "The rank at each position of the grid; empty: its own number.")
       .def_prop_ro(
           "block", [](const Geometry& g) { return as_tuple(g.block()); }, nb::sig("def block(self) -> tuple[int, ...]"),
           "Sites of a rank's block per direction.")

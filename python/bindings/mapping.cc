@@ -34,6 +34,9 @@ void bind_hosts(nb::module_& module) {
           "Return hosts that ranks fill one after the other; host h holds sizes[h] ranks.")
       .def_static("of_equal", &HostLayout::of_equal, "hosts"_a, "per_host"_a,
                   "Return hosts that ranks fill one after the other, with as many ranks on each.")
+      .def_static("of_group", &HostLayout::of_group, "group"_a, nb::call_guard<nb::gil_scoped_release>(),
+                  "Return the hosts of a group: ranks that share memory are on one host. Hosts are numbered in the "
+                  "order of their first ranks. Collective.")
       .def_prop_ro(
           "host_of_rank", [](const HostLayout& layout) { return as_tuple(layout.host_of_rank); },
           nb::sig("def host_of_rank(self) -> tuple[int, ...]"), "The host of each rank.")

@@ -16,12 +16,14 @@ void bind_patterns(nb::module_& module) {
                        "corners : bool\n    Whether to exchange edges and corners, too.\n"
                        "element_bytes : sequence of int\n    Bytes of an element, per field.\n"
                        "codec : str\n    Codec on the wire.\n"
-                       "types : sequence of str\n    Type of the numbers of each field, for codecs. Empty: bytes.")
+                       "types : sequence of str\n    Type of the numbers of each field, for codecs. Empty: bytes.\n"
+                       "rank_at : sequence of int\n    Rank at each position of the grid. Empty: its own number.")
       .def(
           "__init__",
           [](HaloSpec* self, std::vector<std::int64_t> extents, std::vector<int> grid,
              std::vector<std::pair<std::int64_t, std::int64_t>> widths, std::vector<bool> periodic, bool corners,
-             std::vector<std::int64_t> element_bytes, const std::string& codec, const std::vector<std::string>& types) {
+             std::vector<std::int64_t> element_bytes, const std::string& codec, const std::vector<std::string>& types,
+             std::vector<int> rank_at) {
             std::vector<onehop::ElementType> element_types;
             for (const std::string& type : types) element_types.push_back(onehop::element_type_from_string(type));
             new (self) HaloSpec{std::move(extents),
@@ -31,10 +33,11 @@ void bind_patterns(nb::module_& module) {
                                 corners,
                                 std::move(element_bytes),
                                 onehop::codec_from_string(codec),
-                                std::move(element_types)};
+                                std::move(element_types),
+                                std::move(rank_at)};
           },
           "extents"_a, "grid"_a, "widths"_a, "periodic"_a, "corners"_a, "element_bytes"_a, "codec"_a = "raw",
-          "types"_a = std::vector<std::string>{})
+          "types"_a = std::vector<std::string>{}, "rank_at"_a = std::vector<int>{})
       .def_ro("extents", &HaloSpec::extents, "Shape of the global array without ghosts.")
       .def_ro("grid", &HaloSpec::grid, "Ranks per dimension.")
       .def_ro("widths", &HaloSpec::widths, "Ghost layers below and above, per dimension.");

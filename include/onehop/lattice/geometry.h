@@ -32,6 +32,8 @@ struct GeometrySpec {
   // Keeps the sites of a parity in lexicographic order, for comparison: then faces are not contiguous, and a lattice
   // that is cut has no interior.
   bool lexicographic = false;
+  // The rank at each position of the grid (direction 0 fastest), a permutation; empty: rank r is at position r.
+  std::vector<int> rank_at = {};
   friend bool operator==(const GeometrySpec&, const GeometrySpec&) = default;
 };
 
@@ -129,6 +131,7 @@ class Geometry {
 
   GeometrySpec spec_;
   int ranks_ = 1;
+  std::vector<int> position_of_;  // of each rank in the grid; empty: its own number
   std::vector<std::int64_t> block_;
   std::vector<int> lane_grid_;
   std::vector<std::int64_t> sub_block_;

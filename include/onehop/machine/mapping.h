@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "onehop/count.h"
+#include "onehop/group.h"
 #include "onehop/schedule.h"
 
 namespace onehop {
@@ -27,6 +28,10 @@ struct HostLayout {
   // Ranks fill the hosts one after the other: host h holds sizes[h] ranks. Throws BadInput.
   [[nodiscard]] static HostLayout of_sizes(std::span<const std::int64_t> sizes);
   [[nodiscard]] static HostLayout of_equal(std::int64_t hosts, std::int64_t per_host);
+
+  // The hosts of a group: ranks that share memory are on one host. Hosts are numbered in the order of their first
+  // ranks. Collective.
+  [[nodiscard]] static HostLayout of_group(const Group& group);
 
   [[nodiscard]] int hosts() const;  // the largest host number plus one
   // Throws BadInput that names what was expected and found.

@@ -23,6 +23,7 @@ COMMANDS = (
     "lattice",
     "launch",
     "machines",
+    "map",
     "poisson",
     "quantum",
     "rails",

@@ -113,6 +113,24 @@ int check_values(const HaloSpec& spec) {
   return static_cast<int>(ranks);
 }
 
+std::vector<int> inverse_permutation(const std::vector<int>& permutation, int size) {
+  if (std::ssize(permutation) != size) {
+    throw BadInput("halo: expected rank_at with a rank for each of the " + std::to_string(size) +
+                   " positions of the grid, found " + std::to_string(permutation.size()));
+  }
+  std::vector<int> inverse(permutation.size(), -1);
+  for (std::size_t i = 0; i < permutation.size(); ++i) {
+    const int value = permutation[i];
+    if (value < 0 || value >= size || inverse[static_cast<std::size_t>(value)] >= 0) {
+      throw BadInput("halo: expected rank_at as a permutation of the ranks 0 to " + std::to_string(size - 1) +
+                     ", found " + std::to_string(value) + " at position " + std::to_string(i) +
+                     (value < 0 || value >= size ? "" : ", for the second time"));
+    }
+    inverse[static_cast<std::size_t>(value)] = static_cast<int>(i);
+  }
+  return inverse;
+}
+
 // Cuts the ghosts [first, first + length) of a block, in global numbers that may lie outside the array, by owner.
 void cut_ghosts(const Axis& axis, int block, std::int64_t first, std::int64_t length,
                 std::vector<AxisSegment>& segments) {
@@ -149,6 +167,7 @@ class HaloBuilder {
   explicit HaloBuilder(const HaloSpec& spec) : spec_(spec) {
     check_dims(spec);
     ranks_ = check_values(spec);
+    if (!spec.rank_at.empty()) position_of_ = inverse_permutation(spec.rank_at, ranks_);
     for (std::size_t d = 0; d < spec.extents.size(); ++d) {
       axes_.push_back({spec.extents[d], spec.grid[d], spec.widths[d].first, spec.widths[d].second, spec.periodic[d]});
     }
@@ -183,6 +202,7 @@ class HaloBuilder {
 
   const HaloSpec& spec_;
   int ranks_ = 1;
+  std::vector<int> position_of_;  // of each rank in the grid; empty: its own number
   std::vector<Axis> axes_;
   std::vector<std::vector<AxisSegment>> segments_;  // per dimension
   // Per dimension and grid position: the segments sent from it, and those received by it.
@@ -192,17 +212,18 @@ class HaloBuilder {
 
 std::array<int, max_dims> HaloBuilder::coords_of(int rank) const {
   std::array<int, max_dims> coords{};
+  int position = position_of_.empty() ? rank : position_of_[static_cast<std::size_t>(rank)];
   for (std::size_t d = dims(); d-- > 0;) {
-    coords[d] = rank % axes_[d].blocks;
-    rank /= axes_[d].blocks;
+    coords[d] = position % axes_[d].blocks;
+    position /= axes_[d].blocks;
   }
   return coords;
 }
 
 int HaloBuilder::rank_of(const Segments& segments, int AxisSegment::* end) const {
-  int rank = 0;
-  for (std::size_t d = 0; d < dims(); ++d) rank = rank * axes_[d].blocks + segments[d]->*end;
-  return rank;
+  int position = 0;
+  for (std::size_t d = 0; d < dims(); ++d) position = position * axes_[d].blocks + segments[d]->*end;
+  return spec_.rank_at.empty() ? position : spec_.rank_at[static_cast<std::size_t>(position)];
 }
 
 HaloBlock HaloBuilder::block(int rank) const {

@@ -1,0 +1,22 @@
+"""Maps of ranks to hosts: choose which rank takes which position of a grid, so that few bytes leave a host.
+
+A map is computed from plain data, without communication. Equal inputs give equal maps on every rank.
+"""
+
+from onehop._core import HostLayout, MapCandidate, MapCost, RankMap, renumber
+from onehop.topology.export import FORMATS, map_text
+from onehop.topology.figure import save_map_figure
+from onehop.topology.grid import Grid, map_schedule
+
+__all__ = [
+    "FORMATS",
+    "Grid",
+    "HostLayout",
+    "MapCandidate",
+    "MapCost",
+    "RankMap",
+    "map_schedule",
+    "map_text",
+    "renumber",
+    "save_map_figure",
+]

@@ -1,0 +1,132 @@
+"""`Grid`: ranks that exchange data with their nearest neighbours, and its map to hosts."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from onehop import _core
+from onehop._core import HostLayout, MapCost, RankMap, Schedule
+from onehop.error import BadInput
+
+__all__ = ["Grid", "map_schedule"]
+
+_LARGEST = 2**63 - 1
+
+
+def _integers(values: Any, what: str) -> list[int]:
+    """Return a sequence as integers of 64 bits, or raise BadInput."""
+    try:
+        numbers = [operator.index(one) for one in values]
+    except TypeError as error:
+        raise BadInput(f"map: expected {what} as a sequence of integers, found {values!r}") from error
+    for number in numbers:
+        if not -_LARGEST <= number <= _LARGEST:
+            raise BadInput(f"map: expected {what} below 2^63, found {number}")
+    return numbers
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A grid of ranks that exchange data with their nearest neighbours.
+
+    Attributes
+    ----------
+    extents : tuple of int
+        Positions per dimension, 1 to 6 dimensions. Positions are numbered in C order: the last dimension runs fastest.
+    periodic : bool or tuple of bool
+        Whether the grid is periodic, for all dimensions or each.
+    bytes : tuple of int, optional
+        Bytes of a message in each dimension. Default: 1, so that bytes are edges.
+    """
+
+    extents: tuple[int, ...]
+    periodic: bool | tuple[bool, ...] = False
+    bytes: tuple[int, ...] | None = None
+
+    def _parts(self) -> tuple[list[int], list[bool], list[int]]:
+        extents = _integers(self.extents, "a grid")
+        periodic = (
+            [bool(self.periodic)] * len(extents)
+            if isinstance(self.periodic, (bool, int))
+            else [bool(one) for one in self.periodic]
+        )
+        return extents, periodic, [] if self.bytes is None else _integers(self.bytes, "the bytes of a message")
+
+    def map(
+        self,
+        hosts: HostLayout,
+        *,
+        refine: bool = True,
+        seed: int = 1,
+        steps: int | None = None,
+        scotch: bool = False,
+    ) -> RankMap:
+        """Choose which rank takes which position, so that few bytes leave a host.
+
+        The map depends on the arguments only. It never has more bytes between hosts, or more bytes of the busiest
+        host, than the best of the published algorithms.
+
+        Parameters
+        ----------
+        hosts : HostLayout
+            The hosts of the ranks. Ranks beyond the positions of the grid stay unused.
+        refine : bool
+            Whether to improve the best published map by a local search.
+        seed : int
+            Seed of the local search.
+        steps : int, optional
+            Number of exchanges that the local search proposes. Default: chosen by the size of the grid.
+        scotch : bool
+            Whether to ask the mapper of the library SCOTCH, too. Maps may then differ between machines with and without
+            this library.
+
+        Returns
+        -------
+        RankMap
+            The map, with the costs of all candidates.
+
+        Raises
+        ------
+        BadInput
+            The hosts cannot hold the grid, or a parameter makes no sense.
+        """
+        extents, periodic, sizes = self._parts()
+        return _core.map_grid(
+            extents, hosts, periodic, sizes, refine, seed, -1 if steps is None else steps, scotch
+        )
+
+    def cost(self, hosts: HostLayout, rank_at: Sequence[int]) -> MapCost:
+        """Return the cost of any map: `rank_at[p]` is the rank at position p.
+
+        Raises
+        ------
+        BadInput
+            `rank_at` does not name a different rank for every position.
+        """
+        extents, periodic, sizes = self._parts()
+        return _core.map_cost(extents, hosts, _integers(rank_at, "a map"), periodic, sizes)
+
+
+def map_schedule(
+    schedule: Schedule,
+    hosts: HostLayout,
+    *,
+    refine: bool = True,
+    seed: int = 1,
+    steps: int | None = None,
+    scotch: bool = False,
+) -> RankMap:
+    """Choose which rank does what a rank of the schedule does, by the bytes between all pairs of ranks.
+
+    The positions of the map are the ranks that the schedule names; `renumber(schedule, map.rank_at)` applies the map.
+    Parameters as for `Grid.map`.
+
+    Raises
+    ------
+    BadInput
+        The hosts cannot hold the ranks of the schedule.
+    """
+    return _core.map_schedule(schedule, hosts, refine, seed, -1 if steps is None else steps, scotch)
