@@ -27,10 +27,11 @@ using Number = std::complex<double>;
 
 constexpr std::size_t link_numbers = 9;
 
-GeometrySpec checked(std::vector<std::int64_t> extents, std::vector<int> grid, int ranks) {
+GeometrySpec checked(std::vector<std::int64_t> extents, std::vector<int> grid, std::vector<int> rank_at, int ranks) {
   if (extents.size() < 2)
     throw BadInput("gauge field: expected 2 to 4 directions, found " + std::to_string(extents.size()));
   GeometrySpec spec{std::move(extents), std::move(grid), 1, 1, 1};
+  spec.rank_at = std::move(rank_at);
   const Geometry geometry(spec);
   if (geometry.ranks() != ranks) {
     throw BadInput("gauge field: expected a grid of the group's " + std::to_string(ranks) + " ranks, found one of " +
@@ -162,8 +163,9 @@ void Gauge::Impl::each_link(Change&& change) {
   rows.load(links);
 }
 
-Gauge::Gauge(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid)
-    : impl_(std::make_unique<Impl>(group, checked(std::move(extents), std::move(grid), group.size()))) {}
+Gauge::Gauge(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid, std::vector<int> rank_at)
+    : impl_(std::make_unique<Impl>(group,
+                                   checked(std::move(extents), std::move(grid), std::move(rank_at), group.size()))) {}
 Gauge::Gauge(Gauge&&) noexcept = default;
 Gauge& Gauge::operator=(Gauge&&) noexcept = default;
 Gauge::~Gauge() = default;

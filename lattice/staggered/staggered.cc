@@ -18,11 +18,13 @@ namespace {
 
 using Number = std::complex<double>;
 
-Geometry vector_geometry(std::vector<std::int64_t> extents, std::vector<int> grid, int width, int most) {
+Geometry vector_geometry(std::vector<std::int64_t> extents, std::vector<int> grid, std::vector<int> rank_at, int width,
+                         int most) {
   if (most < 1) throw BadInput("staggered: expected 1 lane or more, found " + std::to_string(most));
   GeometrySpec spec{std::move(extents), std::move(grid)};
   spec.width = width;
   spec.parities = 2;
+  spec.rank_at = std::move(rank_at);
   spec.lanes = geometry_lanes(spec, std::min(most, 8));
   return Geometry(spec);
 }
@@ -42,8 +44,10 @@ void check_links(std::span<const Number> links, const Geometry& geometry, const 
 }
 
 detail::DslashLattice lattice_of(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
-                                 std::span<const Number> fat, std::span<const Number> long_links, int lanes) {
-  Geometry geometry = vector_geometry(std::move(extents), std::move(grid), long_links.empty() ? 1 : 3, lanes);
+                                 std::vector<int> rank_at, std::span<const Number> fat,
+                                 std::span<const Number> long_links, int lanes) {
+  Geometry geometry =
+      vector_geometry(std::move(extents), std::move(grid), std::move(rank_at), long_links.empty() ? 1 : 3, lanes);
   if (geometry.ranks() != group.size()) {
     throw BadInput("staggered: expected a grid of " + std::to_string(group.size()) + " ranks, found one of " +
                    std::to_string(geometry.ranks()));
@@ -123,16 +127,18 @@ struct Staggered::Impl {
 
 Staggered::Staggered(const Gauge& gauge, const StaggeredOptions& options)
     : Staggered(gauge.group(), gauge.geometry().spec().extents, gauge.geometry().spec().grid,
-                with_phases(gauge, options), {}, options) {}
+                with_phases(gauge, options), {}, options, gauge.geometry().spec().rank_at) {}
 Staggered::Staggered(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
                      std::span<const Number> fat_links, std::span<const Number> long_links,
-                     const StaggeredOptions& options)
-    : Staggered(group, std::move(extents), std::move(grid), fat_links, long_links, options, {}) {}
+                     const StaggeredOptions& options, std::vector<int> rank_at)
+    : Staggered(group, std::move(extents), std::move(grid), fat_links, long_links, options, detail::StaggeredParts{},
+                std::move(rank_at)) {}
 Staggered::Staggered(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
                      std::span<const Number> fat_links, std::span<const Number> long_links,
-                     const StaggeredOptions& options, const detail::StaggeredParts& parts) {
+                     const StaggeredOptions& options, const detail::StaggeredParts& parts, std::vector<int> rank_at) {
   // Both are collective, so their order must be the same on every rank.
-  auto lattice = lattice_of(group, std::move(extents), std::move(grid), fat_links, long_links, options.lanes);
+  auto lattice =
+      lattice_of(group, std::move(extents), std::move(grid), std::move(rank_at), fat_links, long_links, options.lanes);
   const int threads = base::thread_count(options.threads, group);
   impl_ = std::make_unique<Impl>(std::move(lattice), threads, parts);
 }

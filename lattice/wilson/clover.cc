@@ -42,6 +42,7 @@ class Surroundings {
     HaloSpec spec;
     spec.extents.assign(geometry.spec().extents.rbegin(), geometry.spec().extents.rend());  // C order
     spec.grid.assign(geometry.spec().grid.rbegin(), geometry.spec().grid.rend());
+    spec.rank_at = geometry.spec().rank_at;  // positions are numbered alike: direction 0 runs fastest in both
     spec.widths.assign(dims, {1, 1});
     spec.periodic.assign(dims, true);
     spec.corners = true;

@@ -27,8 +27,10 @@ void bind_lattice_gauge(nb::module_& module) {
   using release = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<Gauge>(module, "LatticeGauge",
                     "An SU(3) gauge field on a periodic lattice that is split over a grid of ranks.")
-      .def(nb::init<const onehop::Group&, std::vector<std::int64_t>, std::vector<int>>(), "group"_a, "extents"_a,
-           "grid"_a, release(), "Make a field of unit links. `extents` and `grid` list direction x first. Collective.")
+      .def(nb::init<const onehop::Group&, std::vector<std::int64_t>, std::vector<int>, std::vector<int>>(), "group"_a,
+           "extents"_a, "grid"_a, "rank_at"_a = std::vector<int>{}, release(),
+           "Make a field of unit links. `extents` and `grid` list direction x first; `rank_at` is the rank at each "
+           "position of the grid. Collective.")
       .def(
           "set_links",
           [](Gauge& gauge, const Memory& links) {

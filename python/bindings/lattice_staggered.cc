@@ -117,13 +117,14 @@ void bind_lattice_staggered(nb::module_& module) {
       .def_static(
           "of_links",
           [](const onehop::Group& group, std::vector<std::int64_t> extents, std::vector<int> grid, const Memory& fat,
-             const Memory* long_links, int lanes, int threads) {
+             const Memory* long_links, int lanes, int threads, std::vector<int> rank_at) {
             const nb::gil_scoped_release released;
             return Staggered(group, std::move(extents), std::move(grid), numbers(fat),
                              long_links == nullptr ? std::span<const Number>() : numbers(*long_links),
-                             StaggeredOptions{true, lanes, threads, StaggeredPhases::standard});
+                             StaggeredOptions{true, lanes, threads, StaggeredPhases::standard}, std::move(rank_at));
           },
           "group"_a, "extents"_a, "grid"_a, "fat"_a, "long_links"_a.none(), "lanes"_a, "threads"_a,
+          "rank_at"_a = std::vector<int>{},
           "Make the operator of given fat and long links: complex128 of this rank's block, "
           "[site][direction][row][column]. "
           "Collective.")

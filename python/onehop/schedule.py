@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -28,6 +29,7 @@ from onehop._core import (
 )
 from onehop.codec import element_type
 from onehop.error import BadInput
+from onehop.rank_map import ranks_of_map
 
 __all__ = [
     "ArraySpec",
@@ -133,19 +135,37 @@ def _spec(
     dtype: Any,
     fields: int | None,
     codec: str,
+    rank_map: Any,
+    hosts: Any,
 ) -> _core.HaloSpec:
     extents = [int(extent) for extent in extents]
     dims = len(extents)
+    grid = [int(ranks) for ranks in _per_dimension(tuple(grid), dims, "a grid")]
+    widths = _widths(width, dims)
+    periodic = [bool(one) for one in _per_dimension(periodic, dims, "periodic")]
+    element_bytes = _element_bytes(dtype, fields)
     return _core.HaloSpec(
         extents=extents,
-        grid=[int(ranks) for ranks in _per_dimension(tuple(grid), dims, "a grid")],
-        widths=_widths(width, dims),
-        periodic=[bool(one) for one in _per_dimension(periodic, dims, "periodic")],
+        grid=grid,
+        widths=widths,
+        periodic=periodic,
         corners=bool(corners),
-        element_bytes=_element_bytes(dtype, fields),
+        element_bytes=element_bytes,
         codec=codec,
         types=_types(dtype, fields),
+        rank_at=ranks_of_map(
+            rank_map, hosts, grid, periodic, _face_bytes(extents, grid, widths, sum(element_bytes))
+        ),
     )
+
+
+def _face_bytes(
+    extents: Sequence[int], grid: Sequence[int], widths: Sequence[tuple[int, int]], element_bytes: int
+) -> list[int]:
+    """Return the mean bytes of a message in each dimension, for the largest block."""
+    block = [max(1, -(-extent // max(1, ranks))) for extent, ranks in zip(extents, grid, strict=True)]
+    volume = math.prod(block) * element_bytes
+    return [volume // block[d] * sum(widths[d]) // 2 for d in range(len(block))]
 
 
 def halo(
@@ -158,6 +178,8 @@ def halo(
     dtype: Any = "float64",
     fields: int | None = None,
     codec: str = "raw",
+    map: Any = None,  # noqa: A002, the name that says it
+    hosts: Any = None,
     rank: int | None = None,
 ) -> Schedule:
     """Build the schedule that exchanges the ghost layers of an array that is split over a grid of ranks.
@@ -170,7 +192,7 @@ def halo(
     extents : sequence of int
         Shape of the global array, without ghosts; 1 to 6 dimensions, C order.
     grid : sequence of int
-        Ranks per dimension; the last runs fastest in the rank number.
+        Ranks per dimension; the last runs fastest in the rank number, unless `map` says otherwise.
     width : int or sequence
         Ghost layers: one number, one per dimension, or a pair (below, above) per dimension.
     periodic : bool or sequence of bool
@@ -185,6 +207,13 @@ def halo(
     codec : str
         Format of the bytes on the wire (docs/reference/codecs.md). Every codec but "raw" rounds and needs a
         floating-point or complex dtype. Transfers inside a rank are not encoded.
+    map : "auto", RankMap or sequence of int, optional
+        The rank at each position of the grid. "auto" chooses ranks so that few bytes travel between hosts
+        (`onehop.topology`); the ranks of a host take its positions in ascending order. Default: rank r is at
+        position r.
+    hosts : HostLayout or Group, optional
+        The hosts of the ranks, for map="auto". Default: those of all ranks of this run, which must be those of the
+        grid; the call is then collective.
     rank : int, optional
         Build only the part of this rank.
 
@@ -198,7 +227,7 @@ def halo(
     BadInput
         The parameters do not fit together.
     """
-    return _core.halo(_spec(extents, grid, width, periodic, corners, dtype, fields, codec), rank)
+    return _core.halo(_spec(extents, grid, width, periodic, corners, dtype, fields, codec, map, hosts), rank)
 
 
 def halo_block(
@@ -212,6 +241,8 @@ def halo_block(
     dtype: Any = "float64",
     fields: int | None = None,
     codec: str = "raw",
+    map: Any = None,  # noqa: A002, the name that says it
+    hosts: Any = None,
 ) -> HaloBlock:
     """Return a rank's part of the global array and the shape of its own array. Parameters as for `halo`.
 
@@ -220,7 +251,7 @@ def halo_block(
     BadInput
         The parameters do not fit together, or there is no such rank.
     """
-    spec = _spec(extents, grid, width, periodic, corners, dtype, fields, codec)
+    spec = _spec(extents, grid, width, periodic, corners, dtype, fields, codec, map, hosts)
     block = _core.halo_block(spec, rank)
     interior = tuple(
         slice(below, below + extent) for (below, _), extent in zip(spec.widths, block.extents, strict=True)

@@ -30,9 +30,9 @@ struct GaugeDeviation {
 
 class Gauge {
  public:
-  // Unit links. `extents` and `grid` as in GeometrySpec, 2 to 4 directions, extents of 2 or more, group.size() ranks.
-  // Collective. Throws BadInput.
-  Gauge(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid);
+  // Unit links. `extents`, `grid` and `rank_at` as in GeometrySpec, 2 to 4 directions, extents of 2 or more,
+  // group.size() ranks. Collective. Throws BadInput.
+  Gauge(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid, std::vector<int> rank_at = {});
   Gauge(Gauge&&) noexcept;
   Gauge& operator=(Gauge&&) noexcept;
   ~Gauge();

@@ -65,16 +65,16 @@ class Staggered {
   // BadInput for odd extents, blocks that are too thin, and `lanes` below 1.
   explicit Staggered(const Gauge& gauge, const StaggeredOptions& options = {});
   // The operator of given fat and long links; an empty `long_links` means none. Links are this rank's block in
-  // lexicographic order: site, direction, row, column. `extents` and `grid` as in GeometrySpec. Collective. Throws
-  // BadInput for an invalid geometry, another number of links, and blocks thinner than three sites in a direction that
-  // is cut if there are long links.
+  // lexicographic order: site, direction, row, column. `extents`, `grid` and `rank_at` as in GeometrySpec. Collective.
+  // Throws BadInput for an invalid geometry, another number of links, and blocks thinner than three sites in a
+  // direction that is cut if there are long links.
   Staggered(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
             std::span<const std::complex<double>> fat_links, std::span<const std::complex<double>> long_links,
-            const StaggeredOptions& options = {});
+            const StaggeredOptions& options = {}, std::vector<int> rank_at = {});
   // The same with replaced parts, for benchmarks.
   Staggered(const Group& group, std::vector<std::int64_t> extents, std::vector<int> grid,
             std::span<const std::complex<double>> fat_links, std::span<const std::complex<double>> long_links,
-            const StaggeredOptions& options, const detail::StaggeredParts& parts);
+            const StaggeredOptions& options, const detail::StaggeredParts& parts, std::vector<int> rank_at = {});
   Staggered(Staggered&&) noexcept;
   Staggered& operator=(Staggered&&) noexcept;
   ~Staggered();

@@ -17,7 +17,9 @@ from onehop.topology import FORMATS, Grid, HostLayout, RankMap, map_text, save_m
 def _layout(hosts: int | None, per_host: str, groups: str, costs: str, torus: str) -> HostLayout:
     sizes = parse_numbers(per_host, "--per-host", ",")
     if len(sizes) > 1 and hosts is not None and hosts != len(sizes):
-        raise BadInput(f"expected --per-host with one number, or one for each of {hosts} hosts, found {per_host}")
+        raise BadInput(
+            f"expected --per-host with one number, or one for each of {hosts} hosts, found {per_host}"
+        )
     if len(sizes) == 1 and hosts is None:
         raise BadInput("expected --hosts with the number of hosts, or --per-host with one number per host")
     layout = HostLayout.of_equal(hosts, sizes[0]) if len(sizes) == 1 else HostLayout.of_sizes(sizes)
@@ -70,7 +72,9 @@ def _show(found: RankMap, screen: Any, weighted: bool, levels: bool, torus: bool
     screen.print(table)
     for name, reason in found.skipped.items():
         screen.print(f"{name}: left out, {reason}", markup=False)
-    bound = "" if found.lower_bound is None else f"; no map has fewer than {counted(found.lower_bound, 'byte')}"
+    bound = (
+        "" if found.lower_bound is None else f"; no map has fewer than {counted(found.lower_bound, 'byte')}"
+    )
     if not weighted:
         bound = bound.replace("byte", "edge")
     screen.print(f"chosen: {found.chosen}{bound} ({found.seconds:.3f} s)", markup=False)

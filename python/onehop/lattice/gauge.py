@@ -55,6 +55,8 @@ class Gauge(_core.LatticeGauge):
         Number of sites in each direction, direction 0 (x) first; 2 to 4 directions.
     grid : sequence of int, optional
         Number of ranks in each direction. Default: the grid with the smallest surface.
+    map, hosts
+        Which rank is at which position of the grid, as for `Geometry`.
 
     Raises
     ------
@@ -62,10 +64,21 @@ class Gauge(_core.LatticeGauge):
         The grid does not match the number of ranks, or does not divide the extents.
     """
 
-    def __init__(self, group: Group, extents: Sequence[int], grid: Sequence[int] | None = None) -> None:
+    def __init__(
+        self,
+        group: Group,
+        extents: Sequence[int],
+        grid: Sequence[int] | None = None,
+        *,
+        map: Any = None,  # noqa: A002, the name that says it
+        hosts: Any = None,
+    ) -> None:
         self.group = group
-        self.geometry = Geometry(extents, grid, ranks=group.size, parities=1)
-        super().__init__(group, list(self.geometry.extents), list(self.geometry.grid))
+        if isinstance(map, str) and hosts is None:
+            hosts = group
+        self.geometry = Geometry(extents, grid, ranks=group.size, parities=1, map=map, hosts=hosts)
+        geometry = self.geometry
+        super().__init__(group, list(geometry.extents), list(geometry.grid), list(geometry.rank_at))
 
     @property
     def links(self) -> NDArray[np.complex128]:

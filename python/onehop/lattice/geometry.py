@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from onehop import _core
 from onehop._core import Schedule
 from onehop.codec import element_type
 from onehop.error import BadInput
+from onehop.rank_map import ranks_of_map
 
 __all__ = ["Geometry"]
 
@@ -37,6 +39,11 @@ class Geometry(_core.LatticeGeometry):
         Width of the halo in sites, 1 to 3.
     parities : int
         2: even and odd sites are stored apart, and all extents must be even. 1: all sites are stored together.
+    map : "auto", RankMap or sequence of int, optional
+        The rank at each position of the grid, direction 0 fastest. "auto" chooses ranks so that few bytes travel
+        between hosts (`onehop.topology`). Default: rank r is at position r.
+    hosts : HostLayout or Group, optional
+        The hosts of the ranks, for map="auto". Default: those of all ranks of this run.
 
     Attributes
     ----------
@@ -62,11 +69,22 @@ class Geometry(_core.LatticeGeometry):
         lanes: int = 1,
         width: int = 1,
         parities: int = 2,
+        map: Any = None,  # noqa: A002, the name that says it
+        hosts: Any = None,
     ) -> None:
         extents = [int(extent) for extent in extents]
         if grid is None:
             grid = _core.lattice_geometry_grid(extents, ranks, width)
-        super().__init__(extents, [int(one) for one in grid], lanes, width, parities)
+        grid = [int(one) for one in grid]
+        rank_at = [] if map is None and hosts is None else self._ranks(extents, grid, width, map, hosts)
+        super().__init__(extents, grid, lanes, width, parities, rank_at)
+
+    @staticmethod
+    def _ranks(extents: list[int], grid: list[int], width: int, rank_map: Any, hosts: Any) -> list[int]:
+        block = [max(1, extent // max(1, ranks)) for extent, ranks in zip(extents, grid, strict=True)]
+        faces = [width * math.prod(block) // sites for sites in block]
+        # The last dimension runs fastest in a map, direction 0 here.
+        return ranks_of_map(rank_map, hosts, grid[::-1], [True] * len(grid), faces[::-1])
 
     @staticmethod
     def most_lanes(

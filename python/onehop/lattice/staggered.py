@@ -119,6 +119,8 @@ class Staggered:
         *,
         lanes: int = 8,
         threads: int = 0,
+        map: Any = None,  # noqa: A002, the name that says it
+        hosts: Any = None,
     ) -> Staggered:
         """Create the operator from fat and long links that contain all phases and signs.
 
@@ -133,6 +135,8 @@ class Staggered:
             This rank's block: shape (t, z, y, x, direction, row, column) for four directions.
         grid : sequence of int, optional
             Number of ranks in each direction. Default: the grid with the smallest surface.
+        map, hosts
+            Which rank is at which position of the grid, as for `Geometry`.
 
         Raises
         ------
@@ -141,14 +145,23 @@ class Staggered:
             direction that is cut.
         """
         width = 1 if long is None else 3
-        geometry = Geometry(extents, grid, ranks=group.size, width=width)
+        if isinstance(map, str) and hosts is None:
+            hosts = group
+        geometry = Geometry(extents, grid, ranks=group.size, width=width, map=map, hosts=hosts)
         shape = (*geometry.block_shape, len(geometry.block), 3, 3)
         for name, links in (("fat", fat), ("long", long)):
             if links is not None and np.shape(links) != shape:
                 raise BadInput(f"expected {name} links of shape {shape}, found {np.shape(links)}")
         given = None if long is None else _memory(long, "the long links")
         core = _core.LatticeStaggered.of_links(
-            group, list(extents), list(geometry.grid), _memory(fat, "the fat links"), given, lanes, threads
+            group,
+            list(extents),
+            list(geometry.grid),
+            _memory(fat, "the fat links"),
+            given,
+            lanes,
+            threads,
+            list(geometry.rank_at),
         )
         return cls.of_core(core, group, geometry)
 

@@ -46,9 +46,7 @@ def _mpich(found: RankMap, names: Sequence[str]) -> str:
 
 
 def _reorder(found: RankMap, names: Sequence[str]) -> str:
-    return "".join(
-        ",".join(map(str, positions)) + "\n" for positions in _positions_of_hosts(found).values()
-    )
+    return "".join(",".join(map(str, positions)) + "\n" for positions in _positions_of_hosts(found).values())
 
 
 def _list(found: RankMap, names: Sequence[str]) -> str:

@@ -23,10 +23,7 @@ _DOTS = 64  # dots are drawn up to so many positions per dimension
 def _colours(hosts: int) -> NDArray[np.float64]:
     """Return one light colour per host; the golden ratio keeps consecutive hosts apart."""
     return np.array(
-        [
-            colorsys.hls_to_rgb(host * 0.618034 % 1, 0.78 if host % 2 else 0.68, 0.65)
-            for host in range(hosts)
-        ]
+        [colorsys.hls_to_rgb(host * 0.618034 % 1, 0.78 if host % 2 else 0.68, 0.65) for host in range(hosts)]
     )
 
 
@@ -79,7 +76,9 @@ def save_map_figure(grid: Grid, found: RankMap, file: str) -> None:
     shown = min(planes, 36)
     across = int(np.ceil(np.sqrt(shown)))
     down = -(-shown // across)
-    figure = empty_figure(*((8.0, 8.0 * max(0.3, min(1.5, rows / columns)) + 0.6) if shown == 1 else (9.0, 9.6)))
+    figure = empty_figure(
+        *((8.0, 8.0 * max(0.3, min(1.5, rows / columns)) + 0.6) if shown == 1 else (9.0, 9.6))
+    )
     panels = figure.subplots(down, across, squeeze=False)
     for number, axes in enumerate(panels.flat):
         if number >= shown:

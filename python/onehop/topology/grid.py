@@ -53,7 +53,11 @@ class Grid:
             if isinstance(self.periodic, (bool, int))
             else [bool(one) for one in self.periodic]
         )
-        return extents, periodic, [] if self.bytes is None else _integers(self.bytes, "the bytes of a message")
+        return (
+            extents,
+            periodic,
+            [] if self.bytes is None else _integers(self.bytes, "the bytes of a message"),
+        )
 
     def map(
         self,

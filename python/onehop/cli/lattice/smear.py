@@ -55,7 +55,9 @@ def _write_fat_links(
         if kind == "hisq"
         else smearing.fat_links(gauge, kind, **how_made)
     )
-    holder = Gauge(gauge.group, gauge.geometry.extents, gauge.geometry.grid)
+    holder = Gauge(
+        gauge.group, gauge.geometry.extents, gauge.geometry.grid, map=gauge.geometry.rank_at or None
+    )
     traces = {}
     for name, links, file, length in (("fat", made.fat, files[0], 1), ("long", made.long_links, files[1], 3)):
         holder.set_links(links)

@@ -1,0 +1,254 @@
+"""Maps of ranks to hosts: the figures of `onehop map`, its files and its errors, and maps in halos and lattices."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from onehop import Group, count, verify
+from onehop.cli import main
+from onehop.error import BadInput
+from onehop.lattice import Geometry
+from onehop.schedule import halo, halo_block
+from onehop.topology import Grid, HostLayout, map_schedule, map_text, renumber
+
+FIGURES = {"row-major": (4704, 96), "hyperplane": (1328, 38), "k-d tree": (1732, 46), "strips": (1244, 28)}
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    assert main(["map", *arguments, "--json", "-"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def edges_of(host_at: np.ndarray, periodic: bool = False) -> tuple[int, int]:
+    """Count directed edges between hosts, and those that leave the busiest host, with NumPy alone."""
+    leaving = np.zeros(host_at.max() + 1, int)
+    for axis in range(host_at.ndim):
+        for step in (-1, 1):
+            beside = np.roll(host_at, step, axis)
+            outer = beside != host_at
+            if not periodic:
+                edge = [slice(None)] * host_at.ndim
+                edge[axis] = 0 if step == 1 else -1
+                outer[tuple(edge)] = False
+            np.add.at(leaving, host_at[outer], 1)
+    return int(leaving.sum()), int(leaving.max())
+
+
+def test_the_figures_of_the_plane(capsys: pytest.CaptureFixture[str]) -> None:
+    result = run(capsys, "--grid", "50x48", "--hosts", "50", "--per-host", "48", "--no-scotch")
+    assert set(result) == {"candidates", "chosen", "lower_bound", "seconds"}
+    costs = {
+        one["name"]: (one["edges_between_hosts"], one["busiest_host_edges"]) for one in result["candidates"]
+    }
+    assert {name: costs[name] for name in FIGURES} == FIGURES
+    assert costs["best box"] == (2404, 50)
+    assert result["lower_bound"] == 1204
+    assert costs[result["chosen"]] <= (1244, 28)
+
+
+def test_the_figures_of_the_cuboid(capsys: pytest.CaptureFixture[str]) -> None:
+    result = run(capsys, "--grid", "20x15x16", "--hosts", "100", "--per-host", "48", "--no-scotch")
+    costs = {
+        one["name"]: (one["edges_between_hosts"], one["busiest_host_edges"]) for one in result["candidates"]
+    }
+    assert costs["best box"] == (6280, 80)
+    assert costs["hyperplane"] == (6616, 88)
+    assert costs[result["chosen"]] == (6280, 80)
+
+
+def test_scotch_is_a_candidate_or_left_out_with_its_reason() -> None:
+    found = Grid((12, 10)).map(HostLayout.of_equal(10, 12), scotch=True)
+    names = [one.name for one in found.candidates]
+    assert ("scotch" in names) != ("scotch" in found.skipped)
+    if "scotch" in found.skipped:
+        pytest.skip(found.skipped["scotch"])
+    assert sorted(found.host_at) == sorted([host for host in range(10) for _ in range(12)])
+
+
+def test_a_map_is_counted_independently() -> None:
+    for periodic in (False, True):
+        grid = Grid((9, 8, 7), periodic)
+        hosts = HostLayout.of_sizes([40, 56] * 5 + [24])
+        found = grid.map(hosts)
+        expected = edges_of(np.array(found.host_at).reshape(9, 8, 7), periodic)
+        assert (found.cost.edges_between_hosts, found.cost.busiest_host_edges) == expected
+        assert grid.cost(hosts, found.rank_at).bytes_between_hosts == expected[0]
+        assert sorted(found.rank_at) == list(range(9 * 8 * 7))
+
+
+def test_two_processes_find_the_same_map() -> None:
+    code = (
+        "from onehop.topology import Grid, HostLayout;"
+        "print(Grid((13, 11, 7)).map(HostLayout.of_equal(77, 13)).rank_at)"
+    )
+    texts = {
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True).stdout for _ in range(2)
+    }
+    assert len(texts) == 1
+
+
+def test_files_for_launchers(tmp_path: Path) -> None:
+    found = Grid((4, 4)).map(HostLayout.of_equal(4, 4))
+    hosts = [found.host_at[p] for p in range(16)]
+    rankfile = map_text(found, "openmpi").splitlines()
+    used = dict.fromkeys(range(4), 0)
+    for position, line in enumerate(rankfile):
+        assert line == f"rank {position}=+n{hosts[position]} slot={used[hosts[position]]}"
+        used[hosts[position]] += 1
+    assert set(used.values()) == {4}
+    machines = map_text(found, "mpich", ["a", "b", "c", "d"]).splitlines()
+    unrolled = [name for name, ranks in (line.split(":") for line in machines) for _ in range(int(ranks))]
+    assert unrolled == ["abcd"[host] for host in hosts]
+    # Entry k of MPICH_RANK_ORDER is the rank in place k; places fill the hosts one after the other.
+    order = [int(one) for line in map_text(found, "reorder").splitlines() for one in line.split(",")]
+    assert [hosts[rank] for rank in order] == sorted(hosts)
+    positions = [int(line) for line in map_text(found, "list").splitlines()]
+    assert positions == list(found.position_of)
+    assert [hosts[position] for position in positions] == [rank // 4 for rank in range(16)]
+
+
+def test_the_command_writes_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, plot = tmp_path / "ranks", tmp_path / "map.svg"
+    arguments = [
+        "--grid",
+        "8x6",
+        "--hosts",
+        "4",
+        "--per-host",
+        "12",
+        "--rankfile",
+        str(file),
+        "--plot",
+        str(plot),
+    ]
+    run(capsys, *arguments, "--host-names", "a,b,c,d")
+    assert file.read_text().startswith("rank 0=a slot=0\n")
+    assert len(file.read_text().splitlines()) == 48
+    assert "<svg" in plot.read_text()
+    assert "edges between hosts" in plot.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--grid", "5x5", "--hosts", "4", "--per-host", "6"],
+            "hold the 25 ranks of the grid, found 4 hosts for 24",
+        ),
+        (["--grid", "5x5", "--hosts", "0", "--per-host", "6"], "1 host or more, found 0"),
+        (["--grid", "5x5", "--hosts", "5", "--per-host", "0"], "1 rank per host or more, found 0"),
+        (["--grid", "5x0", "--hosts", "5", "--per-host", "5"], "dimension 1, found 0"),
+        (["--grid", "5xq", "--hosts", "5", "--per-host", "5"], "expected --grid"),
+        (["--grid", "99999x99999", "--hosts", "5", "--per-host", "5"], "at most 1048576 ranks"),
+        (["--grid", "5x5", "--hosts", "99999999999", "--per-host", "99999999999"], "below 2^63"),
+        (["--grid", "5x5", "--per-host", "5"], "expected --hosts"),
+        (["--grid", "5x5", "--hosts", "3", "--per-host", "20,5"], "one for each of 3 hosts"),
+        (
+            ["--grid", "5x5", "--hosts", "5", "--per-host", "5", "--torus", "2x2"],
+            "torus of at least 5 hosts, found 4",
+        ),
+        (["--grid", "5x5", "--hosts", "5", "--per-host", "5", "--bytes", "8"], "for each of 2 dimensions"),
+        (["--grid", "5x5", "--hosts", "5", "--per-host", "5", "--format", "slurm"], "expected a format"),
+        (["--grid", "5x5", "--hosts", "5", "--per-host", "5", "--format", "mpich"], "expected the names"),
+        (
+            ["--grid", "5x5", "--hosts", "5", "--per-host", "5", "--host-names", "a,b"],
+            "names of 5 hosts, found 2",
+        ),
+        (
+            ["--grid", "5x5", "--hosts", "5", "--per-host", "5", "--host-names", "a,a,b,c,d"],
+            "found 'a' twice",
+        ),
+    ],
+)
+def test_bad_input_writes_nothing(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "ranks"
+    assert main(["map", *arguments, "--rankfile", str(file)]) == 2
+    assert message in capsys.readouterr().err
+    assert not file.exists()
+
+
+def test_a_mapped_halo_moves_fewer_bytes_between_hosts() -> None:
+    parameters = {"extents": (64, 64), "grid": (8, 8), "periodic": False}
+    hosts = HostLayout.of_equal(16, 4)
+    plain = halo(**parameters)
+    mapped = halo(**parameters, map="auto", hosts=hosts)
+    assert not verify(mapped)
+
+    def between(schedule: Any) -> int:
+        return sum(pair.bytes for pair in count(schedule).pairs if pair.from_ // 4 != pair.to // 4)
+
+    assert between(mapped) < between(plain)
+    assert count(mapped).bytes == count(plain).bytes
+    found = Grid((8, 8), bytes=(64, 64)).map(hosts)
+    assert mapped == halo(**parameters, map=found) == renumber(plain, found.rank_at)
+    for rank in (0, 17, 63):
+        assert halo(**parameters, map=found, rank=rank) == mapped.part(rank)
+        coords = halo_block(**parameters, map=found, rank=rank).coords
+        assert found.rank_at[coords[0] * 8 + coords[1]] == rank
+
+
+def test_a_halo_of_this_run_is_mapped_by_its_group() -> None:
+    group = Group.alone()
+    schedule = halo(extents=(8,), grid=(1,), map="auto", hosts=group)
+    assert schedule == halo(extents=(8,), grid=(1,))
+    with pytest.raises(BadInput, match="group of the 4 ranks of the grid, found one of 1"):
+        halo(extents=(8,), grid=(4,), map="auto", hosts=group)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("best", "expected map as 'auto'"),
+        (3, "expected map as 'auto'"),
+        ([0, 1, 2], "rank for each of the 4 positions"),
+        ([0, 1, 2, 2], "found 2 at position 3, for the second time"),
+        ([0, 1, 2, 4], "permutation of the ranks 0 to 3, found 4"),
+    ],
+)
+def test_a_map_that_is_no_permutation(value: Any, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        halo(extents=(8, 8), grid=(2, 2), map=value)
+
+
+def test_a_mapped_lattice_geometry() -> None:
+    hosts = HostLayout.of_equal(4, 4)
+    plain = Geometry((8, 8, 8, 8), (2, 2, 2, 2))
+    mapped = Geometry((8, 8, 8, 8), (2, 2, 2, 2), map="auto", hosts=hosts)
+    assert sorted(mapped.rank_at) == list(range(16))
+    owners = np.full(mapped.shape, -1)
+    for rank in range(16):
+        assert (owners[mapped.block_slices(rank)] == -1).all()
+        owners[mapped.block_slices(rank)] = rank
+        position = sum(c * 2**d for d, c in enumerate(mapped.coordinates(rank)))
+        assert mapped.rank_at[position] == rank
+    assert (owners >= 0).all()
+    assert not verify(mapped.halo(np.float64))
+    assert renumber(plain.halo(np.float64), mapped.rank_at).rounds == mapped.halo(np.float64).rounds
+    with pytest.raises(BadInput, match="permutation of the ranks 0 to 1, found 1 twice"):
+        Geometry((8, 8), (2, 1), map=[1, 1])
+
+
+def test_any_schedule_can_be_mapped() -> None:
+    schedule = halo(extents=(12, 12), grid=(6, 6), periodic=True)
+    hosts = HostLayout.of_equal(4, 9)
+    found = map_schedule(schedule, hosts)
+    assert found.cost.bytes_between_hosts == Grid((6, 6), True, (16, 16)).map(hosts).cost.bytes_between_hosts
+    levels = found.cost.bytes_by_level
+    assert sum(levels) == count(schedule).bytes
+    assert levels[1] == found.cost.bytes_between_hosts
+
+
+def test_many_ranks_in_less_than_a_second() -> None:
+    found = Grid((64, 32, 64)).map(HostLayout.of_equal(2731, 48))
+    assert len(found.rank_at) == math.prod((64, 32, 64))
+    assert found.seconds < 1
