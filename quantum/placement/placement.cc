@@ -105,6 +105,11 @@ void check(const Circuit& circuit, int ranks, const PlacementOptions& options) {
                    std::to_string(circuit.qubits) + " qubits on " + std::to_string(ranks) + " ranks; take at most " +
                    std::to_string(most >= 0 ? 1 << most : 1) + " ranks");
   }
+  if (options.ranks_per_host < 0 ||
+      (options.ranks_per_host > 0 && !std::has_single_bit(static_cast<unsigned>(options.ranks_per_host)))) {
+    throw BadInput("placement: expected a power of two of ranks per host, or 0, found " +
+                   std::to_string(options.ranks_per_host));
+  }
   if (!options.bits.empty() && options.bits.size() != static_cast<std::size_t>(circuit.qubits)) {
     throw BadInput("placement: expected a bit for each of " + std::to_string(circuit.qubits) + " wires, found " +
                    std::to_string(options.bits.size()));
@@ -122,19 +127,26 @@ void check(const Circuit& circuit, int ranks, const PlacementOptions& options) {
   }
 }
 
-// Assigns bits to wires. The four local wires that are needed local most often get the lowest bits, which take part in
-// exchanges last.
-std::vector<int> lay_out(const std::vector<bool>& remote, const Dependencies& dependencies) {
+// Assigns bits to wires. With `soonest_first`, the wires that are needed local first get the lowest bits of the rank's
+// number, which stay inside a host; otherwise they get these bits in their own order. The four local wires that are
+// needed local most often get the lowest bits, which take part in exchanges last.
+std::vector<int> lay_out(const std::vector<bool>& remote, const Dependencies& dependencies, bool soonest_first) {
   std::vector<int> local;
+  std::vector<int> far;
   std::vector<int> bits(remote.size());
-  int rank_bit = static_cast<int>(std::count(remote.begin(), remote.end(), false));
   for (std::size_t wire = 0; wire < remote.size(); ++wire) {
-    if (remote[wire]) {
-      bits[wire] = rank_bit++;
-    } else {
-      local.push_back(static_cast<int>(wire));
-    }
+    (remote[wire] ? far : local).push_back(static_cast<int>(wire));
   }
+  if (soonest_first) {
+    std::stable_sort(far.begin(), far.end(), [&](int a, int b) {
+      const auto& needed_a = dependencies.needed_local[static_cast<std::size_t>(a)];
+      const auto& needed_b = dependencies.needed_local[static_cast<std::size_t>(b)];
+      if (needed_a.empty() || needed_b.empty()) return !needed_a.empty();
+      return needed_a.front() < needed_b.front();
+    });
+  }
+  int rank_bit = static_cast<int>(local.size());
+  for (const int wire : far) bits[static_cast<std::size_t>(wire)] = rank_bit++;
   if (rank_bit > static_cast<int>(local.size()) && static_cast<int>(local.size()) >= enough_local_bits) {
     std::stable_sort(local.begin(), local.end(), [&](int a, int b) {
       return dependencies.needed_local[static_cast<std::size_t>(a)].size() >
@@ -146,6 +158,12 @@ std::vector<int> lay_out(const std::vector<bool>& remote, const Dependencies& de
   return bits;
 }
 
+std::vector<bool> remote_of(const std::vector<int>& bits, int local_bits) {
+  std::vector<bool> remote(bits.size());
+  for (std::size_t wire = 0; wire < bits.size(); ++wire) remote[wire] = bits[wire] >= local_bits;
+  return remote;
+}
+
 // The wires on the lowest bits, whose exchange would move parts of cache lines.
 std::vector<bool> pinned_of(const std::vector<int>& bits, int local_bits, int bytes_per_amplitude) {
   if (local_bits < enough_local_bits) return {};
@@ -155,16 +173,25 @@ std::vector<bool> pinned_of(const std::vector<int>& bits, int local_bits, int by
   return pinned;
 }
 
+// The wire that goes out for each wire that comes in. Wires that are needed again soon take the low bits of the rank's
+// number, whose exchanges stay inside a host.
+void pair_by_need(const detail::CircuitScheduler& scheduler, const std::vector<int>& bits, SwapSet& swaps) {
+  std::stable_sort(swaps.in.begin(), swaps.in.end(),
+                   [&](int a, int b) { return bits[static_cast<std::size_t>(a)] < bits[static_cast<std::size_t>(b)]; });
+  std::vector<std::pair<unsigned, int>> needs;  // -1, for never, becomes the largest number
+  for (const int wire : swaps.out) needs.emplace_back(static_cast<unsigned>(scheduler.next_need(wire)), wire);
+  std::stable_sort(needs.begin(), needs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < needs.size(); ++i) swaps.out[i] = needs[i].second;
+}
+
 std::vector<Stage> stages_of(const Dependencies& dependencies, std::vector<int> bits, int local_bits,
-                             const detail::SearchOptions& search) {
-  std::vector<bool> remote(bits.size());
-  for (std::size_t wire = 0; wire < bits.size(); ++wire) remote[wire] = bits[wire] >= local_bits;
-  detail::CircuitScheduler scheduler(dependencies, remote);
-  const detail::ExchangeSequence sequence = search_exchanges(scheduler, search);
+                             const detail::ExchangeSequence& sequence, bool soonest_first) {
+  detail::CircuitScheduler scheduler(dependencies, remote_of(bits, local_bits));
   std::vector<Stage> stages(1);
   stages[0].bits = bits;
   scheduler.run(&stages[0].operations);
-  for (const SwapSet& swaps : sequence.exchanges) {
+  for (SwapSet swaps : sequence.exchanges) {
+    if (soonest_first) pair_by_need(scheduler, bits, swaps);
     Stage& stage = stages.emplace_back();
     for (std::size_t i = 0; i < swaps.in.size(); ++i) {
       int& in = bits[static_cast<std::size_t>(swaps.in[i])];
@@ -201,13 +228,23 @@ Placement place(Circuit circuit, int ranks, const PlacementOptions& options) {
   const Dependencies dependencies = detail::dependencies_of(result.operations, qubits, clbits, std::move(absent));
   detail::SearchOptions search;
   search.budget = static_cast<std::int64_t>(options.search_seconds * steps_per_second);
+  std::vector<bool> first_remote;
   result.first_bits = options.bits;
   if (options.bits.empty()) {
-    result.first_bits = lay_out(first_remote_wires(dependencies, qubits, rank_bits, search), dependencies);
+    first_remote = first_remote_wires(dependencies, qubits, rank_bits, search);
+    result.first_bits = lay_out(first_remote, dependencies, false);
   }
   search.pinned = pinned_of(result.first_bits, result.local_bits, options.bytes_per_amplitude);
-  result.stages = stages_of(dependencies, result.first_bits, result.local_bits, search);
-  return result;
+  const detail::CircuitScheduler scheduler(dependencies, remote_of(result.first_bits, result.local_bits));
+  const detail::ExchangeSequence sequence = search_exchanges(scheduler, search);
+  result.stages = stages_of(dependencies, result.first_bits, result.local_bits, sequence, false);
+  if (options.ranks_per_host <= 1 || options.ranks_per_host >= ranks) return result;
+  // The same exchanges with other bits of the rank's number: taken if fewer bytes leave a host.
+  Placement inside = result;
+  if (options.bits.empty()) inside.first_bits = lay_out(first_remote, dependencies, true);
+  inside.stages = stages_of(dependencies, inside.first_bits, inside.local_bits, sequence, true);
+  const std::array<int, 1> host{options.ranks_per_host};
+  return inside.bytes_by_level(host)[1] < result.bytes_by_level(host)[1] ? inside : result;
 }
 
 int local_bits_needed(const Circuit& circuit) {
@@ -240,6 +277,31 @@ std::int64_t Placement::bytes_per_rank(double fraction) const noexcept {
 }
 
 std::int64_t Placement::bytes_per_rank() const noexcept { return bytes_per_rank(fraction_moved()); }
+
+// With k bits of the rank's number in an exchange, a rank sends 2^-k of its amplitudes to every other combination of
+// these bits. Half of the combinations up to a bit, 2^i of them for the bit number i of k, differ from its own in this
+// bit and in none above it: the border that they cross is that of this bit.
+std::vector<std::int64_t> Placement::bytes_by_level(std::span<const int> units) const {
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (units[i] < 1 || !std::has_single_bit(static_cast<unsigned>(units[i])) || (i > 0 && units[i] <= units[i - 1])) {
+      throw BadInput("placement: expected units of a power of two of ranks, in ascending order, found " +
+                     std::to_string(units[i]));
+    }
+  }
+  std::vector<std::int64_t> bytes(units.size() + 1, 0);
+  for (const Stage& stage : stages) {
+    std::vector<int> rank_bits;
+    for (const auto& swap : stage.swaps) rank_bits.push_back(swap.second - local_bits);
+    std::sort(rank_bits.begin(), rank_bits.end());
+    const std::int64_t share = (std::int64_t{bytes_per_amplitude} << local_bits) >> rank_bits.size();
+    for (std::size_t i = 0; i < rank_bits.size(); ++i) {
+      std::size_t level = 0;
+      while (level < units.size() && rank_bits[i] >= std::countr_zero(static_cast<unsigned>(units[level]))) ++level;
+      bytes[level] += share << i;
+    }
+  }
+  return bytes;
+}
 
 std::vector<std::vector<PassSummary>> Placement::groups() const {
   std::vector<std::vector<PassSummary>> groups;

@@ -8,12 +8,15 @@
 #include <cmath>
 #include <map>
 #include <numbers>
+#include <numeric>
 #include <queue>
 #include <random>
 #include <set>
 #include <string>
 
+#include "onehop/count.h"
 #include "onehop/error.h"
+#include "onehop/patterns.h"
 
 namespace onehop::quantum {
 namespace {
@@ -127,7 +130,7 @@ TEST(Placement, StagesDoEveryOperationOnceWhereItsTargetsAreLocal) {
   for (unsigned seed = 0; seed < 30; ++seed) {
     const Circuit circuit = random_circuit(7, 60, seed);
     const int ranks = 1 << (seed % 5);
-    const Placement p = place(circuit, ranks);
+    const Placement p = place(circuit, ranks, {.ranks_per_host = seed % 2 == 0 ? 0 : 2});
     std::vector<int> bits = p.first_bits;
     std::multiset<int> done;
     for (const Stage& stage : p.stages) {
@@ -396,6 +399,59 @@ TEST(Placement, BaselinesCountWhatTheySay) {
   EXPECT_EQ(baselines({gate("swap", {1, 3})}).gate_by_gate, 0.5);
   EXPECT_EQ(baselines({gate("swap", {0, 1})}).gate_by_gate, 0);
   EXPECT_EQ(baselines({gate("h", {2}), gate("h", {2})}).lazy_swaps, 0.5);
+}
+
+// -- hosts --
+
+// The bytes that rank 0 sends, by level, from the schedules of the exchanges.
+std::vector<std::int64_t> bytes_from_schedules(const Placement& p, const std::vector<int>& units) {
+  std::vector<std::int64_t> bytes(units.size() + 1, 0);
+  for (const Stage& stage : p.stages) {
+    if (stage.swaps.empty()) continue;
+    PermuteBitsSpec spec{p.qubits, p.local_bits, {}, p.bytes_per_amplitude};
+    for (int bit = 0; bit < p.qubits; ++bit) spec.permutation.push_back(bit);
+    for (const auto& [local, remote] : stage.swaps) {
+      std::swap(spec.permutation[static_cast<std::size_t>(local)], spec.permutation[static_cast<std::size_t>(remote)]);
+    }
+    for (const PairCount& pair : count(permute_bits(spec)).pairs) {
+      if (pair.from != 0) continue;
+      std::size_t level = 0;
+      while (level < units.size() && pair.to / units[level] != 0) ++level;
+      bytes[level] += pair.bytes;
+    }
+  }
+  return bytes;
+}
+
+TEST(Placement, CountsBytesByLevelAsTheSchedulesOfItsExchanges) {
+  for (const Circuit& circuit : {qft(10), qpe(10), tfim(10, 5, 3, true), random_circuit(10, 80, 4)}) {
+    const Placement p = place(circuit, 32, {.ranks_per_host = 4});
+    for (const std::vector<int>& units : {std::vector{4}, std::vector{2, 8}, std::vector{1, 4, 16}, std::vector{32}}) {
+      const std::vector<std::int64_t> bytes = p.bytes_by_level(units);
+      EXPECT_EQ(bytes, bytes_from_schedules(p, units));
+      EXPECT_EQ(std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0}), p.bytes_per_rank());
+    }
+  }
+  EXPECT_THROW((void)place(qft(6), 4).bytes_by_level(std::vector{3}), BadInput);
+  EXPECT_THROW((void)place(qft(6), 4).bytes_by_level(std::vector{4, 2}), BadInput);
+  EXPECT_THROW((void)place(qft(6), 4, {.ranks_per_host = 3}), BadInput);
+}
+
+TEST(Placement, PrefersExchangesInsideHosts) {
+  int fewer = 0;
+  std::vector<Circuit> circuits{qft(12), qpe(12), tfim(12, 4, 4, true), tfim(12, 3, 4, false)};
+  for (unsigned seed = 0; seed < 10; ++seed) circuits.push_back(random_circuit(12, 150, seed));
+  for (const Circuit& circuit : circuits) {
+    for (const int per_host : {2, 4, 8}) {
+      const std::vector<int> units{per_host};
+      const Placement plain = place(circuit, 16, {.search_seconds = 0.1});
+      const Placement inside = place(circuit, 16, {.search_seconds = 0.1, .ranks_per_host = per_host});
+      EXPECT_EQ(inside.bytes_per_rank(), plain.bytes_per_rank());
+      EXPECT_LE(inside.bytes_by_level(units)[1], plain.bytes_by_level(units)[1]);
+      fewer += inside.bytes_by_level(units)[1] < plain.bytes_by_level(units)[1];
+    }
+  }
+  EXPECT_GT(fewer, 10);
 }
 
 }  // namespace

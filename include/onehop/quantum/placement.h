@@ -24,12 +24,15 @@ struct PlacementOptions {
   int bytes_per_amplitude = 16;
   // The bit of each wire at the beginning, for a state that exists already. Empty: the state begins as |0...0>; the
   // placement then chooses the bits, and absorbs gates at the beginning of a qubit into the first state.
-  std::vector<int> bits;
+  std::vector<int> bits = {};
   // For each operation, whether it is done already (when resuming). Empty: none is.
-  std::vector<bool> done;
+  std::vector<bool> done = {};
   // The approximate time in seconds to search for a placement that moves fewer bytes. 0 uses the heuristic alone. The
   // value is converted to a number of steps, so the result does not depend on the speed of the machine.
   double search_seconds = 1;
+  // Ranks on a host, a power of two: ranks 0 .. ranks_per_host - 1 are on the first host, and so on. Wires that are
+  // needed soon then get the low bits of the rank's number, whose exchanges stay inside a host. 0: all on one host.
+  int ranks_per_host = 0;
 };
 
 struct Stage {
@@ -69,6 +72,10 @@ struct Placement {
   [[nodiscard]] double fraction_moved() const noexcept;
   // The number of bytes that each rank sends in all exchanges.
   [[nodiscard]] std::int64_t bytes_per_rank() const noexcept;
+  // These bytes by the outermost border that they cross: inside a unit of units[0] ranks, beyond it but inside a unit
+  // of units[1] ranks, ..., beyond all units. Units are powers of two, in ascending order; ranks fill them one after
+  // the other. Throws BadInput.
+  [[nodiscard]] std::vector<std::int64_t> bytes_by_level(std::span<const int> units) const;
   // The number of bytes for a fraction, such as one of the baselines.
   [[nodiscard]] std::int64_t bytes_per_rank(double fraction) const noexcept;
   // The passes over its amplitudes that the engine on rank 0 would make in each stage.
