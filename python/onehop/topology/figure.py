@@ -23,7 +23,7 @@ _DOTS = 64  # dots are drawn up to so many positions per dimension
 def _colours(hosts: int) -> NDArray[np.float64]:
     """Return one light colour per host; the golden ratio keeps consecutive hosts apart."""
     return np.array(
-        [colorsys.hls_to_rgb(host * 0.618034 % 1, 0.78 if host % 2 else 0.68, 0.65) for host in range(hosts)]
+        [colorsys.hls_to_rgb(host * 0.618034 % 1, 0.88 if host % 2 else 0.8, 0.6) for host in range(hosts)]
     )
 
 
