@@ -150,6 +150,8 @@ def test_the_command_writes_files(tmp_path: Path, capsys: pytest.CaptureFixture[
         (["--grid", "99999x99999", "--hosts", "5", "--per-host", "5"], "at most 1048576 ranks"),
         (["--grid", "5x5", "--hosts", "99999999999", "--per-host", "99999999999"], "below 2^63"),
         (["--grid", "5x5", "--per-host", "5"], "expected --hosts"),
+        (["--hosts", "5", "--per-host", "5"], "expected --grid or --schedule, found neither"),
+        (["--schedule", "none", "--periodic", "--hosts", "5", "--per-host", "5"], "with --grid only"),
         (["--grid", "5x5", "--hosts", "3", "--per-host", "20,5"], "one for each of 3 hosts"),
         (
             ["--grid", "5x5", "--hosts", "5", "--per-host", "5", "--torus", "2x2"],
@@ -246,6 +248,17 @@ def test_any_schedule_can_be_mapped() -> None:
     levels = found.cost.bytes_by_level
     assert sum(levels) == count(schedule).bytes
     assert levels[1] == found.cost.bytes_between_hosts
+
+
+def test_the_command_maps_a_schedule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    halo(extents=(12, 12), grid=(6, 6), periodic=False).save(tmp_path / "halo.json")
+    result = run(
+        capsys, "--schedule", str(tmp_path / "halo.json"), "--hosts", "4", "--per-host", "9", "--no-scotch"
+    )
+    costs = {one["name"]: one["edges_between_hosts"] for one in result["candidates"]}
+    assert costs["row-major"] == 48
+    assert costs[result["chosen"]] == 24  # four squares of 3 x 3
+    assert "lower_bound" not in result
 
 
 def test_many_ranks_in_less_than_a_second() -> None:

@@ -8,10 +8,11 @@ import typer
 from rich.table import Table
 
 from onehop.cli.common import JsonOption, check_plot, console, parse_numbers, write_json
+from onehop.cli.schedule import load_schedule
 from onehop.error import BadInput
 from onehop.output import check_file_target, write_file
 from onehop.text import counted
-from onehop.topology import FORMATS, Grid, HostLayout, RankMap, map_text, save_map_figure
+from onehop.topology import FORMATS, Grid, HostLayout, RankMap, map_schedule, map_text, save_map_figure
 
 
 def _layout(hosts: int | None, per_host: str, groups: str, costs: str, torus: str) -> HostLayout:
@@ -81,10 +82,14 @@ def _show(found: RankMap, screen: Any, weighted: bool, levels: bool, torus: bool
 
 
 def map_ranks(
-    grid: Annotated[str, typer.Option(metavar="AxBxC", help="Number of ranks per dimension.")],
     per_host: Annotated[
         str, typer.Option(metavar="P[,P...]", help="Number of ranks per host, or one number for each host.")
     ],
+    grid: Annotated[str | None, typer.Option(metavar="AxBxC", help="Number of ranks per dimension.")] = None,
+    schedule: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|-", help="Schedule as JSON whose ranks to map, instead of --grid."),
+    ] = None,
     hosts: Annotated[int | None, typer.Option(metavar="H", help="Number of hosts.")] = None,
     periodic: Annotated[bool, typer.Option("--periodic", help="The grid is periodic.")] = False,
     message_bytes: Annotated[
@@ -123,19 +128,27 @@ def map_ranks(
     check_plot(plot)
     if rankfile is not None:
         check_file_target(rankfile, "--rankfile")
+    if (grid is None) == (schedule is None):
+        raise BadInput("expected --grid or --schedule, found " + ("neither" if grid is None else "both"))
+    if schedule is not None and (periodic or message_bytes or plot is not None):
+        raise BadInput("expected --periodic, --bytes and --plot with --grid only, found --schedule")
     layout = _layout(hosts, per_host, groups, costs, torus)
-    ranks = Grid(
-        tuple(parse_numbers(grid, "--grid", "x")),
-        periodic,
-        tuple(parse_numbers(message_bytes, "--bytes", "x")) if message_bytes else None,
-    )
-    found = ranks.map(layout, seed=seed, scotch=scotch)
+    ranks = None
+    if schedule is not None:
+        found = map_schedule(load_schedule(schedule), layout, seed=seed, scotch=scotch)
+    else:
+        ranks = Grid(
+            tuple(parse_numbers(grid or "", "--grid", "x")),
+            periodic,
+            tuple(parse_numbers(message_bytes, "--bytes", "x")) if message_bytes else None,
+        )
+        found = ranks.map(layout, seed=seed, scotch=scotch)
     text = map_text(found, form, host_names.split(",") if host_names else ()) if rankfile is not None else ""
-    if plot is not None:
+    if plot is not None and ranks is not None:
         save_map_figure(ranks, found, plot)
     if rankfile is not None:
         write_file(rankfile, text, "the map")
-    _show(found, console(json_target), bool(message_bytes), bool(groups), bool(torus))
+    _show(found, console(json_target), bool(message_bytes) or ranks is None, bool(groups), bool(torus))
     result: dict[str, Any] = {"candidates": _rows(found, bool(torus)), "chosen": found.chosen}
     if found.lower_bound is not None:
         result["lower_bound"] = found.lower_bound
