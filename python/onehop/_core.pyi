@@ -97,7 +97,8 @@ class ArraySpec:
         self, name: str, elements: int | Sequence[int], element_bytes: int = 8, type: str = "bytes"
     ) -> None:
         """
-        `elements`: how many, one value for all ranks or one per rank. `type`: bytes, float32, float64, int32, int64.
+        `elements`: how many, one value for all ranks or one per rank. `type`: bytes, float32,
+        float64, int32, int64.
         """
 
     @property
@@ -190,7 +191,8 @@ class Round:
 
 class Schedule:
     """
-    Rounds of transfers between ranks: pure data, no memory, no network. It is counted, verified, saved and executed.
+    Rounds of transfers between ranks: pure data, no memory, no network. It is counted, verified, saved
+    and executed.
     """
 
     def __init__(
@@ -380,7 +382,8 @@ class Violation:
 
 def verify(schedule: Schedule, limit: int = 10) -> list[Violation]:
     """
-    The first `limit` rules that a schedule breaks; an empty list is the proof that nothing is lost or overwritten.
+    The first `limit` rules that a schedule breaks; an empty list is the proof that nothing is lost or
+    overwritten.
     """
 
 def verify_or_throw(schedule: Schedule) -> None:
@@ -401,6 +404,7 @@ class HaloSpec:
         element_bytes: Sequence[int],
         codec: str = "raw",
         types: Sequence[str] = [],
+        rank_at: Sequence[int] = [],
     ) -> None: ...
     @property
     def extents(self) -> list[int]: ...
@@ -759,7 +763,8 @@ class Collectives:
 
     def compress_above(self, codec: str) -> int | None:
         """
-        Bytes of float32 from which an all-reduce takes less time with this codec than raw; None: never does it.
+        Bytes of float32 from which an all-reduce takes less time with this codec than raw; None:
+        never does it.
         """
 
 def built_in_reduce_tables() -> str:
@@ -863,13 +868,195 @@ def poisson_faces(spec: PoissonSpec, enlargement: int = 1) -> Schedule:
 def poisson_source(spec: PoissonSpec) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
     """The right-hand side on the whole lattice."""
 
+class HostLayout:
+    """
+    Which host each rank runs on, and how the hosts are joined.
+
+    Parameters
+    ----------
+    host_of_rank : sequence of int
+        The host of each rank; hosts are numbered from 0.
+    groups : sequence of int
+        Hosts in a unit, units in a larger unit, and so on.
+    costs : sequence of int
+        Cost of a byte that leaves a host, a unit, ...; empty: 1.
+    torus : sequence of int
+        Extents of a torus of hosts; empty: no torus.
+    """
+
+    def __init__(
+        self,
+        host_of_rank: Sequence[int],
+        groups: Sequence[int] = [],
+        costs: Sequence[int] = [],
+        torus: Sequence[int] = [],
+    ) -> None: ...
+    @staticmethod
+    def of_sizes(sizes: Sequence[int]) -> HostLayout:
+        """
+        Return hosts that ranks fill one after the other; host h holds sizes[h] ranks.
+        """
+
+    @staticmethod
+    def of_equal(hosts: int, per_host: int) -> HostLayout:
+        """
+        Return hosts that ranks fill one after the other, with as many ranks on each.
+        """
+
+    @staticmethod
+    def of_group(group: Group) -> HostLayout:
+        """
+        Return the hosts of a group: ranks that share memory are on one host. Hosts are numbered in
+        the order of their first ranks. Collective.
+        """
+
+    @property
+    def host_of_rank(self) -> tuple[int, ...]:
+        """The host of each rank."""
+
+    @property
+    def hosts(self) -> int:
+        """Number of hosts."""
+
+class MapCost:
+    """
+    What a map costs. An edge is an ordered pair of positions with traffic.
+    """
+
+    @property
+    def edges_between_hosts(self) -> int:
+        """Edges between different hosts."""
+
+    @property
+    def busiest_host_edges(self) -> int:
+        """Most edges that leave or enter one host."""
+
+    @property
+    def bytes_between_hosts(self) -> int:
+        """Bytes between different hosts."""
+
+    @property
+    def busiest_host_bytes(self) -> int:
+        """Most bytes that leave or enter one host."""
+
+    @property
+    def weighted_bytes(self) -> int:
+        """Bytes between hosts, times the cost of their border."""
+
+    @property
+    def byte_hops(self) -> int:
+        """Bytes between hosts, times their hops on the torus."""
+
+    @property
+    def bytes_by_level(self) -> tuple[int, ...]:
+        """Bytes inside hosts, between hosts of a unit, between units, ..."""
+
+class MapCandidate:
+    """One of the maps that were compared."""
+
+    @property
+    def name(self) -> str:
+        """Name of the algorithm."""
+
+    @property
+    def cost(self) -> MapCost:
+        """Cost of its map."""
+
+class RankMap:
+    """Which rank takes which position of a grid."""
+
+    @property
+    def rank_at(self) -> tuple[int, ...]:
+        """The rank at each position."""
+
+    @property
+    def position_of(self) -> tuple[int, ...]:
+        """The position of each rank; -1 for ranks that the grid does not need."""
+
+    @property
+    def host_at(self) -> tuple[int, ...]:
+        """The host of each position."""
+
+    @property
+    def candidates(self) -> tuple[MapCandidate, ...]:
+        """The maps that were compared."""
+
+    @property
+    def skipped(self) -> dict[str, str]:
+        """Algorithms without a map, and why."""
+
+    @property
+    def chosen(self) -> str:
+        """Name of the chosen candidate."""
+
+    @property
+    def lower_bound(self) -> int | None:
+        """No map has fewer bytes between hosts than this; None if unknown."""
+
+    @property
+    def seconds(self) -> float:
+        """Time to find the map."""
+
+    @property
+    def cost(self) -> MapCost:
+        """Cost of the chosen map."""
+
+def map_grid(
+    extents: Sequence[int],
+    hosts: HostLayout,
+    periodic: Sequence[bool] = [],
+    bytes: Sequence[int] = [],
+    refine: bool = True,
+    seed: int = 1,
+    steps: int = -1,
+    scotch: bool = False,
+) -> RankMap:
+    """
+    Map a grid of ranks with messages between nearest neighbours to hosts. Raises BadInput.
+    """
+
+def map_schedule(
+    schedule: Schedule,
+    hosts: HostLayout,
+    refine: bool = True,
+    seed: int = 1,
+    steps: int = -1,
+    scotch: bool = False,
+) -> RankMap:
+    """
+    Map the ranks of a schedule to hosts by the bytes between pairs. Raises BadInput.
+    """
+
+def map_cost(
+    extents: Sequence[int],
+    hosts: HostLayout,
+    rank_at: Sequence[int],
+    periodic: Sequence[bool] = [],
+    bytes: Sequence[int] = [],
+) -> MapCost:
+    """
+    Return the cost of a map of a grid: rank_at[p] is the rank at position p. Raises BadInput.
+    """
+
+def renumber(schedule: Schedule, rank_at: Sequence[int]) -> Schedule:
+    """
+    Return the same schedule with other rank numbers: rank_at[r] does what rank r did. Raises BadInput
+    unless `rank_at` is a permutation of the ranks.
+    """
+
 class LatticeGeometry:
     """
     Where the sites of a periodic lattice lie: on which rank, and where there.
     """
 
     def __init__(
-        self, extents: Sequence[int], grid: Sequence[int], lanes: int, width: int, parities: int
+        self,
+        extents: Sequence[int],
+        grid: Sequence[int],
+        lanes: int,
+        width: int,
+        parities: int,
+        rank_at: Sequence[int] = [],
     ) -> None: ...
     @property
     def extents(self) -> tuple[int, ...]:
@@ -937,7 +1124,8 @@ class LatticeGeometry:
         self, distance: int
     ) -> Annotated[NDArray[numpy.int64], dict(shape=(None, None, None, None))]:
         """
-        Per vector, direction and side (below, above): a vector's number, and 1 if its lanes are to be rotated.
+        Per vector, direction and side (below, above): a vector's number, and 1 if its lanes are to
+        be rotated.
         """
 
     def lane_source(self, direction: int, side: str) -> tuple[int, ...]:
@@ -953,6 +1141,9 @@ class LatticeGeometry:
         """The pieces of that face in lexicographic order."""
 
     def halo(self, element_bytes: int, type: str, parity: int | None = None) -> Schedule: ...
+    @property
+    def rank_at(self) -> tuple[int, ...]:
+        """The rank at each position of the grid; empty: its own number."""
 
 def lattice_geometry_grid(extents: Sequence[int], ranks: int, width: int) -> list[int]: ...
 def lattice_geometry_lanes(
@@ -964,7 +1155,13 @@ class LatticeGauge:
     The links of an SU(3) gauge field on a lattice that is split over ranks.
     """
 
-    def __init__(self, group: Group, extents: Sequence[int], grid: Sequence[int]) -> None: ...
+    def __init__(
+        self, group: Group, extents: Sequence[int], grid: Sequence[int], rank_at: Sequence[int] = []
+    ) -> None:
+        """
+        Make a field of unit links. `extents` and `grid` list direction x first; `rank_at` is the
+        rank at each position of the grid. Collective.
+        """
     def set_links(self, links: Memory) -> None: ...
     def get_links(self) -> NDArray[numpy.complex128]: ...
     def set_random(self, seed: int) -> None:
@@ -1016,12 +1213,14 @@ class LatticeFlow:
 
     def try_step(self, epsilon: float, tolerance: float) -> float:
         """
-        One step, if its error is at most the tolerance; otherwise nothing changes. Returns the error. Collective.
+        One step, if its error is at most the tolerance; otherwise nothing changes. Returns the
+        error. Collective.
         """
 
     def step_within(self, epsilon: float, tolerance: float) -> tuple[float, float, float]:
         """
-        A step of at most `epsilon` with at most this error: its length, its error, the next one's length. Collective.
+        A step of at most `epsilon` with at most this error: its length, its error, the next one's
+        length. Collective.
         """
 
     def field_strength(self) -> tuple[float, float, float]:
@@ -1128,7 +1327,12 @@ class LatticeStaggered:
         long_links: Memory | None,
         lanes: int,
         threads: int,
-    ) -> LatticeStaggered: ...
+        rank_at: Sequence[int] = [],
+    ) -> LatticeStaggered:
+        """
+        Make the operator of given fat and long links: complex128 of this rank's block,
+        [site][direction][row][column]. Collective.
+        """
     @staticmethod
     def for_bench(
         variant: str,
@@ -1224,7 +1428,8 @@ def simd_levels() -> list[str]:
 
 def simd_level() -> str:
     """
-    The instruction set that every kernel uses. Raises BadInput if ONEHOP_SIMD names none that this processor supports.
+    The instruction set that every kernel uses. Raises BadInput if ONEHOP_SIMD names none that this
+    processor supports.
     """
 
 def environment_variables() -> list[dict[str, str]]:
@@ -1895,7 +2100,8 @@ class Machine:
 
     def job(self, processors: int) -> Machine:
         """
-        Return the part of the machine that a job with this many processors gets: the smallest box that holds them.
+        Return the part of the machine that a job with this many processors gets: the smallest box
+        that holds them.
         """
 
     def to_json(self, indent: int = -1) -> str:
