@@ -192,7 +192,7 @@ class SpeedOfLightEnd {
   SpeedOfLightEnd(const Group& group, std::int64_t bytes, int messages)
       : speed_of_light_(group, (bytes + line - 1) / line * line * messages), bytes_(bytes) {}
   void use(const SpeedOfLightVariant& variant) { speed_of_light_.use(variant); }
-  [[nodiscard]] std::string_view name() const { return "limit"; }
+  [[nodiscard]] std::string_view name() const { return "speed of light"; }
   [[nodiscard]] std::span<std::byte> source(int message) {
     return speed_of_light_.source().subspan(static_cast<std::size_t>((bytes_ + line - 1) / line * line * message),
                                             static_cast<std::size_t>(bytes_));

@@ -67,7 +67,7 @@ std::vector<Samples> codec(const Group& group, Codec codec, CodecStep step, std:
   Work& copy = works.back();
   copy.numbers = normal_numbers(bytes / float_bytes);
   copy.wire.resize(static_cast<std::size_t>(bytes));
-  candidates.push_back({"limit: copy", Role::speed_of_light, [&copy, bytes](int repetitions) {
+  candidates.push_back({"speed of light: copy", Role::speed_of_light, [&copy, bytes](int repetitions) {
                           for (int i = 0; i < repetitions; ++i) {
                             std::memcpy(copy.wire.data(), copy.memory(), static_cast<std::size_t>(bytes));
                             __asm__ volatile("" : : "r"(copy.wire.data()) : "memory");

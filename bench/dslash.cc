@@ -141,7 +141,7 @@ std::vector<Samples> measured(const Group& group, const DslashOptions& options) 
   // that are stored once serve both parities.
   const bool twice = runners.front()->links_twice();
   Reader reader(static_cast<std::int64_t>(dslash_work(options, group.size()).bytes) * (twice ? 2 : 1), pool);
-  candidates.push_back({"limit: reading as many bytes", Role::speed_of_light,
+  candidates.push_back({"speed of light: reading as many bytes", Role::speed_of_light,
                         [&](int times) {
                           for (int i = 0; i < times; ++i) reader.read();
                         },

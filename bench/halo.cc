@@ -130,7 +130,7 @@ std::vector<Samples> halo_exchange(const Group& group, const Schedule& schedule,
     mock = std::make_unique<Plan>(group, schedule, arrays, PlanOptions{.transport = TransportKind::mock});
     add("onehop, packing only", Role::variant, [&mock] { mock->run(); }, false);
   }
-  if (options.compute_us > 0) add("limit: computing alone", Role::speed_of_light, [] {}, false);
+  if (options.compute_us > 0) add("speed of light: computing alone", Role::speed_of_light, [] {}, false);
   for (const OtherCandidate& other : options.others) add(other.name, other.role, other.run, other.exact);
   std::vector<std::unique_ptr<HaloPeer>> peers;
   if (options.peers) peers = mpi_halo_peers(group);

@@ -125,7 +125,7 @@ class SpeedOfLightEnd {
  public:
   SpeedOfLightEnd(const Group& group, std::int64_t bytes) : speed_of_light_(group, bytes) {}
   void use(const SpeedOfLightVariant& variant) { speed_of_light_.use(variant); }
-  [[nodiscard]] std::string_view name() const { return "limit"; }
+  [[nodiscard]] std::string_view name() const { return "speed of light"; }
   [[nodiscard]] std::span<std::byte> source() { return speed_of_light_.source(); }
   void send() noexcept { speed_of_light_.send(); }
   template <class Read>

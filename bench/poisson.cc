@@ -98,7 +98,7 @@ std::vector<Samples> poisson(const Group& group, const PoissonBenchOptions& opti
                   "\"");
     }
   }
-  add("limit: computing alone", Role::speed_of_light,
+  add("speed of light: computing alone", Role::speed_of_light,
       {.exchange = [](const Schedule&, std::span<const std::span<std::byte>>) {
         return std::unique_ptr<PoissonExchange>(std::make_unique<NoExchange>());
       }});

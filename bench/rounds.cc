@@ -55,7 +55,7 @@ constexpr double long_us = 20e3;
 
 // Returns the repetitions for which a block takes about `block_us`: at least 2, unless the operation is long.
 int repetitions_for(Arena& arena, const Candidate& candidate, double block_us) {
-  constexpr int most = 1 << 20;
+  constexpr int max_repetitions = 1 << 20;
   int repetitions = 1;
   candidate.block(1);
   const Span once = time_block(arena, candidate, 1);
@@ -64,8 +64,8 @@ int repetitions_for(Arena& arena, const Candidate& candidate, double block_us) {
     const Span span = time_block(arena, candidate, repetitions);
     const double us = span.end - span.begin;
     const double factor = std::clamp(block_us / std::max(us, 0.01), 0.0, 8.0);
-    const int next = std::clamp(static_cast<int>(repetitions * factor), 2, most);
-    const bool done = factor < 1.5 || next >= most;
+    const int next = std::clamp(static_cast<int>(repetitions * factor), 2, max_repetitions);
+    const bool done = factor < 1.5 || next >= max_repetitions;
     repetitions = static_cast<int>(arena.agree(done ? -next : next));
     if (repetitions < 0) return -repetitions;
   }
@@ -133,7 +133,7 @@ const char* to_string(Role role) {
     case Role::peer:
       return "peer";
     case Role::speed_of_light:
-      return "limit";
+      return "speed_of_light";
   }
   return "";
 }
@@ -188,7 +188,7 @@ Candidate fastest_variant(Arena& arena, std::vector<Candidate> variants, const E
     }
   }
   Candidate chosen = std::move(variants[best]);
-  chosen.name = "limit: " + chosen.name;
+  chosen.name = "speed of light: " + chosen.name;
   return chosen;
 }
 

@@ -69,7 +69,7 @@ struct Effort {
 
 [[nodiscard]] double median(std::vector<double> values);
 
-// Returns the fastest of several variants in a short run, with "limit: " before its name. Collective.
+// Returns the fastest of several variants in a short run, with "speed of light: " before its name. Collective.
 [[nodiscard]] Candidate fastest_variant(Arena& arena, std::vector<Candidate> variants, const Effort& effort);
 
 }  // namespace onehop::bench

@@ -41,7 +41,7 @@ class Scalar {
             lattice::su3::load(&links[(static_cast<std::size_t>(site) * 4 + mu) * 9])));
       }
       stride *= extents[mu];
-      for (FourFields* fields : {&fat_, &naik_}) (*fields)[mu].resize(links_[mu].size());
+      for (FourFields* fields : {&fat_, &long_links_}) (*fields)[mu].resize(links_[mu].size());
     }
     for (Field* field : {&three_, &five_}) field->resize(links_[0].size());
   }
@@ -66,7 +66,7 @@ class Scalar {
       if (weights.long_links == 0) continue;
       for (std::size_t x = 0; x < links[mu].size(); ++x) {
         const std::size_t next = up_[mu][x];
-        naik_[mu][x] =
+        long_links_[mu][x] =
             static_cast<Number>(weights.long_links) * (links[mu][x] * links[mu][next] * links[mu][up_[mu][next]]);
       }
     }
@@ -99,7 +99,7 @@ class Scalar {
   }
 
   std::array<std::vector<std::size_t>, 4> up_, down_;
-  FourFields links_, fat_, naik_;
+  FourFields links_, fat_, long_links_;
   Field three_, five_;
 };
 
@@ -144,7 +144,7 @@ std::vector<Samples> measured(const Group& group, const SmearingBenchOptions& op
   return run_rounds(
       arena,
       {candidate("onehop", Role::ours, ours), candidate("scalar code", Role::variant, by_site),
-       candidate("limit: reading and writing the links once", Role::speed_of_light, [&] { pool.run(move); })},
+       candidate("speed of light: reading and writing the links once", Role::speed_of_light, [&] { pool.run(move); })},
       options.effort);
 }
 

@@ -139,7 +139,7 @@ std::vector<Samples> measured(const Group& group, Su3Operation operation, std::i
     const auto tried = run_rounds(arena, {arithmetic, movement}, {effort.seconds / 10, effort.block_us, 3, 100});
     const bool moves = arena.agree(median(tried[1].us) > median(tried[0].us) ? 1 : 0) != 0;
     Candidate& harder = moves ? movement : arithmetic;
-    harder.name = "limit: " + harder.name;
+    harder.name = "speed of light: " + harder.name;
     candidates.push_back(std::move(harder));
   }
   std::vector<Samples> samples = run_rounds(arena, candidates, effort);

@@ -173,7 +173,7 @@ std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& opti
     lattice::GeometrySpec spec = gauge.geometry().spec();
     spec.parities = 2;
     spec.lanes = geometry_lanes(spec, lanes);
-    WilsonStorage<T> storage(group, lattice::Geometry(spec), gauge.links(), options.two_rows ? 12 : 18, true,
+    WilsonStorage<T> storage(group, lattice::Geometry(spec), gauge.links(), options.recon, true,
                              options.precision == lattice::Precision::half);
     if (options.clover) storage.set_clover(blocks, inverses);
     return storage;
@@ -222,7 +222,7 @@ std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& opti
                           }
                         },
                         0.5});
-  candidates.push_back({"limit: moving as many bytes", Role::speed_of_light,
+  candidates.push_back({"speed of light: moving as many bytes", Role::speed_of_light,
                         [&](int times) {
                           for (int i = 0; i < times; ++i) {
                             pool.run([&](int thread) {
@@ -246,7 +246,7 @@ std::vector<Samples> measured(const Group& group, const WilsonBenchOptions& opti
 WilsonWork wilson_work(const WilsonBenchOptions& options) {
   double sites = 0.5;
   for (std::size_t d = 0; d < 4; ++d) sites *= static_cast<double>(options.extents[d]) / options.grid[d];
-  const double of_matrices = 8 * (options.two_rows ? 12 : 18) + (options.clover ? 72 : 0);
+  const double of_matrices = 8 * options.recon + (options.clover ? 72 : 0);
   const bool full = options.precision == lattice::Precision::double_;
   const double bytes = options.precision == lattice::Precision::half ? 2 : full ? 8 : 4;
   return {sites * (1320 + (options.clover ? 504 : 0)), sites * (of_matrices * bytes + 3 * 24 * (full ? 8 : 4))};

@@ -18,9 +18,9 @@ struct WilsonBenchOptions {
   std::array<int, 4> grid{1, 1, 1, 1};
   lattice::Precision precision =
       lattice::Precision::double_;  // half: matrices of 16-bit integers, spinors in single precision
-  bool two_rows = false;
-  bool clover = false;  // with the inverse blocks of the clover term
-  int threads = 0;      // per rank; 0: one per core of the rank
+  int recon = 18;                   // real numbers kept per link: 18 or 12
+  bool clover = false;              // with the inverse blocks of the clover term
+  int threads = 0;                  // per rank; 0: one per core of the rank
 };
 
 // Samples are µs of one application ("onehop") and of one without faces ("without faces"). The speed of light is the

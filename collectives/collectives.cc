@@ -22,7 +22,7 @@ using detail::Range;
 namespace {
 
 constexpr std::array<std::string_view, 5> op_names = {"sum", "mean", "min", "max", "prod"};
-constexpr std::int64_t most_bytes = std::numeric_limits<std::int64_t>::max() / 2;
+constexpr std::int64_t max_bytes = std::numeric_limits<std::int64_t>::max() / 2;
 // A multiple of the block of every codec, so that chunks begin at block boundaries.
 constexpr std::int64_t block = 64;
 // Up to this length, the tuning's rules for short messages give the store kind and the chunks.
@@ -33,7 +33,7 @@ std::size_t index(std::int64_t value) { return static_cast<std::size_t>(value); 
 
 void check_length(const std::string& what, std::int64_t count, std::int64_t bytes_each, std::int64_t times) {
   if (count < 0) throw BadInput(what + ": expected a length of 0 or more, found " + text(count));
-  const std::int64_t most = most_bytes / bytes_each / times;
+  const std::int64_t most = max_bytes / bytes_each / times;
   if (count > most) throw BadInput(what + ": expected at most " + text(most) + " elements, found " + text(count));
 }
 

@@ -45,9 +45,9 @@ void Exchange::send_headers() {
 }
 
 void Exchange::look_ahead() noexcept {
-  constexpr int most_polls = 64;
+  constexpr int max_polls = 64;
   const auto more = index(std::max(running->lines - 1, 0));
-  for (int polls = 0; polls < most_polls; ++polls) {
+  for (int polls = 0; polls < max_polls; ++polls) {
     bool all = true;
     for (const Peer& peer : peers_) {
       bool arrived = peer.line_in.ready();

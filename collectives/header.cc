@@ -8,14 +8,14 @@ namespace {
 
 // A word from which extents can be restored: bit 63 is 0, bits 60 to 62 are the dimensions less one, and all extents
 // but the last share the rest evenly, the first one lowest. A hash: bit 63 is 1.
-constexpr std::size_t most_dims = 8;
+constexpr std::size_t max_dims = 8;
 constexpr int extent_bits = 60;
 constexpr std::uint64_t is_hash = std::uint64_t{1} << 63;
 
 int bits_each(std::size_t dims) { return extent_bits / static_cast<int>(dims - 1); }
 
 bool fits(std::span<const std::int64_t> extents) {
-  if (extents.size() > most_dims) return false;
+  if (extents.size() > max_dims) return false;
   const std::int64_t limit = std::int64_t{1} << bits_each(extents.size());
   // With an extent of 0, the number of elements does not determine the last extent.
   return std::all_of(extents.begin(), extents.end(), [](std::int64_t n) { return n > 0; }) &&

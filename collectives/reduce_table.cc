@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t most_bytes = std::int64_t{1} << 40U;
+constexpr std::int64_t max_bytes = std::int64_t{1} << 40U;
 constexpr std::array<Codec, 7> codecs = {Codec::raw, Codec::fp16, Codec::bf16, Codec::fp8,
                                          Codec::q8,  Codec::q6,   Codec::q4};
 constexpr std::array<std::string_view, 2> places = {"network", "shared_memory"};
@@ -53,8 +53,8 @@ std::vector<ReduceRule> rules_from(const Json& list) {
   for (const Json& entry : list) {
     const ReduceRule rule{length(entry.at("up_to")), algorithm_named(entry.at("algorithm").get<std::string>()),
                           integer(entry.at("chunk_bytes"))};
-    if (rule.chunk_bytes < 256 || rule.chunk_bytes > most_bytes) {
-      throw BadInput("expected chunk_bytes from 256 to " + std::to_string(most_bytes) + ", found " +
+    if (rule.chunk_bytes < 256 || rule.chunk_bytes > max_bytes) {
+      throw BadInput("expected chunk_bytes from 256 to " + std::to_string(max_bytes) + ", found " +
                      std::to_string(rule.chunk_bytes));
     }
     if (!rules.empty() && rule.up_to <= rules.back().up_to) throw BadInput("expected rules with ascending up_to");

@@ -29,13 +29,13 @@ using onehop::compat::Layout;
 using onehop::compat::Mailbox;
 using onehop::compat::Message;
 
-// The messages to one rank that one qspi_prepare has prepared. They leave together only if the program promises to
-// start them together. Without that promise, a started message must not be held back: the program might wait for its
-// effect elsewhere.
+// The messages to one rank that one qspi_prepare has prepared. They are coalesced only if the program promises to start
+// them together. Without that promise, a started message must not be held back: the program might wait for its effect
+// elsewhere.
 struct Bundle {
   int messages = 0;
   int started = 0;  // since the last time that all were
-  bool together = false;
+  bool coalesced = false;
 };
 
 struct qspi_message {
@@ -92,7 +92,7 @@ Qspi& qspi() {
 // Takes a message out of its bundle; the other messages of the bundle are then sent one by one too.
 void leave_bundle(qspi_message& msg) {
   if (msg.bundle == nullptr) return;
-  msg.bundle->together = false;
+  msg.bundle->coalesced = false;
   msg.bundle.reset();
   qspi().mailbox.flush();
 }
@@ -138,18 +138,19 @@ void begin_agreement(qspi_msg_t msg) {
   sends ? own.mailbox.receive(msg->agreement) : own.mailbox.send(msg->agreement);
 }
 
-bool start_together() {
+// Whether the program promises to start all messages of a qspi_prepare before it waits for one of them.
+bool promises_to_start_together() {
   const char* const value = std::getenv("ONEHOP_QSPI_TOGETHER");
   return value != nullptr && std::strcmp(value, "1") == 0;
 }
 
 void make_bundles(std::span<const qspi_msg_t> msgs) {
-  const bool together = start_together();
+  const bool coalesced = promises_to_start_together();
   std::map<int, std::shared_ptr<Bundle>> bundles;
   for (const qspi_msg_t msg : msgs) {
     if (msg->kind != Kind::send) continue;
     std::shared_ptr<Bundle>& bundle = bundles[msg->message.peer];
-    if (bundle == nullptr) bundle = std::make_shared<Bundle>(Bundle{.together = together});
+    if (bundle == nullptr) bundle = std::make_shared<Bundle>(Bundle{.coalesced = coalesced});
     ++bundle->messages;
     leave_bundle(*msg);
     msg->bundle = bundle;
@@ -178,7 +179,7 @@ void start(qspi_message& msg) {
   if (msg.kind == Kind::send) {
     Bundle& bundle = *msg.bundle;
     const bool last = ++bundle.started >= bundle.messages;
-    qspi().mailbox.send(msg.message, last || !bundle.together ? Mailbox::Slot::close : Mailbox::Slot::hold);
+    qspi().mailbox.send(msg.message, last || !bundle.coalesced ? Mailbox::Slot::close : Mailbox::Slot::hold);
     if (last) bundle.started = 0;
   } else {
     qspi().mailbox.receive(msg.message);
@@ -188,7 +189,7 @@ void start(qspi_message& msg) {
 void wait(qspi_message& msg) {
   if (!msg.started && msg.kind == Kind::receive) start(msg);
   // The program waits before it has started all messages of the bundle, so it does not start them together.
-  if (msg.started && msg.bundle != nullptr && msg.bundle->started > 0) msg.bundle->together = false;
+  if (msg.started && msg.bundle != nullptr && msg.bundle->started > 0) msg.bundle->coalesced = false;
   qspi().mailbox.wait(msg.message);
   msg.started = false;
 }

@@ -25,8 +25,8 @@ import onehop.torch
 
 CODECS = ("q8", "q6", "q4")
 # Variants by name: codec, feedback, and whether the batches come in another order.
-WAYS = {"raw": ("raw", False, False), "raw, other order": ("raw", False, True)}
-WAYS |= {
+VARIANTS = {"raw": ("raw", False, False), "raw, other order": ("raw", False, True)}
+VARIANTS |= {
     codec + " + feedback" * feedback: (codec, feedback, False)
     for codec in CODECS
     for feedback in (True, False)
@@ -54,9 +54,9 @@ def make_model(seed: int) -> torch.nn.Module:
     )
 
 
-def train(way: str, seed: int, epochs: int, data: Data) -> Run:
+def train(variant: str, seed: int, epochs: int, data: Data) -> Run:
     """Train one model from its random start, and return its losses and accuracy, the same on every rank."""
-    codec, feedback, other_order = WAYS[way]
+    codec, feedback, other_order = VARIANTS[variant]
     rank, ranks = dist.get_rank(), dist.get_world_size()
     (images, labels), (test_images, test_labels) = data
     model = DistributedDataParallel(make_model(seed))
@@ -83,7 +83,7 @@ def train(way: str, seed: int, epochs: int, data: Data) -> Run:
     with torch.no_grad():
         right = model.module(test_images).argmax(1) == test_labels
     return {
-        "way": way,
+        "variant": variant,
         "seed": seed,
         "losses": losses,
         "accuracy": right.float().mean().item(),
@@ -98,8 +98,8 @@ def check_same_everywhere(model: torch.nn.Module) -> None:
     assert torch.equal(flat, first), "the ranks' models differ"
 
 
-def runs_of(results: list[Run], way: str) -> list[Run]:
-    return [one for one in results if one["way"] == way]
+def runs_of(results: list[Run], variant: str) -> list[Run]:
+    return [one for one in results if one["variant"] == variant]
 
 
 def mean_and_error(numbers: list[float]) -> tuple[float, float]:
@@ -111,15 +111,15 @@ def mean_and_error(numbers: list[float]) -> tuple[float, float]:
 def summarize(results: list[Run]) -> list[dict[str, Any]]:
     """Return a row per variant: its test accuracy, and the difference from raw with the same start."""
     raw, rows = runs_of(results, "raw"), []
-    for way in WAYS:
-        runs = runs_of(results, way)
+    for variant in VARIANTS:
+        runs = runs_of(results, variant)
         pairs = zip(runs, raw, strict=True)
         accuracy, error = mean_and_error([one["accuracy"] for one in runs])
         against, against_error = mean_and_error([one["accuracy"] - other["accuracy"] for one, other in pairs])
         loss, _ = mean_and_error([one["losses"][-1] for one in runs])
         rows.append(
             {
-                "way": way,
+                "variant": variant,
                 "bytes": runs[0]["bytes"],
                 "loss": loss,
                 "accuracy": accuracy,
@@ -140,8 +140,8 @@ def print_table(rows: list[dict[str, Any]], seeds: int) -> None:
     for row in rows:
         accuracy = f"{row['accuracy']:.2%} ± {row['accuracy_error']:.2%}"
         against = f"{row['against_raw']:+.2%} ± {row['against_raw_error']:.2%}"
-        against = "" if row["way"] == "raw" else against
-        print(f"{row['way']:16} {row['bytes']:7.1%} {row['loss']:11.4f} {accuracy:>16} {against:>24}")
+        against = "" if row["variant"] == "raw" else against
+        print(f"{row['variant']:16} {row['bytes']:7.1%} {row['loss']:11.4f} {accuracy:>16} {against:>24}")
 
 
 def plot(results: list[Run], rows: list[dict[str, Any]], path: str) -> None:
@@ -151,22 +151,22 @@ def plot(results: list[Run], rows: list[dict[str, Any]], path: str) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(2, 2, figsize=(10.5, 7.5), layout="constrained")
-    losses = {way: np.array([one["losses"] for one in runs_of(results, way)]) for way in WAYS}
+    losses = {variant: np.array([one["losses"] for one in runs_of(results, variant)]) for variant in VARIANTS}
     epochs = np.arange(1, losses["raw"].shape[1] + 1)
     for codec, panel in zip(CODECS, axes.flat, strict=False):
         low, high = losses["raw"].min(axis=0), losses["raw"].max(axis=0)
         panel.fill_between(epochs, low, high, color="0.85", label="raw, smallest to largest")
-        for way, style in (("raw", "k-"), (f"{codec} + feedback", "C0--"), (codec, "C3:")):
-            panel.plot(epochs, losses[way].mean(axis=0), style, label=f"{way}, mean", linewidth=2)
+        for variant, style in (("raw", "k-"), (f"{codec} + feedback", "C0--"), (codec, "C3:")):
+            panel.plot(epochs, losses[variant].mean(axis=0), style, label=f"{variant}, mean", linewidth=2)
         panel.set(xlabel="epoch", ylabel="training loss", yscale="log", title=f"{codec}: losses")
         panel.legend()
     panel = axes[1, 1]
     for place, row in enumerate(rows):
-        accuracy = [100 * one["accuracy"] for one in runs_of(results, row["way"])]
+        accuracy = [100 * one["accuracy"] for one in runs_of(results, row["variant"])]
         (points,) = panel.plot(accuracy, [place] * len(accuracy), "o", alpha=0.25)
         mean, error = 100 * row["accuracy"], 100 * row["accuracy_error"]
         panel.errorbar(mean, place, xerr=error, fmt="|", color=points.get_color(), markersize=18, capsize=6)
-    panel.set_yticks(range(len(WAYS)), list(WAYS))
+    panel.set_yticks(range(len(VARIANTS)), list(VARIANTS))
     panel.invert_yaxis()
     panel.set(xlabel="test accuracy in %", title="each start; mean and its standard error")
     figure.savefig(path, dpi=110)
@@ -186,12 +186,14 @@ def main() -> None:
     torch.set_num_threads(1)
     dist.init_process_group(options.backend)
     data = load()
-    results = [train(way, seed, options.epochs, data) for seed in range(options.seeds) for way in WAYS]
+    results = [
+        train(variant, seed, options.epochs, data) for seed in range(options.seeds) for variant in VARIANTS
+    ]
     if dist.get_rank() == 0:
         rows = summarize(results)
         print_table(rows, options.seeds)
         if options.json:
-            figures = {"backend": options.backend, "ways": rows, "runs": results}
+            figures = {"backend": options.backend, "variants": rows, "runs": results}
             Path(options.json).write_text(json.dumps(figures, indent=1))
         if options.plot:
             plot(results, rows, options.plot)

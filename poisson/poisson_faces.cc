@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t line = 64;
 constexpr std::int64_t line_elements = line / static_cast<std::int64_t>(sizeof(double));
-constexpr std::int64_t most_elements = std::int64_t{1} << 48;
+constexpr std::int64_t max_elements = std::int64_t{1} << 48;
 
 std::string text(std::int64_t number) { return std::to_string(number); }
 
@@ -113,7 +113,7 @@ FaceLayout face_layout(const PoissonBlock& block, std::int64_t enlargement) {
   for (std::size_t face = 0; face < 4; ++face) {
     layout.offset[face] = layout.elements;
     layout.sites[face] = block.extents[1 - face / 2];
-    if (layout.sites[face] > most_elements / enlargement) {
+    if (layout.sites[face] > max_elements / enlargement) {
       throw BadInput("Poisson: faces of " + text(layout.sites[face]) + " sites, enlarged " + text(enlargement) +
                      " times, are too long; enlarge them less");
     }

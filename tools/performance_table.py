@@ -55,7 +55,7 @@ def main() -> None:
     if results[0]["bench"] == "circuits":
         print_circuits([row for result in results for row in result["rows"]])
         return
-    names = ["µs (p10 to p90)", "best peer, µs", "ratio", "limit, µs", "x limit"]
+    names = ["µs (p10 to p90)", "best peer, µs", "ratio", "speed of light, µs", "x speed of light"]
     header = ["case", *(names * len(results))]
     print("| " + " | ".join(header) + " |")
     print("|" + "---|" * len(header))

@@ -9,7 +9,7 @@
 namespace onehop::bench {
 namespace {
 
-constexpr std::size_t most_at_once = std::size_t{1} << 30;  // counts are ints
+constexpr std::size_t max_at_once = std::size_t{1} << 30;  // counts are ints
 
 template <class Abi>
 class SwapPeer final : public PermutationPeer {
@@ -59,8 +59,8 @@ class SwapPeer final : public PermutationPeer {
     } else {
       for_each_run(swap, [&](const std::byte* from) { std::memcpy(std::exchange(packed, packed + run), from, run); });
     }
-    for (std::size_t at = 0; at < half; at += most_at_once) {
-      const int count = static_cast<int>(std::min(most_at_once, half - at));
+    for (std::size_t at = 0; at < half; at += max_at_once) {
+      const int count = static_cast<int>(std::min(max_at_once, half - at));
       context_.check(context_.mpi.sendrecv(out + at, count, context_.byte, swap.peer, 0, in + at, count, context_.byte,
                                            swap.peer, 0, context_.comm, context_.ignore()),
                      "MPI_Sendrecv");

@@ -34,36 +34,36 @@ QMP_comm_t make_comm(std::vector<int> ranks, int me, std::uint32_t number) {
   return qmp().communicators.emplace_back(std::move(comm)).get();
 }
 
-QMP_comm_t split(QMP_comm_t from, int colour, int key) {
-  struct Choice {
-    int colour;
+QMP_comm_t split(QMP_comm_t from, int color, int key) {
+  struct Member {
+    int color;
     int key;
     int node;
     std::uint32_t numbers;
   };
-  if (colour < 0) throw BadInput("expected a colour of 0 or more, found " + std::to_string(colour));
-  const Choice mine{colour, key, checked(from).me, qmp().numbers};
+  if (color < 0) throw BadInput("expected a color of 0 or more, found " + std::to_string(color));
+  const Member mine{color, key, checked(from).me, qmp().numbers};
   const std::span<const std::byte> all = from->collectives->gather(std::as_bytes(std::span(&mine, 1)));
-  std::vector<Choice> members;
-  std::set<int> colours;
+  std::vector<Member> members;
+  std::set<int> colors;
   std::uint32_t number = 0;
   for (std::size_t i = 0; i < from->ranks.size(); ++i) {
-    const Choice choice = value_at<Choice>(all, i);
-    if (choice.colour == colour) members.push_back(choice);
-    colours.insert(choice.colour);
-    number = std::max(number, choice.numbers);
+    const Member member = value_at<Member>(all, i);
+    if (member.color == color) members.push_back(member);
+    colors.insert(member.color);
+    number = std::max(number, member.numbers);
   }
-  std::ranges::sort(members, {}, [](const Choice& choice) { return std::pair(choice.key, choice.node); });
+  std::ranges::sort(members, {}, [](const Member& member) { return std::pair(member.key, member.node); });
   std::vector<int> ranks;
   int me = 0;
-  for (const Choice& choice : members) {
-    if (choice.node == from->me) me = static_cast<int>(ranks.size());
-    ranks.push_back(from->ranks[static_cast<std::size_t>(choice.node)]);
+  for (const Member& member : members) {
+    if (member.node == from->me) me = static_cast<int>(ranks.size());
+    ranks.push_back(from->ranks[static_cast<std::size_t>(member.node)]);
   }
   qmp().numbers = number + 1;
   QMP_comm_t made = make_comm(std::move(ranks), me, number + 1);
-  made->colours = static_cast<int>(colours.size());
-  made->colour = colour;
+  made->colors = static_cast<int>(colors.size());
+  made->color = color;
   made->key = key;
   ProgramMpi().set_split(*from, *made);
   return made;
@@ -99,10 +99,10 @@ ONEHOP_COMPAT_API QMP_status_t QMP_comm_free(QMP_comm_t comm) {
   });
 }
 ONEHOP_COMPAT_API int QMP_comm_get_number_of_colors(QMP_comm_t comm) {
-  return guarded(__func__, [&] { return checked(comm).colours; });
+  return guarded(__func__, [&] { return checked(comm).colors; });
 }
 ONEHOP_COMPAT_API int QMP_comm_get_color(QMP_comm_t comm) {
-  return guarded(__func__, [&] { return checked(comm).colour; });
+  return guarded(__func__, [&] { return checked(comm).color; });
 }
 ONEHOP_COMPAT_API int QMP_comm_get_key(QMP_comm_t comm) {
   return guarded(__func__, [&] { return checked(comm).key; });

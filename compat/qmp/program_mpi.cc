@@ -55,11 +55,11 @@ void ProgramMpi::set_split(const QMP_comm_struct& from, QMP_comm_struct& to) con
   if (open_mpi_world != nullptr) {
     void* whole = nullptr;
     std::memcpy(static_cast<void*>(&whole), from.mpi.data(), sizeof whole);
-    reinterpret_cast<int (*)(void*, int, int, void*)>(split)(whole, to.colour, to.key, to.mpi.data());
+    reinterpret_cast<int (*)(void*, int, int, void*)>(split)(whole, to.color, to.key, to.mpi.data());
   } else {
     int whole = 0;
     std::memcpy(&whole, from.mpi.data(), sizeof whole);
-    reinterpret_cast<int (*)(int, int, int, void*)>(split)(whole, to.colour, to.key, to.mpi.data());
+    reinterpret_cast<int (*)(int, int, int, void*)>(split)(whole, to.color, to.key, to.mpi.data());
   }
   to.has_mpi = true;
 }

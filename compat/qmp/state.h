@@ -55,8 +55,8 @@ struct Topology {
 struct QMP_comm_struct {
   std::vector<int> ranks;
   int me = 0;
-  int colours = 1;
-  int colour = 0;
+  int colors = 1;
+  int color = 0;
   int key = 0;
   std::uint32_t number = 0;
   std::unique_ptr<onehop::compat::Collectives> collectives;
@@ -131,8 +131,8 @@ struct ProgramMpi {
 // finalised.
 QMP_comm_t make_comm(std::vector<int> ranks, int me, std::uint32_t number);
 
-// Makes communicators of the ranks with equal colours, ordered by key. Collective over `from`.
-QMP_comm_t split(QMP_comm_t from, int colour, int key);
+// Makes communicators of the ranks with equal colors, ordered by key. Collective over `from`.
+QMP_comm_t split(QMP_comm_t from, int color, int key);
 
 // Without a map the axes run in their own order. If the grid does not fit, prints why and returns QMP_INVALID_ARG.
 QMP_status_t declare_topology(QMP_comm_t comm, std::span<const int> sizes, std::span<const int> map);

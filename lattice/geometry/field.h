@@ -63,7 +63,7 @@ struct Field {
 };
 
 // Returns the lexicographic number in the block of the site in each lane of each vector: [vector][lane].
-inline std::vector<std::int64_t> natural_sites(const Geometry& geometry) {
+inline std::vector<std::int64_t> lexicographic_sites(const Geometry& geometry) {
   std::vector<std::int64_t> sites;
   sites.reserve(static_cast<std::size_t>(geometry.sites()));
   for (std::int64_t vector = 0; vector < geometry.vectors(); ++vector) {
@@ -75,12 +75,12 @@ inline std::vector<std::int64_t> natural_sites(const Geometry& geometry) {
 // Convert from and to lexicographic order, [site][stride], where the field's numbers of a site start at `offset`. A
 // stride of 0 means that of the field.
 template <class Real, class Number>
-void load_lexicographic(std::span<const std::complex<Number>> natural, const std::vector<std::int64_t>& sites,
+void load_lexicographic(std::span<const std::complex<Number>> values, const std::vector<std::int64_t>& sites,
                         Field<Real>& to, int rhs = 0, int stride = 0, int offset = 0) {
   const FieldShape& shape = to.shape;
   if (stride == 0) stride = shape.numbers;
   for (std::size_t i = 0; i < sites.size(); ++i) {
-    const std::complex<Number>* from = natural.data() + sites[i] * stride + offset;
+    const std::complex<Number>* from = values.data() + sites[i] * stride + offset;
     const auto vector = static_cast<std::int64_t>(i) / shape.lanes;
     Real* at = to.data() + shape.at(vector, rhs, 0, static_cast<int>(static_cast<std::int64_t>(i) % shape.lanes));
     for (std::int64_t n = 0; n < shape.numbers; ++n) {
@@ -91,11 +91,11 @@ void load_lexicographic(std::span<const std::complex<Number>> natural, const std
 }
 template <class Real, class Number>
 void store_lexicographic(const Field<Real>& from, const std::vector<std::int64_t>& sites,
-                         std::span<std::complex<Number>> natural, int rhs = 0, int stride = 0, int offset = 0) {
+                         std::span<std::complex<Number>> values, int rhs = 0, int stride = 0, int offset = 0) {
   const FieldShape& shape = from.shape;
   if (stride == 0) stride = shape.numbers;
   for (std::size_t i = 0; i < sites.size(); ++i) {
-    std::complex<Number>* to = natural.data() + sites[i] * stride + offset;
+    std::complex<Number>* to = values.data() + sites[i] * stride + offset;
     const auto vector = static_cast<std::int64_t>(i) / shape.lanes;
     const Real* at =
         from.data() + shape.at(vector, rhs, 0, static_cast<int>(static_cast<std::int64_t>(i) % shape.lanes));

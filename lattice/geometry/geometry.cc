@@ -16,13 +16,13 @@ namespace onehop::lattice {
 using detail::check_extents;
 using detail::complain;
 using detail::joined;
-using detail::most_lanes;
+using detail::max_lanes;
 using detail::text;
 using detail::thinnest;
 
 namespace {
 
-constexpr std::int64_t most_vectors = std::int64_t{1} << 30;
+constexpr std::int64_t max_vectors = std::int64_t{1} << 30;
 
 std::size_t as_index(std::int64_t number) { return static_cast<std::size_t>(number); }
 
@@ -91,7 +91,7 @@ void Geometry::check() {
 }
 
 void Geometry::choose_lanes() {
-  if (spec_.lanes < 1 || spec_.lanes > most_lanes || !std::has_single_bit(static_cast<unsigned>(spec_.lanes)))
+  if (spec_.lanes < 1 || spec_.lanes > max_lanes || !std::has_single_bit(static_cast<unsigned>(spec_.lanes)))
     complain("expected a power of two of at most 64 lanes, found " + text(spec_.lanes));
   lane_grid_.assign(block_.size(), 1);
   sub_block_ = block_;
@@ -114,7 +114,7 @@ void Geometry::choose_lanes() {
   }
   std::int64_t vectors = 1;
   for (const std::int64_t extent : sub_block_) vectors *= extent;
-  if (vectors > most_vectors) complain("expected at most 2^30 vectors per rank, found " + text(vectors));
+  if (vectors > max_vectors) complain("expected at most 2^30 vectors per rank, found " + text(vectors));
 }
 
 Geometry::Coordinates Geometry::inside(std::int64_t number) const {

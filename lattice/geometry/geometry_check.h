@@ -10,7 +10,7 @@
 
 namespace onehop::lattice::detail {
 
-inline constexpr int most_lanes = 64;
+inline constexpr int max_lanes = 64;
 
 template <class Number>
 [[nodiscard]] std::string text(Number number) {

@@ -72,11 +72,11 @@ std::vector<int> geometry_grid(std::span<const std::int64_t> extents, int ranks,
   return best;
 }
 
-int geometry_lanes(GeometrySpec spec, int most) {
-  if (most < 1) complain("expected a largest number of lanes of 1 or more, found " + text(most));
+int geometry_lanes(GeometrySpec spec, int max_lanes) {
+  if (max_lanes < 1) complain("expected a largest number of lanes of 1 or more, found " + text(max_lanes));
   spec.lanes = 1;
   (void)Geometry(spec);  // throws if anything but the lanes is wrong
-  int lanes = std::min(detail::most_lanes, static_cast<int>(std::bit_floor(static_cast<unsigned>(most))));
+  int lanes = std::min(detail::max_lanes, static_cast<int>(std::bit_floor(static_cast<unsigned>(max_lanes))));
   for (; lanes > 1; lanes /= 2) {
     spec.lanes = lanes;
     try {

@@ -121,17 +121,17 @@ class RowsAhead {
       const std::ptrdiff_t apart = row - rows_[static_cast<std::size_t>(i)];
       if (-2 < apart && apart < 2) return;
     }
-    if (count_ < most) rows_[static_cast<std::size_t>(count_++)] = row;
+    if (count_ < max_rows) rows_[static_cast<std::size_t>(count_++)] = row;
   }
   void prefetch(std::ptrdiff_t at) const {
     for (int i = 0; i < count_; ++i) prefetch_bytes(rows_[static_cast<std::size_t>(i)] + at, bytes_);
   }
 
  private:
-  static constexpr int most = 48;
+  static constexpr int max_rows = 48;
   std::size_t bytes_;
   int count_ = 0;
-  std::array<const Number*, most> rows_{};
+  std::array<const Number*, max_rows> rows_{};
 };
 
 // The rows that sum_of_staples() reads.

@@ -52,14 +52,14 @@ double bytes_once(const DslashLattice& lattice, std::size_t bytes_of_a_number) {
 }  // namespace
 
 DslashLattice::DslashLattice(const Group& of, Geometry on, std::span<const std::span<const std::complex<double>>> given)
-    : group(of), geometry(std::move(on)), sites(natural_sites(geometry)) {
+    : group(of), geometry(std::move(on)), sites(lexicographic_sites(geometry)) {
   const auto lengths = static_cast<int>(given.size());
   neighbours = neighbour_table(geometry, lengths);
   rotations = rotation_table(geometry, lengths);
-  for (const auto& natural : given) {
+  for (const auto& values : given) {
     for (int direction = 0; direction < geometry.dims(); ++direction) {
       Field<double> field(field_shape(geometry, 9));
-      load_lexicographic(natural, sites, field, 0, 9 * geometry.dims(), 9 * direction);
+      load_lexicographic(values, sites, field, 0, 9 * geometry.dims(), 9 * direction);
       if (geometry.is_cut(direction)) {
         const std::array arrays{std::as_writable_bytes(field.memory.span())};
         const std::int64_t bytes = field.shape.element() * static_cast<std::int64_t>(sizeof(double));

@@ -13,18 +13,18 @@
 
 namespace onehop::lattice::detail {
 
-constexpr int most_kinds = 8;  // links that start at a site: 4 directions, fat and long
+constexpr int max_kinds = 8;  // links that start at a site: 4 directions, fat and long
 
 // Arguments for vectors [first, last):
 // out = own_factor * own + dslash_factor * sum over kinds of (link ahead * field ahead - adjoint(link behind) * field
 // behind).
 template <class Link, class Real>
 struct DslashLoop {
-  std::array<const Link*, most_kinds> links{};  // per kind: [vector, with ghosts][row][column][re, im][lane]
+  std::array<const Link*, max_kinds> links{};  // per kind: [vector, with ghosts][row][column][re, im][lane]
   // Replaces `links`: [vector][kind][ahead, behind][row][column][re, im][lane], with the links in the lanes of the
   // result's vector.
   const Link* stream = nullptr;
-  std::array<double, most_kinds> factors{};  // link = stored numbers * factor; kinds with equal factors are adjacent
+  std::array<double, max_kinds> factors{};  // link = stored numbers * factor; kinds with equal factors are adjacent
   // [vector][kind][behind, ahead]: 2 * the neighbour's vector, plus 1 if its lanes must be rotated
   const std::int32_t* neighbours = nullptr;
   const std::int32_t* rotations = nullptr;  // [kind][behind, ahead][lane]: the lane to read

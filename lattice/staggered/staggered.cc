@@ -19,13 +19,13 @@ namespace {
 using Number = std::complex<double>;
 
 Geometry vector_geometry(std::vector<std::int64_t> extents, std::vector<int> grid, std::vector<int> rank_at, int width,
-                         int most) {
-  if (most < 1) throw BadInput("staggered: expected 1 lane or more, found " + std::to_string(most));
+                         int max_lanes) {
+  if (max_lanes < 1) throw BadInput("staggered: expected 1 lane or more, found " + std::to_string(max_lanes));
   GeometrySpec spec{std::move(extents), std::move(grid)};
   spec.width = width;
   spec.parities = 2;
   spec.rank_at = std::move(rank_at);
-  spec.lanes = geometry_lanes(spec, std::min(most, 8));
+  spec.lanes = geometry_lanes(spec, std::min(max_lanes, 8));
   return Geometry(spec);
 }
 

@@ -28,10 +28,10 @@ class Clock {
 
 }  // namespace
 
-Sums::Sums(const Group& group, int most, bool wide, std::function<void(std::span<double>)> other)
-    : rank_(group.rank()), ranks_(group.size()), most_(most), wide_(wide), other_(std::move(other)) {
+Sums::Sums(const Group& group, int capacity, bool wide, std::function<void(std::span<double>)> other)
+    : rank_(group.rank()), ranks_(group.size()), capacity_(capacity), wide_(wide), other_(std::move(other)) {
   if (ranks_ == 1) return;
-  const std::size_t block = static_cast<std::size_t>(most) * (wide ? sizeof(Superaccumulator) : sizeof(double));
+  const std::size_t block = static_cast<std::size_t>(capacity) * (wide ? sizeof(Superaccumulator) : sizeof(double));
   bytes_.resize(block * static_cast<std::size_t>(ranks_));
   const std::array arrays{std::span(bytes_)};
   gather_.emplace_back(group, allgather(ranks_, 1, static_cast<std::int64_t>(block), rank_), arrays);
@@ -43,7 +43,7 @@ void Sums::exchange() {
 }
 
 void Sums::run(std::span<double> numbers) {
-  assert(!wide_ && static_cast<int>(numbers.size()) <= most_);
+  assert(!wide_ && static_cast<int>(numbers.size()) <= capacity_);
   if (ranks_ == 1) return;
   if (other_) {
     const Clock clock(waited_);
@@ -64,7 +64,7 @@ void Sums::run(std::span<double> numbers) {
 }
 
 void Sums::run(std::span<const Superaccumulator> mine, std::span<double> results) {
-  assert(wide_ && static_cast<int>(mine.size()) <= most_);
+  assert(wide_ && static_cast<int>(mine.size()) <= capacity_);
   if (ranks_ == 1) {
     for (std::size_t i = 0; i < mine.size(); ++i) results[i] = mine[i].value();
     return;

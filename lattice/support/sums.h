@@ -79,13 +79,13 @@ class Superaccumulator {
 
 class Sums {
  public:
-  // Sums up to `most` numbers per call. `other` replaces the sum of plain doubles, for benchmarks. Collective.
-  Sums(const Group& group, int most, bool wide, std::function<void(std::span<double>)> other = {});
+  // Sums up to `capacity` numbers per call. `other` replaces the sum of plain doubles, for benchmarks. Collective.
+  Sums(const Group& group, int capacity, bool wide, std::function<void(std::span<double>)> other = {});
   Sums(const Sums&) = delete;
   Sums& operator=(const Sums&) = delete;
 
   [[nodiscard]] bool wide() const noexcept { return wide_; }
-  [[nodiscard]] int most() const noexcept { return most_; }
+  [[nodiscard]] int capacity() const noexcept { return capacity_; }
   // Replaces each number by its sum over the ranks, or stores the sums of superaccumulators in `results`. Collective.
   void run(std::span<double> numbers);
   void run(std::span<const Superaccumulator> mine, std::span<double> results);
@@ -98,7 +98,7 @@ class Sums {
 
   int rank_;
   int ranks_;
-  int most_;
+  int capacity_;
   bool wide_;
   std::vector<std::byte> bytes_;  // the blocks of all ranks
   std::vector<Plan> gather_;

@@ -22,7 +22,7 @@ using Number = std::complex<double>;
 
 // The factor by which |r| falls in the sloppy precision before it is recomputed.
 double reduction_of(Precision sloppy) { return sloppy == Precision::half ? 3e-2 : 1e-4; }
-constexpr int most_attempts = 8;
+constexpr int max_attempts = 8;
 
 template <class T>
 detail::FieldShape shape_of(const WilsonCore<T>& core, int parity) {
@@ -305,7 +305,7 @@ class Solver {
         break;
       }
       if (detail::all_below(norms, stopping.target) || report.iterations >= options_.iterations ||
-          attempt == most_attempts)
+          attempt == max_attempts)
         break;
       last = total;
       spaces_[0].copy(x_[0].data(), best.data());

@@ -19,12 +19,12 @@ Side side_of(int neighbour) { return neighbour % 2 == 0 ? Side::below : Side::ab
 
 // Packs `numbers` numbers of each of these sites, given in lexicographic order, as [vector][number][lane].
 template <class T>
-Buffer<T> in_lanes(std::span<const double> natural, std::size_t numbers, std::span<const std::int64_t> sites,
+Buffer<T> in_lanes(std::span<const double> values, std::size_t numbers, std::span<const std::int64_t> sites,
                    std::size_t lanes) {
   Buffer<T> found(sites.size() * numbers);
   for (std::size_t i = 0; i < sites.size(); ++i) {
     T* to = found.data() + i / lanes * numbers * lanes + i % lanes;
-    for (std::size_t n = 0; n < numbers; ++n) to[n * lanes] = static_cast<T>(natural[index(sites[i]) * numbers + n]);
+    for (std::size_t n = 0; n < numbers; ++n) to[n * lanes] = static_cast<T>(values[index(sites[i]) * numbers + n]);
   }
   return found;
 }
@@ -90,7 +90,7 @@ template int wilson_lanes<double>();
 
 template <class T>
 WilsonStorage<T>::WilsonStorage(const Group& the_group, const Geometry& the_geometry,
-                                std::span<const std::complex<double>> natural, int with_recon, bool antiperiodic,
+                                std::span<const std::complex<double>> gauge_links, int with_recon, bool antiperiodic,
                                 bool with_half)
     : group(the_group),
       geometry(the_geometry),
@@ -107,7 +107,7 @@ WilsonStorage<T>::WilsonStorage(const Group& the_group, const Geometry& the_geom
     for (int lane = 0; lane < lanes(); ++lane) sites.push_back(geometry.site(k, lane));
   }
   make_neighbours(antiperiodic);
-  make_links(natural);
+  make_links(gauge_links);
 }
 
 template <class T>
@@ -143,7 +143,7 @@ void WilsonStorage<T>::make_neighbours(bool antiperiodic) {
 }
 
 template <class T>
-void WilsonStorage<T>::make_links(std::span<const std::complex<double>> natural) {
+void WilsonStorage<T>::make_links(std::span<const std::complex<double>> gauge_links) {
   const auto width = index(lanes());
   const std::size_t of_whole = 18 * width;
   const std::size_t of_link = static_cast<std::size_t>(recon) * width;
@@ -151,7 +151,7 @@ void WilsonStorage<T>::make_links(std::span<const std::complex<double>> natural)
   Buffer<T> ahead((vectors + index(geometry.ghosts())) * 4 * of_whole);
   for (std::size_t i = 0; i < sites.size(); ++i) {
     for (std::size_t n = 0; n < 36; ++n) {
-      const std::complex<double>& entry = natural[index(sites[i]) * 36 + n];
+      const std::complex<double>& entry = gauge_links[index(sites[i]) * 36 + n];
       T* to = ahead.data() + i / width * 4 * of_whole + n * 2 * width + i % width;
       to[0] = static_cast<T>(entry.real());
       to[width] = static_cast<T>(entry.imag());

@@ -74,7 +74,7 @@ class WilsonStorage {
 
  private:
   void make_neighbours(bool antiperiodic);
-  void make_links(std::span<const std::complex<double>> natural);
+  void make_links(std::span<const std::complex<double>> gauge_links);
 };
 
 extern template class WilsonStorage<float>;

@@ -215,13 +215,13 @@ void bind_bench(nb::module_& module) {
   module.def(
       "bench_wilson",
       [](const Group& group, const std::array<std::int64_t, 4>& extents, const std::array<int, 4>& grid,
-         const std::string& precision, bool two_rows, bool clover, int threads, const Effort& effort) {
+         const std::string& precision, int recon, bool clover, int threads, const Effort& effort) {
         const bench::WilsonBenchOptions options{
-            effort, extents, grid, onehop::lattice::precision_from_string(precision), two_rows, clover, threads};
+            effort, extents, grid, onehop::lattice::precision_from_string(precision), recon, clover, threads};
         const bench::WilsonWork work = bench::wilson_work(options);
         return nb::make_tuple(work.flops, work.bytes, measure([&] { return bench::wilson(group, options); }));
       },
-      "group"_a, "extents"_a, "grid"_a, "precision"_a, "two_rows"_a, "clover"_a, "threads"_a, "effort"_a,
+      "group"_a, "extents"_a, "grid"_a, "precision"_a, "recon"_a, "clover"_a, "threads"_a, "effort"_a,
       "Measure the Wilson hopping term on the sites of one parity. Returns flop and bytes of a rank, and the samples.");
   module.def(
       "bench_smearing",

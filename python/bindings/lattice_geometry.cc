@@ -163,9 +163,9 @@ void bind_lattice_geometry(nb::module_& module) {
       "Return the grid of ranks whose blocks have the smallest surface. Raises BadInput if no grid fits.");
   module.def(
       "lattice_geometry_lanes",
-      [](std::vector<std::int64_t> extents, std::vector<int> grid, int width, int parities, int most) {
-        return onehop::lattice::geometry_lanes({std::move(extents), std::move(grid), 1, width, parities}, most);
+      [](std::vector<std::int64_t> extents, std::vector<int> grid, int width, int parities, int max_lanes) {
+        return onehop::lattice::geometry_lanes({std::move(extents), std::move(grid), 1, width, parities}, max_lanes);
       },
-      "extents"_a, "grid"_a, "width"_a, "parities"_a, "most"_a,
-      "Return the largest valid number of lanes, at most `most`. Raises BadInput if the geometry is invalid.");
+      "extents"_a, "grid"_a, "width"_a, "parities"_a, "max_lanes"_a,
+      "Return the largest valid number of lanes, at most `max_lanes`. Raises BadInput if the geometry is invalid.");
 }

@@ -175,10 +175,11 @@ void bind_quantum_placement(nb::module_& module) {
       .def_prop_ro("fits", &MemoryNeed::fits, "Whether the available memory suffices.");
   module.def(
       "memory_need",
-      [](int qubits, int ranks, const std::string& precision, int ranks_here) {
-        return onehop::quantum::memory_need(qubits, ranks, precision_from(precision), ranks_here);
+      [](int qubits, int ranks, const std::string& precision, int ranks_per_node) {
+        return onehop::quantum::memory_need(qubits, ranks, precision_from(precision), ranks_per_node);
       },
-      "qubits"_a, "ranks"_a, "precision"_a, "ranks_here"_a,
-      "Compute the memory need of a state on `ranks` ranks, `ranks_here` of which share this machine. `precision` is "
+      "qubits"_a, "ranks"_a, "precision"_a, "ranks_per_node"_a,
+      "Compute the memory need of a state on `ranks` ranks, `ranks_per_node` of which share this machine. `precision` "
+      "is "
       "\"double\" or \"single\". Not collective.");
 }

@@ -1147,7 +1147,7 @@ class LatticeGeometry:
 
 def lattice_geometry_grid(extents: Sequence[int], ranks: int, width: int) -> list[int]: ...
 def lattice_geometry_lanes(
-    extents: Sequence[int], grid: Sequence[int], width: int, parities: int, most: int
+    extents: Sequence[int], grid: Sequence[int], width: int, parities: int, max_lanes: int
 ) -> int: ...
 
 class LatticeGauge:
@@ -1264,7 +1264,7 @@ def lattice_hisq_links(gauge: LatticeGauge, naik_epsilon: float, precision: str)
     """Fat, long and reunitarised links of this rank's block. Collective."""
 
 def lattice_path_weights(name: str, parameter: float) -> tuple:
-    """Conventional weights: of one, three, five, seven links, Lepage, Naik."""
+    """Conventional weights: of one, three, five, seven links, Lepage, long links."""
 
 def lattice_smear_ape(gauge: LatticeGauge, alpha: float, steps: int, space_only: bool) -> None:
     """APE smearing in place. Collective."""
@@ -1530,7 +1530,7 @@ def bench_wilson(
     extents: Sequence[int],
     grid: Sequence[int],
     precision: str,
-    two_rows: bool,
+    recon: int,
     clover: bool,
     threads: int,
     effort: BenchEffort,
@@ -1842,7 +1842,7 @@ class MemoryNeed:
     @property
     def fits(self) -> bool: ...
 
-def memory_need(qubits: int, ranks: int, precision: str, ranks_here: int) -> MemoryNeed: ...
+def memory_need(qubits: int, ranks: int, precision: str, ranks_per_node: int) -> MemoryNeed: ...
 
 class PauliSum:
     """A weighted sum of Pauli strings."""

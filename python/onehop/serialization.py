@@ -279,14 +279,14 @@ def write_framed(stream: IO[bytes], data: bytes) -> None:
     stream.flush()
 
 
-def read_framed(stream: IO[bytes], most: int = MAX_BYTES) -> bytes:
+def read_framed(stream: IO[bytes], max_bytes: int = MAX_BYTES) -> bytes:
     """Read bytes that `write_framed` wrote.
 
     Parameters
     ----------
     stream : binary stream
         The reading end of the pipe.
-    most : int
+    max_bytes : int
         Largest length accepted, in bytes.
 
     Raises
@@ -294,14 +294,14 @@ def read_framed(stream: IO[bytes], most: int = MAX_BYTES) -> bytes:
     EOFError
         The other end was closed before the whole message arrived.
     BadInput
-        The announced length is larger than `most`.
+        The announced length is larger than `max_bytes`.
     """
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:
         raise EOFError
     (length,) = _LENGTH.unpack(head)
-    if length > most:
-        raise BadInput(f"expected a message of at most {most} bytes, found one of {length}")
+    if length > max_bytes:
+        raise BadInput(f"expected a message of at most {max_bytes} bytes, found one of {length}")
     data = bytearray()
     while len(data) < length:
         piece = stream.read(min(length - len(data), _PIECE))

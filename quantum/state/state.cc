@@ -24,11 +24,11 @@ namespace onehop::quantum {
 namespace {
 
 // The bytes of staging per partner, such that the memory of the state stays within 1.02 times its amplitudes.
-std::int64_t staging_of(int local_bits, int ranks, Precision precision, std::int64_t most) {
+std::int64_t staging_of(int local_bits, int ranks, Precision precision, std::int64_t max_bytes) {
   if (ranks == 1) return 0;
   const std::int64_t amplitudes = std::int64_t{bytes_per_amplitude(precision)} << local_bits;
-  return std::clamp<std::int64_t>(amplitudes / (64 * std::int64_t{ranks - 1}), std::min<std::int64_t>(most, 1 << 14),
-                                  most);
+  return std::clamp<std::int64_t>(amplitudes / (64 * std::int64_t{ranks - 1}),
+                                  std::min<std::int64_t>(max_bytes, 1 << 14), max_bytes);
 }
 
 void check_memory(const Group& group, int qubits, Precision precision, const StateOptions& options) {
@@ -47,8 +47,9 @@ void check_memory(const Group& group, int qubits, Precision precision, const Sta
     fits = false;
   }
   if (fits) return;
-  int most = qubits;
-  while (most > 1 && memory_need(most, group.size(), precision, here, options).here > worst_available) --most;
+  int max_qubits = qubits;
+  while (max_qubits > 1 && memory_need(max_qubits, group.size(), precision, here, options).here > worst_available)
+    --max_qubits;
   std::int64_t machines = 2;
   while (worst_need / machines > worst_available) machines *= 2;
   std::string message = "a state of " + std::to_string(qubits) + " qubits in " +
@@ -56,7 +57,7 @@ void check_memory(const Group& group, int qubits, Precision precision, const Sta
                         base::bytes_text(need.per_rank) + " on each of " + std::to_string(group.size()) + " ranks, " +
                         base::bytes_text(worst_need) + " on a machine that has " + base::bytes_text(worst_available) +
                         " left. It would fit on " + std::to_string(machines) + " times as many machines; here " +
-                        std::to_string(most) + " qubits fit";
+                        std::to_string(max_qubits) + " qubits fit";
   if (precision == Precision::double_precision && worst_need / 2 <= worst_available) message += ", or single precision";
   throw Error(message);
 }
@@ -95,7 +96,7 @@ void sum_numbers(const Group& group, std::span<T> numbers) {
 
 }  // namespace
 
-MemoryNeed memory_need(int qubits, int ranks, Precision precision, int ranks_here, const StateOptions& options) {
+MemoryNeed memory_need(int qubits, int ranks, Precision precision, int ranks_per_node, const StateOptions& options) {
   const int local_bits = qubits - std::countr_zero(std::bit_floor(static_cast<unsigned>(std::max(ranks, 1))));
   MemoryNeed need;
   need.available = available_memory();
@@ -112,7 +113,7 @@ MemoryNeed memory_need(int qubits, int ranks, Precision precision, int ranks_her
     return __builtin_mul_overflow(need.per_rank, count, &product) ? std::numeric_limits<std::int64_t>::max() : product;
   };
   need.in_all = times(ranks);
-  need.here = times(ranks_here);
+  need.here = times(ranks_per_node);
   return need;
 }
 

@@ -14,9 +14,9 @@ namespace onehop::detail {
 namespace {
 
 // Later code may recurse over a value; this limit protects its stack.
-constexpr std::size_t most_levels = 32;
+constexpr std::size_t max_levels = 32;
 // Look-up of a key compares with all keys of the object.
-constexpr std::size_t most_keys = 64;
+constexpr std::size_t max_keys = 64;
 constexpr std::size_t longest_reason = 240;
 
 // The position of a byte as "line 3, column 7", both counted from 1.
@@ -65,8 +65,8 @@ class Builder : public nlohmann::json_sax<Json> {
     const Json& object = *open_.back();
     if (object.contains(name))
       complain("every key once in an object", "\"" + shortened(name, 60) + "\" twice" + inside());
-    if (object.size() == most_keys) {
-      complain("at most " + std::to_string(most_keys) + " keys in an object",
+    if (object.size() == max_keys) {
+      complain("at most " + std::to_string(max_keys) + " keys in an object",
                "one more, \"" + shortened(name, 60) + "\"" + inside());
     }
     key_ = std::move(name);
@@ -116,8 +116,8 @@ class Builder : public nlohmann::json_sax<Json> {
   }
 
   bool open(Json value) {
-    if (open_.size() == most_levels) {
-      complain("at most " + std::to_string(most_levels) + " brackets in each other", "more" + inside());
+    if (open_.size() == max_levels) {
+      complain("at most " + std::to_string(max_levels) + " brackets in each other", "more" + inside());
     }
     // Only the innermost value grows, so the pointers to the outer ones stay valid.
     open_.push_back(&place(std::move(value)));

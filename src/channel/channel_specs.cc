@@ -13,8 +13,8 @@
 namespace onehop::detail {
 namespace {
 
-constexpr int most_slots = 1 << 16;
-constexpr std::int64_t most_slot_bytes = std::int64_t{1} << 38;
+constexpr int max_slots = 1 << 16;
+constexpr std::int64_t max_slot_bytes = std::int64_t{1} << 38;
 // Half of what a flag counts, because plans cut chunks between elements: one may be short, and only it and its
 // neighbour together are longer than chunk_bytes.
 constexpr std::int64_t max_chunks = whole / 2;
@@ -34,10 +34,10 @@ void check(const Wanted& end, int ranks) {
   if (end.bytes < 0 || end.slots < 0 || end.slot_bytes < 0 || end.chunk_bytes < 0) {
     throw BadInput("open_channels: " + end_of(end) + ": bytes, slots, slot_bytes and chunk_bytes must not be negative");
   }
-  if (end.sends != 0 && (end.slots > most_slots || end.slot_bytes > most_slot_bytes)) {
+  if (end.sends != 0 && (end.slots > max_slots || end.slot_bytes > max_slot_bytes)) {
     throw BadInput("open_channels: " + end_of(end) + " through " + text(end.slots) + " slots of " +
-                   text(end.slot_bytes) + " bytes; at most " + text(most_slots) + " slots of at most " +
-                   text(most_slot_bytes) + " bytes are possible");
+                   text(end.slot_bytes) + " bytes; at most " + text(max_slots) + " slots of at most " +
+                   text(max_slot_bytes) + " bytes are possible");
   }
   if (end.sends != 0 && end.bytes > 0 && end.bytes / end.slot_bytes > std::int64_t{1} << 40) {
     throw BadInput("open_channels: " + end_of(end) + ": slots of " + text(end.slot_bytes) +

@@ -19,9 +19,9 @@ namespace {
 constexpr std::array<std::string_view, 4> store_names = {"plain", "prefetch", "demote", "nontemporal"};
 constexpr std::int64_t no_end = std::numeric_limits<std::int64_t>::max();
 // Values beyond these are mistakes, and would cause an endless wait or allocation.
-constexpr std::int64_t most_bytes = std::int64_t{1} << 40U;
-constexpr int most_tests = 1 << 30;
-constexpr int most_slots = 1 << 16;
+constexpr std::int64_t max_bytes = std::int64_t{1} << 40U;
+constexpr int max_tests = 1 << 30;
+constexpr int max_slots = 1 << 16;
 
 // Reads the file, which may be missing unless ONEHOP_TUNING names it.
 detail::FileText read_file() {
@@ -111,20 +111,20 @@ Tuning Tuning::from_json(const std::string& text) {
   };
   (void)number(root, "onehop_tuning", 1, 1);  // the version
   Tuning tuning;
-  tuning.spins = count("spins", 0, most_tests);
+  tuning.spins = count("spins", 0, max_tests);
   if (root.has("spins_crowded") && !root.has("spins_oversubscribed")) {
     root.complain("the key \"spins_oversubscribed\"", "its old name \"spins_crowded\"");
   }
-  tuning.spins_oversubscribed = count("spins_oversubscribed", 0, most_tests);
-  tuning.yields = count("yields", 0, most_tests);
-  tuning.slot_bytes = number(root, "slot_bytes", 4096, most_bytes);
-  tuning.small_bytes = number(root, "small_bytes", 0, most_bytes);
-  tuning.small_slots = count("small_slots", 1, most_slots);
+  tuning.spins_oversubscribed = count("spins_oversubscribed", 0, max_tests);
+  tuning.yields = count("yields", 0, max_tests);
+  tuning.slot_bytes = number(root, "slot_bytes", 4096, max_bytes);
+  tuning.small_bytes = number(root, "small_bytes", 0, max_bytes);
+  tuning.small_slots = count("small_slots", 1, max_slots);
   root.required("rules").for_each([&](const detail::Node& node) {
     const detail::Node up_to = node.required("up_to");
     SizeRule rule;
     rule.up_to = up_to.is_null() ? no_end : up_to.integer(0, no_end - 1);
-    rule.chunk_bytes = number(node, "chunk_bytes", 64, most_bytes);
+    rule.chunk_bytes = number(node, "chunk_bytes", 64, max_bytes);
     const detail::Node stores = node.required("stores");
     const std::string kind = stores.text();
     rule.stores = stores.read([&] { return store_kind_from_string(kind); });

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t magic = 0x33'70'6f'68'65'6e'6f;  // "onehop3"
 constexpr std::int64_t mailbox_bytes = 16 << 10;
-constexpr std::int64_t most_bytes = std::int64_t{1} << 40;  // limit of one contribution; set-up never needs as much
+constexpr std::int64_t max_bytes = std::int64_t{1} << 40;  // limit of one contribution; set-up never needs as much
 
 // One rank's part. The rank writes round r (from 1) into mailbox r mod 2 and then sets `round` to r. Once all ranks are
 // at round r, all have read round r - 1, so two mailboxes suffice and nothing is ever reset.
@@ -101,7 +101,7 @@ class ControlBootstrap final : public Bootstrap {
     const std::int64_t total = theirs.total[box].load(std::memory_order_relaxed);
     const std::int64_t length = theirs.length[box].load(std::memory_order_relaxed);
     const auto had = static_cast<std::int64_t>(to.size());
-    if (total < had || total > most_bytes || length != std::clamp<std::int64_t>(total - from, 0, mailbox_bytes)) {
+    if (total < had || total > max_bytes || length != std::clamp<std::int64_t>(total - from, 0, mailbox_bytes)) {
       throw Error("rank " + std::to_string(other) + " wrote invalid data into the control memory (all-gather " +
                   std::to_string(round_) + ": " + std::to_string(length) + " bytes from byte " + std::to_string(from) +
                   " on of " + std::to_string(total) +

@@ -121,7 +121,7 @@ class Reception {
   };
   // Descriptors are few: silent guests are dropped, and the number of guests without a greeting is limited.
   static constexpr double seconds_to_introduce = 5;
-  static constexpr std::size_t most_guests = 128;
+  static constexpr std::size_t max_guests = 128;
 
   [[nodiscard]] std::size_t strangers_inside() const {
     return static_cast<std::size_t>(std::ranges::count_if(guests_, [](const Guest& guest) { return guest.rank < 0; }));
@@ -129,13 +129,13 @@ class Reception {
 
   void wait() const {
     std::vector<pollfd> looks;
-    if (strangers_inside() < most_guests) looks.push_back({listener_.fd(), POLLIN, 0});
+    if (strangers_inside() < max_guests) looks.push_back({listener_.fd(), POLLIN, 0});
     for (const Guest& guest : guests_) looks.push_back({guest.socket.fd(), POLLIN, 0});
     poll(looks.data(), looks.size(), 50);
   }
 
   void accept_guests(double now) {
-    while (strangers_inside() < most_guests) {
+    while (strangers_inside() < max_guests) {
       Socket socket(accept4(listener_.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (socket.fd() < 0) {
         if (errno != EAGAIN && errno != ECONNABORTED) nap();  // no descriptors left: wait until some are closed

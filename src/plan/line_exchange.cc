@@ -30,7 +30,7 @@ LineExchange::LineExchange(const Runs& runs, const std::vector<std::vector<std::
       std::byte* const from = places[p];
       std::byte* const to = places[(p + 1) % places.size()];
       const auto where = reinterpret_cast<std::uintptr_t>(from) % line_bytes;
-      if (where % 8 != 0 || where + reach > line_bytes || line_at(from) >= most_lines) {
+      if (where % 8 != 0 || where + reach > line_bytes || line_at(from) >= max_lines) {
         *this = {};
         return;
       }
@@ -141,7 +141,7 @@ void LineExchange::add_word(std::byte* from, std::byte* to, std::vector<std::vec
 }
 
 void LineExchange::run_portable(const Runs& runs, std::uint64_t first, std::uint64_t last) const noexcept {
-  std::array<std::uint64_t, 8 * most_lines> kept;
+  std::array<std::uint64_t, 8 * max_lines> kept;
   std::uint64_t at = runs.first_of(first);
   for (std::uint64_t run = first; run < last; run += runs.in_line(), at = runs.after_line(at)) {
     const std::uint64_t offset = at * static_cast<std::uint64_t>(runs.element_bytes());
@@ -154,7 +154,7 @@ void LineExchange::run_portable(const Runs& runs, std::uint64_t first, std::uint
 
 __attribute__((target("avx512f"))) void LineExchange::run_avx512(const Runs& runs, std::uint64_t first,
                                                                  std::uint64_t last) const noexcept {
-  alignas(64) std::array<std::array<std::uint64_t, 8>, most_lines> kept;
+  alignas(64) std::array<std::array<std::uint64_t, 8>, max_lines> kept;
   std::uint64_t at = runs.first_of(first);
   for (std::uint64_t run = first; run < last; run += runs.in_line(), at = runs.after_line(at)) {
     const std::uint64_t offset = at * static_cast<std::uint64_t>(runs.element_bytes());

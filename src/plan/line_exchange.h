@@ -14,7 +14,7 @@ class LineExchange {
  public:
   LineExchange() = default;
   // Takes cycles as `rotate` does, to be executed together; their places must not overlap. The object stays empty if
-  // runs are not parts of lines, if the runs of one line straddle two lines at some place, or if more than most_lines
+  // runs are not parts of lines, if the runs of one line straddle two lines at some place, or if more than max_lines
   // lines are involved.
   LineExchange(const Runs& runs, const std::vector<std::vector<std::byte*>>& cycles);
 
@@ -26,7 +26,7 @@ class LineExchange {
   void run_portable(const Runs& runs, std::uint64_t first, std::uint64_t last) const noexcept;
 
  private:
-  static constexpr std::size_t most_lines = 64;  // 4 KiB of the stack
+  static constexpr std::size_t max_lines = 64;  // 4 KiB of the stack
 
   struct Line {
     std::byte* first = nullptr;  // its address for element 0

@@ -8,7 +8,7 @@
 namespace onehop::detail {
 namespace {
 
-constexpr int most_bits = 62;
+constexpr int max_bits = 62;
 
 constexpr std::int64_t two_to(int bit) { return std::int64_t{1} << bit; }
 
@@ -167,18 +167,19 @@ class Mover {
     return all_with(fixed, coming_);
   }
 
-  // Appends transfers until there are `most`.
-  void add_transfers(int sender, int receiver, Codec codec, std::size_t most, std::vector<Transfer>& transfers) const {
-    if (transfers.size() >= most) return;
+  // Appends transfers until there are `max_transfers`.
+  void add_transfers(int sender, int receiver, Codec codec, std::size_t max_transfers,
+                     std::vector<Transfer>& transfers) const {
+    if (transfers.size() >= max_transfers) return;
     for (const Region& region : regions(sender, receiver)) {
       for_each_slice(region, [&](Slice from, Slice to) {
         transfers.push_back({{sender, permutation_.array, std::move(from)},
                              {receiver, permutation_.array, std::move(to)},
                              Combine::replace,
                              codec});
-        return transfers.size() < most;
+        return transfers.size() < max_transfers;
       });
-      if (transfers.size() >= most) return;
+      if (transfers.size() >= max_transfers) return;
     }
   }
 
@@ -271,8 +272,8 @@ class Mover {
 
 std::string permutation_problem(const BitPermutation& permutation) {
   const int bits = static_cast<int>(permutation.to.size());
-  if (bits > most_bits) {
-    return "expected at most " + std::to_string(most_bits) + " bits, found " + std::to_string(bits);
+  if (bits > max_bits) {
+    return "expected at most " + std::to_string(max_bits) + " bits, found " + std::to_string(bits);
   }
   if (permutation.local_bits < 0 || permutation.local_bits > bits) {
     return "expected local bits from 0 to " + std::to_string(bits) + ", the bits of the index, found " +
@@ -313,14 +314,15 @@ std::string permutation_problem(const Schedule& schedule, const BitPermutation& 
 }
 
 std::vector<Transfer> permutation_transfers(const BitPermutation& permutation, Codec codec,
-                                            std::optional<int> only_rank, std::size_t most) {
+                                            std::optional<int> only_rank, std::size_t max_transfers) {
   const Mover mover(permutation);
   std::vector<Transfer> transfers;
   const auto add_from = [&](int sender) {
-    for (const int receiver : mover.receivers_of(sender)) mover.add_transfers(sender, receiver, codec, most, transfers);
+    for (const int receiver : mover.receivers_of(sender))
+      mover.add_transfers(sender, receiver, codec, max_transfers, transfers);
   };
   if (!only_rank) {
-    for (int rank = 0; rank < mover.ranks() && transfers.size() < most; ++rank) add_from(rank);
+    for (int rank = 0; rank < mover.ranks() && transfers.size() < max_transfers; ++rank) add_from(rank);
     return transfers;
   }
   bool own_done = false;
@@ -329,7 +331,7 @@ std::vector<Transfer> permutation_transfers(const BitPermutation& permutation, C
       add_from(*only_rank);
       own_done = true;
     }
-    if (sender != *only_rank) mover.add_transfers(sender, *only_rank, codec, most, transfers);
+    if (sender != *only_rank) mover.add_transfers(sender, *only_rank, codec, max_transfers, transfers);
   }
   if (!own_done) add_from(*only_rank);
   return transfers;

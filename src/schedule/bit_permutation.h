@@ -17,11 +17,11 @@ namespace onehop::detail {
 [[nodiscard]] std::string permutation_problem(const Schedule& schedule, const BitPermutation& permutation);
 
 // Returns the transfers of a valid permutation, or those from or to one rank, sorted by sender and receiver; at most
-// the first `most`. A short permutation can stand for more transfers than fit in memory, so a caller that compares with
-// a list from outside asks for one more than the list has.
-[[nodiscard]] std::vector<Transfer> permutation_transfers(const BitPermutation& permutation, Codec codec,
-                                                          std::optional<int> only_rank,
-                                                          std::size_t most = std::numeric_limits<std::size_t>::max());
+// the first `max_transfers`. A short permutation can stand for more transfers than fit in memory, so a caller that
+// compares with a list from outside asks for one more than the list has.
+[[nodiscard]] std::vector<Transfer> permutation_transfers(
+    const BitPermutation& permutation, Codec codec, std::optional<int> only_rank,
+    std::size_t max_transfers = std::numeric_limits<std::size_t>::max());
 
 // The elements of a rank that do not keep their place.
 [[nodiscard]] std::vector<Place> permutation_moves(const BitPermutation& permutation, int rank);

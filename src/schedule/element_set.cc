@@ -10,12 +10,12 @@ namespace {
 
 constexpr std::uint64_t bits = 64;
 // 8 MiB. calloc gets blocks of this size from the system, which provides zeroed pages on first touch.
-constexpr std::uint64_t most_bits_per_block = std::uint64_t{1} << 26U;
+constexpr std::uint64_t max_bits_per_block = std::uint64_t{1} << 26U;
 
 }  // namespace
 
 ElementSet::ElementSet(std::int64_t elements)
-    : block_bits_(std::bit_ceil(std::clamp(static_cast<std::uint64_t>(elements), bits, most_bits_per_block))) {}
+    : block_bits_(std::bit_ceil(std::clamp(static_cast<std::uint64_t>(elements), bits, max_bits_per_block))) {}
 
 ElementSet::Word* ElementSet::block(std::uint64_t number) {
   if (last_block_ != nullptr && number == last_number_) return last_block_;

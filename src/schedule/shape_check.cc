@@ -79,22 +79,22 @@ std::string transfer_problem(const Schedule& schedule, const Transfer& transfer)
 
 // A short schedule can name more elements than any bitmap can hold, so the cost is bounded before memory is used.
 void check_cost(const Schedule& schedule) {
-  constexpr std::int64_t most_bytes = std::int64_t{1} << 32U;
-  constexpr std::int64_t most_pieces = std::int64_t{1} << 34U;
+  constexpr std::int64_t max_bytes = std::int64_t{1} << 32U;
+  constexpr std::int64_t max_pieces = std::int64_t{1} << 34U;
   std::unordered_map<int, std::int64_t> bytes;
   std::int64_t total_pieces = 0;
   const auto fits = [&](const Place& place) {
     const auto [first, last] = place.slice.bounds();
-    const std::int64_t pieces = std::min(place.slice.pieces(), most_pieces);
+    const std::int64_t pieces = std::min(place.slice.pieces(), max_pieces);
     // Each piece may touch a page of the bitmap of its own, but all together at most the pages between their ends.
     std::int64_t& rank_bytes = bytes[place.rank];
     rank_bytes += std::min((last - first) / 8, place.slice.elements() / 8 + pieces * 4096) + 1;
     total_pieces += place.slice.elements() / 64 + pieces;
-    return rank_bytes <= most_bytes && total_pieces <= most_pieces;
+    return rank_bytes <= max_bytes && total_pieces <= max_pieces;
   };
   const auto refuse = [&](const std::string& where) {
-    throw BadInput("verify: expected at most " + std::to_string(most_bytes * 8) + " elements written on a rank and " +
-                   std::to_string(most_pieces) + " pieces in total, found more up to " + where +
+    throw BadInput("verify: expected at most " + std::to_string(max_bytes * 8) + " elements written on a rank and " +
+                   std::to_string(max_pieces) + " pieces in total, found more up to " + where +
                    ": verify the same pattern on smaller arrays");
   };
   for (int r = 0; r < static_cast<int>(schedule.rounds.size()); ++r) {

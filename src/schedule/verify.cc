@@ -209,16 +209,17 @@ void Verifier::check_permutation(int round) {
   }
   if (now.transfers.empty()) return;
   const Transfer& first = now.transfers.front();
-  const std::size_t most = now.transfers.size() + 1;
+  const std::size_t max_transfers = now.transfers.size() + 1;
   const auto lists = [&](std::optional<int> rank) {
-    return detail::permutation_transfers(*now.permutation, first.codec, rank, most) == now.transfers;
+    return detail::permutation_transfers(*now.permutation, first.codec, rank, max_transfers) == now.transfers;
   };
   if (lists(first.from.rank) || lists(first.to.rank) || lists(std::nullopt)) return;
-  const auto expected = detail::permutation_transfers(*now.permutation, first.codec, std::nullopt, most);
+  const auto expected = detail::permutation_transfers(*now.permutation, first.codec, std::nullopt, max_transfers);
   const auto [found, missing] = std::ranges::mismatch(now.transfers, expected);
   const int at = static_cast<int>(found - now.transfers.begin());
   report(Rule::shape, round, found == now.transfers.end() ? -1 : at, -1,
-         name + "expected the " + std::to_string(expected.size()) + (expected.size() == most ? " or more" : "") +
+         name + "expected the " + std::to_string(expected.size()) +
+             (expected.size() == max_transfers ? " or more" : "") +
              " transfers of the permutation, in their order, found " + std::to_string(now.transfers.size()) +
              "; the first that differs is number " + std::to_string(at) +
              ": build the round with permute_bits, or remove its permutation");

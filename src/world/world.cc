@@ -67,7 +67,7 @@ std::optional<LaunchInfo> info_of_mpi_launcher() {
     const char* launcher;
     const char* rank;
     const char* ranks;
-    const char* ranks_here;
+    const char* local_ranks;
     const char* key;
   };
   static constexpr Names all[] = {
@@ -86,7 +86,7 @@ std::optional<LaunchInfo> info_of_mpi_launcher() {
     if (!ranks || (!rank && *ranks == 1)) continue;
     LaunchInfo launch{names.launcher, rank, *ranks, false,
                       environment("SLURM_JOB_ID").value_or("") + "." + environment(names.key).value_or("")};
-    launch.all_here = environment(names.ranks_here) == std::to_string(*ranks);
+    launch.all_here = environment(names.local_ranks) == std::to_string(*ranks);
     return launch;
   }
   return std::nullopt;

@@ -62,7 +62,7 @@ def test_a_ratio_is_of_the_same_round() -> None:
             ("onehop", "ours", [1.0, 2.0, 40.0]),
             ("slow", "peer", [2.0, 4.0, 20.0]),
             ("slower", "peer", [4.0, 20.0, 400.0]),
-            ("limit: memcpy", "limit", [1.0, 1.0, 10.0]),
+            ("speed of light: memcpy", "speed_of_light", [1.0, 1.0, 10.0]),
             ("other", "variant", [3.0, 3.0, 3.0]),
         ),
     )
@@ -128,7 +128,9 @@ def test_numbers_have_no_exponent() -> None:
 
 def two_rows() -> Bench:
     about = {"cpu": "a processor", "cores": 2, "simd": "none", "mpi": None}
-    with_peer = samples(("onehop", "ours", [1.0]), ("Send", "peer", [2.0]), ("limit: x", "limit", [0.5]))
+    with_peer = samples(
+        ("onehop", "ours", [1.0]), ("Send", "peer", [2.0]), ("speed of light: x", "speed_of_light", [0.5])
+    )
     rows = [make_row("8 B", 8, 2, with_peer), make_row("64 B", 64, 2, samples(("onehop", "ours", [3.0])))]
     return Bench("pingpong", about, rows)
 

@@ -25,7 +25,7 @@ HOST = {"cpu": "a processor", "cores": 2, "simd": "none", "mpi": "an MPI", "flag
 def row(case: str, size: int, ours: float, peer: float | None = None) -> Any:
     samples = [
         Samples("onehop", "ours", np.array([ours])),
-        Samples("limit: x", "limit", np.array([ours / 2])),
+        Samples("speed of light: x", "speed_of_light", np.array([ours / 2])),
     ]
     if peer is not None:
         samples.append(Samples("Send", "peer", np.array([peer])))

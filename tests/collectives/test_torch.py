@@ -357,9 +357,9 @@ def test_the_example_trains(ranks: Ranks) -> None:
     arguments = ["--seeds", "1", "--epochs", "3", "--plot", str(picture), "--json", str(figures)]
     done = ranks.torchrun(str(example), *arguments)
     assert done.returncode == 0, done.stderr
-    ways = {row["way"]: row for row in json.loads(figures.read_text())["ways"]}
-    assert len(ways) == 8
-    assert all(row["accuracy"] > 0.5 for row in ways.values())
-    assert ways["raw"]["bytes"] == 1
-    assert [round(ways[codec]["bytes"] * 128) for codec in ("q8", "q6", "q4")] == [34, 26, 18]
+    variants = {row["variant"]: row for row in json.loads(figures.read_text())["variants"]}
+    assert len(variants) == 8
+    assert all(row["accuracy"] > 0.5 for row in variants.values())
+    assert variants["raw"]["bytes"] == 1
+    assert [round(variants[codec]["bytes"] * 128) for codec in ("q8", "q6", "q4")] == [34, 26, 18]
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -13,8 +13,8 @@ from ranks import Ranks
 
 WITHOUT = "there is no torch in this environment; `make torch` brings one"
 
-# Every rank trains one model in each of the ways, all of which work at first. Then something happens to the last rank
-# in the middle of the backward pass of the way that was asked for. Who survives goes through the rest of the ways, too.
+# Every rank trains one model with each variant, all of which work at first. Then something happens to the last rank in
+# the middle of the backward pass of the chosen variant. The survivors go through the other variants, too.
 PROGRAM = """
     import os, signal, sys, time
     from datetime import timedelta
@@ -109,7 +109,7 @@ PROGRAM = """
         work.wait()
 
     states = {}
-    ways = {
+    variants = {
         "buckets": trained(buckets),
         "one_bucket": trained(lambda model, group: DistributedDataParallel(model, process_group=group)),
         "unused": trained(unused),
@@ -128,8 +128,8 @@ PROGRAM = """
         "future": plain(lambda group: dist.all_reduce(
             torch.ones(5), group=group, async_op=True).get_future().then(lambda one: one.value()).wait()),
     }
-    groups = {name: dist.new_group() for name in ways}
-    steps = {name: prepare(groups[name]) for name, prepare in ways.items()}
+    groups = {name: dist.new_group() for name in variants}
+    steps = {name: prepare(groups[name]) for name, prepare in variants.items()}
     for _ in range(2):
         for step in steps.values():
             step()
@@ -157,7 +157,7 @@ PROGRAM = """
             group.set_timeout(timedelta(seconds=0.5))
             if group in states:
                 states[group].group.timeout = 0.5
-    for name in [first, *(name for name in ways if name != first)]:
+    for name in [first, *(name for name in variants if name != first)]:
         happen = disturb(name) if victim else None
         try:
             steps[name]()
@@ -175,7 +175,7 @@ PROGRAM = """
     raise last
 """
 
-WAYS = 14
+VARIANTS = 14
 
 
 def run(ranks: Ranks, size: int, what: str, first: str) -> list[tuple[int, list[list[str]], str]]:
@@ -213,7 +213,7 @@ def test_every_survivor_of_a_killed_rank_says_who_is_lost(ranks: Ranks, size: in
     assert victim[0] == -signal.SIGKILL
     for rank, (code, lines, errors) in enumerate(survivors):
         assert code == 1, (code, lines, errors)
-        assert len(lines) == WAYS, lines
+        assert len(lines) == VARIANTS, lines
         assert {line[0] for line in lines} == {str(rank)}
         for line in lines:
             assert f"rank {size - 1} (process" in line[5], line
@@ -230,7 +230,7 @@ def test_a_time_limit_is_an_error_on_every_rank_that_waited(ranks: Ranks) -> Non
     *survivors, victim = run(ranks, 3, "late", "buckets")
     for code, lines, errors in survivors:
         assert code == 1, (code, lines, errors)
-        assert len(lines) == WAYS, lines
+        assert len(lines) == VARIANTS, lines
         for line in lines:
             assert line[2] in ("RuntimeError", "Timeout"), line
             assert "waited" in line[5], line

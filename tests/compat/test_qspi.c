@@ -4,7 +4,7 @@
 #include "compat/qspi.h"
 #include "tests/compat/check.h"
 
-enum { steps = 20, most = 6 };
+enum { steps = 20, max_ranks = 6 };
 
 static qspi_msg_t sending(int to, int* buffer, int ints) {
   const qspi_msg_t msg = qspi_create_msg();
@@ -54,9 +54,9 @@ static void ring(int ints) {
 static void all_pairs(void) {
   const int n = all_ranks();
   const int lengths[2] = {10, 5000};
-  static int out[most][2][5000];
-  static int in[most][2][5000];
-  qspi_msg_t msgs[4 * most];
+  static int out[max_ranks][2][5000];
+  static int in[max_ranks][2][5000];
+  qspi_msg_t msgs[4 * max_ranks];
   for (int i = 0; i < n; ++i) {
     for (int k = 0; k < 2; ++k) {
       msgs[4 * i + k] = sending(i, out[i][k], lengths[k]);

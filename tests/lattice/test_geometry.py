@@ -94,7 +94,7 @@ def test_neighbours_of_any_lattice(directions: Sequence[tuple[int, int]], lanes:
     grid = [cuts for cuts, _ in directions]
     if np.prod(grid) > 12 or np.prod(extents) > 4000:
         return
-    geometry = Geometry(extents, grid, lanes=Geometry.most_lanes(extents, grid, lanes))
+    geometry = Geometry(extents, grid, lanes=Geometry.max_lanes(extents, grid, lanes))
     check_neighbours(geometry)
     onehop.verify_or_throw(geometry.halo())
 
@@ -195,9 +195,9 @@ def test_grids_and_lanes_are_chosen() -> None:
         4,
         4,
     )  # the same surface as 2x2x2x2 with half the messages
-    assert Geometry.most_lanes((12, 12, 12, 24), (1, 1, 1, 2), 16) == 8
-    assert Geometry.most_lanes((16, 16, 16, 16), (1, 1, 1, 2), 16) == 16
-    assert Geometry.most_lanes((4, 4, 4, 4), (2, 2, 2, 2), 16) == 1
+    assert Geometry.max_lanes((12, 12, 12, 24), (1, 1, 1, 2), 16) == 8
+    assert Geometry.max_lanes((16, 16, 16, 16), (1, 1, 1, 2), 16) == 16
+    assert Geometry.max_lanes((4, 4, 4, 4), (2, 2, 2, 2), 16) == 1
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ using Number = std::complex<double>;
 using Link = su3::Matrix<double>;
 using Random = RandomLanes<double>;
 
-constexpr int most_draws = 40000;
+constexpr int max_draws = 40000;
 
 TEST(LatticeLinkUpdate, FunctionsAreThoseOfTheMathematicalLibrary) {
   for (int i = 0; i <= 4000; ++i) {
@@ -39,7 +39,7 @@ TEST(LatticeLinkUpdate, CosinesHaveTheMeansOfSu2) {
     double sum = 0;
     double squares = 0;
     double fourth = 0;
-    for (int i = 0; i < most_draws; ++i) {
+    for (int i = 0; i < max_draws; ++i) {
       const double x = draw_cosine(a, Random(5, static_cast<std::uint64_t>(i), 0, 2), 1, true);
       ASSERT_LE(std::abs(x), 1);
       sum += x;
@@ -48,10 +48,10 @@ TEST(LatticeLinkUpdate, CosinesHaveTheMeansOfSu2) {
     }
     const double mean = a == 0 ? 0 : std::cyl_bessel_i(2, a) / std::cyl_bessel_i(1, a);
     const double square = a == 0 ? 0.25 : 1 - 3 * mean / a;
-    const double width = std::sqrt((square - mean * mean) / most_draws);
-    EXPECT_NEAR(sum / most_draws, mean, 4 * width) << a;
-    const double found = squares / most_draws;
-    const double of_squares = std::sqrt((fourth / most_draws - found * found) / most_draws);
+    const double width = std::sqrt((square - mean * mean) / max_draws);
+    EXPECT_NEAR(sum / max_draws, mean, 4 * width) << a;
+    const double found = squares / max_draws;
+    const double of_squares = std::sqrt((fourth / max_draws - found * found) / max_draws);
     EXPECT_NEAR(found, square, 4 * of_squares) << a;
   }
 }
@@ -110,13 +110,13 @@ TEST(LatticeLinkUpdate, HeatBathHasTheMeansOfSu3) {
     std::vector<double> blocks;
     double squares = 0;
     constexpr int sweeps = 1000;
-    for (int i = 0; i < most_draws; ++i) {
+    for (int i = 0; i < max_draws; ++i) {
       if (i % sweeps == 0) blocks.push_back(0);
       heat_bath_link(link, staples, beta, Random(3, 1, static_cast<std::uint32_t>(i), 2), true);
       su3::reunitarise(link);
       const double x = su3::real_trace_times_adjoint(link, staples) * beta / 3;
       blocks.back() += x / sweeps;
-      squares += x * x / most_draws;
+      squares += x * x / max_draws;
     }
     double mean = 0;
     double spread = 0;

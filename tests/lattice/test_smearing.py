@@ -162,7 +162,7 @@ def test_everything_is_covariant() -> None:
         one, other = smearing.fat_links(plain, name), smearing.fat_links(turned, name)
         np.testing.assert_allclose(other.fat, reference.transformed(one.fat, turn), atol=1e-12)
         np.testing.assert_allclose(
-            other.long_links, reference.transformed(one.long_links, turn, hop=3), atol=1e-12
+            other.long_links, reference.transformed(one.long_links, turn, distance=3), atol=1e-12
         )
         if one.unitary is not None:
             np.testing.assert_allclose(other.unitary, reference.transformed(one.unitary, turn), atol=1e-12)

@@ -31,11 +31,11 @@ struct Case {
   [[nodiscard]] int ranks() const { return 1 << (spec.bits - spec.local_bits); }
 };
 
-Case random_case(std::mt19937& random, int most_bits, int most_rank_bits) {
+Case random_case(std::mt19937& random, int max_bits, int max_rank_bits) {
   Case made;
   PermuteBitsSpec& spec = made.spec;
-  spec.bits = 1 + static_cast<int>(random() % static_cast<unsigned>(most_bits));
-  spec.local_bits = std::max(0, spec.bits - static_cast<int>(random() % static_cast<unsigned>(most_rank_bits + 1)));
+  spec.bits = 1 + static_cast<int>(random() % static_cast<unsigned>(max_bits));
+  spec.local_bits = std::max(0, spec.bits - static_cast<int>(random() % static_cast<unsigned>(max_rank_bits + 1)));
   spec.permutation.resize(static_cast<std::size_t>(spec.bits));
   std::iota(spec.permutation.begin(), spec.permutation.end(), 0);
   std::shuffle(spec.permutation.begin(), spec.permutation.end(), random);

@@ -77,16 +77,16 @@ def random_vector(rng: np.random.Generator, qubits: int) -> NDArray[np.complex12
 NAMES = [n for n in quantum.gate_names() if n[1] >= 0]
 
 
-def add_random_gate(c: quantum.Circuit, rng: np.random.Generator, most_targets: int = 3) -> None:
+def add_random_gate(c: quantum.Circuit, rng: np.random.Generator, max_targets: int = 3) -> None:
     """A gate of any kind on any qubits, with any controls."""
     kind = rng.choice(["named", "matrix", "diagonal", "rotation", "phase", "block", "swap"])
     order = [int(q) for q in rng.permutation(c.qubits)]
-    k = int(rng.integers(1, min(most_targets, c.qubits) + 1))
+    k = int(rng.integers(1, min(max_targets, c.qubits) + 1))
     targets, others = order[:k], order[k:]
     controls = others[: int(rng.integers(0, min(3, len(others)) + 1))] if rng.random() < 0.5 else []
     how = {"controls": controls, "control_values": [int(b) for b in rng.integers(0, 2, len(controls))]}
     if kind == "named":
-        fitting = [n for n in NAMES if n[1] <= min(c.qubits, 4) and most_targets >= 2]
+        fitting = [n for n in NAMES if n[1] <= min(c.qubits, 4) and max_targets >= 2]
         name, qubits, parameters = fitting[int(rng.integers(len(fitting)))] if fitting else ("h", 1, 0)
         c.gate(name, order[:qubits], rng.uniform(-4, 4, parameters))
     elif kind == "matrix":
@@ -109,9 +109,9 @@ def add_random_gate(c: quantum.Circuit, rng: np.random.Generator, most_targets: 
             c.unitary(m, targets[:2], **how)
 
 
-def random_circuit(qubits: int, gates: int, seed: int, most_targets: int = 3) -> quantum.Circuit:
+def random_circuit(qubits: int, gates: int, seed: int, max_targets: int = 3) -> quantum.Circuit:
     rng = np.random.default_rng(seed)
     c = quantum.Circuit(qubits, qubits)
     for _ in range(gates):
-        add_random_gate(c, rng, most_targets)
+        add_random_gate(c, rng, max_targets)
     return c

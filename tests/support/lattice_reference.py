@@ -83,12 +83,12 @@ def exponential(m: np.ndarray) -> np.ndarray:
     return scipy.linalg.expm(m)
 
 
-def transformed(links: np.ndarray, turn: np.ndarray, hop: int = 1) -> np.ndarray:
-    """Links after a gauge transformation by one matrix a site; hop 3 for long links."""
+def transformed(links: np.ndarray, turn: np.ndarray, distance: int = 1) -> np.ndarray:
+    """Links after a gauge transformation by one matrix a site; distance 3 for long links."""
     dims = links.ndim - 3
     turned = np.empty_like(links)
     for mu in range(dims):
-        ahead = shifted(turn, mu, hop, dims)
+        ahead = shifted(turn, mu, distance, dims)
         turned[..., mu, :, :] = turn @ links[..., mu, :, :] @ adjoint(ahead)
     return turned
 

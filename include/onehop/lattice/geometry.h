@@ -45,9 +45,9 @@ enum class Side : std::uint8_t { below = 0, above = 1 };
 // direction that is cut. Throws BadInput if there is no such grid.
 [[nodiscard]] std::vector<int> geometry_grid(std::span<const std::int64_t> extents, int ranks, int width = 1);
 
-// Returns the largest number of lanes, at most `most`, with which `spec` is a valid geometry; ignores `spec.lanes`.
-// Throws BadInput.
-[[nodiscard]] int geometry_lanes(GeometrySpec spec, int most);
+// Returns the largest number of lanes, at most `max_lanes`, with which `spec` is a valid geometry; ignores
+// `spec.lanes`. Throws BadInput.
+[[nodiscard]] int geometry_lanes(GeometrySpec spec, int max_lanes);
 
 class Geometry {
  public:

@@ -40,8 +40,8 @@ struct MemoryNeed {
   std::int64_t available = 0;  // available to the ranks on this machine together
   [[nodiscard]] bool fits() const noexcept { return here <= available; }
 };
-// Computes the memory need of a state with `ranks_here` of its ranks on this machine. Not collective.
-[[nodiscard]] MemoryNeed memory_need(int qubits, int ranks, Precision precision, int ranks_here,
+// Computes the memory need of a state with `ranks_per_node` of its ranks on this machine. Not collective.
+[[nodiscard]] MemoryNeed memory_need(int qubits, int ranks, Precision precision, int ranks_per_node,
                                      const StateOptions& options = {});
 
 // Statistics of a state's exchanges between ranks.

@@ -109,7 +109,7 @@ def dslash(
 def _rates(case: str, flops: float, size: float, samples: Sequence[Samples]) -> str:
     named = {one.name: one.us for one in samples}
     ours = samples[0].us
-    limit = next(one.us for one in samples if one.role == "limit")
+    limit = next(one.us for one in samples if one.role == "speed_of_light")
     text = f"{case}: {flops / np.median(ours) / 1e3:.1f} GFLOP/s a rank, "
     text += (
         f"{100 * np.median(limit / ours):.0f} % of the roofline at {size / np.median(limit) / 1e3:.1f} GB/s"
@@ -157,7 +157,7 @@ def improvements(
     case = f"{'x'.join(map(str, block))} a rank, {precision}"
     result.rows.append(with_flop(make_row(case, round(size), group.size, samples), flops))
     none = next((one.us for one in samples if one.name == "none"), None)
-    alone = [one for one in samples if one.role != "limit" and not one.name.endswith(FACES)]
+    alone = [one for one in samples if one.role != "speed_of_light" and not one.name.endswith(FACES)]
     for one in sorted(alone, key=lambda one: (one.name.count("+") + (one.name != "none"), one.name)):
         faster = "" if none is None else f", {np.median(none / one.us):.2f} times none"
         result.notes.append(f"{one.name}: {flops / np.median(one.us) / 1e3:.2f} GFLOP/s a rank{faster}")

@@ -229,7 +229,7 @@ class _Block:
     def _add_beside(self, result: Bench, case: str, candidates: list[Candidate], rates: np.ndarray) -> None:
         found = candidates[0].last
         assert found is not None
-        limit = Samples("limit: reading as many bytes", "limit", found.bytes / rates / 1e3)
+        limit = Samples("speed of light: reading as many bytes", "speed_of_light", found.bytes / rates / 1e3)
         samples = [*(candidate.samples for candidate in candidates), limit]
         result.rows.append(make_row(case, round(found.bytes), self.group.size, samples))
         ours = samples[0].us

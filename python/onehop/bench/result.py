@@ -20,7 +20,7 @@ class Samples:
     name : str
         Its name.
     role : str
-        "ours", "variant" (another variant of onehop), "peer" or "limit" (the speed of light).
+        "ours", "variant" (another variant of onehop), "peer" or "speed_of_light".
     us : np.ndarray
         Microseconds, one per round. Entry r of all candidates of a case belongs to the same round.
     """
@@ -191,7 +191,7 @@ def make_row(case: str, size: int, ranks: int, samples: Sequence[Samples]) -> Ro
     """Summarize one case."""
     ours = next(one for one in samples if one.role == "ours")
     peers = [one for one in samples if one.role == "peer"]
-    limit = next((one for one in samples if one.role == "limit"), None)
+    limit = next((one for one in samples if one.role == "speed_of_light"), None)
     ratios = {peer.name: _ratio(ours, peer) for peer in peers}
     best = max(peers, key=lambda peer: ratios[peer.name], default=None)
     low, middle, high = (float(value) for value in np.percentile(ours.us, (10, 50, 90)))
@@ -208,7 +208,7 @@ def make_row(case: str, size: int, ranks: int, samples: Sequence[Samples]) -> Ro
         limit_us=None if limit is None else float(np.median(limit.us)),
         ratio=None if best is None else ratios[best.name],
         ratios=ratios,
-        limit=None if limit is None else limit.name.removeprefix("limit: "),
+        limit=None if limit is None else limit.name.removeprefix("speed of light: "),
         limit_ratio=None if limit is None else _ratio(ours, limit),
         variants={one.name: float(np.median(one.us)) for one in samples if one.role == "variant"},
         rounds=len(ours.us),

@@ -15,7 +15,7 @@ from onehop.schedule import Schedule, halo, halo_block
 
 __all__ = ["RoundedRow", "halo_rounding", "permutation_rounding", "rounded_row"]
 
-MOST_LOCAL_BITS = 14
+MAX_LOCAL_BITS = 14
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def rounded_row(
 ) -> RoundedRow:
     """Make the row of a codec from the samples of `row`'s case; `names` are those with and without the codec."""
     rounded, raw = (next(one for one in samples if one.name == name) for name in names)
-    others = [one for one in samples if one.role in ("peer", "limit")]
+    others = [one for one in samples if one.role in ("peer", "speed_of_light")]
     made = make_row(f"{row.case}, {codec}", size, row.ranks, [replace(rounded, role="ours"), *others])
     return RoundedRow(
         **{one.name: getattr(made, one.name) for one in fields(made)},
@@ -90,7 +90,7 @@ def permutation_rounding(group: Group, bits: int, pairs: Sequence[tuple[int, int
     The state is shortened to at most 2^14 amplitudes per rank.
     """
     rank_bits = group.size.bit_length() - 1
-    local = min(bits - rank_bits, MOST_LOCAL_BITS)
+    local = min(bits - rank_bits, MAX_LOCAL_BITS)
     # The same pairs in the shorter state, counted from the same end of the local bits.
     lower = [pair[0] if pair[0] < len(pairs) else local - (bits - rank_bits - pair[0]) for pair in pairs]
     chosen = [(low, local + high - (bits - rank_bits)) for low, (_, high) in zip(lower, pairs, strict=True)]

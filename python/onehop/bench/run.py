@@ -87,7 +87,7 @@ def flag_us(group: Group) -> float | None:
         return None
     effort = _core.BenchEffort(seconds=0.05, block_us=100.0, min_rounds=3)
     measured = _core.bench_ping_pong(group, 0, effort, False, False)
-    times = next(us for _, role, us in measured if role == "limit")
+    times = next(us for _, role, us in measured if role == "speed_of_light")
     return float(np.median(times))
 
 

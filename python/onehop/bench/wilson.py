@@ -16,9 +16,9 @@ from onehop.lattice import Geometry
 __all__ = ["WILSON_LATTICES", "WILSON_VARIANTS", "wilson"]
 
 WILSON_LATTICES = ((16, 16, 16, 16), (24, 24, 24, 24))
-# Name: (precision, links of two rows, clover term).
+# Name: (precision, real numbers kept per link, clover term).
 WILSON_VARIANTS = {
-    f"{name}{rows}": (precision, rows == "-12", name.startswith("clover"))
+    f"{name}{suffix}": (precision, recon, name.startswith("clover"))
     for name, precision in (
         ("double", "double"),
         ("single", "single"),
@@ -27,7 +27,7 @@ WILSON_VARIANTS = {
         ("clover-double", "double"),
         ("clover-half", "half"),
     )
-    for rows in ("", "-12")
+    for suffix, recon in (("", 18), ("-12", 12))
 }
 
 
@@ -52,9 +52,9 @@ def wilson(
         extents = [*lattice[:3], lattice[3] * (group.size if local else 1)]
         grid = [1, 1, 1, group.size] if local else list(Geometry(tuple(extents), ranks=group.size).grid)
         for variant in variants:
-            precision, two_rows, clover = WILSON_VARIANTS[variant]
+            precision, recon, clover = WILSON_VARIANTS[variant]
             flops, size, measured = _core.bench_wilson(
-                group, extents, grid, precision, two_rows, clover, threads, effort
+                group, extents, grid, precision, recon, clover, threads, effort
             )
             samples = [Samples(name, role, np.array(us)) for name, role, us in measured]
             case = f"{'x'.join(map(str, extents))} {variant}"
@@ -67,7 +67,7 @@ def wilson(
 def _rates(case: str, flops: float, size: float, samples: Sequence[Samples]) -> str:
     by_name = {one.name: one.us for one in samples}
     ours, reading = samples[0].us, by_name["reading as many bytes from memory"]
-    limit = next(one.us for one in samples if one.role == "limit")
+    limit = next(one.us for one in samples if one.role == "speed_of_light")
     text = f"{case}: {flops / np.median(ours) / 1e3:.1f} GFLOP/s a rank, {np.median(ours):.1f} µs, "
     share, rate = 100 * np.median(limit / ours), size / np.median(limit) / 1e3
     text += f"{share:.0f} % of the roofline at {rate:.1f} GB/s"

@@ -67,8 +67,8 @@ def bench_wilson(
         typer.Option(
             "--variants",
             metavar="double,single-12,...",
-            help="Variants: double, single, half, clover, clover-double or clover-half, each also with -12 for links "
-            "of two rows.",
+            help="Variants: double, single, half, clover, clover-double or clover-half, each also with -12 for 12 "
+            "real numbers per link instead of 18.",
         ),
     ] = _DEFAULT_VARIANTS,
     ways: Annotated[str | None, renamed_option("--ways", "--variants")] = None,

@@ -32,7 +32,7 @@ FLOW_STEP = 0.02
 # energy at t = 1 is then below 1e-3.
 FLOW_LIMIT = 0.1
 NO_TOLERANCE = float(np.finfo(float).tiny)
-MOST_STEPS = 1_000_000
+MAX_STEPS = 1_000_000
 
 
 class FieldStrength(NamedTuple):
@@ -172,8 +172,8 @@ def flow_steps(time: float, step: float) -> int:
         raise BadInput(f"expected a finite flow time of 0 or more, found {time}")
     if not 0 < step <= 1:
         raise BadInput(f"expected a step of the flow above 0 and at most 1, found {step}")
-    if time / step > MOST_STEPS:
-        raise BadInput(f"expected at most {MOST_STEPS} steps of the flow, found {time / step:.3g}")
+    if time / step > MAX_STEPS:
+        raise BadInput(f"expected at most {MAX_STEPS} steps of the flow, found {time / step:.3g}")
     return int(np.ceil(time / step - 1e-9))
 
 
@@ -226,9 +226,9 @@ def _adapted_steps(flowing: Flow, time: float, step: float, tolerance: float) ->
     flow_steps(time, step)
     wanted, number = step, 0
     while (left := time - flowing.time) > 1e-12 * time:
-        if (number := number + 1) > MOST_STEPS:
+        if (number := number + 1) > MAX_STEPS:
             raise Error(
-                f"flow: expected at most {MOST_STEPS} steps to t = {time:g}, reached t = {flowing.time:g}; "
+                f"flow: expected at most {MAX_STEPS} steps to t = {time:g}, reached t = {flowing.time:g}; "
                 "take a larger tolerance"
             )
         done, _, proposed = flowing.step_within(left if wanted > 0.999 * left else wanted, tolerance)

@@ -87,11 +87,11 @@ class Geometry(_core.LatticeGeometry):
         return ranks_of_map(rank_map, hosts, grid[::-1], [True] * len(grid), faces[::-1])
 
     @staticmethod
-    def most_lanes(
-        extents: Sequence[int], grid: Sequence[int], most: int, *, width: int = 1, parities: int = 2
+    def max_lanes(
+        extents: Sequence[int], grid: Sequence[int], limit: int, *, width: int = 1, parities: int = 2
     ) -> int:
-        """Return the largest number of lanes that fits, at most `most`."""
-        return _core.lattice_geometry_lanes(list(extents), list(grid), width, parities, most)
+        """Return the largest number of lanes that fits, at most `limit`."""
+        return _core.lattice_geometry_lanes(list(extents), list(grid), width, parities, limit)
 
     @property
     def shape(self) -> tuple[int, ...]:

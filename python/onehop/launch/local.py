@@ -38,7 +38,7 @@ class Output(str, enum.Enum):
 
 
 # Each rank is a process; more would fill the process table.
-MOST_RANKS = 1024
+MAX_RANKS = 1024
 
 
 def command_of(program: str, arguments: Sequence[str] = (), *, module: bool = False) -> list[str]:
@@ -108,9 +108,9 @@ def _start(
 def _check(ranks: int, cores_each: int, bind: bool) -> None:
     if ranks < 1:
         raise BadInput(f"expected at least 1 rank, found {ranks}")
-    if ranks > MOST_RANKS:
+    if ranks > MAX_RANKS:
         raise BadInput(
-            f"expected at most {MOST_RANKS} ranks on one machine, found {ranks}; "
+            f"expected at most {MAX_RANKS} ranks on one machine, found {ranks}; "
             "`onehop schedule` counts and verifies for any number of ranks without starting them"
         )
     if cores_each < 1:

@@ -33,7 +33,7 @@ class SharedMemoryEndpoint final : public Endpoint {
   SharedMemory other_;
 };
 
-// A rank's announcement: an Offer, then the place of each of its channels in its memory (Part), or its error message.
+// What a rank contributes: an Offer, then the place of each of its channels in its memory (Part), or its error message.
 struct Offer {
   std::int32_t fd = -1;
   std::int32_t failed = 0;

@@ -5,7 +5,7 @@
 #include "tests/compat/check.h"
 #include "tests/compat/qmp/parts.h"
 
-enum { steps = 12, most = 8 };
+enum { steps = 12, max_ranks = 8 };
 
 static void fill(int* buffer, int to, int step, int ints) {
   for (int i = 0; i < ints; ++i) buffer[i] = pattern(my_rank(), to, step, i);
@@ -63,10 +63,10 @@ void halo(int axis, int ints) {
 /* All pairs of nodes, each node itself included, by number, in messages of different length whose addresses change. */
 void all_pairs(void) {
   const int n = all_ranks();
-  static int out[2][most][3000];
-  static int in[2][most][3000];
-  QMP_msghandle_t handle[2 * most];
-  QMP_msgmem_t mem[2 * most];
+  static int out[2][max_ranks][3000];
+  static int in[2][max_ranks][3000];
+  QMP_msghandle_t handle[2 * max_ranks];
+  QMP_msgmem_t mem[2 * max_ranks];
   QMP_comm_t comm = QMP_comm_get_default();
   for (int i = 0; i < n; ++i) {
     const int ints = 1 + 700 * ((my_rank() + i) % 4);

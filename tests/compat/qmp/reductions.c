@@ -3,7 +3,7 @@
 #include "tests/compat/check.h"
 #include "tests/compat/qmp/parts.h"
 
-enum { most = 8 };
+enum { max_ranks = 8 };
 
 static void larger_of(void* inout, void* in) {
   if (*(int*)in > *(int*)inout) *(int*)inout = *(int*)in;
@@ -59,7 +59,7 @@ void global_operations(QMP_comm_t comm, int me, int n) {
   int values[100];
   for (int k = 0; k < 100; ++k) values[k] = me == 0 ? k * k : -1;
   CHECK(QMP_comm_broadcast(comm, values, sizeof values) == QMP_SUCCESS && values[99] == 9801);
-  int sent[most], got[most];
+  int sent[max_ranks], got[max_ranks];
   for (int k = 0; k < n; ++k) sent[k] = 100 * me + k;
   CHECK(QMP_comm_alltoall(comm, (char*)got, (char*)sent, sizeof(int)) == QMP_SUCCESS);
   for (int k = 0; k < n; ++k) CHECK(got[k] == 100 * k + me);

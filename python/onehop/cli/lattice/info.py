@@ -160,8 +160,8 @@ def info(
             f"expected --grid with one number for each of {len(extents)} directions, found {grid!r}"
         )
     cut = Geometry(extents, chosen, ranks=ranks, width=width, parities=parities).grid
-    most = Geometry.most_lanes(extents, cut, lanes, width=width, parities=parities)
-    geometry = Geometry(extents, cut, lanes=most, width=width, parities=parities)
+    lanes = Geometry.max_lanes(extents, cut, lanes, width=width, parities=parities)
+    geometry = Geometry(extents, cut, lanes=lanes, width=width, parities=parities)
     report = _report(geometry, site_bytes)
     if own_rank() != 0:
         return

@@ -11,7 +11,7 @@ from rich.table import Table
 from onehop.figure import empty_figure, save_figure
 from onehop.quantum.profile import KINDS, PARTS, Entry, Profile
 
-MOST_PASSES = 60
+MAX_PASSES = 60
 _HATCHES = ("", "//", "..", "xx", "--", "\\\\", "oo")  # to tell parts apart in grey
 _COLOURS = {
     "first state": "tab:olive",
@@ -139,8 +139,8 @@ def plot(file: str, profile: Profile, title: str) -> None:
     above.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
 
     passes = [e for e in profile.ranks[0] if e.kind == "pass"]
-    hidden = len(passes) - MOST_PASSES
-    passes = passes[:MOST_PASSES]
+    hidden = len(passes) - MAX_PASSES
+    passes = passes[:MAX_PASSES]
     bottom = [0.0] * len(passes)
     for part, hatch in zip((*PARTS, "other"), cycle(_HATCHES), strict=False):
         heights = [1e3 * _part(e, part) for e in passes]
@@ -150,7 +150,7 @@ def plot(file: str, profile: Profile, title: str) -> None:
             )
             bottom = [b + h for b, h in zip(bottom, heights, strict=True)]
     below.axhline(1e3 * profile.pass_seconds, color="black", linestyle="--", label="memory alone")
-    first = f"the first {MOST_PASSES} passes" if hidden > 0 else "pass"
+    first = f"the first {MAX_PASSES} passes" if hidden > 0 else "pass"
     below.set(xlabel=f"{first} of rank 0", ylabel="time in ms", xlim=(0.4, max(4, len(passes)) + 0.6))
     below.locator_params(axis="x", integer=True)
     below.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")

@@ -15,7 +15,7 @@ from onehop.quantum import Circuit, DensityMatrix, NoisyResult, Result
 from onehop.quantum.io.state_file import save_state
 from onehop.text import bytes_text, counted
 
-MOST_BARS = 24
+MAX_BARS = 24
 
 
 def _shown(value: float | list[float]) -> str:
@@ -98,7 +98,7 @@ def draw(file: str, report: dict[str, Any]) -> None:
     BadInput
         The file cannot be written.
     """
-    counts = sorted(report["counts"].items(), key=lambda one: (-one[1], one[0]))[:MOST_BARS]
+    counts = sorted(report["counts"].items(), key=lambda one: (-one[1], one[0]))[:MAX_BARS]
     counts.sort()
     figure = empty_figure(max(5.0, 0.4 * len(counts) + 2), 4.5)
     axes = figure.subplots()

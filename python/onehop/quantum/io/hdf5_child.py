@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 ROOM = 64 << 20  # bytes of memory beyond a multiple of the file's size
-MOST_QUBITS = 10**6  # the text of a Pauli string can name as many
+MAX_QUBITS = 10**6  # the text of a Pauli string can name as many
 
 
 class Refused(Exception):
@@ -157,8 +157,8 @@ def _qubits(item: Any, name: str) -> int | None:
             f"expected a number as attribute nqubits of {name}, found {one.dtype} of shape {one.shape}"
         )
     qubits = item.attrs["nqubits"]
-    if not 0 <= qubits <= MOST_QUBITS or qubits != int(qubits):
-        raise Refused(f"expected 0 to {MOST_QUBITS} as attribute nqubits of {name}, found {qubits}")
+    if not 0 <= qubits <= MAX_QUBITS or qubits != int(qubits):
+        raise Refused(f"expected 0 to {MAX_QUBITS} as attribute nqubits of {name}, found {qubits}")
     return int(qubits)
 
 

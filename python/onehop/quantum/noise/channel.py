@@ -89,9 +89,9 @@ class Channel:
         return sum((np.kron(matrix.conj(), matrix) for matrix in self.kraus), np.zeros((1, 1), complex))
 
 
-def _probability(name: str, value: float, most: float = 1.0) -> float:
-    if not 0 <= value <= most:
-        raise BadInput(f"{name}: expected a probability from 0 to {most:.6g}, found {value}")
+def _probability(name: str, value: float, upper: float = 1.0) -> float:
+    if not 0 <= value <= upper:
+        raise BadInput(f"{name}: expected a probability from 0 to {upper:.6g}, found {value}")
     return float(value)
 
 

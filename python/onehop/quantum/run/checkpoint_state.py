@@ -115,10 +115,10 @@ class _Reader:
     def _bad(self, why: str) -> Exception:
         return damaged(self._stored.file, why)
 
-    def _number(self, name: str, least: int, most: int) -> int:
+    def _number(self, name: str, low: int, high: int) -> int:
         value = self._stored.about.get(name)
-        if type(value) is not int or not least <= value <= most:
-            raise self._bad(f"expected {least} to {most} as `{name}`, found {value!r:.40}")
+        if type(value) is not int or not low <= value <= high:
+            raise self._bad(f"expected {low} to {high} as `{name}`, found {value!r:.40}")
         return value
 
     def _array(self, name: str, kind: Any, length: int | None) -> NDArray[Any]:
