@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "compat/shared/collectives.h"
 #include "onehop/error.h"
 #include "onehop/group.h"
+#include "src/base/env.h"
 
 using onehop::BadInput;
 using onehop::Group;
@@ -139,10 +139,7 @@ void begin_agreement(qspi_msg_t msg) {
 }
 
 // Whether the program promises to start all messages of a qspi_prepare before it waits for one of them.
-bool promises_to_start_together() {
-  const char* const value = std::getenv("ONEHOP_QSPI_TOGETHER");
-  return value != nullptr && std::strcmp(value, "1") == 0;
-}
+bool promises_to_start_together() { return onehop::env::number("ONEHOP_QSPI_TOGETHER") == 1.0; }
 
 void make_bundles(std::span<const qspi_msg_t> msgs) {
   const bool coalesced = promises_to_start_together();

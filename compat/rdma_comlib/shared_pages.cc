@@ -6,20 +6,18 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <utility>
 
+#include "src/base/env.h"
+
 namespace onehop::compat::rdma_comlib {
 namespace {
 
-bool is_wanted() {
-  const char* const value = std::getenv("ONEHOP_SHARE_BUFFERS");
-  return value == nullptr || std::strcmp(value, "0") != 0;
-}
+bool is_wanted() { return env::number("ONEHOP_SHARE_BUFFERS") != 0.0; }
 
 // Whether all pages are private memory that no file backs, such as the heap, and not another library's shared memory.
 bool is_ordinary(std::span<const std::byte> pages) {

@@ -3,10 +3,12 @@
 #include <nanobind/operators.h>
 
 #include "python/bindings/bindings.h"
+#include "src/base/text.h"
 
 using onehop::Count;
 using onehop::PairCount;
 using onehop::RankCount;
+using onehop::base::counted;
 
 void bind_count(nb::module_& module) {
   nb::class_<PairCount>(module, "PairCount", "The messages and bytes that one rank sends to another.")
@@ -42,8 +44,9 @@ void bind_count(nb::module_& module) {
       .def("to_json", &Count::to_json, "indent"_a = -1,
            "Return the counts as JSON text. `indent` below 0 writes one line.")
       .def("__repr__", [](const Count& c) {
-        return nb::str("<Count: {} rounds, {} messages, {} bytes, {} bytes local>")
-            .format(c.rounds, c.messages, c.bytes, c.bytes_local);
+        return nb::str("<Count: {}, {}, {}, {} local>")
+            .format(counted(c.rounds, "round"), counted(c.messages, "message"), counted(c.bytes, "byte"),
+                    counted(c.bytes_local, "byte"));
       });
   module.def("count", &onehop::count, "schedule"_a, nb::call_guard<nb::gil_scoped_release>(),
              "Count the messages and bytes of a schedule without running it.");

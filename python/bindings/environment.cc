@@ -1,4 +1,6 @@
 // The environment variables of onehop, and the instruction set that kernels use.
+#include <nanobind/stl/string_view.h>
+
 #include "python/bindings/bindings.h"
 #include "src/base/cpu.h"
 #include "src/base/env.h"
@@ -36,11 +38,13 @@ void bind_environment(nb::module_& module) {
   module.def(
       "simd_level", [] { return std::string(to_string(onehop::cpu::level())); },
       "Return the instruction set that all kernels use. Raises BadInput if ONEHOP_SIMD names one that this processor "
-      "does "
-      "not support.");
+      "does not support.");
   module.def(
       "environment_variables", &environment_variables, nb::sig("def environment_variables() -> list[dict[str, str]]"),
       "List the environment variables sorted by name, each as name, values, default, meaning, read_in and set_by.");
+  module.def("environment_number", &onehop::env::number, "name"_a,
+             "Return the value of an environment variable that is a number, or None if it is unset or empty. Raises "
+             "BadInput for an invalid value.");
   module.def("check_environment", &onehop::env::check,
-             "Check all environment variables. Raises BadInput if one has a value that is always invalid.");
+             "Check ONEHOP_SIMD and all environment variables that are numbers. Raises BadInput for an invalid value.");
 }

@@ -2,9 +2,11 @@
 
 #include "python/bindings/bindings.h"
 #include "python/bindings/memory.h"
+#include "src/base/text.h"
 
 using onehop::Plan;
 using onehop::PlanCounters;
+using onehop::base::counted;
 
 namespace {
 
@@ -36,8 +38,10 @@ void bind_plan(nb::module_& module) {
       .def_ro("bytes_received", &PlanCounters::bytes_received, "Bytes received from other ranks.")
       .def_ro("bytes_local", &PlanCounters::bytes_local, "Bytes copied inside the rank.")
       .def("__repr__", [](const PlanCounters& c) {
-        return nb::str("<PlanCounters: {} runs, {} messages and {} bytes sent, {} and {} received, {} bytes local>")
-            .format(c.runs, c.messages_sent, c.bytes_sent, c.messages_received, c.bytes_received, c.bytes_local);
+        return nb::str("<PlanCounters: {}, {} and {} sent, {} and {} received, {} local>")
+            .format(counted(c.runs, "run"), counted(c.messages_sent, "message"), counted(c.bytes_sent, "byte"),
+                    counted(c.messages_received, "message"), counted(c.bytes_received, "byte"),
+                    counted(c.bytes_local, "byte"));
       });
   nb::class_<Plan>(
       module, "Plan",

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "python/bindings/bindings.h"
+#include "src/base/text.h"
 
 using onehop::ArraySpec;
 using onehop::Place;
@@ -14,6 +15,7 @@ using onehop::Round;
 using onehop::Schedule;
 using onehop::Slice;
 using onehop::Transfer;
+using onehop::base::counted;
 
 namespace {
 
@@ -167,10 +169,11 @@ void bind_schedule(nb::module_& module) {
       .def("__setstate__",
            [](Schedule& self, const std::string& json) { new (&self) Schedule(Schedule::from_json(json)); })
       .def("__repr__", [](const Schedule& s) {
-        std::size_t transfers = 0;
-        for (const auto& round : s.rounds) transfers += round.transfers.size();
-        return nb::str("<Schedule {!r}: {} ranks, {} arrays, {} rounds, {} transfers>")
-            .format(s.name, s.ranks, s.arrays.size(), s.rounds.size(), transfers);
+        std::int64_t transfers = 0;
+        for (const auto& round : s.rounds) transfers += std::ssize(round.transfers);
+        return nb::str("<Schedule {!r}: {}, {}, {}, {}>")
+            .format(s.name, counted(s.ranks, "rank"), counted(std::ssize(s.arrays), "array"),
+                    counted(std::ssize(s.rounds), "round"), counted(transfers, "transfer"));
       });
   module.def(
       "merge", [](const std::vector<Schedule>& parts) { return onehop::merge(parts); }, "parts"_a,

@@ -1437,9 +1437,15 @@ def environment_variables() -> list[dict[str, str]]:
     The table of environment variables, sorted by name: name, values, default, meaning, read_in, set_by.
     """
 
+def environment_number(name: str) -> float | None:
+    """
+    The value of an environment variable that is a number, or None if it is unset or empty. Raises BadInput for an
+    invalid value.
+    """
+
 def check_environment() -> None:
     """
-    Raises BadInput if an environment variable has a value that is wrong whatever the program does.
+    Checks ONEHOP_SIMD and all environment variables that are numbers. Raises BadInput for an invalid value.
     """
 
 def lattice_targets() -> list[str]:

@@ -1,8 +1,13 @@
 #include "src/base/env.h"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <string>
+#include <system_error>
 
 #include "onehop/error.h"
 #include "src/base/cpu.h"
@@ -78,37 +83,91 @@ constexpr std::array table{
              "The file with the tuning of this machine, which `onehop tune` writes.", "src/channel/tuning.cc", "user"},
 };
 
-const char* value_of(const char* name) {
-  const char* const value = std::getenv(name);
-  return value != nullptr && *value != '\0' ? value : nullptr;
+// The forms of values that are numbers, by their words in the table.
+struct Form {
+  std::string_view values;
+  bool whole = false;
+  double low = 0;
+  double high = 0;
+  bool above_low = false;  // `low` itself is not accepted
+};
+constexpr double largest = std::numeric_limits<double>::max();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr std::array forms{
+    Form{"0 or 1", true, 0, 1},
+    Form{"1", true, 1, 1},
+    Form{"number", true, 0, largest},
+    Form{"number above 0", false, 0, largest, true},
+    Form{"number from 1 to 1024", true, 1, max_threads},
+    Form{"number of MiB above 0", false, 0, largest, true},
+    Form{"number of bytes", true, 0, largest},
+    Form{"number of seconds above 0", false, 0, largest, true},
+    Form{"number of seconds, 0 or more", false, 0, infinity},
+    Form{"process number", true, 1, largest},
+};
+// All other values: names, which cpu::level() checks, and texts and paths, whose readers know what is wrong with them.
+constexpr std::array<std::string_view, 5> other_values{"path", "path, or none", "portable, avx2 or avx512",
+                                                       "process number and file descriptor", "text"};
+
+constexpr const Form* form_of(std::string_view values) {
+  const auto* const found = std::ranges::find(forms, values, &Form::values);
+  return found == forms.end() ? nullptr : &*found;
+}
+static_assert(std::ranges::all_of(table, [](const Variable& each) {
+  return form_of(each.values) != nullptr || std::ranges::count(other_values, each.values) == 1;
+}));
+
+template <class Number>
+std::optional<Number> parsed(std::string_view text) {
+  Number number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+std::optional<double> number_in(std::string_view text, const Form& form) {
+  const std::optional<std::int64_t> whole = parsed<std::int64_t>(text);
+  if (form.whole && !whole) return std::nullopt;
+  const std::optional<double> number = form.whole ? static_cast<double>(*whole) : parsed<double>(text);
+  // A comparison with NaN is false.
+  if (!number || !(*number >= form.low && *number <= form.high)) return std::nullopt;
+  if (form.above_low && *number == form.low) return std::nullopt;
+  return number;
+}
+
+std::optional<double> number_of(const Variable& variable, const Form& form) {
+  // NOLINTNEXTLINE(bugprone-suspicious-stringview-data-usage): a literal
+  const char* const text = std::getenv(variable.name.data());
+  if (text == nullptr || *text == '\0') return std::nullopt;
+  const std::optional<double> number = number_in(text, form);
+  if (!number) {
+    const bool is_noun = form.values.front() > '9';
+    throw BadInput(std::string(variable.name) + ": expected " + (is_noun ? "a " : "") + std::string(form.values) +
+                   ", found '" + text + "'");
+  }
+  return number;
 }
 
 }  // namespace
 
 std::span<const Variable> variables() noexcept { return table; }
 
+std::optional<double> number(std::string_view name) {
+  const auto* const variable = std::ranges::find(table, name, &Variable::name);
+  const Form* const form = variable == table.end() ? nullptr : form_of(variable->values);
+  if (form == nullptr) throw BadInput("expected an environment variable that is a number, found " + std::string(name));
+  return number_of(*variable, *form);
+}
+
 std::optional<int> threads() {
-  const char* const text = value_of("ONEHOP_THREADS");
-  if (text == nullptr) return std::nullopt;
-  char* end = nullptr;
-  const long number = std::strtol(text, &end, 10);
-  if (*end != '\0' || number < 1 || number > max_threads) {
-    throw BadInput("ONEHOP_THREADS: expected a number from 1 to " + std::to_string(max_threads) + ", found '" + text +
-                   "'");
-  }
-  return static_cast<int>(number);
+  const std::optional<double> found = number("ONEHOP_THREADS");
+  return found ? std::optional(static_cast<int>(*found)) : std::nullopt;
 }
 
 void check() {
   static_cast<void>(cpu::level());
-  static_cast<void>(threads());
   for (const Variable& each : table) {
-    if (each.values != "0 or 1") continue;
-    const char* const text =
-        value_of(each.name.data());  // NOLINT(bugprone-suspicious-stringview-data-usage): a literal
-    if (text != nullptr && std::string_view(text) != "0" && std::string_view(text) != "1") {
-      throw BadInput(std::string(each.name) + ": expected 0 or 1, found '" + text + "'");
-    }
+    if (const Form* const form = form_of(each.values)) static_cast<void>(number_of(each, *form));
   }
 }
 

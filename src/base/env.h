@@ -25,8 +25,12 @@ inline constexpr int max_threads = 1024;  // of a rank
 // The value of ONEHOP_THREADS, 1 to max_threads; none if it is unset or empty. Throws BadInput for anything else.
 [[nodiscard]] std::optional<int> threads();
 
-// Checks ONEHOP_SIMD, ONEHOP_THREADS and the variables that are 0 or 1. Throws BadInput for the first invalid value.
-// The command line calls it before it starts ranks.
+// The value of a variable of the table that is a number; none if it is unset or empty. Throws BadInput for a value that
+// is not of the form that the table names, or for a variable that is not a number.
+[[nodiscard]] std::optional<double> number(std::string_view name);
+
+// Checks ONEHOP_SIMD and all variables that are numbers. Throws BadInput for the first invalid value. The command line
+// calls it before it starts ranks.
 void check();
 
 }  // namespace onehop::env

@@ -8,11 +8,11 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 
 #include "onehop/error.h"
 #include "onehop/group.h"
 #include "src/base/clock.h"
+#include "src/base/env.h"
 
 namespace onehop {
 namespace {
@@ -53,16 +53,7 @@ bool ProcessWatch::ended(int index, pid_t pid) {
   return poll(&look, 1, 0) > 0;
 }
 
-double default_timeout() {
-  const char* text = std::getenv("ONEHOP_TIMEOUT");
-  if (text == nullptr || *text == '\0') return 0;
-  char* end = nullptr;
-  const double seconds = std::strtod(text, &end);
-  if (*end != '\0' || !(seconds >= 0)) {
-    throw BadInput(std::string("ONEHOP_TIMEOUT: expected a number of seconds, 0 or more, found \"") + text + "\"");
-  }
-  return seconds;
-}
+double default_timeout() { return env::number("ONEHOP_TIMEOUT").value_or(0); }
 
 Deadline::Deadline(double seconds) : limit_(seconds) {}
 

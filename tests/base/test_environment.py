@@ -1,4 +1,4 @@
-"""Every environment variable of onehop that a source reads is in the table of src/base/env.cc."""
+"""The table of environment variables in src/base/env.cc is complete, and every command refuses wrong values."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from onehop import _core
+from onehop import BadInput, _core
+from onehop.cli import main, make_command
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = (
@@ -59,28 +62,133 @@ def test_the_table_is_sorted_and_names_sources_that_read() -> None:
         assert variable["meaning"].endswith(".")
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("ONEHOP_SIMD", "mmx"),
-        ("ONEHOP_THREADS", "many"),
-        ("ONEHOP_THREADS", "0"),
-        ("ONEHOP_SHARE_BUFFERS", "yes"),
-        ("ONEHOP_TIMEOUT", "-1"),
-        ("ONEHOP_TIMEOUT", "nan"),
-        ("ONEHOP_TIMEOUT", "soon"),
-    ],
-)
-def test_a_wrong_value_is_one_error_of_every_command(name: str, value: str) -> None:
+# Wrong values of every variable that has wrong values. Texts have none, and paths are known only to their readers.
+WRONG = {
+    "ONEHOP_LAUNCHER_PID": ("init", "0"),
+    "ONEHOP_QASM_MEMORY_MIB": ("-1", "16 GiB"),
+    "ONEHOP_QASM_OPERATIONS": ("0", "many"),
+    "ONEHOP_QASM_SECONDS": ("never", "inf", "nan"),
+    "ONEHOP_QSPI_TOGETHER": ("2", "yes"),
+    "ONEHOP_RANK": ("-1", "first"),
+    "ONEHOP_RANKS": ("2.5", "two"),
+    "ONEHOP_RESTARTED": ("yes",),
+    "ONEHOP_SHARE_BUFFERS": ("yes", "00x"),
+    "ONEHOP_SIMD": ("mmx",),
+    "ONEHOP_TEST_FREE_MEMORY": ("1.5", "-1"),
+    "ONEHOP_THREADS": ("many", "0", "1025", "2x"),
+    "ONEHOP_TIMEOUT": ("-1", "nan", "soon", "1 s"),
+}
+WITHOUT_WRONG_VALUES = {"path", "path, or none", "process number and file descriptor", "text"}
+
+
+def test_every_variable_that_can_be_wrong_is_checked() -> None:
+    found = {v["name"] for v in _core.environment_variables() if v["values"] not in WITHOUT_WRONG_VALUES}
+    assert found == WRONG.keys()
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_value_is_one_error(name: str) -> None:
     paths = filter(None, [str(ROOT / "python"), os.environ.get("PYTHONPATH")])
     done = subprocess.run(
-        [sys.executable, "-m", "onehop", "doctor"],
-        env={**os.environ, name: value, "PYTHONPATH": os.pathsep.join(paths)},
+        [sys.executable, "-m", "onehop", "run", "-n", "2", "none.qasm"],
+        env={**os.environ, name: WRONG[name][0], "PYTHONPATH": os.pathsep.join(paths)},
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert done.returncode == 2
-    assert done.stderr.count(f"{name}: expected") == 1
-    assert f"found '{value}'" in " ".join(done.stderr.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(rf"error: {name}: expected .*, found '{WRONG[name][0]}'\n", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name in WRONG if name != "ONEHOP_SIMD" for value in WRONG[name]]
+)
+def test_a_wrong_value_names_the_form(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (form,) = [one["values"] for one in _core.environment_variables() if one["name"] == name]
+    monkeypatch.setenv(name, value)
+    message = rf"^{name}: expected (a )?{re.escape(form)}, found '{re.escape(value)}'$"
+    with pytest.raises(BadInput, match=message):
+        _core.check_environment()
+    with pytest.raises(BadInput, match=message):
+        _core.environment_number(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "number"),
+    [
+        ("ONEHOP_TIMEOUT", "0.25", 0.25),
+        ("ONEHOP_TIMEOUT", "1e2", 100),
+        ("ONEHOP_TIMEOUT", "", None),
+        ("ONEHOP_THREADS", "1024", 1024),
+        ("ONEHOP_QASM_OPERATIONS", "1e7", 1e7),
+        ("ONEHOP_SHARE_BUFFERS", "0", 0),
+    ],
+)
+def test_numbers(name: str, value: str, number: float | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value)
+    _core.check_environment()
+    assert _core.environment_number(name) == number
+
+
+def test_a_text_is_no_number() -> None:
+    for name in ("ONEHOP_MPI", "ONEHOP_SIMD", "NO_SUCH_VARIABLE"):
+        with pytest.raises(
+            BadInput, match=f"expected an environment variable that is a number, found {name}"
+        ):
+            _core.environment_number(name)
+
+
+def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the names of every command below one, hidden ones included."""
+    below = getattr(command, "commands", None)
+    if below is None:
+        yield path
+        return
+    for name, one in below.items():
+        yield from leaves(one, (*path, name))
+
+
+@pytest.mark.parametrize("path", list(leaves(make_command())), ids=" ".join)
+@pytest.mark.parametrize(
+    ("name", "value", "found"),
+    [
+        (
+            "ONEHOP_QASM_SECONDS",
+            "never",
+            "ONEHOP_QASM_SECONDS: expected a number of seconds above 0, found 'never'",
+        ),
+        (
+            "OMPI_COMM_WORLD_RANK",
+            "first",
+            "OMPI_COMM_WORLD_RANK and OMPI_COMM_WORLD_SIZE in the environment must be",
+        ),
+    ],
+)
+def test_every_command_refuses_a_wrong_value_before_it_starts_anything(
+    path: tuple[str, ...],
+    name: str,
+    value: str,
+    found: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def started(*_arguments: Any, **_options: Any) -> None:
+        raise AssertionError("a process was started")
+
+    for where, what in (
+        (subprocess, "Popen"),
+        (os, "execv"),
+        (os, "execve"),
+        (os, "posix_spawn"),
+        (os, "fork"),
+    ):
+        monkeypatch.setattr(where, what, started)
+    monkeypatch.setenv("OMPI_COMM_WORLD_SIZE", "1")
+    monkeypatch.setenv("OMPI_COMM_WORLD_RANK", "0")
+    monkeypatch.setenv(name, value)
+    assert main(path) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"error: {found}"), captured.err
+    assert captured.err.count("error") == 1

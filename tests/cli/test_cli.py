@@ -8,6 +8,7 @@ import pty
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -258,6 +259,56 @@ def test_bad_input_on_all_ranks_is_said_once(ranks: Ranks, launcher: str) -> Non
 def test_old_names_say_the_new_ones_once(old: str, new: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(old.split()) == 2
     assert capsys.readouterr().err.count(new) == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "new", "old"),
+    [
+        ("plan none.qasm --here 1 --ranks-per-node 2", "--ranks-per-node", "--here"),
+        ("quantum plan none.qasm --ranks-per-node=1 --here=1", "--ranks-per-node", "--here"),
+        ("launch --kill-after 1 -n 1 --grace 2 no-such-program", "--kill-after", "--grace"),
+        ("bench wilson --ways half --variants half", "--variants", "--ways"),
+    ],
+)
+def test_an_option_by_both_its_names_is_an_error(
+    command: str, new: str, old: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(command.split()) == 2
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == (
+        "",
+        f"error: expected {new} or its former name {old}, found both; leave {old} out\n",
+    )
+
+
+def test_a_former_name_has_the_bounds_of_the_present_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["launch", "-n", "1", "--grace", "-1", "no-such-program"]) == 2
+    assert "--grace" in capsys.readouterr().err
+    assert main(["plan", "none.qasm", "--here", "0"]) == 2
+    assert "--here" in capsys.readouterr().err
+
+
+def test_a_program_may_have_an_option_of_a_former_name(capfd: pytest.CaptureFixture[str]) -> None:
+    words = [sys.executable, "-c", "import sys; print(sys.argv[1:])", "--grace", "--kill-after"]
+    assert main(["launch", "-n", "1", "--kill-after", "1", "--output", "raw", *words]) == 0
+    assert capfd.readouterr().out == "['--grace', '--kill-after']\n"
+
+
+@pytest.mark.parametrize("width", [80, 160])
+@pytest.mark.parametrize("path", [("launch",), ("lattice", "solve"), ("bench", "wilson")], ids=" ".join)
+def test_paragraphs_of_help_fill_the_terminal(
+    path: tuple[str, ...], width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line of a paragraph ends only where the next word would not fit."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert main([*path, "--help"]) == 0
+    usage, *paragraphs = capsys.readouterr().out.partition("╭")[0].strip().split("\n" + " " * width + "\n")
+    assert usage.startswith("Usage: onehop")
+    assert len(paragraphs) >= 2
+    for paragraph in paragraphs:
+        lines = [line.strip() for line in paragraph.splitlines()]
+        for line, following in pairwise(lines):
+            assert len(line) + 1 + len(following.split()[0]) > width - 2, paragraph
 
 
 def test_help_for_nobody_is_no_failure() -> None:

@@ -72,6 +72,8 @@ def test_block_that_raises_does_not_finish_the_run() -> None:
     with pytest.raises(KeyError, match="inside"), plan:
         raise KeyError("inside")
     assert plan.counters.runs == 0
+    moved = "0 messages and 0 bytes sent, 0 messages and 0 bytes received, 16 bytes local"
+    assert repr(plan.counters) == f"<PlanCounters: 0 runs, {moved}>"
 
 
 def test_test_says_when_finish_would_not_wait() -> None:

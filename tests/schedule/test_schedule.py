@@ -41,6 +41,13 @@ def test_parts_can_be_read() -> None:
     assert "rank 0" in schedule.describe(0, 0)
 
 
+def test_representations_count_in_words() -> None:
+    schedule = small()
+    assert repr(schedule) == "<Schedule 'small': 2 ranks, 1 array, 2 rounds, 2 transfers>"
+    assert repr(schedule.part(0)) == "<Schedule 'small': 2 ranks, 1 array, 2 rounds, 1 transfer>"
+    assert repr(onehop.count(schedule)) == "<Count: 2 rounds, 1 message, 16 bytes, 8 bytes local>"
+
+
 def test_nothing_can_be_appended_by_mistake() -> None:
     schedule = small()
     for sequence in (schedule.rounds, schedule.arrays, schedule.must_cover, schedule.rounds[0].transfers):

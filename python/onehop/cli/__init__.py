@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import errno
 import importlib
+import inspect
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from onehop._core import __version__, check_environment
 from onehop.cli.common import print_error
-from onehop.error import BadInput, Error
+from onehop.error import Error
 from onehop.exit_code import exit_code
+from onehop.launch.environment import current_launch
 
 COMMANDS = (
     "bench",
@@ -40,17 +43,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _check_timeout() -> None:
-    """Raise BadInput for a wrong ONEHOP_TIMEOUT, which otherwise every rank reports when it makes its group."""
-    text = os.environ.get("ONEHOP_TIMEOUT") or "0"
-    try:
-        good = float(text) >= 0
-    except ValueError:
-        good = False
-    if not good:
-        raise BadInput(f"ONEHOP_TIMEOUT: expected a number of seconds, 0 or more, found '{text}'")
-
-
 def _root(
     version: Annotated[
         bool,
@@ -60,7 +52,7 @@ def _root(
     """Move data between the ranks of a distributed simulation in one hop."""
     # A wrong value ends every command here, before it starts ranks.
     check_environment()
-    _check_timeout()
+    current_launch()
 
 
 def make_app() -> typer.Typer:
@@ -76,6 +68,27 @@ def make_app() -> typer.Typer:
     for name in COMMANDS:
         importlib.import_module(f"onehop.cli.{name}").register(app)
     return app
+
+
+def _flowing(text: str) -> str:
+    """Join the lines of each paragraph, so that a terminal of any width can break them. Lists and examples stay."""
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    kept = re.compile(r"^(\s|- |\d+\. |\x08)", re.MULTILINE)
+    return "\n\n".join(one if kept.search(one) else one.replace("\n", " ") for one in paragraphs)
+
+
+def _let_help_flow(command: Any) -> None:
+    """Let the help of a command and of its subcommands flow: typer keeps line breaks after the first paragraph."""
+    command.help = _flowing(command.help or "")
+    for part in getattr(command, "commands", {}).values():
+        _let_help_flow(part)
+
+
+def make_command() -> Any:
+    """Build the command line as a click command, with help texts that fill the terminal."""
+    command = typer.main.get_command(make_app())
+    _let_help_flow(command)
+    return command
 
 
 def _json_to_stdout(arguments: Sequence[str]) -> list[str]:
@@ -111,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit code: 0, 1 for a failure, 2 for bad input, 3 for a lost peer, 130 after Ctrl-C.
     """
-    command = typer.main.get_command(make_app())
+    command = make_command()
     try:
         code = command.main(
             args=_json_to_stdout(sys.argv[1:] if arguments is None else arguments),

@@ -17,6 +17,7 @@ from onehop.cli.common import (
     RanksOption,
     check_plot,
     check_seconds,
+    current_value,
     progress,
     renamed_option,
 )
@@ -47,6 +48,7 @@ def _variants_of(text: str) -> list[str]:
 
 
 def bench_wilson(
+    context: typer.Context,
     lattices: Annotated[
         str | None,
         typer.Option(
@@ -71,7 +73,7 @@ def bench_wilson(
             "real numbers per link instead of 18.",
         ),
     ] = _DEFAULT_VARIANTS,
-    ways: Annotated[str | None, renamed_option("--ways", "--variants")] = None,
+    ways: Annotated[str | None, renamed_option("--ways")] = None,
     threads: ThreadsOption = 0,
     ranks: RanksOption = None,
     mpi: MpiOption = None,
@@ -84,9 +86,10 @@ def bench_wilson(
 
     The speed of light is the time to move as many bytes as the term must move.
     """
+    variants = current_value(context, "--ways", "--variants")
     check_seconds(seconds)
     chosen = _lattices_of(lattices)
-    names = _variants_of(variants if ways is None else ways)
+    names = _variants_of(variants)
     check_plot(plot)
     # One rank sends no messages, and an mpiexec would bind it to one core.
     ensure_ranks_beside_mpi(ranks, "none" if ranks in (None, 1) and mpi is None else mpi, default=1)

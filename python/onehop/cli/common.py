@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -67,15 +67,38 @@ def say_renamed(old: str, new: str) -> None:
         print(f"onehop: `{old}` is now `{new}`; version 0.3 will remove the old name", file=sys.stderr)
 
 
-def renamed_option(old: str, new: str) -> Any:
-    """Return a hidden option that keeps the old name of an option; its value is None unless it is used."""
+def refuse_both(old: str, new: str) -> NoReturn:
+    """Raise BadInput for a command line that has an option by its present name and by its former one."""
+    raise BadInput(f"expected {new} or its former name {old}, found both; leave {old} out")
 
-    def say(value: Any) -> Any:
-        if value is not None:
-            say_renamed(old, new)
-        return value
 
-    return typer.Option(old, hidden=True, callback=say)
+def renamed_option(old: str, **limits: Any) -> Any:
+    """Return a hidden option that keeps the former name of an option. Its value is read by `current_value`."""
+    return typer.Option(old, hidden=True, **limits)
+
+
+def current_value(context: typer.Context, old: str, new: str) -> Any:
+    """Return the value of an option, which the command line may give by its former name.
+
+    Parameters
+    ----------
+    context : typer.Context
+        The command's context.
+    old, new : str
+        The former name, made by `renamed_option`, and the present name. Parameters have the names of their options.
+
+    Raises
+    ------
+    BadInput
+        The command line has both.
+    """
+    parameters = [name.lstrip("-").replace("-", "_") for name in (old, new)]
+    given = [getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE" for name in parameters]
+    if all(given):
+        refuse_both(old, new)
+    if given[0]:
+        say_renamed(old, new)
+    return context.params[parameters[0 if given[0] else 1]]
 
 
 def own_rank() -> int:
@@ -183,8 +206,11 @@ def write_json(target: str | None, result: Any) -> None:
 
 def print_error(error: BaseException) -> None:
     """Print an error as one line on stderr, without a traceback. Ranks that find the same error print it once."""
-    launched = current_launch()
-    rank = own_rank()
+    try:
+        launched = current_launch()
+    except BadInput:  # the error is that the launcher's variables are not numbers
+        launched = None
+    rank = 0 if launched is None else launched.rank
 
     def say() -> None:
         who = f"rank {rank}: " if rank != 0 else ""

@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
-from onehop.cli.common import JsonOption, renamed_option, write_json
+from onehop.cli.common import JsonOption, current_value, renamed_option, write_json
 from onehop.error import BadInput
 from onehop.launch import Output, command_of, current_launch
 from onehop.launch import launch as run_ranks
 
 
 def launch(
+    context: typer.Context,
     ranks: Annotated[int, typer.Option("-n", "--ranks", metavar="RANKS", help="Number of ranks to start.")],
     program: Annotated[
         list[str] | None,
@@ -47,7 +48,7 @@ def launch(
             help="Time that the other ranks have to exit by themselves after one has failed.",
         ),
     ] = 0.0,
-    grace: Annotated[float | None, renamed_option("--grace", "--kill-after")] = None,
+    grace: Annotated[float | None, renamed_option("--grace", min=0)] = None,
     json_target: JsonOption = None,
 ) -> None:
     """Run a program on several ranks of this machine.
@@ -57,6 +58,7 @@ def launch(
 
     --json writes how and when each rank ended. With `--json -` the output of the ranks goes to stderr.
     """
+    kill_after = current_value(context, "--grace", "--kill-after")
     inside = current_launch()
     if inside is not None and inside.ranks > 1:
         raise BadInput(
@@ -72,7 +74,7 @@ def launch(
         output=output,
         bind=bind,
         cores_each=cores,
-        kill_after=kill_after if grace is None else grace,
+        kill_after=kill_after,
         stdout=2 if json_target == "-" else 1,
         on_result=lambda result: write_json(json_target, result.to_dict()),
     )

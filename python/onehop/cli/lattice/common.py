@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from onehop.cli.common import say_renamed
+from onehop.cli.common import refuse_both, say_renamed
 from onehop.error import BadInput
 from onehop.lattice.phases import PHASES
 
@@ -59,6 +59,8 @@ def _current_names(command: str, args: list[str]) -> list[str]:
         option, equals, value = word.partition("=")
         if option in renamed:
             new = renamed[option]
+            if any(one.partition("=")[0] == new[0] for one in args):
+                refuse_both(option, new[0])
             say_renamed(option, " ".join(new))
             words += [f"{new[0]}={value}"] if equals else new
         elif command == "solve" and (

@@ -16,6 +16,7 @@ from onehop.cli.common import (
     console,
     own_rank,
     progress,
+    refuse_both,
     say_renamed,
     write_json,
 )
@@ -204,7 +205,7 @@ def thermalize(
         refuse_without_effect(("--over-relaxations",), "is for --algorithm heatbath")
         if was_given("--sweeps"):
             if was_given("--trajectories"):
-                raise BadInput("--sweeps is for --algorithm heatbath; leave it out")
+                refuse_both("--sweeps", "--trajectories")
             say_renamed("--sweeps with --algorithm hmc", "--trajectories")
             trajectories = sweeps
     else:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from onehop._core import __version__
-from onehop.cli.common import JsonOption, console, renamed_option, write_json
+from onehop.cli.common import JsonOption, console, current_value, renamed_option, write_json
 from onehop.cli.quantum.profile import forms, ranges
 from onehop.error import BadInput, Error
 from onehop.group import Group
@@ -238,6 +238,7 @@ def _prediction(found: CircuitPrediction) -> dict[str, Any]:
 
 
 def plan(
+    context: typer.Context,
     file: Annotated[str, typer.Argument(metavar="FILE", help="OpenQASM 2 or 3 file.")],
     ranks: Annotated[
         int,
@@ -253,7 +254,7 @@ def plan(
         int | None,
         typer.Option(min=1, metavar="RANKS", help="Number of ranks that share one machine (default: all)."),
     ] = None,
-    here: Annotated[int | None, renamed_option("--here", "--ranks-per-node")] = None,
+    here: Annotated[int | None, renamed_option("--here", min=1)] = None,
     precision: PrecisionOption = "double",
     density: Annotated[
         bool, typer.Option("--density", help="Plan for a density matrix: 4^n numbers instead of 2^n.")
@@ -286,7 +287,7 @@ def plan(
     if trajectories is not None and (density or noise is None):
         raise BadInput("--trajectories needs --noise and does not work with --density")
     model = NoiseModel() if noise is None else NoiseModel.parse(noise)
-    ranks_per_node = ranks_per_node if here is None else here
+    ranks_per_node = current_value(context, "--here", "--ranks-per-node")
     described = None if machine is None else load_machine(machine)
     if described is not None:
         if ranks_per_node is not None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
+import sys
 import time
 from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+from onehop._core import environment_number
 from onehop.error import BadInput
 
 __all__ = [
@@ -44,19 +45,13 @@ _MAX_OPERATORS = 2000
 
 
 def _limit(variable: str, default: float) -> float:
-    text = os.environ.get(variable, "")
-    try:
-        value = float(text) if text else default
-    except ValueError:
-        value = -1
-    if not 0 < value < float("inf"):
-        raise BadInput(f"expected {variable} as a number above 0, found {text!r}")
-    return value
+    value = environment_number(variable)
+    return default if value is None else value
 
 
 def memory_limit() -> int:
     """Return the maximum number of bytes of memory of a process that reads a circuit."""
-    return int(_limit(MEMORY, 16 * 1024) * 2**20)
+    return int(min(_limit(MEMORY, 16 * 1024) * 2**20, sys.maxsize // 2))
 
 
 @dataclass
