@@ -247,9 +247,9 @@ WilsonWork wilson_work(const WilsonBenchOptions& options) {
   double sites = 0.5;
   for (std::size_t d = 0; d < 4; ++d) sites *= static_cast<double>(options.extents[d]) / options.grid[d];
   const double of_matrices = 8 * options.recon + (options.clover ? 72 : 0);
-  const bool full = options.precision == lattice::Precision::double_;
-  const double bytes = options.precision == lattice::Precision::half ? 2 : full ? 8 : 4;
-  return {sites * (1320 + (options.clover ? 504 : 0)), sites * (of_matrices * bytes + 3 * 24 * (full ? 8 : 4))};
+  const bool is_double = options.precision == lattice::Precision::double_;
+  const double bytes = options.precision == lattice::Precision::half ? 2 : is_double ? 8 : 4;
+  return {sites * (1320 + (options.clover ? 504 : 0)), sites * (of_matrices * bytes + 3 * 24 * (is_double ? 8 : 4))};
 }
 
 std::vector<Samples> wilson(const Group& group, const WilsonBenchOptions& options) {

@@ -61,11 +61,7 @@ void add_all(const MpiApi<Abi>& api, std::vector<std::unique_ptr<AllReducePeer>>
 }  // namespace
 
 std::vector<std::unique_ptr<AllReducePeer>> mpi_allreduce_peers(const Group& group) {
-  std::vector<std::unique_ptr<AllReducePeer>> peers;
-  if (const auto mpi = mpi_to_compete_with(group)) {
-    std::visit([&peers](const auto* api) { add_all(*api, peers); }, *mpi);
-  }
-  return peers;
+  return mpi_peers<AllReducePeer>(group, [](const auto& api, auto& peers) { add_all(api, peers); });
 }
 
 }  // namespace onehop::bench

@@ -3,13 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "bench/buffer.h"
+#include "onehop/error.h"
 #include "onehop/group.h"
 #include "src/mpi/api.h"
 
@@ -166,5 +169,23 @@ class MpiRequests {
 // Returns the initialised MPI to compare with; nothing, and a reason, on every rank if a rank has none or if the ranks
 // of MPI_COMM_WORLD are not those of the group in the same order. Collective.
 [[nodiscard]] std::optional<detail::AnyMpi> mpi_to_compete_with(const Group& group, std::string* why_not = nullptr);
+
+// Returns the candidates that add(api, candidates) makes for that MPI; none without one. Collective.
+template <class Peer, class Add>
+[[nodiscard]] std::vector<std::unique_ptr<Peer>> mpi_peers(const Group& group, Add add) {
+  std::vector<std::unique_ptr<Peer>> peers;
+  if (const auto mpi = mpi_to_compete_with(group)) {
+    std::visit([&](const auto* api) { add(*api, peers); }, *mpi);
+  }
+  return peers;
+}
+
+// The same for candidates that work between two ranks. Throws BadInput for another number of ranks.
+template <class Peer, class Add>
+[[nodiscard]] std::vector<std::unique_ptr<Peer>> mpi_peers_of_two(const Group& group, Add add) {
+  if (group.size() != 2)
+    throw BadInput("this comparison with MPI needs 2 ranks, found " + std::to_string(group.size()));
+  return mpi_peers<Peer>(group, add);
+}
 
 }  // namespace onehop::bench

@@ -6,16 +6,10 @@
 namespace onehop::bench {
 
 std::vector<std::unique_ptr<HaloPeer>> mpi_halo_peers(const Group& group) {
-  std::vector<std::unique_ptr<HaloPeer>> peers;
-  if (const auto mpi = mpi_to_compete_with(group)) {
-    std::visit(
-        [&peers](const auto* api) {
-          add_packed_halos(*api, peers);
-          add_derived_halos(*api, peers);
-        },
-        *mpi);
-  }
-  return peers;
+  return mpi_peers<HaloPeer>(group, [](const auto& api, auto& peers) {
+    add_packed_halos(api, peers);
+    add_derived_halos(api, peers);
+  });
 }
 
 std::unique_ptr<HaloPeer> mpi_halo_peer(const Group& group, std::string_view name) {

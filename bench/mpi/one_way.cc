@@ -169,22 +169,13 @@ void add_all(const MpiApi<Abi>& api, std::vector<std::unique_ptr<OneWayPeer>>& p
   peers.push_back(std::make_unique<SendRecv<Abi>>(api));
   peers.push_back(std::make_unique<Nonblocking<Abi>>(api));
   peers.push_back(std::make_unique<Persistent<Abi>>(api));
-  if (windows_work(api)) {
-    peers.push_back(std::make_unique<Put<Abi>>(api, WindowKind::allocated, "Put + flush + flag"));
-    peers.push_back(std::make_unique<Put<Abi>>(api, WindowKind::shared, "Put + flush + flag (shared window)"));
-  }
+  add_for_each_window<Put>(api, peers);
 }
 
 }  // namespace
 
 std::vector<std::unique_ptr<OneWayPeer>> mpi_one_way_peers(const Group& group) {
-  std::vector<std::unique_ptr<OneWayPeer>> peers;
-  if (group.size() != 2)
-    throw BadInput("this comparison with MPI needs 2 ranks, found " + std::to_string(group.size()));
-  if (const auto mpi = mpi_to_compete_with(group)) {
-    std::visit([&peers](const auto* api) { add_all(*api, peers); }, *mpi);
-  }
-  return peers;
+  return mpi_peers_of_two<OneWayPeer>(group, [](const auto& api, auto& peers) { add_all(api, peers); });
 }
 
 }  // namespace onehop::bench

@@ -68,16 +68,16 @@ GeometrySpec Wilson::Impl::spec_of(int lanes) const {
 
 template <class T>
 int Wilson::Impl::lanes() const {
-  const int most = detail::wilson_lanes<T>();
-  return geometry_lanes(spec, options.lanes > 0 ? std::min(most, options.lanes) : most);
+  const int supported = detail::wilson_lanes<T>();
+  return geometry_lanes(spec, options.lanes > 0 ? std::min(supported, options.lanes) : supported);
 }
 
 template <class T>
 Wilson::Impl::InPrecision<T>& Wilson::Impl::in_precision() {
   if constexpr (std::is_same_v<T, double>) {
-    return full;
+    return in_double;
   } else {
-    return single;
+    return in_single;
   }
 }
 
@@ -103,8 +103,12 @@ int Wilson::Impl::num_rhs_of(std::span<const Number> fields) const {
                  std::to_string(fields.size()));
 }
 
-template <class T>
-void Wilson::Impl::load(const WilsonCore<T>& core, std::span<const Number> fields, int parity, T* to) const {
+namespace {
+
+// Calls visit(i, j) for each site of a parity and each right-hand side: in lexicographic order the site's numbers begin
+// at i, in the layout of WilsonCore at j.
+template <class T, class Visit>
+void each_site(const WilsonCore<T>& core, int parity, Visit visit) {
   const WilsonStorage<T>& storage = core.storage();
   const auto lanes = static_cast<std::size_t>(storage.lanes());
   const auto num_rhs = static_cast<std::size_t>(core.num_rhs());
@@ -112,33 +116,35 @@ void Wilson::Impl::load(const WilsonCore<T>& core, std::span<const Number> field
   const std::size_t count = static_cast<std::size_t>(storage.vectors(parity)) * lanes;
   const std::size_t of_field = storage.sites.size() * 12;
   for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t site = static_cast<std::size_t>(storage.sites[first + i]) * 12;
     for (std::size_t rhs = 0; rhs < num_rhs; ++rhs) {
-      const Number* from = fields.data() + rhs * of_field + static_cast<std::size_t>(storage.sites[first + i]) * 12;
-      T* at = to + (i / lanes * num_rhs + rhs) * 24 * lanes + i % lanes;
-      for (std::size_t n = 0; n < 12; ++n) {
-        at[2 * n * lanes] = static_cast<T>(from[n].real());
-        at[(2 * n + 1) * lanes] = static_cast<T>(from[n].imag());
-      }
+      visit(rhs * of_field + site, (i / lanes * num_rhs + rhs) * 24 * lanes + i % lanes);
     }
   }
 }
 
+}  // namespace
+
+template <class T>
+void Wilson::Impl::load(const WilsonCore<T>& core, std::span<const Number> fields, int parity, T* to) const {
+  const auto lanes = static_cast<std::size_t>(core.storage().lanes());
+  each_site(core, parity, [&](std::size_t i, std::size_t j) {
+    for (std::size_t n = 0; n < 12; ++n) {
+      to[j + 2 * n * lanes] = static_cast<T>(fields[i + n].real());
+      to[j + (2 * n + 1) * lanes] = static_cast<T>(fields[i + n].imag());
+    }
+  });
+}
+
 template <class T>
 void Wilson::Impl::unload(const WilsonCore<T>& core, const T* from, int parity, std::span<Number> fields) const {
-  const WilsonStorage<T>& storage = core.storage();
-  const auto lanes = static_cast<std::size_t>(storage.lanes());
-  const auto num_rhs = static_cast<std::size_t>(core.num_rhs());
-  const std::size_t first = static_cast<std::size_t>(storage.geometry.parity_begin(storage.local(parity))) * lanes;
-  const std::size_t count = static_cast<std::size_t>(storage.vectors(parity)) * lanes;
-  const std::size_t of_field = storage.sites.size() * 12;
-  for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t rhs = 0; rhs < num_rhs; ++rhs) {
-      Number* to = fields.data() + rhs * of_field + static_cast<std::size_t>(storage.sites[first + i]) * 12;
-      const T* at = from + (i / lanes * num_rhs + rhs) * 24 * lanes + i % lanes;
-      for (std::size_t n = 0; n < 12; ++n)
-        to[n] = {static_cast<double>(at[2 * n * lanes]), static_cast<double>(at[(2 * n + 1) * lanes])};
+  const auto lanes = static_cast<std::size_t>(core.storage().lanes());
+  each_site(core, parity, [&](std::size_t i, std::size_t j) {
+    for (std::size_t n = 0; n < 12; ++n) {
+      const T* const at = from + j + 2 * n * lanes;
+      fields[i + n] = {static_cast<double>(at[0]), static_cast<double>(at[lanes])};
     }
-  }
+  });
 }
 
 template <class T>

@@ -64,8 +64,8 @@ struct Wilson::Impl {
   std::vector<double> blocks;
   std::vector<double> inverses;
   base::ThreadPool pool;
-  InPrecision<double> full;
-  InPrecision<float> single;
+  InPrecision<double> in_double;
+  InPrecision<float> in_single;
   Geometry geometry;
 };
 

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
-import numpy as np
-
 from onehop import _core
 from onehop._core import Collective, Collectives
+from onehop.array_memory import NUMBER_TYPES, element_count, element_type, memory_of, new_array, number_type
 from onehop.error import BadInput
 from onehop.group import Group
 
@@ -33,7 +32,6 @@ __all__ = [
 ]
 
 MAX_PLANS = 512
-_TYPES = frozenset({"float16", "bfloat16", "float32", "float64", "int32", "int64"})
 
 
 class Plans:
@@ -77,55 +75,6 @@ def plans(group: Group) -> Plans:
     return found
 
 
-def element_type(array: Any) -> str:
-    """Return the name of an array's element type, such as "float32", for NumPy, torch and other libraries."""
-    dtype = getattr(array, "dtype", None)
-    return getattr(dtype, "name", None) or str(dtype).rpartition(".")[2]
-
-
-def _number_type(array: Any) -> str:
-    if not hasattr(array, "dtype") or not hasattr(array, "shape"):
-        raise BadInput(
-            f"expected an array of one of {', '.join(sorted(_TYPES))}, found a {type(array).__name__}; "
-            "numpy.asarray makes an array of a number or of a list of them"
-        )
-    name = element_type(array)
-    if name not in _TYPES:
-        raise BadInput(f"expected elements of one of {', '.join(sorted(_TYPES))}, found {name}")
-    dtype = getattr(array, "dtype", None)
-    if isinstance(dtype, np.dtype) and not dtype.isnative:
-        raise BadInput(f"expected elements in this machine's byte order, found {dtype}; convert them first")
-    return name
-
-
-def _plain(array: Any) -> Any:
-    """Detach a torch tensor from its gradient, which would keep it from exporting its memory."""
-    if isinstance(array, np.ndarray):
-        return array
-    detach = getattr(array, "detach", None)
-    return array if detach is None else detach()
-
-
-def _memory(array: Any, writable: bool, what: str) -> _core.Memory:
-    array = _plain(array)
-    # The buffer protocol has no name for types such as bfloat16 of ml_dtypes.
-    if isinstance(array, np.ndarray) and array.dtype.kind == "V" and array.ndim > 0:
-        array = array.view(np.uint8)
-    device = getattr(getattr(array, "device", None), "type", "cpu")
-    if device != "cpu":
-        raise BadInput(
-            f"expected {what} in the processor's memory, found it on {device}; move it there first"
-        )
-    if getattr(array, "is_sparse", False):
-        raise BadInput(f"expected {what} to be dense, found a sparse tensor; call to_dense() first")
-    try:
-        return _core.Memory(array, writable, what)
-    except BadInput:
-        raise
-    except Exception as error:  # any type: the array's own library raises it
-        raise BadInput(f"expected {what} to export its memory, but it does not: {error}") from error
-
-
 @dataclass(frozen=True)
 class Verdict:
     """Whether an operation is possible, and if not, why. A verdict can be used as a bool.
@@ -159,37 +108,18 @@ def should_allreduce(array: Any, codec: str = "raw", op: str = "sum") -> Verdict
         True or false; `.reason` says why not.
     """
     try:
-        kind = _number_type(array)
-        _memory(array, True, "the array")
+        kind = number_type(array)
+        memory_of(array, True, "the array")
         if kind.startswith("int") and (codec != "raw" or op == "mean"):
             return Verdict(False, f"{op} of {kind} does not exist with the codec {codec}")
-        _core.encoded_bytes(codec, kind, _length(array.shape))
+        _core.encoded_bytes(codec, kind, element_count(array.shape))
     except (BadInput, AttributeError) as error:
         return Verdict(False, str(error))
     return Verdict(True)
 
 
-def _new(array: Any, shape: Sequence[int]) -> Any:
-    """Make an array of the same library and type with another shape."""
-    if isinstance(array, np.ndarray):
-        return np.empty(shape, array.dtype)
-    make = getattr(array, "new_empty", None)
-    if make is None:
-        raise BadInput(
-            f"expected `out` for a {type(array).__name__}, found None: onehop cannot allocate an array of this type"
-        )
-    return make(tuple(shape))
-
-
-def _length(shape: Sequence[int]) -> int:
-    length = 1
-    for extent in shape:
-        length *= int(extent)
-    return length
-
-
 def _run(operation: Collective, source: Any, result: Any) -> None:
-    operation.run(_memory(source, False, "the source"), _memory(result, True, "the result"))
+    operation.run(memory_of(source, False, "the source"), memory_of(result, True, "the result"))
 
 
 def allreduce(
@@ -250,17 +180,17 @@ def allreduce(
     """
     if isinstance(array, (list, tuple)):
         return _allreduce_several(group, array, op, codec, algorithm, out, compress_above)
-    kind = _number_type(array)
-    result = _new(array, array.shape) if out is None else out
+    kind = number_type(array)
+    result = new_array(array, array.shape) if out is None else out
     if element_type(result) != kind or tuple(result.shape) != tuple(array.shape):
         raise BadInput(
             f"expected `out` with shape {tuple(array.shape)} and type {kind}, "
             f"found {tuple(result.shape)} and {element_type(result)}"
         )
-    source, target = _memory(array, False, "the array"), _memory(result, True, "the result")
+    source, target = memory_of(array, False, "the array"), memory_of(result, True, "the result")
     used = _codec_to_use(group, codec, source.bytes, compress_above)
     operation = plans(group).get(
-        "allreduce", _length(array.shape), kind, op, used, algorithm, 0, tuple(array.shape)
+        "allreduce", element_count(array.shape), kind, op, used, algorithm, 0, tuple(array.shape)
     )
     operation.run(source, target)
     return result
@@ -287,11 +217,11 @@ def _allreduce_several(
     out: Sequence[Any] | None,
     compress_above: int | str,
 ) -> list[Any]:
-    kinds = {_number_type(array) for array in arrays}
-    results = [_new(array, array.shape) for array in arrays] if out is None else list(out)
+    kinds = {number_type(array) for array in arrays}
+    results = [new_array(array, array.shape) for array in arrays] if out is None else list(out)
     if len(results) != len(arrays):
         raise BadInput(f"expected {len(arrays)} arrays in `out`, found {len(results)}")
-    kinds |= {_number_type(array) for array in results}
+    kinds |= {number_type(array) for array in results}
     if len(kinds) > 1:
         raise BadInput(
             f"expected arrays of one type, found {', '.join(sorted(kinds))}; reduce them separately"
@@ -303,11 +233,11 @@ def _allreduce_several(
                 f"expected out[{number}] with shape {tuple(array.shape)}, found {tuple(result.shape)}"
             )
         memory = (
-            _memory(array, False, f"array {number}"),
-            _memory(result, True, f"out[{number}]"),
+            memory_of(array, False, f"array {number}"),
+            memory_of(result, True, f"out[{number}]"),
         )
         held.append(memory)
-        parts.append((memory[0].address, memory[1].address, _length(array.shape)))
+        parts.append((memory[0].address, memory[1].address, element_count(array.shape)))
         total += memory[0].bytes
     used = _codec_to_use(group, codec, total, compress_above)
     kind = kinds.pop() if kinds else "float32"
@@ -350,9 +280,9 @@ def reduce_scatter(group: Group, array: Any, op: str = "sum", codec: str = "raw"
         As for `allreduce`.
     """
     shape = _block_shape(group, array)
-    result = _new(array, shape) if out is None else out
-    kind = _number_type(array)
-    operation = plans(group).get("reduce_scatter", _length(shape), kind, op, codec, 0, shape)
+    result = new_array(array, shape) if out is None else out
+    kind = number_type(array)
+    operation = plans(group).get("reduce_scatter", element_count(shape), kind, op, codec, 0, shape)
     _run(operation, array, result)
     return result
 
@@ -372,7 +302,7 @@ def _content(array: Any) -> tuple[str, tuple[int, ...]]:
     A type that no reduction supports is "bytes", with a checksum of its name as part of the shape.
     """
     name, shape = element_type(array), tuple(getattr(array, "shape", ()))
-    return (name, shape) if name in _TYPES else ("bytes", (*shape, -1, crc32(name.encode())))
+    return (name, shape) if name in NUMBER_TYPES else ("bytes", (*shape, -1, crc32(name.encode())))
 
 
 def allgather(group: Group, array: Any, *, out: Any = None) -> Any:
@@ -397,15 +327,15 @@ def allgather(group: Group, array: Any, *, out: Any = None) -> Any:
     BadInput, Mismatch, PeerLost, Timeout
         As for `allreduce`.
     """
-    result = _new(array, (group.size, *array.shape)) if out is None else out
-    source, target = _memory(array, False, "the array"), _memory(result, True, "the result")
+    result = new_array(array, (group.size, *array.shape)) if out is None else out
+    source, target = memory_of(array, False, "the array"), memory_of(result, True, "the result")
     plans(group).get("allgather", (source.bytes,) * group.size, *_content(array)).run(source, target)
     return result
 
 
 def broadcast(group: Group, array: Any, root: int = 0) -> Any:
     """Overwrite the arrays of all ranks, of any type, with the array of rank `root`, and return `array`."""
-    memory = _memory(array, True, "the array")
+    memory = memory_of(array, True, "the array")
     plans(group).get("broadcast", memory.bytes, root, *_content(array)).run(memory, memory)
     return array
 
@@ -435,8 +365,8 @@ def all_to_all(group: Group, array: Any, *, out: Any = None) -> Any:
         As for `allreduce`.
     """
     _block_shape(group, array)
-    result = _new(array, array.shape) if out is None else out
-    source, target = _memory(array, False, "the array"), _memory(result, True, "the result")
+    result = new_array(array, array.shape) if out is None else out
+    source, target = memory_of(array, False, "the array"), memory_of(result, True, "the result")
     lengths = (source.bytes // group.size,) * group.size
     plans(group).get("all_to_all", lengths, lengths, *_content(array)).run(source, target)
     return result

@@ -11,9 +11,10 @@ import pytest
 import typer
 
 from onehop.bench import Bench, Samples, make_row
+from onehop.bench.bars import save_rate_plot
 from onehop.bench.circuits import CircuitRow
 from onehop.bench.figures import FIGURES, draw_figure, read_result
-from onehop.bench.plot import case_text, save_plot, save_rate_plot
+from onehop.bench.plot import case_text, save_plot
 from onehop.bench.recipes import RECIPES, recipe
 from onehop.bench.result import FlopRow, machine_text, with_flop
 from onehop.cli import main, make_app

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from onehop import BadInput
 from onehop.quantum.io import hdf5, hdf5_child
 
 h5py = pytest.importorskip("h5py")
@@ -177,3 +178,20 @@ def damaged_copies(file: Path, copy: Path, seed: int, count: int) -> Iterator[Pa
                 data[place] = int(rng.choice([0, 1, 0x7F, 0x80, 0xFF, int(rng.integers(256))]))
         copy.write_bytes(data)
         yield copy
+
+
+def error_of(read: Any, file: Path) -> str:
+    """Return the message of BadInput; empty if the file was accepted."""
+    try:
+        read(file)
+    except BadInput as error:
+        return str(error)
+    return ""
+
+
+def refused(what: dict[str, Change], file: Path, copy: Path, read: Any) -> None:
+    """Every alteration changes the file and is detected."""
+    assert error_of(read, altered(file, copy, lambda stored: None)) == ""
+    said = {name: error_of(read, altered(file, copy, change)) for name, change in what.items()}
+    accepted = [name for name, words in said.items() if str(copy) not in words]
+    assert not accepted, accepted

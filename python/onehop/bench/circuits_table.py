@@ -8,7 +8,7 @@ from typing import Any, cast
 from rich.table import Table
 
 from onehop.bench.circuits import CircuitRow
-from onehop.bench.plot import log_scale, peer_looks, shared_legend, time_unit
+from onehop.bench.plot import draw_known, log_scale, peer_looks, shared_legend, time_unit
 from onehop.bench.result import Bench, machine_text
 from onehop.bench.table import empty_table, number
 from onehop.figure import empty_figure, save_figure
@@ -146,9 +146,8 @@ def _draw_circuits(
     places = list(range(len(rows)))
     axes.plot(places, [factor * row.ours_s for row in rows], "o", color="tab:red", label="onehop", zorder=3)
     for name, look in looks.items():
-        measured = [(place, factor * row.peers[name]) for place, row in enumerate(rows) if name in row.peers]
-        if measured:
-            axes.plot(*zip(*measured, strict=True), linestyle="none", label=name, **look)
+        times = [factor * row.peers[name] if name in row.peers else None for row in rows]
+        draw_known(axes, places, times, linestyle="none", label=name, **look)
     light = {"marker": "_", "linestyle": "none", "color": "black", "markersize": 10}
     axes.plot(places, [factor * row.pass_s for row in rows], label="one pass over the state", **light)
     axes.grid(alpha=0.3)

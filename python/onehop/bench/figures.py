@@ -8,20 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from onehop.bench.bars import Bar, draw_bars, draw_rates, save_rate_plot, save_solver_plot
 from onehop.bench.circuits import CircuitRow
 from onehop.bench.circuits_table import save_circuit_plot
 from onehop.bench.plot import (
     OURS,
     SPEED_OF_LIGHT,
-    Bar,
-    draw_bars,
-    draw_rates,
+    draw_known,
     log_scale,
+    row_axis,
     save_plot,
-    save_rate_plot,
-    save_solver_plot,
     shared_legend,
-    size_axis,
     time_unit,
 )
 from onehop.bench.recipes import command_text
@@ -90,18 +87,14 @@ def _draw_best(axes: Any, rows: Sequence[Row], label: str) -> None:
     """Draw lines over the size: onehop, the best peer of each size, and the speed of light."""
     rows = [row for row in rows if row.bytes]
     sizes = [row.bytes for row in rows]
-    best = [(row.bytes, row.best_peer_us) for row in rows if row.best_peer_us is not None]
-    if best:
-        look = {"color": "tab:blue", "marker": "s", "linestyle": "--", "markersize": 5}
-        axes.plot(*zip(*best, strict=True), label="best MPI call", **look)
-    limits = [(row.bytes, row.limit_us) for row in rows if row.limit_us is not None]
-    if limits:
-        axes.plot(*zip(*limits, strict=True), label="speed of light", **SPEED_OF_LIGHT)
+    look = {"color": "tab:blue", "marker": "s", "linestyle": "--", "markersize": 5}
+    draw_known(axes, sizes, [row.best_peer_us for row in rows], label="best MPI call", **look)
+    draw_known(axes, sizes, [row.limit_us for row in rows], label="speed of light", **SPEED_OF_LIGHT)
     spread = [[row.ours_us - row.p10_us for row in rows], [row.p90_us - row.ours_us for row in rows]]
     axes.errorbar(
         sizes, [row.ours_us for row in rows], spread, label="onehop", elinewidth=1, capsize=3, **OURS
     )
-    size_axis(axes, rows, label)
+    row_axis(axes, rows, label)
     log_scale(axes)
     axes.set_ylabel("time in µs (median)")
     axes.grid(alpha=0.3)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from onehop import _core
-from onehop.bench.plot import SPEED_OF_LIGHT, log_scale, peer_looks
+from onehop.bench.plot import SPEED_OF_LIGHT, log_scale, peer_looks, size_axis
 from onehop.bench.result import Bench, Row, machine_text, make_row
 from onehop.bench.run import Advance, Settings, _begin, _samples
 from onehop.figure import empty_figure, save_figure
@@ -101,11 +101,7 @@ def _draw_pattern(times: Any, gains: Any, rows: Sequence[QspiRow]) -> None:
     times.plot(sizes, [row.limit_us for row in rows], label="speed of light", **SPEED_OF_LIGHT)
     gains.axhline(1, color="black", linewidth=0.8)
     for axes in (times, gains):
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(
-            sizes, [bytes_text(size, exact=True) for size in sizes], rotation=45, ha="right", fontsize=8
-        )
-        axes.minorticks_off()
+        size_axis(axes, sizes)
         axes.grid(alpha=0.3)
         if axes.get_legend_handles_labels()[0]:
             axes.legend(fontsize=7)

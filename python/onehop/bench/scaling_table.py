@@ -7,7 +7,7 @@ from typing import cast
 
 from rich.table import Table
 
-from onehop.bench.plot import PEER_COLOURS, PEER_MARKERS
+from onehop.bench.plot import PEER_COLOURS, PEER_MARKERS, named_axis
 from onehop.bench.result import Bench, machine_text
 from onehop.bench.scaling import ScalingRow
 from onehop.bench.table import empty_table, number
@@ -76,9 +76,7 @@ def save_scaling_plot(result: Bench, file: str) -> None:
     ranks = sorted({row.ranks for row in result.rows})
     cores = {row.ranks: row.cores for row in _rows(result) if row.threads == threads}
     axes.plot(ranks, [cores[r] / cores[1] for r in ranks], ":", color="black", label="limit: cores in use")
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(ranks, [str(r) for r in ranks])
-    axes.minorticks_off()
+    named_axis(axes, {r: str(r) for r in ranks})
     axes.set(
         xlabel=f"ranks, with {counted(threads, 'thread')} each",
         ylabel="speedup over one rank",

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from onehop.bench.bars import save_rate_plot
 from onehop.bench.dslash import DSLASH_BLOCKS, dslash, improvements
-from onehop.bench.plot import save_rate_plot
 from onehop.bench.run import Settings
 from onehop.cli.bench_options import (
     PlotOption,

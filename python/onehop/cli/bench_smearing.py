@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from onehop.bench.plot import save_rate_plot
+from onehop.bench.bars import save_rate_plot
 from onehop.bench.run import Settings
 from onehop.bench.smearing import SMEARING_BLOCKS, SMEARING_KINDS, smearing
 from onehop.cli.bench_dslash import BlocksOption, blocks_of

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
+from onehop.bench.bars import save_solver_plot
 from onehop.bench.lattice_solver import SOLVER_BLOCKS, lattice_solver
-from onehop.bench.plot import save_solver_plot
 from onehop.bench.run import Settings
 from onehop.cli.bench_dslash import BlocksOption, blocks_of
 from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption, ThreadsOption

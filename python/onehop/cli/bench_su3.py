@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from onehop.bench.plot import save_rate_plot
+from onehop.bench.bars import save_rate_plot
 from onehop.bench.run import Settings
 from onehop.bench.sizes import parse_sizes
 from onehop.bench.su3 import SU3_OPERATIONS, SU3_SITES, su3

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from onehop.bench.plot import save_rate_plot
+from onehop.bench.bars import save_rate_plot
 from onehop.bench.run import Settings
 from onehop.bench.wilson import WILSON_LATTICES, WILSON_VARIANTS, wilson
 from onehop.cli.bench_options import PlotOption, QuickOption, SecondsOption, ThreadsOption

@@ -11,11 +11,12 @@ import numpy as np
 from onehop import _core
 from onehop._core import Condition, Operation, Register, gate, gate_names
 from onehop.error import BadInput
+from onehop.quantum.named_gates import NamedGates
 
 __all__ = ["Circuit", "Condition", "Operation", "Register", "gate", "gate_names"]
 
 
-class Circuit(_core.Circuit):
+class Circuit(NamedGates, _core.Circuit):
     """A quantum circuit as plain data, built operation by operation.
 
     Bits are ordered as in Qiskit: qubit 0 is the least significant bit of an amplitude's index, and the first target
@@ -41,149 +42,6 @@ class Circuit(_core.Circuit):
     def __init__(self, qubits: int, clbits: int = 0, name: str = "") -> None:
         super().__init__(qubits, clbits, name)
         self._conditions: list[Condition] = []
-
-    def gate(self, name: str, qubits: Sequence[int], parameters: Sequence[float] = ()) -> Circuit:
-        """Append a named gate of OpenQASM 2 or 3.
-
-        Parameters
-        ----------
-        name : str
-            One of `gate_names`.
-        qubits : sequence of int
-            Controls first, then targets.
-        parameters : sequence of float
-            Angles in radians.
-
-        Raises
-        ------
-        BadInput
-            The name is unknown, or the number of qubits or parameters is wrong.
-        """
-        return self._append(gate(name, list(qubits), [float(p) for p in parameters]))
-
-    # -- gates on one qubit --------------------------------------------------------------------------------------
-
-    def id(self, qubit: int) -> Circuit:
-        """Append the identity."""
-        return self.gate("id", [qubit])
-
-    def x(self, qubit: int) -> Circuit:
-        """Append Pauli X."""
-        return self.gate("x", [qubit])
-
-    def y(self, qubit: int) -> Circuit:
-        """Append Pauli Y."""
-        return self.gate("y", [qubit])
-
-    def z(self, qubit: int) -> Circuit:
-        """Append Pauli Z."""
-        return self.gate("z", [qubit])
-
-    def h(self, qubit: int) -> Circuit:
-        """Append a Hadamard gate."""
-        return self.gate("h", [qubit])
-
-    def s(self, qubit: int) -> Circuit:
-        """Append diag(1, i)."""
-        return self.gate("s", [qubit])
-
-    def sdg(self, qubit: int) -> Circuit:
-        """Append diag(1, -i)."""
-        return self.gate("sdg", [qubit])
-
-    def t(self, qubit: int) -> Circuit:
-        """Append diag(1, exp(i pi/4))."""
-        return self.gate("t", [qubit])
-
-    def tdg(self, qubit: int) -> Circuit:
-        """Append diag(1, exp(-i pi/4))."""
-        return self.gate("tdg", [qubit])
-
-    def sx(self, qubit: int) -> Circuit:
-        """Append the square root of X."""
-        return self.gate("sx", [qubit])
-
-    def sxdg(self, qubit: int) -> Circuit:
-        """Append the inverse of `sx`."""
-        return self.gate("sxdg", [qubit])
-
-    def rx(self, angle: float, qubit: int) -> Circuit:
-        """Append exp(-i angle/2 X)."""
-        return self.gate("rx", [qubit], [angle])
-
-    def ry(self, angle: float, qubit: int) -> Circuit:
-        """Append exp(-i angle/2 Y)."""
-        return self.gate("ry", [qubit], [angle])
-
-    def rz(self, angle: float, qubit: int) -> Circuit:
-        """Append exp(-i angle/2 Z)."""
-        return self.gate("rz", [qubit], [angle])
-
-    def p(self, angle: float, qubit: int) -> Circuit:
-        """Append diag(1, exp(i angle))."""
-        return self.gate("p", [qubit], [angle])
-
-    def u(self, theta: float, phi: float, lam: float, qubit: int) -> Circuit:
-        """Append the general one-qubit gate of OpenQASM, with the real upper left entry cos(theta/2)."""
-        return self.gate("u", [qubit], [theta, phi, lam])
-
-    # -- gates on several qubits -----------------------------------------------------------------------------------
-
-    def cx(self, control: int, target: int) -> Circuit:
-        """Append a controlled X."""
-        return self.gate("cx", [control, target])
-
-    def cy(self, control: int, target: int) -> Circuit:
-        """Append a controlled Y."""
-        return self.gate("cy", [control, target])
-
-    def cz(self, control: int, target: int) -> Circuit:
-        """Append a controlled Z."""
-        return self.gate("cz", [control, target])
-
-    def ch(self, control: int, target: int) -> Circuit:
-        """Append a controlled Hadamard gate."""
-        return self.gate("ch", [control, target])
-
-    def cp(self, angle: float, control: int, target: int) -> Circuit:
-        """Append a controlled `p`."""
-        return self.gate("cp", [control, target], [angle])
-
-    def crx(self, angle: float, control: int, target: int) -> Circuit:
-        """Append a controlled `rx`."""
-        return self.gate("crx", [control, target], [angle])
-
-    def cry(self, angle: float, control: int, target: int) -> Circuit:
-        """Append a controlled `ry`."""
-        return self.gate("cry", [control, target], [angle])
-
-    def crz(self, angle: float, control: int, target: int) -> Circuit:
-        """Append a controlled `rz`."""
-        return self.gate("crz", [control, target], [angle])
-
-    def swap(self, a: int, b: int) -> Circuit:
-        """Exchange two qubits. This costs nothing, because the simulator only renames them."""
-        return self.gate("swap", [a, b])
-
-    def cswap(self, control: int, a: int, b: int) -> Circuit:
-        """Append a controlled `swap`."""
-        return self.gate("cswap", [control, a, b])
-
-    def ccx(self, a: int, b: int, target: int) -> Circuit:
-        """Append X with two controls."""
-        return self.gate("ccx", [a, b, target])
-
-    def rxx(self, angle: float, a: int, b: int) -> Circuit:
-        """Append exp(-i angle/2 XX)."""
-        return self.gate("rxx", [a, b], [angle])
-
-    def ryy(self, angle: float, a: int, b: int) -> Circuit:
-        """Append exp(-i angle/2 YY)."""
-        return self.gate("ryy", [a, b], [angle])
-
-    def rzz(self, angle: float, a: int, b: int) -> Circuit:
-        """Append exp(-i angle/2 ZZ)."""
-        return self.gate("rzz", [a, b], [angle])
 
     # -- gates by their matrices -------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from onehop.collectives import element_type
+from onehop.array_memory import element_type
 from onehop.error import BadInput
 
 __all__ = ["bytes_of", "check", "flat", "number_type", "op_name", "tensors_of"]

@@ -8,8 +8,9 @@ import torch
 import torch.distributed as dist
 
 from onehop import _core
+from onehop.array_memory import element_type
 from onehop.codec import CODECS
-from onehop.collectives import allreduce, element_type, plans
+from onehop.collectives import allreduce, plans
 from onehop.error import BadInput
 from onehop.group import Group
 from onehop.torch.work_queue import UNUSABLE_AFTER, WorkQueue
