@@ -268,6 +268,12 @@ static void started_twice(void) {
   qspi_start(msgs[0]);
 }
 
+static void wrong_variable(void) {
+  qspi_msg_t msgs[2] = {receiving(0, &one, 1), sending(0, &one, 1)};
+  setenv("ONEHOP_QSPI_TOGETHER", "yes", 1);
+  qspi_prepare(msgs, 2);
+}
+
 static void never_sent(void) {
   int other;
   qspi_msg_t msgs[2] = {receiving(0, &other, 1), sending(0, &one, 1)};
@@ -289,6 +295,7 @@ static const struct error_case errors[] = {
     {"buffer", 1, 1, "qspi_set_send: expected a buffer of 4 bytes, found a null pointer", no_buffer},
     {"sizes", 2, 1, "rank 0 sends 8 bytes to rank 1, which expects 4", different_sizes},
     {"twice", 1, 1, "qspi_start: the message has been started already", started_twice},
+    {"variable", 1, 1, "qspi_prepare: ONEHOP_QSPI_TOGETHER: expected 0 or 1, found 'yes'", wrong_variable},
     {"never", 1, 1, "rank 0 waits for a message from itself", never_sent},
     {"lost", 2, 3, "rank 1", lost_peer},
 };

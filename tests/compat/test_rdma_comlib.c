@@ -317,6 +317,11 @@ static void no_buffer(void) {
   rdma_comlib_new_ext(&data, &zero, &zero, &zero, &size, &external);
 }
 
+static void wrong_variable(void) {
+  setenv("ONEHOP_SHARE_BUFFERS", "yes", 1);
+  open_with(0, 1 - my_rank(), 40000);
+}
+
 static void lost_peer(void) {
   struct direction d;
   open_direction(&d, 1, 10);
@@ -334,6 +339,7 @@ static const struct error_case errors[] = {
     {"memory", 1, 1, "rdma_comlib_isendrecv: expected a path that rdma_comlib_new made", not_a_path},
     {"deleted", 1, 1, "rdma_comlib_irecv_check: expected a path", deleted},
     {"buffer", 1, 1, "found a null pointer for sbuff", no_buffer},
+    {"variable", 2, 1, "ONEHOP_SHARE_BUFFERS: expected 0 or 1, found 'yes'", wrong_variable},
     {"lost", 2, 3, "rank 1", lost_peer},
 };
 
