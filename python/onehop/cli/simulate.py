@@ -197,7 +197,10 @@ def simulate_command(
     ] = 0,
     slots: Annotated[int, typer.Option(help="Number of slots of a channel.")] = 2,
     contention: Annotated[
-        bool, typer.Option("--contention/--no-contention", help="Let messages share links, or let each flow by itself.")
+        bool,
+        typer.Option(
+            "--contention/--no-contention", help="Let messages share links, or let each flow by itself."
+        ),
     ] = True,
     accuracy: Annotated[
         float,
