@@ -20,21 +20,22 @@ from onehop.error import Error
 from onehop.exit_code import exit_code
 from onehop.launch.environment import current_launch
 
-COMMANDS = (
-    "bench",
-    "doctor",
-    "lattice",
-    "launch",
-    "machines",
-    "map",
-    "poisson",
-    "quantum",
-    "rails",
-    "schedule",
-    "simulate",
-    "tour",
-    "tune",
-)
+# The modules, and the commands that each of them adds.
+COMMANDS = {
+    "bench": ("bench",),
+    "doctor": ("doctor",),
+    "lattice": ("lattice",),
+    "launch": ("launch",),
+    "machines": ("machines",),
+    "map": ("map",),
+    "poisson": ("poisson",),
+    "quantum": ("quantum", "run", "plan", "circuit", "hamlib", "qedc"),
+    "rails": ("rails",),
+    "schedule": ("schedule",),
+    "simulate": ("simulate",),
+    "tour": ("tour",),
+    "tune": ("tune",),
+}
 
 
 def _print_version(wanted: bool) -> None:
@@ -55,8 +56,8 @@ def _root(
     current_launch()
 
 
-def make_app() -> typer.Typer:
-    """Build the command line with all its subcommands."""
+def make_app(name: str | None = None) -> typer.Typer:
+    """Build the command line: the module of the command `name`, or all modules if none has that command."""
     app = typer.Typer(
         name="onehop",
         no_args_is_help=True,
@@ -65,8 +66,8 @@ def make_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    for name in COMMANDS:
-        importlib.import_module(f"onehop.cli.{name}").register(app)
+    for module in [one for one, names in COMMANDS.items() if name in names] or COMMANDS:
+        importlib.import_module(f"onehop.cli.{module}").register(app)
     return app
 
 
@@ -84,9 +85,9 @@ def _let_help_flow(command: Any) -> None:
         _let_help_flow(part)
 
 
-def make_command() -> Any:
-    """Build the command line as a click command, with help texts that fill the terminal."""
-    command = typer.main.get_command(make_app())
+def make_command(name: str | None = None) -> Any:
+    """Build the command line (see `make_app`) as a click command, with help texts that fill the terminal."""
+    command = typer.main.get_command(make_app(name))
     _let_help_flow(command)
     return command
 
@@ -124,10 +125,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         The exit code: 0, 1 for a failure, 2 for bad input, 3 for a lost peer, 130 after Ctrl-C.
     """
-    command = make_command()
+    arguments = sys.argv[1:] if arguments is None else arguments
+    # Importing and building all commands takes longer than most commands run.
+    command = make_command(arguments[0] if arguments else None)
     try:
         code = command.main(
-            args=_json_to_stdout(sys.argv[1:] if arguments is None else arguments),
+            args=_json_to_stdout(arguments),
             prog_name="onehop",
             standalone_mode=False,
         )
