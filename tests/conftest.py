@@ -18,8 +18,8 @@ from ranks import Ranks
 settings.register_profile("onehop", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("onehop")
 
-# Several tests run at once, many of them with several ranks. Threads of NumPy's BLAS would only wait for each other, and
-# starting them takes as long as importing the rest of NumPy.
+# Several tests run at once, many of them with several ranks. Threads of NumPy's BLAS would only wait for each other,
+# and starting them takes as long as importing the rest of NumPy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # A shell that starts the tests in the background makes them ignore SIGINT, and nohup makes them ignore SIGHUP. The
