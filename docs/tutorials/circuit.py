@@ -28,7 +28,7 @@ circuit = quantum.parse_qasm(QASM)
 
 plan = quantum.plan(circuit, 4)  # before anything runs
 if group.rank == 0:
-    print(f"on 4 ranks: {plan.exchanges} exchange(s), {plan.bytes_per_rank} bytes sent by each rank")
+    print(f"exchanges on 4 ranks: {plan.exchanges}; bytes sent by each rank: {plan.bytes_per_rank}")
 
 result = quantum.simulate(circuit, group, shots=1000, seed=7)  # collective
 if group.rank == 0:

@@ -1,4 +1,4 @@
-"""From a thermalized SU(3) gauge field to the effective mass of the pion, on a lattice small enough for a tutorial."""
+"""From a thermalized SU(3) gauge field to the effective mass of the pion, on a small lattice."""
 
 import numpy as np
 

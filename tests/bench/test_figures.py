@@ -97,6 +97,7 @@ def test_missing_result_is_named_with_its_command(results: Path, capsys: pytest.
     said = capsys.readouterr().err
     assert f"onehop bench halo -n 2 --json {results / 'halo.json'}" in said
     assert "channel.json is no result" in said
+    assert all(line.startswith("error: ") for line in said.splitlines())
     assert main(["bench", "figures", "nothing"]) == 2
     assert "among messages" in capsys.readouterr().err
 

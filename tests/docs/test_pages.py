@@ -101,7 +101,9 @@ def test_readme_schedule_commands_run(ranks: Ranks) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_exist(page: Path) -> None:
     """Every command on a page exists with all its options. Values of options may be placeholders."""
-    for text in COMMAND.findall(page.read_text()):
+    for text in COMMAND.findall(
+        re.sub(r"\\\n *", " ", page.read_text())
+    ):  # with lines that end in a backslash joined
         words = shlex.split(text)
         command = typer.main.get_command(make_app())
         while hasattr(command, "commands") and words and words[0] in command.commands:
@@ -139,6 +141,59 @@ def test_lines_are_wrapped(page: Path) -> None:
         elif not text.startswith("|") and not re.fullmatch(r"\[.*\]:.*|\S+", text):
             long += [f"{page.name}:{number}: {len(line)} columns"] if len(line) > LONGEST_LINE else []
     assert long == [], f"expected at most {LONGEST_LINE} columns; wrap these lines"
+
+
+FENCE = re.compile(r" *(`{3,}|~{3,}|:{3,})")
+ITEM = re.compile(r"( *)(?:[-*+]|\d+[.)])( +)(?=\S)")
+INDENT_OF_LITERAL_TEXT = 4
+
+
+def literal_fences(text: str) -> list[int]:
+    """The numbers of the lines that should open a code block but are literal text, because of their indentation.
+
+    Markdown takes an indentation of four columns or more for literal text. Inside a list it counts from the column in
+    which the text of the item begins.
+    """
+    found, items, fence = [], [0], ""
+    for number, line in enumerate(text.splitlines(), 1):
+        indent = len(line) - len(line.lstrip())
+        if fence:
+            fence = "" if line.strip() == fence else fence
+        elif line.strip():
+            while indent < items[-1]:
+                items.pop()
+            item, opens = ITEM.match(line), FENCE.match(line)
+            if indent - items[-1] >= INDENT_OF_LITERAL_TEXT:
+                found += [number] if opens else []
+            elif item:
+                items.append(item.end())
+            elif opens:
+                fence = opens[1]
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_code_blocks_are_no_literal_text(page: Path) -> None:
+    assert literal_fences(page.read_text()) == [], (
+        "indent these fences by less than 4 columns, or as their list item"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("text\n\n    ```sh\n    ls\n    ```\n", [3, 5]),
+        ("text\n\n   ```sh\n   ls\n   ```\n", []),
+        ("1. item\n\n   ```sh\n   ls\n   ```\n", []),
+        ("- item\n\n    ```sh\n    ls\n    ```\n", []),
+        ("- item\n\n      ```sh\n      ls\n      ```\n", [3, 5]),
+        ("- item\n  - inner\n\n    ```sh\n    ls\n    ```\n", []),
+        ("- item\n\ntext\n\n    ~~~sh\n    ls\n    ~~~\n", [5, 7]),
+        ("```md\n    ```sh\n```\n", []),
+    ],
+)
+def test_literal_fences_are_found(text: str, expected: list[int]) -> None:
+    assert literal_fences(text) == expected
 
 
 @pytest.mark.parametrize("page", ["docs/design/architecture.md", "docs/howto/extend.md"])

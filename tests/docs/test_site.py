@@ -2,39 +2,19 @@
 
 from __future__ import annotations
 
-import fcntl
-import functools
-import http.server
-import importlib.util
 import os
 import re
 import shutil
 import subprocess
-import threading
-from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
+from urllib.parse import quote_plus
 
 import pytest
 
 from onehop import _core
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("sphinx", "furo", "myst_parser", "breathe", "sphinx_copybutton")
-
-
-@pytest.fixture(scope="module")
-def site() -> Path:
-    """Bring the site of `make docs` up to date and return its folder. Several processes of tests share it."""
-    missing = [name for name in PACKAGES if importlib.util.find_spec(name) is None]
-    missing += [] if shutil.which("doxygen") else ["doxygen"]
-    if missing:
-        pytest.skip(f"no {', '.join(missing)}; `make docs` brings what the site is built with")
-    (ROOT / "build").mkdir(exist_ok=True)
-    with (ROOT / "build/docs.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        done = subprocess.run(["tools/docs.sh"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return ROOT / "build/docs"
 
 
 @pytest.mark.timeout(900)
@@ -55,38 +35,70 @@ def test_nothing_is_loaded_from_a_host(site: Path) -> None:
 def test_a_newcomer_finds(site: Path) -> None:
     home = (site / "index.html").read_text()
     assert "Where is the heat bath?" in home
-    assert 'href="howto/extend.html#a-codec"' in home
-    assert 'id="a-codec"' in (site / "howto/extend.html").read_text()
+    assert 'href="howto/extend.html#add-a-codec"' in home
+    assert 'id="add-a-codec"' in (site / "howto/extend.html").read_text()
     assert 'id="onehop-timeout"' in (site / "reference/environment.html").read_text()
     assert "heat_bath" in (site / "reference/cpp/lattice.html").read_text()
 
 
-def test_every_variable_is_on_the_page() -> None:
-    page = (ROOT / "docs/reference/environment.md").read_text()
-    reads = re.compile(r'(?:getenv|environ\.get|environ|env)\w*\s*[(\[]\s*"(ONEHOP_[A-Z_]+)"')
-    folders = ("src", "quantum", "lattice", "poisson", "collectives", "compat", "python/onehop")
-    found = {
-        name
-        for folder in folders
-        for file in (ROOT / folder).rglob("*")
-        if file.suffix in {".cc", ".h", ".py"}
-        for name in reads.findall(file.read_text())
-    }
-    found |= {one["name"] for one in _core.environment_variables() if one["set_by"] == "user"}
-    assert len(found) > 8
-    assert {name for name in found if f"`{name}`" not in page} == set()
+@pytest.mark.timeout(900)
+def test_every_variable_has_one_entry(site: Path) -> None:
+    """The page has a section, or a row of a table, for each variable of the table in src/base/env.cc."""
+    page = (site / "reference/environment.html").read_text()
+    section = r'<h\d><code[^>]*><span class="pre">(ONEHOP_\w+)</span></code>'
+    row = r'<tr[^>]*><td><p><code[^>]*><span class="pre">(ONEHOP_\w+)</span></code></p></td>'
+    described = re.findall(section, page) + re.findall(row, page)
+    assert sorted(described) == [one["name"] for one in _core.environment_variables()]
+    for one in _core.environment_variables():
+        words = re.split(r"[`'\"]", one["meaning"])[0]  # up to what the page writes differently
+        assert page.count(words) == 1, one["name"]
 
 
-@pytest.fixture
-def address(site: Path) -> Iterator[str]:
-    """Serve the site on this machine and return its address. The search needs a server."""
-    quiet = type("Quiet", (http.server.SimpleHTTPRequestHandler,), {"log_message": lambda *_: None})
-    with http.server.ThreadingHTTPServer(
-        ("127.0.0.1", 0), functools.partial(quiet, directory=site)
-    ) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+@pytest.mark.timeout(900)
+def test_sidebar_has_groups(site: Path) -> None:
+    sidebar = re.search(
+        r'<div class="sidebar-tree">(.*?)</div>\s*</div>', (site / "index.html").read_text(), re.S
+    )
+    assert sidebar is not None
+    found = re.findall(r'caption-text">([^<]+)|class="toctree-l1[^"]*"><a[^>]*>([^<]+)', sidebar[1])
+    groups: dict[str, list[str]] = {}
+    for caption, entry in found:
+        if caption:
+            groups[caption] = []
+        else:
+            groups[list(groups)[-1]].append(entry)
+    assert list(groups) == ["Guides", "Reference", "Background"]
+    subjects = ["Core", "Collective operations", "Quantum circuits", "Lattice field theory", "Poisson solver"]
+    assert groups["Reference"][1:9] == [*subjects, "Machines", "Python API", "C++ API"]
+
+
+@pytest.mark.timeout(900)
+def test_no_markup_is_left(site: Path) -> None:
+    """No fence of a code block and no caret of an exponent reaches the reader."""
+    for page in site.rglob("*.html"):
+        if page.stem in {"genindex", "search"}:
+            continue
+        article = page.read_text().partition("<article")[2].partition("</article>")[0]
+        code = re.findall(r"<pre>.*?</pre>", article, re.S)
+        assert not [block for block in code if "```" in block], page
+        text = re.sub(r"<(pre|code|dt|h\d)\b.*?</\1>", " ", article, flags=re.S)
+        assert re.findall(r"[\w)|]\^[\w({-].{0,20}", re.sub(r"<[^>]+>", "", text)) == [], page
+    assert "on 6<sup>4</sup>" in (site / "reference/lattice_gauge.html").read_text()
+    assert "<sub>μ</sub>" in (site / "reference/lattice_wilson.html").read_text()
+
+
+def in_browser(url: str, folder: Path, *options: str) -> str:
+    """Open a page in headless Chromium and return what that prints. No host but this one can be reached."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        pytest.skip("no Chromium; on Debian: apt-get install chromium")
+    flags = ["--headless", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={folder}/profile"]
+    flags += ["--no-sandbox"] if os.geteuid() == 0 else []
+    flags += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--virtual-time-budget=8000"]
+    done = subprocess.run(
+        [chromium, *flags, *options, url], capture_output=True, text=True, timeout=240, check=True
+    )
+    return done.stdout
 
 
 @pytest.mark.timeout(900)
@@ -101,23 +113,29 @@ def address(site: Path) -> Iterator[str]:
     ids=["home", "search", "tutorial", "api"],
 )
 def test_in_a_browser(address: str, tmp_path: Path, page: str, seen: str) -> None:
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
-    if chromium is None:
-        pytest.skip("no Chromium; on Debian: apt-get install chromium")
+    dom = in_browser(f"{address}/{page}", tmp_path, "--dump-dom")
+    assert seen in dom
     shot = tmp_path / "page.png"
-    flags = ["--headless", "--disable-gpu", "--disable-dev-shm-usage", f"--user-data-dir={tmp_path}/profile"]
-    flags += ["--no-sandbox"] if os.geteuid() == 0 else []
-    # No other host is reachable, so a page that needs one fails the test.
-    flags += ["--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--virtual-time-budget=8000"]
-    url = f"{address}/{page}"
-    dom = subprocess.run(
-        [chromium, *flags, "--dump-dom", url], capture_output=True, text=True, timeout=240, check=False
-    )
-    assert seen in dom.stdout, dom.stderr[-2000:]
-    size = "--window-size=1300,1600"
-    subprocess.run(
-        [chromium, *flags, size, f"--screenshot={shot}", url], capture_output=True, timeout=240, check=True
-    )
+    in_browser(f"{address}/{page}", tmp_path, "--window-size=1300,1600", f"--screenshot={shot}")
     assert shot.stat().st_size > 20000
     if page == "tutorials/lattice.html":
-        assert 'src="../_images/lattice.svg"' in dom.stdout
+        assert 'src="../_images/lattice.svg"' in dom
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("where is the heat bath", "reference/lattice_gauge.html#the-heat-bath"),
+        ("how do I add a codec?", "howto/extend.html#add-a-codec"),
+        ("what does ONEHOP_TIMEOUT do", "reference/environment.html#onehop-timeout"),
+        ("How do I resume a run?", "howto/resume.html"),
+        ("Group.world", "reference/python/core.html#onehop.group.Group.world"),
+    ],
+)
+def test_search_answers_in_the_first_three_hits(
+    address: str, tmp_path: Path, question: str, answer: str
+) -> None:
+    dom = in_browser(f"{address}/search.html?q={quote_plus(question)}", tmp_path, "--dump-dom")
+    hits = re.findall(r'<li class="kind-\w+"><a href="([^"]*)"', dom.partition('class="search"')[2])
+    assert answer in [unescape(hit).partition("?")[0] for hit in hits[:3]], hits[:6]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ import typer
 from onehop.bench.figures import FIGURES, draw_figure
 from onehop.bench.recipes import RECIPES, command_text, recipe
 from onehop.cli.bench_options import QuickOption
+from onehop.cli.common import print_error
 from onehop.error import BadInput, Error
 from onehop.launch.interpreter import python_module
 
@@ -75,13 +75,13 @@ def bench_figures(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"cannot make the folder {folder}: {error.strerror}") from error
-    missing: dict[str, None] = {}
+    missing: dict[str, BadInput] = {}
     for name in chosen:
         try:
             print(draw_figure(name, results, folder), flush=True)
         except BadInput as error:
-            missing[str(error)] = None
-    for line in missing:
-        print(line, file=sys.stderr)
+            missing[str(error)] = error
+    for problem in missing.values():
+        print_error(problem)
     if missing:
         raise BadInput(f"{len(missing)} of the results that figures need could not be used")

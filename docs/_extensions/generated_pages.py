@@ -1,0 +1,101 @@
+"""Write the pages that are generated from the program: the command line and the environment variables."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.cli import get_docs_for_click
+
+from onehop import _core
+from onehop.cli import make_app
+
+GENERATED = Path(__file__).resolve().parents[2] / "build" / "generated"
+
+# Pages with more about an environment variable than its entry in reference/environment.md.
+MORE_ON_VARIABLES = {
+    "ONEHOP_MEETING_KEY": "../design/security.md",
+    "ONEHOP_MPI": "group.md#mpi",
+    "ONEHOP_PEERS": "../performance/circuits.md",
+    "ONEHOP_QASM_MEMORY_MIB": "quantum_circuits.md#openqasm-2-and-3",
+    "ONEHOP_QASM_OPERATIONS": "quantum_circuits.md#openqasm-2-and-3",
+    "ONEHOP_QASM_SECONDS": "quantum_circuits.md#openqasm-2-and-3",
+    "ONEHOP_QSPI_TOGETHER": "../howto/compat_qspi.md",
+    "ONEHOP_SHARE_BUFFERS": "../howto/compat_rdma_comlib.md#receiving-in-place",
+    "ONEHOP_SIMD": "../howto/extend.md#add-a-kernel",
+    "ONEHOP_TIMEOUT": "errors.md#a-rank-that-waits-for-ever",
+    "ONEHOP_TUNING": "../howto/tuning.md",
+}
+
+
+def use_whole_summaries(command: Any) -> None:
+    """Let lists of commands show the first paragraph of each help text, which typer cuts off otherwise.
+
+    Also remove hidden commands (old names), which typer's generator would list.
+    """
+    command.short_help = command.short_help or " ".join((command.help or "").partition("\n\n")[0].split())
+    parts = getattr(command, "commands", {})
+    for name, part in list(parts.items()):
+        if part.hidden:
+            del parts[name]
+        else:
+            use_whole_summaries(part)
+
+
+def write_commands(_app: Any) -> None:
+    """Write the command line reference, which reference/cli.md includes, with typer's own generator."""
+    command = typer.main.get_command(make_app())
+    use_whole_summaries(command)
+    with command.make_context("onehop", [], resilient_parsing=True) as context:
+        text = get_docs_for_click(obj=command, ctx=context, name="onehop", title="onehop")
+    text = re.sub(r"^(\$ onehop .*)\{(\w+)\}", r"\1\2", text, flags=re.M)  # required arguments
+    GENERATED.mkdir(parents=True, exist_ok=True)
+    (GENERATED / "cli.md").write_text(text)
+
+
+def variable_section(variable: dict[str, str]) -> str:
+    """Describe a variable that users set in a section of its own, which links and the search can find."""
+    name, more = variable["name"], ""
+    if name in MORE_ON_VARIABLES:
+        more = f" [More]({MORE_ON_VARIABLES[name]})."
+    return (
+        f"### `{name}`\n\n{variable['meaning']}{more}\n\n"
+        f"*Values*: {variable['values']}. *Default*: {variable['default']}. *Read in*: `{variable['read_in']}`."
+    )
+
+
+def variable_table(variables: list[dict[str, str]]) -> str:
+    """Describe variables that users do not set in one table."""
+    rows = ["| variable | meaning | values | read in |", "|---|---|---|---|"]
+    for one in variables:
+        cells = (f"`{one['name']}`", one["meaning"], one["values"], f"`{one['read_in']}`")
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(rows)
+
+
+def write_variables(_app: Any) -> None:
+    """Write the reference of environment variables, which reference/environment.md includes."""
+    by: dict[str, list[dict[str, str]]] = {"user": [], "launcher": [], "test": []}
+    for one in _core.environment_variables():
+        by[one["set_by"]].append(one)
+    unknown = set(MORE_ON_VARIABLES) - {one["name"] for one in by["user"]}
+    if unknown:
+        raise SystemExit(f"docs: MORE_ON_VARIABLES names {', '.join(unknown)}, which users do not set")
+    parts = [
+        "## Variables that you set",
+        *map(variable_section, by["user"]),
+        "## Variables that onehop sets",
+        "onehop sets these variables for the processes that it starts.",
+        variable_table(by["launcher"]),
+        "## Variables for tests",
+        variable_table(by["test"]),
+    ]
+    GENERATED.mkdir(parents=True, exist_ok=True)
+    (GENERATED / "environment.md").write_text("\n\n".join(parts) + "\n")
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.connect("builder-inited", write_commands)
+    app.connect("builder-inited", write_variables)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
