@@ -19,13 +19,21 @@ def _paper_text(row: Row) -> str:
 
 def _show(study: Study, json_target: str | None) -> None:
     screen = console(json_target)
-    table = Table("case", "paper", "model", "unit", "factor", title=study.source, title_justify="left")
-    for row in study.rows:
-        factor = "fitted" if row.fitted else f"{row.factor:.2f}"
-        table.add_row(row.case, _paper_text(row), f"{row.model:.4g}", row.unit, factor)
-    screen.print(table)
+    if study.rows:
+        table = Table("case", "paper", "model", "unit", "factor", title=study.source, title_justify="left")
+        for row in study.rows:
+            factor = "fitted" if row.fitted else f"{row.factor:.2f}"
+            table.add_row(row.case, _paper_text(row), f"{row.model:.4g}", row.unit, factor)
+        screen.print(table)
+    if study.predictions:
+        table = Table("case", "predicted", "unit", "bound", title=study.source, title_justify="left")
+        for prediction in study.predictions:
+            table.add_row(prediction.case, f"{prediction.value:.4g}", prediction.unit, prediction.bound)
+        screen.print(table)
     for one in study.parameters:
-        screen.print(f"fitted: {one.name} {one.value:.4g} {one.unit}, on {one.fitted_on}", markup=False)
+        screen.print(
+            f"fitted: {one.name} {one.value:.4g} {one.unit}".rstrip() + f", on {one.fitted_on}", markup=False
+        )
 
 
 def bench_papers(

@@ -8,12 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from onehop.bench.papers.circuits import circuits
 from onehop.bench.papers.figures import draw_study
+from onehop.bench.papers.limits import limits
 from onehop.bench.papers.mira import mira
 from onehop.bench.papers.quickreduce import quickreduce
 from onehop.bench.papers.qws import qws
-from onehop.bench.papers.study import Parameter, Row, Study, published
+from onehop.bench.papers.study import Parameter, Prediction, Row, Study, published
 
-__all__ = ["STUDIES", "Parameter", "Row", "Study", "draw_study", "published"]
+__all__ = ["STUDIES", "Parameter", "Prediction", "Row", "Study", "draw_study", "published"]
 
-STUDIES: dict[str, Callable[[], Study]] = {"quickreduce": quickreduce, "mira": mira, "qws": qws}
+STUDIES: dict[str, Callable[[], Study]] = {
+    "quickreduce": quickreduce,
+    "mira": mira,
+    "qws": qws,
+    "circuits": circuits,
+    "limits": limits,
+}

@@ -73,7 +73,7 @@ def _draw_bars(axes: Any, bars: Bars) -> None:
     axes.set_ylim(0, 1.3 * max(*bars.model, *bars.high))
 
 
-def _draw_panel(axes: Any, panel: Panel) -> None:
+def _draw_panel(axes: Any, panel: Panel, legend: bool) -> None:
     for curve in panel.curves:
         _draw_curve(axes, curve)
     if panel.bars is not None:
@@ -83,13 +83,15 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
         if panel.log_y:
             axes.set_yscale("log")
             _value_ticks(axes, [one for curve in panel.curves for one in curve.y])
+            axes.set_ylim(top=axes.get_ylim()[1] * panel.headroom)
         else:
-            axes.set_ylim(bottom=0)
+            axes.set_ylim(0, axes.get_ylim()[1] * panel.headroom)
         x = [one for curve in panel.curves for one in curve.x]
         if panel.x_kind == "bytes":
             _size_ticks(axes, x)
         else:
             ticks = sorted(set(x))
+            ticks = ticks[(len(ticks) - 1) % 4 :: 4] if len(ticks) > 8 else ticks
             axes.set_xticks(ticks, [f"{tick:,.0f}" for tick in ticks], fontsize=8)
             axes.xaxis.minorticks_off()
     axes.set_title(panel.title, fontsize=9)
@@ -98,7 +100,8 @@ def _draw_panel(axes: Any, panel: Panel) -> None:
     axes.tick_params(axis="y", labelsize=8)
     axes.grid(visible=True, axis="y", linewidth=0.4, color="0.85")
     axes.set_axisbelow(True)
-    axes.legend(fontsize=7, frameon=False)
+    if legend:
+        axes.legend(fontsize=7, frameon=False, loc="upper left" if panel.headroom > 1 else "best")
 
 
 def draw_study(study: Study, folder: Path) -> Path:
@@ -114,8 +117,13 @@ def draw_study(study: Study, folder: Path) -> Path:
     rows = -(-len(study.panels) // study.columns)
     figure = empty_figure(_WIDTH, 3.2 * rows)
     all_axes = figure.subplots(rows, study.columns, squeeze=False).ravel()
+    labels = [[curve.label for curve in panel.curves] for panel in study.panels]
+    shared = bool(labels[0]) and all(one == labels[0] for one in labels)
     for axes, panel in zip(all_axes, study.panels, strict=False):
-        _draw_panel(axes, panel)
+        _draw_panel(axes, panel, not shared)
+    if shared:
+        lines, names = all_axes[0].get_legend_handles_labels()
+        figure.legend(lines, names, loc="outside lower center", ncols=len(names), fontsize=8, frameon=False)
     for axes in all_axes[len(study.panels) :]:
         axes.set_visible(False)
     file = folder / f"paper_{study.name}.svg"

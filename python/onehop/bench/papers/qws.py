@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
+from onehop.bench.papers.grids import hop_traffic, neighbour_places, sum_seconds
 from onehop.bench.papers.study import Bars, Curve, Panel, Row, Study, changed_machine, published
-from onehop.machine import Traffic, load_machine, message_traffic, simulate
+from onehop.machine import load_machine, message_traffic, simulate
 from onehop.machine.rails import compare_rails
 
-__all__ = ["hop_traffic", "neighbour_places", "qws"]
+__all__ = ["qws"]
 
 _LOCAL = (32, 6, 4, 3)  # sites of a rank, QWS's CASE0; x, y, z, t
 _IN_NODE = (1, 1, 2, 2)  # ranks of a node
@@ -22,50 +21,19 @@ _HOPS = 4  # of one iteration of BiCGStab with the even-odd clover operator
 _SITE = 864 + 2 * 36 * 4
 
 
-def hop_traffic(nodes: tuple[int, ...]) -> Traffic:
-    """Return the messages of one hopping term: half of the sites of every face, in single precision."""
-    grid = [n * inner for n, inner in zip(nodes, _IN_NODE, strict=True)]
-    ranks = np.arange(math.prod(grid)).reshape(grid)
-    columns = []
-    for dimension, extent in enumerate(_LOCAL):
-        size = math.prod(_LOCAL) // extent // 2 * _SPINOR
-        for step in (1, -1):
-            to = np.roll(ranks, -step, dimension).ravel()
-            columns.append(np.stack([ranks.ravel(), to, np.full(ranks.size, size)], axis=1))
-    messages = np.stack(columns, axis=1).reshape(-1, 3)
-    messages = messages[messages[:, 0] != messages[:, 1]]
-    return message_traffic(ranks.size, [[tuple(one) for one in messages.tolist()]])
-
-
-def neighbour_places(nodes: tuple[int, ...]) -> list[int]:
-    """Return the place of every rank if neighbouring nodes are one hop apart on a torus of these extents."""
-    grid = [n * inner for n, inner in zip(nodes, _IN_NODE, strict=True)]
-    position = np.indices(grid).reshape(len(grid), -1)
-    node, inside, stride = 0, 0, 1
-    for dimension, (extent, inner) in enumerate(zip(nodes, _IN_NODE, strict=True)):
-        node = node + position[dimension] // inner * stride
-        inside = inside * inner + position[dimension] % inner
-        stride *= extent
-    return (math.prod(_IN_NODE) * node + inside).tolist()
-
-
-def _reduction_seconds(ranks: int, overhead: float, latency: float) -> float:
-    """Return the seconds of a sum of one number by doubling: every step costs a message."""
-    return math.ceil(math.log2(ranks)) * (2 * overhead + latency) if ranks > 1 else 0.0
-
-
 def _weak_scaling(study: Study) -> None:
     machine = load_machine("fugaku")
-    system = machine.levels[1]
+    faces = [math.prod(_LOCAL) // extent // 2 * _SPINOR for extent in _LOCAL]
     compute = math.prod(_LOCAL) / 2 * _SITE / machine.memory_bandwidth.value
     counts = [float(math.prod(nodes)) for nodes in _NODES]
     curves: dict[str, list[float]] = {"neighbours one hop apart": [], "row-major ranks": []}
     exchange = []
     for nodes in _NODES:
-        traffic = hop_traffic(nodes)
+        grid = [count * inner for count, inner in zip(nodes, _IN_NODE, strict=True)]
+        traffic = hop_traffic(grid, faces)
         torus = changed_machine(machine, {1: {"extents": list(nodes)}})
-        sums = 2 * _reduction_seconds(traffic.ranks, system.overhead.value, system.latency.value)
-        near = simulate(traffic, torus, ranks=neighbour_places(nodes), compute=compute).seconds
+        sums = 2 * sum_seconds(machine, traffic.ranks)
+        near = simulate(traffic, torus, ranks=neighbour_places(nodes, _IN_NODE), compute=compute).seconds
         far = simulate(traffic, machine, compute=compute).seconds
         exchange.append(near)
         curves["neighbours one hop apart"].append((_HOPS * near + sums) * 1e6)

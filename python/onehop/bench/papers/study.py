@@ -12,7 +12,18 @@ from typing import Any
 from onehop.machine import Machine, load_machine
 from onehop.machine.reader import tomllib
 
-__all__ = ["Bars", "Curve", "Panel", "Parameter", "Row", "Study", "changed_machine", "published", "solve_two"]
+__all__ = [
+    "Bars",
+    "Curve",
+    "Panel",
+    "Parameter",
+    "Prediction",
+    "Row",
+    "Study",
+    "changed_machine",
+    "published",
+    "solve_two",
+]
 
 
 @functools.cache
@@ -51,6 +62,16 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Prediction:
+    """A number that no paper has, and what bounds it."""
+
+    case: str
+    value: float
+    unit: str
+    bound: str
+
+
+@dataclass(frozen=True)
 class Curve:
     """Points of one line. Those of a paper are drawn as markers, those of the model as a line."""
 
@@ -73,7 +94,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class Panel:
-    """One plot of a figure. `x_kind` is "bytes", "count" or "names"."""
+    """One plot of a figure. `x_kind` is "bytes", "count" or "names"; `headroom` leaves space for the legend."""
 
     title: str
     x_label: str
@@ -82,6 +103,7 @@ class Panel:
     curves: list[Curve] = field(default_factory=list)
     bars: Bars | None = None
     log_y: bool = True
+    headroom: float = 1.0
 
 
 @dataclass
@@ -92,6 +114,7 @@ class Study:
     source: str
     parameters: list[Parameter] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
+    predictions: list[Prediction] = field(default_factory=list)
     panels: list[Panel] = field(default_factory=list)
     columns: int = 2
 
