@@ -72,6 +72,23 @@ def test_quickreduce_compressed(studies: dict[str, Study]) -> None:
             assert all(0.55 < one < 0.8 for one in factors(found, ranks, codec, "65536 KiB"))
 
 
+def test_the_page_shows_the_factors(studies: dict[str, Study]) -> None:
+    """The table of QuickReduce on docs/performance/scaling.md is that of the command."""
+    page = (Path(__file__).parents[2] / "docs/performance/scaling.md").read_text().splitlines()
+
+    def shown(ranks: int, codec: str, kib: int) -> str:
+        row = studies["quickreduce"].row(f"{ranks} ranks, {codec}, {kib} KiB")
+        return "fitted" if row.fitted else f"{row.factor:.2f}"
+
+    sizes = (32, 1024, 8192, 65536)
+    for ranks in (2, 4, 8):
+        cells = " | ".join(shown(ranks, "raw", kib) for kib in sizes)
+        assert f"| raw, {ranks} ranks | {cells} |" in page
+    for codec in ("fp8", "q8", "q6", "q4"):
+        cells = " | ".join(" / ".join(shown(ranks, codec, kib) for ranks in (2, 4, 8)) for kib in sizes)
+        assert f"| {codec.upper()}, 2 / 4 / 8 ranks | {cells} |" in page
+
+
 def test_one_shot_is_for_small_arrays_and_few_ranks() -> None:
     """The README: on par at small sizes, while two-shot is better with more ranks."""
     for ranks in (4, 8):

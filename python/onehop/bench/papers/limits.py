@@ -14,8 +14,8 @@ from onehop.quantum.generators import qpe
 __all__ = ["LARGEST", "allreduce_seconds", "exchange_passes", "iteration_efficiency", "limits"]
 
 LARGEST = 65536
-# Qubits whose amplitudes, in single precision, fill about half of the memory of a processor.
-_QUBITS = {"genesis": 33, "h100": 32, "fugaku": 29, "mira": 26, "cluster-100gbe": 28}
+# Qubits whose amplitudes, in single precision, fill a quarter to half of the memory of a processor.
+_QUBITS = {"genesis": 33, "h100": 32, "fugaku": 29, "mira": 26, "cluster-100gbe": 27}
 # Sites of a rank in each dimension, and ranks of a node in four dimensions where neighbours shall be one hop apart.
 _SITES = {"genesis": 32, "h100": 32, "fugaku": 16, "mira": 8, "cluster-100gbe": 8}
 _IN_NODE = {"fugaku": (1, 1, 2, 2), "mira": (2, 2, 2, 2)}
