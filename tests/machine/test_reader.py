@@ -154,6 +154,7 @@ def test_every_installed_machine_can_be_read_and_every_number_has_a_source() -> 
         for _, key, figure in figures_of(machine):
             assert figure.source, (name, key)
             assert (figure.source.startswith("no source")) <= (figure.basis == "guessed"), (name, key, figure)
+            assert figure.source != "no source", (name, key, "a guess says what it rests on")
         assert all(level.topology for level in machine.levels)
 
 
@@ -193,3 +194,25 @@ def test_the_command_lists_and_shows(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert Machine.from_json(out.read_text()) == load_machine("mira")
     assert "1.8 GB/s" in capsys.readouterr().out
     assert main(["machines", "nowhere"]) == 2
+
+
+def letters(text: str) -> str:
+    """Return a text without the lines of a table and without the places where it breaks lines."""
+    return "".join(one for one in text if one.isalnum())
+
+
+def test_the_command_shows_every_source_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in machine_names():
+        assert main(["machines", name]) == 0
+        shown = letters(capsys.readouterr().out)
+        machine = load_machine(name)
+        for _, key, figure in figures_of(machine):
+            assert letters(figure.basis + figure.source) in shown, (name, key)
+        for level in machine.levels:
+            assert letters(level.topology) in shown, (name, level.name)
+
+
+def test_memory_is_shown_as_its_source_has_it(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, expected in (("perlmutter", " 80 GB "), ("fugaku", " 8 GiB ")):
+        assert main(["machines", name]) == 0
+        assert expected in capsys.readouterr().out

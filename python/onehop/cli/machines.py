@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Annotated
 
@@ -16,10 +17,12 @@ _TIMES = ("latency", "hop_latency", "overhead", "gap")
 
 
 def figure_text(name: str, value: float) -> str:
-    """Return a number of a machine with its unit: times in µs, sizes in bytes, bandwidths in GB/s."""
+    """Return a number of a machine with its unit: times in µs, sizes in GB or GiB, bandwidths in GB/s."""
     if name in _TIMES:
         return f"{value * 1e6:.4g} µs"
-    return bytes_text(value) if name == "memory" else f"{value / 1e9:.4g} GB/s"
+    if name == "memory":
+        return f"{value / 1e9:.4g} GB" if value % 1e9 == 0 else bytes_text(value)
+    return f"{value / 1e9:.4g} GB/s"
 
 
 def _list(json_target: str | None) -> None:
@@ -34,23 +37,29 @@ def _list(json_target: str | None) -> None:
     write_json(json_target, {"machines": found})
 
 
+def _origins(*columns: str, title: str) -> Table:
+    """Return a table whose last column, the origin of a number, takes the width that the others leave."""
+    table = Table(*columns, title=title, title_justify="left", expand=True)
+    table.add_column("source", ratio=1, overflow="fold")
+    return table
+
+
 def _show(machine: Machine, json_target: str | None) -> None:
     screen = console(json_target)
     screen.print(f"{machine.title}\n{machine.processors:,} processors", markup=False)
-    levels = Table(
-        "level", "routing", "members", "links", "interfaces", "source", title="Levels", title_justify="left"
-    )
+    levels = _origins("level", "routing", "members", "links", title="Levels")
     for level in machine.levels:
+        interfaces = f", {level.interfaces} interfaces" if level.interfaces else ""
         extents = "x".join(map(str, level.extents))
-        interfaces = str(level.interfaces) if level.interfaces else ""
-        levels.add_row(level.name, level.routing, extents, str(level.links), interfaces, level.topology)
+        levels.add_row(level.name, level.routing, extents, f"{level.links}{interfaces}", level.topology)
     screen.print(levels)
-    numbers = Table("level", "number", "value", "basis", "source", title="Numbers", title_justify="left")
-    for level, name, figure in figures_of(machine):
-        numbers.add_row(
-            level, name.replace("_", " "), figure_text(name, figure.value), figure.basis, figure.source
-        )
-    screen.print(numbers)
+    for group, figures in itertools.groupby(figures_of(machine), key=lambda one: one[0]):
+        numbers = _origins("number", "value", "basis", title=f"Numbers of {group}")
+        for _, name, figure in figures:
+            numbers.add_row(
+                name.replace("_", " "), figure_text(name, figure.value), figure.basis, figure.source
+            )
+        screen.print(numbers)
     write_json(json_target, json.loads(machine.to_json()))
 
 
