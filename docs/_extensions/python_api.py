@@ -108,8 +108,8 @@ def mend_fields(_app: Any, tree: nodes.document) -> None:
         if name.astext() == "Variables":
             name.children = [nodes.Text("Attributes")]
         for text in list(body.findall(nodes.Text)):
-            if text == " -- ":
-                text.parent.replace(text, nodes.Text(" \N{EN DASH} "))
+            if " -- " in text:
+                text.parent.replace(text, nodes.Text(text.replace(" -- ", " \N{EN DASH} ")))
             elif isinstance(text.parent, nodes.strong):  # several attributes with one description
                 text.parent.replace(text, nodes.Text(re.sub(r",(?=\w)", ", ", text)))
 

@@ -24,7 +24,9 @@ AS_WRITTEN = (
 def is_written_as_is(text: nodes.Text) -> bool:
     """Whether the text belongs to code, a signature, a title or a link."""
     node = text.parent
-    while node is not None and not isinstance(node, (*AS_WRITTEN, addnodes.pending_xref)):
+    if isinstance(node, addnodes.pending_xref):
+        return True
+    while node is not None and not isinstance(node, AS_WRITTEN):
         node = node.parent
     return node is not None
 
