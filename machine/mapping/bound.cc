@@ -52,14 +52,18 @@ double integer_minimum(const Projections& p) {
     const double needed = std::max(p.low.back(), std::ceil(p.target / product));
     if (needed <= p.high.back()) best = std::min(best, sum + p.weight.back() * needed);
   };
-  for (double a = p.low[0]; a <= p.high[0] && p.weight[0] * a < best; ++a) {
+  double a = p.low[0];
+  while (a <= p.high[0] && p.weight[0] * a < best) {
     if (p.low.size() == 2) {
       last(p.weight[0] * a, a);
-      continue;
+    } else {
+      double b = p.low[1];
+      while (b <= p.high[1] && p.weight[0] * a + p.weight[1] * b < best) {
+        last(p.weight[0] * a + p.weight[1] * b, a * b);
+        ++b;
+      }
     }
-    for (double b = p.low[1]; b <= p.high[1] && p.weight[0] * a + p.weight[1] * b < best; ++b) {
-      last(p.weight[0] * a + p.weight[1] * b, a * b);
-    }
+    ++a;
   }
   return best;
 }
@@ -126,7 +130,8 @@ class LeastSurface {
     for (std::size_t d = 0; d < shape_.dims(); ++d) {
       if ((mask >> d & 1U) == 0) continue;
       const std::int64_t extent = shape_.extents()[d];
-      p.low.push_back(static_cast<double>((size + extent - 1) / extent));
+      const std::int64_t layers = (size + extent - 1) / extent;
+      p.low.push_back(static_cast<double>(layers));
       p.high.push_back(static_cast<double>(std::min(size, positions / extent)));
       p.weight.push_back(static_cast<double>(shape_.bytes()[d]));
       if (p.low.size() > 1) p.target *= static_cast<double>(size);

@@ -123,7 +123,7 @@ class LocalSearch {
 
   [[nodiscard]] bool accept(std::int64_t added, std::int64_t temperature) {
     if (added <= 0) return true;
-    const std::int64_t quarters = added > 20 * temperature ? 20 * 256 : added * 256 / temperature;
+    const std::int64_t quarters = added > 20 * temperature ? std::int64_t{20} * 256 : added * 256 / temperature;
     // 2^(-added / temperature), straight lines between powers of 2.
     const auto chance =
         ((std::uint64_t{1} << 32) - (static_cast<std::uint64_t>(quarters & 255) << 23)) >> (quarters >> 8);

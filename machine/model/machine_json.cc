@@ -67,7 +67,8 @@ Level level_from(const Node& node) {
   level.bandwidth = figure_from(node.at("bandwidth"));
   if (node.has("links")) level.links = node.at("links").integer(detail::any_integer, detail::largest_integer);
   level.injection = optional_figure(node, "injection");
-  if (node.has("interfaces")) level.interfaces = node.at("interfaces").integer(detail::any_integer, detail::largest_integer);
+  if (node.has("interfaces"))
+    level.interfaces = node.at("interfaces").integer(detail::any_integer, detail::largest_integer);
   if (node.has("taper")) {
     node.at("taper").for_each([&](const Node& one) { level.taper.push_back(one.number()); });
   }

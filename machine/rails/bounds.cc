@@ -50,8 +50,10 @@ double area_bound(std::int64_t total, std::span<const double> speeds) {
   }
   // Rounding to whole bytes only adds to the ideal, so this is too early if the ideal is enough.
   if (low == 0) low = high * (1 - 0x1p-40);
-  for (double middle = std::midpoint(low, high); low < middle && middle < high; middle = std::midpoint(low, high)) {
+  double middle = std::midpoint(low, high);
+  while (low < middle && middle < high) {
     (holds(middle) ? high : low) = middle;
+    middle = std::midpoint(low, high);
   }
   return high;
 }

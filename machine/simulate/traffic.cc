@@ -165,17 +165,21 @@ struct RankBits {
       from[static_cast<std::size_t>(spec.permutation[i])] = static_cast<int>(i);
     }
     for (int bit = 0; bit < rank_bits; ++bit) {
-      const int source = from[static_cast<std::size_t>(local_bits + bit)];
+      const int source = source_of(bit);
       (source < local_bits ? free : bound).push_back(bit);
       if (source >= local_bits && source != local_bits + bit) bound_stay = false;
     }
   }
 
+  // The bit of the index that goes to rank bit `bit`.
+  [[nodiscard]] int source_of(int bit) const {
+    return from[static_cast<std::size_t>(local_bits) + static_cast<std::size_t>(bit)];
+  }
+
   // The bound bits of the rank that receives from `rank`; the free bits take all values.
   [[nodiscard]] int bound_bits(int rank) const {
     int target = 0;
-    for (const int bit : bound)
-      target |= (rank >> (from[static_cast<std::size_t>(local_bits + bit)] - local_bits) & 1) << bit;
+    for (const int bit : bound) target |= (rank >> (source_of(bit) - local_bits) & 1) << bit;
     return target;
   }
 

@@ -6,7 +6,6 @@ using onehop::Grid;
 using onehop::HostLayout;
 using onehop::MapCandidate;
 using onehop::MapCost;
-using onehop::MapOptions;
 using onehop::RankMap;
 
 namespace {

@@ -53,7 +53,13 @@ def test_choose_makes_a_tuning_that_onehop_reads() -> None:
     built_in = json.loads(_core.built_in_tuning())
     default, better = ["plain", 4096, 0, 0], ["nontemporal", 8192, 0, 0]
     classes = [
-        {"up_to": up_to, "size": up_to, "choices": [default, better], "default": default, "costs": [[2.0, 1.0], [2.0, 1.0]]}
+        {
+            "up_to": up_to,
+            "size": up_to,
+            "choices": [default, better],
+            "default": default,
+            "costs": [[2.0, 1.0], [2.0, 1.0]],
+        }
         for up_to in CLASSES
     ]
     slots = {
