@@ -26,8 +26,9 @@ Precision precision_from(const std::string& name) {
   throw onehop::BadInput("expected the precision 'single' or 'double', found '" + name + "'");
 }
 
-PlacementOptions options_of(int bytes_per_amplitude, double search_seconds, std::vector<int> bits) {
+PlacementOptions options_of(int bytes_per_amplitude, double search_seconds, std::vector<int> bits, int ranks_per_host) {
   PlacementOptions options;
+  options.ranks_per_host = ranks_per_host;
   options.bytes_per_amplitude = bytes_per_amplitude;
   options.search_seconds = search_seconds;
   options.bits = std::move(bits);
@@ -37,11 +38,12 @@ PlacementOptions options_of(int bytes_per_amplitude, double search_seconds, std:
 void bind_place(nb::module_& module) {
   module.def(
       "place",
-      [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double search_seconds, std::vector<int> bits) {
-        return place(circuit, ranks, options_of(bytes_per_amplitude, search_seconds, std::move(bits)));
+      [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double search_seconds, std::vector<int> bits,
+         int ranks_per_host) {
+        return place(circuit, ranks, options_of(bytes_per_amplitude, search_seconds, std::move(bits), ranks_per_host));
       },
       "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "search_seconds"_a, "bits"_a = std::vector<int>(),
-      nb::call_guard<nb::gil_scoped_release>(),
+      "ranks_per_host"_a = 0, nb::call_guard<nb::gil_scoped_release>(),
       "Compute a placement of a validated circuit.\n\n"
       "Parameters\n----------\n"
       "circuit : Circuit\n    Circuit to place.\n"
@@ -50,27 +52,31 @@ void bind_place(nb::module_& module) {
       "search_seconds : float\n    Approximate time to search for a placement that moves fewer bytes; 0 uses the "
       "heuristic alone.\n"
       "bits : sequence of int\n    Bit of each qubit of an existing state. Empty: the state begins as |0...0>, and the "
-      "placement chooses the bits.\n\n"
+      "placement chooses the bits.\n"
+      "ranks_per_host : int\n    Number of ranks on each host, a power of two: exchanges then stay inside a host "
+      "where possible. 0: all on one host, or hosts with different numbers of ranks.\n\n"
       "Raises\n------\n"
       "BadInput\n    The number of ranks is no power of two, there are fewer amplitudes than ranks, or an operation "
       "needs "
       "more local bits than there are.");
   module.def(
       "place_simulation",
-      [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double search_seconds) {
-        return place_simulation(circuit, ranks, options_of(bytes_per_amplitude, search_seconds, {}));
+      [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double search_seconds, int ranks_per_host) {
+        return place_simulation(circuit, ranks, options_of(bytes_per_amplitude, search_seconds, {}, ranks_per_host));
       },
-      "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "search_seconds"_a, nb::call_guard<nb::gil_scoped_release>(),
+      "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "search_seconds"_a, "ranks_per_host"_a = 0,
+      nb::call_guard<nb::gil_scoped_release>(),
       "Return the placement with which `simulate` runs a validated circuit, without its final measurements.\n\n"
       "`simulate` does not place the circuit again as long as the placement lives. Parameters and errors are those of "
       "`place`.");
   module.def(
       "place_applied",
-      [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double search_seconds, std::vector<int> bits) {
-        const auto options = options_of(bytes_per_amplitude, search_seconds, std::move(bits));
+      [](const Circuit& circuit, int ranks, int bytes_per_amplitude, double search_seconds, std::vector<int> bits,
+         int ranks_per_host) {
+        const auto options = options_of(bytes_per_amplitude, search_seconds, std::move(bits), ranks_per_host);
         return placement_of(compile_cached(circuit, ranks, options, false));
       },
-      "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "search_seconds"_a, "bits"_a,
+      "circuit"_a, "ranks"_a, "bytes_per_amplitude"_a, "search_seconds"_a, "bits"_a, "ranks_per_host"_a = 0,
       nb::call_guard<nb::gil_scoped_release>(),
       "Return the placement with which `State.apply` applies a circuit to a state with these bits.\n\n"
       "`State.apply` does not place the circuit again as long as the placement lives. Parameters and errors are those "
@@ -133,6 +139,19 @@ void bind_quantum_placement(nb::module_& module) {
       .def_prop_ro(
           "bytes_per_rank", [](const Placement& p) { return p.bytes_per_rank(); },
           "Bytes that each rank sends in all exchanges.")
+      .def(
+          "bytes_by_level",
+          [](const Placement& p, const std::vector<int>& units) { return as_tuple(p.bytes_by_level(units)); },
+          nb::sig("def bytes_by_level(self, units: collections.abc.Sequence[int]) -> tuple[int, ...]"), "units"_a,
+          "Divide `bytes_per_rank` by the outermost border that the bytes cross.\n\n"
+          "Parameters\n----------\n"
+          "units : sequence of int\n    Ranks in a unit of each level, powers of two in ascending order. Ranks fill "
+          "the units one after the other.\n\n"
+          "Returns\n-------\n"
+          "tuple of int\n    Bytes inside a unit of units[0] ranks, beyond it but inside a unit of units[1] ranks, "
+          "..., beyond all units.\n\n"
+          "Raises\n------\n"
+          "BadInput\n    The units are no powers of two, or not in ascending order.")
       .def_prop_ro(
           "baselines",
           [](const Placement& p) {

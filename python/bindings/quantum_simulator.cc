@@ -162,6 +162,11 @@ void bind_state(nb::module_& module) {
       .def_prop_ro(
           "bytes_sent", [](const State& s) { return s.counters().bytes_sent; },
           "Bytes that this rank has sent in the exchanges.")
+      .def_prop_ro(
+          "bytes_between_hosts", [](const State& s) { return s.counters().bytes_between_hosts; },
+          "Part of these bytes that went to ranks on other hosts.")
+      .def_prop_rw("ranks_per_host", &State::ranks_per_host, &State::set_ranks_per_host,
+                   "Ranks on each host, for placements on this state; see the function of this name.")
       .def(
           "local",
           [](nb::handle_t<State> self) -> nb::object {
@@ -203,6 +208,7 @@ void bind_state(nb::module_& module) {
             options.bytes_per_amplitude = bytes_per_amplitude(s.precision());
             options.bits.assign(s.bits().begin(), s.bits().end());
             options.search_seconds = search_seconds;
+            options.ranks_per_host = s.ranks_per_host();
             const auto placement = find_or_place(circuit, s.group().size(), options);
             onehop::quantum::Executor executor(s, *placement, 0, [](int, int, double) { return 0; });
             while (executor.step()) {
@@ -375,6 +381,8 @@ void bind_quantum_simulator(nb::module_& module) {
       .def_ro("runs", &SimulationResult::runs, "Number of runs: one for each measurement record.")
       .def_ro("exchanges", &SimulationResult::exchanges, "Number of exchanges between ranks in all runs.")
       .def_ro("bytes_moved", &SimulationResult::bytes_moved, "Bytes that all ranks together have sent.")
+      .def_ro("bytes_between_hosts", &SimulationResult::bytes_between_hosts,
+              "Part of these bytes that was sent from one host to another.")
       .def_prop_ro(
           "passes", [](const SimulationResult& r) { return r.engine.passes; },
           "Number of passes over a rank's amplitudes.")
@@ -395,6 +403,9 @@ void bind_quantum_simulator(nb::module_& module) {
       .def(
           "take_state", [](SimulationResult& r) { return std::move(r.state); },
           "Return the state after the last run. It can be taken once.");
+  module.def("ranks_per_host", &onehop::quantum::ranks_per_host, "group"_a, nb::call_guard<nb::gil_scoped_release>(),
+             "Return the number of ranks on each host; 0 unless every host has the same number of ranks, a power of "
+             "two, one after the other. Collective; the same on every rank.");
   module.def(
       "simulate", &simulate, "circuit"_a, "group"_a, nb::kw_only(), "shots"_a = 0, "seed"_a = 0,
       "precision"_a = "double", "observables"_a = std::vector<PauliSum>(), "threads"_a = 0, "staging"_a = 0,

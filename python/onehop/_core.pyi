@@ -1807,6 +1807,12 @@ class Placement:
     def fraction_moved(self) -> float: ...
     @property
     def bytes_per_rank(self) -> int: ...
+    def bytes_by_level(self, units: Sequence[int]) -> tuple[int, ...]:
+        """
+        Divide `bytes_per_rank` by the outermost border that the bytes cross: inside a unit of units[0] ranks, ...,
+        beyond all units.
+        """
+
     @property
     def baselines(self) -> dict[str, float]:
         """What other rules would move, as fractions."""
@@ -1819,13 +1825,23 @@ class Placement:
     def passes(self) -> float: ...
 
 def place(
-    circuit: Circuit, ranks: int, bytes_per_amplitude: int, search_seconds: float, bits: Sequence[int] = []
+    circuit: Circuit,
+    ranks: int,
+    bytes_per_amplitude: int,
+    search_seconds: float,
+    bits: Sequence[int] = [],
+    ranks_per_host: int = 0,
 ) -> Placement: ...
 def place_simulation(
-    circuit: Circuit, ranks: int, bytes_per_amplitude: int, search_seconds: float
+    circuit: Circuit, ranks: int, bytes_per_amplitude: int, search_seconds: float, ranks_per_host: int = 0
 ) -> Placement: ...
 def place_applied(
-    circuit: Circuit, ranks: int, bytes_per_amplitude: int, search_seconds: float, bits: Sequence[int]
+    circuit: Circuit,
+    ranks: int,
+    bytes_per_amplitude: int,
+    search_seconds: float,
+    bits: Sequence[int],
+    ranks_per_host: int = 0,
 ) -> Placement: ...
 def plan_cache_counters() -> tuple[int, int]: ...
 def usable_ranks(circuit: Circuit, ranks: int) -> int: ...
@@ -1886,6 +1902,16 @@ class State:
     def exchanges(self) -> int: ...
     @property
     def bytes_sent(self) -> int: ...
+    @property
+    def bytes_between_hosts(self) -> int:
+        """Part of these bytes that went to ranks on other hosts."""
+
+    @property
+    def ranks_per_host(self) -> int:
+        """Ranks on each host, for placements on this state; see the function of this name."""
+
+    @ranks_per_host.setter
+    def ranks_per_host(self, arg: int, /) -> None: ...
     def local(self) -> object:
         """This rank's amplitudes themselves, where `bits` and `flips` say."""
 
@@ -2026,6 +2052,10 @@ class SimulationResult:
     @property
     def bytes_moved(self) -> int: ...
     @property
+    def bytes_between_hosts(self) -> int:
+        """Part of these bytes that was sent from one host to another."""
+
+    @property
     def passes(self) -> float: ...
     @property
     def engine_seconds(self) -> float: ...
@@ -2037,6 +2067,12 @@ class SimulationResult:
 
     def take_state(self) -> State:
         """The state, once."""
+
+def ranks_per_host(group: Group) -> int:
+    """
+    Return the number of ranks on each host; 0 unless every host has the same number of ranks, a power of
+    two, one after the other. Collective; the same on every rank.
+    """
 
 def simulate(
     circuit: Circuit,

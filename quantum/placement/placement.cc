@@ -238,7 +238,7 @@ Placement place(Circuit circuit, int ranks, const PlacementOptions& options) {
   const detail::CircuitScheduler scheduler(dependencies, remote_of(result.first_bits, result.local_bits));
   const detail::ExchangeSequence sequence = search_exchanges(scheduler, search);
   result.stages = stages_of(dependencies, result.first_bits, result.local_bits, sequence, false);
-  if (options.ranks_per_host <= 1 || options.ranks_per_host >= ranks) return result;
+  if (!options.uses_hosts(ranks)) return result;
   // The same exchanges with other bits of the rank's number: taken if fewer bytes leave a host.
   Placement inside = result;
   if (options.bits.empty()) inside.first_bits = lay_out(first_remote, dependencies, true);

@@ -90,6 +90,7 @@ Key key_of(const Circuit& circuit, int ranks, const PlacementOptions& options) {
   print.add(options.bits.size());
   print.add(options.bits);
   print.add(options.search_seconds);
+  print.add(options.uses_hosts(ranks) ? options.ranks_per_host : 0);
   print.add(circuit.operations.size());
   for (const Operation& operation : circuit.operations) print.add(operation);
   return print.key();

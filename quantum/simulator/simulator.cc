@@ -1,6 +1,7 @@
 #include "onehop/quantum/simulator.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <map>
 #include <numeric>
@@ -88,11 +89,14 @@ class Simulation {
       throw BadInput("expected a power of two of ranks, found " + std::to_string(group.size()) + "; take " +
                      std::to_string(ranks) + " or " + std::to_string(2 * ranks));
     }
+    // The hosts of the whole group, so that all parts of it place the circuit alike.
+    const int per_host = ranks == group.size() ? -1 : ranks_per_host(group);
     const Group part = ranks == group.size() ? group : group.split(group.rank() / ranks, group.rank() % ranks);
-    compiled_ = options.resume != nullptr ? compile_cached(split_.body, ranks, placement_options(), false)
-                                          : compile_cached(std::move(split_.body), ranks, placement_options());
     result_.ranks = ranks;
     result_.state = std::make_unique<State>(part, circuit.qubits, options.precision, options.state);
+    if (per_host >= 0) result_.state->set_ranks_per_host(per_host);
+    compiled_ = options.resume != nullptr ? compile_cached(split_.body, ranks, placement_options(), false)
+                                          : compile_cached(std::move(split_.body), ranks, placement_options());
     for (const Stage& stage : compiled_->placement().stages)
       operations_ += static_cast<std::int64_t>(stage.operations.size());
   }
@@ -118,9 +122,11 @@ class Simulation {
     timed(ProfileEntry::Kind::sampling, [&] { result_.outcomes = shots_.outcomes(circuit_.clbits, options_.shots); });
     const StateCounters& counters = result_.state->counters();
     result_.exchanges = counters.exchanges;
-    double bytes = static_cast<double>(counters.bytes_sent);
-    sum_over_ranks(result_.state->group(), std::span(&bytes, 1));
-    result_.bytes_moved = static_cast<std::int64_t>(bytes);
+    std::array<double, 2> bytes{static_cast<double>(counters.bytes_sent),
+                                static_cast<double>(counters.bytes_between_hosts)};
+    sum_over_ranks(result_.state->group(), std::span<double>(bytes));
+    result_.bytes_moved = static_cast<std::int64_t>(bytes[0]);
+    result_.bytes_between_hosts = static_cast<std::int64_t>(bytes[1]);
     result_.seconds = base::steady_seconds() - begin;
     if (options_.profile) {
       result_.profile = profile_.entries();
@@ -134,6 +140,7 @@ class Simulation {
     PlacementOptions how;
     how.bytes_per_amplitude = bytes_per_amplitude(options_.precision);
     how.search_seconds = options_.search_seconds;
+    how.ranks_per_host = result_.state->ranks_per_host();
     return how;
   }
 
@@ -318,6 +325,7 @@ std::vector<bool> run(State& state, const Circuit& circuit, std::uint64_t seed) 
   PlacementOptions options;
   options.bytes_per_amplitude = bytes_per_amplitude(state.precision());
   options.bits.assign(state.bits().begin(), state.bits().end());
+  options.ranks_per_host = state.ranks_per_host();
   const auto plan = compile_cached(circuit, state.group().size(), options, true);
   std::uint64_t event = 0;
   Executor executor(state, plan->placement(), circuit.clbits + circuit.hidden_clbits,

@@ -31,22 +31,42 @@ std::int64_t staging_of(int local_bits, int ranks, Precision precision, std::int
                                   std::min<std::int64_t>(max_bytes, 1 << 14), max_bytes);
 }
 
-void check_memory(const Group& group, int qubits, Precision precision, const StateOptions& options) {
+// The ranks of this rank's host as one number: the first one and their count. -1 if they are not consecutive.
+std::int64_t block_of(const Group& group) {
+  const std::vector<int> local = group.local_ranks();
+  const auto count = static_cast<std::int64_t>(local.size());
+  return local.back() - local.front() + 1 == count ? std::int64_t{local.front()} << 32 | count : -1;
+}
+
+int ranks_per_host_of(const std::vector<std::int64_t>& blocks) {
+  const std::int64_t count = blocks.front();  // the block of rank 0 begins at 0
+  if (count < 1 || !std::has_single_bit(static_cast<std::uint64_t>(count))) return 0;
+  for (std::size_t rank = 0; rank < blocks.size(); ++rank) {
+    const auto number = static_cast<std::int64_t>(rank);
+    if (blocks[rank] != ((number - number % count) << 32 | count)) return 0;
+  }
+  return static_cast<int>(count);
+}
+
+// Returns the ranks per host, which need the same communication.
+int check_memory(const Group& group, int qubits, Precision precision, const StateOptions& options) {
   const int here = static_cast<int>(group.local_ranks().size());
   const MemoryNeed need = memory_need(qubits, group.size(), precision, here, options);
   // If one machine has too little memory, all ranks throw.
-  const std::array<std::int64_t, 2> mine{need.here, need.available};
+  const std::array<std::int64_t, 3> mine{need.here, need.available, block_of(group)};
+  std::vector<std::int64_t> blocks;
   std::int64_t worst_need = 0;
   std::int64_t worst_available = 0;
   bool fits = true;
   for (const auto& bytes : group.allgather(std::as_bytes(std::span(mine)))) {
-    std::array<std::int64_t, 2> theirs{};
+    std::array<std::int64_t, 3> theirs{};
     std::memcpy(theirs.data(), bytes.data(), sizeof(theirs));
+    blocks.push_back(theirs[2]);
     if (theirs[0] <= theirs[1]) continue;
     if (fits || theirs[1] < worst_available) worst_need = theirs[0], worst_available = theirs[1];
     fits = false;
   }
-  if (fits) return;
+  if (fits) return ranks_per_host_of(blocks);
   int max_qubits = qubits;
   while (max_qubits > 1 && memory_need(max_qubits, group.size(), precision, here, options).here > worst_available)
     --max_qubits;
@@ -117,13 +137,25 @@ MemoryNeed memory_need(int qubits, int ranks, Precision precision, int ranks_per
   return need;
 }
 
+int ranks_per_host(const Group& group) {
+  const std::int64_t mine = block_of(group);
+  std::vector<std::int64_t> blocks;
+  for (const auto& bytes : group.allgather(std::as_bytes(std::span(&mine, 1)))) {
+    std::int64_t theirs = 0;
+    if (bytes.size() != sizeof theirs) throw Mismatch("hosts: expected 8 bytes from every rank");
+    std::memcpy(&theirs, bytes.data(), sizeof theirs);
+    blocks.push_back(theirs);
+  }
+  return ranks_per_host_of(blocks);
+}
+
 void sum_over_ranks(const Group& group, std::span<double> numbers) { sum_numbers(group, numbers); }
 void sum_over_ranks(const Group& group, std::span<std::complex<double>> numbers) { sum_numbers(group, numbers); }
 
 State::Impl::Impl(const Group& the_group, int the_qubits, Precision the_precision, const StateOptions& options)
     : group(the_group), qubits(the_qubits), precision(the_precision) {
   local_bits = check_size(group, qubits);
-  check_memory(group, qubits, precision, options);
+  ranks_per_host = check_memory(group, qubits, precision, options);
   staging = staging_of(local_bits, group.size(), precision, options.staging);
   engine.threads = base::thread_count(options.threads, group);
   memory = group.allocate(std::int64_t{bytes_per_amplitude(precision)} << local_bits);
@@ -148,6 +180,31 @@ Plan& State::Impl::plan_for(const std::vector<int>& permutation) {
   const std::array<std::span<std::byte>, 1> arrays{memory.bytes()};
   plans.emplace_back(permutation, std::make_unique<Plan>(group, schedule, arrays, options));
   return *plans.back().second;
+}
+
+std::int64_t State::Impl::bytes_between_hosts(const std::vector<int>& permutation) const {
+  // The number of a destination: bits that come from this rank's number are fixed, those from local bits take all
+  // values equally often.
+  const auto rank = static_cast<unsigned>(group.rank());
+  unsigned fixed = 0;
+  std::vector<int> free;
+  for (int bit = 0; bit < qubits; ++bit) {
+    const int to = permutation[static_cast<std::size_t>(bit)] - local_bits;
+    if (to < 0) continue;
+    if (bit < local_bits) {
+      free.push_back(to);
+    } else {
+      fixed |= (rank >> (bit - local_bits) & 1U) << to;
+    }
+  }
+  const std::int64_t share = (std::int64_t{bytes_per_amplitude(precision)} << local_bits) >> free.size();
+  std::int64_t bytes = 0;
+  for (unsigned value = 0; value >> free.size() == 0; ++value) {
+    unsigned destination = fixed;
+    for (std::size_t i = 0; i < free.size(); ++i) destination |= (value >> i & 1U) << free[i];
+    if (!group.shares_memory(static_cast<int>(destination))) bytes += share;
+  }
+  return bytes;
 }
 
 unsigned State::Impl::held(int bit) const {
@@ -187,6 +244,8 @@ std::span<const int> State::bits() const noexcept { return impl_->bits; }
 std::uint64_t State::flips() const noexcept { return impl_->flips; }
 const StateCounters& State::counters() const noexcept { return impl_->counters; }
 const EngineOptions& State::engine() const noexcept { return impl_->engine; }
+int State::ranks_per_host() const noexcept { return impl_->ranks_per_host; }
+void State::set_ranks_per_host(int ranks) noexcept { impl_->ranks_per_host = ranks; }
 
 template <typename T>
 std::span<std::complex<T>> State::local() const {

@@ -21,6 +21,7 @@ void State::permute(const std::vector<int>& permutation) {
   plan.run();
   const std::int64_t sent = plan.counters().bytes_sent - before;
   impl_->counters.bytes_sent += sent;
+  impl_->counters.bytes_between_hosts += impl_->bytes_between_hosts(permutation);
   bool crosses = false;
   std::uint64_t flips = 0;
   std::vector<LocalOperation> local_flips;  // flips of bits that become local are applied to the amplitudes

@@ -20,6 +20,7 @@ struct State::Impl {
   Precision precision;
   std::int64_t staging = 0;  // bytes per partner
   EngineOptions engine;
+  int ranks_per_host = 0;
   SharedArray memory;
   std::vector<int> bits;    // the bit of each qubit
   std::uint64_t flips = 0;  // a mask of rank bits, see State::flips
@@ -40,6 +41,8 @@ struct State::Impl {
 
   // The plan that moves bit i to bit permutation[i], from the cache if possible. Collective if it must be created.
   [[nodiscard]] Plan& plan_for(const std::vector<int>& permutation);
+  // The bytes that this rank sends to ranks on other hosts when bit i moves to bit permutation[i].
+  [[nodiscard]] std::int64_t bytes_between_hosts(const std::vector<int>& permutation) const;
   // The value of the qubit on a rank bit, 0 or 1, for the amplitudes of this rank.
   [[nodiscard]] unsigned held(int bit) const;
   [[nodiscard]] int bit_of(int qubit) const;

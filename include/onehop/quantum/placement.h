@@ -31,8 +31,12 @@ struct PlacementOptions {
   // value is converted to a number of steps, so the result does not depend on the speed of the machine.
   double search_seconds = 1;
   // Ranks on a host, a power of two: ranks 0 .. ranks_per_host - 1 are on the first host, and so on. Wires that are
-  // needed soon then get the low bits of the rank's number, whose exchanges stay inside a host. 0: all on one host.
+  // needed soon then get the low bits of the rank's number, whose exchanges stay inside a host. 0: all on one host, or
+  // hosts with different numbers of ranks.
   int ranks_per_host = 0;
+
+  // Whether the placement depends on the hosts: only if some ranks share one, but not all of them.
+  [[nodiscard]] bool uses_hosts(int ranks) const noexcept { return ranks_per_host > 1 && ranks_per_host < ranks; }
 };
 
 struct Stage {

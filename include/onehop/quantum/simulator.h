@@ -134,10 +134,11 @@ struct SimulationResult {
   // The value of each observable; for a circuit with measurements inside, the average over the shots.
   std::vector<std::complex<double>> expectations;
   double seconds = 0;
-  int ranks = 1;                 // the number of ranks that share the state
-  std::int64_t runs = 0;         // how often the circuit ran: once for each measurement record
-  int exchanges = 0;             // in all runs
-  std::int64_t bytes_moved = 0;  // sent by all ranks together
+  int ranks = 1;                         // the number of ranks that share the state
+  std::int64_t runs = 0;                 // how often the circuit ran: once for each measurement record
+  int exchanges = 0;                     // in all runs
+  std::int64_t bytes_moved = 0;          // sent by all ranks together
+  std::int64_t bytes_between_hosts = 0;  // the part of them that leaves a host
   EngineCounters engine;
   std::vector<ProfileEntry> profile;  // the profile of this rank, if `options.profile`
   double pass_seconds = 0;            // if `options.profile`: the minimum time of a pass, measured on all ranks at once
@@ -155,9 +156,9 @@ struct SimulationResult {
                                         const SimulationOptions& options = {});
 
 // Returns the placement with which `simulate` runs a circuit on `ranks` ranks, without its final measurements, which
-// are sampled. `simulate` with options that agree (precision and search_seconds) finds it again as long as the caller
-// holds it, and usually longer. The circuit must be valid; `options.bits` and `options.done` must be empty. Not
-// collective.
+// are sampled. `simulate` with options that agree (precision, search_seconds and the ranks per host) finds it again as
+// long as the caller holds it, and usually longer. The circuit must be valid; `options.bits` and `options.done` must be
+// empty. Not collective.
 [[nodiscard]] std::shared_ptr<const Placement> place_simulation(const Circuit& circuit, int ranks,
                                                                 const PlacementOptions& options = {});
 

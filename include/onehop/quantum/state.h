@@ -47,7 +47,8 @@ struct MemoryNeed {
 // Statistics of a state's exchanges between ranks.
 struct StateCounters {
   int exchanges = 0;
-  std::int64_t bytes_sent = 0;  // by this rank
+  std::int64_t bytes_sent = 0;           // by this rank
+  std::int64_t bytes_between_hosts = 0;  // the part of them that goes to ranks without common memory with this one
 };
 
 class State {
@@ -70,6 +71,10 @@ class State {
   [[nodiscard]] std::uint64_t flips() const noexcept;
   [[nodiscard]] const StateCounters& counters() const noexcept;
   [[nodiscard]] const EngineOptions& engine() const noexcept;
+  // For placements on this state (PlacementOptions): at first what the function of this name returns for the group. A
+  // group that is divided into parts that repeat the same run sets the same number in all of them.
+  [[nodiscard]] int ranks_per_host() const noexcept;
+  void set_ranks_per_host(int ranks) noexcept;
   // This rank's amplitudes. T must match the state's precision. A caller that writes them is responsible for the norm.
   template <typename T>
   [[nodiscard]] std::span<std::complex<T>> local() const;
@@ -125,6 +130,10 @@ class State {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// The number of ranks on each host, where ranks that share memory are on one host. 0 unless every host has the same
+// number of ranks, a power of two, and ranks fill the hosts one after the other. Collective; the same on every rank.
+[[nodiscard]] int ranks_per_host(const Group& group);
 
 // Adds the numbers of all ranks in the order of ranks; every rank gets the sums. Collective.
 void sum_over_ranks(const Group& group, std::span<double> numbers);

@@ -9,7 +9,14 @@ from typing import Any
 
 from onehop.error import BadInput
 from onehop.machine import Machine, Simulation, permutation_traffic, simulate
-from onehop.predict.common import add_bytes, bounding_level, check_memory, check_ranks, machine_of
+from onehop.predict.common import (
+    add_bytes,
+    bounding_level,
+    check_memory,
+    check_ranks,
+    machine_of,
+    ranks_per_host,
+)
 from onehop.quantum import Circuit, CircuitPlan, plan
 from onehop.text import counted
 
@@ -178,11 +185,13 @@ def predict_circuit(
     if ranks < 1:
         raise BadInput(f"expected at least 1 rank, found {ranks}")
     check_ranks(ranks, described)
-    circuit_plan = (
-        circuit
-        if isinstance(circuit, CircuitPlan)
-        else plan(circuit, ranks, precision, ranks_per_node=1, search_seconds=search_seconds)
-    )
+    if isinstance(circuit, CircuitPlan):
+        circuit_plan = circuit
+    else:
+        # With places of their own, ranks with neighbouring numbers may be far apart.
+        per_host = ranks_per_host(described, ranks) if places is None else 0
+        hosts = {"ranks_per_node": 1, "ranks_per_host": per_host}
+        circuit_plan = plan(circuit, ranks, precision, search_seconds=search_seconds, **hosts)
     check_ranks(circuit_plan.ranks, described)
     _check(circuit_plan, described)
     placement = circuit_plan.placement

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -9,7 +10,15 @@ from onehop.error import BadInput
 from onehop.machine import Machine, Simulation, load_machine
 from onehop.text import counted
 
-__all__ = ["add_bytes", "bounding_level", "check_memory", "check_ranks", "machine_of"]
+__all__ = [
+    "add_bytes",
+    "bounding_level",
+    "check_memory",
+    "check_ranks",
+    "machine_of",
+    "ranks_per_host",
+    "ranks_per_unit",
+]
 
 
 def machine_of(machine: Machine | str | Path) -> Machine:
@@ -24,6 +33,21 @@ def check_ranks(ranks: int, machine: Machine) -> None:
             f"expected at most {counted(machine.processors, 'rank')}, one for each processor of {machine.name}, "
             f"found {ranks}"
         )
+
+
+def ranks_per_unit(machine: Machine, ranks: int) -> list[int]:
+    """List the ranks in one unit of each level, innermost first, of the part of the machine that a job gets."""
+    units = [1]
+    for level in machine.job(ranks).levels:
+        units.append(units[-1] * math.prod(level.extents))
+    return units
+
+
+def ranks_per_host(machine: Machine, ranks: int) -> int:
+    """Return the ranks in the largest units between which a placement can avoid exchanges; 1 if there are none."""
+    return max(
+        unit for unit in ranks_per_unit(machine, ranks) if unit < max(ranks, 2) and unit & (unit - 1) == 0
+    )
 
 
 def check_memory(need: int, machine: Machine, what: str, remedy: str) -> None:

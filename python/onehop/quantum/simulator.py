@@ -46,6 +46,8 @@ class Result:
         Number of exchanges between ranks.
     bytes_moved : int
         Bytes that all ranks together have sent in the exchanges.
+    bytes_between_hosts : int
+        Part of these bytes that was sent from one host to another. Ranks that share memory are on one host.
     passes : float
         Number of passes over a rank's amplitudes.
     outcomes : Outcomes
@@ -69,6 +71,7 @@ class Result:
     """Whether the simulation resumed from a checkpoint; seconds, exchanges, bytes and passes count from there."""
     profile: Profile | None = field(repr=False, default=None)
     """The times of passes and exchanges, if `profile=True` was given."""
+    bytes_between_hosts: int = 0
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -175,6 +178,11 @@ class CircuitPlan(MemoryPlan):
         Bytes that each rank would send if every such qubit were swapped with a local one and back after the gate.
     passes : float
         Number of passes over a rank's amplitudes.
+    ranks_per_host : int
+        Number of ranks on each host for which the placement was made; 0: hosts have different numbers of ranks.
+    bytes_by_level : dict of str to int
+        Bytes that all ranks together send "inside hosts" and "between hosts"; empty if hosts have different numbers of
+        ranks.
     placement : Placement
         Stages of the execution: exchanges, and the operations between them.
     circuit : Circuit
@@ -192,6 +200,8 @@ class CircuitPlan(MemoryPlan):
     baseline_bytes_per_rank: int
     one_swap_at_a_time_bytes_per_rank: int
     passes: float
+    ranks_per_host: int
+    bytes_by_level: dict[str, int]
     placement: Placement = field(repr=False, compare=False)
     circuit: Circuit = field(repr=False, compare=False)
 
@@ -202,6 +212,7 @@ def plan(
     precision: str = "double",
     *,
     ranks_per_node: int | None = None,
+    ranks_per_host: int | None = None,
     search_seconds: float = 1,
 ) -> CircuitPlan:
     """Compute the memory and the exchanges that a circuit would take, without running it.
@@ -216,32 +227,59 @@ def plan(
         "double" or "single".
     ranks_per_node : int, optional
         Number of ranks that share this machine's memory. Default: all.
+    ranks_per_host : int, optional
+        Number of ranks on each host, a power of two. The placement prefers exchanges that stay inside a host, as a
+        simulation on such hosts does. 0: hosts have different numbers of ranks. Default: `ranks_per_node`.
     search_seconds : float
         Approximate time in seconds to search for a placement that moves fewer bytes; 0 uses the heuristic alone.
 
     Raises
     ------
     BadInput
-        The circuit is invalid, or the number of ranks is no power of two.
+        The circuit is invalid, or the number of ranks or of ranks on each host is no power of two.
     """
     circuit.validate()
     memory = plan_memory(circuit, ranks, precision, ranks_per_node)
-    placement = _core.place_simulation(circuit, memory.ranks, _amplitude_bytes(precision), search_seconds)
-    return _with_placement(memory, circuit, placement)
+    per_host = _ranks_per_host(ranks, memory, ranks_per_node, ranks_per_host)
+    placement = _core.place_simulation(
+        circuit, memory.ranks, _amplitude_bytes(precision), search_seconds, per_host
+    )
+    return _with_placement(memory, circuit, placement, per_host)
 
 
 def plan_matrices(
-    circuit: Circuit, ranks: int, precision: str, ranks_per_node: int | None, search_seconds: float
+    circuit: Circuit,
+    ranks: int,
+    precision: str,
+    ranks_per_node: int | None,
+    search_seconds: float,
+    ranks_per_host: int | None = None,
 ) -> CircuitPlan:
     """Plan to apply gates, whose matrices need not be unitary, to a state with qubit i at bit i.
 
     Arguments are as for `plan`.
     """
     memory = plan_memory(circuit, ranks, precision, ranks_per_node)
+    per_host = _ranks_per_host(ranks, memory, ranks_per_node, ranks_per_host)
     placement = _core.place_applied(
-        circuit, memory.ranks, _amplitude_bytes(precision), search_seconds, list(range(circuit.qubits))
+        circuit,
+        memory.ranks,
+        _amplitude_bytes(precision),
+        search_seconds,
+        list(range(circuit.qubits)),
+        per_host,
     )
-    return _with_placement(memory, circuit, placement)
+    return _with_placement(memory, circuit, placement, per_host)
+
+
+def _ranks_per_host(ranks: int, memory: MemoryPlan, ranks_per_node: int | None, asked: int | None) -> int:
+    """Return the ranks on each host among those that the circuit uses; 0: hosts have different numbers of them."""
+    if asked is None:
+        asked = ranks if ranks_per_node is None else min(ranks_per_node, ranks)
+        asked = asked if asked & (asked - 1) == 0 else 0
+    if asked < 0 or asked & (asked - 1):
+        raise BadInput(f"expected a power of two of ranks per host, or 0, found {asked}")
+    return min(asked, memory.ranks)
 
 
 def plan_memory(circuit: Circuit, ranks: int, precision: str, ranks_per_node: int | None) -> MemoryPlan:
@@ -268,9 +306,17 @@ def _amplitude_bytes(precision: str) -> int:
     return 8 if precision == "single" else 16
 
 
-def _with_placement(memory: MemoryPlan, circuit: Circuit, placement: Placement) -> CircuitPlan:
+def levels_of(inside: int, between: int) -> dict[str, int]:
+    """Name the bytes that stay inside hosts and those that leave one."""
+    return {"inside hosts": inside, "between hosts": between}
+
+
+def _with_placement(
+    memory: MemoryPlan, circuit: Circuit, placement: Placement, ranks_per_host: int
+) -> CircuitPlan:
     share = _amplitude_bytes(memory.precision) << placement.local_bits
     baselines = placement.baselines
+    levels = [one * placement.ranks for one in placement.bytes_by_level([max(ranks_per_host, 1)])]
     return CircuitPlan(
         **vars(memory),
         operations=_operations(circuit, placement),
@@ -280,6 +326,8 @@ def _with_placement(memory: MemoryPlan, circuit: Circuit, placement: Placement) 
         baseline_bytes_per_rank=round(baselines["gate_by_gate"] * share),
         one_swap_at_a_time_bytes_per_rank=round(baselines["one_swap_at_a_time"] * share),
         passes=placement.passes(),
+        ranks_per_host=ranks_per_host,
+        bytes_by_level=levels_of(*levels) if ranks_per_host else {},
         placement=placement,
         circuit=circuit,
     )
@@ -407,6 +455,7 @@ def simulate(
         runs=core.runs,
         exchanges=core.exchanges,
         bytes_moved=core.bytes_moved,
+        bytes_between_hosts=core.bytes_between_hosts,
         passes=core.passes,
         state=state,
         outcomes=core.outcomes,

@@ -44,6 +44,11 @@ class SplitState(ABC):
         """Bytes that this rank has sent in these exchanges."""
         return self._core.bytes_sent
 
+    @property
+    def bytes_between_hosts(self) -> int:
+        """Part of these bytes that went to ranks on other hosts."""
+        return self._core.bytes_between_hosts
+
     @abstractmethod
     def probabilities(self, qubits: Sequence[int] | None = None) -> NDArray[np.float64]:
         """Return the probabilities of the 2^k values of k qubits."""

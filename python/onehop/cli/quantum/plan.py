@@ -15,7 +15,7 @@ from onehop.error import BadInput, Error
 from onehop.group import Group
 from onehop.machine import Machine, load_machine
 from onehop.predict import CircuitPrediction, predict_circuit
-from onehop.predict.common import check_ranks
+from onehop.predict.common import check_ranks, ranks_per_host, ranks_per_unit
 from onehop.quantum import Circuit, CircuitPlan, NoiseModel, plan_density
 from onehop.quantum import plan as plan_circuit
 from onehop.quantum.noise.noisy import plan_density_memory
@@ -48,20 +48,20 @@ def memory_of_run(
 def plan_run(
     circuit: Circuit,
     ranks: int,
-    ranks_per_node: int,
     noise: NoiseModel | None,
     trajectories: int | None,
     precision: str,
+    **hosts: int | None,
 ) -> CircuitPlan:
-    """Plan a run on `ranks` ranks, `ranks_per_node` of them on each machine.
+    """Plan a run on `ranks` ranks. `hosts` are the arguments `ranks_per_node` and `ranks_per_host` of `plan`.
 
     With noise and without trajectories, the plan is for a density matrix.
     """
     if noise is not None:
         noise.check_names(circuit)
     if _as_density(noise, trajectories):
-        return plan_density(circuit, ranks, precision, noise=noise, ranks_per_node=ranks_per_node)
-    return plan_circuit(circuit, ranks, precision, ranks_per_node=ranks_per_node)
+        return plan_density(circuit, ranks, precision, noise=noise, **hosts)
+    return plan_circuit(circuit, ranks, precision, **hosts)
 
 
 def one_line(circuit_plan: CircuitPlan, seconds: float, trajectories: int | None = None) -> str:
@@ -125,6 +125,9 @@ def _table(circuit_plan: CircuitPlan, name: str, seconds: float | None) -> Table
     table.add_row("stages", str(len(circuit_plan.placement.stages)))
     table.add_row("exchanges", str(circuit_plan.exchanges))
     table.add_row("bytes sent by each rank", bytes_text(circuit_plan.bytes_per_rank))
+    if seconds is not None and circuit_plan.ranks > 1:
+        for level, moved in circuit_plan.bytes_by_level.items():
+            table.add_row(f"bytes {level}, all ranks", bytes_text(moved))
     if circuit_plan.bytes_per_exchange:
         largest = max(circuit_plan.bytes_per_exchange)
         table.add_row("bytes in the largest exchange", bytes_text(largest))
@@ -223,6 +226,7 @@ def _report(circuit_plan: CircuitPlan, name: str) -> dict[str, Any]:
         "exchanges": circuit_plan.exchanges,
         "bytes_per_rank": circuit_plan.bytes_per_rank,
         "bytes_per_exchange": list(circuit_plan.bytes_per_exchange),
+        "bytes_by_level": circuit_plan.bytes_by_level,
         "passes": circuit_plan.passes,
         "baseline_bytes_per_rank": circuit_plan.baseline_bytes_per_rank,
         "one_swap_at_a_time_bytes_per_rank": circuit_plan.one_swap_at_a_time_bytes_per_rank,
@@ -235,6 +239,31 @@ def _prediction(found: CircuitPrediction) -> dict[str, Any]:
     return {
         new: value for name, value in found.to_dict().items() if (new := names.get(name, name)) is not None
     }
+
+
+def _divided(
+    ranks: int, ranks_per_node: int | None, hosts: int | None, machine: Machine | None
+) -> dict[str, int | None]:
+    """Return the arguments of `onehop.quantum.plan` that say how the ranks are divided over hosts."""
+    if hosts is None:
+        per_host = None if machine is None else ranks_per_host(machine, ranks)
+        return {"ranks_per_node": ranks_per_node if machine is None else 1, "ranks_per_host": per_host}
+    if ranks_per_node is not None:
+        raise BadInput("--hosts and --ranks-per-node both divide the ranks; leave one of them out")
+    if hosts > ranks or hosts & (hosts - 1):
+        raise BadInput(
+            f"expected --hosts to be a power of two of at most {counted(ranks, 'rank')}, found {hosts}"
+        )
+    per_host = ranks // hosts
+    if machine is None:
+        return {"ranks_per_node": per_host, "ranks_per_host": per_host}
+    if hosts > 1 and per_host not in (units := ranks_per_unit(machine, ranks)):
+        listed = " or ".join(map(str, sorted({ranks // unit for unit in units if ranks % unit == 0})))
+        raise BadInput(
+            f"--hosts does not agree with --machine: {counted(ranks, 'rank')} of {machine.name} are on "
+            f"{listed} hosts, found {hosts}; leave --hosts out"
+        )
+    return {"ranks_per_node": 1, "ranks_per_host": per_host}
 
 
 def plan(
@@ -255,6 +284,15 @@ def plan(
         typer.Option(min=1, metavar="RANKS", help="Number of ranks that share one machine (default: all)."),
     ] = None,
     here: Annotated[int | None, renamed_option("--here", min=1)] = None,
+    hosts: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="HOSTS",
+            help="Number of hosts over which the ranks are divided equally: exchanges then stay inside a host where "
+            "possible. Default: one, or those of --machine.",
+        ),
+    ] = None,
     precision: PrecisionOption = "double",
     density: Annotated[
         bool, typer.Option("--density", help="Plan for a density matrix: 4^n numbers instead of 2^n.")
@@ -295,13 +333,13 @@ def plan(
                 "--ranks-per-node is for this machine; with --machine every processor has one rank"
             )
         check_ranks(ranks, described)
-        ranks_per_node = 1
+    divided = _divided(ranks, ranks_per_node, hosts, described)
     circuit = read_circuit(file, Group.alone())
     model.check_names(circuit)
     if density or (noise is not None and trajectories is None):
-        circuit_plan = plan_density(circuit, ranks, precision, noise=model, ranks_per_node=ranks_per_node)
+        circuit_plan = plan_density(circuit, ranks, precision, noise=model, **divided)
     else:
-        circuit_plan = plan_circuit(circuit, ranks, precision, ranks_per_node=ranks_per_node)
+        circuit_plan = plan_circuit(circuit, ranks, precision, **divided)
     screen = console(json_target)
     found = None if described is None else predict_circuit(circuit_plan, described)
     seconds = predict(circuit_plan) if found is None else None

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from onehop import _core
 from onehop.cli.common import (
     LARGEST_SEED,
     JsonOption,
@@ -231,13 +232,13 @@ def run(
     circuit = read_circuit(file, group)
     asked = _observables(observable or [], circuit.qubits)
     screen = console(json_target)
-    ranks_per_node = len(group.local_ranks)
     circuit = _measuring(circuit) if shots else circuit
     # `simulate` finds this placement and makes no other. Every rank places the circuit, because all need the placement
     # at the same time and have nothing else to do. For 2,000 random gates this takes 5 ms on 2 ranks and 80 to 110 ms
     # on 64 (QFT of 30 qubits: 0.2 and 1 ms). To take it from the launcher would take 12 ms more: that is the time to
     # encode and decode as many operations.
-    circuit_plan = plan_run(circuit, group.size, ranks_per_node, model, trajectories, precision)
+    hosts = {"ranks_per_node": len(group.local_ranks), "ranks_per_host": _core.ranks_per_host(group)}
+    circuit_plan = plan_run(circuit, group.size, model, trajectories, precision, **hosts)
     check_fits(circuit_plan, circuit.name)
     predicted = predict(circuit_plan, group)
     screen.print(one_line(circuit_plan, predicted, trajectories), markup=False, soft_wrap=True)

@@ -13,6 +13,7 @@ from onehop.figure import empty_figure, save_figure
 from onehop.group import Group
 from onehop.quantum import Circuit, DensityMatrix, NoisyResult, Result
 from onehop.quantum.io.state_file import save_state
+from onehop.quantum.simulator import levels_of
 from onehop.text import bytes_text, counted
 
 MAX_BARS = 24
@@ -38,6 +39,9 @@ def make_report(
         "seconds": result.seconds,
         "ranks": result.ranks,
         "bytes_moved": result.bytes_moved,
+        "bytes_by_level": levels_of(
+            result.bytes_moved - result.bytes_between_hosts, result.bytes_between_hosts
+        ),
         "exchanges": result.exchanges,
         "precision": precision,
         "seed": result.seed,
@@ -79,9 +83,11 @@ def show(screen: Console, report: dict[str, Any], rows: int) -> None:
         screen.print(table)
     for observable, value in report["expectations"].items():
         screen.print(f"<{observable}> = {_shown(value)}", markup=False)
+    between = report["bytes_by_level"]["between hosts"]
     screen.print(
         f"{report['seconds']:.3f} s on {counted(report['ranks'], 'rank')}; "
-        f"{bytes_text(report['bytes_moved'])} moved in {counted(report['exchanges'], 'exchange')}; "
+        f"{bytes_text(report['bytes_moved'])} moved in {counted(report['exchanges'], 'exchange')}"
+        f"{f', {bytes_text(between)} of them between hosts' if between else ''}; "
         f"peak memory {bytes_text(report['peak_memory_per_rank'])} a rank; "
         f"seed {report['seed']}",
         soft_wrap=True,

@@ -33,7 +33,7 @@ class NoisyResult:
 
     Attributes
     ----------
-    shots, seed, seconds, ranks, exchanges, bytes_moved
+    shots, seed, seconds, ranks, exchanges, bytes_moved, bytes_between_hosts
         As for `Result`.
     counts : dict from str to int
         As for `Result`.
@@ -61,6 +61,7 @@ class NoisyResult:
     bytes_moved: int
     state: State | DensityMatrix = field(repr=False)
     resumed: bool = False
+    bytes_between_hosts: int = 0
 
 
 def _items(circuit: Circuit, noise: NoiseModel) -> list[Operation | tuple[Channel, list[int]]]:
@@ -120,15 +121,19 @@ def _simulate(
         seed = int.from_bytes(group.allgather(secrets.token_bytes(6))[0], "little")
     begin = time.perf_counter()
     noise = noise or NoiseModel()
+    # The hosts of the whole group, so that all parts of it place the gates alike.
+    per_host = _core.ranks_per_host(group)
     group = _usable(circuit, noise, group, mixed=mixed)
     backend = make(group)
+    backend.state._core.ranks_per_host = per_host
     simulation = Trajectories(backend, circuit, noise, trajectories, shots, seed, sums)
     runs = 0
     while simulation.open:
         simulation.branch(simulation.open.pop())
         runs += 1
     expectations, errors = simulation.averages()
-    sent = sum(int(one) for one in group.allgather(str(backend.state.bytes_sent).encode()))
+    counters = np.array([backend.state.bytes_sent, backend.state.bytes_between_hosts], np.int64)
+    sent, between = sum(np.frombuffer(one, np.int64) for one in group.allgather(counters.tobytes()))
     return NoisyResult(
         shots=shots,
         seed=seed,
@@ -139,7 +144,8 @@ def _simulate(
         ranks=backend.state.ranks,
         runs=runs,
         exchanges=backend.state.exchanges,
-        bytes_moved=sent,
+        bytes_moved=int(sent),
+        bytes_between_hosts=int(between),
         state=backend.target,
     )
 
@@ -151,6 +157,7 @@ def plan_density(
     *,
     noise: NoiseModel | None = None,
     ranks_per_node: int | None = None,
+    ranks_per_host: int | None = None,
 ) -> CircuitPlan:
     """Plan `simulate_density`: the memory and the exchanges that it would take.
 
@@ -159,7 +166,7 @@ def plan_density(
 
     Parameters
     ----------
-    circuit, ranks, precision, ranks_per_node
+    circuit, ranks, precision, ranks_per_node, ranks_per_host
         As for `plan`.
     noise : NoiseModel, optional
         Channels after the gates. Default: no noise.
@@ -171,7 +178,7 @@ def plan_density(
     """
     circuit.validate()
     both = on_rows_and_columns(_items(circuit, noise or NoiseModel()), circuit.qubits)
-    planned = plan_matrices(both, ranks, precision, ranks_per_node, 0)
+    planned = plan_matrices(both, ranks, precision, ranks_per_node, 0, ranks_per_host)
     return replace(planned, qubits=circuit.qubits, kind="density matrix")
 
 
