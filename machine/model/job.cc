@@ -77,12 +77,15 @@ Machine Machine::job(std::int64_t processors) const {
   }
   Machine part = *this;
   std::int64_t needed = processors;
+  std::int64_t units = this->processors();  // of the level below
   for (std::size_t i = 0; i < levels.size(); ++i) {
     Level& level = part.levels[i];
     const std::int64_t members = level.members();
+    units /= members;
     std::int64_t used = std::min(needed, members);
     while (needed > members && needed % used != 0 && 2 * used >= members) --used;
-    if (needed % used != 0 || 2 * used < members) used = std::min(needed, members);
+    // The outer levels must hold the rest.
+    if (needed % used != 0 || 2 * used < members || needed > used * units) used = std::min(needed, members);
     const Extents box = BoxSearch(levels[i], used).best();
     // The switches keep their links.
     for (std::size_t tier = 0; tier < level.taper.size(); ++tier) {

@@ -166,10 +166,10 @@ void bind_quantum_placement(nb::module_& module) {
           "lazy_swaps.")
       .def(
           "groups",
-          [](const Placement& p) {
+          [](const Placement& p, int rank) {
             const auto groups = [&] {
               const nb::gil_scoped_release released;
-              return p.groups();
+              return p.groups(rank);
             }();
             nb::list stages;
             for (const auto& stage : groups) {
@@ -179,8 +179,8 @@ void bind_quantum_placement(nb::module_& module) {
             }
             return stages;
           },
-          nb::sig("def groups(self) -> list[list[dict[str, Any]]]"),
-          "List for each stage the passes that the engine makes over the amplitudes of rank 0, as dictionaries.")
+          nb::sig("def groups(self, rank: int = 0) -> list[list[dict[str, Any]]]"), "rank"_a = 0,
+          "List for each stage the passes that the engine makes over the amplitudes of a rank, as dictionaries.")
       .def("passes", &Placement::passes, nb::call_guard<nb::gil_scoped_release>(),
            "Count the passes that the engine makes over the amplitudes of rank 0 in all stages.");
   bind_place(module);

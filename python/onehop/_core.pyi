@@ -1817,9 +1817,9 @@ class Placement:
     def baselines(self) -> dict[str, float]:
         """What other rules would move, as fractions."""
 
-    def groups(self) -> list[list[dict[str, Any]]]:
+    def groups(self, rank: int = 0) -> list[list[dict[str, Any]]]:
         """
-        Of each stage: what the engine does together, a pass over the amplitudes of rank 0 each.
+        List for each stage the passes that the engine makes over the amplitudes of a rank, as dictionaries.
         """
 
     def passes(self) -> float: ...

@@ -303,15 +303,17 @@ std::vector<std::int64_t> Placement::bytes_by_level(std::span<const int> units) 
   return bytes;
 }
 
-std::vector<std::vector<PassSummary>> Placement::groups() const {
+std::vector<std::vector<PassSummary>> Placement::groups(int rank) const {
+  if (rank < 0 || rank >= ranks) {
+    throw BadInput("placement: expected a rank below " + std::to_string(ranks) + ", found " + std::to_string(rank));
+  }
   std::vector<std::vector<PassSummary>> groups;
   std::uint64_t flips = 0;
   for (const Stage& stage : stages) {
     std::vector<LocalOperation> local;
     for (const int index : stage.operations) {
       const Operation& operation = operations[static_cast<std::size_t>(index)];
-      // Rank 0 is representative of all ranks.
-      if (auto one = localize(operation, stage.bits, local_bits, 0, flips)) local.push_back(std::move(*one));
+      if (auto one = localize(operation, stage.bits, local_bits, rank, flips)) local.push_back(std::move(*one));
     }
     groups.push_back(summarize_passes(local_bits, local, bytes_per_amplitude));
   }

@@ -115,6 +115,12 @@ TEST(Machine, AJobGetsTheSmallestBox) {
   EXPECT_EQ(tree.job(6).processors(), 6);
   EXPECT_EQ(tree.job(7).levels[0].extents, Extents{4});
   EXPECT_EQ(tree.job(7).processors(), 8);
+  // One processor on each of three hosts would divide evenly, but there are two hosts.
+  Machine two = cluster();
+  two.levels[0].extents = {2};
+  two.levels[1].extents = {2, 1};
+  EXPECT_EQ(two.job(3).processors(), 4);
+  EXPECT_EQ(two.job(3).levels[0].extents, Extents{2});
   EXPECT_THROW((void)tree.job(721), BadInput);
   EXPECT_THROW((void)tree.job(0), BadInput);
 

@@ -9,42 +9,15 @@ import pytest
 
 from onehop.cli import main
 from onehop.error import BadInput
-from onehop.machine import load_machine, parse_machine
+from onehop.machine import load_machine
 from onehop.predict import predict_circuit
-from onehop.quantum import generators, plan
-
-# Two hosts of two processors. A message takes 1 µs inside a host and 10 µs beyond, and its bytes.
-MACHINE = """
-title = "two hosts"
-[sources]
-guess = "no source"
-[memory]
-bandwidth = { value = 1e9, basis = "guessed", source = "guess" }
-size = { value = 1e9, basis = "guessed", source = "guess" }
-[[level]]
-name = "host"
-of = "processor"
-routing = "all_to_all"
-extents = [2]
-topology = { basis = "guessed", source = "guess" }
-latency = { value = 1e-6, basis = "guessed", source = "guess" }
-overhead = { value = 0, basis = "guessed", source = "guess" }
-bandwidth = { value = 1e8, basis = "guessed", source = "guess" }
-[[level]]
-name = "cluster"
-of = "host"
-routing = "all_to_all"
-extents = [2]
-topology = { basis = "guessed", source = "guess" }
-latency = { value = 1e-5, basis = "guessed", source = "guess" }
-overhead = { value = 0, basis = "guessed", source = "guess" }
-bandwidth = { value = 1e7, basis = "guessed", source = "guess" }
-"""
+from onehop.quantum import Circuit, generators, plan
+from predicted_machines import two_hosts
 
 
 def test_one_rank_takes_its_passes() -> None:
     circuit = generators.qft(20).to_circuit()
-    found = predict_circuit(circuit, parse_machine(MACHINE, "two"), 1)
+    found = predict_circuit(circuit, two_hosts(), 1)
     passes = int(plan(circuit, 1).passes)
     assert found.passes == passes > 0
     assert found.bytes_per_pass == 2 * 16 << 20
@@ -58,7 +31,7 @@ def test_one_rank_takes_its_passes() -> None:
 def test_exchanges_cross_levels(precision: str, size: int) -> None:
     # One qubit after the other is on the two bits of the rank number, so that all kinds of exchanges occur.
     circuit = generators.random_circuit(12, depth=12).to_circuit()
-    found = predict_circuit(circuit, parse_machine(MACHINE, "two"), 4, precision)
+    found = predict_circuit(circuit, two_hosts(), 4, precision)
     share = size << 10
     host = cluster = 0
     seconds = 0.0
@@ -83,6 +56,21 @@ def test_exchanges_cross_levels(precision: str, size: int) -> None:
     assert found.pass_seconds == pytest.approx(found.passes * 2 * share / 1e9)
     assert found.exchanges == plan(circuit, 4, precision).exchanges
     assert found.bound == "links of level cluster"
+
+
+def test_the_busier_rank_counts() -> None:
+    # Qubits 0 and 1 stay on the rank number, as nothing acts on them but the first layer. Rank 0 has no work after it.
+    circuit = Circuit(12)
+    for qubit in range(12):
+        circuit.h(qubit)
+    for target in range(2, 12):
+        circuit.crx(0.1, 0, target)
+    plans = plan(circuit, 4)
+    first, last = (sum(map(len, plans.placement.groups(rank))) for rank in (0, 3))
+    found = predict_circuit(plans, two_hosts())
+    assert found.passes == max(first, last)
+    with pytest.raises(BadInput, match="rank below 4, found 4"):
+        plans.placement.groups(4)
 
 
 @pytest.mark.parametrize(("qubits", "ranks"), [(33, 1), (36, 8), (39, 64)])

@@ -82,9 +82,10 @@ struct Placement {
   [[nodiscard]] std::vector<std::int64_t> bytes_by_level(std::span<const int> units) const;
   // The number of bytes for a fraction, such as one of the baselines.
   [[nodiscard]] std::int64_t bytes_per_rank(double fraction) const noexcept;
-  // The passes over its amplitudes that the engine on rank 0 would make in each stage.
-  [[nodiscard]] std::vector<std::vector<PassSummary>> groups() const;
-  // The total number of these passes.
+  // The passes over its amplitudes that the engine on a rank would make in each stage. Throws BadInput for a rank that
+  // does not exist.
+  [[nodiscard]] std::vector<std::vector<PassSummary>> groups(int rank = 0) const;
+  // The total number of these passes on rank 0.
   [[nodiscard]] double passes() const;
 };
 

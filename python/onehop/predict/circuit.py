@@ -199,7 +199,10 @@ def predict_circuit(
     seconds_per_pass = bytes_per_pass / described.memory_bandwidth.value
     exchanges = _Exchanges(circuit_plan, described, places)
     stages = []
-    for stage, groups in zip(placement.stages, placement.groups(), strict=True):
+    # Controls on bits of the rank number leave rank 0 the least to do and the last rank the most, or the reverse.
+    both = (placement.groups(0), placement.groups(circuit_plan.ranks - 1))
+    for stage, *groups in zip(placement.stages, *both, strict=True):
+        passes = max(map(len, groups))
         found = exchanges.simulated(stage.swaps) if stage.swaps else None
         stages.append(
             StagePrediction(
@@ -209,8 +212,8 @@ def predict_circuit(
                 if found is None
                 else {k: round(v) for k, v in found.bytes_by_level.items()},
                 bound="" if found is None else bounding_level(found),
-                passes=len(groups),
-                pass_seconds=len(groups) * seconds_per_pass,
+                passes=passes,
+                pass_seconds=passes * seconds_per_pass,
             )
         )
     return _sum_up(described, circuit_plan.ranks, bytes_per_pass, stages)

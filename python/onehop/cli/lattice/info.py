@@ -13,10 +13,21 @@ from onehop.cli.common import JsonOption, console, own_rank, write_json
 from onehop.cli.lattice.common import ExtentOption, GridOption, numbers, refuse_without_effect
 from onehop.error import BadInput
 from onehop.lattice import Geometry
+from onehop.predict.lattice import (
+    ACTIONS,
+    PRECISIONS,
+    SUMS,
+    SolverPrediction,
+    balanced_grid,
+    halo_width,
+    predict_solver,
+    vector_bytes,
+)
 from onehop.schedule import count
-from onehop.text import counted
+from onehop.text import bytes_text, counted
 
 LARGEST_PICTURE = 32  # sites in a row
+_ONLY_WITH_MACHINE = ("--action", "--precision", "--recon", "--sums")
 
 
 def _faces(geometry: Geometry, site_bytes: int) -> list[dict[str, Any]]:
@@ -97,6 +108,38 @@ def _show(screen: Console, report: dict[str, Any]) -> None:
     )
 
 
+def _show_prediction(screen: Console, found: SolverPrediction) -> None:
+    share = 100 / found.predicted_seconds
+    table = Table(
+        "",
+        "µs",
+        "share",
+        title=f"one iteration of {found.solver}, {found.action}, {found.precision} precision, on {found.machine}",
+    )
+    for column in table.columns[1:]:
+        column.justify = "right"
+    rows = {
+        f"{counted(found.hops, 'hopping term')}, half of the sites each": found.hop_seconds,
+        "halos beyond the time of the interior": found.halo_seconds,
+        "linear algebra": found.algebra_seconds,
+        counted(found.sums, "global sum"): found.sum_seconds,
+    }
+    for name, seconds in rows.items():
+        table.add_row(name, f"{seconds * 1e6:.4g}", f"{seconds * share:.0f} %")
+    table.add_section()
+    table.add_row("predicted time", f"{found.predicted_seconds * 1e6:.4g}", "")
+    screen.print(table)
+    levels = ", ".join(
+        f"{bytes_text(moved)} over level {level}" for level, moved in found.bytes_by_level.items()
+    )
+    screen.print(
+        f"bound: {found.bound}; {found.gflops:.4g} GFLOP/s a rank; all ranks send {levels}\n"
+        "only memory and messages count: machine files do not describe arithmetic",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
 def _picture(geometry: Geometry) -> str:
     """Draw a two-dimensional block: the place of each site in memory, x to the right, y upwards; faces are marked."""
     columns, rows = geometry.block
@@ -142,11 +185,47 @@ def info(
         int,
         typer.Option(min=1, help="Bytes per site of the field; 48 is a colour vector in double precision."),
     ] = 48,
+    local: Annotated[
+        bool,
+        typer.Option(
+            "--local",
+            help="--extent is the block of one rank. Without --grid, the ranks form a grid as even as possible.",
+        ),
+    ] = False,
+    machine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE.toml",
+            help="Predict the time of a solver iteration on this machine; `onehop machines` lists those installed.",
+        ),
+    ] = None,
+    action: Annotated[
+        str, typer.Option(metavar="|".join(ACTIONS), help="Quark action (only with --machine).")
+    ] = "hisq",
+    precision: Annotated[
+        str,
+        typer.Option(metavar="|".join(PRECISIONS), help="Precision of the iteration (only with --machine)."),
+    ] = "double",
+    recon: Annotated[
+        int,
+        typer.Option(
+            metavar="18|12", help="Real numbers kept per link of Wilson quarks (only with --machine)."
+        ),
+    ] = 18,
+    sums: Annotated[
+        str,
+        typer.Option(
+            metavar="|".join(SUMS),
+            help="Global sums (only with --machine): every rank sends to all others, as onehop does, or pairs of ranks "
+            "exchange in log2(ranks) steps.",
+        ),
+    ] = "direct",
     json_target: JsonOption = None,
 ) -> None:
     """Show the decomposition and the ordering of a lattice: the bytes and contiguous pieces of every face.
 
-    Nothing is computed. In two dimensions the command also draws where each site of a rank lies in memory; sites in
+    Nothing is computed, and no rank is started. With --machine the command also predicts the time of a solver's
+    iteration there. In two dimensions the command also draws where each site of a rank lies in memory; sites in
     brackets belong to a face.
     """
     extents, chosen = numbers(extent, "--extent"), numbers(grid, "--grid")
@@ -159,14 +238,32 @@ def info(
         raise BadInput(
             f"expected --grid with one number for each of {len(extents)} directions, found {grid!r}"
         )
+    if machine is None:
+        refuse_without_effect(_ONLY_WITH_MACHINE, "needs --machine")
+    else:
+        refuse_without_effect(("--width", "--site-bytes"), "follows from --action with --machine")
+        if parities != 2:
+            raise BadInput(f"expected --parities 2 with --machine, found {parities}")
+        width, site_bytes = halo_width(action), vector_bytes(action, precision)
+    if local:
+        chosen = chosen or balanced_grid(ranks, len(extents))
+        extents = tuple(sites * cuts for sites, cuts in zip(extents, chosen, strict=True))
     cut = Geometry(extents, chosen, ranks=ranks, width=width, parities=parities).grid
     lanes = Geometry.max_lanes(extents, cut, lanes, width=width, parities=parities)
     geometry = Geometry(extents, cut, lanes=lanes, width=width, parities=parities)
     report = _report(geometry, site_bytes)
+    found = None
+    if machine is not None:
+        found = predict_solver(
+            extents, machine, grid=cut, action=action, precision=precision, recon=recon, sums=sums
+        )
+        report |= found.to_dict()
     if own_rank() != 0:
         return
     screen = console(json_target)
     _show(screen, report)
     if len(extents) == 2 and max(geometry.block) <= LARGEST_PICTURE:
         screen.print(_picture(geometry), markup=False)
+    if found is not None:
+        _show_prediction(screen, found)
     write_json(json_target, report)
