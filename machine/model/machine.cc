@@ -163,6 +163,8 @@ void Machine::check() const {
   }
   check_required(memory_bandwidth, "memory_bandwidth", Sign::positive);
   check_required(memory, "memory", Sign::positive);
+  check_optional(multiply_adds_double, "multiply_adds_double");
+  check_optional(multiply_adds_single, "multiply_adds_single");
 }
 
 }  // namespace onehop

@@ -88,6 +88,8 @@ std::string Machine::to_json(int indent) const {
   for (const Level& level : levels) json["levels"].push_back(to_json_value(level));
   json["memory_bandwidth"] = to_json_value(memory_bandwidth);
   json["memory"] = to_json_value(memory);
+  set_optional(json, "multiply_adds_double", multiply_adds_double);
+  set_optional(json, "multiply_adds_single", multiply_adds_single);
   return detail::json_text(json, indent);
 }
 
@@ -95,7 +97,8 @@ Machine Machine::from_json(std::string_view text) {
   const std::string name = "the machine";
   const Json json = detail::parse_json(text, name);
   const Node root(json, name);
-  root.expect_keys({"onehop_machine", "name", "levels", "memory_bandwidth", "memory"}, {"title"});
+  root.expect_keys({"onehop_machine", "name", "levels", "memory_bandwidth", "memory"},
+                   {"title", "multiply_adds_double", "multiply_adds_single"});
   const Node version = root.at("onehop_machine");
   if (version.integer(detail::any_integer, detail::largest_integer) != format_version) {
     version.complain("the format version " + std::to_string(format_version) + ", which this onehop reads");
@@ -106,6 +109,8 @@ Machine Machine::from_json(std::string_view text) {
   root.at("levels").for_each([&](const Node& node) { machine.levels.push_back(level_from(node)); });
   machine.memory_bandwidth = figure_from(root.at("memory_bandwidth"));
   machine.memory = figure_from(root.at("memory"));
+  machine.multiply_adds_double = optional_figure(root, "multiply_adds_double");
+  machine.multiply_adds_single = optional_figure(root, "multiply_adds_single");
   machine.check();
   return machine;
 }

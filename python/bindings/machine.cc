@@ -64,6 +64,10 @@ void bind_machine(nb::module_& module) {
           nb::sig("def levels(self) -> tuple[Level, ...]"), "Levels, innermost first.")
       .def_ro("memory_bandwidth", &Machine::memory_bandwidth, "Bytes per second of one processor's memory.")
       .def_ro("memory", &Machine::memory, "Bytes of memory per processor.")
+      .def_ro("multiply_adds_double", &Machine::multiply_adds_double,
+              "Real multiply-adds per second of one processor in double precision; 0 if they are not known.")
+      .def_ro("multiply_adds_single", &Machine::multiply_adds_single,
+              "Real multiply-adds per second of one processor in single precision; 0 if they are not known.")
       .def_prop_ro("processors", &Machine::processors, "Number of processors.")
       .def("job", &Machine::job, "processors"_a,
            "Return the part of the machine that a job with this many processors gets: the smallest box that holds "

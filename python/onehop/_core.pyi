@@ -2137,6 +2137,18 @@ class Machine:
         """Bytes of memory per processor."""
 
     @property
+    def multiply_adds_double(self) -> Figure:
+        """
+        Real multiply-adds per second of one processor in double precision; 0 if they are not known.
+        """
+
+    @property
+    def multiply_adds_single(self) -> Figure:
+        """
+        Real multiply-adds per second of one processor in single precision; 0 if they are not known.
+        """
+
+    @property
     def processors(self) -> int:
         """Number of processors."""
 

@@ -58,6 +58,29 @@ def test_exchanges_cross_levels(precision: str, size: int) -> None:
     assert found.bound == "links of level cluster"
 
 
+def test_multiply_adds_limit_passes() -> None:
+    circuit = generators.random_circuit(20, depth=12).to_circuit()
+    groups = [group for stage in plan(circuit, 1).placement.groups() for group in stage]
+    fewest = min(group["multiply_adds"] for group in groups)
+    most = max(group["multiply_adds"] for group in groups)
+    assert 0 < fewest < most
+    # With this rate some passes take longer than their memory traffic, and some do not.
+    memory = 2 * 16 * 2**20 / 1e9
+    rate = (fewest + most) / 2 * 2**20 / memory
+    found = predict_circuit(circuit, two_hosts(multiply_adds=rate))
+    times = [max(memory, group["multiply_adds"] * 2**20 / rate) for group in groups]
+    assert found.pass_seconds == pytest.approx(sum(times))
+    assert found.arithmetic_seconds == pytest.approx(sum(one for one in times if one > memory))
+    assert 0 < found.arithmetic_seconds < found.pass_seconds
+    assert found.counts_arithmetic
+    # The file does not give the rate in single precision.
+    single = predict_circuit(circuit, two_hosts(multiply_adds=rate), precision="single")
+    assert not single.counts_arithmetic
+    assert single.pass_seconds == pytest.approx(single.passes * memory / 2)
+    slow = predict_circuit(circuit, two_hosts(multiply_adds=rate / 1000))
+    assert slow.bound == "multiply-adds"
+
+
 def test_the_busier_rank_counts() -> None:
     # Qubits 0 and 1 stay on the rank number, as nothing acts on them but the first layer. Rank 0 has no work after it.
     circuit = Circuit(12)

@@ -12,6 +12,7 @@ guess = "no source"
 [memory]
 bandwidth = {{ value = 1e9, basis = "guessed", source = "guess" }}
 size = {{ value = 1e9, basis = "guessed", source = "guess" }}
+{arithmetic}
 [[level]]
 name = "host"
 of = "processor"
@@ -33,6 +34,10 @@ bandwidth = {{ value = 1e7, basis = "guessed", source = "guess" }}
 """
 
 
-def two_hosts(latency: float = 1e-6, bandwidth: float = 1e8) -> Machine:
+def two_hosts(latency: float = 1e-6, bandwidth: float = 1e8, multiply_adds: float = 0) -> Machine:
     """Two hosts of two processors. Between hosts a message takes 10 µs, and its bytes at 10 MB/s."""
-    return parse_machine(_TEXT.format(latency=latency, bandwidth=bandwidth), "two")
+    arithmetic = ""
+    if multiply_adds:
+        rate = f'{{ value = {multiply_adds}, basis = "guessed", source = "guess" }}'
+        arithmetic = f"[arithmetic]\ndouble = {rate}\n"
+    return parse_machine(_TEXT.format(latency=latency, bandwidth=bandwidth, arithmetic=arithmetic), "two")

@@ -73,6 +73,9 @@ struct Machine {
   std::vector<Level> levels;  // innermost first
   Figure memory_bandwidth;    // bytes per second that one processor reads and writes in its memory
   Figure memory;              // bytes per processor
+  // Real multiply-adds per second of one processor; 0 if they are not known.
+  Figure multiply_adds_double;
+  Figure multiply_adds_single;
 
   // Number of processors: the product of the members of all levels. Places are numbered with the innermost level
   // fastest, and within a level the first extent fastest.

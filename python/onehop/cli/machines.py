@@ -17,12 +17,12 @@ _TIMES = ("latency", "hop_latency", "overhead", "gap")
 
 
 def figure_text(name: str, value: float) -> str:
-    """Return a number of a machine with its unit: times in µs, sizes in GB or GiB, bandwidths in GB/s."""
+    """Return a number of a machine with its unit: times in µs, sizes in GB or GiB, rates in GB/s or 10^9/s."""
     if name in _TIMES:
         return f"{value * 1e6:.4g} µs"
     if name == "memory":
         return f"{value / 1e9:.4g} GB" if value % 1e9 == 0 else bytes_text(value)
-    return f"{value / 1e9:.4g} GB/s"
+    return f"{value / 1e9:.4g} {'10^9/s' if name.startswith('multiply_adds') else 'GB/s'}"
 
 
 def _list(json_target: str | None) -> None:

@@ -23,8 +23,9 @@ __all__ = ["load_machine", "machine_names", "machine_path", "parse_machine"]
 _FILES = Path(__file__).with_name("files")
 _LONGEST = 1 << 20
 _PROCESSOR = "processor"
-_ROOT = {"title": True, "sources": True, "memory": True, "level": True}
+_ROOT = {"title": True, "sources": True, "memory": True, "arithmetic": False, "level": True}
 _MEMORY = {"bandwidth": True, "size": True}
+_ARITHMETIC = {"double": False, "single": False}
 _FIGURE = {"value": True, "basis": True, "source": True, "note": False}
 _TOPOLOGY = {"basis": True, "source": True, "note": False}
 _FIGURES = (
@@ -267,6 +268,9 @@ class _Reader:
             "memory_bandwidth": self.figure("memory", "bandwidth", memory["bandwidth"]),
             "memory": self.figure("memory", "size", memory["size"]),
         }
+        arithmetic = self.keys("arithmetic", "", self.root.get("arithmetic", {}), _ARITHMETIC)
+        for precision, value in arithmetic.items():
+            description[f"multiply_adds_{precision}"] = self.figure("arithmetic", precision, value)
         try:
             return Machine.from_json(json.dumps(description))
         except BadInput as error:
@@ -280,6 +284,8 @@ class _Reader:
             table, key = f"level[{order[int(match[1])]}]", match[2]
         elif place in ("memory", "memory_bandwidth"):
             table, key = "memory", "size" if place == "memory" else "bandwidth"
+        elif place.startswith("multiply_adds_"):
+            table, key = "arithmetic", place.removeprefix("multiply_adds_")
         line = self.lines.found.get((table, key)) or self.lines.found.get((table, "")) or 1
         name = ".".join(part for part in (table, key) if part) or place
         return BadInput(f"{self.lines.file}, line {line}: {name}: {what}")
@@ -321,3 +327,6 @@ def figures_of(machine: Machine) -> Iterator[tuple[str, str, Any]]:
                 yield level.name, key, figure
     yield _PROCESSOR, "memory_bandwidth", machine.memory_bandwidth
     yield _PROCESSOR, "memory", machine.memory
+    for key in ("multiply_adds_double", "multiply_adds_single"):
+        if (figure := getattr(machine, key)).source:
+            yield _PROCESSOR, key, figure

@@ -27,7 +27,7 @@ _AMPLITUDES = {"single": "complex64", "double": "complex128"}
 
 @dataclass(frozen=True)
 class StagePrediction:
-    """One stage of a circuit: an exchange between ranks, or none, and the passes after it.
+    """One stage of a circuit: an exchange between ranks, or none, and the passes after it on the busier rank.
 
     Attributes
     ----------
@@ -43,6 +43,8 @@ class StagePrediction:
         Passes over the amplitudes of a rank.
     pass_seconds : float
         Time of the passes.
+    arithmetic_seconds : float
+        The part of `pass_seconds` in passes that multiply-adds limit; 0 if the machine file does not give their rate.
     """
 
     exchange_seconds: float
@@ -51,6 +53,7 @@ class StagePrediction:
     bound: str
     passes: int
     pass_seconds: float
+    arithmetic_seconds: float
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,10 @@ class CircuitPrediction:
         Time of all passes and exchanges, one after the other.
     pass_seconds, exchange_seconds : float
         Time of the passes, and of the exchanges.
+    arithmetic_seconds : float
+        The part of `pass_seconds` in passes that multiply-adds limit rather than memory.
+    counts_arithmetic : bool
+        Whether the machine file gives the rate of multiply-adds; otherwise only memory and messages count.
     passes, exchanges : int
         Number of passes over the amplitudes of a rank, and of exchanges.
     bytes_per_pass : int
@@ -84,6 +91,8 @@ class CircuitPrediction:
     predicted_seconds: float
     pass_seconds: float
     exchange_seconds: float
+    arithmetic_seconds: float
+    counts_arithmetic: bool
     passes: int
     exchanges: int
     bytes_per_pass: int
@@ -122,6 +131,27 @@ class _Exchanges:
         return self.known[key]
 
 
+class _Passes:
+    """Times of passes over the amplitudes of a rank."""
+
+    def __init__(self, circuit_plan: CircuitPlan, machine: Machine) -> None:
+        double = circuit_plan.precision == "double"
+        self.amplitudes = 1 << circuit_plan.placement.local_bits
+        self.bytes = 2 * (16 if double else 8) * self.amplitudes
+        self.memory_seconds = self.bytes / machine.memory_bandwidth.value
+        # Per second; 0 if the machine file does not say.
+        self.multiply_adds = (machine.multiply_adds_double if double else machine.multiply_adds_single).value
+
+    def timed(self, groups: Sequence[dict[str, Any]]) -> tuple[int, float, float]:
+        """Return the number of passes, their seconds, and the seconds of those that multiply-adds limit."""
+        arithmetic = []
+        if self.multiply_adds > 0:
+            arithmetic = [group["multiply_adds"] * self.amplitudes / self.multiply_adds for group in groups]
+        longer = sum(seconds for seconds in arithmetic if seconds > self.memory_seconds)
+        others = len(groups) - sum(1 for seconds in arithmetic if seconds > self.memory_seconds)
+        return len(groups), longer + others * self.memory_seconds, float(longer)
+
+
 def _check(circuit_plan: CircuitPlan, machine: Machine) -> None:
     ranks = circuit_plan.ranks
     enough = ranks
@@ -149,9 +179,10 @@ def predict_circuit(
 ) -> CircuitPrediction:
     """Predict how long a circuit takes on a machine with one rank per processor.
 
-    Every pass of the engine reads and writes the amplitudes of a rank once, at the memory bandwidth of the machine.
-    Every exchange takes the time that `onehop.machine.simulate` gives. Passes and exchanges do not overlap. Arithmetic
-    counts as free, because machine files do not describe it; so do planning, the first state and sampling.
+    Every pass of the engine reads and writes the amplitudes of a rank once, at the memory bandwidth of the machine. It
+    takes the time of its multiply-adds instead if that is longer and the machine file gives their rate. Every exchange
+    takes the time that `onehop.machine.simulate` gives. Passes and exchanges do not overlap. Planning, the first state
+    and sampling are left out.
 
     Parameters
     ----------
@@ -194,36 +225,37 @@ def predict_circuit(
         circuit_plan = plan(circuit, ranks, precision, search_seconds=search_seconds, **hosts)
     check_ranks(circuit_plan.ranks, described)
     _check(circuit_plan, described)
-    placement = circuit_plan.placement
-    bytes_per_pass = 2 * (16 if circuit_plan.precision == "double" else 8) << placement.local_bits
-    seconds_per_pass = bytes_per_pass / described.memory_bandwidth.value
+    passes = _Passes(circuit_plan, described)
     exchanges = _Exchanges(circuit_plan, described, places)
-    stages = []
+    local = circuit_plan.placement.local_bits
     # Controls on bits of the rank number leave rank 0 the least to do and the last rank the most, or the reverse.
-    both = (placement.groups(0), placement.groups(circuit_plan.ranks - 1))
-    for stage, *groups in zip(placement.stages, *both, strict=True):
-        passes = max(map(len, groups))
+    both = (circuit_plan.placement.groups(0), circuit_plan.placement.groups(circuit_plan.ranks - 1))
+    stages = []
+    for stage, *groups in zip(circuit_plan.placement.stages, *both, strict=True):
         found = exchanges.simulated(stage.swaps) if stage.swaps else None
+        number, pass_seconds, arithmetic_seconds = max(map(passes.timed, groups), key=lambda timed: timed[1])
         stages.append(
             StagePrediction(
                 exchange_seconds=found.seconds if found else 0.0,
-                rank_bits=tuple(sorted(bit - placement.local_bits for _, bit in stage.swaps)),
+                rank_bits=tuple(sorted(bit - local for _, bit in stage.swaps)),
                 bytes_by_level={}
                 if found is None
                 else {k: round(v) for k, v in found.bytes_by_level.items()},
                 bound="" if found is None else bounding_level(found),
-                passes=passes,
-                pass_seconds=passes * seconds_per_pass,
+                passes=number,
+                pass_seconds=pass_seconds,
+                arithmetic_seconds=arithmetic_seconds,
             )
         )
-    return _sum_up(described, circuit_plan.ranks, bytes_per_pass, stages)
+    return _sum_up(described, circuit_plan.ranks, passes, stages)
 
 
 def _sum_up(
-    machine: Machine, ranks: int, bytes_per_pass: int, stages: list[StagePrediction]
+    machine: Machine, ranks: int, passes: _Passes, stages: list[StagePrediction]
 ) -> CircuitPrediction:
     passing = sum(stage.pass_seconds for stage in stages)
-    parts = {"memory bandwidth": passing}
+    computing = sum(stage.arithmetic_seconds for stage in stages)
+    parts = {"memory bandwidth": passing - computing, "multiply-adds": computing}
     total = {level.name: 0 for level in machine.levels}
     for stage in stages:
         add_bytes(total, stage.bytes_by_level)
@@ -236,9 +268,11 @@ def _sum_up(
         predicted_seconds=passing + exchanging,
         pass_seconds=passing,
         exchange_seconds=exchanging,
+        arithmetic_seconds=computing,
+        counts_arithmetic=passes.multiply_adds > 0,
         passes=sum(stage.passes for stage in stages),
         exchanges=sum(1 for stage in stages if stage.rank_bits),
-        bytes_per_pass=bytes_per_pass,
+        bytes_per_pass=passes.bytes,
         bytes_by_level=total,
         bound=max(parts, key=lambda part: parts[part]),
         stages=tuple(stages),

@@ -178,11 +178,12 @@ def _show_prediction(screen: Console, found: CircuitPrediction, machine: Machine
     if len(found.stages) > rows:
         stages.add_row("", f"{len(found.stages) - rows} more", "", "", "", "")
     screen.print(stages)
-    screen.print(
-        "only memory and messages count: machine files do not describe arithmetic",
-        markup=False,
-        soft_wrap=True,
-    )
+    if not found.counts_arithmetic:
+        screen.print(
+            f"only memory and messages count: the file of {machine.name} does not give the rate of multiply-adds",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _groups(stages: list[list[dict[str, Any]]], rows: int) -> Table:
