@@ -13,6 +13,7 @@ namespace {
 // A rank that sends more messages in a round starts them in this many parts, to bound the number of events.
 constexpr std::int64_t most_batches = 16;
 constexpr std::size_t most_mixed_flows = 65536;
+constexpr std::int64_t most_flows = std::int64_t{1} << 24;
 
 bool is_power_of_two(std::int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
 
@@ -311,6 +312,11 @@ void Classes::add_everyone(const TrafficRound& round, Builder& builder) const {
 void Classes::add_bits(const TrafficRound& round, Builder& builder) const {
   const std::int64_t messages = (std::int64_t{1} << round.bits.size()) - 1;
   const std::int64_t batches = batches_of(messages);
+  if (std::ssize(representatives_) > most_flows / messages) {
+    throw BadInput("simulate: expected an exchange of bits with at most " + std::to_string(most_flows) +
+                   " different messages by the symmetry of the machine, found " + std::to_string(messages) +
+                   " from each of " + std::to_string(size()) + " different ranks; take fewer ranks");
+  }
   for (std::size_t i = 0; i < size(); ++i) {
     for (std::int64_t order = 0; order < messages; ++order) {
       const std::int64_t to = representatives_[i] ^ deposit(order + 1, round.bits);

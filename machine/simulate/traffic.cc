@@ -10,6 +10,9 @@
 namespace onehop {
 namespace {
 
+// Traffic between all ranks looks the same from each of them. As an exchange of all bits it would not on tori and
+// dragonflies, whose routes depend on the exclusive or of two places.
+constexpr int many_by_bits = 1024;
 constexpr int many = 17;  // ranks from which on the order of messages to everyone does not count
 
 [[noreturn]] void too_many(std::int64_t messages) {
@@ -236,9 +239,10 @@ Traffic permutation_traffic(const PermuteBitsSpec& spec) {
     return detail::checked_multiply(moved, spec.element_bytes, "the bytes of local copies");
   };
   if (bits.bound_stay) {
-    round.kind = TrafficRound::Kind::bits;
+    const bool all = free == bits.rank_bits && ranks > many_by_bits;
+    round.kind = all ? TrafficRound::Kind::everyone : TrafficRound::Kind::bits;
     round.bytes = bytes;
-    round.bits = bits.free;
+    if (!all) round.bits = bits.free;
     if (local(0) > 0 || local(ranks - 1) > 0) round.local_bytes = {std::max(local(0), local(ranks - 1))};
     traffic.rounds.push_back(std::move(round));
     return traffic;

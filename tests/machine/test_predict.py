@@ -23,6 +23,7 @@ def test_the_fit_finds_the_line_and_the_file_predicts_it() -> None:
     assert bandwidth == pytest.approx(8e9)
     machine = parse_machine(machine_text(messages, 2), "this")
     assert machine.processors == 2
+    assert 1e8 < machine.multiply_adds_double.value < 1.5 * machine.multiply_adds_single.value
     assert all(figure.basis == "measured" for figure in (machine.memory, machine.levels[0].bandwidth))
     for size, us in messages:
         assert simulate(message_traffic(2, [[(0, 1, size)]]), machine).seconds == pytest.approx(

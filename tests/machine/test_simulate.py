@@ -112,6 +112,24 @@ def test_progress_is_called_and_may_raise() -> None:
         simulate(traffic, "fugaku", progress=stop)
 
 
+def swapped(bits: int, local: int, pairs: int) -> list[int]:
+    """Swap the lowest bits of the rank number with local ones."""
+    permutation = list(range(bits))
+    for i in range(pairs):
+        permutation[i], permutation[local + i] = local + i, i
+    return permutation
+
+
+def test_an_exchange_of_all_bits_is_traffic_between_all_ranks() -> None:
+    for name in ("frontier", "fugaku"):
+        found = simulate(permutation_traffic(40, local=24, permutation=swapped(40, 24, 16)), name)
+        assert found.by_symmetry
+        assert found.seconds_to_simulate < 10
+        assert found.rounds[0].bytes == 65536 * 65535 * (16 << 8)
+    with pytest.raises(BadInput, match=r"at most 16777216 different messages.*found 16383 from each"):
+        simulate(permutation_traffic(40, local=24, permutation=swapped(40, 24, 14)), "fugaku")
+
+
 def test_bad_input() -> None:
     traffic = message_traffic(4, [[(0, 1, 8)]])
     with pytest.raises(BadInput, match="ranks 1 and 2 at place 7"):

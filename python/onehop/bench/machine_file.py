@@ -8,10 +8,11 @@ from time import perf_counter
 
 import numpy as np
 
+from onehop import _core
 from onehop._core import __version__
 from onehop.error import Error
 
-__all__ = ["fit_messages", "machine_text", "memory_bandwidth"]
+__all__ = ["fit_messages", "machine_text", "memory_bandwidth", "multiply_adds"]
 
 # Far beyond every cache.
 _COPY_BYTES = 128 << 20
@@ -65,6 +66,11 @@ def memory_bandwidth() -> float:
     return 2 * _COPY_BYTES / float(np.median(times))
 
 
+def multiply_adds(precision: str) -> float:
+    """Real multiply-adds per second of one thread, in single or double precision."""
+    return _core.bench_peak_gflops(precision == "single") * 1e9 / 2
+
+
 def machine_text(messages: Sequence[tuple[int, float]], cores: int) -> str:
     """Return the TOML file of a host with this many cores; the figures of messages are those of two of them.
 
@@ -87,6 +93,10 @@ tune = "onehop {__version__}, onehop tune --machine-file"
 [memory] # of one core
 bandwidth = {{ value = {memory_bandwidth():.4g}, {measured}, note = "copies of {_COPY_BYTES >> 20} MiB" }}
 size = {{ value = {memory:.4g}, {measured}, note = "the memory of the host over its cores" }}
+
+[arithmetic] # real multiply-adds per second of one core
+double = {{ value = {multiply_adds("double"):.4g}, {measured}, note = "fused multiply-adds on registers" }}
+single = {{ value = {multiply_adds("single"):.4g}, {measured}, note = "fused multiply-adds on registers" }}
 
 [[level]]
 name = "host"

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -10,26 +14,58 @@ from rich.table import Table
 
 from onehop.bench.predict import BENCHES, predictions, read_bench
 from onehop.bench.table import number
-from onehop.cli.common import JsonOption, console, write_json
+from onehop.cli.common import JsonOption, check_seconds, console, progress, write_json
+from onehop.error import Error
 from onehop.machine import load_machine
 
 
+def _measure(bench: str, seconds: float, folder: str) -> dict[str, Any]:
+    """Run a benchmark on two ranks of this machine, and return its result."""
+    file = Path(folder) / f"{bench}.json"
+    command = ["bench", bench, "-n", "2", "--mpi", "none", "--seconds", f"{seconds:g}", "--json", str(file)]
+    done = subprocess.run(
+        [sys.executable, "-m", "onehop", *command], capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        raise Error(f"onehop {' '.join(command[:4])} failed: {done.stderr.strip()}")
+    return read_bench(str(file))
+
+
+def _results(files: list[str], seconds: float) -> list[dict[str, Any]]:
+    if files:
+        return [read_bench(file) for file in files]
+    check_seconds(seconds)
+    found = []
+    with TemporaryDirectory() as folder, progress("measuring", len(BENCHES)) as advance:
+        for bench in BENCHES:
+            found.append(_measure(bench, seconds / len(BENCHES), folder))
+            advance(1)
+    return found
+
+
 def bench_predict(
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE...", help=f"JSON of onehop bench {', '.join(BENCHES)} with two ranks."),
-    ],
     machine: Annotated[
         str,
         typer.Option(
             metavar="NAME|FILE.toml", help="Machine, such as the file of onehop tune --machine-file."
         ),
     ],
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE...]",
+            help=f"JSON of onehop bench {', '.join(BENCHES)} with two ranks. Without files, the command runs them.",
+        ),
+    ] = None,
+    seconds: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", help="Time to measure all cases together (only without files)."),
+    ] = 40,
     json_target: JsonOption = None,
 ) -> None:
     """Compare measured times with those that onehop simulate predicts."""
     described = load_machine(machine)
-    rows = [row for file in files for row in predictions(read_bench(file), described)]
+    rows = [row for result in _results(files or [], seconds) for row in predictions(result, described)]
     table = Table("bench", "case", "measured, µs", "predicted, µs", "factor", title=f"on {described.name}")
     for row in rows:
         table.add_row(
