@@ -18,10 +18,10 @@ constexpr detail::NamedValue<Routing> routings[] = {{Routing::all_to_all, "all_t
                                                     {Routing::fat_tree, "fat_tree"},
                                                     {Routing::torus, "torus"},
                                                     {Routing::dragonfly, "dragonfly"}};
-constexpr std::int64_t most_processors = std::int64_t{1} << 31;
-constexpr std::size_t most_extents = 8;
-constexpr std::size_t most_levels = 8;
-constexpr std::int64_t most_links = 4096;
+constexpr std::int64_t max_processors = std::int64_t{1} << 31;
+constexpr std::size_t max_extents = 8;
+constexpr std::size_t max_levels = 8;
+constexpr std::int64_t max_links = 4096;
 
 [[noreturn]] void complain(const std::string& path, const std::string& expected, const std::string& found) {
   throw BadInput(path + ": expected " + expected + ", found " + found);
@@ -62,15 +62,15 @@ void check_extents(const Level& level, const std::string& path) {
       break;
     case Routing::fat_tree:
     case Routing::torus:
-      if (size < 1 || size > most_extents) {
-        complain(path, "1 to " + std::to_string(most_extents) + " numbers", found);
+      if (size < 1 || size > max_extents) {
+        complain(path, "1 to " + std::to_string(max_extents) + " numbers", found);
       }
   }
   std::int64_t members = 1;
   for (const std::int64_t extent : level.extents) {
     if (extent < 1) complain(path, "numbers of at least 1", std::to_string(extent));
-    if (extent > most_processors / members) {
-      complain(path, "at most " + std::to_string(most_processors) + " members", "more");
+    if (extent > max_processors / members) {
+      complain(path, "at most " + std::to_string(max_processors) + " members", "more");
     }
     members *= extent;
   }
@@ -108,12 +108,12 @@ void check_level(const Level& level, const std::string& path) {
   check_required(level.overhead, path + ".overhead", Sign::not_negative);
   check_optional(level.gap, path + ".gap");
   check_required(level.bandwidth, path + ".bandwidth", Sign::positive);
-  if (level.links < 1 || level.links > most_links) {
-    complain(path + ".links", "1 to " + std::to_string(most_links), std::to_string(level.links));
+  if (level.links < 1 || level.links > max_links) {
+    complain(path + ".links", "1 to " + std::to_string(max_links), std::to_string(level.links));
   }
   check_optional(level.injection, path + ".injection");
-  if (level.interfaces < 0 || level.interfaces > most_links) {
-    complain(path + ".interfaces", "0 to " + std::to_string(most_links), std::to_string(level.interfaces));
+  if (level.interfaces < 0 || level.interfaces > max_links) {
+    complain(path + ".interfaces", "0 to " + std::to_string(max_links), std::to_string(level.interfaces));
   }
   if (level.interfaces > 0 && !(level.injection.value > 0)) {
     complain(path + ".injection", "the bandwidth that " + std::to_string(level.interfaces) + " interfaces share",
@@ -144,8 +144,8 @@ std::int64_t Machine::processors() const {
 
 void Machine::check() const {
   if (name.empty()) complain("name", "a name", "an empty text");
-  if (levels.empty() || levels.size() > most_levels) {
-    complain("levels", "1 to " + std::to_string(most_levels) + " levels", std::to_string(levels.size()));
+  if (levels.empty() || levels.size() > max_levels) {
+    complain("levels", "1 to " + std::to_string(max_levels) + " levels", std::to_string(levels.size()));
   }
   std::set<std::string> names;
   std::int64_t processors = 1;
@@ -156,8 +156,8 @@ void Machine::check() const {
       complain(path + ".name", "a different name for every level", "\"" + levels[i].name + "\" twice");
     }
     const std::int64_t members = levels[i].members();
-    if (members > most_processors / processors) {
-      complain(path + ".extents", "at most " + std::to_string(most_processors) + " processors in all", "more");
+    if (members > max_processors / processors) {
+      complain(path + ".extents", "at most " + std::to_string(max_processors) + " processors in all", "more");
     }
     processors *= members;
   }

@@ -11,9 +11,14 @@ namespace onehop::detail {
 namespace {
 
 // A rank that sends more messages in a round starts them in this many parts, to bound the number of events.
+<<<<<<< ours
 constexpr std::int64_t most_batches = 16;
 constexpr std::size_t most_mixed_flows = 65536;
 constexpr std::int64_t most_flows = std::int64_t{1} << 24;
+=======
+constexpr std::int64_t max_batches = 16;
+constexpr std::size_t max_mixed_flows = 65536;
+>>>>>>> theirs
 
 bool is_power_of_two(std::int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
 
@@ -68,7 +73,7 @@ Symmetry symmetry_of(const Traffic& traffic, const Machine& machine, bool own_pl
   for (const TrafficRound& round : traffic.rounds) {
     if (round.kind == TrafficRound::Kind::list || round.local_bytes.size() > 1) return {};
     // With few messages their order counts, and it is not symmetric.
-    if (round.kind == TrafficRound::Kind::everyone && traffic.ranks <= most_batches + 1) return {};
+    if (round.kind == TrafficRound::Kind::everyone && traffic.ranks <= max_batches + 1) return {};
     if (round.kind != TrafficRound::Kind::bits) continue;
     if (own_places) return {};
     symmetry.exclusive_or = true;
@@ -274,7 +279,7 @@ class Classes::Kinds {
 
 namespace {
 
-std::int64_t batches_of(std::int64_t messages) { return std::min(messages, most_batches); }
+std::int64_t batches_of(std::int64_t messages) { return std::min(messages, max_batches); }
 
 // The number whose bits at the places `bits` are those of `value`, lowest first.
 std::int64_t deposit(std::int64_t value, const std::vector<int>& bits) {
@@ -287,7 +292,7 @@ std::int64_t deposit(std::int64_t value, const std::vector<int>& bits) {
 
 // Adds the messages of one class in parts of equal composition.
 void Classes::add_mixed(std::uint32_t from, const Kinds& kinds, std::int64_t messages, Builder& builder) const {
-  const auto parts = static_cast<std::int64_t>(most_mixed_flows / std::max<std::size_t>(1, kinds.kinds().size()));
+  const auto parts = static_cast<std::int64_t>(max_mixed_flows / std::max<std::size_t>(1, kinds.kinds().size()));
   const std::int64_t batches = std::clamp<std::int64_t>(parts, 1, batches_of(messages));
   for (std::int64_t batch = 0; batch < batches; ++batch) {
     for (const Kinds::Kind& kind : kinds.kinds()) {
@@ -337,7 +342,7 @@ void Classes::add_list(const TrafficRound& round, Builder& builder) const {
     const auto to = static_cast<std::uint32_t>(message.to);
     const std::int64_t order = sent[from]++;
     builder.find(message.from, message.to, order, message.rail);
-    if (round.mixed && messages[from] > most_batches) {
+    if (round.mixed && messages[from] > max_batches) {
       mixed[from].add(to, static_cast<double>(message.bytes), builder.route(), builder.uses());
       continue;
     }
