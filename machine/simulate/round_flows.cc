@@ -11,14 +11,9 @@ namespace onehop::detail {
 namespace {
 
 // A rank that sends more messages in a round starts them in this many parts, to bound the number of events.
-<<<<<<< ours
-constexpr std::int64_t most_batches = 16;
-constexpr std::size_t most_mixed_flows = 65536;
-constexpr std::int64_t most_flows = std::int64_t{1} << 24;
-=======
 constexpr std::int64_t max_batches = 16;
 constexpr std::size_t max_mixed_flows = 65536;
->>>>>>> theirs
+constexpr std::int64_t max_flows = std::int64_t{1} << 24;
 
 bool is_power_of_two(std::int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
 
@@ -317,8 +312,8 @@ void Classes::add_everyone(const TrafficRound& round, Builder& builder) const {
 void Classes::add_bits(const TrafficRound& round, Builder& builder) const {
   const std::int64_t messages = (std::int64_t{1} << round.bits.size()) - 1;
   const std::int64_t batches = batches_of(messages);
-  if (std::ssize(representatives_) > most_flows / messages) {
-    throw BadInput("simulate: expected an exchange of bits with at most " + std::to_string(most_flows) +
+  if (std::ssize(representatives_) > max_flows / messages) {
+    throw BadInput("simulate: expected an exchange of bits with at most " + std::to_string(max_flows) +
                    " different messages by the symmetry of the machine, found " + std::to_string(messages) +
                    " from each of " + std::to_string(size()) + " different ranks; take fewer ranks");
   }
