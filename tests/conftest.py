@@ -28,6 +28,13 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that start programs."""
+    for item in items:
+        if "ranks" in getattr(item, "fixturenames", ()):
+            item.add_marker("programs")
+
+
 def _shared_memory_files() -> set[str]:
     """Names in /dev/shm, but for those that an MPI of somebody else's makes."""
     folder = Path("/dev/shm")

@@ -11,7 +11,14 @@ import pytest
 
 from onehop import _core
 from onehop.bench.tune import CLASSES, choose, cost, pick, save, store_choices
-from onehop.bench.tune_allreduce import LOSSY, SIZES, built_in_tables, choose_table, variants_for
+from onehop.bench.tune_allreduce import (
+    LOSSY,
+    SIZES,
+    block_that_fits,
+    built_in_tables,
+    choose_table,
+    variants_for,
+)
 from onehop.error import Error
 from ranks import Ranks
 
@@ -32,6 +39,11 @@ def test_the_built_in_setting_stays_unless_another_is_clearly_better() -> None:
     assert pick([[1.00, 0.99, 2.0]], default=0) == 0
     assert pick([[1.00, 0.80, 2.0]], default=0) == 1
     assert pick([[1.00, 0.99, 2.0]], default=None) == 1
+
+
+def test_blocks_are_shorter_if_the_time_is_short() -> None:
+    assert block_that_fits(15000, 45 * 0.15 / 2, 13) == 15000
+    assert block_that_fits(15000, 0.013, 13) == pytest.approx(125)
 
 
 def test_both_ways_of_measuring_count_alike() -> None:

@@ -16,6 +16,7 @@ import pytest
 import typer
 
 import onehop
+from onehop.cli import COMMANDS as MODULES
 from onehop.cli import main, make_app
 from onehop.cli.common import console, own_rank, progress, write_json
 from ranks import Ranks
@@ -49,6 +50,16 @@ WITHOUT_JSON = {("bench", "all"), ("bench", "figures")}  # they write several fi
 
 def test_all_commands_are_walked() -> None:
     assert {("launch",), ("doctor",), ("bench", "ring"), ("schedule", "halo")} <= COMMANDS.keys()
+
+
+@pytest.mark.parametrize("names", MODULES.values(), ids=" ".join)
+def test_a_command_is_built_without_those_of_other_modules(names: tuple[str, ...]) -> None:
+    everything = typer.main.get_command(make_app()).commands  # type: ignore[attr-defined]
+    for name in names:
+        alone = typer.main.get_command(make_app(name)).commands  # type: ignore[attr-defined]
+        assert alone.keys() == set(names)
+        assert [path for path, _ in commands(alone[name])] == [path for path, _ in commands(everything[name])]
+    assert everything.keys() == {name for each in MODULES.values() for name in each}
 
 
 @pytest.mark.parametrize("path", COMMANDS, ids=" ".join)

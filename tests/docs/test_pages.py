@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shlex
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -98,6 +100,11 @@ def test_readme_schedule_commands_run(ranks: Ranks) -> None:
         assert done.returncode == 0, done.stderr
 
 
+@functools.cache
+def command_line() -> Any:
+    return typer.main.get_command(make_app())
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_exist(page: Path) -> None:
     """Every command on a page exists with all its options. Values of options may be placeholders."""
@@ -105,7 +112,7 @@ def test_commands_exist(page: Path) -> None:
         re.sub(r"\\\n *", " ", page.read_text())
     ):  # with lines that end in a backslash joined
         words = shlex.split(text)
-        command = typer.main.get_command(make_app())
+        command = command_line()
         while hasattr(command, "commands") and words and words[0] in command.commands:
             command = command.commands[words.pop(0)]
         assert not hasattr(command, "commands") or words in ([], ["..."]), f"no such command: onehop {text}"

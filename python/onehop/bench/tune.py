@@ -17,7 +17,14 @@ from typing import Any
 import numpy as np
 
 from onehop import _core
-from onehop.bench.tune_allreduce import MORE_RANKS, built_in_tables, checked, choose_table, measure_allreduce
+from onehop.bench.tune_allreduce import (
+    MORE_RANKS,
+    block_that_fits,
+    built_in_tables,
+    checked,
+    choose_table,
+    measure_allreduce,
+)
 from onehop.error import Error
 from onehop.group import Group
 from onehop.launch import Output, launch
@@ -36,8 +43,9 @@ SPINS = (100, 300, 1000, 3000)
 OVERSUBSCRIBED = (0, 2, 10, 50)
 YIELDS = (5, 20, 100)
 
-# The number of times that everything is measured.
+# Everything is measured this many times, unless the time is too short for that many.
 PASSES = 4
+SHORTEST_PASS = 2.0  # seconds
 
 # A setting replaces the built-in one only if it gains more than two measurements of one setting differ.
 WORTHWHILE = 0.03
@@ -153,9 +161,10 @@ def _measure_stores(group: Group, seconds: float, demote: bool) -> dict[str, Any
     slots = [(rule["stores"], rule["chunk_bytes"], slot, 0) for slot in SLOTS]
     tries = [(one["size"], both, one["choices"]) for one in classes for both in (False, True)]
     tries.append((LARGE, False, slots))
-    effort = _core.BenchEffort(seconds=seconds / (len(tries) * PASSES), block_us=150.0, min_rounds=3)
+    count = min(PASSES, 1 + int(seconds / SHORTEST_PASS))
+    effort = _core.BenchEffort(seconds=seconds / (len(tries) * count), block_us=150.0, min_rounds=3)
     # Each is measured several times over the whole duration, so that all see every state of the machine.
-    passes = [[_core.bench_try_stores(group, *one, effort) for one in tries] for _ in range(PASSES)]
+    passes = [[_core.bench_try_stores(group, *one, effort) for one in tries] for _ in range(count)]
     costs = [_costs(*(each[number] for each in passes)) for number in range(len(tries))]
     for number, one in enumerate(classes):
         one["costs"] = costs[2 * number : 2 * number + 2]
@@ -171,9 +180,8 @@ def _measure_waits(group: Group, seconds: float, oversubscribed: bool) -> dict[s
         choices = [(spins, default[1], default[2]) for spins in SPINS]
     if default not in choices:
         choices.insert(0, default)
-    effort = _core.BenchEffort(
-        seconds=seconds / 2, block_us=15000.0 if oversubscribed else 300.0, min_rounds=3
-    )
+    block_us = block_that_fits(15000.0 if oversubscribed else 300.0, seconds / 2, len(choices))
+    effort = _core.BenchEffort(seconds=seconds / 2, block_us=block_us, min_rounds=3)
     costs = [_costs(_core.bench_try_waits(group, us, choices, effort)) for us in (0.0, 10.0)]
     return {"choices": choices, "default": default, "costs": costs}
 
