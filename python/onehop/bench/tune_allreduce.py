@@ -47,9 +47,7 @@ def measure_allreduce(group: Group, seconds: float) -> list[dict[str, Any]]:
         names += [(codec, variant) for codec in LOSSY for variant in variants_for(size, True)]
         variants = [(f"{codec} {variant}", "variant", codec, *variant) for codec, variant in names]
         variants[0] = (variants[0][0], "ours", *variants[0][2:])
-        block_us = block_that_fits(
-            300.0 if group.size <= 2 else 3000.0, seconds / len(SIZES), len(variants)
-        )
+        block_us = block_that_fits(300.0 if group.size <= 2 else 3000.0, seconds / len(SIZES), len(variants))
         effort = _core.BenchEffort(seconds=seconds / len(SIZES), block_us=block_us, min_rounds=3)
         samples = _core.bench_allreduce(group, size, effort, False, variants, [])
         us: dict[str, list[list[float]]] = {}
