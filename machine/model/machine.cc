@@ -1,5 +1,6 @@
 #include "onehop/machine/machine.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -22,6 +23,7 @@ constexpr std::int64_t max_processors = std::int64_t{1} << 31;
 constexpr std::size_t max_extents = 8;
 constexpr std::size_t max_levels = 8;
 constexpr std::int64_t max_links = 4096;
+constexpr std::int64_t max_numbered = std::int64_t{1} << 20;
 
 [[noreturn]] void complain(const std::string& path, const std::string& expected, const std::string& found) {
   throw BadInput(path + ": expected " + expected + ", found " + found);
@@ -73,6 +75,14 @@ void check_extents(const Level& level, const std::string& path) {
       complain(path, "at most " + std::to_string(max_processors) + " members", "more");
     }
     members *= extent;
+  }
+  // The simulator numbers the other members of a mesh, and routers and groups, in so many bits.
+  const std::int64_t numbered = level.routing == Routing::mesh        ? members
+                                : level.routing == Routing::dragonfly ? std::max(level.extents[1], level.extents[2])
+                                                                      : 0;
+  if (numbered > max_numbered) {
+    complain(path, "at most " + std::to_string(max_numbered) + " members of a mesh, routers of a group or groups",
+             std::to_string(numbered));
   }
 }
 

@@ -1,6 +1,5 @@
 // A `Machine` is the description of a computer as plain data: nested levels of processors with the links that join
-// them. `simulate` (simulate.h) times a schedule on it, and `map_grid` (mapping.h) places ranks on it. Every number
-// carries its source.
+// them. `simulate` (simulate.h) times a schedule on it. Every number carries its source.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Rails are the network interfaces of one host. `assign_rails` chooses a rail for every message that the ranks of a
 // host send at the same time, or cuts messages, so that the busiest rail finishes as early as possible. The result is
-// plain data, which `simulate` and the transports read.
+// plain data, which `simulate` reads.
 //
 // The choice depends on the arguments only: every rank that computes it finds the same one without communication.
 #pragma once

@@ -41,6 +41,8 @@ JsonOption = Annotated[
 ]
 # The generators of random numbers take seeds of 64 bits.
 LARGEST_SEED = 2**64 - 1
+LARGEST_INT = 2**31 - 1  # of numbers that are an `int` in C++, such as ranks
+LARGEST_SIZE = 2**62  # of elements and bytes
 RanksOption = Annotated[
     int | None,
     typer.Option(
@@ -123,21 +125,25 @@ def stderr_console() -> Console:
     return _console(stderr=True)
 
 
-def parse_numbers(text: str, option: str, separator: str = ",") -> list[int]:
+def parse_numbers(text: str, option: str, separator: str = ",", largest: int = LARGEST_SIZE) -> list[int]:
     """Parse an option such as "10,24", or with "x" as `separator` "128x64x64"; commas are accepted as well.
 
     Raises
     ------
     BadInput
-        The text is not a list of integers.
+        The text is not a list of integers, or one is above `largest` or below its negative.
     """
     try:
-        return [int(number) for number in text.replace(",", separator).split(separator)]
+        numbers = [int(number) for number in text.replace(",", separator).split(separator)]
     except ValueError:
         example = separator.join(("128", "64", "64"))
         raise BadInput(
             f"expected {option} as numbers with {separator!r} between them, for example {example}, found {text!r}"
         ) from None
+    for number in numbers:
+        if abs(number) > largest:
+            raise BadInput(f"expected {option} with numbers of at most {largest}, found {number}")
+    return numbers
 
 
 def check_seconds(seconds: float) -> None:
@@ -154,13 +160,18 @@ def check_plot(file: str | None) -> None:
     Error
         matplotlib is not installed.
     BadInput
-        The folder does not exist, or the path is a folder.
+        The folder does not exist, the path is a folder, or the name does not end in the name of a format.
     """
     if file is None:
         return
     if Path(file).is_dir():
         raise BadInput(
             f"cannot write the plot to {file}: it is a folder; name a file in it, such as plot.png"
+        )
+    formats = ("eps", "jpeg", "jpg", "pdf", "png", "ps", "svg", "tif", "tiff", "webp")
+    if Path(file).suffix[1:].lower() not in formats:
+        raise BadInput(
+            f"expected --plot with a name that ends in one of .{', .'.join(formats)}, found {file}"
         )
     if find_spec("matplotlib") is None:
         raise Error("--plot needs matplotlib, which is not installed: `pip install matplotlib`")

@@ -7,7 +7,15 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from onehop.cli.common import JsonOption, check_plot, console, parse_numbers, write_json
+from onehop.cli.common import (
+    LARGEST_INT,
+    LARGEST_SEED,
+    JsonOption,
+    check_plot,
+    console,
+    parse_numbers,
+    write_json,
+)
 from onehop.cli.schedule import load_schedule
 from onehop.error import BadInput
 from onehop.output import check_file_target, write_file
@@ -16,7 +24,7 @@ from onehop.topology import FORMATS, Grid, HostLayout, RankMap, map_schedule, ma
 
 
 def _layout(hosts: int | None, per_host: str, groups: str, costs: str, torus: str) -> HostLayout:
-    sizes = parse_numbers(per_host, "--per-host", ",")
+    sizes = parse_numbers(per_host, "--per-host", ",", LARGEST_INT)
     if len(sizes) > 1 and hosts is not None and hosts != len(sizes):
         raise BadInput(
             f"expected --per-host with one number, or one for each of {hosts} hosts, found {per_host}"
@@ -30,7 +38,7 @@ def _layout(hosts: int | None, per_host: str, groups: str, costs: str, torus: st
         layout.host_of_rank,
         parse_numbers(groups, "--groups", "x") if groups else [],
         parse_numbers(costs, "--costs", "x") if costs else [],
-        parse_numbers(torus, "--torus", "x") if torus else [],
+        parse_numbers(torus, "--torus", "x", LARGEST_INT) if torus else [],
     )
 
 
@@ -90,7 +98,7 @@ def map_ranks(
         str | None,
         typer.Option(metavar="FILE|-", help="Schedule as JSON whose ranks to map, instead of --grid."),
     ] = None,
-    hosts: Annotated[int | None, typer.Option(metavar="H", help="Number of hosts.")] = None,
+    hosts: Annotated[int | None, typer.Option(metavar="H", max=LARGEST_INT, help="Number of hosts.")] = None,
     periodic: Annotated[bool, typer.Option("--periodic", help="The grid is periodic.")] = False,
     message_bytes: Annotated[
         str, typer.Option("--bytes", metavar="AxBxC", help="Bytes of a message in each dimension.")
@@ -106,7 +114,7 @@ def map_ranks(
     torus: Annotated[
         str, typer.Option(metavar="AxBxC", help="Extents of a torus of hosts, to count hops.")
     ] = "",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the local search.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="Seed of the local search.")] = 1,
     scotch: Annotated[
         bool, typer.Option(help="Also ask the mapper of SCOTCH, if its library is installed.")
     ] = True,

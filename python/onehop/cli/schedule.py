@@ -20,6 +20,10 @@ FileArgument = Annotated[str, typer.Argument(metavar="FILE|-", help="Schedule as
 RowsOption = Annotated[int, typer.Option(help="Maximum number of rows to show; 0 shows all.")]
 
 
+# Wider ghosts would go around every lattice that fits in memory many times.
+_LARGEST_WIDTH = 1 << 16
+
+
 def parse_widths(text: str) -> int | list[int | tuple[int, int]]:
     """Parse the widths of ghost layers: 1, 1x2x1, or 1:2x1x1 with a pair below:above."""
     try:
@@ -28,6 +32,8 @@ def parse_widths(text: str) -> int | list[int | tuple[int, int]]:
         parts = [()]
     if any(len(part) not in (1, 2) for part in parts):
         raise BadInput(f"expected a width as 1, 1x2x1 or 1:0x2:2x1 (below:above), found {text!r}")
+    if (widest := max(max(part) for part in parts)) > _LARGEST_WIDTH:
+        raise BadInput(f"expected --width of at most {_LARGEST_WIDTH} layers, found {widest}")
     widths: list[Any] = [part if len(part) == 2 else part[0] for part in parts]
     return widths[0] if len(widths) == 1 and not isinstance(widths[0], tuple) else widths
 

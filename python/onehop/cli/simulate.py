@@ -6,10 +6,20 @@ import json
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 from rich.table import Table
 
-from onehop.cli.common import JsonOption, check_plot, console, parse_numbers, progress, write_json
+from onehop.cli.common import (
+    LARGEST_INT,
+    LARGEST_SIZE,
+    JsonOption,
+    check_plot,
+    console,
+    parse_numbers,
+    progress,
+    write_json,
+)
 from onehop.cli.schedule import load_schedule, parse_periodic, parse_widths
 from onehop.error import BadInput
 from onehop.machine import (
@@ -26,8 +36,14 @@ from onehop.machine import (
 from onehop.output import check_file_target, write_file
 from onehop.text import counted
 
-_PATTERNS = ("halo", "allreduce", "permutation")
+# The options of each pattern.
+_PATTERNS = {
+    "halo": ("grid", "extents", "width", "periodic", "corners", "fields", "dtype", "codec"),
+    "allreduce": ("ranks", "elements", "algorithm", "dtype"),
+    "permutation": ("bits", "local", "swap", "permutation", "dtype", "codec"),
+}
 _LARGEST_MAP = 64 << 20
+_LARGEST_BITS = 62
 
 
 def seconds_text(seconds: float) -> str:
@@ -52,16 +68,39 @@ def _needed(what: str, **options: Any) -> None:
         raise BadInput(f"onehop simulate {what}: expected {' and '.join(missing)}, found none")
 
 
+def _refuse_others(context: typer.Context, what: str) -> None:
+    """Refuse the options of patterns other than `what`."""
+    own = _PATTERNS.get(what, ())
+    for name in sorted({name for names in _PATTERNS.values() for name in names} - set(own)):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            patterns = " or ".join(pattern for pattern, names in _PATTERNS.items() if name in names)
+            raise BadInput(f"expected --{name} with the pattern {patterns} only, found it with {what}")
+
+
+def _dtype(text: str | None, default: str) -> str:
+    try:
+        if np.dtype(text or default).hasobject:
+            raise TypeError
+    except TypeError:
+        raise BadInput(
+            f"expected --dtype as a NumPy type of numbers, such as {default}, found {text!r}"
+        ) from None
+    return text or default
+
+
 def _permutation(bits: int, local: int, swap: str | None, permutation: str | None) -> list[int]:
     if (swap is None) == (permutation is None):
         found = "neither" if swap is None else "both"
         raise BadInput(f"onehop simulate permutation: expected either --swap or --permutation, found {found}")
     if permutation is not None:
-        return parse_numbers(permutation, "--permutation")
+        return parse_numbers(permutation, "--permutation", largest=_LARGEST_BITS)
+    if not 0 < bits <= _LARGEST_BITS:
+        raise BadInput(f"expected --bits from 1 to {_LARGEST_BITS}, found {bits}")
     targets = list(range(bits))
     for pair in (swap or "").split(","):
         parts = pair.split(":")
-        if len(parts) != 2 or not all(part.strip().isdigit() and int(part) < bits for part in parts):
+        if len(parts) != 2 or not all(part.strip().isdecimal() and int(part) < bits for part in parts):
             raise BadInput(
                 f"expected --swap as pairs of bits below {bits}, such as 0:17,1:18, found {swap!r}"
             )
@@ -80,9 +119,11 @@ def read_map(file: str) -> list[int]:
     """
     expected = "a list of the places of all ranks, such as [0, 2, 1, 3], or an object with the key places"
     try:
-        if Path(file).stat().st_size > _LARGEST_MAP:
+        with Path(file).open("rb") as stream:  # a device or a pipe has no size and may have no end
+            text = stream.read(_LARGEST_MAP + 1)
+        if len(text) > _LARGEST_MAP:
             raise BadInput(f"--map {file}: expected at most {_LARGEST_MAP} bytes, found more")
-        found = json.loads(Path(file).read_text(encoding="utf-8"))
+        found = json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
         if isinstance(error, BadInput):
             raise
@@ -90,7 +131,11 @@ def read_map(file: str) -> list[int]:
             f"--map {file}: expected {expected}, found {getattr(error, 'strerror', None) or error}"
         ) from error
     places = found.get("places") if isinstance(found, dict) else found
-    if not isinstance(places, list) or not places or not all(type(one) is int for one in places):
+    if (
+        not isinstance(places, list)
+        or not places
+        or not all(type(one) is int and 0 <= one <= LARGEST_SIZE for one in places)
+    ):
         raise BadInput(f"--map {file}: expected {expected}, found {json.dumps(found)[:60]}")
     return places
 
@@ -125,6 +170,7 @@ def _show(simulation: Simulation, rows: int, json_target: str | None) -> None:
 
 
 def simulate_command(
+    context: typer.Context,
     what: Annotated[
         str,
         typer.Argument(
@@ -148,16 +194,26 @@ def simulate_command(
     corners: Annotated[
         bool, typer.Option("--corners", help="halo: also exchange edges and corners.")
     ] = False,
-    fields: Annotated[int, typer.Option(help="halo: number of arrays that are exchanged together.")] = 1,
-    ranks: Annotated[int | None, typer.Option("-n", "--ranks", help="allreduce: number of ranks.")] = None,
-    elements: Annotated[int | None, typer.Option(help="allreduce: length of the array.")] = None,
+    fields: Annotated[
+        int, typer.Option(min=1, max=1024, help="halo: number of arrays that are exchanged together.")
+    ] = 1,
+    ranks: Annotated[
+        int | None, typer.Option("-n", "--ranks", min=1, max=LARGEST_INT, help="allreduce: number of ranks.")
+    ] = None,
+    elements: Annotated[
+        int | None, typer.Option(min=0, max=LARGEST_SIZE, help="allreduce: length of the array.")
+    ] = None,
     algorithm: Annotated[
         str, typer.Option(metavar="two_shot|one_shot", help="allreduce: algorithm.")
     ] = "two_shot",
     bits: Annotated[int | None, typer.Option(help="permutation: bits of the index.")] = None,
     local: Annotated[
         int | None,
-        typer.Option(help="permutation: lowest bits of the index, which number elements within a rank."),
+        typer.Option(
+            min=0,
+            max=_LARGEST_BITS,
+            help="permutation: lowest bits of the index, which number elements within a rank.",
+        ),
     ] = None,
     swap: Annotated[
         str | None, typer.Option(metavar="A:B,C:D", help="permutation: pairs of bits that change places.")
@@ -180,22 +236,31 @@ def simulate_command(
     compute: Annotated[
         float,
         typer.Option(
-            metavar="SECONDS", help="Time that every rank computes between start and finish of a round."
+            min=0,
+            max=1e6,
+            metavar="SECONDS",
+            help="Time that every rank computes between start and finish of a round.",
         ),
     ] = 0,
     chunk: Annotated[
         int,
         typer.Option(
-            metavar="BYTES", help="Pack and unpack messages in chunks of this size; 0: do not model packing."
+            min=0,
+            max=LARGEST_SIZE,
+            metavar="BYTES",
+            help="Pack and unpack messages in chunks of this size; 0: do not model packing.",
         ),
     ] = 0,
     slot: Annotated[
         int,
         typer.Option(
-            metavar="BYTES", help="Size of a slot, through which longer messages move; 0: no limit."
+            min=0,
+            max=LARGEST_SIZE,
+            metavar="BYTES",
+            help="Size of a slot, through which longer messages move; 0: no limit.",
         ),
     ] = 0,
-    slots: Annotated[int, typer.Option(help="Number of slots of a channel.")] = 2,
+    slots: Annotated[int, typer.Option(min=1, max=LARGEST_INT, help="Number of slots of a channel.")] = 2,
     contention: Annotated[
         bool,
         typer.Option(
@@ -206,7 +271,7 @@ def simulate_command(
         float,
         typer.Option(help="Relative step of time with thousands of messages under way; 0: every change."),
     ] = 0.01,
-    rows: Annotated[int, typer.Option(help="Maximum number of rows to show; 0 shows all.")] = 20,
+    rows: Annotated[int, typer.Option(min=0, help="Maximum number of rows to show; 0 shows all.")] = 20,
     plot: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Draw the time line of each rank and the load of each link."),
@@ -218,6 +283,7 @@ def simulate_command(
     json_target: JsonOption = None,
 ) -> None:
     """Predict how long a schedule takes on a machine, without a network."""
+    _refuse_others(context, what)
     check_plot(plot)
     if goal_file is not None:
         check_file_target(goal_file, "--goal")
@@ -228,24 +294,26 @@ def simulate_command(
         _needed(what, grid=grid, extents=extents)
         traffic = halo_traffic(
             extents=parse_numbers(extents or "", "--extents", "x"),
-            grid=parse_numbers(grid or "", "--grid", "x"),
+            grid=parse_numbers(grid or "", "--grid", "x", LARGEST_INT),
             width=parse_widths(width),
             periodic=parse_periodic(periodic),
             corners=corners,
-            dtype=dtype or "float64",
+            dtype=_dtype(dtype, "float64"),
             fields=fields,
             codec=codec,
         )
     elif what == "allreduce":
         _needed(what, ranks=ranks, elements=elements)
-        traffic = allreduce_traffic(ranks or 0, elements or 0, dtype=dtype or "float32", algorithm=algorithm)
+        traffic = allreduce_traffic(
+            ranks or 0, elements or 0, dtype=_dtype(dtype, "float32"), algorithm=algorithm
+        )
     elif what == "permutation":
         _needed(what, bits=bits, local=local)
         traffic = permutation_traffic(
             bits or 0,
             local=local or 0,
             permutation=_permutation(bits or 0, local or 0, swap, permutation),
-            dtype=dtype or "complex128",
+            dtype=_dtype(dtype, "complex128"),
             codec=codec,
         )
     else:

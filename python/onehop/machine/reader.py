@@ -183,6 +183,9 @@ class _Reader:
         number = value["value"]
         if isinstance(number, bool) or not isinstance(number, (int, float)):
             raise self.lines.fail(table, key, "a number as value", _shown(number))
+        # An integer may be too large for a float.
+        if not abs(number) <= sys.float_info.max:
+            raise self.lines.fail(table, key, "a finite number as value", _shown(number))
         basis, source = self.origin(table, key, value)
         return {"value": float(number), "basis": basis, "source": source}
 

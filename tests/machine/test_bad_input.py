@@ -1,0 +1,64 @@
+"""`onehop simulate` and `onehop map` refuse numbers that no machine has and options that do not belong together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from onehop.cli import main
+
+HALO = ("simulate", "halo", "--grid", "4x4", "--extents", "64x64", "--machine", "fugaku")
+PERMUTATION = ("simulate", "permutation", "--machine", "mira", "--bits", "20", "--local", "16")
+HUGE = "99999999999999999999"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ((*HALO, "--width", "1000000000000"), "at most 65536 layers"),
+        ((*HALO, "--map", "/dev/zero"), "at most 67108864 bytes"),
+        ((*HALO, "--fields", HUGE), "--fields"),
+        ((*HALO, "--chunk", HUGE), "--chunk"),
+        ((*HALO, "--slots", HUGE), "--slots"),
+        ((*HALO, "--compute", "1e300"), "--compute"),
+        ((*HALO, "--rows", "-1"), "--rows"),
+        ((*HALO, "--dtype", "O"), "a NumPy type of numbers"),
+        ((*HALO, "--plot", "x.xyz"), "a name that ends in one of"),
+        ((*HALO, "--elements", "7"), "with the pattern allreduce only"),
+        ((*HALO[:3], f"{HUGE}x4", *HALO[4:]), "--grid"),
+        ((*HALO[:5], f"{HUGE}x4", *HALO[6:]), "--extents"),
+        (("simulate", "allreduce", "--machine", "mira", "-n", HUGE, "--elements", "8"), "--ranks"),
+        (("simulate", "allreduce", "--machine", "mira", "-n", "8", "--elements", HUGE), "--elements"),
+        ((*PERMUTATION[:5], HUGE, *PERMUTATION[6:], "--swap", "0:1"), "--bits"),
+        ((*PERMUTATION, "--swap", "\u00b2:1"), "pairs of bits below 20"),
+        ((*PERMUTATION, "--swap", "0:17", "--dtype", "foo"), "a NumPy type of numbers"),
+        ((*PERMUTATION, "--permutation", f"0,{HUGE}"), "--permutation"),
+        (("map", "--grid", "4x4", "--hosts", "4", "--per-host", "4", "--seed", HUGE), "--seed"),
+        (("map", "--grid", "4x4", "--hosts", "4", "--per-host", HUGE), "--per-host"),
+        (("map", "--grid", "4x4", "--hosts", "4", "--per-host", "4", "--torus", HUGE), "--torus"),
+        (("map", "--grid", "4x4", "--hosts", HUGE, "--per-host", "4"), "--hosts"),
+    ],
+    ids=lambda value: " ".join(value[-2:]) if isinstance(value, tuple) else None,
+)
+def test_it_is_an_error(
+    arguments: tuple[str, ...], found: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    target = tmp_path / "out.json"
+    assert main([*arguments, "--json", str(target)]) == 2
+    assert found in " ".join(capsys.readouterr().err.split())
+    assert not target.exists()
+
+
+def test_a_number_that_is_not_finite_is_named_by_its_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    text = (Path(__file__).parents[2] / "python/onehop/machine/files/mira.toml").read_text()
+    for wrong in ("nan", "inf", "1" + "0" * 400):
+        file = tmp_path / "bad.toml"
+        file.write_text(text.replace("value = 1.8e9", f"value = {wrong}"))
+        line = next(i for i, one in enumerate(text.splitlines(), 1) if "value = 1.8e9" in one)
+        assert main(["machines", str(file)]) == 2
+        shown = capsys.readouterr().err
+        assert f"line {line}" in shown
+        assert "a finite number" in shown
