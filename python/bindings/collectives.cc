@@ -117,7 +117,7 @@ void bind_collectives(nb::module_& module) {
       .def_prop_ro("chunk_bytes", &Collective::chunk_bytes, "Size of the chunks in which the data travels, in bytes.")
       .def_prop_ro(
           "algorithm", [](const Collective& c) { return std::string(onehop::to_string(c.algorithm())); },
-          "Algorithm of a reduction: one_shot or two_shot.");
+          "Algorithm of a reduction, one_shot or two_shot.");
   nb::class_<Collectives>(
       module, "Collectives",
       "Channels between all ranks of a group, and the operations on them. The constructor is "

@@ -28,8 +28,8 @@ struct StaggeredParts;
 }  // namespace detail
 
 // The order of directions in eta. In MILC's convention time (the last direction) comes first: eta_t = 1, and in the
-// other directions eta_i(x) = (-1)^(t + x_0 + ... + x_(i - 1)). The two operators are related by v(x) -> (-1)^(t (x_0 +
-// ... + x_(dims - 2))) v(x).
+// other directions eta_i(x) = (-1)^(t + x_0 + ... + x_(i - 1)). The two operators are related by v(x) -> (-1)^(t s)
+// v(x) with s = x_0 + ... + x_(dims - 2).
 enum class StaggeredPhases { standard, milc };
 
 // Multiplies the links of a rank's block, in lexicographic order (site, direction, row, column), with the staggered

@@ -70,7 +70,7 @@ struct Placement {
   Baselines baselines;
 
   [[nodiscard]] int exchanges() const noexcept;
-  // The fraction of a rank's amplitudes that it sends in a stage's exchange: 1 - 2^-(number of swaps).
+  // The fraction of a rank's amplitudes that it sends in a stage's exchange: 1 - 2^-k for k swaps.
   [[nodiscard]] static double fraction_moved(const Stage& stage) noexcept;
   // The sum over all stages.
   [[nodiscard]] double fraction_moved() const noexcept;
