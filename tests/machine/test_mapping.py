@@ -148,7 +148,10 @@ def test_the_command_writes_files(tmp_path: Path, capsys: pytest.CaptureFixture[
         (["--grid", "5x0", "--hosts", "5", "--per-host", "5"], "dimension 1, found 0"),
         (["--grid", "5xq", "--hosts", "5", "--per-host", "5"], "expected --grid"),
         (["--grid", "99999x99999", "--hosts", "5", "--per-host", "5"], "at most 1048576 ranks"),
-        (["--grid", "5x5", "--hosts", "99999999999", "--per-host", "99999999999"], "below 2^63"),
+        (
+            ["--grid", "5x5", "--hosts", "99999999999", "--per-host", "99999999999"],
+            "less than or equal to 2147483647",
+        ),
         (["--grid", "5x5", "--per-host", "5"], "expected --hosts"),
         (["--hosts", "5", "--per-host", "5"], "expected --grid or --schedule, found neither"),
         (["--schedule", "none", "--periodic", "--hosts", "5", "--per-host", "5"], "with --grid only"),

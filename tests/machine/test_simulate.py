@@ -204,7 +204,10 @@ def test_the_command_takes_files_and_patterns(tmp_path: Path, capsys: pytest.Cap
             ["halo", "--grid", "2", "--extents", "8", "--machine", "mira", "--map", "none.json"],
             "--map none.json",
         ),
-        (["halo", "--grid", "2", "--extents", "8", "--machine", "mira", "--compute", "-1"], "at least 0"),
+        (
+            ["halo", "--grid", "2", "--extents", "8", "--machine", "mira", "--compute", "-1"],
+            "greater than or equal to 0",
+        ),
     ],
 )
 def test_the_command_names_what_is_wrong(
