@@ -21,6 +21,13 @@ THERMALIZE = "thermalize --extent 4x4x4x4"
 WITHOUT_EFFECT = [
     ("info --extent 8x8 --grid 2x2", "--ranks 3"),
     ("info --extent 8x8 --grid 2x2", "-n 4"),
+    ("info --extent 4x4x4x4", "--action wilson"),
+    ("info --extent 4x4x4x4", "--precision single"),
+    ("info --extent 4x4x4x4", "--recon 12"),
+    ("info --extent 4x4x4x4", "--sums pairwise"),
+    ("info --extent 4x4x4x4 --machine mira", "--width 1"),
+    ("info --extent 4x4x4x4 --machine mira", "--site-bytes 48"),
+    ("info --extent 4x4x4x4 --machine mira --action hisq", "--recon 12"),
     ("measure no.lime", "--flow-step 0.02"),
     ("measure no.lime", "--flow-every 1"),
     ("measure no.lime", "--flow-tolerance 1e-3"),
@@ -108,7 +115,10 @@ WITHOUT_EFFECT = [
 ]
 # Options that always have an effect.
 ALWAYS = {
-    "info": {"extent", "grid", "lanes", "width", "parities", "site_bytes", "json_target"},
+    "info": {
+        *("extent", "grid", "lanes", "width", "parities", "site_bytes", "local", "machine"),
+        "json_target",
+    },
     "measure": {"file", "flow", "quarks", "plot", "grid", "ranks", "tolerance", "json_target"},
     "convert": set(inspect.signature(convert).parameters),
     "thermalize": {

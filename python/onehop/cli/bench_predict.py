@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
@@ -16,6 +16,7 @@ from onehop.bench.predict import BENCHES, predictions, read_bench
 from onehop.bench.table import number
 from onehop.cli.common import JsonOption, check_seconds, console, progress, write_json
 from onehop.error import Error
+from onehop.launch.interpreter import package_environment, python_module
 from onehop.machine import load_machine
 
 
@@ -24,7 +25,11 @@ def _measure(bench: str, seconds: float, folder: str) -> dict[str, Any]:
     file = Path(folder) / f"{bench}.json"
     command = ["bench", bench, "-n", "2", "--mpi", "none", "--seconds", f"{seconds:g}", "--json", str(file)]
     done = subprocess.run(
-        [sys.executable, "-m", "onehop", *command], capture_output=True, text=True, check=False
+        python_module("onehop", *command),
+        env=package_environment(os.environ),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode != 0:
         raise Error(f"onehop {' '.join(command[:4])} failed: {done.stderr.strip()}")

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from onehop.cli.common import JsonOption, console, own_rank, write_json
 from onehop.cli.lattice.common import ExtentOption, GridOption, numbers, refuse_without_effect
+from onehop.cli.lattice.solve_wilson import WILSON_ACTIONS
 from onehop.error import BadInput
 from onehop.lattice import Geometry
 from onehop.predict.lattice import (
@@ -245,6 +246,10 @@ def info(
         if parities != 2:
             raise BadInput(f"expected --parities 2 with --machine, found {parities}")
         width, site_bytes = halo_width(action), vector_bytes(action, precision)
+        if action not in WILSON_ACTIONS:
+            refuse_without_effect(
+                ("--recon",), f"is for --action {' and '.join(WILSON_ACTIONS)}, found {action!r}"
+            )
     if local:
         chosen = chosen or balanced_grid(ranks, len(extents))
         extents = tuple(sites * cuts for sites, cuts in zip(extents, chosen, strict=True))
