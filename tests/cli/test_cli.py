@@ -322,6 +322,59 @@ def test_paragraphs_of_help_fill_the_terminal(
             assert len(line) + 1 + len(following.split()[0]) > width - 2, paragraph
 
 
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_an_unknown_option_of_every_command_is_one_line(
+    path: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*path, "--no-such-option", "3"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    *notes, line = captured.err.splitlines()
+    assert line.startswith("error: no such option: --no-such-option")
+    assert line.endswith(f"; see `onehop {' '.join(path)} --help`")
+    assert all("is now" in note for note in notes)  # the former names of commands
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("--foo", "no such option: --foo; see `onehop --help`"),
+        ("foo", "no such command 'foo'; see `onehop --help`"),
+        ("bench foo", "no such command 'foo'; see `onehop bench --help`"),
+        ("simulate", "missing argument 'FILE|halo|allreduce|permutation'; see `onehop simulate --help`"),
+        ("map --grid", "option --grid requires an argument; see `onehop map --help`"),
+        ("map --periodic=3", "option --periodic does not take a value; see `onehop map --help`"),
+    ],
+)
+def test_a_wrong_command_line_is_one_line(
+    command: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(command.split()) == 2
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", f"error: {told}\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "value"),
+    [
+        ("launch -n x true", "--ranks", "'x'"),
+        ("lattice info --extent 4x4 --lanes=0", "--lanes", "0"),
+        ("lattice info --extent 4x4 --width 2.5", "--width", "'2.5'"),
+        ("launch -n 2 --output foo true", "--output", "'foo'"),
+    ],
+)
+def test_a_value_that_an_option_cannot_have_is_named_in_one_line(
+    command: str, name: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The wording differs between versions of Typer."""
+    assert main(command.split()) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("error: ")
+    assert name in told
+    assert value in told
+    assert told.count("\n") == 1
+
+
 def test_help_for_nobody_is_no_failure() -> None:
     """As in `onehop --help | head -0`: the reader is gone when the text comes."""
     reading, writing = os.pipe()

@@ -16,7 +16,8 @@ import typer
 
 from onehop._core import __version__, check_environment
 from onehop.cli.common import print_error
-from onehop.error import Error
+from onehop.cli.usage import usage_message
+from onehop.error import BadInput, Error
 from onehop.exit_code import exit_code
 from onehop.launch.environment import current_launch
 
@@ -162,5 +163,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         show, code = getattr(error, "show", None), getattr(error, "exit_code", None)
         if show is None or code is None:
             raise
-        show()
+        if type(error).__name__ == "NoArgsIsHelpError":
+            show()
+        else:
+            print_error(BadInput(usage_message(error, command, arguments)))
         return code
