@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <limits>
@@ -46,11 +47,11 @@ constexpr std::array table{
     Variable{"ONEHOP_QASM_MEMORY_MIB", "number of MiB above 0", "16384",
              "Limit of the address space of the process that reads a circuit from a file.",
              "python/onehop/quantum/io/qasm_limits.py", "user"},
-    Variable{"ONEHOP_QASM_OPERATIONS", "number above 0", "10000000",
+    Variable{"ONEHOP_QASM_OPERATIONS", "whole number above 0", "10000000",
              "Maximum number of operations in a circuit, after loops and gate definitions are expanded.",
              "python/onehop/quantum/io/qasm_limits.py", "user"},
-    Variable{"ONEHOP_QASM_SECONDS", "number of seconds above 0", "600", "Time limit for reading a circuit.",
-             "python/onehop/quantum/io/qasm_limits.py", "user"},
+    Variable{"ONEHOP_QASM_SECONDS", "number of seconds above 0, at most 1e9", "600",
+             "Time limit for reading a circuit.", "python/onehop/quantum/io/qasm_limits.py", "user"},
     Variable{"ONEHOP_QSPI_TOGETHER", "0 or 1", "0",
              "For programs on the drop-in interface for qspi. 1: the program always starts all messages of a "
              "`qspi_prepare` before it waits for any of them, so that the messages to one rank travel together.",
@@ -95,6 +96,7 @@ struct Form {
   double low = 0;
   double high = 0;
   bool above_low = false;  // `low` itself is not accepted
+  bool exponent = false;   // a whole number may be written as 1e7
 };
 constexpr double largest = std::numeric_limits<double>::max();
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -102,13 +104,13 @@ constexpr std::array forms{
     Form{"0 or 1", true, 0, 1},
     Form{"1", true, 1, 1},
     Form{"number", true, 0, largest},
-    Form{"number above 0", false, 0, largest, true},
     Form{"number from 1 to 1024", true, 1, max_threads},
     Form{"number of MiB above 0", false, 0, largest, true},
     Form{"number of bytes", true, 0, largest},
-    Form{"number of seconds above 0", false, 0, largest, true},
+    Form{"number of seconds above 0, at most 1e9", false, 0, 1e9, true},
     Form{"number of seconds, 0 or more", false, 0, infinity},
     Form{"process number", true, 1, largest},
+    Form{"whole number above 0", true, 1, largest, false, true},
 };
 // All other values: names, which cpu::level() checks, and texts and paths, whose readers know what is wrong with them.
 constexpr std::array<std::string_view, 5> other_values{"path", "path, or none", "portable, avx2 or avx512",
@@ -131,9 +133,9 @@ std::optional<Number> parsed(std::string_view text) {
 }
 
 std::optional<double> number_in(std::string_view text, const Form& form) {
-  const std::optional<std::int64_t> whole = parsed<std::int64_t>(text);
-  if (form.whole && !whole) return std::nullopt;
-  const std::optional<double> number = form.whole ? static_cast<double>(*whole) : parsed<double>(text);
+  if (form.whole && !form.exponent && !parsed<std::int64_t>(text)) return std::nullopt;
+  const std::optional<double> number = parsed<double>(text);
+  if (form.whole && number && std::trunc(*number) != *number) return std::nullopt;
   // A comparison with NaN is false.
   if (!number || !(*number >= form.low && *number <= form.high)) return std::nullopt;
   if (form.above_low && *number == form.low) return std::nullopt;

@@ -36,12 +36,22 @@ std::optional<int> number(const char* name) {
   return static_cast<int>(value);
 }
 
+// A process with only some of the launcher's variables must not continue as a run of a single rank.
+void check_variables_of_launcher() {
+  std::string given;
+  std::string missing;
+  for (const char* name : {"ONEHOP_RANK", "ONEHOP_RANKS", "ONEHOP_CONTROL"}) {
+    std::string& names = environment(name) ? given : missing;
+    names += (names.empty() ? "" : " and ") + std::string(name);
+  }
+  if (given.empty() || missing.empty()) return;
+  throw BadInput("expected " + missing + " in the environment beside " + given +
+                 ", as `onehop launch` sets them: unset " + given + ", or start the program with `onehop launch`");
+}
+
 Group from_launcher(const std::string& control) {
   const auto rank = number("ONEHOP_RANK");
   const auto ranks = number("ONEHOP_RANKS");
-  if (!rank || !ranks) {
-    throw Error("ONEHOP_CONTROL is set but ONEHOP_RANK or ONEHOP_RANKS is not; start the program with `onehop launch`");
-  }
   const int launcher = number("ONEHOP_LAUNCHER_PID").value_or(0);
   return Group(
       detail::make_group(*rank, *ranks, "launcher", detail::join_control_memory(control, *rank, *ranks, launcher)));
@@ -132,6 +142,7 @@ Group from_mpi_launcher(const LaunchInfo& launch) {
 namespace {
 
 Group make_world() {
+  check_variables_of_launcher();
   if (const auto control = environment("ONEHOP_CONTROL")) return from_launcher(*control);
   if (const auto launch = info_of_mpi_launcher()) return from_mpi_launcher(*launch);
   if (const auto launch = info_of_torchrun(); launch && launch->ranks > 1) {

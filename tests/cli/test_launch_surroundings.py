@@ -9,6 +9,7 @@ import sys
 import pytest
 
 import onehop
+from onehop.cli import main
 from onehop.launch import command_of, current_launch, ensure_ranks, find_mpi_launcher, launch_under_mpi
 from ranks import Ranks
 
@@ -62,6 +63,18 @@ def test_launches_are_recognised(environment: dict[str, str], launcher: str) -> 
 )
 def test_no_launch(environment: dict[str, str]) -> None:
     assert current_launch(environment) is None
+
+
+@pytest.mark.parametrize("given", ["ONEHOP_RANK", "ONEHOP_RANKS", "ONEHOP_CONTROL"])
+def test_a_part_of_the_variables_of_a_launch_is_one_error(
+    given: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(given, "2")
+    assert main(["schedule", "show", "none.json"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("error: expected ONEHOP_")
+    assert f"in the environment beside {given}, as `onehop launch` sets them: unset {given}" in told
+    assert told.count("\n") == 1
 
 
 def test_variables_that_are_no_numbers() -> None:

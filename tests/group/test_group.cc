@@ -356,6 +356,17 @@ TEST_F(World, UnreadableNumbersAreBadInput) {
   EXPECT_NE(world_says({{"ONEHOP_TIMEOUT", "soon"}}).find("'soon'"), std::string::npos);
 }
 
+TEST_F(World, SomeOfTheVariablesOfALauncherAreBadInput) {
+  const std::string one = world_says({{"ONEHOP_RANKS", "2"}});
+  EXPECT_NE(one.find("expected ONEHOP_RANK and ONEHOP_CONTROL in the environment beside ONEHOP_RANKS"),
+            std::string::npos)
+      << one;
+  const std::string two = world_says({{"ONEHOP_RANK", "0"}, {"ONEHOP_CONTROL", "/proc/1/fd/9"}});
+  EXPECT_NE(two.find("expected ONEHOP_RANKS in the environment beside ONEHOP_RANK and ONEHOP_CONTROL"),
+            std::string::npos)
+      << two;
+}
+
 TEST_F(World, AnEndedLauncherIsNamed) {
   const std::string text =
       world_says({{"ONEHOP_CONTROL", "/proc/1/fd/9999"}, {"ONEHOP_RANK", "0"}, {"ONEHOP_RANKS", "2"}});

@@ -181,7 +181,7 @@ def test_budgets_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BadInput, match="ONEHOP_QASM_OPERATIONS"):
         parse_qasm(text)
     monkeypatch.setenv("ONEHOP_QASM_OPERATIONS", "-3")
-    with pytest.raises(BadInput, match="ONEHOP_QASM_OPERATIONS: expected a number above 0, found '-3'"):
+    with pytest.raises(BadInput, match="ONEHOP_QASM_OPERATIONS: expected a whole number above 0, found '-3'"):
         parse_qasm(text)
     monkeypatch.delenv("ONEHOP_QASM_OPERATIONS")
     monkeypatch.setenv("ONEHOP_QASM_SECONDS", "1e-9")

@@ -45,9 +45,16 @@ def current_launch(environment: Mapping[str, str] | None = None) -> Launched | N
     Raises
     ------
     BadInput
-        The variables of a launcher are set, but are not numbers.
+        The variables of a launcher are set, but are not numbers; or some of those of `onehop launch` are missing.
     """
     environment = os.environ if environment is None else environment
+    given = [name for name in _MARKS[0][1:] if environment.get(name)]
+    if given and len(given) < len(_MARKS[0]) - 1:
+        missing = " and ".join(name for name in _MARKS[0][1:] if name not in given)
+        raise BadInput(
+            f"expected {missing} in the environment beside {' and '.join(given)}, as `onehop launch` sets them: unset "
+            f"{' and '.join(given)}, or start the program with `onehop launch`"
+        )
     for launcher, rank, ranks, also in _MARKS:
         if all(environment.get(name) for name in (rank, ranks, also)):
             try:

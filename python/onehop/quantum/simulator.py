@@ -24,6 +24,8 @@ from onehop.quantum.state import State, core_sum, real_where_real
 
 __all__ = ["CircuitPlan", "Result", "plan", "simulate"]
 
+LARGEST_RANKS = 2**30  # the largest power of two that an `int` of C++ holds
+
 
 @dataclass
 class Result:
@@ -284,6 +286,8 @@ def _ranks_per_host(ranks: int, memory: MemoryPlan, ranks_per_node: int | None, 
 
 def plan_memory(circuit: Circuit, ranks: int, precision: str, ranks_per_node: int | None) -> MemoryPlan:
     """Compute the ranks and the memory that a circuit would take, without placing it; arguments as for `plan`."""
+    if ranks > LARGEST_RANKS:
+        raise BadInput(f"expected at most {LARGEST_RANKS} ranks (2^30), found {ranks}")
     if ranks < 1 or ranks & (ranks - 1):
         fewer = 1 << max(ranks, 1).bit_length() - 1
         raise BadInput(f"expected a power of two of ranks, found {ranks}; take {fewer} or {2 * fewer}")
