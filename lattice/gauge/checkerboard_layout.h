@@ -106,9 +106,12 @@ struct OneParity {
   [[nodiscard]] std::span<const CheckerboardLayout::Row> rows() const noexcept { return all->rows(); }
 };
 
-// Works in vectors of 8 sites, the last one of 8 or 4; rows are padded for the lanes beyond the last site.
-template <class Op>
+// Works in vectors that fill a register, with the last one of 8 or 4 sites where that is 8; rows are padded for the
+// lanes beyond the last site.
+template <int RegisterBytes, class Op>
 inline void loop_over_rows(const OneParity& space, std::ptrdiff_t first, std::ptrdiff_t last, const Op& op) {
+  constexpr int lanes = full_lanes<double, RegisterBytes>;
+  constexpr std::ptrdiff_t rest = lanes > 4 ? 4 : 0;  // sites that the last, shorter vector holds
   const std::ptrdiff_t half = space.all->half();
   const std::ptrdiff_t length = space.all->row_sites();
   for (std::ptrdiff_t index = first; index < last; ++index) {
@@ -128,8 +131,10 @@ inline void loop_over_rows(const OneParity& space, std::ptrdiff_t first, std::pt
       op(CheckerboardSites<Lanes>{{at, 2 * half, order}, count, number, steps});
       at += count, order += count, number += 2 * static_cast<std::uint64_t>(count);
     };
-    for (; left > 4; left -= 8) some.template operator()<8>(left < 8 ? static_cast<int>(left) : 8);
-    if (left > 0) some.template operator()<4>(static_cast<int>(left));
+    for (; left > rest; left -= lanes) some.template operator()<lanes>(left < lanes ? static_cast<int>(left) : lanes);
+    if constexpr (rest > 0) {
+      if (left > 0) some.template operator()<rest>(static_cast<int>(left));
+    }
     if constexpr (requires { op.row_done(row, odd); }) op.row_done(row, odd);
   }
 }

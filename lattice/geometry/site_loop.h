@@ -1,9 +1,10 @@
 // Loops over the sites of matrix fields (matrix_field.h), several sites at once in SIMD vectors. An operation is a
-// generic function of `sites`; it is compiled for vectors of 8, 4 and 1 sites and for several instruction sets, and
+// generic function of `sites`; it is compiled for several instruction sets, each with vectors that fill a register, and
 // each_site() picks the best one at run time. All give the same bits, because multiplications and additions are not
 // fused and lanes are independent.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -175,8 +176,14 @@ struct FieldsOf {
   [[nodiscard]] std::span<const std::ptrdiff_t> rows() const noexcept { return all->rows(); }
 };
 
-template <class Number, class Op>
+// The number of sites of a vector that fills a register of this many bytes, at most 8. Longer vectors would be no faster
+// and take several times as long to compile.
+template <class Number, int RegisterBytes>
+inline constexpr int full_lanes = std::min(8, RegisterBytes / static_cast<int>(sizeof(Number)));
+
+template <int RegisterBytes, class Number, class Op>
 inline void loop_over_rows(const FieldsOf<Number>& space, std::ptrdiff_t first, std::ptrdiff_t last, const Op& op) {
+  constexpr int lanes = full_lanes<Number, RegisterBytes>;
   const std::ptrdiff_t step = space.all->number_step();
   const std::ptrdiff_t count = space.all->row_sites();
   const std::ptrdiff_t* rows = space.rows().data();
@@ -187,40 +194,42 @@ inline void loop_over_rows(const FieldsOf<Number>& space, std::ptrdiff_t first, 
     if constexpr (requires { op.prefetch(at); }) {
       if (row + 1 < last) op.prefetch(rows[row + 1]);
     }
-    for (; left >= 8; left -= 8, at += 8, order += 8) op(Sites<8, Number>{at, step, order});
-    if (left >= 4) {
-      op(Sites<4, Number>{at, step, order});
-      left -= 4, at += 4, order += 4;
+    for (; left >= lanes; left -= lanes, at += lanes, order += lanes) op(Sites<lanes, Number>{at, step, order});
+    if constexpr (lanes > 4) {
+      if (left >= 4) {
+        op(Sites<4, Number>{at, step, order});
+        left -= 4, at += 4, order += 4;
+      }
     }
     for (; left > 0; --left, ++at, ++order) op(Sites<1, Number>{at, step, order});
   }
 }
-template <class Op>
+template <int RegisterBytes, class Op>
 inline void loop_over_rows(const MatrixSpace& space, std::ptrdiff_t first, std::ptrdiff_t last, const Op& op) {
-  loop_over_rows(FieldsOf<double>{&space}, first, last, op);
+  loop_over_rows<RegisterBytes>(FieldsOf<double>{&space}, first, last, op);
 }
 
 template <class Space, class Op>
 [[gnu::flatten]] void loop_portable(const Space& space, std::ptrdiff_t first, std::ptrdiff_t last, const Op& op) {
-  loop_over_rows(space, first, last, op);
+  loop_over_rows<16>(space, first, last, op);
 }
 
 #if defined(__x86_64__)
 template <class Space, class Op>
 [[gnu::flatten, gnu::target("avx2,fma")]] void loop_avx2(const Space& space, std::ptrdiff_t first, std::ptrdiff_t last,
                                                          const Op& op) {
-  loop_over_rows(space, first, last, op);
+  loop_over_rows<32>(space, first, last, op);
 }
 template <class Space, class Op>
 [[gnu::flatten, gnu::target("avx512f,avx512dq,avx512vl,fma")]] void loop_avx512(const Space& space,
                                                                                 std::ptrdiff_t first,
                                                                                 std::ptrdiff_t last, const Op& op) {
-  loop_over_rows(space, first, last, op);
+  loop_over_rows<64>(space, first, last, op);
 }
 #endif
 
 // Calls op(sites) for all own sites, on all threads of the space: a MatrixSpace (for fields of doubles), FieldsOf, or
-// another type with pool(), sites(), rows() and an overload of loop_over_rows().
+// another type with pool(), sites(), rows() and an overload of loop_over_rows<RegisterBytes>().
 template <class Space, class Op>
 void each_site(const Space& space, const Op& op) {
   const auto rows = static_cast<std::ptrdiff_t>(space.rows().size());
