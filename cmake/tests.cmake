@@ -32,6 +32,9 @@ add_executable(onehop_tests ${ONEHOP_TEST_SOURCES})
 target_include_directories(onehop_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(onehop_tests PRIVATE onehop onehop_lattice onehop_poisson onehop_quantum onehop_collectives onehop_machine onehop_json GTest::gtest GTest::gtest_main)
 onehop_compile_options(onehop_tests)
+# Tests are compiled more often than they run: -O1 takes two thirds of the time of -O3.
+set(_quick_to_compile $<$<CONFIG:Release>:-O1>)
+target_compile_options(onehop_tests PRIVATE ${_quick_to_compile})
 # This test compares vectors with scalars bit by bit.
 set_source_files_properties(tests/lattice/test_link_update.cc PROPERTIES COMPILE_OPTIONS "-ffp-contract=off;-Wno-psabi")
 onehop_precompile(onehop_tests <gtest/gtest.h>)
@@ -55,6 +58,7 @@ add_executable(onehop_mpi_tests ${ONEHOP_MPI_TEST_SOURCES})
 target_include_directories(onehop_mpi_tests PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
 target_link_libraries(onehop_mpi_tests PRIVATE onehop onehop_bench onehop_collectives GTest::gtest)
 onehop_compile_options(onehop_mpi_tests)
+target_compile_options(onehop_mpi_tests PRIVATE ${_quick_to_compile})
 onehop_precompile(onehop_mpi_tests <gtest/gtest.h>)
 if(ONEHOP_SANITIZE MATCHES "thread")
   set(_kinds "")  # the thread sanitizer reports false races in an MPI library that is not instrumented
