@@ -246,64 +246,6 @@ TEST(Simulate, MessagesEndAsByTheDefinitionOfFairness) {
   }
 }
 
-std::vector<Machine> symmetric_machines() {
-  Level torus = level("system", Routing::torus, {4, 2, 4});
-  torus.hop_latency = guess(1e-7);
-  Level fly = level("system", Routing::dragonfly, {2, 4, 4});
-  fly.hop_latency = guess(1e-7);
-  Level tree = level("system", Routing::fat_tree, {4, 2, 4});
-  tree.hop_latency = guess(1e-7);
-  Level nics = level("system", Routing::all_to_all, {32});
-  nics.links = 2;
-  const Level host = level("host", Routing::all_to_all, {2});
-  const Level mesh = level("host", Routing::mesh, {2});
-  return {machine({level("system", Routing::all_to_all, {64})}), machine({host, torus}), machine({host, fly}),
-          machine({host, tree}), machine({mesh, nics})};
-}
-
-void expect_equal(const Simulation& a, const Simulation& b) {
-  EXPECT_NEAR(a.seconds, b.seconds, 1e-9 * b.seconds);
-  ASSERT_EQ(a.rounds.size(), b.rounds.size());
-  for (std::size_t k = 0; k < a.rounds.size(); ++k) {
-    EXPECT_EQ(a.rounds[k].messages, b.rounds[k].messages);
-    EXPECT_NEAR(a.rounds[k].bytes, b.rounds[k].bytes, 1e-9 * b.rounds[k].bytes);
-    EXPECT_NEAR(a.rounds[k].seconds, b.rounds[k].seconds, 1e-9 * b.seconds);
-  }
-  EXPECT_NEAR(a.links.front().seconds(), b.links.front().seconds(), 1e-9 * b.links.front().seconds());
-  for (std::size_t l = 0; l < a.bytes_by_level.size(); ++l) {
-    EXPECT_NEAR(a.bytes_by_level[l].bytes, b.bytes_by_level[l].bytes, 1e-9 * b.rounds[0].bytes);
-  }
-}
-
-TEST(Simulate, SymmetryChangesNoResult) {
-  SimulateOptions exact;
-  exact.accuracy = 0;
-  for (const Machine& net : symmetric_machines()) {
-    for (const auto algorithm : {ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot}) {
-      for (const std::int64_t elements : {4096, 1 << 22}) {
-        SCOPED_TRACE(net.levels.back().routing == Routing::torus);
-        SCOPED_TRACE(std::string(to_string(net.levels.back().routing)) + " " + std::to_string(elements));
-        const Traffic traffic = allreduce_traffic({64, elements, ElementType::float32, Combine::add, algorithm});
-        const Simulation by_symmetry = simulate(traffic, net, exact);
-        EXPECT_TRUE(by_symmetry.by_symmetry);
-        const Simulation by_list = simulate(traffic.listed(), net, exact);
-        EXPECT_FALSE(by_list.by_symmetry);
-        expect_equal(by_symmetry, by_list);
-      }
-    }
-    for (const std::vector<int>& bits : {std::vector<int>{0}, {5}, {1, 3}, {0, 2, 4, 5}, {0, 1, 2, 3, 4, 5}}) {
-      Traffic traffic{"bits", 64, std::vector<TrafficRound>(1), 0};
-      traffic.rounds[0].kind = TrafficRound::Kind::bits;
-      traffic.rounds[0].bits = bits;
-      traffic.rounds[0].bytes = 1 << 16;
-      SCOPED_TRACE(std::string(to_string(net.levels.back().routing)) + " bits " + std::to_string(bits.size()));
-      const Simulation by_symmetry = simulate(traffic, net, exact);
-      EXPECT_TRUE(by_symmetry.by_symmetry);
-      expect_equal(by_symmetry, simulate(traffic.listed(), net, exact));
-    }
-  }
-}
-
 TEST(Simulate, PatternsHaveTheTrafficOfTheirSchedules) {
   for (const auto algorithm : {ReduceAlgorithm::one_shot, ReduceAlgorithm::two_shot}) {
     const AllReduceSpec spec{8, 8 * 64 * 3, ElementType::float32, Combine::add, algorithm};
